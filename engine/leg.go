@@ -1,0 +1,128 @@
+package engine
+
+import "time"
+
+// BootTime is a reading of the boot-time clock (CLOCK_BOOTTIME) in
+// nanoseconds: it runs on while the machine sleeps and never jumps with the
+// wall clock. Send-by times are given on it.
+type BootTime int64
+
+// Add gives the reading d later.
+func (b BootTime) Add(d time.Duration) BootTime { return b + BootTime(d) }
+
+// PlaceLeg is the command to send one INVITE. It is given only after the
+// attempt's intent is durable.
+type PlaceLeg struct {
+	Attempt     AttemptID
+	Leg         LegID // also the SIP Call-ID; From tag, Contact and branch derive from it
+	Trunk       TrunkID
+	From, To    PhoneNumber
+	SendBy      BootTime      // checked immediately before the write to the socket
+	RingTimeout time.Duration // informative; the attempt machine cancels
+	Offer       []byte        // SDP
+}
+
+// DialogState is what must be durable before the ACK of a 200 leaves, so that
+// a later process life can end the call with BYE.
+type DialogState struct {
+	ToTag        string   `json:"to_tag"`
+	RemoteTarget string   `json:"remote_target"` // Contact URI of the 200
+	RouteSet     []string `json:"route_set,omitempty"`
+	CSeq         uint32   `json:"cseq"`        // of the INVITE; our next in-dialog request uses CSeq+1
+	RemoteAddr   string   `json:"remote_addr"` // host:port that the 200 came from
+	Transport    string   `json:"transport"`   // udp, tcp
+	LocalAddr    string   `json:"local_addr"`  // host:port of our Contact
+	BytesSent    int      `json:"-"`
+	Extra        string   `json:"extra,omitempty"` // adapter's own, opaque to the engine
+}
+
+// LegEventKind says what happened to a leg.
+type LegEventKind string
+
+const (
+	LegSent        LegEventKind = "sent"        // the INVITE was written to the socket
+	LegNotSent     LegEventKind = "not_sent"    // certainly no INVITE left; last event of the leg
+	LegProvisional LegEventKind = "provisional" // 1xx; Code says which, SDP early media if any
+	LegAnswered    LegEventKind = "answered"    // 2xx; ACK is owed: ConfirmLeg after the dialog is durable
+	LegRefused     LegEventKind = "refused"     // final 3xx–6xx, our ACK sent; last event of the leg
+	LegSilent      LegEventKind = "silent"      // no final response (Timer B, or after CANCEL 64*T1). The leg stays owned until LegClosed
+	LegHungUp      LegEventKind = "hung_up"     // BYE from the remote side, answered 200; last event of the leg
+	LegClosed      LegEventKind = "closed"      // our BYE was answered or timed out, or a silent leg was given up; last event of the leg
+	LegDigit       LegEventKind = "digit"       // INFO DTMF
+)
+
+// Final says whether an event of this kind is the last one of its leg.
+func (k LegEventKind) Final() bool {
+	switch k {
+	case LegNotSent, LegRefused, LegHungUp, LegClosed:
+		return true
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegDigit:
+		return false
+	}
+	return false
+}
+
+// LegEvent is one event of a leg. Seq counts the leg's events from 1 without
+// gaps, in wire order; after a re-attach all events are replayed from 1 and
+// the receiver drops those it has seen.
+type LegEvent struct {
+	Attempt AttemptID
+	Leg     LegID
+	Trunk   TrunkID
+	Seq     int
+	At      time.Time
+	Kind    LegEventKind
+
+	Code   int    // SIP status code of provisional, answered, refused
+	Reason string // its reason phrase, or why a leg was not sent
+	// NotSent says why, for LegNotSent.
+	NotSent NotSentReason
+	// Q850 is the cause of a "Reason: Q.850;cause=" header, 0 when absent.
+	Q850 int
+	// NetworkBlocked: 603 with a network-blocked marker (603+, X-Twilio-Error: 32203).
+	NetworkBlocked bool
+	// LimitReached: the reason text of a 503 names a CPS or concurrency limit.
+	LimitReached bool
+	RetryAfter   time.Duration
+	SDP          []byte // early media of a provisional, answer of a 2xx
+	Dialog       *DialogState
+	Digit        byte
+	Contacts     []string // of a 3xx
+}
+
+// NotSentReason says why an INVITE certainly did not leave.
+type NotSentReason string
+
+const (
+	NotSentExpired   NotSentReason = "expired"   // the send-by time had passed
+	NotSentCancelled NotSentReason = "cancelled" // CancelLeg came first
+	NotSentNoRoute   NotSentReason = "no_route"  // no route, connection refused, name not resolved
+	NotSentTrunk     NotSentReason = "trunk"     // trunk unknown or not configured
+)
+
+// CancelOutcome is the immediate answer to CancelLeg.
+type CancelOutcome string
+
+const (
+	CancelNotSent  CancelOutcome = "not_sent" // the INVITE never left and never will
+	CancelOwed     CancelOutcome = "owed"     // CANCEL was sent, or goes out after the first provisional; a crossing 200 gets ACK + BYE
+	CancelAnswered CancelOutcome = "answered" // the call is answered; use HangUpLeg
+	CancelUnknown  CancelOutcome = "unknown"  // no such leg here
+)
+
+// RecoveredLeg is a leg of an earlier process life that must be ended.
+type RecoveredLeg struct {
+	Attempt  AttemptID
+	Leg      LegID
+	Trunk    TrunkID
+	From, To PhoneNumber
+	Dialog   *DialogState  // nil when the leg was not known to be answered
+	CSeq     uint32        // of the last INVITE of a leg without dialog; 1 unless challenged
+	GiveUp   time.Duration // how long to keep owning it without a final answer
+}
+
+// HangUpCause is put on the wire as a Reason header (RFC 3326).
+type HangUpCause struct {
+	Q850 int // 16 normal clearing unless there is a better one
+	Text string
+}

@@ -1,0 +1,74 @@
+package engine
+
+import "time"
+
+// OpenMedia is the command to reserve the media path of an attempt. It is
+// synchronous and cheap: the result is the SDP offer.
+type OpenMedia struct {
+	Attempt AttemptID
+	AMD     AMDMode
+}
+
+// AttachBot is the command to open the bot's socket of an answered attempt.
+// MediaBotConnected follows once the socket is open and "start" was written,
+// or MediaBotFailed; Deadline bounds all tries together.
+type AttachBot struct {
+	Attempt   AttemptID
+	Session   SessionID
+	Call      CallID
+	Endpoints []string // ws:// or wss://, tried in this order
+	AuthToken string   // signs the upgrade request
+	Account   string   // "AC" + 32 hex
+	// Parameters become customParameters of the start frame.
+	Parameters map[string]string
+	Deadline   time.Time
+}
+
+// MediaEventKind says what happened on the media path of an attempt.
+type MediaEventKind string
+
+const (
+	MediaVerdict       MediaEventKind = "verdict"         // answer classification decided
+	MediaBotConnected  MediaEventKind = "bot_connected"   // socket open, start written
+	MediaBotFailed     MediaEventKind = "bot_failed"      // no endpoint took the call before the deadline
+	MediaBotFirstAudio MediaEventKind = "bot_first_audio" // first bot frame sent to the callee
+	MediaBotClosed     MediaEventKind = "bot_closed"      // the bot closed or lost its socket
+	MediaPlayed        MediaEventKind = "played"          // the information message ended
+	MediaDigit         MediaEventKind = "digit"           // RFC 4733 digit from the callee
+	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
+	MediaFailed        MediaEventKind = "failed"          // the SDP answer cannot be used
+)
+
+// MediaEvent is one event of an attempt's media path. Seq counts from 1
+// without gaps; a re-attach replays from 1.
+type MediaEvent struct {
+	Attempt AttemptID
+	Seq     int
+	At      time.Time
+	Kind    MediaEventKind
+
+	Session SessionID
+	// Verdict, Confidence (0…1) and AMDTook (from the 200 OK to the decision)
+	// belong to MediaVerdict; GreetingEnd is when the greeting ended, zero when
+	// it did not.
+	Verdict     Verdict
+	Confidence  float64
+	AMDTook     time.Duration
+	GreetingEnd time.Time
+	Features    map[string]float64
+	Digit       byte
+	Error       string
+	// Refused: the bot's endpoint was reached and refused or closed normally,
+	// as against unreachable.
+	Refused bool
+}
+
+// MediaQuality is what a closed media path reports.
+type MediaQuality struct {
+	PacketsReceived uint64        `json:"packets_received"`
+	PacketsSent     uint64        `json:"packets_sent"`
+	PacketsLost     uint64        `json:"packets_lost"`
+	PacketsLate     uint64        `json:"packets_late"`
+	Jitter          time.Duration `json:"jitter_ns"`
+	Codec           string        `json:"codec"`
+}

@@ -1,0 +1,107 @@
+package engine
+
+// Outcome is what the system says of an ended attempt. It is never mixed with
+// the SIP code (what the wire said) or the disposition (what the bot said).
+type Outcome string
+
+const (
+	OutcomeCompleted         Outcome = "completed"           // conversation with a stored result
+	OutcomeConnectedNoResult Outcome = "connected_no_result" // conversation whose result did not come (yet)
+	OutcomeAbandoned         Outcome = "abandoned"           // answered live, no bot in time
+	OutcomeMachine           Outcome = "machine"
+	OutcomeFax               Outcome = "fax"
+	OutcomeNoAnswer          Outcome = "no_answer"
+	OutcomeBusy              Outcome = "busy"
+	OutcomeRejected          Outcome = "rejected"
+	OutcomeInvalidNumber     Outcome = "invalid_number"
+	OutcomeBlocked           Outcome = "blocked"
+	OutcomeCongestion        Outcome = "congestion"
+	OutcomeThrottled         Outcome = "throttled"
+	OutcomeTrunkError        Outcome = "trunk_error"
+	OutcomeMediaError        Outcome = "media_error"
+	OutcomeCallerHungUp      Outcome = "caller_hung_up" // hung up before the bot was connected, outside the abandon rate
+	OutcomeCancelled         Outcome = "cancelled"
+	OutcomeExcluded          Outcome = "excluded"
+	OutcomeLost              Outcome = "lost" // the process died while the attempt lived
+	OutcomeSystemError       Outcome = "system_error"
+)
+
+// Outcomes lists every outcome, in the order of the specification.
+var Outcomes = []Outcome{
+	OutcomeCompleted, OutcomeConnectedNoResult, OutcomeAbandoned, OutcomeMachine, OutcomeFax,
+	OutcomeNoAnswer, OutcomeBusy, OutcomeRejected, OutcomeInvalidNumber, OutcomeBlocked,
+	OutcomeCongestion, OutcomeThrottled, OutcomeTrunkError, OutcomeMediaError, OutcomeCallerHungUp,
+	OutcomeCancelled, OutcomeExcluded, OutcomeLost, OutcomeSystemError,
+}
+
+// AbandonCause says why a live answer was not served.
+type AbandonCause string
+
+const (
+	AbandonNoSeat       AbandonCause = "no_seat"
+	AbandonLateConnect  AbandonCause = "late_connect"
+	AbandonCapacityLoss AbandonCause = "capacity_loss" // a worker, a bot endpoint or the process was lost
+)
+
+// Party is who ended a call.
+type Party string
+
+const (
+	PartyCallee Party = "callee"
+	PartyBot    Party = "bot"
+	PartySystem Party = "system" // limits, stop, exclusion, faults
+)
+
+// Verdict is what answer classification says of an answered call.
+type Verdict string
+
+const (
+	VerdictHuman    Verdict = "human"
+	VerdictMachine  Verdict = "machine"
+	VerdictFax      Verdict = "fax"
+	VerdictSIT      Verdict = "sit"
+	VerdictSilence  Verdict = "silence"
+	VerdictUnknown  Verdict = "unknown"
+	VerdictScreener Verdict = "screener"
+)
+
+// Live says whether a verdict sends the call to the bot.
+func (v Verdict) Live() bool {
+	switch v {
+	case VerdictHuman, VerdictUnknown, VerdictSilence, VerdictScreener:
+		return true
+	case VerdictMachine, VerdictFax, VerdictSIT:
+		return false
+	}
+	return true
+}
+
+// AMDMode says when answer classification runs.
+type AMDMode string
+
+const (
+	AMDOff        AMDMode = "off"
+	AMDSequential AMDMode = "sequential" // listen first, then attach the bot
+	AMDParallel   AMDMode = "parallel"   // attach the bot at once; a machine verdict takes it off
+)
+
+// Constraint is the one thing that kept the dialler from placing (more)
+// dials: the answer to "why is it not dialling?".
+type Constraint string
+
+const (
+	ConstraintNone          Constraint = ""
+	ConstraintWindow        Constraint = "window"
+	ConstraintPaused        Constraint = "paused"
+	ConstraintConcurrency   Constraint = "concurrency"
+	ConstraintSeats         Constraint = "seats"
+	ConstraintAbandonCredit Constraint = "abandon_credit"
+	ConstraintTrunkCPS      Constraint = "trunk_cps"
+	ConstraintTrunkChannels Constraint = "trunk_channels"
+	ConstraintTrunkHealth   Constraint = "trunk_health"
+	ConstraintNumberPool    Constraint = "number_pool"
+	ConstraintNoDueContacts Constraint = "no_due_contacts"
+	ConstraintRetryDelay    Constraint = "retry_delay"
+	ConstraintDatabase      Constraint = "database"
+	ConstraintNodeDraining  Constraint = "node_draining"
+)
