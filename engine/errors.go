@@ -75,3 +75,9 @@ func ErrorCode(err error) string {
 	}
 	return "internal"
 }
+
+// Codes that more than one package must know.
+const (
+	CodeSuppressed = "suppressed"
+	CodeNumberHeld = "number_held"
+)

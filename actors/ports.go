@@ -1,0 +1,121 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// Store is what the tree needs from the database. Calls block and run outside
+// Receive; their results come back as messages.
+type Store interface {
+	// Commit makes a group of writes durable in one transaction and says of
+	// each whether it was accepted (nil) or refused by the database (one of
+	// journal's errors). A non-nil err means that nothing is known to be
+	// durable and the same group may be given again: writes are idempotent.
+	Commit(ctx context.Context, group []journal.Write) (refused []error, err error)
+
+	// AcquireCampaign takes ownership: it increments the fencing epoch and
+	// gives the campaign's row. ErrCampaignNotFound when there is none.
+	AcquireCampaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
+	// ActiveCampaigns lists the campaigns that are running, paused, or have
+	// live attempts.
+	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
+	// Counters counts the campaign's tables by the formulas of engine/tally.
+	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)
+
+	// AddContacts inserts contacts with ascending positions; duplicates by
+	// number are skipped and counted. skip lists numbers that are excluded.
+	AddContacts(ctx context.Context, add ContactInsert) (campaign.AddReport, error)
+	// DueContacts gives up to limit contacts in dialling order that are due at
+	// or before the given time, live attempts excepted. Numbers that are
+	// suppressed or held are left out.
+	DueContacts(ctx context.Context, id engine.CampaignID, run int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error)
+	// NextDue is the earliest due time of any waiting contact, nil when no
+	// contact waits for a dial. Open counts contacts that are not final:
+	// waiting for a dial, a live attempt, or a result.
+	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
+	// ContactByNumber and ContactByID: ok is false when there is none.
+	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
+	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
+	// ContactsMatching lists contacts whose variables contain all pairs.
+	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
+	Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error)
+	// ResultsOverdue lists contacts whose result time-out has passed.
+	ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error)
+
+	// OpenAttempts lists every attempt that has not ended, with its legs;
+	// campaign "" means dialouts only when all is false.
+	OpenAttempts(ctx context.Context) ([]attempt.Attempt, error)
+	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
+	// OpenLegs lists legs without a final answer of attempts that ended
+	// (lost), so that they are watched until their hold ends.
+	OpenLegs(ctx context.Context) ([]attempt.Attempt, error)
+
+	Bots(ctx context.Context) ([]Bot, error)
+	Trunks(ctx context.Context) ([]TrunkSettings, error)
+}
+
+// ContactInsert adds contacts to a campaign.
+type ContactInsert struct {
+	Campaign engine.CampaignID
+	Epoch    int64
+	Run      int
+	Source   string
+	Max      int
+	At       time.Time
+	DueClass contact.DueClass
+	Contacts []IdentifiedContact
+	// Event is journaled in the same transaction, its Count set to the rows added.
+	Event journal.Event
+}
+
+// IdentifiedContact is a new contact with its identifier.
+type IdentifiedContact struct {
+	ID engine.ContactID
+	campaign.NewContact
+}
+
+// Telephony places and ends SIP legs; every call returns at once and what
+// happens comes as engine.LegEvent to the sink.
+type Telephony interface {
+	PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent))
+	ConfirmLeg(leg engine.LegID)
+	CancelLeg(leg engine.LegID) engine.CancelOutcome
+	HangUpLeg(leg engine.LegID, cause engine.HangUpCause)
+	// AttachLeg gives the attempt's legs a new owner and replays their events
+	// from the first; it lists the legs that are known here.
+	AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID
+	ForgetLegs(a engine.AttemptID)
+	RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent))
+}
+
+// Media carries the audio of attempts and connects them to bots; every call
+// returns at once and what happens comes as engine.MediaEvent to the sink.
+type Media interface {
+	Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error)
+	Answer(a engine.AttemptID, sdp []byte, at time.Time)
+	AttachBot(cmd engine.AttachBot)
+	DetachBot(a engine.AttemptID)
+	PlayMessage(a engine.AttemptID)
+	CloseMedia(a engine.AttemptID) engine.MediaQuality
+	AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool
+}
+
+// Clock gives the wall time (with Go's monotonic reading) and the boot-time
+// clock.
+type Clock interface {
+	Now() time.Time
+	Boot() engine.BootTime
+}
+
+// Bot is a configured voice bot.
+type Bot = engine.Bot
+
+// TrunkSettings are a trunk's limits and order.
+type TrunkSettings = engine.TrunkSettings

@@ -1,0 +1,125 @@
+package attempt
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// State of an attempt, equal to what is stored and shown.
+type State string
+
+const (
+	Reserved  State = "reserved"  // leases held, intent not yet durable or INVITE not yet out
+	Dialling  State = "dialling"  // an INVITE left
+	Ringing   State = "ringing"   // an 18x came
+	Answered  State = "answered"  // 200 OK; ACK owed or just sent; waiting for a seat
+	Screening State = "screening" // answer classification listens
+	Bridging  State = "bridging"  // the bot's path is being opened
+	Connected State = "connected" // the bot has the call and it counts as a live answer
+	Ended     State = "ended"
+)
+
+// States lists every state in order.
+var States = []State{Reserved, Dialling, Ringing, Answered, Screening, Bridging, Connected, Ended}
+
+// Leg is one INVITE of an attempt.
+type Leg struct {
+	ID        engine.LegID
+	Trunk     engine.TrunkID
+	SentAt    *time.Time
+	EndedAt   *time.Time // final answer or close; nil while it may still ring
+	SIPCode   int
+	SIPReason string
+	Q850      int
+	Dialog    *engine.DialogState // stored with the answer, before the ACK
+	Seq       int                 // last leg event applied
+}
+
+// Attempt is one dial of a contact: the exported state of the machine, stored
+// as one row and one row a leg.
+type Attempt struct {
+	ID          engine.AttemptID
+	Campaign    engine.CampaignID // "" for a dialout
+	Contact     engine.ContactID  // "" for a dialout
+	Run         int
+	Pass        int
+	Number      int // of the attempt within the run, 0 while unconsumed
+	Bot         engine.BotID
+	To          engine.PhoneNumber
+	From        engine.PhoneNumber
+	Trunk       engine.TrunkID // of the last leg
+	Variables   map[string]string
+	Callback    bool // placed for a callback
+	Epoch       int64
+	SendBy      time.Time // wall-clock reading of the send-by time
+	ResultToken string    // SHA-256 hex of the per-call bearer token
+
+	State     State
+	Consumed  bool
+	Outcome   engine.Outcome
+	Cause     engine.AbandonCause
+	HungUpBy  engine.Party
+	SIPCode   int
+	SIPReason string
+	Q850      int
+	Friendly  string
+
+	Verdict    engine.Verdict
+	Confidence float64
+	AMDTook    time.Duration
+	Features   map[string]float64
+	MediaSeq   int // last media event applied
+
+	Session engine.SessionID
+
+	ReservedAt, InviteAt, TryingAt, RingingAt, AnsweredAt, VerdictAt *time.Time
+	GreetingEndAt                                                    *time.Time // sequential classification: the 2 s count from here
+	BotConnectedAt, BotFirstAudioAt, EndedAt                         *time.Time
+
+	Quality *engine.MediaQuality
+
+	// Ending is the decision that ends the attempt while its leg is not over
+	// yet: CANCEL or BYE is owed, or the information message plays.
+	Ending *Ending
+	// BotUp: the bot's socket stands (meaningful while screening).
+	BotUp bool
+	// Seated: a seat is held.
+	Seated bool
+
+	// Result of the conversation, if any.
+	Result *Result
+
+	Legs []Leg
+}
+
+// Live says whether the attempt has not ended.
+func (a *Attempt) Live() bool { return a != nil && a.State != Ended }
+
+// Ending is a decided end: what the attempt comes to once its leg is over.
+type Ending struct {
+	Outcome  engine.Outcome      `json:"outcome"`
+	Cause    engine.AbandonCause `json:"cause,omitempty"`
+	HungUpBy engine.Party        `json:"hung_up_by,omitempty"`
+	At       time.Time           `json:"at"`
+}
+
+// Result is what a bot or a post-call analysis reports of a conversation.
+type Result struct {
+	Disposition    string            `json:"disposition,omitempty"`
+	SubDisposition string            `json:"sub_disposition,omitempty"`
+	Summary        string            `json:"summary,omitempty"`
+	Callback       *Callback         `json:"callback,omitempty"`
+	Variables      map[string]string `json:"variables,omitempty"`
+	DoNotCall      bool              `json:"do_not_call,omitempty"`
+	TranscriptURL  string            `json:"transcript_url,omitempty"`
+	RecordingURL   string            `json:"recording_url,omitempty"`
+	ReceivedAt     time.Time         `json:"received_at"`
+}
+
+// Callback is a wish to be called back.
+type Callback struct {
+	Requested bool       `json:"requested"`
+	At        *time.Time `json:"at,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+}

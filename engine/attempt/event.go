@@ -1,0 +1,259 @@
+package attempt
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/disposition"
+)
+
+// Kind names an event of the machine; past tense.
+type Kind string
+
+const (
+	Began            Kind = "began"             // leases are held; the intent is recorded
+	IntentRefused    Kind = "intent_refused"    // the database refused the intent: number held, suppressed, stale owner
+	LegSent          Kind = "leg_sent"          //
+	LegNotSent       Kind = "leg_not_sent"      //
+	LegTrying        Kind = "leg_trying"        // 1xx other than 18x
+	LegRinging       Kind = "leg_ringing"       // 18x
+	LegAnswered      Kind = "leg_answered"      //
+	LegRefused       Kind = "leg_refused"       //
+	LegSilent        Kind = "leg_silent"        //
+	LegHungUp        Kind = "leg_hung_up"       // by the far side
+	LegClosed        Kind = "leg_closed"        // our BYE is done, or the leg was given up
+	TrunkGranted     Kind = "trunk_granted"     // another trunk for the next leg
+	TrunkRefused     Kind = "trunk_refused"     // no other trunk
+	SeatGranted      Kind = "seat_granted"      //
+	VerdictLive      Kind = "verdict_live"      // human, unknown, silence, screener
+	VerdictNotLive   Kind = "verdict_not_live"  // machine, fax, SIT
+	BotConnected     Kind = "bot_connected"     //
+	BotFailed        Kind = "bot_failed"        //
+	BotFirstAudio    Kind = "bot_first_audio"   //
+	BotClosed        Kind = "bot_closed"        //
+	MessagePlayed    Kind = "message_played"    //
+	MediaSilent      Kind = "media_silent"      // RTP time-out
+	MediaFailed      Kind = "media_failed"      // unusable SDP answer
+	RingTimedOut     Kind = "ring_timed_out"    //
+	BridgeTimedOut   Kind = "bridge_timed_out"  // the 2 s rule
+	ScreenTimedOut   Kind = "screen_timed_out"  // classification never decided
+	CallTimedOut     Kind = "call_timed_out"    // call limit
+	CancelRequested  Kind = "cancel_requested"  // campaign stop: ringing legs only
+	ExcludeRequested Kind = "exclude_requested" // exclusion or suppression: ringing legs only
+	HangUpRequested  Kind = "hang_up_requested" // API or operator: any phase
+	DigitPressed     Kind = "digit_pressed"     //
+	ResultStored     Kind = "result_stored"     //
+	OwnerLost        Kind = "owner_lost"        // the process that owned the attempt died, or its leg is gone
+)
+
+// Kinds lists every event kind.
+var Kinds = []Kind{
+	Began, IntentRefused, LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused,
+	LegSilent, LegHungUp, LegClosed, TrunkGranted, TrunkRefused, SeatGranted, VerdictLive,
+	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
+	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
+	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
+}
+
+// Event is one input of the machine.
+type Event struct {
+	Kind   Kind
+	At     time.Time
+	Leg    *engine.LegEvent   // of Leg… kinds
+	Media  *engine.MediaEvent // of Verdict…, Bot…, MediaSilent, MediaFailed, DigitPressed
+	Trunk  engine.TrunkID     // of TrunkGranted
+	Epoch  int                // of timer events; a stale one is dropped
+	Err    string             // of IntentRefused, BotFailed, TrunkRefused
+	Result *Result            // of ResultStored
+}
+
+// FromLeg turns an adapter's leg event into the machine's; ok is false for a
+// kind that the machine has no use for.
+func FromLeg(e engine.LegEvent) (ev Event, ok bool) {
+	ev = Event{At: e.At, Leg: &e}
+	switch e.Kind {
+	case engine.LegSent:
+		ev.Kind = LegSent
+	case engine.LegNotSent:
+		ev.Kind = LegNotSent
+	case engine.LegProvisional:
+		if e.Code >= 180 && e.Code <= 189 {
+			ev.Kind = LegRinging
+		} else {
+			ev.Kind = LegTrying
+		}
+	case engine.LegAnswered:
+		ev.Kind = LegAnswered
+	case engine.LegRefused:
+		ev.Kind = LegRefused
+	case engine.LegSilent:
+		ev.Kind = LegSilent
+	case engine.LegHungUp:
+		ev.Kind = LegHungUp
+	case engine.LegClosed:
+		ev.Kind = LegClosed
+	case engine.LegDigit:
+		ev.Kind = DigitPressed
+		ev.Media = &engine.MediaEvent{Attempt: e.Attempt, At: e.At, Kind: engine.MediaDigit, Digit: e.Digit}
+	default:
+		return Event{}, false
+	}
+	return ev, true
+}
+
+// FromMedia turns an adapter's media event into the machine's.
+func FromMedia(e engine.MediaEvent) (ev Event, ok bool) {
+	ev = Event{At: e.At, Media: &e, Err: e.Error}
+	switch e.Kind {
+	case engine.MediaVerdict:
+		if e.Verdict.Live() {
+			ev.Kind = VerdictLive
+		} else {
+			ev.Kind = VerdictNotLive
+		}
+	case engine.MediaBotConnected:
+		ev.Kind = BotConnected
+	case engine.MediaBotFailed:
+		ev.Kind = BotFailed
+	case engine.MediaBotFirstAudio:
+		ev.Kind = BotFirstAudio
+	case engine.MediaBotClosed:
+		ev.Kind = BotClosed
+	case engine.MediaPlayed:
+		ev.Kind = MessagePlayed
+	case engine.MediaDigit:
+		ev.Kind = DigitPressed
+	case engine.MediaSilent:
+		ev.Kind = MediaSilent
+	case engine.MediaFailed:
+		ev.Kind = MediaFailed
+	default:
+		return Event{}, false
+	}
+	return ev, true
+}
+
+// Timer names a deadline of the machine.
+type Timer string
+
+const (
+	TimerRing   Timer = "ring"
+	TimerBridge Timer = "bridge"
+	TimerScreen Timer = "screen"
+	TimerCall   Timer = "call"
+)
+
+// Fired gives the event of a timer that fired.
+func (t Timer) Fired(at time.Time, epoch int) Event {
+	kinds := map[Timer]Kind{TimerRing: RingTimedOut, TimerBridge: BridgeTimedOut, TimerScreen: ScreenTimedOut, TimerCall: CallTimedOut}
+	return Event{Kind: kinds[t], At: at, Epoch: epoch}
+}
+
+// Effect is imperative data for the contact actor.
+type Effect interface{ effect() }
+
+type (
+	// Record makes the attempt durable as it stands, with an event of the type.
+	// Gated effects that follow it in the same step wait for it.
+	Record struct{ What What }
+	// Dial opens the media path if need be and places the leg. Gated.
+	Dial struct {
+		Leg   engine.LegID
+		Trunk engine.TrunkID
+	}
+	// Confirm sends the ACK. Gated.
+	Confirm struct{ Leg engine.LegID }
+	// Cancel sends CANCEL, or makes sure that the INVITE never leaves.
+	Cancel struct{ Leg engine.LegID }
+	// HangUp sends BYE.
+	HangUp struct {
+		Leg   engine.LegID
+		Cause engine.HangUpCause
+	}
+	// AnswerMedia starts the audio with the far side's SDP.
+	AnswerMedia struct{ SDP []byte }
+	// AttachBot opens the bot's socket; all tries together end at Deadline.
+	AttachBot   struct{ Deadline time.Time }
+	DetachBot   struct{}
+	PlayMessage struct{}
+	CloseMedia  struct{}
+	// Arm starts a timer; an older one of the name is void by its epoch.
+	Arm struct {
+		Timer Timer
+		At    time.Time
+		Epoch int
+	}
+	// TrunkEvent tells the trunk how the leg's first answer went; Over gives
+	// the leg's channel back.
+	TrunkEvent struct {
+		Trunk engine.TrunkID
+		Leg   engine.LegID
+		Class *disposition.Result
+		Over  bool
+	}
+	// NextTrunk asks for another trunk, those tried excepted.
+	NextTrunk struct{ Tried []engine.TrunkID }
+	// Line tells the campaign's run of the line's new phase (pacing, seats).
+	Line struct {
+		Phase Phase
+		Cause engine.AbandonCause
+	}
+	// NumberFree gives the number slot back; Strike marks it against the
+	// caller ID.
+	NumberFree struct{ Strike bool }
+	// Over is the last effect of every attempt.
+	Over struct{}
+)
+
+func (Record) effect()      {}
+func (Dial) effect()        {}
+func (Confirm) effect()     {}
+func (Cancel) effect()      {}
+func (HangUp) effect()      {}
+func (AnswerMedia) effect() {}
+func (AttachBot) effect()   {}
+func (DetachBot) effect()   {}
+func (PlayMessage) effect() {}
+func (CloseMedia) effect()  {}
+func (Arm) effect()         {}
+func (TrunkEvent) effect()  {}
+func (NextTrunk) effect()   {}
+func (Line) effect()        {}
+func (NumberFree) effect()  {}
+func (Over) effect()        {}
+
+// Gated says whether an effect waits for what was recorded before it.
+func Gated(e Effect) bool {
+	switch e.(type) {
+	case Dial, Confirm:
+		return true
+	}
+	return false
+}
+
+// What is recorded.
+type What string
+
+const (
+	WhatReserved  What = "reserved" // with the intent
+	WhatLeg       What = "leg"      // a further leg
+	WhatAnswered  What = "answered"
+	WhatConnected What = "connected"
+	WhatAbandoned What = "abandoned"
+	WhatEnded     What = "ended"
+	WhatResult    What = "result"
+)
+
+// Phase is where a line stands for pacing and live counters.
+type Phase string
+
+const (
+	PhaseDialling  Phase = "dialling" // an INVITE is out or about to be
+	PhaseRinging   Phase = "ringing"
+	PhaseListening Phase = "listening" // answered, sequential classification, no seat
+	PhaseWaiting   Phase = "waiting"   // answered, wants a seat
+	PhaseServed    Phase = "served"    // connected: a live answer served
+	PhaseAbandoned Phase = "abandoned" // a live answer not served; the seat, if any, is back
+	PhaseReleased  Phase = "released"  // no longer needs a seat; the leg may still be closing
+	PhaseOver      Phase = "over"      // the line is free
+)

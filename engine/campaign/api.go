@@ -1,0 +1,207 @@
+package campaign
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+)
+
+// This file holds what travels between the API and the campaign tree: commands
+// (refusable, with who gives them), replies and views. Replies carry JSON tags
+// because a stored reply is replayed byte for byte (Idempotency-Key).
+
+// NewContact is one contact to add.
+type NewContact struct {
+	Number    engine.PhoneNumber
+	Variables map[string]string
+}
+
+// Create makes a draft campaign.
+type Create struct {
+	Settings Settings
+	Who      engine.Who
+}
+
+// AddContacts adds contacts to a draft that never ran or a running campaign.
+type AddContacts struct {
+	Campaign engine.CampaignID
+	Source   string // api, csv
+	Contacts []NewContact
+	Who      engine.Who
+}
+
+// AddReport counts what became of the rows.
+type AddReport struct {
+	Added      int `json:"added"`
+	Duplicates int `json:"duplicates"`
+	Excluded   int `json:"excluded"`
+	Total      int `json:"total"` // contacts of the campaign afterwards
+}
+
+// Action is an operator's lifecycle command.
+type Action string
+
+const (
+	ActionStart         Action = "start"
+	ActionPause         Action = "pause"
+	ActionResume        Action = "resume"
+	ActionStop          Action = "stop"
+	ActionRestart       Action = "restart"
+	ActionCancelRestart Action = "cancel_restart"
+	ActionDelete        Action = "delete"
+)
+
+// Act is an operator's lifecycle command on one campaign.
+type Act struct {
+	Campaign engine.CampaignID
+	Action   Action
+	Who      engine.Who
+}
+
+// Trigger adds one contact and dials or queues it.
+type Trigger struct {
+	Campaign    engine.CampaignID
+	Number      engine.PhoneNumber
+	Variables   map[string]string
+	Who         engine.Who
+	Idempotency engine.Idempotency
+	Deadline    time.Time // past it the command is dropped unexecuted and answered 503
+}
+
+// TriggerReply is the body of a successful trigger.
+type TriggerReply struct {
+	Status         string            `json:"status"` // dialled, queued
+	ContactID      engine.ContactID  `json:"contact_id"`
+	CampaignID     engine.CampaignID `json:"campaign_id"`
+	AttemptID      engine.AttemptID  `json:"attempt_id,omitempty"`
+	NextEligibleAt *time.Time        `json:"next_eligible_at,omitempty"`
+	Reason         string            `json:"reason,omitempty"`
+}
+
+// Exclude suppresses contacts by number or by metadata keys (all must match).
+type Exclude struct {
+	Campaign    engine.CampaignID
+	Number      engine.PhoneNumber // "" when Match is given
+	Match       map[string]string  // one or two keys
+	Reason      string
+	Who         engine.Who
+	Idempotency engine.Idempotency
+	Deadline    time.Time
+}
+
+// ExcludeReply is the body of a successful exclude.
+type ExcludeReply struct {
+	Matched          int `json:"matched"`
+	Excluded         int `json:"excluded"`
+	CancelledRinging int `json:"cancelled_ringing"`
+	InCall           int `json:"in_call"`
+}
+
+// Dialout places one call outside campaigns.
+type Dialout struct {
+	Bot         engine.BotID
+	To          engine.PhoneNumber
+	From        engine.PhoneNumber // "" = choose
+	Variables   map[string]string
+	Who         engine.Who
+	Idempotency engine.Idempotency
+	Deadline    time.Time
+}
+
+// DialoutReply is the body of a successful dialout.
+type DialoutReply struct {
+	Status     string           `json:"status"` // ok
+	CallID     engine.CallID    `json:"call_id"`
+	AttemptID  engine.AttemptID `json:"attempt_id"`
+	BotID      engine.BotID     `json:"bot_id"`
+	ToNumber   string           `json:"to_number"`
+	FromNumber string           `json:"from_number"`
+	CreatedAt  time.Time        `json:"created_at"`
+}
+
+// SubmitResult stores the result of a conversation; an idempotent upsert by
+// call, accepted late.
+type SubmitResult struct {
+	Call   engine.CallID
+	Result attempt.Result
+}
+
+// Detail is the campaign page: the stored campaign, counters and what it is
+// doing now.
+type Detail struct {
+	Campaign Campaign
+	Draining bool  // completed or failed while calls still live
+	Live     *Live // nil when the campaign is not loaded
+	Counters Counters
+}
+
+// Counters are the specification's campaign counters and rates (formulas:
+// engine/tally). Rates are shares in 0…1, nil while their denominator is 0.
+type Counters struct {
+	Total           int      `json:"total"`
+	Pending         int      `json:"pending"`
+	Connected       int      `json:"connected"`
+	Completed       int      `json:"completed"`
+	Unanswered      int      `json:"unanswered"`
+	Failed          int      `json:"failed"`
+	Excluded        int      `json:"excluded"`
+	RetriesLeft     int      `json:"retries_left"`
+	Abandoned       int      `json:"abandoned"`
+	MachineDetected int      `json:"machine_detected"`
+	WindowClosed    int      `json:"window_closed"`
+	ManuallyStopped int      `json:"manually_stopped"`
+	Attempts        int      `json:"attempts"` // consumed
+	Answered        int      `json:"answered"`
+	ConnectedCalls  int      `json:"connected_calls"`
+	ResultCalls     int      `json:"result_calls"` // connected attempts with a result
+	LiveAnswers     int      `json:"live_answers"` // served + abandoned
+	CapacityLoss    int      `json:"capacity_loss"`
+	TalkSeconds     float64  `json:"talk_s"`
+	AnswerRate      *float64 `json:"answer_rate"`
+	CompletionRate  *float64 `json:"completion_rate"`
+	AbandonRate     *float64 `json:"abandon_rate"`
+	AHTSeconds      *float64 `json:"aht_s"`
+	Progress        *float64 `json:"progress"`
+	// States counts contacts by state; their sum is Total.
+	States map[contact.State]int `json:"states"`
+}
+
+// Live is what a running campaign does now, from actor state.
+type Live struct {
+	Dialling         int               `json:"dialling"`
+	Ringing          int               `json:"ringing"`
+	Waiting          int               `json:"waiting"` // answered, no seat yet
+	InProgress       int               `json:"in_progress"`
+	Seats            int               `json:"seats"`
+	FreeSeats        int               `json:"free_seats"`
+	Credit           float64           `json:"abandon_credit"`
+	Constraint       engine.Constraint `json:"constraint"` // why no more dials are placed now
+	Explanation      string            `json:"explanation"`
+	LastDialAt       *time.Time        `json:"last_dial_at,omitempty"`
+	DialsPerSec      *float64          `json:"dials_per_s"`
+	ConnectedPerHour *float64          `json:"connected_per_h"`
+	AvgRingSeconds   *float64          `json:"avg_ring_s"`
+	Indicator        string            `json:"indicator"` // live, idle, outside_window
+	At               time.Time         `json:"at"`
+}
+
+// Page asks for one page of a list.
+type Page struct {
+	Number int    // from 1
+	Size   int    // 1…200
+	Filter string // state filter, "" = all
+}
+
+// ContactList is one page of a campaign's contacts with their attempts.
+type ContactList struct {
+	Contacts []ContactView
+	Total    int
+}
+
+// ContactView is a contact with its attempt trail, newest attempt last.
+type ContactView struct {
+	Contact  contact.Contact
+	Attempts []attempt.Attempt
+}

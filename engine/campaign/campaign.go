@@ -1,0 +1,92 @@
+package campaign
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/window"
+)
+
+// State of a campaign, equal to what is stored and shown.
+type State string
+
+const (
+	Draft     State = "draft"
+	Running   State = "running"
+	Paused    State = "paused"
+	Completed State = "completed"
+	Failed    State = "failed"
+)
+
+// States lists every state.
+var States = []State{Draft, Running, Paused, Completed, Failed}
+
+// CompletionReason says why a run completed.
+type CompletionReason string
+
+const (
+	ReasonAllFinal        CompletionReason = "all_contacts_final"
+	ReasonRetriesDone     CompletionReason = "max_retries_completed"
+	ReasonWindowEnded     CompletionReason = "window_ended"
+	ReasonManuallyStopped CompletionReason = "manually_stopped"
+	ReasonNoCallable      CompletionReason = "no_callable_contacts"
+)
+
+// Settings are what an operator chooses. Durations travel as whole seconds in
+// JSON where the field name ends in _s, minutes where it ends in _min.
+type Settings struct {
+	Name        string               `json:"name"`
+	Bot         engine.BotID         `json:"bot_id"`
+	Concurrency int                  `json:"concurrency"`
+	Window      window.Window        `json:"window"` // zone, start, end, days, holidays
+	SingleDay   bool                 `json:"single_day"`
+	AlwaysOn    bool                 `json:"always_on"`
+	Numbers     []engine.PhoneNumber `json:"number_pool"`
+
+	MaxAttempts         int              `json:"max_attempts"`
+	RetryDelaySec       int              `json:"retry_delay_s"`
+	RetryOnSystem       []engine.Outcome `json:"retry_on_system"` // nil = default list, empty = none
+	RetryOnCustom       []string         `json:"retry_on_custom"`
+	StopRedialsAfterSec int              `json:"stop_redials_after_s"` // 0 = rule off
+	RedialOnlyUnderSec  int              `json:"redial_only_under_s"`  // 0 = rule off
+	RingTimeoutSec      int              `json:"ring_timeout_s"`
+	CallLimitSec        int              `json:"call_limit_s"`
+	ResultTimeoutSec    int              `json:"result_timeout_s"`
+
+	AMD           engine.AMDMode `json:"amd"`
+	AbandonCapPPM int            `json:"abandon_cap_ppm"` // 30000 = 3 %
+	PacingMode    string         `json:"pacing_mode"`     // strict, progressive
+	MaxLines      int            `json:"max_lines"`       // cap of ringing lines, 0 = none of its own
+
+	CallbackDetection bool   `json:"callback_detection"`
+	StickyExclusion   bool   `json:"sticky_exclusion"`
+	StickyNumber      bool   `json:"sticky_number"`
+	LocalMatch        bool   `json:"local_match"`
+	StopEndsCalls     bool   `json:"stop_ends_calls"`
+	ConfigURL         string `json:"config_url,omitempty"`
+}
+
+// Campaign is the exported state of the campaign machine, stored as one row.
+type Campaign struct {
+	ID       engine.CampaignID
+	Settings Settings
+	State    State
+	Version  int64 // of the settings, for edits
+	Run      int   // 1 is the original
+	EverRun  bool
+	Prepared bool  // draft prepared by Restart
+	Epoch    int64 // fencing epoch of the owner
+	Seq      int64 // last event sequence of the campaign
+
+	CompletionReason CompletionReason
+	FailureReason    string
+
+	CreatedAt   time.Time
+	CreatedBy   engine.Who
+	StartedAt   *time.Time // of the current run
+	RestartedAt *time.Time
+	RestartedBy *engine.Who
+	CompletedAt *time.Time
+	// WindowEndsAt is the end of a single-day campaign's window, set at Start.
+	WindowEndsAt *time.Time
+}

@@ -1,0 +1,115 @@
+package campaign
+
+import (
+	"errors"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/fsm"
+)
+
+// Kind names an event of the machine: an operator's command that may be
+// refused, or something that happened.
+type Kind string
+
+const (
+	Start         Kind = "start"
+	Pause         Kind = "pause"
+	Resume        Kind = "resume"
+	Stop          Kind = "stop"
+	Restart       Kind = "restart"
+	CancelRestart Kind = "cancel_restart"
+	Edit          Kind = "edit"
+	Delete        Kind = "delete"
+	AddRows       Kind = "add_contacts"
+	WindowEnded   Kind = "window_ended" // the single-day window closed
+	Exhausted     Kind = "exhausted"    // no contact will ever be due again in this run
+	Broke         Kind = "broke"        // a failure that no waiting cures
+)
+
+// Kinds lists every event kind.
+var Kinds = []Kind{Start, Pause, Resume, Stop, Restart, CancelRestart, Edit, Delete, AddRows, WindowEnded, Exhausted, Broke}
+
+// Event is one input of the machine.
+type Event struct {
+	Kind         Kind
+	At           time.Time
+	Who          engine.Who
+	Draining     bool             // calls of the run still live
+	Reason       CompletionReason // of Exhausted
+	Failure      string           // of Broke
+	Settings     *Settings        // of Edit
+	WindowEndsAt *time.Time       // of Start, for a single-day window
+}
+
+// Effect is what the run actor carries out.
+type Effect interface{ effect() }
+
+type (
+	// Record makes the campaign durable as it stands, with the named activity.
+	Record struct {
+		Action string // started, paused, … : journal type "campaign.<action>"
+		Who    engine.Who
+		Reason string
+	}
+	// Pump makes the run look for contacts to dial.
+	Pump struct{}
+	// CancelRinging cancels the legs that have not been answered.
+	CancelRinging struct{}
+	// HangUpCalls ends the conversations too (option of Stop).
+	HangUpCalls struct{}
+	// CloseWaiting moves the waiting contacts to a final state.
+	CloseWaiting struct{ As contact.State }
+	// ResetContacts prepares all contacts for the next run.
+	ResetContacts struct{}
+	// RestoreContacts brings back the contacts as the previous run left them.
+	RestoreContacts struct{}
+	// Remove deletes the campaign and its contacts.
+	Remove struct{}
+)
+
+func (Record) effect()          {}
+func (Pump) effect()            {}
+func (CancelRinging) effect()   {}
+func (HangUpCalls) effect()     {}
+func (CloseWaiting) effect()    {}
+func (ResetContacts) effect()   {}
+func (RestoreContacts) effect() {}
+func (Remove) effect()          {}
+
+// Machine drives one campaign. C is its whole state.
+type Machine struct {
+	C   Campaign
+	out []Effect
+}
+
+// Apply takes one event and appends the effects to dst. A refused command
+// gives an engine.Error of kind conflict that says what is possible.
+func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
+	m.out = dst
+	from := m.C.State
+	to, err := table.Step(from, ev.Kind, m, ev)
+	dst, m.out = m.out, nil
+	if err != nil {
+		var illegal *fsm.IllegalError
+		if errors.As(err, &illegal) {
+			return dst, m.refusal(ev)
+		}
+		return dst, err
+	}
+	m.C.State = to
+	return dst, nil
+}
+
+func (m *Machine) refusal(ev Event) error {
+	if ev.Draining && (ev.Kind == Restart || ev.Kind == Delete) {
+		return engine.Conflict("calls_in_progress", "calls of the ended run still live; wait until they are over")
+	}
+	if ev.Kind == Delete {
+		return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+	}
+	return engine.Conflict("illegal_state", "a campaign that is "+string(m.C.State)+" cannot take "+string(ev.Kind))
+}
+
+func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }

@@ -1,0 +1,115 @@
+package contact
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/fsm"
+)
+
+// Kind names an event of the machine; past tense.
+type Kind string
+
+const (
+	Reserved        Kind = "reserved"         // an attempt began
+	Reached         Kind = "reached"          // the bot has the call
+	Attempted       Kind = "attempted"        // an attempt ended
+	ResultStored    Kind = "result_stored"    //
+	ResultTimedOut  Kind = "result_timed_out" //
+	ExcludedBy      Kind = "excluded_by"      // by number or metadata, API or list
+	Readmitted      Kind = "readmitted"       // added again on purpose, sticky exclusion off
+	Triggered       Kind = "triggered"        // added again by trigger: merge, or reopen if final
+	WindowEnded     Kind = "window_ended"     // the single-day window closed
+	RunStopped      Kind = "run_stopped"      // an operator stopped the run
+	RunReset        Kind = "run_reset"        // Restart
+	CallbackDropped Kind = "callback_dropped" // cancelled by the window, the run's end, or a newer wish
+)
+
+// Kinds lists every event kind.
+var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted,
+	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped}
+
+// MaxUnconsumed is how many attempts in a row may go unconsumed; the next one
+// counts whatever comes of it.
+const MaxUnconsumed = 3
+
+// CallbackHorizon bounds how far ahead a callback may be wished for.
+const CallbackHorizon = 14 * 24 * time.Hour
+
+// Policy are the campaign's rules that a decision needs.
+type Policy struct {
+	MaxAttempts      int
+	RetryDelay       time.Duration
+	RetryOnSystem    []engine.Outcome
+	RetryOnCustom    []string
+	StopRedialsAfter time.Duration // 0 = rule off
+	RedialOnlyUnder  time.Duration // 0 = rule off
+	ResultTimeout    time.Duration
+	Callbacks        bool
+	// Clip moves a due time into the next calling window; nil = no window.
+	// ok is false when the window never opens again in this run.
+	Clip func(time.Time) (t time.Time, ok bool)
+	// ClosedAs is what waiting contacts become once the run is over
+	// (manually_stopped, window_closed, ""); "" while it is open.
+	ClosedAs State
+}
+
+func (p *Policy) clip(t time.Time) (time.Time, bool) {
+	if p.Clip == nil {
+		return t, true
+	}
+	return p.Clip(t)
+}
+
+// Attempt is what the contact needs to know of one of its attempts.
+type Attempt struct {
+	ID          engine.AttemptID
+	Outcome     engine.Outcome
+	Consumed    bool
+	Connected   bool
+	Rang        bool          // an 18x came
+	Talk        time.Duration // bot connected → end
+	RetryAfter  time.Duration // least wait that the network asked for
+	EndedAt     time.Time
+	HasResult   bool // came before the end
+	Disposition string
+	Callback    *CallbackWish
+}
+
+// CallbackWish is a callback wish of a result.
+type CallbackWish struct{ At *time.Time }
+
+// Event is one input of the machine.
+type Event struct {
+	Kind      Kind
+	At        time.Time
+	Policy    Policy
+	Attempt   *Attempt          // of Reserved (ID), Attempted, ResultStored
+	Reason    string            // of ExcludedBy
+	InCall    bool              // of ExcludedBy: a conversation lives
+	Variables map[string]string // of Triggered: merged in
+	Run       int               // of RunReset
+}
+
+// Machine drives one contact. C is its whole state.
+type Machine struct {
+	C Contact
+
+	fate fate // of the event being applied, judged once
+}
+
+// Apply takes one event. An error means that it is illegal in the present
+// state; nothing has changed then. The machine has no effects but its new
+// state: the caller makes the contact durable.
+func (m *Machine) Apply(ev Event) error {
+	m.fate = m.judge(ev)
+	to, err := table.Step(m.C.State, ev.Kind, m, ev)
+	m.fate = ""
+	if err != nil {
+		return err
+	}
+	m.C.State = to
+	m.C.UpdatedAt = ev.At
+	m.C.Version++
+	return nil
+}

@@ -1,0 +1,169 @@
+// Package journal says what becomes durable: a Write is one atomic step of
+// the dialler, rows and events together, and a Guard is what the database
+// itself must check before it accepts an intent to dial.
+//
+// Invariants: everything in a Write commits in one transaction or not at all;
+// a Write of a campaign carries the fencing epoch of its owner and a stale
+// epoch is refused by the database; events of a campaign are ordered by the
+// sequence that its run gave them, never by the order of commits.
+//
+// It must not know: SQL, connections, batching.
+package journal
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// Type names an event; past tense, "<noun>.<verb>".
+type Type string
+
+const (
+	CampaignCreated          Type = "campaign.created"
+	CampaignStarted          Type = "campaign.started"
+	CampaignPaused           Type = "campaign.paused"
+	CampaignResumed          Type = "campaign.resumed"
+	CampaignStopped          Type = "campaign.stopped"
+	CampaignCompleted        Type = "campaign.completed"
+	CampaignFailed           Type = "campaign.failed"
+	CampaignRestarted        Type = "campaign.restarted"
+	CampaignRestartCancelled Type = "campaign.restart_cancelled"
+	CampaignEdited           Type = "campaign.edited"
+	ContactsAdded            Type = "contacts.added"
+	ContactTriggered         Type = "contact.triggered"
+	ContactExcluded          Type = "contact.excluded"
+	ContactChanged           Type = "contact.changed"
+	AttemptReserved          Type = "attempt.reserved"
+	AttemptAnswered          Type = "attempt.answered"
+	AttemptConnected         Type = "attempt.connected"
+	AttemptEnded             Type = "attempt.ended"
+	LegAdded                 Type = "leg.added"
+	LegClosed                Type = "leg.closed"
+	ResultStored             Type = "result.stored"
+)
+
+// Event is one fact of the append-only history.
+type Event struct {
+	Campaign engine.CampaignID // "" for dialouts
+	Seq      int64             // per campaign, given by its run; 0 for dialouts
+	Run      int
+	At       time.Time
+	Type     Type
+	Version  int // of the payload's shape, from 1
+	Contact  engine.ContactID
+	Attempt  engine.AttemptID
+	Data     Data
+}
+
+// Data is the payload of an event, stored as JSON. Only the fields that its
+// type needs are set.
+type Data struct {
+	// Before and After are what counters need of the contact that the event
+	// changed: folding subtracts the one and adds the other.
+	Before *contact.Facts `json:"before,omitempty"`
+	After  *contact.Facts `json:"after,omitempty"`
+	Count  int            `json:"count,omitempty"` // contacts.added: how many like After; campaign ends: how many changed
+	Reason string         `json:"reason,omitempty"`
+	DueAt  *time.Time     `json:"due_at,omitempty"`
+
+	// Attempt facts.
+	Outcome     engine.Outcome      `json:"outcome,omitempty"`
+	Cause       engine.AbandonCause `json:"cause,omitempty"`
+	Consumed    bool                `json:"consumed,omitempty"`
+	Answered    bool                `json:"answered,omitempty"`
+	Connected   bool                `json:"connected,omitempty"`
+	Pass        int                 `json:"pass,omitempty"`
+	Number      int                 `json:"number,omitempty"`
+	Trunk       engine.TrunkID      `json:"trunk,omitempty"`
+	Leg         engine.LegID        `json:"leg,omitempty"`
+	SIPCode     int                 `json:"sip_code,omitempty"`
+	RingMS      int64               `json:"ring_ms,omitempty"`
+	TalkMS      int64               `json:"talk_ms,omitempty"`
+	Verdict     engine.Verdict      `json:"verdict,omitempty"`
+	Disposition string              `json:"disposition,omitempty"`
+
+	// Campaign facts.
+	Who      *engine.Who        `json:"who,omitempty"`
+	Settings *campaign.Settings `json:"settings,omitempty"`
+}
+
+// Intent is the right to dial one number, durable before the INVITE leaves.
+// The database refuses it (ErrNumberHeld, ErrSuppressed) while another attempt
+// holds the number or the number is on the suppression list.
+type Intent struct {
+	Attempt engine.AttemptID
+	Number  engine.PhoneNumber
+}
+
+// HoldRelease ends the hold of a number: at once (Until zero) when all legs
+// have their final answer, or at a time for an attempt that was lost.
+type HoldRelease struct {
+	Attempt engine.AttemptID
+	Number  engine.PhoneNumber
+	Until   time.Time
+}
+
+// Exclusion binds one campaign; exactly one of Number and Match is set.
+type Exclusion struct {
+	Campaign  engine.CampaignID
+	Number    engine.PhoneNumber
+	Match     map[string]string
+	Reason    string
+	Lifted    bool // a deliberate re-add with Sticky Exclusion off lifts it
+	CreatedAt time.Time
+}
+
+// Suppression puts a number on the list of the whole installation.
+type Suppression struct {
+	Number    engine.PhoneNumber
+	Reason    string // do_not_call, opt_out, import
+	CreatedAt time.Time
+}
+
+// Reply is the stored answer to a request with an Idempotency-Key.
+type Reply struct {
+	engine.Idempotency
+	Status int
+	Body   []byte // JSON
+	At     time.Time
+}
+
+// Write is one atomic step. Rows are upserts of the whole row by their id.
+type Write struct {
+	Campaign engine.CampaignID // whose epoch is checked; "" = none
+	Epoch    int64
+
+	Intent       *Intent
+	Events       []Event
+	CampaignRow  *campaign.Campaign
+	Contacts     []contact.Contact
+	Attempts     []attempt.Attempt
+	Holds        []HoldRelease
+	Exclusions   []Exclusion
+	Suppressions []Suppression
+	Reply        *Reply
+	// BulkStates moves all waiting (open, no live attempt) contacts of the
+	// campaign to one final state: the end of a run.
+	Bulk *Bulk
+}
+
+// Bulk moves every waiting contact of a campaign's run to a final state:
+// those pending, unanswered, connected without a result or with a callback,
+// and without a live attempt.
+type Bulk struct {
+	To     contact.State
+	Reason string
+	At     time.Time
+}
+
+// Why the database refused a Write. The rest of the group is unaffected.
+var (
+	ErrNumberHeld  = engine.Conflict("number_held", "another call to this number is not over yet; it is dialled after that call's end")
+	ErrSuppressed  = engine.Conflict("suppressed", "the number is on the suppression list of this installation and is not dialled")
+	ErrStaleEpoch  = engine.Conflict("stale_epoch", "another owner of the campaign took over; this write is refused")
+	ErrReplyExists = engine.Conflict("idempotency_in_progress", "a request with this Idempotency-Key was already answered")
+)
