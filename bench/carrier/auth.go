@@ -1,0 +1,163 @@
+package carrier
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // RFC 3261 §22.4 demands it
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dialler/bench/draw"
+)
+
+type verdict int
+
+const (
+	authMissing verdict = iota
+	authGranted
+	authWrong
+	authStale    // right, but for a nonce that is no longer good
+	authReplayed // its nonce count did not grow
+)
+
+// maxChallenges ends the patience with a caller that keeps guessing.
+const maxChallenges = 4
+
+func (c *Credentials) validate() error {
+	if c == nil {
+		return nil
+	}
+	if c.Username == "" || c.Password == "" {
+		return errors.New("credentials: give username and password")
+	}
+	for _, a := range c.Algorithms {
+		if a != "MD5" && a != "SHA-256" {
+			return fmt.Errorf("credentials: algorithm %q is unknown; use MD5 or SHA-256", a)
+		}
+	}
+	return nil
+}
+
+func (c *Credentials) code() int {
+	if c.WWW {
+		return 401
+	}
+	return 407
+}
+
+func (c *Credentials) realm() string {
+	if c.Realm == "" {
+		return "carrier"
+	}
+	return c.Realm
+}
+
+// challengeHeaders has one line per algorithm (RFC 8760 §2.4).
+func challengeHeaders(cred *Credentials, nonce string, stale bool) string {
+	name := "Proxy-Authenticate"
+	if cred.WWW {
+		name = "WWW-Authenticate"
+	}
+	algorithms := cred.Algorithms
+	if len(algorithms) == 0 {
+		algorithms = []string{"MD5"}
+	}
+	var b strings.Builder
+	for _, a := range algorithms {
+		b.WriteString(name + `: Digest realm="` + cred.realm() + `", nonce="` + nonce + `", algorithm=` + a + `, qop="auth"`)
+		if stale {
+			b.WriteString(", stale=true")
+		}
+		b.WriteString("\r\n")
+	}
+	return b.String()
+}
+
+// challengeHeaders with a fresh nonce of this call.
+func (c *call) challengeHeaders(cred *Credentials, stale bool) string {
+	c.nonces++
+	c.nonce = strconv.FormatUint(draw.Hash(3, c.row.CallID+c.tag, c.nonces), 16)
+	c.nc = 0
+	return challengeHeaders(cred, c.nonce, stale)
+}
+
+// challenge refuses the INVITE until credentials come.
+func (c *call) challenge(cred *Credentials, stale bool, now time.Time) {
+	if c.nonces >= maxChallenges {
+		c.refuse(403, "", 0, "", now)
+		return
+	}
+	c.refuse(cred.code(), "", 0, c.challengeHeaders(cred, stale), now)
+}
+
+// check judges the credentials of a request of this call.
+func (c *call) check(cred *Credentials, m *message) verdict {
+	if len(m.auth) == 0 || c.nonce == "" {
+		return authMissing
+	}
+	v := verify(cred, m, c.nonce, c.nc)
+	if v != authGranted {
+		return v
+	}
+	c.nc++
+	if cred.Stale && !c.granted {
+		c.granted = true
+		return authStale
+	}
+	c.granted = true
+	return authGranted
+}
+
+// verify computes the digest (RFC 2617 §3.2.2, RFC 7616 §3.4.1).
+func verify(cred *Credentials, m *message, nonce string, used uint64) verdict {
+	if len(m.auth) == 0 {
+		return authMissing
+	}
+	scheme, rest, _ := bytes.Cut(m.auth, []byte(" "))
+	if !bytes.EqualFold(scheme, []byte("Digest")) {
+		return authWrong
+	}
+	p := digestParams(rest)
+	if p["nonce"] != nonce {
+		return authStale
+	}
+	sum := func(s string) string {
+		if strings.EqualFold(p["algorithm"], "SHA-256") {
+			h := sha256.Sum256([]byte(s))
+			return hex.EncodeToString(h[:])
+		}
+		h := md5.Sum([]byte(s)) //nolint:gosec // see above
+		return hex.EncodeToString(h[:])
+	}
+	ha1 := sum(cred.Username + ":" + cred.realm() + ":" + cred.Password)
+	ha2 := sum(m.method + ":" + p["uri"])
+	want := sum(ha1 + ":" + nonce + ":" + p["nc"] + ":" + p["cnonce"] + ":" + p["qop"] + ":" + ha2)
+	if p["qop"] == "" {
+		want = sum(ha1 + ":" + nonce + ":" + ha2)
+	}
+	if p["username"] != cred.Username || p["realm"] != cred.realm() || p["uri"] != string(m.uri) ||
+		subtle.ConstantTimeCompare([]byte(want), []byte(p["response"])) != 1 {
+		return authWrong
+	}
+	if p["qop"] != "" {
+		nc, err := strconv.ParseUint(p["nc"], 16, 32)
+		if err != nil || len(p["nc"]) != 8 || nc <= used {
+			return authReplayed
+		}
+	}
+	return authGranted
+}
+
+func digestParams(b []byte) map[string]string {
+	out := map[string]string{}
+	for _, one := range splitList(nil, b) {
+		key, value, _ := bytes.Cut(one, []byte("="))
+		out[strings.ToLower(string(bytes.TrimSpace(key)))] = string(bytes.Trim(bytes.TrimSpace(value), `"`))
+	}
+	return out
+}

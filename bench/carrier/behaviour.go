@@ -1,0 +1,222 @@
+package carrier
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"dialler/bench/draw"
+)
+
+// Kind is what a called number does.
+type Kind string
+
+// The kinds of callee.
+const (
+	Human    Kind = "human"     // answers with a short hello, then listens
+	Machine  Kind = "machine"   // answers with a greeting and a beep
+	Fax      Kind = "fax"       // answers with CED and V.21 flags
+	SIT      Kind = "sit"       // answers with special information tones and a notice
+	Quiet    Kind = "quiet"     // answers and says nothing (line noise)
+	Refuse   Kind = "refuse"    // refuses with Code
+	NoAnswer Kind = "no_answer" // rings until CANCEL
+	Silent   Kind = "silent"    // the INVITE vanishes: no response, ever
+)
+
+// Progress is what is sent while the phone rings.
+type Progress string
+
+// The ways of ringing.
+const (
+	Ringing    Progress = "ringing"     // 180
+	EarlyMedia Progress = "early_media" // 183 with SDP and an audible ringback tone
+	NoProgress Progress = "none"        // nothing between 100 and the final response
+)
+
+// Behaviour says what happens to one call. The zero value of every span is
+// "at once", so Behaviour{Kind: Human} sends 100, 180 and 200 back to back.
+type Behaviour struct {
+	Kind   Kind    `json:"kind"`
+	Weight float64 `json:"weight,omitempty"` // share of a profile; any scale
+
+	Trying   draw.Span `json:"trying,omitzero"` // INVITE to 100
+	NoTrying bool      `json:"no_trying,omitempty"`
+	// Progress defaults to Ringing, and to NoProgress for Refuse.
+	Progress Progress  `json:"progress,omitempty"`
+	Post     draw.Span `json:"post,omitzero"` // post-dial delay: INVITE to 180 or 183
+	// Ring is 180 to final response. A NoAnswer that has one ends with Code
+	// (480 when 0) after it, instead of waiting for CANCEL.
+	Ring draw.Span `json:"ring,omitzero"`
+
+	// Code, Reason and Q850 are the refusal: status, phrase, and cause of a
+	// Reason header (RFC 3326). 0 and "" take the usual ones of the Kind.
+	Code   int    `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Q850   int    `json:"q850,omitempty"`
+	// Headers are added to the final response: Retry-After, Contact of a
+	// 3xx, Min-SE, X-Twilio-Error.
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// CancelRace: when CANCEL comes, the callee has just picked up; the 200
+	// of the INVITE crosses it.
+	CancelRace bool `json:"cancel_race,omitempty"`
+	// Reliable sends the 180 or 183 reliably (RFC 3262); nothing further is
+	// sent before its PRACK.
+	Reliable bool `json:"reliable,omitempty"`
+
+	// Talk is answer to the callee's BYE; zero waits for the caller's BYE.
+	Talk draw.Span `json:"talk,omitzero"`
+	// Hold, when set, is answer to a re-INVITE of ours with a=sendonly.
+	Hold draw.Span `json:"hold,omitzero"`
+
+	// Digits are pressed Press after the answer (RFC 4733).
+	Digits string    `json:"digits,omitempty"`
+	Press  draw.Span `json:"press,omitzero"`
+	// Mute sends no RTP at all: one-way audio, towards the callee only.
+	Mute bool `json:"mute,omitempty"`
+	// Deaf announces a=sendonly: one-way audio, from the callee only.
+	Deaf bool `json:"deaf,omitempty"`
+}
+
+// Refusal is a Refuse with a code, a phrase ("" for the usual one) and a
+// Q.850 cause (0 for no Reason header).
+func Refusal(code int, reason string, q850 int) Behaviour {
+	return Behaviour{Kind: Refuse, Code: code, Reason: reason, Q850: q850}
+}
+
+// Busy is 486 with cause 17.
+func Busy() Behaviour { return Refusal(486, "", 17) }
+
+// answers says whether the kind picks up.
+func (k Kind) answers() bool {
+	switch k {
+	case Human, Machine, Fax, SIT, Quiet:
+		return true
+	case Refuse, NoAnswer, Silent:
+		return false
+	}
+	return false
+}
+
+func (b *Behaviour) validate() error {
+	switch b.Kind {
+	case Human, Machine, Fax, SIT, Quiet, NoAnswer, Silent:
+	case Refuse:
+		if b.Code < 300 || b.Code > 699 {
+			return fmt.Errorf("behaviour refuse: code %d is no final refusal; give 300 to 699", b.Code)
+		}
+	default:
+		return fmt.Errorf("behaviour kind %q is unknown; use human, machine, fax, sit, quiet, refuse, no_answer or silent", b.Kind)
+	}
+	switch b.Progress {
+	case "", Ringing, EarlyMedia, NoProgress:
+	default:
+		return fmt.Errorf("behaviour progress %q is unknown; use ringing, early_media or none", b.Progress)
+	}
+	for _, d := range b.Digits {
+		if digitEvent(byte(d)) < 0 {
+			return fmt.Errorf("behaviour digits %q: only 0-9, *, # and A-D exist", b.Digits)
+		}
+	}
+	return nil
+}
+
+func (b *Behaviour) progress() Progress {
+	switch {
+	case b.Progress != "":
+		return b.Progress
+	case b.Kind == Refuse:
+		return NoProgress
+	}
+	return Ringing
+}
+
+// Mix describes a profile by the figures that an operator knows. Shares are
+// of the calls that are left after the ones named before them.
+type Mix struct {
+	AnswerRate   float64 `json:"answer_rate"`             // of all calls
+	MachineShare float64 `json:"machine_share,omitempty"` // of the answered
+	FaxShare     float64 `json:"fax_share,omitempty"`     // of the answered
+	// Of all calls; what is left after these and the answered is no_answer.
+	Busy        float64   `json:"busy,omitempty"`          // 486
+	Invalid     float64   `json:"invalid,omitempty"`       // 404
+	Unavailable float64   `json:"unavailable,omitempty"`   // 480
+	Congestion  float64   `json:"congestion,omitempty"`    // 503
+	Rejected    float64   `json:"rejected,omitempty"`      // 603
+	Silent      float64   `json:"silent,omitempty"`        // no response at all
+	EarlyMedia  float64   `json:"early_media,omitempty"`   // of those that ring
+	HangUpShare float64   `json:"hang_up_share,omitempty"` // of the humans; the others wait for the caller's BYE
+	Post        draw.Span `json:"post,omitzero"`
+	Ring        draw.Span `json:"ring,omitzero"`
+	Talk        draw.Span `json:"talk,omitzero"` // of humans that hang up
+}
+
+// Profile turns the figures into weighted behaviours.
+func (m Mix) Profile() []Behaviour {
+	human := m.AnswerRate * max(0, 1-m.MachineShare-m.FaxShare)
+	rest := max(0, 1-m.AnswerRate-m.Busy-m.Invalid-m.Unavailable-m.Congestion-m.Rejected-m.Silent)
+	base := []Behaviour{
+		{Kind: Human, Weight: human * m.HangUpShare, Ring: m.Ring, Talk: m.Talk},
+		{Kind: Human, Weight: human * (1 - m.HangUpShare), Ring: m.Ring},
+		{Kind: Machine, Weight: m.AnswerRate * m.MachineShare, Ring: m.Ring},
+		{Kind: Fax, Weight: m.AnswerRate * m.FaxShare, Ring: m.Ring},
+		{Kind: NoAnswer, Weight: rest},
+	}
+	var out []Behaviour
+	for _, b := range base {
+		loud, quiet := b, b
+		loud.Progress, loud.Weight = EarlyMedia, b.Weight*m.EarlyMedia
+		quiet.Weight = b.Weight * (1 - m.EarlyMedia)
+		out = append(out, quiet, loud)
+	}
+	for _, r := range []struct {
+		share      float64
+		code, q850 int
+	}{{m.Busy, 486, 17}, {m.Invalid, 404, 1}, {m.Unavailable, 480, 20}, {m.Congestion, 503, 34}, {m.Rejected, 603, 21}} {
+		b := Refusal(r.code, "", r.q850)
+		b.Weight = r.share
+		out = append(out, b)
+	}
+	out = append(out, Behaviour{Kind: Silent, Weight: m.Silent})
+	kept := out[:0]
+	for _, b := range out {
+		if b.Weight > 0 {
+			b.Post = m.Post
+			kept = append(kept, b)
+		}
+	}
+	return kept
+}
+
+// pick draws a behaviour of a profile.
+func pick(r *rand.Rand, profile []Behaviour) *Behaviour {
+	i := draw.Index(r, len(profile), func(i int) float64 { return profile[i].Weight })
+	if i < 0 {
+		return &profile[0]
+	}
+	return &profile[i]
+}
+
+// phrases are the usual reason phrases and Q.850 texts.
+var phrases = map[int]string{
+	100: "Trying", 180: "Ringing", 183: "Session Progress", 200: "OK",
+	300: "Multiple Choices", 301: "Moved Permanently", 302: "Moved Temporarily", 305: "Use Proxy",
+	400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
+	405: "Method Not Allowed", 407: "Proxy Authentication Required", 408: "Request Timeout", 410: "Gone",
+	415: "Unsupported Media Type", 416: "Unsupported URI Scheme", 420: "Bad Extension",
+	421: "Extension Required", 422: "Session Interval Too Small", 423: "Interval Too Brief",
+	429: "Provide Referrer Identity", 480: "Temporarily Unavailable", 481: "Call/Transaction Does Not Exist",
+	482: "Loop Detected", 484: "Address Incomplete", 485: "Ambiguous", 486: "Busy Here",
+	487: "Request Terminated", 488: "Not Acceptable Here", 491: "Request Pending", 494: "Security Agreement Required",
+	500: "Server Internal Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+	504: "Server Time-out", 580: "Precondition Failure", 600: "Busy Everywhere", 603: "Decline",
+	604: "Does Not Exist Anywhere", 606: "Not Acceptable", 607: "Unwanted", 608: "Rejected",
+}
+
+var causes = map[int]string{
+	1: "Unallocated number", 3: "No route to destination", 16: "Normal call clearing", 17: "User busy",
+	18: "No user responding", 19: "No answer from user", 20: "Subscriber absent", 21: "Call rejected",
+	22: "Number changed", 27: "Destination out of order", 28: "Invalid number format", 31: "Normal, unspecified",
+	34: "No circuit available", 38: "Network out of order", 41: "Temporary failure", 42: "Switching equipment congestion",
+	44: "Requested circuit not available", 47: "Resource unavailable", 88: "Incompatible destination",
+	102: "Recovery on timer expiry", 127: "Interworking, unspecified",
+}

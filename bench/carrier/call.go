@@ -1,0 +1,469 @@
+package carrier
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dialler/bench/draw"
+	"dialler/bench/voice"
+	"dialler/engine"
+)
+
+// noAnswerLimit ends a call that rings without anybody caring: the network's
+// own patience, RFC 3261 §16.6's Timer C.
+const noAnswerLimit = 3 * time.Minute
+
+// stage is how far the script of an unanswered call has come.
+type stage int
+
+const (
+	stageTrying stage = iota
+	stageProgress
+	stageFinal
+	stageDone
+)
+
+// call is a Call-ID that is there now or whose transactions still linger.
+type call struct {
+	carrier *Carrier
+	shard   *shard
+	row     *Call
+	peer    peer
+
+	// The INVITE that is being served.
+	branch    string
+	invitedAt time.Time
+	cseq      uint32
+	head      []byte // headers that its responses copy
+	rr        string // Record-Route lines for its responses
+	last      []byte // last response, for copies of the INVITE
+	final     resender
+	reliable  resender
+	rseq      int
+	uri       string
+
+	// The dialog.
+	tag        string // ours
+	callerFrom string // From of the INVITE: To of our requests
+	callerTag  string
+	calleeTo   string   // To of the INVITE with our tag: From of our requests
+	routes     []string // Record-Route in order (§12.1.1)
+	target     string   // the caller's Contact URI
+	remoteCSeq uint32
+	localCSeq  uint32
+	request    resender // our BYE or re-INVITE
+	reqMethod  string
+	reqBranch  string
+	re         reinvite // the caller's
+	byeBranch  string   // of the caller's BYE, for its copies
+	hangUpDue  bool     // the callee has hung up but the ACK is missing (§15)
+	held       bool
+
+	// What the model does.
+	behaviour *Behaviour
+	rng       *rand.Rand
+	offsets   [stageDone]time.Duration // from the INVITE
+	stage     stage
+	talk      time.Duration // 0: waits for the caller's BYE
+	hold      time.Duration
+
+	// The media.
+	remote     sdp
+	offerless  bool
+	sdpVersion int
+	stream     *stream
+
+	nonces  int // challenges sent
+	nonce   string
+	nc      uint64
+	granted bool
+	counted bool // in Carrier.live
+
+	timer *time.Timer
+	epoch int
+}
+
+// arm runs what after d, under the shard's lock; a later arm or disarm
+// revokes it.
+func (c *call) arm(d time.Duration, what func()) {
+	c.disarm()
+	epoch := c.epoch
+	c.timer = time.AfterFunc(d, func() {
+		c.shard.mu.Lock()
+		defer c.shard.mu.Unlock()
+		if !c.shard.closed && c.epoch == epoch {
+			what()
+		}
+	})
+}
+
+func (c *call) disarm() {
+	c.epoch++
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
+}
+
+func (c *call) stopTimers() {
+	c.disarm()
+	c.final.stop()
+	c.reliable.stop()
+	c.request.stop()
+	c.re.final.stop()
+}
+
+func (c *call) violation(name string) {
+	if !slices.Contains(c.row.Violations, name) {
+		c.row.Violations = append(c.row.Violations, name)
+	}
+}
+
+// newCall makes a call and its row of an INVITE; the shard's lock is held.
+func (sh *shard) newCall(car *Carrier, m *message, p peer, now time.Time) *call {
+	id := string(m.callID)
+	row := &Call{
+		CallID: id, Incarnation: 1, Transport: p.transport(), State: StateTrying, InviteAt: now,
+		Number: engine.PhoneNumber(phoneNumber(uriUser(m.uri))),
+		From:   engine.PhoneNumber(phoneNumber(uriUser(addrURI(m.from)))),
+	}
+	if before := sh.known[id]; before != nil {
+		row.Incarnation = before.Incarnation + 1
+	}
+	c := &call{carrier: car, shard: sh, row: row}
+	c.tag = strconv.FormatUint(draw.Hash(car.rules.Load().seed, id, row.Incarnation), 36)
+	sh.calls[id], sh.known[id] = c, row
+	sh.rows = append(sh.rows, row)
+	return c
+}
+
+// serve takes over an INVITE transaction: the first one, or a retry.
+func (c *call) serve(m *message, p peer, now time.Time) {
+	c.stopTimers()
+	tag, hasTag := param(m.from, "tag")
+	if !hasTag {
+		c.violation("from_without_tag")
+	}
+	if !m.maxForwards {
+		c.violation("no_max_forwards")
+	}
+	if len(m.contact) == 0 {
+		c.violation("no_contact")
+	}
+	via, _ := param(m.vias[0], "branch")
+	if !bytes.HasPrefix(via, []byte("z9hG4bK")) {
+		c.violation("branch_without_cookie")
+	}
+	if c.callerTag != "" && c.callerTag != string(tag) {
+		c.violation("from_tag_changed")
+	}
+	c.row.Invites++
+	c.peer, c.invitedAt = p, now
+	c.branch, c.cseq, c.remoteCSeq = string(via), m.cseq, m.cseq
+	c.head = responseHead(m, p.addr, c.tag)
+	c.peer.addr = replyTo(m, p.addr)
+	c.uri = string(m.uri)
+	c.callerFrom, c.callerTag = string(m.from), string(tag)
+	c.calleeTo = string(m.to) + ";tag=" + c.tag
+	c.target = string(addrURI(m.contact))
+	c.routes, c.rr = nil, ""
+	for _, r := range m.recordRoute {
+		c.routes = append(c.routes, string(r))
+		c.rr += "Record-Route: " + string(r) + "\r\n"
+	}
+	c.stage, c.last = stageTrying, nil
+	c.row.State, c.row.FinalCode, c.row.Reason = StateTrying, 0, ""
+	c.row.EndedAt, c.row.AckAt = time.Time{}, time.Time{}
+	if len(m.body) == 0 {
+		c.offerless, c.remote = true, sdp{}
+		return
+	}
+	var ok bool
+	if c.remote, ok = parseSDP(m.body); !ok {
+		c.violation("sdp_without_audio")
+	}
+}
+
+// admit draws the fate of a call that passed limits and credentials, and
+// starts it.
+func (c *call) admit(now time.Time) {
+	r := c.carrier.rules.Load()
+	c.row.Nth = c.carrier.nth(c.row.Number)
+	c.behaviour, c.rng = r.behaviour(c.row.Number, c.row.Nth)
+	b := c.behaviour
+	c.row.Kind = b.Kind
+	if !c.counted {
+		c.counted = true
+		c.carrier.live.Add(1)
+	}
+	if b.Kind == Silent {
+		// Nothing was heard, so nothing is on the line; the caller's own
+		// transaction lasts as long (Timer B).
+		c.row.State = StateSilent
+		c.carrier.touched(c.row)
+		c.arm(64*c.carrier.cfg.T1, func() { c.end(time.Now()) })
+		return
+	}
+	trying := b.Trying.Draw(c.rng)
+	progress := max(trying, b.Post.Draw(c.rng))
+	ring := b.Ring.Draw(c.rng)
+	if b.Kind == NoAnswer && b.Ring.IsZero() {
+		ring = noAnswerLimit
+	}
+	c.offsets = [stageDone]time.Duration{trying, progress, progress + ring}
+	c.talk, c.hold = b.Talk.Draw(c.rng), b.Hold.Draw(c.rng)
+	c.carrier.touched(c.row)
+	c.advance(now)
+}
+
+// advance does what is due of the script and waits for the rest.
+func (c *call) advance(now time.Time) {
+	for c.stage < stageDone {
+		if c.reliable.running() {
+			return // RFC 3262 §3: the final response waits for the PRACK
+		}
+		if wait := c.offsets[c.stage] - since(now, c.invitedAt); wait > 0 {
+			c.arm(wait, func() { c.advance(time.Now()) })
+			return
+		}
+		at := c.stage
+		c.stage++
+		switch at {
+		case stageTrying:
+			if !c.behaviour.NoTrying {
+				c.provisional(100, "", nil)
+			}
+		case stageProgress:
+			c.progress(now)
+		case stageFinal:
+			c.decide(now)
+		case stageDone:
+		}
+	}
+}
+
+func (c *call) progress(now time.Time) {
+	b := c.behaviour
+	if b.progress() == NoProgress {
+		return
+	}
+	code, extra, body := 180, c.rr+c.contact(), []byte(nil)
+	if b.progress() == EarlyMedia {
+		code = 183
+		if !c.offerless {
+			if refusal := c.openMedia(); refusal != 0 {
+				c.refuse(refusal, "", 0, "", now)
+				return
+			}
+			body = c.describe("sendrecv")
+			if c.stream != nil {
+				c.stream.play(c.carrier.media.clips.ringback(c.stream.codec), true)
+			}
+		}
+	}
+	c.row.State, c.row.RingingAt = StateRinging, now
+	c.carrier.touched(c.row)
+	if b.Reliable {
+		c.rseq++
+		extra += "Require: 100rel\r\nRSeq: " + strconv.Itoa(c.rseq) + "\r\n"
+		c.last = response(code, "", c.head, extra, body)
+		c.reliable.start(c, resend{msg: c.last, repeat: true, timeout: func() {
+			c.violation("no_prack")
+			c.refuse(504, "", 0, "", time.Now())
+		}})
+		return
+	}
+	c.provisional(code, extra, body)
+}
+
+func (c *call) provisional(code int, extra string, body []byte) {
+	c.last = response(code, "", c.head, extra, body)
+	c.peer.send(c.last)
+}
+
+// decide is the final response.
+func (c *call) decide(now time.Time) {
+	b := c.behaviour
+	if b.Kind.answers() {
+		c.answer(now)
+		return
+	}
+	code, q850 := b.Code, b.Q850
+	if code == 0 {
+		code, q850 = 480, 19
+	}
+	var extra strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
+		extra.WriteString(name + ": " + b.Headers[name] + "\r\n")
+	}
+	c.refuse(code, b.Reason, q850, extra.String(), now)
+}
+
+// answer sends the 200 and keeps sending it until the ACK comes.
+func (c *call) answer(now time.Time) {
+	direction := "sendrecv"
+	if c.behaviour.Deaf {
+		direction = "sendonly"
+	}
+	if refusal := c.openMedia(); refusal != 0 {
+		c.refuse(refusal, "", 0, "", now)
+		return
+	}
+	body := c.describe(direction)
+	c.stage = stageDone
+	c.disarm()
+	c.reliable.stop()
+	c.row.State, c.row.AnsweredAt, c.row.FinalCode, c.row.Reason = StateAnswered, now, 200, phrases[200]
+	c.carrier.touched(c.row)
+	c.speak()
+	extra := c.rr + c.contact() + "Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n"
+	c.last = response(200, "", c.head, extra, body)
+	c.final.start(c, resend{msg: c.last, repeat: true, cap: c.carrier.cfg.T2, timeout: func() {
+		// §13.3.1.4: without an ACK the session is ended with BYE.
+		c.row.AckMissing = true
+		c.hangUp()
+	}})
+	c.conversation(now)
+}
+
+// conversation arms what the callee does next: hold, hang up, or give up.
+func (c *call) conversation(now time.Time) {
+	spoken := since(now, c.row.AnsweredAt)
+	if c.hold > 0 && !c.held {
+		c.arm(max(0, c.hold-spoken), func() { c.reinvite("sendonly") })
+		return
+	}
+	limit := c.carrier.cfg.MaxCall
+	if c.talk > 0 {
+		limit = min(limit, c.talk)
+	}
+	c.arm(max(0, limit-spoken), c.hangUp)
+}
+
+// refuse sends a final refusal and keeps sending it until the ACK comes.
+func (c *call) refuse(code int, phrase string, q850 int, extra string, now time.Time) {
+	c.stage = stageDone
+	c.reliable.stop()
+	if phrase == "" {
+		phrase = phrases[code]
+	}
+	if phrase == "" {
+		phrase = "Refused"
+	}
+	c.row.FinalCode, c.row.Reason = code, phrase
+	c.last = response(code, phrase, c.head, reasonHeader(q850)+extra, nil)
+	c.final.start(c, resend{
+		msg: c.last, repeat: !c.peer.reliable(), cap: c.carrier.cfg.T2, timeout: func() {
+			c.row.AckMissing = true
+			c.carrier.touched(c.row)
+		},
+	})
+	c.end(now)
+}
+
+// end frees the callee's phone; the call lingers for its transactions.
+func (c *call) end(now time.Time) {
+	if c.row.State != StateEnded {
+		c.row.State, c.row.EndedAt = StateEnded, now
+		c.stopMedia()
+		if c.counted {
+			c.counted = false
+			c.carrier.live.Add(-1)
+		}
+		c.carrier.touched(c.row)
+	}
+	// 64*T1 covers RFC 6026's Timer L, Timer J of a BYE and our own Timer F.
+	c.arm(64*c.carrier.cfg.T1+c.carrier.cfg.T4, c.forget)
+}
+
+// forget drops the transactions; the row stays.
+func (c *call) forget() {
+	c.stopTimers()
+	if c.shard.calls[c.row.CallID] == c {
+		delete(c.shard.calls, c.row.CallID)
+	}
+}
+
+// contact is our Contact line.
+func (c *call) contact() string {
+	uri := "<sip:" + c.tag + "@" + c.carrier.Addr()
+	if c.peer.conn != nil {
+		uri += ";transport=tcp"
+	}
+	return "Contact: " + uri + ">\r\n"
+}
+
+// openMedia reserves the RTP side once; it gives the code of a refusal when
+// the offer cannot be met.
+func (c *call) openMedia() int {
+	car := c.carrier
+	if !c.offerless {
+		if len(c.remote.codecs) == 0 || c.remote.profile != "RTP/AVP" || !c.remote.addr.IsValid() {
+			return 488
+		}
+		if !car.cfg.AllowRemote && !c.remote.addr.Addr().IsLoopback() {
+			c.violation("rtp_address_not_loopback")
+			return 488
+		}
+		if !slices.ContainsFunc(c.remote.codecs, car.media.speaks) {
+			return 488
+		}
+	}
+	if c.stream != nil || !car.cfg.Media {
+		return 0
+	}
+	s, err := car.media.open(c.remote, c.offerless, c.rng)
+	if err != nil {
+		car.stray.count("no_rtp_port")
+		car.cfg.Log.Warn().Err(err).Msg("no RTP port")
+		return 500
+	}
+	c.stream = s
+	return 0
+}
+
+// describe is our SDP: an answer, or an offer when the INVITE had none.
+func (c *call) describe(direction string) []byte {
+	c.sdpVersion++
+	at := netip.AddrPortFrom(c.carrier.addr.Addr(), c.carrier.media.sinkPort)
+	if c.stream != nil {
+		at = netip.AddrPortFrom(at.Addr(), c.stream.port.number)
+	}
+	codecs, event := c.carrier.media.codecs, c.remote.event
+	if c.offerless {
+		event = 101
+	} else if codec, ok := c.carrier.media.choose(c.remote.codecs); ok {
+		codecs = []voice.Codec{codec}
+	}
+	return describe(at, c.sdpVersion, codecs, event, direction)
+}
+
+// speak starts what the callee says after picking up.
+func (c *call) speak() {
+	if c.stream == nil {
+		return
+	}
+	if c.behaviour.Mute {
+		c.stream.mute()
+		return
+	}
+	m := c.carrier.media
+	c.stream.play(m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec), false)
+	c.stream.background(m.clips.of(Quiet, c.rng, c.stream.codec))
+	if c.behaviour.Digits != "" {
+		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
+	}
+}
+
+func (c *call) stopMedia() {
+	if c.stream != nil {
+		c.row.RTP = c.stream.close()
+		c.stream = nil
+	}
+}

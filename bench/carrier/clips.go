@@ -1,0 +1,67 @@
+package carrier
+
+import (
+	"math/rand/v2"
+	"sync"
+
+	"dialler/bench/draw"
+	"dialler/bench/voice"
+)
+
+// clipVariants is how many different voices there are of each kind. Clips
+// are made when first heard and shared by all calls.
+const clipVariants = 24
+
+type clipKey struct {
+	kind    Kind
+	variant int
+	codec   voice.Codec
+}
+
+// clips are the encoded signals that callees play.
+type clips struct {
+	seed uint64
+	mu   sync.Mutex
+	made map[clipKey]func() []byte
+}
+
+func (c *clips) get(key clipKey, make func(r *rand.Rand) []int16) []byte {
+	c.mu.Lock()
+	once := c.made[key]
+	if once == nil {
+		once = sync.OnceValue(func() []byte {
+			pcm := make(draw.Rand(c.seed, "clip "+string(key.kind), key.variant))
+			return key.codec.Encode(nil, pcm)
+		})
+		if c.made == nil {
+			c.made = map[clipKey]func() []byte{}
+		}
+		c.made[key] = once
+	}
+	c.mu.Unlock()
+	return once()
+}
+
+// of gives what a kind of callee says, in a voice drawn from r.
+func (c *clips) of(kind Kind, r *rand.Rand, codec voice.Codec) []byte {
+	key := clipKey{kind, r.IntN(clipVariants), codec}
+	return c.get(key, func(r *rand.Rand) []int16 {
+		switch kind {
+		case Human:
+			return voice.Hello(r)
+		case Machine:
+			pcm, _ := voice.Greeting(r)
+			return pcm
+		case Fax:
+			return voice.FaxAnswer(r)
+		case SIT:
+			return voice.SIT(r)
+		case Quiet, Refuse, NoAnswer, Silent:
+		}
+		return voice.Quiet(r)
+	})
+}
+
+func (c *clips) ringback(codec voice.Codec) []byte {
+	return c.get(clipKey{"ringback", 0, codec}, func(*rand.Rand) []int16 { return voice.Ringback() })
+}

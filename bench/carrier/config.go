@@ -1,0 +1,266 @@
+package carrier
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/bench/draw"
+	"dialler/bench/voice"
+	"dialler/engine"
+)
+
+// Config says how the carrier behaves. The zero value is a carrier on a free
+// loopback port whose callees follow DefaultMix.
+type Config struct {
+	// Listen is host:port for UDP and TCP alike; port 0 takes a free one.
+	Listen string `json:"listen,omitempty"`
+	// AllowRemote permits addresses that are not loopback.
+	AllowRemote bool `json:"allow_remote,omitempty"`
+
+	Seed uint64 `json:"seed,omitempty"`
+	// Profile is drawn from by weight; when empty, Mix makes one.
+	Profile []Behaviour `json:"profile,omitempty"`
+	Mix     *Mix        `json:"mix,omitempty"`
+	// Script fixes numbers: the n-th call to the number takes the n-th entry,
+	// later ones the last. It wins over the profile.
+	Script map[engine.PhoneNumber][]Behaviour `json:"script,omitempty"`
+
+	// Credentials, when set, are demanded of INVITE and REGISTER.
+	Credentials *Credentials `json:"credentials,omitempty"`
+
+	// CPS is the call rate above which INVITEs get 503 "CPS limit exceeded"
+	// with Retry-After; CPSBurst the calls that may come at once (default:
+	// one second's worth). 0: no limit.
+	CPS      float64 `json:"cps,omitempty"`
+	CPSBurst int     `json:"cps_burst,omitempty"`
+	// Channels is the number of calls at a time above which INVITEs get 503
+	// "Concurrent call limit exceeded". 0: no limit.
+	Channels int `json:"channels,omitempty"`
+	// RetryAfter goes into those refusals (default 1 s, whole seconds).
+	RetryAfter time.Duration `json:"retry_after,omitempty"`
+
+	// T1, T2 and T4 are RFC 3261's timers (500 ms, 4 s, 5 s).
+	T1 time.Duration `json:"t1,omitempty"`
+	T2 time.Duration `json:"t2,omitempty"`
+	T4 time.Duration `json:"t4,omitempty"`
+	// MaxCall ends a call that neither side ended (default 1 h), so that a
+	// forgotten run stops by itself.
+	MaxCall time.Duration `json:"max_call,omitempty"`
+	// StopAfter ends Run (0: until its context ends).
+	StopAfter time.Duration `json:"stop_after,omitempty"`
+
+	// Media turns RTP on. Without it the SDP answers name a port that nobody
+	// reads.
+	Media bool `json:"media,omitempty"`
+	// Codecs in order of preference, "PCMU" and "PCMA" (default both); the
+	// caller's first offer that is listed wins.
+	Codecs []string `json:"codecs,omitempty"`
+	// RTPPortMin and RTPPortMax bound the RTP ports; 0 leaves them to the
+	// system.
+	RTPPortMin int `json:"rtp_port_min,omitempty"`
+	RTPPortMax int `json:"rtp_port_max,omitempty"`
+
+	// LedgerFile gets a JSON line for every change of a call.
+	LedgerFile string `json:"ledger_file,omitempty"`
+	// HTTP is host:port of the admin interface; empty: none.
+	HTTP string `json:"http,omitempty"`
+
+	Log *zerolog.Logger `json:"-"`
+}
+
+// Credentials of digest authentication (RFC 3261 §22, RFC 8760).
+type Credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Realm    string `json:"realm,omitempty"` // default "carrier"
+	// Algorithms are offered in this order, one challenge each: "MD5",
+	// "SHA-256" (default MD5).
+	Algorithms []string `json:"algorithms,omitempty"`
+	// Proxy challenges with 407 instead of 401 (default 407; WWW true: 401).
+	WWW bool `json:"www,omitempty"`
+	// Stale makes every nonce good for one challenge less: the first valid
+	// answer is told stale=true and gets a new nonce.
+	Stale bool `json:"stale,omitempty"`
+	// ByeToo demands credentials of BYE and re-INVITE as well.
+	ByeToo bool `json:"bye_too,omitempty"`
+}
+
+// DefaultMix is an ordinary consumer campaign.
+var DefaultMix = Mix{
+	AnswerRate: 0.45, MachineShare: 0.3, FaxShare: 0.01,
+	Busy: 0.08, Invalid: 0.03, Unavailable: 0.05, Congestion: 0.01, Rejected: 0.02,
+	EarlyMedia: 0.2, HangUpShare: 0.5,
+	Post: draw.Between(200*time.Millisecond, 1500*time.Millisecond),
+	Ring: draw.Between(2*time.Second, 20*time.Second),
+	Talk: draw.Exponential(45 * time.Second),
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	addr, err := netip.ParseAddrPort(c.Listen)
+	if err != nil {
+		return c, fmt.Errorf("listen %q: give a literal IP address and a port, for example 127.0.0.1:5060", c.Listen)
+	}
+	if !addr.Addr().IsLoopback() && !c.AllowRemote {
+		return c, fmt.Errorf("listen %q is not a loopback address; set allow_remote if that is wanted", c.Listen)
+	}
+	if addr.Addr().IsUnspecified() {
+		return c, errors.New("listen: the address goes into Contact and SDP; give one that callers can reach")
+	}
+	setDuration(&c.T1, 500*time.Millisecond)
+	setDuration(&c.T2, 8*c.T1)
+	setDuration(&c.T4, 10*c.T1)
+	setDuration(&c.MaxCall, time.Hour)
+	setDuration(&c.RetryAfter, time.Second)
+	if len(c.Codecs) == 0 {
+		c.Codecs = []string{"PCMU", "PCMA"}
+	}
+	for _, name := range c.Codecs {
+		if _, ok := codecNamed(name); !ok {
+			return c, fmt.Errorf("codec %q is unknown; use PCMU or PCMA", name)
+		}
+	}
+	if c.Log == nil {
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+	return c, nil
+}
+
+func setDuration(d *time.Duration, value time.Duration) {
+	if *d <= 0 {
+		*d = value
+	}
+}
+
+func codecNamed(name string) (voice.Codec, bool) {
+	switch name {
+	case "PCMU":
+		return voice.PCMU, true
+	case "PCMA":
+		return voice.PCMA, true
+	}
+	return 0, false
+}
+
+// rules are the part of the configuration that can change while calls are
+// up. They are replaced as a whole.
+type rules struct {
+	seed        uint64
+	profile     []Behaviour
+	script      map[engine.PhoneNumber][]Behaviour
+	credentials *Credentials
+	limit       *limiter
+	channels    int64
+	retryAfter  time.Duration
+}
+
+func (c *Config) rules() (*rules, error) {
+	profile := c.Profile
+	if len(profile) == 0 {
+		mix := DefaultMix
+		if c.Mix != nil {
+			mix = *c.Mix
+		}
+		profile = mix.Profile()
+	}
+	if len(profile) == 0 {
+		return nil, errors.New("mix: every share is zero; set answer_rate")
+	}
+	for i := range profile {
+		if err := profile[i].validate(); err != nil {
+			return nil, err
+		}
+	}
+	for number, list := range c.Script {
+		if len(list) == 0 {
+			return nil, fmt.Errorf("script of %v is empty", number)
+		}
+		for i := range list {
+			if err := list[i].validate(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := c.Credentials.validate(); err != nil {
+		return nil, err
+	}
+	r := &rules{
+		seed: c.Seed, profile: profile, script: c.Script, credentials: c.Credentials,
+		channels: int64(c.Channels), retryAfter: c.RetryAfter,
+	}
+	if c.CPS > 0 {
+		burst := c.CPSBurst
+		if burst <= 0 {
+			burst = max(1, int(c.CPS))
+		}
+		r.limit = newLimiter(c.CPS, burst)
+	}
+	return r, nil
+}
+
+// behaviour decides the fate of the n-th call (from 1) to a number.
+func (r *rules) behaviour(number engine.PhoneNumber, n int) (*Behaviour, *rand.Rand) {
+	rng := draw.Rand(r.seed, number.E164(), n)
+	if list := r.script[number]; len(list) > 0 {
+		return &list[min(n, len(list))-1], rng
+	}
+	return pick(rng, r.profile), rng
+}
+
+// span is how the plain durations of Config look in JSON.
+type span time.Duration
+
+func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+func (s *span) UnmarshalText(b []byte) error {
+	d, err := time.ParseDuration(string(b))
+	if err != nil || d < 0 {
+		return fmt.Errorf("duration %q: write \"500ms\" or \"2s\"", b)
+	}
+	*s = span(d)
+	return nil
+}
+
+type plainConfig Config
+
+// jsonConfig shadows the durations of Config with their text form.
+type jsonConfig struct {
+	*plainConfig
+	RetryAfter span `json:"retry_after,omitzero"`
+	T1         span `json:"t1,omitzero"`
+	T2         span `json:"t2,omitzero"`
+	T4         span `json:"t4,omitzero"`
+	MaxCall    span `json:"max_call,omitzero"`
+	StopAfter  span `json:"stop_after,omitzero"`
+}
+
+func (c *Config) shadow() jsonConfig {
+	return jsonConfig{
+		(*plainConfig)(c), span(c.RetryAfter),
+		span(c.T1), span(c.T2), span(c.T4), span(c.MaxCall), span(c.StopAfter),
+	}
+}
+
+// MarshalJSON writes durations as text.
+func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.shadow()) }
+
+// UnmarshalJSON reads durations as text, over the values already there.
+func (c *Config) UnmarshalJSON(b []byte) error {
+	s := c.shadow()
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	c.RetryAfter = time.Duration(s.RetryAfter)
+	c.T1, c.T2, c.T4 = time.Duration(s.T1), time.Duration(s.T2), time.Duration(s.T4)
+	c.MaxCall, c.StopAfter = time.Duration(s.MaxCall), time.Duration(s.StopAfter)
+	return nil
+}

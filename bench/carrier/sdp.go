@@ -1,0 +1,165 @@
+package carrier
+
+import (
+	"bytes"
+	"net/netip"
+	"strconv"
+
+	"dialler/bench/voice"
+)
+
+// sdp is what the carrier understands of a session description (RFC 4566):
+// the first audio stream.
+type sdp struct {
+	addr    netip.AddrPort // where the other side wants RTP
+	profile string         // "RTP/AVP"
+	codecs  []voice.Codec  // those of ours, in the order of the offer
+	event   int            // payload type of telephone-event, 0 when absent
+	sends   bool           // the other side will send
+	listens bool           // the other side wants to receive
+}
+
+const (
+	ptPCMU = 0
+	ptPCMA = 8
+)
+
+func payloadType(c voice.Codec) uint8 {
+	if c == voice.PCMA {
+		return ptPCMA
+	}
+	return ptPCMU
+}
+
+// parseSDP reads a body; ok is false when there is no audio stream in it.
+func parseSDP(body []byte) (s sdp, ok bool) {
+	s.sends, s.listens = true, true
+	var session, media netip.Addr
+	port, inAudio, audio := 0, false, false
+	for len(body) > 0 {
+		var line []byte
+		line, body, _ = bytes.Cut(body, []byte("\n"))
+		line = bytes.TrimRight(line, "\r ")
+		if len(line) < 2 || line[1] != '=' {
+			continue
+		}
+		value := line[2:]
+		switch line[0] {
+		case 'm':
+			inAudio = !audio && bytes.HasPrefix(value, []byte("audio "))
+			if inAudio {
+				audio = true
+				port, s.profile, s.codecs = mediaLine(value)
+			}
+		case 'c':
+			fields := bytes.Fields(value)
+			if len(fields) < 3 {
+				continue
+			}
+			a, err := netip.ParseAddr(string(fields[2]))
+			if err != nil {
+				continue
+			}
+			if inAudio {
+				media = a
+			} else if !audio {
+				session = a
+			}
+		case 'a':
+			if audio && !inAudio {
+				continue
+			}
+			s.attribute(value)
+		}
+	}
+	if !media.IsValid() {
+		media = session
+	}
+	if port > 0 && media.IsValid() {
+		s.addr = netip.AddrPortFrom(media, uint16(port))
+	}
+	// RFC 2543's hold, still sent by old equipment.
+	if media.IsValid() && media.IsUnspecified() {
+		s.listens = false
+	}
+	return s, audio
+}
+
+func mediaLine(value []byte) (port int, profile string, codecs []voice.Codec) {
+	fields := bytes.Fields(value)
+	if len(fields) < 4 {
+		return 0, "", nil
+	}
+	port, err := strconv.Atoi(string(fields[1]))
+	if err != nil || port < 0 || port > 65535 {
+		port = 0
+	}
+	for _, f := range fields[3:] {
+		switch string(f) {
+		case "0":
+			codecs = append(codecs, voice.PCMU)
+		case "8":
+			codecs = append(codecs, voice.PCMA)
+		}
+	}
+	return port, string(fields[2]), codecs
+}
+
+func (s *sdp) attribute(value []byte) {
+	switch string(value) {
+	case "sendonly":
+		s.listens = false
+	case "recvonly":
+		s.sends = false
+	case "inactive":
+		s.sends, s.listens = false, false
+	case "sendrecv":
+		s.sends, s.listens = true, true
+	}
+	if rest, ok := bytes.CutPrefix(value, []byte("rtpmap:")); ok {
+		pt, name, _ := bytes.Cut(rest, []byte(" "))
+		if n, err := strconv.Atoi(string(pt)); err == nil &&
+			bytes.HasPrefix(bytes.ToLower(name), []byte("telephone-event/8000")) {
+			s.event = n
+		}
+	}
+}
+
+// describe writes the carrier's own description. version counts up within a
+// call (RFC 3264 §8).
+func describe(addr netip.AddrPort, version int, codecs []voice.Codec, event int, direction string) []byte {
+	ip := addr.Addr().String()
+	family := "IP4"
+	if addr.Addr().Is6() {
+		family = "IP6"
+	}
+	b := make([]byte, 0, 320)
+	b = append(b, "v=0\r\no=carrier "...)
+	b = strconv.AppendUint(b, uint64(addr.Port()), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(version), 10)
+	b = append(b, " IN "+family+" "+ip+"\r\ns=-\r\nc=IN "+family+" "+ip+"\r\nt=0 0\r\nm=audio "...)
+	b = strconv.AppendUint(b, uint64(addr.Port()), 10)
+	b = append(b, " RTP/AVP"...)
+	for _, c := range codecs {
+		b = append(b, ' ')
+		b = strconv.AppendUint(b, uint64(payloadType(c)), 10)
+	}
+	if event > 0 {
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, int64(event), 10)
+	}
+	b = append(b, "\r\n"...)
+	for _, c := range codecs {
+		if c == voice.PCMA {
+			b = append(b, "a=rtpmap:8 PCMA/8000\r\n"...)
+		} else {
+			b = append(b, "a=rtpmap:0 PCMU/8000\r\n"...)
+		}
+	}
+	if event > 0 {
+		n := strconv.Itoa(event)
+		b = append(b, "a=rtpmap:"+n+" telephone-event/8000\r\na=fmtp:"+n+" 0-15\r\n"...)
+	}
+	return append(b, "a=ptime:20\r\na="+direction+"\r\n"...)
+}

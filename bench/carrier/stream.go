@@ -1,0 +1,257 @@
+package carrier
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"dialler/bench/voice"
+)
+
+const (
+	// audible is the mean magnitude of a frame above which a person hears
+	// something: about -45 dBFS.
+	audible = 180
+
+	digitFrames = 5 // of 20 ms, then three with the end bit
+	endFrames   = 3 // RFC 4733 §2.5.1.4
+	digitGap    = 4 // frames between digits
+)
+
+// stream is the callee's side of one call's audio.
+type stream struct {
+	media *media
+	port  *rtpPort
+	pacer *pacer
+	slot  int
+
+	mu      sync.Mutex
+	codec   voice.Codec
+	remote  netip.AddrPort
+	event   int // payload type of telephone-event
+	sending bool
+	silent  bool // never sends
+	closed  bool
+
+	ssrc   uint32
+	seq    uint16
+	ts     uint32
+	talked bool // the marker bit of the first packet is spent
+
+	clip []byte
+	loop bool
+	at   int
+	rest []byte // played over and over when the clip is through
+
+	digits    string
+	digitWait int // frames
+	digitAt   int // frame of the digit being sent
+	digitTS   uint32
+
+	counts   RTPCount
+	packet   rtp.Packet
+	source   uint32
+	base     uint32 // extended sequence number of the first packet
+	top      uint32
+	expected bool
+	buf      [12 + voice.FrameSamples]byte
+}
+
+// play starts a clip; loop repeats it.
+func (s *stream) play(clip []byte, loop bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clip, s.loop, s.at = clip, loop, 0
+}
+
+// background is what follows the clip.
+func (s *stream) background(clip []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = clip
+}
+
+// mute stops sending for good.
+func (s *stream) mute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = true
+}
+
+// press sends digits after a while.
+func (s *stream) press(digits string, after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digits, s.digitWait, s.digitAt = digits, int(after/frameTime), 0
+}
+
+// retarget follows a new description of the caller's.
+func (s *stream) retarget(d sdp, m *media) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !d.addr.IsValid() || (!m.remoteOK && !d.addr.Addr().IsLoopback()) {
+		s.sending = false
+		return
+	}
+	s.remote, s.event, s.sending = d.addr, d.event, d.listens
+	if codec, ok := m.choose(d.codecs); ok && codec != s.codec {
+		s.codec = codec
+		// What was being said is in the other law; say nothing instead.
+		s.clip, s.rest = nil, nil
+	}
+}
+
+// close gives the port back and the final counts.
+func (s *stream) close() RTPCount {
+	s.pacer.remove(s)
+	s.media.put(s.port)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.counted()
+}
+
+func (s *stream) count() RTPCount {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counted()
+}
+
+func (s *stream) counted() RTPCount {
+	c := s.counts
+	if s.expected {
+		c.Lost = max(0, int(s.top-s.base)+1-c.Received)
+	}
+	return c
+}
+
+// tick sends one frame.
+func (s *stream) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ts += voice.FrameSamples
+	if s.closed || s.silent || !s.sending || !s.remote.IsValid() {
+		s.talked = false
+		return
+	}
+	if s.sendDigit() {
+		return
+	}
+	frame := s.frame()
+	if frame == nil {
+		return
+	}
+	s.write(payloadType(s.codec), !s.talked, s.ts, frame)
+	s.talked = true
+}
+
+// frame is the next 20 ms of clip or background.
+func (s *stream) frame() []byte {
+	if s.clip != nil && s.at+voice.FrameSamples > len(s.clip) {
+		s.at = 0
+		if !s.loop {
+			s.clip = nil
+		}
+	}
+	if s.clip == nil {
+		if len(s.rest) < voice.FrameSamples {
+			return nil
+		}
+		s.clip, s.loop, s.at = s.rest, true, 0
+	}
+	f := s.clip[s.at : s.at+voice.FrameSamples]
+	s.at += voice.FrameSamples
+	return f
+}
+
+// sendDigit sends a frame of a telephone-event (RFC 4733 §2.5.1): the same
+// timestamp all through, the duration growing, the end bit three times.
+func (s *stream) sendDigit() bool {
+	if s.digits == "" || s.event == 0 {
+		return false
+	}
+	if s.digitWait > 0 {
+		s.digitWait--
+		return false
+	}
+	if s.digitAt == 0 {
+		s.digitTS = s.ts
+	}
+	duration := uint16(min(s.digitAt+1, digitFrames) * voice.FrameSamples)
+	last := s.digitAt >= digitFrames
+	payload := [4]byte{byte(digitEvent(s.digits[0])), 10, byte(duration >> 8), byte(duration)}
+	if last {
+		payload[1] |= 0x80
+	}
+	s.write(uint8(s.event), s.digitAt == 0, s.digitTS, payload[:]) //nolint:gosec // 96 to 127
+	s.digitAt++
+	if s.digitAt == digitFrames+endFrames {
+		s.digits, s.digitAt, s.digitWait = s.digits[1:], 0, digitGap
+	}
+	return true
+}
+
+func (s *stream) write(pt uint8, marker bool, ts uint32, payload []byte) {
+	s.seq++
+	h := rtp.Header{Version: 2, Marker: marker, PayloadType: pt, SequenceNumber: s.seq, Timestamp: ts, SSRC: s.ssrc}
+	n, err := h.MarshalTo(s.buf[:])
+	if err != nil {
+		return
+	}
+	n += copy(s.buf[n:], payload)
+	if _, err := s.port.conn.WriteToUDPAddrPort(s.buf[:n], s.remote); err == nil {
+		s.counts.Sent++
+	}
+}
+
+// receive counts a packet of the caller's.
+func (s *stream) receive(b []byte, from netip.AddrPort) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if from != s.remote || s.packet.Unmarshal(b) != nil {
+		s.counts.Strange++
+		return
+	}
+	h := &s.packet.Header
+	if s.counts.Received == 0 {
+		s.counts.FirstAt = now
+	}
+	s.counts.Received++
+	s.counts.LastAt = now
+	seq := uint32(h.SequenceNumber)
+	switch {
+	case !s.expected || h.SSRC != s.source:
+		s.source, s.base, s.top, s.expected = h.SSRC, seq, seq, true
+		// Only packets of the present source can fill its gaps.
+		s.base -= uint32(s.counts.Received - 1) //nolint:gosec // wraps as sequence numbers do
+	default:
+		// RFC 3550 A.1: the distance from the highest seen, modulo 2^16.
+		if step := int16(h.SequenceNumber - uint16(s.top)); step > 0 { //nolint:gosec // the low half
+			s.top += uint32(step)
+		}
+	}
+	if s.counts.AudioAt.IsZero() && h.PayloadType == payloadType(s.codec) && s.codec.Level(s.packet.Payload) > audible {
+		s.counts.AudioAt = now
+	}
+}
+
+// digitEvent is the event number of a digit (RFC 4733 §3.2), -1 for none.
+func digitEvent(d byte) int {
+	switch {
+	case d >= '0' && d <= '9':
+		return int(d - '0')
+	case d == '*':
+		return 10
+	case d == '#':
+		return 11
+	case d >= 'A' && d <= 'D':
+		return int(d-'A') + 12
+	}
+	return -1
+}
