@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dialler/bench/admin"
+	"dialler/bench/await"
 	"dialler/bench/draw"
 	"dialler/engine"
 )
@@ -31,9 +33,9 @@ type Carrier struct {
 	live    atomic.Int64 // admitted calls that have not ended
 
 	media   *media
-	admin   *admin
+	admin   *admin.Server
 	file    *ledgerFile
-	changed notifier
+	changed await.Signal
 	stray   counter
 
 	tasks     sync.WaitGroup
@@ -87,7 +89,7 @@ func Start(cfg Config) (*Carrier, error) {
 		}
 	}
 	if cfg.HTTP != "" {
-		if c.admin, err = startAdmin(c, cfg.HTTP, cfg.AllowRemote); err != nil {
+		if c.admin, err = admin.Start(cfg.HTTP, cfg.AllowRemote, c.routes()); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
@@ -121,12 +123,7 @@ func Run(ctx context.Context, cfg Config) error {
 func (c *Carrier) Addr() string { return c.addr.String() }
 
 // HTTPAddr is host:port of the admin interface, empty without one.
-func (c *Carrier) HTTPAddr() string {
-	if c.admin == nil {
-		return ""
-	}
-	return c.admin.addr
-}
+func (c *Carrier) HTTPAddr() string { return c.admin.Addr() }
 
 // Ledger answers questions about the calls; it works after Close too.
 func (c *Carrier) Ledger() Ledger { return Ledger{c} }
@@ -175,9 +172,7 @@ func (c *Carrier) Close() error {
 			}
 			sh.mu.Unlock()
 		}
-		if c.admin != nil {
-			c.admin.close()
-		}
+		c.admin.Close()
 		_ = c.udp.Close()
 		_ = c.tcp.Close()
 		c.connsMu.Lock()
@@ -215,7 +210,7 @@ func (c *Carrier) touched(row *Call) {
 	if c.file != nil {
 		c.file.append(row)
 	}
-	c.changed.notify()
+	c.changed.Notify()
 }
 
 func (sh *shard) snapshot(dst Rows, liveOnly bool) Rows {
@@ -246,37 +241,6 @@ func (sh *shard) row(id string) (Call, bool) {
 func (sh *shard) countMedia(row *Call) {
 	if cl := sh.calls[row.CallID]; cl != nil && cl.row == row && cl.stream != nil {
 		row.RTP = cl.stream.count()
-	}
-}
-
-// notifier wakes those who wait for any change. It costs one atomic load
-// when nobody waits.
-type notifier struct {
-	waiting atomic.Bool
-	mu      sync.Mutex
-	ch      chan struct{}
-}
-
-func (n *notifier) wait() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ch == nil {
-		n.ch = make(chan struct{})
-		n.waiting.Store(true)
-	}
-	return n.ch
-}
-
-func (n *notifier) notify() {
-	if !n.waiting.Load() {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ch != nil {
-		close(n.ch)
-		n.ch = nil
-		n.waiting.Store(false)
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"dialler/bench/admin"
 	"dialler/bench/draw"
 	"dialler/bench/voice"
 	"dialler/engine"
@@ -105,12 +105,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Listen == "" {
 		c.Listen = "127.0.0.1:0"
 	}
-	addr, err := netip.ParseAddrPort(c.Listen)
+	addr, err := admin.Address(c.Listen, c.AllowRemote)
 	if err != nil {
-		return c, fmt.Errorf("listen %q: give a literal IP address and a port, for example 127.0.0.1:5060", c.Listen)
-	}
-	if !addr.Addr().IsLoopback() && !c.AllowRemote {
-		return c, fmt.Errorf("listen %q is not a loopback address; set allow_remote if that is wanted", c.Listen)
+		return c, fmt.Errorf("listen: %w", err)
 	}
 	if addr.Addr().IsUnspecified() {
 		return c, errors.New("listen: the address goes into Contact and SDP; give one that callers can reach")
@@ -216,37 +213,23 @@ func (r *rules) behaviour(number engine.PhoneNumber, n int) (*Behaviour, *rand.R
 	return pick(rng, r.profile), rng
 }
 
-// span is how the plain durations of Config look in JSON.
-type span time.Duration
-
-func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
-
-func (s *span) UnmarshalText(b []byte) error {
-	d, err := time.ParseDuration(string(b))
-	if err != nil || d < 0 {
-		return fmt.Errorf("duration %q: write \"500ms\" or \"2s\"", b)
-	}
-	*s = span(d)
-	return nil
-}
-
 type plainConfig Config
 
 // jsonConfig shadows the durations of Config with their text form.
 type jsonConfig struct {
 	*plainConfig
-	RetryAfter span `json:"retry_after,omitzero"`
-	T1         span `json:"t1,omitzero"`
-	T2         span `json:"t2,omitzero"`
-	T4         span `json:"t4,omitzero"`
-	MaxCall    span `json:"max_call,omitzero"`
-	StopAfter  span `json:"stop_after,omitzero"`
+	RetryAfter draw.Length `json:"retry_after,omitzero"`
+	T1         draw.Length `json:"t1,omitzero"`
+	T2         draw.Length `json:"t2,omitzero"`
+	T4         draw.Length `json:"t4,omitzero"`
+	MaxCall    draw.Length `json:"max_call,omitzero"`
+	StopAfter  draw.Length `json:"stop_after,omitzero"`
 }
 
 func (c *Config) shadow() jsonConfig {
 	return jsonConfig{
-		(*plainConfig)(c), span(c.RetryAfter),
-		span(c.T1), span(c.T2), span(c.T4), span(c.MaxCall), span(c.StopAfter),
+		(*plainConfig)(c), draw.Length(c.RetryAfter),
+		draw.Length(c.T1), draw.Length(c.T2), draw.Length(c.T4), draw.Length(c.MaxCall), draw.Length(c.StopAfter),
 	}
 }
 

@@ -348,21 +348,9 @@ func (l Ledger) Summary() Summary { return l.Calls().Summary() }
 // responses that nobody waited for, datagrams that are not SIP.
 func (l Ledger) Stray() map[string]int { return l.c.stray.snapshot() }
 
-// Wait returns once cond holds; it looks after every change of a call, and
-// at least ten times a second because RTP counts change silently.
+// Wait returns once cond holds, or with the error of ctx. It looks after
+// every change of a call, and ten times a second because RTP counts change
+// silently.
 func (l Ledger) Wait(ctx context.Context, cond func(Ledger) bool) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		changed := l.c.changed.wait()
-		if cond(l) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		case <-tick.C:
-		}
-	}
+	return l.c.changed.Until(ctx, func() bool { return cond(l) })
 }

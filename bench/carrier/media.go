@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"dialler/bench/pace"
 	"dialler/bench/voice"
 )
 
@@ -31,10 +32,12 @@ type media struct {
 	next   int // of the port range
 	closed bool
 
-	pacers  [pacerCount]*pacer
-	turn    atomic.Uint32
+	pacers  *pace.Group
 	readers sync.WaitGroup
 }
+
+// pacerCount goroutines send the audio of all calls.
+const pacerCount = 2
 
 // restPort is how long a port rests after a call, so that the last packets
 // of one call are not counted as cross-talk of the next.
@@ -68,9 +71,7 @@ func startMedia(cfg *Config, ip netip.Addr) (*media, error) {
 		m.sink, m.sinkPort = sink, uint16(sink.LocalAddr().(*net.UDPAddr).Port)
 		return m, nil
 	}
-	for i := range m.pacers {
-		m.pacers[i] = startPacer()
-	}
+	m.pacers = pace.Start(pacerCount)
 	return m, nil
 }
 
@@ -84,10 +85,8 @@ func (m *media) close() {
 	if m.sink != nil {
 		_ = m.sink.Close()
 	}
-	for _, p := range m.pacers {
-		if p != nil {
-			p.close()
-		}
+	if m.pacers != nil {
+		m.pacers.Close()
 	}
 	m.readers.Wait()
 }
@@ -126,8 +125,7 @@ func (m *media) open(remote sdp, offerless bool, r *rand.Rand) (*stream, error) 
 		s.remote, s.event, s.sending = remote.addr, remote.event, remote.listens
 	}
 	port.owner.Store(s)
-	s.pacer = m.pacers[m.turn.Add(1)%pacerCount]
-	s.pacer.add(s)
+	s.leave = m.pacers.Add(s)
 	return s, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pion/rtp"
 
+	"dialler/bench/pace"
 	"dialler/bench/voice"
 )
 
@@ -24,8 +25,7 @@ const (
 type stream struct {
 	media *media
 	port  *rtpPort
-	pacer *pacer
-	slot  int
+	leave func() // the pacer
 
 	mu      sync.Mutex
 	codec   voice.Codec
@@ -84,7 +84,7 @@ func (s *stream) mute() {
 func (s *stream) press(digits string, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.digits, s.digitWait, s.digitAt = digits, int(after/frameTime), 0
+	s.digits, s.digitWait, s.digitAt = digits, int(after/pace.Frame), 0
 }
 
 // retarget follows a new description of the caller's.
@@ -105,7 +105,7 @@ func (s *stream) retarget(d sdp, m *media) {
 
 // close gives the port back and the final counts.
 func (s *stream) close() RTPCount {
-	s.pacer.remove(s)
+	s.leave()
 	s.media.put(s.port)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +127,8 @@ func (s *stream) counted() RTPCount {
 	return c
 }
 
-// tick sends one frame.
-func (s *stream) tick() {
+// Tick sends one frame.
+func (s *stream) Tick(time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ts += voice.FrameSamples

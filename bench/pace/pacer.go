@@ -1,0 +1,103 @@
+package pace
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Frame is the time between two turns of a member.
+	Frame = 20 * time.Millisecond
+
+	slotCount = 5
+	slotTime  = Frame / slotCount
+	// maxCatchUp is how many late slots are made up for; more are skipped,
+	// as a stalled sender's packets never come.
+	maxCatchUp = 10 * slotCount
+)
+
+// Member gets a turn per Frame. Turns of one member never overlap, and one
+// turn may still be under way while Remove returns.
+type Member interface{ Tick(now time.Time) }
+
+// Group is a set of pacers that share the members between them.
+type Group struct {
+	pacers []*pacer
+	turn   atomic.Uint32
+}
+
+// Start runs n pacers, a goroutine each.
+func Start(n int) *Group {
+	g := &Group{}
+	for range n {
+		p := &pacer{stop: make(chan struct{}), done: make(chan struct{})}
+		for i := range p.slots {
+			p.slots[i] = map[Member]struct{}{}
+		}
+		go p.run()
+		g.pacers = append(g.pacers, p)
+	}
+	return g
+}
+
+// Close ends all turns; none is under way when it returns.
+func (g *Group) Close() {
+	for _, p := range g.pacers {
+		close(p.stop)
+	}
+	for _, p := range g.pacers {
+		<-p.done
+	}
+}
+
+// Add gives m its turns until remove is called.
+func (g *Group) Add(m Member) (remove func()) {
+	p := g.pacers[int(g.turn.Add(1))%len(g.pacers)]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slot := p.next % slotCount
+	p.next++
+	p.slots[slot][m] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.slots[slot], m)
+	}
+}
+
+type pacer struct {
+	mu         sync.Mutex
+	slots      [slotCount]map[Member]struct{}
+	next       int
+	stop, done chan struct{}
+}
+
+func (p *pacer) run() {
+	defer close(p.done)
+	tick := time.NewTicker(slotTime)
+	defer tick.Stop()
+	var due []Member
+	begun, served := time.Now(), 0
+	for {
+		select {
+		case <-p.stop:
+			return
+		case now := <-tick.C:
+			want := int(now.Sub(begun) / slotTime)
+			served = max(served, want-maxCatchUp)
+			for ; served < want; served++ {
+				due = due[:0]
+				p.mu.Lock()
+				for m := range p.slots[served%slotCount] {
+					due = append(due, m)
+				}
+				p.mu.Unlock()
+				for _, m := range due {
+					m.Tick(now)
+				}
+			}
+			clear(due) // a member that left must not be kept alive
+		}
+	}
+}
