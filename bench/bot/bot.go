@@ -1,0 +1,327 @@
+package bot
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // what X-Twilio-Signature is made with
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fasthttp/websocket"
+
+	"dialler/bench/admin"
+	"dialler/bench/await"
+	"dialler/bench/draw"
+	"dialler/bench/pace"
+	"dialler/engine"
+)
+
+// pacerCount goroutines send the audio of all sessions.
+const pacerCount = 2
+
+// Bot is a running model bot.
+type Bot struct {
+	cfg    Config
+	rules  atomic.Pointer[rules]
+	server *http.Server
+	addr   string
+	admin  *admin.Server
+	pacers *pace.Group
+	voices voices
+	client *http.Client
+	upgr   websocket.Upgrader
+
+	ctx    context.Context // ends with Close; bounds result posts
+	cancel context.CancelFunc
+
+	knocks       atomic.Int64
+	open         atomic.Int64
+	peak         atomic.Int64
+	full         atomic.Int64
+	refused      atomic.Int64
+	badSignature atomic.Int64
+	badUpgrade   atomic.Int64
+
+	mu       sync.Mutex
+	sessions []*session
+	heard    map[engine.PhoneNumber]int
+	closed   bool
+
+	changed   await.Signal
+	tasks     sync.WaitGroup
+	served    chan struct{}
+	closeOnce sync.Once
+}
+
+// Start listens for sessions.
+func Start(cfg Config) (*Bot, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("bot: %w", err)
+	}
+	r, err := cfg.rules()
+	if err != nil {
+		return nil, fmt.Errorf("bot: %w", err)
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("bot: %w", err)
+	}
+	b := &Bot{
+		cfg: cfg, addr: ln.Addr().String(), heard: map[engine.PhoneNumber]int{}, served: make(chan struct{}),
+		pacers: pace.Start(pacerCount), voices: voices{seed: cfg.Seed},
+		client: &http.Client{
+			Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+			// A redirected result would carry its token to a stranger.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		upgr: websocket.Upgrader{
+			ReadBufferSize: 2048, WriteBufferSize: 2048, WriteBufferPool: &sync.Pool{},
+			CheckOrigin: func(*http.Request) bool { return true }, // platforms send none
+		},
+	}
+	b.rules.Store(r)
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	mux := http.NewServeMux()
+	mux.HandleFunc(cfg.Path, b.knock)
+	b.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		defer close(b.served)
+		_ = b.server.Serve(ln) // ends with Close
+	}()
+	if cfg.HTTP != "" {
+		if b.admin, err = admin.Start(cfg.HTTP, cfg.AllowRemote, b.routes()); err != nil {
+			b.Close()
+			return nil, fmt.Errorf("bot: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// Run is a bot as a process of its own: it lives until ctx ends or StopAfter
+// has passed.
+func Run(ctx context.Context, cfg Config) error {
+	b, err := Start(cfg)
+	if err != nil {
+		return err
+	}
+	if cfg.StopAfter > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cfg.StopAfter)
+		defer cancel()
+	}
+	b.cfg.Log.Info().Str("url", b.URL()).Str("http", b.HTTPAddr()).Msg("bot listens")
+	<-ctx.Done()
+	s := b.Summary()
+	b.cfg.Log.Info().Int("sessions", s.Sessions).Interface("violations", s.Violations).
+		Interface("results", s.Results).Msg("bot stops")
+	return b.Close()
+}
+
+// URL is what the platform dials.
+func (b *Bot) URL() string { return "ws://" + b.addr + b.cfg.Path }
+
+// HTTPAddr is host:port of the admin interface, empty without one.
+func (b *Bot) HTTPAddr() string { return b.admin.Addr() }
+
+// Configure replaces seed, seats, door, conversations, script and results
+// for the sessions to come.
+func (b *Bot) Configure(cfg Config) error {
+	r, err := cfg.rules()
+	if err != nil {
+		return fmt.Errorf("bot: %w", err)
+	}
+	b.rules.Store(r)
+	return nil
+}
+
+// Close breaks all sessions and gives up results that are not posted yet.
+func (b *Bot) Close() error {
+	b.closeOnce.Do(func() {
+		b.mu.Lock()
+		b.closed = true
+		open := append([]*session(nil), b.sessions...)
+		b.mu.Unlock()
+		b.cancel()
+		b.admin.Close()
+		_ = b.server.Close()
+		<-b.served
+		for _, s := range open {
+			s.breakOff()
+		}
+		b.tasks.Wait()
+		b.pacers.Close()
+		b.client.CloseIdleConnections()
+	})
+	return nil
+}
+
+// Sessions gives the record of every session, oldest first.
+func (b *Bot) Sessions() []Session {
+	b.mu.Lock()
+	all := append([]*session(nil), b.sessions...)
+	b.mu.Unlock()
+	out := make([]Session, 0, len(all))
+	for _, s := range all {
+		out = append(out, s.record())
+	}
+	return out
+}
+
+// Session gives the newest session of a call.
+func (b *Bot) Session(call engine.CallID) (Session, bool) {
+	rows := b.Sessions()
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].CallID == call {
+			return rows[i], true
+		}
+	}
+	return Session{}, false
+}
+
+// Summary counts everything.
+func (b *Bot) Summary() Summary {
+	s := summarise(b.Sessions())
+	s.PeakOpen, s.Full, s.Refused = int(b.peak.Load()), int(b.full.Load()), int(b.refused.Load())
+	s.BadSignature, s.BadUpgrade = int(b.badSignature.Load()), int(b.badUpgrade.Load())
+	return s
+}
+
+// Wait returns once cond holds, or with the error of ctx.
+func (b *Bot) Wait(ctx context.Context, cond func(*Bot) bool) error {
+	return b.changed.Until(ctx, func() bool { return cond(b) })
+}
+
+// HangUp makes the bot close the socket of a call now; false when no open
+// session has it.
+func (b *Bot) HangUp(call engine.CallID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.sessions {
+		if s.hangUpIf(call) {
+			return true
+		}
+	}
+	return false
+}
+
+// knock is an upgrade request.
+func (b *Bot) knock(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return
+	}
+	b.tasks.Add(1)
+	b.mu.Unlock()
+	defer b.tasks.Done()
+	if b.cfg.AuthToken != "" && !b.signed(r) {
+		b.badSignature.Add(1)
+		b.changed.Notify()
+		http.Error(w, "bad signature", http.StatusForbidden)
+		return
+	}
+	rules := b.rules.Load()
+	chance := draw.Rand(rules.seed, "door", int(b.knocks.Add(1)))
+	door := rules.door
+	wait := door.Delay.Draw(chance)
+	if chance.Float64() < door.SlowShare {
+		wait = max(wait, door.Slow.Draw(chance))
+	}
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-b.ctx.Done():
+			return
+		case <-r.Context().Done(): // the platform gave up
+			b.refused.Add(1)
+			b.changed.Notify()
+			return
+		}
+	}
+	switch fate := chance.Float64(); {
+	case fate < door.RefuseShare:
+		b.refused.Add(1)
+		b.changed.Notify()
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+		return
+	case fate < door.RefuseShare+door.DropShare:
+		b.refused.Add(1)
+		b.changed.Notify()
+		panic(http.ErrAbortHandler) // net/http's way to close without an answer
+	}
+	if open := b.open.Add(1); rules.seats > 0 && open > rules.seats {
+		b.open.Add(-1)
+		b.full.Add(1)
+		b.changed.Notify()
+		http.Error(w, "no free seat", http.StatusServiceUnavailable)
+		return
+	}
+	conn, err := b.upgr.Upgrade(w, r, nil)
+	if err != nil {
+		b.open.Add(-1)
+		b.badUpgrade.Add(1)
+		return
+	}
+	b.serve(conn)
+}
+
+// serve runs one session to its end and posts its result.
+func (b *Bot) serve(conn *websocket.Conn) {
+	s := newSession(b, conn)
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		b.open.Add(-1)
+		_ = conn.Close()
+		return
+	}
+	b.sessions = append(b.sessions, s)
+	for peak, open := b.peak.Load(), b.open.Load(); open > peak && !b.peak.CompareAndSwap(peak, open); {
+		peak = b.peak.Load()
+	}
+	b.mu.Unlock()
+	s.read()
+	b.open.Add(-1)
+	b.changed.Notify()
+	s.report()
+	b.changed.Notify()
+}
+
+// nth counts a session with a number.
+func (b *Bot) nth(number engine.PhoneNumber) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard[number]++
+	return b.heard[number]
+}
+
+// signed verifies X-Twilio-Signature: base64(HMAC-SHA1(token, URL)). A URL
+// without a path may have been signed with or without its slash.
+func (b *Bot) signed(r *http.Request) bool {
+	got := r.Header.Get("X-Twilio-Signature")
+	bases := []string{b.cfg.PublicURL}
+	if b.cfg.PublicURL == "" {
+		bases = []string{"ws://" + r.Host + r.RequestURI, "wss://" + r.Host + r.RequestURI}
+	}
+	for _, url := range bases {
+		for _, u := range []string{url, strings.TrimSuffix(url, "/")} {
+			mac := hmac.New(sha1.New, []byte(b.cfg.AuthToken))
+			mac.Write([]byte(u))
+			want := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+			if subtle.ConstantTimeCompare([]byte(want), []byte(got)) == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
