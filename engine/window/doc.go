@@ -1,0 +1,25 @@
+// Package window says when a campaign may call: a daily calling window in a
+// time zone, on working days, except holidays.
+//
+// What it must not know: campaigns, contacts, the clock (instants come in).
+// Where a contact's zones come from is engine/number's business.
+//
+// Invariants:
+//
+//   - The wall clock rules: an instant is open if and only if a clock on the wall
+//     in the zone shows a time in the half-open [start, end) of a day that is a
+//     working day and no holiday. So nobody is ever called when their clock says
+//     that it is too early or too late, whatever daylight saving time does: a
+//     start that the clock skips opens when the clock has jumped past it; a time
+//     that the clock shows twice is open, or closed, both times.
+//   - A window whose end is before its start crosses midnight and belongs, with
+//     its working day and holiday, to the day it opened.
+//   - Equal start and end is the whole calendar day, midnight to midnight.
+//   - A zone that the time zone database does not know never opens; Validate
+//     refuses it, and an empty zone and "Local" too: a guess would call people
+//     at night.
+//   - For several zones (a number that belongs to more than one) the window is
+//     open when it is open in all of them.
+//
+// time.LoadLocation needs zone data: the process embeds it (time/tzdata).
+package window

@@ -1,0 +1,147 @@
+package window
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+)
+
+// Window is a daily calling window, stored and transmitted as
+//
+//	{"start":"09:00","end":"18:00","zone":"Europe/Berlin",
+//	 "days":["Mon","Tue"],"holidays":["2030-12-25"]}
+//
+// The zero value is always open, in UTC; it does not pass Validate.
+type Window struct {
+	Start TimeOfDay `json:"start"`
+	End   TimeOfDay `json:"end"` // exclusive; at or before Start: see the package's invariants
+	Zone  string    `json:"zone"`
+	// Days are the working days; nil is all seven. An empty list that is not
+	// nil is refused by Validate.
+	Days     []Day  `json:"days"`
+	Holidays []Date `json:"holidays,omitempty"`
+	// ContactZone: contacts are called by the clocks where their number is at
+	// home, see For; Zone remains the campaign's own and that of numbers whose
+	// zone is not known.
+	ContactZone bool `json:"contact_zone,omitempty"`
+
+	contact []string // zones of the contact, set by For
+}
+
+// Validate refuses what cannot be meant, with one field error per mistake.
+func (w Window) Validate() error {
+	var fields []engine.FieldError
+	wrong := func(field, code, message string) {
+		fields = append(fields, engine.FieldError{Field: "window." + field, Code: code, Message: message})
+	}
+	if w.Start < 0 || w.Start >= minutesOfDay {
+		wrong("start", "out_of_range", "a time from 00:00 to 23:59 is needed")
+	}
+	if w.End < 0 || w.End > minutesOfDay {
+		wrong("end", "out_of_range", "a time from 00:00 to 24:00 is needed")
+	}
+	if _, ok := location(w.Zone); !ok || w.Zone == "" {
+		wrong("zone", "unknown_zone", "a name of the IANA time zone database is needed, for example Europe/Berlin")
+	}
+	if w.Days != nil && len(w.Days) == 0 {
+		wrong("days", "empty", "at least one working day is needed; leave the field out for all seven")
+	}
+	for _, d := range w.Days {
+		if _, ok := d.weekday(); !ok {
+			wrong("days", "unknown_day", "days are Mon, Tue, Wed, Thu, Fri, Sat and Sun")
+			break
+		}
+	}
+	for _, d := range w.Holidays {
+		if !d.valid() {
+			wrong("holidays", "invalid_date", "dates are written YYYY-MM-DD and must exist")
+			break
+		}
+	}
+	if fields != nil {
+		return engine.Invalid("invalid_window", "the calling window is not valid", fields...)
+	}
+	return nil
+}
+
+// For is the window of one contact: with ContactZone, by the clocks of the
+// given zones; without it, or when no zone is known, the window as it is.
+func (w Window) For(zones []string) Window {
+	if w.ContactZone && len(zones) > 0 {
+		w.contact = zones
+	}
+	return w
+}
+
+// Open says whether calls may be placed at t.
+func (w Window) Open(t time.Time) bool {
+	if len(w.contact) == 0 {
+		return w.openIn(w.Zone, t)
+	}
+	for _, z := range w.contact {
+		if !w.openIn(z, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *Window) openIn(zone string, t time.Time) bool {
+	loc, ok := location(zone)
+	if !ok {
+		return false
+	}
+	_, open := w.opening(t.In(loc))
+	return open
+}
+
+// opening gives the day to whose opening the wall clock reading belongs.
+func (w *Window) opening(local time.Time) (Date, bool) {
+	today := dateOf(local)
+	minute := TimeOfDay(local.Hour()*60 + local.Minute())
+	start, end := w.span()
+	switch {
+	case start < end:
+		return today, minute >= start && minute < end && w.working(today)
+	case minute >= start:
+		return today, w.working(today)
+	case minute < end:
+		yesterday := today.add(-1)
+		return yesterday, w.working(yesterday)
+	}
+	return today, false
+}
+
+// span gives start and end as minutes of the clock, with the whole day as
+// [0, 1440).
+func (w *Window) span() (start, end TimeOfDay) {
+	start, end = w.Start, w.End
+	if end == start || start == 0 && end == minutesOfDay {
+		return 0, minutesOfDay
+	}
+	if end == minutesOfDay {
+		end = 0 // "24:00" of a window that starts later than midnight
+	}
+	return start, end
+}
+
+func (w *Window) working(d Date) bool {
+	if w.Days != nil {
+		day := days[d.weekday()]
+		if !slices.Contains(w.Days, day) {
+			return false
+		}
+	}
+	return !slices.Contains(w.Holidays, d)
+}
+
+// Day is the calendar day of t in the campaign's zone: the key of daily
+// figures. An unknown zone counts as UTC.
+func (w Window) Day(t time.Time) Date {
+	loc, ok := location(w.Zone)
+	if !ok {
+		loc = time.UTC
+	}
+	return dateOf(t.In(loc))
+}
