@@ -203,8 +203,9 @@ func (b *Bot) Wait(ctx context.Context, cond func(*Bot) bool) error {
 // session has it.
 func (b *Bot) HangUp(call engine.CallID) bool {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.sessions {
+	all := append([]*session(nil), b.sessions...)
+	b.mu.Unlock() // a session's mutex is never taken under the bot's
+	for _, s := range all {
 		if s.hangUpIf(call) {
 			return true
 		}
