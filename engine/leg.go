@@ -98,6 +98,7 @@ const (
 	NotSentCancelled NotSentReason = "cancelled" // CancelLeg came first
 	NotSentNoRoute   NotSentReason = "no_route"  // no route, connection refused, name not resolved
 	NotSentTrunk     NotSentReason = "trunk"     // trunk unknown or not configured
+	NotSentMedia     NotSentReason = "media"     // no media path could be opened
 )
 
 // CancelOutcome is the immediate answer to CancelLeg.

@@ -107,6 +107,7 @@ func (m *Machine) noteRefusal(ev Event) *disposition.Result {
 	}
 	l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
 	a.SIPCode, a.SIPReason, a.Q850, a.Friendly = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850, r.Friendly
+	a.RetryAfter = r.MinRetryAfter
 	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Class: r, Over: true})
 	return r
 }
@@ -267,6 +268,7 @@ func (m *Machine) serve(ev Event) {
 	if ev.Kind == BotConnected {
 		m.noteBot(ev)
 	}
+	m.A.ServedAt = at(ev.At)
 	m.disarm(TimerBridge)
 	m.arm(TimerCall, m.A.BotConnectedAt.Add(m.Config.CallLimit))
 	m.emit(Line{Phase: PhaseServed})
@@ -451,6 +453,9 @@ func (m *Machine) lost(ev Event) {
 		m.emit(Line{Phase: PhaseAbandoned, Cause: a.Cause})
 	default:
 		a.Outcome = engine.OutcomeLost
+		if ev.Err != "" { // the leg is gone while the process lived on
+			a.Outcome = engine.OutcomeSystemError
+		}
 	}
 	if l := m.last(); l != nil && l.EndedAt == nil {
 		m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Over: true})

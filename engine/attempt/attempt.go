@@ -64,6 +64,8 @@ type Attempt struct {
 	SIPReason string
 	Q850      int
 	Friendly  string
+	// RetryAfter is the least wait that the network asked for (Retry-After).
+	RetryAfter time.Duration
 
 	Verdict    engine.Verdict
 	Confidence float64
@@ -75,6 +77,7 @@ type Attempt struct {
 
 	ReservedAt, InviteAt, TryingAt, RingingAt, AnsweredAt, VerdictAt *time.Time
 	GreetingEndAt                                                    *time.Time // sequential classification: the 2 s count from here
+	ServedAt                                                         *time.Time // when it became a live answer served: state connected
 	BotConnectedAt, BotFirstAudioAt, EndedAt                         *time.Time
 
 	Quality *engine.MediaQuality
@@ -122,4 +125,27 @@ type Callback struct {
 	Requested bool       `json:"requested"`
 	At        *time.Time `json:"at,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
+}
+
+// WasConnected says whether the bot had the call as a live answer.
+func (a *Attempt) WasConnected() bool { return a.ServedAt != nil }
+
+// Talk is the length of the conversation, bot connected → end.
+func (a *Attempt) Talk() time.Duration {
+	if a.BotConnectedAt == nil || a.EndedAt == nil {
+		return 0
+	}
+	return max(0, a.EndedAt.Sub(*a.BotConnectedAt))
+}
+
+// Ring is the time from the INVITE to the answer, or to the end of ringing.
+func (a *Attempt) Ring() time.Duration {
+	end := a.AnsweredAt
+	if end == nil {
+		end = a.EndedAt
+	}
+	if a.InviteAt == nil || end == nil {
+		return 0
+	}
+	return max(0, end.Sub(*a.InviteAt))
 }

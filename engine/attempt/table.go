@@ -214,7 +214,7 @@ func (m *Machine) classify(ev Event) *disposition.Result {
 	if m.class != nil {
 		return m.class
 	}
-	in := disposition.Input{AfterRinging: m.A.RingingAt != nil}
+	in := disposition.Input{AfterRinging: m.A.RingingAt != nil, AuthTried: true}
 	if l := ev.Leg; l != nil {
 		in.Code, in.Reason, in.Q850 = l.Code, l.Reason, l.Q850
 		in.NetworkBlocked, in.LimitReached, in.RetryAfter = l.NetworkBlocked, l.LimitReached, l.RetryAfter

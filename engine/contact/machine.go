@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/fsm"
 )
 
 // Kind names an event of the machine; past tense.

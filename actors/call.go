@@ -1,0 +1,344 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/journal"
+)
+
+// callOwner is the actor to which an attempt belongs: a contact, or a dialout.
+type callOwner interface {
+	// record sends what is to be durable and gives the step to wait for.
+	record(what attempt.What, now time.Time) (step int)
+	// line tells whoever paces where the line stands.
+	line(l attempt.Line, now time.Time)
+	// numberFree gives the caller ID back.
+	numberFree(strike bool)
+	// parameters are the bot's customParameters beside those of every call.
+	parameters() map[string]string
+	// over says that the attempt has ended.
+	over(now time.Time)
+}
+
+// call carries out the effects of one attempt's machine. It lives inside its
+// owner's actor and is used from its Receive only.
+type call struct {
+	d      *deps
+	self   *actor.PID
+	owner  callOwner
+	m      attempt.Machine
+	bot    engine.Bot
+	sendBy engine.BootTime
+	offer  []byte
+	opened bool
+	timers [4]func()
+	buf    []attempt.Effect
+
+	acked int // newest durable step
+	last  int // newest recorded step
+	gated []gatedEffect
+}
+
+type gatedEffect struct {
+	step int
+	e    attempt.Effect
+}
+
+// timerFired comes back from the clock; a stale epoch is dropped by the machine.
+type timerFired struct {
+	Attempt engine.AttemptID
+	Timer   attempt.Timer
+	Epoch   int
+}
+
+// reserveTrunk asks for a channel and a token for one leg.
+type reserveTrunk struct {
+	Leg     engine.LegID
+	Attempt engine.AttemptID
+	Tried   []engine.TrunkID
+	ReplyTo *actor.PID
+}
+
+// trunkReserved answers reserveTrunk.
+type trunkReserved struct {
+	Attempt    engine.AttemptID
+	Leg        engine.LegID
+	Trunk      engine.TrunkID // "" when refused
+	Constraint engine.Constraint
+	RetryAt    time.Time
+}
+
+func (c *call) legSink() func(engine.LegEvent) {
+	root, self := c.d.root, c.self
+	return func(e engine.LegEvent) { root.Send(self, &e) }
+}
+
+func (c *call) mediaSink() func(engine.MediaEvent) {
+	root, self := c.d.root, c.self
+	return func(e engine.MediaEvent) { root.Send(self, &e) }
+}
+
+// begin starts the attempt: its leases are held.
+func (c *call) begin(now time.Time) {
+	c.sendBy = c.d.clock.Boot().Add(c.d.cfg.SendByTimeout)
+	c.m.A.SendBy = now.Add(c.d.cfg.SendByTimeout)
+	c.d.stats.Attempts.Add(1)
+	c.apply(attempt.Event{Kind: attempt.Began, At: now})
+}
+
+// apply takes one event through the machine and carries out what it says.
+func (c *call) apply(ev attempt.Event) {
+	// Effects may lead to further events (a leg that is not sent after all):
+	// each step uses its own slice of the buffer.
+	effects, err := c.m.Apply(ev, c.buf[len(c.buf):])
+	if err != nil {
+		c.d.stats.Illegal.Add(1)
+		c.d.log.Warn().Err(err).Str("attempt_id", string(c.m.A.ID)).Msg("event refused by the attempt")
+		return
+	}
+	for _, e := range effects {
+		if r, ok := e.(attempt.Record); ok {
+			c.last = c.owner.record(r.What, ev.At)
+			continue
+		}
+		if attempt.Gated(e) && c.last > c.acked {
+			c.gated = append(c.gated, gatedEffect{c.last, e})
+			continue
+		}
+		c.do(e, ev.At)
+	}
+}
+
+// durable releases what waited for the step; refused says why the database
+// did not take it.
+func (c *call) durable(step int, refused error, now time.Time) {
+	c.acked = max(c.acked, step)
+	if refused != nil && c.m.A.State == attempt.Reserved && len(c.m.A.Legs) == 1 {
+		c.gated = nil
+		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: now, Err: engine.ErrorCode(refused)})
+		return
+	}
+	for len(c.gated) > 0 && c.gated[0].step <= c.acked {
+		e := c.gated[0].e
+		c.gated = c.gated[1:]
+		c.do(e, now)
+	}
+}
+
+func (c *call) do(e attempt.Effect, now time.Time) {
+	d, a := c.d, &c.m.A
+	switch e := e.(type) {
+	case attempt.Dial:
+		c.dial(e, now)
+	case attempt.Confirm:
+		d.phone.ConfirmLeg(e.Leg)
+	case attempt.Cancel:
+		if c.notPlaced(e.Leg) {
+			c.notSent(e.Leg, engine.NotSentCancelled, now)
+			return
+		}
+		d.phone.CancelLeg(e.Leg)
+	case attempt.HangUp:
+		d.phone.HangUpLeg(e.Leg, e.Cause)
+	case attempt.AnswerMedia:
+		d.stats.Answered.Add(1)
+		d.media.Answer(a.ID, e.SDP, now)
+	case attempt.AttachBot:
+		c.attachBot(e, now)
+	case attempt.DetachBot:
+		d.media.DetachBot(a.ID)
+	case attempt.PlayMessage:
+		d.stats.Abandoned.Add(1)
+		d.media.PlayMessage(a.ID)
+	case attempt.CloseMedia:
+		if c.opened {
+			q := d.media.CloseMedia(a.ID)
+			a.Quality = &q
+		}
+	case attempt.Arm:
+		c.arm(e, now)
+	case attempt.TrunkEvent:
+		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, Class: e.Class, Over: e.Over, At: now})
+	case attempt.NextTrunk:
+		d.root.Send(d.trunks, &reserveTrunk{Leg: a.ID.Leg(len(a.Legs) + 1), Attempt: a.ID, Tried: e.Tried, ReplyTo: c.self})
+	case attempt.Line:
+		if e.Phase == attempt.PhaseServed {
+			d.stats.Served.Add(1)
+		}
+		c.owner.line(e, now)
+	case attempt.NumberFree:
+		c.owner.numberFree(e.Strike)
+	case attempt.Over:
+		d.stats.Ended.Add(1)
+		for _, stop := range c.timers {
+			if stop != nil {
+				stop()
+			}
+		}
+		c.owner.over(now)
+	}
+}
+
+// notPlaced says whether the leg's INVITE still waits for its intent.
+func (c *call) notPlaced(leg engine.LegID) bool {
+	for i, g := range c.gated {
+		if d, ok := g.e.(attempt.Dial); ok && d.Leg == leg {
+			c.gated = append(c.gated[:i:i], c.gated[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// notSent stands in for the telephony port when a leg is given up before it
+// was placed.
+func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time) {
+	c.apply(attempt.Event{Kind: attempt.LegNotSent, At: now, Leg: &engine.LegEvent{
+		Attempt: c.m.A.ID, Leg: leg, Seq: 1, At: now, Kind: engine.LegNotSent, NotSent: why,
+	}})
+}
+
+func (c *call) dial(e attempt.Dial, now time.Time) {
+	a := &c.m.A
+	if !c.opened {
+		offer, err := c.d.media.Open(engine.OpenMedia{Attempt: a.ID, AMD: c.m.Config.AMD}, c.mediaSink())
+		if err != nil {
+			c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path; the call is not placed")
+			c.notSent(e.Leg, engine.NotSentMedia, now)
+			return
+		}
+		c.offer, c.opened = offer, true
+	}
+	c.d.stats.LegsPlaced.Add(1)
+	c.d.phone.PlaceLeg(engine.PlaceLeg{
+		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
+		SendBy: c.sendBy, RingTimeout: c.m.Config.RingTimeout, Offer: c.offer,
+	}, c.legSink())
+}
+
+func (c *call) attachBot(e attempt.AttachBot, now time.Time) {
+	a := &c.m.A
+	extra := c.owner.parameters()
+	p := make(map[string]string, len(extra)+10)
+	for k, v := range extra {
+		p[k] = v
+	}
+	id := a.ID.Call()
+	p["from_number"], p["to_number"] = a.From.E164(), a.To.E164()
+	p["attempt_id"], p["call_id"] = string(a.ID), string(id)
+	if c.d.cfg.ResultBase != "" {
+		p["result_url"] = c.d.cfg.ResultBase + "/api/v1/calls/" + string(id) + "/result"
+		p["result_token"] = c.d.cfg.ResultToken(id)
+	}
+	if a.Session == "" {
+		a.Session = newSessionID(now)
+	}
+	c.d.media.AttachBot(engine.AttachBot{
+		Attempt: a.ID, Session: a.Session, Call: id, Endpoints: c.bot.Endpoints,
+		AuthToken: c.bot.AuthToken, Account: c.bot.Account, Parameters: p, Deadline: e.Deadline,
+	})
+}
+
+var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3}
+
+func (c *call) arm(e attempt.Arm, now time.Time) {
+	i := timerSlot[e.Timer]
+	if c.timers[i] != nil {
+		c.timers[i]()
+	}
+	c.timers[i] = c.d.after(e.At.Sub(now), c.self, &timerFired{Attempt: c.m.A.ID, Timer: e.Timer, Epoch: e.Epoch})
+}
+
+// receive handles the messages that concern the attempt; handled is false for
+// any other message.
+func (c *call) receive(msg any, now time.Time) (handled bool) {
+	switch msg := msg.(type) {
+	case *engine.LegEvent:
+		if msg.Kind == engine.LegSent {
+			c.d.stats.LegsSent.Add(1)
+		}
+		if ev, ok := attempt.FromLeg(*msg); ok {
+			c.apply(ev)
+		}
+	case *engine.MediaEvent:
+		if ev, ok := attempt.FromMedia(*msg); ok {
+			c.apply(ev)
+		}
+	case *timerFired:
+		c.apply(msg.Timer.Fired(now, msg.Epoch))
+	case *trunkReserved:
+		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk}
+		if msg.Trunk == "" {
+			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)
+		}
+		c.apply(ev)
+	default:
+		return false
+	}
+	return true
+}
+
+// reattach gives a restarted owner its attempt back: it takes over the legs
+// that live in the telephony port. ok is false when none is known there: then
+// what may still ring is ended, and the attempt is lost.
+func (c *call) reattach(now time.Time) (ok bool) {
+	a := &c.m.A
+	c.opened = true
+	c.sendBy = 0 // an INVITE that has not left by now never will
+	known := c.d.phone.AttachLeg(a.ID, c.legSink())
+	if len(known) > 0 {
+		for i := range a.Legs {
+			if l := &a.Legs[i]; l.Dialog != nil && l.EndedAt == nil && a.Ending == nil {
+				c.d.phone.ConfirmLeg(l.ID) // harmless when it was confirmed
+			}
+		}
+		for _, e := range c.m.Rearm(now, nil) {
+			c.do(e, now)
+		}
+		return true
+	}
+	return false
+}
+
+// recoverLegs ends what an earlier owner's legs may have left at the carrier;
+// their last events come to the sink.
+func (c *call) recoverLegs() (watched int) {
+	a := &c.m.A
+	for i := range a.Legs {
+		l := &a.Legs[i]
+		if l.EndedAt != nil {
+			continue
+		}
+		c.d.phone.RecoverLeg(engine.RecoveredLeg{
+			Attempt: a.ID, Leg: l.ID, Trunk: l.Trunk, From: a.From, To: a.To, Dialog: l.Dialog,
+			GiveUp: c.m.Config.RingTimeout + c.d.cfg.RingGrace,
+		}, c.legSink())
+		watched++
+	}
+	return watched
+}
+
+// snapshot copies the attempt for a write: the machine goes on while the
+// writer reads.
+func (c *call) snapshot() attempt.Attempt {
+	a := c.m.A
+	a.Legs = append([]attempt.Leg(nil), a.Legs...)
+	return a
+}
+
+// endedEvent is the fact of the attempt's end.
+func endedData(a *attempt.Attempt) journal.Data {
+	d := journal.Data{
+		Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Pass: a.Pass, Number: a.Number, Trunk: a.Trunk,
+		Answered: a.AnsweredAt != nil, Connected: a.WasConnected(), SIPCode: a.SIPCode, Verdict: a.Verdict,
+	}
+	if a.WasConnected() {
+		d.TalkMS = a.Talk().Milliseconds()
+	}
+	d.RingMS = a.Ring().Milliseconds()
+	return d
+}

@@ -1,0 +1,32 @@
+// Package actors is the campaign tree: one actor for each campaign's run,
+// contact, outbound number, trunk and the fleet, on protoactor-go. Actors own
+// concurrency, identity and order; every decision is asked of package engine,
+// every touch of the world goes through the ports of ports.go.
+//
+//	/user
+//	 ├─ writer-*                    group commit to PostgreSQL
+//	 ├─ fleet                       seats of the bots
+//	 ├─ trunks ─ trunk-<id>         CPS tokens, channels, health
+//	 ├─ numbers ─ number-<e164>     caps, rest, strikes: the number's one owner
+//	 ├─ dialout ─ call-<id>         calls outside campaigns
+//	 └─ campaigns                   guardian
+//	     └─ campaign-<id>           supervisor without state of its own
+//	         ├─ run                 lifecycle, pacing, due queue, tally
+//	         ├─ numbers ─ slot-<e164>
+//	         └─ contacts ─ contact-<id>
+//
+// Receive does five things: decode, stamp the time once, Apply, carry out the
+// effects in order, reply. Nothing blocks in Receive: I/O runs outside and its
+// result comes back as a message.
+//
+// Order contract: what a step records is durable before its gated effects (the
+// INVITE, the ACK, an HTTP reply) leave. A campaign's writes pass through its
+// run, which gives every event its place in the campaign's sequence, and on to
+// one writer, which keeps that order.
+//
+// Supervision: a run is a leaf below a supervisor that keeps no state, so its
+// restart stops nobody; a contact is restarted alone. Legs and media live in
+// their adapters under the attempt's identifier and are re-attached: no
+// restart hangs up a call. A restarted actor loads what is durable behind a
+// barrier in the writer's queue.
+package actors

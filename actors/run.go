@@ -1,0 +1,440 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/tally"
+)
+
+// run is a campaign's lifecycle, pace, due queue and tally. It is a leaf of
+// the tree: when it crashes nobody else is stopped; it loads what is durable,
+// asks its contacts where they stand, and goes on.
+type run struct {
+	d        *deps
+	id       engine.CampaignID
+	self     *actor.PID
+	contacts *actor.PID
+	pool     *actor.PID
+	now      time.Time
+
+	// Loading.
+	ready    bool
+	stash    []stashed
+	roster   int // reports still awaited
+	rostered bool
+
+	m     campaign.Machine
+	tally *tally.Tally
+	rules *rules
+	bot   engine.Bot
+
+	// Contacts.
+	queue       dueQueue
+	lines       map[engine.ContactID]*line
+	loads       map[engine.ContactID][]any // messages that wait for a contact's row
+	refilling   bool
+	refillAgain bool
+	touched     map[engine.ContactID]struct{} // lines that lived during the refill
+	nextDue     *time.Time
+	openRows    int // contacts of the run that are not final, as last asked
+
+	// Pace.
+	round    *round
+	rounds   int
+	triggers []*pendingTrigger
+	seats    int // allotted by the fleet
+	asked    int // seats last asked for
+	waiting  []*line
+	pace     pace
+	live     liveRates
+
+	// Requests under way.
+	ops      map[int]*excludeOp
+	opSeq    int
+	excluded exclusionBook
+
+	wake        func() // stops the timer of the next due contact or opening
+	ticked      bool
+	lastOverdue time.Time
+	orphans     []attempt.Attempt // open in the database, of whom nobody has reported yet
+}
+
+// line is a contact whose actor lives.
+type line struct {
+	id       engine.ContactID
+	number   engine.PhoneNumber
+	pid      *actor.PID // nil until it is up
+	buffer   []any      // while it is not up, or is asked to stop
+	stopping bool
+	attempt  engine.AttemptID
+	phase    attempt.Phase
+	seated   bool
+	counted  bool // as a live answer
+	accepted map[int]struct{}
+}
+
+// engaged says whether the line has a live attempt.
+func (l *line) engaged() bool {
+	switch l.phase {
+	case "", attempt.PhaseOver:
+		return false
+	}
+	return true
+}
+
+func newRun(d *deps, id engine.CampaignID, contacts, pool *actor.PID) *run {
+	return &run{d: d, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
+		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
+		touched: map[engine.ContactID]struct{}{}, ops: map[int]*excludeOp{}}
+}
+
+type (
+	runTick   struct{}
+	wakeUp    struct{}
+	runLoaded struct {
+		campaign   campaign.Campaign
+		counters   campaign.Counters
+		exclusions []journal.Exclusion
+		bots       []engine.Bot
+		open       []attempt.Attempt
+		ledgers    ledgers
+		err        error
+	}
+	recovered struct {
+		rows []recoveredContact
+	}
+	recoveredContact struct {
+		row contact.Contact
+		at  attempt.Attempt
+	}
+	rosterSize struct{ N int }
+	roster     struct{ ReplyTo *actor.PID }
+	rosterLate struct{}
+	reload     struct{}
+)
+
+func (r *run) Receive(ctx actor.Context) {
+	r.now = r.d.clock.Now()
+	msg := ctx.Message()
+	switch m := msg.(type) {
+	case *actor.Started:
+		r.self = ctx.Self()
+		r.d.root.Send(r.d.writerFor(string(r.id)), &barrier{ReplyTo: r.self})
+		return
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+		return
+	case *barrierPassed:
+		if !r.ready {
+			r.load()
+		}
+		return
+	case *reload:
+		r.load()
+		return
+	case *runLoaded:
+		r.loaded(m)
+		return
+	case *rosterSize:
+		r.roster = m.N
+		r.rostered = true
+		r.settle()
+		return
+	case *rosterLate:
+		r.roster, r.rostered = 0, true
+		r.settle()
+		return
+	case *contactReport:
+		r.reported(m)
+		return
+	case *crash:
+		panic("fault injected")
+	}
+	if !r.ready {
+		r.stash = append(r.stash, stashed{msg, ctx.Sender()})
+		return
+	}
+	r.handle(msg, ctx.Sender())
+	r.pump()
+}
+
+// stashed is a message that waits until the run is loaded.
+type stashed struct {
+	msg    any
+	sender *actor.PID
+}
+
+func (r *run) handle(msg any, sender *actor.PID) {
+	switch m := msg.(type) {
+	case *persistFor:
+		r.persist(m)
+	case *barrier:
+		r.d.root.Send(r.d.writerFor(string(r.id)), m)
+	case *persisted:
+	case *lineMoved:
+		r.lineMoved(m)
+	case *contactUp:
+		r.contactUp(m)
+	case *contactIdle:
+		r.contactIdle(m)
+	case *contactStopped:
+		r.contactStopped(m)
+	case *contactNotIdle:
+		r.contactNotIdle(m)
+	case *contactFetched:
+		r.contactFetched(m)
+	case *refilled:
+		r.refilled(m)
+	case *trunksReserved:
+		r.trunksReserved(m)
+	case *numbersReserved:
+		r.numbersReserved(m)
+	case *roundLate:
+		r.roundLate(m)
+	case *seatsAllotted:
+		r.seatsAllotted(m)
+	case *databaseState, *wakeUp:
+	case *recovered:
+		r.recovered(m)
+	case *act:
+		r.act(m, sender)
+	case *actReady:
+		r.actReady(m)
+	case *detail:
+		reply(r.d, sender, r.detail(), nil)
+	case *addRows:
+		r.addRows(m, sender)
+	case *rowsAdded:
+		r.rowsAdded(m)
+	case *trigger:
+		r.trigger(m, sender)
+	case *triggerFound:
+		r.triggerFound(m)
+	case *exclude:
+		r.exclude(m, sender)
+	case *excludeFound:
+		r.excludeFound(m)
+	case *excludeDone:
+		r.excludeDone(m)
+	case *opPersisted:
+		r.opPersisted(m)
+	case *submitResult:
+		r.result(m, sender)
+	case *hangUpContact:
+		r.touch(m.Contact, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
+	case *overdue:
+		r.overdue(m)
+	case *countersReloaded:
+		r.countersReloaded(m)
+	case *resetDone:
+		r.resetDone(m)
+	case *refreshBots:
+		r.refreshBots(m)
+	case *runTick:
+		r.tick()
+	}
+}
+
+// --- loading -----------------------------------------------------------------
+
+// load takes ownership and reads what is durable. It runs behind a barrier in
+// the writer's queue, so that nothing queued by an earlier life of this run is
+// missed, and dialled a second time.
+func (r *run) load() {
+	d, id, self, now := r.d, r.id, r.self, r.now
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		m := &runLoaded{}
+		m.campaign, m.err = d.store.AcquireCampaign(ctx, id)
+		if m.err == nil {
+			m.counters, m.err = d.store.Counters(ctx, id, m.campaign.Run)
+		}
+		if m.err == nil {
+			m.exclusions, m.err = d.store.Exclusions(ctx, id)
+		}
+		if m.err == nil {
+			m.bots, m.err = d.store.Bots(ctx)
+		}
+		if m.err == nil {
+			m.open, m.err = d.store.OpenAttempts(ctx)
+		}
+		if m.err == nil {
+			m.ledgers, m.err = loadLedgers(ctx, d.store, &m.campaign, now)
+		}
+		d.root.Send(self, m)
+	}()
+}
+
+func (r *run) loaded(m *runLoaded) {
+	if m.err != nil {
+		if engine.ErrorCode(m.err) == "campaign_not_found" {
+			r.m.C.ID = ""
+			r.becomeReady()
+			return
+		}
+		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("campaign not loaded; trying again")
+		r.d.after(time.Second, r.self, &reload{})
+		return
+	}
+	r.m.C = m.campaign
+	r.tally = tally.From(m.counters)
+	r.excluded = newExclusionBook(m.exclusions)
+	r.pace.restore(m.ledgers, &m.campaign)
+	r.setBot(m.bots)
+	r.makeRules()
+	r.openAttempts(m.open)
+	// Where do the contacts stand that outlived a crash of this run?
+	r.d.root.Send(r.contacts, &roster{ReplyTo: r.self})
+	r.d.after(2*time.Second, r.self, &rosterLate{})
+}
+
+// openAttempts keeps, for after the roster, the attempts that the database
+// calls open: those that no contact actor reports are of an earlier life.
+func (r *run) openAttempts(open []attempt.Attempt) {
+	r.orphans = r.orphans[:0]
+	for i := range open {
+		if open[i].Campaign == r.id {
+			r.orphans = append(r.orphans, open[i])
+		}
+	}
+}
+
+func (r *run) reported(m *contactReport) {
+	l := r.lines[m.Row.ID]
+	if l == nil {
+		l = &line{id: m.Row.ID, number: m.Row.Number, accepted: map[int]struct{}{}}
+		r.lines[m.Row.ID] = l
+	}
+	l.pid, l.stopping = m.PID, false
+	if m.Attempt != "" {
+		l.attempt, l.phase = m.Attempt, m.Phase
+		switch {
+		case m.Phase == attempt.PhaseServed:
+			l.seated, l.counted = true, true
+		case m.Seated:
+			l.seated = true
+		case m.Phase == attempt.PhaseWaiting && !l.seated:
+			r.enqueueWaiting(l)
+		}
+		r.d.root.Send(m.PID, &reattached{Attempt: m.Attempt, Seated: l.seated})
+	} else if l.attempt != "" {
+		r.dropLine(l)
+	}
+	if !r.ready {
+		r.roster--
+		r.settle()
+		return
+	}
+	r.flush(l)
+	r.pump()
+}
+
+// settle ends the loading once every contact has reported.
+func (r *run) settle() {
+	if r.ready || !r.rostered || r.roster > 0 || r.tally == nil {
+		return
+	}
+	var lost []attempt.Attempt
+	for i := range r.orphans {
+		if l := r.lines[r.orphans[i].Contact]; l == nil || l.attempt != r.orphans[i].ID {
+			lost = append(lost, r.orphans[i])
+		}
+	}
+	r.orphans = nil
+	r.becomeReady()
+	if len(lost) > 0 {
+		r.recoverLost(lost)
+	}
+}
+
+func (r *run) becomeReady() {
+	r.ready = true
+	r.startTicking()
+	stash := r.stash
+	r.stash = nil
+	for _, s := range stash {
+		r.handle(s.msg, s.sender)
+	}
+	r.pump()
+}
+
+// recoverLost closes the attempts of an earlier process life: it loads their
+// contacts and gives each to an actor of its own.
+func (r *run) recoverLost(lost []attempt.Attempt) {
+	r.d.log.Info().Str("campaign_id", string(r.id)).Int("attempts", len(lost)).Msg("closing attempts of an earlier process life")
+	d, self := r.d, r.self
+	go func() {
+		m := &recovered{}
+		for _, at := range lost {
+			for {
+				ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+				row, ok, err := d.store.ContactByID(ctx, at.Contact)
+				cancel()
+				if err == nil {
+					if ok {
+						m.rows = append(m.rows, recoveredContact{row, at})
+					}
+					break
+				}
+				select {
+				case <-d.ctx.Done():
+					return
+				case <-time.After(time.Second):
+				}
+			}
+		}
+		d.root.Send(self, m)
+	}()
+}
+
+func (r *run) recovered(m *recovered) {
+	for i := range m.rows {
+		c := &m.rows[i]
+		if r.lines[c.row.ID] != nil {
+			continue
+		}
+		r.spawn(c.row, &c.at, nil)
+	}
+}
+
+// --- writes ------------------------------------------------------------------
+
+// persist gives a contact's events their place in the campaign's sequence,
+// folds them, and passes the write on.
+func (r *run) persist(m *persistFor) {
+	if l := r.lines[m.Contact]; l != nil {
+		if _, dup := l.accepted[m.Step]; dup {
+			return // repeated after a crash of this run; the first is on its way
+		}
+		l.accepted[m.Step] = struct{}{}
+	}
+	p := m.persist
+	r.sequence(&p.Write)
+	r.d.root.Send(r.d.writerFor(string(r.id)), &p)
+}
+
+// sequence numbers and folds a write's events and stamps the owner's epoch.
+func (r *run) sequence(w *journal.Write) {
+	w.Campaign, w.Epoch = r.id, r.m.C.Epoch
+	for i := range w.Events {
+		e := &w.Events[i]
+		r.m.C.Seq++
+		e.Campaign, e.Seq, e.Run = r.id, r.m.C.Seq, r.m.C.Run
+		r.tally.Apply(e)
+		r.live.note(e)
+	}
+}
+
+// write persists something of the run's own.
+func (r *run) write(w journal.Write, step int) {
+	r.sequence(&w)
+	r.d.root.Send(r.d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: r.self, Step: step})
+}

@@ -1,0 +1,409 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// Requests to a run; each is answered with an answer.
+type (
+	act struct{ cmd campaign.Act }
+	// actReady brings what an action had to ask the database for.
+	actReady struct {
+		cmd     campaign.Act
+		replyTo *actor.PID
+		facts   campaign.PreflightFacts
+		bots    []engine.Bot
+		err     error
+	}
+	detail    struct{}
+	addRows   struct{ cmd campaign.AddContacts }
+	rowsAdded struct {
+		report  campaign.AddReport
+		event   journal.Event
+		replyTo *actor.PID
+		err     error
+	}
+	submitResult struct {
+		Contact engine.ContactID
+		Store   storeResult
+	}
+	hangUpContact struct {
+		Contact engine.ContactID
+		Attempt engine.AttemptID
+	}
+	resetDone struct {
+		cmd      campaign.Act
+		replyTo  *actor.PID
+		counters campaign.Counters
+		err      error
+	}
+	refreshBots struct{ bots []engine.Bot }
+	opPersisted struct{ op int }
+)
+
+// answer is the reply to a request.
+type answer struct {
+	Value any
+	Err   error
+}
+
+func reply(d *deps, to *actor.PID, value any, err error) {
+	if to != nil {
+		d.root.Send(to, &answer{value, err})
+	}
+}
+
+func (r *run) known(sender *actor.PID) bool {
+	if r.m.C.ID == "" {
+		reply(r.d, sender, nil, errCampaignNotFound)
+		return false
+	}
+	return true
+}
+
+var errCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
+
+// --- lifecycle ---------------------------------------------------------------
+
+// act: Start and Resume need a preflight, whose facts come from the database.
+func (r *run) act(m *act, sender *actor.PID) {
+	if !r.known(sender) {
+		return
+	}
+	switch m.cmd.Action {
+	case campaign.ActionStart, campaign.ActionResume:
+	default:
+		r.actReady(&actReady{cmd: m.cmd, replyTo: sender})
+		return
+	}
+	d, self, id, n := r.d, r.self, r.id, r.m.C.Run
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		m := &actReady{cmd: m.cmd, replyTo: sender}
+		m.bots, m.err = d.store.Bots(ctx)
+		if m.err == nil {
+			var trunks []engine.TrunkSettings
+			trunks, m.err = d.store.Trunks(ctx)
+			for _, t := range trunks {
+				if t.Active {
+					m.facts.Trunks++
+				}
+			}
+		}
+		if m.err == nil {
+			_, m.facts.OpenContacts, m.err = d.store.NextDue(ctx, id, n)
+		}
+		d.root.Send(self, m)
+	}()
+}
+
+var actionKind = map[campaign.Action]campaign.Kind{
+	campaign.ActionStart: campaign.Start, campaign.ActionPause: campaign.Pause, campaign.ActionResume: campaign.Resume,
+	campaign.ActionStop: campaign.Stop, campaign.ActionRestart: campaign.Restart,
+	campaign.ActionCancelRestart: campaign.CancelRestart, campaign.ActionDelete: campaign.Delete,
+}
+
+func (r *run) actReady(m *actReady) {
+	if m.err != nil {
+		reply(r.d, m.replyTo, nil, unavailable(m.err))
+		return
+	}
+	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.engagedLines() > 0}
+	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
+		r.setBot(m.bots)
+		m.facts.BotKnown = r.bot.ID != ""
+		if err := campaign.Preflight(&r.m.C, m.facts, r.now); err != nil && r.m.C.State != campaign.Running {
+			reply(r.d, m.replyTo, nil, err)
+			return
+		}
+		if ev.Kind == campaign.Start && r.m.C.Settings.SingleDay {
+			t := r.singleDayEnd()
+			ev.WindowEndsAt = &t
+		}
+	}
+	if err := r.applyCampaign(ev); err != nil {
+		reply(r.d, m.replyTo, nil, err)
+		return
+	}
+	// The answer follows what was recorded: the writer keeps the order.
+	r.afterWrites(func() { reply(r.d, m.replyTo, r.detail(), nil) })
+}
+
+// singleDayEnd is the end of the window that is open now, else of the next.
+func (r *run) singleDayEnd() time.Time {
+	w := &r.m.C.Settings.Window
+	t := r.now
+	if !w.Open(t) {
+		t = w.NextOpening(t)
+	}
+	return w.Closes(t)
+}
+
+// applyCampaign takes an event through the campaign's machine and carries out
+// its effects.
+func (r *run) applyCampaign(ev campaign.Event) error {
+	effects, err := r.m.Apply(ev, nil)
+	if err != nil {
+		return err
+	}
+	var w journal.Write
+	for _, e := range effects {
+		switch e := e.(type) {
+		case campaign.CloseWaiting:
+			w.Bulk = &journal.Bulk{To: e.As, Reason: string(r.m.C.CompletionReason), At: r.now}
+			r.queue.clear()
+			r.settleTriggers(string(engine.ConstraintPaused))
+		case campaign.Record:
+			who := e.Who
+			row := r.m.C
+			w.CampaignRow = &row
+			w.Events = append(w.Events, journal.Event{At: r.now, Type: journal.Type("campaign." + e.Action), Version: 1,
+				Data: journal.Data{Who: &who, Reason: e.Reason}})
+		case campaign.Pump:
+			r.lookAgain()
+		case campaign.CancelRinging:
+			r.broadcast(&endAttempt{})
+		case campaign.HangUpCalls:
+			r.broadcast(&endAttempt{HangUp: true})
+		case campaign.ResetContacts, campaign.RestoreContacts, campaign.Remove:
+			r.storeAction(e)
+		}
+	}
+	r.makeRules()
+	r.broadcast(r.rules)
+	if len(w.Events) > 0 || w.Bulk != nil {
+		r.write(w, 0)
+		w.CampaignRow.Seq = r.m.C.Seq
+	}
+	if w.Bulk != nil {
+		r.reloadCounters()
+	}
+	r.startTicking()
+	return nil
+}
+
+func (r *run) broadcast(msg any) {
+	for _, l := range r.lines {
+		r.send(l, msg)
+	}
+}
+
+// afterWrites runs f once everything written so far is durable.
+func (r *run) afterWrites(f func()) {
+	done := &funcActor{f: f}
+	pid := r.d.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return done }))
+	r.d.root.Send(r.d.writerFor(string(r.id)), &barrier{ReplyTo: pid})
+}
+
+// funcActor runs a function on its first message from a writer, and stops.
+type funcActor struct{ f func() }
+
+func (a *funcActor) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *barrierPassed, *persisted:
+		a.f()
+		ctx.Stop(ctx.Self())
+	}
+}
+
+// reloadCounters asks the tables, behind the writes that are queued: what a
+// bulk write changed is not known contact by contact.
+func (r *run) reloadCounters() {
+	d, self, id, n := r.d, r.self, r.id, r.m.C.Run
+	r.afterWrites(func() {
+		go func() {
+			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+			defer cancel()
+			c, err := d.store.Counters(ctx, id, n)
+			d.root.Send(self, &countersReloaded{counters: c, err: err})
+		}()
+	})
+}
+
+// --- contacts in -------------------------------------------------------------
+
+func (r *run) addRows(m *addRows, sender *actor.PID) {
+	if !r.known(sender) {
+		return
+	}
+	cmd := m.cmd
+	if err := r.applyCampaign(campaign.Event{Kind: campaign.AddRows, At: r.now, Who: cmd.Who}); err != nil {
+		reply(r.d, sender, nil, engine.Conflict("contacts_locked", "contacts can be added to a draft that never ran and to a running campaign; this one is "+string(r.m.C.State)))
+		return
+	}
+	ins := journal.ContactInsert{Campaign: r.id, Epoch: r.m.C.Epoch, Run: r.m.C.Run, Source: cmd.Source,
+		Max: r.m.C.Settings.MaxAttempts, At: r.now, DueClass: contact.DueFirst}
+	excluded := 0
+	for _, c := range cmd.Contacts {
+		if r.excluded.refuses(c.Number, c.Variables, r.m.C.Settings.StickyExclusion) {
+			excluded++
+			continue
+		}
+		ins.Contacts = append(ins.Contacts, journal.IdentifiedContact{ID: newContactID(r.now), NewContact: c})
+	}
+	who := cmd.Who
+	r.m.C.Seq++
+	after := contact.Facts{State: contact.Pending, Max: ins.Max, Open: true}
+	ins.Event = journal.Event{Campaign: r.id, Seq: r.m.C.Seq, Run: r.m.C.Run, At: r.now, Type: journal.ContactsAdded, Version: 1,
+		Data: journal.Data{Who: &who, After: &after}}
+	d, self := r.d, r.self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
+		defer cancel()
+		rep, err := d.store.AddContacts(ctx, ins)
+		rep.Excluded += excluded
+		ev := ins.Event
+		ev.Data.Count = rep.Added
+		d.root.Send(self, &rowsAdded{report: rep, event: ev, replyTo: sender, err: err})
+	}()
+}
+
+func (r *run) rowsAdded(m *rowsAdded) {
+	if m.err != nil {
+		reply(r.d, m.replyTo, nil, unavailable(m.err))
+		return
+	}
+	if m.report.Added > 0 {
+		r.tally.Apply(&m.event)
+	}
+	m.report.Total = r.tally.C.Total
+	r.lookAgain()
+	reply(r.d, m.replyTo, m.report, nil)
+}
+
+// result: the contact it belongs to stores it.
+func (r *run) result(m *submitResult, sender *actor.PID) {
+	s := m.Store
+	s.ReplyTo = sender
+	r.touch(m.Contact, &s)
+}
+
+// --- views -------------------------------------------------------------------
+
+func (r *run) detail() campaign.Detail {
+	d := campaign.Detail{Campaign: r.m.C, Counters: r.tally.Counters()}
+	engaged := r.engagedLines()
+	switch r.m.C.State {
+	case campaign.Completed, campaign.Failed:
+		d.Draining = engaged > 0
+	case campaign.Running, campaign.Paused, campaign.Draft:
+	}
+	d.Live = r.liveView()
+	return d
+}
+
+// --- time --------------------------------------------------------------------
+
+func (r *run) startTicking() {
+	if r.ticked || !r.needsTick() {
+		return
+	}
+	r.ticked = true
+	r.d.after(r.d.cfg.Tick, r.self, &runTick{})
+}
+
+func (r *run) needsTick() bool {
+	return r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused || len(r.lines) > 0
+}
+
+// tick looks at what happens without a message: windows, days, results that do
+// not come, seats to renew.
+func (r *run) tick() {
+	r.ticked = false
+	r.startTicking()
+	if !r.ready || r.tally == nil {
+		return
+	}
+	c := &r.m.C
+	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && (c.State == campaign.Running || c.State == campaign.Paused) {
+		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})
+	}
+	r.pace.roll(c, r.now)
+	if r.now.Sub(r.lastOverdue) >= 2*time.Second {
+		r.lastOverdue = r.now
+		if r.asked > 0 {
+			r.wantSeats(r.asked) // renews the allotment
+		}
+		if r.tally.C.States[contact.Connected] > 0 {
+			r.findOverdue()
+		}
+	}
+}
+
+func (r *run) findOverdue() {
+	d, self, id, now := r.d, r.self, r.id, r.now
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		rows, err := d.store.ResultsOverdue(ctx, id, now, 256)
+		if err == nil && len(rows) > 0 {
+			d.root.Send(self, &overdue{rows: rows})
+		}
+	}()
+}
+
+func (r *run) overdue(m *overdue) {
+	for i := range m.rows {
+		r.touchRow(m.rows[i], &resultTimeout{})
+	}
+}
+
+// --- rules -------------------------------------------------------------------
+
+func (r *run) setBot(bots []engine.Bot) {
+	r.bot = engine.Bot{}
+	for _, b := range bots {
+		if b.ID == r.m.C.Settings.Bot {
+			r.bot = b
+		}
+	}
+}
+
+func (r *run) refreshBots(m *refreshBots) {
+	r.setBot(m.bots)
+	r.makeRules()
+	r.broadcast(r.rules)
+}
+
+// makeRules works the settings out for contacts.
+func (r *run) makeRules() {
+	c := r.m.C
+	s := c.Settings
+	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	rl := &rules{
+		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot,
+		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD},
+		Policy: contact.Policy{
+			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
+			StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec),
+			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
+			Clip: campaign.Clip(&c),
+		},
+	}
+	switch {
+	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
+		rl.Policy.ClosedAs = contact.WindowClosed
+	case c.State == campaign.Completed || c.State == campaign.Failed:
+		rl.Policy.ClosedAs = contact.ManuallyStopped
+	}
+	r.rules = rl
+}
+
+// unavailable makes an adapter's failure an answer that says to try again.
+func unavailable(err error) error {
+	var e *engine.Error
+	if asEngine(err, &e) {
+		return e
+	}
+	return engine.Unavailable("database_unavailable", "the database does not answer; try again", time.Second)
+}

@@ -1,0 +1,229 @@
+package actors
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+)
+
+type (
+	// spawnContact asks the contacts supervisor for a contact actor.
+	spawnContact struct {
+		Name string
+		Seed *contactSeed
+	}
+	contactFetched struct {
+		ID  engine.ContactID
+		Row contact.Contact
+		OK  bool
+		Err error
+	}
+)
+
+// touch gives a message to a contact, whose actor is brought up if it is at
+// rest: from the look-ahead if it is there, else from the database.
+func (r *run) touch(id engine.ContactID, msg any) {
+	if l := r.lines[id]; l != nil {
+		r.send(l, msg)
+		return
+	}
+	if row, ok := r.queue.take(id); ok {
+		r.spawn(row, nil, []any{msg})
+		return
+	}
+	if waiting, loading := r.loads[id]; loading {
+		r.loads[id] = append(waiting, msg)
+		return
+	}
+	r.loads[id] = []any{msg}
+	r.fetch(id)
+}
+
+// touchRow is touch for a contact whose stored row is at hand.
+func (r *run) touchRow(row contact.Contact, msg any) {
+	if r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
+		r.touch(row.ID, msg)
+		return
+	}
+	r.spawn(row, nil, []any{msg})
+}
+
+func (r *run) fetch(id engine.ContactID) {
+	d, self := r.d, r.self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		row, ok, err := d.store.ContactByID(ctx, id)
+		d.root.Send(self, &contactFetched{ID: id, Row: row, OK: ok, Err: err})
+	}()
+}
+
+func (r *run) contactFetched(m *contactFetched) {
+	msgs := r.loads[m.ID]
+	if m.Err != nil {
+		// The row is owed to whoever waits; try again until the database answers.
+		id := m.ID
+		d, self := r.d, r.self
+		time.AfterFunc(time.Second, func() {
+			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+			defer cancel()
+			row, ok, err := d.store.ContactByID(ctx, id)
+			d.root.Send(self, &contactFetched{ID: id, Row: row, OK: ok, Err: err})
+		})
+		return
+	}
+	delete(r.loads, m.ID)
+	if !m.OK {
+		for _, msg := range msgs {
+			r.refuse(msg, engine.NotFound("contact_not_found", "the contact does not exist any more"))
+		}
+		return
+	}
+	r.spawn(m.Row, nil, msgs)
+}
+
+// refuse answers a message that will not reach a contact.
+func (r *run) refuse(msg any, err error) {
+	switch m := msg.(type) {
+	case *storeResult:
+		reply(r.d, m.ReplyTo, nil, err)
+	case *hangUpCall:
+		reply(r.d, m.ReplyTo, nil, err)
+	case *triggerContact:
+		reply(r.d, m.Trigger.replyTo, nil, err)
+	case *excludeContact:
+		r.excludeDone(&excludeDone{Op: m.Op})
+	}
+}
+
+// spawn brings a contact actor up with its first messages.
+func (r *run) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *line {
+	l := &line{id: row.ID, number: row.Number, accepted: map[int]struct{}{}}
+	r.lines[row.ID] = l
+	if r.refilling {
+		r.touched[row.ID] = struct{}{}
+	}
+	r.rounds++
+	name := "contact-" + string(row.ID)
+	seed := &contactSeed{run: r.self, pool: r.pool, row: row, rules: r.rules, recover: lost, first: first}
+	r.d.root.Send(r.contacts, &spawnContact{Name: name, Seed: seed})
+	return l
+}
+
+func (r *run) send(l *line, msg any) {
+	if l.pid == nil || l.stopping {
+		l.buffer = append(l.buffer, msg)
+		return
+	}
+	r.d.root.Send(l.pid, msg)
+}
+
+func (r *run) flush(l *line) {
+	buffer := l.buffer
+	l.buffer = nil
+	for _, msg := range buffer {
+		r.send(l, msg)
+	}
+}
+
+func (r *run) contactUp(m *contactUp) {
+	if l := r.lines[m.ID]; l != nil {
+		l.pid = m.PID
+		r.flush(l)
+	}
+}
+
+// contactIdle: the contact has nothing to do; unless something is on its way
+// to it, it is asked to stop. Until it answers, messages for it wait.
+func (r *run) contactIdle(m *contactIdle) {
+	l := r.lines[m.ID]
+	if l == nil || l.stopping || l.pid == nil || len(l.buffer) > 0 {
+		return
+	}
+	l.stopping = true
+	r.d.root.Send(l.pid, &stopNow{})
+}
+
+func (r *run) contactNotIdle(m *contactNotIdle) {
+	if l := r.lines[m.ID]; l != nil {
+		l.stopping = false
+		r.flush(l)
+	}
+}
+
+// contactStopped: the contact is a row again; what came for it meanwhile
+// brings it up anew.
+func (r *run) contactStopped(m *contactStopped) {
+	l := r.lines[m.Row.ID]
+	if l == nil {
+		return
+	}
+	r.dropLine(l)
+	delete(r.lines, m.Row.ID)
+	if r.refilling {
+		r.touched[m.Row.ID] = struct{}{}
+	}
+	if len(l.buffer) > 0 {
+		r.spawn(m.Row, nil, l.buffer)
+		return
+	}
+	if m.Row.DueAt != nil {
+		r.expect(*m.Row.DueAt)
+	}
+}
+
+// expect notes that a contact becomes due, so that the look-ahead is asked
+// again then.
+func (r *run) expect(due time.Time) {
+	if r.nextDue == nil || due.Before(*r.nextDue) {
+		r.nextDue = &due
+		r.setWake()
+	}
+}
+
+func (r *run) setWake() {
+	if r.wake != nil {
+		r.wake()
+		r.wake = nil
+	}
+	if r.nextDue != nil {
+		r.wake = r.d.after(r.nextDue.Sub(r.now), r.self, &wakeUp{})
+	}
+}
+
+// --- the contacts supervisor -------------------------------------------------
+
+// contactsActor supervises the contact actors of one campaign: one that
+// crashes is restarted alone.
+type contactsActor struct {
+	d    *deps
+	last map[string]int
+}
+
+func (c *contactsActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *spawnContact:
+		d, seed := c.d, m.Seed
+		props := actor.PropsFromProducer(func() actor.Actor { return &contactActor{d: d, seed: seed} })
+		name := m.Name
+		for i := 2; ; i++ {
+			if _, err := ctx.SpawnNamed(props, name); err == nil {
+				return
+			}
+			// The contact's last life has not quite stopped yet.
+			name = m.Name + "." + strconv.Itoa(i)
+		}
+	case *roster:
+		children := ctx.Children()
+		for _, pid := range children {
+			ctx.Send(pid, &report{ReplyTo: m.ReplyTo})
+		}
+		ctx.Send(m.ReplyTo, &rosterSize{N: len(children)})
+	}
+}

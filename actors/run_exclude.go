@@ -1,0 +1,352 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+func asEngine(err error, target **engine.Error) bool { return errors.As(err, target) }
+
+// exclusionBook is the run's copy of the campaign's exclusions, so that
+// look-ahead, reservations and additions that run at the same time are covered.
+type exclusionBook struct {
+	numbers map[engine.PhoneNumber]struct{}
+	matches []map[string]string
+}
+
+func newExclusionBook(list []journal.Exclusion) exclusionBook {
+	b := exclusionBook{numbers: map[engine.PhoneNumber]struct{}{}}
+	for i := range list {
+		b.add(&list[i])
+	}
+	return b
+}
+
+func (b *exclusionBook) add(e *journal.Exclusion) {
+	switch {
+	case e.Lifted:
+		delete(b.numbers, e.Number)
+	case e.Number != "":
+		b.numbers[e.Number] = struct{}{}
+	case len(e.Match) > 0:
+		b.matches = append(b.matches, e.Match)
+	}
+}
+
+// covers says whether a contact that is about to be dialled is excluded.
+func (b *exclusionBook) covers(c *contact.Contact) bool {
+	if c.State == contact.Excluded {
+		return true
+	}
+	_, ok := b.numbers[c.Number]
+	return ok
+}
+
+// refuses says whether an addition is refused: by number or metadata while
+// sticky.
+func (b *exclusionBook) refuses(n engine.PhoneNumber, vars map[string]string, sticky bool) bool {
+	if !sticky {
+		return false
+	}
+	if _, ok := b.numbers[n]; ok {
+		return true
+	}
+	for _, m := range b.matches {
+		if matches(vars, m) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(vars, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := vars[k]; !ok || got != v {
+			return false
+		}
+	}
+	return len(want) > 0
+}
+
+// excludeOp is one exclusion under way: it is answered when its commit and the
+// word of every live attempt concerned are in.
+type excludeOp struct {
+	cmd       campaign.Exclude
+	replyTo   *actor.PID
+	reply     campaign.ExcludeReply
+	awaited   int
+	persisted bool
+	found     bool
+}
+
+type (
+	exclude      struct{ cmd campaign.Exclude }
+	excludeFound struct {
+		op   int
+		rows []contact.Contact
+		err  error
+	}
+)
+
+func (r *run) exclude(m *exclude, sender *actor.PID) {
+	if !r.known(sender) {
+		return
+	}
+	if r.past(m.cmd.Deadline, sender) {
+		return
+	}
+	// From this moment look-ahead, reservations and additions are covered.
+	x := journal.Exclusion{Campaign: r.id, Number: m.cmd.Number, Match: m.cmd.Match, Reason: m.cmd.Reason, CreatedAt: r.now}
+	r.excluded.add(&x)
+	r.opSeq++
+	n := r.opSeq
+	r.ops[n] = &excludeOp{cmd: m.cmd, replyTo: sender}
+	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
+	self, d := r.self, r.d
+	d0 := r.id
+	r.afterWrites(func() { d.root.Send(self, &opPersisted{op: n}) })
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		f := &excludeFound{op: n}
+		if m.cmd.Number != "" {
+			row, ok, err := d.store.ContactByNumber(ctx, d0, m.cmd.Number)
+			if f.err = err; err == nil && ok {
+				f.rows = []contact.Contact{row}
+			}
+		} else {
+			f.rows, f.err = d.store.ContactsMatching(ctx, d0, m.cmd.Match)
+		}
+		d.root.Send(self, f)
+	}()
+}
+
+func (r *run) past(deadline time.Time, sender *actor.PID) bool {
+	if deadline.IsZero() || r.now.Before(deadline) {
+		return false
+	}
+	reply(r.d, sender, nil, engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second))
+	return true
+}
+
+func (r *run) excludeFound(m *excludeFound) {
+	op := r.ops[m.op]
+	if op == nil {
+		return
+	}
+	if m.err != nil {
+		delete(r.ops, m.op)
+		reply(r.d, op.replyTo, nil, unavailable(m.err))
+		return
+	}
+	seen := map[engine.ContactID]bool{}
+	for i := range m.rows {
+		seen[m.rows[i].ID] = true
+	}
+	// Contacts that live but are not stored yet (a trigger under way).
+	if op.cmd.Number != "" {
+		for id, l := range r.lines {
+			if l.number == op.cmd.Number && !seen[id] {
+				seen[id] = true
+				op.reply.Matched++
+				op.awaited++
+				r.touch(id, &excludeContact{Reason: op.cmd.Reason, ReplyTo: r.self, Op: m.op})
+			}
+		}
+	}
+	for i := range m.rows {
+		op.reply.Matched++
+		op.awaited++
+		r.touchRow(m.rows[i], &excludeContact{Reason: op.cmd.Reason, ReplyTo: r.self, Op: m.op})
+	}
+	op.found = true
+	r.finishExclude(m.op)
+}
+
+func (r *run) excludeDone(m *excludeDone) {
+	op := r.ops[m.Op]
+	if op == nil {
+		return
+	}
+	op.awaited--
+	if m.Excluded {
+		op.reply.Excluded++
+	}
+	if m.Cancelled {
+		op.reply.CancelledRinging++
+	}
+	if m.InCall {
+		op.reply.InCall++
+	}
+	r.finishExclude(m.Op)
+}
+
+func (r *run) opPersisted(m *opPersisted) {
+	if op := r.ops[m.op]; op != nil {
+		op.persisted = true
+		r.finishExclude(m.op)
+	}
+}
+
+func (r *run) finishExclude(n int) {
+	op := r.ops[n]
+	if !op.found || !op.persisted || op.awaited > 0 {
+		return
+	}
+	delete(r.ops, n)
+	if op.cmd.Idempotency.Present() {
+		rep := op.reply
+		r.write(journal.Write{Reply: storedReply(op.cmd.Idempotency, 200, rep, r.now)}, 0)
+		r.afterWrites(func() { reply(r.d, op.replyTo, rep, nil) })
+		return
+	}
+	reply(r.d, op.replyTo, op.reply, nil)
+}
+
+// --- trigger -----------------------------------------------------------------
+
+type (
+	trigger      struct{ cmd campaign.Trigger }
+	triggerFound struct {
+		cmd     campaign.Trigger
+		replyTo *actor.PID
+		row     contact.Contact
+		ok      bool
+		err     error
+	}
+)
+
+// trigger adds one contact and dials or queues it. Trigger runs no preflight.
+func (r *run) trigger(m *trigger, sender *actor.PID) {
+	if !r.known(sender) || r.past(m.cmd.Deadline, sender) {
+		return
+	}
+	if r.m.C.State != campaign.Running && r.m.C.State != campaign.Paused {
+		reply(r.d, sender, nil, engine.Conflict("campaign_not_running", "a trigger needs a running or paused campaign; this one is "+string(r.m.C.State)))
+		return
+	}
+	if r.m.C.Settings.SingleDay && !r.m.C.Settings.Window.Open(r.now) {
+		reply(r.d, sender, nil, engine.Conflict("outside_window", "the calling window is closed and a single-day campaign queues nothing for another day"))
+		return
+	}
+	if r.excluded.refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
+		reply(r.d, sender, nil, engine.Conflict("contact_excluded", "the contact is excluded from this campaign and Sticky Exclusion is on"))
+		return
+	}
+	// The same number may have been triggered a moment ago.
+	for _, t := range r.triggers {
+		if t.row.Number == m.cmd.Number {
+			t := m
+			r.d.after(20*time.Millisecond, r.self, &retriggered{t, sender})
+			return
+		}
+	}
+	for id, l := range r.lines {
+		if l.number == m.cmd.Number {
+			r.touch(id, &triggerContact{Trigger: &triggerContext{cmd: m.cmd, replyTo: sender}})
+			return
+		}
+	}
+	d, self, id, cmd := r.d, r.self, r.id, m.cmd
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		f := &triggerFound{cmd: cmd, replyTo: sender}
+		f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
+		d.root.Send(self, f)
+	}()
+}
+
+type retriggered struct {
+	m      *trigger
+	sender *actor.PID
+}
+
+func (r *run) triggerFound(m *triggerFound) {
+	if m.err != nil {
+		reply(r.d, m.replyTo, nil, unavailable(m.err))
+		return
+	}
+	if r.past(m.cmd.Deadline, m.replyTo) {
+		return
+	}
+	t := &triggerContext{cmd: m.cmd, replyTo: m.replyTo}
+	if m.ok {
+		if m.row.State == contact.Excluded {
+			r.lift(m.row.Number)
+		}
+		r.touchRow(m.row, &triggerContact{Trigger: t})
+		return
+	}
+	for id, l := range r.lines { // came up while the database was asked
+		if l.number == m.cmd.Number {
+			r.touch(id, &triggerContact{Trigger: t})
+			return
+		}
+	}
+	r.lift(m.cmd.Number)
+	now := r.now
+	row := contact.Contact{
+		ID: newContactID(now), Campaign: r.id, Number: m.cmd.Number, Variables: m.cmd.Variables, Position: now.UnixMicro(),
+		Source: "trigger", Run: r.m.C.Run, State: contact.Pending, Max: r.m.C.Settings.MaxAttempts, DueAt: &now,
+		DueClass: contact.DueTrigger, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	r.triggers = append(r.triggers, &pendingTrigger{row: row, ctx: t})
+	if r.m.C.State == campaign.Paused {
+		r.settleTriggers(string(engine.ConstraintPaused))
+	}
+}
+
+// lift: with Sticky Exclusion off, adding a contact on purpose makes it
+// callable again.
+func (r *run) lift(n engine.PhoneNumber) {
+	if _, ok := r.excluded.numbers[n]; !ok || r.m.C.Settings.StickyExclusion {
+		return
+	}
+	x := journal.Exclusion{Campaign: r.id, Number: n, Lifted: true, CreatedAt: r.now}
+	r.excluded.add(&x)
+	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
+}
+
+// queueTrigger writes a fresh contact that is not dialled now; contact,
+// idempotency key and response commit together.
+func (r *run) queueTrigger(t *pendingTrigger) {
+	row := t.row
+	if at, ok := r.rules.Policy.Clip(r.now); ok {
+		row.DueAt = &at
+	}
+	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: r.id, NextEligibleAt: row.DueAt, Reason: t.ctx.reason}
+	f := row.Facts()
+	w := journal.Write{Contacts: []contact.Contact{row}, Events: []journal.Event{{At: r.now, Type: journal.ContactTriggered, Version: 1,
+		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.ctx.reason}}}}
+	if t.ctx.cmd.Idempotency.Present() {
+		w.Reply = storedReply(t.ctx.cmd.Idempotency, 200, rep, r.now)
+	}
+	r.sequence(&w)
+	to, d := t.ctx.replyTo, r.d
+	pid := d.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &replyActor{d: d, to: to, value: rep} }))
+	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid})
+	r.expect(*row.DueAt)
+}
+
+// replyActor answers a request once its write is durable or refused.
+type replyActor struct {
+	d     *deps
+	to    *actor.PID
+	value any
+}
+
+func (a *replyActor) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*persisted); ok {
+		reply(a.d, a.to, a.value, m.Err)
+		ctx.Stop(ctx.Self())
+	}
+}

@@ -1,0 +1,479 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/pacing"
+)
+
+// roundCap bounds how many contacts one round of reservations handles.
+const roundCap = 256
+
+// roundTimeout gives up a round whose answers were lost with a crashed actor.
+const roundTimeout = 5 * time.Second
+
+// round is one reservation of trunk channels and caller IDs for the next
+// contacts. One is under way at a time; its contacts count as lines.
+type round struct {
+	n     int
+	cands []candidate
+	stop  func()
+}
+
+type candidate struct {
+	row     contact.Contact
+	attempt engine.AttemptID
+	trunk   engine.TrunkID
+	trigger *triggerContext
+}
+
+// pendingTrigger is a fresh contact whose trigger waits to learn whether it is
+// dialled now.
+type pendingTrigger struct {
+	row contact.Contact
+	ctx *triggerContext
+}
+
+type (
+	refilled struct {
+		rows []contact.Contact
+		next *time.Time
+		open int
+		err  error
+	}
+	roundLate        struct{ N int }
+	overdue          struct{ rows []contact.Contact }
+	countersReloaded struct {
+		counters campaign.Counters
+		err      error
+	}
+)
+
+// pump is called after every message: it dials what the pace allows.
+func (r *run) pump() {
+	if !r.ready || r.tally == nil {
+		return
+	}
+	r.grantSeats()
+	if r.m.C.State == campaign.Running {
+		r.askSeats()
+		r.dialNext()
+	} else {
+		r.settleTriggers(string(engine.ConstraintPaused))
+		if r.m.C.State != campaign.Paused && r.asked > 0 && r.engagedLines() == 0 {
+			r.wantSeats(0)
+		}
+	}
+}
+
+func (r *run) dialNext() {
+	if r.round != nil {
+		return
+	}
+	in := r.paceInput()
+	dec := pacing.Decide(in)
+	r.pace.decided(dec, in)
+	k := min(dec.Dials, roundCap)
+	if k <= 0 {
+		r.settleTriggers(string(dec.Constraint))
+	}
+	if r.queue.len() <= r.d.cfg.LookAhead/4 {
+		r.refill()
+	}
+	if k <= 0 {
+		return
+	}
+	var cands []candidate
+	for len(cands) < k {
+		if c, ok := r.nextCandidate(); ok {
+			cands = append(cands, c)
+			continue
+		}
+		break
+	}
+	if len(cands) == 0 {
+		return
+	}
+	r.startRound(cands)
+}
+
+// nextCandidate: due callbacks, then triggers, then the rest of the queue.
+func (r *run) nextCandidate() (candidate, bool) {
+	if len(r.triggers) > 0 && (r.queue.len() == 0 || r.queue.rows[0].row.DueClass > contact.DueTrigger ||
+		(r.queue.rows[0].row.DueClass == contact.DueTrigger && r.queue.rows[0].row.Position > r.triggers[0].row.Position)) {
+		t := r.triggers[0]
+		r.triggers = r.triggers[1:]
+		return candidate{row: t.row, attempt: newAttemptID(r.now), trigger: t.ctx}, true
+	}
+	for r.queue.len() > 0 {
+		row := r.queue.pop()
+		if r.lines[row.ID] != nil || r.excluded.covers(&row) {
+			continue
+		}
+		return candidate{row: row, attempt: newAttemptID(r.now)}, true
+	}
+	return candidate{}, false
+}
+
+func (r *run) startRound(cands []candidate) {
+	r.rounds++
+	n := r.rounds
+	legs := make([]engine.LegID, len(cands))
+	for i := range cands {
+		legs[i] = cands[i].attempt.Leg(1)
+	}
+	r.round = &round{n: n, cands: cands, stop: r.d.after(roundTimeout, r.self, &roundLate{N: n})}
+	r.d.root.Send(r.d.trunks, &reserveTrunkBatch{Round: n, Legs: legs, ReplyTo: r.self})
+}
+
+// trunksReserved: the contacts that got a channel ask for a caller ID, the
+// others go back to the queue.
+func (r *run) trunksReserved(m *trunksReserved) {
+	if r.round == nil || r.round.n != m.Round {
+		r.giveBackTrunks(m)
+		return
+	}
+	var keep []candidate
+	for i := range r.round.cands {
+		c := r.round.cands[i]
+		if c.trunk = m.Trunks[i]; c.trunk == "" {
+			r.unreserve(c, m.Constraint)
+			continue
+		}
+		keep = append(keep, c)
+	}
+	if len(keep) < len(r.round.cands) {
+		r.pace.hold(m.Constraint, m.RetryAt)
+		r.expectPace(m.RetryAt)
+	}
+	r.round.cands = keep
+	if len(keep) == 0 {
+		r.endRound()
+		return
+	}
+	want := make([]numberWant, len(keep))
+	for i := range keep {
+		want[i] = numberWant{Attempt: keep[i].attempt, To: keep[i].row.Number, Contact: keep[i].row.ID}
+	}
+	r.d.root.Send(r.pool, &reserveNumbers{Round: m.Round, Want: want, ReplyTo: r.self})
+}
+
+func (r *run) giveBackTrunks(m *trunksReserved) {
+	for i, t := range m.Trunks {
+		if t != "" {
+			r.d.root.Send(r.d.trunks, &trunkEvent{Trunk: t, Leg: m.Legs[i], Over: true, At: r.now})
+		}
+	}
+}
+
+// numbersReserved: who has everything is dialled.
+func (r *run) numbersReserved(m *numbersReserved) {
+	if r.round == nil || r.round.n != m.Round {
+		for _, g := range m.Got {
+			if g.From != "" {
+				r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From})
+			}
+		}
+		return
+	}
+	cands := r.round.cands
+	open := r.m.C.State == campaign.Running
+	for i := range cands {
+		c, g := cands[i], m.Got[i]
+		switch {
+		case g.From == "":
+			r.releaseTrunk(c)
+			r.pace.hold(g.Constraint, g.RetryAt)
+			r.expectPace(g.RetryAt)
+			r.unreserve(c, g.Constraint)
+		case !open || r.excluded.covers(&c.row) || r.lines[c.row.ID] != nil:
+			// Stopped, paused, excluded or touched while the round was under way.
+			r.releaseTrunk(c)
+			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From})
+			if open && r.lines[c.row.ID] != nil {
+				break
+			}
+			r.unreserve(c, engine.ConstraintPaused)
+		default:
+			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
+				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger}})
+			l.attempt, l.phase = c.attempt, attempt.PhaseDialling
+			r.live.dialled(r.now)
+		}
+	}
+	r.endRound()
+}
+
+func (r *run) releaseTrunk(c candidate) {
+	r.d.root.Send(r.d.trunks, &trunkEvent{Trunk: c.trunk, Leg: c.attempt.Leg(1), Over: true, At: r.now})
+}
+
+// unreserve puts a candidate back: it is dialled when there is room.
+func (r *run) unreserve(c candidate, why engine.Constraint) {
+	if c.trigger != nil {
+		c.trigger.reason = string(why)
+		r.queueTrigger(&pendingTrigger{row: c.row, ctx: c.trigger})
+		return
+	}
+	if (r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused) && !r.excluded.covers(&c.row) {
+		r.queue.push(c.row)
+	}
+}
+
+func (r *run) endRound() {
+	r.round.stop()
+	r.round = nil
+}
+
+func (r *run) roundLate(m *roundLate) {
+	if r.round == nil || r.round.n != m.N {
+		return
+	}
+	r.d.log.Warn().Str("campaign_id", string(r.id)).Msg("a reservation was not answered; its contacts go back")
+	for _, c := range r.round.cands {
+		if c.trunk != "" {
+			r.releaseTrunk(c)
+		}
+		r.unreserve(c, engine.ConstraintNone)
+	}
+	r.round = nil
+}
+
+// settleTriggers answers triggers that cannot be dialled now.
+func (r *run) settleTriggers(reason string) {
+	if r.round != nil {
+		return
+	}
+	for _, t := range r.triggers {
+		t.ctx.reason = reason
+		r.queueTrigger(t)
+	}
+	r.triggers = nil
+}
+
+// --- look-ahead --------------------------------------------------------------
+
+func (r *run) refill() {
+	if r.refilling || (r.nextDue != nil && r.nextDue.After(r.now)) {
+		return
+	}
+	r.refilling = true
+	except := make([]engine.ContactID, 0, len(r.lines)+r.queue.len()+len(r.loads))
+	for id := range r.lines {
+		except = append(except, id)
+		r.touched[id] = struct{}{}
+	}
+	for id := range r.queue.byID {
+		except = append(except, id)
+	}
+	for id := range r.loads {
+		except = append(except, id)
+		r.touched[id] = struct{}{}
+	}
+	if r.round != nil {
+		for i := range r.round.cands {
+			except = append(except, r.round.cands[i].row.ID)
+		}
+	}
+	d, id, self, now, n, run := r.d, r.id, r.self, r.now, r.d.cfg.LookAhead, r.m.C.Run
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		m := &refilled{}
+		m.rows, m.err = d.store.DueContacts(ctx, id, run, now, n, except)
+		if m.err == nil && len(m.rows) < n {
+			m.next, m.open, m.err = d.store.NextDue(ctx, id, run)
+		} else {
+			m.open = -1
+		}
+		d.root.Send(self, m)
+	}()
+}
+
+func (r *run) refilled(m *refilled) {
+	r.refilling = false
+	touched := r.touched
+	r.touched = map[engine.ContactID]struct{}{}
+	if m.err != nil {
+		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("look-ahead not loaded")
+		retry := r.now.Add(time.Second)
+		r.nextDue = &retry
+		r.setWake()
+		return
+	}
+	added := 0
+	for i := range m.rows {
+		row := &m.rows[i]
+		if _, ok := touched[row.ID]; ok || r.lines[row.ID] != nil || r.excluded.covers(row) {
+			continue
+		}
+		r.queue.push(*row)
+		added++
+	}
+	if r.refillAgain {
+		r.refillAgain = false
+		r.nextDue = nil
+		return
+	}
+	if m.open < 0 { // the page was full: more are due now
+		r.nextDue = nil
+		return
+	}
+	r.openRows = m.open
+	r.nextDue = nil
+	// What is due now is in the queue or lives; the next look is when something
+	// else becomes due, or soon, while a number hold delays a due contact.
+	next := r.now.Add(time.Second)
+	if m.next != nil && m.next.After(next) {
+		next = *m.next
+	}
+	if m.next == nil {
+		next = r.now.Add(5 * time.Second)
+	}
+	r.nextDue = &next
+	r.setWake()
+	if m.open == 0 {
+		r.maybeExhausted()
+	}
+}
+
+// lookAgain makes the next pump ask the database, whatever it said before.
+func (r *run) lookAgain() {
+	r.nextDue = nil
+	if r.refilling {
+		r.refillAgain = true
+	}
+}
+
+// maybeExhausted completes the run when no contact will ever be due again.
+func (r *run) maybeExhausted() {
+	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.len() > 0 || len(r.lines) > 0 ||
+		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 {
+		return
+	}
+	r.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: r.now, Reason: r.completionReason()})
+}
+
+// --- lines and seats ---------------------------------------------------------
+
+func (r *run) lineMoved(m *lineMoved) {
+	l := r.lines[m.Contact]
+	if l == nil {
+		return
+	}
+	if l.attempt != m.Attempt {
+		return // of an older attempt
+	}
+	if l.phase == attempt.PhaseOver && m.Phase != attempt.PhaseOver {
+		return
+	}
+	l.phase = m.Phase
+	switch m.Phase {
+	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
+	case attempt.PhaseWaiting:
+		r.enqueueWaiting(l)
+		r.grantSeats()
+	case attempt.PhaseServed:
+		r.count(l, false, m.Cause)
+	case attempt.PhaseAbandoned:
+		r.count(l, true, m.Cause)
+		r.freeSeat(l)
+	case attempt.PhaseReleased:
+		r.freeSeat(l)
+	case attempt.PhaseOver:
+		r.dropLine(l)
+	}
+	r.live.moved(m)
+}
+
+// count adds a live answer to the ledgers, once.
+func (r *run) count(l *line, abandoned bool, cause engine.AbandonCause) {
+	if l.counted {
+		return
+	}
+	l.counted = true
+	r.pace.liveAnswer(abandoned, cause)
+}
+
+func (r *run) enqueueWaiting(l *line) {
+	for _, w := range r.waiting {
+		if w == l {
+			return
+		}
+	}
+	if l.seated {
+		r.send(l, &seatGranted{Attempt: l.attempt})
+		return
+	}
+	r.waiting = append(r.waiting, l)
+}
+
+// grantSeats serves the waiting answers, first come first served.
+func (r *run) grantSeats() {
+	for len(r.waiting) > 0 && r.busySeats() < r.seatCap() {
+		l := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		l.seated = true
+		r.send(l, &seatGranted{Attempt: l.attempt})
+	}
+}
+
+func (r *run) freeSeat(l *line) {
+	l.seated = false
+	for i, w := range r.waiting {
+		if w == l {
+			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
+			break
+		}
+	}
+}
+
+func (r *run) dropLine(l *line) {
+	r.freeSeat(l)
+	l.phase, l.counted, l.attempt = attempt.PhaseOver, false, ""
+}
+
+func (r *run) busySeats() int {
+	n := 0
+	for _, l := range r.lines {
+		if l.seated {
+			n++
+		}
+	}
+	return n
+}
+
+// seatCap is N: Concurrency, within the fleet's allotment.
+func (r *run) seatCap() int { return min(r.m.C.Settings.Concurrency, r.seats) }
+
+func (r *run) engagedLines() int {
+	n := 0
+	for _, l := range r.lines {
+		if l.engaged() {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) askSeats() {
+	want := r.m.C.Settings.Concurrency
+	if r.asked != want {
+		r.wantSeats(want)
+	}
+}
+
+func (r *run) wantSeats(n int) {
+	r.asked = n
+	r.d.root.Send(r.d.fleet, &seatDemand{Holder: string(r.id), Bot: r.m.C.Settings.Bot, Want: n, Busy: r.busySeats(), ReplyTo: r.self})
+}
+
+func (r *run) seatsAllotted(m *seatsAllotted) {
+	r.seats = m.Seats
+	r.grantSeats()
+}

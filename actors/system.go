@@ -1,0 +1,254 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+)
+
+// Config are the settings of the tree.
+type Config struct {
+	Writers       int           // parallel group commits, 4
+	CommitTimeout time.Duration // of one transaction, 10 s
+	LeaseTTL      time.Duration // of a seat allotment, 30 s
+	// SendByTimeout is how long after its intent an INVITE may still leave.
+	SendByTimeout time.Duration // 10 s
+	ResultBase    string        // base URL that bots post results to
+	RingGrace     time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
+	DialoutCap    int           // simultaneous dialouts a bot, 0 = its seats
+	// ResultToken gives the bearer token of a call's result.
+	ResultToken func(engine.CallID) string
+	// Tick is how often a run looks at its pace without other cause, 500 ms.
+	Tick time.Duration
+	// Reconcile is how often leases, legs and attempts are compared, 30 s.
+	Reconcile time.Duration
+	// LookAhead is how many due contacts a run holds in memory, 500.
+	LookAhead int
+	Log       zerolog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if c.Writers == 0 {
+		c.Writers = 4
+	}
+	if c.LookAhead == 0 {
+		c.LookAhead = 500
+	}
+	set(&c.CommitTimeout, 10*time.Second)
+	set(&c.LeaseTTL, 30*time.Second)
+	set(&c.SendByTimeout, 10*time.Second)
+	set(&c.RingGrace, 35*time.Second)
+	set(&c.Tick, 500*time.Millisecond)
+	set(&c.Reconcile, 30*time.Second)
+	if c.ResultToken == nil {
+		c.ResultToken = func(engine.CallID) string { return "" }
+	}
+	return c
+}
+
+// Ports are what the tree touches the world through.
+type Ports struct {
+	Store     Store
+	Telephony Telephony
+	Media     Media
+	Clock     Clock
+}
+
+// deps is what every actor of the tree shares.
+type deps struct {
+	ctx    context.Context
+	cfg    Config
+	store  Store
+	phone  Telephony
+	media  Media
+	clock  Clock
+	log    zerolog.Logger
+	system *actor.ActorSystem
+	root   *actor.RootContext
+
+	writers   []*actor.PID
+	fleet     *actor.PID
+	trunks    *actor.PID
+	numbers   *actor.PID
+	dialout   *actor.PID
+	campaigns *actor.PID
+
+	stats    Stats
+	draining atomic.Bool
+	dbDown   atomic.Bool
+}
+
+// writerFor gives the writer that keeps the order of an identity's writes.
+func (d *deps) writerFor(id string) *actor.PID {
+	h := uint32(2166136261)
+	for i := 0; i < len(id); i++ {
+		h = (h ^ uint32(id[i])) * 16777619
+	}
+	return d.writers[int(h%uint32(len(d.writers)))]
+}
+
+func (d *deps) tell(s databaseState) {
+	d.dbDown.Store(!s.Up)
+	if d.campaigns != nil {
+		d.root.Send(d.campaigns, &s)
+	}
+}
+
+// after sends a message to an actor once d has passed; the returned function
+// stops it.
+func (d *deps) after(wait time.Duration, to *actor.PID, msg any) func() {
+	t := time.AfterFunc(max(wait, 0), func() { d.root.Send(to, msg) })
+	return func() { t.Stop() }
+}
+
+// Tree is the running campaign tree.
+type Tree struct {
+	d      *deps
+	cancel context.CancelFunc
+	once   sync.Once
+}
+
+// Start brings the tree up and recovers what an earlier process life left:
+// every attempt that was open is closed as lost and its legs are ended before
+// anything new is dialled to their numbers.
+func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
+	cfg = cfg.withDefaults()
+	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, log: cfg.Log}
+	d.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+	d.root = d.system.Root
+	t := &Tree{d: d, cancel: cancel}
+
+	spawn := func(name string, a func() actor.Actor) (*actor.PID, error) {
+		pid, err := d.root.SpawnNamed(actor.PropsFromProducer(a, actor.WithSupervisor(supervise(d, name))), name)
+		if err != nil {
+			return nil, fmt.Errorf("actors: spawn %s: %w", name, err)
+		}
+		return pid, nil
+	}
+	bots, err := p.Store.Bots(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: load bots: %w", err)
+	}
+	trunks, err := p.Store.Trunks(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: load trunks: %w", err)
+	}
+	open, err := p.Store.OpenAttempts(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: load open attempts: %w", err)
+	}
+	active, err := p.Store.ActiveCampaigns(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: load active campaigns: %w", err)
+	}
+	for i := range cfg.Writers {
+		pid, err := spawn(fmt.Sprintf("writer-%d", i), func() actor.Actor { return &writer{d: d, stats: &d.stats.Writer} })
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		d.writers = append(d.writers, pid)
+	}
+	for _, s := range []struct {
+		name string
+		pid  **actor.PID
+		make func() actor.Actor
+	}{
+		{"fleet", &d.fleet, func() actor.Actor { return newFleet(d, bots) }},
+		{"trunks", &d.trunks, func() actor.Actor { return newTrunks(d, trunks) }},
+		{"numbers", &d.numbers, func() actor.Actor { return newNumbers(d) }},
+		{"dialout", &d.dialout, func() actor.Actor { return newDialout(d) }},
+		{"campaigns", &d.campaigns, func() actor.Actor { return newCampaigns(d) }},
+	} {
+		if *s.pid, err = spawn(s.name, s.make); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
+	for i := range open {
+		if open[i].Campaign == "" {
+			d.root.Send(d.dialout, &recoverCall{Attempt: open[i]})
+		}
+	}
+	for _, id := range active {
+		d.root.Send(d.campaigns, &wake{Campaign: id})
+	}
+	return t, nil
+}
+
+// Close stops the tree. Calls go on in the adapters; what was not durable is
+// recovered by the next life.
+func (t *Tree) Close() {
+	t.once.Do(func() {
+		t.cancel()
+		t.d.system.Shutdown()
+	})
+}
+
+// Stats are the tree's figures for /metrics.
+type Stats struct {
+	Writer      writerStats
+	LegsPlaced  atomic.Int64 // INVITEs given to the telephony port
+	LegsSent    atomic.Int64 // INVITEs that left
+	Attempts    atomic.Int64 // attempts begun
+	Ended       atomic.Int64 // attempts ended
+	Answered    atomic.Int64
+	Served      atomic.Int64
+	Abandoned   atomic.Int64
+	Results     atomic.Int64
+	Illegal     atomic.Int64 // events that a machine refused
+	Restarts    atomic.Int64 // actors restarted after a panic
+	SeatsHeld   atomic.Int64
+	TrunkLeases atomic.Int64
+	SlotLeases  atomic.Int64
+}
+
+type writerStats struct {
+	Commits, Writes, Failures atomic.Int64
+	CommitNanos               atomic.Int64
+}
+
+func (s *writerStats) observe(n int, took time.Duration, err error) {
+	if err != nil {
+		s.Failures.Add(1)
+		return
+	}
+	s.Commits.Add(1)
+	s.Writes.Add(int64(n))
+	s.CommitNanos.Add(int64(took))
+}
+
+// Stats gives the tree's figures.
+func (t *Tree) Stats() *Stats { return &t.d.stats }
+
+// supervise restarts a failed child alone, never its siblings, and counts it.
+// There is no limit: a child that fails again and again is slowed down by its
+// own reload, and giving up would leave calls without an owner.
+func supervise(d *deps, name string) actor.SupervisorStrategy {
+	return actor.NewOneForOneStrategy(1<<30, time.Second, func(reason any) actor.Directive {
+		d.stats.Restarts.Add(1)
+		d.log.Error().Str("actor", name).Str("panic", fmt.Sprint(reason)).Msg("actor restarted")
+		return actor.RestartDirective
+	})
+}

@@ -1,0 +1,153 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// groupCap bounds how many writes share one transaction.
+const groupCap = 512
+
+// persist asks a writer to make a write durable; persisted follows to ReplyTo
+// (when given) once it is, or once the database refused it.
+type persist struct {
+	Write   journal.Write
+	ReplyTo *actor.PID
+	Step    int // the sender's own number of the write
+}
+
+type persisted struct {
+	Step int
+	Err  error // one of journal's refusals, or nil
+}
+
+// barrier is answered with barrierPassed once every write queued before it
+// is durable or refused.
+type barrier struct{ ReplyTo *actor.PID }
+type barrierPassed struct{}
+
+// committed brings the result of a commit back from its goroutine.
+type committed struct {
+	refused []error
+	err     error
+}
+
+type retryCommit struct{}
+
+// databaseState tells whoever dials whether intents can be made durable.
+type databaseState struct{ Up bool }
+
+// writer is the group commit: an idle one commits at once, a busy one gathers
+// what comes meanwhile into the next transaction. While the database is away
+// it keeps its queue and tries again; every write is idempotent.
+type writer struct {
+	d       *deps
+	queue   []queued
+	flying  int // writes of the queue's head that are in the transaction under way
+	down    bool
+	backoff time.Duration
+	stats   *writerStats
+}
+
+type queued struct {
+	persist
+	barrier bool
+}
+
+func (w *writer) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *persist:
+		w.queue = append(w.queue, queued{persist: *msg})
+		w.commit(ctx)
+	case *barrier:
+		w.queue = append(w.queue, queued{persist: persist{ReplyTo: msg.ReplyTo}, barrier: true})
+		w.commit(ctx)
+	case *committed:
+		w.done(ctx, msg)
+	case *retryCommit:
+		w.commit(ctx)
+	}
+}
+
+func (w *writer) commit(ctx actor.Context) {
+	if w.flying > 0 || len(w.queue) == 0 {
+		return
+	}
+	n := 0
+	for n < len(w.queue) && n < groupCap && !w.queue[n].barrier {
+		n++
+	}
+	if n == 0 { // a barrier heads the queue: all before it is done
+		q := w.queue[0]
+		w.shift(1)
+		ctx.Send(q.ReplyTo, &barrierPassed{})
+		w.commit(ctx)
+		return
+	}
+	group := make([]journal.Write, n)
+	for i := range n {
+		group[i] = w.queue[i].Write
+	}
+	w.flying = n
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	started := time.Now()
+	go func() {
+		c, cancel := context.WithTimeout(w.d.ctx, w.d.cfg.CommitTimeout)
+		defer cancel()
+		refused, err := w.d.store.Commit(c, group)
+		w.stats.observe(n, time.Since(started), err)
+		root.Send(self, &committed{refused: refused, err: err})
+	}()
+}
+
+func (w *writer) done(ctx actor.Context, c *committed) {
+	n := w.flying
+	w.flying = 0
+	if c.err != nil {
+		// Nothing is known to be durable; the same group goes again. A write
+		// that the database cannot take at all is a fault of ours and must not
+		// hold up the others for ever: the group is tried one by one.
+		if !w.down {
+			w.down = true
+			w.d.log.Error().Err(c.err).Int("writes", len(w.queue)).Msg("database does not commit; no new call is placed until it does")
+			w.d.tell(databaseState{Up: false})
+		}
+		w.backoff = min(max(2*w.backoff, 50*time.Millisecond), 2*time.Second)
+		self, root := ctx.Self(), ctx.ActorSystem().Root
+		time.AfterFunc(w.backoff, func() { root.Send(self, &retryCommit{}) })
+		return
+	}
+	if w.down {
+		w.down, w.backoff = false, 0
+		w.d.log.Info().Msg("database commits again")
+		w.d.tell(databaseState{Up: true})
+	}
+	for i := range n {
+		q := &w.queue[i]
+		if q.ReplyTo == nil {
+			continue
+		}
+		var err error
+		if i < len(c.refused) {
+			err = c.refused[i]
+		}
+		ctx.Send(q.ReplyTo, &persisted{Step: q.Step, Err: err})
+	}
+	w.shift(n)
+	w.commit(ctx)
+}
+
+func (w *writer) shift(n int) {
+	rest := copy(w.queue, w.queue[n:])
+	clear(w.queue[rest:])
+	w.queue = w.queue[:rest]
+}
+
+// expired drops intents whose send-by time has passed while the database was
+// away: their INVITE would be refused anyway.
+var errExpired = engine.Unavailable("send_by_passed", "the write came too late for its call", time.Second)

@@ -1,0 +1,76 @@
+package campaign
+
+import (
+	"strings"
+	"time"
+
+	"dialler/engine"
+)
+
+// PreflightFacts are what Preflight must be told; everything else it reads
+// from the campaign.
+type PreflightFacts struct {
+	BotKnown     bool
+	Trunks       int // active ones
+	OpenContacts int // contacts that may still be dialled
+}
+
+// Preflight says whether Start or Resume can lead to a call. A blocker refuses
+// with a list of machine-readable codes and sentences (SEMANTICS §2).
+func Preflight(c *Campaign, f PreflightFacts, now time.Time) error {
+	var fields []engine.FieldError
+	blocker := func(field, code, message string) {
+		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
+	}
+	if !f.BotKnown {
+		blocker("bot_id", "bot_missing", "the campaign's bot does not exist; create it or choose another")
+	}
+	if len(c.Settings.Numbers) == 0 {
+		blocker("number_pool", "no_usable_number", "the number pool is empty; add at least one outbound number")
+	}
+	if f.Trunks == 0 {
+		blocker("trunk", "no_trunk", "no active trunk is configured; add one")
+	}
+	if !c.Settings.Window.CanEverOpen(now) {
+		blocker("window", "window_never_opens", "the calling window can never open; check days and holidays")
+	}
+	if f.OpenContacts == 0 && !c.Settings.AlwaysOn {
+		blocker("contacts", "no_callable_contact", "no contact can be called; add contacts or make the campaign always-on")
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	codes := make([]string, len(fields))
+	for i := range fields {
+		codes[i] = fields[i].Code
+	}
+	e := engine.Conflict("preflight_failed", "the campaign cannot dial: "+strings.Join(codes, ", "))
+	e.Fields = fields
+	return e
+}
+
+// Clip gives the function that moves a due time of the campaign into its next
+// calling window: ok is false when it does not open again in this run.
+func Clip(c *Campaign) func(time.Time) (time.Time, bool) {
+	w, end := c.Settings.Window, c.WindowEndsAt
+	return func(t time.Time) (time.Time, bool) {
+		at, ok := w.NextOpening(t)
+		if !ok || (end != nil && !at.Before(*end)) {
+			return time.Time{}, false
+		}
+		return at, true
+	}
+}
+
+// Complete names the reason for which a run ends by itself: nothing could be
+// called at all, or every contact is final, the last ones by using up their
+// attempts.
+func Complete(c Counters, exhausted bool) CompletionReason {
+	switch {
+	case c.Attempts == 0 && c.Total == c.Excluded:
+		return ReasonNoCallable
+	case exhausted:
+		return ReasonRetriesDone
+	}
+	return ReasonAllFinal
+}

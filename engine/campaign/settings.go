@@ -1,0 +1,236 @@
+package campaign
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"dialler/engine"
+	"dialler/engine/disposition"
+)
+
+// Limits of what an operator may choose. The floors of ring timeout and the
+// ceiling of the abandon cap protect the people called; the ceilings of the
+// others only catch slips of the keyboard.
+const (
+	NumberPoolCap = 1000
+
+	nameCap         = 200
+	concurrencyCap  = 100_000
+	maxAttemptsCap  = 50
+	retryDelayMin   = 1
+	retryDelayMax   = 30 * 24 * 3600
+	ringTimeoutMin  = 15 // SEMANTICS §4: "never under 15 s"
+	ringTimeoutMax  = 120
+	callLimitMin    = 10
+	callLimitMax    = 4 * 3600
+	resultTimeMin   = 1
+	resultTimeMax   = 7 * 24 * 3600
+	abandonCapMax   = 50_000 // 5 %
+	customCap       = 200
+	dispositionCap  = 255
+	redialRuleCap   = 24 * 3600
+	defaultRetry    = 30 * 60
+	defaultAttempts = 3
+)
+
+// Pacing modes.
+const (
+	PacingStrict      = "strict"
+	PacingProgressive = "progressive"
+)
+
+// Defaults are the settings of a campaign of which nothing is said. Name, bot,
+// concurrency and window have none: an operator must choose them.
+func Defaults() Settings {
+	return Settings{
+		MaxAttempts:      defaultAttempts,
+		RetryDelaySec:    defaultRetry,
+		RetryOnSystem:    disposition.DefaultRetryOnSystem(),
+		RetryOnCustom:    []string{},
+		RingTimeoutSec:   30,
+		CallLimitSec:     15 * 60,
+		ResultTimeoutSec: 15 * 60,
+		AMD:              engine.AMDOff,
+		AbandonCapPPM:    30_000, // 3 %
+		PacingMode:       PacingStrict,
+		// The safe side: whoever said no stays undisturbed.
+		StickyExclusion: true,
+	}
+}
+
+// WithDefaults fills what is zero and cannot be meant so. A zero abandon cap
+// is a choice (every dial holds a seat) and stays; so do an empty Retry On
+// System, which redials nothing, and booleans.
+func (s Settings) WithDefaults() Settings {
+	d := Defaults()
+	fill := func(field *int, def int) {
+		if *field == 0 {
+			*field = def
+		}
+	}
+	fill(&s.MaxAttempts, d.MaxAttempts)
+	fill(&s.RetryDelaySec, d.RetryDelaySec)
+	fill(&s.RingTimeoutSec, d.RingTimeoutSec)
+	fill(&s.CallLimitSec, d.CallLimitSec)
+	fill(&s.ResultTimeoutSec, d.ResultTimeoutSec)
+	if s.RetryOnSystem == nil {
+		s.RetryOnSystem = d.RetryOnSystem
+	}
+	if s.RetryOnCustom == nil {
+		s.RetryOnCustom = d.RetryOnCustom
+	}
+	if s.AMD == "" {
+		s.AMD = d.AMD
+	}
+	if s.PacingMode == "" {
+		s.PacingMode = d.PacingMode
+	}
+	return s
+}
+
+// Validate names every mistake at once, by the field's name in JSON. It judges
+// the settings alone: whether the bot exists, or a number of the pool is
+// usable, is preflight's business (SEMANTICS §2), since a draft may wait for
+// them.
+func (s Settings) Validate() error {
+	var fields []engine.FieldError
+	wrong := func(field, code, message string) {
+		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
+	}
+	within := func(field string, n, low, high int) {
+		if n < low || n > high {
+			wrong(field, "out_of_range", "must be from "+strconv.Itoa(low)+" to "+strconv.Itoa(high))
+		}
+	}
+
+	switch name := strings.TrimSpace(s.Name); {
+	case name == "":
+		wrong("name", "required", "is required")
+	case utf8.RuneCountInString(s.Name) > nameCap:
+		wrong("name", "too_long", "must have at most "+strconv.Itoa(nameCap)+" characters")
+	}
+	if s.Bot == "" {
+		wrong("bot_id", "required", "is required")
+	}
+	within("concurrency", s.Concurrency, 1, concurrencyCap)
+
+	var e *engine.Error
+	if err := s.Window.Validate(); errors.As(err, &e) {
+		fields = append(fields, e.Fields...)
+	}
+	// spec: an always-on campaign never auto-completes; a single-day one
+	// completes when its window ends. SEMANTICS §2: "Always-on requires
+	// multi-day (422 otherwise)".
+	if s.AlwaysOn && s.SingleDay {
+		wrong("always_on", "requires_multi_day", "an always-on campaign must not be single-day")
+	}
+	fields = append(fields, s.wrongNumbers()...)
+
+	within("max_attempts", s.MaxAttempts, 1, maxAttemptsCap)
+	within("retry_delay_s", s.RetryDelaySec, retryDelayMin, retryDelayMax)
+	within("stop_redials_after_s", s.StopRedialsAfterSec, 0, redialRuleCap)
+	within("redial_only_under_s", s.RedialOnlyUnderSec, 0, redialRuleCap)
+	within("ring_timeout_s", s.RingTimeoutSec, ringTimeoutMin, ringTimeoutMax)
+	within("call_limit_s", s.CallLimitSec, callLimitMin, callLimitMax)
+	within("result_timeout_s", s.ResultTimeoutSec, resultTimeMin, resultTimeMax)
+	fields = append(fields, s.wrongRetries()...)
+
+	switch s.AMD {
+	case engine.AMDOff, engine.AMDSequential, engine.AMDParallel:
+	default:
+		wrong("amd", "unknown_value", "must be one of off, sequential, parallel")
+	}
+	switch s.PacingMode {
+	case PacingStrict, PacingProgressive:
+	default:
+		wrong("pacing_mode", "unknown_value", "must be one of strict, progressive")
+	}
+	if s.AbandonCapPPM < 0 || s.AbandonCapPPM > abandonCapMax {
+		wrong("abandon_cap_pct", "out_of_range", "must be from 0 to 5")
+	}
+	within("max_lines", s.MaxLines, 0, concurrencyCap)
+	if s.ConfigURL != "" {
+		u, err := url.Parse(s.ConfigURL)
+		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
+			wrong("config_url", "invalid_format", "must be an http or https address")
+		}
+	}
+	if fields != nil {
+		return engine.Invalid("invalid_settings", "The campaign's settings are not valid; see errors.", fields...)
+	}
+	return nil
+}
+
+// wrongNumbers judges the number pool; an empty one is a draft's right.
+func (s *Settings) wrongNumbers() []engine.FieldError {
+	var fields []engine.FieldError
+	if len(s.Numbers) > NumberPoolCap {
+		fields = append(fields, engine.FieldError{Field: "number_pool", Code: "too_long",
+			Message: "must have at most " + strconv.Itoa(NumberPoolCap) + " numbers"})
+	}
+	seen := make(map[engine.PhoneNumber]bool, len(s.Numbers))
+	for i, n := range s.Numbers {
+		at := "number_pool[" + strconv.Itoa(i) + "]"
+		switch {
+		case !e164(n.E164()):
+			fields = append(fields, engine.FieldError{Field: at, Code: "invalid_number",
+				Message: "must be a phone number in international format with a leading plus"})
+		case seen[n]:
+			fields = append(fields, engine.FieldError{Field: at, Code: "duplicate", Message: "is in the pool already"})
+		}
+		seen[n] = true
+	}
+	return fields
+}
+
+// e164 checks the form only: our own numbers may be of ranges that number
+// tables do not know, for example a carrier's test range.
+func e164(s string) bool {
+	if len(s) < 8 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
+		return false
+	}
+	for _, c := range s[1:] {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// wrongRetries judges the two retry lists.
+func (s *Settings) wrongRetries() []engine.FieldError {
+	var fields []engine.FieldError
+	for i, o := range s.RetryOnSystem {
+		if !disposition.Listable(o) {
+			fields = append(fields, engine.FieldError{
+				Field: "retry_on_system[" + strconv.Itoa(i) + "]", Code: "unknown_value",
+				Message: "must be one of " + listable(),
+			})
+		}
+	}
+	if len(s.RetryOnCustom) > customCap {
+		fields = append(fields, engine.FieldError{Field: "retry_on_custom", Code: "too_long",
+			Message: "must have at most " + strconv.Itoa(customCap) + " dispositions"})
+	}
+	for i, d := range s.RetryOnCustom {
+		if strings.TrimSpace(d) == "" || utf8.RuneCountInString(d) > dispositionCap {
+			fields = append(fields, engine.FieldError{
+				Field: "retry_on_custom[" + strconv.Itoa(i) + "]", Code: "invalid_format",
+				Message: "must be the name of a disposition, 1 to " + strconv.Itoa(dispositionCap) + " characters",
+			})
+		}
+	}
+	return fields
+}
+
+func listable() string {
+	list := disposition.ListableOutcomes()
+	names := make([]string, len(list))
+	for i, o := range list {
+		names[i] = string(o)
+	}
+	return strings.Join(names, ", ")
+}
