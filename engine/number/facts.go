@@ -1,0 +1,206 @@
+package number
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"dialler/engine"
+)
+
+// Type says what a number is used for.
+type Type string
+
+const (
+	Fixed         Type = "fixed"
+	Mobile        Type = "mobile"
+	FixedOrMobile Type = "fixed_or_mobile" // the numbering plan does not tell them apart
+	TollFree      Type = "toll_free"
+	SharedCost    Type = "shared_cost"
+	VoIP          Type = "voip"
+	Other         Type = "other"   // personal, pager, company-wide, voicemail
+	Unknown       Type = "unknown" // possible, but not known to be assigned
+
+	// Never dialled.
+	Premium   Type = "premium"
+	Emergency Type = "emergency"
+	Short     Type = "short"
+)
+
+// Facts is what a number says about itself.
+type Facts struct {
+	Region      string // ISO 3166 of the country, "001" for global services, "" when not known
+	CountryCode int    // for example 49
+	Type        Type
+	Zones       []string // IANA zones in which the number may be at home, nil when not known
+	CountryKey  string   // for example "+49"
+	AreaKey     string   // country and area, for example "+4930"; CountryKey when there is no area
+}
+
+// Describe gives the facts of a number; ok is false when it is none.
+func Describe(p engine.PhoneNumber) (f Facts, ok bool) {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if err != nil {
+		return Facts{}, false
+	}
+	country := int(n.GetCountryCode())
+	f = Facts{Region: region(n), CountryCode: country, Type: kind(n), Zones: zones(p)}
+	f.CountryKey = "+" + strconv.Itoa(country)
+	f.AreaKey = f.CountryKey + area(n)
+	return f, true
+}
+
+// Region is the ISO 3166 code of the number's country, "001" for a global
+// service, "" when the number is none. Of countries that share a code the main
+// one stands for numbers that are not known to be assigned.
+func Region(p engine.PhoneNumber) string {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if err != nil {
+		return ""
+	}
+	return region(n)
+}
+
+// CountryCode is the international calling code, 0 when the number is none.
+func CountryCode(p engine.PhoneNumber) int {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if err != nil {
+		return 0
+	}
+	return int(n.GetCountryCode())
+}
+
+// Zones are the IANA zones in which the number may be at home: one for a city,
+// all of the country's for a mobile or toll-free number; nil when not known.
+func Zones(p engine.PhoneNumber) []string { return zones(p) }
+
+// Kind says what the number is used for.
+func Kind(p engine.PhoneNumber) Type {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if err != nil {
+		return Unknown
+	}
+	return kind(n)
+}
+
+// AreaKey is what two numbers of the same country and area share: "+4930" for
+// Berlin, "+1212" for Manhattan, "+49" for a number without an area.
+func AreaKey(p engine.PhoneNumber) string {
+	f, ok := Describe(p)
+	if !ok {
+		return ""
+	}
+	return f.AreaKey
+}
+
+// SupportedRegion says whether a country has numbers at all: for checking
+// configured allow-lists.
+func SupportedRegion(region string) bool { return phonenumbers.GetSupportedRegions()[region] }
+
+func region(n *phonenumbers.PhoneNumber) string {
+	if r := phonenumbers.GetRegionCodeForNumber(n); r != "" {
+		return r
+	}
+	if r := phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode())); r != unknownRegion {
+		return r
+	}
+	return ""
+}
+
+func zones(p engine.PhoneNumber) []string {
+	if !strict(p.E164()) {
+		return nil
+	}
+	z, err := phonenumbers.GetTimezonesForPrefix(p.E164())
+	if err != nil || len(z) == 0 || slices.Contains(z, phonenumbers.UNKNOWN_TIMEZONE) {
+		return nil
+	}
+	return slices.Clone(z) // the library's own table stays its own
+}
+
+// nanp is the country code of the North American Numbering Plan, where the
+// first three digits are the area, also of numbers that are not assigned.
+const nanp = 1
+
+func area(n *phonenumbers.PhoneNumber) string {
+	national := phonenumbers.GetNationalSignificantNumber(n)
+	length := phonenumbers.GetLengthOfGeographicalAreaCode(n)
+	if n.GetCountryCode() == nanp {
+		length = 3
+	}
+	if length <= 0 || length > len(national) {
+		return ""
+	}
+	return national[:length]
+}
+
+func kind(n *phonenumbers.PhoneNumber) Type {
+	switch phonenumbers.GetNumberType(n) {
+	case phonenumbers.FIXED_LINE:
+		return Fixed
+	case phonenumbers.MOBILE:
+		return Mobile
+	case phonenumbers.FIXED_LINE_OR_MOBILE:
+		return FixedOrMobile
+	case phonenumbers.TOLL_FREE:
+		return TollFree
+	case phonenumbers.SHARED_COST:
+		return SharedCost
+	case phonenumbers.VOIP:
+		return VoIP
+	case phonenumbers.PERSONAL_NUMBER, phonenumbers.PAGER, phonenumbers.UAN, phonenumbers.VOICEMAIL:
+		return Other
+	case phonenumbers.PREMIUM_RATE:
+		return Premium
+	case phonenumbers.UNKNOWN:
+		return unassigned(n)
+	}
+	return unassigned(n)
+}
+
+// unassigned judges a number that is in no list of assigned ones, by what it
+// begins like.
+func unassigned(n *phonenumbers.PhoneNumber) Type {
+	national := phonenumbers.GetNationalSignificantNumber(n)
+	r := region(n)
+	// A complete number never begins like an emergency number, or it could not
+	// be dialled in its own country; an assigned one is not asked.
+	if phonenumbers.ConnectsToEmergencyNumber(national, r) {
+		return Emergency
+	}
+	if phonenumbers.IsValidShortNumberForRegion(n, r) {
+		return Short
+	}
+	if premiumBeginning(n.GetCountryCode(), national) {
+		return Premium
+	}
+	return Unknown
+}
+
+// premiumBeginning says whether a number of another length with the same
+// beginning would be premium rate: carriers may accept more lengths than the
+// numbering plan lists, and bill them.
+func premiumBeginning(country int32, national string) bool {
+	for length := 5; length <= 12; length++ {
+		s := national
+		if len(s) > length {
+			s = s[:length]
+		}
+		for _, pad := range []string{"0", "1", "5"} {
+			v := s + strings.Repeat(pad, length-len(s))
+			u, err := strconv.ParseUint(v, 10, 64)
+			if err != nil || v[0] == '0' {
+				break // numbers with a leading zero are no premium rate anywhere
+			}
+			if phonenumbers.GetNumberType(&phonenumbers.PhoneNumber{CountryCode: &country, NationalNumber: &u}) == phonenumbers.PREMIUM_RATE {
+				return true
+			}
+			if len(s) == length {
+				break
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+package number
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dialler/engine"
+)
+
+func TestInterfacesTakeE164Only(t *testing.T) {
+	f := func(in, code string) {
+		t.Helper()
+		got, err := Parse(in)
+		if code == "" {
+			if err != nil || got.E164() != in {
+				t.Errorf("%s: %v, %v", in, got.E164(), err)
+			}
+			return
+		}
+		if engine.ErrorCode(err) != code || got != "" {
+			t.Errorf("%s: %q, %v; want %s", in, got.E164(), err, code)
+		}
+		if digits := strings.TrimPrefix(in, "+"); len(digits) > 3 && strings.Contains(err.Error(), digits) {
+			t.Errorf("the error shows the number: %v", err)
+		}
+	}
+	f("+493023125000", "") // reserved for fiction
+	f("+493023125999", "")
+	f("+12125550100", "") // reserved for fiction
+	f("+15550100123", "") // area 555
+	f("+442079460123", "")
+	f("+447700900123", "")
+	f("+4915112345678", "") // mobile
+	f("+390612345678", "")  // the zero is part of an Italian number
+	f("+33155123456", "")   // begins like the French 15, but is a Paris number
+	f("+61491570156", "")
+	f("+5491123456789", "")
+	f("+6834123", "") // seven digits
+
+	f("", "invalid_number")
+	f("+", "invalid_number")
+	f("493023125000", "invalid_number")
+	f("00493023125000", "invalid_number")
+	f("+49 3023125000", "invalid_number")
+	f("+49-3023125000", "invalid_number")
+	f("+49(30)23125000", "invalid_number")
+	f(" +493023125000", "invalid_number")
+	f("+493023125000\n", "invalid_number")
+	f("+4930231250００", "invalid_number") // digits of another script
+	f("+49302312500O", "invalid_number")
+	f("+493023125000;ext=1", "invalid_number")
+	f("+493023125000123456", "invalid_number")
+	f("+0493023125000", "invalid_number")
+	f("+490301234567", "invalid_number")  // with the trunk prefix
+	f("+999123456789", "invalid_number")  // no such country
+	f("+5215512345678", "invalid_number") // one digit too long
+	f("+1212555010", "invalid_number")
+	f("+4930", "invalid_number")
+	f("+1911", "invalid_number")
+
+	f("+19005551234", "premium_number")
+	f("+449098790000", "premium_number")
+	f("+33899123456", "premium_number")
+	f("+4990012345", "premium_number")   // unassigned, begins like premium
+	f("+979123456789", "premium_number") // international premium
+	f("+19115551234", "emergency_number")
+	f("+4911012345", "emergency_number")
+}
+
+func TestFilesAreReadLoosely(t *testing.T) {
+	f := func(in, region, want string) {
+		t.Helper()
+		got, err := ParseLoose(in, region)
+		if got.E164() != want || (err == nil) != (want != "") {
+			t.Errorf("%q in %q: %q, %v; want %q", in, region, got.E164(), err, want)
+		}
+	}
+	f("+49 30 23125-000", "", "+493023125000")
+	f(" 0049 (30) 23125.000 ", "", "+493023125000")
+	f("+49 (0)30 23125000", "", "+493023125000")
+	f("+49 030 23125000", "", "+493023125000")
+	f("030/23125000", "DE", "+493023125000")
+	f("030/23125000", "de", "+493023125000")
+	f("(212) 555-0100", "US", "+12125550100")
+	f("+1 212 555 0100", "DE", "+12125550100")
+	f("06 1234 5678", "IT", "+390612345678")
+	f("030 23125000", "", "")
+	f("110", "DE", "")
+	f("911", "US", "")
+	f("+1 900 555 1234", "", "")
+	f("call me", "DE", "")
+	f("+49 30 23125000 x12", "", "")
+	f("", "", "")
+	f("", "DE", "")
+	f(strings.Repeat("1", 70), "DE", "")
+	f("030 23125000", "XX", "")
+}
+
+func TestANumberSaysWhereItIsAtHome(t *testing.T) {
+	f := func(n engine.PhoneNumber, region string, code int, kind Type, countryKey, areaKey string, zones ...string) {
+		t.Helper()
+		got, ok := Describe(n)
+		if !ok || got.Region != region || got.CountryCode != code || got.Type != kind || got.CountryKey != countryKey || got.AreaKey != areaKey {
+			t.Errorf("%s: %+v, %v", n.E164(), got, ok)
+		}
+		for _, z := range zones {
+			if !slices.Contains(got.Zones, z) {
+				t.Errorf("%s: zones %v lack %s", n.E164(), got.Zones, z)
+			}
+		}
+		if len(zones) == 1 && len(got.Zones) != 1 {
+			t.Errorf("%s: zones %v", n.E164(), got.Zones)
+		}
+		if Region(n) != region || CountryCode(n) != code || Kind(n) != kind || AreaKey(n) != areaKey || !slices.Equal(Zones(n), got.Zones) {
+			t.Errorf("%s: single answers differ from %+v", n.E164(), got)
+		}
+	}
+	f("+493023125000", "DE", 49, Fixed, "+49", "+4930", "Europe/Berlin")
+	f("+4915112345678", "DE", 49, Mobile, "+49", "+49", "Europe/Berlin")
+	f("+12125550100", "US", 1, FixedOrMobile, "+1", "+1212", "America/New_York")
+	f("+13105550100", "US", 1, FixedOrMobile, "+1", "+1310", "America/Los_Angeles")
+	f("+15550100123", "US", 1, Unknown, "+1", "+1555", "America/New_York", "America/Los_Angeles")
+	f("+18005550100", "US", 1, TollFree, "+1", "+1800", "America/New_York", "America/Los_Angeles")
+	f("+18765551234", "JM", 1, Mobile, "+1", "+1876", "America/Jamaica")
+	f("+390612345678", "IT", 39, Fixed, "+39", "+3906", "Europe/Rome")
+	f("+80012345678", "001", 800, TollFree, "+800", "+800")
+	if f, ok := Describe("+80012345678"); !ok || f.Zones != nil {
+		t.Errorf("a global number is at home in %v", f.Zones)
+	}
+}
+
+func TestWhatIsNoNumberHasNoFacts(t *testing.T) {
+	for _, n := range []engine.PhoneNumber{"", "x", "+", "+999123456789"} {
+		if f, ok := Describe(n); ok {
+			t.Errorf("%q: %+v", n.E164(), f)
+		}
+		if Region(n) != "" || CountryCode(n) != 0 || Zones(n) != nil || AreaKey(n) != "" || Kind(n) != Unknown {
+			t.Errorf("%q has facts", n.E164())
+		}
+	}
+}
+
+func TestZonesBelongToTheCaller(t *testing.T) {
+	Zones("+493023125000")[0] = "changed"
+	if z := Zones("+493023125000"); z[0] != "Europe/Berlin" {
+		t.Fatal("a caller can change the zones of a country")
+	}
+}
+
+func TestCountriesOfAnAllowListAreKnown(t *testing.T) {
+	if !SupportedRegion("DE") || SupportedRegion("XX") || SupportedRegion("") {
+		t.Fatal("wrong countries")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"+493023125000", "+12125550100", "0049 30 23125000", "+1 900 555 1234", "110", "", "+", "+4930231250００"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if p, err := Parse(s); err == nil {
+			if p.E164() != s || !strict(s) {
+				t.Fatalf("%q was accepted as %q", s, p.E164())
+			}
+			switch Kind(p) {
+			case Premium, Emergency, Short:
+				t.Fatalf("%q is dialled", s)
+			}
+			again, err := ParseLoose(s, "")
+			if err != nil || again != p {
+				t.Fatalf("%q is %q when read loosely: %v", s, again.E164(), err)
+			}
+		}
+		for _, region := range []string{"", "DE", "US"} {
+			if p, err := ParseLoose(s, region); err == nil {
+				if again, err := Parse(p.E164()); err != nil || again != p {
+					t.Fatalf("%q was read as %q, which Parse refuses: %v", s, p.E164(), err)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	f := func(name, n string) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse(n); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	f("assigned", "+493023125000")
+	f("unassigned", "+15550100123")
+}

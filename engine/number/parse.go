@@ -1,0 +1,116 @@
+package number
+
+import (
+	"strings"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"dialler/engine"
+)
+
+// E.164 allows 15 digits; no country has complete numbers under 7 digits, the
+// country code included.
+const (
+	minDigits = 7
+	maxDigits = 15
+)
+
+// Parse reads a number as interfaces must send it: E.164, a leading plus and
+// digits only.
+func Parse(s string) (engine.PhoneNumber, error) {
+	if !strict(s) {
+		return "", invalid("numbers are written in E.164: a plus and 7 to 15 digits, nothing else")
+	}
+	n, err := read(s)
+	if err != nil {
+		return "", err
+	}
+	if phonenumbers.Format(n, phonenumbers.E164) != s {
+		return "", invalid("the number is not in its international form: leave out the national trunk prefix")
+	}
+	if err := dialable(n); err != nil {
+		return "", err
+	}
+	return engine.PhoneNumber(s), nil
+}
+
+// ParseLoose reads a number as files bring it: with spaces, dashes, dots,
+// slashes, brackets, a leading 00 in place of the plus. A number without plus
+// or 00 is read as a national one of the default region (ISO 3166, "" = there
+// is none, and such a number is refused).
+func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
+	s = strings.TrimSpace(s)
+	if len(s) > 64 {
+		return "", invalid("the number is too long")
+	}
+	for _, r := range s {
+		if (r < '0' || r > '9') && !strings.ContainsRune("+ -./()\u00a0\u2011\u2013", r) {
+			return "", invalid("the number contains characters that are neither digits nor separators")
+		}
+	}
+	if strings.HasPrefix(s, "00") {
+		s = "+" + s[2:]
+	}
+	if !strings.HasPrefix(s, "+") && defaultRegion == "" {
+		return "", invalid("the number has no country code: write it with a leading plus")
+	}
+	if defaultRegion == "" {
+		defaultRegion = unknownRegion
+	}
+	n, err := phonenumbers.Parse(s, strings.ToUpper(defaultRegion))
+	if err != nil {
+		return "", invalid("the number cannot be read")
+	}
+	if !phonenumbers.IsPossibleNumber(n) {
+		return "", invalid("no number of that country has this length")
+	}
+	if err := dialable(n); err != nil {
+		return "", err
+	}
+	e164 := phonenumbers.Format(n, phonenumbers.E164)
+	if !strict(e164) {
+		return "", invalid("no number of that country has this length")
+	}
+	return engine.PhoneNumber(e164), nil
+}
+
+const unknownRegion = "ZZ"
+
+func strict(s string) bool {
+	if len(s) < 1+minDigits || len(s) > 1+maxDigits || s[0] != '+' || s[1] == '0' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// read gives the library's number for an international one.
+func read(e164 string) (*phonenumbers.PhoneNumber, error) {
+	n, err := phonenumbers.Parse(e164, unknownRegion)
+	if err != nil {
+		return nil, invalid("the country code does not exist")
+	}
+	if !phonenumbers.IsPossibleNumber(n) {
+		return nil, invalid("no number of that country has this length")
+	}
+	return n, nil
+}
+
+// dialable refuses what must never be called.
+func dialable(n *phonenumbers.PhoneNumber) error {
+	switch kind(n) {
+	case Premium:
+		return engine.Invalid("premium_number", "premium-rate numbers are never dialled")
+	case Emergency:
+		return engine.Invalid("emergency_number", "emergency numbers are never dialled")
+	case Short:
+		return engine.Invalid("short_number", "short codes are never dialled; give a complete number")
+	}
+	return nil
+}
+
+func invalid(detail string) error { return engine.Invalid("invalid_number", detail) }
