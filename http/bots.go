@@ -1,0 +1,163 @@
+package http
+
+import (
+	nethttp "net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+)
+
+// Bots: configured voice bots. The token that signs upgrade requests is
+// write-only.
+
+type botView struct {
+	ID        engine.BotID `json:"id"`
+	Name      string       `json:"name"`
+	Active    bool         `json:"active"`
+	Seats     int          `json:"seats"`
+	Endpoints []string     `json:"endpoints"`
+	Account   string       `json:"account"`
+	HasToken  bool         `json:"has_auth_token"`
+	Required  []string     `json:"required_variables"`
+	CreatedAt time.Time    `json:"created_at"`
+}
+
+func viewBot(b *engine.Bot) botView {
+	v := botView{
+		ID: b.ID, Name: b.Name, Active: b.Active, Seats: b.Seats, Endpoints: b.Endpoints, Account: b.Account,
+		HasToken: b.AuthToken != "", Required: b.Variables, CreatedAt: b.CreatedAt,
+	}
+	if v.Endpoints == nil {
+		v.Endpoints = []string{}
+	}
+	if v.Required == nil {
+		v.Required = []string{}
+	}
+	return v
+}
+
+type botList struct {
+	Bots  []botView `json:"bots"`
+	Total int       `json:"total"`
+}
+
+func (s *Server) listBots(r *request) error {
+	bots, err := s.Bots.Bots(r.ctx())
+	if err != nil {
+		return err
+	}
+	out := botList{Bots: make([]botView, len(bots)), Total: len(bots)}
+	for i := range bots {
+		out.Bots[i] = viewBot(&bots[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+func (s *Server) putBot(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	bot := engine.Bot{
+		ID:        engine.BotID(f.pathID(r, "bot_id")),
+		Name:      f.text("name", required, 100),
+		Active:    f.flag("active", true),
+		Seats:     f.within("seats", 1, 1, 100_000),
+		Endpoints: f.words("endpoints", 64),
+		AuthToken: f.text("auth_token", optional, 255),
+		Account:   f.text("account", optional, 34),
+		Variables: f.words("required_variables", maxVariables),
+		CreatedAt: s.Now(),
+	}
+	if len(bot.Endpoints) == 0 && len(f.errs.list) == 0 {
+		f.fail("endpoints", "required", "must name at least one ws:// or wss:// address")
+	}
+	for i, e := range bot.Endpoints {
+		u, err := url.Parse(e)
+		if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" {
+			f.fail("endpoints["+strconv.Itoa(i)+"]", "invalid_format", "must be a ws:// or wss:// address")
+		}
+	}
+	for i, v := range bot.Variables {
+		if v == "" || len(v) > maxVariableName {
+			f.fail("required_variables["+strconv.Itoa(i)+"]", "invalid_format", "must be a name of 1 to 64 bytes")
+		}
+	}
+	// INTERFACES §1: ids are AC + 32 hex.
+	if bot.Account != "" && !validAccount(bot.Account) {
+		f.fail("account", "invalid_format", "must be AC and 32 hex digits")
+	}
+	keep := !f.sent("auth_token")
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	stored, created, err := s.Bots.PutBot(r.ctx(), bot, keep, r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(putStatus(created), viewBot(&stored))
+}
+
+func putStatus(created bool) int {
+	if created {
+		return nethttp.StatusCreated
+	}
+	return nethttp.StatusOK
+}
+
+func validAccount(s string) bool {
+	if len(s) != 34 || s[:2] != "AC" {
+		return false
+	}
+	for _, c := range s[2:] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// pathID is an identifier of the path; a body that repeats it must agree.
+func (f form) pathID(r *request, param string) string {
+	id := r.param(param)
+	if !validIdentifier(id) {
+		f.fail(param, "invalid_format", "must be 1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	if in := f.text("id", optional, 64); in != "" && in != id {
+		f.fail("id", "mismatch", "must be the one in the path")
+	}
+	return id
+}
+
+// within reads an integer of a range.
+func (f form) within(field string, def, low, high int) int {
+	n := f.whole(field, def)
+	if n < low || n > high {
+		f.fail(field, "out_of_range", "must be from "+strconv.Itoa(low)+" to "+strconv.Itoa(high))
+		return def
+	}
+	return n
+}
+
+// oneOf reads a string out of a closed set.
+func (f form) oneOf(field, def string, set ...string) string {
+	got := f.text(field, optional, 64)
+	if got == "" {
+		return def
+	}
+	list := ""
+	for i, s := range set {
+		if s == got {
+			return got
+		}
+		if i > 0 {
+			list += ", "
+		}
+		list += s
+	}
+	f.fail(field, "unknown_value", "must be one of "+list)
+	return def
+}

@@ -1,0 +1,222 @@
+package http
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	nethttp "net/http"
+	"net/url"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+)
+
+// callView is an attempt as API callers see it. The fields of the attempt
+// trail (spec: Attempt) have the same names in contactView's trail.
+type callView struct {
+	CallID     engine.CallID     `json:"call_id"`
+	CampaignID engine.CampaignID `json:"campaign_id,omitempty"`
+	ContactID  engine.ContactID  `json:"contact_id,omitempty"`
+	BotID      engine.BotID      `json:"bot_id"`
+	ToNumber   string            `json:"to_number"`
+	attemptView
+	Result *resultView `json:"result,omitempty"`
+}
+
+// attemptView is one entry of the attempt trail.
+type attemptView struct {
+	AttemptID engine.AttemptID `json:"attempt_id"`
+	// ShortID is what operators see: spec, "the last 8 characters are displayed".
+	ShortID    string         `json:"short_id"`
+	Run        int            `json:"run,omitempty"`
+	Pass       int            `json:"pass,omitempty"`
+	Number     int            `json:"number,omitempty"` // absent while unconsumed
+	State      attempt.State  `json:"state"`
+	Outcome    engine.Outcome `json:"outcome,omitempty"`
+	Cause      string         `json:"abandon_cause,omitempty"`
+	FromNumber string         `json:"from_number"`
+	Trunk      engine.TrunkID `json:"trunk,omitempty"`
+	StartedAt  *time.Time     `json:"started_at"` // INVITE, or the reservation before it
+	RingingAt  *time.Time     `json:"ringing_at,omitempty"`
+	AnsweredAt *time.Time     `json:"answered_at,omitempty"`
+	Connected  *time.Time     `json:"connected_at,omitempty"`
+	EndedAt    *time.Time     `json:"ended_at"` // null: still open
+	SessionID  string         `json:"session_id,omitempty"`
+	SIPReason  string         `json:"sip_reason,omitempty"`
+	SIPCode    int            `json:"sip_code,omitempty"` // only when no friendly reason is known
+	Verdict    engine.Verdict `json:"amd_verdict,omitempty"`
+	HungUpBy   engine.Party   `json:"hung_up_by,omitempty"`
+	Disp       string         `json:"disposition,omitempty"`
+	Callback   bool           `json:"callback,omitempty"`
+	TalkSec    *float64       `json:"talk_s,omitempty"`
+}
+
+type resultView struct {
+	Disposition    string            `json:"disposition,omitempty"`
+	SubDisposition string            `json:"sub_disposition,omitempty"`
+	Summary        string            `json:"summary,omitempty"`
+	Variables      map[string]string `json:"variables,omitempty"`
+	DoNotCall      bool              `json:"do_not_call"`
+	TranscriptURL  string            `json:"transcript_url,omitempty"`
+	RecordingURL   string            `json:"recording_url,omitempty"`
+	ReceivedAt     time.Time         `json:"received_at"`
+}
+
+func viewAttempt(a *attempt.Attempt) attemptView {
+	v := attemptView{
+		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
+		Outcome: a.Outcome, Cause: string(a.Cause), FromNumber: a.From.E164(), Trunk: a.Trunk,
+		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
+		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict,
+		HungUpBy: a.HungUpBy, Callback: a.Callback,
+	}
+	if v.StartedAt == nil {
+		v.StartedAt = a.ReservedAt
+	}
+	// spec: "The raw SIP error code is displayed when the failure is not one
+	// of the mapped friendly reasons."
+	if a.Friendly == "" {
+		v.SIPReason, v.SIPCode = a.SIPReason, a.SIPCode
+	}
+	if a.Result != nil {
+		v.Disp = a.Result.Disposition
+	}
+	if a.BotConnectedAt != nil && a.EndedAt != nil {
+		talk := a.EndedAt.Sub(*a.BotConnectedAt).Seconds()
+		v.TalkSec = &talk
+	}
+	return v
+}
+
+func viewCall(a *attempt.Attempt) callView {
+	v := callView{
+		CallID: a.ID.Call(), CampaignID: a.Campaign, ContactID: a.Contact, BotID: a.Bot,
+		ToNumber: a.To.E164(), attemptView: viewAttempt(a),
+	}
+	if res := a.Result; res != nil {
+		v.Result = &resultView{
+			Disposition: res.Disposition, SubDisposition: res.SubDisposition, Summary: res.Summary,
+			Variables: res.Variables, DoNotCall: res.DoNotCall, TranscriptURL: res.TranscriptURL,
+			RecordingURL: res.RecordingURL, ReceivedAt: res.ReceivedAt,
+		}
+	}
+	return v
+}
+
+var errNoCall = engine.NotFound("call_not_found", "There is no such call.")
+
+// visibleCall finds the call of the path; one that the key may not see is
+// absent to it.
+func (s *Server) visibleCall(r *request) (attempt.Attempt, error) {
+	id := engine.CallID(r.param("call_id"))
+	if _, ok := id.Attempt(); !ok {
+		return attempt.Attempt{}, errNoCall
+	}
+	a, err := s.Calls.Call(r.ctx(), id)
+	if err != nil {
+		return attempt.Attempt{}, err
+	}
+	if a.Campaign != "" && !r.mayUse(a.Campaign) {
+		return attempt.Attempt{}, errNoCall
+	}
+	return a, nil
+}
+
+// call shows state and outcome (SEMANTICS §10).
+func (s *Server) call(r *request) error {
+	a, err := s.visibleCall(r)
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewCall(&a))
+}
+
+type resultReply struct {
+	Status string        `json:"status"`
+	CallID engine.CallID `json:"call_id"`
+}
+
+// result takes what a bot or a post-call analysis says of a conversation
+// (INTERFACES §3): an idempotent upsert, accepted late.
+func (s *Server) result(r *request) error {
+	a, err := s.resultAccess(r)
+	if err != nil {
+		return err
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	res := attempt.Result{
+		Disposition:    f.text("disposition", optional, 255),
+		SubDisposition: f.text("sub_disposition", optional, 255),
+		Summary:        f.text("summary", optional, 16<<10),
+		Variables:      f.variables("variables", true),
+		DoNotCall:      f.flag("do_not_call", false),
+		TranscriptURL:  f.link("transcript_url"),
+		RecordingURL:   f.link("recording_url"),
+		ReceivedAt:     s.Now(),
+	}
+	if cb, ok := f.object("callback"); ok {
+		res.Callback = &attempt.Callback{
+			Requested: cb.flag("requested", false), At: cb.when("at"), Reason: cb.text("reason", optional, 500),
+		}
+		cb.done()
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	id := a.ID.Call()
+	if err := s.Calls.SubmitResult(r.ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
+}
+
+// resultAccess lets in an API key with the scope results, or the call's own
+// token, of which only the SHA-256 is stored.
+func (s *Server) resultAccess(r *request) (attempt.Attempt, error) {
+	if given := r.rc.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
+		if len(given) > 1 {
+			return attempt.Attempt{}, errUnauthorized
+		}
+		if err := r.authenticateKey(given[0], scopeResults); err != nil {
+			return attempt.Attempt{}, err
+		}
+		return s.visibleCall(r)
+	}
+	token, ok := r.bearer()
+	if !ok {
+		return attempt.Attempt{}, errUnauthorized
+	}
+	a, err := s.visibleCall(r)
+	var e *engine.Error
+	if err != nil && (!errors.As(err, &e) || e.Kind != engine.KindNotFound) {
+		return attempt.Attempt{}, err
+	}
+	sum := sha256.Sum256([]byte(token))
+	given := hex.EncodeToString(sum[:])
+	// An unknown call and a wrong token look alike to whoever has neither.
+	if subtle.ConstantTimeCompare([]byte(a.ResultToken), []byte(given)) != 1 || err != nil {
+		return attempt.Attempt{}, errUnauthorized
+	}
+	return a, nil
+}
+
+// link reads an absolute http or https address.
+func (f form) link(field string) string {
+	s := f.text(field, optional, 2048)
+	if s == "" {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
+		f.fail(field, "invalid_format", "must be an http or https address")
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,184 @@
+package http
+
+import (
+	nethttp "net/http"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// Campaigns (SEMANTICS §2): create, look at, delete, and the operator's
+// lifecycle commands. Their rules live behind the port; here is only the wire.
+
+// actions are the lifecycle commands that have a route of their own.
+var actions = []struct {
+	name   string
+	action campaign.Action
+}{
+	{"start", campaign.ActionStart},
+	{"pause", campaign.ActionPause},
+	{"resume", campaign.ActionResume},
+	{"stop", campaign.ActionStop},
+	{"restart", campaign.ActionRestart},
+	{"cancel-restart", campaign.ActionCancelRestart},
+}
+
+type campaignView struct {
+	ID       engine.CampaignID `json:"campaign_id"`
+	Status   campaign.State    `json:"status"`
+	Settings settingsView      `json:"settings"`
+	Version  int64             `json:"version"`
+	Run      int               `json:"run"` // 1 is the original
+	EverRun  bool              `json:"ever_run"`
+	Prepared bool              `json:"prepared_restart"`
+	Draining bool              `json:"draining"`
+
+	CompletionReason campaign.CompletionReason `json:"completion_reason,omitempty"`
+	FailureReason    string                    `json:"failure_reason,omitempty"`
+
+	CreatedAt    time.Time   `json:"created_at"`
+	CreatedBy    engine.Who  `json:"created_by"`
+	StartedAt    *time.Time  `json:"started_at"` // of the current run
+	RestartedAt  *time.Time  `json:"restarted_at"`
+	RestartedBy  *engine.Who `json:"restarted_by"`
+	CompletedAt  *time.Time  `json:"completed_at"`
+	WindowEndsAt *time.Time  `json:"window_ends_at"`
+
+	Counters campaign.Counters `json:"counters"`
+	Live     *campaign.Live    `json:"live"` // null while nothing is dialled
+}
+
+func viewCampaign(d *campaign.Detail) campaignView {
+	c := &d.Campaign
+	return campaignView{
+		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
+		EverRun: c.EverRun, Prepared: c.Prepared, Draining: d.Draining,
+		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason,
+		CreatedAt: c.CreatedAt, CreatedBy: c.CreatedBy, StartedAt: c.StartedAt, RestartedAt: c.RestartedAt,
+		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
+		Counters: d.Counters, Live: d.Live,
+	}
+}
+
+type campaignList struct {
+	Campaigns []campaignView `json:"campaigns"`
+	Page      int            `json:"page"`
+	PageSize  int            `json:"page_size"`
+	Total     int            `json:"total"`
+}
+
+func names[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = string(s)
+	}
+	return out
+}
+
+func (s *Server) listCampaigns(r *request) error {
+	number, size, filter, err := r.page(defaultPageSize, names(campaign.States))
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Campaigns.List(r.ctx(), campaign.Page{Number: number, Size: size, Filter: filter})
+	if err != nil {
+		return err
+	}
+	out := campaignList{Campaigns: make([]campaignView, len(list)), Page: number, PageSize: size, Total: total}
+	for i := range list {
+		out.Campaigns[i] = viewCampaign(&list[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+func (s *Server) createCampaign(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	settings := readSettings(f)
+	f.done()
+	// One answer names every mistake: those of the JSON and those of the rules.
+	mergeErrors(f.errs, settings.Validate())
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	d, err := s.Campaigns.Create(r.ctx(), campaign.Create{Settings: settings, Who: r.who()})
+	if err != nil {
+		return err
+	}
+	r.rc.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
+	return r.reply(nethttp.StatusCreated, viewCampaign(&d))
+}
+
+// campaignOf reads the id of the path.
+func (r *request) campaignOf() (engine.CampaignID, error) {
+	id := r.param("campaign_id")
+	if !validIdentifier(id) {
+		return "", errNoCampaign
+	}
+	if !r.mayUse(engine.CampaignID(id)) {
+		return "", errCampaignForbidden
+	}
+	return engine.CampaignID(id), nil
+}
+
+var errNoCampaign = engine.NotFound("campaign_not_found", "There is no such campaign.")
+
+func (s *Server) campaign(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	d, err := s.Campaigns.Detail(r.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewCampaign(&d))
+}
+
+// act carries out one lifecycle command. Spec: "One per start, pause, resume
+// and stop action: the action, the user who did it"; so users only, no keys.
+func (s *Server) act(action campaign.Action) handler {
+	return func(r *request) error {
+		id, err := r.campaignOf()
+		if err != nil {
+			return err
+		}
+		if err := noBody(r); err != nil {
+			return err
+		}
+		d, err := s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: action, Who: r.who()})
+		if err != nil {
+			return err
+		}
+		return r.reply(nethttp.StatusOK, viewCampaign(&d))
+	}
+}
+
+// noBody lets an empty body or an empty object pass: an option that is not
+// understood must not be dropped silently.
+func noBody(r *request) error {
+	if len(r.rc.PostBody()) == 0 {
+		return nil
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	f.done()
+	return f.errs.err()
+}
+
+func (s *Server) deleteCampaign(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	if _, err := s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: campaign.ActionDelete, Who: r.who()}); err != nil {
+		return err
+	}
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}

@@ -1,0 +1,152 @@
+package http
+
+import (
+	nethttp "net/http"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// maxContactsPerRequest bounds one list; longer ones are sent in parts.
+const maxContactsPerRequest = 1000
+
+type contactView struct {
+	ID          engine.ContactID  `json:"contact_id"`
+	PhoneNumber string            `json:"phone_number"`
+	Status      contact.State     `json:"status"`
+	Reason      string            `json:"reason,omitempty"`
+	Attempts    int               `json:"attempts"`
+	MaxAttempts int               `json:"max_attempts"`
+	Run         int               `json:"run"`
+	Source      string            `json:"source"`
+	LastResult  string            `json:"last_result"` // disposition, else outcome, else ""
+	LastOutcome engine.Outcome    `json:"last_outcome,omitempty"`
+	Variables   map[string]string `json:"variables"`
+	// LiveState is the finer state while an attempt lives (SEMANTICS §3).
+	LiveState      string        `json:"live_state,omitempty"`
+	NextEligibleAt *time.Time    `json:"next_eligible_at"`
+	Callback       *callbackView `json:"callback"`
+	CreatedAt      time.Time     `json:"created_at"`
+	UpdatedAt      time.Time     `json:"updated_at"`
+	Trail          []attemptView `json:"attempt_trail"` // newest last
+}
+
+type callbackView struct {
+	State contact.CallbackState `json:"state"`
+	At    *time.Time            `json:"at"`
+}
+
+func viewContact(cv *campaign.ContactView) contactView {
+	c := &cv.Contact
+	v := contactView{
+		ID: c.ID, PhoneNumber: c.Number.E164(), Status: c.State, Reason: c.Reason, Attempts: c.Used,
+		MaxAttempts: c.Max, Run: c.Run, Source: c.Source, LastResult: c.LastDisposition,
+		LastOutcome: c.LastOutcome, Variables: c.Variables, NextEligibleAt: c.DueAt,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]attemptView, len(cv.Attempts)),
+	}
+	if v.LastResult == "" {
+		v.LastResult = string(c.LastOutcome)
+	}
+	if v.Variables == nil {
+		v.Variables = map[string]string{}
+	}
+	if c.Callback != contact.CallbackNone {
+		v.Callback = &callbackView{State: c.Callback, At: c.CallbackAt}
+	}
+	for i := range cv.Attempts {
+		a := &cv.Attempts[i]
+		v.Trail[i] = viewAttempt(a)
+		if a.Live() {
+			v.LiveState = string(a.State)
+		}
+	}
+	return v
+}
+
+type contactList struct {
+	Contacts []contactView `json:"contacts"`
+	Page     int           `json:"page"`
+	PageSize int           `json:"page_size"`
+	Total    int           `json:"total"`
+}
+
+func (s *Server) listContacts(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	number, size, filter, err := r.page(defaultPageSize, names(contact.States))
+	if err != nil {
+		return err
+	}
+	list, err := s.Campaigns.Contacts(r.ctx(), id, campaign.Page{Number: number, Size: size, Filter: filter})
+	if err != nil {
+		return err
+	}
+	out := contactList{Contacts: make([]contactView, len(list.Contacts)), Page: number, PageSize: size, Total: list.Total}
+	for i := range list.Contacts {
+		out.Contacts[i] = viewContact(&list.Contacts[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+// addContacts takes a list. A mistake in one row refuses the whole list, so
+// that nothing is half written and the same list can be sent again.
+func (s *Server) addContacts(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	rows := f.rows("contacts", maxContactsPerRequest)
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	report, err := s.Campaigns.AddContacts(r.ctx(), campaign.AddContacts{
+		Campaign: id, Source: "api", Contacts: rows, Who: r.who(),
+	})
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, report)
+}
+
+// rows reads the list of contacts: the trigger's words, mobile and metadata.
+func (f form) rows(field string, limit int) []campaign.NewContact {
+	v := f.find(field)
+	switch {
+	case v == nil:
+		f.fail(field, "required", "is required")
+		return nil
+	case v.kind != jsonArray:
+		f.wrongType(field, jsonArray, v.kind)
+		return nil
+	case len(v.items) == 0:
+		f.fail(field, "required", "must have at least one entry")
+		return nil
+	case len(v.items) > limit:
+		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries; send the rest in another request")
+		return nil
+	}
+	out := make([]campaign.NewContact, 0, len(v.items))
+	for i := range v.items {
+		item := &v.items[i]
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if item.kind != jsonObject {
+			f.wrongType(at, jsonObject, item.kind)
+			continue
+		}
+		row := form{v: item, path: f.name(at), errs: f.errs}
+		c := campaign.NewContact{Number: row.phone("mobile", required), Variables: row.variables("metadata", true)}
+		row.done()
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package http
+
+import (
+	nethttp "net/http"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// dialout places one call outside campaigns (spec: Dialout; SEMANTICS §10).
+func (s *Server) dialout(r *request) error {
+	return s.once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
+		f, err := r.body()
+		if err != nil {
+			return nil, err
+		}
+		cmd := campaign.Dialout{
+			Bot:         engine.BotID(f.text("bot_id", required, 64)),
+			To:          f.phone("to_number", required),
+			From:        f.phone("from_number", optional),
+			Who:         r.who(),
+			Idempotency: id,
+			Deadline:    r.deadline(),
+		}
+		// spec: "variables and connected_event must not both be sent in one
+		// request"; either is the other's alias.
+		cmd.Variables = f.variables("variables", false)
+		if f.has("variables") && f.has("connected_event") {
+			const why = "must not be sent together with its alias; send only one of variables and connected_event"
+			f.fail("variables", "mutually_exclusive", why)
+			f.fail("connected_event", "mutually_exclusive", why)
+		} else if f.has("connected_event") {
+			cmd.Variables = f.variables("connected_event", false)
+		}
+		f.done()
+		if err := f.errs.err(); err != nil {
+			return nil, err
+		}
+		reply, err := s.Calls.Dialout(r.ctx(), cmd)
+		if err != nil {
+			return nil, err
+		}
+		r.rc.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
+		return reply, nil
+	})
+}

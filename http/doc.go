@@ -1,0 +1,35 @@
+// Package http is the dialler's HTTP API: the three endpoints that external
+// systems call with an API key (dialout, trigger, exclude), what bots call
+// (results, the hang-up route that media-streams bots expect), the resources
+// behind the console, health and metrics.
+//
+// It owns what only HTTP has: routes, keys and tokens on the wire, JSON,
+// statuses, problem details, idempotent replays, rate limits. It decides
+// nothing about calls: every rule of dialling lies behind the interfaces of
+// ports.go, which are all that it knows of the rest of the dialler.
+//
+// What it must not know: actors, SQL, SIP, audio.
+//
+// Invariants:
+//   - Checks run in the order 401, 429, 403, 422, 404, 409 (the rate limit of
+//     a key as soon as the key is known).
+//   - One 401 body, whatever is wrong with a key or token.
+//   - Errors have one shape (RFC 9457) and kinds become statuses in one place,
+//     problem.go.
+//   - No RequestCtx and no byte of it outlives its handler: what goes to a port
+//     is copied.
+//   - Neither a body, a phone number, a variable nor a key is logged.
+//   - Every route is in openapi.yaml and every answer obeys it (contract_test.go).
+//
+// Decisions where the specification is silent:
+//   - null for an optional field means that it was not sent.
+//   - A body with several mistakes is answered with all of them, at most 100.
+//   - A repeated key in an object is a mistake of that field, not "last wins".
+//   - U+0000 is refused in any text: the database cannot keep it.
+//   - Trigger metadata: numbers keep the digits that were sent, null becomes
+//     "", nested values become compact JSON text.
+//   - Of the 4xx answers 404, 409 and 422 are kept for an Idempotency-Key; 401,
+//     403, 413, 415 and 429 are not, since they say nothing about the command.
+//   - A key restricted to campaigns sees a call of another campaign as absent
+//     (404), and dialouts not at all restricted.
+package http

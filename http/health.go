@@ -1,0 +1,59 @@
+package http
+
+import (
+	_ "embed"
+	nethttp "net/http"
+)
+
+// INTERFACES §6: /healthz says whether the process works, /readyz whether it
+// should get work.
+
+type aliveView struct {
+	Status string `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (s *Server) healthz(r *request) error {
+	if err := s.Health.Alive(); err != nil {
+		return r.reply(nethttp.StatusServiceUnavailable, aliveView{Status: "unhealthy", Detail: "the decision loop is stale"})
+	}
+	return r.reply(nethttp.StatusOK, aliveView{Status: "ok"})
+}
+
+type readyView struct {
+	Status string  `json:"status"` // ready, not_ready
+	Checks []Check `json:"checks"`
+}
+
+func (s *Server) readyz(r *request) error {
+	v := readyView{Status: "ready", Checks: s.Health.Checks(r.ctx())}
+	if v.Checks == nil {
+		v.Checks = []Check{}
+	}
+	status := nethttp.StatusOK
+	for _, c := range v.Checks {
+		if !c.OK {
+			v.Status, status = "not_ready", nethttp.StatusServiceUnavailable
+		}
+	}
+	return r.reply(status, v)
+}
+
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+//go:embed docs.html
+var docsHTML []byte
+
+func (s *Server) openapi(r *request) error {
+	r.send(nethttp.StatusOK, "application/yaml; charset=utf-8", openapiYAML)
+	return nil
+}
+
+// docs is one page without foreign hosts: it renders the file above.
+func (s *Server) docs(r *request) error {
+	r.rc.Response.Header.Set("Content-Security-Policy",
+		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'")
+	r.send(nethttp.StatusOK, "text/html; charset=utf-8", docsHTML)
+	return nil
+}

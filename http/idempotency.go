@@ -1,0 +1,190 @@
+package http
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	nethttp "net/http"
+	"sync"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// This file makes a repeated request harmless (spec: "allows a safe retry
+// without dialling the same contact twice"; SEMANTICS §11).
+//
+// A success is stored by whoever carries the command out, in the same
+// transaction as what it did. A refusal changed nothing and is stored here.
+// While a request runs, its key is claimed in memory; two nodes that run the
+// same request are told apart by the database (journal.ErrReplyExists).
+
+// claims are the keys of requests that are running here.
+type claims struct {
+	mu      sync.Mutex
+	running map[claim]string // body hash
+}
+
+type claim struct {
+	key          engine.KeyID
+	route, token string
+}
+
+var (
+	errIdempotencyKey = engine.Invalid("idempotency_key_invalid",
+		"Idempotency-Key must be 1 to 255 printable characters, bare or in double quotes, and sent once.")
+	errMismatch = engine.Invalid("idempotency_mismatch",
+		"This Idempotency-Key was used with another body; use a new key for a new request.")
+	errInProgress = engine.Conflict("idempotency_in_progress",
+		"A request with this Idempotency-Key is still running; repeat it in a moment.")
+)
+
+// take claims the key for one request.
+func (c *claims) take(id claim, bodyHash string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if hash, busy := c.running[id]; busy {
+		if hash != bodyHash {
+			return errMismatch
+		}
+		return errInProgress
+	}
+	c.running[id] = bodyHash
+	return nil
+}
+
+func (c *claims) release(id claim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, id)
+}
+
+// once runs a command under the request's Idempotency-Key, if it has one.
+func (s *Server) once(r *request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+	token, present, err := idempotencyKey(r.rc.Request.Header.PeekAll("Idempotency-Key"))
+	if err != nil {
+		return err
+	}
+	if !present {
+		v, err := run(engine.Idempotency{})
+		if err != nil {
+			return err
+		}
+		return r.reply(status, v)
+	}
+	sum := sha256.Sum256(r.rc.PostBody())
+	id := engine.Idempotency{Key: r.sender(), Route: route, Token: token, BodyHash: hex.EncodeToString(sum[:])}
+	cl := claim{key: id.Key, route: route, token: token}
+	if err := s.claims.take(cl, id.BodyHash); err != nil {
+		return err
+	}
+	defer s.claims.release(cl)
+
+	if done, err := s.replay(r, id); done || err != nil {
+		return err
+	}
+	v, err := run(id)
+	if err == nil {
+		return r.reply(status, v)
+	}
+	if errors.Is(err, journal.ErrReplyExists) {
+		// Another node, or an earlier try whose answer was lost, was faster.
+		if done, err := s.replay(r, id); done || err != nil {
+			return err
+		}
+		return errInProgress
+	}
+	e := asError(err)
+	if !kept(e) {
+		return err
+	}
+	code, body := problemBody(e, r.instance(), r.id)
+	stored := s.Replies.StoreReply(r.ctx(), journal.Reply{Idempotency: id, Status: code, Body: body, At: s.Now()})
+	if stored != nil {
+		if errors.Is(stored, journal.ErrReplyExists) {
+			if done, err := s.replay(r, id); done || err != nil {
+				return err
+			}
+		}
+		// The refusal changed nothing: answering without keeping it is safe.
+		s.logFailure(r, stored)
+	}
+	r.failHeaders(e)
+	r.send(code, contentProblem, body)
+	return nil
+}
+
+// kept says whether a refusal is the final word on a request. SEMANTICS §11:
+// "5xx are not stored"; nor is what depends on who asks, or how fast.
+func kept(e *engine.Error) bool {
+	switch statusOf(e.Kind) {
+	case nethttp.StatusNotFound, nethttp.StatusConflict, nethttp.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// replay answers with the stored reply of an earlier request, if there is one.
+func (s *Server) replay(r *request, id engine.Idempotency) (done bool, err error) {
+	reply, ok, err := s.Replies.FindReply(r.ctx(), id)
+	if err != nil || !ok {
+		return false, err
+	}
+	if reply.BodyHash != id.BodyHash {
+		return false, errMismatch
+	}
+	s.metrics.replayed.Inc()
+	r.rc.Response.Header.Set("Idempotent-Replayed", "true")
+	contentType := contentJSON
+	if reply.Status >= 400 {
+		contentType = contentProblem
+	}
+	r.send(reply.Status, contentType, reply.Body)
+	return true, nil
+}
+
+// sender is what an Idempotency-Key belongs to: the API key, or the user.
+func (r *request) sender() engine.KeyID {
+	if r.key != nil {
+		return r.key.ID
+	}
+	return engine.KeyID(r.user.ID)
+}
+
+// idempotencyKey reads the header: bare or quoted, 1–255 printable characters.
+func idempotencyKey(given [][]byte) (token string, present bool, err error) {
+	if len(given) == 0 {
+		return "", false, nil
+	}
+	if len(given) > 1 {
+		return "", true, errIdempotencyKey
+	}
+	raw := given[0]
+	if len(raw) > 0 && raw[0] == '"' {
+		// A string of RFC 9651: backslash stands before a quote and itself.
+		out := make([]byte, 0, len(raw))
+		i := 1
+		for ; i < len(raw) && raw[i] != '"'; i++ {
+			if raw[i] == '\\' {
+				i++
+				if i == len(raw) || raw[i] != '"' && raw[i] != '\\' {
+					return "", true, errIdempotencyKey
+				}
+			}
+			out = append(out, raw[i])
+		}
+		if i != len(raw)-1 { // no closing quote, or something after it
+			return "", true, errIdempotencyKey
+		}
+		raw = out
+	}
+	if len(raw) == 0 || len(raw) > 255 {
+		return "", true, errIdempotencyKey
+	}
+	for _, c := range raw {
+		if c < 0x20 || c > 0x7e {
+			return "", true, errIdempotencyKey
+		}
+	}
+	return string(raw), true, nil
+}

@@ -1,0 +1,92 @@
+package http
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+)
+
+// metrics are the API's own figures. Their label sets are closed: templates of
+// routes (never paths), known methods and statuses.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	panics   prometheus.Counter
+	replayed prometheus.Counter
+	limited  prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dialler_http_requests_total",
+			Help: "Requests answered, by route template, method and status.",
+		}, []string{"route", "method", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "dialler_http_request_duration_seconds",
+			Help:    "Time from the whole request read to the answer ready.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route", "method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "dialler_http_requests_in_flight",
+			Help: "Requests being handled now.",
+		}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dialler_http_panics_total",
+			Help: "Handlers that panicked and were answered 500.",
+		}),
+		replayed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dialler_http_idempotent_replays_total",
+			Help: "Requests answered with the stored reply of an earlier one.",
+		}),
+		limited: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dialler_http_rate_limited_total",
+			Help: "Requests refused by the rate limit of a key or of log-ins.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// routeMetrics are one route's figures, found without hashing labels.
+type routeMetrics struct {
+	duration prometheus.Observer
+	byStatus [600]atomic.Pointer[prometheus.Counter]
+}
+
+func (m *metrics) forRoute(rt *route) *routeMetrics {
+	return &routeMetrics{duration: m.duration.WithLabelValues(rt.path, rt.method)}
+}
+
+func (m *metrics) answered(rt *route, status int, took time.Duration) {
+	rt.metrics.duration.Observe(took.Seconds())
+	if status < 0 || status >= len(rt.metrics.byStatus) {
+		return
+	}
+	slot := &rt.metrics.byStatus[status]
+	c := slot.Load()
+	if c == nil {
+		counter := m.requests.WithLabelValues(rt.path, rt.method, strconv.Itoa(status))
+		c = &counter
+		slot.Store(c)
+	}
+	(*c).Inc()
+}
+
+// exposition serves the registry in the Prometheus text format.
+func exposition(reg *prometheus.Registry) handler {
+	h := fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	return func(r *request) error {
+		h(r.rc)
+		return nil
+	}
+}

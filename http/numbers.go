@@ -1,0 +1,60 @@
+package http
+
+import (
+	nethttp "net/http"
+
+	"dialler/engine"
+)
+
+// Numbers: outbound caller IDs and their caps. They are ours, not personal
+// data, but they are still kept out of the log.
+
+type numberList struct {
+	Numbers []engine.NumberSettings `json:"numbers"`
+	Total   int                     `json:"total"`
+}
+
+func (s *Server) listNumbers(r *request) error {
+	numbers, err := s.Numbers.Numbers(r.ctx())
+	if err != nil {
+		return err
+	}
+	if numbers == nil {
+		numbers = []engine.NumberSettings{}
+	}
+	return r.reply(nethttp.StatusOK, numberList{Numbers: numbers, Total: len(numbers)})
+}
+
+func (s *Server) putNumber(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	n, ok := parsePhone(r.param("number"))
+	if !ok {
+		f.fail("number", "invalid_number", "the path must end in a phone number in international format with a leading plus")
+	}
+	if in := f.text("number", optional, 32); in != "" && in != n.E164() {
+		f.fail("number", "mismatch", "must be the one in the path")
+	}
+	const most = 1_000_000
+	settings := engine.NumberSettings{
+		Number:        n,
+		ConcurrentCap: f.within("concurrent_cap", 0, 0, most),
+		HourCap:       f.within("hour_cap", 0, 0, most),
+		DayCap:        f.within("day_cap", 0, 0, most),
+		RestSec:       f.within("rest_s", 0, 0, 86_400),
+		// resting is what the dialler makes of an active number after use; it
+		// is not chosen.
+		State: f.oneOf("state", "active", "active", "quarantined", "retired"),
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	created, err := s.Numbers.PutNumber(r.ctx(), settings, r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(putStatus(created), settings)
+}

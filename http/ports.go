@@ -1,0 +1,141 @@
+package http
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// This file is all that the API knows of the rest of the dialler. Every call
+// blocks until its answer is final, obeys ctx, and gives errors of package
+// engine where the caller can do something about them; any other error is an
+// internal one and its text stays in the log.
+
+// Campaigns is the campaign tree and what is stored of it.
+type Campaigns interface {
+	// Create makes a draft. The settings have passed Settings.Validate.
+	Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error)
+	// Detail: NotFound "campaign_not_found" when there is none.
+	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
+	// List gives one page, newest first, and how many there are. Page.Filter is
+	// a campaign state or "".
+	List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error)
+	// AddContacts adds all rows or none.
+	AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error)
+	// Act carries out a lifecycle command and gives the campaign after it; for
+	// ActionDelete the detail is not used.
+	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
+	// Contacts gives one page in list order. Page.Filter is a contact state or "".
+	Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error)
+	// Trigger and Exclude commit the reply with what they did when the command
+	// carries an Idempotency; journal.ErrReplyExists when such a reply is
+	// already stored. Past its Deadline a command is dropped unexecuted
+	// (engine.KindUnavailable).
+	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
+	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
+}
+
+// Calls is the attempts as bots and API callers see them.
+type Calls interface {
+	// Dialout places one call; the rules of Trigger for Idempotency and Deadline.
+	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
+	// Call: NotFound "call_not_found" when there is none.
+	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
+	// SubmitResult upserts; the call exists.
+	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
+	// HangUp ends a live call; NotFound when it is unknown or has ended.
+	HangUp(ctx context.Context, id engine.CallID) error
+}
+
+// Keys stores API keys.
+type Keys interface {
+	// KeyByHash: ok is false when there is no key with that SHA-256.
+	KeyByHash(ctx context.Context, hash [32]byte) (key engine.APIKey, ok bool, err error)
+	// Keys lists every key, newest first.
+	Keys(ctx context.Context) ([]engine.APIKey, error)
+	CreateKey(ctx context.Context, key engine.APIKey, who engine.Who) error
+	// ChangeKey: NotFound "key_not_found" when there is none.
+	ChangeKey(ctx context.Context, id engine.KeyID, change KeyChange, who engine.Who) (engine.APIKey, error)
+	// KeysUsed notes when keys were last used; called once in a while with many.
+	KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) error
+}
+
+// KeyChange is what may change in a key; nil means unchanged.
+type KeyChange struct {
+	Name      *string
+	Active    *bool
+	ExpiresAt **time.Time // pointing to nil: never expires
+	Scopes    *[]string
+	Campaigns *[]engine.CampaignID
+}
+
+// Users stores the people who may log in.
+type Users interface {
+	// UserByEmail takes the address in lower case.
+	UserByEmail(ctx context.Context, email string) (user engine.User, ok bool, err error)
+	User(ctx context.Context, id engine.UserID) (user engine.User, ok bool, err error)
+	LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error
+}
+
+// Replies stores the answers to requests with an Idempotency-Key for 24 h.
+// Key, Route and Token of the Idempotency identify a reply.
+type Replies interface {
+	FindReply(ctx context.Context, id engine.Idempotency) (reply journal.Reply, ok bool, err error)
+	// StoreReply: journal.ErrReplyExists when there is one already.
+	StoreReply(ctx context.Context, reply journal.Reply) error
+}
+
+// Bots stores configured bots.
+type Bots interface {
+	Bots(ctx context.Context) ([]engine.Bot, error)
+	// PutBot creates or replaces by id, CreatedAt aside. With keepSecret the
+	// stored AuthToken stays. It gives the bot as stored.
+	PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error)
+}
+
+// Trunks stores carrier connections.
+type Trunks interface {
+	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
+	// PutTrunk creates or replaces by id; with keepSecret the stored Password stays.
+	PutTrunk(ctx context.Context, trunk engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error)
+}
+
+// Numbers stores outbound numbers.
+type Numbers interface {
+	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
+	PutNumber(ctx context.Context, number engine.NumberSettings, who engine.Who) (created bool, err error)
+}
+
+// Health answers the probes.
+type Health interface {
+	// Alive is nil while the process decides; an error makes /healthz fail
+	// (a decision loop stale for more than 30 s).
+	Alive() error
+	// Checks are what /readyz reports by name: database, trunks, rtp_ports,
+	// draining.
+	Checks(ctx context.Context) []Check
+}
+
+// Check is one condition of readiness.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Deps are the rest of the dialler.
+type Deps struct {
+	Campaigns Campaigns
+	Calls     Calls
+	Keys      Keys
+	Users     Users
+	Replies   Replies
+	Bots      Bots
+	Trunks    Trunks
+	Numbers   Numbers
+	Health    Health
+}

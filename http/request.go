@@ -1,0 +1,277 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/valyala/fasthttp"
+
+	"dialler/engine"
+)
+
+// handler does a route's work; a returned error becomes the answer.
+type handler func(r *request) error
+
+// request is one request being handled. It and the RequestCtx are reused after
+// the handler returns: nothing may keep them.
+type request struct {
+	rc      *fasthttp.RequestCtx
+	server  *Server
+	route   *route
+	id      string
+	start   time.Time
+	context context.Context
+	cancel  context.CancelFunc
+
+	// Exactly one is set after authentication.
+	key  *engine.APIKey
+	user *engine.User
+}
+
+func (s *Server) acquire(rc *fasthttp.RequestCtx, rt *route) *request {
+	r := s.requests.Get().(*request)
+	*r = request{rc: rc, server: s, route: rt, start: s.Now()}
+	r.id = requestID(rc.Request.Header.Peek("X-Request-ID"))
+	return r
+}
+
+func (s *Server) release(r *request) {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	*r = request{}
+	s.requests.Put(r)
+}
+
+// serve makes a fasthttp handler of a route: identity, limits, the handler,
+// errors, panics, figures and the log line.
+func (s *Server) serve(rt *route) fasthttp.RequestHandler {
+	return func(rc *fasthttp.RequestCtx) {
+		r := s.acquire(rc, rt)
+		s.metrics.inFlight.Inc()
+		began := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				// The stack is for the log; a panic of one request must not
+				// touch the connection or its neighbours.
+				s.metrics.panics.Inc()
+				rc.Response.Reset()
+				r.fail(fmt.Errorf("panic: %v", p))
+			}
+			took := time.Since(began)
+			status := rc.Response.StatusCode()
+			s.metrics.inFlight.Dec()
+			s.metrics.answered(rt, status, took)
+			s.logAnswer(r, status, took)
+			s.release(r)
+		}()
+		if err := r.authenticate(); err != nil {
+			r.fail(err)
+			return
+		}
+		if err := rt.handle(r); err != nil {
+			r.fail(err)
+		}
+	}
+}
+
+// ctx ends with the command timeout.
+func (r *request) ctx() context.Context {
+	if r.context == nil {
+		r.context, r.cancel = context.WithTimeout(r.server.base, r.server.CommandTimeout)
+	}
+	return r.context
+}
+
+// deadline is when the work must be done: a command that is older is dropped
+// unexecuted.
+func (r *request) deadline() time.Time { return r.start.Add(r.server.CommandTimeout) }
+
+// reply answers with JSON.
+func (r *request) reply(status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	r.send(status, contentJSON, body)
+	return nil
+}
+
+// send answers with bytes that nobody else will change.
+func (r *request) send(status int, contentType string, body []byte) {
+	resp := &r.rc.Response
+	resp.SetStatusCode(status)
+	resp.Header.SetContentType(contentType)
+	resp.Header.Set("X-Request-ID", r.id)
+	resp.Header.Set("X-Content-Type-Options", "nosniff")
+	resp.Header.Set("Cache-Control", "no-store")
+	resp.SetBodyRaw(body)
+}
+
+// param is a decoded part of the path.
+func (r *request) param(name string) string {
+	raw, _ := r.rc.UserValue(name).(string)
+	if s, err := url.PathUnescape(raw); err == nil {
+		return strings.Clone(s)
+	}
+	return strings.Clone(raw)
+}
+
+// instance names the request that the problem is about: its path, as sent.
+func (r *request) instance() string {
+	return clipName(string(r.rc.URI().PathOriginal()))
+}
+
+// from is the remote address.
+func (r *request) from() string { return r.rc.RemoteIP().String() }
+
+// who is the origin of the request's command.
+func (r *request) who() engine.Who {
+	switch {
+	case r.key != nil:
+		return engine.Who{Key: r.key.ID, Name: r.key.Name, From: r.from()}
+	case r.user != nil:
+		return engine.Who{User: r.user.ID, Name: r.user.Email, From: r.from()}
+	}
+	return engine.Who{Name: "anonymous", From: r.from()}
+}
+
+// body reads the request's JSON object. The returned form's errors are what
+// the parser found so far; the caller ends with done and err.
+func (r *request) body() (form, error) {
+	var errs fieldErrors
+	raw := r.rc.PostBody()
+	// An empty body has no content type; what is wrong with it is that it is
+	// empty (spec: "422 Body failed validation").
+	if len(raw) > 0 && !isJSON(r.rc.Request.Header.ContentType()) {
+		return form{}, &engine.Error{Kind: kindMediaType, Code: "unsupported_media_type",
+			Detail: "Send the body as application/json."}
+	}
+	v, e := parseJSON(raw, &errs)
+	if e != nil {
+		return form{}, e
+	}
+	if v.kind != jsonObject {
+		return form{}, engine.Invalid("validation_failed", "The body must be a JSON object, not "+v.kind.String()+".")
+	}
+	return form{v: &v, errs: &errs}, nil
+}
+
+func isJSON(contentType []byte) bool {
+	const want = "application/json"
+	if len(contentType) < len(want) || !strings.EqualFold(string(contentType[:len(want)]), want) {
+		return false
+	}
+	rest := strings.TrimLeft(string(contentType[len(want):]), " \t")
+	return rest == "" || rest[0] == ';'
+}
+
+// requestID takes over the caller's id when it is fit to be logged and echoed.
+func requestID(given []byte) string {
+	if len(given) > 0 && len(given) <= 128 {
+		fit := true
+		for _, c := range given {
+			fit = fit && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+				c == '-' || c == '_' || c == '.' || c == ':' || c == '/')
+		}
+		if fit {
+			return string(given)
+		}
+	}
+	const hex = "0123456789abcdef"
+	var b [20]byte
+	hi, lo := rand.Uint64(), rand.Uint64()
+	for i := range b {
+		if i < 16 {
+			b[i], hi = hex[hi&15], hi>>4
+			continue
+		}
+		b[i], lo = hex[lo&15], lo>>4
+	}
+	return string(b[:])
+}
+
+// longDigits finds what could be a phone number; digits inside an identifier
+// (hex, next to letters) are left alone.
+var longDigits = regexp.MustCompile(`\+[0-9]{5,}|\b[0-9]{7,}\b`)
+
+// logAnswer writes one line an answered request: the template of the route,
+// never the path, the query or a body.
+func (s *Server) logAnswer(r *request, status int, took time.Duration) {
+	level := zerolog.DebugLevel
+	if status >= 400 {
+		level = zerolog.InfoLevel
+	}
+	e := s.Log.WithLevel(level)
+	if s.Log.GetLevel() > level || zerolog.GlobalLevel() > level {
+		return
+	}
+	e = e.Str("method", r.route.method).Str("route", r.route.path).Int("status", status).
+		Dur("took", took).Str("request_id", r.id)
+	if r.key != nil {
+		e = e.Str("key_id", string(r.key.ID))
+	}
+	if r.user != nil {
+		e = e.Str("user_id", string(r.user.ID))
+	}
+	e.Msg("answered")
+}
+
+// logFailure writes what an internal error was; digits that could be a phone
+// number are masked, since errors of the database quote values.
+func (s *Server) logFailure(r *request, err error) {
+	s.Log.Error().Str("route", r.route.path).Str("request_id", r.id).
+		Str("error", longDigits.ReplaceAllString(err.Error(), "***")).Msg("request failed")
+}
+
+// page reads page, page_size and status from the query; anything else there is
+// a mistake.
+func (r *request) page(defaultSize int, filters []string) (number, size int, filter string, err error) {
+	number, size = 1, defaultSize
+	var errs fieldErrors
+	for k, v := range r.rc.QueryArgs().All() {
+		switch key, val := string(k), string(v); key {
+		case "page":
+			n, e := strconv.Atoi(val)
+			if e != nil || n < 1 || n > 1_000_000 {
+				errs.add("page", "out_of_range", "must be a whole number from 1")
+				continue
+			}
+			number = n
+		case "page_size":
+			n, e := strconv.Atoi(val)
+			if e != nil || n < 1 || n > maxPageSize {
+				errs.add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+				continue
+			}
+			size = n
+		case "status":
+			known := false
+			for _, f := range filters {
+				known = known || f == val
+			}
+			if !known {
+				errs.add("status", "unknown_value", "must be one of "+strings.Join(filters, ", "))
+				continue
+			}
+			filter = val
+		default:
+			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+		}
+	}
+	return number, size, filter, errs.err()
+}
+
+// INTERFACES §6: page lists have page_size ≤ 200; spec: 50 contacts per page.
+const (
+	maxPageSize     = 200
+	defaultPageSize = 50
+)

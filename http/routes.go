@@ -1,0 +1,125 @@
+package http
+
+import (
+	"bytes"
+	nethttp "net/http"
+	"strings"
+
+	"github.com/fasthttp/router"
+
+	"dialler/engine"
+)
+
+// route is one row of the table below.
+type route struct {
+	method string
+	path   string // template; also the label of figures and log lines
+	access access
+	handle handler
+
+	metrics *routeMetrics
+}
+
+// noRoute labels what no template matched.
+const noRoute = "none"
+
+// table is every route of the API and who may use it: the one place to look
+// for both. The contract test holds it against openapi.yaml.
+func (s *Server) table() []*route {
+	const v1 = "/api/v1"
+	routes := []*route{
+		// For external systems (spec: Endpoints).
+		{method: "POST", path: v1 + "/sip/dialout", access: access{scope: scopeDialout, role: roleAdmin}, handle: s.dialout},
+		{method: "POST", path: v1 + "/campaigns/trigger", access: access{scope: scopeTrigger}, handle: s.trigger},
+		{method: "POST", path: v1 + "/contacts/exclude", access: access{scope: scopeExclude}, handle: s.exclude},
+
+		// For bots and post-call analyses. The result's own token and the
+		// bot's account are checked by the handlers.
+		{method: "GET", path: v1 + "/calls/{call_id}", access: access{scope: scopeRead, alsoScope: scopeDialout, role: roleViewer}, handle: s.call},
+		{method: "POST", path: v1 + "/calls/{call_id}/result", access: access{open: true}, handle: s.result},
+		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: access{open: true}, handle: s.twilioUpdate},
+
+		// For the console.
+		{method: "POST", path: v1 + "/auth/token", access: access{open: true}, handle: s.login},
+
+		{method: "GET", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.listKeys},
+		{method: "POST", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.createKey},
+		{method: "PATCH", path: v1 + "/api-keys/{key_id}", access: access{role: roleAdmin}, handle: s.changeKey},
+
+		{method: "GET", path: v1 + "/campaigns", access: access{role: roleViewer}, handle: s.listCampaigns},
+		{method: "POST", path: v1 + "/campaigns", access: access{role: roleOperator}, handle: s.createCampaign},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.campaign},
+		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.deleteCampaign},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
+
+		{method: "GET", path: v1 + "/bots", access: access{role: roleViewer}, handle: s.listBots},
+		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},
+		{method: "GET", path: v1 + "/trunks", access: access{role: roleViewer}, handle: s.listTrunks},
+		{method: "PUT", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.putTrunk},
+		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},
+		{method: "PUT", path: v1 + "/numbers/{number}", access: access{role: roleAdmin}, handle: s.putNumber},
+
+		// For machines that watch, and for readers.
+		{method: "GET", path: "/healthz", access: access{open: true}, handle: s.healthz},
+		{method: "GET", path: "/readyz", access: access{open: true}, handle: s.readyz},
+		{method: "GET", path: "/metrics", access: access{open: true}, handle: exposition(s.Registry)},
+		{method: "GET", path: "/api/openapi.yaml", access: access{open: true}, handle: s.openapi},
+		{method: "GET", path: "/api/docs", access: access{open: true}, handle: s.docs},
+	}
+	for _, a := range actions {
+		routes = append(routes, &route{method: "POST", path: v1 + "/campaigns/{campaign_id}/" + a.name,
+			access: access{role: roleOperator}, handle: s.act(a.action)})
+	}
+	return routes
+}
+
+// isContactsPath says whether a request goes to the route for long lists,
+// before it is routed.
+func isContactsPath(uri []byte) bool {
+	if i := bytes.IndexByte(uri, '?'); i >= 0 {
+		uri = uri[:i]
+	}
+	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && bytes.HasSuffix(uri, []byte("/contacts"))
+}
+
+func (s *Server) route() {
+	s.routes = s.table()
+	s.unrouted = &route{method: "other", path: noRoute, access: access{open: true}}
+	s.unrouted.metrics = s.metrics.forRoute(s.unrouted)
+
+	s.router = router.New()
+	// A client that mistypes a path must hear of it: a redirect of a POST
+	// would be dropped or repeated by many of them.
+	s.router.RedirectTrailingSlash = false
+	s.router.RedirectFixedPath = false
+	s.router.HandleOPTIONS = false
+	for _, rt := range s.routes {
+		rt.metrics = s.metrics.forRoute(rt)
+		s.router.Handle(rt.method, rt.path, s.serve(rt))
+	}
+	s.router.NotFound = s.serve(s.with(s.unrouted, func(*request) error {
+		return engine.NotFound("route_not_found", "There is no such route.")
+	}))
+	s.router.MethodNotAllowed = s.serve(s.with(s.unrouted, methodNotAllowed))
+}
+
+func (s *Server) with(rt *route, h handler) *route {
+	c := *rt
+	c.handle = h
+	return &c
+}
+
+func methodNotAllowed(r *request) error {
+	// The router always lists OPTIONS, which no route of ours answers.
+	allow := strings.Split(string(r.rc.Response.Header.Peek("Allow")), ", ")
+	kept := allow[:0]
+	for _, m := range allow {
+		if m != nethttp.MethodOptions {
+			kept = append(kept, m)
+		}
+	}
+	r.rc.Response.Header.Set("Allow", strings.Join(kept, ", "))
+	return &engine.Error{Kind: kindMethod, Code: "method_not_allowed",
+		Detail: "This route does not answer " + clipName(string(r.rc.Method())) + "; see Allow."}
+}

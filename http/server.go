@@ -1,0 +1,249 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/valyala/fasthttp"
+
+	"dialler/engine"
+)
+
+// Config is what the process decides of the API. Zero values mean the default
+// in parentheses.
+type Config struct {
+	// JWTSecret signs log-in tokens (HS256); at least 32 bytes. Required.
+	JWTSecret []byte
+	// TokenTTL is how long a log-in token lives (12 h).
+	TokenTTL time.Duration
+
+	// CommandTimeout bounds every request's work and becomes the command's
+	// Deadline (10 s).
+	CommandTimeout time.Duration
+	ReadTimeout    time.Duration // whole request (30 s)
+	WriteTimeout   time.Duration // whole answer (30 s)
+	IdleTimeout    time.Duration // between requests of a connection (2 min)
+
+	BodyCap         int // bytes (1 MiB)
+	ContactsBodyCap int // bytes, of POST /campaigns/{id}/contacts (20 MiB)
+	HeaderCap       int // bytes (16 KiB)
+	ConnectionCap   int // simultaneous connections (fasthttp's default, 262144)
+	ConnsPerIPCap   int // simultaneous connections of one address (no cap)
+
+	// KeyCacheTTL is how long a key is trusted without asking the store; never
+	// more than a second (1 s).
+	KeyCacheTTL time.Duration
+	// SharedKeys says that other nodes serve the same keys: a deactivation is
+	// answered only after their caches must have dropped the key too.
+	SharedKeys bool
+	// KeyRate is how many requests a second a key may send, KeyBurst how many
+	// at once (0: no limit; burst: KeyRate rounded up).
+	KeyRate  float64
+	KeyBurst int
+
+	Log zerolog.Logger
+	// Registry is served at /metrics and gets the API's own figures. Required.
+	Registry *prometheus.Registry
+	// Now is the wall clock (time.Now).
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if len(c.JWTSecret) < 32 {
+		return c, errors.New("http: the JWT secret must have at least 32 bytes")
+	}
+	if c.Registry == nil {
+		return c, errors.New("http: a metrics registry is required")
+	}
+	or := func(d *time.Duration, def time.Duration) {
+		if *d <= 0 {
+			*d = def
+		}
+	}
+	orInt := func(n *int, def int) {
+		if *n <= 0 {
+			*n = def
+		}
+	}
+	or(&c.TokenTTL, 12*time.Hour)
+	or(&c.CommandTimeout, 10*time.Second)
+	or(&c.ReadTimeout, 30*time.Second)
+	or(&c.WriteTimeout, 30*time.Second)
+	or(&c.IdleTimeout, 2*time.Minute)
+	or(&c.KeyCacheTTL, time.Second)
+	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
+	orInt(&c.BodyCap, 1<<20)
+	orInt(&c.ContactsBodyCap, 20<<20)
+	orInt(&c.HeaderCap, 16<<10)
+	if c.KeyRate > 0 {
+		orInt(&c.KeyBurst, int(c.KeyRate+0.999))
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}
+
+// Server is the API.
+type Server struct {
+	Config
+	Deps
+
+	routes   []*route
+	unrouted *route // what no template matched
+	router   *router.Router
+	http     *fasthttp.Server
+	metrics  *metrics
+	requests sync.Pool
+
+	keys   *keyring
+	tokens *tokens
+	logins *throttle
+	claims claims
+	pace   *pacer
+
+	// base ends when the server has shut down.
+	base   context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// New wires the API; it serves nothing yet.
+func New(cfg Config, deps Deps) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Config: cfg, Deps: deps}
+	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
+		return nil, err
+	}
+	s.base, s.cancel = context.WithCancel(context.Background())
+	s.requests.New = func() any { return new(request) }
+	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
+	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
+	s.logins = newThrottle(cfg.Now)
+	s.claims.running = make(map[claim]string)
+	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now)
+	s.route()
+	s.http = &fasthttp.Server{
+		Handler:            s.router.Handler,
+		ErrorHandler:       s.unreadable,
+		HeaderReceived:     s.limits,
+		ReadTimeout:        cfg.ReadTimeout,
+		WriteTimeout:       cfg.WriteTimeout,
+		IdleTimeout:        cfg.IdleTimeout,
+		MaxRequestBodySize: cfg.BodyCap,
+		ReadBufferSize:     cfg.HeaderCap,
+		Concurrency:        cfg.ConnectionCap,
+		MaxConnsPerIP:      cfg.ConnsPerIPCap,
+		CloseOnShutdown:    true,
+
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		DisablePreParseMultipartForm: true,
+		SecureErrorLogMessage:        true, // a request line may hold a number
+		Logger:                       quiet{},
+	}
+	return s, nil
+}
+
+// Serve accepts connections until Shutdown; it may be called with several
+// listeners.
+func (s *Server) Serve(l net.Listener) error {
+	s.done.Go(s.noteUsage)
+	return s.http.Serve(l)
+}
+
+// Shutdown stops listening, lets requests that are being handled finish (until
+// ctx ends) and writes down when keys were last used.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.ShutdownWithContext(ctx)
+	s.cancel()
+	s.done.Wait()
+	s.keys.flush(ctx)
+	return err
+}
+
+// usageInterval is how often the last use of keys is written down: it must not
+// cost the hot path a write.
+const usageInterval = 30 * time.Second
+
+func (s *Server) noteUsage() {
+	tick := time.NewTicker(usageInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.base.Done():
+			return
+		case <-tick.C:
+			ctx, cancel := context.WithTimeout(s.base, s.CommandTimeout)
+			s.keys.flush(ctx)
+			cancel()
+		}
+	}
+}
+
+// limits gives the one route that takes long lists its own limits, and only to
+// those who bring credentials.
+func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if h.IsPost() && isContactsPath(h.RequestURI()) && len(h.Peek("Authorization")) > 0 {
+		return fasthttp.RequestConfig{MaxRequestBodySize: s.ContactsBodyCap, ReadTimeout: 4 * s.ReadTimeout}
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// unreadable answers what never became a request.
+func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
+	var small *fasthttp.ErrSmallBuffer
+	var netErr net.Error
+	e := &engine.Error{Kind: kindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		e = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
+			Detail: "The body is larger than this route accepts."}
+		drain(rc.Conn(), s.BodyCap)
+	case errors.As(err, &small):
+		e = &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
+	case errors.As(err, &netErr) && netErr.Timeout():
+		e = &engine.Error{Kind: kindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
+	}
+	rc.Response.Reset()
+	r := s.acquire(rc, s.unrouted)
+	defer s.release(r)
+	r.fail(e)
+	s.metrics.answered(r.route, rc.Response.StatusCode(), 0)
+}
+
+// drain takes what a client is still sending before the connection is closed:
+// otherwise the close resets the connection and the client never reads the
+// answer.
+func drain(c net.Conn, limit int) {
+	if c == nil {
+		return
+	}
+	const idle, all = 100 * time.Millisecond, 2 * time.Second
+	end := time.Now().Add(all)
+	var scrap [16 << 10]byte
+	for left := 4 * limit; left > 0 && time.Now().Before(end); {
+		if c.SetReadDeadline(time.Now().Add(idle)) != nil {
+			return
+		}
+		n, err := c.Read(scrap[:])
+		left -= n
+		if err != nil {
+			return
+		}
+	}
+}
+
+// quiet keeps fasthttp's own log lines away: they may quote requests.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}

@@ -1,0 +1,185 @@
+package http
+
+import (
+	"context"
+	nethttp "net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"dialler/engine"
+)
+
+// tokens issues and checks log-in tokens (JWT, HS256 and nothing else). A
+// token only says who; whether that person may still log in, and as what, is
+// asked of the store at most a second late: deactivating a user or changing
+// the role takes effect without waiting for the expiry.
+type tokens struct {
+	secret []byte
+	ttl    time.Duration
+	users  Users
+	now    func() time.Time
+	parser *jwt.Parser
+
+	mu    sync.Mutex
+	known map[engine.UserID]knownUser
+}
+
+type knownUser struct {
+	user  engine.User
+	found bool
+	at    time.Time
+}
+
+type tokenClaims struct {
+	Role string `json:"role"`
+	jwt.RegisteredClaims
+}
+
+const (
+	tokenIssuer = "dialler"
+	userTrust   = time.Second
+	usersCap    = 10_000
+)
+
+func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Time) *tokens {
+	return &tokens{
+		secret: secret, ttl: ttl, users: users, now: now, known: make(map[engine.UserID]knownUser),
+		parser: jwt.NewParser(
+			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+			jwt.WithIssuer(tokenIssuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(now)),
+	}
+}
+
+// issue signs a token for a user.
+func (t *tokens) issue(user engine.User) (token string, expires time.Time, err error) {
+	now := t.now()
+	expires = now.Add(t.ttl)
+	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{
+		Role: user.Role,
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: tokenIssuer, Subject: string(user.ID), ID: randomText(16),
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
+		},
+	}).SignedString(t.secret)
+	return token, expires, err
+}
+
+// verify gives the user of a token, errUnauthorized when it is not good.
+func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) {
+	var claims tokenClaims
+	_, err := t.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return t.secret, nil })
+	if err != nil || claims.Subject == "" {
+		return engine.User{}, errUnauthorized
+	}
+	user, found, err := t.user(ctx, engine.UserID(claims.Subject))
+	if err != nil {
+		return engine.User{}, err
+	}
+	if !found || !user.Active {
+		return engine.User{}, errUnauthorized
+	}
+	return user, nil
+}
+
+func (t *tokens) user(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
+	now := t.now()
+	t.mu.Lock()
+	k, ok := t.known[id]
+	t.mu.Unlock()
+	if ok && now.Sub(k.at) < userTrust && !now.Before(k.at) {
+		return k.user, k.found, nil
+	}
+	user, found, err := t.users.User(ctx, id)
+	if err != nil {
+		return engine.User{}, false, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.known) >= usersCap {
+		clear(t.known)
+	}
+	t.known[id] = knownUser{user: user, found: found, at: now}
+	return user, found, nil
+}
+
+// errCredentials is the same for an unknown address, a wrong password and an
+// inactive user.
+var errCredentials = &engine.Error{
+	Kind: engine.KindUnauthenticated, Code: "invalid_credentials",
+	Detail: "The e-mail address or the password is wrong.",
+}
+
+// nobody is what the password of an unknown user is checked against, so that
+// the answer takes as long as for a known one.
+var nobody = sync.OnceValue(func() string { return HashPassword(randomText(32)) })
+
+type tokenReply struct {
+	Token     string    `json:"token"`
+	TokenType string    `json:"token_type"`
+	ExpiresAt time.Time `json:"expires_at"`
+	User      userView  `json:"user"`
+}
+
+type userView struct {
+	ID    engine.UserID `json:"id"`
+	Email string        `json:"email"`
+	Role  string        `json:"role"`
+}
+
+// login exchanges e-mail and password for a token.
+func (s *Server) login(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	email := strings.ToLower(strings.TrimSpace(f.text("email", required, 254)))
+	password := f.text("password", required, 1024)
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+
+	// SEMANTICS §12, log-in throttling: per account and address. An account
+	// alone has a wide bucket, so that guessing at it from many addresses is
+	// slow, yet its owner is not locked out by one of them.
+	from := r.from()
+	pair := subject{name: "pair " + from + " " + email, every: 30 * time.Second, burst: 5}
+	address := subject{name: "address " + from, every: 3 * time.Second, burst: 30}
+	account := subject{name: "account " + email, every: 5 * time.Second, burst: 50}
+	if wait, ok := s.logins.admit([]subject{pair, address, account}); !ok {
+		s.metrics.limited.Inc()
+		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
+			Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
+	}
+
+	user, found, err := s.Users.UserByEmail(r.ctx(), email)
+	if err != nil {
+		return err
+	}
+	hash := user.PasswordHash
+	if !found {
+		hash = nobody()
+	}
+	good, err := checkPassword(r.ctx(), hash, password)
+	if err != nil {
+		return err
+	}
+	if !good || !found || !user.Active {
+		return errCredentials
+	}
+	s.logins.succeeded([]subject{pair})
+	token, expires, err := s.tokens.issue(user)
+	if err != nil {
+		return err
+	}
+	if err := s.Users.LoggedIn(r.ctx(), user.ID, s.Now()); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, tokenReply{
+		Token: token, TokenType: "Bearer", ExpiresAt: expires.UTC(),
+		User: userView{ID: user.ID, Email: user.Email, Role: user.Role},
+	})
+}
