@@ -1,0 +1,224 @@
+package numberpool
+
+import (
+	"math/bits"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/lease"
+)
+
+// State of a number, equal to what is stored and shown.
+type State string
+
+const (
+	Active      State = "active"
+	Resting     State = "resting"     // after use; becomes active by itself
+	Quarantined State = "quarantined" // by strikes or by an operator, until an operator ends it
+	Retired     State = "retired"
+)
+
+// States lists every state.
+var States = []State{Active, Resting, Quarantined, Retired}
+
+// Strikes quarantine a number when strikeCap of the last strikeWindow ended
+// calls refused its caller ID.
+const (
+	strikeCap    = 5
+	strikeWindow = 20
+	answerWindow = 64
+)
+
+// Slot is the one owner of a number's right to call. It is used by one actor
+// and is not safe for concurrent use.
+type Slot struct {
+	number  engine.PhoneNumber
+	caps    engine.NumberSettings
+	state   State // Active, Quarantined or Retired; Resting follows from restUntil
+	leases  lease.Book[engine.AttemptID]
+	taken   map[engine.AttemptID]time.Time // when each lease was first given
+	hour    rolling
+	day     rolling
+	restEnd time.Time
+	usedAt  time.Time
+
+	// The last ended calls, newest in bit 0.
+	strikes, answers uint64
+	endedCount       int
+}
+
+// NewSlot gives the slot of a configured number, with no past. Replay tells
+// it of dials made before.
+func NewSlot(s engine.NumberSettings) *Slot {
+	slot := &Slot{number: s.Number, hour: newRolling(time.Minute, 60), day: newRolling(10*time.Minute, 144)}
+	slot.taken = make(map[engine.AttemptID]time.Time)
+	slot.Configure(s)
+	return slot
+}
+
+// Configure takes over edited caps and the state that the operator set. Ending
+// a quarantine forgets the strikes that led to it.
+func (s *Slot) Configure(c engine.NumberSettings) {
+	s.caps = c
+	next := State(c.State)
+	switch next {
+	case Quarantined, Retired:
+	case Active, Resting:
+		next = Active
+	default:
+		next = Active
+	}
+	if s.state == Quarantined && next == Active {
+		s.strikes = 0
+	}
+	s.state = next
+}
+
+// Replay tells a new slot of a dial of an earlier process life.
+func (s *Slot) Replay(at time.Time) {
+	s.hour.add(at, 1)
+	s.day.add(at, 1)
+	if at.After(s.usedAt) {
+		s.usedAt = at
+	}
+}
+
+// Cap names what refused a number slot.
+type Cap string
+
+const (
+	CapNone       Cap = ""
+	CapState      Cap = "state"      // quarantined or retired
+	CapRest       Cap = "rest"       // resting after use
+	CapConcurrent Cap = "concurrent" //
+	CapHour       Cap = "hour"       //
+	CapDay        Cap = "day"        //
+)
+
+// Refusal says which cap refused and from when on asking again makes sense;
+// NextAt is zero when that depends on others (a call that ends, an operator).
+type Refusal struct {
+	Cap    Cap
+	NextAt time.Time
+}
+
+// Check says whether a lease would be given now.
+func (s *Slot) Check(now time.Time) (Refusal, bool) {
+	if s.state != Active {
+		return Refusal{Cap: CapState}, false
+	}
+	if s.caps.DayCap > 0 && s.day.sum(now) >= s.caps.DayCap {
+		return Refusal{CapDay, s.day.below(now, s.caps.DayCap)}, false
+	}
+	if s.caps.HourCap > 0 && s.hour.sum(now) >= s.caps.HourCap {
+		return Refusal{CapHour, s.hour.below(now, s.caps.HourCap)}, false
+	}
+	if s.caps.ConcurrentCap > 0 && s.leases.Held() >= s.caps.ConcurrentCap {
+		return Refusal{Cap: CapConcurrent}, false
+	}
+	if now.Before(s.restEnd) {
+		return Refusal{CapRest, s.restEnd}, false
+	}
+	return Refusal{}, true
+}
+
+// Acquire leases the number to an attempt for ttl. Asking again for the same
+// attempt renews its lease and counts no second dial.
+func (s *Slot) Acquire(now time.Time, a engine.AttemptID, ttl time.Duration) (Refusal, bool) {
+	if s.leases.Renew(now, a, ttl) {
+		return Refusal{}, true
+	}
+	if r, ok := s.Check(now); !ok {
+		return r, false
+	}
+	s.leases.Take(now, a, ttl)
+	s.taken[a] = now
+	s.hour.add(now, 1)
+	s.day.add(now, 1)
+	s.usedAt = now
+	return Refusal{}, true
+}
+
+// Renew extends the lease of an attempt that goes on; ok is false when it has
+// none any more.
+func (s *Slot) Renew(now time.Time, a engine.AttemptID, ttl time.Duration) (ok bool) {
+	return s.leases.Renew(now, a, ttl)
+}
+
+// End says how a call from the number ended.
+type End struct {
+	NotDialled bool // certainly no INVITE left: the dial does not count
+	Strike     bool // the caller ID was refused (403, 606, 608 and the like)
+	Answered   bool
+}
+
+// Release ends an attempt's lease; quarantined is true when its strike was the
+// one that quarantined the number. A lease that ran out before still has its
+// end counted.
+func (s *Slot) Release(now time.Time, a engine.AttemptID, end End) (quarantined bool) {
+	at, had := s.taken[a]
+	s.leases.Release(a)
+	delete(s.taken, a)
+	if end.NotDialled {
+		if had {
+			s.hour.add(at, -1)
+			s.day.add(at, -1)
+		}
+		return false
+	}
+	if rest := time.Duration(s.caps.RestSec) * time.Second; rest > 0 {
+		s.restEnd = now.Add(rest)
+	}
+	s.endedCount++
+	s.strikes, s.answers = s.strikes<<1, s.answers<<1
+	if end.Answered {
+		s.answers |= 1
+	}
+	if end.Strike {
+		s.strikes |= 1
+		if s.state == Active && s.Strikes() >= strikeCap {
+			s.state = Quarantined
+			return true
+		}
+	}
+	return false
+}
+
+// Expire ends the leases that ran out: their attempts are lost. It names them.
+func (s *Slot) Expire(now time.Time) []engine.AttemptID {
+	gone := s.leases.Expire(now)
+	for _, a := range gone {
+		delete(s.taken, a)
+	}
+	return gone
+}
+
+// Held is the number of live leases.
+func (s *Slot) Held() int { return s.leases.Held() }
+
+// Strikes counts the refusals of the caller ID among the last twenty ended
+// calls.
+func (s *Slot) Strikes() int { return bits.OnesCount64(s.strikes & (1<<strikeWindow - 1)) }
+
+// State is the number's state now.
+func (s *Slot) State(now time.Time) State {
+	if s.state == Active && now.Before(s.restEnd) {
+		return Resting
+	}
+	return s.state
+}
+
+// AnswerRate is the share of answered calls among the last ended ones, at most
+// 64; of is how many that are. A share that falls means that the number is
+// being labelled as spam; it is shown, not acted on.
+func (s *Slot) AnswerRate() (answered, of int) {
+	of = min(s.endedCount, answerWindow)
+	return bits.OnesCount64(s.answers), of
+}
+
+// Settings are the caps as configured, with the present stored state.
+func (s *Slot) Settings() engine.NumberSettings {
+	c := s.caps
+	c.State = string(s.state)
+	return c
+}
