@@ -1,0 +1,99 @@
+package trunk
+
+import "time"
+
+// catchUp is how much lateness of a caller the bucket makes good, so that
+// timers that fire late do not cost rate. The interval is stretched by it:
+// then no half-open second holds more grants than the cap.
+const catchUp = 20 * time.Millisecond
+
+const (
+	// throttleHold is how long a throttled rate stays before it grows again,
+	// throttleRecovery how long the whole rate takes to come back from nothing.
+	throttleHold     = 5 * time.Second
+	throttleRecovery = time.Minute
+	// throttleGrace: refusals of one overload arrive together and count once.
+	throttleGrace = time.Second
+
+	whole       = 1 << 16 // factor 1
+	leastFactor = whole / 16
+)
+
+// bucket is the token bucket of new calls: the next grant is due one interval
+// after the previous one (the generic cell rate algorithm; no token count, so
+// no rounding).
+type bucket struct {
+	cap     int       // grants a second
+	dueAt   time.Time // of the next grant, if callers come steadily
+	blocked time.Time // Retry-After of the carrier
+
+	factor   int       // share of the rate when it was last throttled, of whole; 0 = never
+	throttle time.Time // when that was
+}
+
+// interval between two grants at the present rate.
+func (b *bucket) interval(now time.Time) time.Duration {
+	full := (time.Second + catchUp) / time.Duration(b.cap)
+	if f := b.share(now); f < whole {
+		return full * whole / time.Duration(f)
+	}
+	return full
+}
+
+// share of the rate that is granted now, of whole.
+func (b *bucket) share(now time.Time) int {
+	if b.factor == 0 {
+		return whole
+	}
+	grown := now.Sub(b.throttle) - throttleHold
+	if grown <= 0 {
+		return b.factor
+	}
+	if grown >= throttleRecovery {
+		return whole
+	}
+	return min(whole, b.factor+int(grown*whole/throttleRecovery))
+}
+
+// next is when the next grant may be made, now or later.
+func (b *bucket) next(now time.Time) time.Time {
+	at := b.dueAt.Add(-catchUp)
+	if b.blocked.After(at) {
+		at = b.blocked
+	}
+	if at.Before(now) {
+		return now
+	}
+	return at
+}
+
+func (b *bucket) take(now time.Time) {
+	if b.dueAt.Before(now) {
+		b.dueAt = now
+	}
+	b.dueAt = b.dueAt.Add(b.interval(now))
+}
+
+// ready is how many grants could be made at this moment one after the other.
+func (b *bucket) ready(now time.Time) int {
+	if b.next(now).After(now) {
+		return 0
+	}
+	due := b.dueAt
+	if due.Before(now) {
+		due = now
+	}
+	return int(now.Add(catchUp).Sub(due)/b.interval(now)) + 1
+}
+
+// shrink halves the rate after a refusal for too many calls.
+func (b *bucket) shrink(now time.Time, retryAfter time.Duration) {
+	if until := now.Add(retryAfter); retryAfter > 0 && until.After(b.blocked) {
+		b.blocked = until
+	}
+	if b.factor != 0 && now.Sub(b.throttle) < throttleGrace {
+		return
+	}
+	b.factor = max(b.share(now)/2, leastFactor)
+	b.throttle = now
+}

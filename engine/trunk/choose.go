@@ -1,0 +1,90 @@
+package trunk
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+)
+
+// Candidate is a trunk as a choice sees it.
+type Candidate struct {
+	ID         engine.TrunkID
+	Priority   int // lower is tried first
+	Weight     int // share among equal priority
+	Available  bool
+	Constraint engine.Constraint // why not
+	RetryAt    time.Time         // from when on, zero when that depends on others
+}
+
+// Refusal says why no trunk can take a call, and when to ask again; RetryAt is
+// zero when that depends on others.
+type Refusal struct {
+	Constraint engine.Constraint
+	RetryAt    time.Time
+}
+
+// Choose picks a trunk among those of the best priority that can take a call
+// now, by weight; random decides (any 64 bits). A trunk that is full, or at
+// its CPS cap, is passed over for the next priority. ok is false when none is
+// left; the refusal is then the most hopeful one: CPS before channels before
+// health.
+func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id engine.TrunkID, r Refusal, ok bool) {
+	best, total := 0, uint64(0)
+	r.Constraint = engine.ConstraintTrunkHealth
+	for i := range trunks {
+		c := &trunks[i]
+		if slices.Contains(exclude, c.ID) {
+			continue
+		}
+		if !c.Available {
+			r = hopeful(r, c)
+			continue
+		}
+		if total == 0 || c.Priority < best {
+			best, total = c.Priority, 0
+		}
+		if c.Priority == best {
+			total += weight(c)
+		}
+	}
+	if total == 0 {
+		return "", r, false
+	}
+	pick := random % total
+	for i := range trunks {
+		c := &trunks[i]
+		if !c.Available || c.Priority != best || slices.Contains(exclude, c.ID) {
+			continue
+		}
+		if w := weight(c); pick >= w {
+			pick -= w
+			continue
+		}
+		return c.ID, Refusal{}, true
+	}
+	return "", r, false
+}
+
+func weight(c *Candidate) uint64 { return uint64(max(c.Weight, 1)) }
+
+func hopeful(r Refusal, c *Candidate) Refusal {
+	have, next := hope(r.Constraint), hope(c.Constraint)
+	if next > have {
+		return Refusal{c.Constraint, c.RetryAt}
+	}
+	if next == have && !c.RetryAt.IsZero() && (r.RetryAt.IsZero() || c.RetryAt.Before(r.RetryAt)) {
+		r.RetryAt = c.RetryAt
+	}
+	return r
+}
+
+func hope(c engine.Constraint) int {
+	switch c {
+	case engine.ConstraintTrunkCPS:
+		return 2
+	case engine.ConstraintTrunkChannels:
+		return 1
+	}
+	return 0
+}

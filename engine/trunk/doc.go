@@ -1,0 +1,29 @@
+// Package trunk holds the rules of a carrier connection: calls a second (CPS),
+// channels, health, throttling, and the choice among several.
+//
+// What it must not know: SIP, sockets, attempts beyond the name of a leg. What
+// a final response means comes from engine/disposition.
+//
+// Invariants:
+//
+//   - In no second (half-open, anywhere) are more legs granted than the CPS cap.
+//     The bucket lets a late caller catch up by at most 20 ms and pays for that
+//     with a rate 2 % under the cap.
+//   - Channels in use are the live leases, one per leg, and never above the cap.
+//   - A trunk that is inactive, down, held or broken grants nothing, except the
+//     single trial call by which a broken or held one recovers.
+//
+// Decisions where the specification is silent:
+//
+//   - The breaker opens after five failures in a row that concern the trunk
+//     itself (silence, nothing could be sent) or twenty refusals in a row by the
+//     network behind it; any ringing, answer or refusal by a callee closes it. It
+//     tries again after 10 s, doubling up to 5 min.
+//   - Refused credentials hold the trunk at once, for 1 min, doubling up to
+//     15 min; editing the trunk ends the hold.
+//   - 403s hold it when they are at least half of its last twenty results and
+//     came from at least five destinations.
+//   - A throttled trunk halves its rate, once a second at most and never below
+//     one sixteenth of the cap, and from 5 s on wins it back within a minute.
+//   - OPTIONS: two unanswered in a row are down, any answer is up.
+package trunk

@@ -1,0 +1,135 @@
+package trunk
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/lease"
+)
+
+// Defaults of omitted settings.
+const (
+	defaultCPS      = 10
+	defaultChannels = 100
+)
+
+// Trunk is the one owner of a trunk's calls a second and channels. It is used
+// by one actor and is not safe for concurrent use.
+type Trunk struct {
+	settings engine.TrunkSettings
+	bucket   bucket
+	channels lease.Book[engine.LegID]
+	health   health
+}
+
+// New gives a trunk that has carried nothing yet and is taken to be up.
+func New(s engine.TrunkSettings) *Trunk {
+	t := &Trunk{}
+	t.health.results = make([]result, 0, resultWindow)
+	t.Configure(s)
+	return t
+}
+
+// Configure takes over edited settings. It ends a hold: the operator may have
+// mended the credentials.
+func (t *Trunk) Configure(s engine.TrunkSettings) {
+	if s.CPSCap <= 0 {
+		s.CPSCap = defaultCPS
+	}
+	if s.ChannelCap <= 0 {
+		s.ChannelCap = defaultChannels
+	}
+	if s.Weight <= 0 {
+		s.Weight = 1
+	}
+	t.settings = s
+	t.bucket.cap = s.CPSCap
+	t.health.forgive()
+}
+
+// Settings are the settings in force, defaults filled in.
+func (t *Trunk) Settings() engine.TrunkSettings { return t.settings }
+
+// Check says whether a leg would be granted now, and if not, why and from when
+// on asking again makes sense; retryAt is zero when that depends on others (a
+// call that ends, an operator, OPTIONS).
+func (t *Trunk) Check(now time.Time) (ok bool, c engine.Constraint, retryAt time.Time) {
+	if !t.settings.Active {
+		return false, engine.ConstraintTrunkHealth, time.Time{}
+	}
+	if ok, retryAt := t.health.admits(now); !ok {
+		return false, engine.ConstraintTrunkHealth, retryAt
+	}
+	if t.channels.Held() >= t.settings.ChannelCap {
+		return false, engine.ConstraintTrunkChannels, time.Time{}
+	}
+	if at := t.bucket.next(now); at.After(now) {
+		return false, engine.ConstraintTrunkCPS, at
+	}
+	return true, engine.ConstraintNone, time.Time{}
+}
+
+// Acquire takes one CPS token and leases one channel to a leg for ttl. Asking
+// again for the same leg renews its lease and takes no second token.
+func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
+	if t.channels.Renew(now, leg, ttl) {
+		return true, engine.ConstraintNone, time.Time{}
+	}
+	if ok, c, retryAt = t.Check(now); !ok {
+		return false, c, retryAt
+	}
+	t.bucket.take(now)
+	t.channels.Take(now, leg, ttl)
+	t.health.granted(leg)
+	return true, engine.ConstraintNone, time.Time{}
+}
+
+// Renew extends the lease of a leg that goes on; ok is false when it has none
+// any more.
+func (t *Trunk) Renew(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool) {
+	return t.channels.Renew(now, leg, ttl)
+}
+
+// Release gives a leg's channel back. The token is spent: the INVITE left, or
+// was about to.
+func (t *Trunk) Release(leg engine.LegID) {
+	t.channels.Release(leg)
+	t.health.released(leg)
+}
+
+// Expire ends the leases that ran out and names their legs.
+func (t *Trunk) Expire(now time.Time) []engine.LegID {
+	gone := t.channels.Expire(now)
+	for _, leg := range gone {
+		t.health.released(leg)
+	}
+	return gone
+}
+
+// Held is the number of channels in use: the live leases.
+func (t *Trunk) Held() int { return t.channels.Held() }
+
+// Tokens is how many legs would be granted at this very moment.
+func (t *Trunk) Tokens(now time.Time) int {
+	if ok, _, _ := t.Check(now); !ok {
+		return 0
+	}
+	n := min(t.bucket.ready(now), t.settings.ChannelCap-t.channels.Held())
+	if t.health.trying() {
+		n = min(n, 1)
+	}
+	return n
+}
+
+// Rate is the calls a second that the trunk grants now: the cap, or less while
+// it is throttled.
+func (t *Trunk) Rate(now time.Time) float64 {
+	return float64(time.Second) / float64(t.bucket.interval(now))
+}
+
+// Candidate gives the trunk's present state for a choice.
+func (t *Trunk) Candidate(now time.Time) Candidate {
+	ok, c, at := t.Check(now)
+	return Candidate{ID: t.settings.ID, Priority: t.settings.Priority, Weight: t.settings.Weight,
+		Available: ok, Constraint: c, RetryAt: at}
+}
