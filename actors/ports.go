@@ -29,6 +29,17 @@ type Store interface {
 	// Counters counts the campaign's tables by the formulas of engine/tally.
 	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)
 
+	// AbandonLedger counts the campaign's live answers (served and abandoned)
+	// and the abandoned among them since a time.
+	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error)
+
+	// ResetContacts prepares every contact for a run: 0 attempts, pending and
+	// due, the excluded left out. The previous run's states are kept for
+	// RestoreContacts. RemoveCampaign deletes a campaign that never ran.
+	ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time) error
+	RestoreContacts(ctx context.Context, id engine.CampaignID, run int) error
+	RemoveCampaign(ctx context.Context, id engine.CampaignID) error
+
 	// AddContacts inserts contacts with ascending positions; duplicates by
 	// number are skipped and counted. skip lists numbers that are excluded.
 	AddContacts(ctx context.Context, add ContactInsert) (campaign.AddReport, error)
@@ -62,24 +73,10 @@ type Store interface {
 }
 
 // ContactInsert adds contacts to a campaign.
-type ContactInsert struct {
-	Campaign engine.CampaignID
-	Epoch    int64
-	Run      int
-	Source   string
-	Max      int
-	At       time.Time
-	DueClass contact.DueClass
-	Contacts []IdentifiedContact
-	// Event is journaled in the same transaction, its Count set to the rows added.
-	Event journal.Event
-}
+type ContactInsert = journal.ContactInsert
 
 // IdentifiedContact is a new contact with its identifier.
-type IdentifiedContact struct {
-	ID engine.ContactID
-	campaign.NewContact
-}
+type IdentifiedContact = journal.IdentifiedContact
 
 // Telephony places and ends SIP legs; every call returns at once and what
 // happens comes as engine.LegEvent to the sink.
