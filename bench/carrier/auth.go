@@ -104,6 +104,9 @@ func (c *call) check(cred *Credentials, m *message) verdict {
 	if v != authGranted {
 		return v
 	}
+	if uri := digestParams(m.auth)["uri"]; uri != string(m.uri) {
+		c.violation("digest_uri") // §22.4: it repeats the Request-URI
+	}
 	c.nc++
 	if cred.Stale && !c.granted {
 		c.granted = true
@@ -118,11 +121,7 @@ func verify(cred *Credentials, m *message, nonce string, used uint64) verdict {
 	if len(m.auth) == 0 {
 		return authMissing
 	}
-	scheme, rest, _ := bytes.Cut(m.auth, []byte(" "))
-	if !bytes.EqualFold(scheme, []byte("Digest")) {
-		return authWrong
-	}
-	p := digestParams(rest)
+	p := digestParams(m.auth)
 	if p["nonce"] != nonce {
 		return authStale
 	}
@@ -140,7 +139,7 @@ func verify(cred *Credentials, m *message, nonce string, used uint64) verdict {
 	if p["qop"] == "" {
 		want = sum(ha1 + ":" + nonce + ":" + ha2)
 	}
-	if p["username"] != cred.Username || p["realm"] != cred.realm() || p["uri"] != string(m.uri) ||
+	if p["username"] != cred.Username || p["realm"] != cred.realm() ||
 		subtle.ConstantTimeCompare([]byte(want), []byte(p["response"])) != 1 {
 		return authWrong
 	}
@@ -153,7 +152,11 @@ func verify(cred *Credentials, m *message, nonce string, used uint64) verdict {
 	return authGranted
 }
 
+// digestParams reads the parameters of an Authorization value.
 func digestParams(b []byte) map[string]string {
+	if scheme, rest, ok := bytes.Cut(b, []byte(" ")); ok && bytes.EqualFold(scheme, []byte("Digest")) {
+		b = rest
+	}
 	out := map[string]string{}
 	for _, one := range splitList(nil, b) {
 		key, value, _ := bytes.Cut(one, []byte("="))

@@ -1,8 +1,10 @@
 package carrier
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"dialler/bench/draw"
 )
@@ -130,8 +132,7 @@ func (b *Behaviour) progress() Progress {
 	return Ringing
 }
 
-// Mix describes a profile by the figures that an operator knows. Shares are
-// of the calls that are left after the ones named before them.
+// Mix describes a profile by the figures that an operator knows.
 type Mix struct {
 	AnswerRate   float64 `json:"answer_rate"`             // of all calls
 	MachineShare float64 `json:"machine_share,omitempty"` // of the answered
@@ -150,6 +151,26 @@ type Mix struct {
 	Talk        draw.Span `json:"talk,omitzero"` // of humans that hang up
 }
 
+func (m *Mix) validate() error {
+	of := m.AnswerRate + m.Busy + m.Invalid + m.Unavailable + m.Congestion + m.Rejected + m.Silent
+	for _, share := range []float64{
+		m.AnswerRate, m.MachineShare, m.FaxShare, m.Busy, m.Invalid, m.Unavailable, m.Congestion,
+		m.Rejected, m.Silent, m.EarlyMedia, m.HangUpShare, m.MachineShare + m.FaxShare,
+	} {
+		if share < 0 || share > 1 {
+			return errors.New("mix: shares lie between 0 and 1")
+		}
+	}
+	if of > 1+1e-9 {
+		return fmt.Errorf("mix: the shares of all calls add up to %.3f, more than 1", of)
+	}
+	return nil
+}
+
+// machinePatience is answer to the machine's own BYE: a mailbox records a
+// while.
+var machinePatience = draw.Between(40*time.Second, 90*time.Second)
+
 // Profile turns the figures into weighted behaviours.
 func (m Mix) Profile() []Behaviour {
 	human := m.AnswerRate * max(0, 1-m.MachineShare-m.FaxShare)
@@ -157,7 +178,7 @@ func (m Mix) Profile() []Behaviour {
 	base := []Behaviour{
 		{Kind: Human, Weight: human * m.HangUpShare, Ring: m.Ring, Talk: m.Talk},
 		{Kind: Human, Weight: human * (1 - m.HangUpShare), Ring: m.Ring},
-		{Kind: Machine, Weight: m.AnswerRate * m.MachineShare, Ring: m.Ring},
+		{Kind: Machine, Weight: m.AnswerRate * m.MachineShare, Ring: m.Ring, Talk: machinePatience},
 		{Kind: Fax, Weight: m.AnswerRate * m.FaxShare, Ring: m.Ring},
 		{Kind: NoAnswer, Weight: rest},
 	}
@@ -191,7 +212,7 @@ func (m Mix) Profile() []Behaviour {
 func pick(r *rand.Rand, profile []Behaviour) *Behaviour {
 	i := draw.Index(r, len(profile), func(i int) float64 { return profile[i].Weight })
 	if i < 0 {
-		return &profile[0]
+		i = r.IntN(len(profile)) // no weights: all alike
 	}
 	return &profile[i]
 }

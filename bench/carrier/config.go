@@ -167,10 +167,10 @@ func (c *Config) rules() (*rules, error) {
 		if c.Mix != nil {
 			mix = *c.Mix
 		}
+		if err := mix.validate(); err != nil {
+			return nil, err
+		}
 		profile = mix.Profile()
-	}
-	if len(profile) == 0 {
-		return nil, errors.New("mix: every share is zero; set answer_rate")
 	}
 	for i := range profile {
 		if err := profile[i].validate(); err != nil {

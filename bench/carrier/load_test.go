@@ -1,0 +1,90 @@
+package carrier
+
+import (
+	"net"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+// cpuTime is user + system time of this process so far.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkSippCalls600PerSecond is INVITE, 100, 180, 200, ACK, BYE, 200 at
+// 600 calls/s from a process of its own; b.N is ignored but for the report.
+//
+//	go test -run - -bench Sipp -benchtime 1x ./bench/carrier
+func BenchmarkSippCalls600PerSecond(b *testing.B) {
+	const rate, calls = 600, 3000
+	for range b.N {
+		c := start(b, Config{Profile: []Behaviour{{Kind: Human}}})
+		before := cpuTime(b)
+		out, err := exec.Command("sipp", "-sn", "uac", c.Addr(), "-m", strconv.Itoa(calls), "-r", strconv.Itoa(rate), //nolint:gosec // fixed
+			"-d", "100", "-nostdin", "-i", "127.0.0.1", "-timeout", "60").CombinedOutput()
+		if err != nil {
+			b.Fatalf("sipp: %v %s", err, out)
+		}
+		used := cpuTime(b) - before
+		s := c.Ledger().Summary()
+		if s.EverAnswer != calls {
+			b.Fatalf("%+v", s)
+		}
+		b.ReportMetric(float64(used.Microseconds())/calls, "cpu-us/call")
+		b.ReportMetric(used.Seconds()*rate/calls*100, "%core@600cps")
+		b.ReportMetric(float64(s.Retransmits), "retransmits")
+		b.ReportMetric(float64(s.PeakCPS), "peak-cps")
+	}
+}
+
+// BenchmarkBusyCall is an INVITE and its ACK through the handler, without
+// the reading of a socket.
+func BenchmarkBusyCall(b *testing.B) {
+	c := start(b, Config{Profile: []Behaviour{Busy()}})
+	u := newUAC(b, c)
+	var m message
+	p := peer{c: c, addr: u.conn.LocalAddr().(*net.UDPAddr).AddrPort()}
+	b.ReportAllocs()
+	for i := range b.N {
+		l := leg{
+			u: u, id: "b" + strconv.Itoa(i), number: number, cseq: 1, branch: "z9hG4bK" + strconv.Itoa(i),
+			from: "<sip:a@127.0.0.1>;tag=1", to: "<sip:" + number + "@127.0.0.1>", target: "sip:" + number + "@127.0.0.1",
+		}
+		invite := []byte(l.request("INVITE", l.branch, l.to, "", "", 1))
+		if err := m.parse(invite); err != nil {
+			b.Fatal(err)
+		}
+		c.handle(&m, p)
+		ack := []byte(l.request("ACK", l.branch, l.to, "", "", 1))
+		if err := m.parse(ack); err != nil {
+			b.Fatal(err)
+		}
+		c.handle(&m, p)
+	}
+}
+
+// BenchmarkOverlaps judges 100,000 calls to 50,000 numbers.
+func BenchmarkOverlaps(b *testing.B) {
+	rows := make(Rows, 100000)
+	for i := range rows {
+		rows[i] = Call{
+			CallID: strconv.Itoa(i), Number: engine.PhoneNumber("+49" + strconv.Itoa(i%50000)),
+			InviteAt: at(i), EndedAt: at(i + 1000), Invites: 1,
+		}
+	}
+	for b.Loop() {
+		if len(rows.Overlaps()) != 0 {
+			b.Fatal("overlaps")
+		}
+	}
+}
