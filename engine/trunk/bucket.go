@@ -33,7 +33,7 @@ type bucket struct {
 
 // interval between two grants at the present rate.
 func (b *bucket) interval(now time.Time) time.Duration {
-	full := (time.Second + catchUp) / time.Duration(b.cap)
+	full := (time.Second + catchUp + time.Duration(b.cap) - 1) / time.Duration(b.cap) // rounded up: the cap is exact
 	if f := b.share(now); f < whole {
 		return full * whole / time.Duration(f)
 	}

@@ -1,0 +1,21 @@
+// Package fleet shares the seats of one bot among those who call with it:
+// campaigns, and dialout, which has a reserve.
+//
+// What it must not know: calls, pacing, endpoints. A holder uses the seats it
+// was granted as it sees fit and says how many it wants.
+//
+// Invariants:
+//
+//   - Σ granted ≤ seats, always, also after seats are taken away; what is not
+//     granted is free: granted + free = seats.
+//   - A grant ends unless it is renewed: seats of a holder that died come back.
+//   - Targets are max-min fair by weight: nobody gets more than it wants, and
+//     nobody who wants more has less, for its weight, than another, rounding to
+//     whole seats aside. The seat left over by rounding moves on every five
+//     minutes, so that no campaign starves when campaigns outnumber seats.
+//   - A grant grows at once, up to the target, when seats are free. It is never
+//     cut behind its holder's back to serve another: the holder is told a lower
+//     target and gives seats back as calls end. Only lost seats are cut at once.
+//   - The reserve is kept for dialout; dialout may also take its fair share
+//     beyond it.
+package fleet

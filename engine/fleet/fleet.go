@@ -1,0 +1,219 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+)
+
+// Holder is who seats are granted to: a campaign by its identifier, or
+// Dialout.
+type Holder string
+
+// Dialout holds the seats of calls outside campaigns.
+const Dialout Holder = "dialout"
+
+// Fleet is the one owner of a bot's seats. It is used by one actor and is not
+// safe for concurrent use.
+type Fleet struct {
+	bot     engine.BotID
+	seats   int
+	reserve int
+	granted int // Σ over holders
+	holders map[Holder]*allotment
+}
+
+type allotment struct {
+	granted int
+	want    int
+	weight  int
+	until   time.Time
+}
+
+// Grant is what a holder has and should have.
+type Grant struct {
+	Holder  Holder
+	Granted int // seats it may use now
+	// Target is its fair share. Above Granted: ask again, seats will come free.
+	// Below: give seats back as calls end, others wait for them.
+	Target int
+	Until  time.Time // renewed before then, or the seats are gone
+}
+
+// New gives a fleet with all seats free. dialoutReserve seats are kept for
+// dialout.
+func New(bot engine.BotID, seats, dialoutReserve int) *Fleet {
+	return &Fleet{bot: bot, seats: max(seats, 0), reserve: max(dialoutReserve, 0), holders: make(map[Holder]*allotment)}
+}
+
+// Bot names the fleet's bot.
+func (f *Fleet) Bot() engine.BotID { return f.bot }
+
+// Request says that the holder wants to have `want` seats in all, with the
+// given weight (under 1 counts as 1), for ttl. The grant grows at once as far
+// as fair share and free seats allow, and shrinks at once when less is wanted.
+func (f *Fleet) Request(now time.Time, h Holder, want, weight int, ttl time.Duration) Grant {
+	a := f.holders[h]
+	if a == nil {
+		a = &allotment{}
+		f.holders[h] = a
+	}
+	a.want, a.weight, a.until = max(want, 0), max(weight, 1), now.Add(ttl)
+	target := f.targets(now)[h]
+	switch {
+	case a.granted > a.want:
+		f.set(a, a.want)
+	case a.granted < target:
+		f.set(a, min(target, a.granted+f.freeFor(h)))
+	}
+	return Grant{Holder: h, Granted: a.granted, Target: target, Until: a.until}
+}
+
+// Renew keeps the grant as it is until now+ttl and tells the present target;
+// ok is false when the holder has none any more and must ask anew.
+func (f *Fleet) Renew(now time.Time, h Holder, ttl time.Duration) (g Grant, ok bool) {
+	a := f.holders[h]
+	if a == nil {
+		return Grant{Holder: h}, false
+	}
+	a.until = now.Add(ttl)
+	return Grant{Holder: h, Granted: a.granted, Target: f.targets(now)[h], Until: a.until}, true
+}
+
+// Release gives n seats back without changing what the holder wants; it gives
+// the number taken back.
+func (f *Fleet) Release(h Holder, n int) int {
+	a := f.holders[h]
+	if a == nil || n <= 0 {
+		return 0
+	}
+	n = min(n, a.granted)
+	f.set(a, a.granted-n)
+	return n
+}
+
+// Leave gives all of a holder's seats back and forgets what it wants.
+func (f *Fleet) Leave(h Holder) {
+	if a := f.holders[h]; a != nil {
+		f.set(a, 0)
+		delete(f.holders, h)
+	}
+}
+
+// Expire forgets the holders whose grants ran out and names them.
+func (f *Fleet) Expire(now time.Time) []Holder {
+	var gone []Holder
+	for h, a := range f.holders {
+		if !a.until.After(now) {
+			gone = append(gone, h)
+		}
+	}
+	slices.Sort(gone)
+	for _, h := range gone {
+		f.Leave(h)
+	}
+	return gone
+}
+
+// SetSeats changes the number of seats (the bot was edited, an endpoint was
+// lost or came back). Seats that are gone are cut at once, first from those
+// who have most above their fair share; the grants that changed are given, so
+// that their holders can be told.
+func (f *Fleet) SetSeats(now time.Time, seats int) []Grant {
+	f.seats = max(seats, 0)
+	if f.granted <= f.seats {
+		return nil
+	}
+	targets := f.targets(now)
+	names := f.names()
+	cut := make(map[Holder]bool)
+	for f.granted > f.seats {
+		var worst Holder
+		var excess int
+		for _, h := range names {
+			a := f.holders[h]
+			if e := a.granted - targets[h]; a.granted > 0 && (worst == "" || e > excess) {
+				worst, excess = h, e
+			}
+		}
+		f.set(f.holders[worst], f.holders[worst].granted-1)
+		cut[worst] = true
+	}
+	var changed []Grant
+	for _, h := range names {
+		if a := f.holders[h]; cut[h] {
+			changed = append(changed, Grant{Holder: h, Granted: a.granted, Target: targets[h], Until: a.until})
+		}
+	}
+	return changed
+}
+
+// Over lists the holders above their target while another wants more than it
+// has: they should hear of their target now, not at the next renewal.
+func (f *Fleet) Over(now time.Time) []Grant {
+	targets := f.targets(now)
+	var over []Grant
+	wanted := false
+	for _, h := range f.names() {
+		a := f.holders[h]
+		switch {
+		case a.granted > targets[h]:
+			over = append(over, Grant{Holder: h, Granted: a.granted, Target: targets[h], Until: a.until})
+		case a.granted < targets[h]:
+			wanted = true
+		}
+	}
+	if !wanted {
+		return nil
+	}
+	return over
+}
+
+// Grants lists what everybody has, by name.
+func (f *Fleet) Grants(now time.Time) []Grant {
+	targets := f.targets(now)
+	all := make([]Grant, 0, len(f.holders))
+	for _, h := range f.names() {
+		a := f.holders[h]
+		all = append(all, Grant{Holder: h, Granted: a.granted, Target: targets[h], Until: a.until})
+	}
+	return all
+}
+
+// Seats is the number of seats; Granted how many are granted; Free the rest.
+func (f *Fleet) Seats() int   { return f.seats }
+func (f *Fleet) Granted() int { return f.granted }
+func (f *Fleet) Free() int    { return f.seats - f.granted }
+
+// freeFor is how many more seats the holder may be given now.
+func (f *Fleet) freeFor(h Holder) int {
+	free := f.Free()
+	if h != Dialout {
+		free -= f.reserveLeft()
+	}
+	return max(free, 0)
+}
+
+// reserveLeft is the part of the reserve that dialout does not use.
+func (f *Fleet) reserveLeft() int {
+	left := min(f.reserve, f.seats)
+	if a := f.holders[Dialout]; a != nil {
+		left -= a.granted
+	}
+	return max(left, 0)
+}
+
+func (f *Fleet) set(a *allotment, granted int) {
+	f.granted += granted - a.granted
+	a.granted = granted
+}
+
+func (f *Fleet) names() []Holder {
+	names := make([]Holder, 0, len(f.holders))
+	for h := range f.holders {
+		names = append(names, h)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,46 @@
+package pacing
+
+// million is the unit of shares: parts per million, so that a cap of 3 % is
+// 30 000 and no share is ever rounded.
+const million = 1_000_000
+
+// capLimitPPM bounds a configured cap far above anything a regulator allows,
+// and far from the pole of B at 100 %.
+const capLimitPPM = 500_000
+
+// Counts are what a ledger has counted: live answers (served and abandoned),
+// the abandoned among them, and machines.
+type Counts struct {
+	Live      int `json:"live"`      // L
+	Abandoned int `json:"abandoned"` // A, capacity_loss included
+	Machines  int `json:"machines"`
+}
+
+// Rate is the abandon rate A / L; ok is false before the first live answer.
+func (c Counts) Rate() (rate float64, ok bool) {
+	if c.Live == 0 {
+		return 0, false
+	}
+	return float64(c.Abandoned) / float64(c.Live), true
+}
+
+// Within says whether A_eff ≤ c·L holds.
+func (c Counts) Within(capPPM, phiPPM int) bool { return c.surplus(capPPM, phiPPM) >= 0 }
+
+// surplus is c·L − A_eff, in millionths.
+func (c Counts) surplus(capPPM, phiPPM int) int64 {
+	return int64(clampPPM(capPPM, capLimitPPM))*int64(c.Live) -
+		million*int64(c.Abandoned) - int64(clampPPM(phiPPM, million))*int64(c.Machines)
+}
+
+// Credit is ⌊B⌋: how many more calls may be abandoned at once without A_eff >
+// c·L, at least 0.
+func (c Counts) Credit(capPPM, phiPPM int) int {
+	s := c.surplus(capPPM, phiPPM)
+	if s <= 0 {
+		return 0
+	}
+	return int(s / int64(million-clampPPM(capPPM, capLimitPPM)))
+}
+
+func clampPPM(ppm, limit int) int { return min(max(ppm, 0), limit) }

@@ -1,0 +1,219 @@
+package pacing
+
+import (
+	"fmt"
+	"strings"
+
+	"dialler/engine"
+)
+
+// Mode is how the abandon cap is kept.
+type Mode string
+
+const (
+	// Strict keeps A ≤ c·L after every event.
+	Strict Mode = "strict"
+	// Progressive places no dial without a free worker of its own.
+	Progressive Mode = "progressive"
+)
+
+// Unlimited stands for a limit that does not bind.
+const Unlimited = int(^uint(0) >> 1)
+
+// Input is the state of one campaign at one moment.
+type Input struct {
+	Mode Mode // anything but Strict is treated as Progressive
+
+	// Flags that stop all dialling.
+	Paused        bool
+	OutsideWindow bool
+	DatabaseAway  bool // intents cannot be made durable
+	Draining      bool // this node takes no new calls
+
+	// Workers and lines.
+	Concurrency int // the campaign's own limit of simultaneous calls with a seat
+	Seats       int // its allotment of the fleet
+	Busy        int // workers in a call, screening with a seat included
+	Ringing     int // r: lines placed and not yet ended or answered, listening ones (sequential AMD) included
+	Waiting     int // w: answered calls that wait for a worker
+
+	// The abandon cap.
+	CapPPM  int      // c, parts per million
+	PhiPPM  int      // φ, share of machines that were persons
+	Ledgers []Ledger // the strictest rules; none means no credit
+
+	// Limits of what is dialled with.
+	LineCap         int               // most lines ringing at once, 0 = no cap of its own
+	TrunkTokens     int               // legs that trunks would grant now
+	TrunkConstraint engine.Constraint // why not more: trunk_cps, trunk_channels or trunk_health
+	NumberSlots     int               // dials that the number pool would carry now
+	DueContacts     int               // contacts that may be dialled now
+	LaterContacts   int               // contacts that wait for a retry delay or a callback
+
+	Forecast Forecast
+}
+
+// Forecast bounds the lines beyond the free workers by what they are expected
+// to be worth. It may only lower what the gate allows.
+type Forecast struct {
+	Known bool
+	Lines int // most lines beyond the free workers
+}
+
+// Decision says how many dials to place now.
+type Decision struct {
+	Dials int
+	// Seated is how many of them have a free worker of their own: numbers that
+	// were abandoned within 72 h may only be among these.
+	Seated int
+	// Constraint is the one thing that kept Dials from being larger.
+	Constraint engine.Constraint
+	Why        Explanation
+}
+
+// Explanation are the numbers behind a decision.
+type Explanation struct {
+	Workers  int `json:"workers"` // N = min(concurrency, seats)
+	Busy     int `json:"busy"`
+	Free     int `json:"free"`    // f, negative after seats were taken away
+	Ringing  int `json:"ringing"` // r
+	Waiting  int `json:"waiting"` // w
+	Credit   int `json:"credit"`  // ⌊B⌋ of the strictest ledger
+	Overdial int `json:"overdial"`
+	// Period, Live and Abandoned are of the strictest ledger.
+	Period    Period `json:"period,omitempty"`
+	Live      int    `json:"live"`
+	Abandoned int    `json:"abandoned"`
+	CapPPM    int    `json:"cap_ppm"`
+	// Limit is how many dials the binding constraint allowed.
+	Limit int `json:"limit"`
+}
+
+// Decide says how many dials to place now, and why not more. It is a function
+// of its input alone; the counts of its input must be updated by the same
+// actor that places the dials, after each of them.
+func Decide(in *Input) Decision {
+	d := Decision{Why: gate(in)}
+	w := &d.Why
+	if c := stopped(in); c != engine.ConstraintNone {
+		d.Constraint = c
+		return d
+	}
+	covered := w.Free - in.Ringing - in.Waiting // dials that have a free worker of their own
+
+	limit, why := covered+w.Overdial, gateConstraint(in, w)
+	bind := func(n int, c engine.Constraint) {
+		if n < limit {
+			limit, why = n, c
+		}
+	}
+	if in.LineCap > 0 {
+		bind(in.LineCap-in.Ringing, engine.ConstraintConcurrency)
+	}
+	trunk := in.TrunkConstraint
+	if trunk == engine.ConstraintNone {
+		trunk = engine.ConstraintTrunkCPS
+	}
+	bind(in.TrunkTokens, trunk)
+	bind(in.NumberSlots, engine.ConstraintNumberPool)
+	due := engine.ConstraintNoDueContacts
+	if in.LaterContacts > 0 {
+		due = engine.ConstraintRetryDelay
+	}
+	// "Nobody is due" is the plainest answer: it wins a tie at nothing.
+	if in.DueContacts <= 0 && limit >= 0 {
+		limit, why = 0, due
+	}
+	bind(in.DueContacts, due)
+
+	d.Dials = max(limit, 0)
+	d.Seated = min(d.Dials, max(covered, 0))
+	d.Constraint = why
+	w.Limit = d.Dials
+	return d
+}
+
+// stopped: flags that forbid every dial, the operator's own wish first.
+func stopped(in *Input) engine.Constraint {
+	switch {
+	case in.Paused:
+		return engine.ConstraintPaused
+	case in.OutsideWindow:
+		return engine.ConstraintWindow
+	case in.Draining:
+		return engine.ConstraintNodeDraining
+	case in.DatabaseAway:
+		return engine.ConstraintDatabase
+	}
+	return engine.ConstraintNone
+}
+
+// gate works out free workers, credit and the overdial that both allow.
+func gate(in *Input) Explanation {
+	w := Explanation{
+		Workers: max(min(in.Concurrency, in.Seats), 0),
+		Busy:    in.Busy, Ringing: in.Ringing, Waiting: in.Waiting,
+		CapPPM: clampPPM(in.CapPPM, capLimitPPM),
+	}
+	w.Free = w.Workers - in.Busy
+	for i := range in.Ledgers {
+		l := &in.Ledgers[i]
+		if c := l.Credit(in.CapPPM, in.PhiPPM); i == 0 || c < w.Credit {
+			w.Credit, w.Period, w.Live, w.Abandoned = c, l.Period, l.Live, l.Abandoned
+		}
+	}
+	if in.Mode != Strict {
+		return w
+	}
+	w.Overdial = min(w.Credit, w.Workers)
+	if in.Forecast.Known {
+		w.Overdial = min(w.Credit, max(in.Forecast.Lines, 0))
+	}
+	return w
+}
+
+// gateConstraint names what the gate is short of: workers of the campaign's own
+// limit or of the fleet, or, when dialling beyond them is wanted, credit.
+func gateConstraint(in *Input, w *Explanation) engine.Constraint {
+	if in.Mode == Strict && w.CapPPM > 0 && w.Workers > 0 && w.Overdial == w.Credit &&
+		(!in.Forecast.Known || in.Forecast.Lines > w.Credit) {
+		return engine.ConstraintAbandonCredit
+	}
+	if in.Seats < in.Concurrency {
+		return engine.ConstraintSeats
+	}
+	return engine.ConstraintConcurrency
+}
+
+// String is the explanation in a sentence, for the console.
+func (e Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d workers free, %d lines ringing, %d answered calls waiting", e.Free, e.Workers, e.Ringing, e.Waiting)
+	if e.CapPPM > 0 {
+		fmt.Fprintf(&b, "; abandon credit %d", e.Credit)
+		if e.Period != "" {
+			fmt.Fprintf(&b, " (%s: %d abandoned of %d live answers, cap %s %%)", e.Period.words(), e.Abandoned, e.Live, percent(e.CapPPM))
+		}
+	}
+	return b.String()
+}
+
+func (p Period) words() string {
+	switch p {
+	case PeriodRun:
+		return "this run"
+	case PeriodDay:
+		return "today"
+	case Period30Days:
+		return "this 30-day period"
+	case periodNext:
+		return "the period about to begin"
+	}
+	return string(p)
+}
+
+// percent writes parts per million as per cent, without a rounding.
+func percent(ppm int) string {
+	s := fmt.Sprintf("%d.%04d", ppm/10_000, ppm%10_000)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}

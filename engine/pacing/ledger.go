@@ -1,0 +1,92 @@
+package pacing
+
+import "time"
+
+// Period names the time over which a ledger counts.
+type Period string
+
+const (
+	PeriodRun    Period = "run"
+	PeriodDay    Period = "day"    // calendar day in the campaign's zone
+	Period30Days Period = "30_day" // successive 30-day periods
+	periodNext   Period = "next"   // one that is about to begin
+)
+
+// Ledger counts over one period.
+type Ledger struct {
+	Period Period    `json:"period"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"` // zero: no known end
+	Counts
+}
+
+// ThirtyDays is the length of the successive periods (16 CFR 310.4(b)(4)).
+const ThirtyDays = 30 * 24 * time.Hour
+
+// Books are the ledgers of one campaign. The run's is begun by NewBooks; day
+// and 30-day period follow the clock.
+type Books struct {
+	Run    Ledger `json:"run"`
+	Day    Ledger `json:"day"`
+	Thirty Ledger `json:"thirty"`
+}
+
+// NewBooks begins the ledgers of a run. thirtySince is when the campaign's
+// present 30-day period began (the campaign's first run, or a multiple of 30
+// days after it); dayUntil is the next midnight in the campaign's zone. Counts
+// of an earlier process life, or of the day's earlier runs, are added by the
+// caller.
+func NewBooks(now, dayUntil, thirtySince time.Time) Books {
+	b := Books{
+		Run:    Ledger{Period: PeriodRun, Since: now},
+		Day:    Ledger{Period: PeriodDay, Since: now, Until: dayUntil},
+		Thirty: Ledger{Period: Period30Days, Since: thirtySince, Until: thirtySince.Add(ThirtyDays)},
+	}
+	b.Roll(now, dayUntil)
+	return b
+}
+
+// Roll begins the ledgers whose period is over; nextMidnight is the first
+// midnight in the campaign's zone after now. It says whether any began.
+func (b *Books) Roll(now, nextMidnight time.Time) (began bool) {
+	if !now.Before(b.Day.Until) {
+		b.Day = Ledger{Period: PeriodDay, Since: b.Day.Until, Until: nextMidnight}
+		began = true
+	}
+	for !now.Before(b.Thirty.Until) {
+		b.Thirty = Ledger{Period: Period30Days, Since: b.Thirty.Until, Until: b.Thirty.Until.Add(ThirtyDays)}
+		began = true
+	}
+	return began
+}
+
+// Served counts a live answer that a bot serves.
+func (b *Books) Served() { b.each(func(c *Counts) { c.Live++ }) }
+
+// Abandoned counts a live answer that no bot served in time.
+func (b *Books) Abandoned() { b.each(func(c *Counts) { c.Live++; c.Abandoned++ }) }
+
+// Machine counts a call that was judged to be no person.
+func (b *Books) Machine() { b.each(func(c *Counts) { c.Machines++ }) }
+
+func (b *Books) each(f func(*Counts)) {
+	f(&b.Run.Counts)
+	f(&b.Day.Counts)
+	f(&b.Thirty.Counts)
+}
+
+// Active appends the ledgers that rule a dial placed at now to dst. lead is how
+// long a line may take until it is over for the rate (ring timeout, wait and
+// some reserve): when a period ends before, an empty ledger stands for the one
+// to come, which has no credit yet.
+func (b *Books) Active(now time.Time, lead time.Duration, dst []Ledger) []Ledger {
+	dst = append(dst, b.Run, b.Day, b.Thirty)
+	end := b.Day.Until
+	if b.Thirty.Until.Before(end) {
+		end = b.Thirty.Until
+	}
+	if !now.Add(lead).Before(end) {
+		dst = append(dst, Ledger{Period: periodNext, Since: end})
+	}
+	return dst
+}
