@@ -26,6 +26,9 @@ import (
 // pacerCount goroutines send the audio of all sessions.
 const pacerCount = 2
 
+// seatGrace is how long a full bot waits for a seat before it refuses.
+const seatGrace = 50 * time.Millisecond
+
 // Bot is a running model bot.
 type Bot struct {
 	cfg    Config
@@ -260,8 +263,7 @@ func (b *Bot) knock(w http.ResponseWriter, r *http.Request) {
 		b.changed.Notify()
 		panic(http.ErrAbortHandler) // net/http's way to close without an answer
 	}
-	if open := b.open.Add(1); rules.seats > 0 && open > rules.seats {
-		b.open.Add(-1)
+	if !b.takeSeat(rules.seats) {
 		b.full.Add(1)
 		b.changed.Notify()
 		http.Error(w, "no free seat", http.StatusServiceUnavailable)
@@ -269,11 +271,42 @@ func (b *Bot) knock(w http.ResponseWriter, r *http.Request) {
 	}
 	conn, err := b.upgr.Upgrade(w, r, nil)
 	if err != nil {
-		b.open.Add(-1)
+		b.giveSeat()
 		b.badUpgrade.Add(1)
 		return
 	}
 	b.serve(conn)
+}
+
+// takeSeat reserves a seat; seats 0 is no limit. A full bot looks again for
+// a moment: the stop frame of one session and the upgrade of the next come
+// over different sockets and may be read in the wrong order.
+func (b *Bot) takeSeat(seats int64) bool {
+	try := func() bool {
+		for {
+			open := b.open.Load()
+			if seats > 0 && open >= seats {
+				return false
+			}
+			if b.open.CompareAndSwap(open, open+1) {
+				for peak := b.peak.Load(); open+1 > peak && !b.peak.CompareAndSwap(peak, open+1); {
+					peak = b.peak.Load()
+				}
+				return true
+			}
+		}
+	}
+	if try() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, seatGrace)
+	defer cancel()
+	return b.changed.Until(ctx, try) == nil
+}
+
+func (b *Bot) giveSeat() {
+	b.open.Add(-1)
+	b.changed.Notify()
 }
 
 // serve runs one session to its end and posts its result.
@@ -282,18 +315,14 @@ func (b *Bot) serve(conn *websocket.Conn) {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
-		b.open.Add(-1)
+		s.giveSeat()
 		_ = conn.Close()
 		return
 	}
 	b.sessions = append(b.sessions, s)
-	for peak, open := b.peak.Load(), b.open.Load(); open > peak && !b.peak.CompareAndSwap(peak, open); {
-		peak = b.peak.Load()
-	}
 	b.mu.Unlock()
 	s.read()
-	b.open.Add(-1)
-	b.changed.Notify()
+	s.giveSeat()
 	s.report()
 	b.changed.Notify()
 }

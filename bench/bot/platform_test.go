@@ -57,8 +57,13 @@ type platform struct {
 
 func dial(t testing.TB, b *Bot, header http.Header) (*platform, *http.Response, error) {
 	t.Helper()
+	return dialURL(t, b.URL(), header)
+}
+
+func dialURL(t testing.TB, url string, header http.Header) (*platform, *http.Response, error) {
+	t.Helper()
 	d := websocket.Dialer{HandshakeTimeout: patience}
-	conn, resp, err := d.Dial(b.URL(), header)
+	conn, resp, err := d.Dial(url, header)
 	if err != nil {
 		return nil, resp, err
 	}

@@ -23,6 +23,8 @@ const (
 	// writeTimeout bounds one frame: a platform that stops reading loses the
 	// session instead of stalling everybody's pacer.
 	writeTimeout = 250 * time.Millisecond
+	// closeGrace is how long a platform may take to answer a close frame.
+	closeGrace = 300 * time.Millisecond
 	// startTimeout bounds upgrade to start frame.
 	startTimeout = 10 * time.Second
 	// markGrace is how much later than its audio a mark may come back.
@@ -54,16 +56,17 @@ type session struct {
 	media     mediaBody
 	raw       []byte
 
-	mu      sync.Mutex
-	row     Session
-	rng     *rand.Rand
-	plan    plan
-	script  player
-	marks   []mark
-	stopped bool // a stop frame came
-	leaving EndedBy
-	prefix  []byte // of a media frame
-	out     []byte
+	mu       sync.Mutex
+	row      Session
+	rng      *rand.Rand
+	plan     plan
+	script   player
+	marks    []mark
+	stopped  bool // a stop frame came
+	leaving  EndedBy
+	unseated bool   // the seat was given back
+	prefix   []byte // of a media frame
+	out      []byte
 }
 
 // plan is a drawn Conversation.
@@ -94,6 +97,21 @@ func (s *session) violation(name string) {
 		s.row.Violations = map[string]int{}
 	}
 	s.row.Violations[name]++
+}
+
+// giveSeat frees the session's seat once: at the stop frame, at the bot's
+// own goodbye, or at the latest with the socket.
+func (s *session) giveSeat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveSeatLocked()
+}
+
+func (s *session) giveSeatLocked() {
+	if !s.unseated {
+		s.unseated = true
+		s.bot.giveSeat()
+	}
 }
 
 // breakOff ends the socket without a word.
@@ -403,11 +421,12 @@ func (s *session) hangUpIf(call engine.CallID) bool {
 }
 
 // goodbye starts the closing handshake; the reader sees its end, at the
-// latest after a second.
+// latest after closeGrace.
 func (s *session) goodbye() {
+	s.giveSeatLocked()
 	_ = s.conn.WriteControl(websocket.CloseMessage,
 		websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(writeTimeout))
-	_ = s.conn.SetReadDeadline(time.Now().Add(time.Second))
+	_ = s.conn.SetReadDeadline(time.Now().Add(closeGrace))
 	s.script.over = true
 }
 
