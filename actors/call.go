@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -162,7 +164,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.Arm:
 		c.arm(e, now)
 	case attempt.TrunkEvent:
-		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, Class: e.Class, Over: e.Over, At: now})
+		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, To: a.To, Class: e.Class, Over: e.Over, At: now})
 	case attempt.NextTrunk:
 		d.root.Send(d.trunks, &reserveTrunk{Leg: a.ID.Leg(len(a.Legs) + 1), Attempt: a.ID, Tried: e.Tried, ReplyTo: c.self})
 	case attempt.Line:
@@ -268,6 +270,8 @@ func (c *call) receive(msg any, now time.Time) (handled bool) {
 		if ev, ok := attempt.FromMedia(*msg); ok {
 			c.apply(ev)
 		}
+	case *seatGranted:
+		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})
 	case *timerFired:
 		c.apply(msg.Timer.Fired(now, msg.Epoch))
 	case *trunkReserved:
@@ -322,6 +326,12 @@ func (c *call) recoverLegs() (watched int) {
 	return watched
 }
 
+// tokenHash is how a result token is stored: hex SHA-256.
+func tokenHash(token string) string {
+	h := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(h[:])
+}
+
 // snapshot copies the attempt for a write: the machine goes on while the
 // writer reads.
 func (c *call) snapshot() attempt.Attempt {
@@ -330,7 +340,7 @@ func (c *call) snapshot() attempt.Attempt {
 	return a
 }
 
-// endedEvent is the fact of the attempt's end.
+// endedData is the fact of the attempt's end.
 func endedData(a *attempt.Attempt) journal.Data {
 	d := journal.Data{
 		Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Pass: a.Pass, Number: a.Number, Trunk: a.Trunk,

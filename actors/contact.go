@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/numberpool"
 )
 
 // rules are the campaign's settings as a contact needs them; never changed
@@ -193,7 +194,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		if a.call != nil && a.call.m.A.ID == msg.Attempt {
 			a.call.apply(attempt.Event{Kind: attempt.SeatGranted, At: a.now})
 		} else {
-			a.line(attempt.Line{Phase: attempt.PhaseOver}, a.now, msg.Attempt)
+			a.lineOf(msg.Attempt, attempt.Line{Phase: attempt.PhaseOver}, a.now)
 		}
 	case *reattached:
 		a.reattached(msg)
@@ -448,8 +449,8 @@ func (a *contactActor) dial(msg *dial) {
 	if a.m.C.Attempt != "" || !a.m.C.Open() {
 		// Excluded or dialled meanwhile: the leases go back unused.
 		a.d.root.Send(a.d.trunks, &trunkEvent{Trunk: msg.Trunk, Leg: msg.Attempt.Leg(1), Over: true, At: a.now})
-		a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: msg.Attempt, Number: msg.From})
-		a.line(attempt.Line{Phase: attempt.PhaseOver}, a.now, msg.Attempt)
+		a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: msg.Attempt, Number: msg.From, End: numberpool.End{NotDialled: true}})
+		a.lineOf(msg.Attempt, attempt.Line{Phase: attempt.PhaseOver}, a.now)
 		if msg.Trigger != nil {
 			a.triggered(&triggerContact{Trigger: msg.Trigger})
 		}
@@ -463,7 +464,7 @@ func (a *contactActor) dial(msg *dial) {
 	at := attempt.Attempt{
 		ID: msg.Attempt, Campaign: c.Campaign, Contact: c.ID, Run: a.rules.Run, Pass: c.Used + 1, Number: c.Used + 1,
 		Bot: a.rules.Bot.ID, To: c.Number, From: msg.From, Trunk: msg.Trunk, Callback: msg.Callback,
-		Epoch: a.rules.Epoch, State: attempt.Reserved,
+		Epoch: a.rules.Epoch, State: attempt.Reserved, ResultToken: tokenHash(a.d.cfg.ResultToken(msg.Attempt.Call())),
 	}
 	a.call = &call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step}
 	a.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
@@ -510,20 +511,16 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 	return a.persist(w, then)
 }
 
-func (a *contactActor) line(l attempt.Line, now time.Time, ids ...engine.AttemptID) {
-	var id engine.AttemptID
-	if len(ids) > 0 {
-		id = ids[0]
-	} else if a.call != nil {
-		id = a.call.m.A.ID
-	}
+func (a *contactActor) line(l attempt.Line, now time.Time) { a.lineOf(a.call.m.A.ID, l, now) }
+
+func (a *contactActor) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
 	a.d.root.Send(a.seed.run, &lineMoved{Contact: a.m.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, At: now})
 }
 
-// lineOwner adapts the contact to callOwner.
 func (a *contactActor) numberFree(strike bool) {
 	at := &a.call.m.A
-	a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: at.ID, Number: at.From, Strike: strike})
+	a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: at.ID, Number: at.From,
+		End: numberpool.End{NotDialled: at.InviteAt == nil, Strike: strike, Answered: at.AnsweredAt != nil}})
 }
 
 func (a *contactActor) parameters() map[string]string {

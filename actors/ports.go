@@ -70,6 +70,7 @@ type Store interface {
 
 	Bots(ctx context.Context) ([]Bot, error)
 	Trunks(ctx context.Context) ([]TrunkSettings, error)
+	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
 }
 
 // ContactInsert adds contacts to a campaign.

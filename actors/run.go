@@ -11,6 +11,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/pacing"
 	"dialler/engine/tally"
 )
 
@@ -53,8 +54,13 @@ type run struct {
 	seats    int // allotted by the fleet
 	asked    int // seats last asked for
 	waiting  []*line
+	busy     int                  // seats held by lines
+	phases   [len(phaseOrder)]int // lines by phase
 	pace     pace
 	live     liveRates
+	windowIs bool // whether the window is open, as last asked
+
+	windowFrom, windowUntil time.Time
 
 	// Requests under way.
 	ops      map[int]*excludeOp
@@ -81,15 +87,6 @@ type line struct {
 	accepted map[int]struct{}
 }
 
-// engaged says whether the line has a live attempt.
-func (l *line) engaged() bool {
-	switch l.phase {
-	case "", attempt.PhaseOver:
-		return false
-	}
-	return true
-}
-
 func newRun(d *deps, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	return &run{d: d, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
@@ -105,7 +102,7 @@ type (
 		exclusions []journal.Exclusion
 		bots       []engine.Bot
 		open       []attempt.Attempt
-		ledgers    ledgers
+		books      pacing.Books
 		err        error
 	}
 	recovered struct {
@@ -213,6 +210,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.addRows(m, sender)
 	case *rowsAdded:
 		r.rowsAdded(m)
+	case *retriggered:
+		r.trigger(m.m, m.sender)
 	case *trigger:
 		r.trigger(m, sender)
 	case *triggerFound:
@@ -267,7 +266,7 @@ func (r *run) load() {
 			m.open, m.err = d.store.OpenAttempts(ctx)
 		}
 		if m.err == nil {
-			m.ledgers, m.err = loadLedgers(ctx, d.store, &m.campaign, now)
+			m.books, m.err = loadBooks(ctx, d.store, &m.campaign, now)
 		}
 		d.root.Send(self, m)
 	}()
@@ -287,9 +286,10 @@ func (r *run) loaded(m *runLoaded) {
 	r.m.C = m.campaign
 	r.tally = tally.From(m.counters)
 	r.excluded = newExclusionBook(m.exclusions)
-	r.pace.restore(m.ledgers, &m.campaign)
+	r.pace.restore(m.books)
 	r.setBot(m.bots)
 	r.makeRules()
+	r.tellPool()
 	r.openAttempts(m.open)
 	// Where do the contacts stand that outlived a crash of this run?
 	r.d.root.Send(r.contacts, &roster{ReplyTo: r.self})
@@ -310,17 +310,18 @@ func (r *run) openAttempts(open []attempt.Attempt) {
 func (r *run) reported(m *contactReport) {
 	l := r.lines[m.Row.ID]
 	if l == nil {
-		l = &line{id: m.Row.ID, number: m.Row.Number, accepted: map[int]struct{}{}}
-		r.lines[m.Row.ID] = l
+		l = r.newLine(m.Row.ID, m.Row.Number)
 	}
 	l.pid, l.stopping = m.PID, false
 	if m.Attempt != "" {
-		l.attempt, l.phase = m.Attempt, m.Phase
+		l.attempt = m.Attempt
+		r.setPhase(l, m.Phase)
 		switch {
 		case m.Phase == attempt.PhaseServed:
-			l.seated, l.counted = true, true
+			r.takeSeat(l)
+			l.counted = true
 		case m.Seated:
-			l.seated = true
+			r.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.seated:
 			r.enqueueWaiting(l)
 		}

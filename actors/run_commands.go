@@ -142,11 +142,14 @@ func (r *run) actReady(m *actReady) {
 // singleDayEnd is the end of the window that is open now, else of the next.
 func (r *run) singleDayEnd() time.Time {
 	w := &r.m.C.Settings.Window
-	t := r.now
-	if !w.Open(t) {
-		t = w.NextOpening(t)
+	open, ok := w.NextOpening(r.now)
+	if !ok {
+		open = r.now
 	}
-	return w.Closes(t)
+	if end, ok := w.Closes(open); ok {
+		return end
+	}
+	return campaign.NextMidnight(&r.m.C, open) // a window that is always open: the day's end
 }
 
 // applyCampaign takes an event through the campaign's machine and carries out
@@ -181,6 +184,7 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 	}
 	r.makeRules()
 	r.broadcast(r.rules)
+	r.tellPool()
 	if len(w.Events) > 0 || w.Bulk != nil {
 		r.write(w, 0)
 		w.CampaignRow.Seq = r.m.C.Seq
@@ -328,7 +332,7 @@ func (r *run) tick() {
 	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && (c.State == campaign.Running || c.State == campaign.Paused) {
 		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})
 	}
-	r.pace.roll(c, r.now)
+	r.roll()
 	if r.now.Sub(r.lastOverdue) >= 2*time.Second {
 		r.lastOverdue = r.now
 		if r.asked > 0 {

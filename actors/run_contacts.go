@@ -88,6 +88,20 @@ func (r *run) contactFetched(m *contactFetched) {
 	r.spawn(m.Row, nil, msgs)
 }
 
+func (r *run) newLine(id engine.ContactID, n engine.PhoneNumber) *line {
+	l := &line{id: id, number: n, phase: attempt.PhaseOver, accepted: map[int]struct{}{}}
+	r.lines[id] = l
+	r.phases[phaseIndex(attempt.PhaseOver)]++
+	return l
+}
+
+// removeLine forgets a line whose actor has stopped.
+func (r *run) removeLine(l *line) {
+	r.dropLine(l)
+	r.phases[phaseIndex(attempt.PhaseOver)]--
+	delete(r.lines, l.id)
+}
+
 // refuse answers a message that will not reach a contact.
 func (r *run) refuse(msg any, err error) {
 	switch m := msg.(type) {
@@ -104,12 +118,10 @@ func (r *run) refuse(msg any, err error) {
 
 // spawn brings a contact actor up with its first messages.
 func (r *run) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *line {
-	l := &line{id: row.ID, number: row.Number, accepted: map[int]struct{}{}}
-	r.lines[row.ID] = l
+	l := r.newLine(row.ID, row.Number)
 	if r.refilling {
 		r.touched[row.ID] = struct{}{}
 	}
-	r.rounds++
 	name := "contact-" + string(row.ID)
 	seed := &contactSeed{run: r.self, pool: r.pool, row: row, rules: r.rules, recover: lost, first: first}
 	r.d.root.Send(r.contacts, &spawnContact{Name: name, Seed: seed})
@@ -164,8 +176,7 @@ func (r *run) contactStopped(m *contactStopped) {
 	if l == nil {
 		return
 	}
-	r.dropLine(l)
-	delete(r.lines, m.Row.ID)
+	r.removeLine(l)
 	if r.refilling {
 		r.touched[m.Row.ID] = struct{}{}
 	}

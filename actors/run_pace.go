@@ -8,7 +8,8 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/pacing"
+	"dialler/engine/fleet"
+	"dialler/engine/numberpool"
 )
 
 // roundCap bounds how many contacts one round of reservations handles.
@@ -75,9 +76,7 @@ func (r *run) dialNext() {
 	if r.round != nil {
 		return
 	}
-	in := r.paceInput()
-	dec := pacing.Decide(in)
-	r.pace.decided(dec, in)
+	dec := r.decide()
 	k := min(dec.Dials, roundCap)
 	if k <= 0 {
 		r.settleTriggers(string(dec.Constraint))
@@ -148,8 +147,7 @@ func (r *run) trunksReserved(m *trunksReserved) {
 		keep = append(keep, c)
 	}
 	if len(keep) < len(r.round.cands) {
-		r.pace.hold(m.Constraint, m.RetryAt)
-		r.expectPace(m.RetryAt)
+		r.holdPace(m.Constraint, m.RetryAt)
 	}
 	r.round.cands = keep
 	if len(keep) == 0 {
@@ -176,7 +174,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 	if r.round == nil || r.round.n != m.Round {
 		for _, g := range m.Got {
 			if g.From != "" {
-				r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From})
+				r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
 			}
 		}
 		return
@@ -188,13 +186,12 @@ func (r *run) numbersReserved(m *numbersReserved) {
 		switch {
 		case g.From == "":
 			r.releaseTrunk(c)
-			r.pace.hold(g.Constraint, g.RetryAt)
-			r.expectPace(g.RetryAt)
+			r.holdPace(g.Constraint, g.RetryAt)
 			r.unreserve(c, g.Constraint)
 		case !open || r.excluded.covers(&c.row) || r.lines[c.row.ID] != nil:
 			// Stopped, paused, excluded or touched while the round was under way.
 			r.releaseTrunk(c)
-			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From})
+			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
 			if open && r.lines[c.row.ID] != nil {
 				break
 			}
@@ -202,7 +199,8 @@ func (r *run) numbersReserved(m *numbersReserved) {
 		default:
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
 				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger}})
-			l.attempt, l.phase = c.attempt, attempt.PhaseDialling
+			l.attempt = c.attempt
+			r.setPhase(l, attempt.PhaseDialling)
 			r.live.dialled(r.now)
 		}
 	}
@@ -223,6 +221,13 @@ func (r *run) unreserve(c candidate, why engine.Constraint) {
 	if (r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused) && !r.excluded.covers(&c.row) {
 		r.queue.push(c.row)
 	}
+}
+
+// holdPace stops asking for what was refused until it is worth asking again,
+// and looks again then.
+func (r *run) holdPace(c engine.Constraint, until time.Time) {
+	r.pace.hold(c, until, r.now)
+	r.d.after(r.pace.heldUntil.Sub(r.now), r.self, &wakeUp{})
 }
 
 func (r *run) endRound() {
@@ -372,7 +377,7 @@ func (r *run) lineMoved(m *lineMoved) {
 	if l.phase == attempt.PhaseOver && m.Phase != attempt.PhaseOver {
 		return
 	}
-	l.phase = m.Phase
+	r.setPhase(l, m.Phase)
 	switch m.Phase {
 	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
 	case attempt.PhaseWaiting:
@@ -397,7 +402,12 @@ func (r *run) count(l *line, abandoned bool, cause engine.AbandonCause) {
 		return
 	}
 	l.counted = true
-	r.pace.liveAnswer(abandoned, cause)
+	if abandoned {
+		r.pace.books.Abandoned()
+		r.d.log.Info().Str("campaign_id", string(r.id)).Str("cause", string(cause)).Msg("live answer abandoned")
+		return
+	}
+	r.pace.books.Served()
 }
 
 func (r *run) enqueueWaiting(l *line) {
@@ -415,16 +425,19 @@ func (r *run) enqueueWaiting(l *line) {
 
 // grantSeats serves the waiting answers, first come first served.
 func (r *run) grantSeats() {
-	for len(r.waiting) > 0 && r.busySeats() < r.seatCap() {
+	for len(r.waiting) > 0 && r.busy < r.seatCap() {
 		l := r.waiting[0]
 		r.waiting = r.waiting[1:]
-		l.seated = true
+		r.takeSeat(l)
 		r.send(l, &seatGranted{Attempt: l.attempt})
 	}
 }
 
 func (r *run) freeSeat(l *line) {
-	l.seated = false
+	if l.seated {
+		l.seated = false
+		r.busy--
+	}
 	for i, w := range r.waiting {
 		if w == l {
 			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
@@ -435,30 +448,49 @@ func (r *run) freeSeat(l *line) {
 
 func (r *run) dropLine(l *line) {
 	r.freeSeat(l)
-	l.phase, l.counted, l.attempt = attempt.PhaseOver, false, ""
+	r.setPhase(l, attempt.PhaseOver)
+	l.counted, l.attempt = false, ""
 }
 
-func (r *run) busySeats() int {
-	n := 0
-	for _, l := range r.lines {
-		if l.seated {
-			n++
+// phaseOrder numbers the phases for counting lines.
+var phaseOrder = [...]attempt.Phase{attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening,
+	attempt.PhaseWaiting, attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver}
+
+func phaseIndex(p attempt.Phase) int {
+	for i := range phaseOrder {
+		if phaseOrder[i] == p {
+			return i
 		}
 	}
-	return n
+	return len(phaseOrder) - 1 // a line without an attempt is over
+}
+
+// setPhase moves a line and keeps the count.
+func (r *run) setPhase(l *line, p attempt.Phase) {
+	r.phases[phaseIndex(l.phase)]--
+	l.phase = p
+	r.phases[phaseIndex(p)]++
+}
+
+func (r *run) takeSeat(l *line) {
+	if !l.seated {
+		l.seated = true
+		r.busy++
+	}
 }
 
 // seatCap is N: Concurrency, within the fleet's allotment.
 func (r *run) seatCap() int { return min(r.m.C.Settings.Concurrency, r.seats) }
 
+// engagedLines counts the lines with a live attempt.
 func (r *run) engagedLines() int {
-	n := 0
-	for _, l := range r.lines {
-		if l.engaged() {
-			n++
-		}
-	}
-	return n
+	return len(r.lines) - r.phases[phaseIndex(attempt.PhaseOver)]
+}
+
+// tellPool gives the pool its numbers.
+func (r *run) tellPool() {
+	s := &r.m.C.Settings
+	r.d.root.Send(r.pool, &poolNumbers{Numbers: s.Numbers, LocalMatch: s.LocalMatch})
 }
 
 func (r *run) askSeats() {
@@ -470,10 +502,30 @@ func (r *run) askSeats() {
 
 func (r *run) wantSeats(n int) {
 	r.asked = n
-	r.d.root.Send(r.d.fleet, &seatDemand{Holder: string(r.id), Bot: r.m.C.Settings.Bot, Want: n, Busy: r.busySeats(), ReplyTo: r.self})
+	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, ReplyTo: r.self})
 }
 
+// seatsAllotted: a target below the grant means that others wait; free seats
+// that no line in flight relies on go back.
 func (r *run) seatsAllotted(m *seatsAllotted) {
+	if m.Bot != r.m.C.Settings.Bot {
+		return
+	}
 	r.seats = m.Seats
 	r.grantSeats()
+	if spare := r.seatCap() - r.busy - r.flying() - len(r.waiting); m.Target < m.Seats && spare > 0 {
+		give := min(spare, m.Seats-m.Target)
+		r.seats -= give
+		r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: m.Bot, Want: r.asked, GiveUp: give, ReplyTo: r.self})
+	}
+}
+
+// flying counts r of the gate: dials placed, or being reserved, that are not
+// answered or over.
+func (r *run) flying() int {
+	n := r.phases[phaseIndex(attempt.PhaseDialling)] + r.phases[phaseIndex(attempt.PhaseRinging)] + r.phases[phaseIndex(attempt.PhaseListening)]
+	if r.round != nil {
+		n += len(r.round.cands)
+	}
+	return n
 }

@@ -127,3 +127,11 @@ type HangUpCause struct {
 	Q850 int // 16 normal clearing unless there is a better one
 	Text string
 }
+
+// TrunkHealth is what the OPTIONS keepalive of a trunk found.
+type TrunkHealth struct {
+	Trunk  TrunkID
+	Up     bool
+	At     time.Time
+	Reason string // status line of the reply, or why there was none
+}

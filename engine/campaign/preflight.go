@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/pacing"
 )
 
 // PreflightFacts are what Preflight must be told; everything else it reads
@@ -73,4 +74,27 @@ func Complete(c Counters, exhausted bool) CompletionReason {
 		return ReasonRetriesDone
 	}
 	return ReasonAllFinal
+}
+
+// DayStart is midnight of the campaign's zone on the day of now.
+func DayStart(c *Campaign, now time.Time) time.Time {
+	loc, err := time.LoadLocation(c.Settings.Window.Zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	y, m, d := now.In(loc).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, loc)
+}
+
+// NextMidnight is the first midnight of the campaign's zone after now.
+func NextMidnight(c *Campaign, now time.Time) time.Time {
+	d := DayStart(c, now)
+	return time.Date(d.Year(), d.Month(), d.Day()+1, 0, 0, 0, 0, d.Location())
+}
+
+// PeriodStart is the beginning of the 30-day period in which now lies, counted
+// from the campaign's creation.
+func PeriodStart(c *Campaign, now time.Time) time.Time {
+	n := now.Sub(c.CreatedAt) / pacing.ThirtyDays
+	return c.CreatedAt.Add(n * pacing.ThirtyDays)
 }

@@ -40,6 +40,7 @@ const (
 	AttemptReserved          Type = "attempt.reserved"
 	AttemptAnswered          Type = "attempt.answered"
 	AttemptConnected         Type = "attempt.connected"
+	AttemptAbandoned         Type = "attempt.abandoned"
 	AttemptEnded             Type = "attempt.ended"
 	LegAdded                 Type = "leg.added"
 	LegClosed                Type = "leg.closed"

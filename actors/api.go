@@ -1,0 +1,168 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// This file is the tree's front: blocking calls with a deadline, for the HTTP
+// front end and for the process itself.
+
+// ask sends a request and waits for its answer until ctx ends.
+func ask[T any](ctx context.Context, d *deps, to *actor.PID, msg any) (T, error) {
+	var zero T
+	wait := 10 * time.Second
+	if dl, ok := ctx.Deadline(); ok {
+		wait = time.Until(dl)
+	}
+	res, err := d.root.RequestFuture(to, msg, max(wait, time.Millisecond)).Result()
+	if err != nil {
+		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was carried out is not known, try again with the same Idempotency-Key", time.Second)
+	}
+	a, ok := res.(*answer)
+	if !ok {
+		return zero, errors.New("actors: unexpected answer")
+	}
+	if a.Err != nil {
+		return zero, a.Err
+	}
+	v, _ := a.Value.(T)
+	return v, nil
+}
+
+func (t *Tree) askRun(id engine.CampaignID, msg any) any {
+	return &forCampaign{Campaign: id, Msg: msg}
+}
+
+// Act carries out a lifecycle command.
+func (t *Tree) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
+	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &act{cmd}))
+}
+
+// Detail is the campaign as it stands, with its live figures.
+func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(id, &detail{}))
+}
+
+// AddContacts adds contacts to a draft that never ran or a running campaign.
+func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
+	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd}))
+}
+
+// Trigger adds one contact and dials or queues it.
+func (t *Tree) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
+	return ask[campaign.TriggerReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &trigger{cmd}))
+}
+
+// Exclude suppresses contacts of a campaign.
+func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
+	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd}))
+}
+
+// Dialout places one call outside campaigns.
+func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
+	return ask[campaign.DialoutReply](ctx, t.d, t.d.dialout, &placeDialout{cmd})
+}
+
+// errCallNotFound answers for calls that do not exist.
+var errCallNotFound = engine.NotFound("call_not_found", "no call has this identifier")
+
+// Call gives a call as it is stored.
+func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	aid, ok := id.Attempt()
+	if !ok {
+		return attempt.Attempt{}, errCallNotFound
+	}
+	a, ok, err := t.d.store.Attempt(ctx, aid)
+	if err != nil {
+		return attempt.Attempt{}, unavailable(err)
+	}
+	if !ok {
+		return attempt.Attempt{}, errCallNotFound
+	}
+	return a, nil
+}
+
+// SubmitResult stores the result of a conversation, whenever it comes.
+func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
+	a, err := t.Call(ctx, cmd.Call)
+	if err != nil {
+		return err
+	}
+	s := storeResult{Call: cmd.Call, Result: cmd.Result, Attempt: &a}
+	if a.Campaign == "" {
+		_, err = ask[any](ctx, t.d, t.d.dialout, &s)
+		return err
+	}
+	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &submitResult{Contact: a.Contact, Store: s}))
+	return err
+}
+
+// HangUp ends a live call.
+func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error {
+	a, err := t.Call(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.State == attempt.Ended {
+		return engine.NotFound("call_ended", "the call is over")
+	}
+	if a.Campaign == "" {
+		_, err = ask[any](ctx, t.d, t.d.dialout, &hangUpContact{Attempt: a.ID})
+		return err
+	}
+	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &hangUpContact{Contact: a.Contact, Attempt: a.ID}))
+	return err
+}
+
+// BotsChanged makes the tree read the configured bots anew.
+func (t *Tree) BotsChanged(ctx context.Context) error {
+	bots, err := t.d.store.Bots(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	t.d.root.Send(t.d.fleet, &refreshBots{bots})
+	t.d.root.Send(t.d.dialout, &refreshBots{bots})
+	t.d.root.Send(t.d.campaigns, &everyRun{&refreshBots{bots}})
+	return nil
+}
+
+// TrunksChanged makes the tree read the configured trunks anew.
+func (t *Tree) TrunksChanged(ctx context.Context) error {
+	trunks, err := t.d.store.Trunks(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	t.d.root.Send(t.d.trunks, &trunksConfigured{trunks})
+	return nil
+}
+
+// TrunkHealth takes what the telephony adapter says of a trunk.
+func (t *Tree) TrunkHealth(h engine.TrunkHealth) { t.d.root.Send(t.d.trunks, &h) }
+
+// Drain stops new dials: live calls go on.
+func (t *Tree) Drain() { t.d.draining.Store(true) }
+
+// LiveCalls counts the attempts that have not ended.
+func (t *Tree) LiveCalls() int64 { return t.d.stats.Attempts.Load() - t.d.stats.Ended.Load() }
+
+// storedReply is the answer of a request with an Idempotency-Key as it is kept.
+func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil // replies are plain structs; they marshal
+	}
+	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
+}
+
+var _ = contact.Pending

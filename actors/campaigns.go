@@ -1,0 +1,92 @@
+package actors
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+)
+
+// campaigns is the guardian: it brings a campaign's actors up when it is
+// touched and passes everything else on to its run.
+type campaigns struct {
+	d    *deps
+	runs map[engine.CampaignID]*actor.PID // campaign-<id> supervisors
+}
+
+func newCampaigns(d *deps) *campaigns {
+	return &campaigns{d: d, runs: map[engine.CampaignID]*actor.PID{}}
+}
+
+type (
+	// wake brings a campaign up, whatever it then finds to do.
+	wake struct{ Campaign engine.CampaignID }
+	// forCampaign carries a request to a campaign's run.
+	forCampaign struct {
+		Campaign engine.CampaignID
+		Msg      any
+	}
+	// everyRun carries news to the runs that are up.
+	everyRun struct{ Msg any }
+)
+
+func (c *campaigns) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *wake:
+		c.run(ctx, m.Campaign)
+	case *forCampaign:
+		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, ctx.Sender())
+	case *databaseState:
+		c.every(ctx, m)
+	case *everyRun:
+		c.every(ctx, m.Msg)
+	}
+}
+
+func (c *campaigns) every(ctx actor.Context, msg any) {
+	for _, pid := range c.runs {
+		ctx.Send(pid, msg)
+	}
+}
+
+func (c *campaigns) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
+	if pid, ok := c.runs[id]; ok {
+		return pid
+	}
+	d := c.d
+	props := actor.PropsFromProducer(func() actor.Actor { return &campaignActor{d: d, id: id} },
+		actor.WithSupervisor(supervise(d, "campaign")))
+	name := "campaign-" + string(id)
+	pid, err := ctx.SpawnNamed(props, name)
+	if err != nil {
+		// The guardian was restarted; the campaign lives on under its name.
+		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/"+name)
+	}
+	c.runs[id] = pid
+	return pid
+}
+
+// campaignActor supervises one campaign's run, numbers and contacts. It keeps
+// nothing that a crash could lose, so none of its children is ever stopped for
+// a sibling's fault.
+type campaignActor struct {
+	d   *deps
+	id  engine.CampaignID
+	run *actor.PID
+}
+
+func (c *campaignActor) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		d, id := c.d, c.id
+		cp, _ := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &contactsActor{d: d} },
+			actor.WithSupervisor(supervise(d, "contact"))), "contacts")
+		np, _ := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newPool(d, id) },
+			actor.WithSupervisor(supervise(d, "slot"))), "numbers")
+		c.run, _ = ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRun(d, id, cp, np) }), "run")
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+	default:
+		if c.run != nil {
+			ctx.RequestWithCustomSender(c.run, ctx.Message(), ctx.Sender())
+		}
+	}
+}

@@ -1,0 +1,536 @@
+package actors
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/fleet"
+	"dialler/engine/journal"
+	"dialler/engine/numberpool"
+)
+
+// Defaults of a call outside campaigns.
+const (
+	dialoutRing  = 30 * time.Second
+	dialoutLimit = 15 * time.Minute
+)
+
+type (
+	placeDialout struct{ cmd campaign.Dialout }
+	recoverCall  struct{ Attempt attempt.Attempt }
+	// leaseAny asks for any of the configured numbers, or for one of them.
+	leaseAny struct {
+		Attempt engine.AttemptID
+		From    engine.PhoneNumber
+		ReplyTo *actor.PID
+		tried   map[engine.PhoneNumber]struct{}
+	}
+	anyLeased struct {
+		Attempt engine.AttemptID
+		Number  engine.PhoneNumber
+		Err     error
+	}
+	dialoutOver struct {
+		Attempt engine.AttemptID
+		Bot     engine.BotID
+		Seated  bool
+		PID     *actor.PID
+	}
+	dialoutLate struct{ Attempt engine.AttemptID }
+)
+
+// dialout places calls outside campaigns: it never over-dials, a seat is held
+// first.
+type dialout struct {
+	d     *deps
+	bots  map[engine.BotID]engine.Bot
+	ready bool
+	stash []stashed
+	seats map[engine.BotID]*dialoutSeats
+	calls map[engine.AttemptID]*actor.PID
+	wants map[engine.AttemptID]*dialoutWant
+	now   time.Time
+}
+
+// dialoutSeats are the seats of one bot that dialout holds and uses.
+type dialoutSeats struct {
+	granted, used int
+	queue         []*dialoutWant // wait for the fleet's word
+}
+
+// dialoutWant is a dialout that gathers what it needs: seat, trunk, number.
+type dialoutWant struct {
+	cmd     campaign.Dialout
+	replyTo *actor.PID
+	bot     engine.Bot
+	attempt engine.AttemptID
+	trunk   engine.TrunkID
+	seated  bool
+	stop    func()
+}
+
+func newDialout(d *deps) *dialout {
+	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
+		calls: map[engine.AttemptID]*actor.PID{}, wants: map[engine.AttemptID]*dialoutWant{}}
+}
+
+func (o *dialout) Receive(ctx actor.Context) {
+	o.now = o.d.clock.Now()
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		d, self := o.d, ctx.Self()
+		go func() {
+			c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+			defer cancel()
+			bots, err := d.store.Bots(c)
+			if err != nil {
+				d.after(time.Second, self, &retryLoad{})
+				return
+			}
+			d.root.Send(self, &refreshBots{bots})
+		}()
+		d.after(d.cfg.LeaseTTL/3, self, &expireLeases{})
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *refreshBots:
+		clear(o.bots)
+		for _, b := range m.bots {
+			o.bots[b.ID] = b
+		}
+		o.ready = true
+		stash := o.stash
+		o.stash = nil
+		for _, s := range stash {
+			o.handle(ctx, s.msg, s.sender)
+		}
+	default:
+		if !o.ready {
+			o.stash = append(o.stash, stashed{m, ctx.Sender()})
+			return
+		}
+		o.handle(ctx, m, ctx.Sender())
+	}
+}
+
+func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
+	switch m := msg.(type) {
+	case *placeDialout:
+		o.place(ctx, m, sender)
+	case *seatsAllotted:
+		o.allotted(ctx, m)
+	case *trunkReserved:
+		o.trunk(ctx, m)
+	case *anyLeased:
+		o.number(ctx, m)
+	case *dialoutLate:
+		if w := o.wants[m.Attempt]; w != nil {
+			o.fail(w, engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second))
+		}
+	case *dialoutOver:
+		delete(o.calls, m.Attempt)
+		if m.Seated {
+			o.seatBack(ctx, m.Bot)
+		}
+		ctx.Stop(m.PID)
+	case *recoverCall:
+		o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), recover: &m.Attempt, bot: o.bots[m.Attempt.Bot]}, m.Attempt.ID)
+	case *storeResult:
+		id, _ := m.Call.Attempt()
+		m.ReplyTo = sender
+		pid := o.calls[id]
+		if pid == nil {
+			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: m.Attempt}, id)
+		}
+		ctx.Send(pid, m)
+	case *hangUpContact:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
+			return
+		}
+		reply(o.d, sender, nil, engine.NotFound("call_ended", "the call is over"))
+	case *expireLeases:
+		for bot, s := range o.seats {
+			if s.granted > 0 || len(s.queue) > 0 {
+				o.demand(ctx, bot)
+			}
+		}
+		o.d.after(o.d.cfg.LeaseTTL/3, ctx.Self(), m)
+	}
+}
+
+func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
+	cmd := m.cmd
+	bot, ok := o.bots[cmd.Bot]
+	switch {
+	case !ok:
+		reply(o.d, sender, nil, engine.NotFound("bot_not_found", "no bot has this identifier"))
+		return
+	case !bot.Active:
+		reply(o.d, sender, nil, engine.Conflict("bot_inactive", "the bot is inactive; activate it or choose another"))
+		return
+	case o.d.draining.Load():
+		reply(o.d, sender, nil, engine.Unavailable("node_draining", "the dialler is being stopped and places no new call", 5*time.Second))
+		return
+	case o.d.dbDown.Load():
+		reply(o.d, sender, nil, engine.Unavailable("database_unavailable", "the database does not answer and no call can be placed; try again", 2*time.Second))
+		return
+	case !cmd.Deadline.IsZero() && !o.now.Before(cmd.Deadline):
+		reply(o.d, sender, nil, engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second))
+		return
+	}
+	var fields []engine.FieldError
+	for _, v := range bot.Variables {
+		if _, ok := cmd.Variables[v]; !ok {
+			fields = append(fields, engine.FieldError{Field: "variables." + v, Code: "missing", Message: "the bot needs this variable"})
+		}
+	}
+	if len(fields) > 0 {
+		reply(o.d, sender, nil, engine.Invalid("missing_variables", "the bot needs variables that were not given", fields...))
+		return
+	}
+	w := &dialoutWant{cmd: cmd, replyTo: sender, bot: bot, attempt: newAttemptID(o.now)}
+	o.wants[w.attempt] = w
+	w.stop = o.d.after(2*time.Second, ctx.Self(), &dialoutLate{w.attempt})
+	s := o.seats[bot.ID]
+	if s == nil {
+		s = &dialoutSeats{}
+		o.seats[bot.ID] = s
+	}
+	s.queue = append(s.queue, w)
+	o.serve(ctx, bot.ID)
+	o.demand(ctx, bot.ID)
+}
+
+func (o *dialout) demand(ctx actor.Context, bot engine.BotID) {
+	s := o.seats[bot]
+	ctx.Send(o.d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: bot, Want: s.used + len(s.queue), ReplyTo: ctx.Self()})
+}
+
+func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
+	s := o.seats[m.Bot]
+	if s == nil {
+		return
+	}
+	s.granted = m.Seats
+	o.serve(ctx, m.Bot)
+	if s.granted <= s.used {
+		for _, w := range s.queue { // the fleet has none to give now
+			o.fail(w, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
+		}
+		s.queue = nil
+	}
+}
+
+// serve gives seats that are held and free to those who wait.
+func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
+	s := o.seats[bot]
+	for len(s.queue) > 0 && s.used < s.granted {
+		w := s.queue[0]
+		s.queue = s.queue[1:]
+		if o.wants[w.attempt] == nil {
+			continue
+		}
+		s.used++
+		w.seated = true
+		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, ReplyTo: ctx.Self()})
+	}
+}
+
+func (o *dialout) seatBack(ctx actor.Context, bot engine.BotID) {
+	if s := o.seats[bot]; s != nil {
+		s.used--
+		o.serve(ctx, bot)
+		o.demand(ctx, bot)
+	}
+}
+
+func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
+	w := o.wants[m.Attempt]
+	if w == nil {
+		if m.Trunk != "" {
+			ctx.Send(o.d.trunks, &trunkEvent{Trunk: m.Trunk, Leg: m.Leg, Over: true, At: o.now})
+		}
+		return
+	}
+	if m.Trunk == "" {
+		o.fail(w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
+		return
+	}
+	w.trunk = m.Trunk
+	ctx.Send(o.d.numbers, &leaseAny{Attempt: w.attempt, From: w.cmd.From, ReplyTo: ctx.Self()})
+}
+
+func (o *dialout) number(ctx actor.Context, m *anyLeased) {
+	w := o.wants[m.Attempt]
+	if w == nil {
+		if m.Number != "" {
+			ctx.Send(o.d.numbers, &releaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}})
+		}
+		return
+	}
+	if m.Err != nil {
+		o.fail(w, m.Err)
+		return
+	}
+	w.stop()
+	delete(o.wants, w.attempt)
+	o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), bot: w.bot, want: w, from: m.Number}, w.attempt)
+}
+
+// fail answers a dialout that cannot be placed and gives back what it held.
+func (o *dialout) fail(w *dialoutWant, err error) {
+	w.stop()
+	delete(o.wants, w.attempt)
+	if w.trunk != "" {
+		o.d.root.Send(o.d.trunks, &trunkEvent{Trunk: w.trunk, Leg: w.attempt.Leg(1), Over: true, At: o.now})
+	}
+	if s := o.seats[w.bot.ID]; s != nil && w.seated {
+		s.used--
+	}
+	reply(o.d, w.replyTo, nil, err)
+}
+
+func (o *dialout) spawn(ctx actor.Context, c *dialoutCall, id engine.AttemptID) *actor.PID {
+	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id))
+	if err != nil {
+		return o.calls[id]
+	}
+	o.calls[id] = pid
+	return pid
+}
+
+// dialoutCall is one call outside campaigns.
+type dialoutCall struct {
+	d       *deps
+	parent  *actor.PID
+	self    *actor.PID
+	bot     engine.Bot
+	want    *dialoutWant
+	from    engine.PhoneNumber
+	recover *attempt.Attempt
+	stored  *attempt.Attempt // ended; only its result is awaited
+
+	call     *call
+	step     int
+	pending  []pendingWrite
+	seated   bool
+	watching int
+	result   *storeResult
+	now      time.Time
+	begun    bool
+}
+
+func (c *dialoutCall) Receive(ctx actor.Context) {
+	c.now = c.d.clock.Now()
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		c.self = ctx.Self()
+		c.start()
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+		return
+	case *persisted:
+		for len(c.pending) > 0 && c.pending[0].Step <= m.Step {
+			p := c.pending[0]
+			c.pending = c.pending[1:]
+			if p.then != nil {
+				p.then(m.Err)
+			}
+		}
+		if c.call != nil {
+			c.call.durable(m.Step, m.Err, c.now)
+		}
+	case *storeResult:
+		c.storeResult(m)
+	case *hangUpCall:
+		if c.call == nil || !c.call.m.A.Live() {
+			reply(c.d, m.ReplyTo, nil, engine.NotFound("call_ended", "the call is over"))
+			break
+		}
+		c.call.apply(attempt.Event{Kind: attempt.HangUpRequested, At: c.now})
+		reply(c.d, m.ReplyTo, nil, nil)
+	case *engine.LegEvent:
+		if c.watching > 0 {
+			c.watched(m)
+			break
+		}
+		c.call.receive(m, c.now)
+	case *crash:
+		panic("fault injected")
+	default:
+		if c.call != nil {
+			c.call.receive(m, c.now)
+		}
+	}
+	if len(c.pending) == 0 && c.watching == 0 && (c.call == nil || !c.call.m.A.Live()) {
+		c.d.root.Send(c.parent, &dialoutOver{Attempt: c.id(), Bot: c.bot.ID, Seated: c.seated, PID: c.self})
+		c.seated = false
+	}
+}
+
+func (c *dialoutCall) id() engine.AttemptID {
+	switch {
+	case c.call != nil:
+		return c.call.m.A.ID
+	case c.want != nil:
+		return c.want.attempt
+	}
+	return ""
+}
+
+func (c *dialoutCall) config() attempt.Config {
+	return attempt.Config{RingTimeout: dialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff}
+}
+
+func (c *dialoutCall) adopt(a attempt.Attempt) {
+	c.call = &call{d: c.d, self: c.self, owner: c, bot: c.bot, m: attempt.Machine{A: a, Config: c.config()}}
+}
+
+// start begins the call, or ends what an earlier life left of it. A restart
+// after a crash of this actor keeps the struct, and with it the machine: only
+// the message that crashed it is gone.
+func (c *dialoutCall) start() {
+	switch {
+	case c.begun:
+		if c.call != nil && c.call.m.A.Live() && !c.call.reattach(c.now) {
+			c.watching = c.call.recoverLegs()
+			c.call.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.now, Err: "gone"})
+		} else if c.call != nil {
+			c.d.media.AttachMedia(c.call.m.A.ID, c.call.mediaSink())
+		}
+	case c.recover != nil:
+		c.adopt(*c.recover)
+		c.watching = c.call.recoverLegs()
+		c.call.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.now})
+	case c.stored != nil:
+		c.adopt(*c.stored)
+		c.begun = true
+		return // storeResult is on its way
+	case c.want != nil:
+		w := c.want
+		c.seated = true
+		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
+			Trunk: w.trunk, Variables: w.cmd.Variables, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
+		c.call.begin(c.now)
+	}
+	c.begun = true
+}
+
+func (c *dialoutCall) persist(w journal.Write, then func(error)) int {
+	c.step++
+	p := persist{Write: w, ReplyTo: c.self, Step: c.step}
+	c.pending = append(c.pending, pendingWrite{p, then})
+	c.d.root.Send(c.d.writerFor(string(c.call.m.A.ID)), &p)
+	return c.step
+}
+
+func (c *dialoutCall) event(t journal.Type, d journal.Data) journal.Event {
+	return journal.Event{At: c.now, Type: t, Version: 1, Attempt: c.call.m.A.ID, Data: d}
+}
+
+func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
+	at := c.call.snapshot()
+	w := journal.Write{Attempts: []attempt.Attempt{at}}
+	data := journal.Data{Trunk: at.Trunk, Number: at.Number}
+	var then func(error)
+	switch what {
+	case attempt.WhatReserved:
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To}
+		rep := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
+			ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: c.now.UTC()}
+		cmd, to := c.want.cmd, c.want.replyTo
+		if cmd.Idempotency.Present() {
+			w.Reply = storedReply(cmd.Idempotency, 201, rep, c.now)
+		}
+		then = func(err error) { reply(c.d, to, rep, err) }
+	case attempt.WhatResult:
+		data.Connected, data.Disposition = at.WasConnected(), at.Result.Disposition
+		if at.Result.DoNotCall {
+			w.Suppressions = []journal.Suppression{{Number: at.To, Reason: "do_not_call", CreatedAt: c.now}}
+		}
+		m := c.result
+		c.result = nil
+		c.d.stats.Results.Add(1)
+		then = func(err error) { reply(c.d, m.ReplyTo, nil, err) }
+	case attempt.WhatConnected:
+		data.Verdict = at.Verdict
+	case attempt.WhatAbandoned:
+		data.Cause = at.Ending.Cause
+	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded:
+	}
+	w.Events = []journal.Event{c.event(whatType[what], data)}
+	return c.persist(w, then)
+}
+
+// line: the seat was held before the call; it is granted as soon as it is
+// asked for, and goes back when the call no longer needs it.
+func (c *dialoutCall) line(l attempt.Line, _ time.Time) {
+	switch l.Phase {
+	case attempt.PhaseWaiting:
+		c.d.root.Send(c.self, &seatGranted{Attempt: c.call.m.A.ID})
+	default:
+	}
+}
+
+func (c *dialoutCall) numberFree(strike bool) {
+	a := &c.call.m.A
+	c.d.root.Send(c.d.numbers, &releaseNumber{Attempt: a.ID, Number: a.From,
+		End: numberpool.End{NotDialled: a.InviteAt == nil, Strike: strike, Answered: a.AnsweredAt != nil}})
+}
+
+func (c *dialoutCall) parameters() map[string]string {
+	p := maps.Clone(c.call.m.A.Variables)
+	if p == nil {
+		p = map[string]string{}
+	}
+	return p
+}
+
+func (c *dialoutCall) over(now time.Time) {
+	at := c.call.snapshot()
+	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
+	if c.watching > 0 {
+		hold.Until = now.Add(dialoutRing + c.d.cfg.RingGrace)
+	}
+	watching := c.watching > 0
+	c.persist(journal.Write{Attempts: []attempt.Attempt{at}, Holds: []journal.HoldRelease{hold},
+		Events: []journal.Event{c.event(journal.AttemptEnded, endedData(&at))}}, func(error) {
+		if !watching {
+			c.d.phone.ForgetLegs(at.ID)
+		}
+	})
+}
+
+func (c *dialoutCall) watched(e *engine.LegEvent) {
+	if !e.Kind.Final() {
+		return
+	}
+	c.watching--
+	at := &c.call.m.A
+	for i := range at.Legs {
+		if at.Legs[i].ID == e.Leg {
+			t := e.At
+			at.Legs[i].EndedAt = &t
+		}
+	}
+	w := journal.Write{Attempts: []attempt.Attempt{c.call.snapshot()}, Events: []journal.Event{c.event(journal.LegClosed, journal.Data{Leg: e.Leg})}}
+	if c.watching == 0 {
+		w.Holds = []journal.HoldRelease{{Attempt: at.ID, Number: at.To}}
+	}
+	id := at.ID
+	c.persist(w, func(error) { c.d.phone.ForgetLegs(id) })
+}
+
+func (c *dialoutCall) storeResult(m *storeResult) {
+	if c.call == nil {
+		reply(c.d, m.ReplyTo, nil, errCallNotFound)
+		return
+	}
+	c.result = m
+	r := m.Result
+	c.call.apply(attempt.Event{Kind: attempt.ResultStored, At: c.now, Result: &r})
+}

@@ -1,0 +1,119 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/fleet"
+)
+
+// Messages about seats.
+type (
+	// seatDemand says how many seats of a bot a holder wants in all; it renews
+	// the allotment. seatsAllotted follows, and again when it changes.
+	seatDemand struct {
+		Holder  fleet.Holder
+		Bot     engine.BotID
+		Want    int
+		GiveUp  int // free seats that the holder gives back to others
+		ReplyTo *actor.PID
+	}
+	seatsAllotted struct {
+		Bot    engine.BotID
+		Seats  int
+		Target int // below Seats: give back as calls end
+	}
+)
+
+// fleetActor owns the seats of every bot.
+type fleetActor struct {
+	d       *deps
+	bots    map[engine.BotID]*fleet.Fleet
+	holders map[fleet.Holder]*actor.PID
+	start   []engine.Bot
+}
+
+func newFleet(d *deps, bots []engine.Bot) *fleetActor {
+	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, start: bots}
+}
+
+func (f *fleetActor) Receive(ctx actor.Context) {
+	now := f.d.clock.Now()
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		f.configure(ctx, f.start, now)
+		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), &expireLeases{})
+	case *refreshBots:
+		f.start = m.bots
+		f.configure(ctx, m.bots, now)
+	case *seatDemand:
+		f.demand(ctx, m, now)
+	case *expireLeases:
+		for _, b := range f.bots {
+			b.Expire(now)
+		}
+		f.count()
+		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), m)
+	case *crash:
+		panic("fault injected")
+	}
+}
+
+// configure: a bot that is inactive or gone has no seats; calls that hold one
+// go on, no new one gets one.
+func (f *fleetActor) configure(ctx actor.Context, bots []engine.Bot, now time.Time) {
+	seats := map[engine.BotID]int{}
+	for _, b := range bots {
+		if b.Active {
+			seats[b.ID] = b.Seats
+		}
+		if f.bots[b.ID] == nil {
+			f.bots[b.ID] = fleet.New(b.ID, seats[b.ID], 0)
+		}
+	}
+	for id, b := range f.bots {
+		for _, g := range b.SetSeats(now, seats[id]) {
+			f.tell(ctx, id, g)
+		}
+	}
+	f.count()
+}
+
+func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
+	f.holders[m.Holder] = m.ReplyTo
+	b := f.bots[m.Bot]
+	if b == nil {
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot})
+		return
+	}
+	if m.Want <= 0 {
+		b.Leave(m.Holder)
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot})
+	} else {
+		if m.GiveUp > 0 {
+			b.Release(m.Holder, m.GiveUp)
+		}
+		f.tell(ctx, m.Bot, b.Request(now, m.Holder, m.Want, 1, f.d.cfg.LeaseTTL))
+	}
+	// Those who have more than their share hear of it at once.
+	for _, g := range b.Over(now) {
+		f.tell(ctx, m.Bot, g)
+	}
+	f.count()
+}
+
+func (f *fleetActor) tell(ctx actor.Context, bot engine.BotID, g fleet.Grant) {
+	if pid := f.holders[g.Holder]; pid != nil {
+		ctx.Send(pid, &seatsAllotted{Bot: bot, Seats: g.Granted, Target: g.Target})
+	}
+}
+
+func (f *fleetActor) count() {
+	n := 0
+	for _, b := range f.bots {
+		n += b.Granted()
+	}
+	f.d.stats.SeatsHeld.Store(int64(n))
+}

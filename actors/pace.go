@@ -1,0 +1,115 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/pacing"
+)
+
+// pace is the run's side of engine/pacing: its ledgers, its last decision, and
+// what a reservation was refused for.
+type pace struct {
+	books pacing.Books
+	begun bool
+	last  pacing.Decision
+
+	held      engine.Constraint // a reservation was refused for this …
+	heldUntil time.Time         // … and is not worth repeating before
+	ledgers   []pacing.Ledger
+}
+
+// holdDefault is how long a refusal without a time stands: until a call ends
+// somewhere, which the next look will see.
+const holdDefault = 250 * time.Millisecond
+
+func (p *pace) restore(b pacing.Books) { p.books, p.begun = b, true }
+
+// loadBooks reads the counts of the guaranteed periods.
+func loadBooks(ctx context.Context, s Store, c *campaign.Campaign, now time.Time) (b pacing.Books, err error) {
+	b = pacing.NewBooks(now, campaign.NextMidnight(c, now), campaign.PeriodStart(c, now))
+	if c.StartedAt == nil {
+		return b, nil
+	}
+	b.Run.Since, b.Day.Since = *c.StartedAt, campaign.DayStart(c, now)
+	for _, l := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
+		if l.Live, l.Abandoned, err = s.AbandonLedger(ctx, c.ID, l.Since); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// hold notes why a reservation got less than it asked for.
+func (p *pace) hold(c engine.Constraint, until, now time.Time) {
+	if until.IsZero() {
+		until = now.Add(holdDefault)
+	}
+	p.held, p.heldUntil = c, until
+}
+
+func (p *pace) explain() string {
+	if p.held != engine.ConstraintNone && p.last.Constraint == p.held {
+		return string(p.held) + ": " + p.last.Why.String()
+	}
+	return p.last.Why.String()
+}
+
+// lead is how long a line placed now may take until it is over for the rate.
+func lead(s *campaign.Settings) time.Duration {
+	return time.Duration(s.RingTimeoutSec)*time.Second + 10*time.Second
+}
+
+// decide asks engine/pacing how many dials to place now.
+func (r *run) decide() pacing.Decision {
+	s := &r.m.C.Settings
+	p := &r.pace
+	p.ledgers = p.books.Active(r.now, lead(s), p.ledgers[:0])
+	in := pacing.Input{
+		Mode:     pacing.Mode(s.PacingMode),
+		Paused:   r.m.C.State != campaign.Running,
+		Draining: r.d.draining.Load(), DatabaseAway: r.d.dbDown.Load(),
+		OutsideWindow: !r.windowOpen(),
+		Concurrency:   s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
+		CapPPM: s.AbandonCapPPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
+		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
+		DueContacts: r.queue.len() + len(r.triggers),
+	}
+	if r.nextDue != nil && r.openRows > 0 {
+		in.LaterContacts = r.openRows
+	}
+	if p.held != engine.ConstraintNone {
+		if r.now.Before(p.heldUntil) {
+			if p.held == engine.ConstraintNumberPool {
+				in.NumberSlots = 0
+			} else {
+				in.TrunkTokens, in.TrunkConstraint = 0, p.held
+			}
+		} else {
+			p.held = engine.ConstraintNone
+		}
+	}
+	p.last = pacing.Decide(&in)
+	return p.last
+}
+
+// windowOpen asks the window only when its answer may have changed.
+func (r *run) windowOpen() bool {
+	if r.now.Before(r.windowUntil) && !r.now.Before(r.windowFrom) {
+		return r.windowIs
+	}
+	w := &r.m.C.Settings.Window
+	r.windowIs = w.Open(r.now)
+	r.windowFrom = r.now
+	r.windowUntil = r.now.Add(time.Second)
+	return r.windowIs
+}
+
+func (r *run) roll() {
+	c := &r.m.C
+	if r.pace.begun {
+		r.pace.books.Roll(r.now, campaign.NextMidnight(c, r.now))
+	}
+}

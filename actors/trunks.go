@@ -1,0 +1,211 @@
+package actors
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/disposition"
+	"dialler/engine/trunk"
+)
+
+// channelTTL is when a channel whose leg nobody ended is taken back. It is far
+// beyond any call: the reconciliation of a crashed owner comes first.
+const channelTTL = 4 * time.Hour
+
+// Messages to the trunks.
+type (
+	// reserveTrunkBatch asks for a channel and a token for each of several
+	// legs; trunksReserved follows.
+	reserveTrunkBatch struct {
+		Round   int
+		Legs    []engine.LegID
+		ReplyTo *actor.PID
+	}
+	trunksReserved struct {
+		Round      int
+		Legs       []engine.LegID
+		Trunks     []engine.TrunkID // one a leg, "" when refused
+		Constraint engine.Constraint
+		RetryAt    time.Time
+	}
+	// trunkEvent tells how a leg went. Class nil and not Over: it was answered.
+	trunkEvent struct {
+		Trunk engine.TrunkID
+		Leg   engine.LegID
+		To    engine.PhoneNumber
+		Class *disposition.Result
+		Over  bool
+		At    time.Time
+	}
+	trunksConfigured struct{ trunks []engine.TrunkSettings }
+	// trunkOp travels from trunk to trunk until every leg has a channel or no
+	// trunk is left.
+	trunkOp struct {
+		legs    []engine.LegID
+		got     []engine.TrunkID
+		tried   []engine.TrunkID
+		refusal trunk.Refusal
+		batch   *reserveTrunkBatch
+		single  *reserveTrunk
+	}
+	trunkState struct{ c trunk.Candidate }
+)
+
+// trunks keeps what the last word of each trunk was, and passes reservations
+// to the trunk that its choice falls on.
+type trunks struct {
+	d     *deps
+	byID  map[engine.TrunkID]*actor.PID
+	known map[engine.TrunkID]trunk.Candidate
+	set   []engine.TrunkSettings
+}
+
+func newTrunks(d *deps, set []engine.TrunkSettings) *trunks {
+	return &trunks{d: d, byID: map[engine.TrunkID]*actor.PID{}, known: map[engine.TrunkID]trunk.Candidate{}, set: set}
+}
+
+func (t *trunks) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		t.configure(ctx, t.set)
+	case *trunksConfigured:
+		t.configure(ctx, m.trunks)
+	case *reserveTrunkBatch:
+		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), batch: m})
+	case *reserveTrunk:
+		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), tried: m.Tried, single: m})
+	case *trunkOp:
+		t.place(ctx, m)
+	case *trunkState:
+		t.known[m.c.ID] = m.c
+	case *trunkEvent:
+		if pid := t.byID[m.Trunk]; pid != nil {
+			ctx.Send(pid, m)
+		}
+	case *engine.TrunkHealth:
+		if pid := t.byID[m.Trunk]; pid != nil {
+			ctx.Send(pid, m)
+		}
+	case *crash:
+		panic("fault injected")
+	}
+}
+
+func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings) {
+	t.set = set
+	for _, s := range set {
+		if pid := t.byID[s.ID]; pid != nil {
+			ctx.Send(pid, &s)
+			continue
+		}
+		d, s := t.d, s
+		pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor {
+			return &trunkActor{d: d, t: trunk.New(s), parent: ctx.Self()}
+		}), "trunk-"+string(s.ID))
+		if err == nil {
+			t.byID[s.ID] = pid
+		}
+	}
+}
+
+// place chooses a trunk for the legs that have none yet.
+func (t *trunks) place(ctx actor.Context, op *trunkOp) {
+	for _, g := range op.got {
+		if g == "" {
+			cands := make([]trunk.Candidate, 0, len(t.known))
+			for _, c := range t.known {
+				c.Available = true // its own word decides; the copy only orders
+				cands = append(cands, c)
+			}
+			id, _, ok := trunk.Choose(cands, op.tried, rand.Uint64())
+			if !ok {
+				break
+			}
+			op.tried = append(op.tried, id)
+			ctx.Send(t.byID[id], op)
+			return
+		}
+	}
+	t.answer(ctx, op)
+}
+
+func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
+	c := op.refusal.Constraint
+	if c == "" {
+		c = engine.ConstraintTrunkHealth // there is no trunk at all
+	}
+	if op.single != nil {
+		ctx.Send(op.single.ReplyTo, &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+		return
+	}
+	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Constraint: c, RetryAt: op.refusal.RetryAt})
+}
+
+// trunkActor owns one trunk's calls a second and channels.
+type trunkActor struct {
+	d      *deps
+	t      *trunk.Trunk
+	parent *actor.PID
+	now    time.Time
+}
+
+type expireLeases struct{}
+
+func (a *trunkActor) Receive(ctx actor.Context) {
+	a.now = a.d.clock.Now()
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		a.tell(ctx)
+		a.d.after(a.d.cfg.Reconcile, ctx.Self(), &expireLeases{})
+	case *trunkOp:
+		a.grant(ctx, m)
+	case *trunkEvent:
+		if m.Class != nil || !m.Over {
+			a.t.Report(a.now, m.Leg, m.To, m.Class)
+		}
+		if m.Over {
+			before := a.t.Held()
+			a.t.Release(m.Leg)
+			a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
+		}
+		if m.Class != nil {
+			a.tell(ctx)
+		}
+	case *engine.TrunkHealth:
+		a.t.Options(m.Up)
+		a.tell(ctx)
+	case *engine.TrunkSettings:
+		a.t.Configure(*m)
+		a.tell(ctx)
+	case *expireLeases:
+		if gone := a.t.Expire(a.now); len(gone) > 0 {
+			a.d.stats.TrunkLeases.Add(-int64(len(gone)))
+		}
+		a.d.after(a.d.cfg.Reconcile, ctx.Self(), m)
+	}
+}
+
+func (a *trunkActor) tell(ctx actor.Context) {
+	ctx.Send(a.parent, &trunkState{a.t.Candidate(a.now)})
+}
+
+func (a *trunkActor) grant(ctx actor.Context, op *trunkOp) {
+	for i, leg := range op.legs {
+		if op.got[i] != "" {
+			continue
+		}
+		ok, c, at := a.t.Acquire(a.now, leg, channelTTL)
+		if !ok {
+			if op.refusal.Constraint == "" || !at.IsZero() {
+				op.refusal = trunk.Refusal{Constraint: c, RetryAt: at}
+			}
+			break
+		}
+		a.d.stats.TrunkLeases.Add(1)
+		op.got[i] = a.t.Settings().ID
+	}
+	ctx.Send(a.parent, op)
+}
