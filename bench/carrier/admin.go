@@ -14,6 +14,7 @@ import (
 //	GET  /overlaps    pairs of calls to one number that overlap
 //	GET  /duplicates  Call-IDs that were dialled twice
 //	POST /config      Config in JSON, for the calls to come
+//	POST /answer      ?call_id=: the callee of a ringing call picks up now
 //	POST /hangup      ?call_id=: the callee hangs up now
 func (c *Carrier) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -44,12 +45,16 @@ func (c *Carrier) routes() http.Handler {
 		admin.Write(w, append([]Duplicate{}, l.DuplicateInvites()...))
 	})
 	mux.HandleFunc("POST /config", admin.Configure(c.Configure))
-	mux.HandleFunc("POST /hangup", func(w http.ResponseWriter, r *http.Request) {
-		if !c.HangUp(r.FormValue("call_id")) {
-			http.Error(w, "no such call is answered", http.StatusNotFound)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})
+	steer := func(path, otherwise string, do func(callID string) bool) {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			if !do(r.FormValue("call_id")) {
+				http.Error(w, otherwise, http.StatusNotFound)
+				return
+			}
+			w.WriteHeader(http.StatusNoContent)
+		})
+	}
+	steer("/answer", "no such call is ringing", c.Answer)
+	steer("/hangup", "no such call is answered", c.HangUp)
 	return mux
 }

@@ -3,7 +3,10 @@ package carrier
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"dialler/bench/draw"
@@ -55,7 +58,7 @@ type Behaviour struct {
 	Reason string `json:"reason,omitempty"`
 	Q850   int    `json:"q850,omitempty"`
 	// Headers are added to the final response: Retry-After, Contact of a
-	// 3xx, Min-SE, X-Twilio-Error.
+	// 3xx, Min-SE, X-Twilio-Error; Session-Expires of a 200.
 	Headers map[string]string `json:"headers,omitempty"`
 
 	// CancelRace: when CANCEL comes, the callee has just picked up; the 200
@@ -64,6 +67,11 @@ type Behaviour struct {
 	// Reliable sends the 180 or 183 reliably (RFC 3262); nothing further is
 	// sent before its PRACK.
 	Reliable bool `json:"reliable,omitempty"`
+
+	// Forks is the number of further phones that pick up at the same moment:
+	// each sends a 200 of its own, with another To tag, and must get ACK and
+	// BYE (RFC 3261 §13.2.2.4).
+	Forks int `json:"forks,omitempty"`
 
 	// Talk is answer to the callee's BYE; zero waits for the caller's BYE.
 	Talk draw.Span `json:"talk,omitzero"`
@@ -87,6 +95,15 @@ func Refusal(code int, reason string, q850 int) Behaviour {
 
 // Busy is 486 with cause 17.
 func Busy() Behaviour { return Refusal(486, "", 17) }
+
+// headerLines are the extra headers, in a fixed order.
+func (b *Behaviour) headerLines() string {
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
+		out.WriteString(name + ": " + b.Headers[name] + "\r\n")
+	}
+	return out.String()
+}
 
 // answers says whether the kind picks up.
 func (k Kind) answers() bool {

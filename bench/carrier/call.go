@@ -2,16 +2,12 @@ package carrier
 
 import (
 	"bytes"
-	"maps"
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"dialler/bench/draw"
-	"dialler/bench/voice"
 	"dialler/engine"
 )
 
@@ -61,6 +57,7 @@ type call struct {
 	reqMethod  string
 	reqBranch  string
 	re         reinvite // the caller's
+	forks      []*fork  // further phones that answered
 	byeBranch  string   // of the caller's BYE, for its copies
 	hangUpDue  bool     // the callee has hung up but the ACK is missing (§15)
 	held       bool
@@ -117,6 +114,9 @@ func (c *call) stopTimers() {
 	c.reliable.stop()
 	c.request.stop()
 	c.re.final.stop()
+	for _, f := range c.forks {
+		f.final.stop()
+	}
 }
 
 func (c *call) violation(name string) {
@@ -298,11 +298,7 @@ func (c *call) decide(now time.Time) {
 	if code == 0 {
 		code, q850 = 480, 19
 	}
-	var extra strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
-		extra.WriteString(name + ": " + b.Headers[name] + "\r\n")
-	}
-	c.refuse(code, b.Reason, q850, extra.String(), now)
+	c.refuse(code, b.Reason, q850, b.headerLines(), now)
 }
 
 // answer sends the 200 and keeps sending it until the ACK comes.
@@ -322,13 +318,17 @@ func (c *call) answer(now time.Time) {
 	c.row.State, c.row.AnsweredAt, c.row.FinalCode, c.row.Reason = StateAnswered, now, 200, phrases[200]
 	c.carrier.touched(c.row)
 	c.speak()
-	extra := c.rr + c.contact() + "Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n"
+	extra := c.rr + c.contact() + "Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n" +
+		c.behaviour.headerLines()
 	c.last = response(200, "", c.head, extra, body)
 	c.final.start(c, resend{msg: c.last, repeat: true, cap: c.carrier.cfg.T2, timeout: func() {
 		// §13.3.1.4: without an ACK the session is ended with BYE.
 		c.row.AckMissing = true
 		c.hangUp()
 	}})
+	for n := range c.behaviour.Forks {
+		c.fork(n, extra, body)
+	}
 	c.conversation(now)
 }
 
@@ -397,73 +397,4 @@ func (c *call) contact() string {
 		uri += ";transport=tcp"
 	}
 	return "Contact: " + uri + ">\r\n"
-}
-
-// openMedia reserves the RTP side once; it gives the code of a refusal when
-// the offer cannot be met.
-func (c *call) openMedia() int {
-	car := c.carrier
-	if !c.offerless {
-		if len(c.remote.codecs) == 0 || c.remote.profile != "RTP/AVP" || !c.remote.addr.IsValid() {
-			return 488
-		}
-		if !car.cfg.AllowRemote && !c.remote.addr.Addr().IsLoopback() {
-			c.violation("rtp_address_not_loopback")
-			return 488
-		}
-		if !slices.ContainsFunc(c.remote.codecs, car.media.speaks) {
-			return 488
-		}
-	}
-	if c.stream != nil || !car.cfg.Media {
-		return 0
-	}
-	s, err := car.media.open(c.remote, c.offerless, c.rng)
-	if err != nil {
-		car.stray.count("no_rtp_port")
-		car.cfg.Log.Warn().Err(err).Msg("no RTP port")
-		return 500
-	}
-	c.stream = s
-	return 0
-}
-
-// describe is our SDP: an answer, or an offer when the INVITE had none.
-func (c *call) describe(direction string) []byte {
-	c.sdpVersion++
-	at := netip.AddrPortFrom(c.carrier.addr.Addr(), c.carrier.media.sinkPort)
-	if c.stream != nil {
-		at = netip.AddrPortFrom(at.Addr(), c.stream.port.number)
-	}
-	codecs, event := c.carrier.media.codecs, c.remote.event
-	if c.offerless {
-		event = 101
-	} else if codec, ok := c.carrier.media.choose(c.remote.codecs); ok {
-		codecs = []voice.Codec{codec}
-	}
-	return describe(at, c.sdpVersion, codecs, event, direction)
-}
-
-// speak starts what the callee says after picking up.
-func (c *call) speak() {
-	if c.stream == nil {
-		return
-	}
-	if c.behaviour.Mute {
-		c.stream.mute()
-		return
-	}
-	m := c.carrier.media
-	c.stream.play(m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec), false)
-	c.stream.background(m.clips.of(Quiet, c.rng, c.stream.codec))
-	if c.behaviour.Digits != "" {
-		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
-	}
-}
-
-func (c *call) stopMedia() {
-	if c.stream != nil {
-		c.row.RTP = c.stream.close()
-		c.stream = nil
-	}
 }

@@ -82,10 +82,10 @@ type Credentials struct {
 	// Algorithms are offered in this order, one challenge each: "MD5",
 	// "SHA-256" (default MD5).
 	Algorithms []string `json:"algorithms,omitempty"`
-	// Proxy challenges with 407 instead of 401 (default 407; WWW true: 401).
+	// WWW challenges with 401 WWW-Authenticate instead of 407.
 	WWW bool `json:"www,omitempty"`
-	// Stale makes every nonce good for one challenge less: the first valid
-	// answer is told stale=true and gets a new nonce.
+	// Stale tells the first valid answer of every call stale=true, with a
+	// new nonce.
 	Stale bool `json:"stale,omitempty"`
 	// ByeToo demands credentials of BYE and re-INVITE as well.
 	ByeToo bool `json:"bye_too,omitempty"`

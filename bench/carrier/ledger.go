@@ -69,6 +69,11 @@ type Call struct {
 	Reinvites   int  `json:"reinvites,omitempty"`
 	AckMissing  bool `json:"ack_missing,omitempty"` // 64*T1 went by without one
 
+	// Forks counts further phones that answered, ForksLive those of them that
+	// the caller has not ended.
+	Forks     int `json:"forks,omitempty"`
+	ForksLive int `json:"forks_live,omitempty"`
+
 	RTP RTPCount `json:"rtp"`
 	// Violations are breaches of the SIP rules by the caller.
 	Violations []string `json:"violations,omitempty"`
@@ -87,9 +92,9 @@ type RTPCount struct {
 	AudioAt time.Time `json:"audio_at,omitzero"`
 }
 
-// Live says whether the call may occupy the callee's phone now or soon.
+// Live says whether the call may occupy a phone now or soon.
 func (c *Call) Live() bool {
-	return c.State == StateTrying || c.State == StateRinging || c.State == StateAnswered
+	return c.ForksLive > 0 || c.State == StateTrying || c.State == StateRinging || c.State == StateAnswered
 }
 
 // end is when the phone was free again; a call that has not ended reaches

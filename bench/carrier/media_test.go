@@ -163,10 +163,9 @@ func TestDigitsAreSentAsTelephoneEvents(t *testing.T) {
 	p := newPhone(t)
 	l := p.call(newUAC(t, c))
 	type event struct {
-		number         byte
-		ends, packets  int
-		duration       uint16
-		stamps, marked int
+		number                byte
+		ends, packets, marked int
+		duration              uint16
 	}
 	var got []event
 	stamp := uint32(0)

@@ -25,6 +25,9 @@ func (c *Carrier) handle(m *message, p peer) {
 		return
 	}
 	cl := sh.calls[string(m.callID)]
+	if cl != nil && cl.peer.conn != nil && cl.peer.conn.gone.Load() {
+		cl.peer = p // the caller came back on another connection
+	}
 	if !m.request {
 		if cl == nil || !cl.onResponse(m, now) {
 			c.stray.count("response")
@@ -174,6 +177,10 @@ func (c *call) onCopy(now time.Time) {
 
 // onAck ends the retransmission of the final response.
 func (c *call) onAck(m *message, now time.Time) bool {
+	if f := c.forkOf(m); f != nil && m.cseq == c.cseq {
+		c.onForkAck(f)
+		return true
+	}
 	if c.re.branch != "" && m.cseq == c.re.cseq {
 		c.re.final.stop()
 		return true
@@ -250,6 +257,12 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 func (c *Carrier) onBye(cl *call, m *message, p peer, now time.Time) {
 	fromTag, _ := param(m.from, "tag")
 	toTag, _ := param(m.to, "tag")
+	if cl != nil && cl.callerTag == string(fromTag) {
+		if f := cl.forkOf(m); f != nil {
+			cl.onForkBye(f, m, p)
+			return
+		}
+	}
 	if cl == nil || cl.tag != string(toTag) || cl.callerTag != string(fromTag) ||
 		(cl.row.State == StateEnded && cl.byeBranch != string(topBranch(m)) && !cl.request.running()) {
 		c.stray.count("481 BYE")

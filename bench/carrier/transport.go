@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -126,6 +127,7 @@ func (c *Carrier) acceptTCP() {
 type tcpConn struct {
 	conn *net.TCPConn
 	mu   sync.Mutex
+	gone atomic.Bool
 }
 
 func (t *tcpConn) write(b []byte) error {
@@ -143,6 +145,7 @@ func (t *tcpConn) write(b []byte) error {
 func (c *Carrier) readTCP(t *tcpConn) {
 	defer c.tasks.Done()
 	defer func() {
+		t.gone.Store(true)
 		_ = t.conn.Close()
 		c.connsMu.Lock()
 		delete(c.conns, t)

@@ -57,18 +57,17 @@ type uac struct {
 
 // leg is one call of the uac.
 type leg struct {
-	u            *uac
-	id, number   string
-	from, to     string // header values; to gets its tag with the answer
-	branch       string
-	cseq         int
-	target       string
-	routes       []string
-	sdp          string
-	extra        string // header lines of the INVITE
-	answer       *reply
-	byeCSeqOffs  int
-	remoteSource string
+	u           *uac
+	id, number  string
+	from, to    string // header values; to gets its tag with the answer
+	branch      string
+	cseq        int
+	target      string
+	routes      []string
+	sdp         string
+	extra       string // header lines of the INVITE
+	answer      *reply
+	byeCSeqOffs int
 }
 
 // reply is a message of the carrier's.

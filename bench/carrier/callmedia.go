@@ -1,0 +1,77 @@
+package carrier
+
+import (
+	"net/netip"
+	"slices"
+
+	"dialler/bench/voice"
+)
+
+// openMedia reserves the RTP side once; it gives the code of a refusal when
+// the offer cannot be met.
+func (c *call) openMedia() int {
+	car := c.carrier
+	if !c.offerless {
+		if len(c.remote.codecs) == 0 || c.remote.profile != "RTP/AVP" || !c.remote.addr.IsValid() {
+			return 488
+		}
+		if !car.cfg.AllowRemote && !c.remote.addr.Addr().IsLoopback() {
+			c.violation("rtp_address_not_loopback")
+			return 488
+		}
+		if !slices.ContainsFunc(c.remote.codecs, car.media.speaks) {
+			return 488
+		}
+	}
+	if c.stream != nil || !car.cfg.Media {
+		return 0
+	}
+	s, err := car.media.open(c.remote, c.offerless, c.rng)
+	if err != nil {
+		car.stray.count("no_rtp_port")
+		car.cfg.Log.Warn().Err(err).Msg("no RTP port")
+		return 500
+	}
+	c.stream = s
+	return 0
+}
+
+// describe is our SDP: an answer, or an offer when the INVITE had none.
+func (c *call) describe(direction string) []byte {
+	c.sdpVersion++
+	at := netip.AddrPortFrom(c.carrier.addr.Addr(), c.carrier.media.sinkPort)
+	if c.stream != nil {
+		at = netip.AddrPortFrom(at.Addr(), c.stream.port.number)
+	}
+	codecs, event := c.carrier.media.codecs, c.remote.event
+	if c.offerless {
+		event = 101
+	} else if codec, ok := c.carrier.media.choose(c.remote.codecs); ok {
+		codecs = []voice.Codec{codec}
+	}
+	return describe(at, c.sdpVersion, codecs, event, direction)
+}
+
+// speak starts what the callee says after picking up.
+func (c *call) speak() {
+	if c.stream == nil {
+		return
+	}
+	if c.behaviour.Mute {
+		c.stream.mute()
+		return
+	}
+	m := c.carrier.media
+	c.stream.play(m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec), false)
+	c.stream.background(m.clips.of(Quiet, c.rng, c.stream.codec))
+	if c.behaviour.Digits != "" {
+		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
+	}
+}
+
+func (c *call) stopMedia() {
+	if c.stream != nil {
+		c.row.RTP = c.stream.close()
+		c.stream = nil
+	}
+}
