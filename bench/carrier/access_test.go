@@ -211,3 +211,20 @@ func TestConfigureChangesTheCallsToCome(t *testing.T) {
 		t.Fatal("an unknown kind was accepted")
 	}
 }
+
+func TestRetryMustUseTheNextCSeq(t *testing.T) {
+	f := func(step int) {
+		t.Helper()
+		c := start(t, Config{Credentials: &Credentials{Username: "user", Password: "secret"}})
+		l := newUAC(t, c).leg(number).invite()
+		ch := l.challenged(407)[0]
+		l.cseq += step - 1 // §22.2: incremented by one
+		l.retry(ch, "secret", "00000001")
+		l.u.next()
+		if d := c.Ledger().DuplicateInvites(); len(d) != 1 || d[0].CallID != l.id {
+			t.Fatalf("CSeq + %d: duplicates %+v", step, d)
+		}
+	}
+	f(0)
+	f(2)
+}

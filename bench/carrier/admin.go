@@ -20,10 +20,10 @@ func (c *Carrier) routes() http.Handler {
 	mux := http.NewServeMux()
 	l := c.Ledger()
 	mux.HandleFunc("GET /ledger", func(w http.ResponseWriter, r *http.Request) {
-		number, id := phoneNumber([]byte(r.FormValue("number"))), r.FormValue("call_id")
+		number, id := phoneNumber([]byte(r.FormValue("number")), c.cfg.CountryCode), r.FormValue("call_id")
 		out := Rows{}
 		for _, row := range l.Calls() {
-			if (number == "" || row.Number.E164() == number) && (id == "" || row.CallID == id) {
+			if (number == "" || row.Number == number) && (id == "" || row.CallID == id) {
 				out = append(out, row)
 			}
 		}

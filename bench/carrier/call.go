@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dialler/bench/draw"
-	"dialler/engine"
 )
 
 // noAnswerLimit ends a call that rings without anybody caring: the network's
@@ -130,8 +129,8 @@ func (sh *shard) newCall(car *Carrier, m *message, p peer, now time.Time) *call 
 	id := string(m.callID)
 	row := &Call{
 		CallID: id, Incarnation: 1, Transport: p.transport(), State: StateTrying, InviteAt: now,
-		Number: engine.PhoneNumber(phoneNumber(uriUser(m.uri))),
-		From:   engine.PhoneNumber(phoneNumber(uriUser(addrURI(m.from)))),
+		Number: phoneNumber(uriUser(m.uri), car.cfg.CountryCode),
+		From:   phoneNumber(uriUser(addrURI(m.from)), car.cfg.CountryCode),
 	}
 	if before := sh.known[id]; before != nil {
 		row.Incarnation = before.Incarnation + 1
@@ -164,6 +163,9 @@ func (c *call) serve(m *message, p peer, now time.Time) {
 		c.violation("from_tag_changed")
 	}
 	c.row.Invites++
+	if c.carrier.cfg.KeepInvites {
+		c.row.Invite = string(m.raw)
+	}
 	c.peer, c.invitedAt = p, now
 	c.branch, c.cseq, c.remoteCSeq = string(via), m.cseq, m.cseq
 	c.head = responseHead(m, p.addr, c.tag)

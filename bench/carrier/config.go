@@ -31,6 +31,10 @@ type Config struct {
 	// later ones the last. It wins over the profile.
 	Script map[engine.PhoneNumber][]Behaviour `json:"script,omitempty"`
 
+	// CountryCode, for example "49", makes E.164 of called numbers that come
+	// in national format (leading 0) or with 00.
+	CountryCode string `json:"country_code,omitempty"`
+
 	// Credentials, when set, are demanded of INVITE and REGISTER.
 	Credentials *Credentials `json:"credentials,omitempty"`
 
@@ -68,6 +72,9 @@ type Config struct {
 
 	// LedgerFile gets a JSON line for every change of a call.
 	LedgerFile string `json:"ledger_file,omitempty"`
+	// KeepInvites keeps the text of every call's INVITE in its row, to look
+	// at headers.
+	KeepInvites bool `json:"keep_invites,omitempty"`
 	// HTTP is host:port of the admin interface; empty: none.
 	HTTP string `json:"http,omitempty"`
 

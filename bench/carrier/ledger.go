@@ -56,6 +56,11 @@ type Call struct {
 	ByeBy     Party  `json:"bye_by,omitempty"`
 	ByeCode   int    `json:"bye_code,omitempty"` // answer to the callee's BYE, 0 when none came
 
+	// ByeReason is the Reason header of the caller's BYE, or of its CANCEL.
+	ByeReason string `json:"bye_reason,omitempty"`
+	// Invite is the newest INVITE as it came, when Config.KeepInvites is set.
+	Invite string `json:"invite,omitempty"`
+
 	// Invites counts INVITE transactions outside of a dialog; AuthRetries and
 	// Renewals those of them that answered a 401/407, or a 3xx/422.
 	Invites     int `json:"invites"`

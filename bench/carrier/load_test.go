@@ -2,12 +2,15 @@ package carrier
 
 import (
 	"net"
+	"net/netip"
 	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"dialler/bench/pace"
+	"dialler/bench/voice"
 	"dialler/engine"
 )
 
@@ -86,5 +89,55 @@ func BenchmarkOverlaps(b *testing.B) {
 		if len(rows.Overlaps()) != 0 {
 			b.Fatal("overlaps")
 		}
+	}
+}
+
+// echo is the caller's side of many streams over one socket.
+type echo struct {
+	p  *phone
+	to []netip.AddrPort
+}
+
+func (e *echo) Tick(time.Time) {
+	frame := make([]byte, voice.FrameSamples)
+	for _, to := range e.to {
+		e.p.to = to
+		e.p.send(frame)
+	}
+}
+
+// BenchmarkFiveHundredStreams holds 500 calls with two-way audio for five
+// seconds. The CPU figure holds the caller's sending too.
+//
+//	go test -run - -bench Streams -benchtime 1x ./bench/carrier
+func BenchmarkFiveHundredStreams(b *testing.B) {
+	const streams, length = 500, 5 * time.Second
+	for range b.N {
+		c := start(b, Config{Media: true, Profile: []Behaviour{{Kind: Human}}})
+		u := newUAC(b, c)
+		e := &echo{p: newPhone(b)}
+		for i := range streams {
+			l := u.leg("+49151" + strconv.Itoa(10000000+i))
+			l.sdp = e.p.offer()
+			l.established()
+			e.p.target(l.answer.body)
+			e.to = append(e.to, e.p.to)
+		}
+		sum := func() (sent, received int) {
+			s := c.Ledger().Summary()
+			return s.RTPSent, s.RTPReceived
+		}
+		sent, received := sum()
+		before := cpuTime(b)
+		g := pace.Start(1)
+		g.Add(e)
+		timer := time.NewTimer(length)
+		<-timer.C
+		g.Close()
+		used := cpuTime(b) - before
+		sent2, received2 := sum()
+		b.ReportMetric(used.Seconds()/length.Seconds()*100, "%core")
+		b.ReportMetric(float64(sent2-sent)/length.Seconds()/streams, "sent-pps/stream")
+		b.ReportMetric(float64(received2-received)/length.Seconds()/streams, "received-pps/stream")
 	}
 }

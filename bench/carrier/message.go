@@ -28,7 +28,8 @@ type message struct {
 	supported   []byte
 	require     []byte
 	expires     []byte
-	userAgent   []byte
+	reason      []byte
+	raw         []byte // the whole message
 	body        []byte
 	length      int // Content-Length, -1 when absent
 }
@@ -42,7 +43,7 @@ var (
 // caller decides what to answer.
 func (m *message) parse(data []byte) error {
 	vias, rr := m.vias[:0], m.recordRoute[:0]
-	*m = message{vias: vias, recordRoute: rr, length: -1}
+	*m = message{vias: vias, recordRoute: rr, length: -1, raw: data}
 	head, body, ok := bytes.Cut(data, []byte("\r\n\r\n"))
 	if !ok {
 		return errNotSIP
@@ -153,8 +154,8 @@ func (m *message) header(name, value []byte) error {
 		m.require = value
 	case "expires":
 		m.expires = value
-	case "user-agent":
-		m.userAgent = value
+	case "reason":
+		m.reason = value
 	}
 	return nil
 }

@@ -234,7 +234,7 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 		return
 	}
 	if cl.row.CancelAt.IsZero() {
-		cl.row.CancelAt = now
+		cl.row.CancelAt, cl.row.ByeReason = now, string(m.reason)
 		if cl.last == nil {
 			cl.violation("cancel_before_provisional") // §9.1
 		}
@@ -300,7 +300,7 @@ func (c *Carrier) onBye(cl *call, m *message, p peer, now time.Time) {
 	}
 	cl.final.stop()
 	cl.request.stop()
-	cl.row.ByeAt, cl.row.ByeBy = now, Caller
+	cl.row.ByeAt, cl.row.ByeBy, cl.row.ByeReason = now, Caller, string(m.reason)
 	cl.end(now)
 }
 

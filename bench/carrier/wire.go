@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"dialler/engine"
 )
 
 // responseHead writes the headers that every response copies from its
@@ -106,10 +108,11 @@ func reasonHeader(q850 int) string {
 	return h + "\r\n"
 }
 
-// phoneNumber makes E.164 of a user part: visual separators go, and bare
-// digits get their plus, so that a trunk's number format does not hide that
-// two calls went to one number.
-func phoneNumber(user []byte) string {
+// phoneNumber makes E.164 of a user part: visual separators go, bare digits
+// get their plus, and national numbers their country code when one is
+// configured, so that a trunk's number format does not hide that two calls
+// went to one number.
+func phoneNumber(user []byte, countryCode string) engine.PhoneNumber {
 	var b strings.Builder
 	digits := true
 	for _, c := range user {
@@ -124,7 +127,14 @@ func phoneNumber(user []byte) string {
 	}
 	s := b.String()
 	if digits && s != "" && s[0] != '+' {
-		return "+" + s
+		if countryCode != "" && s[0] == '0' {
+			if rest, ok := strings.CutPrefix(s, "00"); ok {
+				s = rest
+			} else {
+				s = countryCode + s[1:]
+			}
+		}
+		s = "+" + s
 	}
-	return s
+	return engine.PhoneNumber(s)
 }
