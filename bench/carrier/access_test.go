@@ -228,3 +228,21 @@ func TestRetryMustUseTheNextCSeq(t *testing.T) {
 	f(0)
 	f(2)
 }
+
+func TestDeadCarrierComesBack(t *testing.T) {
+	c := start(t, Config{T1: fastT1, Script: script(number, Behaviour{Kind: Human})})
+	l := newUAC(t, c).leg(number).established()
+	if err := c.Configure(Config{Dead: true}); err != nil {
+		t.Fatal(err)
+	}
+	l.bye()
+	if r := l.u.tryNext(5 * fastT1); r != nil {
+		t.Fatalf("a dead carrier sent %q", r.first)
+	}
+	if err := c.Configure(Config{}); err != nil {
+		t.Fatal(err)
+	}
+	l.byeCSeqOffs--
+	l.bye() // the repetition
+	l.expect(200)
+}

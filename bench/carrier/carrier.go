@@ -30,7 +30,9 @@ type Carrier struct {
 
 	shards  [shardCount]shard
 	numbers [shardCount]numberCounts
-	live    atomic.Int64 // admitted calls that have not ended
+	// datagrams counts UDP messages while Config.Loss is set.
+	datagrams atomic.Int64
+	live      atomic.Int64 // admitted calls that have not ended
 
 	media   *media
 	admin   *admin.Server

@@ -46,6 +46,12 @@ type Config struct {
 	// Channels is the number of calls at a time above which INVITEs get 503
 	// "Concurrent call limit exceeded". 0: no limit.
 	Channels int `json:"channels,omitempty"`
+	// Dead makes everything vanish, in both directions, as when the trunk's
+	// far end has lost its power; Configure can switch it.
+	Dead bool `json:"dead,omitempty"`
+	// Loss is the share of UDP messages that vanish, in each direction. With
+	// it, bye_before_ack and missing ACKs are no longer the caller's fault.
+	Loss float64 `json:"loss,omitempty"`
 	// RetryAfter goes into those refusals (default 1 s, whole seconds).
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
 
@@ -165,6 +171,8 @@ type rules struct {
 	limit       *limiter
 	channels    int64
 	retryAfter  time.Duration
+	dead        bool
+	loss        float64
 }
 
 func (c *Config) rules() (*rules, error) {
@@ -194,12 +202,15 @@ func (c *Config) rules() (*rules, error) {
 			}
 		}
 	}
+	if c.Loss < 0 || c.Loss >= 1 {
+		return nil, fmt.Errorf("loss %v: a share below 1", c.Loss)
+	}
 	if err := c.Credentials.validate(); err != nil {
 		return nil, err
 	}
 	r := &rules{
 		seed: c.Seed, profile: profile, script: c.Script, credentials: c.Credentials,
-		channels: int64(c.Channels), retryAfter: c.RetryAfter,
+		channels: int64(c.Channels), retryAfter: c.RetryAfter, dead: c.Dead, loss: c.Loss,
 	}
 	if c.CPS > 0 {
 		burst := c.CPSBurst

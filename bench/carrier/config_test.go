@@ -73,6 +73,7 @@ func TestConfigThatCannotWorkIsRefused(t *testing.T) {
 	f("kind", Config{Script: script(number, Behaviour{})})
 	f("between 0 and 1", Config{Mix: &Mix{AnswerRate: 30}})
 	f("more than 1", Config{Mix: &Mix{AnswerRate: 0.8, Busy: 0.3}})
+	f("a share below 1", Config{Loss: 1})
 	f("username", Config{Credentials: &Credentials{}})
 	f("algorithm", Config{Credentials: &Credentials{Username: "u", Password: "p", Algorithms: []string{"ROT13"}}})
 	f("not loopback", Config{HTTP: "192.0.2.1:80"})

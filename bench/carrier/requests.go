@@ -10,6 +10,9 @@ import (
 
 // handle takes one message off the wire.
 func (c *Carrier) handle(m *message, p peer) {
+	if c.vanishes(p.conn == nil) {
+		return
+	}
 	now := time.Now()
 	if what := m.missing(); what != "" {
 		c.stray.count("missing " + what)

@@ -49,6 +49,17 @@ func TestSippCallsOverUDPAndTCP(t *testing.T) {
 	f("tn")
 }
 
+func TestSippSurvivesALossyNetwork(t *testing.T) {
+	c := start(t, Config{Loss: 0.1, T1: 100 * time.Millisecond, Profile: []Behaviour{{Kind: Human}}})
+	sipp(t, "-sn", "uac", c.Addr(), "-m", "100", "-r", "100", "-d", "50", "-s", "+4915100000007")
+	until(t, c, "all calls are over", func(g Ledger) bool { return g.Summary().Ended == 100 })
+	s := c.Ledger().Summary()
+	// Whatever was lost, nobody's phone rang twice.
+	if s.EverAnswer != 100 || s.Duplicates != 0 || c.Ledger().Stray()["lost"] == 0 {
+		t.Fatalf("%+v, %v", s, c.Ledger().Stray())
+	}
+}
+
 // authScenario is SIPp's uac with digest authentication.
 const authScenario = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE scenario SYSTEM "sipp.dtd">

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"dialler/bench/draw"
 )
 
 const (
@@ -37,6 +39,9 @@ func (p peer) reliable() bool { return p.conn != nil }
 // send writes one message. Errors are counted only: to SIP a message that
 // could not be sent is a lost one.
 func (p peer) send(b []byte) {
+	if p.c.vanishes(p.conn == nil) {
+		return
+	}
 	var err error
 	if p.conn != nil {
 		err = p.conn.write(b)
@@ -46,6 +51,23 @@ func (p peer) send(b []byte) {
 	if err != nil {
 		p.c.stray.count("send_error")
 	}
+}
+
+// vanishes says whether the next message is lost on its way.
+func (c *Carrier) vanishes(datagram bool) bool {
+	r := c.rules.Load()
+	if r.dead {
+		return true
+	}
+	if r.loss == 0 || !datagram {
+		return false
+	}
+	n := int(c.datagrams.Add(1))
+	if draw.Rand(r.seed, "loss", n).Float64() >= r.loss {
+		return false
+	}
+	c.stray.count("lost")
+	return true
 }
 
 // listen binds UDP and TCP to one port.
