@@ -11,7 +11,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
 
@@ -165,4 +164,33 @@ func storedReply(i engine.Idempotency, status int, body any, now time.Time) *jou
 	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
 }
 
-var _ = contact.Pending
+// NumberChanged tells a number's owner of edited caps.
+func (t *Tree) NumberChanged(n engine.NumberSettings) {
+	t.d.root.Send(t.d.numbers, &numbersConfigured{[]engine.NumberSettings{n}})
+}
+
+// staleAfter is when a tree that has not answered is called dead.
+const staleAfter = 30 * time.Second
+
+// Alive is nil while the tree answers.
+func (t *Tree) Alive() error {
+	ctx, cancel := context.WithTimeout(t.d.ctx, staleAfter)
+	defer cancel()
+	_, err := ask[any](ctx, t.d, t.d.campaigns, &areYouThere{})
+	return err
+}
+
+// Crash makes an actor of the tree panic on its next message, to prove that no
+// call is hung up by it. Target is "run", "contact", "fleet" or "trunks".
+func (t *Tree) Crash(target string, id engine.CampaignID, c engine.ContactID) {
+	switch target {
+	case "run":
+		t.d.root.Send(t.d.campaigns, &forCampaign{Campaign: id, Msg: &crash{}})
+	case "contact":
+		t.d.root.Send(actor.NewPID(t.d.system.Address(), t.d.campaigns.Id+"/campaign-"+string(id)+"/contacts/contact-"+string(c)), &crash{})
+	case "fleet":
+		t.d.root.Send(t.d.fleet, &crash{})
+	case "trunks":
+		t.d.root.Send(t.d.trunks, &crash{})
+	}
+}

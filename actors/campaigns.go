@@ -27,6 +27,8 @@ type (
 	}
 	// everyRun carries news to the runs that are up.
 	everyRun struct{ Msg any }
+	// areYouThere is answered as soon as it is read.
+	areYouThere struct{}
 )
 
 func (c *campaigns) Receive(ctx actor.Context) {
@@ -35,6 +37,8 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		c.run(ctx, m.Campaign)
 	case *forCampaign:
 		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, ctx.Sender())
+	case *areYouThere:
+		reply(c.d, ctx.Sender(), nil, nil)
 	case *databaseState:
 		c.every(ctx, m)
 	case *everyRun:

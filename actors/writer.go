@@ -6,7 +6,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"dialler/engine"
 	"dialler/engine/journal"
 )
 
@@ -147,7 +146,3 @@ func (w *writer) shift(n int) {
 	clear(w.queue[rest:])
 	w.queue = w.queue[:rest]
 }
-
-// expired drops intents whose send-by time has passed while the database was
-// away: their INVITE would be refused anyway.
-var errExpired = engine.Unavailable("send_by_passed", "the write came too late for its call", time.Second)

@@ -1,0 +1,455 @@
+// Package actortest holds stand-ins for the ports of package actors: a store
+// in memory that keeps the database's promises, and a carrier and media path
+// that follow a script. They are for tests of the tree; the adapters have
+// conformance suites of their own.
+package actortest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/tally"
+)
+
+// Store keeps everything in memory, with the promises of persistence: a write
+// is atomic, a held or suppressed number refuses its intent, a stale epoch is
+// refused, a repeated write is harmless.
+type Store struct {
+	mu        sync.Mutex
+	Campaigns map[engine.CampaignID]*campaign.Campaign
+	Contacts_ map[engine.ContactID]contact.Contact
+	Attempts  map[engine.AttemptID]attempt.Attempt
+	Holds     map[engine.PhoneNumber]Hold
+	Supp      map[engine.PhoneNumber]bool
+	Excl      []journal.Exclusion
+	Events    []journal.Event
+	Replies   map[string]journal.Reply
+	BotList   []engine.Bot
+	TrunkList []engine.TrunkSettings
+	Nums      []engine.NumberSettings
+
+	// Delay is how long a commit takes; Down makes it fail.
+	Delay time.Duration
+	down  bool
+	// OnWrite sees every accepted write.
+	OnWrite func(w *journal.Write)
+}
+
+// Hold is the right of one attempt to a number.
+type Hold struct {
+	Attempt engine.AttemptID
+	Until   time.Time
+}
+
+// NewStore is an empty store.
+func NewStore() *Store {
+	return &Store{Campaigns: map[engine.CampaignID]*campaign.Campaign{}, Contacts_: map[engine.ContactID]contact.Contact{},
+		Attempts: map[engine.AttemptID]attempt.Attempt{}, Holds: map[engine.PhoneNumber]Hold{}, Supp: map[engine.PhoneNumber]bool{},
+		Replies: map[string]journal.Reply{}, Delay: 2 * time.Millisecond}
+}
+
+// SetDown makes commits fail, or work again.
+func (s *Store) SetDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+// View runs f under the store's lock.
+func (s *Store) View(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+var errDown = errors.New("actortest: the database is away")
+
+func (s *Store) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(s.Delay):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return errDown
+	}
+	return nil
+}
+
+// Commit implements actors.Store.
+func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refused := make([]error, len(group))
+	for i := range group {
+		refused[i] = s.apply(&group[i])
+		if refused[i] == nil && s.OnWrite != nil {
+			s.OnWrite(&group[i])
+		}
+	}
+	return refused, nil
+}
+
+func (s *Store) apply(w *journal.Write) error {
+	if c := s.Campaigns[w.Campaign]; c != nil && w.Epoch != c.Epoch {
+		return journal.ErrStaleEpoch
+	}
+	now := time.Now()
+	if w.Reply != nil {
+		k := string(w.Reply.Key) + "|" + w.Reply.Route + "|" + w.Reply.Token
+		if _, dup := s.Replies[k]; dup {
+			return journal.ErrReplyExists
+		}
+		defer func() { s.Replies[k] = *w.Reply }()
+	}
+	if n := w.Intent; n != nil {
+		if h, held := s.Holds[n.Number]; held && h.Attempt != n.Attempt && (h.Until.IsZero() || now.Before(h.Until)) {
+			return journal.ErrNumberHeld
+		}
+		if s.Supp[n.Number] {
+			return journal.ErrSuppressed
+		}
+		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
+	}
+	for _, c := range w.Contacts {
+		if old, ok := s.Contacts_[c.ID]; !ok || c.Version > old.Version {
+			s.Contacts_[c.ID] = c
+		}
+	}
+	for _, a := range w.Attempts {
+		if old, ok := s.Attempts[a.ID]; ok && old.State == attempt.Ended && a.State != attempt.Ended {
+			continue
+		}
+		s.Attempts[a.ID] = a
+	}
+	for _, h := range w.Holds {
+		if cur, ok := s.Holds[h.Number]; ok && cur.Attempt == h.Attempt {
+			if h.Until.IsZero() {
+				delete(s.Holds, h.Number)
+			} else {
+				s.Holds[h.Number] = Hold{h.Attempt, h.Until}
+			}
+		}
+	}
+	s.Excl = append(s.Excl, w.Exclusions...)
+	for _, x := range w.Suppressions {
+		s.Supp[x.Number] = true
+	}
+	if w.CampaignRow != nil {
+		row := *w.CampaignRow
+		s.Campaigns[row.ID] = &row
+	}
+	if b := w.Bulk; b != nil {
+		for id, c := range s.Contacts_ {
+			if c.Campaign == w.Campaign && c.DueAt != nil && c.Attempt == "" && c.Open() {
+				c.State, c.DueAt, c.Reason = b.To, nil, b.Reason
+				c.Version++
+				s.Contacts_[id] = c
+			}
+		}
+	}
+	s.Events = append(s.Events, w.Events...)
+	return nil
+}
+
+// AcquireCampaign implements actors.Store.
+func (s *Store) AcquireCampaign(_ context.Context, id engine.CampaignID) (campaign.Campaign, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.Campaigns[id]
+	if c == nil {
+		return campaign.Campaign{}, engine.NotFound("campaign_not_found", "no such campaign")
+	}
+	c.Epoch++
+	for i := range s.Events {
+		if s.Events[i].Campaign == id {
+			c.Seq = max(c.Seq, s.Events[i].Seq)
+		}
+	}
+	return *c, nil
+}
+
+// ActiveCampaigns implements actors.Store.
+func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []engine.CampaignID
+	for id, c := range s.Campaigns {
+		active := c.State == campaign.Running || c.State == campaign.Paused
+		for _, a := range s.Attempts {
+			active = active || (a.Campaign == id && a.State != attempt.Ended)
+		}
+		if active {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// Counters implements actors.Store: counted from the rows.
+func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (campaign.Counters, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := tally.New()
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id {
+			f := c.Facts()
+			t.Apply(&journal.Event{Data: journal.Data{After: &f}})
+		}
+	}
+	for _, a := range s.Attempts {
+		if a.Campaign != id || a.Run != run {
+			continue
+		}
+		if a.AnsweredAt != nil {
+			t.C.Answered++
+		}
+		if a.WasConnected() {
+			t.C.ConnectedCalls++
+			t.C.LiveAnswers++
+			if a.Result != nil {
+				t.C.ResultCalls++
+			}
+			t.C.TalkSeconds += a.Talk().Seconds()
+		}
+		if a.Outcome == engine.OutcomeAbandoned {
+			t.C.LiveAnswers++
+			if a.Cause == engine.AbandonCapacityLoss {
+				t.C.CapacityLoss++
+			}
+		}
+		if a.State == attempt.Ended && a.Consumed {
+			t.C.Attempts++
+		}
+	}
+	return t.Counters(), nil
+}
+
+// AbandonLedger implements actors.Store.
+func (s *Store) AbandonLedger(_ context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.Attempts {
+		if a.Campaign != id || a.ReservedAt == nil || a.ReservedAt.Before(since) {
+			continue
+		}
+		if a.Outcome == engine.OutcomeAbandoned {
+			live, abandoned = live+1, abandoned+1
+		} else if a.WasConnected() {
+			live++
+		}
+	}
+	return live, abandoned, nil
+}
+
+// ResetContacts implements actors.Store.
+func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for cid, c := range s.Contacts_ {
+		if c.Campaign == id {
+			m := contact.Machine{C: c}
+			if err := m.Apply(contact.Event{Kind: contact.RunReset, At: now, Run: run}); err != nil {
+				return err
+			}
+			s.Contacts_[cid] = m.C
+		}
+	}
+	return nil
+}
+
+// RestoreContacts implements actors.Store.
+func (s *Store) RestoreContacts(context.Context, engine.CampaignID, int) error { return nil }
+
+// RemoveCampaign implements actors.Store.
+func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.Campaigns, id)
+	return nil
+}
+
+// AddContacts implements actors.Store.
+func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (campaign.AddReport, error) {
+	if err := s.wait(ctx); err != nil {
+		return campaign.AddReport{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rep campaign.AddReport
+	known, pos := map[engine.PhoneNumber]bool{}, int64(0)
+	for _, c := range s.Contacts_ {
+		if c.Campaign == add.Campaign {
+			known[c.Number] = true
+			pos = max(pos, c.Position)
+		}
+	}
+	for _, n := range add.Contacts {
+		if known[n.Number] {
+			rep.Duplicates++
+			continue
+		}
+		known[n.Number] = true
+		pos++
+		due := add.At
+		s.Contacts_[n.ID] = contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
+			Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass,
+			CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
+		rep.Added++
+	}
+	ev := add.Event
+	ev.Data.Count = rep.Added
+	s.Events = append(s.Events, ev)
+	return rep, nil
+}
+
+// DueContacts implements actors.Store.
+func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []contact.Contact
+	for _, c := range s.Contacts_ {
+		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(due) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) || s.Supp[c.Number] {
+			continue
+		}
+		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || due.Before(h.Until)) {
+			continue
+		}
+		rows = append(rows, c)
+	}
+	sort.Slice(rows, func(i, j int) bool { return contact.Before(&rows[i], &rows[j]) })
+	return rows[:min(limit, len(rows))], nil
+}
+
+// NextDue implements actors.Store.
+func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *time.Time, open int, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.Contacts_ {
+		if c.Campaign != id || !c.Open() || s.Supp[c.Number] {
+			continue
+		}
+		open++
+		if c.DueAt != nil && c.Attempt == "" && (next == nil || c.DueAt.Before(*next)) {
+			t := *c.DueAt
+			next = &t
+		}
+	}
+	return next, open, nil
+}
+
+// ContactByNumber implements actors.Store.
+func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engine.PhoneNumber) (contact.Contact, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id && c.Number == n {
+			return c, true, nil
+		}
+	}
+	return contact.Contact{}, false, nil
+}
+
+// ContactByID implements actors.Store.
+func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (contact.Contact, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.Contacts_[id]
+	return c, ok, nil
+}
+
+// ContactsMatching implements actors.Store.
+func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []contact.Contact
+next:
+	for _, c := range s.Contacts_ {
+		if c.Campaign != id {
+			continue
+		}
+		for k, v := range match {
+			if c.Variables[k] != v {
+				continue next
+			}
+		}
+		rows = append(rows, c)
+	}
+	return rows, nil
+}
+
+// Exclusions implements actors.Store.
+func (s *Store) Exclusions(_ context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []journal.Exclusion
+	for _, x := range s.Excl {
+		if x.Campaign == id {
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
+
+// ResultsOverdue implements actors.Store.
+func (s *Store) ResultsOverdue(_ context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []contact.Contact
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id && c.ResultDueAt != nil && !c.ResultDueAt.After(now) && len(rows) < limit {
+			rows = append(rows, c)
+		}
+	}
+	return rows, nil
+}
+
+// OpenAttempts implements actors.Store.
+func (s *Store) OpenAttempts(context.Context) ([]attempt.Attempt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []attempt.Attempt
+	for _, a := range s.Attempts {
+		if a.State != attempt.Ended {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+// OpenLegs implements actors.Store.
+func (s *Store) OpenLegs(context.Context) ([]attempt.Attempt, error) { return nil, nil }
+
+// Attempt implements actors.Store.
+func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (attempt.Attempt, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.Attempts[id]
+	return a, ok, nil
+}
+
+// Bots implements actors.Store.
+func (s *Store) Bots(context.Context) ([]engine.Bot, error) { return s.BotList, nil }
+
+// Trunks implements actors.Store.
+func (s *Store) Trunks(context.Context) ([]engine.TrunkSettings, error) { return s.TrunkList, nil }
+
+// Numbers implements actors.Store.
+func (s *Store) Numbers(context.Context) ([]engine.NumberSettings, error) { return s.Nums, nil }

@@ -1,0 +1,386 @@
+package actortest
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"dialler/engine"
+)
+
+// Script says what one call does. Durations count from the step before.
+type Script struct {
+	Ring   time.Duration // INVITE → answer or refusal
+	Code   int           // 200, or the refusal
+	Reason string
+	Silent bool          // no answer at all: Timer B
+	Talk   time.Duration // answer → the callee hangs up; 0: waits for BYE
+	// Verdict of the classification and when, from the answer.
+	Verdict   engine.Verdict
+	VerdictIn time.Duration
+	BotIn     time.Duration // attach → connected; <0: never
+	BotTalk   time.Duration // connected → the bot hangs up; 0: never
+}
+
+// World is a carrier and a media path that follow a script for every number.
+type World struct {
+	mu     sync.Mutex
+	Script func(to engine.PhoneNumber, nth int) Script
+	legs   map[engine.LegID]*worldLeg
+	calls  map[engine.AttemptID]*worldCall
+	nth    map[engine.PhoneNumber]int
+
+	// Ledger.
+	Invites   int
+	Overlaps  int
+	live      map[engine.PhoneNumber]engine.LegID
+	Byes      int
+	Cancels   int
+	PeakBots  int
+	bots      int
+	Recovered int
+}
+
+type worldLeg struct {
+	cmd    engine.PlaceLeg
+	sink   func(engine.LegEvent)
+	events []engine.LegEvent
+	script Script
+	state  string // ringing, answered, over
+	timer  *time.Timer
+}
+
+type worldCall struct {
+	sink   func(engine.MediaEvent)
+	events []engine.MediaEvent
+	script Script
+	bot    bool
+	timers []*time.Timer
+}
+
+// NewWorld is a world without calls.
+func NewWorld(script func(engine.PhoneNumber, int) Script) *World {
+	return &World{Script: script, legs: map[engine.LegID]*worldLeg{}, calls: map[engine.AttemptID]*worldCall{},
+		nth: map[engine.PhoneNumber]int{}, live: map[engine.PhoneNumber]engine.LegID{}}
+}
+
+func (w *World) leg(l *worldLeg, k engine.LegEventKind, code int) {
+	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: l.cmd.Leg, Trunk: l.cmd.Trunk, Seq: len(l.events) + 1, At: time.Now(), Kind: k, Code: code, Reason: l.script.Reason}
+	if k == engine.LegAnswered {
+		e.Dialog = &engine.DialogState{ToTag: "t"}
+		e.SDP = []byte("v=0")
+	}
+	l.events = append(l.events, e)
+	if k.Final() {
+		l.state = "over"
+		delete(w.live, l.cmd.To)
+	}
+	if l.sink != nil {
+		l.sink(e)
+	}
+}
+
+// PlaceLeg implements actors.Telephony.
+func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.legs[cmd.Leg] != nil {
+		w.Overlaps++
+		return
+	}
+	w.nth[cmd.To]++
+	l := &worldLeg{cmd: cmd, sink: sink, script: w.Script(cmd.To, w.nth[cmd.To]), state: "ringing"}
+	w.legs[cmd.Leg] = l
+	w.Invites++
+	if w.live[cmd.To] != "" {
+		w.Overlaps++
+	}
+	w.live[cmd.To] = cmd.Leg
+	if c := w.calls[cmd.Attempt]; c != nil {
+		c.script = l.script
+	}
+	w.leg(l, engine.LegSent, 0)
+	if l.script.Silent {
+		return
+	}
+	w.leg(l, engine.LegProvisional, 100)
+	l.timer = time.AfterFunc(l.script.Ring/2, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.state != "ringing" {
+			return
+		}
+		w.leg(l, engine.LegProvisional, 180)
+		l.timer = time.AfterFunc(l.script.Ring/2, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if l.state != "ringing" {
+				return
+			}
+			if l.script.Code != 200 {
+				w.leg(l, engine.LegRefused, l.script.Code)
+				return
+			}
+			l.state = "answered"
+			w.leg(l, engine.LegAnswered, 200)
+			if l.script.Talk > 0 {
+				l.timer = time.AfterFunc(l.script.Talk, func() {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					if l.state == "answered" {
+						w.leg(l, engine.LegHungUp, 0)
+					}
+				})
+			}
+		})
+	})
+}
+
+// ConfirmLeg implements actors.Telephony.
+func (w *World) ConfirmLeg(engine.LegID) {}
+
+// CancelLeg implements actors.Telephony.
+func (w *World) CancelLeg(id engine.LegID) engine.CancelOutcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.legs[id]
+	if l == nil || l.state == "over" {
+		return engine.CancelUnknown
+	}
+	w.Cancels++
+	if l.state == "answered" {
+		time.AfterFunc(time.Millisecond, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if l.state != "over" {
+				w.leg(l, engine.LegClosed, 0)
+			}
+		})
+		return engine.CancelAnswered
+	}
+	time.AfterFunc(time.Millisecond, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.state == "ringing" {
+			w.leg(l, engine.LegRefused, 487)
+		}
+	})
+	return engine.CancelOwed
+}
+
+// HangUpLeg implements actors.Telephony.
+func (w *World) HangUpLeg(id engine.LegID, _ engine.HangUpCause) {
+	time.AfterFunc(time.Millisecond, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l := w.legs[id]; l != nil && l.state == "answered" {
+			w.Byes++
+			w.leg(l, engine.LegClosed, 0)
+		}
+	})
+}
+
+// AttachLeg implements actors.Telephony.
+func (w *World) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) (ids []engine.LegID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, l := range w.legs {
+		if l.cmd.Attempt == a {
+			l.sink = sink
+			for _, e := range l.events {
+				sink(e)
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// ForgetLegs implements actors.Telephony.
+func (w *World) ForgetLegs(a engine.AttemptID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, l := range w.legs {
+		if l.cmd.Attempt == a && l.state == "over" {
+			delete(w.legs, id)
+		}
+	}
+}
+
+// RecoverLeg implements actors.Telephony.
+func (w *World) RecoverLeg(cmd engine.RecoveredLeg, sink func(engine.LegEvent)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Recovered++
+	l := w.legs[cmd.Leg]
+	if l == nil {
+		l = &worldLeg{cmd: engine.PlaceLeg{Attempt: cmd.Attempt, Leg: cmd.Leg, To: cmd.To}}
+		w.legs[cmd.Leg] = l
+	}
+	l.events, l.sink = nil, sink
+	w.leg(l, engine.LegClosed, 0)
+}
+
+// Open implements actors.Media.
+func (w *World) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[cmd.Attempt] = &worldCall{sink: sink}
+	return []byte("v=0"), nil
+}
+
+func (w *World) media(a engine.AttemptID, c *worldCall, e engine.MediaEvent) {
+	e.Attempt, e.Seq, e.At = a, len(c.events)+1, time.Now()
+	c.events = append(c.events, e)
+	if c.sink != nil {
+		c.sink(e)
+	}
+}
+
+func (w *World) later(a engine.AttemptID, c *worldCall, wait time.Duration, f func()) {
+	c.timers = append(c.timers, time.AfterFunc(wait, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.calls[a] == c {
+			f()
+		}
+	}))
+}
+
+// Answer implements actors.Media.
+func (w *World) Answer(a engine.AttemptID, _ []byte, _ time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.calls[a]
+	if c == nil || c.script.Verdict == "" {
+		return
+	}
+	w.later(a, c, c.script.VerdictIn, func() {
+		w.media(a, c, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: c.script.Verdict, AMDTook: c.script.VerdictIn})
+	})
+}
+
+// AttachBot implements actors.Media.
+func (w *World) AttachBot(cmd engine.AttachBot) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := cmd.Attempt
+	c := w.calls[a]
+	if c == nil || c.bot || c.script.BotIn < 0 {
+		return
+	}
+	c.bot = true
+	w.bots++
+	w.PeakBots = max(w.PeakBots, w.bots)
+	w.later(a, c, c.script.BotIn, func() {
+		w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotConnected, Session: cmd.Session})
+		if c.script.BotTalk > 0 {
+			w.later(a, c, c.script.BotTalk, func() {
+				if c.bot {
+					w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotClosed})
+				}
+			})
+		}
+	})
+}
+
+func (w *World) drop(c *worldCall) {
+	if c.bot {
+		c.bot = false
+		w.bots--
+	}
+}
+
+// DetachBot implements actors.Media.
+func (w *World) DetachBot(a engine.AttemptID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.calls[a]; c != nil {
+		w.drop(c)
+	}
+}
+
+// PlayMessage implements actors.Media.
+func (w *World) PlayMessage(a engine.AttemptID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.calls[a]; c != nil {
+		w.later(a, c, 3*time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaPlayed}) })
+	}
+}
+
+// CloseMedia implements actors.Media.
+func (w *World) CloseMedia(a engine.AttemptID) engine.MediaQuality {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.calls[a]; c != nil {
+		w.drop(c)
+		for _, t := range c.timers {
+			t.Stop()
+		}
+		delete(w.calls, a)
+	}
+	return engine.MediaQuality{}
+}
+
+// AttachMedia implements actors.Media.
+func (w *World) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.calls[a]
+	if c == nil {
+		return false
+	}
+	c.sink = sink
+	for _, e := range c.events {
+		sink(e)
+	}
+	return true
+}
+
+// LiveCalls counts the legs that ring or are answered.
+func (w *World) LiveCalls() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, l := range w.legs {
+		if l.state != "over" {
+			n++
+		}
+	}
+	return n
+}
+
+// View runs f under the world's lock.
+func (w *World) View(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+// Mix is a script drawn from a seed: repeatable by number and attempt.
+func Mix(seed uint64, answer, machine float64, talk time.Duration) func(engine.PhoneNumber, int) Script {
+	return func(to engine.PhoneNumber, nth int) Script {
+		h := seed
+		for _, b := range []byte(to.E164()) {
+			h = (h ^ uint64(b)) * 1099511628211
+		}
+		r := rand.New(rand.NewPCG(h, uint64(nth))) //nolint:gosec // a repeatable world, not a secret
+		s := Script{Ring: time.Duration(1+r.IntN(8)) * time.Second, Code: 200, BotIn: 20 * time.Millisecond,
+			Verdict: engine.VerdictHuman, VerdictIn: 1200 * time.Millisecond}
+		switch u := r.Float64(); {
+		case u > answer+0.2:
+			s.Ring = time.Hour // rings until the time-out
+		case u > answer:
+			s.Code = []int{486, 480, 404, 503, 603}[r.IntN(5)]
+		case r.Float64() < machine:
+			s.Verdict = engine.VerdictMachine
+		}
+		s.BotTalk = time.Duration(float64(talk) * (0.2 + 1.6*r.Float64()))
+		if r.Float64() < 0.5 {
+			s.Talk = s.BotTalk
+			s.BotTalk = 0
+		}
+		return s
+	}
+}

@@ -1,0 +1,219 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/actors"
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/disposition"
+	"dialler/engine/journal"
+)
+
+// bubbleClock is the virtual clock of a synctest bubble.
+type bubbleClock struct{ start time.Time }
+
+func (c bubbleClock) Now() time.Time        { return time.Now() }
+func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(c.start)) + 1 }
+
+// rig is a tree over fake ports with one campaign.
+type rig struct {
+	t     *testing.T
+	store *actortest.Store
+	world *actortest.World
+	tree  *actors.Tree
+	id    engine.CampaignID
+}
+
+func number(i int) engine.PhoneNumber { return engine.PhoneNumber(fmt.Sprintf("+4915112%06d", i)) }
+
+func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+	t.Helper()
+	s := actortest.NewStore()
+	s.BotList = []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://bot"}}}
+	s.TrunkList = []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}}
+	set := campaign.Settings{
+		Name: "test", Bot: "bot", Concurrency: 10, Numbers: []engine.PhoneNumber{"+4930111111", "+4930111112"},
+		MaxAttempts: 3, RetryDelaySec: 20, RetryOnSystem: disposition.DefaultRetryOnSystem(), RingTimeoutSec: 15, CallLimitSec: 900,
+		ResultTimeoutSec: 20, AMD: engine.AMDParallel, AbandonCapPPM: 30000, PacingMode: "strict",
+	}
+	set.Window.Zone = "UTC"
+	if edit != nil {
+		edit(&set)
+	}
+	id := engine.CampaignID("cmp_test")
+	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id}
+	r.start()
+	return r
+}
+
+func (r *rig) start() {
+	r.t.Helper()
+	tree, err := actors.Start(context.Background(), actors.Config{Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
+		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour)}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.tree = tree
+}
+
+func (r *rig) add(n int) {
+	r.t.Helper()
+	cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
+	for i := range n {
+		cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(i), Variables: map[string]string{"i": fmt.Sprint(i)}})
+	}
+	rep, err := r.tree.AddContacts(context.Background(), cmd)
+	if err != nil || rep.Added != n {
+		r.t.Fatalf("add contacts: %+v, %v", rep, err)
+	}
+}
+
+func (r *rig) act(a campaign.Action) campaign.Detail {
+	r.t.Helper()
+	d, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: a, Who: engine.Who{Name: "test"}})
+	if err != nil {
+		r.t.Fatalf("%s: %v", a, err)
+	}
+	return d
+}
+
+func (r *rig) detail() campaign.Detail {
+	r.t.Helper()
+	d, err := r.tree.Detail(context.Background(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d
+}
+
+// until waits in virtual time.
+func (r *rig) until(limit time.Duration, what string, ok func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // virtual
+		if ok() {
+			return
+		}
+	}
+	d := r.detail()
+	r.t.Fatalf("not within %v: %s\n%+v\nlive %+v\ncounters %+v", limit, what, d.Campaign.State, *d.Live, d.Counters)
+}
+
+func (r *rig) completed() bool { return r.detail().Campaign.State == campaign.Completed }
+
+// check asserts what must hold when a campaign has ended.
+func (r *rig) check() {
+	r.t.Helper()
+	synctest.Wait()
+	d := r.detail()
+	sum := 0
+	for s, n := range d.Counters.States {
+		sum += n
+		if !s.Processed() && s != contact.Excluded {
+			r.t.Errorf("%d contacts are still %s", n, s)
+		}
+	}
+	if sum != d.Counters.Total {
+		r.t.Errorf("Total %d, sum of states %d", d.Counters.Total, sum)
+	}
+	fromTables, _ := r.store.Counters(context.Background(), r.id, d.Campaign.Run)
+	if a, b := fmt.Sprintf("%+v", rateless(d.Counters)), fmt.Sprintf("%+v", rateless(fromTables)); a != b {
+		r.t.Errorf("live counters and tables differ\nlive   %s\ntables %s", a, b)
+	}
+	r.store.View(func() {
+		legs := 0
+		for id, a := range r.store.Attempts {
+			if a.State != attempt.Ended {
+				r.t.Errorf("attempt %s is %s", id.Short(), a.State)
+			}
+			for _, l := range a.Legs {
+				if l.SentAt != nil {
+					legs++
+				}
+			}
+		}
+		if legs != r.world.Invites {
+			r.t.Errorf("%d legs in the store, %d INVITEs at the carrier", legs, r.world.Invites)
+		}
+		if n := len(r.store.Holds); n > 0 {
+			r.t.Errorf("%d numbers still held", n)
+		}
+		live, abandoned := 0, 0
+		for _, e := range r.store.Events {
+			switch e.Type {
+			case journal.AttemptConnected:
+				live++
+			case journal.AttemptAbandoned:
+				live, abandoned = live+1, abandoned+1
+			}
+			if abandoned*100 > live*3 && r.cap3() {
+				r.t.Errorf("abandons %d of %d live answers: over 3 %%", abandoned, live)
+			}
+		}
+	})
+	if r.world.Overlaps > 0 {
+		r.t.Errorf("%d overlapping calls", r.world.Overlaps)
+	}
+	st := r.tree.Stats()
+	if n := st.Illegal.Load(); n > 0 {
+		r.t.Errorf("%d events were refused by machines", n)
+	}
+	if n := st.TrunkLeases.Load(); n != 0 {
+		r.t.Errorf("%d trunk leases are held", n)
+	}
+	if n := st.SlotLeases.Load(); n != 0 {
+		r.t.Errorf("%d number leases are held", n)
+	}
+	time.Sleep(time.Minute) // virtual: seats go back
+	synctest.Wait()
+	if n := st.SeatsHeld.Load(); n != 0 {
+		r.t.Errorf("%d seats are held", n)
+	}
+}
+
+func (r *rig) cap3() bool { return true }
+
+func rateless(c campaign.Counters) campaign.Counters {
+	c.AnswerRate, c.CompletionRate, c.AbandonRate, c.AHTSeconds, c.Progress, c.TalkSeconds = nil, nil, nil, nil, nil, 0
+	return c
+}
+
+// results posts a result for every connected attempt as its bot would.
+func (r *rig) results() {
+	r.store.View(func() {
+		r.store.OnWrite = func(w *journal.Write) {
+			for _, e := range w.Events {
+				if e.Type == journal.AttemptEnded && e.Data.Connected {
+					id := e.Attempt
+					go func() {
+						_ = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id.Call(), Result: attempt.Result{Disposition: "interested", ReceivedAt: time.Now()}})
+					}()
+				}
+			}
+		}
+	})
+}
+
+func TestCampaignRunsToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, actortest.Mix(1, 0.5, 0.2, 20*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(300)
+		r.act(campaign.ActionStart)
+		r.until(3*time.Hour, "campaign completed", r.completed)
+		d := r.detail()
+		t.Logf("%+v", d.Counters)
+		r.check()
+	})
+}

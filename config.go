@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/rs/zerolog"
+	"gopkg.in/yaml.v3"
+)
+
+// cli is the command line. Every flag is also an environment variable
+// (DIALLER_ and its name) and a key of the YAML file: flags win over the
+// environment, the environment over the file.
+type cli struct {
+	ConfigFile string `name:"config" help:"YAML file with settings: each key is a flag's name." type:"existingfile" placeholder:"FILE"`
+	LogLevel   string `help:"Least level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
+	LogFormat  string `help:"json, or console for people." enum:"json,console" default:"console"`
+
+	Serve   serveCmd   `cmd:"" help:"Run the dialler."`
+	Sandbox sandboxCmd `cmd:"" help:"Run the dialler with a model carrier, a model bot and a campaign of 400 contacts, all on this machine."`
+	Bench   benchCmd   `cmd:"" help:"Model carrier and model bot as processes of their own."`
+	User    userCmd    `cmd:"" help:"People who may log in."`
+	Key     keyCmd     `cmd:"" help:"API keys."`
+	DB      dbCmd      `cmd:"" name:"db" help:"The database."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// engineFlags are the settings of a running dialler.
+type engineFlags struct {
+	ListenHTTP   string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	PublicURL    string        `name:"public-url" help:"Base URL under which bots reach the API to post results; the API's own address when empty." placeholder:"URL"`
+	SIP          string        `name:"sip" help:"Address of SIP over UDP and TCP, host:port." default:"127.0.0.1:5060" placeholder:"HOST:PORT"`
+	SIPExternal  string        `name:"sip-external" help:"Address that carriers see, when it is not the one of --sip (NAT)." placeholder:"HOST"`
+	RTPHost      string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`
+	RTPPorts     string        `name:"rtp-ports" help:"Ports of RTP; any free ones when empty." placeholder:"MIN-MAX"`
+	DatabaseURL  string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
+	DataDir      string        `name:"data-dir" help:"Folder of the private PostgreSQL." placeholder:"DIR"`
+	DrainTimeout time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
+	KeyRate      float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
+	Pprof        string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
+	Message      string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
+}
+
+// parse reads flags over environment over file.
+func parse(args []string) (*cli, *kong.Context, error) {
+	c := &cli{}
+	file, err := configFile(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := []kong.Option{
+		kong.Name("dialler"),
+		kong.Description("An outbound dialler engine for voice bots."),
+		kong.DefaultEnvars("DIALLER"),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	}
+	if file != "" {
+		r, err := yamlResolver(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		options = append(options, kong.Resolvers(r))
+	}
+	p, err := kong.New(c, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, err := p.Parse(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, ctx, nil
+}
+
+// configFile finds the file before the flags are parsed: it takes part in
+// parsing them.
+func configFile(args []string) (string, error) {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--config="); ok {
+			return v, nil
+		}
+		if a == "--config" {
+			if i+1 == len(args) {
+				return "", fmt.Errorf("--config needs a file")
+			}
+			return args[i+1], nil
+		}
+	}
+	return os.Getenv("DIALLER_CONFIG"), nil
+}
+
+// yamlResolver gives flags their values from a YAML file; an unknown key is an
+// error, so that a misspelt setting is not silently ignored.
+func yamlResolver(path string) (kong.Resolver, error) {
+	b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	values := map[string]any{}
+	if err := yaml.Unmarshal(b, &values); err != nil {
+		return nil, fmt.Errorf("%s is not valid YAML: %w", path, err)
+	}
+	return &fileValues{path: path, values: values}, nil
+}
+
+type fileValues struct {
+	path   string
+	values map[string]any
+}
+
+// Validate implements kong.Resolver.
+func (f *fileValues) Validate(app *kong.Application) error {
+	known := map[string]bool{}
+	_ = kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
+		if flag, ok := n.(*kong.Flag); ok {
+			known[flag.Name] = true
+		}
+		return next(nil)
+	})
+	for key := range f.values {
+		if !known[key] {
+			return fmt.Errorf("%s: unknown setting %q; settings are the names of flags, see dialler serve --help", f.path, key)
+		}
+	}
+	return nil
+}
+
+// Resolve implements kong.Resolver.
+func (f *fileValues) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	v, ok := f.values[flag.Name]
+	if !ok {
+		return nil, nil
+	}
+	return fmt.Sprint(v), nil
+}
+
+// logger writes to stderr: stdout belongs to what a command prints.
+func (c *cli) logger() zerolog.Logger {
+	level, err := zerolog.ParseLevel(c.LogLevel)
+	if err != nil {
+		level = zerolog.InfoLevel
+	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	if c.LogFormat == "console" {
+		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger()
+	}
+	return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
+}
+
+// dataDir is where the private PostgreSQL lives unless told otherwise.
+func dataDir(flag, name string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	if os.Geteuid() == 0 {
+		return filepath.Join("/var/lib/dialler", name), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no home folder for the data; give --data-dir: %w", err)
+	}
+	return filepath.Join(home, ".local", "share", "dialler", name), nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"dialler/actors"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/http"
+	"dialler/persistence"
+)
+
+// front is what the API knows of the dialler: commands go to the campaign
+// tree, lists come from the store.
+type front struct {
+	*persistence.Store
+	tree *actors.Tree
+	p    *process
+}
+
+// Create implements http.Campaigns.
+func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error) {
+	now := time.Now()
+	c := campaign.Campaign{ID: actors.NewCampaignID(), Settings: cmd.Settings, State: campaign.Draft, Version: 1, Run: 1,
+		CreatedAt: now, CreatedBy: cmd.Who}
+	if err := f.Store.CreateCampaign(ctx, c); err != nil {
+		return campaign.Detail{}, err
+	}
+	return f.tree.Detail(ctx, c.ID)
+}
+
+// Detail implements http.Campaigns.
+func (f *front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	return f.tree.Detail(ctx, id)
+}
+
+// AddContacts implements http.Campaigns.
+func (f *front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
+	return f.tree.AddContacts(ctx, cmd)
+}
+
+// Act implements http.Campaigns.
+func (f *front) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
+	return f.tree.Act(ctx, cmd)
+}
+
+// Trigger implements http.Campaigns.
+func (f *front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
+	return f.tree.Trigger(ctx, cmd)
+}
+
+// Exclude implements http.Campaigns.
+func (f *front) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
+	return f.tree.Exclude(ctx, cmd)
+}
+
+// Dialout implements http.Calls.
+func (f *front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
+	return f.tree.Dialout(ctx, cmd)
+}
+
+// Call implements http.Calls.
+func (f *front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	return f.tree.Call(ctx, id)
+}
+
+// SubmitResult implements http.Calls.
+func (f *front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
+	return f.tree.SubmitResult(ctx, cmd)
+}
+
+// HangUp implements http.Calls.
+func (f *front) HangUp(ctx context.Context, id engine.CallID) error { return f.tree.HangUp(ctx, id) }
+
+// PutBot implements http.Bots: the tree hears of the change.
+func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who engine.Who) (engine.Bot, bool, error) {
+	stored, created, err := f.Store.PutBot(ctx, b, keepSecret, who)
+	if err == nil {
+		err = f.tree.BotsChanged(ctx)
+	}
+	return stored, created, err
+}
+
+// PutTrunk implements http.Trunks: the telephony adapter and the tree hear of
+// the change.
+func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
+	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
+	if err == nil {
+		err = f.p.setTrunks(ctx)
+	}
+	if err == nil {
+		err = f.tree.TrunksChanged(ctx)
+	}
+	return created, err
+}
+
+// PutNumber implements http.Numbers.
+func (f *front) PutNumber(ctx context.Context, n engine.NumberSettings, who engine.Who) (bool, error) {
+	created, err := f.Store.PutNumber(ctx, n, who)
+	if err == nil {
+		f.tree.NumberChanged(n)
+	}
+	return created, err
+}
+
+// Alive implements http.Health.
+func (f *front) Alive() error { return f.tree.Alive() }
+
+// Checks implements http.Health.
+func (f *front) Checks(ctx context.Context) []http.Check {
+	db := http.Check{Name: "database", OK: true}
+	if err := f.Store.Ping(ctx); err != nil {
+		db.OK, db.Detail = false, "the database does not answer; no new call is placed"
+	}
+	trunks := http.Check{Name: "trunks"}
+	list, err := f.Store.Trunks(ctx)
+	for _, t := range list {
+		trunks.OK = trunks.OK || (err == nil && t.Active)
+	}
+	if !trunks.OK {
+		trunks.Detail = "no active trunk is configured"
+	}
+	f.p.mu.Lock()
+	draining := http.Check{Name: "draining", OK: !f.p.draining}
+	f.p.mu.Unlock()
+	if !draining.OK {
+		draining.Detail = "the process is being stopped; live calls finish"
+	}
+	return []http.Check{db, trunks, {Name: "rtp_ports", OK: true}, draining}
+}

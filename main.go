@@ -1,0 +1,286 @@
+// Command dialler is an outbound dialler engine for voice bots. This file
+// starts the sub-commands; process.go wires a running dialler together.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+	_ "time/tzdata" // zones are known wherever the binary runs
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/engine"
+	"dialler/http"
+	"dialler/persistence"
+	"dialler/persistence/private"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "dialler:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		// Signalling makes much short-lived garbage on a small heap; collecting
+		// less often halves the collector's share (docs/architecture.md).
+		debug.SetGCPercent(400)
+	}
+	c, k, err := parse(args)
+	if err != nil {
+		return err
+	}
+	return k.Run(c)
+}
+
+// signals gives a context that ends at the first SIGINT or SIGTERM; a second
+// one ends the process at once.
+func signals() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-ch
+		cancel()
+		<-ch
+		os.Exit(130)
+	}()
+	return ctx, cancel
+}
+
+type serveCmd struct {
+	engineFlags `embed:""`
+}
+
+// Run serves until a signal, then drains.
+func (s *serveCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	log := c.logger()
+	p, err := start(ctx, s.engineFlags, "main", log)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if password, err := p.firstAdmin(ctx); err != nil {
+		return err
+	} else if password != "" {
+		fmt.Printf("First administrator: %s, password (shown once): %s\n", firstAdminEmail, password)
+	}
+	<-ctx.Done()
+	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")
+	p.drain(context.Background())
+	return nil
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run() error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("no build information")
+	}
+	fmt.Println("dialler", info.Main.Version, info.GoVersion)
+	return nil
+}
+
+// --- model world -------------------------------------------------------------
+
+type benchCmd struct {
+	Carrier benchCarrierCmd `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
+	Bot     benchBotCmd     `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
+}
+
+type benchCarrierCmd struct {
+	Listen string `help:"Address of SIP over UDP and TCP, host:port." default:"127.0.0.1:5070"`
+	Spec   string `help:"JSON file with the carrier's behaviour." type:"existingfile"`
+	Ledger string `help:"File that gets the ledger, a JSON line a change."`
+	HTTP   string `name:"http" help:"Address of the ledger's queries, host:port."`
+}
+
+// Run serves the model carrier until a signal.
+func (b *benchCarrierCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	var cfg carrier.Config
+	if err := readJSON(b.Spec, &cfg); err != nil {
+		return err
+	}
+	log := c.logger()
+	cfg.Listen, cfg.LedgerFile, cfg.HTTP, cfg.Log = b.Listen, b.Ledger, b.HTTP, &log
+	return carrier.Run(ctx, cfg)
+}
+
+type benchBotCmd struct {
+	Listen string `help:"Address of the bot's socket, host:port." default:"127.0.0.1:5080"`
+	Spec   string `help:"JSON file with the bot's behaviour." type:"existingfile"`
+	HTTP   string `name:"http" help:"Address of the sessions' queries, host:port."`
+}
+
+// Run serves the model bot until a signal.
+func (b *benchBotCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	var cfg bot.Config
+	if err := readJSON(b.Spec, &cfg); err != nil {
+		return err
+	}
+	log := c.logger()
+	cfg.Listen, cfg.HTTP, cfg.Log = b.Listen, b.HTTP, &log
+	return bot.Run(ctx, cfg)
+}
+
+func readJSON(path string, into any) error {
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// --- database, users, keys ---------------------------------------------------
+
+// storeFlags say which database a command works on.
+type storeFlags struct {
+	DatabaseURL string `name:"database-url" help:"Your PostgreSQL; the private one of the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL"`
+	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
+	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
+}
+
+// open connects; a private PostgreSQL that is not running is started for the
+// command, one that runs is used and left alone.
+func (f *storeFlags) open(ctx context.Context, c *cli) (*persistence.Store, func(), error) {
+	url, stop := f.DatabaseURL, func() {}
+	if url == "" {
+		dir, err := dataDir(f.DataDir, f.Instance)
+		if err != nil {
+			return nil, nil, err
+		}
+		pg, err := private.Start(ctx, private.Config{Dir: dir, Name: databaseName, Log: c.logger()})
+		if err != nil {
+			return nil, nil, err
+		}
+		url = pg.URL()
+		if !pg.Adopted() {
+			stop = func() { _ = pg.Stop() }
+		}
+	}
+	s, err := persistence.Open(ctx, url, persistence.Config{Log: c.logger()})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return s, func() { s.Close(); stop() }, nil
+}
+
+type dbCmd struct {
+	Migrate dbMigrateCmd `cmd:"" help:"Bring the database to this version's schema; serve does it by itself."`
+	URL     dbURLCmd     `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
+}
+
+type dbMigrateCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run migrates.
+func (d *dbMigrateCmd) Run(c *cli) error {
+	_, done, err := d.open(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	done()
+	fmt.Println("the schema is up to date")
+	return nil
+}
+
+type dbURLCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run prints the URL.
+func (d *dbURLCmd) Run(*cli) error {
+	if d.DatabaseURL != "" {
+		fmt.Println(d.DatabaseURL)
+		return nil
+	}
+	dir, err := dataDir(d.DataDir, d.Instance)
+	if err != nil {
+		return err
+	}
+	url, err := private.URL(private.Config{Dir: dir, Name: databaseName})
+	if err != nil {
+		return err
+	}
+	fmt.Println(url)
+	return nil
+}
+
+type userCmd struct {
+	Add userAddCmd `cmd:"" help:"Add a user; a generated password is printed once."`
+}
+
+type userAddCmd struct {
+	storeFlags `embed:""`
+	Email      string `arg:"" help:"E-mail address."`
+	Role       string `help:"admin, operator or viewer." enum:"admin,operator,viewer" default:"operator"`
+}
+
+// Run adds a user.
+func (u *userAddCmd) Run(c *cli) error {
+	ctx := context.Background()
+	s, done, err := u.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	password := newPassword()
+	if err := addUser(ctx, s, u.Email, u.Role, password); err != nil {
+		return err
+	}
+	fmt.Printf("%s added as %s, password (shown once): %s\n", strings.ToLower(u.Email), u.Role, password)
+	return nil
+}
+
+type keyCmd struct {
+	Create keyCreateCmd `cmd:"" help:"Create an API key; it is printed once."`
+}
+
+type keyCreateCmd struct {
+	storeFlags `embed:""`
+	Name       string   `arg:"" help:"What the key is for, one per CRM or integration."`
+	Scopes     []string `help:"dialout, trigger, exclude, results, read; all when empty."`
+}
+
+// Run creates a key.
+func (k *keyCreateCmd) Run(c *cli) error {
+	ctx := context.Background()
+	s, done, err := k.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	full, key := http.NewAPIKey(k.Name, time.Now())
+	key.Scopes = k.Scopes
+	if err := s.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
+		return err
+	}
+	fmt.Println(full)
+	return nil
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	nethttp "net/http"
+	"net/http/pprof"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+
+	"dialler/actors"
+	"dialler/engine"
+	"dialler/http"
+	"dialler/media"
+	"dialler/persistence"
+	"dialler/persistence/private"
+	"dialler/sipstack"
+)
+
+// process is one running dialler: the database, the telephony and media
+// adapters, the campaign tree and the API, wired together. Close undoes
+// everything in the opposite order.
+type process struct {
+	flags engineFlags
+	log   zerolog.Logger
+
+	pg    *private.Server
+	store *persistence.Store
+	sip   *sipstack.Stack
+	media *media.Engine
+	tree  *actors.Tree
+	api   *http.Server
+
+	listener net.Listener
+	profiles net.Listener
+	started  time.Time
+	closing  []func()
+	once     sync.Once
+	draining bool
+	mu       sync.Mutex
+	treeUp   atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
+}
+
+// databaseName is the private cluster's folder below the data folder.
+const databaseName = "postgresql"
+
+// start brings a dialler up. On an error everything that was up is down again.
+func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logger) (p *process, err error) {
+	p = &process{flags: flags, log: log, started: time.Now()}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	url, err := p.database(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log}); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	p.closing = append(p.closing, p.store.Close)
+
+	secret, err := p.store.Secret(ctx, "installation")
+	if err != nil {
+		return nil, fmt.Errorf("read the installation's secret: %w", err)
+	}
+	if p.listener, err = net.Listen("tcp", flags.ListenHTTP); err != nil {
+		return nil, fmt.Errorf("the API cannot listen on %s (choose another with --listen-http): %w", flags.ListenHTTP, err)
+	}
+	p.closing = append(p.closing, func() { _ = p.listener.Close() })
+
+	if err := p.telephony(ctx); err != nil {
+		return nil, err
+	}
+	base := strings.TrimSuffix(flags.PublicURL, "/")
+	if base == "" {
+		base = "http://" + p.listener.Addr().String()
+	}
+	p.tree, err = actors.Start(ctx, actors.Config{
+		ResultBase: base, ResultToken: resultTokens(derive(secret, "results")), Log: log,
+	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
+	if err != nil {
+		return nil, err
+	}
+	p.treeUp.Store(p.tree)
+	p.closing = append(p.closing, p.tree.Close)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := registerMetrics(registry, p); err != nil {
+		return nil, err
+	}
+	front := &front{Store: p.store, tree: p.tree, p: p}
+	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), KeyRate: flags.KeyRate, Log: log, Registry: registry},
+		http.Deps{Campaigns: front, Calls: front, Keys: front, Users: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := p.api.Serve(p.listener); err != nil && !errors.Is(err, net.ErrClosed) {
+			log.Error().Err(err).Msg("the API stopped")
+		}
+	}()
+	p.closing = append(p.closing, func() {
+		c, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = p.api.Shutdown(c)
+	})
+	if err := p.serveProfiles(); err != nil {
+		return nil, err
+	}
+	log.Info().Str("api", p.URL()).Str("sip", p.sip.Addr()).Msg("dialler up")
+	return p, nil
+}
+
+// database gives the URL of the operator's PostgreSQL, or starts a private one.
+func (p *process) database(ctx context.Context, name string) (string, error) {
+	if p.flags.DatabaseURL != "" {
+		return p.flags.DatabaseURL, nil
+	}
+	dir, err := dataDir(p.flags.DataDir, name)
+	if err != nil {
+		return "", err
+	}
+	p.pg, err = private.Start(ctx, private.Config{Dir: dir, Name: databaseName, Log: p.log})
+	if err != nil {
+		return "", err
+	}
+	p.closing = append(p.closing, func() {
+		if err := p.pg.Stop(); err != nil {
+			p.log.Error().Err(err).Msg("private PostgreSQL did not stop")
+		}
+	})
+	return p.pg.URL(), nil
+}
+
+func (p *process) telephony(ctx context.Context) (err error) {
+	host, _, err := net.SplitHostPort(p.flags.SIP)
+	if err != nil {
+		return fmt.Errorf("--sip must be host:port: %w", err)
+	}
+	p.sip, err = sipstack.New(sipstack.Config{
+		Listen: p.flags.SIP, ExternalHost: p.flags.SIPExternal, Log: p.log,
+		OnTrunkHealth: func(h engine.TrunkHealth) {
+			if t := p.treeUp.Load(); t != nil {
+				t.TrunkHealth(h)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("SIP cannot listen on %s (choose another with --sip): %w", p.flags.SIP, err)
+	}
+	p.closing = append(p.closing, func() { _ = p.sip.Close() })
+
+	mc := media.Config{Host: host, Log: p.log, MessageFile: p.flags.Message}
+	if p.flags.RTPHost != "" {
+		mc.Host = p.flags.RTPHost
+	}
+	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
+		return err
+	}
+	if p.media, err = media.New(mc); err != nil {
+		return fmt.Errorf("open the RTP ports: %w", err)
+	}
+	p.closing = append(p.closing, func() { _ = p.media.Close() })
+	return p.setTrunks(ctx)
+}
+
+// setTrunks tells the telephony adapter where the configured trunks are.
+func (p *process) setTrunks(ctx context.Context) error {
+	trunks, err := p.store.Trunks(ctx)
+	if err != nil {
+		return fmt.Errorf("load trunks: %w", err)
+	}
+	for _, t := range trunks {
+		if !t.Active {
+			p.sip.RemoveTrunk(t.ID)
+			continue
+		}
+		if err := p.sip.SetTrunk(trunkConfig(t)); err != nil {
+			p.log.Error().Err(err).Str("trunk", string(t.ID)).Msg("trunk not usable")
+		}
+	}
+	return nil
+}
+
+func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
+	return sipstack.TrunkConfig{
+		ID: t.ID, Host: t.Host, Port: t.Port, Transport: t.Transport, Username: t.Username, Password: t.Password,
+		FromDomain: t.FromDomain, NumberFormat: t.NumberFormat, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+	}
+}
+
+// portRange reads "16000-16999".
+func portRange(s string) (lo, hi int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	a, b, ok := strings.Cut(s, "-")
+	lo, err1 := strconv.Atoi(strings.TrimSpace(a))
+	hi, err2 := strconv.Atoi(strings.TrimSpace(b))
+	if !ok || err1 != nil || err2 != nil || lo < 1024 || hi < lo || hi > 65535 {
+		return 0, 0, fmt.Errorf("--rtp-ports must be MIN-MAX within 1024-65535, for example 16000-16999; got %q", s)
+	}
+	return lo, hi, nil
+}
+
+// URL is the base address of the API.
+func (p *process) URL() string { return "http://" + p.listener.Addr().String() }
+
+// drain places no new call and waits for the live ones, at most the drain
+// timeout, or until ctx ends.
+func (p *process) drain(ctx context.Context) {
+	p.mu.Lock()
+	p.draining = true
+	p.mu.Unlock()
+	p.tree.Drain()
+	deadline := time.NewTimer(p.flags.DrainTimeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for p.tree.LiveCalls() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadline.C:
+			p.log.Warn().Int64("calls", p.tree.LiveCalls()).Msg("drain timeout; the calls still live are closed as lost at the next start")
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close stops everything.
+func (p *process) Close() {
+	p.once.Do(func() {
+		for i := len(p.closing) - 1; i >= 0; i-- {
+			p.closing[i]()
+		}
+	})
+}
+
+func (p *process) serveProfiles() (err error) {
+	if p.flags.Pprof == "" {
+		return nil
+	}
+	if p.profiles, err = net.Listen("tcp", p.flags.Pprof); err != nil {
+		return fmt.Errorf("--pprof cannot listen on %s: %w", p.flags.Pprof, err)
+	}
+	mux := nethttp.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	srv := &nethttp.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = srv.Serve(p.profiles) }()
+	p.closing = append(p.closing, func() { _ = srv.Close() })
+	return nil
+}
+
+// derive makes a purpose's own key from the installation's secret.
+func derive(secret []byte, purpose string) []byte {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte(purpose))
+	return m.Sum(nil)
+}
+
+// resultTokens gives the bearer token of a call's result: an HMAC of the call,
+// so that nothing but the installation's secret has to be kept for it.
+func resultTokens(key []byte) func(engine.CallID) string {
+	return func(id engine.CallID) string {
+		m := hmac.New(sha256.New, key)
+		m.Write([]byte(id))
+		return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+	}
+}
