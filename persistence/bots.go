@@ -1,0 +1,79 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
+
+func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
+	err = row.Scan(&b.ID, &b.Name, &b.Active, &b.Seats, &b.Endpoints, &b.AuthToken, &b.Account, &b.Variables, &b.CreatedAt)
+	return b, err
+}
+
+// Bots lists every bot, oldest first.
+func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
+	rows, _ := s.read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
+	list, err := pgx.CollectRows(rows, scanBot)
+	return list, wrap("bots not read", err)
+}
+
+// PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
+// keepSecret the stored AuthToken stays. It gives the bot as stored.
+func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error) {
+	err = s.inTx(ctx, "bot not stored", func(tx pgx.Tx) error {
+		if created, err = absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `INSERT INTO bots AS t (`+botColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, active = excluded.active, seats = excluded.seats,
+			endpoints = excluded.endpoints, auth_token = CASE WHEN $10 THEN t.auth_token ELSE excluded.auth_token END,
+			account = excluded.account, variables = excluded.variables RETURNING `+botColumns,
+			string(bot.ID), bot.Name, bot.Active, bot.Seats, list(bot.Endpoints), bot.AuthToken, bot.Account, list(bot.Variables),
+			orNow(bot.CreatedAt), keepSecret)
+		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
+			return err
+		}
+		return note(ctx, tx, verb("bot", created), string(bot.ID), who)
+	})
+	return stored, created, err
+}
+
+// absent says whether there is no row with this key, and holds off others who
+// want to make it, by the key's advisory lock.
+func absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", table, key); err != nil {
+		return false, err
+	}
+	var there bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+table+" WHERE "+column+" = $1)", key).Scan(&there)
+	return !there, err
+}
+
+func verb(noun string, created bool) journal.Type {
+	if created {
+		return journal.Type(noun + ".created")
+	}
+	return journal.Type(noun + ".changed")
+}
+
+// note writes a change of something configured into the history: who, when,
+// and what, named by its identifier.
+func note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
+	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
+	return execRows(ctx, tx, statements["events"], eventColumns, &e)
+}
+
+// list makes a nil slice an empty one: the columns know no null.
+func list[T any](v []T) []T {
+	if v == nil {
+		return []T{}
+	}
+	return v
+}

@@ -1,0 +1,121 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// ErrCampaignNotFound: no campaign has this identifier.
+var ErrCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
+
+var selectCampaign = "SELECT " + names(campaignColumns, "c") + " FROM campaigns c "
+
+func scanCampaign(row pgx.CollectableRow) (c campaign.Campaign, err error) {
+	err = row.Scan(targets(campaignColumns, &c, nil)...)
+	return c, err
+}
+
+// InsertCampaign stores a new draft with its first event. The same campaign
+// given again is harmless.
+func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error {
+	return s.inTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
+		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &c); err != nil {
+			return err
+		}
+		for i := range events {
+			if err := execRows(ctx, tx, statements["events"], eventColumns, &events[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+var insertCampaign = insertFrom("campaigns", campaignColumns) + " ON CONFLICT DO NOTHING"
+
+// Campaign gives a campaign's row without taking it over.
+func (s *Store) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {
+	rows, _ := s.read.Query(ctx, selectCampaign+"WHERE c.id = $1", string(id))
+	c, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return campaign.Campaign{}, ErrCampaignNotFound
+	}
+	return c, wrap("campaign not read", err)
+}
+
+// Campaigns gives one page, newest first, and how many there are. The filter
+// is a campaign state or "".
+func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campaign.Campaign, total int, err error) {
+	const filter = "WHERE ($1 = '' OR c.state = $1)"
+	err = s.read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter).Scan(&total)
+	if err != nil {
+		return nil, 0, wrap("campaigns not counted", err)
+	}
+	rows, _ := s.read.Query(ctx, selectCampaign+filter+" ORDER BY c.created_at DESC, c.id LIMIT $2 OFFSET $3",
+		page.Filter, page.Size, offset(page))
+	list, err = pgx.CollectRows(rows, scanCampaign)
+	return list, total, wrap("campaigns not read", err)
+}
+
+func offset(p campaign.Page) int { return max(0, p.Number-1) * p.Size }
+
+// AcquireCampaign takes ownership: it waits for the commits under way of the
+// owner before, increments the fencing epoch, and gives the campaign's row,
+// its Seq behind every event that is stored. ErrCampaignNotFound when there is
+// none.
+func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c campaign.Campaign, err error) {
+	err = s.inTx(ctx, "campaign not taken over", func(tx pgx.Tx) error {
+		// FOR UPDATE is what the KEY SHARE of the commits conflicts with.
+		if _, err := tx.Exec(ctx, "SELECT 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id)); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `UPDATE campaigns c SET epoch = epoch + 1,
+			seq = greatest(seq, (SELECT max(e.seq) FROM events e WHERE e.campaign_id = $1 AND e.seq > 0))
+			WHERE c.id = $1 RETURNING `+names(campaignColumns, "c"), string(id))
+		c, err = pgx.CollectExactlyOneRow(rows, scanCampaign)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrCampaignNotFound
+		}
+		return err
+	})
+	return c, err
+}
+
+// ActiveCampaigns lists the campaigns that are running, paused, or have live
+// attempts, oldest first.
+func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
+	rows, _ := s.read.Query(ctx, `SELECT c.id FROM campaigns c
+		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
+		ORDER BY c.created_at, c.id`)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
+	return ids, wrap("active campaigns not read", err)
+}
+
+// inTx runs f in a transaction.
+func (s *Store) inTx(ctx context.Context, what string, f func(pgx.Tx) error) error {
+	err := pgx.BeginFunc(ctx, s.read, f)
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return wrap(what, err)
+}
+
+// execRows runs a multi-row statement outside a group commit.
+func execRows[T any](ctx context.Context, tx pgx.Tx, sql string, cols []column[T], rows ...*T) error {
+	var b batchRows[T]
+	b.reset(cols)
+	for _, r := range rows {
+		if err := b.add(r); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, b.params(nil), nil, binaryFormat, nil).Close()
+	return err
+}

@@ -1,0 +1,232 @@
+package persistence
+
+import (
+	"encoding/binary"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// check begins the transaction and asks the database everything on which it
+// may refuse a write. more says that it refused one: then the transaction must
+// begin again without it.
+func (t *commit) check() (more bool, err error) {
+	t.queue("begin", nil, nothing)
+	c := checks{t: t}
+	c.epochs()
+	c.suppressions()
+	c.replies()
+	c.holds()
+	t.variables()
+	if err := t.send(); err != nil {
+		return false, err
+	}
+	return c.refused, nil
+}
+
+type checks struct {
+	t       *commit
+	refused bool
+}
+
+func (c *checks) refuse(i int, err error) {
+	if c.t.refused[i] == nil {
+		c.t.refused[i] = err
+		c.refused = true
+	}
+}
+
+// each calls f with every write that is not refused.
+func (c *checks) each(f func(i int, w *journal.Write)) {
+	for _, i := range c.t.g.rows.order {
+		f(i, &c.t.writes[i])
+	}
+}
+
+func (t *commit) texts(n int) *array {
+	a := &t.g.arrays[n]
+	a.reset(pgtype.TextOID)
+	return a
+}
+
+func (t *commit) arrayOf(n int, oid uint32) *array {
+	a := &t.g.arrays[n]
+	a.reset(oid)
+	return a
+}
+
+func (c *checks) epochs() {
+	asked := map[engine.CampaignID]int64{}
+	ids := c.t.texts(0)
+	c.each(func(_ int, w *journal.Write) {
+		if w.Campaign == "" {
+			return
+		}
+		if _, seen := asked[w.Campaign]; !seen {
+			asked[w.Campaign] = -1 // no such campaign
+			ids.text(string(w.Campaign))
+		}
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("epochs", [][]byte{ids.param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			asked[engine.CampaignID(r[0])] = int64(binary.BigEndian.Uint64(r[1])) //nolint:gosec // two's complement is the wire form
+		}
+		c.each(func(i int, w *journal.Write) {
+			if w.Campaign != "" && asked[w.Campaign] != w.Epoch {
+				c.refuse(i, journal.ErrStaleEpoch)
+			}
+		})
+		return nil
+	})
+}
+
+func (c *checks) suppressions() {
+	numbers := c.t.texts(0)
+	c.each(func(_ int, w *journal.Write) {
+		if w.Intent != nil {
+			numbers.text(string(w.Intent.Number))
+		}
+	})
+	if numbers.n == 0 {
+		return
+	}
+	c.t.queue("suppressed", [][]byte{numbers.param()}, func(rows [][][]byte) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		found := map[engine.PhoneNumber]struct{}{}
+		for _, r := range rows {
+			found[engine.PhoneNumber(r[0])] = struct{}{}
+		}
+		c.each(func(i int, w *journal.Write) {
+			if w.Intent == nil {
+				return
+			}
+			if _, ok := found[w.Intent.Number]; ok {
+				c.refuse(i, journal.ErrSuppressed)
+			}
+		})
+		return nil
+	})
+}
+
+type replyKey struct{ key, route, token string }
+
+func keyOf(r *journal.Reply) replyKey { return replyKey{string(r.Key), r.Route, r.Token} }
+
+// replies stores the answers to requests with an Idempotency-Key. Of two in
+// one group the first wins.
+func (c *checks) replies() {
+	var first map[replyKey]int
+	a := &c.t.g.arrays
+	c.each(func(i int, w *journal.Write) {
+		if w.Reply == nil {
+			return
+		}
+		if first == nil {
+			first = map[replyKey]int{}
+			for n := range 4 {
+				a[n].reset(pgtype.TextOID)
+			}
+			a[4].reset(pgtype.Int4OID)
+			a[5].reset(pgtype.ByteaOID)
+			c.t.g.instants.reset(pgtype.TimestamptzOID)
+		}
+		r := w.Reply
+		if _, seen := first[keyOf(r)]; seen {
+			c.refuse(i, journal.ErrReplyExists)
+			return
+		}
+		first[keyOf(r)] = i
+		a[0].text(string(r.Key))
+		a[1].text(r.Route)
+		a[2].text(r.Token)
+		a[3].text(r.BodyHash)
+		a[4].int4(int64(r.Status))
+		a[5].bytea(r.Body)
+		c.t.g.instants.instant(r.At)
+	})
+	if first == nil {
+		return
+	}
+	params := [][]byte{a[0].param(), a[1].param(), a[2].param(), a[3].param(), a[4].param(), a[5].param(), c.t.g.instants.param()}
+	c.t.queue("replies", params, func(rows [][][]byte) error {
+		for _, r := range rows {
+			delete(first, replyKey{string(r[0]), string(r[1]), string(r[2])})
+		}
+		for _, i := range first {
+			c.refuse(i, journal.ErrReplyExists)
+		}
+		return nil
+	})
+}
+
+// holds takes the number of every intent. Of two intents for one number in one
+// group the first wins: the second is refused even when the first is released
+// in the same group, and comes again.
+func (c *checks) holds() {
+	var first map[engine.PhoneNumber]int
+	numbers, attempts := c.t.texts(0), c.t.arrayOf(1, pgtype.UUIDOID)
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent == nil {
+			return
+		}
+		if first == nil {
+			first = map[engine.PhoneNumber]int{}
+		}
+		if at, seen := first[w.Intent.Number]; seen {
+			if c.t.writes[at].Intent.Attempt != w.Intent.Attempt {
+				c.refuse(i, journal.ErrNumberHeld)
+			}
+			return
+		}
+		first[w.Intent.Number] = i
+		numbers.text(string(w.Intent.Number))
+		attempts.id(string(w.Intent.Attempt))
+	})
+	if first == nil {
+		return
+	}
+	c.t.queue("holds", [][]byte{numbers.param(), attempts.param()}, func(rows [][][]byte) error {
+		held := make(map[engine.AttemptID]struct{}, len(rows))
+		for _, r := range rows {
+			held[engine.AttemptID(formatID([16]byte(r[0])))] = struct{}{}
+		}
+		for _, i := range first {
+			if _, ok := held[c.t.writes[i].Intent.Attempt]; !ok {
+				c.refuse(i, journal.ErrNumberHeld)
+			}
+		}
+		return nil
+	})
+}
+
+// variables asks which contacts' variables are not stored as they are now:
+// they hardly ever change, and are sent only then.
+func (t *commit) variables() {
+	t.stale = nil
+	ids, hashes := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID)
+	for _, c := range t.g.rows.contacts {
+		if len(c.Variables) > 0 {
+			ids.id(string(c.ID))
+			hashes.int8(variablesHash(c.Variables))
+		}
+	}
+	if ids.n == 0 {
+		return
+	}
+	t.queue("stalevars", [][]byte{ids.param(), hashes.param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			if t.stale == nil {
+				t.stale = map[engine.ContactID]struct{}{}
+			}
+			t.stale[engine.ContactID(formatID([16]byte(r[0])))] = struct{}{}
+		}
+		return nil
+	})
+}

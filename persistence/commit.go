@@ -1,0 +1,278 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// The statements of a group commit, prepared on every connection for it.
+var statements = map[string]string{
+	"begin":    "BEGIN",
+	"commit":   "COMMIT",
+	"rollback": "ROLLBACK",
+
+	// Taking ownership of a campaign takes the row FOR UPDATE: it waits for the
+	// commits under way, and those after it see the new epoch. KEY SHARE lets
+	// other commits of the campaign, and updates of its row, pass.
+	"epochs":     "SELECT id, epoch FROM campaigns WHERE id = ANY($1::text[]) FOR KEY SHARE",
+	"suppressed": "SELECT number FROM suppressions WHERE number = ANY($1::text[])",
+	// An attempt that is stored as ended is a repeat of what was done long ago:
+	// it takes no hold and is no refusal.
+	"holds": `WITH done AS (
+			SELECT id FROM attempts WHERE id = ANY($2::uuid[]) AND NOT live
+		), held AS (
+			INSERT INTO number_holds AS h (number, attempt_id)
+			SELECT u.number, u.attempt FROM unnest($1::text[], $2::uuid[]) AS u(number, attempt)
+			WHERE NOT EXISTS (SELECT FROM done WHERE done.id = u.attempt)
+			ORDER BY u.number
+			ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL
+			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
+			RETURNING attempt_id
+		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
+	// A reply that is there already, with the same body of the same moment, is
+	// this one, whose commit was not heard of.
+	"replies": `INSERT INTO idempotency AS t (key_id, route, token, body_hash, status, body, at)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bytea[], $7::timestamptz[]) AS u(key_id, route, token)
+		ORDER BY u.key_id, u.route, u.token
+		ON CONFLICT (key_id, route, token) DO UPDATE
+		SET body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, at = excluded.at
+		WHERE t.at <= excluded.at - interval '24 hours' OR (t.at = excluded.at AND t.body_hash = excluded.body_hash AND t.body = excluded.body)
+		RETURNING key_id, route, token`,
+	"stalevars": `SELECT u.id FROM unnest($1::uuid[], $2::bigint[]) AS u(id, hash)
+		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
+
+	"contacts": upsertInto("contacts", contactColumns, "id", "excluded.version > t.version"),
+	// Behind the contacts: only the version that stands brings its variables.
+	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
+		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[]) AS u(id, version, hash, variables)
+		JOIN contacts c ON c.id = u.id AND c.version = u.version
+		ON CONFLICT (contact_id) DO UPDATE SET hash = excluded.hash, variables = excluded.variables`,
+	"attempts":  upsertInto("attempts", attemptColumns, "id", attemptNewer),
+	"legs":      upsertInto("legs", legColumns, "attempt_id, n", legNewer),
+	"events":    insertFrom("events", eventColumns) + " ON CONFLICT DO NOTHING",
+	"campaigns": upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
+	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
+		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
+	"lost": `UPDATE number_holds h SET hold_until = u.until FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS u(number, attempt, until)
+		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
+	"exclusions": `INSERT INTO exclusions AS t (campaign_id, number, match, reason, lifted, created_at)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::boolean[], $6::timestamptz[])
+		ON CONFLICT (campaign_id, number, match) DO UPDATE SET reason = excluded.reason, lifted = excluded.lifted, created_at = excluded.created_at
+		WHERE excluded.created_at >= t.created_at`,
+	"suppressions": `INSERT INTO suppressions (number, reason, created_at)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT (number) DO NOTHING`,
+	// What the machine of a contact does at the end of a run, for the contacts
+	// that wait for a dial; the others have an actor or an owed result.
+	"bulk": `UPDATE contacts SET state = $2, due_at = NULL, updated_at = $3, version = version + 1,
+			callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled' ELSE callback END,
+			callback_extra = callback_extra AND callback NOT IN ('requested', 'pending')
+		WHERE campaign_id = $1 AND run = (SELECT run FROM campaigns WHERE id = $1)
+			AND due_at IS NOT NULL AND attempt_id IS NULL AND state IN ('pending', 'unanswered', 'connected')`,
+}
+
+func prepareCommit(ctx context.Context, c *pgx.Conn) error {
+	for name, sql := range statements {
+		if _, err := c.PgConn().Prepare(ctx, name, sql, nil); err != nil {
+			return failure("schema_mismatch", "the database's schema does not fit this program: statement "+name, err)
+		}
+	}
+	return nil
+}
+
+// commitTries bounds how often one group is tried after the server chose it as
+// the victim of a deadlock.
+const commitTries = 4
+
+// Commit makes a group of writes durable in one transaction and says of each
+// whether it was accepted (nil) or refused by the database (one of journal's
+// errors). A refused write drops out whole; the others are not affected. When
+// err is not nil, nothing is known to be durable and the same group may be
+// given again: everything in it is idempotent.
+//
+// It takes two round trips. The first asks everything on which the database
+// may refuse a write; if it refuses one, the transaction is rolled back and
+// begins again without that write, so that nothing of it stays. The second
+// sends the rows of the accepted writes, one statement a table, and COMMIT.
+func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []error, err error) {
+	refused = make([]error, len(writes))
+	if len(writes) == 0 {
+		return refused, nil
+	}
+	for try := 1; ; try++ {
+		err = s.commitOnce(ctx, writes, refused)
+		if err == nil {
+			return refused, nil
+		}
+		state, _ := sqlState(err)
+		switch {
+		case state == "40001" || state == "40P01": // serialisation, deadlock
+			if try < commitTries {
+				clear(refused)
+				continue
+			}
+		case unacceptable(err, state):
+			return s.commitApart(ctx, writes, err)
+		}
+		return nil, failure("commit_failed", "the database did not commit; it is tried again", err)
+	}
+}
+
+// unacceptable says whether the database will never take these rows: bad
+// values, broken constraints, no way to write them down. The connection is
+// fine then.
+func unacceptable(err error, state string) bool {
+	var e *encodeError
+	if errors.As(err, &e) {
+		return true
+	}
+	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23" || state[:2] == "21")
+}
+
+type encodeError struct{ err error }
+
+func (e *encodeError) Error() string { return e.err.Error() }
+func (e *encodeError) Unwrap() error { return e.err }
+
+// commitApart gives every write a transaction of its own, so that the one that
+// the database cannot take holds nobody up.
+func (s *Store) commitApart(ctx context.Context, writes []journal.Write, cause error) ([]error, error) {
+	refused := make([]error, len(writes))
+	if len(writes) == 1 {
+		refused[0] = rejected(cause)
+		s.cfg.Log.Error().Str("code", engine.ErrorCode(refused[0])).Str("sqlstate", stateOf(cause)).
+			Str("campaign_id", string(writes[0].Campaign)).Msg("the database cannot take a write")
+		return refused, nil
+	}
+	for i := range writes {
+		r, err := s.Commit(ctx, writes[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		refused[i] = r[0]
+	}
+	return refused, nil
+}
+
+func stateOf(err error) string {
+	state, _ := sqlState(err)
+	return state
+}
+
+// rejected names what is wrong with a write that can never be stored. The
+// server's text may hold a phone number and is not passed on.
+func rejected(cause error) error {
+	if state, constraint := sqlState(cause); state == "23505" && constraint == "contacts_number" {
+		return engine.Conflict("contact_exists", "the campaign has a contact with this number already")
+	}
+	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected", Detail: "the database cannot store this write"}
+}
+
+func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused []error) error {
+	conn, err := s.write.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	g := s.groups.Get().(*group)
+	defer func() {
+		g.rows.reset()
+		s.groups.Put(g)
+	}()
+	tx := &commit{ctx: ctx, conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused}
+	if err := tx.run(); err != nil {
+		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
+			_ = tx.rollback()
+		}
+		return err
+	}
+	return nil
+}
+
+// commit is one group commit on one connection.
+type commit struct {
+	ctx     context.Context
+	conn    *pgconn.PgConn
+	g       *group
+	writes  []journal.Write
+	refused []error
+	batch   pgconn.Batch
+	answers []func(rows [][][]byte) error // one for each statement that was queued
+	stale   map[engine.ContactID]struct{} // contacts whose variables changed
+}
+
+func (t *commit) run() error {
+	for {
+		t.gather()
+		if len(t.g.rows.order) == 0 {
+			return nil
+		}
+		more, err := t.check()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := t.rollback(); err != nil {
+			return err
+		}
+	}
+	return t.store()
+}
+
+var (
+	binaryFormat = []int16{1}
+	nothing      = func([][][]byte) error { return nil }
+)
+
+func (t *commit) queue(name string, params [][]byte, answer func(rows [][][]byte) error) {
+	t.batch.ExecPrepared(name, params, binaryFormat, binaryFormat)
+	t.answers = append(t.answers, answer)
+}
+
+// send is one round trip.
+func (t *commit) send() error {
+	mrr := t.conn.ExecBatch(t.ctx, &t.batch)
+	results, err := mrr.ReadAll()
+	answers := t.answers
+	t.batch, t.answers = pgconn.Batch{}, nil
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		if r.Err != nil {
+			return r.Err
+		}
+		if err := answers[i](r.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *commit) rollback() error {
+	ctx, cancel := context.WithTimeout(t.ctx, 5*time.Second)
+	defer cancel()
+	_, err := t.conn.ExecPrepared(ctx, "rollback", nil, nil, nil).Close()
+	return err
+}
+
+// gather collects the rows of the writes that are not refused.
+func (t *commit) gather() {
+	rows := &t.g.rows
+	rows.reset()
+	for i := range t.writes {
+		if t.refused[i] == nil {
+			rows.order = append(rows.order, i)
+			rows.add(&t.writes[i])
+		}
+	}
+	rows.sort()
+}

@@ -1,0 +1,103 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+)
+
+// The order in which contacts are dialled is package contact's (Before); here
+// it stands as SQL, and a test holds the one against the other.
+
+// dueGroup is the attempt number for retries, which go by it, else nothing. It
+// is written as in the index contacts_due_time.
+const dueGroup = "(CASE WHEN c.due_class = 3 THEN c.used ELSE 0 END)"
+
+// dueGroups walks the index from one (class, group) to the next: a handful of
+// steps whatever the number of contacts.
+const dueGroups = `WITH RECURSIVE g AS (
+		(SELECT c.due_class AS class, ` + dueGroup + ` AS grp FROM contacts c
+			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1)
+		UNION ALL
+		SELECT n.class, n.grp FROM g, LATERAL (
+			SELECT c.due_class AS class, ` + dueGroup + ` AS grp FROM contacts c
+			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND (c.due_class, ` + dueGroup + `) > (g.class, g.grp)
+			ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1) n
+	)`
+
+// callable leaves out who has a live attempt, whose number another call holds,
+// and who is on the suppression list.
+const callable = ` AND c.attempt_id IS NULL
+	AND NOT EXISTS (SELECT FROM suppressions x WHERE x.number = c.number)
+	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL OR h.hold_until > now()))`
+
+var dueContacts = dueGroups + `, due AS (
+		SELECT d.id FROM g, LATERAL (
+			SELECT c.id, c.due_at, c.position FROM contacts c
+			WHERE g.class IN (0, 3) AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class AND ` + dueGroup + ` = g.grp
+				AND c.due_at <= $3` + callable + `
+			ORDER BY c.due_at LIMIT $4) d
+		UNION ALL
+		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 1 AND c.due_at <= $3` + callable + `
+			ORDER BY c.position LIMIT $4)
+		UNION ALL
+		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 2 AND c.due_at <= $3` + callable + `
+			ORDER BY c.position LIMIT $4)
+	)
+	SELECT ` + names(contactColumns, "c") + `, v.variables FROM due JOIN contacts c ON c.id = due.id
+	LEFT JOIN contact_variables v ON v.contact_id = c.id
+	ORDER BY c.due_class, ` + dueGroup + `, CASE WHEN c.due_class IN (0, 3) THEN c.due_at END, c.position LIMIT $4`
+
+// DueContacts gives up to limit contacts in dialling order that are due at or
+// before the given time, those in except left out. Contacts with a live
+// attempt, and numbers that are suppressed or held, are left out too.
+func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error) {
+	skip := make(map[engine.ContactID]struct{}, len(except))
+	for _, x := range except {
+		skip[x] = struct{}{}
+	}
+	// Those of except that are due stand among the first: with as many more
+	// rows the page is full without telling the server of each.
+	rows, _ := s.read.Query(ctx, dueContacts, string(id), run, due, limit+len(skip))
+	list, err := pgx.CollectRows(rows, scanContact)
+	if err != nil {
+		return nil, wrap("due contacts not read", err)
+	}
+	out := list[:0]
+	for _, c := range list {
+		if _, ok := skip[c.ID]; !ok && len(out) < limit {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// openCap bounds how far NextDue counts.
+const openCap = 10_000
+
+// NextDue is the earliest due time of any waiting contact of the run, nil when
+// none waits for a dial. open counts the contacts that are not final: those
+// that wait for a dial, have a live attempt, or are owed a result; it is exact
+// up to 10 000 and at least that beyond.
+func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error) {
+	err = s.read.QueryRow(ctx, dueGroups+`
+		SELECT (SELECT min(d.due_at) FROM g, LATERAL (
+				SELECT c.due_at FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
+					AND c.due_class = g.class AND `+dueGroup+` = g.grp ORDER BY c.due_at LIMIT 1) d),
+			(SELECT count(*) FROM (
+				SELECT id FROM (
+					(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
+						AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
+					UNION
+					(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.result_due_at IS NOT NULL
+						AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
+					UNION
+					(SELECT c.id FROM attempts a JOIN contacts c ON c.id = a.contact_id
+						WHERE a.live AND a.campaign_id = $1 AND c.run = $2 AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
+				) o LIMIT $3) n)`, string(id), run, openCap).Scan(&next, &open)
+	return next, open, wrap("next due time not read", err)
+}

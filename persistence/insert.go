@@ -1,0 +1,136 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// AddContacts inserts contacts with ascending positions behind those that are
+// there, in one transaction with its event. Numbers that the campaign has
+// already, or that stand twice in the list, are counted as duplicates; while
+// Sticky Exclusion is on, rows that an exclusion covers are counted as
+// excluded. Given again after an unknown outcome, it counts what the first
+// time added.
+func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
+	err = s.inTx(ctx, "contacts not added", func(tx pgx.Tx) error {
+		report = campaign.AddReport{}
+		sticky, err := lockForAdding(ctx, tx, add.Campaign, add.Epoch)
+		if err != nil {
+			return err
+		}
+		rows, err := insertRows(&add, &report)
+		if err != nil {
+			return err
+		}
+		var added, again int
+		err = tx.QueryRow(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At, sticky,
+			rows.ids, rows.numbers, rows.hashes, rows.variables).Scan(&added, &again, &report.Excluded)
+		if err != nil {
+			return err
+		}
+		report.Added = added + again
+		report.Duplicates += len(rows.ids) - report.Added - report.Excluded
+		if report.Added > 0 {
+			ev := add.Event
+			ev.Data.Count = report.Added
+			if err := execRows(ctx, tx, statements["events"], eventColumns, &ev); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1", string(add.Campaign)).Scan(&report.Total)
+	})
+	return report, err
+}
+
+// lockForAdding keeps other additions out, so that positions ascend, checks
+// the owner's epoch, and says whether exclusions are sticky.
+func lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool, err error) {
+	var stored int64
+	err = tx.QueryRow(ctx, `SELECT epoch, coalesce((settings->>'sticky_exclusion')::boolean, false)
+		FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, string(id)).Scan(&stored, &sticky)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, ErrCampaignNotFound
+	case err == nil && stored != epoch:
+		return false, journal.ErrStaleEpoch
+	}
+	return sticky, err
+}
+
+type newRows struct {
+	ids, numbers []string
+	hashes       []int64
+	variables    [][]byte // JSON, nil without
+}
+
+func insertRows(add *journal.ContactInsert, report *campaign.AddReport) (r newRows, err error) {
+	seen := make(map[engine.PhoneNumber]struct{}, len(add.Contacts))
+	for i := range add.Contacts {
+		c := &add.Contacts[i]
+		if _, dup := seen[c.Number]; dup {
+			report.Duplicates++
+			continue
+		}
+		seen[c.Number] = struct{}{}
+		var vars []byte
+		if len(c.Variables) > 0 {
+			if vars, err = json.Marshal(c.Variables); err != nil {
+				return r, err
+			}
+			vars = cleanJSON(vars)
+		}
+		r.ids = append(r.ids, string(c.ID))
+		r.numbers = append(r.numbers, clean(c.Number.E164()))
+		r.hashes = append(r.hashes, variablesHash(c.Variables))
+		r.variables = append(r.variables, vars)
+	}
+	return r, nil
+}
+
+// addContacts: rows that exist with the same identifier are this list's own,
+// from a first time whose outcome was not heard of.
+var addContacts = `WITH given AS MATERIALIZED (
+		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[]) WITH ORDINALITY AS u(id, number, hash, variables, n)
+	), refused AS MATERIALIZED (
+		SELECT g.id FROM given g WHERE $7 AND (
+			EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = g.number AND x.match = '{}')
+			OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = '' AND x.match <> '{}' AND g.variables @> x.match))
+	), mine AS MATERIALIZED (
+		SELECT g.id FROM given g JOIN contacts c ON c.id = g.id WHERE c.campaign_id = $1
+	), base AS (
+		SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $1
+	), added AS (
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at, updated_at, version)
+		SELECT g.id, $1, g.number, base.position + g.n, $3, $2, '` + string(contact.Pending) + `', $4, $6, $5, $6, $6, 1
+		FROM given g, base WHERE g.id NOT IN (SELECT id FROM refused) AND g.id NOT IN (SELECT id FROM mine)
+		ORDER BY g.n
+		ON CONFLICT (campaign_id, number) DO NOTHING RETURNING id
+	), vars AS (
+		INSERT INTO contact_variables (contact_id, hash, variables)
+		SELECT g.id, g.hash, g.variables FROM given g JOIN added USING (id) WHERE g.variables IS NOT NULL
+	)
+	SELECT (SELECT count(*) FROM added), (SELECT count(*) FROM mine),
+		(SELECT count(*) FROM refused WHERE id NOT IN (SELECT id FROM mine))`
+
+// Exclusions lists what binds a campaign now; lifted ones are left out.
+func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
+	rows, _ := s.read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
+		WHERE campaign_id = $1 AND NOT lifted ORDER BY created_at, number`, string(id))
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Exclusion, error) {
+		x := journal.Exclusion{Campaign: id}
+		err := row.Scan(&x.Number, &x.Match, &x.Reason, &x.CreatedAt)
+		if len(x.Match) == 0 {
+			x.Match = nil
+		}
+		return x, err
+	})
+	return list, wrap("exclusions not read", err)
+}

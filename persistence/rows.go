@@ -1,0 +1,175 @@
+package persistence
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// store sends the rows of the accepted writes and COMMIT.
+func (t *commit) store() error {
+	if err := t.queueRows(); err != nil {
+		return &encodeError{err}
+	}
+	t.queue("commit", nil, nothing)
+	return t.send()
+}
+
+func (t *commit) queueRows() error {
+	r := &t.g.rows
+	if err := addRows(t, "contacts", &t.g.contacts, contactColumns, r.contacts); err != nil {
+		return err
+	}
+	if err := t.queueVariables(); err != nil {
+		return err
+	}
+	if err := addRows(t, "attempts", &t.g.attempts, attemptColumns, r.attempts); err != nil {
+		return err
+	}
+	if err := t.queueLegs(); err != nil {
+		return err
+	}
+	if err := addRows(t, "events", &t.g.events, eventColumns, r.events); err != nil {
+		return err
+	}
+	if err := addRows(t, "campaigns", &t.g.campaigns, campaignColumns, r.campaigns); err != nil {
+		return err
+	}
+	t.queueHolds()
+	if err := t.queueExclusions(); err != nil {
+		return err
+	}
+	t.queueSuppressions()
+	for _, b := range r.bulks {
+		at := &t.g.instants
+		at.reset(pgtype.TimestamptzOID)
+		at.instant(b.At)
+		// One value, not an array: the eight bytes behind header and length.
+		t.queue("bulk", [][]byte{[]byte(b.campaign), []byte(b.To), at.buf[headLength+4:]}, nothing)
+	}
+	return nil
+}
+
+func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], rows []*T) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	b.reset(cols)
+	for _, r := range rows {
+		if err := b.add(r); err != nil {
+			return err
+		}
+	}
+	t.g.params = b.params(t.g.params[:0])
+	t.queue(name, t.g.params, nothing)
+	return nil
+}
+
+func (t *commit) queueLegs() error {
+	b := &t.g.legs
+	b.reset(legColumns)
+	var row legRow
+	for _, a := range t.g.rows.attempts {
+		for i := range a.Legs {
+			row = legRow{attempt: string(a.ID), n: i + 1, leg: &a.Legs[i]}
+			if _, n, ok := a.Legs[i].ID.Attempt(); ok {
+				row.n = n
+			}
+			if err := b.add(&row); err != nil {
+				return err
+			}
+		}
+	}
+	if b.n > 0 {
+		t.g.params = b.params(t.g.params[:0])
+		t.queue("legs", t.g.params, nothing)
+	}
+	return nil
+}
+
+func (t *commit) queueVariables() error {
+	if len(t.stale) == 0 {
+		return nil
+	}
+	ids, versions := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID)
+	hashes, values := t.arrayOf(2, pgtype.Int8OID), t.arrayOf(3, pgtype.JSONBOID)
+	for _, c := range t.g.rows.contacts {
+		if _, ok := t.stale[c.ID]; !ok {
+			continue
+		}
+		ids.id(string(c.ID))
+		versions.int8(c.Version)
+		hashes.int8(variablesHash(c.Variables))
+		if err := values.json(c.Variables); err != nil {
+			return err
+		}
+	}
+	t.queue("variables", [][]byte{ids.param(), versions.param(), hashes.param(), values.param()}, nothing)
+	return nil
+}
+
+func (t *commit) queueHolds() {
+	if released := t.g.rows.released; len(released) > 0 {
+		numbers, attempts := t.texts(0), t.arrayOf(1, pgtype.UUIDOID)
+		for _, h := range released {
+			numbers.text(string(h.Number))
+			attempts.id(string(h.Attempt))
+		}
+		t.queue("released", [][]byte{numbers.param(), attempts.param()}, nothing)
+	}
+	if lost := t.g.rows.lost; len(lost) > 0 {
+		numbers, attempts, until := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.TimestamptzOID)
+		for _, h := range lost {
+			numbers.text(string(h.Number))
+			attempts.id(string(h.Attempt))
+			until.instant(h.Until)
+		}
+		t.queue("lost", [][]byte{numbers.param(), attempts.param(), until.param()}, nothing)
+	}
+}
+
+func (t *commit) queueExclusions() error {
+	list := t.g.rows.exclusions
+	if len(list) == 0 {
+		return nil
+	}
+	campaigns, numbers, matches := t.texts(0), t.texts(1), t.arrayOf(2, pgtype.JSONBOID)
+	reasons, lifted, created := t.texts(3), t.arrayOf(4, pgtype.BoolOID), t.arrayOf(5, pgtype.TimestamptzOID)
+	for _, x := range list {
+		campaigns.text(string(x.Campaign))
+		numbers.text(string(x.Number))
+		match := x.Match
+		if match == nil {
+			match = map[string]string{}
+		}
+		if err := matches.json(match); err != nil {
+			return err
+		}
+		reasons.text(x.Reason)
+		lifted.bool(x.Lifted)
+		created.instant(orNow(x.CreatedAt))
+	}
+	t.queue("exclusions", [][]byte{campaigns.param(), numbers.param(), matches.param(), reasons.param(), lifted.param(), created.param()}, nothing)
+	return nil
+}
+
+func (t *commit) queueSuppressions() {
+	list := t.g.rows.suppressions
+	if len(list) == 0 {
+		return
+	}
+	numbers, reasons, created := t.texts(0), t.texts(1), t.arrayOf(2, pgtype.TimestamptzOID)
+	for _, x := range list {
+		numbers.text(string(x.Number))
+		reasons.text(x.Reason)
+		created.instant(orNow(x.CreatedAt))
+	}
+	t.queue("suppressions", [][]byte{numbers.param(), reasons.param(), created.param()}, nothing)
+}
+
+func orNow(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Now()
+	}
+	return t
+}

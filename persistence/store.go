@@ -1,0 +1,190 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+)
+
+// Config is what Open may be told beside the URL.
+type Config struct {
+	Log zerolog.Logger
+	// Writers is how many group commits may run at the same time, 4. They have
+	// connections of their own, so that no query keeps a call waiting.
+	Writers int
+	// Readers is how many queries may run at the same time, 8.
+	Readers int
+	// ConnectTimeout bounds one attempt to connect, 5 s.
+	ConnectTimeout time.Duration
+	// Dial replaces the way to the server; tests put faults in here.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// SkipMigrations leaves the schema as it is: for a process that must not
+	// change it.
+	SkipMigrations bool
+}
+
+func (c Config) withDefaults() Config {
+	if c.Writers <= 0 {
+		c.Writers = 4
+	}
+	if c.Readers <= 0 {
+		c.Readers = 8
+	}
+	if c.ConnectTimeout <= 0 {
+		c.ConnectTimeout = 5 * time.Second
+	}
+	return c
+}
+
+// Store is the database of one installation. Its methods may be called from
+// many goroutines; they block until the database answered or ctx ended.
+type Store struct {
+	cfg    Config
+	write  *pgxpool.Pool
+	read   *pgxpool.Pool
+	groups sync.Pool // of *group
+}
+
+// Open connects, brings the schema up to date under an advisory lock, and
+// makes the partitions of the coming months. The URL is a PostgreSQL URL or
+// key=value string; search_path in it chooses the schema.
+func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if !cfg.SkipMigrations {
+		if err := migrate(ctx, url, cfg); err != nil {
+			return nil, err
+		}
+	}
+	s := &Store{cfg: cfg}
+	s.groups.New = func() any { return newGroup() }
+	var err error
+	if s.write, err = s.connect(ctx, url, cfg.Writers, true); err != nil {
+		return nil, err
+	}
+	if s.read, err = s.connect(ctx, url, cfg.Readers, false); err != nil {
+		s.write.Close()
+		return nil, err
+	}
+	if err := s.Maintain(ctx, time.Now()); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close waits for what runs and closes every connection.
+func (s *Store) Close() {
+	s.write.Close()
+	s.read.Close()
+}
+
+// Ping says whether the database takes commits: nil when it does.
+func (s *Store) Ping(ctx context.Context) error {
+	var recovering bool
+	err := s.write.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&recovering)
+	if err != nil {
+		return failure("database_unavailable", "the database does not answer", err)
+	}
+	if recovering {
+		return engine.Unavailable("database_read_only", "the database is a standby and takes no writes; point DATABASE_URL at the primary", time.Second)
+	}
+	return nil
+}
+
+func (s *Store) connect(ctx context.Context, url string, conns int, writer bool) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, badURL(err)
+	}
+	pc.MaxConns = int32(conns) //nolint:gosec // a small number
+	pc.MaxConnLifetimeJitter = 10 * time.Minute
+	pc.MaxConnIdleTime = 10 * time.Minute
+	configure(pc.ConnConfig, s.cfg)
+	if writer {
+		// The statements of a group commit take arrays of any length: one plan
+		// serves all, and planning each time would cost more than the work.
+		pc.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		// A transaction whose client is gone must not keep a number or a
+		// campaign locked.
+		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "10000"
+	}
+	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		if writer {
+			return prepareCommit(ctx, c)
+		}
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, failure("database_unavailable", "no connection to the database", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, failure("database_unavailable", "no connection to the database; is it running, and is DATABASE_URL right?", err)
+	}
+	return pool, nil
+}
+
+// configure sets what every connection of ours has.
+func configure(c *pgx.ConnConfig, cfg Config) {
+	if c.RuntimeParams == nil {
+		c.RuntimeParams = map[string]string{}
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "dialler"
+	}
+	c.RuntimeParams["jit"] = "off" // compiling costs more than these queries take
+	c.RuntimeParams["timezone"] = "UTC"
+	c.ConnectTimeout = cfg.ConnectTimeout
+	if cfg.Dial != nil {
+		c.DialFunc = cfg.Dial
+	}
+}
+
+func badURL(error) error {
+	// The parser's text may repeat the password.
+	return engine.Invalid("database_url_invalid", "DATABASE_URL is not a PostgreSQL URL or key=value string")
+}
+
+// failure is an error of the database with a code and a remedy; the cause
+// stays reachable for the log and for errors.As.
+func failure(code, detail string, cause error) error {
+	return &databaseError{says: engine.Unavailable(code, detail, time.Second), cause: cause}
+}
+
+type databaseError struct {
+	says  *engine.Error
+	cause error
+}
+
+func (e *databaseError) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
+func (e *databaseError) Unwrap() []error { return []error{e.says, e.cause} }
+
+// sqlState gives the code of an error that the server reported, else "".
+func sqlState(err error) (state, constraint string) {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code, pg.ConstraintName
+	}
+	return "", ""
+}
+
+// wrap gives a query's error its place; nil stays nil.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure("database_error", what, err)
+}
