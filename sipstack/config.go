@@ -1,0 +1,102 @@
+package sipstack
+
+import (
+	"time"
+
+	"dialler/engine"
+
+	"github.com/rs/zerolog"
+)
+
+// Config is what a Stack needs to start.
+type Config struct {
+	// Listen is the host:port of both the UDP and the TCP socket; port 0 takes
+	// a free one, the same for both.
+	Listen string
+	// ExternalHost is the address written into Via, Contact and, where the
+	// trunk has no domain, From. Empty: the listening address, or for a
+	// wildcard one the address that the route to the trunk leaves from.
+	ExternalHost string
+	// UserAgent is the User-Agent header; empty for "dialler".
+	UserAgent string
+	Timers    Timers
+	Log       zerolog.Logger
+	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
+	// every change after it. It must not block; nil is allowed.
+	OnTrunkHealth func(engine.TrunkHealth)
+}
+
+// Timers are the timer values of RFC 3261 §17 and table 4; zero fields take
+// the default. Timers B, D, F and J are 64*T1.
+type Timers struct {
+	T1 time.Duration // round-trip estimate, default 500 ms
+	T2 time.Duration // longest interval between retransmissions, default 4 s
+	// Keep is how long a leg whose end was reported, but not forgotten, can
+	// still be attached to; default 10 min.
+	Keep time.Duration
+}
+
+func (t *Timers) setDefaults() {
+	if t.T1 <= 0 {
+		t.T1 = 500 * time.Millisecond
+	}
+	if t.T2 <= 0 {
+		t.T2 = 4 * time.Second
+	}
+	if t.Keep <= 0 {
+		t.Keep = 10 * time.Minute
+	}
+}
+
+// transaction is the time after which a transaction is given up (timers B, D,
+// F, H and J for an unreliable transport).
+func (t *Timers) transaction() time.Duration { return 64 * t.T1 }
+
+// NumberFormat says how a number is written into the user part of a URI.
+type NumberFormat string
+
+const (
+	NumberE164       NumberFormat = "e164"         // with the plus; the default
+	NumberE164NoPlus NumberFormat = "e164_no_plus" // digits only
+)
+
+// Transport is the transport of a trunk.
+type Transport string
+
+const (
+	UDP Transport = "udp" // the default
+	TCP Transport = "tcp"
+)
+
+// TrunkConfig is one carrier connection as this package needs to know it.
+type TrunkConfig struct {
+	ID        engine.TrunkID
+	Host      string // IP address or domain name
+	Port      int    // 0: 5060, or what the SRV records of Host say
+	Transport Transport
+	// Username and Password answer digest challenges; without a username a
+	// challenge is a refusal.
+	Username, Password string
+	FromDomain         string // host part of From; empty for our own address
+	NumberFormat       NumberFormat
+	// OptionsInterval between keepalives; 0 for 30 s, negative for none.
+	OptionsInterval time.Duration
+	ExtraHeaders    []Header // added to every INVITE
+}
+
+// Header is one extra header of an INVITE.
+type Header struct{ Name, Value string }
+
+func (c TrunkConfig) equal(o TrunkConfig) bool {
+	if len(c.ExtraHeaders) != len(o.ExtraHeaders) {
+		return false
+	}
+	for i := range c.ExtraHeaders {
+		if c.ExtraHeaders[i] != o.ExtraHeaders[i] {
+			return false
+		}
+	}
+	return c.ID == o.ID && c.Host == o.Host && c.Port == o.Port && c.Transport == o.Transport &&
+		c.Username == o.Username && c.Password == o.Password && c.FromDomain == o.FromDomain &&
+		c.NumberFormat == o.NumberFormat && c.OptionsInterval == o.OptionsInterval
+}

@@ -1,0 +1,50 @@
+// Package sipstack places outbound calls over SIP trunks: it sends the INVITE
+// of a leg, reports every response in wire order as an engine.LegEvent, and
+// ends the call with CANCEL or BYE, also for a leg of an earlier process life.
+// It speaks UDP and TCP on sipgo's parser and transport layer; the INVITE
+// client transaction (RFC 3261 §17.1.1, RFC 6026) and the dialog are its own,
+// because responses must not overtake each other and no goroutine may be
+// parked per call.
+//
+// What it must not know: campaigns, contacts, pacing, CPS and channel caps,
+// which trunk to choose, what a response code means for an attempt, the
+// contents of an SDP offer. SDP travels through it as bytes.
+//
+// # Owners
+//
+// The leg is owned by this package under its LegID until its last event was
+// given to a sink and ForgetLegs was called, whoever listens. A sink may go
+// away (DetachLegs) and another may come (AttachLeg): it gets all events of
+// the leg from Seq 1. The trunk's configuration is owned by the caller of
+// SetTrunk; legs keep the configuration that they were placed with.
+//
+// # Invariants
+//
+//   - A LegID is its Call-ID, and at most one INVITE transaction is ever begun
+//     for it, save the answer to a digest challenge with CSeq+1. A LegID that
+//     is known is never placed again: a second PlaceLeg changes nothing.
+//   - From tag, Contact user and every Via branch are functions of the LegID,
+//     the CSeq and the method, so that a later life can build the CANCEL, ACK
+//     or BYE of a leg of which it only knows the id (RFC 3261 §9.1, §17.1.1.3).
+//   - No INVITE is written after its send-by time: neither the first, nor a
+//     retransmission, nor the answer to a challenge.
+//   - Every leg comes to exactly one final event. Events of a leg reach a sink
+//     one at a time, in Seq order, without a lock held: a sink may call any
+//     method of the Stack, and must not block, since it may run in the read
+//     loop of a socket.
+//   - The ACK of a 2xx leaves only after ConfirmLeg or HangUpLeg; the sole
+//     exception is a 2xx that nobody wants any more: one that crosses our
+//     CANCEL, that comes after LegSilent, or that belongs to another fork. It
+//     gets ACK and BYE from here (RFC 3261 §13.2.2.4, §15). Crossing and late
+//     ones are still reported as LegAnswered, then LegClosed.
+//   - A write that may have left counts as sent. LegNotSent is certain.
+//
+// # Files
+//
+// stack.go holds the commands, leg.go a leg's state and its events, invite.go
+// the INVITE client transaction, dialog.go what follows a 2xx, clienttx.go the
+// CANCEL and BYE transactions, inbound.go requests of the far side, recover.go
+// legs of an earlier life, trunk.go trunks and their OPTIONS keepalive,
+// resolve.go the DNS cache, socket.go the transports, message.go the bytes,
+// header.go, auth.go and sdp.go what is read from messages.
+package sipstack

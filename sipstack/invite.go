@@ -1,0 +1,365 @@
+package sipstack
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+	"golang.org/x/sys/unix"
+)
+
+// BootNow reads CLOCK_BOOTTIME: the clock of send-by times.
+func BootNow() engine.BootTime {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		// Unknown time must not let an INVITE out.
+		return engine.BootTime(1<<63 - 1)
+	}
+	return engine.BootTime(ts.Nano())
+}
+
+// begin sends the first INVITE to the first address that takes it. The leg is
+// locked and queued.
+func (l *leg) begin(addrs []netip.AddrPort) {
+	if l.phase != phaseQueued {
+		return
+	}
+	if len(addrs) == 0 {
+		l.notSent(engine.NotSentNoRoute, "host name of the trunk not resolved")
+		return
+	}
+	for _, a := range addrs {
+		l.spare = append(l.spare, target{a, l.trunk.tcp})
+	}
+	l.tryNext("")
+}
+
+// tryNext sends the INVITE to the next address, while it is certain that none
+// has left.
+func (l *leg) tryNext(failure string) {
+	for len(l.spare) > 0 {
+		l.to, l.spare = l.spare[0], l.spare[1:]
+		l.enter(phaseQueued)
+		l.address()
+		l.invite = l.appendInvite(make([]byte, 0, 768+len(l.offer)))
+		if l.to.tcp {
+			err := l.s.line(l.to.addr).push(queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
+			if err == nil {
+				return
+			}
+			failure = err.Error()
+			continue
+		}
+		if !l.mayWrite() {
+			return
+		}
+		err := l.s.write(l.to, l.invite)
+		if err == nil {
+			l.written()
+			l.ensureSent()
+			return
+		}
+		failure = err.Error()
+	}
+	l.notSent(engine.NotSentNoRoute, failure)
+}
+
+// address sets what depends on where the INVITE goes.
+func (l *leg) address() {
+	local := l.s.localHost(l.to.addr.Addr())
+	l.sentBy = local + l.s.portSuffix
+	if l.trunk.conf.FromDomain == "" {
+		user, _, _ := strings.Cut(l.fromURI, "@")
+		l.fromURI = user + "@" + local
+	}
+	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
+}
+
+// mayWrite is the last check before an INVITE is written.
+func (l *leg) mayWrite() bool {
+	if BootNow() > l.sendBy {
+		l.notSent(engine.NotSentExpired, "the send-by time had passed")
+		return false
+	}
+	return true
+}
+
+// written starts the client transaction's timers (RFC 3261 §17.1.1.2).
+func (l *leg) written() {
+	now := l.s.now()
+	l.enter(phaseCalling)
+	l.deadline = now + l.s.conf.Timers.transaction() // timer B
+	if !l.to.tcp {
+		l.resendGap = l.s.conf.Timers.T1 // timer A
+		l.resendAt = now + l.resendGap
+	}
+	l.s.count.invites.Add(1)
+}
+
+func (l *leg) ensureSent() {
+	if !l.sent {
+		l.sent = true
+		l.emit(engine.LegEvent{Kind: engine.LegSent})
+	}
+}
+
+// beforeWrite is asked by the TCP queue right before the INVITE is written.
+func (l *leg) beforeWrite() bool {
+	l.mu.Lock()
+	defer l.unlock()
+	again := l.phase == phaseCalling && !l.sent && !l.cancelWanted // a broken connection was replaced
+	if (l.phase != phaseQueued && !again) || !l.mayWrite() {
+		return false
+	}
+	if !again {
+		l.written()
+	}
+	return true
+}
+
+// afterWrite hears from the TCP queue how the write went. A response may have
+// overtaken it.
+func (l *leg) afterWrite(left bool, err error) {
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case left:
+		if l.phase < phaseOver {
+			l.ensureSent()
+		}
+	case (l.phase == phaseQueued || l.phase == phaseCalling) && !l.sent:
+		l.deadline = 0
+		if l.cancelWanted {
+			l.notSent(engine.NotSentCancelled, "cancelled before it could be sent")
+			return
+		}
+		l.tryNext(err.Error())
+	}
+}
+
+// resendInvite is timer A.
+func (l *leg) resendInvite(now time.Duration) {
+	if l.phase != phaseCalling || BootNow() > l.sendBy {
+		l.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
+		return
+	}
+	if l.s.write(l.to, l.invite) == nil {
+		l.s.count.retransmissions.Add(1)
+	}
+	l.resendGap *= 2
+	l.resendAt = now + l.resendGap
+}
+
+// onInviteResponse takes a response to the INVITE. The leg is locked.
+func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) {
+	if r.StatusCode >= 100 && r.StatusCode < len(l.s.count.byStatus) {
+		l.s.count.byStatus[r.StatusCode].Add(1)
+	}
+	if l.phase < phaseOver && !l.recovered {
+		l.ensureSent() // over TCP a response can be handled before the write returns
+	}
+	switch {
+	case r.StatusCode < 200:
+		l.onProvisional(r, seq)
+	case r.StatusCode < 300:
+		l.onSuccess(r, seq, src)
+	default:
+		l.onFailure(r, seq)
+	}
+}
+
+func (l *leg) onProvisional(r *sip.Response, seq uint32) {
+	if seq != l.cseq && l.phase != phaseWatch {
+		return
+	}
+	switch l.phase {
+	case phaseCalling:
+		l.enter(phaseProceeding)
+		l.resendAt, l.deadline, l.invite = 0, 0, nil
+	case phaseProceeding, phaseSilent:
+	case phaseWatch:
+		l.cancelOnce(seq)
+		return
+	default:
+		return // reordered behind the final response
+	}
+	rs := messageReasons(r)
+	cause, _ := q850(rs)
+	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: sdpOf(r)})
+	if l.cancelWanted || l.phase == phaseSilent {
+		// RFC 3261 §9.1: a CANCEL only after a provisional response.
+		l.cancelOnce(seq)
+	}
+}
+
+// cancel is CancelLeg; the leg is locked.
+func (l *leg) cancel() engine.CancelOutcome {
+	switch l.phase {
+	case phaseQueued:
+		l.cancelWanted = true
+		l.notSent(engine.NotSentCancelled, "cancelled before it was sent")
+		return engine.CancelNotSent
+	case phaseCalling, phaseSilent, phaseWatch:
+		l.cancelWanted = true
+		return engine.CancelOwed
+	case phaseProceeding:
+		l.cancelWanted = true
+		l.cancelOnce(l.cseq)
+		return engine.CancelOwed
+	case phaseAnswered, phaseConfirmed, phaseClosing:
+		if l.cancelWanted {
+			return engine.CancelOwed // the 2xx crossed it; BYE is on its way
+		}
+		return engine.CancelAnswered
+	case phaseOver, phaseGone:
+	}
+	if !l.sent && !l.recovered {
+		return engine.CancelNotSent
+	}
+	return engine.CancelUnknown
+}
+
+// cancelOnce begins a CANCEL of the INVITE with that CSeq unless one runs.
+func (l *leg) cancelOnce(cseq uint32) {
+	for _, tx := range l.txs {
+		if tx.method == sip.CANCEL && tx.cseq == cseq {
+			return
+		}
+	}
+	if l.cancels > 0 && l.phase != phaseWatch {
+		return // it was answered; the final response to the INVITE is awaited
+	}
+	l.sendCancel(cseq)
+	if l.phase != phaseWatch {
+		l.deadline = l.s.now() + l.s.conf.Timers.transaction()
+	}
+}
+
+func (l *leg) sendCancel(cseq uint32) {
+	l.cancels++
+	l.s.count.cancels.Add(1)
+	l.beginTx(&clientTx{
+		method: sip.CANCEL, branch: l.inviteBranch(cseq), cseq: cseq, to: l.to,
+		data: l.appendCancel(make([]byte, 0, 512), cseq),
+	})
+}
+
+func (l *leg) onFailure(r *sip.Response, seq uint32) {
+	l.ackFailure(r, seq)
+	challenge := r.StatusCode == 401 || r.StatusCode == 407
+	switch l.phase {
+	case phaseCalling, phaseProceeding:
+		if seq != l.cseq {
+			return // the challenge that was answered, once more
+		}
+		if challenge && l.retryWithCredentials(r) {
+			return
+		}
+		l.dropTxs(sip.CANCEL)
+		l.finish(refusal(r))
+	case phaseSilent:
+		if seq == l.cseq {
+			l.dropTxs(sip.CANCEL)
+			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason})
+		}
+	case phaseWatch:
+		if challenge {
+			return // of the INVITE that was sent again with credentials, perhaps
+		}
+		l.dropTxs(sip.CANCEL)
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason})
+	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
+	}
+}
+
+// ackFailure acknowledges a final response other than 2xx, the first time and
+// each time again (RFC 3261 §17.1.1.2, Completed).
+func (l *leg) ackFailure(r *sip.Response, seq uint32) {
+	to := r.GetHeader("to")
+	if to == nil || !l.to.addr.IsValid() {
+		return
+	}
+	b := getBuffer()
+	*b = l.appendHopACK((*b)[:0], to.Value(), seq)
+	if l.s.write(l.to, *b) == nil {
+		l.s.count.acks.Add(1)
+	}
+	putBuffer(b)
+}
+
+// retryWithCredentials answers a challenge with a new INVITE: CSeq+1, same
+// Call-ID and From tag, no To tag (RFC 3261 §22.2).
+func (l *leg) retryWithCredentials(r *sip.Response) bool {
+	if l.cancelWanted || BootNow() > l.sendBy || !l.auth.answer(r, "INVITE", l.toURI) {
+		return false
+	}
+	l.cseq++
+	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
+	l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
+	if l.to.tcp {
+		refused := refusal(r)
+		seq := l.cseq
+		err := l.s.line(l.to.addr).push(queued{data: l.invite, before: func() bool {
+			l.mu.Lock()
+			defer l.unlock()
+			if l.phase != phaseCalling || l.cseq != seq {
+				return false
+			}
+			if BootNow() > l.sendBy || l.cancelWanted {
+				l.finish(refused)
+				return false
+			}
+			return true
+		}})
+		if err != nil {
+			return false
+		}
+	} else if l.s.write(l.to, l.invite) != nil {
+		return false
+	}
+	l.written()
+	return true
+}
+
+// refusal is the final event of a 3xx–6xx response.
+func refusal(r *sip.Response) engine.LegEvent {
+	rs := messageReasons(r)
+	e := engine.LegEvent{
+		Kind: engine.LegRefused, Code: r.StatusCode, Reason: r.Reason,
+		NetworkBlocked: networkBlocked(r, rs),
+		LimitReached:   limitReached(r, rs),
+	}
+	e.Q850, _ = q850(rs)
+	if h := r.GetHeader("retry-after"); h != nil {
+		e.RetryAfter = parseRetryAfter(h.Value())
+	}
+	if r.StatusCode < 400 {
+		e.Contacts = contactURIs(r)
+	}
+	return e
+}
+
+// sdpOf gives the body of a message if it is SDP; nil otherwise.
+func sdpOf(m sip.Message) []byte {
+	body := m.Body()
+	if len(body) == 0 {
+		return nil
+	}
+	if strings.HasPrefix(contentType(m), "application/sdp") {
+		return body
+	}
+	return nil
+}
+
+// contentType is in lower case and includes its parameters.
+func contentType(m sip.Message) string {
+	for _, name := range [...]string{"content-type", "c"} {
+		if hs := m.GetHeaders(name); len(hs) > 0 {
+			return strings.ToLower(strings.TrimSpace(hs[0].Value()))
+		}
+	}
+	return ""
+}

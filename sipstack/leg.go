@@ -1,0 +1,240 @@
+package sipstack
+
+import (
+	"sync"
+	"time"
+
+	"dialler/engine"
+)
+
+// phase is where a leg stands on the wire.
+type phase uint8
+
+const (
+	phaseQueued     phase = iota // the INVITE is not written yet
+	phaseCalling                 // INVITE written (or being written), no response
+	phaseProceeding              // a provisional response came
+	phaseAnswered                // a 2xx came, its ACK is owed
+	phaseConfirmed               // ACK sent
+	phaseClosing                 // our BYE is on its way
+	phaseSilent                  // no final response in time; still owned (see onDeadline)
+	phaseWatch                   // of an earlier life, not known to be answered; being cancelled
+	phaseOver                    // the final event was given; state kept to answer retransmissions
+	phaseGone                    // removed from the maps
+)
+
+var phaseNames = [...]string{"queued", "calling", "proceeding", "answered", "confirmed", "closing", "silent", "watched", "over", "gone"}
+
+func (p phase) String() string { return phaseNames[p] }
+
+// maxEvents bounds the events that are kept of one leg: beyond it repeated
+// provisional responses and digits are dropped.
+const maxEvents = 2000
+
+// leg is one SIP call. All fields below mu are guarded by it; times are of
+// the stack's monotonic clock.
+type leg struct {
+	s       *Stack
+	id      engine.LegID
+	attempt engine.AttemptID
+	trunk   *trunk
+	sendBy  engine.BootTime
+	fromTag string
+	// recovered: of an earlier process life; only its end is reported.
+	recovered bool
+
+	mu             sync.Mutex
+	phase          phase
+	fromURI, toURI string
+	sentBy         string // our host:port in Via and Contact
+	to             target // where the INVITE went
+	spare          []target
+	cseq           uint32 // of the present INVITE
+	branch         string // of the present INVITE
+	offer          []byte
+	invite         []byte // kept while it may be retransmitted
+	auth           authenticator
+	sent           bool // LegSent was given
+	cancelWanted   bool
+	cancels        uint8 // CANCEL transactions begun …
+	cancelsUnknown uint8 // … and answered with 481
+	dlg            *dialog
+	remoteSDP      []byte
+	txs            []*clientTx
+
+	timer     *time.Timer
+	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
+	resendGap time.Duration
+	deadline  time.Duration // meaning depends on the phase (see onDeadline), 0 = none
+	since     time.Time     // of the phase
+	overAt    time.Duration
+
+	sink       func(engine.LegEvent)
+	events     []engine.LegEvent
+	seq        int
+	delivered  int // events given to the present sink
+	delivering bool
+	forgotten  bool
+}
+
+func (l *leg) enter(p phase) {
+	l.phase = p
+	l.since = time.Now()
+}
+
+// emit records an event; unlock gives it to the sink.
+func (l *leg) emit(e engine.LegEvent) {
+	if l.phase >= phaseOver {
+		return
+	}
+	if len(l.events) >= maxEvents && (e.Kind == engine.LegProvisional || e.Kind == engine.LegDigit) {
+		return
+	}
+	l.seq++
+	e.Attempt, e.Leg, e.Trunk, e.Seq, e.At = l.attempt, l.id, l.trunk.conf.ID, l.seq, time.Now()
+	l.events = append(l.events, e)
+}
+
+// finish emits the leg's final event. What is needed to answer retransmissions
+// (RFC 3261 timers D, J) stays for 64*T1, the events until they are forgotten.
+func (l *leg) finish(e engine.LegEvent) {
+	if l.phase >= phaseOver {
+		return
+	}
+	l.emit(e)
+	l.enter(phaseOver)
+	l.overAt = l.s.now()
+	l.resendAt, l.invite, l.offer, l.remoteSDP = 0, nil, nil, nil
+	l.setPurge()
+	l.s.count.live.Add(-1)
+	if e.Kind == engine.LegNotSent {
+		l.s.count.notSent.Add(1)
+	}
+}
+
+// setPurge plans the removal of a leg that is over.
+func (l *leg) setPurge() {
+	keep := l.s.conf.Timers.transaction()
+	if !l.forgotten {
+		keep = max(keep, l.s.conf.Timers.Keep)
+	}
+	l.deadline = l.overAt + keep
+}
+
+func (l *leg) notSent(why engine.NotSentReason, text string) {
+	l.finish(engine.LegEvent{Kind: engine.LegNotSent, NotSent: why, Reason: text})
+}
+
+// unlock arms the timer, gives undelivered events to the sink without the
+// lock, one goroutine at a time, and releases the leg. A sink that calls back
+// into the stack finds the leg unlocked; what it causes is delivered after it
+// returns.
+func (l *leg) unlock() {
+	l.arm()
+	if l.delivering {
+		l.mu.Unlock()
+		return
+	}
+	l.delivering = true
+	for l.sink != nil && l.delivered < len(l.events) {
+		sink, e := l.sink, l.events[l.delivered]
+		l.delivered++
+		l.mu.Unlock()
+		sink(e)
+		l.mu.Lock()
+	}
+	l.delivering = false
+	if l.forgotten && l.phase >= phaseOver {
+		l.events, l.delivered, l.sink = nil, 0, nil
+	}
+	l.mu.Unlock()
+}
+
+// arm sets the timer to the earliest of what the leg waits for.
+func (l *leg) arm() {
+	next := earliest(l.resendAt, l.deadline)
+	for _, tx := range l.txs {
+		next = earliest(next, tx.endAt)
+		next = earliest(next, tx.resendAt)
+	}
+	switch {
+	case next == 0 || l.phase == phaseGone || l.s.closed.Load():
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	case l.timer == nil:
+		l.timer = time.AfterFunc(max(next-l.s.now(), 0), l.onTimer)
+	default:
+		l.timer.Reset(max(next-l.s.now(), 0))
+	}
+}
+
+// earliest is the smaller of two times of which 0 means none.
+func earliest(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+func (l *leg) onTimer() {
+	if l.s.closed.Load() {
+		return
+	}
+	l.mu.Lock()
+	now := l.s.now()
+	if l.resendAt != 0 && now >= l.resendAt {
+		l.resendInvite(now)
+	}
+	l.resendTxs(now)
+	if l.deadline != 0 && now >= l.deadline {
+		l.deadline = 0
+		l.onDeadline(now)
+	}
+	gone := l.phase == phaseGone
+	l.unlock()
+	if gone {
+		l.s.remove(l)
+	}
+}
+
+// onDeadline is what the phase's time-out means.
+func (l *leg) onDeadline(now time.Duration) {
+	switch l.phase {
+	case phaseCalling:
+		// Timer B. The far side may have the INVITE all the same: the leg stays
+		// ours for as long again, to end what still comes of it.
+		l.ensureSent()
+		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no response to INVITE"})
+		l.resendAt, l.invite = 0, nil
+		l.enter(phaseSilent)
+		l.deadline = now + l.s.conf.Timers.transaction()
+	case phaseProceeding:
+		// Only a CANCEL sets a deadline here (RFC 3261 §9.1, last paragraph).
+		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no final response after CANCEL"})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response after CANCEL"})
+	case phaseSilent:
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response"})
+	case phaseWatch:
+		reason := "no final response"
+		if l.cancels > 0 && l.cancels == l.cancelsUnknown {
+			reason = "the far side does not know the call"
+		}
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: reason})
+	case phaseOver:
+		if len(l.txs) > 0 { // a stray dialog is still being ended
+			l.deadline = now + l.s.conf.Timers.transaction()
+			return
+		}
+		l.phase = phaseGone
+	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseGone:
+	}
+}
+
+// inviteBranch is the branch of the leg's INVITE with that CSeq.
+func (l *leg) inviteBranch(cseq uint32) string {
+	if cseq == l.cseq && l.branch != "" {
+		return l.branch
+	}
+	return deriveBranch(string(l.id), cseq, "INVITE")
+}

@@ -1,0 +1,118 @@
+package sipstack
+
+import (
+	"net/netip"
+	"strings"
+
+	"dialler/engine"
+)
+
+// RecoverLeg ends a leg of an earlier process life and reports only its
+// LegClosed, with Seq 1.
+//
+// With a dialog it sends ACK (the 2xx may never have had one), then BYE.
+// Without one it sends CANCEL for the INVITE, whose Via, tag and CSeq it knows
+// from the id, and owns the Call-ID for GiveUp (64*T1 when that is zero): a
+// late 18x gets another CANCEL, a late 2xx ACK and BYE, another final response
+// its ACK, and each of the last two closes the leg. A far side that answers
+// 481 to the CANCEL does not ring; the leg then closes a little over T2 later,
+// unless a 2xx comes in between.
+//
+// CSeq 0 means that it is not known whether the INVITE was challenged: CANCEL
+// is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
+// credentials. A leg that lives in this stack is given the new sink and ended.
+func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
+	t := s.trunk(r.Trunk)
+	if t == nil {
+		c := TrunkConfig{ID: r.Trunk}
+		if r.Dialog != nil {
+			c.Transport = Transport(r.Dialog.Transport)
+			if a, err := netip.ParseAddrPort(r.Dialog.RemoteAddr); err == nil {
+				c.Host, c.Port = a.Addr().String(), int(a.Port())
+			}
+		}
+		t = s.newTrunk(c)
+	}
+	l := s.newLeg(r.Leg, r.Attempt, t, sink)
+	l.recovered = true
+	l.setParties(r.From, r.To)
+	if known := s.add(l); known != nil {
+		s.count.duplicates.Add(1)
+		s.endKnown(known, sink)
+		return
+	}
+	if r.Dialog != nil {
+		l.mu.Lock()
+		defer l.unlock()
+		l.recoverDialog(r.Dialog)
+		return
+	}
+	s.withTargets(t, func(addrs []netip.AddrPort) {
+		l.mu.Lock()
+		defer l.unlock()
+		l.recoverInvite(r, addrs)
+	})
+}
+
+// endKnown ends a leg that is of this life after all.
+func (s *Stack) endKnown(l *leg, sink func(engine.LegEvent)) {
+	l.mu.Lock()
+	defer l.unlock()
+	l.sink, l.delivered = sink, 0
+	switch l.phase {
+	case phaseAnswered, phaseConfirmed:
+		l.hangUp(engine.HangUpCause{Q850: 16})
+	case phaseQueued, phaseCalling, phaseProceeding:
+		l.cancel()
+	case phaseClosing, phaseSilent, phaseWatch, phaseOver, phaseGone:
+	}
+}
+
+func (l *leg) recoverDialog(st *engine.DialogState) {
+	if l.phase != phaseQueued {
+		return
+	}
+	src, _ := netip.ParseAddrPort(st.RemoteAddr)
+	l.to = target{src, strings.EqualFold(st.Transport, string(TCP))}
+	l.cseq = max(st.CSeq, 1)
+	if src.IsValid() {
+		l.address()
+	}
+	l.dlg = &dialog{
+		toTag: clean(st.ToTag), target: clean(st.RemoteTarget), source: src,
+		invite: l.cseq, seq: l.cseq,
+	}
+	for _, r := range st.RouteSet {
+		l.dlg.routeSet = append(l.dlg.routeSet, clean(r))
+	}
+	l.route(l.dlg)
+	l.enter(phaseAnswered)
+	if !l.dlg.hop.addr.IsValid() {
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})
+		return
+	}
+	l.sentBy = l.s.localHost(l.dlg.hop.addr.Addr()) + l.s.portSuffix
+	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
+}
+
+func (l *leg) recoverInvite(r engine.RecoveredLeg, addrs []netip.AddrPort) {
+	if l.phase != phaseQueued {
+		return
+	}
+	l.enter(phaseWatch)
+	giveUp := r.GiveUp
+	if giveUp <= 0 {
+		giveUp = l.s.conf.Timers.transaction()
+	}
+	l.deadline = l.s.now() + giveUp
+	if len(addrs) == 0 {
+		return // nothing can be sent; a late response is still answered
+	}
+	l.to = target{addrs[0], l.trunk.tcp}
+	l.cseq = max(r.CSeq, 1)
+	l.address()
+	l.sendCancel(l.cseq)
+	if r.CSeq == 0 || (r.CSeq == 1 && l.auth.username != "") {
+		l.sendCancel(l.cseq + 1)
+	}
+}

@@ -1,0 +1,163 @@
+package sipstack
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// dnsFresh is how long an answer is used before it is asked for again. The
+	// resolver of the standard library does not tell the record's TTL. The old
+	// answer serves while the new one is being fetched, and when that fails.
+	dnsFresh   = time.Minute
+	dnsTimeout = 5 * time.Second
+)
+
+// resolver is a cache of host names, so that no message waits for DNS.
+type resolver struct {
+	mu sync.Mutex
+	m  map[dnsKey]*dnsEntry
+}
+
+type dnsKey struct {
+	host string
+	port int // 0: by SRV, else 5060
+	tcp  bool
+}
+
+type dnsEntry struct {
+	addrs []netip.AddrPort
+	err   error
+	at    time.Time
+	busy  chan struct{} // closed when the running look-up ends; nil when none runs
+}
+
+// literal gives the address of a host that needs no look-up.
+func literal(host string, port int) (netip.AddrPort, bool) {
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	if port == 0 {
+		port = 5060
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true
+}
+
+// cached gives what is known of a host without waiting; it starts a look-up
+// when that is nothing or not fresh.
+func (r *resolver) cached(host string, port int, tcp bool) []netip.AddrPort {
+	if a, ok := literal(host, port); ok {
+		return []netip.AddrPort{a}
+	}
+	e, _ := r.refresh(dnsKey{strings.ToLower(host), port, tcp})
+	return e.addrs
+}
+
+// wait is cached, but waits for the first answer.
+func (r *resolver) wait(host string, port int, tcp bool) ([]netip.AddrPort, error) {
+	if a, ok := literal(host, port); ok {
+		return []netip.AddrPort{a}, nil
+	}
+	key := dnsKey{strings.ToLower(host), port, tcp}
+	e, busy := r.refresh(key)
+	if len(e.addrs) > 0 || busy == nil {
+		return e.addrs, e.err
+	}
+	<-busy
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.m[key].addrs, r.m[key].err
+}
+
+// refresh copies the entry and starts a look-up unless the entry is fresh.
+func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.m == nil {
+		r.m = map[dnsKey]*dnsEntry{}
+	}
+	e := r.m[key]
+	if e == nil {
+		e = &dnsEntry{}
+		r.m[key] = e
+	}
+	fresh := dnsFresh
+	if e.err != nil {
+		fresh = dnsTimeout // a failure is asked again soon
+	}
+	if e.busy == nil && (e.at.IsZero() || time.Since(e.at) > fresh) {
+		e.busy = make(chan struct{})
+		go r.look(key, e)
+	}
+	return *e, e.busy
+}
+
+func (r *resolver) look(key dnsKey, e *dnsEntry) {
+	ctx, cancel := context.WithTimeout(context.Background(), dnsTimeout)
+	defer cancel()
+	addrs, err := lookUp(ctx, key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		e.addrs = addrs
+	}
+	e.err, e.at = err, time.Now()
+	close(e.busy)
+	e.busy = nil
+}
+
+// lookUp follows RFC 3263 §4.2: without a port SRV first, then addresses.
+func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
+	if key.port == 0 {
+		proto := "udp"
+		if key.tcp {
+			proto = "tcp"
+		}
+		// The records come sorted by priority and shuffled by weight.
+		if _, records, err := net.DefaultResolver.LookupSRV(ctx, "sip", proto, key.host); err == nil {
+			var out []netip.AddrPort
+			for _, srv := range records {
+				if ips, err := addresses(ctx, srv.Target); err == nil {
+					for _, ip := range ips {
+						out = append(out, netip.AddrPortFrom(ip, srv.Port))
+					}
+				}
+			}
+			if len(out) > 0 {
+				return out, nil
+			}
+		}
+		key.port = 5060
+	}
+	ips, err := addresses(ctx, key.host)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]netip.AddrPort, len(ips))
+	for i, ip := range ips {
+		out[i] = netip.AddrPortFrom(ip, uint16(key.port))
+	}
+	return out, nil
+}
+
+// addresses lists a name's addresses, IPv4 first.
+func addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", strings.TrimSuffix(host, "."))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]netip.Addr, 0, len(ips))
+	for _, four := range []bool{true, false} {
+		for _, ip := range ips {
+			if ip = ip.Unmap(); ip.Is4() == four {
+				out = append(out, ip)
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,425 @@
+package sipstack
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+	"github.com/rs/zerolog"
+)
+
+const shardCount = 64
+
+// Stack is the SIP side of the dialler. Its methods are safe for concurrent
+// use and do not wait for the network.
+type Stack struct {
+	conf     Config
+	log      zerolog.Logger
+	external string // host for Via and Contact; empty: by route
+	// portSuffix is ":5060" or whatever the sockets are bound to.
+	portSuffix    string
+	userAgentLine string // "User-Agent: …\r\n"
+	agentLines    string // Allow and User-Agent
+	nonce         string // tells the OPTIONS of this life from those of others
+
+	udp   *udpSocket
+	tcp   net.Listener
+	layer *sip.TransportLayer
+	dns   resolver
+	// locals caches the address that the route to a far side leaves from.
+	locals sync.Map // netip.Addr → string
+
+	linesMu sync.Mutex
+	lines   map[netip.AddrPort]*line
+
+	trunksMu sync.RWMutex
+	trunks   map[engine.TrunkID]*trunk
+	probes   sync.Map // Call-ID of a running OPTIONS → *keepalive
+
+	seed     maphash.Seed
+	shards   [shardCount]shard
+	attempts [shardCount]attemptShard
+
+	start   time.Time
+	count   counters
+	closed  atomic.Bool
+	serving sync.WaitGroup
+}
+
+type shard struct {
+	mu   sync.RWMutex
+	legs map[engine.LegID]*leg
+}
+
+type attemptShard struct {
+	mu   sync.Mutex
+	legs map[engine.AttemptID][]*leg
+}
+
+// quiet silences sipgo, which would log whole messages, numbers in clear.
+var quiet = sync.OnceFunc(func() {
+	sip.SetDefaultLogger(slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 4})))
+})
+
+// New opens the sockets and starts to serve them. Errors: the listening
+// address is malformed or taken.
+func New(c Config) (*Stack, error) {
+	quiet()
+	c.Timers.setDefaults()
+	if c.UserAgent == "" {
+		c.UserAgent = "dialler"
+	}
+	udp, tcp, err := sockets(c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	bound := udp.LocalAddr().(*net.UDPAddr)
+	s := &Stack{
+		conf: c, log: c.Log, external: uriHost(c.ExternalHost),
+		portSuffix:    ":" + strconv.Itoa(bound.Port),
+		userAgentLine: "User-Agent: " + clean(c.UserAgent) + "\r\n",
+		udp:           &udpSocket{UDPConn: udp},
+		tcp:           tcp,
+		lines:         map[netip.AddrPort]*line{},
+		trunks:        map[engine.TrunkID]*trunk{},
+		seed:          maphash.MakeSeed(),
+		start:         time.Now().Add(-time.Second), // so that 0 can mean "never"
+	}
+	s.agentLines = "Allow: " + allow + "\r\n" + s.userAgentLine
+	if s.external == "" && !bound.IP.IsUnspecified() {
+		s.external = uriHost(bound.IP.String())
+	}
+	var random [6]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fmt.Errorf("sipstack: no randomness: %w", err)
+	}
+	s.nonce = hex.EncodeToString(random[:])
+	for i := range s.shards {
+		s.shards[i].legs = map[engine.LegID]*leg{}
+		s.attempts[i].legs = map[engine.AttemptID][]*leg{}
+	}
+	s.layer = sip.NewTransportLayer(net.DefaultResolver, sip.NewParser(sip.WithHeadersParsers(parsers())), nil,
+		sip.WithTransportLayerLogger(slog.New(malformedCounter{&s.count})),
+		sip.WithTransportLayerTransports(sip.TransportsConfig{TCP: &sip.TransportTCP{WriteTimeout: writeTimeout}}))
+	s.layer.OnMessage(s.onMessage)
+	s.serving.Add(2)
+	go func() { defer s.serving.Done(); s.served("udp", s.layer.ServeUDP(s.udp)) }()
+	go func() { defer s.serving.Done(); s.served("tcp", s.layer.ServeTCP(s.tcp)) }()
+	return s, nil
+}
+
+// parsers are those of sipgo for the headers that every message is matched
+// by; the others stay text until somebody asks.
+func parsers() sip.HeadersParser {
+	all := sip.DefaultHeadersParser()
+	some := sip.HeadersParser{}
+	for _, name := range [...]string{"via", "v", "to", "t", "call-id", "i", "cseq", "content-length", "l"} {
+		some[name] = all[name]
+	}
+	return some
+}
+
+// served reports the end of a read loop that nobody asked to end.
+func (s *Stack) served(network string, err error) {
+	if !s.closed.Load() {
+		s.log.Error().Err(err).Str("network", network).Msg("sip socket is no longer served")
+	}
+}
+
+// Addr is the host:port that both sockets are bound to.
+func (s *Stack) Addr() string { return s.udp.LocalAddr().String() }
+
+// Close closes the sockets and stops all timers. Nothing is sent and no event
+// is given: calls that still live are left to a later life's RecoverLeg.
+func (s *Stack) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.trunksMu.Lock()
+	for _, t := range s.trunks {
+		t.keepalive.stop()
+	}
+	s.trunksMu.Unlock()
+	err := s.udp.Close()
+	if e := s.tcp.Close(); err == nil {
+		err = e
+	}
+	_ = s.layer.Close() // closes what the two lines above closed once more
+	s.each(func(l *leg) {
+		l.mu.Lock()
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		l.mu.Unlock()
+	})
+	s.serving.Wait()
+	return err
+}
+
+// now is the monotonic clock that deadlines are kept on.
+func (s *Stack) now() time.Duration { return time.Since(s.start) }
+
+// PlaceLeg sends the INVITE of a leg; the events say how it went, the first
+// one being LegSent or LegNotSent. It may call sink before it returns. A leg
+// that is known already, ended or not, is left as it is, and sink is not
+// called.
+func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
+	t := s.trunk(p.Trunk)
+	if t == nil {
+		t = s.newTrunk(TrunkConfig{ID: p.Trunk})
+	}
+	l := s.newLeg(p.Leg, p.Attempt, t, sink)
+	l.sendBy, l.offer, l.cseq = p.SendBy, p.Offer, 1
+	l.setParties(p.From, p.To)
+	if s.add(l) != nil {
+		s.count.duplicates.Add(1)
+		s.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).Msg("leg placed twice; the second is ignored")
+		return
+	}
+	if t.conf.Host == "" {
+		l.mu.Lock()
+		l.notSent(engine.NotSentTrunk, "the trunk is not configured")
+		l.unlock()
+		return
+	}
+	s.withTargets(t, func(addrs []netip.AddrPort) {
+		l.mu.Lock()
+		l.begin(addrs)
+		l.unlock()
+	})
+}
+
+// withTargets calls f with the trunk's addresses: at once when they are known,
+// else from a goroutine when its name is resolved.
+func (s *Stack) withTargets(t *trunk, f func([]netip.AddrPort)) {
+	if t.conf.Host == "" {
+		f(nil)
+		return
+	}
+	if addrs := t.targets(); len(addrs) > 0 {
+		f(addrs)
+		return
+	}
+	go func() {
+		addrs, _ := s.dns.wait(t.conf.Host, t.conf.Port, t.tcp)
+		f(addrs)
+	}()
+}
+
+// ConfirmLeg sends the ACK of the leg's 2xx: call it when the dialog state of
+// LegAnswered is durable. From then on a repeated 2xx is acknowledged again.
+func (s *Stack) ConfirmLeg(id engine.LegID) {
+	if l := s.leg(id); l != nil {
+		l.mu.Lock()
+		l.confirm()
+		l.unlock()
+	}
+}
+
+// CancelLeg stops a leg that is not answered. CancelNotSent: no INVITE left
+// and none will. CancelOwed: CANCEL was sent, or goes out after the first
+// provisional response; what comes of the leg follows as events. A 2xx that
+// crosses the CANCEL is reported as LegAnswered and ended with ACK and BYE
+// without being asked; LegClosed follows.
+func (s *Stack) CancelLeg(id engine.LegID) engine.CancelOutcome {
+	l := s.leg(id)
+	if l == nil {
+		return engine.CancelUnknown
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	return l.cancel()
+}
+
+// HangUpLeg ends an answered leg with BYE, after its ACK if ConfirmLeg was not
+// called; LegClosed follows when the BYE is answered or given up. A leg that
+// is not answered is cancelled instead; on an ended one it does nothing.
+func (s *Stack) HangUpLeg(id engine.LegID, cause engine.HangUpCause) {
+	l := s.leg(id)
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	switch l.phase {
+	case phaseAnswered, phaseConfirmed:
+		l.hangUp(cause)
+	case phaseQueued, phaseCalling, phaseProceeding:
+		l.cancel()
+	case phaseClosing, phaseSilent, phaseWatch, phaseOver, phaseGone:
+	}
+}
+
+// AttachLeg gives the legs of an attempt a new owner: sink gets all their
+// events from Seq 1 and those to come. It lists the legs that are known here.
+func (s *Stack) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
+	legs := s.ofAttempt(a)
+	ids := make([]engine.LegID, 0, len(legs))
+	for _, l := range legs {
+		l.mu.Lock()
+		if l.phase != phaseGone {
+			ids = append(ids, l.id)
+			if !l.forgotten || l.phase < phaseOver {
+				l.sink, l.delivered = sink, 0
+			}
+		}
+		l.unlock()
+	}
+	return ids
+}
+
+// DetachLegs takes the owner away from an attempt's legs; they go on, and
+// their events wait for AttachLeg.
+func (s *Stack) DetachLegs(a engine.AttemptID) {
+	for _, l := range s.ofAttempt(a) {
+		l.mu.Lock()
+		l.sink = nil
+		l.unlock()
+	}
+}
+
+// ForgetLegs says that the end of the attempt is durable: the events of its
+// legs need not be kept. A leg that still lives is kept until its end.
+func (s *Stack) ForgetLegs(a engine.AttemptID) {
+	for _, l := range s.ofAttempt(a) {
+		l.mu.Lock()
+		l.forgotten = true
+		if l.phase == phaseOver {
+			l.setPurge()
+		}
+		l.unlock()
+	}
+}
+
+// LegStatus is one leg of the inventory.
+type LegStatus struct {
+	Leg      engine.LegID
+	Attempt  engine.AttemptID
+	Trunk    engine.TrunkID
+	State    string    // queued, calling, proceeding, answered, confirmed, closing, silent, watched, over
+	Since    time.Time // of the state
+	Final    bool      // its last event was emitted
+	Attached bool      // a sink listens
+	Seq      int       // of its last event
+}
+
+// Legs lists the legs that are known here, ended ones that nobody has
+// forgotten included, for reconciliation.
+func (s *Stack) Legs() []LegStatus {
+	var out []LegStatus
+	s.each(func(l *leg) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.phase == phaseGone || (l.phase == phaseOver && l.forgotten) {
+			return
+		}
+		out = append(out, LegStatus{
+			Leg: l.id, Attempt: l.attempt, Trunk: l.trunk.conf.ID, State: l.phase.String(), Since: l.since,
+			Final: l.phase == phaseOver, Attached: l.sink != nil, Seq: l.seq,
+		})
+	})
+	return out
+}
+
+func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk, sink func(engine.LegEvent)) *leg {
+	return &leg{
+		s: s, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
+		fromTag: deriveTag(string(id)),
+		auth:    authenticator{username: t.conf.Username, password: t.conf.Password},
+	}
+}
+
+// setParties writes the URIs of From and To; From without a configured domain
+// gets our own address once it is known.
+func (l *leg) setParties(from, to engine.PhoneNumber) {
+	t := l.trunk
+	domain := t.conf.FromDomain
+	if domain == "" {
+		domain = l.s.external
+	}
+	l.fromURI = "sip:" + clean(t.user(from)) + "@" + clean(domain)
+	l.toURI = "sip:" + clean(t.user(to)) + "@" + t.hostPort + t.params
+}
+
+func (s *Stack) hash(id string) uint64 { return maphash.String(s.seed, id) % shardCount }
+
+func (s *Stack) leg(id engine.LegID) *leg {
+	sh := &s.shards[s.hash(string(id))]
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return sh.legs[id]
+}
+
+// add enters a leg, or gives the one that has its id.
+func (s *Stack) add(l *leg) (known *leg) {
+	sh := &s.shards[s.hash(string(l.id))]
+	sh.mu.Lock()
+	if known = sh.legs[l.id]; known != nil {
+		sh.mu.Unlock()
+		return known
+	}
+	sh.legs[l.id] = l
+	sh.mu.Unlock()
+	s.count.live.Add(1)
+	as := &s.attempts[s.hash(string(l.attempt))]
+	as.mu.Lock()
+	as.legs[l.attempt] = append(as.legs[l.attempt], l)
+	as.mu.Unlock()
+	return nil
+}
+
+// remove drops a leg that is gone.
+func (s *Stack) remove(l *leg) {
+	sh := &s.shards[s.hash(string(l.id))]
+	sh.mu.Lock()
+	delete(sh.legs, l.id)
+	sh.mu.Unlock()
+	as := &s.attempts[s.hash(string(l.attempt))]
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	var rest []*leg
+	for _, x := range as.legs[l.attempt] {
+		if x != l {
+			rest = append(rest, x)
+		}
+	}
+	if len(rest) == 0 {
+		delete(as.legs, l.attempt)
+	} else {
+		as.legs[l.attempt] = rest
+	}
+}
+
+func (s *Stack) ofAttempt(a engine.AttemptID) []*leg {
+	as := &s.attempts[s.hash(string(a))]
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return append([]*leg(nil), as.legs[a]...)
+}
+
+func (s *Stack) each(f func(*leg)) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.RLock()
+		legs := make([]*leg, 0, len(sh.legs))
+		for _, l := range sh.legs {
+			legs = append(legs, l)
+		}
+		sh.mu.RUnlock()
+		for _, l := range legs {
+			f(l)
+		}
+	}
+}

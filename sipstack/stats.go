@@ -1,0 +1,62 @@
+package sipstack
+
+import "sync/atomic"
+
+// Stats is a snapshot of what the stack did since it started.
+type Stats struct {
+	InvitesSent     uint64         // first transmissions, answers to challenges included
+	LegsNotSent     uint64         // legs that ended with LegNotSent
+	Responses       map[int]uint64 // responses to our INVITEs by status code, repeated ones included
+	Retransmissions uint64         // requests that were written again by a timer
+	Acks            uint64         // ACKs written, repeated ones included
+	Cancels         uint64         // CANCEL transactions
+	Byes            uint64         // BYE transactions of ours
+	RemoteByes      uint64         // BYEs of the far side that ended a leg
+	StrayAnswers    uint64         // 2xx that nobody wanted: forks and late ones, each ended with ACK and BYE
+	Unmatched       uint64         // responses and in-dialog requests of no leg that is known
+	Malformed       uint64         // datagrams that are not SIP
+	Duplicates      uint64         // PlaceLeg and RecoverLeg of a leg that was known
+	WriteErrors     uint64         // failed writes of any message
+	LiveLegs        int            // legs without a final event
+	KnownLegs       int            // legs with state here, ended ones included
+}
+
+type counters struct {
+	invites, notSent, retransmissions, acks, cancels, byes, remoteByes atomic.Uint64
+	strays, unmatched, malformed, duplicates, writeErrors              atomic.Uint64
+	live                                                               atomic.Int64
+	byStatus                                                           [700]atomic.Uint64
+}
+
+// Stats gives a snapshot; its figures are not taken at one instant.
+func (s *Stack) Stats() Stats {
+	c := &s.count
+	st := Stats{
+		InvitesSent:     c.invites.Load(),
+		LegsNotSent:     c.notSent.Load(),
+		Responses:       map[int]uint64{},
+		Retransmissions: c.retransmissions.Load(),
+		Acks:            c.acks.Load(),
+		Cancels:         c.cancels.Load(),
+		Byes:            c.byes.Load(),
+		RemoteByes:      c.remoteByes.Load(),
+		StrayAnswers:    c.strays.Load(),
+		Unmatched:       c.unmatched.Load(),
+		Malformed:       c.malformed.Load(),
+		Duplicates:      c.duplicates.Load(),
+		WriteErrors:     c.writeErrors.Load(),
+		LiveLegs:        int(c.live.Load()),
+	}
+	for code := range c.byStatus {
+		if n := c.byStatus[code].Load(); n > 0 {
+			st.Responses[code] = n
+		}
+	}
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.RLock()
+		st.KnownLegs += len(sh.legs)
+		sh.mu.RUnlock()
+	}
+	return st
+}

@@ -1,0 +1,308 @@
+package sipstack
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// trunk is a configured carrier connection. Its configuration does not change:
+// SetTrunk with another one makes another trunk, and legs keep theirs.
+type trunk struct {
+	s    *Stack
+	conf TrunkConfig
+	// hostPort is the host part of Request-URI and To.
+	hostPort string
+	params   string // URI parameters: ";transport=tcp" or none
+	tcp      bool
+
+	keepalive keepalive
+}
+
+func (s *Stack) newTrunk(c TrunkConfig) *trunk {
+	if c.Transport == "" {
+		c.Transport = UDP
+	}
+	if c.NumberFormat == "" {
+		c.NumberFormat = NumberE164
+	}
+	if c.OptionsInterval == 0 {
+		c.OptionsInterval = 30 * time.Second
+	}
+	t := &trunk{s: s, conf: c, tcp: c.Transport == TCP, hostPort: uriHost(c.Host)}
+	if c.Port != 0 && c.Port != 5060 {
+		t.hostPort += ":" + strconv.Itoa(c.Port)
+	}
+	if t.tcp {
+		t.params = ";transport=tcp"
+	}
+	t.keepalive.trunk = t
+	return t
+}
+
+// uriHost puts an IPv6 address into brackets.
+func uriHost(host string) string {
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// user writes a number as the trunk wants it.
+func (t *trunk) user(n engine.PhoneNumber) string {
+	if t.conf.NumberFormat == NumberE164NoPlus {
+		return strings.TrimPrefix(n.E164(), "+")
+	}
+	return n.E164()
+}
+
+// targets lists the trunk's addresses, best first; none while its name is
+// not resolved.
+func (t *trunk) targets() []netip.AddrPort {
+	return t.s.dns.cached(t.conf.Host, t.conf.Port, t.tcp)
+}
+
+// localHost is the host that we give a far side at addr as our own: what is
+// configured, or the address that the route to it leaves from.
+func (s *Stack) localHost(addr netip.Addr) string {
+	if s.external != "" {
+		return s.external
+	}
+	if v, ok := s.locals.Load(addr); ok {
+		return v.(string)
+	}
+	host := "127.0.0.1"
+	// Connecting a UDP socket only looks up the route; nothing is sent.
+	if c, err := net.Dial("udp", netip.AddrPortFrom(addr, 5060).String()); err == nil {
+		host = uriHost(c.LocalAddr().(*net.UDPAddr).IP.String())
+		_ = c.Close()
+		s.locals.Store(addr, host)
+	}
+	return host
+}
+
+// SetTrunk adds a trunk or changes it. Legs that exist keep the configuration
+// that they were placed with. The same configuration again changes nothing.
+func (s *Stack) SetTrunk(c TrunkConfig) {
+	t := s.newTrunk(c)
+	s.trunksMu.Lock()
+	old := s.trunks[c.ID]
+	if old != nil && old.conf.equal(t.conf) || s.closed.Load() {
+		s.trunksMu.Unlock()
+		return
+	}
+	s.trunks[c.ID] = t
+	s.trunksMu.Unlock()
+	if old != nil {
+		old.keepalive.stop()
+	}
+	t.keepalive.start()
+}
+
+// RemoveTrunk forgets a trunk: further legs of it end with LegNotSent(trunk),
+// present ones go on.
+func (s *Stack) RemoveTrunk(id engine.TrunkID) {
+	s.trunksMu.Lock()
+	old := s.trunks[id]
+	delete(s.trunks, id)
+	s.trunksMu.Unlock()
+	if old != nil {
+		old.keepalive.stop()
+	}
+}
+
+// Health lists the last OPTIONS result of every trunk that has one.
+func (s *Stack) Health() []engine.TrunkHealth {
+	s.trunksMu.RLock()
+	defer s.trunksMu.RUnlock()
+	var out []engine.TrunkHealth
+	for _, t := range s.trunks {
+		t.keepalive.mu.Lock()
+		if t.keepalive.known {
+			out = append(out, t.keepalive.last)
+		}
+		t.keepalive.mu.Unlock()
+	}
+	return out
+}
+
+func (s *Stack) trunk(id engine.TrunkID) *trunk {
+	s.trunksMu.RLock()
+	defer s.trunksMu.RUnlock()
+	return s.trunks[id]
+}
+
+// keepalive asks a trunk with OPTIONS whether it lives (RFC 3261 §11). Any
+// final response says yes, a 4xx too.
+type keepalive struct {
+	trunk *trunk
+
+	mu       sync.Mutex
+	stopped  bool
+	timer    *time.Timer
+	cseq     uint32
+	callID   string // of the running OPTIONS; empty between two
+	data     []byte
+	to       target
+	interval time.Duration // to the next retransmission
+	next     time.Duration // of the stack's clock: the next retransmission
+	end      time.Duration // when the running OPTIONS counts as unanswered
+	known    bool
+	last     engine.TrunkHealth
+}
+
+func (k *keepalive) start() {
+	if k.trunk.conf.OptionsInterval < 0 {
+		// A trunk without keepalive still wants its name resolved early.
+		k.trunk.targets()
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(0, k.tick)
+}
+
+func (k *keepalive) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	if k.callID != "" {
+		k.trunk.s.probes.Delete(k.callID)
+	}
+}
+
+// tick begins an OPTIONS, retransmits it, or gives it up.
+func (k *keepalive) tick() {
+	s := k.trunk.s
+	if k.callID0() == "" {
+		// Outside of the lock: the first look-up of a name may take seconds.
+		addrs, err := s.dns.wait(k.trunk.conf.Host, k.trunk.conf.Port, k.trunk.tcp)
+		if err != nil || len(addrs) == 0 {
+			k.result(false, "host name not resolved")
+			return
+		}
+		k.send(addrs[0])
+		return
+	}
+	k.mu.Lock()
+	now := s.now()
+	switch {
+	case k.stopped || k.callID == "":
+	case now >= k.end:
+		k.mu.Unlock()
+		k.result(false, "no reply to OPTIONS")
+		return
+	case !k.to.tcp && now >= k.next:
+		if s.write(k.to, k.data) == nil {
+			s.count.retransmissions.Add(1)
+		}
+		k.interval = min(2*k.interval, s.conf.Timers.T2) // timer E
+		k.next = now + k.interval
+		fallthrough
+	default:
+		k.timer.Reset(max(min(k.next, k.end)-now, 0))
+	}
+	k.mu.Unlock()
+}
+
+func (k *keepalive) callID0() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.callID
+}
+
+func (k *keepalive) send(addr netip.AddrPort) {
+	s, t := k.trunk.s, k.trunk
+	k.mu.Lock()
+	if k.stopped {
+		k.mu.Unlock()
+		return
+	}
+	k.cseq++
+	callID := s.nonce + "-options-" + string(t.conf.ID)
+	k.callID = callID
+	s.probes.Store(callID, k)
+	k.to = target{addr, t.tcp}
+	local := s.localHost(addr.Addr())
+	branch := deriveBranch(callID, k.cseq, "OPTIONS")
+	uri := "sip:" + t.hostPort + t.params
+	b := appendStart(nil, "OPTIONS", uri, t.tcp, local+s.portSuffix, branch)
+	b = append(b, "From: <sip:"+local+s.portSuffix+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
+	b = appendCallID(b, callID, k.cseq, "OPTIONS")
+	b = append(b, "Contact: <sip:"+local+s.portSuffix+t.params+">\r\nAccept: application/sdp\r\n"...)
+	b = append(b, s.agentLines...)
+	b = append(b, "Content-Length: 0\r\n\r\n"...)
+	k.data = b
+	now := s.now()
+	k.interval = s.conf.Timers.T1
+	k.next = now + k.interval
+	k.end = now + min(s.conf.Timers.transaction(), t.conf.OptionsInterval)
+	if k.to.tcp {
+		k.next = k.end
+	}
+	k.timer.Reset(min(k.next, k.end) - now)
+	to := k.to
+	k.mu.Unlock()
+
+	var err error
+	if to.tcp {
+		err = s.line(addr).push(queued{data: b, after: func(left bool, err error) {
+			if err != nil {
+				k.result(false, "not sent: "+err.Error())
+			}
+		}})
+	} else {
+		err = s.write(to, b)
+	}
+	if err != nil {
+		k.result(false, "not sent: "+err.Error())
+	}
+}
+
+// onResponse takes a response to the running OPTIONS.
+func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
+	k.mu.Lock()
+	mine := seq == k.cseq && k.callID != ""
+	if mine && r.StatusCode < 200 {
+		// Proceeding: retransmit at T2 (RFC 3261 §17.1.2.2).
+		k.interval = k.trunk.s.conf.Timers.T2
+		mine = false
+	}
+	k.mu.Unlock()
+	if mine {
+		k.result(true, strconv.Itoa(r.StatusCode)+" "+r.Reason)
+	}
+}
+
+// result ends the running OPTIONS, reports a change and plans the next.
+func (k *keepalive) result(up bool, reason string) {
+	s := k.trunk.s
+	k.mu.Lock()
+	if k.stopped {
+		k.mu.Unlock()
+		return
+	}
+	if k.callID != "" {
+		s.probes.Delete(k.callID)
+		k.callID, k.data = "", nil
+	}
+	changed := !k.known || k.last.Up != up
+	k.known = true
+	k.last = engine.TrunkHealth{Trunk: k.trunk.conf.ID, Up: up, At: time.Now(), Reason: reason}
+	h := k.last
+	k.timer.Reset(k.trunk.conf.OptionsInterval)
+	k.mu.Unlock()
+	if changed && s.conf.OnTrunkHealth != nil {
+		s.conf.OnTrunkHealth(h)
+	}
+}
