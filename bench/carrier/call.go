@@ -318,8 +318,8 @@ func (c *call) answer(now time.Time) {
 	c.disarm()
 	c.reliable.stop()
 	c.row.State, c.row.AnsweredAt, c.row.FinalCode, c.row.Reason = StateAnswered, now, 200, phrases[200]
-	c.carrier.touched(c.row)
 	c.speak()
+	c.carrier.touched(c.row)
 	extra := c.rr + c.contact() + "Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n" +
 		c.behaviour.headerLines()
 	c.last = response(200, "", c.head, extra, body)

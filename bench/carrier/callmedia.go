@@ -3,6 +3,7 @@ package carrier
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"dialler/bench/voice"
 )
@@ -62,7 +63,12 @@ func (c *call) speak() {
 		return
 	}
 	m := c.carrier.media
-	c.stream.play(m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec), false)
+	clip := m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec)
+	c.stream.play(clip, false)
+	if c.behaviour.Kind == Machine {
+		length := time.Duration(len(clip)) * time.Second / voice.Rate
+		c.row.BeepAt = c.row.AnsweredAt.Add(length - voice.BeepFromEnd)
+	}
 	c.stream.background(m.clips.of(Quiet, c.rng, c.stream.codec))
 	if c.behaviour.Digits != "" {
 		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))

@@ -50,8 +50,7 @@ func (c *clips) of(kind Kind, r *rand.Rand, codec voice.Codec) []byte {
 		case Human:
 			return voice.Hello(r)
 		case Machine:
-			pcm, _ := voice.Greeting(r)
-			return pcm
+			return voice.Greeting(r)
 		case Fax:
 			return voice.FaxAnswer(r)
 		case SIT:

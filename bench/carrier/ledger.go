@@ -51,6 +51,9 @@ type Call struct {
 	ByeAt      time.Time `json:"bye_at,omitzero"`
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 
+	// BeepAt is when a machine's beep begins, known from the answer on.
+	BeepAt time.Time `json:"beep_at,omitzero"`
+
 	FinalCode int    `json:"final_code,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	ByeBy     Party  `json:"bye_by,omitempty"`
@@ -90,11 +93,14 @@ type RTPCount struct {
 	Received int `json:"received"` // packets from the caller's announced address
 	Strange  int `json:"strange"`  // packets from anywhere else: cross-talk
 	Lost     int `json:"lost"`     // sequence numbers that never came
-	// FirstAt and LastAt are times of received packets; AudioAt is the first
-	// that was loud enough to be heard.
-	FirstAt time.Time `json:"first_at,omitzero"`
-	LastAt  time.Time `json:"last_at,omitzero"`
-	AudioAt time.Time `json:"audio_at,omitzero"`
+	// FirstAt and LastAt are times of received packets; AudioAt and
+	// LastAudioAt of those that were loud enough to be heard. An information
+	// message or a bot is in time when AudioAt is; a voicemail was left when
+	// LastAudioAt lies well after BeepAt.
+	FirstAt     time.Time `json:"first_at,omitzero"`
+	LastAt      time.Time `json:"last_at,omitzero"`
+	AudioAt     time.Time `json:"audio_at,omitzero"`
+	LastAudioAt time.Time `json:"last_audio_at,omitzero"`
 }
 
 // Live says whether the call may occupy a phone now or soon.

@@ -127,6 +127,28 @@ func TestHumanSaysHelloAndListens(t *testing.T) {
 	}
 }
 
+func TestMachineGreetsAndBeepsWhenTheLedgerSays(t *testing.T) {
+	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Machine})})
+	p := newPhone(t)
+	l := p.call(newUAC(t, c))
+	row := l.row()
+	if after := row.BeepAt.Sub(row.AnsweredAt); after < 4*time.Second || after > 10*time.Second {
+		t.Fatalf("beep after %v", after)
+	}
+	// The clip is known to be right (package voice); here it is enough that
+	// speech goes on for longer than a person's hello.
+	loud, last := 0, 0
+	for i := range 150 {
+		if voice.PCMU.Level(p.next().payload) > audible {
+			loud++
+			last = i
+		}
+	}
+	if loud < 70 || last < 120 {
+		t.Fatalf("%d loud frames, the last at %d", loud, last)
+	}
+}
+
 func TestRTPIsCountedByWhereItComesFrom(t *testing.T) {
 	c := start(t, Config{Media: true, Codecs: []string{"PCMU"}, Script: script(number, Behaviour{Kind: Quiet})})
 	p := newPhone(t)
@@ -148,12 +170,14 @@ func TestRTPIsCountedByWhereItComesFrom(t *testing.T) {
 		r := l.row().RTP
 		return r.Received == 4 && r.Strange == 1
 	})
-	if r := l.row().RTP; r.Lost != 2 || r.AudioAt.IsZero() || r.FirstAt.After(r.AudioAt) {
+	p.send(silence)
+	until(t, c, "the last packet is in", func(g Ledger) bool { return l.row().RTP.Received == 5 })
+	if r := l.row().RTP; r.Lost != 2 || r.AudioAt.IsZero() || !r.FirstAt.Before(r.AudioAt) || r.LastAudioAt != r.AudioAt || !r.LastAt.After(r.AudioAt) {
 		t.Fatalf("counts: %+v", r)
 	}
 	l.bye()
 	l.expect(200)
-	if s := c.Ledger().Summary(); s.RTPReceived != 4 || s.RTPStrange != 1 {
+	if s := c.Ledger().Summary(); s.RTPReceived != 5 || s.RTPStrange != 1 {
 		t.Fatalf("summary: %+v", s)
 	}
 }

@@ -236,8 +236,11 @@ func (s *stream) receive(b []byte, from netip.AddrPort) {
 			s.top += uint32(step)
 		}
 	}
-	if s.counts.AudioAt.IsZero() && h.PayloadType == payloadType(s.codec) && s.codec.Level(s.packet.Payload) > audible {
-		s.counts.AudioAt = now
+	if h.PayloadType == payloadType(s.codec) && s.codec.Level(s.packet.Payload) > audible {
+		if s.counts.AudioAt.IsZero() {
+			s.counts.AudioAt = now
+		}
+		s.counts.LastAudioAt = now
 	}
 }
 

@@ -24,15 +24,24 @@ func Hello(r *rand.Rand) []int16 {
 	return out
 }
 
+// Greetings end with a beep and half a second of nothing.
+const (
+	beepLength = 400 * time.Millisecond
+	afterBeep  = 500 * time.Millisecond
+
+	// BeepFromEnd is how long before the end of a Greeting its beep begins.
+	BeepFromEnd = beepLength + afterBeep
+)
+
 // Greeting is an answering machine: 4–8 s of sentences with breaths under a
-// quarter of a second, a short pause, and a 1000 Hz beep of 0.4 s. beepAt is
-// when the beep begins.
-func Greeting(r *rand.Rand) (pcm []int16, beepAt time.Duration) {
+// quarter of a second, a short pause, and a 1000 Hz beep of 0.4 s that begins
+// BeepFromEnd before the end.
+func Greeting(r *rand.Rand) []int16 {
 	lead := between(r, 300*time.Millisecond, 700*time.Millisecond)
 	talk := between(r, 4*time.Second, 8*time.Second)
 	gap := between(r, 300*time.Millisecond, 800*time.Millisecond)
-	beep := samples(400 * time.Millisecond)
-	out := make([]int16, lead+talk+gap+beep+Rate/2)
+	beep := samples(beepLength)
+	out := make([]int16, lead+talk+gap+beep+samples(afterBeep))
 	p := pitch(r)
 	for at, end := lead, lead+talk; at < end; {
 		sentence := min(end-at, between(r, 900*time.Millisecond, 2500*time.Millisecond))
@@ -42,7 +51,7 @@ func Greeting(r *rand.Rand) (pcm []int16, beepAt time.Duration) {
 	at := lead + talk + gap
 	tone(out[at:at+beep], toneLevel, 1000)
 	noise(r, out, lineNoise)
-	return out, time.Duration(at) * time.Second / Rate
+	return out
 }
 
 // Utterance is a sentence of about the given length.
