@@ -1,0 +1,165 @@
+package media
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Batched datagram I/O by recvmmsg(2) and sendmmsg(2). The batch calls of
+// x/net/ipv4 do the same but allocate an address per datagram; at fifty
+// packets a second and call that is most of the garbage of the process.
+
+type mmsghdr struct {
+	hdr unix.Msghdr
+	len uint32
+}
+
+// reader reads batches from one socket; one goroutine uses it.
+type reader struct {
+	raw   syscall.RawConn
+	hdrs  [batchSize]mmsghdr
+	iovs  [batchSize]unix.Iovec
+	names [batchSize]unix.RawSockaddrInet4
+	bufs  [batchSize][datagramCap]byte
+	n     int
+	err   error
+	try   func(fd uintptr) bool
+}
+
+func newReader(conn *net.UDPConn) (*reader, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{raw: raw}
+	for i := range r.hdrs {
+		r.iovs[i].Base = &r.bufs[i][0]
+		r.iovs[i].SetLen(datagramCap)
+		h := &r.hdrs[i].hdr
+		h.Name = (*byte)(unsafe.Pointer(&r.names[i])) //nolint:gosec // the kernel's interface
+		h.Iov = &r.iovs[i]
+		h.SetIovlen(1)
+	}
+	r.try = func(fd uintptr) bool {
+		for {
+			n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, fd,
+				uintptr(unsafe.Pointer(&r.hdrs[0])), batchSize, unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
+			switch {
+			case e == 0:
+				r.n, r.err = int(n), nil //nolint:gosec // at most batchSize
+				return true
+			case errors.Is(e, unix.EINTR):
+			case errors.Is(e, unix.EAGAIN):
+				return false
+			default:
+				r.n, r.err = 0, e
+				return true
+			}
+		}
+	}
+	return r, nil
+}
+
+// read waits for datagrams and gives their number.
+func (r *reader) read() (int, error) {
+	for i := range r.n { // only these were written to
+		r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet4
+	}
+	if r.n == 0 {
+		for i := range r.hdrs {
+			r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet4
+		}
+	}
+	if err := r.raw.Read(r.try); err != nil {
+		return 0, err
+	}
+	return r.n, r.err
+}
+
+// datagram gives the i-th datagram of the last batch; it is valid until the
+// next read.
+func (r *reader) datagram(i int) ([]byte, netip.AddrPort) {
+	name := &r.names[i]
+	port := (*[2]byte)(unsafe.Pointer(&name.Port)) //nolint:gosec // network byte order
+	return r.bufs[i][:r.hdrs[i].len], netip.AddrPortFrom(netip.AddrFrom4(name.Addr), binary.BigEndian.Uint16(port[:]))
+}
+
+// writer writes batches to any socket; one goroutine uses it.
+type writer struct {
+	hdrs  [batchSize]mmsghdr
+	iovs  [batchSize]unix.Iovec
+	names [batchSize]unix.RawSockaddrInet4
+	bufs  [batchSize][sendBytes]byte
+	n     int // datagrams filled
+	from  int // first one of the current call
+	done  int
+	err   error
+	try   func(fd uintptr) bool
+}
+
+func newWriter() *writer {
+	w := &writer{}
+	for i := range w.hdrs {
+		w.iovs[i].Base = &w.bufs[i][0]
+		w.iovs[i].SetLen(sendBytes)
+		w.names[i].Family = unix.AF_INET
+		h := &w.hdrs[i].hdr
+		h.Name = (*byte)(unsafe.Pointer(&w.names[i])) //nolint:gosec // the kernel's interface
+		h.Namelen = unix.SizeofSockaddrInet4
+		h.Iov = &w.iovs[i]
+		h.SetIovlen(1)
+	}
+	w.try = func(fd uintptr) bool {
+		for {
+			n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, fd,
+				uintptr(unsafe.Pointer(&w.hdrs[w.from])), uintptr(w.n-w.from), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
+			if e == 0 {
+				w.done, w.err = int(n), nil //nolint:gosec // at most batchSize
+				return true
+			}
+			if !errors.Is(e, unix.EINTR) {
+				w.done, w.err = 0, e
+				return true
+			}
+		}
+	}
+	return w
+}
+
+// slot gives the buffer of the next datagram; commit adds it to the batch.
+func (w *writer) slot() *[sendBytes]byte { return &w.bufs[w.n] }
+
+func (w *writer) commit(to netip.AddrPort) {
+	name := &w.names[w.n]
+	name.Addr = to.Addr().As4()
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&name.Port))[:], to.Port()) //nolint:gosec // network byte order
+	w.n++
+}
+
+func (w *writer) full() bool { return w.n == batchSize }
+
+// flush sends the batch and gives how many datagrams the kernel took and
+// refused.
+func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
+	for w.from = 0; w.from < w.n; {
+		if err := raw.Write(w.try); err != nil { // closed
+			failed += w.n - w.from
+			break
+		}
+		if w.err != nil { // of the first datagram: an address without route, a full queue
+			failed++
+			w.from++
+			continue
+		}
+		sent += w.done
+		w.from += w.done
+	}
+	w.n = 0
+	return sent, failed
+}

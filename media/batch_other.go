@@ -1,0 +1,62 @@
+//go:build !linux
+
+package media
+
+import (
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// One datagram per system call, for systems without recvmmsg(2).
+
+type reader struct {
+	conn *net.UDPConn
+	buf  [datagramCap]byte
+	n    int
+	from netip.AddrPort
+}
+
+func newReader(conn *net.UDPConn) (*reader, error) { return &reader{conn: conn}, nil }
+
+func (r *reader) read() (int, error) {
+	n, from, err := r.conn.ReadFromUDPAddrPort(r.buf[:])
+	r.n, r.from = n, netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	return 1, err
+}
+
+func (r *reader) datagram(int) ([]byte, netip.AddrPort) { return r.buf[:r.n], r.from }
+
+type writer struct {
+	n    int
+	bufs [batchSize][sendBytes]byte
+	to   [batchSize]netip.AddrPort
+}
+
+func newWriter() *writer { return &writer{} }
+
+func (w *writer) slot() *[sendBytes]byte { return &w.bufs[w.n] }
+
+func (w *writer) commit(to netip.AddrPort) {
+	w.to[w.n] = to
+	w.n++
+}
+
+func (w *writer) full() bool { return w.n == batchSize }
+
+func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
+	for i := range w.n {
+		to := &syscall.SockaddrInet4{Port: int(w.to[i].Port()), Addr: w.to[i].Addr().As4()}
+		var err error
+		if e := raw.Write(func(fd uintptr) bool {
+			err = syscall.Sendto(int(fd), w.bufs[i][:], 0, to)
+			return true
+		}); e != nil || err != nil {
+			failed++
+			continue
+		}
+		sent++
+	}
+	w.n = 0
+	return sent, failed
+}

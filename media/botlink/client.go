@@ -1,0 +1,150 @@
+package botlink
+
+import (
+	"context"
+	"crypto/tls"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+)
+
+// Config bounds what a bot may cost. The zero value has the defaults.
+type Config struct {
+	PlayoutCap time.Duration // audio a bot may send ahead; default 60 s
+	FrameCap   int           // bytes of one incoming message; default 256 KiB, longer ones are ignored
+	QueueCap   int           // bytes that a bot may be behind, beyond the kernel's buffer; default 64 KiB
+	// RetryPause is the pause between two rounds over the endpoints; default 100 ms.
+	RetryPause time.Duration
+	// LingerTimeout is how long a stopped session waits for the bot to close
+	// its side; default 2 s.
+	LingerTimeout time.Duration
+	TLS           *tls.Config // nil: the system's certificates
+}
+
+// Stats are counters since the start, except Open.
+type Stats struct {
+	Open           atomic.Int64 // sockets that stand now
+	Connected      atomic.Uint64
+	Failed         atomic.Uint64 // no endpoint took the call
+	Retries        atomic.Uint64 // tries beyond the first of a session
+	Closed         atomic.Uint64 // by the bot
+	SlowBots       atomic.Uint64 // closed because they did not read
+	FramesReceived atomic.Uint64
+	FramesSent     atomic.Uint64
+	Malformed      atomic.Uint64
+	Unknown        atomic.Uint64
+	Oversized      atomic.Uint64
+	OverflowBytes  atomic.Uint64 // audio that did not fit the playout buffer
+	MarksDropped   atomic.Uint64
+}
+
+// Request says which bot to reach and what to tell it.
+type Request struct {
+	Endpoints  []string // ws:// or wss://, tried in this order
+	AuthToken  string   // signs the upgrade request
+	Account    string   // "AC" + 32 hex
+	Session    engine.SessionID
+	Call       engine.CallID
+	Parameters map[string]string // customParameters of start
+	Deadline   time.Time         // of all tries together; zero: 5 s from now
+}
+
+// Handler hears of a session. Its methods are called in order from the
+// session's own goroutines, never from within a method of Link, and never
+// after Stop returned; they must not block.
+type Handler interface {
+	// BotConnected: the socket is open and start was written.
+	BotConnected(l *Link, at time.Time)
+	// BotFailed: no endpoint took the call; last call. refused: at least one
+	// was reached and said no.
+	BotFailed(l *Link, at time.Time, reason string, refused bool)
+	// BotClosed: the bot closed or lost its socket; last call. normal: it
+	// closed with 1000, 1001 or 1005.
+	BotClosed(l *Link, at time.Time, reason string, normal bool)
+}
+
+// Client opens sessions.
+type Client struct {
+	cfg    Config
+	stats  Stats
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	links  map[*Link]struct{}
+	tasks  sync.WaitGroup
+}
+
+// New gives a client; Close ends it.
+func New(cfg Config) *Client {
+	if cfg.PlayoutCap <= 0 {
+		cfg.PlayoutCap = time.Minute
+	}
+	if cfg.FrameCap <= 0 {
+		cfg.FrameCap = 256 << 10
+	}
+	if cfg.QueueCap <= 0 {
+		cfg.QueueCap = 64 << 10
+	}
+	if cfg.RetryPause <= 0 {
+		cfg.RetryPause = 100 * time.Millisecond
+	}
+	if cfg.LingerTimeout <= 0 {
+		cfg.LingerTimeout = 2 * time.Second
+	}
+	c := &Client{cfg: cfg, links: map[*Link]struct{}{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Stats gives the live counters.
+func (c *Client) Stats() *Stats { return &c.stats }
+
+// Connect starts to open a session and returns at once.
+func (c *Client) Connect(r Request, h Handler) *Link {
+	if r.Deadline.IsZero() {
+		r.Deadline = time.Now().Add(5 * time.Second)
+	}
+	l := newLink(c, r, h)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		l.Stop()
+		close(l.done)
+		return l
+	}
+	c.links[l] = struct{}{}
+	c.tasks.Add(1)
+	c.mu.Unlock()
+	go l.open()
+	return l
+}
+
+// forget is called once by the last goroutine of a link.
+func (c *Client) forget(l *Link) {
+	c.mu.Lock()
+	delete(c.links, l)
+	c.mu.Unlock()
+	close(l.done)
+	c.tasks.Done()
+}
+
+// Close stops all sessions and waits for their goroutines, at most about the
+// linger time-out.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	all := make([]*Link, 0, len(c.links))
+	for l := range c.links {
+		all = append(all, l)
+	}
+	c.mu.Unlock()
+	for _, l := range all {
+		l.Stop()
+	}
+	c.cancel()
+	c.tasks.Wait()
+}

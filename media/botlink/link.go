@@ -1,0 +1,433 @@
+package botlink
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fasthttp/websocket"
+
+	"dialler/engine"
+)
+
+type linkState uint8
+
+const (
+	linkDialling linkState = iota
+	linkUp
+	linkStopped // by Stop, by the bot, or never came up
+)
+
+// Link is one session with a bot. Its methods are safe for concurrent use and
+// never block; before the session stands and after its end they do nothing.
+type Link struct {
+	client  *Client
+	req     Request
+	handler Handler
+	ctx     context.Context // ends with Stop while dialling
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu      sync.Mutex
+	state   linkState
+	ws      *websocket.Conn
+	tcp     *conn
+	out     net.Conn // tcp or TLS above it
+	why     error    // of a write that failed; ends the session
+	byUs    bool     // Stop was called
+	stream  string   // ids as JSON strings with their quotes
+	account string
+	call    string
+	seq     uint64
+	chunk   uint64
+	play    playout
+}
+
+func newLink(c *Client, r Request, h Handler) *Link {
+	l := &Link{
+		client: c, req: r, handler: h, done: make(chan struct{}),
+		stream: quote(string(r.Session)), account: quote(r.Account), call: quote(string(r.Call)),
+	}
+	l.play.cap = int(c.cfg.PlayoutCap.Milliseconds()) * bytesPerMilli
+	l.ctx, l.cancel = context.WithCancel(c.ctx)
+	return l
+}
+
+// Session is the session's id.
+func (l *Link) Session() engine.SessionID { return l.req.Session }
+
+// Up says whether the session stands.
+func (l *Link) Up() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == linkUp
+}
+
+// Done is closed when the session's goroutine has ended.
+func (l *Link) Done() <-chan struct{} { return l.done }
+
+// WriteFrame sends what the callee said, 8 kHz μ-law, to the bot. ulaw is
+// normally FrameBytes long and is not kept.
+func (l *Link) WriteFrame(ulaw []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != linkUp {
+		return
+	}
+	s := getScratch()
+	l.chunk++
+	l.seq++
+	s.b = appendMedia(s.b, l.stream, l.seq, l.chunk, (l.chunk-1)*FrameBytes/bytesPerMilli, ulaw)
+	l.send(opText, s)
+}
+
+// WriteDigit sends a DTMF digit of the callee: 0-9, *, #, A-D.
+func (l *Link) WriteDigit(digit byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != linkUp {
+		return
+	}
+	s := getScratch()
+	l.seq++
+	s.b = appendDigit(s.b, l.stream, l.seq, digit)
+	l.send(opText, s)
+}
+
+// ReadFrame takes the next up to len(dst) bytes that the callee is to hear and
+// gives their number, 0 when the bot is quiet. It is called every 20 ms; a
+// call also says that what the previous one gave has been played, which is
+// when marks are echoed.
+func (l *Link) ReadFrame(dst []byte) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != linkUp {
+		return 0
+	}
+	l.echo(l.play.due())
+	if !l.play.ready() {
+		return 0
+	}
+	return l.play.pop(dst)
+}
+
+// Stop ends the session: stop frame, close frame, then the bot has
+// LingerTimeout to close its side. No callback is made after Stop.
+func (l *Link) Stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byUs = true
+	l.cancel()
+	if l.state != linkUp {
+		l.state = linkStopped
+		return
+	}
+	s := getScratch()
+	l.seq++
+	s.b = appendStop(s.b, l.stream, l.seq, l.account, l.call)
+	l.send(opText, s)
+	l.sendClose(websocket.CloseNormalClosure)
+	l.shut()
+	deadline := time.Now().Add(l.client.cfg.LingerTimeout)
+	_ = l.tcp.SetReadDeadline(deadline)
+	if l.tcp.behind() {
+		l.client.tasks.Add(1)
+		go func(c *conn) {
+			defer l.client.tasks.Done()
+			c.flush(deadline)
+		}(l.tcp)
+	}
+}
+
+// shut leaves linkUp; the lock is held.
+func (l *Link) shut() {
+	l.state = linkStopped
+	l.play.clear()
+	l.play.marks = nil
+}
+
+// echo returns the first n marks; the lock is held.
+func (l *Link) echo(n int) {
+	for _, m := range l.play.marks[:n] {
+		if l.state != linkUp {
+			break
+		}
+		s := getScratch()
+		l.seq++
+		s.b = appendMark(s.b, l.stream, l.seq, m.name)
+		l.send(opText, s)
+	}
+	if n > 0 {
+		l.play.dropMarks(min(n, len(l.play.marks)))
+	}
+}
+
+// send frames and writes the payload behind s's head room and gives s back;
+// the lock is held.
+func (l *Link) send(op byte, s *scratch) {
+	_, err := l.out.Write(finish(op, s.b))
+	putScratch(s)
+	if err == nil {
+		if op == opText {
+			l.client.stats.FramesSent.Add(1)
+		}
+		return
+	}
+	if l.why == nil {
+		l.why = err
+		if errors.Is(err, errSlow) {
+			l.client.stats.SlowBots.Add(1)
+		}
+		// The reader wakes up and reports.
+		_ = l.tcp.Close()
+	}
+}
+
+func (l *Link) sendClose(code int) {
+	s := getScratch()
+	s.b = append(s.b, byte(code>>8), byte(code))
+	l.send(opClose, s)
+}
+
+// begin makes the session stand: connected and start are the first two
+// messages.
+func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
+	ws.SetPingHandler(func(data string) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.state == linkUp {
+			s := getScratch()
+			s.b = append(s.b, data...)
+			l.send(opPong, s)
+		}
+		return nil
+	})
+	ws.SetCloseHandler(func(code int, _ string) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.state == linkUp {
+			l.sendClose(websocket.CloseNormalClosure)
+		}
+		return nil
+	})
+	s := getScratch()
+	defer func() { putScratch(s) }()
+	start, err := appendStart(nil, &l.req)
+	if err != nil {
+		return err
+	}
+	s.b = append(s.b, connectedFrame...)
+	first := append([]byte(nil), finish(opText, s.b)...)
+	s.b = append(s.b[:headRoom], start...)
+	first = append(first, finish(opText, s.b)...)
+
+	l.mu.Lock()
+	if l.byUs {
+		l.mu.Unlock()
+		return context.Canceled
+	}
+	l.req.Parameters = nil // personal data is not kept longer than needed
+	l.ws, l.tcp, l.out = ws, tcp, ws.NetConn()
+	// The kernel's buffer is empty, so that this does not block for long;
+	// bounded all the same.
+	_ = l.tcp.SetWriteDeadline(l.req.Deadline)
+	l.mu.Unlock()
+	if _, err := l.out.Write(first); err != nil {
+		return errors.New("the bot closed its socket before start")
+	}
+	_ = tcp.SetWriteDeadline(time.Time{})
+	tcp.detach()
+
+	l.mu.Lock()
+	if l.byUs {
+		l.mu.Unlock()
+		return context.Canceled
+	}
+	l.state = linkUp
+	l.seq = 1
+	l.mu.Unlock()
+	l.client.stats.FramesSent.Add(2)
+	l.client.stats.Connected.Add(1)
+	return nil
+}
+
+type message struct{ b []byte }
+
+// messages holds buffers for incoming frames: a quiet socket holds none.
+var messages = sync.Pool{New: func() any { return &message{b: make([]byte, 2048)} }}
+
+// read lives as long as the socket.
+func (l *Link) read() {
+	l.mu.Lock()
+	up := l.state == linkUp
+	l.mu.Unlock()
+	if up {
+		l.handler.BotConnected(l, time.Now())
+	}
+	var err error
+	for {
+		var kind int
+		var r io.Reader
+		if kind, r, err = l.ws.NextReader(); err != nil {
+			break
+		}
+		if kind != websocket.TextMessage {
+			l.client.stats.Unknown.Add(1)
+			continue
+		}
+		if err = l.receive(r); err != nil {
+			break
+		}
+	}
+	_ = l.tcp.Close()
+	l.client.stats.Open.Add(-1)
+
+	l.mu.Lock()
+	silent := l.byUs
+	if l.why != nil {
+		err = l.why
+	}
+	l.shut()
+	l.mu.Unlock()
+	l.cancel()
+	if !silent {
+		l.client.stats.Closed.Add(1)
+		reason, normal := closeReason(err)
+		l.handler.BotClosed(l, time.Now(), reason, normal)
+	}
+	l.client.forget(l)
+}
+
+func closeReason(err error) (reason string, normal bool) {
+	var ce *websocket.CloseError
+	switch {
+	case errors.Is(err, errSlow):
+		return errSlow.Error(), false
+	case errors.As(err, &ce) && ce.Code != websocket.CloseAbnormalClosure:
+		switch ce.Code {
+		case websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived:
+			return "the bot closed its socket", true
+		}
+		return "the bot closed its socket with an error: " + strings.TrimPrefix(ce.Error(), "websocket: "), false
+	}
+	return "the bot's connection was lost", false
+}
+
+// receive reads and handles one message. The error is the socket's.
+func (l *Link) receive(r io.Reader) error {
+	m := messages.Get().(*message)
+	defer func() {
+		if cap(m.b) <= maxScratch {
+			messages.Put(m)
+		}
+	}()
+	n, frameCap := 0, l.client.cfg.FrameCap
+	for {
+		got, err := r.Read(m.b[n:])
+		n += got
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if n > frameCap {
+			l.client.stats.Oversized.Add(1)
+			return nil // NextReader discards the rest
+		}
+		if n == len(m.b) {
+			grown := make([]byte, min(2*n, frameCap+1))
+			copy(grown, m.b)
+			m.b = grown
+		}
+	}
+	l.client.stats.FramesReceived.Add(1)
+	l.handle(m, n)
+	return nil
+}
+
+// handle acts on the message in m.b[:n]; m.b may grow.
+func (l *Link) handle(m *message, n int) {
+	in, err := parse(m.b[:n])
+	if err != nil {
+		l.client.stats.Malformed.Add(1)
+		return
+	}
+	switch string(in.event) {
+	case "media":
+		audio, ok := m.audio(n, in)
+		if !ok {
+			l.client.stats.Malformed.Add(1)
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.state == linkUp {
+			if dropped := l.play.push(audio); dropped > 0 {
+				l.client.stats.OverflowBytes.Add(uint64(dropped)) //nolint:gosec // positive
+			}
+		}
+	case "mark":
+		if in.name == nil {
+			l.client.stats.Malformed.Add(1)
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.state != linkUp {
+			return
+		}
+		if len(in.name) > 1024 || !l.play.addMark(in.name) {
+			l.client.stats.MarksDropped.Add(1)
+			return
+		}
+		if l.play.size == 0 {
+			l.echo(l.play.due())
+		}
+	case "clear":
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.state == linkUp {
+			l.play.clear()
+			l.echo(len(l.play.marks))
+		}
+	default:
+		l.client.stats.Unknown.Add(1)
+	}
+}
+
+// audio decodes the payload of a media frame into the buffer behind the
+// message.
+func (m *message) audio(n int, in incoming) ([]byte, bool) {
+	if in.payload == nil {
+		return nil, false
+	}
+	text := in.payload
+	if in.escaped { // some encoders write "\/" for the slash of base64
+		var s string
+		if json.Unmarshal(append(append([]byte{'"'}, text...), '"'), &s) != nil {
+			return nil, false
+		}
+		text = []byte(s)
+	}
+	for len(text) > 0 && text[len(text)-1] == '=' {
+		text = text[:len(text)-1] // padding is optional
+	}
+	need := base64.RawStdEncoding.DecodedLen(len(text))
+	if len(m.b)-n < need {
+		grown := make([]byte, n+need)
+		copy(grown, m.b[:n])
+		m.b = grown // text still points into the old one
+	}
+	got, err := base64.RawStdEncoding.Decode(m.b[n:n+need], text)
+	if err != nil {
+		return nil, false
+	}
+	return m.b[n : n+got], true
+}

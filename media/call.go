@@ -1,0 +1,470 @@
+package media
+
+import (
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+	"dialler/media/amd"
+	"dialler/media/botlink"
+)
+
+const (
+	// fillAfter: without audio for this long, silence takes its place, so that
+	// the bot and the classifier hear time pass (a far side with DTX, an event
+	// in place of audio, a loss without end).
+	fillAfter = 60 * millis
+	// concealCap is the longest gap that is filled when audio goes on: 500 ms.
+	concealCap = 25
+	// clockRate of G.711.
+	clockRate = 8000
+)
+
+// call is the media path of one attempt.
+type call struct {
+	e    *Engine
+	id   engine.AttemptID
+	amd  engine.AMDMode
+	sock *socket
+	peer peer   // guarded by sock.mu
+	sdp  uint64 // session id of the offer
+
+	// mu guards everything below. Order of locks: mu, then the link's own;
+	// sock.mu is never taken under mu, nor mu under sock.mu.
+	mu         sync.Mutex
+	closed     bool
+	answered   bool
+	answeredAt time.Time // the 200 OK
+	ans        answer
+	dest       netip.AddrPort
+	openedAt   time.Time
+
+	clock int64 // of the packet or tick at hand
+
+	// Receiving.
+	in          reorder
+	events      dtmf
+	lastSign    int64 // RTP or RTCP came
+	silent      bool  // MediaSilent was told
+	lastAudio   int64 // audio was delivered or filled in
+	tsKnown     bool
+	nextTS      uint32
+	lostBefore  uint64
+	filled      int // frames filled in since the last audio
+	last        [frameBytes]byte
+	lastLaw     codec
+	part        [frameBytes]byte // of a packet that is no multiple of 20 ms
+	partBytes   int
+	partLaw     codec
+	jitter      float64 // RFC 3550 §6.4.1, timestamp units
+	lastTransit int64
+	transitSet  bool
+
+	// Sending.
+	ssrc    uint32
+	seq     uint16
+	ts      uint32
+	talking bool // the last tick had a packet
+	ticks   int  // since the answer
+	sent    uint64
+
+	det        *amd.Detector
+	link       *botlink.Link
+	firstAudio bool // MediaBotFirstAudio was told
+	playing    bool // the information message
+	played     int  // bytes of it
+
+	// Events. told is how many the sink has had.
+	history    []engine.MediaEvent
+	told       int
+	sink       func(engine.MediaEvent)
+	delivering bool
+}
+
+// emit appends an event; unlock delivers it.
+func (c *call) emit(ev engine.MediaEvent) {
+	if c.closed {
+		return
+	}
+	ev.Attempt, ev.Seq = c.id, len(c.history)+1
+	if ev.At.IsZero() {
+		ev.At = time.Now()
+	}
+	c.history = append(c.history, ev)
+}
+
+// unlock releases mu and hands new events to the sink, in order and with no
+// lock held, so that the sink may call the engine.
+func (c *call) unlock() {
+	for c.sink != nil && !c.delivering && c.told < len(c.history) {
+		ev, sink := c.history[c.told], c.sink
+		c.told++
+		c.delivering = true
+		c.mu.Unlock()
+		sink(ev)
+		c.mu.Lock()
+		c.delivering = false
+	}
+	c.mu.Unlock()
+}
+
+// attach replaces the sink and starts the replay from the first event.
+func (c *call) attach(sink func(engine.MediaEvent)) {
+	c.mu.Lock()
+	c.sink, c.told = sink, 0
+	c.unlock()
+}
+
+// answer starts audio both ways.
+func (c *call) answer(sdp []byte, at time.Time) {
+	a, err := parseAnswer(sdp)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	if err != nil {
+		if !c.answered { // a bad re-offer leaves the call as it is
+			c.emit(engine.MediaEvent{Kind: engine.MediaFailed, Error: err.Error()})
+		}
+		c.unlock()
+		return
+	}
+	now := c.e.now()
+	if !c.answered || c.dest != a.remote {
+		c.dest = a.remote
+	}
+	c.ans = a
+	c.lastSign = now
+	if !c.answered {
+		c.answered, c.answeredAt, c.lastAudio = true, at, now
+		switch c.amd {
+		case engine.AMDSequential, engine.AMDParallel:
+			c.det = amd.New(c.e.cfg.AMD)
+		case engine.AMDOff:
+		}
+	}
+	c.unlock()
+	c.sock.answer(c, &a)
+}
+
+// sign is a sign of life without audio.
+func (c *call) sign(now int64) {
+	c.mu.Lock()
+	c.lastSign = now
+	c.mu.Unlock()
+}
+
+// receive takes an RTP packet of this call.
+func (c *call) receive(pkt *rtp.Packet, from netip.AddrPort, moved bool, now int64) {
+	c.mu.Lock()
+	if c.closed || !c.answered {
+		c.mu.Unlock()
+		return
+	}
+	if moved {
+		c.dest = from
+	}
+	c.clock, c.lastSign = now, now
+	if c.ans.codecs[pkt.PayloadType] != codecNone {
+		c.measure(pkt.Timestamp, now)
+	}
+	// The packet goes through the sequence whatever it carries: comfort noise
+	// (RFC 3389) and unknown types are no losses.
+	c.in.put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
+	c.unlock()
+}
+
+// measure keeps the interarrival jitter (RFC 3550 appendix A.8).
+func (c *call) measure(ts uint32, now int64) {
+	arrival := now / (int64(time.Second) / clockRate)
+	transit := arrival - int64(ts)
+	if c.transitSet {
+		d := math.Abs(float64(int32(transit - c.lastTransit))) //nolint:gosec // wraps with the timestamp
+		if d < clockRate {                                     // a restart is no jitter
+			c.jitter += (d - c.jitter) / 16
+		}
+	}
+	c.lastTransit, c.transitSet = transit, true
+}
+
+// deliver takes packets in order; mu is held.
+func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
+	if int16(pt) == c.ans.events {
+		if digit, ok := c.events.packet(ts, payload); ok {
+			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
+			if c.link != nil {
+				c.link.WriteDigit(digit)
+			}
+		}
+		return
+	}
+	law := c.ans.codecs[pt&0x7F]
+	if law == codecNone || len(payload) == 0 {
+		return
+	}
+	c.conceal(ts)
+	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
+	c.lastAudio = c.clock
+	if law != c.partLaw {
+		c.partBytes, c.partLaw = 0, law
+	}
+	for len(payload) > 0 {
+		if c.partBytes == 0 && len(payload) >= frameBytes {
+			copy(c.last[:], payload)
+			c.lastLaw = law
+			c.frame(payload[:frameBytes], law)
+			payload = payload[frameBytes:]
+			continue
+		}
+		n := copy(c.part[c.partBytes:], payload)
+		payload = payload[n:]
+		if c.partBytes += n; c.partBytes == frameBytes {
+			c.partBytes = 0
+			copy(c.last[:], c.part[:])
+			c.lastLaw = law
+			c.frame(c.part[:], law)
+		}
+	}
+}
+
+// conceal fills a gap in the timestamps: after a loss the last frame is
+// repeated once, the rest is silence.
+func (c *call) conceal(ts uint32) {
+	lost := c.in.lost != c.lostBefore
+	c.lostBefore = c.in.lost
+	gap := int32(ts - c.nextTS) //nolint:gosec // RFC 1982 arithmetic
+	frames := int(gap)/frameBytes - c.filled
+	already := c.filled
+	c.filled = 0
+	if !c.tsKnown || gap <= 0 || int(gap) > 60*clockRate {
+		return
+	}
+	for i := range min(frames, concealCap) {
+		if i == 0 && lost && already == 0 && c.lastLaw != codecNone {
+			frame := c.last
+			c.frame(frame[:], c.lastLaw)
+			continue
+		}
+		c.quiet()
+	}
+}
+
+// quiet is a frame of silence in place of audio.
+func (c *call) quiet() {
+	var frame [frameBytes]byte
+	for i := range frame {
+		frame[i] = ulawSilence
+	}
+	c.frame(frame[:], codecUlaw)
+}
+
+// frame is 20 ms of what the callee says; mu is held and b may be changed.
+func (c *call) frame(b []byte, law codec) {
+	if c.det != nil {
+		c.classify(b, law)
+	}
+	if c.link != nil {
+		if law == codecAlaw {
+			transcode(b, &alawToUlaw)
+		}
+		c.link.WriteFrame(b)
+	}
+}
+
+func (c *call) classify(b []byte, law codec) {
+	var pcm [frameBytes]int16
+	table := &ulawToPCM
+	if law == codecAlaw {
+		table = &alawToPCM
+	}
+	for i, v := range b {
+		pcm[i] = table[v]
+	}
+	d, ok := c.det.Feed(pcm[:])
+	if !ok {
+		return
+	}
+	now := time.Now()
+	ev := engine.MediaEvent{
+		Kind: engine.MediaVerdict, At: now, Verdict: d.Verdict, Confidence: d.Confidence,
+		AMDTook: now.Sub(c.answeredAt), Features: d.Features.Map(),
+	}
+	if d.GreetingEnd > 0 {
+		ev.GreetingEnd = now.Add(d.GreetingEnd - d.At)
+	}
+	c.det = nil
+	c.emit(ev)
+}
+
+// tick is called every 20 ms of an answered call; it may add one datagram to
+// the batch.
+func (c *call) tick(w *writer, now int64) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.clock = now
+	if c.in.holding > 0 && now-c.lastAudio > fillAfter {
+		c.in.flush(c.deliver)
+	}
+	if now-c.lastAudio > fillAfter {
+		c.quiet()
+		c.filled++
+	}
+	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && c.ans.heSends && now-c.lastSign > timeout {
+		c.silent = true
+		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
+	}
+	slot := w.slot()
+	if c.next(slot[rtpHeaderBytes:]) && c.ans.heListens {
+		c.seal(slot)
+		w.commit(c.dest)
+		c.sent++
+	} else {
+		c.talking = false
+	}
+	c.ts += frameBytes
+	c.ticks++
+	c.unlock()
+}
+
+// next writes the next frame to be heard by the callee; false when nothing is
+// to be sent.
+func (c *call) next(dst []byte) bool {
+	n := 0
+	switch {
+	case c.playing:
+		n = copy(dst, c.e.message[c.played:])
+		if c.played += n; n == 0 {
+			c.playing = false
+			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})
+		}
+	case c.link != nil:
+		if n = c.link.ReadFrame(dst); n > 0 && !c.firstAudio {
+			c.firstAudio = true
+			c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: c.link.Session()})
+		}
+	}
+	if n == 0 && c.e.cfg.SuppressSilence && c.ticks >= silenceFirst && c.ticks%keepAlive != 0 {
+		return false
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = ulawSilence
+	}
+	if c.ans.send == codecAlaw {
+		transcode(dst, &ulawToAlaw)
+	}
+	return true
+}
+
+const (
+	silenceFirst = 50  // ticks of silence that are sent in any case
+	keepAlive    = 250 // then one packet every 5 s when silence is suppressed
+)
+
+// seal writes the RTP header (RFC 3550 §5.1) before the frame. The marker
+// says that sound begins after a pause (RFC 3551 §4.1).
+func (c *call) seal(b *[sendBytes]byte) {
+	h := rtp.Header{
+		Version: 2, Marker: !c.talking, PayloadType: c.ans.sendPT,
+		SequenceNumber: c.seq, Timestamp: c.ts, SSRC: c.ssrc,
+	}
+	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
+	c.seq++
+	c.talking = true
+}
+
+// attachBot opens the bot's socket.
+func (c *call) attachBot(cmd engine.AttachBot) {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.closed {
+		return
+	}
+	if c.link != nil {
+		if c.link.Session() == cmd.Session {
+			return // said twice
+		}
+		c.link.Stop()
+	}
+	c.firstAudio = false
+	c.link = c.e.bots.Connect(botlink.Request{
+		Endpoints: cmd.Endpoints, AuthToken: cmd.AuthToken, Account: cmd.Account, Session: cmd.Session,
+		Call: cmd.Call, Parameters: cmd.Parameters, Deadline: cmd.Deadline,
+	}, c)
+}
+
+func (c *call) detachBot() {
+	c.mu.Lock()
+	if c.link != nil {
+		c.link.Stop()
+		c.link = nil
+	}
+	c.unlock()
+}
+
+// BotConnected implements botlink.Handler.
+func (c *call) BotConnected(l *botlink.Link, at time.Time) {
+	c.mu.Lock()
+	if c.link == l {
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotConnected, At: at, Session: l.Session()})
+	}
+	c.unlock()
+}
+
+// BotFailed implements botlink.Handler.
+func (c *call) BotFailed(l *botlink.Link, at time.Time, reason string, refused bool) {
+	c.mu.Lock()
+	if c.link == l {
+		c.link = nil
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: at, Session: l.Session(), Error: reason, Refused: refused})
+	}
+	c.unlock()
+}
+
+// BotClosed implements botlink.Handler.
+func (c *call) BotClosed(l *botlink.Link, at time.Time, reason string, normal bool) {
+	c.mu.Lock()
+	if c.link == l {
+		c.link = nil
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotClosed, At: at, Session: l.Session(), Error: reason, Refused: normal})
+	}
+	c.unlock()
+}
+
+func (c *call) playMessage() {
+	c.mu.Lock()
+	if !c.closed && !c.playing {
+		c.playing, c.played = true, 0
+	}
+	c.unlock()
+}
+
+// close ends everything and gives the counts.
+func (c *call) close(now int64) engine.MediaQuality {
+	c.mu.Lock()
+	c.closed = true
+	c.sink = nil
+	if c.link != nil {
+		c.link.Stop()
+		c.link = nil
+	}
+	c.det = nil
+	c.in.reset()
+	q := engine.MediaQuality{
+		PacketsReceived: c.in.received, PacketsSent: c.sent, PacketsLost: c.in.lost, PacketsLate: c.in.late,
+		Jitter: time.Duration(c.jitter * float64(time.Second) / clockRate), Codec: c.ans.send.String(),
+	}
+	c.mu.Unlock()
+	c.e.counters.received.Add(q.PacketsReceived)
+	c.e.counters.lost.Add(q.PacketsLost)
+	c.e.counters.late.Add(q.PacketsLate)
+	c.sock.remove(c, now)
+	return q
+}

@@ -1,0 +1,2 @@
+// Package media carries the audio of calls.
+package media

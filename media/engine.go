@@ -1,0 +1,320 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/media/amd"
+	"dialler/media/botlink"
+)
+
+// Config says where media runs and what it may cost.
+type Config struct {
+	// Host is the IPv4 address that SDP offers name, for example 127.0.0.1 or
+	// the external address of a NAT.
+	Host string
+	// Bind is the local IPv4 address of the sockets; empty: Host.
+	Bind string
+	// PortMin and PortMax bound the UDP ports, inclusive; a socket takes an
+	// even one for RTP and the odd one above for RTCP. PortMax 0: any free ports.
+	PortMin, PortMax int
+	// Sockets is the number of RTP sockets that all calls share; default 32.
+	Sockets int
+	// Pacers is the number of goroutines that send; default 4.
+	Pacers int
+	// RTPTimeout is how long neither RTP nor RTCP may come before MediaSilent;
+	// default 30 s.
+	RTPTimeout time.Duration
+	// Message is the WAV file (8 kHz mono) that PlayMessage plays; empty: a
+	// built-in tone of 1.2 s.
+	Message string
+	// SuppressSilence sends nothing while there is nothing to play, except in
+	// the first second and one packet every 5 s. Off by default: carriers with
+	// an RTP time-out and NATs expect a continuous stream.
+	SuppressSilence bool
+	// ReadPause is how long the reader of a busy socket gathers datagrams;
+	// default 3 ms, negative: not at all. It adds to the latency and to the
+	// measured jitter.
+	ReadPause time.Duration
+	AMD       amd.Config
+	Bot       botlink.Config
+	Log       zerolog.Logger
+}
+
+// Engine carries the audio of all calls of a process. Its methods are safe
+// for concurrent use and return at once.
+type Engine struct {
+	cfg     Config
+	log     zerolog.Logger
+	message []byte
+	bots    *botlink.Client
+	sockets []*socket
+	started time.Time
+	stop    chan struct{}
+	tasks   sync.WaitGroup
+	turn    atomic.Uint32
+
+	mu     sync.RWMutex
+	calls  map[engine.AttemptID]*call
+	closed bool
+	done   recent
+
+	counters counters
+}
+
+var errClosed = errors.New("media: closed")
+
+// New binds the sockets and starts the readers and pacers. It fails when the
+// address is no IPv4 address, the port range is too small or taken, or the
+// message cannot be read.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Bind == "" {
+		cfg.Bind = cfg.Host
+	}
+	if cfg.Sockets <= 0 {
+		cfg.Sockets = 32
+	}
+	if cfg.Pacers <= 0 {
+		cfg.Pacers = 4
+	}
+	cfg.Pacers = min(cfg.Pacers, cfg.Sockets)
+	if cfg.RTPTimeout <= 0 {
+		cfg.RTPTimeout = 30 * time.Second
+	}
+	if cfg.ReadPause == 0 {
+		cfg.ReadPause = 3 * time.Millisecond
+	}
+	host, err := netip.ParseAddr(cfg.Host)
+	if err != nil || !host.Is4() {
+		return nil, fmt.Errorf("media: host %q is not an IPv4 address", cfg.Host)
+	}
+	bind, err := netip.ParseAddr(cfg.Bind)
+	if err != nil || !bind.Is4() {
+		return nil, fmt.Errorf("media: bind address %q is not an IPv4 address", cfg.Bind)
+	}
+	if cfg.PortMax != 0 && (cfg.PortMin < 1 || cfg.PortMax > 65535 || cfg.PortMin >= cfg.PortMax) {
+		return nil, fmt.Errorf("media: RTP port range %d-%d is not valid", cfg.PortMin, cfg.PortMax)
+	}
+	message, err := loadMessage(cfg.Message)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
+		calls: map[engine.AttemptID]*call{}, done: newRecent(),
+	}
+	ports := newPortRange(cfg.PortMin, cfg.PortMax)
+	for range cfg.Sockets {
+		s, err := e.newSocket(bind, ports)
+		if err != nil {
+			// A range smaller than the wish is used as far as it goes.
+			if cfg.PortMax != 0 && len(e.sockets) > 0 {
+				e.log.Warn().Int("sockets", len(e.sockets)).Int("wanted", cfg.Sockets).
+					Msg("the RTP port range has too few free even ports")
+				break
+			}
+			for _, o := range e.sockets {
+				o.close()
+			}
+			return nil, err
+		}
+		e.sockets = append(e.sockets, s)
+	}
+	e.bots = botlink.New(cfg.Bot)
+	n := min(cfg.Pacers, len(e.sockets))
+	for i := range n {
+		p := &pacer{e: e, offset: frameTime * time.Duration(i) / time.Duration(n)}
+		for j := i; j < len(e.sockets); j += n {
+			p.sockets = append(p.sockets, e.sockets[j])
+		}
+		e.tasks.Add(1)
+		go p.run()
+	}
+	for _, s := range e.sockets {
+		e.tasks.Add(2)
+		go s.read()
+		go s.readRTCP()
+	}
+	return e, nil
+}
+
+// now is nanoseconds on the monotonic clock since New.
+func (e *Engine) now() int64 { return int64(time.Since(e.started)) }
+
+// Close ends all calls, tells their bots, and waits for every goroutine.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return
+	}
+	e.closed = true
+	all := make([]engine.AttemptID, 0, len(e.calls))
+	for id := range e.calls {
+		all = append(all, id)
+	}
+	e.mu.Unlock()
+	for _, id := range all {
+		e.CloseMedia(id)
+	}
+	close(e.stop)
+	for _, s := range e.sockets {
+		s.close()
+	}
+	e.bots.Close()
+	e.tasks.Wait()
+}
+
+// Open reserves a media path and gives its SDP offer. Opening an attempt
+// again gives the same offer to the new sink. sink may be nil: events are
+// kept until AttachMedia. The error says that the engine is closed.
+//
+// sink is called from the engine's goroutines, one event at a time; it must
+// not block, and may call the engine.
+func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error) {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, errClosed
+	}
+	c, ok := e.calls[cmd.Attempt]
+	if !ok {
+		c = &call{
+			e: e, id: cmd.Attempt, amd: cmd.AMD, sock: e.choose(), sink: sink, openedAt: time.Now(),
+			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
+			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
+		}
+		c.peer.call = c
+		e.calls[cmd.Attempt] = c
+		c.sock.open(c, e.now())
+		e.done.forget(cmd.Attempt)
+	}
+	e.mu.Unlock()
+	if ok {
+		c.attach(sink)
+	}
+	return appendOffer(make([]byte, 0, 288), e.cfg.Host, c.sock.port, c.sdp), nil
+}
+
+// choose gives the socket with the fewest calls whose source is not known
+// yet, then the fewest calls.
+func (e *Engine) choose() *socket {
+	at := int(e.turn.Add(1))
+	best := e.sockets[at%len(e.sockets)]
+	for i := range e.sockets {
+		s := e.sockets[(at+i)%len(e.sockets)]
+		w, b := s.waiting.Load(), best.waiting.Load()
+		if w < b || w == b && s.live.Load() < best.live.Load() {
+			best = s
+		}
+	}
+	return best
+}
+
+func (e *Engine) call(a engine.AttemptID) *call {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.calls[a]
+}
+
+// Answer takes the SDP of the 200 OK, which came at at: audio starts both
+// ways, and classification if the attempt has it. MediaFailed follows when
+// the answer cannot be used. A later answer (re-INVITE) moves the call.
+func (e *Engine) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
+	if c := e.call(a); c != nil {
+		c.answer(sdp, at)
+	}
+}
+
+// AttachBot opens the bot's socket: MediaBotConnected or MediaBotFailed
+// follows. The same session said twice is one; another session replaces it.
+func (e *Engine) AttachBot(cmd engine.AttachBot) {
+	if c := e.call(cmd.Attempt); c != nil {
+		c.attachBot(cmd)
+	}
+}
+
+// DetachBot takes the bot off: stop frame, close. No event follows.
+func (e *Engine) DetachBot(a engine.AttemptID) {
+	if c := e.call(a); c != nil {
+		c.detachBot()
+	}
+}
+
+// PlayMessage plays the information message in place of the bot; MediaPlayed
+// follows.
+func (e *Engine) PlayMessage(a engine.AttemptID) {
+	if c := e.call(a); c != nil {
+		c.playMessage()
+	}
+}
+
+// CloseMedia ends the media path, with a stop frame to the bot, and gives its
+// counts. Closing again gives them again for a while, then zero.
+func (e *Engine) CloseMedia(a engine.AttemptID) engine.MediaQuality {
+	e.mu.Lock()
+	c := e.calls[a]
+	if c == nil {
+		defer e.mu.Unlock()
+		return e.done.get(a)
+	}
+	delete(e.calls, a)
+	e.mu.Unlock()
+	q := c.close(e.now())
+	e.mu.Lock()
+	e.done.put(a, q)
+	e.mu.Unlock()
+	return q
+}
+
+// AttachMedia gives a media path a new owner: all events from Seq 1, then
+// those to come. False when no such path is open here.
+func (e *Engine) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
+	c := e.call(a)
+	if c == nil {
+		return false
+	}
+	c.attach(sink)
+	return true
+}
+
+// DetachMedia leaves a media path without an owner: its events are kept.
+func (e *Engine) DetachMedia(a engine.AttemptID) {
+	if c := e.call(a); c != nil {
+		c.mu.Lock()
+		c.sink = nil
+		c.mu.Unlock()
+	}
+}
+
+// recentCap is how many ended calls' counts are kept.
+const recentCap = 1024
+
+// recent keeps the counts of the last ended calls.
+type recent struct {
+	rows  map[engine.AttemptID]engine.MediaQuality
+	order []engine.AttemptID
+	at    int
+}
+
+func newRecent() recent {
+	return recent{rows: map[engine.AttemptID]engine.MediaQuality{}, order: make([]engine.AttemptID, recentCap)}
+}
+
+func (r *recent) get(a engine.AttemptID) engine.MediaQuality { return r.rows[a] }
+
+func (r *recent) forget(a engine.AttemptID) { delete(r.rows, a) }
+
+func (r *recent) put(a engine.AttemptID, q engine.MediaQuality) {
+	delete(r.rows, r.order[r.at])
+	r.order[r.at], r.rows[a] = a, q
+	r.at = (r.at + 1) % recentCap
+}

@@ -1,0 +1,274 @@
+package media
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/pion/rtp"
+)
+
+// receiveBuffer is asked for on every RTP socket (SO_RCVBUF): at 50 calls a
+// socket it holds about a second of audio while the reader is held up.
+const receiveBuffer = 1 << 20
+
+// socket is one shared UDP port pair: RTP on the even port, RTCP on the odd
+// one (RFC 3550 §11).
+type socket struct {
+	e    *Engine
+	conn *net.UDPConn
+	raw  syscall.RawConn
+	rtcp *net.UDPConn
+	port uint16
+
+	mu    sync.Mutex
+	demux *demux
+
+	// calls are the answered ones, for the pacer; replaced on every change.
+	calls atomic.Pointer[[]*call]
+	// waiting and live guide the choice of a socket for a new call.
+	waiting atomic.Int32
+	live    atomic.Int32
+}
+
+// bindPair finds an even port and the odd one above it.
+func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
+	at := func(port uint16) (*net.UDPConn, error) {
+		return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+	}
+	for port, ok := ports.next(); ok; port, ok = ports.next() {
+		var a, b *net.UDPConn
+		if a, err = at(port); err != nil {
+			if errors.Is(err, syscall.EADDRINUSE) {
+				continue
+			}
+			return nil, nil, err
+		}
+		number := uint16(a.LocalAddr().(*net.UDPAddr).Port) //nolint:gosec // a port
+		if number%2 == 0 {
+			if b, err = at(number + 1); err == nil {
+				return a, b, nil
+			}
+		}
+		_ = a.Close()
+	}
+	if err == nil {
+		err = errors.New("no even port is free")
+	}
+	return nil, nil, err
+}
+
+// portRange gives the even ports of a range once each, or 0 many times.
+type portRange struct{ at, end, tries int }
+
+func newPortRange(first, last int) *portRange {
+	return &portRange{at: (first + 1) &^ 1, end: last, tries: 1000}
+}
+
+func (r *portRange) next() (uint16, bool) {
+	if r.end == 0 {
+		r.tries--
+		return 0, r.tries >= 0
+	}
+	port := r.at
+	r.at += 2
+	return uint16(port), port+1 <= r.end //nolint:gosec // checked by New
+}
+
+func (e *Engine) newSocket(ip netip.Addr, ports *portRange) (*socket, error) {
+	a, b, err := bindPair(ip, ports)
+	if err != nil {
+		return nil, fmt.Errorf("media: RTP port: %w", err)
+	}
+	raw, err := a.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, a.Close(), b.Close())
+	}
+	_ = a.SetReadBuffer(receiveBuffer)
+	_ = a.SetWriteBuffer(receiveBuffer)
+	return &socket{
+		e: e, conn: a, raw: raw, rtcp: b, demux: newDemux(),
+		port: uint16(a.LocalAddr().(*net.UDPAddr).Port), //nolint:gosec // a port
+	}, nil
+}
+
+func (s *socket) close() {
+	_ = s.conn.Close()
+	_ = s.rtcp.Close()
+}
+
+// publish refreshes what others read without the lock; it is held.
+func (s *socket) publish() {
+	s.waiting.Store(int32(s.demux.waiting)) //nolint:gosec // small
+	s.live.Store(int32(len(s.demux.peers))) //nolint:gosec // small
+}
+
+func (s *socket) open(c *call, now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.demux.open(&c.peer, now)
+	s.publish()
+}
+
+// answer makes the call known by its remote address.
+func (s *socket) answer(c *call, a *answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.demux.peers[&c.peer]; !ok {
+		return // closed meanwhile
+	}
+	first := !c.peer.answered
+	if s.demux.answer(&c.peer, a.remote, a.ssrc, a.hasSSRC) {
+		s.e.counters.collisions.Add(1)
+	}
+	s.publish()
+	if first {
+		s.list(func(l []*call) []*call { return append(l, c) })
+	}
+}
+
+func (s *socket) remove(c *call, now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answered := c.peer.answered
+	s.demux.remove(&c.peer, now)
+	s.publish()
+	if answered {
+		s.list(func(l []*call) []*call { return slices.DeleteFunc(l, func(o *call) bool { return o == c }) })
+	}
+}
+
+// list replaces the pacer's list; the lock is held.
+func (s *socket) list(change func([]*call) []*call) {
+	var old []*call
+	if p := s.calls.Load(); p != nil {
+		old = *p
+	}
+	l := change(slices.Clone(old))
+	s.calls.Store(&l)
+}
+
+// arrival is a datagram of a batch that belongs to a call.
+type arrival struct {
+	call  *call
+	moved bool
+}
+
+// read is the socket's reader.
+func (s *socket) read() {
+	defer s.e.tasks.Done()
+	r, err := newReader(s.conn)
+	if err != nil {
+		s.e.log.Error().Err(err).Uint16("port", s.port).Msg("RTP socket cannot be read")
+		return
+	}
+	var arrivals [batchSize]arrival
+	var pkt rtp.Packet
+	for {
+		n, err := r.read()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			s.e.counters.readErrors.Add(1)
+			continue
+		}
+		now := s.e.now()
+		s.mu.Lock()
+		for i := range n {
+			arrivals[i] = s.find(r, i, now)
+		}
+		s.publish()
+		s.mu.Unlock()
+		for i := range n {
+			a := arrivals[i]
+			if a.call == nil {
+				continue
+			}
+			b, from := r.datagram(i)
+			if isRTCP(b) {
+				a.call.sign(now)
+				continue
+			}
+			if err := pkt.Unmarshal(b); err != nil {
+				s.e.counters.malformed.Add(1)
+				continue
+			}
+			if a.moved {
+				s.e.counters.latched.Add(1)
+			}
+			a.call.receive(&pkt, from, a.moved, now)
+		}
+		clear(arrivals[:n])
+		// Waiting a moment lets the next system call carry more datagrams.
+		if s.e.cfg.ReadPause > 0 && n < batchSize && s.live.Load() >= busySocket {
+			time.Sleep(s.e.cfg.ReadPause)
+		}
+	}
+}
+
+// busySocket is the number of calls from which a reader gathers datagrams.
+const busySocket = 8
+
+// find gives the call of the i-th datagram; the lock is held.
+func (s *socket) find(r *reader, i int, now int64) arrival {
+	b, from := r.datagram(i)
+	if len(b) < 8 || b[0]>>6 != 2 { // RTP and RTCP are version 2
+		s.e.counters.malformed.Add(1)
+		return arrival{}
+	}
+	if isRTCP(b) {
+		if p := s.demux.life(from, binary.BigEndian.Uint32(b[4:])); p != nil {
+			s.e.counters.rtcp.Add(1)
+			return arrival{call: p.call}
+		}
+		return arrival{}
+	}
+	if len(b) < rtpHeaderBytes {
+		s.e.counters.malformed.Add(1)
+		return arrival{}
+	}
+	p, how := s.demux.route(from, binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint16(b[2:]), now)
+	if p == nil {
+		s.e.counters.dropped[how].Add(1)
+		return arrival{}
+	}
+	return arrival{call: p.call, moved: how == routeMoved}
+}
+
+// isRTCP tells RTCP from RTP on one port (RFC 5761 §4).
+func isRTCP(b []byte) bool { return len(b) >= 8 && b[1] >= 192 && b[1] <= 223 }
+
+// readRTCP counts reports as signs of life. The far side sends them from the
+// port above its RTP port.
+func (s *socket) readRTCP() {
+	defer s.e.tasks.Done()
+	var buf [datagramCap]byte
+	for {
+		n, from, err := s.rtcp.ReadFromUDPAddrPort(buf[:])
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		b := buf[:n]
+		if !isRTCP(b) || b[0]>>6 != 2 || from.Port() == 0 {
+			continue
+		}
+		s.mu.Lock()
+		p := s.demux.life(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
+		s.mu.Unlock()
+		if p != nil {
+			s.e.counters.rtcp.Add(1)
+			p.call.sign(s.e.now())
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package media
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+)
+
+type counters struct {
+	sent, sendErrors, readErrors      atomic.Uint64
+	received, lost, late              atomic.Uint64 // of ended calls
+	malformed, rtcp                   atomic.Uint64
+	latched, collisions, ticksSkipped atomic.Uint64
+	dropped                           [routeKinds]atomic.Uint64
+}
+
+// Stats is the state and the counters of the engine. Counters count since New.
+type Stats struct {
+	Sockets  int `json:"sockets"`
+	Calls    int `json:"calls"`    // open media paths
+	Answered int `json:"answered"` // of them answered
+	Bots     int `json:"bots"`     // bot sockets that stand
+
+	PacketsReceived uint64 `json:"packets_received"`
+	PacketsSent     uint64 `json:"packets_sent"`
+	PacketsLost     uint64 `json:"packets_lost"`
+	PacketsLate     uint64 `json:"packets_late"`
+	RTCPReceived    uint64 `json:"rtcp_received"`
+	SendErrors      uint64 `json:"send_errors"`
+	ReadErrors      uint64 `json:"read_errors"`
+	Malformed       uint64 `json:"malformed"`
+	DropUnknown     uint64 `json:"drop_unknown"`   // packets of no call, early media among them
+	DropAmbiguous   uint64 `json:"drop_ambiguous"` // that could belong to more than one call
+	DropStale       uint64 `json:"drop_stale"`     // of calls that ended
+	DropProbation   uint64 `json:"drop_probation"` // of a source that was not proven yet
+	Latched         uint64 `json:"latched"`        // calls whose remote address moved
+	Collisions      uint64 `json:"collisions"`     // answers that named another live call's address
+	TicksSkipped    uint64 `json:"ticks_skipped"`  // 20 ms steps lost to a stalled process
+
+	BotsConnected        uint64 `json:"bots_connected"`
+	BotsFailed           uint64 `json:"bots_failed"`
+	BotRetries           uint64 `json:"bot_retries"`
+	BotsClosed           uint64 `json:"bots_closed"`
+	SlowBots             uint64 `json:"slow_bots"`
+	BotFramesReceived    uint64 `json:"bot_frames_received"`
+	BotFramesSent        uint64 `json:"bot_frames_sent"`
+	BotFramesMalformed   uint64 `json:"bot_frames_malformed"`
+	BotFramesUnknown     uint64 `json:"bot_frames_unknown"`
+	BotFramesOversized   uint64 `json:"bot_frames_oversized"`
+	PlayoutOverflowBytes uint64 `json:"playout_overflow_bytes"`
+	MarksDropped         uint64 `json:"marks_dropped"`
+}
+
+// Stats takes a reading. It visits every open call.
+func (e *Engine) Stats() Stats {
+	c := &e.counters
+	b := e.bots.Stats()
+	s := Stats{
+		Sockets: len(e.sockets), Bots: int(b.Open.Load()),
+		PacketsReceived: c.received.Load(), PacketsSent: c.sent.Load(), PacketsLost: c.lost.Load(), PacketsLate: c.late.Load(),
+		RTCPReceived: c.rtcp.Load(), SendErrors: c.sendErrors.Load(), ReadErrors: c.readErrors.Load(), Malformed: c.malformed.Load(),
+		DropUnknown: c.dropped[dropUnknown].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
+		DropStale: c.dropped[dropStale].Load(), DropProbation: c.dropped[dropProbation].Load(),
+		Latched: c.latched.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(),
+		BotsConnected: b.Connected.Load(), BotsFailed: b.Failed.Load(), BotRetries: b.Retries.Load(),
+		BotsClosed: b.Closed.Load(), SlowBots: b.SlowBots.Load(),
+		BotFramesReceived: b.FramesReceived.Load(), BotFramesSent: b.FramesSent.Load(),
+		BotFramesMalformed: b.Malformed.Load(), BotFramesUnknown: b.Unknown.Load(), BotFramesOversized: b.Oversized.Load(),
+		PlayoutOverflowBytes: b.OverflowBytes.Load(), MarksDropped: b.MarksDropped.Load(),
+	}
+	for _, c := range e.snapshot() {
+		c.mu.Lock()
+		s.Calls++
+		if c.answered {
+			s.Answered++
+		}
+		s.PacketsReceived += c.in.received
+		s.PacketsLost += c.in.lost
+		s.PacketsLate += c.in.late
+		c.mu.Unlock()
+	}
+	return s
+}
+
+// Stream is one open media path.
+type Stream struct {
+	Attempt  engine.AttemptID
+	OpenedAt time.Time
+	Answered bool
+	Owned    bool             // somebody listens to its events
+	Session  engine.SessionID // of the bot that is attached or being reached
+	BotUp    bool
+	Local    netip.AddrPort // as offered
+	Remote   netip.AddrPort // where audio goes; invalid before the answer
+	Codec    string
+	Events   int // so far
+}
+
+// Streams lists the open media paths, in no order.
+func (e *Engine) Streams() []Stream {
+	all := e.snapshot()
+	host, _ := netip.ParseAddr(e.cfg.Host)
+	out := make([]Stream, 0, len(all))
+	for _, c := range all {
+		c.mu.Lock()
+		s := Stream{
+			Attempt: c.id, OpenedAt: c.openedAt, Answered: c.answered, Owned: c.sink != nil,
+			Local: netip.AddrPortFrom(host, c.sock.port), Remote: c.dest, Codec: c.ans.send.String(), Events: len(c.history),
+		}
+		if c.link != nil {
+			s.Session, s.BotUp = c.link.Session(), c.link.Up()
+		}
+		c.mu.Unlock()
+		out = append(out, s)
+	}
+	return out
+}
+
+func (e *Engine) snapshot() []*call {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	out := make([]*call, 0, len(e.calls))
+	for _, c := range e.calls {
+		out = append(out, c)
+	}
+	return out
+}
