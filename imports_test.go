@@ -1,0 +1,421 @@
+package main_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// This file is the law of who may know whom: engine decides, actors execute,
+// adapters touch the world. docs/architecture.md explains the table.
+
+const module = "dialler"
+
+// importRule says what the non-test files of one folder, and of every folder
+// below it that has no rule of its own, may import beside the standard library.
+//
+// An entry of ours is a package of this module; one that ends in /... is the
+// package and everything below it. An entry of third is a module, or a path
+// within one.
+type importRule struct {
+	dir    string
+	ours   []string
+	third  []string
+	core   bool // the rules of coreImports, coreTime and coreSyntax hold too
+	remedy string
+}
+
+const (
+	anything      = "*"
+	adapterRemedy = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let main connect the two"
+)
+
+var importRules = []importRule{
+	{dir: ".", ours: []string{anything}, third: []string{anything}},
+
+	{dir: "engine", core: true,
+		remedy: "the vocabulary stands below everything: put the rule into a package below engine/"},
+	{dir: "engine/fsm", core: true,
+		remedy: "the transition table knows no particular machine: pass what it needs in the table"},
+	{dir: "engine/...", core: true,
+		ours:   []string{"engine/..."},
+		remedy: "the core is pure Go on the standard library: let the caller bring the value in with the event, or ask for it with an effect"},
+	{dir: "engine/number", core: true,
+		ours:   []string{"engine/..."},
+		third:  []string{"github.com/nyaruka/phonenumbers"},
+		remedy: "the core is pure Go on the standard library and phonenumbers"},
+
+	{dir: "actors/...",
+		ours:   []string{"engine/...", "actors/..."},
+		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
+		remedy: "actors touch the world through the ports of actors/ports.go: add a method there and let the adapter have it"},
+
+	{dir: "sipstack/...",
+		ours: []string{"engine", "sipstack/..."},
+		third: []string{"github.com/emiago/sipgo", "github.com/rs/zerolog",
+			"github.com/icholy/digest", // answers to digest challenges, sipgo's own choice
+			"golang.org/x/sys"},        // the boot-time clock
+		remedy: adapterRemedy},
+	{dir: "media/...",
+		ours: []string{"engine", "media/..."},
+		third: []string{"github.com/pion", "github.com/fasthttp/websocket", "github.com/rs/zerolog",
+			"golang.org/x/net", "golang.org/x/sys"}, // batched reads and writes of sockets
+		remedy: adapterRemedy},
+	{dir: "http/...",
+		ours: []string{"engine/...", "http/..."},
+		third: []string{"github.com/valyala/fasthttp", "github.com/fasthttp/router", "github.com/fasthttp/websocket",
+			"github.com/rs/zerolog", "github.com/golang-jwt/jwt", "github.com/prometheus/client_golang",
+			"golang.org/x/crypto", // argon2id
+			"golang.org/x/time"},  // rate limits of keys
+		remedy: "http reaches the rest through the interfaces of http/ports.go, which it declares itself"},
+	{dir: "persistence/...",
+		ours: []string{"engine/...", "persistence/..."},
+		third: []string{"github.com/jackc/pgx", "github.com/pressly/goose", "github.com/riverqueue/river",
+			"github.com/rs/zerolog",
+			"golang.org/x/sys"}, // users and sessions of the private server
+		remedy: adapterRemedy},
+
+	{dir: "bench/...",
+		ours: []string{anything}, third: []string{anything},
+		remedy: "nobody imports main: what both need belongs in a package of its own"},
+}
+
+// testOurs and testThird are what any test file may import beside its folder's
+// rule; testThirdOf only those of one folder.
+var (
+	testOurs    = []string{"bench/..."}
+	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
+	testThirdOf = map[string][]string{
+		"http": {"github.com/getkin/kin-openapi"}, // answers against openapi.yaml
+	}
+)
+
+// What the core may not do, and what to do instead. It is about non-test files.
+var (
+	coreImports = map[string]string{
+		"os":            "files and the environment belong to main and the adapters",
+		"os/...":        "processes and signals belong to main",
+		"syscall":       "the operating system belongs to the adapters",
+		"unsafe":        "the core has no need of it",
+		"net":           "sockets belong to the adapters; net/netip and net/url are allowed",
+		"net/...":       "protocols belong to the adapters; net/netip and net/url are allowed",
+		"log":           "return an effect or an error; the caller logs",
+		"log/...":       "return an effect or an error; the caller logs",
+		"math/rand":     "let the random value come in with the event",
+		"math/rand/...": "let the random value come in with the event",
+		"crypto/rand":   "let identifiers and random values come in with the event",
+	}
+	coreImportsAllowed = []string{"net/netip", "net/url"}
+
+	coreTime = []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "Sleep", "NewTimer", "NewTicker"}
+
+	corePrint = []string{"Print", "Printf", "Println"}
+)
+
+func TestImportsObeyTheTable(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			base := d.Name()
+			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "node_modules" || base == "testdata" || base == "bin") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		seen[path.Dir(name)] = true
+		for _, v := range checkFile(name, source) {
+			t.Error(v)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("cannot read the tree: %v", err)
+	}
+	// A checker that looks at the wrong folder finds nothing.
+	for _, dir := range []string{".", "engine", "actors"} {
+		if !seen[dir] {
+			t.Errorf("no Go file of %q was checked; was the test started in the root of the module?", dir)
+		}
+	}
+}
+
+// checkFile gives the violations in one file, each with its place, the rule
+// and the remedy.
+func checkFile(name string, source []byte) []string {
+	dir := path.Dir(name)
+	isTest := strings.HasSuffix(name, "_test.go")
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+	if err != nil {
+		return []string{fmt.Sprintf("%s: does not parse: %v", name, err)}
+	}
+	rule, ok := ruleOf(dir)
+	if !ok {
+		return []string{fmt.Sprintf("%s:1: folder %s has no rule: add a row to importRules in imports_test.go and to docs/architecture.md", name, dir)}
+	}
+
+	var found []string
+	report := func(p token.Pos, what, remedy string) {
+		at := files.Position(p)
+		found = append(found, fmt.Sprintf("%s:%d: %s: %s", at.Filename, at.Line, what, remedy))
+	}
+
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		switch own, ok := ownPackage(imported); {
+		case ok:
+			allowed := rule.ours
+			if isTest {
+				allowed = slices.Concat(allowed, testOurs, []string{dir}) // a test may be a package of its own
+			}
+			if !matchAny(allowed, own) {
+				report(spec.Pos(), fmt.Sprintf("%s may not import %s", dir, imported), rule.remedy)
+			}
+		case isThirdParty(imported):
+			allowed := rule.third
+			if isTest {
+				allowed = slices.Concat(allowed, testThird, testThirdOf[topOf(dir)])
+			}
+			if !slices.ContainsFunc(allowed, func(m string) bool { return m == anything || within(m, imported) }) {
+				report(spec.Pos(), fmt.Sprintf("%s may not import %s", dir, imported),
+					"see the table of importRules; a new dependency needs its three lines in docs/adr/0009-dependencies.md")
+			}
+		case rule.core && !isTest:
+			if remedy, banned := coreBan(imported); banned {
+				report(spec.Pos(), fmt.Sprintf("the core may not import %s", imported), remedy)
+			}
+		}
+	}
+	if rule.core && !isTest {
+		checkCore(file, report)
+	}
+	return found
+}
+
+// checkCore looks for the clock, printing, goroutines and channels.
+func checkCore(file *ast.File, report func(p token.Pos, what, remedy string)) {
+	names := map[string]string{} // the name that an import has in this file → its path
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(imported)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name == "." {
+			report(spec.Pos(), "the core may not import with a dot", "name the package, so that its use can be seen")
+		}
+		names[name] = imported
+	}
+	const (
+		clock       = "time comes in with the event, as a parameter named now"
+		concurrency = "concurrency belongs to actors"
+	)
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			switch imported := names[x.Name]; {
+			case imported == "time" && slices.Contains(coreTime, n.Sel.Name):
+				report(n.Pos(), "the core may not use time."+n.Sel.Name, clock)
+			case imported == "fmt" && slices.Contains(corePrint, n.Sel.Name):
+				report(n.Pos(), "the core may not use fmt."+n.Sel.Name, "return an effect or an error")
+			}
+		case *ast.GoStmt:
+			report(n.Pos(), "the core may not start a goroutine", concurrency)
+		case *ast.ChanType:
+			report(n.Pos(), "the core may not use channels", concurrency)
+		case *ast.SendStmt:
+			report(n.Pos(), "the core may not send on a channel", concurrency)
+		case *ast.SelectStmt:
+			report(n.Pos(), "the core may not select", concurrency)
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				report(n.Pos(), "the core may not receive from a channel", concurrency)
+			}
+		}
+		return true
+	})
+}
+
+// ruleOf gives the rule of a folder: its own, else that of the nearest folder
+// above whose rule covers what is below it.
+func ruleOf(dir string) (importRule, bool) {
+	for _, r := range importRules {
+		if r.dir == dir {
+			return r, true
+		}
+	}
+	best, ok := importRule{}, false
+	for _, r := range importRules {
+		above, covers := strings.CutSuffix(r.dir, "/...")
+		if covers && within(above, dir) && len(r.dir) > len(best.dir) {
+			best, ok = r, true
+		}
+	}
+	return best, ok
+}
+
+// ownPackage gives the folder of a package of this module.
+func ownPackage(imported string) (string, bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// isThirdParty: the first element of a path outside the standard library has a dot.
+func isThirdParty(imported string) bool {
+	return strings.Contains(topOf(imported), ".")
+}
+
+func topOf(p string) string {
+	top, _, _ := strings.Cut(p, "/")
+	return top
+}
+
+func within(above, p string) bool {
+	return p == above || strings.HasPrefix(p, above+"/")
+}
+
+func matchAny(patterns []string, own string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if above, covers := strings.CutSuffix(p, "/..."); covers {
+			return within(above, own)
+		}
+		return p == own || p == anything && own != "." // nobody imports main
+	})
+}
+
+func coreBan(imported string) (remedy string, banned bool) {
+	if slices.Contains(coreImportsAllowed, imported) {
+		return "", false
+	}
+	for _, p := range slices.Sorted(maps.Keys(coreImports)) {
+		above, below := strings.CutSuffix(p, "/...")
+		if p == imported || below && within(above, imported) {
+			return coreImports[p], true
+		}
+	}
+	return "", false
+}
+
+// TestImportCheckerFindsViolations proves that the test above can fail.
+func TestImportCheckerFindsViolations(t *testing.T) {
+	f := func(file, source string, want ...string) {
+		t.Helper()
+		got := checkFile(file, []byte(source))
+		if len(got) != len(want) {
+			t.Errorf("%s:\n%s\ngot %d violations, want %d: %q", file, source, len(got), len(want), got)
+			return
+		}
+		for i, w := range want {
+			if !strings.HasPrefix(got[i], file+":") || !strings.Contains(got[i], w) {
+				t.Errorf("%s: violation %q does not begin with the file or does not say %q", file, got[i], w)
+			}
+			if rest := strings.SplitN(got[i], ": ", 3); len(rest) != 3 || rest[2] == "" {
+				t.Errorf("%s: violation %q has no remedy", file, got[i])
+			}
+		}
+	}
+	importing := func(paths ...string) string {
+		s := "package p\n"
+		for _, p := range paths {
+			s += "import _ " + strconv.Quote(p) + "\n"
+		}
+		return s
+	}
+	inCore := func(body string) string {
+		return "package p\nimport (\n\"fmt\"\n\"time\"\n)\nvar _ = fmt.Sprint\nvar _ time.Time\nfunc f() {\n" + body + "\n}\n"
+	}
+
+	// Who knows whom.
+	f("engine/errors.go", importing("errors", "time"))
+	f("engine/errors.go", importing("dialler/engine/fsm"), "engine may not import dialler/engine/fsm")
+	f("engine/fsm/table.go", importing("dialler/engine"), "engine/fsm may not import dialler/engine")
+	f("engine/contact/machine.go", importing("dialler/engine", "dialler/engine/fsm", "dialler/engine/attempt"))
+	f("engine/contact/machine.go", importing("dialler/actors"), "engine/contact may not import dialler/actors")
+	f("engine/contact/machine.go", importing("github.com/nyaruka/phonenumbers"), "engine/contact may not import github.com/nyaruka/phonenumbers")
+	f("engine/number/parse.go", importing("github.com/nyaruka/phonenumbers", "dialler/engine"))
+	f("engine/number/parse.go", importing("github.com/rs/zerolog"), "engine/number may not import github.com/rs/zerolog")
+	f("actors/run.go", importing("dialler/engine/pacing", "github.com/asynkron/protoactor-go/actor", "github.com/rs/zerolog"))
+	f("actors/run.go", importing("dialler/sipstack"), "actors may not import dialler/sipstack")
+	f("actors/cluster/lookup.go", importing("dialler/actors", "github.com/asynkron/protoactor-go/cluster"))
+	f("actors/cluster/lookup.go", importing("dialler/persistence"), "actors/cluster may not import dialler/persistence")
+	f("sipstack/leg.go", importing("dialler/engine", "github.com/emiago/sipgo/sip"))
+	f("sipstack/leg.go", importing("dialler/engine/attempt"), "sipstack may not import dialler/engine/attempt")
+	f("sipstack/leg.go", importing("dialler/media"), "sipstack may not import dialler/media")
+	f("media/amd/frame.go", importing("dialler/media", "github.com/pion/rtp"))
+	f("media/amd/frame.go", importing("dialler/sipstack"), "media/amd may not import dialler/sipstack")
+	f("media/port.go", importing("github.com/emiago/sipgo"), "media may not import github.com/emiago/sipgo")
+	f("http/server.go", importing("net/http", "os", "dialler/engine/campaign", "github.com/valyala/fasthttp", "github.com/golang-jwt/jwt/v5"))
+	f("http/server.go", importing("dialler/actors", "dialler/persistence"), "dialler/actors", "dialler/persistence")
+	f("http/server.go", importing("github.com/jackc/pgx/v5"), "http may not import github.com/jackc/pgx/v5")
+	f("persistence/store.go", importing("dialler/engine/journal", "github.com/jackc/pgx/v5/pgxpool"))
+	f("persistence/private/server.go", importing("dialler/actors"), "persistence/private may not import dialler/actors")
+	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))
+	f("actors/run.go", importing("dialler/bench/draw"), "actors may not import dialler/bench/draw")
+	f("main.go", importing("dialler/actors", "dialler/http", "dialler/bench/bot", "github.com/alecthomas/kong"))
+	f("bench/carrier/carrier.go", importing("dialler"), "bench/carrier may not import dialler")
+	f("common/strings.go", importing("strings"), "folder common has no rule")
+	f("engine/broken.go", "package", "does not parse")
+
+	// Test files may use test libraries and the model world, not more.
+	f("engine/contact/machine_test.go", importing("os", "math/rand/v2", "pgregory.net/rapid", "go.uber.org/goleak"))
+	f("sipstack/leg_test.go", importing("dialler/sipstack", "dialler/bench/carrier"))
+	f("engine/fsm/table_test.go", importing("dialler/engine/fsm"))
+	f("http/contract_test.go", importing("github.com/getkin/kin-openapi/openapi3"))
+	f("http/contract.go", importing("github.com/getkin/kin-openapi/openapi3"), "http may not import github.com/getkin/kin-openapi")
+	f("actors/run_test.go", importing("github.com/getkin/kin-openapi/openapi3"), "actors may not import github.com/getkin/kin-openapi")
+	f("media/port_test.go", importing("dialler/sipstack"), "media may not import dialler/sipstack")
+	f("engine/window/window.go", importing("pgregory.net/rapid"), "engine/window may not import pgregory.net/rapid")
+
+	// What the core may not do.
+	for _, p := range []string{"os", "os/exec", "os/signal", "net", "net/http", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "unsafe"} {
+		f("engine/contact/machine.go", importing(p), "the core may not import "+p)
+	}
+	f("engine/campaign/settings.go", importing("net/url", "net/netip", "math", "sync"))
+	for _, name := range coreTime {
+		f("engine/pacing/gate.go", inCore("_ = time."+name), "the core may not use time."+name)
+	}
+	f("engine/pacing/gate.go", "package p\nimport clock \"time\"\nvar _ = clock.Now()\n", "time.Now")
+	f("engine/pacing/gate.go", "package p\nimport . \"time\"\nvar _ = Now()\n", "dot")
+	f("engine/pacing/gate.go", inCore("var at time.Time; _ = at.After(at); _ = time.Unix(0, 0)"))
+	f("engine/pacing/gate.go", inCore(`fmt.Println("x")`), "fmt.Println")
+	f("engine/pacing/gate.go", inCore("go f()"), "goroutine")
+	f("engine/pacing/gate.go", inCore("_ = make(chan int)"), "channels")
+	f("engine/pacing/gate.go", inCore("var c any; c <- 1"), "send on a channel")
+	f("engine/pacing/gate.go", inCore("var c any; <-c"), "receive from a channel")
+	f("engine/pacing/gate.go", inCore("select {}"), "select")
+	f("engine/pacing/gate_test.go", inCore("go f(); _ = time.Now(); select {}"))
+	f("actors/run.go", inCore("go f(); _ = time.Now(); fmt.Println()"))
+}
