@@ -183,11 +183,6 @@ func (s *session) ended(err error) {
 	if s.row.StartedAt.IsZero() {
 		s.violation("never_started")
 	}
-	for _, m := range s.marks {
-		if now.After(m.due) {
-			s.violation("mark_not_returned")
-		}
-	}
 }
 
 // message checks one frame and takes what is in it.

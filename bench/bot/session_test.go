@@ -227,6 +227,20 @@ func TestMarkThatNeverComesBackIsCounted(t *testing.T) {
 	p.readTo("mark") // the bot goes on
 }
 
+func TestFramesThatOnlyLookRightAreFoundBySampling(t *testing.T) {
+	s := &session{bot: &Bot{}}
+	s.row.SessionID = stream
+	frame := `{"event":"media","sequenceNumber":"%d","media":{"track":"inbound","chunk":"%d","timestamp":"20","payload":"` +
+		strings.Repeat("////", 53) + `/w=="},"streamSid":"` + stream + `"` // a brace is missing
+	s.messages, s.sequence = 2, 0
+	for i := 1; i <= 2*auditEvery; i++ {
+		s.message(fmt.Appendf(nil, frame, i, i), time.Now())
+	}
+	if n := s.row.Violations["malformed_frame"]; n != 2 {
+		t.Fatalf("violations: %v", s.row.Violations)
+	}
+}
+
 func TestQuickMediaReadsWhatTheDecoderReads(t *testing.T) {
 	var m mediaBody
 	var f frame

@@ -153,7 +153,7 @@ func TestRTPIsCountedByWhereItComesFrom(t *testing.T) {
 	c := start(t, Config{Media: true, Codecs: []string{"PCMU"}, Script: script(number, Behaviour{Kind: Quiet})})
 	p := newPhone(t)
 	l := p.call(newUAC(t, c))
-	silence := bytes.Repeat([]byte{0xff}, voice.FrameSamples)
+	silence := bytes.Repeat([]byte{0xf8}, voice.FrameSamples) // line noise
 	for range 3 {
 		p.send(silence)
 	}
