@@ -64,14 +64,8 @@ func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
 	if !phonenumbers.IsPossibleNumber(n) {
 		return "", invalid("no number of that country has this length")
 	}
-	if err := dialable(n); err != nil {
-		return "", err
-	}
-	e164 := phonenumbers.Format(n, phonenumbers.E164)
-	if !strict(e164) {
-		return "", invalid("no number of that country has this length")
-	}
-	return engine.PhoneNumber(e164), nil
+	// The same rules as for interfaces: what is stored must be accepted by them.
+	return Parse(phonenumbers.Format(n, phonenumbers.E164))
 }
 
 const unknownRegion = "ZZ"
