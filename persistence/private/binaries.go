@@ -1,0 +1,131 @@
+package private
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"dialler/engine"
+)
+
+// oldest is the first major version that the schema is known to work with.
+const oldest = 14
+
+// binaries are one installed server.
+type binaries struct {
+	dir   string
+	major int
+}
+
+func (b binaries) path(name string) string { return filepath.Join(b.dir, name) }
+
+// places are where packages put the server, beside PATH: Debian and Ubuntu,
+// Red Hat and its kin, Homebrew on both kinds of Mac, MacPorts, Postgres.app.
+var places = []string{
+	"/usr/lib/postgresql/*/bin",
+	"/usr/pgsql-*/bin",
+	"/opt/homebrew/opt/postgresql*/bin",
+	"/usr/local/opt/postgresql*/bin",
+	"/opt/local/lib/postgresql*/bin",
+	"/Applications/Postgres.app/Contents/Versions/*/bin",
+	"/usr/local/pgsql/bin",
+}
+
+// find gives the newest server that can be used; major, when not 0, is the
+// version that the data is of.
+func find(ctx context.Context, path string, places []string, major int) (binaries, error) {
+	dirs := filepath.SplitList(path)
+	for _, p := range places {
+		found, _ := filepath.Glob(p) // only a malformed pattern is an error
+		dirs = append(dirs, found...)
+	}
+	var all []binaries
+	for _, d := range dirs {
+		if !filepath.IsAbs(d) || !executable(filepath.Join(d, "postgres")) || !executable(filepath.Join(d, "initdb")) {
+			continue
+		}
+		if v := version(ctx, filepath.Join(d, "postgres")); v > 0 {
+			all = append(all, binaries{d, v})
+		}
+	}
+	// Newest first; of equal ones the first found.
+	slices.SortStableFunc(all, func(a, b binaries) int { return cmp.Compare(b.major, a.major) })
+	for _, b := range all {
+		if b.major == major || major == 0 && b.major >= oldest {
+			return b, nil
+		}
+	}
+	return binaries{}, missing(all, major)
+}
+
+func executable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
+
+var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// version asks the binary: the name of its folder says nothing certain.
+func version(ctx context.Context, postgres string) int {
+	out, err := exec.CommandContext(ctx, postgres, "-V").Output()
+	if err != nil {
+		return 0
+	}
+	m := versionText.FindSubmatch(out)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(m[1])) // digits by the expression
+	return n
+}
+
+// ErrMissing says that no PostgreSQL server is installed that can be used.
+var ErrMissing = engine.Unavailable("postgresql_missing", "no PostgreSQL server is installed", 0)
+
+func missing(found []binaries, major int) error {
+	e := *ErrMissing
+	switch {
+	case major > 0:
+		v := strconv.Itoa(major)
+		e.Detail = "the data folder is of PostgreSQL " + v + ", which is not installed; install it: " + install(v) +
+			"; or point DATABASE_URL at a server of your own"
+	case len(found) > 0:
+		e.Detail = "the installed PostgreSQL " + strconv.Itoa(found[0].major) + " is too old; " + strconv.Itoa(oldest) +
+			" or newer is needed: " + install("") + "; or point DATABASE_URL at a server of your own"
+	default:
+		e.Detail = "no PostgreSQL server is installed; install one: " + install("") + "; or point DATABASE_URL at a server of your own"
+	}
+	return &e
+}
+
+// install is the command for this machine.
+func install(version string) string {
+	if runtime.GOOS == "darwin" {
+		if version != "" {
+			return "brew install postgresql@" + version
+		}
+		return "brew install postgresql"
+	}
+	suffix := ""
+	if version != "" {
+		suffix = "-" + version
+	}
+	for _, m := range []struct{ tool, command string }{
+		{"apt-get", "apt-get install postgresql" + suffix},
+		{"dnf", "dnf install postgresql-server"},
+		{"apk", "apk add postgresql"},
+		{"pacman", "pacman -S postgresql"},
+		{"zypper", "zypper install postgresql-server"},
+	} {
+		if _, err := exec.LookPath(m.tool); err == nil {
+			return m.command
+		}
+	}
+	return "apt-get install postgresql" + suffix
+}

@@ -1,0 +1,127 @@
+package private
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"dialler/engine"
+)
+
+// owner is the user that the server runs as.
+type owner struct {
+	uid, gid uint32
+	name     string
+	changes  bool // we are root and the server is not
+}
+
+// chooseOwner: ourselves, unless we are root, as whom PostgreSQL refuses to run.
+func chooseOwner() (owner, error) {
+	if os.Geteuid() != 0 {
+		return owner{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil //nolint:gosec // never negative on unix
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err1 == nil && err2 == nil && uid != 0 {
+			return owner{uid: uint32(uid), gid: uint32(gid), name: name, changes: true}, nil
+		}
+	}
+	return owner{}, engine.Unavailable("database_user_missing",
+		"PostgreSQL does not run as root and there is neither a user postgres nor nobody; create one: useradd --system postgres", 0)
+}
+
+func (o owner) attributes() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true}
+	if o.changes {
+		a.Credential = &syscall.Credential{Uid: o.uid, Gid: o.gid}
+	}
+	return a
+}
+
+// folder makes a folder that only the owner may enter, and refuses one that
+// somebody else made: it may stand where everybody may write.
+func (o owner) folder(path string) error {
+	err := os.Mkdir(path, 0o700)
+	switch {
+	case err == nil && o.changes:
+		return os.Chown(path, int(o.uid), int(o.gid))
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || !st.IsDir() || sys.Uid != o.uid {
+		return engine.Unavailable("database_folder_foreign", "the folder "+path+" belongs to somebody else or is no folder; remove it or choose another", 0)
+	}
+	return os.Chmod(path, 0o700)
+}
+
+// reachable says whether the owner may enter every folder above path.
+func (o owner) reachable(path string) bool {
+	if !o.changes {
+		return true
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		st, err := os.Stat(dir)
+		if err == nil {
+			sys, ok := st.Sys().(*syscall.Stat_t)
+			if !ok {
+				return false
+			}
+			mode := st.Mode().Perm()
+			if mode&0o001 == 0 && (sys.Uid != o.uid || mode&0o100 == 0) && (sys.Gid != o.gid || mode&0o010 == 0) {
+				return false
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+	}
+}
+
+// rootBase is where data lies when we are root.
+const rootBase = "/var/lib/dialler"
+
+// place chooses the folder of the server and makes it: the configured one,
+// except as root when the server's user could not enter it.
+func (o owner) place(dir, name string) (string, error) {
+	if name == "" {
+		name = "main"
+	}
+	if name != filepath.Base(name) || name == "." || name == ".." {
+		return "", engine.Invalid("database_name_invalid", "the name of the private database is used as the name of a folder")
+	}
+	switch {
+	case o.changes && (dir == "" || !o.reachable(filepath.Join(dir, name))):
+		dir = rootBase
+	case dir == "":
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", engine.Unavailable("database_folder_missing", "there is no home folder for the private database; configure a data folder", 0)
+		}
+		dir = filepath.Join(home, ".local", "share", "dialler")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the server's own folder below it is closed
+		return "", fmt.Errorf("the data folder cannot be made: %w", err)
+	}
+	path := filepath.Join(dir, name)
+	return path, o.folder(path)
+}

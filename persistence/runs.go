@@ -1,0 +1,139 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+)
+
+// Between runs: what package contact's machine does to one contact (RunReset),
+// done to all of a campaign in one statement; a test holds the one against the
+// other.
+
+var errRunMoved = engine.Conflict("run_moved", "the campaign is in another run by now; nothing was changed")
+
+// ResetContacts prepares every contact for a run: 0 attempts, pending and due
+// at now, the excluded left out. What the contacts were in the run before is
+// kept for RestoreContacts and for its counters. The campaign's row is in that
+// run already. Given again, it changes nothing more.
+func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time) error {
+	return s.inTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
+		if err := inRun(ctx, tx, id, run); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "INSERT INTO contact_runs SELECT * FROM contacts WHERE campaign_id = $1 AND run < $2 ON CONFLICT DO NOTHING",
+			string(id), run)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
+				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
+				last_outcome = '', last_disposition = '', reason = '', connected_once = false, has_result = false, rang_unanswered = false,
+				callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
+				due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE $3::timestamptz END,
+				due_class = CASE WHEN c.state = 'excluded' THEN c.due_class ELSE 2 END,
+				state = CASE WHEN c.state = 'excluded' THEN c.state ELSE 'pending' END,
+				attempt_id = NULL, updated_at = $3, version = c.version + 1
+			FROM campaigns k WHERE k.id = $1 AND c.campaign_id = $1 AND c.run < $2`, string(id), run, now)
+		return err
+	})
+}
+
+// inRun takes the campaign's row, which must be in the given run.
+func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error {
+	rows, _ := tx.Query(ctx, "SELECT run FROM campaigns WHERE id = $1 FOR NO KEY UPDATE", string(id))
+	stored, err := pgx.CollectOneRow(rows, pgx.RowTo[int])
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return ErrCampaignNotFound
+	case err == nil && stored != run:
+		return errRunMoved
+	}
+	return err
+}
+
+// restored are the columns that go back to what the run before left; an
+// exclusion that came meanwhile stays.
+var restored = func() string {
+	var b strings.Builder
+	for _, c := range contactColumns {
+		switch c.name {
+		case "id", "campaign_id", "number", "position", "created_at", "version":
+			continue
+		case "state":
+			b.WriteString("state = CASE WHEN c.state = 'excluded' THEN c.state ELSE r.state END, ")
+		case "due_at":
+			b.WriteString("due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE r.due_at END, ")
+		case "reason":
+			b.WriteString("reason = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN c.reason ELSE r.reason END, ")
+		default:
+			b.WriteString(c.name + " = r." + c.name + ", ")
+		}
+	}
+	return b.String() + "version = greatest(c.version, r.version) + 1"
+}()
+
+// RestoreContacts brings back the contacts as they were in the given run, when
+// the one prepared after it is cancelled. The campaign's row is in the given
+// run again. Given again, it changes nothing more.
+func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int) error {
+	return s.inTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
+		if err := inRun(ctx, tx, id, run); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "UPDATE contacts c SET "+restored+` FROM contact_runs r
+			WHERE r.campaign_id = $1 AND r.run = $2 AND c.id = r.id AND c.run > $2`, string(id), run)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "DELETE FROM contact_runs WHERE campaign_id = $1 AND run >= $2", string(id), run)
+		return err
+	})
+}
+
+// RemoveCampaign deletes a campaign that never ran, with its contacts and
+// exclusions. What was done to it stays in the history. One that is not there
+// any more is no error.
+func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID) error {
+	return s.inTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
+		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case ran:
+			return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+		}
+		for _, sql := range []string{
+			"DELETE FROM contact_variables v USING contacts c WHERE c.campaign_id = $1 AND v.contact_id = c.id",
+			"DELETE FROM contacts WHERE campaign_id = $1",
+			"DELETE FROM exclusions WHERE campaign_id = $1",
+			"DELETE FROM campaigns WHERE id = $1",
+		} {
+			if _, err := tx.Exec(ctx, sql, string(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// AbandonLedger counts the campaign's live answers (served and abandoned)
+// since a time, in all its runs, and the abandoned among them. An abandoned
+// call that still hears the information message counts.
+func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error) {
+	err = s.read.QueryRow(ctx, `SELECT count(*) FILTER (WHERE a.served_at >= $2) + count(*) FILTER (WHERE lost),
+			count(*) FILTER (WHERE lost)
+		FROM (SELECT a.served_at, a.served_at IS NULL AND (
+				NOT a.live AND a.outcome = 'abandoned' AND a.ended_at >= $2
+				OR a.live AND a.ending->>'outcome' = 'abandoned' AND a.answered_at >= $2) AS lost
+			FROM attempts a WHERE a.campaign_id = $1 AND a.answered_at IS NOT NULL) a`, string(id), since).Scan(&live, &abandoned)
+	return live, abandoned, wrap("abandons not counted", err)
+}

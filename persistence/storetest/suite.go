@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"testing"
+
+	"dialler/persistence"
+)
+
+// Run is the conformance suite: every promise of the store, on real
+// PostgreSQL. open gives a store on a schema of its own.
+func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *world)
+	}{
+		// Intents and what the database itself refuses.
+		{"an intent is refused while the number is held", heldNumber},
+		{"two intents for one number in one group do not overlap", heldInGroup},
+		{"of many writers one gets the number", heldByOne},
+		{"a lost attempt holds its number until its time", lostHolds},
+		{"a suppressed number is not dialled", suppressed},
+		{"a stale owner is refused", staleEpoch},
+		{"taking over waits for no reader and outdates the owner before", takeOver},
+		{"one refused write does not affect the others of its group", groupIsolation},
+		{"a write that cannot be stored does not hold up the others", poison},
+		{"text from the wire is stored whatever it is", wireText},
+
+		// Idempotence.
+		{"a repeated group is harmless", repeatedGroup},
+		{"an older version of a contact does not replace a newer", olderContact},
+		{"an ended attempt stays ended and takes its result later", endedAttempt},
+		{"an attempt does not go back", attemptGoesOn},
+		{"the last write of a group to a row stands", lastInGroup},
+		{"an intent that comes again after the attempt's end holds nothing", lateIntent},
+
+		// Replies.
+		{"a stored reply commits with contact and intent or not at all", replyAtomic},
+		{"a reply is kept for a day", replyLife},
+
+		// Rows.
+		{"a contact comes back as it was written", contactRoundTrip},
+		{"an attempt comes back as it was written", attemptRoundTrip},
+		{"a campaign comes back as it was written", campaignRoundTrip},
+		{"variables are kept, changed and found", variables},
+
+		// Queries of the tree.
+		{"due contacts come in dialling order", dueOrder},
+		{"due contacts leave out live, held, suppressed and excepted ones", dueLeavesOut},
+		{"the next due time and the open contacts are told", nextDue},
+		{"contacts are added once, in order, with their duplicates counted", addContacts},
+		{"an excluded row is not added while exclusions are sticky", addExcluded},
+		{"adding again after an unknown outcome counts the same", addAgain},
+		{"exclusions are kept and lifted", exclusions},
+		{"open attempts and open legs are found after a crash", openAttempts},
+		{"overdue results are found", overdue},
+		{"the end of a run closes the waiting contacts", bulk},
+		{"active campaigns are listed", active},
+		{"counters are those of the tally", counters},
+		{"a restart resets the contacts and its cancelling brings them back", restart},
+		{"a draft is removed whole", remove},
+
+		// Events.
+		{"events of a campaign keep its order whatever the order of commits", eventOrder},
+		{"events of a dialout are stored once", dialoutEvents},
+		{"events lie in the partition of their month", partitions},
+		{"activity shows who did what, newest first", activity},
+
+		// Lists and configuration.
+		{"contacts come in pages with their attempts", contactPages},
+		{"campaigns come in pages, newest first", campaignPages},
+		{"API keys are stored, found and changed", keys},
+		{"users are stored, found and changed", users},
+		{"bots, trunks and numbers are stored and replaced", configured},
+		{"abandons are found in every campaign", abandons},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, newWorld(t, open(t)))
+		})
+	}
+}
