@@ -1,7 +1,6 @@
 package http
 
 import (
-	_ "embed"
 	nethttp "net/http"
 )
 
@@ -37,23 +36,4 @@ func (s *Server) readyz(r *request) error {
 		}
 	}
 	return r.reply(status, v)
-}
-
-//go:embed openapi.yaml
-var openapiYAML []byte
-
-//go:embed docs.html
-var docsHTML []byte
-
-func (s *Server) openapi(r *request) error {
-	r.send(nethttp.StatusOK, "application/yaml; charset=utf-8", openapiYAML)
-	return nil
-}
-
-// docs is one page without foreign hosts: it renders the file above.
-func (s *Server) docs(r *request) error {
-	r.rc.Response.Header.Set("Content-Security-Policy",
-		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'")
-	r.send(nethttp.StatusOK, "text/html; charset=utf-8", docsHTML)
-	return nil
 }

@@ -30,11 +30,8 @@ func (s *Server) putNumber(r *request) error {
 	if err != nil {
 		return err
 	}
-	n, ok := parsePhone(r.param("number"))
-	if !ok {
-		f.fail("number", "invalid_number", "the path must end in a phone number in international format with a leading plus")
-	}
-	if in := f.text("number", optional, 32); in != "" && in != n.E164() {
+	n := f.parsePhone("number", r.param("number"))
+	if in := f.text("number", optional, 32); in != "" && n != "" && in != n.E164() {
 		f.fail("number", "mismatch", "must be the one in the path")
 	}
 	const most = 1_000_000

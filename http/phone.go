@@ -1,10 +1,14 @@
 package http
 
 import (
+	"errors"
+
 	"dialler/engine"
+	"dialler/engine/number"
 )
 
-// phone reads a phone number in international format.
+// phone reads a phone number in international format (spec: "International
+// format with a leading plus").
 func (f form) phone(field string, need bool) engine.PhoneNumber {
 	v := f.find(field)
 	if v == nil {
@@ -17,22 +21,20 @@ func (f form) phone(field string, need bool) engine.PhoneNumber {
 		f.wrongType(field, jsonString, v.kind)
 		return ""
 	}
-	n, ok := parsePhone(v.text)
-	if !ok {
-		f.fail(field, "invalid_number", "must be a phone number in international format with a leading plus, for example +4915112345678")
-		return ""
-	}
-	return n
+	return f.parsePhone(field, v.text)
 }
 
-func parsePhone(s string) (engine.PhoneNumber, bool) {
-	if len(s) < 8 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
-		return "", false
+// parsePhone judges a number; what is wrong with it is put down to the field.
+func (f form) parsePhone(field, text string) engine.PhoneNumber {
+	n, err := number.Parse(text)
+	if err == nil {
+		return n
 	}
-	for _, c := range s[1:] {
-		if c < '0' || c > '9' {
-			return "", false
-		}
+	var e *engine.Error
+	if errors.As(err, &e) {
+		f.fail(field, e.Code, e.Detail)
+	} else {
+		f.fail(field, "invalid_number", "must be a phone number in international format with a leading plus")
 	}
-	return engine.PhoneNumber(s), true
+	return ""
 }

@@ -64,7 +64,8 @@ func (s *Server) table() []*route {
 		{method: "GET", path: "/healthz", access: access{open: true}, handle: s.healthz},
 		{method: "GET", path: "/readyz", access: access{open: true}, handle: s.readyz},
 		{method: "GET", path: "/metrics", access: access{open: true}, handle: exposition(s.Registry)},
-		{method: "GET", path: "/api/openapi.yaml", access: access{open: true}, handle: s.openapi},
+		{method: "GET", path: "/api/openapi.yaml", access: access{open: true}, handle: s.openapiYAML},
+		{method: "GET", path: "/api/openapi.json", access: access{open: true}, handle: s.openapiJSON},
 		{method: "GET", path: "/api/docs", access: access{open: true}, handle: s.docs},
 	}
 	for _, a := range actions {

@@ -108,6 +108,10 @@ type Server struct {
 	claims claims
 	pace   *pacer
 
+	mu        sync.Mutex
+	listeners []net.Listener
+	closed    bool
+
 	// base ends when the server has shut down.
 	base   context.Context
 	cancel context.CancelFunc
@@ -155,20 +159,52 @@ func New(cfg Config, deps Deps) (*Server, error) {
 }
 
 // Serve accepts connections until Shutdown; it may be called with several
-// listeners.
+// listeners. After Shutdown it closes the listener and returns at once.
 func (s *Server) Serve(l net.Listener) error {
-	s.done.Go(s.noteUsage)
+	l = &listener{Listener: l}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return l.Close()
+	}
+	if len(s.listeners) == 0 {
+		s.done.Go(s.noteUsage)
+	}
+	s.listeners = append(s.listeners, l)
+	s.mu.Unlock()
 	return s.http.Serve(l)
 }
 
 // Shutdown stops listening, lets requests that are being handled finish (until
 // ctx ends) and writes down when keys were last used.
 func (s *Server) Shutdown(ctx context.Context) error {
-	err := s.http.ShutdownWithContext(ctx)
+	// fasthttp knows a listener only once its Serve runs: closing them here
+	// covers a Shutdown that overtakes it.
+	s.mu.Lock()
+	s.closed = true
+	listeners := s.listeners
+	s.mu.Unlock()
+	var err error
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
 	s.cancel()
 	s.done.Wait()
 	s.keys.flush(ctx)
 	return err
+}
+
+// listener can be closed more than once.
+type listener struct {
+	net.Listener
+	once sync.Once
+	err  error
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
 }
 
 // usageInterval is how often the last use of keys is written down: it must not

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/disposition"
+	"dialler/engine/number"
 )
 
 // Limits of what an operator may choose. The floors of ring timeout and the
@@ -174,30 +175,15 @@ func (s *Settings) wrongNumbers() []engine.FieldError {
 	seen := make(map[engine.PhoneNumber]bool, len(s.Numbers))
 	for i, n := range s.Numbers {
 		at := "number_pool[" + strconv.Itoa(i) + "]"
-		switch {
-		case !e164(n.E164()):
-			fields = append(fields, engine.FieldError{Field: at, Code: "invalid_number",
-				Message: "must be a phone number in international format with a leading plus"})
-		case seen[n]:
+		var e *engine.Error
+		if _, err := number.Parse(n.E164()); errors.As(err, &e) {
+			fields = append(fields, engine.FieldError{Field: at, Code: e.Code, Message: e.Detail})
+		} else if seen[n] {
 			fields = append(fields, engine.FieldError{Field: at, Code: "duplicate", Message: "is in the pool already"})
 		}
 		seen[n] = true
 	}
 	return fields
-}
-
-// e164 checks the form only: our own numbers may be of ranges that number
-// tables do not know, for example a carrier's test range.
-func e164(s string) bool {
-	if len(s) < 8 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
-		return false
-	}
-	for _, c := range s[1:] {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }
 
 // wrongRetries judges the two retry lists.

@@ -1,0 +1,357 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"dialler/engine"
+)
+
+// One 401 body for missing, malformed, unknown, inactive and expired keys.
+func TestEveryBadKeyGetsTheSame401(t *testing.T) {
+	b := newBench(t)
+	inactive := b.addKey(func(k *engine.APIKey) { k.Active = false })
+	expired := b.addKey(func(k *engine.APIKey) { at := testAt.Add(-time.Second); k.ExpiresAt = &at })
+	expiresNow := b.addKey(func(k *engine.APIKey) { at := testAt; k.ExpiresAt = &at })
+	unknown, _ := NewAPIKey("x", testAt)
+	var first map[string]any
+	f := func(fields ...string) {
+		t.Helper()
+		fields = append(fields, "X-Request-ID", "same")
+		a := b.do("POST", triggerPath, `{"broken`, fields...).is(401, "unauthorized")
+		var body map[string]any
+		if err := json.Unmarshal(a.body, &body); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = body
+		}
+		x, _ := json.Marshal(first)
+		y, _ := json.Marshal(body)
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s differs from %s", y, x)
+		}
+	}
+	f()
+	f("X-API-Key", "")
+	f("X-API-Key", "vx_short")
+	f("X-API-Key", strings.Replace(b.key, "vx_", "xv_", 1))
+	f("X-API-Key", b.key+"x")
+	f("X-API-Key", b.key[:34]+"-")
+	f("X-API-Key", unknown)
+	f("X-API-Key", inactive)
+	f("X-API-Key", expired)
+	f("X-API-Key", expiresNow)
+	f("X-API-Key", b.key, "X-API-Key", b.key)
+	f("Authorization", "Bearer "+b.admin) // the trigger takes keys only
+	f("Authorization", "Bearer "+b.key)
+	if len(b.ports.triggers) != 0 {
+		t.Error("a command passed")
+	}
+}
+
+func TestAKeyIsCheckedOnEveryRequest(t *testing.T) {
+	b := newBench(t)
+	expiring := b.addKey(func(k *engine.APIKey) { at := testAt.Add(200 * time.Millisecond); k.ExpiresAt = &at })
+	b.do("POST", triggerPath, triggerBody(""), "X-API-Key", expiring).is(200, "")
+	b.clock.advance(200 * time.Millisecond) // still cached
+	b.do("POST", triggerPath, triggerBody(""), "X-API-Key", expiring).is(401, "unauthorized")
+
+	// A change elsewhere is seen within a second.
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	lookups := b.ports.lookups
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	if b.ports.lookups != lookups {
+		t.Error("the key was not remembered")
+	}
+	b.ports.mu.Lock()
+	b.ports.keys[0].Active = false
+	b.ports.mu.Unlock()
+	b.clock.advance(time.Second)
+	b.byKey("POST", triggerPath, triggerBody("")).is(401, "unauthorized")
+}
+
+func TestDeactivatingAKeyTakesEffectWithItsAnswer(t *testing.T) {
+	b := newBench(t)
+	id := string(b.ports.keys[0].ID)
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	a := b.byAdmin("PATCH", "/api/v1/api-keys/"+id, `{"is_active":false}`).is(200, "")
+	if a.get("is_active") != false {
+		t.Errorf("body %s", a.body)
+	}
+	b.byKey("POST", triggerPath, triggerBody("")).is(401, "unauthorized")
+	b.byAdmin("PATCH", "/api/v1/api-keys/"+id, `{"is_active":true}`).is(200, "")
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+}
+
+// A look-up that was under way while the key was changed must not bring the
+// old key back into memory.
+func TestALookUpUnderWayIsNotRememberedAfterAChange(t *testing.T) {
+	full, key := NewAPIKey("x", testAt)
+	store := &slowKeys{key: key, entered: make(chan struct{}), leave: make(chan struct{})}
+	ring := newKeyring(store, time.Second, func() time.Time { return testAt })
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = ring.check(context.Background(), []byte(full)) })
+	<-store.entered
+	ring.forget()
+	close(store.leave)
+	wait.Wait()
+	if len(ring.entries) != 0 {
+		t.Error("the old key is remembered")
+	}
+}
+
+type slowKeys struct {
+	*ports
+	key            engine.APIKey
+	entered, leave chan struct{}
+}
+
+func (s *slowKeys) KeyByHash(context.Context, [32]byte) (engine.APIKey, bool, error) {
+	close(s.entered)
+	<-s.leave
+	return s.key, true, nil
+}
+
+func TestWithSharedKeysADeactivationWaitsForTheOtherNodes(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.SharedKeys, c.KeyCacheTTL = true, 30*time.Millisecond })
+	began := time.Now()
+	b.byAdmin("PATCH", "/api/v1/api-keys/"+string(b.ports.keys[0].ID), `{"is_active":false}`).is(200, "")
+	if took := time.Since(began); took < 30*time.Millisecond {
+		t.Errorf("answered after %v", took)
+	}
+}
+
+func TestScopesAndCampaignsOfAKey(t *testing.T) {
+	b := newBench(t)
+	scoped := b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"exclude"} })
+	// 403 comes before 422.
+	b.do("POST", triggerPath, `{`, "X-API-Key", scoped).is(403, "scope_missing")
+	b.do("POST", dialoutPath, `{`, "X-API-Key", scoped).is(403, "scope_missing")
+	b.do("POST", excludePath, `{"campaign_id":"cmp_1","mobile":"`+mobile+`"}`, "X-API-Key", scoped).is(200, "")
+	b.do("GET", "/api/v1/campaigns/cmp_1", "", "X-API-Key", scoped).is(403, "scope_missing")
+
+	limited := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_2"} })
+	b.do("POST", triggerPath, `{"campaign_id":"cmp_1"}`, "X-API-Key", limited).is(403, "campaign_not_allowed")
+	b.do("POST", excludePath, `{"campaign_id":"cmp_1"}`, "X-API-Key", limited).is(403, "campaign_not_allowed")
+	b.do("POST", triggerPath, `{"campaign_id":"cmp_2","mobile":"`+mobile+`"}`, "X-API-Key", limited).is(200, "")
+	b.do("GET", "/api/v1/campaigns/cmp_1", "", "X-API-Key", limited).is(403, "campaign_not_allowed")
+	b.do("GET", "/api/v1/campaigns/cmp_1/contacts", "", "X-API-Key", limited).is(403, "campaign_not_allowed")
+	b.do("GET", "/api/v1/campaigns/cmp_2", "", "X-API-Key", limited).is(200, "")
+	b.do("GET", "/api/v1/calls/"+string(theCall), "", "X-API-Key", limited).is(404, "call_not_found")
+}
+
+func TestRateLimitOfAKey(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.KeyRate, c.KeyBurst = 0.5, 2 })
+	a := b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	if got := a.header.Get("RateLimit-Policy"); got != `"key";q=2;w=4` {
+		t.Errorf("RateLimit-Policy %q", got)
+	}
+	if got := a.header.Get("RateLimit"); got != `"key";r=1;t=2` {
+		t.Errorf("RateLimit %q", got)
+	}
+	b.byKey("POST", triggerPath, `{`).is(422, "malformed_json")
+	a = b.byKey("POST", triggerPath, triggerBody("")).is(429, "rate_limited")
+	if a.header.Get("Retry-After") != "2" || a.header.Get("RateLimit") != `"key";r=0;t=4` {
+		t.Errorf("headers %v", a.header)
+	}
+	// Another key has its own bucket, and time fills this one.
+	b.do("POST", triggerPath, triggerBody(""), "X-API-Key", b.addKey(func(*engine.APIKey) {})).is(200, "")
+	b.clock.advance(2 * time.Second)
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	b.byKey("POST", triggerPath, triggerBody("")).is(429, "rate_limited")
+}
+
+func TestLastUseOfAKeyIsWrittenInBatches(t *testing.T) {
+	b := newBench(t)
+	for range 5 {
+		b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	}
+	if len(b.ports.used) != 0 {
+		t.Error("written on the hot path")
+	}
+	b.server.keys.flush(context.Background())
+	if at := b.ports.used[b.ports.keys[0].ID]; !at.Equal(testAt) {
+		t.Errorf("last used %v", at)
+	}
+}
+
+func TestAPIKeysAreShownInFullOnce(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("POST", "/api/v1/api-keys", `{"name":"CRM","expires_at":"2031-01-01T00:00:00Z","scopes":["trigger"],"campaigns":["cmp_1"]}`).is(201, "")
+	full, _ := a.get("key").(string)
+	if !regexp.MustCompile(`^vx_[A-Za-z0-9]{32}$`).MatchString(full) {
+		t.Fatalf("key %q", full)
+	}
+	list := b.byAdmin("GET", "/api/v1/api-keys", "").is(200, "")
+	if strings.Contains(string(list.body), full) || !strings.Contains(string(list.body), full[:7]+"…") {
+		t.Errorf("list %s", list.body)
+	}
+	b.do("POST", triggerPath, triggerBody(""), "X-API-Key", full).is(200, "")
+	b.do("POST", excludePath, triggerBody(""), "X-API-Key", full).is(403, "scope_missing")
+
+	f := func(body string, want ...string) {
+		t.Helper()
+		b.byAdmin("POST", "/api/v1/api-keys", body).is(422, "validation_failed", want...)
+	}
+	f(`{}`, "name required")
+	f(`{"name":" "}`, "name required")
+	f(`{"name":"x","expires_at":"tomorrow"}`, "expires_at invalid_format")
+	f(`{"name":"x","expires_at":"2031-01-01T00:00:00"}`, "expires_at invalid_format")
+	f(`{"name":"x","scopes":["all"]}`, "scopes[0] unknown_value")
+	f(`{"name":"x","scopes":["read","read"]}`, "scopes[1] duplicate")
+	f(`{"name":"x","scopes":"read"}`, "scopes wrong_type")
+	f(`{"name":"x","campaigns":["a b"]}`, "campaigns[0] invalid_format")
+	f(`{"name":"x","key":"vx_"}`, "key unknown_field")
+
+	path := "/api/v1/api-keys/" + a.get("id").(string)
+	b.byAdmin("PATCH", path, `{}`).is(422, "validation_failed")
+	b.byAdmin("PATCH", path, `{"is_active":"no"}`).is(422, "validation_failed", "is_active wrong_type")
+	b.byAdmin("PATCH", path, `{"name":"new","expires_at":null,"scopes":[],"campaigns":[]}`).is(200, "")
+	if k := b.ports.keys[1]; k.Name != "new" || k.ExpiresAt != nil || len(k.Scopes) != 0 {
+		t.Errorf("key %+v", k)
+	}
+	b.byAdmin("PATCH", "/api/v1/api-keys/key_none", `{"is_active":false}`).is(404, "key_not_found")
+	for _, id := range []engine.UserID{"usr_oper", "usr_view"} {
+		b.do("GET", "/api/v1/api-keys", "", "Authorization", "Bearer "+b.token(id)).is(403, "role_too_low")
+	}
+	b.byKey("GET", "/api/v1/api-keys", "").is(401, "unauthorized")
+}
+
+func TestKeysAreDrawnEvenly(t *testing.T) {
+	count := map[rune]int{}
+	const draws = 62 * 2000
+	for _, c := range randomText(draws) {
+		count[c]++
+	}
+	for _, c := range keyAlphabet {
+		if n := count[c]; n < 1700 || n > 2300 { // over six sigma
+			t.Errorf("%q came %d times", c, n)
+		}
+	}
+}
+
+func TestLogIn(t *testing.T) {
+	b := newBench(t)
+	a := b.do("POST", "/api/v1/auth/token", `{"email":" Oper@Example.org ","password":"`+password+`"}`).is(200, "")
+	token, _ := a.get("token").(string)
+	if at, _ := time.Parse(time.RFC3339, a.get("expires_at").(string)); !at.Equal(testAt.Add(12 * time.Hour)) {
+		t.Errorf("expires at %v", at)
+	}
+	b.do("GET", "/api/v1/campaigns", "", "Authorization", "bearer "+token).is(200, "")
+	if len(b.ports.logins) != 1 || b.ports.logins[0] != "usr_oper" {
+		t.Errorf("log-ins %v", b.ports.logins)
+	}
+	b.do("POST", "/api/v1/auth/token", `{"email":"oper@example.org","password":"wrong"}`).is(401, "invalid_credentials")
+	b.do("POST", "/api/v1/auth/token", `{"email":"nobody@example.org","password":"`+password+`"}`).is(401, "invalid_credentials")
+	b.do("POST", "/api/v1/auth/token", `{"email":"","password":5,"x":1}`).is(422, "validation_failed", "email required", "password wrong_type", "x unknown_field")
+	b.ports.mu.Lock()
+	b.ports.users[1].Active = false
+	b.ports.mu.Unlock()
+	b.do("POST", "/api/v1/auth/token", `{"email":"oper@example.org","password":"`+password+`"}`).is(401, "invalid_credentials")
+
+	// Deactivation is effective at once for a new look, a second later for all.
+	b.clock.advance(time.Second)
+	b.do("GET", "/api/v1/campaigns", "", "Authorization", "Bearer "+token).is(401, "unauthorized")
+}
+
+func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
+	b := newBench(t)
+	use := func(token string) answer {
+		return b.do("GET", "/api/v1/campaigns", "", "Authorization", "Bearer "+token)
+	}
+	sign := func(m jwt.SigningMethod, key any, change func(*tokenClaims)) string {
+		c := tokenClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
+			IssuedAt: jwt.NewNumericDate(testAt), ExpiresAt: jwt.NewNumericDate(testAt.Add(time.Hour))}}
+		change(&c)
+		s, err := jwt.NewWithClaims(m, c).SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	same := func(*tokenClaims) {}
+	use(sign(jwt.SigningMethodHS256, secret, same)).is(200, "")
+	use(sign(jwt.SigningMethodHS512, secret, same)).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, same)).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, []byte(strings.Repeat("y", 32)), same)).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.ExpiresAt = nil })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Issuer = "x" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Subject = "" })).is(401, "unauthorized")
+	// What counts is the role of the store, not that of the token.
+	forged := sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Subject = "usr_view" })
+	b.do("POST", "/api/v1/campaigns", `{}`, "Authorization", "Bearer "+forged).is(403, "role_too_low")
+	use(b.admin).is(200, "")
+	b.clock.advance(12 * time.Hour)
+	use(b.admin).is(401, "unauthorized")
+
+	if _, err := New(Config{JWTSecret: []byte("short")}, Deps{}); err == nil {
+		t.Error("a short secret was accepted")
+	}
+}
+
+func TestLogInsAreThrottled(t *testing.T) {
+	b := newBench(t)
+	body := `{"email":"oper@example.org","password":"wrong"}`
+	for range 5 {
+		b.do("POST", "/api/v1/auth/token", body).is(401, "invalid_credentials")
+	}
+	a := b.do("POST", "/api/v1/auth/token", body).is(429, "too_many_logins")
+	if a.header.Get("Retry-After") != "30" {
+		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+	}
+	// Not even the right password; and other accounts are not concerned.
+	right := `{"email":"oper@example.org","password":"` + password + `"}`
+	b.do("POST", "/api/v1/auth/token", right).is(429, "too_many_logins")
+	b.do("POST", "/api/v1/auth/token", `{"email":"view@example.org","password":"`+password+`"}`).is(200, "")
+	b.clock.advance(30 * time.Second)
+	b.do("POST", "/api/v1/auth/token", right).is(200, "")
+	b.do("POST", "/api/v1/auth/token", body).is(401, "invalid_credentials")
+}
+
+func TestThrottleIsBounded(t *testing.T) {
+	now := testAt
+	th := newThrottle(func() time.Time { return now })
+	for i := range throttleCap + 100 {
+		th.admit([]subject{{name: string(rune(i)) + "x" + time.Duration(i).String(), every: time.Second, burst: 1}})
+	}
+	if len(th.buckets) > throttleCap {
+		t.Errorf("%d buckets", len(th.buckets))
+	}
+}
+
+func TestPasswordHashes(t *testing.T) {
+	h := hashOnce()
+	if !strings.HasPrefix(h, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("hash %q", h)
+	}
+	if ok, err := VerifyPassword(h, password); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	if ok, err := VerifyPassword(h, password+"x"); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if h == HashPassword(password) {
+		t.Error("the salt repeats")
+	}
+	salt := base64.RawStdEncoding.EncodeToString(make([]byte, 16))
+	for _, bad := range []string{"", "$", "plain", "$argon2i$v=19$m=1,t=1,p=1$x$y", "$argon2id$v=18$m=8,t=1,p=1$" + salt + "$" + salt,
+		"$argon2id$v=19$m=99999999,t=1,p=1$" + salt + "$" + salt, "$argon2id$v=19$m=8,t=0,p=1$" + salt + "$" + salt,
+		"$argon2id$v=19$m=8,t=1,p=1$!$" + salt, "$argon2id$v=19$m=8,t=1,p=1$" + salt + "$x"} {
+		if ok, err := VerifyPassword(bad, password); ok || err == nil {
+			t.Errorf("%q: %v %v", bad, ok, err)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package http
+
+import (
+	_ "embed"
+	nethttp "net/http"
+)
+
+// openapiYAML is the description of every route, kept by hand; openapiJSON is
+// the same, written by the contract test (go test -run OpenAPI -update).
+//
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+//go:embed openapi.json
+var openapiJSON []byte
+
+//go:embed docs.html
+var docsHTML []byte
+
+func (s *Server) openapiYAML(r *request) error {
+	r.send(nethttp.StatusOK, "application/yaml", openapiYAML)
+	return nil
+}
+
+func (s *Server) openapiJSON(r *request) error {
+	r.send(nethttp.StatusOK, contentJSON, openapiJSON)
+	return nil
+}
+
+// docs is one page without foreign hosts: it renders the file above.
+func (s *Server) docs(r *request) error {
+	r.rc.Response.Header.Set("Content-Security-Policy",
+		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'")
+	r.send(nethttp.StatusOK, "text/html; charset=utf-8", docsHTML)
+	return nil
+}
