@@ -28,6 +28,7 @@ type Leg struct {
 	ID        engine.LegID
 	Trunk     engine.TrunkID
 	SentAt    *time.Time
+	TryingAt  *time.Time // first response of the leg
 	EndedAt   *time.Time // final answer or close; nil while it may still ring
 	SIPCode   int
 	SIPReason string
@@ -55,7 +56,9 @@ type Attempt struct {
 	SendBy      time.Time // wall-clock reading of the send-by time
 	ResultToken string    // SHA-256 hex of the per-call bearer token
 
-	State     State
+	State State
+	// Consumed: the attempt counts against Max Attempts. Decided leg by leg, by
+	// what ended each; a leg that is still open has no say yet.
 	Consumed  bool
 	Outcome   engine.Outcome
 	Cause     engine.AbandonCause
@@ -118,6 +121,9 @@ type Result struct {
 	TranscriptURL  string            `json:"transcript_url,omitempty"`
 	RecordingURL   string            `json:"recording_url,omitempty"`
 	ReceivedAt     time.Time         `json:"received_at"`
+	// Revision counts the results of the call that this one replaced, so that a
+	// repeated result is not counted as another conversation with a result.
+	Revision int `json:"revision,omitempty"`
 }
 
 // Callback is a wish to be called back.
@@ -127,12 +133,16 @@ type Callback struct {
 	Reason    string     `json:"reason,omitempty"`
 }
 
+// RangUnanswered says whether a phone rang and nobody took the call; a 200
+// that crossed our CANCEL is nobody's answer.
+func (a *Attempt) RangUnanswered() bool { return a.RingingAt != nil && a.AnsweredAt == nil }
+
 // WasConnected says whether the bot had the call as a live answer.
 func (a *Attempt) WasConnected() bool { return a.ServedAt != nil }
 
 // Talk is the length of the conversation, bot connected → end.
 func (a *Attempt) Talk() time.Duration {
-	if a.BotConnectedAt == nil || a.EndedAt == nil {
+	if a.ServedAt == nil || a.BotConnectedAt == nil || a.EndedAt == nil {
 		return 0
 	}
 	return max(0, a.EndedAt.Sub(*a.BotConnectedAt))

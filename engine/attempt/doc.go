@@ -13,6 +13,22 @@
 // after everything recorded in the same step is durable; an ended attempt
 // never dials.
 //
+// Decisions where the specification is silent:
+//
+//   - A live answer that our side ends before a bot has it is an abandon with
+//     cause capacity_loss, also when an operator asked for it: no unserved
+//     person is left out of the abandon rate.
+//   - A bot that hangs up while classification still listens has served the
+//     call; the verdict is then unknown.
+//   - A verdict that is revised to machine after the bot was connected changes
+//     nothing: a live answer that was served stays one.
+//   - A refusal that crosses the CANCEL of a ring timeout is believed; one that
+//     crosses a Stop or an exclusion is noted, but the rule names the outcome.
+//   - Whether an attempt is consumed is decided leg by leg: one leg that counts
+//     is enough. An answered attempt always is.
+//   - A 200 that crossed our CANCEL does not make the attempt answered.
+//   - Times are never changed once set: copies of an attempt may share them.
+//
 // An attempt is over when its last leg is: after a decision to end (Ending)
 // the seat goes back at once, the channel, slot and number only with the
 // leg's last event, so that two calls to one number can never overlap.

@@ -65,6 +65,7 @@ type Event struct {
 	Epoch  int                // of timer events; a stale one is dropped
 	Err    string             // of IntentRefused, BotFailed, TrunkRefused
 	Result *Result            // of ResultStored
+	By     engine.Party       // of HangUpRequested: who asks, "" = the bot
 }
 
 // FromLeg turns an adapter's leg event into the machine's; ok is false for a
@@ -145,8 +146,18 @@ const (
 
 // Fired gives the event of a timer that fired.
 func (t Timer) Fired(at time.Time, epoch int) Event {
-	kinds := map[Timer]Kind{TimerRing: RingTimedOut, TimerBridge: BridgeTimedOut, TimerScreen: ScreenTimedOut, TimerCall: CallTimedOut}
-	return Event{Kind: kinds[t], At: at, Epoch: epoch}
+	ev := Event{At: at, Epoch: epoch}
+	switch t {
+	case TimerRing:
+		ev.Kind = RingTimedOut
+	case TimerBridge:
+		ev.Kind = BridgeTimedOut
+	case TimerScreen:
+		ev.Kind = ScreenTimedOut
+	case TimerCall:
+		ev.Kind = CallTimedOut
+	}
+	return ev
 }
 
 // Effect is imperative data for the contact actor.
@@ -163,9 +174,11 @@ type (
 	}
 	// Confirm sends the ACK. Gated.
 	Confirm struct{ Leg engine.LegID }
-	// Cancel sends CANCEL, or makes sure that the INVITE never leaves.
+	// Cancel sends CANCEL, or makes sure that the INVITE never leaves. It may
+	// come twice.
 	Cancel struct{ Leg engine.LegID }
-	// HangUp sends BYE.
+	// HangUp ends an answered leg with BYE, after the ACK where that is still
+	// owed. It may come twice, and for a leg that the port is ending by itself.
 	HangUp struct {
 		Leg   engine.LegID
 		Cause engine.HangUpCause

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/disposition"
+	"dialler/engine/fsm"
 )
 
 // BridgeBudget is how long the bot's path may take, so that the information
@@ -34,17 +35,37 @@ type Machine struct {
 	A      Attempt
 	Config Config
 
-	epochs [4]int
-	out    []Effect
-	class  *disposition.Result // of the refusal being handled
+	epochs [timerSlots]int
+	// notBefore: no timer fires before it; set when an owner restarts.
+	notBefore time.Time
+	out       []Effect
+	class     *disposition.Result // of the refusal being handled
 }
 
-var timerIndex = map[Timer]int{TimerRing: 0, TimerBridge: 1, TimerScreen: 2, TimerCall: 3}
+// timerSlots is how many timers there are.
+const timerSlots = 4
+
+func (t Timer) slot() int {
+	switch t {
+	case TimerRing:
+		return 0
+	case TimerBridge:
+		return 1
+	case TimerScreen:
+		return 2
+	case TimerCall:
+		return 3
+	}
+	return 0
+}
 
 // Apply takes one event and appends the effects to dst, in the order in which
 // they must be carried out. An error means that the event is illegal in the
 // present state; nothing has changed then.
 func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
+	if incomplete(ev) {
+		return dst, &fsm.IllegalError{Machine: table.Name(), State: string(m.A.State), Event: string(ev.Kind)}
+	}
 	if m.stale(ev) {
 		return dst, nil
 	}
@@ -55,37 +76,62 @@ func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 		return dst, err
 	}
 	m.A.State = to
+	m.seen(ev)
 	return dst, nil
 }
 
-// stale drops timers of an older epoch and leg or media events that were
-// applied before (a re-attach replays from the first).
+// incomplete: an event without the data of its kind is nothing that a port can
+// have sent.
+func incomplete(ev Event) bool {
+	switch ev.Kind {
+	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed:
+		return ev.Leg == nil
+	case ResultStored:
+		return ev.Result == nil
+	}
+	return false
+}
+
+// stale drops what is not news: timers of an older epoch, media events of
+// another attempt, leg and media events that were applied before (a re-attach
+// replays from the first), and anything of a leg that is over or not ours.
 func (m *Machine) stale(ev Event) bool {
 	switch ev.Kind {
 	case RingTimedOut:
-		return ev.Epoch != m.epochs[timerIndex[TimerRing]]
+		return m.staleTimer(TimerRing, ev.Epoch)
 	case BridgeTimedOut:
-		return ev.Epoch != m.epochs[timerIndex[TimerBridge]]
+		return m.staleTimer(TimerBridge, ev.Epoch)
 	case ScreenTimedOut:
-		return ev.Epoch != m.epochs[timerIndex[TimerScreen]]
+		return m.staleTimer(TimerScreen, ev.Epoch)
 	case CallTimedOut:
-		return ev.Epoch != m.epochs[timerIndex[TimerCall]]
+		return m.staleTimer(TimerCall, ev.Epoch)
 	}
 	if ev.Leg != nil {
 		l := m.leg(ev.Leg.Leg)
-		if l == nil || ev.Leg.Seq <= l.Seq {
-			return true
-		}
-		l.Seq = ev.Leg.Seq
-		return false
+		return l == nil || l.EndedAt != nil || ev.Leg.Seq <= l.Seq
 	}
-	if ev.Media != nil && ev.Media.Seq > 0 {
-		if ev.Media.Seq <= m.A.MediaSeq {
-			return true
-		}
-		m.A.MediaSeq = ev.Media.Seq
+	if e := ev.Media; e != nil {
+		return (e.Attempt != "" && e.Attempt != m.A.ID) || (e.Seq > 0 && e.Seq <= m.A.MediaSeq)
 	}
 	return false
+}
+
+// staleTimer: epochs start at 1, so that the zero value never fires.
+func (m *Machine) staleTimer(t Timer, epoch int) bool {
+	return epoch == 0 || epoch != m.epochs[t.slot()]
+}
+
+// seen notes how far a leg or the media path was followed.
+func (m *Machine) seen(ev Event) {
+	if ev.Leg != nil {
+		if l := m.leg(ev.Leg.Leg); l != nil {
+			l.Seq = ev.Leg.Seq
+		}
+		return
+	}
+	if ev.Media != nil && ev.Media.Seq > 0 {
+		m.A.MediaSeq = ev.Media.Seq
+	}
 }
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
@@ -108,34 +154,57 @@ func (m *Machine) last() *Leg {
 }
 
 func (m *Machine) arm(t Timer, at time.Time) {
-	m.epochs[timerIndex[t]]++
-	m.emit(Arm{Timer: t, At: at, Epoch: m.epochs[timerIndex[t]]})
+	if at.Before(m.notBefore) {
+		at = m.notBefore
+	}
+	m.epochs[t.slot()]++
+	m.emit(Arm{Timer: t, At: at, Epoch: m.epochs[t.slot()]})
 }
 
-func (m *Machine) disarm(t Timer) { m.epochs[timerIndex[t]]++ }
+func (m *Machine) disarm(t Timer) { m.epochs[t.slot()]++ }
 
-// Rearm arms the timers that a restarted owner must have running again.
+func (m *Machine) disarmAll() {
+	for i := range m.epochs {
+		m.epochs[i]++
+	}
+}
+
+// RearmGrace is how long a restarted owner waits for the replay of what
+// happened meanwhile before a deadline that has passed is believed: a bot that
+// stood in time must not be hung up by its owner's restart.
+const RearmGrace = time.Second
+
+// Rearm gives a restarted owner the timers that must be running, and asks once
+// more for the end of a leg whose end was decided: nobody knows whether the
+// earlier owner had carried that out.
 func (m *Machine) Rearm(now time.Time, dst []Effect) []Effect {
 	m.out = dst
-	switch a := &m.A; a.State {
-	case Reserved, Dialling, Ringing:
-		if a.InviteAt != nil {
-			m.arm(TimerRing, a.InviteAt.Add(m.Config.RingTimeout))
+	// Timers of the earlier owner may still fire here; no epoch that it gave is
+	// given again.
+	for i := range m.epochs {
+		m.epochs[i] = max(m.epochs[i], int(now.UnixMilli()))
+	}
+	m.notBefore = now.Add(RearmGrace)
+	a, l := &m.A, m.last()
+	switch {
+	case a.State == Ended:
+	case a.Ending != nil && a.Ending.Outcome == engine.OutcomeAbandoned:
+		m.arm(TimerCall, a.Ending.At.Add(MessageLimit))
+	case a.Ending != nil:
+		m.endLegNow()
+	case a.State == Connected:
+		m.arm(TimerCall, a.BotConnectedAt.Add(m.Config.CallLimit))
+	case a.AnsweredAt != nil:
+		if m.Config.AMD != engine.AMDSequential || a.State == Bridging {
+			m.arm(TimerBridge, m.bridgeDeadline())
 		}
-	case Answered, Bridging, Screening:
-		if a.Ending == nil {
-			if a.AnsweredAt != nil && (m.Config.AMD != engine.AMDSequential || a.State == Bridging) {
-				m.arm(TimerBridge, m.bridgeDeadline())
-			}
-			if a.State == Screening || m.Config.AMD == engine.AMDParallel {
-				m.arm(TimerScreen, a.AnsweredAt.Add(ScreenLimit))
-			}
+		if a.State == Screening || (m.Config.AMD == engine.AMDParallel && a.Verdict == "") {
+			m.arm(TimerScreen, a.AnsweredAt.Add(ScreenLimit))
 		}
-	case Connected:
-		if a.BotConnectedAt != nil && a.Ending == nil {
-			m.arm(TimerCall, a.BotConnectedAt.Add(m.Config.CallLimit))
-		}
-	case Ended:
+	case a.State == Dialling && l != nil && l.EndedAt != nil:
+		m.askTrunk() // the answer may have gone to the earlier owner
+	case l != nil && l.SentAt != nil && l.EndedAt == nil:
+		m.arm(TimerRing, l.SentAt.Add(m.Config.RingTimeout))
 	}
 	dst, m.out = m.out, nil
 	return dst
@@ -155,32 +224,27 @@ func at(t time.Time) *time.Time { return &t }
 // PhaseNow is where the line stands for pacing, for an owner that counts anew.
 func (m *Machine) PhaseNow() Phase {
 	a := &m.A
+	if a.State == Ended {
+		return PhaseOver
+	}
+	if a.Ending != nil {
+		return PhaseReleased
+	}
 	switch a.State {
 	case Reserved, Dialling:
-		if a.Ending != nil {
-			return PhaseReleased
-		}
 		return PhaseDialling
 	case Ringing:
-		if a.Ending != nil {
-			return PhaseReleased
-		}
 		return PhaseRinging
-	case Answered, Screening, Bridging:
-		switch {
-		case a.Ending != nil:
-			return PhaseReleased
-		case a.Seated || m.Config.AMD != engine.AMDSequential || a.State == Bridging:
+	case Answered, Bridging:
+		return PhaseWaiting
+	case Screening:
+		if a.Seated {
 			return PhaseWaiting
 		}
 		return PhaseListening
 	case Connected:
-		if a.Ending != nil {
-			return PhaseReleased
-		}
 		return PhaseServed
 	case Ended:
-		return PhaseOver
 	}
 	return PhaseOver
 }

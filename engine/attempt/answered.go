@@ -1,0 +1,194 @@
+package attempt
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/disposition"
+)
+
+// This file holds the actions from the answer to the end of the conversation.
+
+func (m *Machine) takeSeat(Event) {
+	m.A.Seated = true
+	m.emit(AttachBot{Deadline: m.bridgeDeadline()})
+}
+
+// returnSeat gives a seat back that nobody here wants (any more). The line
+// stands where it stood.
+func (m *Machine) returnSeat(Event) {
+	m.emit(lineReleased)
+	if p := m.PhaseNow(); p != PhaseReleased && p != PhaseOver {
+		m.emit(line(p))
+	}
+}
+
+func (m *Machine) returnTrunk(ev Event) {
+	m.emit(TrunkEvent{Trunk: ev.Trunk, Leg: m.A.ID.Leg(len(m.A.Legs) + 1), Over: true})
+}
+
+func (m *Machine) noteVerdict(ev Event) {
+	a := &m.A
+	a.VerdictAt, a.Verdict = at(ev.At), engine.VerdictUnknown
+	if e := ev.Media; e != nil {
+		if e.Verdict != "" {
+			a.Verdict = e.Verdict
+		}
+		a.Confidence, a.AMDTook, a.Features = e.Confidence, e.AMDTook, e.Features
+		if !e.GreetingEnd.IsZero() {
+			a.GreetingEndAt = at(e.GreetingEnd)
+		}
+	}
+	m.disarm(TimerScreen)
+}
+
+func (m *Machine) verdictLive(ev Event)     { m.noteVerdict(ev) }
+func (m *Machine) verdictAndServe(ev Event) { m.noteVerdict(ev); m.serve(ev) }
+
+// verdictSequential: the 2 s begin with the end of the greeting; a callee who
+// said nothing is greeted from the verdict on.
+func (m *Machine) verdictSequential(ev Event) {
+	m.noteVerdict(ev)
+	if m.A.GreetingEndAt == nil {
+		m.A.GreetingEndAt = at(ev.At)
+	}
+	m.emit(lineWaiting)
+	m.arm(TimerBridge, m.bridgeDeadline())
+}
+
+// undecided: classification never decided. Media is nil, so the verdict is
+// unknown, which goes to the bot.
+func (m *Machine) undecided(ev Event) {
+	if m.A.Seated {
+		m.noteVerdict(ev)
+		return
+	}
+	m.verdictSequential(ev)
+}
+
+func (m *Machine) undecidedAndServe(ev Event) { m.noteVerdict(ev); m.serve(ev) }
+
+func (m *Machine) verdictNotLive(ev Event) {
+	m.noteVerdict(ev)
+	m.decide(ev.At, disposition.ForVerdict(m.A.Verdict), "", engine.PartySystem)
+	m.hangUp(causeNormal)
+}
+
+func (m *Machine) botUpWhileScreening(ev Event) { m.noteBot(ev) }
+
+func (m *Machine) noteBot(ev Event) {
+	a := &m.A
+	a.BotUp = true
+	if a.BotConnectedAt == nil {
+		a.BotConnectedAt = at(ev.At)
+	}
+	if ev.Media != nil && ev.Media.Session != "" {
+		a.Session = ev.Media.Session
+	}
+}
+
+// serve makes the call a live answer that a bot served.
+func (m *Machine) serve(ev Event) {
+	if ev.Kind == BotConnected {
+		m.noteBot(ev)
+	}
+	m.A.ServedAt = at(ev.At)
+	m.disarm(TimerBridge)
+	m.arm(TimerCall, m.A.BotConnectedAt.Add(m.Config.CallLimit))
+	m.emit(lineServed)
+	m.emit(recordConnected)
+}
+
+// serveThenBotHungUp: the bot had the caller before classification decided and
+// ended the call, so it was served.
+func (m *Machine) serveThenBotHungUp(ev Event) {
+	m.noteVerdict(Event{At: ev.At})
+	m.A.ServedAt = at(ev.At)
+	m.emit(lineServed)
+	m.emit(recordConnected)
+	m.hangUpServed(ev)
+}
+
+func (m *Machine) firstAudio(ev Event) {
+	if m.A.BotFirstAudioAt == nil {
+		m.A.BotFirstAudioAt = at(ev.At)
+	}
+}
+
+// abandon: a live answer that no bot served in time. The information message
+// is played at once, then the call ends.
+func (m *Machine) abandon(ev Event, cause engine.AbandonCause) {
+	m.decide(ev.At, engine.OutcomeAbandoned, cause, engine.PartySystem)
+	m.arm(TimerCall, ev.At.Add(MessageLimit))
+	m.emit(recordAbandoned)
+	m.emit(effectPlayMessage)
+}
+
+func (m *Machine) abandonNoSeat(ev Event) { m.abandon(ev, engine.AbandonNoSeat) }
+func (m *Machine) abandonLate(ev Event)   { m.abandon(ev, engine.AbandonLateConnect) }
+func (m *Machine) abandonLost(ev Event)   { m.abandon(ev, engine.AbandonCapacityLoss) }
+
+func (m *Machine) callerHungUp(ev Event) {
+	m.A.Outcome, m.A.HungUpBy = engine.OutcomeCallerHungUp, engine.PartyCallee
+	m.endLeg(ev)
+	m.close(ev.At, false)
+}
+
+// closedUnserved: our side let go of a live answer that no bot had; that is an
+// abandon, whoever is to blame.
+func (m *Machine) closedUnserved(ev Event) {
+	a := &m.A
+	a.Outcome, a.Cause, a.HungUpBy = engine.OutcomeAbandoned, engine.AbandonCapacityLoss, engine.PartySystem
+	m.emit(Line{Phase: PhaseAbandoned, Cause: a.Cause})
+	m.endLeg(ev)
+	m.close(ev.At, false)
+}
+
+func (m *Machine) mediaFailed(ev Event) {
+	m.decide(ev.At, engine.OutcomeMediaError, "", engine.PartySystem)
+	m.hangUp(engine.HangUpCause{Q850: 88, Text: "Incompatible destination"})
+}
+
+// --- connected --------------------------------------------------------------
+
+// conversationOutcome: completed once a result is stored.
+func (m *Machine) conversationOutcome() engine.Outcome {
+	if m.A.Result != nil {
+		return engine.OutcomeCompleted
+	}
+	return engine.OutcomeConnectedNoResult
+}
+
+func (m *Machine) calleeHungUp(ev Event) { m.conversationOver(ev, engine.PartyCallee) }
+
+// closedServed: the leg was closed on our side, without a decision of ours.
+func (m *Machine) closedServed(ev Event) { m.conversationOver(ev, engine.PartySystem) }
+
+func (m *Machine) conversationOver(ev Event, by engine.Party) {
+	m.A.Outcome, m.A.HungUpBy = m.conversationOutcome(), by
+	m.endLeg(ev)
+	m.close(ev.At, false)
+}
+
+func (m *Machine) endConversation(now time.Time, by engine.Party, cause engine.HangUpCause) {
+	m.decide(now, m.conversationOutcome(), "", by)
+	m.hangUp(cause)
+}
+
+// hangUpServed: the bot closed its socket, or somebody asks for the end.
+func (m *Machine) hangUpServed(ev Event) {
+	by := ev.By
+	if by == "" {
+		by = engine.PartyBot
+	}
+	m.endConversation(ev.At, by, causeNormal)
+}
+
+func (m *Machine) callLimit(ev Event) {
+	m.endConversation(ev.At, engine.PartySystem, engine.HangUpCause{Q850: 16, Text: "Call limit"})
+}
+
+func (m *Machine) mediaSilent(ev Event) {
+	m.decide(ev.At, engine.OutcomeMediaError, "", engine.PartySystem)
+	m.hangUp(engine.HangUpCause{Q850: 41, Text: "Media timeout"})
+}

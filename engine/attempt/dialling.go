@@ -1,0 +1,248 @@
+package attempt
+
+import (
+	"dialler/engine"
+	"dialler/engine/disposition"
+)
+
+// This file holds the actions before the answer.
+
+func (m *Machine) begin(ev Event) {
+	a := &m.A
+	a.ReservedAt = at(ev.At)
+	leg := Leg{ID: a.ID.Leg(1), Trunk: a.Trunk}
+	a.Legs = append(a.Legs, leg)
+	m.emit(lineDialling)
+	m.emit(recordReserved)
+	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk})
+}
+
+// intentRefused: nothing left and nothing will.
+func (m *Machine) intentRefused(ev Event) {
+	a := &m.A
+	if e := a.Ending; e != nil {
+		a.Outcome, a.HungUpBy = e.Outcome, e.HungUpBy
+	} else {
+		a.Outcome, a.HungUpBy, a.Friendly = engine.OutcomeCancelled, engine.PartySystem, ev.Err
+		switch ev.Err {
+		case engine.CodeSuppressed:
+			a.Outcome, a.Friendly = engine.OutcomeBlocked, "The number is on the suppression list"
+		case engine.CodeNumberHeld:
+			a.Friendly = "Another call to this number was not over yet"
+		}
+	}
+	m.endLeg(ev)
+	m.close(ev.At, false)
+}
+
+// markSent notes that the INVITE left.
+func (m *Machine) markSent(ev Event) {
+	l := m.leg(ev.Leg.Leg)
+	if l.SentAt == nil {
+		l.SentAt = at(ev.At)
+	}
+	if m.A.InviteAt == nil {
+		m.A.InviteAt = l.SentAt
+	}
+}
+
+func (m *Machine) sent(ev Event) {
+	m.markSent(ev)
+	m.arm(TimerRing, ev.At.Add(m.Config.RingTimeout))
+}
+
+// provisional: a response proves that the INVITE left.
+func (m *Machine) provisional(ev Event) {
+	l := m.leg(ev.Leg.Leg)
+	if l.SentAt == nil {
+		m.sent(ev)
+	}
+	m.markTrying(ev)
+}
+
+func (m *Machine) markTrying(ev Event) {
+	l := m.leg(ev.Leg.Leg)
+	if l.TryingAt == nil {
+		l.TryingAt = at(ev.At)
+	}
+	if m.A.TryingAt == nil {
+		m.A.TryingAt = l.TryingAt
+	}
+}
+
+func (m *Machine) trying(ev Event) { m.provisional(ev) }
+
+func (m *Machine) ringing(ev Event) {
+	m.provisional(ev)
+	if m.A.RingingAt == nil {
+		m.A.RingingAt = at(ev.At)
+	}
+	if m.A.State != Ringing {
+		m.emit(lineRinging)
+	}
+}
+
+// lateProgress: the CANCEL was decided before the INVITE left or the phone
+// rang; the report still says that it did.
+func (m *Machine) lateProgress(ev Event) {
+	m.markSent(ev)
+	if ev.Kind != LegSent {
+		m.markTrying(ev)
+	}
+	if ev.Kind == LegRinging && m.A.RingingAt == nil {
+		m.A.RingingAt = at(ev.At)
+	}
+}
+
+func (m *Machine) answerCommon(ev Event) {
+	a := &m.A
+	m.markSent(ev)
+	m.noteAnswer(ev)
+	l := m.leg(ev.Leg.Leg)
+	a.AnsweredAt, a.Trunk = at(ev.At), l.Trunk
+	m.disarm(TimerRing)
+	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID})
+	m.emit(AnswerMedia{SDP: ev.Leg.SDP})
+}
+
+func (m *Machine) noteAnswer(ev Event) {
+	l := m.leg(ev.Leg.Leg)
+	l.Dialog, l.SIPCode, l.SIPReason = ev.Leg.Dialog, ev.Leg.Code, ev.Leg.Reason
+	m.A.SIPCode, m.A.SIPReason = ev.Leg.Code, ev.Leg.Reason
+}
+
+func (m *Machine) answered(ev Event) {
+	m.answerCommon(ev)
+	m.emit(lineWaiting)
+	m.arm(TimerBridge, m.bridgeDeadline())
+	if m.Config.AMD == engine.AMDParallel {
+		m.arm(TimerScreen, ev.At.Add(ScreenLimit))
+	}
+	m.emit(recordAnswered)
+	m.emit(Confirm{Leg: ev.Leg.Leg})
+}
+
+func (m *Machine) answeredSequential(ev Event) {
+	m.answerCommon(ev)
+	m.emit(lineListening)
+	m.arm(TimerScreen, ev.At.Add(ScreenLimit))
+	m.emit(recordAnswered)
+	m.emit(Confirm{Leg: ev.Leg.Leg})
+}
+
+// noteRefusal keeps what the wire said, says what it means, and ends the leg.
+func (m *Machine) noteRefusal(ev Event) *disposition.Result {
+	a, r := &m.A, m.classify(ev)
+	if ev.Kind == LegRefused {
+		m.markSent(ev)
+	}
+	l := m.leg(ev.Leg.Leg)
+	l.EndedAt = at(ev.At)
+	l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
+	a.SIPCode, a.SIPReason, a.Q850, a.Friendly = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850, r.Friendly
+	a.RetryAfter = r.MinRetryAfter
+	a.Outcome = r.Outcome
+	a.Consumed = a.Consumed || (ev.Kind == LegRefused && r.Consumes)
+	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Class: r, Over: true})
+	return r
+}
+
+// tryNext: the outcome stands if no other trunk is found.
+func (m *Machine) tryNext(ev Event) {
+	m.noteRefusal(ev)
+	m.disarm(TimerRing)
+	if m.A.State == Ringing {
+		m.emit(lineDialling)
+	}
+	m.askTrunk()
+}
+
+func (m *Machine) askTrunk() {
+	tried := make([]engine.TrunkID, len(m.A.Legs))
+	for i := range m.A.Legs {
+		tried[i] = m.A.Legs[i].Trunk
+	}
+	m.emit(NextTrunk{Tried: tried})
+}
+
+func (m *Machine) nextLeg(ev Event) {
+	a := &m.A
+	a.Outcome, a.Trunk = "", ev.Trunk
+	leg := Leg{ID: a.ID.Leg(len(a.Legs) + 1), Trunk: ev.Trunk}
+	a.Legs = append(a.Legs, leg)
+	m.emit(recordLeg)
+	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk})
+}
+
+func (m *Machine) noTrunk(ev Event) {
+	m.A.HungUpBy = engine.PartySystem
+	m.close(ev.At, false)
+}
+
+func (m *Machine) notSent(ev Event) {
+	m.noteRefusal(ev)
+	m.A.HungUpBy = engine.PartySystem
+	m.close(ev.At, false)
+}
+
+func (m *Machine) refused(ev Event) {
+	r := m.noteRefusal(ev)
+	m.A.HungUpBy = hungUpBy(r)
+	m.close(ev.At, r.Strike)
+}
+
+// hungUpBy: only a refusal for the callee's own reasons is the callee's.
+func hungUpBy(r *disposition.Result) engine.Party {
+	if r.Fault == disposition.FaultCallee || r.Fault == disposition.FaultNumber {
+		return engine.PartyCallee
+	}
+	return engine.PartySystem
+}
+
+// silent: nobody answered the INVITE at all. The end is decided, the leg goes
+// on being owned until sipstack closes it.
+func (m *Machine) silent(ev Event) {
+	r := m.classify(ev)
+	m.markSent(ev)
+	l := m.leg(ev.Leg.Leg)
+	m.A.Friendly = r.Friendly
+	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Class: r})
+	m.decide(ev.At, r.Outcome, "", engine.PartySystem)
+}
+
+// gone: the leg closed without a final answer.
+func (m *Machine) gone(ev Event) {
+	m.A.Outcome, m.A.HungUpBy = engine.OutcomeTrunkError, engine.PartySystem
+	if l := m.leg(ev.Leg.Leg); l.SentAt != nil {
+		m.A.Consumed = true
+	}
+	m.endLeg(ev)
+	m.close(ev.At, false)
+}
+
+func (m *Machine) ringTimedOut(ev Event) {
+	outcome := engine.OutcomeNoAnswer
+	if m.last().TryingAt == nil {
+		outcome = engine.OutcomeTrunkError // not one response: the trunk, not the callee
+	}
+	m.decide(ev.At, outcome, "", engine.PartySystem)
+	m.emit(Cancel{Leg: m.last().ID})
+}
+
+func cancelOutcome(k Kind) engine.Outcome {
+	if k == ExcludeRequested {
+		return engine.OutcomeExcluded
+	}
+	return engine.OutcomeCancelled
+}
+
+func (m *Machine) cancel(ev Event) {
+	m.decide(ev.At, cancelOutcome(ev.Kind), "", engine.PartySystem)
+	m.emit(Cancel{Leg: m.last().ID})
+}
+
+// cancelBetween: no leg is open, so nothing is left to wait for.
+func (m *Machine) cancelBetween(ev Event) {
+	m.A.Outcome, m.A.HungUpBy = cancelOutcome(ev.Kind), engine.PartySystem
+	m.close(ev.At, false)
+}

@@ -1,0 +1,193 @@
+package attempt
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// This file holds the actions that decide, carry out and close the end.
+
+var causeNormal = engine.HangUpCause{Q850: 16, Text: "Normal call clearing"}
+
+// decide fixes what the attempt comes to and gives the seat back; the attempt
+// is over when its leg is.
+func (m *Machine) decide(now time.Time, o engine.Outcome, cause engine.AbandonCause, by engine.Party) {
+	m.A.Ending = &Ending{Outcome: o, Cause: cause, HungUpBy: by, At: now}
+	m.disarmAll()
+	if m.A.AnsweredAt != nil {
+		m.emit(effectDetachBot)
+	}
+	m.A.Seated = false
+	if o == engine.OutcomeAbandoned {
+		m.emit(Line{Phase: PhaseAbandoned, Cause: cause})
+		return
+	}
+	m.emit(lineReleased)
+}
+
+func (m *Machine) hangUp(c engine.HangUpCause) {
+	if l := m.last(); l != nil && l.EndedAt == nil {
+		m.emit(HangUp{Leg: l.ID, Cause: c})
+	}
+}
+
+func (m *Machine) hangUpNow(Event) { m.endLegNow() }
+
+// endLegNow asks for the end of the leg of an attempt whose end is decided.
+func (m *Machine) endLegNow() {
+	l := m.last()
+	switch {
+	case l == nil || l.EndedAt != nil:
+	case m.A.AnsweredAt != nil || l.Dialog != nil || l.SIPCode/100 == 2:
+		m.emit(HangUp{Leg: l.ID, Cause: causeNormal})
+	default:
+		m.emit(Cancel{Leg: l.ID})
+	}
+}
+
+// crossedAnswer: the 200 was under way when we wanted to cancel. Depending on
+// which was first in sipstack it ends the call by itself or waits for us, so it
+// is told; what it needs for the BYE is recorded in case this process dies.
+func (m *Machine) crossedAnswer(ev Event) {
+	m.markSent(ev)
+	m.noteAnswer(ev)
+	m.emit(recordLeg)
+	m.emit(Confirm{Leg: ev.Leg.Leg})
+	m.emit(HangUp{Leg: ev.Leg.Leg, Cause: causeNormal})
+}
+
+// endLeg notes the end of the leg that the event is about, else of the last.
+func (m *Machine) endLeg(ev Event) {
+	l := m.last()
+	if ev.Leg != nil {
+		l = m.leg(ev.Leg.Leg)
+	}
+	if l == nil || l.EndedAt != nil {
+		return
+	}
+	l.EndedAt = at(ev.At)
+	if ev.Leg != nil && ev.Leg.Q850 != 0 {
+		l.Q850 = ev.Leg.Q850
+		m.A.Q850 = ev.Leg.Q850
+	}
+	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Class: m.class, Over: true})
+}
+
+// legOver: the leg of an attempt whose end was decided is over.
+func (m *Machine) legOver(ev Event) {
+	a, e := &m.A, m.A.Ending
+	a.Outcome, a.Cause, a.HungUpBy = e.Outcome, e.Cause, e.HungUpBy
+	strike := false
+	switch ev.Kind {
+	case LegNotSent:
+	case LegRefused:
+		m.markSent(ev)
+		l := m.leg(ev.Leg.Leg)
+		l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
+		a.SIPCode, a.SIPReason, a.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
+		consumes := true
+		// The far side refused just before our CANCEL arrived: what it said is
+		// truer than our impatience, but not than a rule that wanted the cancel.
+		impatient := e.Outcome == engine.OutcomeNoAnswer || e.Outcome == engine.OutcomeTrunkError
+		if ev.Leg.Code != 487 && impatient {
+			r := m.classify(ev)
+			a.Outcome, a.HungUpBy, a.Friendly, a.RetryAfter = r.Outcome, hungUpBy(r), r.Friendly, r.MinRetryAfter
+			consumes, strike = r.Consumes, r.Strike
+		}
+		a.Consumed = a.Consumed || consumes
+	default:
+		if l := m.leg(ev.Leg.Leg); l.SentAt != nil {
+			a.Consumed = true
+		}
+	}
+	m.endLeg(ev)
+	m.close(ev.At, strike)
+}
+
+// lost: the process that owned the leg died, or the leg is not to be found.
+// An intent that may have left counts as consumed.
+func (m *Machine) lost(ev Event) {
+	a := &m.A
+	a.HungUpBy, a.Consumed = engine.PartySystem, true
+	lost := engine.OutcomeLost
+	if ev.Err != "" { // the leg is gone while the process lived on
+		lost = engine.OutcomeSystemError
+	}
+	switch {
+	case a.Ending != nil:
+		a.Outcome, a.Cause, a.HungUpBy = a.Ending.Outcome, a.Ending.Cause, a.Ending.HungUpBy
+	case a.State == Connected && a.Result != nil:
+		a.Outcome = engine.OutcomeCompleted
+	case a.State == Connected:
+		a.Outcome = lost
+	case a.AnsweredAt != nil:
+		a.Outcome, a.Cause = engine.OutcomeAbandoned, engine.AbandonCapacityLoss
+		m.emit(Line{Phase: PhaseAbandoned, Cause: a.Cause})
+	default:
+		a.Outcome = lost
+	}
+	// The channel goes back; the leg itself stays open in the books until its
+	// recovery hears the last of it.
+	if l := m.last(); l != nil && l.EndedAt == nil {
+		m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Over: true})
+	}
+	m.close(ev.At, false)
+}
+
+// close is the one way into Ended: everything is given back, once.
+func (m *Machine) close(now time.Time, strike bool) {
+	a := &m.A
+	a.Consumed = a.Consumed || a.AnsweredAt != nil || m.Config.MustConsume
+	if !a.Consumed {
+		a.Number = 0
+	}
+	a.EndedAt = at(m.endOf(now))
+	a.Seated = false
+	m.disarmAll()
+	if len(a.Legs) == 0 && a.Trunk != "" {
+		// Ended before it began: the first leg's channel was reserved with it.
+		m.emit(TrunkEvent{Trunk: a.Trunk, Leg: a.ID.Leg(1), Over: true})
+	}
+	m.emit(effectCloseMedia)
+	m.emit(NumberFree{Strike: strike})
+	m.emit(lineOver)
+	m.emit(effectOver)
+}
+
+// endOf is when the call was over for the people in it: a conversation ends
+// with the decision to end it, the BYE's answer belongs to the wire; and of a
+// conversation whose end nobody saw only its limit is known.
+func (m *Machine) endOf(now time.Time) time.Time {
+	a := &m.A
+	if a.ServedAt == nil || a.BotConnectedAt == nil {
+		return now
+	}
+	if a.Ending != nil && a.Ending.At.Before(now) {
+		return a.Ending.At
+	}
+	if limit := a.BotConnectedAt.Add(m.Config.CallLimit); m.Config.CallLimit > 0 && limit.Before(now) {
+		return limit
+	}
+	return now
+}
+
+func (m *Machine) storeResult(ev Event) {
+	a := &m.A
+	r := *ev.Result
+	r.Revision = 0
+	if a.Result != nil {
+		r.Revision = a.Result.Revision + 1
+	}
+	a.Result = &r
+	if a.Outcome == engine.OutcomeConnectedNoResult {
+		a.Outcome = engine.OutcomeCompleted
+	}
+	if a.Ending != nil && a.Ending.Outcome == engine.OutcomeConnectedNoResult {
+		// A new value: earlier copies of the attempt share the old one.
+		e := *a.Ending
+		e.Outcome = engine.OutcomeCompleted
+		a.Ending = &e
+	}
+	m.emit(recordResult)
+}

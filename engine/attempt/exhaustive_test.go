@@ -1,0 +1,271 @@
+package attempt
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/fsm"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// move is one way in which an event of a kind can come.
+type move struct {
+	name string
+	kind Kind
+	ev   func(w *world) Event
+}
+
+// moves has at least one move of every kind, and one for each way in which an
+// event's data decides between rows.
+func moves() []move {
+	plain := func(k Kind) move { return move{string(k), k, func(*world) Event { return Event{Kind: k} }} }
+	timer := func(k Kind, t Timer) move { return move{string(k), k, func(w *world) Event { return w.timer(t) }} }
+	leg := func(name string, k Kind, kind engine.LegEventKind, code int, with ...func(*engine.LegEvent)) move {
+		return move{name, k, func(w *world) Event { return w.leg(kind, code, with...) }}
+	}
+	media := func(name string, k Kind, kind engine.MediaEventKind, with ...func(*engine.MediaEvent)) move {
+		return move{name, k, func(w *world) Event { return w.media(kind, with...) }}
+	}
+	notSent := func(why engine.NotSentReason) func(*engine.LegEvent) {
+		return func(e *engine.LegEvent) { e.NotSent = why }
+	}
+	return []move{
+		plain(Began), plain(IntentRefused),
+		leg("leg_sent", LegSent, engine.LegSent, 0),
+		leg("leg_not_sent no_route", LegNotSent, engine.LegNotSent, 0, notSent(engine.NotSentNoRoute)),
+		leg("leg_not_sent expired", LegNotSent, engine.LegNotSent, 0, notSent(engine.NotSentExpired)),
+		leg("leg_trying", LegTrying, engine.LegProvisional, 100),
+		leg("leg_ringing", LegRinging, engine.LegProvisional, 180),
+		leg("leg_answered", LegAnswered, engine.LegAnswered, 200),
+		leg("leg_refused 486", LegRefused, engine.LegRefused, 486),
+		leg("leg_refused 487", LegRefused, engine.LegRefused, 487),
+		leg("leg_refused 503", LegRefused, engine.LegRefused, 503),
+		leg("leg_refused 407", LegRefused, engine.LegRefused, 407),
+		leg("leg_silent", LegSilent, engine.LegSilent, 0),
+		leg("leg_hung_up", LegHungUp, engine.LegHungUp, 0),
+		leg("leg_closed", LegClosed, engine.LegClosed, 0),
+		{"trunk_granted", TrunkGranted, func(*world) Event { return Event{Kind: TrunkGranted, Trunk: "b"} }},
+		{"trunk_granted repeated", TrunkGranted, func(w *world) Event { return Event{Kind: TrunkGranted, Trunk: w.m.A.Trunk} }},
+		plain(TrunkRefused), plain(SeatGranted),
+		media("verdict_live", VerdictLive, engine.MediaVerdict, verdict(engine.VerdictHuman)),
+		media("verdict_not_live", VerdictNotLive, engine.MediaVerdict, verdict(engine.VerdictMachine)),
+		media("bot_connected", BotConnected, engine.MediaBotConnected),
+		{"bot_connected late", BotConnected, func(w *world) Event {
+			ev := w.media(engine.MediaBotConnected)
+			ev.At = w.now.Add(time.Minute)
+			return ev
+		}},
+		media("bot_failed", BotFailed, engine.MediaBotFailed),
+		media("bot_first_audio", BotFirstAudio, engine.MediaBotFirstAudio),
+		media("bot_closed", BotClosed, engine.MediaBotClosed),
+		media("message_played", MessagePlayed, engine.MediaPlayed),
+		media("media_silent", MediaSilent, engine.MediaSilent),
+		media("media_failed", MediaFailed, engine.MediaFailed),
+		timer(RingTimedOut, TimerRing), timer(BridgeTimedOut, TimerBridge),
+		timer(ScreenTimedOut, TimerScreen), timer(CallTimedOut, TimerCall),
+		plain(CancelRequested), plain(ExcludeRequested), plain(HangUpRequested),
+		media("digit_pressed", DigitPressed, engine.MediaDigit),
+		{"result_stored", ResultStored, func(*world) Event { return Event{Kind: ResultStored, Result: result("sold")} }},
+		{"owner_lost crash", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost} }},
+		{"owner_lost gone", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost, Err: "gone"} }},
+	}
+}
+
+// situation is the state with everything that a guard can ask.
+func (w *world) situation() string {
+	a := &w.m.A
+	s := []string{string(a.State)}
+	if a.State == Ended {
+		if !betweenLegs(&w.m, Event{}) {
+			return s[0] + ", lost with its leg open"
+		}
+		return s[0]
+	}
+	if len(a.Legs) == 0 {
+		s = append(s, "not begun")
+	} else if betweenLegs(&w.m, Event{}) {
+		s = append(s, "between trunks")
+	}
+	if a.Ending != nil {
+		what := "ending"
+		if a.AnsweredAt == nil && w.answered(w.m.last()) {
+			what = "ending, answer crossed"
+		} else if a.State == Reserved && a.InviteAt != nil {
+			what = "ending, INVITE crossed"
+		}
+		s = append(s, what)
+		return strings.Join(s, ", ") // the rest no longer matters
+	}
+	if a.Verdict != "" {
+		s = append(s, "judged")
+	}
+	if a.Seated {
+		s = append(s, "seated")
+	}
+	if a.BotUp {
+		s = append(s, "bot up")
+	}
+	return strings.Join(s, ", ")
+}
+
+// explore drives the machine from its start through every situation that any
+// sequence of moves leads to, and calls visit for each situation × move.
+func explore(t *testing.T, cfg Config, visit func(situation string, mv move, before, after *world, err error)) (situations []string) {
+	start := newWorld(t, cfg)
+	found := map[string]*world{start.situation(): start}
+	queue := []string{start.situation()}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		situations = append(situations, s)
+		for _, mv := range moves() {
+			before, w := found[s], found[s].clone(t)
+			w.wait(100 * time.Millisecond)
+			err := w.apply(mv.ev(w))
+			visit(s, mv, before, w, err)
+			if next := w.situation(); found[next] == nil {
+				found[next] = w
+				queue = append(queue, next)
+			}
+		}
+	}
+	return situations
+}
+
+func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
+	f := func(mode engine.AMDMode) {
+		t.Helper()
+		var b strings.Builder
+		fmt.Fprintf(&b, "# What an attempt with AMD %s does with every event in every situation it can be in.\n", mode)
+		var head string
+		var lines []string
+		var ignored, illegal []string
+		flush := func() {
+			if head == "" {
+				return
+			}
+			fmt.Fprintf(&b, "\n%s\n", head)
+			for _, l := range lines {
+				b.WriteString("  " + l + "\n")
+			}
+			fmt.Fprintf(&b, "  ignored: %s\n  illegal: %s\n", strings.Join(ignored, ", "), strings.Join(illegal, ", "))
+			lines, ignored, illegal = nil, nil, nil
+		}
+		states, kinds := map[State]bool{}, map[Kind]bool{}
+		situations := explore(t, Config{AMD: mode}, func(s string, mv move, before, after *world, err error) {
+			if s != head {
+				flush()
+				head = s
+			}
+			states[before.m.A.State], kinds[mv.kind] = true, true
+			switch {
+			case err != nil:
+				if !errors.Is(err, fsm.ErrIllegal) {
+					t.Fatalf("%s × %s: %v", s, mv.name, err)
+				}
+				illegal = append(illegal, mv.name)
+			case len(after.last) == 0 && after.situation() == s:
+				ignored = append(ignored, mv.name)
+			default:
+				line := fmt.Sprintf("%-24s → %s", mv.name, after.situation())
+				if after.m.A.State == Ended && before.m.A.State != Ended {
+					line += " (" + string(after.m.A.Outcome) + ")"
+				} else if after.m.A.Ending != nil && before.m.A.Ending == nil {
+					line += " (" + string(after.m.A.Ending.Outcome) + ")"
+				}
+				if len(after.last) > 0 {
+					line += ": " + effectNames(after.last)
+				}
+				lines = append(lines, line)
+			}
+		})
+		flush()
+		for _, k := range Kinds {
+			if !kinds[k] {
+				t.Errorf("no move of kind %s", k)
+			}
+		}
+		for _, s := range States {
+			if !states[s] && !(s == Screening && mode == engine.AMDOff) && !(s == Answered && mode == engine.AMDSequential) {
+				t.Errorf("AMD %s: state %s is never reached; situations %v", mode, s, situations)
+			}
+		}
+		golden(t, "testdata/amd_"+string(mode)+".golden", b.String())
+	}
+	f(engine.AMDOff)
+	f(engine.AMDSequential)
+	f(engine.AMDParallel)
+}
+
+// TestEveryRowOfTheTableIsTaken shows rows that no sequence of events reaches:
+// they would be rules that nothing proves.
+func TestEveryRowOfTheTableIsTaken(t *testing.T) {
+	taken := map[int]map[State]bool{}
+	all := table.Rows()
+	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel} {
+		explore(t, Config{AMD: mode}, func(_ string, mv move, before, _ *world, _ error) {
+			w := before.clone(t)
+			w.wait(100 * time.Millisecond)
+			ev := mv.ev(w)
+			if w.m.stale(ev) {
+				return
+			}
+			for i := range all {
+				if r := &all[i]; r.On == mv.kind && slices.Contains(r.From, w.m.A.State) && (r.When == nil || r.When(&w.m, ev)) {
+					if taken[i] == nil {
+						taken[i] = map[State]bool{}
+					}
+					taken[i][w.m.A.State] = true
+					w.m.class = nil
+					return
+				}
+			}
+		})
+	}
+	for i, r := range all {
+		if len(taken[i]) == 0 {
+			t.Errorf("no sequence of events takes the row %v on %s [%s]", r.From, r.On, r.Guard)
+		}
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	g, x := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(g), len(x)) {
+		if i >= len(g) || i >= len(x) || g[i] != x[i] {
+			t.Fatalf("%s line %d:\n got %q\nwant %q\n(go test -update rewrites it)", path, i+1, lineAt(g, i), lineAt(x, i))
+		}
+	}
+}
+
+func lineAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "<end>"
+}

@@ -1,0 +1,198 @@
+package attempt
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dialler/engine"
+)
+
+// draws is a source of choices: rapid's, or the bytes of a fuzz target.
+type draws interface {
+	// pick gives a number from 0 to n−1.
+	pick(n int) int
+}
+
+type rapidDraws struct{ t *rapid.T }
+
+func (d rapidDraws) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "n") }
+
+type byteDraws struct{ b []byte }
+
+func (d *byteDraws) pick(n int) int {
+	if len(d.b) == 0 {
+		return 0
+	}
+	v := int(d.b[0]) % n
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *byteDraws) empty() bool { return len(d.b) == 0 }
+
+// stress throws a sequence of moves at an attempt: in any order, repeated, some
+// again from the first (as after a re-attach), timers late. The world checks
+// the contract after every step; illegal events are part of the exercise.
+func stress(tb reporter, d draws, steps int) *world {
+	modes := []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
+	w := newWorld(tb, Config{AMD: modes[d.pick(3)], MustConsume: d.pick(8) == 0})
+	all := moves()
+	var heard []Event
+	bytes, _ := d.(*byteDraws)
+	if d.pick(8) != 0 { // mostly a call that was begun
+		w.must(Event{Kind: Began})
+	}
+	for i := 0; i < steps && (bytes == nil || !bytes.empty()); i++ {
+		w.wait(time.Duration(d.pick(4)) * 700 * time.Millisecond)
+		switch d.pick(12) {
+		case 0: // a repetition
+			if len(heard) > 0 {
+				_ = w.apply(heard[d.pick(len(heard))])
+			}
+		case 1: // the port replays everything
+			for _, ev := range heard {
+				if ev.Leg != nil || ev.Media != nil {
+					_ = w.apply(ev)
+				}
+			}
+		case 2: // a timer of an earlier epoch
+			ev := w.timer([]Timer{TimerRing, TimerBridge, TimerScreen, TimerCall}[d.pick(4)])
+			ev.Epoch -= 1 + d.pick(3)
+			before := copyAttempt(&w.m.A)
+			_ = w.apply(ev)
+			if len(w.last) > 0 || before.State != w.m.A.State {
+				w.fail("a timer of an old epoch did something")
+			}
+		case 3, 4, 5: // what is likely to come next
+			_ = w.apply(w.likely(d))
+		default:
+			ev := all[d.pick(len(all))].ev(w)
+			heard = append(heard, ev)
+			_ = w.apply(ev)
+		}
+	}
+	return w
+}
+
+// likely gives an event that a well-behaved world would send now, so that
+// sequences come as far as conversations.
+func (w *world) likely(d draws) Event {
+	a := &w.m.A
+	switch a.State {
+	case Reserved:
+		if len(a.Legs) == 0 {
+			return Event{Kind: Began}
+		}
+		return w.leg(engine.LegSent, 0)
+	case Dialling:
+		if betweenLegs(&w.m, Event{}) {
+			return Event{Kind: TrunkGranted, Trunk: []engine.TrunkID{"b", "c"}[d.pick(2)]}
+		}
+		return w.leg(engine.LegProvisional, 180)
+	case Ringing:
+		return w.leg(engine.LegAnswered, 200)
+	case Answered, Bridging:
+		if !a.Seated {
+			return Event{Kind: SeatGranted}
+		}
+		return w.media(engine.MediaBotConnected)
+	case Screening:
+		if a.Seated && !a.BotUp {
+			return w.media(engine.MediaBotConnected)
+		}
+		return w.media(engine.MediaVerdict, verdict(engine.VerdictHuman))
+	case Connected:
+		return w.media(engine.MediaBotFirstAudio)
+	case Ended:
+	}
+	return Event{Kind: ResultStored, Result: result("x")}
+}
+
+// finish brings an attempt to its end by what must be possible in any state:
+// its leg closes, or no further trunk is found, or it is cancelled before it
+// begins.
+func (w *world) finish() {
+	switch {
+	case w.m.A.State == Ended:
+	case len(w.m.A.Legs) == 0:
+		w.must(Event{Kind: CancelRequested})
+	case betweenLegs(&w.m, Event{}):
+		w.must(Event{Kind: TrunkRefused})
+	default:
+		w.must(w.leg(engine.LegClosed, 0))
+	}
+	if w.m.A.State != Ended {
+		w.fail("the attempt does not end with its leg")
+	}
+}
+
+func TestEveryExitPathGivesAllLeasesBackAndReachesEndedExactlyOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := stress(rt, rapidDraws{rt}, rapid.IntRange(0, 60).Draw(rt, "steps"))
+		w.finish()
+		// Whatever comes late changes nothing any more.
+		for i := range 10 {
+			_ = w.apply(moves()[(i*7+rapid.IntRange(0, 60).Draw(rt, "late"))%len(moves())].ev(w))
+		}
+	})
+}
+
+func FuzzAttempt(f *testing.F) {
+	f.Add([]byte{0, 1, 1})
+	f.Add([]byte{2, 1, 1, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		stress(t, &byteDraws{b}, 200).finish()
+	})
+}
+
+// TestARestartedOwnerSeesTheSameCall replays everything from the first event to
+// a machine that starts from a stored row, as after a crash of the actor.
+func TestARestartedOwnerSeesTheSameCall(t *testing.T) {
+	f := func(mode engine.AMDMode) {
+		t.Helper()
+		w := newWorld(t, Config{AMD: mode})
+		w.must(Event{Kind: Began})
+		stored := copyAttempt(&w.m.A) // durable with the intent
+		ports := []Event{w.leg(engine.LegSent, 0), w.leg(engine.LegProvisional, 180), w.leg(engine.LegAnswered, 200)}
+		w.must(ports...)
+		var media []Event
+		if mode == engine.AMDSequential {
+			media = append(media, w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
+			w.must(media...)
+		}
+		w.must(Event{Kind: SeatGranted})
+		bot := w.media(engine.MediaBotConnected)
+		media = append(media, bot)
+		w.must(bot)
+		if mode == engine.AMDParallel {
+			v := w.wait(2*time.Second).media(engine.MediaVerdict, verdict(engine.VerdictHuman))
+			media = append(media, v)
+			w.must(v)
+		}
+		// The owner restarts, long after the 2 s.
+		r := newWorld(t, Config{AMD: mode})
+		r.m.A, r.now, r.legSeq[w.openLeg()] = stored, w.now.Add(time.Minute), 3
+		for _, e := range r.m.Rearm(r.now, nil) {
+			if a, ok := e.(Arm); ok && a.At.Before(r.now.Add(RearmGrace)) {
+				t.Errorf("timer %s fires before the replay", a.Timer)
+			}
+		}
+		r.must(ports...)
+		if a := r.armed[TimerBridge]; mode != engine.AMDSequential && a.At.Before(r.now.Add(RearmGrace)) {
+			t.Error("the replayed answer is judged by the clock before its bot is heard of")
+		}
+		if mode == engine.AMDSequential {
+			r.must(media[0])
+		}
+		r.must(Event{Kind: SeatGranted}).must(media...)
+		if r.m.A.State != Connected || !r.m.A.BotConnectedAt.Equal(*w.m.A.BotConnectedAt) || r.m.A.Verdict != w.m.A.Verdict {
+			t.Errorf("AMD %s: after the replay %s, connected at %v", mode, r.m.A.State, r.m.A.BotConnectedAt)
+		}
+		r.finish()
+	}
+	f(engine.AMDOff)
+	f(engine.AMDSequential)
+	f(engine.AMDParallel)
+}

@@ -1,0 +1,580 @@
+package attempt
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+var modes = []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
+
+func TestTheIntentIsDurableBeforeTheInviteLeaves(t *testing.T) {
+	w := newWorld(t, Config{}).must(Event{Kind: Began})
+	if got := effectNames(w.last); got != "Line(dialling) Record(reserved) Dial" {
+		t.Error(got)
+	}
+	if d, _ := effect[Dial](w); !Gated(d) || d.Leg != attemptID.Leg(1) {
+		t.Errorf("%+v does not wait for the record", d)
+	}
+}
+
+func TestTheDialogIsDurableBeforeTheAckLeaves(t *testing.T) {
+	for _, mode := range modes {
+		w := newWorld(t, Config{AMD: mode}).answer()
+		c, ok := effect[Confirm](w)
+		if !ok || !Gated(c) || w.m.A.Legs[0].Dialog == nil {
+			t.Errorf("AMD %s: %s, dialog %v", mode, effectNames(w.last), w.m.A.Legs[0].Dialog)
+		}
+	}
+}
+
+func TestAnAttemptIsConsumedOnceItsInviteLeftUnlessTheTableSaysNo(t *testing.T) {
+	f := func(consumed bool, cfg Config, end func(w *world)) {
+		t.Helper()
+		w := newWorld(t, cfg).must(Event{Kind: Began})
+		end(w)
+		if w.m.A.State != Ended || w.m.A.Consumed != consumed {
+			t.Errorf("%s (%s): consumed %v", w.m.A.State, w.m.A.Outcome, w.m.A.Consumed)
+		}
+	}
+	sent := func(w *world) *world { return w.must(w.leg(engine.LegSent, 0)) }
+	none := Config{}
+	f(false, none, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeNumberHeld}) })
+	f(false, none, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, expired)) })
+	f(false, none, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkRefused}) })
+	f(true, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 486)) })
+	f(false, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 429)) })
+	f(false, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 407)) })
+	// The first trunk's refusal counts, though the second was never reached.
+	f(true, none, func(w *world) {
+		sent(w).must(w.leg(engine.LegRefused, 503), Event{Kind: TrunkGranted, Trunk: "b"}).
+			must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkRefused})
+	})
+	f(true, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 503), Event{Kind: CancelRequested}) })
+	// The first trunk was never reached, the second let the phone ring.
+	f(true, none, func(w *world) {
+		w.must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkGranted, Trunk: "b"})
+		sent(w).must(w.leg(engine.LegRefused, 480))
+	})
+	// Cancelled: it depends on whether the INVITE had left.
+	f(false, none, func(w *world) { w.must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegNotSent, 0, cancelled)) })
+	f(true, none, func(w *world) { sent(w).must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegRefused, 487)) })
+	f(true, none, func(w *world) { w.must(Event{Kind: ExcludeRequested}); sent(w).must(w.leg(engine.LegClosed, 0)) })
+	f(true, none, func(w *world) { w.must(Event{Kind: OwnerLost}) }) // it may have left
+	// Three unconsumed ones went before.
+	f(true, Config{MustConsume: true}, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 429)) })
+}
+
+func noRoute(e *engine.LegEvent)   { e.NotSent = engine.NotSentNoRoute }
+func expired(e *engine.LegEvent)   { e.NotSent = engine.NotSentExpired }
+func cancelled(e *engine.LegEvent) { e.NotSent = engine.NotSentCancelled }
+
+func TestAnUnconsumedAttemptIsReportedWithoutANumber(t *testing.T) {
+	w := newWorld(t, Config{}).must(Event{Kind: Began}).must(w0(t).leg(engine.LegNotSent, 0, expired))
+	if w.m.A.Number != 0 || w.m.A.Consumed {
+		t.Errorf("number %d, consumed %v", w.m.A.Number, w.m.A.Consumed)
+	}
+}
+
+// w0 is a world for making events only.
+func w0(t *testing.T) *world { return newWorld(t, Config{}).must(Event{Kind: Began}) }
+
+func TestAFinalRefusalOfTheNetworkGoesToTheNextTrunkInTheSameAttempt(t *testing.T) {
+	w := newWorld(t, Config{}).must(Event{Kind: Began})
+	w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegProvisional, 100)).must(w.leg(engine.LegRefused, 503))
+	n, ok := effect[NextTrunk](w)
+	if !ok || len(n.Tried) != 1 || n.Tried[0] != "a" {
+		t.Fatalf("%s, tried %v", effectNames(w.last), n.Tried)
+	}
+	w.must(Event{Kind: TrunkGranted, Trunk: "b"})
+	if d, _ := effect[Dial](w); d.Leg != attemptID.Leg(2) || d.Trunk != "b" {
+		t.Fatalf("dialled %+v", d)
+	}
+	// The first trunk's ring timer is void; the second leg has its own.
+	old := w.armed[TimerRing]
+	w.must(TimerRing.Fired(w.now, old.Epoch))
+	if w.m.A.Ending != nil {
+		t.Fatal("the ring timer of a leg that is over ended the attempt")
+	}
+	w.wait(time.Second).must(w.leg(engine.LegSent, 0))
+	if got := w.armed[TimerRing].At; !got.Equal(w.now.Add(30 * time.Second)) {
+		t.Errorf("the second leg rings until %v", got)
+	}
+	// Not one response on this leg, whatever the first one's 100 was.
+	w.must(w.timer(TimerRing)).must(w.leg(engine.LegRefused, 487))
+	w.is(Ended, engine.OutcomeTrunkError)
+	if w.m.A.Trunk != "b" || len(w.m.A.Legs) != 2 || w.m.A.Legs[0].SIPCode != 503 {
+		t.Errorf("legs %+v", w.m.A.Legs)
+	}
+}
+
+func TestSilenceIsNotTheNextTrunkThePhoneMayBeRinging(t *testing.T) {
+	w := newWorld(t, Config{}).must(Event{Kind: Began}).must(w0(t).leg(engine.LegSent, 0))
+	w.must(Event{Kind: LegSilent, At: w.now, Leg: &engine.LegEvent{Leg: attemptID.Leg(1), Seq: 2, Kind: engine.LegSilent}})
+	if _, ok := effect[NextTrunk](w); ok || w.over > 0 {
+		t.Fatalf("%s", effectNames(w.last))
+	}
+	// A late 200 while the leg is owned gets ACK and BYE; the number stays ours
+	// until the leg is over.
+	w.legSeq[attemptID.Leg(1)] = 2
+	w.wait(10 * time.Second).must(w.leg(engine.LegAnswered, 200))
+	if got := effectNames(w.last); got != "Record(leg) Confirm HangUp" {
+		t.Error(got)
+	}
+	w.must(w.leg(engine.LegClosed, 0))
+	w.is(Ended, engine.OutcomeTrunkError)
+}
+
+func TestARefusalThatCrossesTheRingTimeoutIsBelieved(t *testing.T) {
+	f := func(code int, want engine.Outcome, by engine.Party) {
+		t.Helper()
+		w := newWorld(t, Config{}).ring()
+		w.wait(30 * time.Second).must(w.timer(TimerRing)).must(w.leg(engine.LegRefused, code))
+		w.is(Ended, want)
+		if w.m.A.HungUpBy != by || w.m.A.SIPCode != code {
+			t.Errorf("hung up by %s, SIP code %d", w.m.A.HungUpBy, w.m.A.SIPCode)
+		}
+	}
+	f(487, engine.OutcomeNoAnswer, engine.PartySystem)
+	f(486, engine.OutcomeBusy, engine.PartyCallee)
+	f(603, engine.OutcomeRejected, engine.PartyCallee)
+	f(404, engine.OutcomeInvalidNumber, engine.PartyCallee)
+
+	// But not when a rule wanted the cancel.
+	w := newWorld(t, Config{}).ring()
+	w.must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegRefused, 486))
+	w.is(Ended, engine.OutcomeExcluded)
+}
+
+func TestNoAnswerAfterTheRingTimeout(t *testing.T) {
+	w := newWorld(t, Config{RingTimeout: 20 * time.Second})
+	w.ring()
+	if got := w.armed[TimerRing].At; !got.Equal(t0.Add(20 * time.Second)) {
+		t.Errorf("rings until %v", got)
+	}
+	w.wait(20 * time.Second).must(w.timer(TimerRing))
+	if got := effectNames(w.last); got != "Line(released) Cancel" {
+		t.Error(got)
+	}
+	w.must(w.leg(engine.LegRefused, 487))
+	w.is(Ended, engine.OutcomeNoAnswer)
+	if !w.m.A.RangUnanswered() {
+		t.Error("it rang and was not answered")
+	}
+}
+
+func TestANumberIsFreeOnlyWithItsLegsLastEvent(t *testing.T) {
+	w := newWorld(t, Config{}).converse()
+	w.must(w.media(engine.MediaBotClosed))
+	if _, free := effect[NumberFree](w); free || w.seat {
+		t.Error("the number is free, or the seat is held, while the BYE is under way")
+	}
+	w.must(w.leg(engine.LegClosed, 0))
+	if _, free := effect[NumberFree](w); !free {
+		t.Error("the number is not free")
+	}
+}
+
+func TestStopCancelsRingingLegsAndConversationsFinish(t *testing.T) {
+	w := newWorld(t, Config{}).ring().must(Event{Kind: CancelRequested})
+	if _, ok := effect[Cancel](w); !ok {
+		t.Error("a ringing leg is not cancelled")
+	}
+	w.must(w0(t).leg(engine.LegRefused, 487)) // sequence 1 again: stale
+	if w.m.A.State == Ended {
+		t.Error("a repeated sequence number was taken for news")
+	}
+	w.must(w.leg(engine.LegRefused, 487))
+	w.is(Ended, engine.OutcomeCancelled)
+
+	for _, mode := range modes {
+		w = newWorld(t, Config{AMD: mode}).converse().must(Event{Kind: CancelRequested}, Event{Kind: ExcludeRequested})
+		if len(w.last) > 0 {
+			t.Errorf("a conversation was disturbed: %s", effectNames(w.last))
+		}
+		// The option of Stop that ends conversations too.
+		w.must(Event{Kind: HangUpRequested, By: engine.PartySystem}).must(w.leg(engine.LegClosed, 0))
+		w.is(Ended, engine.OutcomeConnectedNoResult)
+		if w.m.A.HungUpBy != engine.PartySystem {
+			t.Errorf("hung up by %s", w.m.A.HungUpBy)
+		}
+	}
+}
+
+func TestALegThatIsCancelledWhileItsAnswerIsUnderWayIsHungUp(t *testing.T) {
+	w := newWorld(t, Config{}).ring().must(Event{Kind: ExcludeRequested}).must(w0(t).leg(engine.LegSent, 0))
+	w.must(w.leg(engine.LegAnswered, 200))
+	if got := effectNames(w.last); got != "Record(leg) Confirm HangUp" {
+		t.Error(got)
+	}
+	w.must(w.leg(engine.LegClosed, 0))
+	w.is(Ended, engine.OutcomeExcluded)
+	if !w.m.A.Consumed || w.m.A.AnsweredAt != nil {
+		t.Error("it was dialled, and nobody of ours answered")
+	}
+}
+
+// --- AMD ---------------------------------------------------------------------
+
+func TestParallelTheCallIsScreeningWithItsSeatHeldAndConnectedAtTheVerdict(t *testing.T) {
+	for _, v := range []engine.Verdict{engine.VerdictHuman, engine.VerdictUnknown, engine.VerdictSilence, engine.VerdictScreener} {
+		w := newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted})
+		if w.m.A.State != Screening || !w.seat {
+			t.Fatalf("%s, seat %v", w.m.A.State, w.seat)
+		}
+		w.must(w.media(engine.MediaBotConnected))
+		if w.served > 0 {
+			t.Fatal("served before the verdict")
+		}
+		w.wait(3*time.Second).must(w.timer(TimerBridge), w.media(engine.MediaVerdict, verdict(v)))
+		if w.m.A.State != Connected || w.served != 1 {
+			t.Errorf("%s: %s", v, w.m.A.State)
+		}
+		if got := w.armed[TimerCall].At; !got.Equal(t0.Add(15 * time.Minute)) {
+			t.Errorf("the call limit counts from the bot's connection, not %v", got)
+		}
+	}
+}
+
+func TestMachineFaxAndSITAreTornDownAndGiveTheirSeatBackAtTheVerdict(t *testing.T) {
+	f := func(mode engine.AMDMode, v engine.Verdict, want engine.Outcome, before func(w *world)) {
+		t.Helper()
+		w := newWorld(t, Config{AMD: mode}).answer()
+		before(w)
+		w.must(w.media(engine.MediaVerdict, verdict(v)))
+		if w.seat || w.m.A.Ending == nil {
+			t.Errorf("AMD %s, %s: seat held %v, ending %v", mode, v, w.seat, w.m.A.Ending)
+		}
+		if _, ok := effect[HangUp](w); !ok {
+			t.Errorf("AMD %s, %s: %s", mode, v, effectNames(w.last))
+		}
+		w.must(w.leg(engine.LegClosed, 0))
+		w.is(Ended, want)
+		if w.abandoned > 0 || w.served > 0 {
+			t.Error("a machine is outside the abandon rate")
+		}
+	}
+	nothing := func(*world) {}
+	seat := func(w *world) { w.must(Event{Kind: SeatGranted}) }
+	bot := func(w *world) { seat(w); w.must(w.media(engine.MediaBotConnected)) }
+	for _, before := range []func(*world){nothing, seat, bot} {
+		f(engine.AMDParallel, engine.VerdictMachine, engine.OutcomeMachine, before)
+		f(engine.AMDParallel, engine.VerdictFax, engine.OutcomeFax, before)
+		f(engine.AMDParallel, engine.VerdictSIT, engine.OutcomeInvalidNumber, before)
+	}
+	f(engine.AMDSequential, engine.VerdictMachine, engine.OutcomeMachine, nothing)
+	f(engine.AMDSequential, engine.VerdictMachine, engine.OutcomeMachine, func(w *world) { // a later beep revises
+		w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)), Event{Kind: SeatGranted})
+	})
+}
+
+func TestASeatThatIsGrantedAfterTheMachineVerdictGoesBackAtOnce(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDParallel}).answer()
+	w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictMachine)), Event{Kind: SeatGranted})
+	if got := effectNames(w.last); got != "Line(released)" || w.seat {
+		t.Error(got)
+	}
+}
+
+func TestSequentialNoSeatWhileListening(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDSequential}).answer()
+	if l, _ := effect[Line](w); l.Phase != PhaseListening {
+		t.Errorf("line %s", l.Phase)
+	}
+	w.must(Event{Kind: SeatGranted})
+	if w.seat || w.m.A.Seated || w.attached > 0 {
+		t.Error("a seat was taken while listening")
+	}
+	if l := w.last[len(w.last)-1].(Line); l.Phase != PhaseListening {
+		t.Errorf("the line is %s afterwards", l.Phase)
+	}
+	w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
+	if l, _ := effect[Line](w); l.Phase != PhaseWaiting {
+		t.Errorf("line %s", l.Phase)
+	}
+}
+
+func TestAnAnswerThatClassificationNeverDecidesGoesToTheBot(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDSequential}).answer().wait(ScreenLimit)
+	w.must(w.timer(TimerScreen), Event{Kind: SeatGranted}).must(w.media(engine.MediaBotConnected))
+	if w.m.A.State != Connected || w.m.A.Verdict != engine.VerdictUnknown {
+		t.Errorf("%s, %s", w.m.A.State, w.m.A.Verdict)
+	}
+	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted}).must(w0(t).media(engine.MediaBotConnected))
+	w.wait(ScreenLimit).must(w.timer(TimerScreen))
+	if w.m.A.State != Connected || w.m.A.Verdict != engine.VerdictUnknown {
+		t.Errorf("%s, %s", w.m.A.State, w.m.A.Verdict)
+	}
+}
+
+// --- the 2 s rule ------------------------------------------------------------
+
+func TestTheTwoSecondsCountFromThe200OrFromTheEndOfTheGreeting(t *testing.T) {
+	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDParallel} {
+		w := newWorld(t, Config{AMD: mode}).answer()
+		if got := w.armed[TimerBridge].At; !got.Equal(t0.Add(1800 * time.Millisecond)) {
+			t.Errorf("AMD %s: until %v", mode, got.Sub(t0))
+		}
+		w.wait(time.Second).must(Event{Kind: SeatGranted})
+		if b, _ := effect[AttachBot](w); !b.Deadline.Equal(t0.Add(1800 * time.Millisecond)) {
+			t.Errorf("AMD %s: the bot has until %v", mode, b.Deadline.Sub(t0))
+		}
+	}
+	w := newWorld(t, Config{AMD: engine.AMDSequential}).answer()
+	if _, armed := w.armed[TimerBridge]; armed {
+		t.Error("sequential: the time runs while the callee speaks")
+	}
+	greeted := t0.Add(1500 * time.Millisecond)
+	w.wait(2 * time.Second).must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman), func(e *engine.MediaEvent) { e.GreetingEnd = greeted }))
+	if got := w.armed[TimerBridge].At; !got.Equal(greeted.Add(1800 * time.Millisecond)) {
+		t.Errorf("until %v", got.Sub(t0))
+	}
+	// Silence has no greeting; the callee waits from the verdict on.
+	w = newWorld(t, Config{AMD: engine.AMDSequential}).answer().wait(4 * time.Second)
+	w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictSilence)))
+	if got := w.armed[TimerBridge].At; !got.Equal(t0.Add(5800 * time.Millisecond)) {
+		t.Errorf("until %v", got.Sub(t0))
+	}
+}
+
+func TestALiveAnswerThatNoBotServesInTimeIsAbandoned(t *testing.T) {
+	f := func(mode engine.AMDMode, cause engine.AbandonCause, path func(w *world)) {
+		t.Helper()
+		w := newWorld(t, Config{AMD: mode}).answer()
+		path(w)
+		if got := effectNames(w.last); got != "DetachBot Line(abandoned "+string(cause)+") Arm(call) Record(abandoned) PlayMessage" {
+			t.Errorf("AMD %s: %s", mode, got)
+		}
+		if w.seat {
+			t.Error("the seat is still held")
+		}
+		// The message ends, then the call.
+		w.must(w.media(engine.MediaPlayed))
+		if _, ok := effect[HangUp](w); !ok {
+			t.Error("the call does not end after the message")
+		}
+		w.must(w.leg(engine.LegClosed, 0))
+		w.is(Ended, engine.OutcomeAbandoned)
+		if w.m.A.Cause != cause || w.m.A.HungUpBy != engine.PartySystem {
+			t.Errorf("cause %s, hung up by %s", w.m.A.Cause, w.m.A.HungUpBy)
+		}
+	}
+	human := func(w *world) { w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman))) }
+	late := func(w *world) { w.wait(BridgeBudget).must(w.timer(TimerBridge)) }
+	seat := func(w *world) { w.must(Event{Kind: SeatGranted}) }
+	f(engine.AMDOff, engine.AbandonNoSeat, late)
+	f(engine.AMDParallel, engine.AbandonNoSeat, late)
+	f(engine.AMDParallel, engine.AbandonNoSeat, func(w *world) { human(w); late(w) })
+	f(engine.AMDSequential, engine.AbandonNoSeat, func(w *world) { human(w); late(w) })
+	f(engine.AMDOff, engine.AbandonLateConnect, func(w *world) { seat(w); late(w) })
+	f(engine.AMDParallel, engine.AbandonLateConnect, func(w *world) { seat(w); late(w) })
+	f(engine.AMDOff, engine.AbandonLateConnect, func(w *world) { // the bot's news is first in the queue
+		seat(w)
+		w.wait(BridgeBudget + time.Millisecond).must(w.media(engine.MediaBotConnected))
+	})
+	f(engine.AMDOff, engine.AbandonCapacityLoss, func(w *world) { seat(w); w.must(w.media(engine.MediaBotFailed)) })
+	f(engine.AMDParallel, engine.AbandonCapacityLoss, func(w *world) { seat(w); w.must(w.media(engine.MediaBotFailed)) })
+	f(engine.AMDOff, engine.AbandonCapacityLoss, func(w *world) { w.must(Event{Kind: HangUpRequested, By: engine.PartySystem}) })
+}
+
+func TestABotThatStandsInTimeIsNotLate(t *testing.T) {
+	w := newWorld(t, Config{}).answer().must(Event{Kind: SeatGranted}).wait(BridgeBudget)
+	w.must(w.media(engine.MediaBotConnected))
+	if w.m.A.State != Connected {
+		t.Errorf("%s", w.m.A.State)
+	}
+}
+
+func TestAMessageThatNeverEndsDoesNotKeepTheLine(t *testing.T) {
+	w := newWorld(t, Config{}).answer().wait(BridgeBudget).must(w0(t).timer(TimerBridge))
+	w.must(w.timer(TimerBridge))
+	if got := w.armed[TimerCall].At; !got.Equal(w.now.Add(MessageLimit)) {
+		t.Errorf("until %v", got)
+	}
+	w.must(w.timer(TimerCall))
+	if _, ok := effect[HangUp](w); !ok {
+		t.Error("the line is kept")
+	}
+}
+
+func TestACalleeWhoHangsUpBeforeTheBotIsThereIsOutsideTheRate(t *testing.T) {
+	for _, mode := range modes {
+		w := newWorld(t, Config{AMD: mode}).answer().must(Event{Kind: SeatGranted})
+		w.must(w.leg(engine.LegHungUp, 0))
+		w.is(Ended, engine.OutcomeCallerHungUp)
+		if w.abandoned+w.served > 0 || w.m.A.HungUpBy != engine.PartyCallee {
+			t.Errorf("abandoned %d, served %d", w.abandoned, w.served)
+		}
+	}
+}
+
+func TestAnsweredButNotConnectedAndLostCountsAsAbandoned(t *testing.T) {
+	f := func(err string, path func(w *world), want engine.Outcome, cause engine.AbandonCause) {
+		t.Helper()
+		w := newWorld(t, Config{})
+		path(w)
+		w.must(Event{Kind: OwnerLost, Err: err})
+		w.is(Ended, want)
+		if w.m.A.Cause != cause || !w.m.A.Consumed {
+			t.Errorf("cause %q, consumed %v", w.m.A.Cause, w.m.A.Consumed)
+		}
+	}
+	ring := func(w *world) { w.ring() }
+	answer := func(w *world) { w.answer() }
+	converse := func(w *world) { w.converse() }
+	f("", ring, engine.OutcomeLost, "")
+	f("", answer, engine.OutcomeAbandoned, engine.AbandonCapacityLoss)
+	f("", converse, engine.OutcomeLost, "")
+	f("", func(w *world) { w.converse().must(Event{Kind: ResultStored, Result: result("x")}) }, engine.OutcomeCompleted, "")
+	f("", func(w *world) { w.ring().must(Event{Kind: ExcludeRequested}) }, engine.OutcomeExcluded, "")
+	// A leg that is gone while the process lives on is our own fault.
+	f("gone", ring, engine.OutcomeSystemError, "")
+	f("gone", answer, engine.OutcomeAbandoned, engine.AbandonCapacityLoss)
+	f("gone", converse, engine.OutcomeSystemError, "")
+}
+
+// --- the conversation --------------------------------------------------------
+
+func TestTheCallLimitEndsTheConversation(t *testing.T) {
+	w := newWorld(t, Config{CallLimit: time.Minute}).converse()
+	if got := w.armed[TimerCall].At; !got.Equal(w.m.A.BotConnectedAt.Add(time.Minute)) {
+		t.Errorf("until %v", got)
+	}
+	w.now = *w.m.A.BotConnectedAt
+	w.wait(time.Minute).must(w.timer(TimerCall))
+	w.wait(time.Second).must(w.leg(engine.LegClosed, 0))
+	w.is(Ended, engine.OutcomeConnectedNoResult)
+	if w.m.A.HungUpBy != engine.PartySystem || w.m.A.Talk() != time.Minute {
+		t.Errorf("hung up by %s after %v: the BYE's answer is not talk", w.m.A.HungUpBy, w.m.A.Talk())
+	}
+}
+
+func TestTheBotClosingItsSocketMeansHangUp(t *testing.T) {
+	w := newWorld(t, Config{}).converse()
+	w.must(w.media(engine.MediaBotClosed)).must(w.leg(engine.LegClosed, 0))
+	if w.is(Ended, engine.OutcomeConnectedNoResult); w.m.A.HungUpBy != engine.PartyBot {
+		t.Errorf("hung up by %s", w.m.A.HungUpBy)
+	}
+	// Also while classification is still listening: it had the caller.
+	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted})
+	w.must(w.media(engine.MediaBotConnected)).wait(time.Second).must(w.media(engine.MediaBotClosed))
+	w.wait(time.Second).must(w.leg(engine.LegClosed, 0))
+	if w.is(Ended, engine.OutcomeConnectedNoResult); w.served != 1 || w.m.A.Talk() != time.Second {
+		t.Errorf("served %d, talk %v", w.served, w.m.A.Talk())
+	}
+}
+
+func TestNeitherRTPNorRTCPEndsTheCallAsMediaError(t *testing.T) {
+	w := newWorld(t, Config{}).converse()
+	w.must(w.media(engine.MediaSilent)).must(w.leg(engine.LegClosed, 0))
+	w.is(Ended, engine.OutcomeMediaError)
+}
+
+func TestAConversationWithAStoredResultIsCompleted(t *testing.T) {
+	f := func(path func(w *world)) {
+		t.Helper()
+		w := newWorld(t, Config{}).converse()
+		path(w)
+		w.is(Ended, engine.OutcomeCompleted)
+	}
+	store := Event{Kind: ResultStored, Result: result("sold")}
+	f(func(w *world) { w.must(store).must(w.leg(engine.LegHungUp, 0)) })
+	f(func(w *world) { w.must(w.media(engine.MediaBotClosed), store).must(w.leg(engine.LegClosed, 0)) })
+	f(func(w *world) { w.must(w.leg(engine.LegHungUp, 0), store) }) // late
+}
+
+func TestARepeatedResultReplacesTheFirstAndSaysSo(t *testing.T) {
+	w := newWorld(t, Config{}).converse()
+	w.must(Event{Kind: ResultStored, Result: result("sold")})
+	if w.m.A.Result.Revision != 0 {
+		t.Error("the first result is a revision")
+	}
+	w.must(Event{Kind: ResultStored, Result: result("not sold")})
+	if r := w.m.A.Result; r.Revision != 1 || r.Disposition != "not sold" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTalkOfAConversationWhoseEndNobodySawIsBoundedByTheCallLimit(t *testing.T) {
+	w := newWorld(t, Config{}).converse().wait(24 * time.Hour).must(Event{Kind: OwnerLost})
+	if w.m.A.Talk() != 15*time.Minute {
+		t.Errorf("talk %v", w.m.A.Talk())
+	}
+}
+
+// --- what must not happen -----------------------------------------------------
+
+func TestEventsOfALegThatIsOverAreNoNews(t *testing.T) {
+	w := newWorld(t, Config{}).must(Event{Kind: Began})
+	w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegRefused, 503), Event{Kind: TrunkGranted, Trunk: "b"})
+	first := attemptID.Leg(1)
+	for seq, kind := range map[int]engine.LegEventKind{8: engine.LegClosed, 9: engine.LegHungUp, 10: engine.LegAnswered} {
+		ev, _ := FromLeg(engine.LegEvent{Attempt: attemptID, Leg: first, Seq: seq, At: w.now, Kind: kind})
+		if w.must(ev); len(w.last) > 0 || w.m.A.State != Dialling {
+			t.Errorf("%s of the first leg, which is over, while the second rings: %s", kind, effectNames(w.last))
+		}
+	}
+}
+
+func TestMediaOfAnotherAttemptIsNoNews(t *testing.T) {
+	w := newWorld(t, Config{}).converse()
+	ev := w.media(engine.MediaBotClosed, func(e *engine.MediaEvent) { e.Attempt = "another" })
+	if w.must(ev); w.m.A.Ending != nil {
+		t.Error("another attempt's bot ended this call")
+	}
+}
+
+func TestASecondTrunkIsNeverDialledWhileALegIsOpen(t *testing.T) {
+	w := newWorld(t, Config{}).must(Event{Kind: Began}).must(w0(t).leg(engine.LegSent, 0))
+	w.must(Event{Kind: TrunkGranted, Trunk: "b"})
+	if got := effectNames(w.last); got != "TrunkEvent(over)" || len(w.m.A.Legs) != 1 {
+		t.Errorf("%s, %d legs", got, len(w.m.A.Legs))
+	}
+	w.must(Event{Kind: TrunkGranted, Trunk: "a"}, Event{Kind: TrunkRefused})
+	if len(w.last) > 0 || w.m.A.State != Dialling {
+		t.Errorf("%s, %s", effectNames(w.last), w.m.A.State)
+	}
+}
+
+func TestARestartedOwnerEndsWhatWasToEnd(t *testing.T) {
+	f := func(want string, path func(w *world)) {
+		t.Helper()
+		w := newWorld(t, Config{})
+		path(w)
+		if got := effectNames(w.m.Rearm(w.now.Add(time.Hour), nil)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	f("", func(w *world) { w.must(Event{Kind: Began}) })
+	f("Arm(ring)", func(w *world) { w.ring() })
+	f("Cancel", func(w *world) { w.ring().must(Event{Kind: ExcludeRequested}) })
+	f("NextTrunk", func(w *world) { w.ring().must(w.leg(engine.LegRefused, 503)) })
+	f("Arm(bridge)", func(w *world) { w.answer() })
+	f("Arm(call)", func(w *world) { w.converse() })
+	f("HangUp", func(w *world) { w.converse(); w.must(w.media(engine.MediaBotClosed)) })
+	f("Arm(call)", func(w *world) { w.answer().wait(time.Minute); w.must(w.timer(TimerBridge)) })
+	f("", func(w *world) { w.converse(); w.must(w.leg(engine.LegHungUp, 0)) })
+
+	w := newWorld(t, Config{AMD: engine.AMDSequential}).answer()
+	if got := effectNames(w.m.Rearm(w.now, nil)); got != "Arm(screen)" {
+		t.Errorf("sequential: %q", got)
+	}
+	w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
+	if got := effectNames(w.m.Rearm(w.now, nil)); got != "Arm(bridge)" {
+		t.Errorf("sequential, judged: %q", got)
+	}
+	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted})
+	if got := effectNames(w.m.Rearm(w.now, nil)); got != "Arm(bridge) Arm(screen)" {
+		t.Errorf("parallel: %q", got)
+	}
+}
+
+func TestATimerOfAnEarlierOwnerDoesNothing(t *testing.T) {
+	w := newWorld(t, Config{}).answer()
+	old := w.armed[TimerBridge]
+	w.m.Rearm(w.now, nil)
+	if w.must(TimerBridge.Fired(w.now.Add(time.Hour), old.Epoch)); w.m.A.Ending != nil {
+		t.Error("an earlier owner's timer ended the call")
+	}
+}
