@@ -19,10 +19,10 @@ BENCH         ?= .
 SIM_CHECKS    ?= 20000
 FUZZTIME      ?= 10s
 
-# What has to be on the machine beside Go. PostgreSQL 15 or newer: the dialler
+# What has to be on the machine beside Go. PostgreSQL 14 or newer: the dialler
 # starts a private one from the installed binaries. A C compiler: the race
 # detector needs it. SIPp: an independent SIP peer for the tests.
-PG_LEAST := 15
+PG_LEAST := 14
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-run need-go build run serve test check fmt vet lint bench sim fuzz docs clean
@@ -39,10 +39,10 @@ test_dirs = grep -rl --include='*_test.go' --exclude-dir=node_modules '$(1)' . |
 ## What the machine needs
 
 # newest_pg prints the highest major version of the PostgreSQL servers that are
-# installed, or nothing.
+# installed, or nothing; it looks where persistence/private looks.
 define newest_pg
-{ for b in /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin \
-	"$$(pg_config --bindir 2>/dev/null)" "$$(dirname "$$(command -v postgres 2>/dev/null)" 2>/dev/null)"; do \
+{ for b in /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin \
+	/opt/local/lib/postgresql*/bin /usr/local/pgsql/bin "$$(dirname "$$(command -v postgres || echo /none/x)")"; do \
 	[ -x "$$b/initdb" ] && [ -x "$$b/postgres" ] && "$$b/postgres" --version; \
 done | sed -nE 's/^[^0-9]*([0-9]+).*/\1/p' | sort -rn | head -n 1; }
 endef
@@ -145,7 +145,7 @@ fuzz: need-go ## Fuzz every Fuzz… function for FUZZTIME each.
 
 # The test that compares a generated page with its source writes it when it is
 # given -update.
-docs: need-go ## Write the generated pages of docs/ again (state machines).
+docs: need-go ## Write the generated files again: state machines in docs/, openapi.json.
 	@set -e; pkgs=$$($(call test_dirs,flag.Bool."update")); \
 	[ -n "$$pkgs" ] || { echo "nothing in the tree is generated" >&2; exit 0; }; \
 	for p in $$pkgs; do $(GO) test -count=1 "$$p" -update; done
