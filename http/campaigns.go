@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 )
 
 // Campaigns (SEMANTICS §2): create, look at, delete, and the operator's
@@ -51,6 +52,9 @@ type campaignView struct {
 
 func viewCampaign(d *campaign.Detail) campaignView {
 	c := &d.Campaign
+	if d.Counters.States == nil {
+		d.Counters.States = map[contact.State]int{}
+	}
 	return campaignView{
 		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
 		EverRun: c.EverRun, Prepared: c.Prepared, Draining: d.Draining,

@@ -302,6 +302,9 @@ func (p *ports) lock() func() { p.mu.Lock(); return p.mu.Unlock }
 func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
 	s = s.WithDefaults()
 	s.Window.Zone = "Europe/Berlin"
+	if s.Bot == "" {
+		s.Bot, s.Concurrency = "bot_1", 2
+	}
 	at := testAt
 	return campaign.Detail{
 		Campaign: campaign.Campaign{ID: id, Settings: s, State: state, Version: 1, Run: 1, CreatedAt: testAt,

@@ -1,0 +1,116 @@
+package http
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+func TestStateAndOutcomeOfACall(t *testing.T) {
+	b := newBench(t)
+	path := "/api/v1/calls/" + string(theCall)
+	a := b.byKey("GET", path, "").is(200, "")
+	if a.get("state") != "connected" || a.get("to_number") != mobile || a.get("campaign_id") != "cmp_1" {
+		t.Errorf("%s", a.body)
+	}
+	at := testAt
+	end := at.Add(90 * time.Second)
+	b.ports.attempt = attempt.Attempt{ID: theAttempt, Bot: "bot_1", To: mobile, State: attempt.Ended, Outcome: engine.OutcomeCompleted,
+		HungUpBy: engine.PartyBot, BotConnectedAt: &at, EndedAt: &end, Verdict: engine.VerdictHuman, Friendly: "Answered", SIPCode: 200,
+		Session: "MZ1", Result: &attempt.Result{Disposition: "sold", ReceivedAt: end}}
+	a = b.byAdmin("GET", path, "").is(200, "")
+	if a.get("talk_s") != 90.0 || a.get("disposition") != "sold" || a.get("sip_code") != nil || a.get("result") == nil {
+		t.Errorf("%s", a.body)
+	}
+	for _, id := range []string{"CA" + strings.Repeat("cd", 16), "CAx", "x", "%00"} {
+		b.byKey("GET", "/api/v1/calls/"+id, "").is(404, "call_not_found")
+	}
+	b.do("GET", path, "").is(401, "unauthorized")
+	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).is(200, "")
+	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403, "scope_missing")
+}
+
+func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
+	b := newBench(t)
+	path := "/api/v1/calls/" + string(theCall) + "/result"
+	body := `{"disposition":"sold","sub_disposition":"x","summary":"s","callback":{"requested":true,"at":"2030-03-02T09:00:00+01:00","reason":"r"},
+		"variables":{"n":1},"do_not_call":true,"transcript_url":"https://example.org/t","recording_url":"http://example.org/r"}`
+	b.do("POST", path, body, "Authorization", "Bearer call-token").is(200, "")
+	got := b.ports.results[0]
+	if got.Call != theCall || got.Result.Disposition != "sold" || !got.Result.DoNotCall || got.Result.Variables["n"] != "1" ||
+		!got.Result.Callback.Requested || got.Result.Callback.At.UTC().Hour() != 8 || !got.Result.ReceivedAt.Equal(testAt) {
+		t.Errorf("result %+v", got)
+	}
+	b.byKey("POST", path, `{}`).is(200, "")
+	b.do("POST", path, `{}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"results"} })).is(200, "")
+
+	b.do("POST", path, body).is(401, "unauthorized")
+	b.do("POST", path, body, "Authorization", "Bearer wrong").is(401, "unauthorized")
+	b.do("POST", path, body, "Authorization", "Bearer ").is(401, "unauthorized")
+	b.do("POST", path, body, "Authorization", "Bearer "+b.admin).is(401, "unauthorized")
+	b.do("POST", path, `{}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403, "scope_missing")
+	other := "/api/v1/calls/CA" + strings.Repeat("cd", 16) + "/result"
+	b.do("POST", other, body, "Authorization", "Bearer call-token").is(401, "unauthorized")
+	b.byKey("POST", other, body).is(404, "call_not_found")
+
+	f := func(body string, want ...string) {
+		t.Helper()
+		b.byKey("POST", path, body).is(422, "validation_failed", want...)
+	}
+	f(`{"disposition":1,"callback":{"at":"tomorrow","x":1},"variables":[],"do_not_call":"yes","transcript_url":"file:///x","ended_by":"bot"}`,
+		"disposition wrong_type", "callback.at invalid_format", "callback.x unknown_field", "variables wrong_type",
+		"do_not_call wrong_type", "transcript_url invalid_format", "ended_by unknown_field")
+	// SEMANTICS §9: at is RFC 3339 with offset, else 422.
+	f(`{"callback":{"requested":true,"at":"2030-03-02T09:00:00"}}`, "callback.at invalid_format")
+	f(`{"callback":[]}`, "callback wrong_type")
+
+	// A call without a token of its own accepts none.
+	b.ports.attempt.ResultToken = ""
+	b.do("POST", path, body, "Authorization", "Bearer x").is(401, "unauthorized")
+}
+
+func TestBotsHangUpByTheirRoute(t *testing.T) {
+	b := newBench(t)
+	path := "/2010-04-01/Accounts/" + theAccount + "/Calls/" + string(theCall) + ".json"
+	basic := func(user, password string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+	}
+	post := func(path, auth, form string) answer {
+		t.Helper()
+		return b.do("POST", path, form, "Authorization", auth, "Content-Type", "application/x-www-form-urlencoded")
+	}
+	good := basic(theAccount, "bot-secret")
+	a := post(path, good, "Status=completed").is(200, "")
+	if a.get("status") != "completed" || a.get("sid") != string(theCall) || len(b.ports.hungUp) != 1 || b.ports.hungUp[0] != theCall {
+		t.Errorf("%s %v", a.body, b.ports.hungUp)
+	}
+	bad := func(a answer, status int, code float64) {
+		t.Helper()
+		if a.status != status || a.get("code") != code || a.get("status") != float64(status) {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	for _, auth := range []string{basic(theAccount, "x"), basic("ACx", "bot-secret"), "Bearer x", "Basic !", basic(theAccount, "")} {
+		bad(post(path, auth, "Status=completed"), 401, 20003)
+	}
+	other := strings.Replace(path, theAccount, "AC"+strings.Repeat("1", 32), 1)
+	bad(post(other, good, "Status=completed"), 401, 20003)
+	bad(post(path, good, "Status=busy"), 400, 20001)
+	bad(post(path, good, ""), 400, 20001)
+	bad(post(strings.Replace(path, string(theCall), "CA"+strings.Repeat("cd", 16), 1), good, "Status=completed"), 404, 20404)
+	bad(post(strings.Replace(path, string(theCall), "CAx", 1), good, "Status=completed"), 404, 20404)
+	b.ports.attempt.Bot = "bot_2" // another bot's call
+	bad(post(path, good, "Status=completed"), 404, 20404)
+	b.ports.attempt.Bot, b.ports.attempt.State = "bot_1", attempt.Ended
+	bad(post(path, good, "Status=completed"), 404, 20404)
+	if len(b.ports.hungUp) != 1 {
+		t.Error("hung up without right")
+	}
+	b.ports.attempt.State = attempt.Connected
+	b.ports.fail = errBoom
+	post(path, good, "Status=completed").is(500, "internal")
+}

@@ -1,0 +1,208 @@
+package http
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/window"
+)
+
+const settingsJSON = `{"name":"Spring","bot_id":"bot_1","concurrency":5,
+	"window":{"zone":"Europe/Berlin","start":"09:00","end":"18:30","days":["Mon","Tue"],"holidays":["2030-12-25"]},
+	"number_pool":["+493023125000"]}`
+
+func TestCreateACampaign(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("POST", "/api/v1/campaigns", settingsJSON).is(201, "")
+	if a.header.Get("Location") != "/api/v1/campaigns/cmp_1" || a.get("status") != "draft" {
+		t.Errorf("%s", a.body)
+	}
+	s := b.ports.creates[0].Settings
+	if s.Concurrency != 5 || s.MaxAttempts != 3 || s.RetryDelaySec != 1800 || s.RingTimeoutSec != 30 || s.AbandonCapPPM != 30_000 ||
+		s.AMD != engine.AMDOff || !s.StickyExclusion || len(s.RetryOnSystem) == 0 || s.Numbers[0] != "+493023125000" {
+		t.Errorf("settings %+v", s)
+	}
+	if s.Window.Start.String() != "09:00" || s.Window.End.String() != "18:30" || s.Window.Days[1] != window.Tue || len(s.Window.Holidays) != 1 {
+		t.Errorf("window %+v", s.Window)
+	}
+	if w := b.ports.creates[0].Who; w.User != "usr_admin" || w.Name != "admin@example.org" || w.From == "" {
+		t.Errorf("who %+v", w)
+	}
+
+	b.byAdmin("POST", "/api/v1/campaigns", `{"name":"n","bot_id":"b","concurrency":1,"window":{"zone":"UTC","start":"00:00","end":"00:00"},
+		"single_day":true,"max_attempts":7,"retry_delay_s":60,"retry_on_system":[],"retry_on_custom":["Call back"],"stop_redials_after_s":30,
+		"redial_only_under_s":10,"ring_timeout_s":15,"call_limit_s":60,"result_timeout_s":5,"amd":"parallel","abandon_cap_pct":0,
+		"pacing_mode":"progressive","max_lines":9,"callback_detection":true,"sticky_exclusion":false,"sticky_number":true,
+		"local_match":true,"stop_ends_calls":true,"config_url":"https://example.org/c.json"}`).is(201, "")
+	s = b.ports.creates[1].Settings
+	if s.RetryOnSystem == nil || len(s.RetryOnSystem) != 0 || s.AbandonCapPPM != 0 || s.StickyExclusion || s.MaxAttempts != 7 || !s.SingleDay {
+		t.Errorf("settings %+v", s)
+	}
+	b.byAdmin("POST", "/api/v1/campaigns", strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":2.5`, 1)).is(201, "")
+	if got := b.ports.creates[2].Settings.AbandonCapPPM; got != 25_000 {
+		t.Errorf("abandon cap %d ppm", got)
+	}
+}
+
+func TestCreateNamesEveryMistakeInOneAnswer(t *testing.T) {
+	b := newBench(t)
+	f := func(body string, want ...string) {
+		t.Helper()
+		b.byAdmin("POST", "/api/v1/campaigns", body).is(422, "validation_failed", want...)
+	}
+	f(`{}`, "name required", "bot_id required", "concurrency out_of_range", "window required")
+	f(`{"name":"","bot_id":7,"concurrency":0,"window":{"zone":"Mars/Olympus","start":"9","end":"25:00","days":[],"holidays":["2030-02-30"],"x":1},
+		"number_pool":["0151","+493023125000","+493023125000"],"max_attempts":0,"retry_delay_s":0,"retry_on_system":["busy","nonsense","abandoned"],
+		"retry_on_custom":[" "],"ring_timeout_s":14,"call_limit_s":1,"result_timeout_s":0,"amd":"maybe","abandon_cap_pct":5.1,
+		"pacing_mode":"fast","max_lines":-1,"single_day":true,"always_on":true,"config_url":"ftp://x","stop_redials_after_s":-1,
+		"redial_only_under_s":1.5,"unknown":true}`,
+		"name required", "bot_id wrong_type", "concurrency out_of_range", "window.zone unknown_zone", "window.start invalid_time",
+		"window.end invalid_time", "window.days empty", "window.holidays[0] invalid_date", "window.x unknown_field",
+		"number_pool[0] invalid_number", "number_pool[2] duplicate", "max_attempts out_of_range", "retry_delay_s out_of_range",
+		"retry_on_system[1] unknown_value", "retry_on_system[2] unknown_value", "retry_on_custom[0] invalid_format",
+		"ring_timeout_s out_of_range", "call_limit_s out_of_range", "result_timeout_s out_of_range", "amd unknown_value",
+		"abandon_cap_pct out_of_range", "pacing_mode unknown_value", "max_lines out_of_range", "always_on requires_multi_day",
+		"config_url invalid_format", "stop_redials_after_s out_of_range", "redial_only_under_s wrong_type", "unknown unknown_field")
+	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":-0.00001`, 1), "abandon_cap_pct out_of_range")
+	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":1e300`, 1), "abandon_cap_pct out_of_range")
+	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":"3"`, 1), "abandon_cap_pct wrong_type")
+	if len(b.ports.creates) != 0 {
+		t.Error("a command passed")
+	}
+}
+
+func TestLookAtCampaigns(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("GET", "/api/v1/campaigns/cmp_1", "").is(200, "")
+	if a.get("status") != "running" || a.get("live") == nil || a.get("counters") == nil || a.get("settings") == nil {
+		t.Errorf("%s", a.body)
+	}
+	b.byKey("GET", "/api/v1/campaigns/cmp_1", "").is(200, "")
+	b.do("GET", "/api/v1/campaigns/cmp_1", "").is(401, "unauthorized")
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_none", "").is(404, "campaign_not_found")
+	b.byAdmin("GET", "/api/v1/campaigns/a%20b", "").is(404, "campaign_not_found")
+
+	b.byAdmin("GET", "/api/v1/campaigns?page=3&page_size=200&status=paused", "").is(200, "")
+	if p := b.ports.pages[0]; p != (campaign.Page{Number: 3, Size: 200, Filter: "paused"}) {
+		t.Errorf("page %+v", p)
+	}
+	b.byKey("GET", "/api/v1/campaigns", "").is(401, "unauthorized")
+	f := func(query string, want ...string) {
+		t.Helper()
+		b.byAdmin("GET", "/api/v1/campaigns?"+query, "").is(422, "validation_failed", want...)
+	}
+	f("page=0&page_size=201&status=x&foo=1", "page out_of_range", "page_size out_of_range", "status unknown_value", "foo unknown_field")
+	f("page=x&page_size=-1", "page out_of_range", "page_size out_of_range")
+}
+
+func TestLifecycleCommands(t *testing.T) {
+	b := newBench(t)
+	for i, a := range actions {
+		b.do("POST", "/api/v1/campaigns/cmp_1/"+a.name, "", "Authorization", "Bearer "+b.token("usr_oper")).is(200, "")
+		if got := b.ports.acts[i]; got.Action != a.action || got.Campaign != "cmp_1" || got.Who.User != "usr_oper" {
+			t.Errorf("command %+v", got)
+		}
+	}
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", `{}`).is(200, "")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", `{"force":true}`).is(422, "validation_failed", "force unknown_field")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/explode", "").is(404, "route_not_found")
+	b.do("POST", "/api/v1/campaigns/cmp_1/start", "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.byKey("POST", "/api/v1/campaigns/cmp_1/start", "").is(401, "unauthorized")
+	b.ports.fail = &engine.Error{Kind: engine.KindConflict, Code: "preflight_failed", Detail: "No.",
+		Fields: []engine.FieldError{{Field: "number_pool", Code: "no_usable_number", Message: "no usable number"}}}
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", "").is(409, "preflight_failed", "number_pool no_usable_number")
+	b.ports.fail = &engine.Error{Kind: engine.KindConflict, Code: "version_conflict", Detail: "Changed.", Current: map[string]any{"version": 7}}
+	if a := b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", "").is(409, "version_conflict"); a.get("current") == nil {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestDeleteACampaign(t *testing.T) {
+	b := newBench(t)
+	if a := b.byAdmin("DELETE", "/api/v1/campaigns/cmp_1", "").is(204, ""); len(a.body) != 0 {
+		t.Errorf("body %s", a.body)
+	}
+	if b.ports.acts[0].Action != campaign.ActionDelete {
+		t.Errorf("command %+v", b.ports.acts[0])
+	}
+	b.ports.fail = engine.Conflict("already_run", "It has run.")
+	b.byAdmin("DELETE", "/api/v1/campaigns/cmp_1", "").is(409, "already_run")
+}
+
+func TestContactsAreAddedAllOrNone(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[{"mobile":"`+mobile+`","metadata":{"a":1}},{"mobile":"+4915112345679"}]}`).is(200, "")
+	if a.get("added") != 2.0 {
+		t.Errorf("%s", a.body)
+	}
+	got := b.ports.adds[0]
+	if got.Source != "api" || got.Campaign != "cmp_1" || len(got.Contacts) != 2 || got.Contacts[0].Variables["a"] != "1" || got.Contacts[1].Number != "+4915112345679" {
+		t.Errorf("command %+v", got)
+	}
+	f := func(body string, want ...string) {
+		t.Helper()
+		b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", body).is(422, "validation_failed", want...)
+	}
+	good := `{"mobile":"` + mobile + `"}`
+	f(`{"contacts":[`+good+`,{},"x",{"mobile":"0151","extra":1},{"mobile":"`+mobile+`","metadata":{"a":1,"a":2}}]}`,
+		"contacts[1].mobile required", "contacts[2] wrong_type", "contacts[3].mobile invalid_number", "contacts[3].extra unknown_field", "contacts[4].metadata.a duplicate_field")
+	f(`{}`, "contacts required")
+	f(`{"contacts":[]}`, "contacts required")
+	f(`{"contacts":{}}`, "contacts wrong_type")
+	f(`{"contacts":[`+strings.Repeat(good+",", 1000)+good+`]}`, "contacts too_long")
+	if len(b.ports.adds) != 1 {
+		t.Error("something was written")
+	}
+	b.ports.fail = engine.Conflict("contacts_locked", "It has run.")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[`+good+`]}`).is(409, "contacts_locked")
+}
+
+// Lists have their own limit, for those who bring credentials.
+func TestListsOfContactsMayHave20MiB(t *testing.T) {
+	b := newBench(t)
+	var rows strings.Builder
+	for i := range 1000 {
+		if i > 0 {
+			rows.WriteByte(',')
+		}
+		fmt.Fprintf(&rows, `{"mobile":"+49151123%05d","metadata":{"note":%q}}`, i, strings.Repeat("x", 15_000))
+	}
+	body := `{"contacts":[` + rows.String() + `]}`
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", body).is(200, "")
+	if n := len(b.ports.adds[0].Contacts); n != 1000 {
+		t.Errorf("%d contacts", n)
+	}
+	b.do("POST", "/api/v1/campaigns/cmp_1/contacts", strings.Repeat(" ", 1<<20)+"{}").is(413, "body_too_large")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", strings.Repeat(" ", 20<<20)+"{}").is(413, "body_too_large")
+}
+
+func TestContactsComeWithTheirAttemptTrail(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts", "").is(200, "")
+	if p := b.ports.pages[0]; p != (campaign.Page{Number: 1, Size: 50}) {
+		t.Errorf("page %+v", p)
+	}
+	c := a.get("contacts").([]any)[0].(map[string]any)
+	trail := c["attempt_trail"].([]any)
+	old, live := trail[0].(map[string]any), trail[1].(map[string]any)
+	// spec: "The raw SIP error code is displayed when the failure is not one of
+	// the mapped friendly reasons."
+	if old["sip_code"] != 499.0 || old["sip_reason"] != "Strange" || old["short_id"] != "abababab" || old["ended_at"] == nil {
+		t.Errorf("old %v", old)
+	}
+	if live["ended_at"] != nil || live["state"] != "connected" || c["live_state"] != "connected" {
+		t.Errorf("live %v", live)
+	}
+	if c["phone_number"] != mobile || c["attempts"] != 1.0 || c["max_attempts"] != 3.0 || c["last_result"] != "busy" || c["callback"] == nil {
+		t.Errorf("contact %v", c)
+	}
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts?status=machine_detected&page=2&page_size=10", "").is(200, "")
+	if p := b.ports.pages[1]; p != (campaign.Page{Number: 2, Size: 10, Filter: "machine_detected"}) {
+		t.Errorf("page %+v", p)
+	}
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts?status=gone", "").is(422, "validation_failed", "status unknown_value")
+	b.byKey("GET", "/api/v1/campaigns/cmp_1/contacts", "").is(200, "")
+}

@@ -1,0 +1,113 @@
+package http
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("GET", "/api/v1/bots", "").is(200, "")
+	if strings.Contains(string(a.body), "bot-secret") {
+		t.Error("the token is shown")
+	}
+	body := `{"name":"Bea","endpoints":["wss://bot.example.org/ws"],"seats":3,"required_variables":["name"]`
+	a = b.byAdmin("PUT", "/api/v1/bots/bot_1", body+`}`).is(200, "")
+	if !b.ports.keep || a.get("has_auth_token") != true || b.ports.bots[0].AuthToken != "bot-secret" {
+		t.Errorf("%s", a.body)
+	}
+	a = b.byAdmin("PUT", "/api/v1/bots/bot_1", body+`,"auth_token":null}`).is(200, "")
+	if b.ports.keep || a.get("has_auth_token") != false {
+		t.Errorf("%s", a.body)
+	}
+	b.byAdmin("PUT", "/api/v1/bots/bot_new", body+`,"auth_token":"s","account":"`+theAccount+`","active":false,"id":"bot_new"}`).is(201, "")
+	f := func(body string, want ...string) {
+		t.Helper()
+		b.byAdmin("PUT", "/api/v1/bots/bot_1", body).is(422, "validation_failed", want...)
+	}
+	f(`{}`, "name required")
+	f(`{"name":"x"}`, "endpoints required")
+	f(`{"name":"x","endpoints":["http://x","ws://",7],"seats":0,"account":"AC1","required_variables":[""],"id":"other","active":"y"}`,
+		"endpoints[0] invalid_format", "endpoints[1] invalid_format", "endpoints[2] wrong_type", "seats out_of_range",
+		"account invalid_format", "required_variables[0] invalid_format", "id mismatch", "active wrong_type")
+	b.byAdmin("PUT", "/api/v1/bots/a%20b", body+`}`).is(422, "validation_failed", "bot_id invalid_format")
+	b.do("PUT", "/api/v1/bots/bot_1", body+`}`, "Authorization", "Bearer "+b.token("usr_oper")).is(403, "role_too_low")
+	b.do("GET", "/api/v1/bots", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
+}
+
+func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("GET", "/api/v1/trunks", "").is(200, "")
+	if strings.Contains(string(a.body), "trunk-secret") {
+		t.Error("the password is shown")
+	}
+	a = b.byAdmin("PUT", "/api/v1/trunks/t1", `{"host":"192.0.2.1","username":"u"}`).is(200, "")
+	if !b.ports.keep || a.get("has_password") != true || a.get("port") != 5060.0 || a.get("cps_cap") != 10.0 {
+		t.Errorf("%s", a.body)
+	}
+	a = b.byAdmin("PUT", "/api/v1/trunks/t1", `{"host":"[2001:db8::1]","password":""}`).is(200, "")
+	if b.ports.keep || a.get("has_password") != false {
+		t.Errorf("%s", a.body)
+	}
+	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"x","password":"p","transport":"tcp","number_format":"e164_no_plus"}`).is(201, "")
+	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"a b","port":0,"transport":"tls","username":"a\r\nb","password":"\n","from_domain":"x/y",
+		"number_format":"z","cps_cap":0,"channel_cap":0,"priority":-1,"weight":0,"options_s":1,"x":1}`).is(422, "validation_failed",
+		"host invalid_format", "port out_of_range", "transport unknown_value", "username invalid_format", "password invalid_format",
+		"from_domain invalid_format", "number_format unknown_value", "cps_cap out_of_range", "channel_cap out_of_range",
+		"priority out_of_range", "weight out_of_range", "options_s out_of_range", "x unknown_field")
+}
+
+func TestNumbersAreUpserted(t *testing.T) {
+	b := newBench(t)
+	b.byAdmin("GET", "/api/v1/numbers", "").is(200, "")
+	a := b.byAdmin("PUT", "/api/v1/numbers/%2B493023125001", `{"hour_cap":20,"state":"retired"}`).is(201, "")
+	if a.get("number") != "+493023125001" || a.get("hour_cap") != 20.0 {
+		t.Errorf("%s", a.body)
+	}
+	b.byAdmin("PUT", "/api/v1/numbers/+493023125001", `{"number":"+493023125001"}`).is(201, "")
+	b.byAdmin("PUT", "/api/v1/numbers/0151", `{}`).is(422, "validation_failed", "number invalid_number")
+	b.byAdmin("PUT", "/api/v1/numbers/+493023125001", `{"number":"+493023125002","hour_cap":-1,"state":"resting"}`).is(422,
+		"validation_failed", "number mismatch", "hour_cap out_of_range", "state unknown_value")
+}
+
+func TestProbes(t *testing.T) {
+	b := newBench(t)
+	b.do("GET", "/healthz", "").is(200, "")
+	if a := b.do("GET", "/readyz", "").is(200, ""); a.get("status") != "ready" || len(a.get("checks").([]any)) != 4 {
+		t.Errorf("%s", a.body)
+	}
+	b.ports.alive = errors.New("decision loop stale for 31 s")
+	b.do("GET", "/healthz", "").is(503, "")
+	b.ports.checks = []Check{{Name: "database", OK: true}, {Name: "draining", Detail: "the process is draining"}}
+	if a := b.do("GET", "/readyz", "").is(503, ""); a.get("status") != "not_ready" {
+		t.Errorf("%s", a.body)
+	}
+	b.ports.checks = nil
+	b.do("GET", "/readyz", "").is(200, "")
+}
+
+func TestMetricsHaveClosedLabels(t *testing.T) {
+	b := newBench(t)
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+	b.byAdmin("PUT", "/api/v1/numbers/+493023125001", `{}`).is(201, "")
+	b.do("GET", "/some/"+mobile, "").is(404, "route_not_found")
+	b.do("BREW", "/healthz", "").is(405, "method_not_allowed")
+	a := b.do("GET", "/metrics", "").is(200, "")
+	text := string(a.body)
+	for _, want := range []string{
+		`dialler_http_requests_total{method="POST",route="/api/v1/campaigns/trigger",status="200"} 1`,
+		`dialler_http_requests_total{method="PUT",route="/api/v1/numbers/{number}",status="201"} 1`,
+		`dialler_http_requests_total{method="other",route="none",status="404"} 1`,
+		`dialler_http_requests_total{method="other",route="none",status="405"} 1`,
+		`dialler_http_request_duration_seconds_count{method="POST",route="/api/v1/campaigns/trigger"} 1`,
+		`dialler_http_requests_in_flight 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "15112345678") || strings.Contains(text, "BREW") {
+		t.Error("a path or a method became a label")
+	}
+}

@@ -1,0 +1,67 @@
+package http
+
+import (
+	"context"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/valyala/fasthttp"
+
+	"dialler/engine/campaign"
+)
+
+// cheapCampaigns answers at once, so that what is measured is the API.
+type cheapCampaigns struct{ *ports }
+
+func (cheapCampaigns) Trigger(_ context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
+	return campaign.TriggerReply{Status: "queued", ContactID: "0123456789abcdef0123456789abcdef", CampaignID: c.Campaign}, nil
+}
+
+// BenchmarkTrigger is one trigger from the read request to the ready answer,
+// without the socket.
+func BenchmarkTrigger(b *testing.B) {
+	run := func(name, idempotencyKey string, cfg Config) {
+		b.Run(name, func(b *testing.B) {
+			p := newPorts()
+			full, key := NewAPIKey("crm", testAt)
+			p.keys = append(p.keys, key)
+			cfg.JWTSecret, cfg.Registry, cfg.Log = secret, prometheus.NewRegistry(), zerolog.Nop()
+			s, err := New(cfg, Deps{Campaigns: cheapCampaigns{p}, Calls: p, Keys: p, Users: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var rc fasthttp.RequestCtx
+			rc.Request.Header.SetMethod("POST")
+			rc.Request.SetRequestURI(triggerPath)
+			rc.Request.Header.SetContentType(contentJSON)
+			rc.Request.Header.Set("X-API-Key", full)
+			if idempotencyKey != "" {
+				rc.Request.Header.Set("Idempotency-Key", idempotencyKey)
+			}
+			rc.Request.SetBodyString(triggerBody(`,"metadata":{"name":"Ada","account":"12345","plan":"gold"}`))
+			b.ReportAllocs()
+			for b.Loop() {
+				rc.Response.Reset()
+				s.router.Handler(&rc)
+				if rc.Response.StatusCode() != 200 {
+					b.Fatal(rc.Response.StatusCode())
+				}
+			}
+		})
+	}
+	run("plain", "", Config{})
+	run("idempotent", "k-1", Config{})
+	run("limited", "", Config{KeyRate: 1e9, KeyBurst: 1e9})
+}
+
+func BenchmarkParseJSON(b *testing.B) {
+	body := []byte(triggerBody(`,"metadata":{"name":"Ada","account":"12345","plan":"gold"}`))
+	b.ReportAllocs()
+	for b.Loop() {
+		var errs fieldErrors
+		if _, err := parseJSON(body, &errs); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
