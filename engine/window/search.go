@@ -56,7 +56,7 @@ func (w *Window) nextIn(zone string, t time.Time) (time.Time, bool) {
 			}
 			return at, true
 		}
-		_, change := at.ZoneBounds()
+		change := nextChange(at)
 		next, found := w.nextStart(at)
 		if found && (change.IsZero() || next.Before(change)) {
 			return next, true
@@ -130,7 +130,7 @@ func (w *Window) closesIn(zone string, t time.Time) (time.Time, bool) {
 	var over time.Time
 	for at := local; ; {
 		reading := at.Add(end.sinceMidnight() - sinceMidnight(at)).Add(24 * time.Hour * time.Duration(last.since(dateOf(at))))
-		_, change := at.ZoneBounds()
+		change := nextChange(at)
 		if change.IsZero() || reading.Before(change) {
 			if reading.After(at) || over.IsZero() {
 				over = reading
@@ -161,6 +161,18 @@ func (w *Window) repeats(change time.Time, day Date) bool {
 func (w *Window) reaches(change time.Time, last Date, end TimeOfDay) bool {
 	left := end.sinceMidnight() - sinceMidnight(change) + 24*time.Hour*time.Duration(last.since(dateOf(change)))
 	return left > 0
+}
+
+// nextChange is the next change of the clock after at, zero when there is none.
+// It may give an instant at which nothing changes; callers only look closer
+// there. Time.ZoneBounds takes every year for 365 days once the zone's table is
+// used up, so that on the last day of a leap year its end has already passed.
+func nextChange(at time.Time) time.Time {
+	_, change := at.ZoneBounds()
+	if !change.IsZero() && !change.After(at) {
+		return at.Add(24 * time.Hour)
+	}
+	return change
 }
 
 // sinceMidnight is what the wall clock shows, as a duration.

@@ -147,6 +147,23 @@ func TestDaylightSavingTimeBothWays(t *testing.T) {
 	}
 }
 
+func TestTheLastDayOfALeapYearEnds(t *testing.T) {
+	for _, zone := range zonesWithChanges {
+		for _, year := range []int{2028, 2032, 2044} {
+			loc, _ := time.LoadLocation(zone)
+			w := win("09:00", "18:00", zone)
+			next, ok := w.NextOpening(time.Date(year, 12, 31, 19, 0, 0, 0, loc))
+			if want := time.Date(year+1, 1, 1, 9, 0, 0, 0, loc); !ok || !next.Equal(want) {
+				t.Errorf("%s %d: opens %s, %v", zone, year, next, ok)
+			}
+			end, ok := w.Closes(time.Date(year, 12, 31, 15, 0, 0, 0, loc))
+			if want := time.Date(year, 12, 31, 18, 0, 0, 0, loc); !ok || !end.Equal(want) {
+				t.Errorf("%s %d: closes %s, %v", zone, year, end, ok)
+			}
+		}
+	}
+}
+
 func TestNumbersOfSeveralZonesAreCalledWhenAllAreOpen(t *testing.T) {
 	w := win("09:00", "18:00", "Europe/Berlin")
 	w.ContactZone = true
