@@ -170,6 +170,14 @@ func formatID(b [16]byte) string {
 	return string(out[:])
 }
 
+// idOf reads a uuid in binary form; null gives "".
+func idOf(b []byte) string {
+	if len(b) != 16 {
+		return ""
+	}
+	return formatID([16]byte(b))
+}
+
 // json sends v as jsonb.
 func (a *array) json(v any) error {
 	b, err := json.Marshal(v)

@@ -92,6 +92,7 @@ var legColumns = []column[legRow]{
 	integer("n", func(l *legRow) *int { return &l.n }),
 	text("trunk", func(l *legRow) *string { return (*string)(&l.leg.Trunk) }),
 	moment("sent_at", func(l *legRow) **time.Time { return &l.leg.SentAt }),
+	moment("trying_at", func(l *legRow) **time.Time { return &l.leg.TryingAt }),
 	moment("ended_at", func(l *legRow) **time.Time { return &l.leg.EndedAt }),
 	integer("sip_code", func(l *legRow) *int { return &l.leg.SIPCode }),
 	text("sip_reason", func(l *legRow) *string { return &l.leg.SIPReason }),

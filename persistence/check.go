@@ -195,7 +195,7 @@ func (c *checks) holds() {
 	c.t.queue("holds", [][]byte{numbers.param(), attempts.param()}, func(rows [][][]byte) error {
 		held := make(map[engine.AttemptID]struct{}, len(rows))
 		for _, r := range rows {
-			held[engine.AttemptID(formatID([16]byte(r[0])))] = struct{}{}
+			held[engine.AttemptID(idOf(r[0]))] = struct{}{}
 		}
 		for _, i := range first {
 			if _, ok := held[c.t.writes[i].Intent.Attempt]; !ok {
@@ -225,7 +225,7 @@ func (t *commit) variables() {
 			if t.stale == nil {
 				t.stale = map[engine.ContactID]struct{}{}
 			}
-			t.stale[engine.ContactID(formatID([16]byte(r[0])))] = struct{}{}
+			t.stale[engine.ContactID(idOf(r[0]))] = struct{}{}
 		}
 		return nil
 	})

@@ -1,0 +1,29 @@
+package persistence
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Secret gives the installation's secret of that name, 32 random bytes that
+// are made when it is first asked for. Every process of an installation gets
+// the same.
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
+	fresh := make([]byte, 32)
+	_, _ = rand.Read(fresh) // crypto/rand.Read never fails
+	var secret string
+	err := s.inTx(ctx, "secret not read", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, to_jsonb($2::text)) ON CONFLICT DO NOTHING",
+			"secret."+name, base64.StdEncoding.EncodeToString(fresh)); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, "SELECT value #>> '{}' FROM settings WHERE name = $1", "secret."+name).Scan(&secret)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(secret)
+}

@@ -1,0 +1,269 @@
+package storetest
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/tally"
+)
+
+// bulk holds the statement against the machine of a contact.
+func bulk(t *testing.T, w *world) {
+	later := w.now.Add(time.Hour)
+	live := engine.AttemptID(id())
+	kinds := []func(*contact.Contact){
+		func(*contact.Contact) {},
+		func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Unanswered, 1, contact.DueRetry },
+		func(c *contact.Contact) {
+			c.State, c.DueAt, c.DueClass = contact.Connected, &later, contact.DueCallback
+			c.Callback, c.CallbackAt, c.CallbackExtra = contact.CallbackPending, &later, true
+		},
+		func(c *contact.Contact) { c.State, c.DueAt, c.ResultDueAt = contact.Connected, nil, &later },
+		func(c *contact.Contact) { c.DueAt, c.Attempt = nil, live },
+		func(c *contact.Contact) { c.State, c.DueAt = contact.Completed, nil },
+		func(c *contact.Contact) { c.State, c.DueAt = contact.Excluded, nil },
+	}
+	var all []contact.Contact
+	for _, k := range kinds {
+		all = append(all, w.contact(k))
+	}
+	foreign := newWorld(t, w.store)
+	theirs := foreign.contact()
+	foreign.commit(foreign.write(func(x *journal.Write) { x.Contacts = []contact.Contact{theirs} }))
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = all }))
+	end := w.now.Add(time.Minute)
+	x := w.write(func(x *journal.Write) {
+		x.Bulk = &journal.Bulk{To: contact.ManuallyStopped, Reason: "manually_stopped", At: end}
+	})
+	w.commit(x)
+	w.commit(x)
+	for i, c := range all {
+		m := contact.Machine{C: c}
+		if c.DueAt != nil { // the others have an actor, an owed result, or are final
+			must(t, m.Apply(contact.Event{Kind: contact.RunStopped, At: end}))
+		}
+		t.Run(string(c.State), func(t *testing.T) { sameFields(t, w.stored(c.ID), m.C) })
+		_ = i
+	}
+	if got := w.stored(theirs.ID); got.State != contact.Pending {
+		t.Errorf("a contact of another campaign became %s", got.State)
+	}
+}
+
+func active(t *testing.T, w *world) {
+	paused := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Paused })
+	draft := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Draft })
+	draining := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Completed })
+	c := w.contact(func(c *contact.Contact) { c.Campaign = draining.ID })
+	x, _ := w.intent(&c)
+	x.Epoch = draining.Epoch
+	w.commit(x)
+	ids, err := w.store.ActiveCampaigns(t.Context())
+	must(t, err)
+	for _, want := range []engine.CampaignID{w.c.ID, paused.ID, draining.ID} {
+		if !slices.Contains(ids, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if slices.Contains(ids, draft.ID) {
+		t.Error("a draft is listed")
+	}
+}
+
+// counters plays calls through and compares the tables with the fold of their
+// events.
+func counters(t *testing.T, w *world) {
+	fold := tally.New()
+	apply := func(x journal.Write) {
+		w.commit(x)
+		for i := range x.Events {
+			fold.Apply(&x.Events[i])
+		}
+	}
+	add := w.insert(12)
+	after := contact.Facts{State: contact.Pending, Max: 3, Open: true}
+	add.Event.Data.After = &after
+	report, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	add.Event.Data.Count = report.Added
+	fold.Apply(&add.Event)
+
+	play := func(i int, o engine.Outcome, served time.Duration, change func(*contact.Contact, *attempt.Attempt)) {
+		c := w.stored(add.Contacts[i].ID)
+		x, a := w.intent(&c)
+		apply(x)
+		if served > 0 || o == engine.OutcomeAbandoned {
+			t0 := w.now
+			a.State, a.AnsweredAt = attempt.Answered, &t0
+			apply(w.write(func(x *journal.Write) {
+				x.Attempts = []attempt.Attempt{a}
+				x.Events = []journal.Event{w.event(journal.AttemptAnswered, c.ID, a.ID)}
+			}))
+		}
+		if served > 0 {
+			t0 := w.now
+			before := c.Facts()
+			c.State, c.ConnectedOnce = contact.Connected, true
+			c.Version++
+			a.State, a.ServedAt, a.BotConnectedAt = attempt.Connected, &t0, &t0
+			ev := w.event(journal.AttemptConnected, c.ID, a.ID)
+			now := c.Facts()
+			ev.Data.Before, ev.Data.After = &before, &now
+			apply(w.write(func(x *journal.Write) {
+				x.Attempts, x.Contacts, x.Events = []attempt.Attempt{a}, []contact.Contact{c}, []journal.Event{ev}
+			}))
+		}
+		before := c.Facts()
+		end, done := w.ended(&c, a, o)
+		if served > 0 {
+			t1 := w.now.Add(served)
+			done.EndedAt = &t1
+			end.Events[0].Data.TalkMS = done.Talk().Milliseconds()
+		}
+		if change != nil {
+			change(&c, &done)
+		}
+		if !done.Consumed {
+			c.Used--
+		}
+		now := c.Facts()
+		end.Contacts, end.Attempts = []contact.Contact{c}, []attempt.Attempt{done}
+		d := &end.Events[0].Data
+		d.Before, d.After, d.Outcome, d.Cause, d.Consumed = &before, &now, done.Outcome, done.Cause, done.Consumed
+		apply(end)
+		if done.Result != nil {
+			ev := w.event(journal.ResultStored, c.ID, a.ID)
+			ev.Data.Connected = done.ServedAt != nil
+			apply(w.write(func(x *journal.Write) { x.Events = []journal.Event{ev} }))
+		}
+	}
+	to := func(s contact.State) func(*contact.Contact, *attempt.Attempt) {
+		return func(c *contact.Contact, _ *attempt.Attempt) { c.State = s }
+	}
+	play(0, engine.OutcomeCompleted, 12345*time.Millisecond, func(c *contact.Contact, a *attempt.Attempt) {
+		c.State, c.HasResult = contact.Completed, true
+		a.Result = &attempt.Result{Disposition: "sold", ReceivedAt: w.now}
+	})
+	play(1, engine.OutcomeConnectedNoResult, 7*time.Second, nil)
+	play(2, engine.OutcomeAbandoned, 0, func(c *contact.Contact, a *attempt.Attempt) {
+		c.State, a.Cause = contact.Abandoned, engine.AbandonCapacityLoss
+	})
+	play(3, engine.OutcomeAbandoned, 0, func(c *contact.Contact, a *attempt.Attempt) {
+		c.State, a.Cause = contact.Abandoned, engine.AbandonNoSeat
+	})
+	play(4, engine.OutcomeNoAnswer, 0, func(c *contact.Contact, _ *attempt.Attempt) {
+		due := w.now.Add(time.Hour)
+		c.State, c.RangUnanswered, c.DueAt, c.DueClass = contact.Unanswered, true, &due, contact.DueRetry
+	})
+	play(5, engine.OutcomeMachine, 0, to(contact.MachineDetected))
+	play(6, engine.OutcomeBusy, 0, to(contact.Failed))
+	play(7, engine.OutcomeTrunkError, 0, func(c *contact.Contact, a *attempt.Attempt) {
+		due := w.now
+		c.DueAt, a.Consumed = &due, false
+	})
+	play(8, engine.OutcomeExcluded, 0, to(contact.Excluded))
+	// One is still in its call.
+	c := w.stored(add.Contacts[9].ID)
+	x, _ := w.intent(&c)
+	apply(x)
+
+	want := fold.Counters()
+	got, err := w.store.Counters(t.Context(), w.c.ID, 1)
+	must(t, err)
+	if !reflect.DeepEqual(got, want) {
+		sameFields(t, got, want)
+	}
+	if got.Total != 12 || got.LiveAnswers != 4 || got.Attempts != 8 || got.TalkSeconds != 19.345 {
+		t.Errorf("total %d, live answers %d, attempts %d, talk %v", got.Total, got.LiveAnswers, got.Attempts, got.TalkSeconds)
+	}
+	liveAnswers, abandoned, err := w.store.AbandonLedger(t.Context(), w.c.ID, w.now.Add(-time.Minute))
+	must(t, err)
+	if liveAnswers != 4 || abandoned != 2 {
+		t.Errorf("ledger %d of %d", abandoned, liveAnswers)
+	}
+	if n, m, _ := w.store.AbandonLedger(t.Context(), w.c.ID, w.now.Add(time.Hour)); n != 0 || m != 0 {
+		t.Errorf("ledger of the future %d of %d", m, n)
+	}
+}
+
+// restart holds the statements against the machine of a contact (RunReset).
+func restart(t *testing.T, w *world) {
+	contacts := make([]contact.Contact, 0, 4)
+	for _, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped} {
+		c := filled[contact.Contact]()
+		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt = engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
+		c.Position = w.seq.Add(1)
+		contacts = append(contacts, c)
+	}
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = contacts }))
+	first, err := w.store.Counters(t.Context(), w.c.ID, 1)
+	must(t, err)
+
+	if err := w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now); code(err) != "run_moved" {
+		t.Errorf("before the campaign's row is in the new run: %v", err)
+	}
+	row := w.c
+	row.Run, row.State, row.Seq = 2, campaign.Draft, w.seq.Add(1)
+	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
+	for range 2 { // the second time changes nothing
+		must(t, w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now))
+	}
+	for _, c := range contacts {
+		m := contact.Machine{C: c}
+		must(t, m.Apply(contact.Event{Kind: contact.RunReset, At: w.now, Run: 2, Policy: contact.Policy{MaxAttempts: 3}}))
+		sameFields(t, w.stored(c.ID), m.C)
+	}
+	if n, err := w.store.Counters(t.Context(), w.c.ID, 2); err != nil || n.Pending != 3 || n.Excluded != 1 || n.Total != 4 {
+		t.Errorf("counters of the prepared run %+v %v", n, err)
+	}
+	if again, err := w.store.Counters(t.Context(), w.c.ID, 1); err != nil || !reflect.DeepEqual(again, first) {
+		t.Errorf("counters of the run before %+v, were %+v (%v)", again, first, err)
+	}
+
+	// Excluded while the next run was prepared: stays so.
+	x := w.stored(contacts[1].ID)
+	x.State, x.DueAt, x.Reason = contact.Excluded, nil, "asked"
+	x.Version++
+	w.commit(w.write(func(y *journal.Write) { y.Contacts = []contact.Contact{x} }))
+
+	row.Run, row.State, row.Seq = 1, campaign.Completed, w.seq.Add(1)
+	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
+	for range 2 {
+		must(t, w.store.RestoreContacts(t.Context(), w.c.ID, 1))
+	}
+	for i, want := range contacts {
+		got := w.stored(want.ID)
+		if got.Version <= want.Version {
+			t.Errorf("version went back to %d", got.Version)
+		}
+		want.Version = got.Version
+		if i == 1 {
+			want.State, want.Reason = contact.Excluded, "asked"
+		}
+		sameFields(t, got, want)
+	}
+}
+
+func remove(t *testing.T, w *world) {
+	draft := w.campaign(func(c *campaign.Campaign) { c.State, c.EverRun = campaign.Draft, false })
+	add := w.insert(3)
+	add.Campaign, add.Epoch = draft.ID, draft.Epoch
+	_, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	for range 2 {
+		must(t, w.store.RemoveCampaign(t.Context(), draft.ID))
+	}
+	if _, ok, _ := w.store.ContactByID(t.Context(), add.Contacts[0].ID); ok {
+		t.Error("its contacts are still there")
+	}
+	if err := w.store.RemoveCampaign(t.Context(), w.c.ID); code(err) != "campaign_was_run" {
+		t.Errorf("one that ran: %v", err)
+	}
+}

@@ -1,0 +1,305 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+func (w *world) due(limit int, except ...engine.ContactID) []contact.Contact {
+	w.t.Helper()
+	list, err := w.store.DueContacts(w.ctx, w.c.ID, w.c.Run, w.now, limit, except)
+	must(w.t, err)
+	return list
+}
+
+// dueOrder holds the SQL against contact.Before.
+func dueOrder(t *testing.T, w *world) {
+	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a fixed mix, the same every time
+	classes := []contact.DueClass{contact.DueCallback, contact.DueTrigger, contact.DueFirst, contact.DueRetry}
+	var all []contact.Contact
+	for range 120 {
+		all = append(all, w.contact(func(c *contact.Contact) {
+			c.DueClass = classes[rnd.IntN(len(classes))]
+			due := w.now.Add(-time.Duration(rnd.IntN(20)) * time.Second)
+			if rnd.IntN(5) == 0 {
+				due = w.now.Add(time.Minute) // not yet
+			}
+			c.DueAt = &due
+			if c.DueClass == contact.DueRetry || c.DueClass == contact.DueCallback {
+				c.Used = rnd.IntN(4)
+				c.State = contact.Unanswered
+			}
+		}))
+	}
+	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = all }))
+	var want []contact.Contact
+	for _, c := range all {
+		if !c.DueAt.After(w.now) {
+			want = append(want, c)
+		}
+	}
+	slices.SortFunc(want, func(a, b contact.Contact) int {
+		if contact.Before(&a, &b) {
+			return -1
+		}
+		return 1
+	})
+	for _, limit := range []int{1, 7, 50, 1000} {
+		got := w.due(limit)
+		if len(got) != min(limit, len(want)) {
+			t.Fatalf("%d due contacts of %d with limit %d", len(got), len(want), limit)
+		}
+		for i := range got {
+			if got[i].ID != want[i].ID {
+				t.Fatalf("limit %d, place %d: class %d used %d at %v position %d, want class %d used %d at %v position %d", limit, i,
+					got[i].DueClass, got[i].Used, got[i].DueAt, got[i].Position, want[i].DueClass, want[i].Used, want[i].DueAt, want[i].Position)
+			}
+		}
+	}
+	// Page after page, those in hand excepted.
+	var seen []engine.ContactID
+	for len(seen) < len(want) {
+		page := w.due(9, seen...)
+		if len(page) == 0 {
+			t.Fatalf("nothing after %d of %d", len(seen), len(want))
+		}
+		for i := range page {
+			if page[i].ID != want[len(seen)].ID {
+				t.Fatalf("place %d differs when paged", len(seen))
+			}
+			seen = append(seen, page[i].ID)
+		}
+	}
+}
+
+func dueLeavesOut(t *testing.T, w *world) {
+	plain, live, held, barred, other := w.contact(), w.contact(), w.contact(), w.contact(), w.contact()
+	otherRun := w.contact(func(c *contact.Contact) { c.Run = 2 })
+	attemptID := engine.AttemptID(id())
+	live.Attempt = attemptID
+	w.commit(w.write(func(x *journal.Write) {
+		x.Contacts = []contact.Contact{plain, live, held, barred, other, otherRun}
+		x.Suppressions = []journal.Suppression{{Number: barred.Number, Reason: "import", CreatedAt: w.now}}
+	}))
+	elsewhere := newWorld(t, w.store)
+	rival := elsewhere.contact(func(c *contact.Contact) { c.Number = held.Number })
+	x, a := elsewhere.intent(&rival)
+	elsewhere.commit(x)
+
+	got := w.due(100, other.ID)
+	if len(got) != 1 || got[0].ID != plain.ID {
+		t.Errorf("%d due", len(got))
+	}
+	if got[0].Variables["name"] != "Ada" {
+		t.Error("without its variables")
+	}
+	end, _ := elsewhere.ended(&rival, a, engine.OutcomeBusy)
+	elsewhere.commit(end)
+	if got := w.due(100, other.ID); len(got) != 2 {
+		t.Errorf("%d due once the number is free", len(got))
+	}
+}
+
+func nextDue(t *testing.T, w *world) {
+	ask := func(wantNext *time.Time, wantOpen int) {
+		t.Helper()
+		next, open, err := w.store.NextDue(t.Context(), w.c.ID, w.c.Run)
+		must(t, err)
+		if (next == nil) != (wantNext == nil) || next != nil && !next.Equal(*wantNext) || open != wantOpen {
+			t.Errorf("next %v open %d, want %v and %d", next, open, wantNext, wantOpen)
+		}
+	}
+	ask(nil, 0)
+	soon, later := w.now.Add(time.Minute), w.now.Add(time.Hour)
+	put := func(cs ...contact.Contact) { w.commit(w.write(func(x *journal.Write) { x.Contacts = cs })) }
+	retry := w.contact(func(c *contact.Contact) {
+		c.DueAt, c.DueClass, c.Used, c.State = &soon, contact.DueRetry, 2, contact.Unanswered
+	})
+	put(w.contact(func(c *contact.Contact) { c.DueAt = &later }), retry,
+		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Completed }),
+		w.contact(func(c *contact.Contact) { c.DueAt, c.State, c.ResultDueAt = nil, contact.Connected, &later }))
+	ask(&soon, 3)
+	x, a := w.intent(&retry)
+	w.commit(x)
+	ask(&later, 3) // its attempt lives
+	retry.State = contact.Failed
+	end, _ := w.ended(&retry, a, engine.OutcomeBusy)
+	w.commit(end)
+	ask(&later, 2)
+}
+
+func addContacts(t *testing.T, w *world) {
+	trigger := w.contact(func(c *contact.Contact) { c.Position, c.DueClass = 1_000_000, contact.DueTrigger })
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{trigger} }))
+	const n = 1000
+	add := w.insert(n)
+	add.Contacts[10].Number = add.Contacts[3].Number // the second row is the duplicate
+	add.Contacts[20].Number = trigger.Number
+	report, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	if want := (campaign.AddReport{Added: n - 2, Duplicates: 2, Total: n - 1}); report != want {
+		t.Fatalf("report %+v, want %+v", report, want)
+	}
+	due := w.due(2 * n)
+	if len(due) != n-1 || due[0].ID != trigger.ID {
+		t.Fatalf("%d due", len(due))
+	}
+	var order []engine.ContactID
+	for i, c := range add.Contacts {
+		if i != 10 && i != 20 {
+			order = append(order, c.ID)
+		}
+	}
+	for i, c := range due[1:] {
+		if c.ID != order[i] || c.Position <= trigger.Position {
+			t.Fatalf("place %d: not in list order behind what was there", i)
+		}
+	}
+	first := due[1]
+	want := contact.Contact{ID: add.Contacts[0].ID, Campaign: w.c.ID, Number: add.Contacts[0].Number, Variables: add.Contacts[0].Variables,
+		Position: first.Position, Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &add.At, DueClass: contact.DueFirst,
+		CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
+	sameFields(t, first, want)
+
+	events := w.events()
+	if len(events) != 1 || events[0].Data.Count != n-2 || events[0].Type != journal.ContactsAdded {
+		t.Errorf("events %+v", events)
+	}
+	// Nothing new: no event.
+	again := add
+	again.Event = w.event(journal.ContactsAdded, "", "")
+	again.Contacts = again.Contacts[:1:1]
+	again.Contacts[0].ID = engine.ContactID(id())
+	report, err = w.store.AddContacts(t.Context(), again)
+	must(t, err)
+	if report.Added != 0 || report.Duplicates != 1 || len(w.events()) != 1 {
+		t.Errorf("report %+v, %d events", report, len(w.events()))
+	}
+	again.Epoch--
+	if _, err := w.store.AddContacts(t.Context(), again); code(err) != "stale_epoch" {
+		t.Errorf("by the owner before: %v", err)
+	}
+}
+
+func (w *world) insert(n int) journal.ContactInsert {
+	add := journal.ContactInsert{Campaign: w.c.ID, Epoch: w.c.Epoch, Run: 1, Source: "csv", Max: 3, At: w.now,
+		DueClass: contact.DueFirst, Event: w.event(journal.ContactsAdded, "", "")}
+	for range n {
+		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(id()),
+			NewContact: campaign.NewContact{Number: number(), Variables: map[string]string{"plan": "gold"}}})
+	}
+	return add
+}
+
+func addExcluded(t *testing.T, w *world) {
+	add := w.insert(6)
+	add.Contacts[1].Variables = map[string]string{"plan": "gold", "region": "north"}
+	add.Contacts[2].Variables = nil
+	w.commit(w.write(func(x *journal.Write) {
+		x.Exclusions = []journal.Exclusion{
+			{Campaign: w.c.ID, Number: add.Contacts[0].Number, CreatedAt: w.now},
+			{Campaign: w.c.ID, Match: map[string]string{"region": "north"}, CreatedAt: w.now},
+			{Campaign: w.c.ID, Number: add.Contacts[3].Number, Lifted: true, CreatedAt: w.now},
+			{Campaign: "cmp_other", Number: add.Contacts[4].Number, CreatedAt: w.now},
+		}
+	}))
+	loose := add
+	loose.Contacts = add.Contacts[:1]
+	report, err := w.store.AddContacts(t.Context(), loose)
+	must(t, err)
+	if report.Added != 1 || report.Excluded != 0 {
+		t.Errorf("not sticky: %+v", report)
+	}
+	sticky := w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = true })
+	w.commit(journal.Write{Exclusions: []journal.Exclusion{
+		{Campaign: sticky.ID, Number: add.Contacts[0].Number, CreatedAt: w.now},
+		{Campaign: sticky.ID, Match: map[string]string{"region": "north"}, CreatedAt: w.now}}})
+	add.Campaign, add.Epoch = sticky.ID, sticky.Epoch
+	for i := range add.Contacts {
+		add.Contacts[i].ID = engine.ContactID(id())
+	}
+	report, err = w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	if want := (campaign.AddReport{Added: 4, Excluded: 2, Total: 4}); report != want {
+		t.Errorf("sticky: %+v, want %+v", report, want)
+	}
+}
+
+func addAgain(t *testing.T, w *world) {
+	add := w.insert(50)
+	add.Contacts[7].Number = add.Contacts[6].Number
+	once, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	again, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	if once != again || once.Added != 49 {
+		t.Errorf("first %+v, again %+v", once, again)
+	}
+	if n := len(w.events()); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
+func exclusions(t *testing.T, w *world) {
+	n := number()
+	put := func(x journal.Exclusion) {
+		w.commit(w.write(func(y *journal.Write) { y.Exclusions = []journal.Exclusion{x} }))
+	}
+	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Reason: "asked", CreatedAt: w.now})
+	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"a": "1", "b": "2"}, CreatedAt: w.now.Add(time.Second)})
+	list, err := w.store.Exclusions(t.Context(), w.c.ID)
+	must(t, err)
+	if len(list) != 2 || list[0].Number != n || list[0].Match != nil || list[0].Reason != "asked" || list[1].Match["b"] != "2" {
+		t.Fatalf("exclusions %+v", list)
+	}
+	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
+	put(journal.Exclusion{Campaign: w.c.ID, Number: n, CreatedAt: w.now}) // the first comes again
+	if list, _ := w.store.Exclusions(t.Context(), w.c.ID); len(list) != 1 {
+		t.Errorf("%d exclusions after lifting", len(list))
+	}
+}
+
+func openAttempts(t *testing.T, w *world) {
+	c, d := w.contact(), w.contact()
+	x, a := w.intent(&c)
+	y, b := w.intent(&d)
+	dialout := w.attempt(contact.Contact{Number: number()})
+	dialout.Contact = ""
+	w.commit(x, y, journal.Write{Attempts: []attempt.Attempt{dialout}, Intent: &journal.Intent{Attempt: dialout.ID, Number: dialout.To}})
+	end, _ := w.ended(&d, b, engine.OutcomeBusy)
+	w.commit(end)
+	open, err := w.store.OpenAttempts(t.Context())
+	must(t, err)
+	got := map[engine.AttemptID]engine.CampaignID{}
+	for _, o := range open {
+		got[o.ID] = o.Campaign
+		if len(o.Legs) != 1 {
+			t.Errorf("%d legs", len(o.Legs))
+		}
+	}
+	if len(got) != 2 || got[a.ID] != w.c.ID || got[dialout.ID] != "" {
+		t.Errorf("open %v", got)
+	}
+}
+
+func overdue(t *testing.T, w *world) {
+	past, future := w.now.Add(-time.Minute), w.now.Add(time.Minute)
+	late := w.contact(func(c *contact.Contact) { c.DueAt, c.State, c.ResultDueAt = nil, contact.Connected, &past })
+	w.commit(w.write(func(x *journal.Write) {
+		x.Contacts = []contact.Contact{late, w.contact(func(c *contact.Contact) { c.ResultDueAt = &future }), w.contact()}
+	}))
+	list, err := w.store.ResultsOverdue(t.Context(), w.c.ID, w.now, 10)
+	must(t, err)
+	if len(list) != 1 || list[0].ID != late.ID {
+		t.Errorf("%d overdue", len(list))
+	}
+}

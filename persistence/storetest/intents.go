@@ -1,0 +1,243 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+func heldNumber(t *testing.T, w *world) {
+	first := w.contact()
+	x, a := w.intent(&first)
+	w.commit(x)
+
+	// The same person in another campaign: another owner, another writer.
+	other := newWorld(t, w.store)
+	second := other.contact(func(c *contact.Contact) { c.Number = first.Number })
+	y, b := other.intent(&second)
+	if err := other.try(y)[0]; !errors.Is(err, journal.ErrNumberHeld) {
+		t.Fatalf("second intent: %v", err)
+	}
+	other.noAttempt(b.ID)
+	if _, ok, _ := w.store.ContactByID(t.Context(), second.ID); ok {
+		t.Error("the contact of a refused write is stored")
+	}
+
+	z, _ := w.ended(&first, a, engine.OutcomeNoAnswer)
+	w.commit(z)
+	other.commit(y) // the call before is over
+	if got := other.storedAttempt(b.ID); got.State != attempt.Reserved {
+		t.Errorf("state %s", got.State)
+	}
+}
+
+func heldInGroup(t *testing.T, w *world) {
+	a := w.contact()
+	other := newWorld(t, w.store)
+	b := other.contact(func(c *contact.Contact) { c.Number = a.Number })
+	x, _ := w.intent(&a)
+	y, _ := other.intent(&b)
+	refused := w.try(x, y)
+	if refused[0] != nil || !errors.Is(refused[1], journal.ErrNumberHeld) {
+		t.Fatalf("answers %v", refused)
+	}
+}
+
+func heldByOne(t *testing.T, w *world) {
+	n := number()
+	const rivals = 6
+	worlds := make([]*world, rivals)
+	writes := make([]journal.Write, rivals)
+	for i := range rivals {
+		worlds[i] = newWorld(t, w.store)
+		c := worlds[i].contact(func(c *contact.Contact) { c.Number = n })
+		writes[i], _ = worlds[i].intent(&c)
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, rivals)
+	for i := range rivals {
+		wg.Go(func() {
+			refused, err := w.store.Commit(t.Context(), writes[i:i+1])
+			if errs[i] = err; err == nil {
+				errs[i] = refused[0]
+			}
+		})
+	}
+	wg.Wait()
+	won := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			won++
+		case !errors.Is(err, journal.ErrNumberHeld):
+			t.Error(err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d of %d got the number", won, rivals)
+	}
+}
+
+func lostHolds(t *testing.T, w *world) {
+	c := w.contact()
+	x, a := w.intent(&c)
+	w.commit(x)
+	end, lost := w.ended(&c, a, engine.OutcomeLost)
+	lost.Legs[0].EndedAt = nil // what became of the leg is not known
+	end.Attempts = []attempt.Attempt{lost}
+	end.Holds[0].Until = at().Add(time.Hour)
+	w.commit(end)
+
+	again, _ := w.intent(&c)
+	if err := w.try(again)[0]; !errors.Is(err, journal.ErrNumberHeld) {
+		t.Fatalf("intent while the lost attempt's legs may ring: %v", err)
+	}
+	open, err := w.store.OpenLegs(t.Context())
+	must(t, err)
+	if len(open) != 1 || open[0].ID != a.ID || len(open[0].Legs) != 1 {
+		t.Errorf("open legs %v", open)
+	}
+
+	w.commit(w.write(func(x *journal.Write) {
+		x.Holds = []journal.HoldRelease{{Attempt: a.ID, Number: c.Number, Until: at().Add(-time.Second)}}
+	}))
+	w.commit(again)
+	if open, _ := w.store.OpenLegs(t.Context()); len(open) != 0 {
+		t.Errorf("%d legs are watched beyond their hold", len(open))
+	}
+}
+
+func suppressed(t *testing.T, w *world) {
+	c := w.contact()
+	w.commit(journal.Write{Suppressions: []journal.Suppression{
+		{Number: c.Number, Reason: "do_not_call", CreatedAt: w.now}, {Number: c.Number, Reason: "import", CreatedAt: w.now}}})
+	x, a := w.intent(&c)
+	if err := w.try(x)[0]; !errors.Is(err, journal.ErrSuppressed) {
+		t.Fatalf("intent to a suppressed number: %v", err)
+	}
+	w.noAttempt(a.ID)
+	found, err := w.store.Suppressed(t.Context(), c.Number, number())
+	must(t, err)
+	if len(found) != 1 {
+		t.Errorf("suppressed: %d", len(found))
+	}
+	if ok, err := w.store.Unsuppress(t.Context(), c.Number, engine.System); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	w.commit(x)
+}
+
+func staleEpoch(t *testing.T, w *world) {
+	c := w.contact()
+	x, a := w.intent(&c)
+	if _, err := w.store.AcquireCampaign(t.Context(), w.c.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.try(x)[0]; !errors.Is(err, journal.ErrStaleEpoch) {
+		t.Fatalf("write of the owner before: %v", err)
+	}
+	w.noAttempt(a.ID)
+	if len(w.events()) != 0 {
+		t.Error("events of a refused write are stored")
+	}
+	// Nothing of it stays: the new owner may dial the number at once.
+	x.Epoch++
+	w.commit(x)
+
+	unknown := journal.Write{Campaign: "cmp_nowhere", Epoch: 0}
+	if err := w.try(unknown)[0]; !errors.Is(err, journal.ErrStaleEpoch) {
+		t.Errorf("write of a campaign that is not there: %v", err)
+	}
+	if _, err := w.store.AcquireCampaign(t.Context(), "cmp_nowhere"); code(err) != "campaign_not_found" {
+		t.Errorf("taking over what is not there: %v", err)
+	}
+}
+
+func takeOver(t *testing.T, w *world) {
+	w.commit(w.write(func(x *journal.Write) {
+		x.Events = []journal.Event{w.event(journal.CampaignStarted, "", ""), w.event(journal.CampaignPaused, "", "")}
+	}))
+	before := w.c.Epoch
+	c, err := w.store.AcquireCampaign(t.Context(), w.c.ID)
+	must(t, err)
+	if c.Epoch != before+1 {
+		t.Errorf("epoch %d after %d", c.Epoch, before)
+	}
+	if c.Seq != w.seq.Load() {
+		t.Errorf("sequence %d, the last stored event is %d", c.Seq, w.seq.Load())
+	}
+	// The campaign's row does not bring an epoch of its own.
+	row := c
+	row.Epoch, row.State = 99, "paused"
+	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &row})
+	got, err := w.store.Campaign(t.Context(), c.ID)
+	must(t, err)
+	if got.Epoch != c.Epoch || got.State != "paused" {
+		t.Errorf("epoch %d state %s", got.Epoch, got.State)
+	}
+}
+
+func groupIsolation(t *testing.T, w *world) {
+	held, free, stale := w.contact(), w.contact(), w.contact()
+	hold, _ := w.intent(&held)
+	w.commit(hold)
+
+	again := held
+	a, first := w.intent(&again) // refused: its own number is held by the attempt before
+	a.Reply = &journal.Reply{Idempotency: engine.Idempotency{Key: "k", Route: "trigger", Token: "t", BodyHash: "h"}, Status: 200, Body: []byte("{}"), At: w.now}
+	b, second := w.intent(&free)
+	c, third := w.intent(&stale)
+	c.Epoch--
+	refused := w.try(a, b, c)
+	if !errors.Is(refused[0], journal.ErrNumberHeld) || refused[1] != nil || !errors.Is(refused[2], journal.ErrStaleEpoch) {
+		t.Fatalf("answers %v", refused)
+	}
+	w.noAttempt(first.ID)
+	w.noAttempt(third.ID)
+	w.storedAttempt(second.ID)
+	if got := w.stored(held.ID); got.Version != held.Version {
+		t.Errorf("version %d of a refused write", got.Version)
+	}
+	if _, ok, _ := w.store.FindReply(t.Context(), a.Reply.Idempotency); ok {
+		t.Error("the reply of a refused write is stored")
+	}
+	// The refused holds nothing: its number is free for the new owner.
+	c.Epoch++
+	w.commit(c)
+}
+
+func poison(t *testing.T, w *world) {
+	good, bad := w.contact(), w.contact()
+	same := w.contact(func(c *contact.Contact) { c.Number = good.Number })
+	bad.ID = "not an identifier"
+	x := w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{good} })
+	y := w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{bad} })
+	z := w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{same} })
+	refused := w.try(x, y, z)
+	if refused[0] != nil || code(refused[1]) != "write_rejected" || code(refused[2]) != "contact_exists" {
+		t.Fatalf("answers %v", refused)
+	}
+	w.stored(good.ID)
+}
+
+func wireText(t *testing.T, w *world) {
+	c := w.contact(func(c *contact.Contact) {
+		c.Variables = map[string]string{"k\x00": "a\x00b\\u0000 \xff", "backslash": `\\u0000`}
+	})
+	x, a := w.intent(&c)
+	a.SIPReason = "Busy\x00 \xc3\x28 here"
+	x.Attempts = []attempt.Attempt{a}
+	w.commit(x)
+	if got := w.storedAttempt(a.ID).SIPReason; got != "Busy \uFFFD( here" {
+		t.Errorf("reason %q", got)
+	}
+	if got := w.stored(c.ID).Variables; got["k"] != "ab\\u0000 \uFFFD" || got["backslash"] != `\\u0000` {
+		t.Errorf("variables %q", got)
+	}
+}

@@ -1,0 +1,218 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+func contactPages(t *testing.T, w *world) {
+	add := w.insert(120)
+	_, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	c := w.stored(add.Contacts[55].ID)
+	x, a := w.intent(&c)
+	w.commit(x)
+	c.State = contact.Unanswered
+	end, _ := w.ended(&c, a, engine.OutcomeNoAnswer)
+	y, b := w.intent(&c)
+	w.commit(end)
+	w.commit(y)
+
+	page, err := w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 2, Size: 50})
+	must(t, err)
+	if page.Total != 120 || len(page.Contacts) != 50 {
+		t.Fatalf("%d of %d", len(page.Contacts), page.Total)
+	}
+	for i, v := range page.Contacts {
+		if v.Contact.ID != add.Contacts[50+i].ID {
+			t.Fatalf("place %d is not in list order", i)
+		}
+	}
+	trail := page.Contacts[5].Attempts
+	ids := []engine.AttemptID{a.ID, b.ID}
+	slices.Sort(ids) // identifiers of these tests are not in order of time
+	if len(trail) != 2 || trail[0].ID != ids[0] || trail[1].ID != ids[1] || len(trail[0].Legs) != 1 {
+		t.Errorf("trail of %d", len(trail))
+	}
+	page, err = w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 1, Size: 50, Filter: string(contact.Unanswered)})
+	must(t, err)
+	if page.Total != 1 || page.Contacts[0].Contact.ID != c.ID {
+		t.Errorf("filtered: %d", page.Total)
+	}
+	page, err = w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 9, Size: 50})
+	must(t, err)
+	if page.Total != 120 || len(page.Contacts) != 0 {
+		t.Errorf("beyond the end: %d", len(page.Contacts))
+	}
+}
+
+func campaignPages(t *testing.T, w *world) {
+	var newest engine.CampaignID
+	for i := range 5 {
+		c := w.campaign(func(c *campaign.Campaign) {
+			c.CreatedAt, c.State = w.now.Add(time.Duration(i+1)*time.Second), campaign.Draft
+		})
+		newest = c.ID
+	}
+	list, total, err := w.store.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 4})
+	must(t, err)
+	if total != 6 || len(list) != 4 || list[0].ID != newest {
+		t.Errorf("%d of %d, first %s", len(list), total, list[0].ID)
+	}
+	list, total, err = w.store.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 4, Filter: "running"})
+	must(t, err)
+	if total != 1 || len(list) != 1 || list[0].ID != w.c.ID {
+		t.Errorf("running: %d of %d", len(list), total)
+	}
+}
+
+var admin = engine.Who{User: "u1", Name: "ada@example.org"}
+
+func keys(t *testing.T, w *world) {
+	k := engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("vx_secret")), Masked: "vx_secr…", Active: true,
+		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, CreatedAt: w.now, CreatedBy: admin.Name}
+	must(t, w.store.CreateKey(t.Context(), k, admin))
+	got, ok, err := w.store.KeyByHash(t.Context(), k.Hash)
+	must(t, err)
+	if !ok || !reflect.DeepEqual(got, k) {
+		t.Errorf("key %+v, want %+v", got, k)
+	}
+	if _, ok, err := w.store.KeyByHash(t.Context(), [32]byte{1}); ok || err != nil {
+		t.Errorf("unknown key: %v %v", ok, err)
+	}
+	until := w.now.Add(time.Hour)
+	got, err = w.store.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes = false, &until, nil }, admin)
+	must(t, err)
+	if got.Active || !got.ExpiresAt.Equal(until) {
+		t.Errorf("changed key %+v", got)
+	}
+	if _, err := w.store.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {
+		t.Errorf("unknown key: %v", err)
+	}
+	must(t, w.store.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
+	must(t, w.store.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now.Add(-time.Hour)}))
+	must(t, w.store.KeysUsed(t.Context(), nil))
+	list, err := w.store.Keys(t.Context())
+	must(t, err)
+	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.now) || len(list[0].Scopes) != 0 {
+		t.Errorf("keys %+v", list)
+	}
+	log, err := w.store.Activity(t.Context(), "", nil, time.Time{}, 10)
+	must(t, err)
+	if len(log) != 2 || log[0].Type != "key.changed" || log[0].Data.Who.Name != admin.Name {
+		t.Errorf("activity %+v", log)
+	}
+}
+
+func users(t *testing.T, w *world) {
+	u := engine.User{ID: "u1", Email: "ada@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
+	must(t, w.store.CreateUser(t.Context(), u, admin))
+	double := u
+	double.ID = "u2"
+	if err := w.store.CreateUser(t.Context(), double, admin); code(err) != "user_exists" {
+		t.Errorf("same address twice: %v", err)
+	}
+	got, ok, err := w.store.UserByEmail(t.Context(), u.Email)
+	must(t, err)
+	if !ok || !reflect.DeepEqual(got, u) {
+		t.Errorf("user %+v", got)
+	}
+	if _, ok, _ := w.store.User(t.Context(), "u9"); ok {
+		t.Error("a user that is not there was found")
+	}
+	_, err = w.store.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.PasswordHash = "new" }, admin)
+	must(t, err)
+	must(t, w.store.LoggedIn(t.Context(), u.ID, w.now))
+	got, _, _ = w.store.User(t.Context(), u.ID)
+	if got.PasswordHash != "new" || got.LastLoginAt == nil {
+		t.Errorf("user %+v", got)
+	}
+	if _, err := w.store.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
+		t.Errorf("unknown user: %v", err)
+	}
+	if list, _ := w.store.Users(t.Context()); len(list) != 1 {
+		t.Errorf("%d users", len(list))
+	}
+}
+
+func configured(t *testing.T, w *world) {
+	bot := engine.Bot{ID: "b1", Name: "Sales", Active: true, Seats: 5, Endpoints: []string{"wss://bot.example.org"}, AuthToken: "secret",
+		Account: "AC1", Variables: []string{"name"}, CreatedAt: w.now}
+	stored, created, err := w.store.PutBot(t.Context(), bot, false, admin)
+	must(t, err)
+	if !created || !reflect.DeepEqual(stored, bot) {
+		t.Errorf("bot %v %+v", created, stored)
+	}
+	change := bot
+	change.AuthToken, change.Seats, change.CreatedAt = "", 9, w.now.Add(time.Hour)
+	stored, created, err = w.store.PutBot(t.Context(), change, true, admin)
+	must(t, err)
+	if created || stored.AuthToken != "secret" || stored.Seats != 9 || !stored.CreatedAt.Equal(w.now) {
+		t.Errorf("bot %v %+v", created, stored)
+	}
+	bots, err := w.store.Bots(t.Context())
+	must(t, err)
+	if len(bots) != 1 || !reflect.DeepEqual(bots[0], stored) {
+		t.Errorf("bots %+v", bots)
+	}
+
+	trunk := filled[engine.TrunkSettings]()
+	trunk.ID = "t1"
+	if created, err := w.store.PutTrunk(t.Context(), trunk, false, admin); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	trunk.Password, trunk.CPSCap = "", 77
+	if created, err := w.store.PutTrunk(t.Context(), trunk, true, admin); err != nil || created {
+		t.Fatal(created, err)
+	}
+	trunks, err := w.store.Trunks(t.Context())
+	must(t, err)
+	trunk.Password = filled[engine.TrunkSettings]().Password
+	if len(trunks) != 1 || trunks[0] != trunk {
+		t.Errorf("trunks %+v, want %+v", trunks, trunk)
+	}
+
+	n := engine.NumberSettings{Number: number(), ConcurrentCap: 1, HourCap: 2, DayCap: 3, RestSec: 4, State: "active"}
+	if created, err := w.store.PutNumber(t.Context(), n, admin); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	n.State = "quarantined"
+	if created, err := w.store.PutNumber(t.Context(), n, admin); err != nil || created {
+		t.Fatal(created, err)
+	}
+	numbers, err := w.store.Numbers(t.Context())
+	must(t, err)
+	if len(numbers) != 1 || numbers[0] != n {
+		t.Errorf("numbers %+v", numbers)
+	}
+}
+
+func abandons(t *testing.T, w *world) {
+	c := w.contact()
+	x, a := w.intent(&c)
+	w.commit(x)
+	end, done := w.ended(&c, a, engine.OutcomeAbandoned)
+	end.Attempts = []attempt.Attempt{done}
+	w.commit(end)
+	other := w.contact()
+	y, b := w.intent(&other)
+	w.commit(y)
+	busy, _ := w.ended(&other, b, engine.OutcomeBusy)
+	w.commit(busy)
+	got, err := w.store.AbandonedSince(t.Context(), []engine.PhoneNumber{c.Number, other.Number}, w.now.Add(-72*time.Hour))
+	must(t, err)
+	if len(got) != 1 || !got[c.Number].Equal(*done.EndedAt) {
+		t.Errorf("abandoned %v", got)
+	}
+	if got, _ := w.store.AbandonedSince(t.Context(), []engine.PhoneNumber{c.Number}, w.now.Add(time.Hour)); len(got) != 0 {
+		t.Error("an abandon of long ago counts")
+	}
+}

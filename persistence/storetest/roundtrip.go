@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/window"
+)
+
+// fill sets every field of a struct to something that is not its zero value,
+// so that a field without a column is found here.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text" + string(rune('a'+*n%26)))
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(int64(*n))
+	case reflect.Uint64, reflect.Uint32:
+		v.SetUint(uint64(*n)) //nolint:gosec // small
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	case reflect.Map:
+		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(k, n)
+		fill(e, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(k, e)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Date(2030, 5, 6, 7, 8, *n%60, 123456000, time.UTC)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), n)
+			}
+		}
+	default:
+		panic("a kind of field that the tests do not know: " + v.Kind().String())
+	}
+}
+
+func filled[T any]() T {
+	var v T
+	n := 0
+	fill(reflect.ValueOf(&v).Elem(), &n)
+	return v
+}
+
+// sameFields compares field by field, so that the test names the one that is
+// not stored.
+func sameFields(t *testing.T, got, want any) {
+	t.Helper()
+	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range g.NumField() {
+		if !reflect.DeepEqual(g.Field(i).Interface(), w.Field(i).Interface()) {
+			t.Errorf("%s: %#v, want %#v", g.Type().Field(i).Name, g.Field(i).Interface(), w.Field(i).Interface())
+		}
+	}
+}
+
+func contactRoundTrip(t *testing.T, w *world) {
+	c := filled[contact.Contact]()
+	c.ID, c.Campaign, c.Attempt, c.Number = engine.ContactID(id()), w.c.ID, engine.AttemptID(id()), number()
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
+	sameFields(t, w.stored(c.ID), c)
+	got, ok, err := w.store.ContactByNumber(t.Context(), w.c.ID, c.Number)
+	must(t, err)
+	if !ok {
+		t.Fatal("not found by its number")
+	}
+	sameFields(t, got, c)
+
+	// And every field can be changed.
+	plain := contact.Contact{ID: c.ID, Campaign: c.Campaign, Number: c.Number, CreatedAt: c.CreatedAt, Version: c.Version + 1, Variables: c.Variables}
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{plain} }))
+	got = w.stored(c.ID)
+	got.UpdatedAt = plain.UpdatedAt // the zero time has another location
+	sameFields(t, got, plain)
+
+	for _, id := range []engine.ContactID{"", "x", engine.ContactID(id())} {
+		if _, ok, err := w.store.ContactByID(t.Context(), id); ok || err != nil {
+			t.Errorf("contact %q: %v %v", id, ok, err)
+		}
+	}
+}
+
+func attemptRoundTrip(t *testing.T, w *world) {
+	a := filled[attempt.Attempt]()
+	a.ID, a.Campaign, a.Contact, a.State = engine.AttemptID(id()), w.c.ID, engine.ContactID(id()), attempt.Connected
+	a.Legs = []attempt.Leg{filled[attempt.Leg](), filled[attempt.Leg]()}
+	a.Legs[0].ID, a.Legs[1].ID = a.ID.Leg(1), a.ID.Leg(2)
+	for i := range a.Legs {
+		a.Legs[i].Dialog.BytesSent = 0 // of this process life only
+	}
+	w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
+	sameFields(t, w.storedAttempt(a.ID), a)
+
+	b := filled[attempt.Attempt]() // a dialout
+	b.ID, b.Campaign, b.Contact, b.Legs = engine.AttemptID(id()), "", "", nil
+	w.commit(journal.Write{Attempts: []attempt.Attempt{b}})
+	sameFields(t, w.storedAttempt(b.ID), b)
+	list, err := w.store.Dialouts(t.Context(), 10)
+	must(t, err)
+	if len(list) != 1 || list[0].ID != b.ID {
+		t.Errorf("dialouts %v", list)
+	}
+	for _, id := range []engine.AttemptID{"", "x", engine.AttemptID(id())} {
+		if _, ok, err := w.store.Attempt(t.Context(), id); ok || err != nil {
+			t.Errorf("attempt %q: %v %v", id, ok, err)
+		}
+	}
+}
+
+func campaignRoundTrip(t *testing.T, w *world) {
+	c := filled[campaign.Campaign]()
+	c.ID, c.Epoch, c.Seq = "cmp_roundtrip", 0, 0
+	c.Settings.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "Europe/Berlin", Days: []window.Day{"Mon", "Tue"}}
+	must(t, w.store.InsertCampaign(t.Context(), c))
+	must(t, w.store.InsertCampaign(t.Context(), c)) // again
+	got, err := w.store.Campaign(t.Context(), c.ID)
+	must(t, err)
+	sameFields(t, got, c)
+
+	c, err = w.store.AcquireCampaign(t.Context(), c.ID)
+	must(t, err)
+	row := c
+	row.State, row.Run, row.Seq, row.StartedAt, row.RestartedBy, row.Settings.Name = campaign.Draft, 9, 7, nil, nil, "renamed"
+	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &row})
+	older := c
+	older.Seq = 6
+	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &older})
+	got, err = w.store.Campaign(t.Context(), c.ID)
+	must(t, err)
+	sameFields(t, got, row)
+	if _, err := w.store.Campaign(t.Context(), "cmp_nowhere"); code(err) != "campaign_not_found" {
+		t.Errorf("unknown campaign: %v", err)
+	}
+}
+
+func variables(t *testing.T, w *world) {
+	c := w.contact()
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
+	c.Version++
+	c.Variables = map[string]string{"name": "Ada", "plan": "silver", "new": "x"}
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
+	if got := w.stored(c.ID).Variables; !reflect.DeepEqual(got, c.Variables) {
+		t.Errorf("variables %v", got)
+	}
+	other := newWorld(t, w.store)
+	o := other.contact(func(o *contact.Contact) { o.Variables = c.Variables })
+	other.commit(other.write(func(x *journal.Write) { x.Contacts = []contact.Contact{o} }))
+	f := func(want int, match map[string]string) {
+		t.Helper()
+		list, err := w.store.ContactsMatching(t.Context(), w.c.ID, match)
+		must(t, err)
+		if len(list) != want || want == 1 && list[0].ID != c.ID {
+			t.Errorf("%v matches %d, want %d", match, len(list), want)
+		}
+	}
+	f(1, map[string]string{"plan": "silver"})
+	f(1, map[string]string{"plan": "silver", "name": "Ada"})
+	f(0, map[string]string{"plan": "gold"})
+	f(0, map[string]string{"plan": "silver", "name": "Eve"})
+	f(0, nil)
+}
