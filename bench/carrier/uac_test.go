@@ -42,7 +42,9 @@ func until(t testing.TB, c *Carrier, what string, cond func(Ledger) bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := c.Ledger().Wait(ctx, cond); err != nil {
-		t.Fatalf("waited in vain until %s; ledger: %+v, stray: %v", what, c.Ledger().Calls(), c.Ledger().Stray())
+		rows := c.Ledger().Calls()
+		t.Fatalf("waited in vain until %s; %+v, stray %v, first rows %+v",
+			what, rows.Summary(), c.Ledger().Stray(), rows[:min(3, len(rows))])
 	}
 }
 
