@@ -25,5 +25,5 @@
 //     came from at least five destinations.
 //   - A throttled trunk halves its rate, once a second at most and never below
 //     one sixteenth of the cap, and from 5 s on wins it back within a minute.
-//   - OPTIONS: two unanswered in a row are down, any answer is up.
+//   - OPTIONS: unanswered (retransmissions included) is down, any answer is up.
 package trunk

@@ -19,8 +19,6 @@ const (
 	holdFirst    = time.Minute
 	holdLast     = 15 * time.Minute
 
-	optionsLimit = 2
-
 	resultWindow          = 20
 	forbiddenDestinations = 5
 )
@@ -42,19 +40,19 @@ type result struct {
 }
 
 type health struct {
-	optionsMissed int
-	score         int       // failures in a row, weighed
-	until         time.Time // no calls before, zero = not broken
-	pause         time.Duration
-	held          bool         // by credentials or 403s
-	trial         engine.LegID // the trial call under way
-	results       []result     // the last ones, oldest first
+	unreachable bool      // OPTIONS went unanswered
+	score       int       // failures in a row, weighed
+	until       time.Time // no calls before, zero = not broken
+	pause       time.Duration
+	held        bool         // by credentials or 403s
+	trial       engine.LegID // the trial call under way
+	results     []result     // the last ones, oldest first
 }
 
 // admits says whether a call may go, and if not, when to ask again.
 func (h *health) admits(now time.Time) (bool, time.Time) {
 	switch {
-	case h.optionsMissed >= optionsLimit:
+	case h.unreachable:
 		return false, time.Time{}
 	case h.until.IsZero():
 		return true, time.Time{}
@@ -171,20 +169,15 @@ func (h *health) forbidden() bool {
 	return different >= forbiddenDestinations && 2*count >= len(h.results)
 }
 
-// Options tells the trunk of an OPTIONS: any final reply is alive.
-func (t *Trunk) Options(answered bool) {
-	if answered {
-		t.health.optionsMissed = 0
-		return
-	}
-	t.health.optionsMissed++
-}
+// Options tells the trunk what the OPTIONS keepalive found. One unanswered
+// OPTIONS is enough: its transaction was retransmitted for 64·T1 already.
+func (t *Trunk) Options(answered bool) { t.health.unreachable = !answered }
 
 // Health is the trunk's health now.
 func (t *Trunk) Health(now time.Time) Health {
 	h := &t.health
 	switch {
-	case h.optionsMissed >= optionsLimit:
+	case h.unreachable:
 		return Down
 	case h.until.IsZero():
 		return Up

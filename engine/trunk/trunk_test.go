@@ -158,8 +158,6 @@ func TestAnInactiveOrUnreachableTrunkGrantsNothing(t *testing.T) {
 	}
 	f(true, Up)
 	tr.Options(false)
-	f(true, Up)
-	tr.Options(false)
 	f(false, Down)
 	tr.Options(true)
 	f(true, Up)
