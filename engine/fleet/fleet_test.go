@@ -112,6 +112,10 @@ func TestTheReserveServesDialout(t *testing.T) {
 	if g := fl.Request(start, "a", 50, 1, ttl); g.Granted != 8 {
 		t.Fatalf("%+v", g)
 	}
+	if g := fl.Request(start, "b", 50, 1, ttl); g.Granted != 0 || g.Target != 4 {
+		t.Fatalf("the reserve was given to a second campaign: %+v", g)
+	}
+	fl.Leave("b")
 	if g := fl.Request(start, Dialout, 1, 1, ttl); g.Granted != 1 {
 		t.Fatalf("%+v", g)
 	}
