@@ -28,7 +28,7 @@ func (s *Store) Activity(ctx context.Context, id engine.CampaignID, types []jour
 		AND (cardinality($3::text[]) = 0 OR e.type = ANY($3::text[])) ORDER BY e.at DESC, e.seq DESC LIMIT $4`,
 		string(id), before, list(types), limit)
 	events, err := pgx.CollectRows(rows, scanEvent)
-	return events, wrap("activity not read", err)
+	return events, s.wrap("activity not read", err)
 }
 
 // Events gives a campaign's history in the order of its sequence, from after
@@ -37,5 +37,5 @@ func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, l
 	rows, _ := s.read.Query(ctx, selectEvent+"WHERE e.campaign_id = $1 AND e.seq > greatest($2, 0) ORDER BY e.seq LIMIT $3",
 		string(id), after, limit)
 	events, err := pgx.CollectRows(rows, scanEvent)
-	return events, wrap("events not read", err)
+	return events, s.wrap("events not read", err)
 }

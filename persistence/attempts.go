@@ -25,7 +25,7 @@ func (s *Store) attempts(ctx context.Context, where string, args ...any) ([]atte
 	rows, _ := s.read.Query(ctx, selectAttempt+where, args...)
 	list, err := pgx.CollectRows(rows, scanAttempt)
 	if err != nil || len(list) == 0 {
-		return nil, wrap("attempts not read", err)
+		return nil, s.wrap("attempts not read", err)
 	}
 	ids := make([]string, len(list))
 	at := make(map[string]int, len(list))
@@ -37,13 +37,13 @@ func (s *Store) attempts(ctx context.Context, where string, args ...any) ([]atte
 	for legs.Next() {
 		row := legRow{leg: &attempt.Leg{}}
 		if err := legs.Scan(targets(legColumns, &row, make([]any, 0, len(legColumns)))...); err != nil {
-			return nil, wrap("legs not read", err)
+			return nil, s.wrap("legs not read", err)
 		}
 		row.leg.ID = engine.AttemptID(row.attempt).Leg(row.n)
 		a := &list[at[row.attempt]]
 		a.Legs = append(a.Legs, *row.leg)
 	}
-	return list, wrap("legs not read", legs.Err())
+	return list, s.wrap("legs not read", legs.Err())
 }
 
 // OpenAttempts lists every attempt that has not ended, of campaigns and
@@ -84,7 +84,7 @@ func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber
 		out[n] = at
 		return nil
 	})
-	return out, wrap("abandons not read", err)
+	return out, s.wrap("abandons not read", err)
 }
 
 // Dialouts gives the newest calls outside campaigns.

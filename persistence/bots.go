@@ -21,7 +21,7 @@ func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
 func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
 	rows, _ := s.read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanBot)
-	return list, wrap("bots not read", err)
+	return list, s.wrap("bots not read", err)
 }
 
 // PutBot creates or replaces a bot by its identifier, CreatedAt aside. With

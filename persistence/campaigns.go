@@ -46,7 +46,7 @@ func (s *Store) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Ca
 	if errors.Is(err, pgx.ErrNoRows) {
 		return campaign.Campaign{}, ErrCampaignNotFound
 	}
-	return c, wrap("campaign not read", err)
+	return c, s.wrap("campaign not read", err)
 }
 
 // Campaigns gives one page, newest first, and how many there are. The filter
@@ -55,12 +55,12 @@ func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campa
 	const filter = "WHERE ($1 = '' OR c.state = $1)"
 	err = s.read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter).Scan(&total)
 	if err != nil {
-		return nil, 0, wrap("campaigns not counted", err)
+		return nil, 0, s.wrap("campaigns not counted", err)
 	}
 	rows, _ := s.read.Query(ctx, selectCampaign+filter+" ORDER BY c.created_at DESC, c.id LIMIT $2 OFFSET $3",
 		page.Filter, page.Size, offset(page))
 	list, err = pgx.CollectRows(rows, scanCampaign)
-	return list, total, wrap("campaigns not read", err)
+	return list, total, s.wrap("campaigns not read", err)
 }
 
 func offset(p campaign.Page) int { return max(0, p.Number-1) * p.Size }
@@ -94,7 +94,7 @@ func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error
 		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
 		ORDER BY c.created_at, c.id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
-	return ids, wrap("active campaigns not read", err)
+	return ids, s.wrap("active campaigns not read", err)
 }
 
 // inTx runs f in a transaction.
@@ -104,7 +104,7 @@ func (s *Store) inTx(ctx context.Context, what string, f func(pgx.Tx) error) err
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return wrap(what, err)
+	return s.wrap(what, err)
 }
 
 // execRows runs a multi-row statement outside a group commit.

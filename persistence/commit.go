@@ -72,7 +72,7 @@ var statements = map[string]string{
 	// that wait for a dial; the others have an actor or an owed result.
 	"bulk": `UPDATE contacts SET state = $2, due_at = NULL, updated_at = $3, version = version + 1,
 			callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled' ELSE callback END,
-			callback_extra = callback_extra AND callback NOT IN ('requested', 'pending')
+			callback_extra = false
 		WHERE campaign_id = $1 AND run = (SELECT run FROM campaigns WHERE id = $1)
 			AND due_at IS NOT NULL AND attempt_id IS NULL AND state IN ('pending', 'unanswered', 'connected')`,
 }
@@ -120,6 +120,7 @@ func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []e
 		case unacceptable(err, state):
 			return s.commitApart(ctx, writes, err)
 		}
+		s.lost(err)
 		return nil, failure("commit_failed", "the database did not commit; it is tried again", err)
 	}
 }

@@ -27,7 +27,7 @@ func (s *Store) oneContact(ctx context.Context, where string, args ...any) (c co
 	if errors.Is(err, pgx.ErrNoRows) {
 		return contact.Contact{}, false, nil
 	}
-	return c, err == nil, wrap("contact not read", err)
+	return c, err == nil, s.wrap("contact not read", err)
 }
 
 // ContactByNumber: ok is false when the campaign has no such contact.
@@ -58,7 +58,7 @@ func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, matc
 		FROM contact_variables v JOIN contacts c ON c.id = v.contact_id
 		WHERE v.variables @> $2 AND c.campaign_id = $1 ORDER BY c.position`, string(id), match)
 	list, err := pgx.CollectRows(rows, scanContact)
-	return list, wrap("contacts not read", err)
+	return list, s.wrap("contacts not read", err)
 }
 
 // ResultsOverdue lists contacts whose result time-out has passed, the longest
@@ -67,7 +67,7 @@ func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now ti
 	rows, _ := s.read.Query(ctx, selectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 ORDER BY c.result_due_at LIMIT $3",
 		string(id), now, limit)
 	list, err := pgx.CollectRows(rows, scanContact)
-	return list, wrap("overdue results not read", err)
+	return list, s.wrap("overdue results not read", err)
 }
 
 // Contacts gives one page of a campaign's contacts in list order, each with
@@ -76,13 +76,13 @@ func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now ti
 func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, err error) {
 	const filter = "WHERE c.campaign_id = $1 AND ($2 = '' OR c.state = $2)"
 	if err := s.read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+filter, string(id), page.Filter).Scan(&list.Total); err != nil {
-		return list, wrap("contacts not counted", err)
+		return list, s.wrap("contacts not counted", err)
 	}
 	rows, _ := s.read.Query(ctx, selectContact+filter+" ORDER BY c.position, c.id LIMIT $3 OFFSET $4",
 		string(id), page.Filter, page.Size, offset(page))
 	found, err := pgx.CollectRows(rows, scanContact)
 	if err != nil {
-		return list, wrap("contacts not read", err)
+		return list, s.wrap("contacts not read", err)
 	}
 	ids := make([]string, len(found))
 	at := make(map[engine.ContactID]int, len(found))

@@ -56,7 +56,7 @@ func (s *Store) Counters(ctx context.Context, id engine.CampaignID, run int) (ca
 		return err
 	})
 	if err != nil {
-		return campaign.Counters{}, wrap("campaign not counted", err)
+		return campaign.Counters{}, s.wrap("campaign not counted", err)
 	}
 	tally.Rates(&c)
 	return c, nil

@@ -65,7 +65,7 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, 
 	rows, _ := s.read.Query(ctx, dueContacts, string(id), run, due, limit+len(skip))
 	list, err := pgx.CollectRows(rows, scanContact)
 	if err != nil {
-		return nil, wrap("due contacts not read", err)
+		return nil, s.wrap("due contacts not read", err)
 	}
 	out := list[:0]
 	for _, c := range list {
@@ -99,5 +99,5 @@ func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (nex
 					(SELECT c.id FROM attempts a JOIN contacts c ON c.id = a.contact_id
 						WHERE a.live AND a.campaign_id = $1 AND c.run = $2 AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
 				) o LIMIT $3) n)`, string(id), run, openCap).Scan(&next, &open)
-	return next, open, wrap("next due time not read", err)
+	return next, open, s.wrap("next due time not read", err)
 }

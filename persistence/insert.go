@@ -132,5 +132,5 @@ func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal
 		}
 		return x, err
 	})
-	return list, wrap("exclusions not read", err)
+	return list, s.wrap("exclusions not read", err)
 }

@@ -29,14 +29,14 @@ func (s *Store) KeyByHash(ctx context.Context, hash [32]byte) (key engine.APIKey
 	if errors.Is(err, pgx.ErrNoRows) {
 		return engine.APIKey{}, false, nil
 	}
-	return key, err == nil, wrap("API key not read", err)
+	return key, err == nil, s.wrap("API key not read", err)
 }
 
 // Keys lists every key, newest first.
 func (s *Store) Keys(ctx context.Context) ([]engine.APIKey, error) {
 	rows, _ := s.read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at DESC, id")
 	list, err := pgx.CollectRows(rows, scanKey)
-	return list, wrap("API keys not read", err)
+	return list, s.wrap("API keys not read", err)
 }
 
 // CreateKey stores a new key.
@@ -83,5 +83,5 @@ func (s *Store) KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) e
 	}
 	_, err := s.read.Exec(ctx, `UPDATE api_keys k SET last_used_at = u.at FROM unnest($1::text[], $2::timestamptz[]) AS u(id, at)
 		WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)`, ids, times)
-	return wrap("use of API keys not noted", err)
+	return s.wrap("use of API keys not noted", err)
 }

@@ -63,7 +63,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
-	return wrap("expired number holds not dropped", err)
+	return s.wrap("expired number holds not dropped", err)
 }
 
 // makePartitions makes one partition a month. Events of a month without one go
@@ -75,7 +75,7 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		name := "events_" + from.Format("200601")
 		var there bool
 		if err := s.read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
-			return wrap("event partitions not read", err)
+			return s.wrap("event partitions not read", err)
 		}
 		if there {
 			continue
@@ -89,10 +89,10 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 			s.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
 			continue
 		default:
-			return wrap("event partition not made", err)
+			return s.wrap("event partition not made", err)
 		}
 		if state, _ := sqlState(err); err != nil && state == "" {
-			return wrap("event partition not made", err)
+			return s.wrap("event partition not made", err)
 		}
 	}
 	return nil

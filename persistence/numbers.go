@@ -15,7 +15,7 @@ func (s *Store) Numbers(ctx context.Context) ([]engine.NumberSettings, error) {
 		err = row.Scan(&n.Number, &n.ConcurrentCap, &n.HourCap, &n.DayCap, &n.RestSec, &n.State)
 		return n, err
 	})
-	return list, wrap("numbers not read", err)
+	return list, s.wrap("numbers not read", err)
 }
 
 // PutNumber creates or replaces an outbound number.

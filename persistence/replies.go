@@ -25,7 +25,7 @@ func (s *Store) FindReply(ctx context.Context, id engine.Idempotency) (r journal
 	if errors.Is(err, pgx.ErrNoRows) {
 		return journal.Reply{}, false, nil
 	}
-	return r, err == nil, wrap("stored reply not read", err)
+	return r, err == nil, s.wrap("stored reply not read", err)
 }
 
 // StoreReply keeps a reply that changed nothing else; journal.ErrReplyExists
@@ -41,5 +41,5 @@ func (s *Store) StoreReply(ctx context.Context, r journal.Reply) error {
 // PurgeReplies drops the replies that are older than a day and says how many.
 func (s *Store) PurgeReplies(ctx context.Context, now time.Time) (int, error) {
 	tag, err := s.read.Exec(ctx, "DELETE FROM idempotency WHERE at <= $1", now.Add(-replyLife))
-	return int(tag.RowsAffected()), wrap("old replies not dropped", err)
+	return int(tag.RowsAffected()), s.wrap("old replies not dropped", err)
 }

@@ -136,5 +136,5 @@ func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since t
 				NOT a.live AND a.outcome = 'abandoned' AND a.ended_at >= $2
 				OR a.live AND a.ending->>'outcome' = 'abandoned' AND a.answered_at >= $2) AS lost
 			FROM attempts a WHERE a.campaign_id = $1 AND a.answered_at IS NOT NULL) a`, string(id), since).Scan(&live, &abandoned)
-	return live, abandoned, wrap("abandons not counted", err)
+	return live, abandoned, s.wrap("abandons not counted", err)
 }

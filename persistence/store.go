@@ -182,9 +182,21 @@ func sqlState(err error) (state, constraint string) {
 }
 
 // wrap gives a query's error its place; nil stays nil.
-func wrap(what string, err error) error {
+func (s *Store) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
+	s.lost(err)
 	return failure("database_error", what, err)
+}
+
+// lost drops the idle connections when one was found dead: after a restart of
+// the server they all are, and each would fail one query more.
+func (s *Store) lost(err error) {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pgx.ErrNoRows) {
+		return
+	}
+	s.write.Reset()
+	s.read.Reset()
 }

@@ -18,7 +18,7 @@ func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (
 		out[x.Number] = x
 		return nil
 	})
-	return out, wrap("suppression list not read", err)
+	return out, s.wrap("suppression list not read", err)
 }
 
 // Unsuppress takes a number off the list.

@@ -21,7 +21,7 @@ func scanTrunk(row pgx.CollectableRow) (t engine.TrunkSettings, err error) {
 func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
 	rows, _ := s.read.Query(ctx, "SELECT "+trunkColumns+" FROM trunks ORDER BY priority, id")
 	list, err := pgx.CollectRows(rows, scanTrunk)
-	return list, wrap("trunks not read", err)
+	return list, s.wrap("trunks not read", err)
 }
 
 // PutTrunk creates or replaces a trunk by its identifier; with keepSecret the

@@ -29,7 +29,7 @@ func (s *Store) oneUser(ctx context.Context, where string, arg any) (u engine.Us
 	if errors.Is(err, pgx.ErrNoRows) {
 		return engine.User{}, false, nil
 	}
-	return u, err == nil, wrap("user not read", err)
+	return u, err == nil, s.wrap("user not read", err)
 }
 
 // UserByEmail takes the address in lower case.
@@ -46,7 +46,7 @@ func (s *Store) User(ctx context.Context, id engine.UserID) (u engine.User, ok b
 func (s *Store) Users(ctx context.Context) ([]engine.User, error) {
 	rows, _ := s.read.Query(ctx, "SELECT "+userColumns+" FROM users ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanUser)
-	return list, wrap("users not read", err)
+	return list, s.wrap("users not read", err)
 }
 
 // CreateUser stores a new user; ErrUserExists when the address is taken.
@@ -89,5 +89,5 @@ func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*e
 // LoggedIn notes when a user logged in.
 func (s *Store) LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error {
 	_, err := s.read.Exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", string(id), at)
-	return wrap("log-in not noted", err)
+	return s.wrap("log-in not noted", err)
 }

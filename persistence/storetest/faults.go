@@ -1,0 +1,187 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+)
+
+// Fault is what a connection does when its moment comes.
+type Fault int
+
+// The faults.
+const (
+	// CutBefore loses the message that the fault waits for, and the connection.
+	CutBefore Fault = iota + 1
+	// CutAfter delivers the message, and loses the connection before any
+	// answer comes back: the outcome is not known.
+	CutAfter
+	// Blackhole delivers nothing any more and gives no error: the peer is
+	// gone without a word.
+	Blackhole
+	// SwallowAnswer delivers the message, and no answer ever comes.
+	SwallowAnswer
+)
+
+// Faults wraps every connection of a store. Arm it, and the next message of
+// that name meets the fault; each arming serves once.
+type Faults struct {
+	mu    sync.Mutex
+	fault Fault
+	mark  []byte
+	met   chan struct{}
+	down  bool
+	conns map[*faultyConn]struct{}
+}
+
+// errCut is what a cut connection answers.
+var errCut = errors.New("storetest: connection cut")
+
+// Arm prepares a fault for the next message that names the given prepared
+// statement ("commit", "begin", "contacts", …); met is closed when it happens.
+func (f *Faults) Arm(fault Fault, statement string) (met <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault, f.mark, f.met = fault, []byte("\x00"+statement+"\x00"), make(chan struct{})
+	return f.met
+}
+
+// ArmText is Arm for a message that holds the given text as a whole query.
+func (f *Faults) ArmText(fault Fault, query string) (met <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault, f.mark, f.met = fault, []byte(query+"\x00"), make(chan struct{})
+	return f.met
+}
+
+// Down makes the database unreachable, until Up: connections are lost and no
+// new one is made.
+func (f *Faults) Down() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = true
+	for c := range f.conns {
+		c.cut()
+	}
+}
+
+// Up ends Down.
+func (f *Faults) Up() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = false
+}
+
+// Dial is for persistence.Config.
+func (f *Faults) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	f.mu.Lock()
+	down := f.down
+	f.mu.Unlock()
+	if down {
+		return nil, errCut
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	fc := &faultyConn{Conn: c, faults: f}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.conns == nil {
+		f.conns = map[*faultyConn]struct{}{}
+	}
+	f.conns[fc] = struct{}{}
+	return fc, nil
+}
+
+// take says whether this message meets the armed fault.
+func (f *Faults) take(b []byte) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fault == 0 || !bytes.Contains(b, f.mark) {
+		return 0
+	}
+	fault := f.fault
+	f.fault = 0
+	close(f.met)
+	return fault
+}
+
+type faultyConn struct {
+	net.Conn
+	faults *Faults
+
+	mu     sync.Mutex
+	lost   bool // every call fails
+	silent bool // nothing goes out
+	deaf   bool // nothing comes in
+}
+
+func (c *faultyConn) cut() {
+	c.mu.Lock()
+	c.lost = true
+	c.mu.Unlock()
+	_ = c.Conn.Close()
+}
+
+func (c *faultyConn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	lost, silent := c.lost, c.silent
+	c.mu.Unlock()
+	switch {
+	case lost:
+		return 0, errCut
+	case silent:
+		return len(b), nil
+	}
+	switch c.faults.take(b) {
+	case CutBefore:
+		c.cut()
+		return 0, errCut
+	case CutAfter:
+		n, err := c.Conn.Write(b)
+		// What was written is delivered; whoever waits for the answer gets none.
+		c.cut()
+		return n, err
+	case Blackhole:
+		c.mute(true)
+		return len(b), nil
+	case SwallowAnswer:
+		n, err := c.Conn.Write(b)
+		c.mute(false)
+		return n, err
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *faultyConn) mute(silent bool) {
+	c.mu.Lock()
+	c.silent, c.deaf = silent, true
+	c.mu.Unlock()
+}
+
+func (c *faultyConn) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		c.mu.Lock()
+		lost, deaf := c.lost, c.deaf
+		c.mu.Unlock()
+		switch {
+		case lost:
+			return 0, errCut
+		case deaf && err == nil:
+			continue // swallowed; only a deadline or the end of the connection is felt
+		}
+		return n, err
+	}
+}
+
+func (c *faultyConn) Close() error {
+	c.faults.mu.Lock()
+	delete(c.faults.conns, c)
+	c.faults.mu.Unlock()
+	return c.Conn.Close()
+}

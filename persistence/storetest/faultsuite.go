@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/persistence"
+)
+
+// RunFaults proves that a group commit can be given again whatever happened
+// to it. open gives a store that dials by the function it is given.
+func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *persistence.Store) {
+	for _, fault := range []struct {
+		name      string
+		fault     Fault
+		statement string
+		committed bool // when the outcome is asked of the database
+	}{
+		{"the connection is lost before the group", CutBefore, "begin", false},
+		{"the connection is lost while the group is checked", CutAfter, "begin", false},
+		{"the connection is lost right before COMMIT", CutBefore, "commit", false},
+		{"the connection is lost right after COMMIT was sent", CutAfter, "commit", true},
+		{"no answer to COMMIT ever comes", SwallowAnswer, "commit", true},
+		{"the server is gone without a word before COMMIT", Blackhole, "commit", false},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			f := &Faults{}
+			w := newWorld(t, open(t, persistence.Config{Dial: f.Dial, Writers: 1, Readers: 2}))
+			group, c, a := w.mixedGroup()
+
+			met := f.Arm(fault.fault, fault.statement)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := w.store.Commit(ctx, group)
+			cancel()
+			if err == nil {
+				t.Fatal("the fault went unnoticed")
+			}
+			<-met
+			if code(err) == "write_rejected" {
+				t.Fatalf("a lost connection is taken for a bad write: %v", err)
+			}
+			// Given again until it is answered, as a writer does.
+			w.commit(group...)
+			once := w.snapshot(c, a)
+			if len(once.events) != 3 {
+				t.Errorf("%d events", len(once.events))
+			}
+			w.commit(group...)
+			if again := w.snapshot(c, a); !reflect.DeepEqual(again, once) {
+				t.Errorf("the repeat changed something:\n%+v\n%+v", again, once)
+			}
+			// And the call goes on.
+			end, _ := w.ended(&c, a, engine.OutcomeBusy)
+			w.commit(end)
+		})
+	}
+
+	t.Run("a database that is away refuses nothing and takes all when it is back", func(t *testing.T) {
+		t.Parallel()
+		f := &Faults{}
+		w := newWorld(t, open(t, persistence.Config{Dial: f.Dial, Writers: 2, Readers: 2}))
+		group, c, a := w.mixedGroup()
+		f.Down()
+		refused, err := w.store.Commit(t.Context(), group)
+		if err == nil || refused != nil {
+			t.Fatalf("%v %v", refused, err)
+		}
+		var e *engine.Error
+		if !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
+			t.Errorf("error %v", err)
+		}
+		if w.store.Ping(t.Context()) == nil {
+			t.Error("the probe does not notice")
+		}
+		f.Up()
+		w.commit(group...)
+		must(t, w.store.Ping(t.Context()))
+		if w.snapshot(c, a).attempt.State != attempt.Reserved {
+			t.Error("not stored")
+		}
+	})
+
+	t.Run("adding contacts again after a lost answer adds them once", func(t *testing.T) {
+		t.Parallel()
+		f := &Faults{}
+		w := newWorld(t, open(t, persistence.Config{Dial: f.Dial, Writers: 1, Readers: 2}))
+		add := w.insert(20)
+		f.ArmText(CutAfter, "commit")
+		_, err := w.store.AddContacts(t.Context(), add)
+		if err == nil {
+			t.Fatal("the fault went unnoticed")
+		}
+		report, err := w.store.AddContacts(t.Context(), add)
+		must(t, err)
+		if want := (campaign.AddReport{Added: 20, Total: 20}); report != want {
+			t.Errorf("report %+v, want %+v", report, want)
+		}
+		if n := len(w.events()); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// mixedGroup has something of everything.
+func (w *world) mixedGroup() ([]journal.Write, contact.Contact, attempt.Attempt) {
+	c := w.contact()
+	x, a := w.intent(&c)
+	x.Reply = reply("tok", w.now)
+	row := w.c
+	row.Seq = w.seq.Load() + 1
+	y := w.write(func(x *journal.Write) {
+		x.CampaignRow = &row
+		x.Events = []journal.Event{w.event(journal.CampaignPaused, "", "")}
+		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Number: number(), CreatedAt: w.now}}
+		x.Suppressions = []journal.Suppression{{Number: number(), Reason: "import", CreatedAt: w.now}}
+	})
+	z := w.write(func(x *journal.Write) {
+		x.Contacts = []contact.Contact{w.contact(), w.contact()}
+		x.Events = []journal.Event{w.event(journal.ContactTriggered, "", "")}
+	})
+	return []journal.Write{x, y, z}, c, a
+}
+
+type snapshot struct {
+	contact    contact.Contact
+	attempt    attempt.Attempt
+	events     []journal.Event
+	exclusions []journal.Exclusion
+	counters   campaign.Counters
+	campaign   campaign.Campaign
+}
+
+func (w *world) snapshot(c contact.Contact, a attempt.Attempt) (s snapshot) {
+	w.t.Helper()
+	s.contact, s.attempt, s.events = w.stored(c.ID), w.storedAttempt(a.ID), w.events()
+	var err error
+	s.exclusions, err = w.store.Exclusions(w.ctx, w.c.ID)
+	must(w.t, err)
+	s.counters, err = w.store.Counters(w.ctx, w.c.ID, w.c.Run)
+	must(w.t, err)
+	s.campaign, err = w.store.Campaign(w.ctx, w.c.ID)
+	must(w.t, err)
+	return s
+}
