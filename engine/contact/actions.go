@@ -7,55 +7,115 @@ import (
 	"dialler/engine"
 )
 
+// Reasons that are not the name of an outcome.
+const (
+	// ReasonExhausted: every attempt was used.
+	ReasonExhausted = "attempts_exhausted"
+	// ReasonReadmitted: added again while the attempt that an exclusion
+	// cancelled is not over yet; it is due as soon as that is.
+	ReasonReadmitted = "readmitted"
+)
+
 func (m *Machine) reserve(ev Event) {
 	m.C.Attempt, m.C.DueAt = ev.Attempt.ID, nil
 }
 
 func (m *Machine) reach(Event) { m.C.ConnectedOnce = true }
 
-// attempted is what the end of every attempt does to the books.
-func (m *Machine) attempted(ev Event) {
+// --- the end of an attempt ----------------------------------------------------
+
+// books is what the end of every attempt does to the books.
+func (m *Machine) books(ev Event) {
 	a, c := ev.Attempt, &m.C
-	if c.Attempt == a.ID {
-		c.Attempt = ""
-	}
+	c.Attempt, c.DueAt, c.ResultDueAt = "", nil, nil
 	c.LastOutcome, c.Max = a.Outcome, ev.Policy.MaxAttempts
 	if a.Consumed {
 		c.Used++
 		c.Unconsumed = 0
+		c.RangUnanswered = a.Rang && !answeredAs(a.Outcome)
 	} else {
 		c.Unconsumed++
 	}
-	c.ConnectedOnce = c.ConnectedOnce || a.Connected
-	c.RangUnanswered = a.Rang && a.Outcome == engine.OutcomeNoAnswer
-	if a.HasResult {
-		c.HasResult, c.LastDisposition = true, a.Disposition
+	if c.Reason == ReasonReadmitted {
+		c.Reason = ""
 	}
-	if c.Callback == CallbackPending && c.CallbackExtra {
-		c.Callback, c.CallbackExtra = CallbackCompleted, false
+	if a.Connected {
+		c.ConnectedOnce, c.LastTalk = true, a.Talk
+		if a.HasResult {
+			c.HasResult, c.LastDisposition = true, a.Disposition
+		}
 	}
-	c.ExcludeAfterCall = c.ExcludeAfterCall && a.Connected && !a.HasResult
-	c.DueAt, c.ResultDueAt = nil, nil
 }
 
-// again: back-off of 2, 8, 32 s, or what the network asked for.
-func (m *Machine) again(ev Event) {
-	class := DueRetry
-	if m.C.Used == 0 {
-		class = DueFirst
+// answeredAs: outcomes that only an answered call can have.
+func answeredAs(o engine.Outcome) bool {
+	switch o {
+	case engine.OutcomeCompleted, engine.OutcomeConnectedNoResult, engine.OutcomeAbandoned,
+		engine.OutcomeMachine, engine.OutcomeFax, engine.OutcomeCallerHungUp:
+		return true
 	}
-	extra := m.C.CallbackExtra
-	m.attempted(ev)
-	if extra {
-		class = DueCallback
-		m.C.Callback, m.C.CallbackExtra = CallbackPending, true
+	return false
+}
+
+// attempted is the end of an attempt after which no callback is to come but
+// one that it brings itself.
+func (m *Machine) attempted(ev Event) {
+	m.books(ev)
+	m.C.ExcludeAfterCall = false
+	m.callbackOver(ev)
+}
+
+// callbackOver: the callback whose attempt this was is done, one that only was
+// wished for does not come about.
+func (m *Machine) callbackOver(ev Event) {
+	c := &m.C
+	switch {
+	case c.Callback == CallbackPending && ev.Attempt.Consumed:
+		c.Callback = CallbackCompleted
+	case c.Callback == CallbackPending, c.Callback == CallbackRequested:
+		c.Callback = CallbackCancelled
+	}
+	c.CallbackExtra = false
+	m.refuseWish(ev)
+}
+
+// refuseWish keeps a record of a wish that is not granted.
+func (m *Machine) refuseWish(ev Event) {
+	if a := ev.Attempt; a.Callback == nil || !a.Connected || !ev.Policy.Callbacks {
+		return
+	}
+	t := ev.At.Add(ev.Policy.RetryDelay)
+	if ev.Attempt.Callback.At != nil {
+		t = *ev.Attempt.Callback.At
+	}
+	m.C.Callback, m.C.CallbackAt, m.C.CallbackExtra = CallbackCancelled, &t, false
+}
+
+// again: the contact goes back unchanged, with a back-off of 2, 8, 32 s, or
+// what the network asked for.
+func (m *Machine) again(ev Event) {
+	m.books(ev)
+	if m.C.Callback == CallbackRequested {
+		m.C.Callback = CallbackCancelled // it was judged, and not granted
 	}
 	wait := 2 * time.Second << (2 * min(m.C.Unconsumed-1, 2))
-	m.due(ev, class, ev.Attempt.EndedAt.Add(max(wait, ev.Attempt.RetryAfter)))
+	m.due(ev, m.C.DueClass, ev.Attempt.EndedAt.Add(max(wait, ev.Attempt.RetryAfter)))
+}
+
+// readmitted: the exclusion's attempt is over, so that the contact that was
+// added again meanwhile can be dialled. It does not count.
+func (m *Machine) readmitted(ev Event) {
+	class := m.C.DueClass
+	m.books(ev)
+	m.callbackOver(ev)
+	m.C.Used, m.C.Unconsumed = 0, 0
+	m.due(ev, class, ev.At)
 }
 
 func (m *Machine) await(ev Event) {
+	exclude := m.C.ExcludeAfterCall
 	m.attempted(ev)
+	m.C.ExcludeAfterCall = exclude
 	t := ev.Attempt.EndedAt.Add(ev.Policy.ResultTimeout)
 	m.C.ResultDueAt = &t
 }
@@ -72,53 +132,88 @@ func (m *Machine) retry(ev Event) {
 	m.due(ev, DueRetry, ev.Attempt.EndedAt.Add(max(ev.Policy.RetryDelay, ev.Attempt.RetryAfter)))
 }
 
-func (m *Machine) redial(ev Event) { m.retry(ev) }
-
 func (m *Machine) toCallback(ev Event) {
+	t, _ := m.wished(ev)
 	m.attempted(ev)
-	m.wish(ev)
+	m.callback(ev, t)
 }
 
-func (m *Machine) wish(ev Event) {
-	t, _ := callbackTime(ev.At, &ev.Policy, ev.Attempt.Callback)
+// callback schedules a wish that was granted; it takes the place of an older
+// one.
+func (m *Machine) callback(ev Event, wish time.Time) {
+	t, _ := callbackTime(ev.At, &ev.Policy, wish)
 	c := &m.C
-	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackPending, &t, true
-	c.DueAt, c.DueClass = &t, DueCallback
+	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackPending, &t, c.Used >= ev.Policy.MaxAttempts
+	c.DueAt, c.DueClass, c.ResultDueAt, c.Reason = &t, DueCallback, nil, ""
 }
 
+// failed: the attempts are used up, or the last outcome forbids a retry.
 func (m *Machine) failed(ev Event) {
 	m.attempted(ev)
-	m.C.Reason = string(ev.Attempt.Outcome)
-	if listed(ev.Policy.RetryOnSystem, ev.Attempt.Outcome) {
-		m.C.Reason = ReasonExhausted
-	}
+	m.C.Reason = m.failure(ev, ev.Attempt.Outcome, ev.Attempt)
 }
 
-// ReasonExhausted: every attempt was used.
-const ReasonExhausted = "attempts_exhausted"
+func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
+	if m.retryable(&ev.Policy, o, a) && m.C.Used >= ev.Policy.MaxAttempts {
+		return ReasonExhausted
+	}
+	return string(o)
+}
 
-// due sets the next dial, clipped into the window.
+// due sets the next dial, clipped into the window. A window that does not open
+// again leaves the time as it is: the contact waits for the end of the run,
+// which closes it.
 func (m *Machine) due(ev Event, class DueClass, t time.Time) {
-	t, ok := ev.Policy.clip(t)
-	if !ok {
-		// The window never opens again: the run's end will close the contact.
+	if t.Before(ev.At) {
 		t = ev.At
+	}
+	if clipped, ok := ev.Policy.clip(t); ok {
+		t = clipped
 	}
 	m.C.DueAt, m.C.DueClass = &t, class
 }
 
-func (m *Machine) result(ev Event) {
+// --- results ------------------------------------------------------------------
+
+// heard stores what a result says of the contact.
+func (m *Machine) heard(ev Event) {
 	m.C.HasResult, m.C.LastDisposition = true, ev.Attempt.Disposition
-	m.C.LastOutcome = ev.Attempt.Outcome
-	m.C.ResultDueAt, m.C.ExcludeAfterCall = nil, m.C.ExcludeAfterCall && m.C.Attempt != ""
-	if m.C.Attempt == "" {
-		m.C.DueAt, m.C.Reason = nil, ""
+}
+
+func (m *Machine) result(ev Event) {
+	m.heard(ev)
+	if ev.Attempt.Outcome != "" {
+		m.C.LastOutcome = ev.Attempt.Outcome
+	}
+	m.C.DueAt, m.C.ResultDueAt, m.C.ExcludeAfterCall = nil, nil, false
+	if m.fate != fateExcluded {
+		m.C.Reason = "" // else it is the exclusion's note
+	}
+	m.refuseWish(ev)
+}
+
+// resultWhileBusy: the end of the live attempt decides; a wish is kept for it.
+func (m *Machine) resultWhileBusy(ev Event) {
+	m.heard(ev)
+	own := ev.Attempt.ID == m.C.Attempt
+	if t, ok := m.wished(ev); ok && ev.Policy.ClosedAs == "" {
+		m.C.Callback, m.C.CallbackAt = CallbackRequested, &t
+	} else if own && m.C.Callback == CallbackRequested {
+		m.C.Callback = CallbackCancelled // withdrawn by the newer word
 	}
 }
 
+// resultLate: a result of an earlier attempt of a contact whose end it cannot
+// change.
+func (m *Machine) resultLate(ev Event) { m.heard(ev); m.refuseWish(ev) }
+
+// resultKept: the callback that an earlier result asked for stays.
+func (m *Machine) resultKept(ev Event) { m.heard(ev) }
+
 func (m *Machine) resultCallback(ev Event) {
+	t, _ := m.wished(ev)
 	m.result(ev)
-	m.wish(ev)
+	m.callback(ev, t)
 }
 
 func (m *Machine) resultRedial(ev Event) {
@@ -127,47 +222,62 @@ func (m *Machine) resultRedial(ev Event) {
 }
 
 func (m *Machine) noResult(Event) {
-	m.C.ResultDueAt = nil
-	m.C.ExcludeAfterCall = false
+	m.C.ResultDueAt, m.C.ExcludeAfterCall = nil, false
+	m.C.LastOutcome = engine.OutcomeConnectedNoResult
 }
 
+// noResultRetry: Retry Delay counts from the end of the attempt, not from the
+// end of the wait for its result.
 func (m *Machine) noResultRetry(ev Event) {
+	ended := m.C.ResultDueAt.Add(-ev.Policy.ResultTimeout)
 	m.noResult(ev)
-	m.C.LastOutcome = engine.OutcomeConnectedNoResult
-	m.due(ev, DueRetry, ev.At)
+	m.due(ev, DueRetry, ended.Add(ev.Policy.RetryDelay))
 }
 
 func (m *Machine) noResultFailed(ev Event) {
 	m.noResult(ev)
-	m.C.LastOutcome = engine.OutcomeConnectedNoResult
-	m.C.Reason = string(engine.OutcomeConnectedNoResult)
+	m.C.Reason = m.failure(ev, engine.OutcomeConnectedNoResult, m.lastConversation())
 }
+
+// --- exclusion and trigger ------------------------------------------------------
 
 func (m *Machine) excludeLater(ev Event) {
 	m.C.ExcludeAfterCall, m.C.Reason = true, ev.Reason
-	m.dropCallback(ev)
+	m.dropWish(ev)
 }
 
 func (m *Machine) exclude(ev Event) {
 	m.C.DueAt, m.C.ResultDueAt, m.C.Reason = nil, nil, ev.Reason
+	m.C.ExcludeAfterCall = false
 	m.dropCallback(ev)
 }
 
-func (m *Machine) readmit(ev Event) { m.reopen(ev) }
+// merge: the contact is open already; adding it again also withdraws an
+// exclusion that waits for the end of its call.
+func (m *Machine) merge(ev Event) {
+	m.mergeVariables(ev)
+	m.keep(ev)
+}
 
-func (m *Machine) merge(ev Event) { m.mergeVariables(ev) }
+func (m *Machine) keep(Event) {
+	if m.C.ExcludeAfterCall {
+		m.C.ExcludeAfterCall, m.C.Reason = false, ""
+	}
+}
 
 func (m *Machine) mergeVariables(ev Event) {
 	if len(ev.Variables) == 0 {
 		return
 	}
+	// A new map: copies of the contact share the old one.
 	merged := make(map[string]string, len(m.C.Variables)+len(ev.Variables))
 	maps.Copy(merged, m.C.Variables)
 	maps.Copy(merged, ev.Variables)
 	m.C.Variables = merged
 }
 
-// reopen gives a final contact fresh attempts.
+// reopen gives a final or excluded contact fresh attempts. What it came to
+// before in this run stays in the counters: they count facts of the run.
 func (m *Machine) reopen(ev Event) {
 	m.mergeVariables(ev)
 	m.fresh(ev)
@@ -178,39 +288,59 @@ func (m *Machine) reopen(ev Event) {
 	m.due(ev, class, ev.At)
 }
 
+// reopenLater: the attempt that the exclusion cancelled is not over yet.
+func (m *Machine) reopenLater(ev Event) {
+	m.reopen(ev)
+	m.C.DueAt, m.C.Reason = nil, ReasonReadmitted
+}
+
 func (m *Machine) fresh(ev Event) {
 	c := &m.C
 	c.Used, c.Unconsumed, c.Max = 0, 0, ev.Policy.MaxAttempts
-	c.LastOutcome, c.LastDisposition, c.Reason = "", "", ""
-	c.ConnectedOnce, c.HasResult, c.RangUnanswered = false, false, false
+	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
 	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackNone, nil, false
-	c.ResultDueAt, c.ExcludeAfterCall = nil, false
 }
+
+// --- the run --------------------------------------------------------------------
 
 func (m *Machine) closeWaiting(ev Event) {
 	m.C.DueAt = nil
 	m.dropCallback(ev)
 }
 
-func (m *Machine) dropCallback(ev Event) {
+// dropCallback: no callback is to come any more.
+func (m *Machine) dropCallback(Event) {
 	c := &m.C
-	if c.Callback == CallbackRequested || c.Callback == CallbackPending {
-		c.Callback, c.CallbackExtra = CallbackCancelled, false
+	if c.Callback == CallbackRequested || (c.Callback == CallbackPending && c.Attempt == "") {
+		c.Callback = CallbackCancelled
 	}
-	if ev.Kind == CallbackDropped && c.DueClass == DueCallback {
-		c.DueAt = nil
-	}
+	c.CallbackExtra = c.CallbackExtra && c.Callback == CallbackPending
+}
+
+// dropWish: a callback that is being dialled goes on, one to come does not.
+func (m *Machine) dropWish(ev Event) { m.dropCallback(ev) }
+
+// callbackDropped: without its callback the contact is what its result made it.
+func (m *Machine) callbackDropped(ev Event) {
+	m.C.DueAt = nil
+	m.dropCallback(ev)
 }
 
 func (m *Machine) reset(ev Event) {
-	m.C.Run = ev.Run
-	m.fresh(ev)
+	m.resetExcluded(ev)
 	t := ev.At
 	m.C.DueAt, m.C.DueClass = &t, DueFirst
 }
 
 func (m *Machine) resetExcluded(ev Event) {
-	m.C.Run = ev.Run
+	c := &m.C
+	c.Run = ev.Run
+	reason := c.Reason
 	m.fresh(ev)
-	m.C.DueAt = nil
+	if c.State == Excluded {
+		c.Reason = reason
+	}
+	c.LastOutcome, c.LastDisposition, c.LastTalk = "", "", 0
+	c.ConnectedOnce, c.HasResult, c.RangUnanswered = false, false, false
+	c.DueAt = nil
 }

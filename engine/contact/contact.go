@@ -78,9 +78,10 @@ type Contact struct {
 	Max             int    // Max Attempts that applied when last decided
 	LastOutcome     engine.Outcome
 	LastDisposition string
-	ConnectedOnce   bool // at least one connected attempt in this run
-	HasResult       bool // a result is stored in this run
-	RangUnanswered  bool // the last attempt rang and was not answered
+	LastTalk        time.Duration // of the last conversation, for the redial rules when its result does not come
+	ConnectedOnce   bool          // at least one connected attempt in this run
+	HasResult       bool          // a result is stored in this run
+	RangUnanswered  bool          // the last attempt rang and was not answered
 
 	// Due: when DueAt is not nil the contact waits for a dial from then on,
 	// in the order of DueClass. A contact without DueAt is not dialled.
@@ -94,7 +95,7 @@ type Contact struct {
 
 	Callback      CallbackState
 	CallbackAt    *time.Time
-	CallbackExtra bool // the one attempt beyond Max Attempts is granted
+	CallbackExtra bool // the pending callback is the one attempt beyond Max Attempts
 
 	// ExcludeAfterCall: excluded while a conversation lived; takes effect once
 	// its result is stored or timed out.

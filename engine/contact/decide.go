@@ -14,20 +14,27 @@ type fate string
 
 const (
 	fateNone      fate = ""
+	fateNotOurs   fate = "not the live attempt"
 	fateExcluded  fate = "excluded meanwhile"
+	fateReadmit   fate = "readmitted meanwhile"
 	fateAgain     fate = "unconsumed"
 	fateAwait     fate = "result owed"
 	fateCompleted fate = "result stored"
 	fateRedial    fate = "disposition listed"
 	fateCallback  fate = "callback wished"
+	fateKeep      fate = "callback active"
 	fateAbandoned fate = "abandoned"
 	fateRetry     fate = "outcome listed, attempts left"
 	fateMachine   fate = "machine"
 	fateStopped   fate = "run stopped"
 	fateClosed    fate = "window closed"
 	fateBusy      fate = "attempt lives"
+	fateUnheard   fate = "no conversation of this run"
+	fateBefore    fate = "of before it was reopened"
+	fateEarly     fate = "not due"
 	fateInCall    fate = "in conversation"
 	fateWaiting   fate = "waits for a dial"
+	fateWished    fate = "callback to come"
 )
 
 func (m *Machine) judge(ev Event) fate {
@@ -37,110 +44,136 @@ func (m *Machine) judge(ev Event) fate {
 	case ResultStored:
 		return m.judgeResult(ev)
 	case ResultTimedOut:
-		switch {
-		case m.C.ExcludeAfterCall:
-			return fateExcluded
-		case m.C.Attempt != "":
-			return fateBusy
-		case m.mayRedial(ev, m.lastTalk(ev)) && listed(ev.Policy.RetryOnSystem, engine.OutcomeConnectedNoResult):
-			return fateRetry
-		}
+		return m.judgeTimeout(ev)
 	case ExcludedBy:
-		if ev.InCall {
+		if ev.InCall && m.C.Attempt != "" {
 			return fateInCall
 		}
-	case WindowEnded, RunStopped:
-		if m.C.DueAt != nil && m.C.Attempt == "" {
-			return fateWaiting
+	case Reserved, WindowEnded, RunStopped, CallbackDropped:
+		return m.judgeWaiting()
+	case Reached, RunReset, Readmitted, Triggered:
+		if m.C.Attempt != "" {
+			return fateBusy
 		}
-	case Reserved, Reached, Readmitted, Triggered, RunReset, CallbackDropped:
+	}
+	return fateNone
+}
+
+// judgeWaiting: a contact that waits is closed with its run; one that does not
+// may still lose a callback that is to come.
+func (m *Machine) judgeWaiting() fate {
+	switch {
+	case m.C.Attempt == "" && m.C.DueAt != nil:
+		return fateWaiting
+	case m.C.Callback == CallbackRequested:
+		return fateWished
 	}
 	return fateNone
 }
 
 func (m *Machine) judgeAttempt(ev Event) fate {
 	a, p := ev.Attempt, &ev.Policy
-	if m.C.ExcludeAfterCall && a.Connected && !a.HasResult {
+	over := closedFate(p.ClosedAs)
+	switch {
+	case m.C.Attempt != a.ID:
+		return fateNotOurs
+	case m.C.ExcludeAfterCall && a.Connected && !a.HasResult:
 		return fateAwait // left alone, its result stored, then excluded
-	}
-	if m.C.ExcludeAfterCall || a.Outcome == engine.OutcomeExcluded {
+	case m.C.ExcludeAfterCall:
 		return fateExcluded
-	}
-	if !a.Consumed && p.ClosedAs == "" {
-		return fateAgain
-	}
-	if a.Outcome == engine.OutcomeAbandoned {
+	case a.Outcome == engine.OutcomeExcluded && m.C.Reason == ReasonReadmitted:
+		if over != fateNone {
+			return over
+		}
+		return fateReadmit
+	case a.Outcome == engine.OutcomeExcluded:
+		return fateExcluded
+	case a.Outcome == engine.OutcomeAbandoned:
 		return fateAbandoned
-	}
-	if a.Connected {
-		switch {
-		case !a.HasResult && a.Outcome != engine.OutcomeMediaError && a.Outcome != engine.OutcomeLost:
-			return fateAwait
-		case a.HasResult:
-			return m.judgeDisposition(ev, a)
+	case m.callbackGranted(ev):
+		return fateCallback
+	case !a.Consumed && a.Outcome != engine.OutcomeBlocked:
+		if over != fateNone {
+			return over
 		}
-	}
-	if f := closedFate(p.ClosedAs); f != fateNone && a.Outcome == engine.OutcomeCancelled {
-		return f
-	}
-	used := m.C.Used
-	if a.Consumed {
-		used++
-	}
-	if listed(p.RetryOnSystem, a.Outcome) && used < m.ceiling(p) && m.redialRules(p, a) {
-		if f := closedFate(p.ClosedAs); f != fateNone {
-			return f
+		return fateAgain
+	case a.Connected && a.HasResult:
+		return m.judgeDisposition(ev)
+	case a.Connected && a.Outcome == engine.OutcomeConnectedNoResult:
+		return fateAwait
+	case m.retryable(p, a.Outcome, a) && m.usedAfter(ev) < p.MaxAttempts:
+		if over != fateNone {
+			return over
 		}
-		if _, ok := p.clip(ev.At); ok {
-			return fateRetry
-		}
-		return fateClosed
-	}
-	if a.Outcome == engine.OutcomeMachine {
+		return fateRetry
+	case a.Outcome == engine.OutcomeCancelled && over != fateNone:
+		return over
+	case a.Outcome == engine.OutcomeMachine:
 		return fateMachine
 	}
 	return fateNone
 }
 
 func (m *Machine) judgeResult(ev Event) fate {
-	a := ev.Attempt
 	switch {
+	case !ev.Attempt.Connected || (ev.Attempt.Run != 0 && ev.Attempt.Run != m.C.Run):
+		return fateUnheard
 	case m.C.Attempt != "":
 		return fateBusy
+	case m.C.Used == 0:
+		return fateBefore
 	case m.C.ExcludeAfterCall:
 		return fateExcluded
+	case m.callbackGranted(ev):
+		return fateCallback
+	case m.C.Callback == CallbackPending:
+		return fateKeep
 	}
-	return m.judgeDisposition(ev, a)
+	return m.judgeDisposition(ev)
 }
 
-// judgeDisposition: what a stored result asks for.
-func (m *Machine) judgeDisposition(ev Event, a *Attempt) fate {
-	p := &ev.Policy
-	if p.ClosedAs != "" {
-		return fateCompleted
-	}
-	if a.Callback != nil && p.Callbacks {
-		if _, ok := callbackTime(ev.At, p, a.Callback); ok {
-			return fateCallback
-		}
-	}
-	used := m.C.Used
-	if ev.Kind == Attempted && a.Consumed {
-		used++
-	}
-	if listedCustom(p.RetryOnCustom, a.Disposition) && used < m.ceiling(p) && m.redialRules(p, a) {
-		if _, ok := p.clip(ev.At); ok {
-			return fateRedial
-		}
+// judgeDisposition: what a stored result asks for, callbacks aside.
+func (m *Machine) judgeDisposition(ev Event) fate {
+	p, a := &ev.Policy, ev.Attempt
+	if p.ClosedAs == "" && listedCustom(p.RetryOnCustom, a.Disposition) && redialRules(p, a) && m.usedAfter(ev) < p.MaxAttempts {
+		return fateRedial
 	}
 	return fateCompleted
 }
 
-// ceiling is Max Attempts, one more for a callback that was granted.
-func (m *Machine) ceiling(p *Policy) int { return p.MaxAttempts }
+func (m *Machine) judgeTimeout(ev Event) fate {
+	c, p := &m.C, &ev.Policy
+	switch {
+	case c.ResultDueAt == nil || ev.At.Before(*c.ResultDueAt):
+		return fateEarly
+	case c.ExcludeAfterCall:
+		return fateExcluded
+	case m.retryable(p, engine.OutcomeConnectedNoResult, m.lastConversation()) && c.Used < p.MaxAttempts:
+		if over := closedFate(p.ClosedAs); over != fateNone {
+			return over
+		}
+		return fateRetry
+	}
+	return fateNone
+}
+
+// usedAfter is the number of consumed attempts once the event is in the books.
+func (m *Machine) usedAfter(ev Event) int {
+	if ev.Kind == Attempted && ev.Attempt.Consumed {
+		return m.C.Used + 1
+	}
+	return m.C.Used
+}
+
+func (m *Machine) lastConversation() *Attempt { return &Attempt{Connected: true, Talk: m.C.LastTalk} }
+
+// retryable: the outcome is listed and the redial rules do not object.
+func (m *Machine) retryable(p *Policy, o engine.Outcome, a *Attempt) bool {
+	return slices.Contains(p.RetryOnSystem, o) && redialRules(p, a)
+}
 
 // redialRules are Stop Redials After and Redial Only Under; Stop wins.
-func (m *Machine) redialRules(p *Policy, a *Attempt) bool {
+func redialRules(p *Policy, a *Attempt) bool {
 	if !a.Connected {
 		return true
 	}
@@ -153,22 +186,6 @@ func (m *Machine) redialRules(p *Policy, a *Attempt) bool {
 	return true
 }
 
-func (m *Machine) lastTalk(ev Event) *Attempt {
-	if ev.Attempt != nil {
-		return ev.Attempt
-	}
-	return &Attempt{Connected: true}
-}
-
-func (m *Machine) mayRedial(ev Event, a *Attempt) bool {
-	p := &ev.Policy
-	if p.ClosedAs != "" || m.C.Used >= m.ceiling(p) || !m.redialRules(p, a) {
-		return false
-	}
-	_, ok := p.clip(ev.At)
-	return ok
-}
-
 func closedFate(s State) fate {
 	switch s {
 	case ManuallyStopped:
@@ -179,8 +196,6 @@ func closedFate(s State) fate {
 	return fateNone
 }
 
-func listed(list []engine.Outcome, o engine.Outcome) bool { return slices.Contains(list, o) }
-
 // listedCustom compares dispositions trimmed and without regard to case.
 func listedCustom(list []string, disposition string) bool {
 	d := strings.TrimSpace(disposition)
@@ -189,13 +204,38 @@ func listedCustom(list []string, disposition string) bool {
 	})
 }
 
+// --- callbacks ---------------------------------------------------------------
+
+// wished says whether the event, or a result that came while the attempt
+// lived, asks for a callback, and for when.
+func (m *Machine) wished(ev Event) (t time.Time, ok bool) {
+	a := ev.Attempt
+	switch {
+	case !ev.Policy.Callbacks || m.C.ExcludeAfterCall:
+	case a.Callback != nil && a.Callback.At != nil && a.Connected:
+		return *a.Callback.At, true
+	case a.Callback != nil && a.Connected:
+		return ev.At.Add(ev.Policy.RetryDelay), true
+	case ev.Kind == Attempted && m.C.Callback == CallbackRequested && m.C.CallbackAt != nil:
+		return *m.C.CallbackAt, true
+	}
+	return time.Time{}, false
+}
+
+// callbackGranted: a wish is granted while the run is open, within the
+// horizon, when the window opens for it, and at most one beyond Max Attempts.
+func (m *Machine) callbackGranted(ev Event) bool {
+	t, ok := m.wished(ev)
+	if !ok || ev.Policy.ClosedAs != "" || m.usedAfter(ev) > ev.Policy.MaxAttempts {
+		return false
+	}
+	_, ok = callbackTime(ev.At, &ev.Policy, t)
+	return ok
+}
+
 // callbackTime clips a wish into the window; ok is false beyond the horizon or
 // when the window never opens again before.
-func callbackTime(now time.Time, p *Policy, w *CallbackWish) (time.Time, bool) {
-	t := now.Add(p.RetryDelay)
-	if w.At != nil {
-		t = *w.At
-	}
+func callbackTime(now time.Time, p *Policy, t time.Time) (time.Time, bool) {
 	if t.Before(now) {
 		t = now
 	}

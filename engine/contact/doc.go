@@ -6,6 +6,28 @@
 // through Attempted (the end) and Reached (the bot has the call).
 //
 // Invariants: nothing but the transition table assigns the state; a contact
-// has at most one live attempt; Used never exceeds Max by more than the one
-// attempt of a callback; an excluded or processed contact has no due time.
+// has at most one live attempt, and none is reserved for one that does not wait
+// for a dial; Used never exceeds Max by more than the one attempt of a
+// callback; an excluded or processed contact has no due time; an open contact
+// waits for a dial, an attempt or a result, so that something will happen to
+// it; an attempt's end is in the books once.
+//
+// Decisions where the specification is silent:
+//
+//   - A contact waits when it has a due time and no live attempt. One that only
+//     waits for a result is not closed with its run: the result, or its
+//     time-out, decides.
+//   - A retry that falls behind the end of a single-day window keeps its due
+//     time and is window_closed with the others; it is not hurried.
+//   - A machine whose retries are used up stays machine_detected.
+//   - A suppressed number (outcome blocked, never sent) is final at once.
+//   - A result of a call that came to no conversation says nothing of the
+//     contact, nor does one of an earlier run, or of before it was reopened.
+//   - A callback is requested while the call that brought the wish lives,
+//     pending once it is due at a time, completed when its attempt was
+//     consumed. A wish that is not granted is recorded as cancelled. A result
+//     without a wish does not take a pending callback away.
+//   - Reopening (trigger, added again) gives fresh attempts; what the contact
+//     came to before in the run stays in the counters.
+//   - An unconsumed attempt leaves the contact in its place of the order.
 package contact

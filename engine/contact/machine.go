@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/fsm"
 )
 
 // Kind names an event of the machine; past tense.
@@ -63,10 +64,11 @@ func (p *Policy) clip(t time.Time) (time.Time, bool) {
 // Attempt is what the contact needs to know of one of its attempts.
 type Attempt struct {
 	ID          engine.AttemptID
+	Run         int // of the attempt, 0 = the contact's
 	Outcome     engine.Outcome
 	Consumed    bool
 	Connected   bool
-	Rang        bool          // an 18x came
+	Rang        bool          // a phone rang and nobody took the call
 	Talk        time.Duration // bot connected → end
 	RetryAfter  time.Duration // least wait that the network asked for
 	EndedAt     time.Time
@@ -94,21 +96,37 @@ type Event struct {
 type Machine struct {
 	C Contact
 
-	fate fate // of the event being applied, judged once
+	fate    fate // of the event being applied, judged once
+	changed bool // an action ran
 }
 
 // Apply takes one event. An error means that it is illegal in the present
-// state; nothing has changed then. The machine has no effects but its new
-// state: the caller makes the contact durable.
+// state; nothing has changed then, and neither has with an event that is
+// ignored. The machine has no effects but its new state: the caller makes the
+// contact durable.
 func (m *Machine) Apply(ev Event) error {
-	m.fate = m.judge(ev)
+	if incomplete(ev) {
+		return &fsm.IllegalError{Machine: table.Name(), State: string(m.C.State), Event: string(ev.Kind)}
+	}
+	m.fate, m.changed = m.judge(ev), false
 	to, err := table.Step(m.C.State, ev.Kind, m, ev)
-	m.fate = ""
+	m.fate = fateNone
 	if err != nil {
 		return err
 	}
 	m.C.State = to
-	m.C.UpdatedAt = ev.At
-	m.C.Version++
+	if m.changed {
+		m.C.UpdatedAt = ev.At
+		m.C.Version++
+	}
 	return nil
+}
+
+// incomplete: an event without the data of its kind.
+func incomplete(ev Event) bool {
+	switch ev.Kind {
+	case Reserved, Attempted, ResultStored:
+		return ev.Attempt == nil || ev.Attempt.ID == ""
+	}
+	return false
 }

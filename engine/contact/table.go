@@ -1,6 +1,10 @@
 package contact
 
-import "dialler/engine/fsm"
+import (
+	"slices"
+
+	"dialler/engine/fsm"
+)
 
 type row = fsm.Row[State, Kind, *Machine, Event]
 
@@ -11,6 +15,9 @@ func Table() *fsm.Table[State, Kind, *Machine, Event] { return table }
 var (
 	open      = []State{Pending, Unanswered, Connected}
 	processed = []State{Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped}
+	notOpen   = append([]State{Excluded}, processed...)
+	// lateResult are the final states that a late result still changes.
+	lateResult = []State{Completed, Failed, WindowClosed, ManuallyStopped}
 )
 
 func is(f fate) func(*Machine, Event) bool {
@@ -21,71 +28,117 @@ func fated(from []State, on Kind, f fate, to State, do func(*Machine, Event), wh
 	return row{From: from, On: on, Guard: string(f), When: is(f), To: to, Do: do, Why: why}
 }
 
-var table = fsm.New("contact", States, Kinds, rows())
+func ignored(from []State, on Kind, f fate, why string) row {
+	return row{From: from, On: on, Guard: string(f), When: is(f), Ignore: true, Why: why}
+}
 
-func rows() []row {
-	closedLater := []State{Completed, Failed, WindowClosed, ManuallyStopped}
+var table = fsm.New("contact", States, Kinds, noted(rows()))
+
+// noted makes every action leave a mark, by which Apply tells a change from an
+// event that was ignored.
+func noted(rs []row) []row {
+	for i := range rs {
+		if do := rs[i].Do; do != nil {
+			rs[i].Do = func(m *Machine, ev Event) {
+				m.changed = true
+				do(m, ev)
+			}
+		}
+	}
+	return rs
+}
+
+func rows() []row { return slices.Concat(attemptRows(), resultRows(), excludeRows(), runRows()) }
+
+func attemptRows() []row {
 	return []row{
-		// --- an attempt begins, reaches the bot, ends ------------------------
-		{From: open, On: Reserved, Do: (*Machine).reserve},
-		{From: open, On: Reached, To: Connected, Do: (*Machine).reach, Why: "connected: the call reached the bot"},
-		{From: append([]State{Excluded}, processed...), On: Reached, Do: (*Machine).reach, Why: "excluded while it was being connected"},
+		fated(open, Reserved, fateWaiting, "", (*Machine).reserve, "one live attempt, and only for a contact that waits for a dial"),
+		fated(open, Reached, fateBusy, Connected, (*Machine).reach, "connected: the call reached the bot"),
+		fated([]State{Excluded}, Reached, fateBusy, "", (*Machine).reach, "excluded while it was being connected"),
 
+		ignored(States, Attempted, fateNotOurs, "an end that is in the books already"),
 		fated(open, Attempted, fateExcluded, Excluded, (*Machine).attempted, "excluded while the attempt lived"),
-		fated(open, Attempted, fateAgain, "", (*Machine).again, "an unconsumed attempt is tried again after a back-off"),
+		fated(open, Attempted, fateReadmit, "", (*Machine).readmitted, "added again while the exclusion's cancel was under way"),
+		fated(open, Attempted, fateAbandoned, Abandoned, (*Machine).abandoned, "abandoned is final in its run"),
 		fated(open, Attempted, fateCallback, Connected, (*Machine).toCallback, "a contact with an active callback is not final"),
+		fated(open, Attempted, fateAgain, "", (*Machine).again, "an unconsumed attempt is tried again after a back-off"),
 		fated(open, Attempted, fateAwait, Connected, (*Machine).await, "connected until a result is stored"),
 		fated(open, Attempted, fateCompleted, Completed, (*Machine).attempted, "the result came before the end"),
-		fated(open, Attempted, fateRedial, Connected, (*Machine).redial, "Retry On Custom"),
-		fated(open, Attempted, fateAbandoned, Abandoned, (*Machine).abandoned, "abandoned is final in its run"),
+		fated(open, Attempted, fateRedial, Connected, (*Machine).retry, "Retry On Custom"),
 		fated(open, Attempted, fateStopped, ManuallyStopped, (*Machine).attempted, "the run was stopped while the attempt lived"),
 		fated(open, Attempted, fateClosed, WindowClosed, (*Machine).attempted, "the window closed while the attempt lived"),
 		fated(open, Attempted, fateRetry, Unanswered, (*Machine).retry, "Retry On System"),
 		fated(open, Attempted, fateMachine, MachineDetected, (*Machine).attempted, "a machine is final unless listed"),
 		{From: open, On: Attempted, To: Failed, Do: (*Machine).failed, Why: "the outcome forbids a retry, or the attempts are used up"},
-		{From: []State{Excluded}, On: Attempted, Do: (*Machine).attempted},
-		{From: processed, On: Attempted, Do: (*Machine).attempted, Why: "the late end of a recovered attempt"},
+		{From: []State{Excluded}, On: Attempted, Do: (*Machine).attempted, Why: "the attempt that the exclusion cancelled"},
+	}
+}
 
-		// --- results ---------------------------------------------------------
-		fated([]State{Connected}, ResultStored, fateExcluded, Excluded, (*Machine).result, "its result is stored, then excluded"),
-		fated(open, ResultStored, fateBusy, "", (*Machine).result, "the attempt, or a newer one, still lives: its end decides"),
-		fated(open, ResultStored, fateCallback, Connected, (*Machine).resultCallback, ""),
+func resultRows() []row {
+	final := []State{Abandoned, MachineDetected, Excluded}
+	return []row{
+		ignored(States, ResultStored, fateUnheard, "nobody was talked to: the result says nothing of the contact"),
+		fated(open, ResultStored, fateBusy, "", (*Machine).resultWhileBusy, "the attempt, or a newer one, still lives: its end decides"),
+		fated(open, ResultStored, fateBefore, "", (*Machine).resultKept, "reopened since: it is dialled all the same"),
+		fated(open, ResultStored, fateExcluded, Excluded, (*Machine).result, "its result is stored, then excluded"),
+		fated(open, ResultStored, fateCallback, Connected, (*Machine).resultCallback, "requested and pending"),
+		fated(open, ResultStored, fateKeep, "", (*Machine).resultKept, "a contact with an active callback is not final"),
 		fated(open, ResultStored, fateRedial, Connected, (*Machine).resultRedial, "Retry On Custom"),
 		{From: open, On: ResultStored, To: Completed, Do: (*Machine).result, Why: "the conversation finished and a result is stored"},
-		fated(closedLater, ResultStored, fateCallback, Connected, (*Machine).resultCallback, "a late result asks for a callback while the run is open"),
-		fated(closedLater, ResultStored, fateRedial, Connected, (*Machine).resultRedial, "a late result queues it again while the run is open"),
-		{From: closedLater, On: ResultStored, To: Completed, Do: (*Machine).result, Why: "a late result still makes it completed"},
-		{From: []State{Abandoned, MachineDetected, Excluded}, On: ResultStored, Do: (*Machine).result},
+		fated(lateResult, ResultStored, fateCallback, Connected, (*Machine).resultCallback, "a late result asks for a callback while the run is open"),
+		fated(lateResult, ResultStored, fateRedial, Connected, (*Machine).resultRedial, "a late result queues it again while the run is open"),
+		{From: lateResult, On: ResultStored, To: Completed, Do: (*Machine).result, Why: "a late result still makes it completed"},
+		{From: final, On: ResultStored, Do: (*Machine).resultLate, Why: "stored, but it changes nothing"},
 
-		fated([]State{Connected}, ResultTimedOut, fateExcluded, Excluded, (*Machine).noResult, ""),
-		fated([]State{Connected}, ResultTimedOut, fateBusy, "", (*Machine).noResult, "a newer attempt lives"),
+		ignored(States, ResultTimedOut, fateEarly, "the result came, the contact moved on, or it is not time yet"),
+		fated([]State{Connected}, ResultTimedOut, fateExcluded, Excluded, (*Machine).noResult, "the exclusion waited for a result that does not come"),
 		fated([]State{Connected}, ResultTimedOut, fateRetry, Connected, (*Machine).noResultRetry, "connected_no_result is listed in Retry On System"),
+		fated([]State{Connected}, ResultTimedOut, fateStopped, ManuallyStopped, (*Machine).noResult, "it would have been redialled, but the run is over"),
+		fated([]State{Connected}, ResultTimedOut, fateClosed, WindowClosed, (*Machine).noResult, "it would have been redialled, but the window is closed"),
 		{From: []State{Connected}, On: ResultTimedOut, To: Failed, Do: (*Machine).noResultFailed, Why: "a result that does not come"},
-		{From: []State{Pending, Unanswered, Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped, Excluded}, On: ResultTimedOut, Ignore: true, Why: "the result came, or the contact moved on"},
+	}
+}
 
-		// --- exclusion -------------------------------------------------------
+func excludeRows() []row {
+	excluded := []State{Excluded}
+	return []row{
 		fated(open, ExcludedBy, fateInCall, "", (*Machine).excludeLater, "a live conversation is left alone"),
 		{From: open, On: ExcludedBy, To: Excluded, Do: (*Machine).exclude, Why: "from now on no INVITE leaves for it"},
 		{From: processed, On: ExcludedBy, To: Excluded, Do: (*Machine).exclude, Why: "exclude holds for finished contacts too"},
-		{From: []State{Excluded}, On: ExcludedBy, Ignore: true, Why: "already excluded"},
-		{From: []State{Excluded}, On: Readmitted, To: Pending, Do: (*Machine).readmit, Why: "sticky off: adding it again makes it callable"},
-		{From: append(append([]State{}, open...), processed...), On: Readmitted, Ignore: true, Why: "not excluded"},
+		{From: excluded, On: ExcludedBy, Ignore: true, Why: "already excluded"},
+		fated(excluded, Readmitted, fateBusy, Pending, (*Machine).reopenLater, "callable once the attempt that the exclusion cancelled is over"),
+		{From: excluded, On: Readmitted, To: Pending, Do: (*Machine).reopen, Why: "sticky off: adding it again makes it callable"},
+		{From: open, On: Readmitted, Do: (*Machine).keep, Why: "an exclusion that waits for the call's end is withdrawn"},
+		{From: processed, On: Readmitted, Ignore: true, Why: "not excluded"},
 
-		// --- trigger ---------------------------------------------------------
 		{From: open, On: Triggered, Do: (*Machine).merge, Why: "an open contact merges its metadata, no second dial"},
 		{From: processed, On: Triggered, To: Pending, Do: (*Machine).reopen, Why: "a final one is reopened with fresh attempts"},
-		{From: []State{Excluded}, On: Triggered, To: Pending, Do: (*Machine).reopen, Why: "sticky exclusion off; with sticky on the trigger is refused before"},
+		fated(excluded, Triggered, fateBusy, Pending, (*Machine).reopenLater, "callable once the attempt that the exclusion cancelled is over"),
+		{From: excluded, On: Triggered, To: Pending, Do: (*Machine).reopen, Why: "sticky exclusion off; with sticky on the trigger is refused before"},
+	}
+}
 
-		// --- the run ---------------------------------------------------------
+func idle(m *Machine, _ Event) bool { return m.fate != fateBusy }
+
+func runRows() []row {
+	return []row{
 		fated(open, WindowEnded, fateWaiting, WindowClosed, (*Machine).closeWaiting, "waiting when the single-day window ended"),
 		fated(open, RunStopped, fateWaiting, ManuallyStopped, (*Machine).closeWaiting, "waiting when the run was stopped"),
-		{From: open, On: WindowEnded, Do: (*Machine).dropCallback, Why: "a live attempt or an owed result goes on"},
-		{From: open, On: RunStopped, Do: (*Machine).dropCallback},
-		{From: append([]State{Excluded}, processed...), On: WindowEnded, Ignore: true},
-		{From: append([]State{Excluded}, processed...), On: RunStopped, Ignore: true},
-		{From: []State{Excluded}, On: RunReset, Do: (*Machine).resetExcluded, Why: "the next run leaves the excluded out"},
-		{From: append(append([]State{}, open...), processed...), On: RunReset, To: Pending, Do: (*Machine).reset, Why: "contacts reset there and then"},
-		{From: open, On: CallbackDropped, Do: (*Machine).dropCallback},
-		{From: append([]State{Excluded}, processed...), On: CallbackDropped, Ignore: true},
+		fated(open, WindowEnded, fateWished, "", (*Machine).dropCallback, "the window closes before the callback"),
+		fated(open, RunStopped, fateWished, "", (*Machine).dropCallback, "the end of the run"),
+		{From: open, On: WindowEnded, Ignore: true, Why: "a live attempt or an owed result goes on"},
+		{From: open, On: RunStopped, Ignore: true, Why: "a live attempt or an owed result goes on"},
+		{From: notOpen, On: WindowEnded, Ignore: true},
+		{From: notOpen, On: RunStopped, Ignore: true},
+		{From: []State{Excluded}, On: RunReset, Guard: "no live attempt", When: idle, Do: (*Machine).resetExcluded, Why: "the next run leaves the excluded out"},
+		{From: slices.Concat(open, processed), On: RunReset, Guard: "no live attempt", When: idle, To: Pending, Do: (*Machine).reset, Why: "contacts reset there and then"},
+		{From: open, On: CallbackDropped, Guard: "waits for its callback", When: awaitsCallback, To: Completed, Do: (*Machine).callbackDropped,
+			Why: "without its callback it is what its result made it"},
+		fated(open, CallbackDropped, fateWished, "", (*Machine).dropCallback, ""),
+		{From: States, On: CallbackDropped, Ignore: true, Why: "no callback is to come"},
 	}
+}
+
+func awaitsCallback(m *Machine, _ Event) bool {
+	return m.fate == fateWaiting && m.C.Callback == CallbackPending
 }

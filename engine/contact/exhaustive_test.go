@@ -1,0 +1,205 @@
+package contact
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/fsm"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// move is one way in which an event of a kind can come.
+type move struct {
+	name string
+	kind Kind
+	ev   func(w *world) Event
+}
+
+func moves() []move {
+	plain := func(k Kind) move { return move{string(k), k, func(*world) Event { return Event{Kind: k} }} }
+	end := func(name string, o engine.Outcome, edit ...func(*Attempt)) move {
+		return move{"attempted " + name, Attempted, func(w *world) Event { return w.ended(o, edit...) }}
+	}
+	result := func(name, disposition string, back int, edit ...func(*Attempt)) move {
+		return move{"result_stored " + name, ResultStored, func(w *world) Event { return w.result(w.n-back, disposition, edit...) }}
+	}
+	inAnHour := func(a *Attempt) { t := t0.Add(time.Hour); a.Callback = &CallbackWish{At: &t} }
+	return []move{
+		{"reserved", Reserved, func(w *world) Event {
+			w.n++
+			return Event{Kind: Reserved, Attempt: &Attempt{ID: attemptName(w.n)}}
+		}},
+		plain(Reached),
+		end("no_answer", engine.OutcomeNoAnswer, rang),
+		end("rejected", engine.OutcomeRejected),
+		end("machine", engine.OutcomeMachine),
+		end("abandoned", engine.OutcomeAbandoned),
+		end("cancelled", engine.OutcomeCancelled),
+		end("excluded", engine.OutcomeExcluded),
+		end("throttled", engine.OutcomeThrottled, unconsumed),
+		end("suppressed", engine.OutcomeBlocked, unconsumed),
+		end("no result", engine.OutcomeConnectedNoResult, talked(time.Minute)),
+		end("result", engine.OutcomeCompleted, withResult("sold")),
+		end("call again", engine.OutcomeCompleted, withResult("call again")),
+		end("callback", engine.OutcomeCompleted, withResult("later"), inAnHour),
+		{"attempted repeated", Attempted, func(w *world) Event { w.n--; ev := w.ended(engine.OutcomeNoAnswer); w.n++; return ev }},
+		result("sold", "sold", 0),
+		result("call again", "call again", 0),
+		result("callback", "later", 0, inAnHour),
+		result("of a call without conversation", "x", 0, func(a *Attempt) { a.Connected = false }),
+		result("of the attempt before, callback", "later", 1, inAnHour),
+		plain(ResultTimedOut),
+		{"result_timed_out late", ResultTimedOut, func(w *world) Event { return Event{Kind: ResultTimedOut, At: w.now.Add(time.Hour)} }},
+		plain(ExcludedBy),
+		{"excluded_by in call", ExcludedBy, func(*world) Event { return Event{Kind: ExcludedBy, InCall: true, Reason: "asked"} }},
+		plain(Readmitted), plain(Triggered), plain(WindowEnded), plain(RunStopped),
+		{"run_reset", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1} }},
+		plain(CallbackDropped),
+	}
+}
+
+func explore(t *testing.T, edit func(*Policy), visit func(situation string, mv move, before, after *world, err error)) {
+	start := newWorld(t, func(p *Policy) { p.MaxAttempts = 2 }, edit)
+	found := map[string]*world{start.situation(): start}
+	queue := []string{start.situation()}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		for _, mv := range moves() {
+			before, w := found[s], found[s].clone(t)
+			w.wait(time.Second)
+			err := w.apply(mv.ev(w))
+			visit(s, mv, before, w, err)
+			if next := w.situation(); found[next] == nil {
+				found[next] = w
+				queue = append(queue, next)
+			}
+		}
+	}
+}
+
+func closedAs(s State) func(*Policy) { return func(p *Policy) { p.ClosedAs = s } }
+
+func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# What a contact (two attempts at most) does with every event in every situation it can be in.\n")
+	var head string
+	var lines, ignored, illegal []string
+	flush := func() {
+		if head != "" {
+			fmt.Fprintf(&b, "\n%s\n", head)
+			for _, l := range lines {
+				b.WriteString("  " + l + "\n")
+			}
+			fmt.Fprintf(&b, "  ignored: %s\n  illegal: %s\n", strings.Join(ignored, ", "), strings.Join(illegal, ", "))
+		}
+		lines, ignored, illegal = nil, nil, nil
+	}
+	states, kinds := map[State]bool{}, map[Kind]bool{}
+	explore(t, func(*Policy) {}, func(s string, mv move, before, after *world, err error) {
+		if s != head {
+			flush()
+			head = s
+		}
+		states[before.m.C.State], kinds[mv.kind] = true, true
+		switch {
+		case err != nil:
+			if !errors.Is(err, fsm.ErrIllegal) {
+				t.Fatalf("%s × %s: %v", s, mv.name, err)
+			}
+			illegal = append(illegal, mv.name)
+		case after.m.C.Version == before.m.C.Version:
+			ignored = append(ignored, mv.name)
+		default:
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("%-52s → %s", mv.name, after.situation()), " "))
+		}
+	})
+	flush()
+	for _, k := range Kinds {
+		if !kinds[k] {
+			t.Errorf("no move of kind %s", k)
+		}
+	}
+	for _, s := range States {
+		if !states[s] {
+			t.Errorf("state %s is never reached", s)
+		}
+	}
+	golden(t, "testdata/contact.golden", b.String())
+}
+
+// TestEveryRowOfTheTableIsTaken shows rows that no sequence of events reaches:
+// they would be rules that nothing proves.
+func TestEveryRowOfTheTableIsTaken(t *testing.T) {
+	all := table.Rows()
+	taken := map[int]bool{}
+	listAll := func(p *Policy) { p.RetryOnSystem = append(p.RetryOnSystem, engine.OutcomeConnectedNoResult) }
+	visit := func(policy func(*Policy)) func(string, move, *world, *world, error) {
+		return func(_ string, mv move, before, _ *world, _ error) {
+			w := before.clone(t)
+			w.wait(time.Second)
+			policy(&w.p)
+			ev := mv.ev(w)
+			if ev.Policy = w.p; ev.At.IsZero() {
+				ev.At = w.now
+			}
+			w.m.fate = w.m.judge(ev)
+			for i := range all {
+				if r := &all[i]; r.On == mv.kind && slices.Contains(r.From, w.m.C.State) && (r.When == nil || r.When(&w.m, ev)) {
+					taken[i] = true
+					return
+				}
+			}
+		}
+	}
+	for _, policy := range []func(*Policy){func(*Policy) {}, listAll, closedAs(ManuallyStopped), closedAs(WindowClosed)} {
+		explore(t, func(p *Policy) {}, visit(func(p *Policy) { policy(p) }))
+		explore(t, func(p *Policy) {}, visit(func(p *Policy) { listAll(p); policy(p) }))
+	}
+	for i, r := range all {
+		if !taken[i] {
+			t.Errorf("no sequence of events takes the row %v on %s [%s]", r.From, r.On, r.Guard)
+		}
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	g, x := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(g), len(x)) {
+		if i >= len(g) || i >= len(x) || g[i] != x[i] {
+			t.Fatalf("%s line %d:\n got %q\nwant %q\n(go test -update rewrites it)", path, i+1, lineAt(g, i), lineAt(x, i))
+		}
+	}
+}
+
+func lineAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "<end>"
+}

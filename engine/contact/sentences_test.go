@@ -1,0 +1,581 @@
+package contact
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+const (
+	noAnswer = engine.OutcomeNoAnswer
+	talk     = engine.OutcomeConnectedNoResult
+	done     = engine.OutcomeCompleted
+)
+
+func listed(outcomes ...engine.Outcome) func(*Policy) {
+	return func(p *Policy) { p.RetryOnSystem = outcomes }
+}
+
+// --- retries -------------------------------------------------------------------
+
+func TestRetryOnSystemRedialsListedOutcomesOnly(t *testing.T) {
+	newWorld(t).dial(noAnswer).is(Unanswered, "")
+	newWorld(t).dial(engine.OutcomeBusy).is(Unanswered, "")
+	// Last outcome forbids retry: failed with that outcome.
+	newWorld(t).dial(engine.OutcomeRejected).is(Failed, "rejected")
+	newWorld(t).dial(engine.OutcomeInvalidNumber).is(Failed, "invalid_number")
+	newWorld(t).dial(engine.OutcomeFax).is(Failed, "fax")
+	newWorld(t, listed()).dial(noAnswer).is(Failed, "no_answer") // an empty list redials no consumed attempt
+}
+
+func TestRetryDelayCountsFromTheEndOfTheAttempt(t *testing.T) {
+	w := newWorld(t).reserve().wait(3 * time.Minute)
+	end := w.now
+	ev := w.ended(noAnswer)
+	w.wait(40 * time.Second).must(ev) // heard of late
+	w.dueAt(end.Add(10*time.Minute), DueRetry)
+}
+
+func TestRetryAfterOfTheNetworkIsTheLeastWait(t *testing.T) {
+	w := newWorld(t).dial(engine.OutcomeBusy, func(a *Attempt) { a.RetryAfter = time.Hour })
+	w.dueAt(w.now.Add(time.Hour), DueRetry)
+	w = newWorld(t).dial(engine.OutcomeBusy, func(a *Attempt) { a.RetryAfter = time.Minute })
+	w.dueAt(w.now.Add(10*time.Minute), DueRetry)
+}
+
+func TestARetryIsClippedIntoTheNextWindow(t *testing.T) {
+	tomorrow := t0.Add(24 * time.Hour)
+	w := newWorld(t, func(p *Policy) {
+		p.Clip = func(t time.Time) (time.Time, bool) {
+			if t.After(t0.Add(5 * time.Minute)) {
+				return tomorrow, true
+			}
+			return t, true
+		}
+	})
+	w.dial(noAnswer).dueAt(tomorrow, DueRetry)
+}
+
+func TestARetryThatNoWindowTakesWaitsForTheEndOfTheRun(t *testing.T) {
+	w := newWorld(t, func(p *Policy) { p.Clip = untilSix })
+	w.wait(8*time.Hour - time.Minute).dial(noAnswer)
+	// Not at once: its delay has not passed. It is still waiting when the window
+	// ends, and that is what the counter is of.
+	w.is(Unanswered, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
+	w.must(Event{Kind: WindowEnded}).is(WindowClosed, "")
+	// The back-off of an unconsumed attempt neither.
+	w = newWorld(t, func(p *Policy) { p.Clip = untilSix })
+	w.wait(8*time.Hour-31*time.Second).dial(engine.OutcomeThrottled, unconsumed).dueAt(w.now.Add(2*time.Second), DueFirst)
+}
+
+func TestRetriesUsedUpIsFailedWithReasonAttemptsExhausted(t *testing.T) {
+	w := newWorld(t).dial(noAnswer).dial(engine.OutcomeBusy).is(Unanswered, "").dial(noAnswer)
+	w.is(Failed, ReasonExhausted)
+	if w.m.C.Used != 3 || w.m.C.LastOutcome != noAnswer {
+		t.Errorf("used %d, last %s", w.m.C.Used, w.m.C.LastOutcome)
+	}
+	// The last outcome is what forbids it, though the attempts are used up too.
+	newWorld(t).dial(noAnswer).dial(noAnswer).dial(engine.OutcomeRejected).is(Failed, "rejected")
+}
+
+func TestRetryOnCustomComparesTrimmedAndWithoutRegardToCase(t *testing.T) {
+	f := func(listed, said string, redialled bool) {
+		t.Helper()
+		w := newWorld(t, func(p *Policy) { p.RetryOnCustom = []string{"other", listed} }).dial(done, withResult(said))
+		if (w.m.C.State == Connected && w.m.C.DueAt != nil) != redialled {
+			t.Errorf("%q against %q: %s", said, listed, w.situation())
+		}
+		if !redialled {
+			w.is(Completed, "")
+		}
+	}
+	f("Call Again", "call again", true)
+	f("  call again ", "CALL AGAIN\n", true)
+	f("Größe", "GRÖSSE", false)
+	f("ÉTÉ", "été", true)
+	f("call again", "call", false)
+	f("", "", false)
+	f(" ", "", false)
+}
+
+func TestStopRedialsAfterWinsOverRedialOnlyUnder(t *testing.T) {
+	rules := func(p *Policy) {
+		p.StopRedialsAfter, p.RedialOnlyUnder = 60*time.Second, 120*time.Second
+		p.RetryOnSystem = []engine.Outcome{talk, engine.OutcomeMediaError}
+	}
+	f := func(talkTime time.Duration, want State, policy ...func(*Policy)) {
+		t.Helper()
+		again := newWorld(t, policy...).dial(done, withResult("call again"), talked(talkTime))
+		if redialled := again.m.C.DueAt != nil; redialled != (want == Connected) {
+			t.Errorf("Retry On Custom after %v: %s", talkTime, again.situation())
+		}
+		// The same for an outcome of Retry On System after a conversation.
+		cut := newWorld(t, policy...).dial(engine.OutcomeMediaError, talked(talkTime))
+		if redialled := cut.m.C.DueAt != nil; redialled != (want == Connected) {
+			t.Errorf("Retry On System after %v: %s", talkTime, cut.situation())
+		}
+		if want != Connected {
+			cut.is(Failed, "media_error")
+		}
+		// And for a result that does not come.
+		late := newWorld(t, policy...).dial(talk, talked(talkTime)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+		if redialled := late.m.C.DueAt != nil; redialled != (want == Connected) {
+			t.Errorf("no result after %v: %s", talkTime, late.situation())
+		}
+	}
+	f(59*time.Second, Connected, rules)
+	f(60*time.Second, Completed, rules)  // at least that long
+	f(119*time.Second, Completed, rules) // Stop wins
+	under := func(p *Policy) { rules(p); p.StopRedialsAfter = 0 }
+	f(119*time.Second, Connected, under)
+	f(120*time.Second, Completed, under) // only if shorter
+	off := func(p *Policy) { rules(p); p.StopRedialsAfter, p.RedialOnlyUnder = 0, 0 }
+	f(time.Hour, Connected, off)
+	// The rules are about conversations.
+	w := newWorld(t, func(p *Policy) { p.StopRedialsAfter = time.Second }).dial(noAnswer)
+	w.is(Unanswered, "")
+}
+
+func TestUnconsumedAttemptsGoBackUnchangedWithBackOffAtMostThreeInARow(t *testing.T) {
+	w := newWorld(t)
+	for _, wait := range []time.Duration{2 * time.Second, 8 * time.Second, 32 * time.Second} {
+		if w.m.C.Unconsumed >= MaxUnconsumed {
+			t.Fatal("the next one must be consumed")
+		}
+		w.dial(engine.OutcomeThrottled, unconsumed).is(Pending, "").dueAt(w.now.Add(wait), DueFirst)
+	}
+	if w.m.C.Unconsumed != MaxUnconsumed || w.m.C.Used != 0 {
+		t.Fatalf("%d unconsumed, %d used", w.m.C.Unconsumed, w.m.C.Used)
+	}
+	// The next is consumed, whatever comes of it.
+	w.dial(engine.OutcomeThrottled).is(Failed, "throttled")
+	if w.m.C.Unconsumed != 0 || w.m.C.Used != 1 {
+		t.Errorf("%d unconsumed, %d used", w.m.C.Unconsumed, w.m.C.Used)
+	}
+	// What the network asked for is waited for.
+	w = newWorld(t).dial(engine.OutcomeThrottled, unconsumed, func(a *Attempt) { a.RetryAfter = time.Minute })
+	w.dueAt(w.now.Add(time.Minute), DueFirst)
+	// It stays in its place: a retry a retry, a trigger a trigger.
+	w = newWorld(t).dial(noAnswer).dial(engine.OutcomeThrottled, unconsumed).is(Unanswered, "")
+	w.dueAt(w.now.Add(2*time.Second), DueRetry)
+	w = newWorld(t).dial(engine.OutcomeRejected).must(Event{Kind: Triggered}).dial(engine.OutcomeThrottled, unconsumed)
+	w.dueAt(w.now.Add(2*time.Second), DueTrigger)
+}
+
+func TestASuppressedNumberIsNotTriedAgain(t *testing.T) {
+	newWorld(t).dial(engine.OutcomeBlocked, unconsumed).is(Failed, "blocked")
+}
+
+func TestAbandonedIsFinalInItsRun(t *testing.T) {
+	w := newWorld(t, listed(engine.OutcomeAbandoned)).dial(engine.OutcomeAbandoned).is(Abandoned, "")
+	if w.m.C.AbandonedAt == nil || !w.m.C.AbandonedAt.Equal(w.now) {
+		t.Error("the 72 h have no beginning")
+	}
+	w.must(Event{Kind: RunReset, Run: 2}).is(Pending, "")
+	if w.m.C.AbandonedAt == nil {
+		t.Error("the 72 h hold in any run")
+	}
+}
+
+func TestAMachineIsFinalUnlessListed(t *testing.T) {
+	newWorld(t).dial(engine.OutcomeMachine).is(MachineDetected, "")
+	w := newWorld(t, listed(engine.OutcomeMachine)).dial(engine.OutcomeMachine).is(Unanswered, "")
+	w.dial(engine.OutcomeMachine).dial(engine.OutcomeMachine).is(MachineDetected, "")
+}
+
+// --- results --------------------------------------------------------------------
+
+func TestConnectedUntilAResultIsStoredThenCompleted(t *testing.T) {
+	w := newWorld(t).reserve().must(Event{Kind: Reached}).is(Connected, "")
+	w.must(w.ended(talk, talked(time.Minute))).is(Connected, "")
+	w.must(w.result(1, "sold")).is(Completed, "")
+	if w.m.C.LastDisposition != "sold" || w.m.C.LastOutcome != done {
+		t.Errorf("%+v", w.m.C)
+	}
+	// The result comes before the end of the call.
+	w = newWorld(t).reserve().must(Event{Kind: Reached})
+	w.must(w.result(1, "sold", func(a *Attempt) { a.Outcome = "" })).is(Connected, "")
+	w.must(w.ended(done, withResult("sold"))).is(Completed, "")
+}
+
+func TestAResultThatDoesNotComeWithinTheResultTimeout(t *testing.T) {
+	w := newWorld(t).dial(talk, talked(time.Minute))
+	end := w.now
+	if !w.m.C.ResultDueAt.Equal(end.Add(15 * time.Minute)) {
+		t.Errorf("due %v", w.m.C.ResultDueAt)
+	}
+	w.wait(15*time.Minute-time.Second).must(Event{Kind: ResultTimedOut}).is(Connected, "") // a timer that is early
+	w.wait(time.Second).must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
+
+	// Retried if listed; Retry Delay counts from the end of the attempt.
+	w = newWorld(t, listed(talk), func(p *Policy) { p.RetryDelay = time.Hour }).dial(talk, talked(time.Minute))
+	end = w.now
+	w.wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Connected, "").dueAt(end.Add(time.Hour), DueRetry)
+	w = newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(16 * time.Minute)
+	w.must(Event{Kind: ResultTimedOut}).dueAt(w.now, DueRetry) // 10 min have passed
+
+	// Used up.
+	one := func(p *Policy) { p.MaxAttempts = 1 }
+	w = newWorld(t, listed(talk), one).dial(talk, talked(time.Minute)).wait(15 * time.Minute)
+	w.must(Event{Kind: ResultTimedOut}).is(Failed, ReasonExhausted)
+}
+
+func TestALateResultCompletesOrQueuesAgainWhileTheRunIsOpen(t *testing.T) {
+	late := func(policy ...func(*Policy)) *world {
+		return newWorld(t, policy...).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut}).wait(time.Hour)
+	}
+	w := late()
+	w.must(w.result(1, "sold")).is(Completed, "")
+	w = late()
+	w.must(w.result(1, "call again")).is(Connected, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
+	w = late()
+	w.must(w.result(1, "later", wish(w.after(time.Hour)))).dueAt(w.now.Add(time.Hour), DueCallback)
+	// The run is over: it is completed, and no more.
+	w = late()
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.result(1, "call again", wish(w.after(time.Hour)))).is(Completed, "").callback(CallbackCancelled)
+	// A retry waits already: the conversation had a result after all.
+	w = late(listed(talk))
+	w.must(w.result(1, "sold")).is(Completed, "")
+	if w.m.C.DueAt != nil {
+		t.Error("still due")
+	}
+	// The attempts are used up.
+	w = late(func(p *Policy) { p.MaxAttempts = 1 })
+	w.must(w.result(1, "call again")).is(Completed, "")
+}
+
+func TestAResultOfACallWithoutAConversationSaysNothingOfTheContact(t *testing.T) {
+	w := newWorld(t).dial(noAnswer, rang)
+	w.must(w.result(1, "sold", func(a *Attempt) { a.Connected = false })).is(Unanswered, "")
+	if w.m.C.HasResult || w.m.C.DueAt == nil {
+		t.Error("a call that nobody took has a result")
+	}
+	// A result before the bot had the caller, and then it was a machine.
+	w = newWorld(t).reserve()
+	w.must(w.result(1, "x", func(a *Attempt) { a.Connected = false }))
+	w.must(w.ended(engine.OutcomeMachine, func(a *Attempt) { a.HasResult = true })).is(MachineDetected, "")
+	if w.m.C.HasResult {
+		t.Error("a machine has a result")
+	}
+}
+
+func TestAResultOfAnotherRunChangesNothing(t *testing.T) {
+	w := newWorld(t).dial(talk, talked(time.Minute)).must(Event{Kind: RunReset, Run: 2})
+	w.must(w.result(1, "sold", func(a *Attempt) { a.Run = 1 })).is(Pending, "")
+	if w.m.C.HasResult || w.m.C.DueAt == nil {
+		t.Errorf("%s", w.situation())
+	}
+}
+
+func TestAResultOfAnEarlierAttemptDoesNotEndALiveOne(t *testing.T) {
+	w := newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+	w.reserve().must(w.result(1, "sold")).is(Connected, "")
+	w.must(w.ended(noAnswer)).is(Failed, "no_answer")
+	if !w.m.C.HasResult {
+		t.Error("its result is not counted")
+	}
+}
+
+func TestAnAttemptThatEndsTwiceIsInTheBooksOnce(t *testing.T) {
+	w := newWorld(t).dial(noAnswer)
+	version := w.m.C.Version
+	w.must(w.ended(noAnswer))
+	if w.m.C.Used != 1 || w.m.C.Version != version {
+		t.Errorf("used %d", w.m.C.Used)
+	}
+}
+
+// --- the end of the run -----------------------------------------------------------
+
+func TestWaitingContactsBecomeManuallyStoppedOrWindowClosed(t *testing.T) {
+	f := func(path func() *world, want State) {
+		t.Helper()
+		w := path()
+		w.clone(t).must(Event{Kind: RunStopped}).is(want, "")
+		if want == ManuallyStopped {
+			w.must(Event{Kind: WindowEnded}).is(WindowClosed, "")
+		}
+	}
+	f(func() *world { return newWorld(t) }, ManuallyStopped)
+	f(func() *world { return newWorld(t).dial(noAnswer) }, ManuallyStopped)
+	f(func() *world { return newWorld(t).dial(done, withResult("call again")) }, ManuallyStopped)
+	f(func() *world { return newWorld(t).dial(talk, talked(time.Minute)) }, Connected) // waits for a result, not for a dial
+	f(func() *world { return newWorld(t).reserve() }, Pending)                         // its end decides
+}
+
+func TestAnAttemptThatEndsAfterItsRun(t *testing.T) {
+	f := func(end engine.Outcome, want State, reason string, edit ...func(*Attempt)) {
+		t.Helper()
+		for _, closed := range []State{ManuallyStopped, WindowClosed} {
+			w := newWorld(t).reserve()
+			w.p.ClosedAs = closed
+			w.must(w.ended(end, edit...))
+			if want == "" {
+				w.is(closed, "")
+				continue
+			}
+			w.is(want, reason)
+		}
+	}
+	f(engine.OutcomeCancelled, "", "")               // Stop cancelled its ringing leg
+	f(noAnswer, "", "")                              // it would have been redialled
+	f(engine.OutcomeThrottled, "", "", unconsumed)   // it would have been dialled again
+	f(engine.OutcomeCancelled, "", "", unconsumed)   //
+	f(engine.OutcomeRejected, Failed, "rejected")    // final anyway
+	f(engine.OutcomeMachine, MachineDetected, "")    //
+	f(engine.OutcomeAbandoned, Abandoned, "")        //
+	f(done, Completed, "", withResult("call again")) // conversations finish
+	f(talk, Connected, "", talked(time.Minute))      // and their results are awaited
+	f(engine.OutcomeBlocked, Failed, "blocked", unconsumed)
+
+	// The result does not come, and it would have been redialled.
+	w := newWorld(t, listed(talk)).reserve()
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.ended(talk, talked(time.Minute))).wait(time.Hour).must(Event{Kind: ResultTimedOut}).is(ManuallyStopped, "")
+}
+
+func TestContactsResetThereAndThen(t *testing.T) {
+	w := newWorld(t).dial(noAnswer, rang).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.must(Event{Kind: RunReset, Run: 2}).is(Pending, "").callback(CallbackNone).dueAt(w.now, DueFirst)
+	c := &w.m.C
+	if f := c.Facts(); c.Run != 2 || f != (Facts{State: Pending, Max: 3, Open: true}) {
+		t.Errorf("run %d, facts %+v", c.Run, f)
+	}
+	w = newWorld(t).dial(noAnswer).must(Event{Kind: ExcludedBy, Reason: "asked"}, Event{Kind: RunReset, Run: 2}).is(Excluded, "asked")
+	if w.m.C.Used != 0 {
+		t.Error("0 of max")
+	}
+	if w := newWorld(t).reserve(); w.apply(Event{Kind: RunReset, Run: 2}) == nil {
+		t.Error("reset while an attempt lives")
+	}
+}
+
+func t0p(d time.Duration) *time.Time { t := t0.Add(d); return &t }
+
+// --- exclusion ----------------------------------------------------------------------
+
+func TestExcludeDropsRetriesAndCallbacks(t *testing.T) {
+	w := newWorld(t).dial(noAnswer).must(Event{Kind: ExcludedBy, Reason: "asked"}).is(Excluded, "asked")
+	if w.m.C.DueAt != nil {
+		t.Error("still due")
+	}
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
+	w.must(Event{Kind: ExcludedBy}).is(Excluded, "").callback(CallbackCancelled)
+}
+
+func TestExcludeWhileRingingHoldsWhateverTheCallComesTo(t *testing.T) {
+	for _, o := range []engine.Outcome{engine.OutcomeExcluded, noAnswer, engine.OutcomeBusy, engine.OutcomeLost} {
+		w := newWorld(t).reserve().must(Event{Kind: ExcludedBy}).is(Excluded, "")
+		w.must(w.ended(o)).is(Excluded, "")
+		if w.m.C.Attempt != "" || w.m.C.Used != 1 {
+			t.Errorf("%s: %+v", o, w.m.C)
+		}
+	}
+}
+
+func TestExcludedInCallTakesEffectAfterItsResult(t *testing.T) {
+	inCall := func() *world {
+		return newWorld(t).reserve().must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true, Reason: "asked"}).is(Connected, "asked")
+	}
+	w := inCall()
+	w.must(w.ended(talk, talked(time.Minute))).is(Connected, "asked")
+	w.must(w.result(1, "call again")).is(Excluded, "asked")
+	if !w.m.C.HasResult {
+		t.Error("its result is stored")
+	}
+	w = inCall()
+	w.must(w.result(1, "later", wish(w.after(time.Hour))))
+	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)))).is(Excluded, "asked").callback(CallbackCancelled)
+	w = inCall() // no result comes
+	w.must(w.ended(talk, talked(time.Minute))).wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Excluded, "asked")
+	// Answered, but it came to no conversation.
+	w = newWorld(t).reserve().must(Event{Kind: ExcludedBy, InCall: true, Reason: "asked"})
+	w.must(w.ended(engine.OutcomeCallerHungUp)).is(Excluded, "asked")
+	// Added again before the end of the call.
+	w = inCall()
+	w.must(Event{Kind: Triggered}).must(w.ended(done, withResult("sold"))).is(Completed, "")
+}
+
+func TestAddingAnExcludedContactAgainMakesItCallable(t *testing.T) {
+	w := newWorld(t).dial(noAnswer).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).is(Pending, "").dueAt(w0now(t), DueFirst)
+	if w.m.C.Used != 0 {
+		t.Error("fresh attempts")
+	}
+	newWorld(t).must(Event{Kind: ExcludedBy}, Event{Kind: Triggered}).is(Pending, "").dueAt(t0, DueTrigger)
+	// Its cancelled leg is not over yet: no second dial, and the late end does
+	// not exclude it again.
+	w = newWorld(t).reserve().must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted})
+	if w.m.C.DueAt != nil || w.apply(Event{Kind: Reserved, Attempt: &Attempt{ID: "x"}}) == nil {
+		t.Error("two live attempts")
+	}
+	w.wait(time.Second).must(w.ended(engine.OutcomeExcluded)).is(Pending, "").dueAt(w.now, DueFirst)
+	if w.m.C.Used != 0 {
+		t.Error("the exclusion's attempt counts against the new ones")
+	}
+}
+
+// w0now is when the first dial of a new world ended.
+func w0now(t *testing.T) time.Time { return newWorld(t).dial(noAnswer).now }
+
+// --- trigger ----------------------------------------------------------------------
+
+func TestTriggerMergesAnOpenContactAndReopensAFinalOne(t *testing.T) {
+	w := newWorld(t).must(Event{Kind: Triggered, Variables: map[string]string{"a": "1", "b": "2"}})
+	before := w.m.C.Variables
+	w.must(Event{Kind: Triggered, Variables: map[string]string{"b": "3"}}).is(Pending, "").dueAt(t0, DueFirst)
+	if v := w.m.C.Variables; v["a"] != "1" || v["b"] != "3" || before["b"] != "2" {
+		t.Errorf("%v; the copy that a writer holds: %v", v, before)
+	}
+	w = newWorld(t).dial(done, withResult("sold")).is(Completed, "").must(Event{Kind: Triggered}).is(Pending, "").dueAt(t0.Add(30*time.Second), DueTrigger)
+	// The counters count facts of the run: it was connected, and has a result.
+	if f := w.m.C.Facts(); !f.Connected || !f.Result || f.Used != 0 || f.Max != 3 {
+		t.Errorf("%+v", f)
+	}
+	// A repeated result of before does not take the new dial away.
+	w.must(w.result(1, "sold")).is(Pending, "")
+	if w.m.C.DueAt == nil {
+		t.Error("not dialled any more")
+	}
+}
+
+// --- callbacks ------------------------------------------------------------------------
+
+func TestCallbacksOnlyWhenEnabledOnTheCampaign(t *testing.T) {
+	w := newWorld(t, func(p *Policy) { p.Callbacks = false }).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.is(Completed, "").callback(CallbackNone)
+}
+
+func TestACallbackWithoutATimeComesAfterOneRetryDelay(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(nil)).callback(CallbackPending)
+	w.dueAt(w.now.Add(10*time.Minute), DueCallback)
+}
+
+func TestACallbackIsRequestedThenPendingThenCompleted(t *testing.T) {
+	w := newWorld(t).reserve().must(Event{Kind: Reached})
+	at := w.after(time.Hour)
+	w.must(w.result(1, "later", wish(at))).callback(CallbackRequested)
+	w.wait(time.Minute).must(w.ended(done, withResult("later"), wish(at))).callback(CallbackPending).dueAt(*at, DueCallback)
+	w.dial(noAnswer).callback(CallbackCompleted).is(Unanswered, "")
+}
+
+func TestAContactWithAnActiveCallbackIsNotFinal(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	if !w.m.C.Open() {
+		t.Error("it does not hold completion")
+	}
+	// Nor does another result without a wish make it so.
+	w.must(w.result(1, "sold")).callback(CallbackPending).dueAt(t0.Add(time.Hour), DueCallback)
+}
+
+func TestOneActiveCallbackPerContactTheNewestWins(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.must(w.result(1, "later", wish(t0p(2*time.Hour)))).callback(CallbackPending).dueAt(t0.Add(2*time.Hour), DueCallback)
+	w.must(w.result(1, "later", wish(t0p(30*time.Minute)))).dueAt(t0.Add(30*time.Minute), DueCallback)
+	// Withdrawn while the call lives.
+	w = newWorld(t).reserve().must(Event{Kind: Reached})
+	w.must(w.result(1, "later", wish(t0p(time.Hour)))).must(w.result(1, "sold")).callback(CallbackCancelled)
+	w.must(w.ended(done, withResult("sold"))).is(Completed, "")
+	// Asked for by a late result of an earlier attempt while another lives.
+	w = newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+	w.reserve().must(w.result(1, "later", wish(t0p(3*time.Hour)))).callback(CallbackRequested)
+	w.must(w.ended(noAnswer)).callback(CallbackPending).dueAt(t0.Add(3*time.Hour), DueCallback)
+}
+
+func TestACallbackMayExceedMaxAttemptsByOne(t *testing.T) {
+	one := func(p *Policy) { p.MaxAttempts = 1 }
+	w := newWorld(t, one).dial(done, withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
+	if !w.m.C.CallbackExtra {
+		t.Error("the attempt beyond Max Attempts is not granted")
+	}
+	w.dial(done, withResult("later"), wish(t0p(5*time.Hour))).is(Completed, "").callback(CallbackCancelled)
+	if w.m.C.Used != 2 {
+		t.Errorf("used %d", w.m.C.Used)
+	}
+	// The callback itself is not retried beyond the limit.
+	w = newWorld(t, one).dial(done, withResult("later"), wish(t0p(time.Hour))).dial(noAnswer)
+	w.is(Failed, ReasonExhausted).callback(CallbackCompleted)
+	// Within the limit it is an attempt like any other.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	if w.m.C.CallbackExtra {
+		t.Error("nothing extra is needed")
+	}
+	w.dial(noAnswer).is(Unanswered, "")
+}
+
+func TestAnUnconsumedCallbackIsStillACallback(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.dial(engine.OutcomeThrottled, unconsumed).callback(CallbackPending).dueAt(w.now.Add(2*time.Second), DueCallback)
+	w.dial(noAnswer).callback(CallbackCompleted)
+}
+
+func TestACallbackIsClippedIntoTheWindow(t *testing.T) {
+	w := newWorld(t, func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } })
+	w.dial(done, withResult("later"), wish(t0p(time.Hour))).dueAt(t0.Add(2*time.Hour), DueCallback)
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(-time.Hour))) // its time has passed
+	w.dueAt(w.now, DueCallback)
+}
+
+func TestACallbackIsCancelled(t *testing.T) {
+	// Beyond the horizon of 14 days.
+	w := newWorld(t).reserve().wait(time.Minute)
+	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon)))).callback(CallbackPending)
+	w = newWorld(t).reserve()
+	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon+time.Second)))).callback(CallbackCancelled).is(Completed, "")
+	// A single-day window closes first.
+	w = newWorld(t, func(p *Policy) { p.Clip = untilSix }).dial(done, withResult("later"), wish(t0p(9*time.Hour)))
+	w.callback(CallbackCancelled).is(Completed, "")
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(9*time.Hour))).must(Event{Kind: WindowEnded})
+	w.callback(CallbackCancelled).is(WindowClosed, "")
+	// The end of the run.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(9*time.Hour))).must(Event{Kind: RunStopped})
+	w.callback(CallbackCancelled).is(ManuallyStopped, "")
+	w = newWorld(t).reserve().must(Event{Kind: Reached})
+	w.must(w.result(1, "later", wish(t0p(time.Hour))), Event{Kind: RunStopped}).callback(CallbackCancelled)
+	// An exclusion: TestExcludeDropsRetriesAndCallbacks. On request:
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(Event{Kind: CallbackDropped})
+	w.callback(CallbackCancelled).is(Completed, "")
+	// One that is being dialled goes on.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).wait(time.Hour).reserve()
+	w.must(Event{Kind: RunStopped}, Event{Kind: CallbackDropped}).callback(CallbackPending)
+}
+
+// --- counters, order -----------------------------------------------------------------
+
+func TestUnansweredIsTheLastAttemptThatRangAndWasNotAnswered(t *testing.T) {
+	f := func(want bool, w *world) {
+		t.Helper()
+		if w.m.C.Facts().Unanswered != want {
+			t.Errorf("%v after\n%v", !want, w.log)
+		}
+	}
+	f(true, newWorld(t).dial(noAnswer, rang))
+	f(false, newWorld(t).dial(noAnswer))
+	f(true, newWorld(t).dial(engine.OutcomeRejected, rang)) // also if now failed
+	f(false, newWorld(t).dial(engine.OutcomeMachine, rang))
+	f(false, newWorld(t).dial(noAnswer, rang).dial(engine.OutcomeBusy))
+	f(true, newWorld(t).dial(noAnswer, rang).dial(engine.OutcomeThrottled, unconsumed))
+}
+
+func TestOrder(t *testing.T) {
+	at := func(class DueClass, used int, position int64, due time.Duration) *Contact {
+		d := t0.Add(due)
+		return &Contact{DueClass: class, Used: used, Position: position, DueAt: &d}
+	}
+	// Each goes before all that follow it.
+	order := []*Contact{
+		at(DueCallback, 2, 9, 0), at(DueCallback, 1, 1, time.Minute),
+		at(DueTrigger, 0, 5, time.Hour), at(DueTrigger, 0, 6, 0),
+		at(DueFirst, 0, 1, time.Hour), at(DueFirst, 0, 2, 0), // list order, before any retry
+		at(DueRetry, 1, 3, time.Hour), at(DueRetry, 2, 1, 0), // by attempt number
+		at(DueRetry, 2, 9, time.Minute), at(DueRetry, 2, 2, 2*time.Minute), // then by due time
+	}
+	for i, a := range order {
+		for j, b := range order {
+			if Before(a, b) != (i < j) {
+				t.Errorf("%d before %d: %v", i, j, !(i < j))
+			}
+		}
+	}
+}
