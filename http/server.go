@@ -244,7 +244,7 @@ func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		e = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
 			Detail: "The body is larger than this route accepts."}
-		drain(rc.Conn(), s.BodyCap)
+		drain(rc.Conn(), 2*s.ContactsBodyCap)
 	case errors.As(err, &small):
 		e = &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
 	case errors.As(err, &netErr) && netErr.Timeout():
@@ -259,15 +259,16 @@ func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 
 // drain takes what a client is still sending before the connection is closed:
 // otherwise the close resets the connection and the client never reads the
-// answer.
+// answer. It ends when the client pauses, after the limit, or after three
+// seconds.
 func drain(c net.Conn, limit int) {
 	if c == nil {
 		return
 	}
-	const idle, all = 100 * time.Millisecond, 2 * time.Second
+	const idle, all = 250 * time.Millisecond, 3 * time.Second
 	end := time.Now().Add(all)
 	var scrap [16 << 10]byte
-	for left := 4 * limit; left > 0 && time.Now().Before(end); {
+	for left := limit; left > 0 && time.Now().Before(end); {
 		if c.SetReadDeadline(time.Now().Add(idle)) != nil {
 			return
 		}

@@ -1,0 +1,364 @@
+package http
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// ports are the rest of the dialler, faked: what was asked is kept, what is
+// answered can be replaced.
+type ports struct {
+	mu      sync.Mutex
+	keys    []engine.APIKey
+	users   []engine.User
+	replies map[engine.Idempotency]journal.Reply
+	used    map[engine.KeyID]time.Time
+	logins  []engine.UserID
+	lookups int
+
+	triggers []campaign.Trigger
+	excludes []campaign.Exclude
+	dialouts []campaign.Dialout
+	creates  []campaign.Create
+	adds     []campaign.AddContacts
+	acts     []campaign.Act
+	pages    []campaign.Page
+	results  []campaign.SubmitResult
+	hungUp   []engine.CallID
+	bots     []engine.Bot
+	trunks   []engine.TrunkSettings
+	numbers  []engine.NumberSettings
+	keep     bool
+
+	fail      error // what every campaign and call command answers
+	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
+	findFail  error
+	storeFail error
+	userFail  error
+	alive     error
+	checks    []Check
+	attempt   attempt.Attempt
+}
+
+func newPorts() *ports {
+	p := &ports{
+		replies: map[engine.Idempotency]journal.Reply{}, used: map[engine.KeyID]time.Time{},
+		bots: []engine.Bot{{ID: "bot_1", Name: "Anna", Active: true, Seats: 5, Account: theAccount, AuthToken: "bot-secret",
+			Endpoints: []string{"ws://127.0.0.1:7000/ws"}, CreatedAt: testAt}},
+		trunks:  []engine.TrunkSettings{{ID: "t1", Host: "sip.example.org", Port: 5060, Transport: "udp", Username: "u", Password: "trunk-secret", NumberFormat: "e164", Active: true}},
+		numbers: []engine.NumberSettings{{Number: "+493023125000", State: "resting"}},
+		checks:  []Check{{Name: "database", OK: true}, {Name: "trunks", OK: true}, {Name: "rtp_ports", OK: true}, {Name: "draining", OK: true}},
+	}
+	sum := sha256.Sum256([]byte("call-token"))
+	at := testAt
+	p.attempt = attempt.Attempt{
+		ID: theAttempt, Campaign: "cmp_1", Contact: "c1", Bot: "bot_1", To: mobile, From: "+493023125000",
+		State: attempt.Connected, ReservedAt: &at, InviteAt: &at, ResultToken: hex.EncodeToString(sum[:]),
+	}
+	return p
+}
+
+func (p *ports) lock() func() { p.mu.Lock(); return p.mu.Unlock }
+
+func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
+	s = s.WithDefaults()
+	s.Window.Zone = "Europe/Berlin"
+	if s.Bot == "" {
+		s.Bot, s.Concurrency = "bot_1", 2
+	}
+	at := testAt
+	return campaign.Detail{
+		Campaign: campaign.Campaign{ID: id, Settings: s, State: state, Version: 1, Run: 1, CreatedAt: testAt,
+			CreatedBy: engine.Who{Name: "admin@example.org", User: "usr_admin"}},
+		Live: &campaign.Live{At: testAt, LastDialAt: &at, Constraint: engine.ConstraintWindow},
+	}
+}
+
+func (p *ports) Create(_ context.Context, c campaign.Create) (campaign.Detail, error) {
+	defer p.lock()()
+	p.creates = append(p.creates, c)
+	return detail("cmp_1", c.Settings, campaign.Draft), p.fail
+}
+
+func (p *ports) Detail(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	defer p.lock()()
+	if id == "cmp_none" {
+		return campaign.Detail{}, errNoCampaign
+	}
+	return detail(id, campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 2}, campaign.Running), p.fail
+}
+
+func (p *ports) List(_ context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	return []campaign.Detail{detail("cmp_1", campaign.Settings{Name: "n"}, campaign.Running)}, 1, p.fail
+}
+
+func (p *ports) AddContacts(_ context.Context, c campaign.AddContacts) (campaign.AddReport, error) {
+	defer p.lock()()
+	p.adds = append(p.adds, c)
+	return campaign.AddReport{Added: len(c.Contacts), Total: len(c.Contacts)}, p.fail
+}
+
+func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) {
+	defer p.lock()()
+	p.acts = append(p.acts, c)
+	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
+}
+
+func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	a := p.attempt
+	ended := testAt.Add(time.Minute)
+	unmapped := attempt.Attempt{ID: theAttempt, Number: 1, State: attempt.Ended, Outcome: engine.OutcomeSystemError,
+		From: "+493023125000", SIPCode: 499, SIPReason: "Strange", ReservedAt: &ended, EndedAt: &ended}
+	return campaign.ContactList{Total: 1, Contacts: []campaign.ContactView{{
+		Contact:  contact.Contact{ID: "c1", Number: mobile, State: contact.Connected, Used: 1, Max: 3, Run: 1, Source: "api", CreatedAt: testAt, UpdatedAt: testAt, Callback: contact.CallbackPending, LastOutcome: engine.OutcomeBusy},
+		Attempts: []attempt.Attempt{unmapped, a},
+	}}}, p.fail
+}
+
+func (p *ports) Trigger(ctx context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
+	p.mu.Lock()
+	p.triggers = append(p.triggers, c)
+	hook, fail := p.onTrigger, p.fail
+	p.mu.Unlock()
+	if hook != nil {
+		return hook(ctx, c)
+	}
+	if fail != nil {
+		return campaign.TriggerReply{}, fail
+	}
+	reply := campaign.TriggerReply{Status: "dialled", ContactID: "c1", CampaignID: c.Campaign, AttemptID: theAttempt}
+	return reply, p.commit(c.Idempotency, 200, reply)
+}
+
+// commit stores a success as the campaign tree does, with what it did.
+func (p *ports) commit(id engine.Idempotency, status int, reply any) error {
+	if !id.Present() {
+		return nil
+	}
+	body, err := json.Marshal(reply)
+	if err != nil {
+		return err
+	}
+	return p.StoreReply(context.Background(), journal.Reply{Idempotency: id, Status: status, Body: body})
+}
+
+func (p *ports) Exclude(_ context.Context, c campaign.Exclude) (campaign.ExcludeReply, error) {
+	p.mu.Lock()
+	p.excludes = append(p.excludes, c)
+	fail := p.fail
+	p.mu.Unlock()
+	if fail != nil {
+		return campaign.ExcludeReply{}, fail
+	}
+	reply := campaign.ExcludeReply{Matched: 1, Excluded: 1}
+	return reply, p.commit(c.Idempotency, 200, reply)
+}
+
+func (p *ports) Dialout(_ context.Context, c campaign.Dialout) (campaign.DialoutReply, error) {
+	p.mu.Lock()
+	p.dialouts = append(p.dialouts, c)
+	fail := p.fail
+	p.mu.Unlock()
+	if fail != nil {
+		return campaign.DialoutReply{}, fail
+	}
+	reply := campaign.DialoutReply{Status: "ok", CallID: theCall, AttemptID: theAttempt, BotID: c.Bot,
+		ToNumber: c.To.E164(), FromNumber: "+493023125000", CreatedAt: testAt}
+	return reply, p.commit(c.Idempotency, 201, reply)
+}
+
+func (p *ports) Call(_ context.Context, id engine.CallID) (attempt.Attempt, error) {
+	defer p.lock()()
+	if id != theCall {
+		return attempt.Attempt{}, errNoCall
+	}
+	return p.attempt, p.fail
+}
+
+func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) error {
+	defer p.lock()()
+	p.results = append(p.results, c)
+	return p.fail
+}
+
+func (p *ports) HangUp(_ context.Context, id engine.CallID) error {
+	defer p.lock()()
+	p.hungUp = append(p.hungUp, id)
+	return p.fail
+}
+
+func (p *ports) KeyByHash(_ context.Context, hash [32]byte) (engine.APIKey, bool, error) {
+	defer p.lock()()
+	p.lookups++
+	for _, k := range p.keys {
+		if k.Hash == hash {
+			return k, true, nil
+		}
+	}
+	return engine.APIKey{}, false, nil
+}
+
+func (p *ports) Keys(context.Context) ([]engine.APIKey, error) {
+	defer p.lock()()
+	return append([]engine.APIKey(nil), p.keys...), nil
+}
+
+func (p *ports) CreateKey(_ context.Context, key engine.APIKey, _ engine.Who) error {
+	defer p.lock()()
+	p.keys = append(p.keys, key)
+	return nil
+}
+
+func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c KeyChange, _ engine.Who) (engine.APIKey, error) {
+	defer p.lock()()
+	for i := range p.keys {
+		k := &p.keys[i]
+		if k.ID != id {
+			continue
+		}
+		if c.Active != nil {
+			k.Active = *c.Active
+		}
+		if c.ExpiresAt != nil {
+			k.ExpiresAt = *c.ExpiresAt
+		}
+		if c.Name != nil {
+			k.Name = *c.Name
+		}
+		if c.Scopes != nil {
+			k.Scopes = *c.Scopes
+		}
+		if c.Campaigns != nil {
+			k.Campaigns = *c.Campaigns
+		}
+		return *k, nil
+	}
+	return engine.APIKey{}, engine.NotFound("key_not_found", "There is no such key.")
+}
+
+func (p *ports) KeysUsed(_ context.Context, used map[engine.KeyID]time.Time) error {
+	defer p.lock()()
+	for id, at := range used {
+		p.used[id] = at
+	}
+	return nil
+}
+
+func (p *ports) UserByEmail(_ context.Context, email string) (engine.User, bool, error) {
+	defer p.lock()()
+	for _, u := range p.users {
+		if u.Email == email {
+			return u, true, nil
+		}
+	}
+	return engine.User{}, false, p.userFail
+}
+
+func (p *ports) User(_ context.Context, id engine.UserID) (engine.User, bool, error) {
+	defer p.lock()()
+	for _, u := range p.users {
+		if u.ID == id {
+			return u, true, nil
+		}
+	}
+	return engine.User{}, false, nil
+}
+
+func (p *ports) LoggedIn(_ context.Context, id engine.UserID, _ time.Time) error {
+	defer p.lock()()
+	p.logins = append(p.logins, id)
+	return nil
+}
+
+func replyKey(id engine.Idempotency) engine.Idempotency { id.BodyHash = ""; return id }
+
+func (p *ports) FindReply(_ context.Context, id engine.Idempotency) (journal.Reply, bool, error) {
+	defer p.lock()()
+	r, ok := p.replies[replyKey(id)]
+	return r, ok, p.findFail
+}
+
+func (p *ports) StoreReply(_ context.Context, r journal.Reply) error {
+	defer p.lock()()
+	if p.storeFail != nil {
+		return p.storeFail
+	}
+	if _, ok := p.replies[replyKey(r.Idempotency)]; ok {
+		return journal.ErrReplyExists
+	}
+	p.replies[replyKey(r.Idempotency)] = r
+	return nil
+}
+
+func (p *ports) Bots(context.Context) ([]engine.Bot, error) {
+	defer p.lock()()
+	return append([]engine.Bot(nil), p.bots...), nil
+}
+
+func (p *ports) PutBot(_ context.Context, b engine.Bot, keep bool, _ engine.Who) (engine.Bot, bool, error) {
+	defer p.lock()()
+	p.keep = keep
+	for i := range p.bots {
+		if p.bots[i].ID == b.ID {
+			if keep {
+				b.AuthToken = p.bots[i].AuthToken
+			}
+			p.bots[i] = b
+			return b, false, nil
+		}
+	}
+	p.bots = append(p.bots, b)
+	return b, true, nil
+}
+
+func (p *ports) Trunks(context.Context) ([]engine.TrunkSettings, error) {
+	defer p.lock()()
+	return append([]engine.TrunkSettings(nil), p.trunks...), nil
+}
+
+func (p *ports) PutTrunk(_ context.Context, t engine.TrunkSettings, keep bool, _ engine.Who) (bool, error) {
+	defer p.lock()()
+	p.keep = keep
+	for i := range p.trunks {
+		if p.trunks[i].ID == t.ID {
+			if keep {
+				t.Password = p.trunks[i].Password
+			}
+			p.trunks[i] = t
+			return false, nil
+		}
+	}
+	p.trunks = append(p.trunks, t)
+	return true, nil
+}
+
+func (p *ports) Numbers(context.Context) ([]engine.NumberSettings, error) {
+	defer p.lock()()
+	return append([]engine.NumberSettings(nil), p.numbers...), nil
+}
+
+func (p *ports) PutNumber(_ context.Context, n engine.NumberSettings, _ engine.Who) (bool, error) {
+	defer p.lock()()
+	p.numbers = append(p.numbers, n)
+	return true, nil
+}
+
+func (p *ports) Alive() error                   { defer p.lock()(); return p.alive }
+func (p *ports) Checks(context.Context) []Check { defer p.lock()(); return p.checks }
+
+var errBoom = errors.New("pq: key (number)=(+4915112345678) is broken")
