@@ -64,10 +64,24 @@ func (o owner) folder(path string) error {
 	if err != nil {
 		return err
 	}
-	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || !st.IsDir() || sys.Uid != o.uid {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if ok && st.IsDir() && o.changes && sys.Uid == 0 && empty(path) {
+		// Made by root a moment ago, here or in another start, and not yet given
+		// to the server's user.
+		if err := os.Chown(path, int(o.uid), int(o.gid)); err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o700) //nolint:gosec // a folder
+	}
+	if !ok || !st.IsDir() || sys.Uid != o.uid {
 		return engine.Unavailable("database_folder_foreign", "the folder "+path+" belongs to somebody else or is no folder; remove it or choose another", 0)
 	}
 	return os.Chmod(path, 0o700)
+}
+
+func empty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) == 0
 }
 
 // reachable says whether the owner may enter every folder above path.
