@@ -32,7 +32,7 @@ func newUserID() engine.UserID {
 
 func addUser(ctx context.Context, s *persistence.Store, email, role, password string) error {
 	return s.CreateUser(ctx, engine.User{ID: newUserID(), Email: strings.ToLower(strings.TrimSpace(email)), Role: role,
-		PasswordHash: http.HashPassword(password), Active: true, CreatedAt: time.Now()})
+		PasswordHash: http.HashPassword(password), Active: true, CreatedAt: time.Now()}, engine.System)
 }
 
 // firstAdmin makes the first administrator of an installation without users;

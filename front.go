@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 	"dialler/http"
 	"dialler/persistence"
 )
@@ -25,7 +26,9 @@ func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 	now := time.Now()
 	c := campaign.Campaign{ID: actors.NewCampaignID(), Settings: cmd.Settings, State: campaign.Draft, Version: 1, Run: 1,
 		CreatedAt: now, CreatedBy: cmd.Who}
-	if err := f.Store.CreateCampaign(ctx, c); err != nil {
+	who := cmd.Who
+	created := journal.Event{Campaign: c.ID, Seq: 1, Run: 1, At: now, Type: journal.CampaignCreated, Version: 1, Data: journal.Data{Who: &who}}
+	if err := f.Store.InsertCampaign(ctx, c, created); err != nil {
 		return campaign.Detail{}, err
 	}
 	return f.tree.Detail(ctx, c.ID)
@@ -34,6 +37,50 @@ func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 // Detail implements http.Campaigns.
 func (f *front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
 	return f.tree.Detail(ctx, id)
+}
+
+// List implements http.Campaigns: a campaign that dials is asked itself, the
+// others are counted.
+func (f *front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
+	rows, total, err := f.Store.Campaigns(ctx, page)
+	if err != nil {
+		return nil, 0, err
+	}
+	list := make([]campaign.Detail, len(rows))
+	for i := range rows {
+		if rows[i].State == campaign.Running || rows[i].State == campaign.Paused {
+			if list[i], err = f.tree.Detail(ctx, rows[i].ID); err != nil {
+				return nil, 0, err
+			}
+			continue
+		}
+		list[i].Campaign = rows[i]
+		if list[i].Counters, err = f.Store.Counters(ctx, rows[i].ID, rows[i].Run); err != nil {
+			return nil, 0, err
+		}
+	}
+	return list, total, nil
+}
+
+// ChangeKey implements http.Keys.
+func (f *front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyChange, who engine.Who) (engine.APIKey, error) {
+	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
+		if change.Name != nil {
+			k.Name = *change.Name
+		}
+		if change.Active != nil {
+			k.Active = *change.Active
+		}
+		if change.ExpiresAt != nil {
+			k.ExpiresAt = *change.ExpiresAt
+		}
+		if change.Scopes != nil {
+			k.Scopes = *change.Scopes
+		}
+		if change.Campaigns != nil {
+			k.Campaigns = *change.Campaigns
+		}
+	}, who)
 }
 
 // AddContacts implements http.Campaigns.

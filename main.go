@@ -214,8 +214,9 @@ type dbURLCmd struct {
 	storeFlags `embed:""`
 }
 
-// Run prints the URL.
-func (d *dbURLCmd) Run(*cli) error {
+// Run prints the URL; a private PostgreSQL that is not running is started and
+// left running.
+func (d *dbURLCmd) Run(c *cli) error {
 	if d.DatabaseURL != "" {
 		fmt.Println(d.DatabaseURL)
 		return nil
@@ -224,11 +225,11 @@ func (d *dbURLCmd) Run(*cli) error {
 	if err != nil {
 		return err
 	}
-	url, err := private.URL(private.Config{Dir: dir, Name: databaseName})
+	pg, err := private.Start(context.Background(), private.Config{Dir: dir, Name: databaseName, Log: c.logger()})
 	if err != nil {
 		return err
 	}
-	fmt.Println(url)
+	fmt.Println(pg.URL())
 	return nil
 }
 

@@ -165,7 +165,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	}
 	p.closing = append(p.closing, func() { _ = p.sip.Close() })
 
-	mc := media.Config{Host: host, Log: p.log, MessageFile: p.flags.Message}
+	mc := media.Config{Host: host, Log: p.log, Message: p.flags.Message}
 	if p.flags.RTPHost != "" {
 		mc.Host = p.flags.RTPHost
 	}
@@ -175,7 +175,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	if p.media, err = media.New(mc); err != nil {
 		return fmt.Errorf("open the RTP ports: %w", err)
 	}
-	p.closing = append(p.closing, func() { _ = p.media.Close() })
+	p.closing = append(p.closing, p.media.Close)
 	return p.setTrunks(ctx)
 }
 
@@ -190,17 +190,15 @@ func (p *process) setTrunks(ctx context.Context) error {
 			p.sip.RemoveTrunk(t.ID)
 			continue
 		}
-		if err := p.sip.SetTrunk(trunkConfig(t)); err != nil {
-			p.log.Error().Err(err).Str("trunk", string(t.ID)).Msg("trunk not usable")
-		}
+		p.sip.SetTrunk(trunkConfig(t))
 	}
 	return nil
 }
 
 func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 	return sipstack.TrunkConfig{
-		ID: t.ID, Host: t.Host, Port: t.Port, Transport: t.Transport, Username: t.Username, Password: t.Password,
-		FromDomain: t.FromDomain, NumberFormat: t.NumberFormat, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
+		FromDomain: t.FromDomain, NumberFormat: sipstack.NumberFormat(t.NumberFormat), OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
 	}
 }
 

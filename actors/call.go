@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -330,6 +331,27 @@ func (c *call) recoverLegs() (watched int) {
 func tokenHash(token string) string {
 	h := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(h[:])
+}
+
+// fetchAttempt reads the attempt that a result is about and gives the message
+// back with it.
+func (d *deps) fetchAttempt(id engine.AttemptID, to *actor.PID, msg *storeResult) {
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		at, ok, err := d.store.Attempt(ctx, id)
+		m := *msg
+		m.fetched, m.Attempt = true, nil
+		switch {
+		case err != nil:
+			m.err = unavailable(err)
+		case !ok:
+			m.err = errCallNotFound
+		default:
+			m.Attempt = &at
+		}
+		d.root.Send(to, &m)
+	}()
 }
 
 // snapshot copies the attempt for a write: the machine goes on while the

@@ -106,6 +106,13 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 		}
 	}
 	d := r.detail()
+	r.store.View(func() {
+		for _, a := range r.store.Attempts {
+			if a.State != attempt.Ended {
+				r.t.Logf("attempt %s: %s, ending %+v, seq %d, leg %+v", a.ID.Short(), a.State, a.Ending, a.MediaSeq, a.Legs[len(a.Legs)-1])
+			}
+		}
+	})
 	r.t.Fatalf("not within %v: %s\n%+v\nlive %+v\ncounters %+v", limit, what, d.Campaign.State, *d.Live, d.Counters)
 }
 

@@ -59,6 +59,8 @@ type (
 		Call    engine.CallID
 		Result  attempt.Result
 		ReplyTo *actor.PID
+		fetched bool // Attempt (nil when there is none), err: read by the contact itself
+		err     error
 	}
 	resultTimeout struct{}
 	// endAttempt: Stop cancels ringing legs, and hangs up too when HangUp.
@@ -147,6 +149,7 @@ type contactActor struct {
 	stash         []any          // while loading
 	loading       bool
 	watching      int // recovered legs that are not over yet
+	fetching      int // results whose attempt is being read
 	trigger       *triggerContext
 	now           time.Time
 	pendingResult *storeResult // whose write is being built
@@ -247,7 +250,7 @@ func (a *contactActor) attempt(msg any) {
 
 // busy says whether the actor has something that only it knows or awaits.
 func (a *contactActor) busy() bool {
-	return a.loading || len(a.pending) > 0 || a.watching > 0 || (a.call != nil && a.call.m.A.Live())
+	return a.loading || len(a.pending) > 0 || a.watching > 0 || a.fetching > 0 || (a.call != nil && a.call.m.A.Live())
 }
 
 func (a *contactActor) idle() {
@@ -634,15 +637,24 @@ func (a *contactActor) exclude(msg *excludeContact) {
 func (a *contactActor) result(msg *storeResult) {
 	id, _ := msg.Call.Attempt()
 	if a.call == nil || a.call.m.A.ID != id {
-		if msg.Attempt == nil || (a.call != nil && a.call.m.A.Live()) {
-			if msg.Attempt == nil {
-				reply(a.d, msg.ReplyTo, nil, engine.NotFound("call_not_found", "no such call"))
-				return
-			}
+		if !msg.fetched {
+			// What the sender saw of the attempt may be older than its end.
+			a.fetching++
+			a.d.fetchAttempt(id, a.self, msg)
+			return
+		}
+		a.fetching--
+		switch {
+		case msg.Attempt == nil:
+			reply(a.d, msg.ReplyTo, nil, msg.err)
+			return
+		case a.call != nil && a.call.m.A.Live(), msg.Attempt.State != attempt.Ended:
 			a.olderResult(msg)
 			return
 		}
 		a.adopt(*msg.Attempt)
+	} else if msg.fetched {
+		a.fetching--
 	}
 	a.pendingResult = msg
 	r := msg.Result

@@ -61,6 +61,7 @@ type dialout struct {
 // dialoutSeats are the seats of one bot that dialout holds and uses.
 type dialoutSeats struct {
 	granted, used int
+	asked         int            // number of the last demand
 	queue         []*dialoutWant // wait for the fleet's word
 }
 
@@ -141,10 +142,12 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), recover: &m.Attempt, bot: o.bots[m.Attempt.Bot]}, m.Attempt.ID)
 	case *storeResult:
 		id, _ := m.Call.Attempt()
+		r := *m
+		m = &r
 		m.ReplyTo = sender
 		pid := o.calls[id]
 		if pid == nil {
-			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: m.Attempt}, id)
+			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: true}, id)
 		}
 		ctx.Send(pid, m)
 	case *hangUpContact:
@@ -208,7 +211,8 @@ func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
 
 func (o *dialout) demand(ctx actor.Context, bot engine.BotID) {
 	s := o.seats[bot]
-	ctx.Send(o.d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: bot, Want: s.used + len(s.queue), ReplyTo: ctx.Self()})
+	s.asked++
+	ctx.Send(o.d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: bot, Want: s.used + len(s.queue), N: s.asked, ReplyTo: ctx.Self()})
 }
 
 func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
@@ -218,7 +222,7 @@ func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
 	}
 	s.granted = m.Seats
 	o.serve(ctx, m.Bot)
-	if s.granted <= s.used {
+	if s.granted <= s.used && m.N == s.asked { // the answer to all who wait
 		for _, w := range s.queue { // the fleet has none to give now
 			o.fail(w, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
 		}
@@ -313,7 +317,7 @@ type dialoutCall struct {
 	want    *dialoutWant
 	from    engine.PhoneNumber
 	recover *attempt.Attempt
-	stored  *attempt.Attempt // ended; only its result is awaited
+	stored  bool // the call has ended; only its result is awaited
 
 	call     *call
 	step     int
@@ -323,6 +327,7 @@ type dialoutCall struct {
 	result   *storeResult
 	now      time.Time
 	begun    bool
+	awaiting bool // a result is on its way to this ended call
 }
 
 func (c *dialoutCall) Receive(ctx actor.Context) {
@@ -366,7 +371,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			c.call.receive(m, c.now)
 		}
 	}
-	if len(c.pending) == 0 && c.watching == 0 && (c.call == nil || !c.call.m.A.Live()) {
+	if !c.awaiting && len(c.pending) == 0 && c.watching == 0 && (c.call == nil || !c.call.m.A.Live()) {
 		c.d.root.Send(c.parent, &dialoutOver{Attempt: c.id(), Bot: c.bot.ID, Seated: c.seated, PID: c.self})
 		c.seated = false
 	}
@@ -406,10 +411,9 @@ func (c *dialoutCall) start() {
 		c.adopt(*c.recover)
 		c.watching = c.call.recoverLegs()
 		c.call.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.now})
-	case c.stored != nil:
-		c.adopt(*c.stored)
-		c.begun = true
-		return // storeResult is on its way
+	case c.stored:
+		c.begun, c.awaiting = true, true
+		return
 	case c.want != nil:
 		w := c.want
 		c.seated = true
@@ -526,9 +530,18 @@ func (c *dialoutCall) watched(e *engine.LegEvent) {
 }
 
 func (c *dialoutCall) storeResult(m *storeResult) {
-	if c.call == nil {
-		reply(c.d, m.ReplyTo, nil, errCallNotFound)
+	if c.call == nil && !m.fetched {
+		id, _ := m.Call.Attempt()
+		c.d.fetchAttempt(id, c.self, m)
 		return
+	}
+	c.awaiting = false
+	if c.call == nil {
+		if m.Attempt == nil || m.Attempt.State != attempt.Ended {
+			reply(c.d, m.ReplyTo, nil, errCallNotFound)
+			return
+		}
+		c.adopt(*m.Attempt)
 	}
 	c.result = m
 	r := m.Result

@@ -18,12 +18,14 @@ type (
 		Bot     engine.BotID
 		Want    int
 		GiveUp  int // free seats that the holder gives back to others
+		N       int // the demand's number, repeated in its answer
 		ReplyTo *actor.PID
 	}
 	seatsAllotted struct {
 		Bot    engine.BotID
 		Seats  int
 		Target int // below Seats: give back as calls end
+		N      int // of the demand that this answers, 0 for news
 	}
 )
 
@@ -85,17 +87,18 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 	f.holders[m.Holder] = m.ReplyTo
 	b := f.bots[m.Bot]
 	if b == nil {
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot})
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N})
 		return
 	}
 	if m.Want <= 0 {
 		b.Leave(m.Holder)
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot})
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N})
 	} else {
 		if m.GiveUp > 0 {
 			b.Release(m.Holder, m.GiveUp)
 		}
-		f.tell(ctx, m.Bot, b.Request(now, m.Holder, m.Want, 1, f.d.cfg.LeaseTTL))
+		g := b.Request(now, m.Holder, m.Want, 1, f.d.cfg.LeaseTTL)
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N})
 	}
 	// Those who have more than their share hear of it at once.
 	for _, g := range b.Over(now) {

@@ -63,9 +63,11 @@ type run struct {
 	windowFrom, windowUntil time.Time
 
 	// Requests under way.
-	ops      map[int]*excludeOp
-	opSeq    int
-	excluded exclusionBook
+	barriers   map[int64]func()
+	barrierSeq int64
+	ops        map[int]*excludeOp
+	opSeq      int
+	excluded   exclusionBook
 
 	wake        func() // stops the timer of the next due contact or opening
 	ticked      bool
@@ -129,8 +131,14 @@ func (r *run) Receive(ctx actor.Context) {
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 		return
 	case *barrierPassed:
-		if !r.ready {
+		if m.N == 0 {
 			r.load()
+			return
+		}
+		if f := r.barriers[m.N]; f != nil {
+			delete(r.barriers, m.N)
+			f()
+			r.pump()
 		}
 		return
 	case *reload:
@@ -230,6 +238,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.touch(m.Contact, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
 	case *overdue:
 		r.overdue(m)
+	case *recount:
+		r.reloadCounters()
 	case *countersReloaded:
 		r.countersReloaded(m)
 	case *resetDone:
@@ -312,7 +322,8 @@ func (r *run) reported(m *contactReport) {
 	if l == nil {
 		l = r.newLine(m.Row.ID, m.Row.Number)
 	}
-	l.pid, l.stopping = m.PID, false
+	// A restarted contact numbers its writes anew.
+	l.pid, l.stopping, l.accepted = m.PID, false, map[int]struct{}{}
 	if m.Attempt != "" {
 		l.attempt = m.Attempt
 		r.setPhase(l, m.Phase)

@@ -202,34 +202,28 @@ func (r *run) broadcast(msg any) {
 	}
 }
 
-// afterWrites runs f once everything written so far is durable.
+// afterWrites runs f, in this actor, once everything written so far is
+// durable.
 func (r *run) afterWrites(f func()) {
-	done := &funcActor{f: f}
-	pid := r.d.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return done }))
-	r.d.root.Send(r.d.writerFor(string(r.id)), &barrier{ReplyTo: pid})
-}
-
-// funcActor runs a function on its first message from a writer, and stops.
-type funcActor struct{ f func() }
-
-func (a *funcActor) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
-	case *barrierPassed, *persisted:
-		a.f()
-		ctx.Stop(ctx.Self())
+	if r.barriers == nil {
+		r.barriers = map[int64]func(){}
+		r.barrierSeq = r.now.UnixNano() // never one of an earlier life of this run
 	}
+	r.barrierSeq++
+	r.barriers[r.barrierSeq] = f
+	r.d.root.Send(r.d.writerFor(string(r.id)), &barrier{ReplyTo: r.self, N: r.barrierSeq})
 }
 
 // reloadCounters asks the tables, behind the writes that are queued: what a
 // bulk write changed is not known contact by contact.
 func (r *run) reloadCounters() {
-	d, self, id, n := r.d, r.self, r.id, r.m.C.Run
+	d, self, id, n, seq := r.d, r.self, r.id, r.m.C.Run, r.m.C.Seq
 	r.afterWrites(func() {
 		go func() {
 			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 			defer cancel()
 			c, err := d.store.Counters(ctx, id, n)
-			d.root.Send(self, &countersReloaded{counters: c, err: err})
+			d.root.Send(self, &countersReloaded{counters: c, err: err, seq: seq})
 		}()
 	})
 }

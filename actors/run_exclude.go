@@ -112,7 +112,7 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
 	self, d := r.self, r.d
 	d0 := r.id
-	r.afterWrites(func() { d.root.Send(self, &opPersisted{op: n}) })
+	r.afterWrites(func() { r.opPersisted(&opPersisted{op: n}) })
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()

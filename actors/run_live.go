@@ -120,8 +120,9 @@ func (r *run) completionReason() campaign.CompletionReason {
 }
 
 func (r *run) countersReloaded(m *countersReloaded) {
-	if m.err != nil {
-		r.reloadCounters()
+	if m.err != nil || m.seq != r.m.C.Seq {
+		// Something happened since the tables were asked: ask again.
+		r.d.after(200*time.Millisecond, r.self, &recount{})
 		return
 	}
 	r.tally = tally.From(m.counters)

@@ -51,8 +51,10 @@ type (
 	overdue          struct{ rows []contact.Contact }
 	countersReloaded struct {
 		counters campaign.Counters
+		seq      int64 // the last event that the tables had when they were asked
 		err      error
 	}
+	recount struct{}
 )
 
 // pump is called after every message: it dials what the pace allows.

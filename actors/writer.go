@@ -27,8 +27,11 @@ type persisted struct {
 
 // barrier is answered with barrierPassed once every write queued before it
 // is durable or refused.
-type barrier struct{ ReplyTo *actor.PID }
-type barrierPassed struct{}
+type barrier struct {
+	ReplyTo *actor.PID
+	N       int64 // the sender's own, repeated in barrierPassed
+}
+type barrierPassed struct{ N int64 }
 
 // committed brings the result of a commit back from its goroutine.
 type committed struct {
@@ -55,7 +58,7 @@ type writer struct {
 
 type queued struct {
 	persist
-	barrier bool
+	barrier *barrier // in place of a write
 }
 
 func (w *writer) Receive(ctx actor.Context) {
@@ -64,7 +67,7 @@ func (w *writer) Receive(ctx actor.Context) {
 		w.queue = append(w.queue, queued{persist: *msg})
 		w.commit(ctx)
 	case *barrier:
-		w.queue = append(w.queue, queued{persist: persist{ReplyTo: msg.ReplyTo}, barrier: true})
+		w.queue = append(w.queue, queued{barrier: msg})
 		w.commit(ctx)
 	case *committed:
 		w.done(ctx, msg)
@@ -78,13 +81,13 @@ func (w *writer) commit(ctx actor.Context) {
 		return
 	}
 	n := 0
-	for n < len(w.queue) && n < groupCap && !w.queue[n].barrier {
+	for n < len(w.queue) && n < groupCap && w.queue[n].barrier == nil {
 		n++
 	}
 	if n == 0 { // a barrier heads the queue: all before it is done
-		q := w.queue[0]
+		b := w.queue[0].barrier
 		w.shift(1)
-		ctx.Send(q.ReplyTo, &barrierPassed{})
+		ctx.Send(b.ReplyTo, &barrierPassed{N: b.N})
 		w.commit(ctx)
 		return
 	}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// registerMetrics puts the figures of the tree and the adapters at /metrics.
+// They count one life of the process; label sets are closed.
+func registerMetrics(reg prometheus.Registerer, p *process) error {
+	counter := func(name, help string, f func() float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, f)
+	}
+	gauge := func(name, help string, f func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
+	}
+	t := p.tree.Stats()
+	for _, c := range []prometheus.Collector{
+		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
+		counter("dialler_attempts_ended_total", "Attempts ended.", func() float64 { return float64(t.Ended.Load()) }),
+		counter("dialler_legs_sent_total", "SIP legs whose INVITE left.", func() float64 { return float64(t.LegsSent.Load()) }),
+		counter("dialler_answers_total", "Calls answered.", func() float64 { return float64(t.Answered.Load()) }),
+		counter("dialler_served_total", "Live answers that a bot served.", func() float64 { return float64(t.Served.Load()) }),
+		counter("dialler_abandoned_total", "Live answers that no bot served in time.", func() float64 { return float64(t.Abandoned.Load()) }),
+		counter("dialler_results_total", "Results of conversations stored.", func() float64 { return float64(t.Results.Load()) }),
+		counter("dialler_illegal_events_total", "Events that a state machine refused.", func() float64 { return float64(t.Illegal.Load()) }),
+		counter("dialler_actor_restarts_total", "Actors restarted after a panic.", func() float64 { return float64(t.Restarts.Load()) }),
+		counter("dialler_commits_total", "Group commits.", func() float64 { return float64(t.Writer.Commits.Load()) }),
+		counter("dialler_commit_writes_total", "Writes made durable by group commits.", func() float64 { return float64(t.Writer.Writes.Load()) }),
+		counter("dialler_commit_failures_total", "Group commits that failed and were repeated.", func() float64 { return float64(t.Writer.Failures.Load()) }),
+		counter("dialler_commit_seconds_total", "Time spent in group commits.", func() float64 { return float64(t.Writer.CommitNanos.Load()) / 1e9 }),
+		gauge("dialler_live_calls", "Attempts that have not ended.", func() float64 { return float64(p.tree.LiveCalls()) }),
+		gauge("dialler_seats_held", "Seats granted to campaigns and dialout.", func() float64 { return float64(t.SeatsHeld.Load()) }),
+		gauge("dialler_trunk_channels_held", "Trunk channels leased to legs.", func() float64 { return float64(t.TrunkLeases.Load()) }),
+		gauge("dialler_number_slots_held", "Outbound numbers leased to attempts.", func() float64 { return float64(t.SlotLeases.Load()) }),
+		gauge("dialler_sip_legs_live", "SIP legs without a final event.", func() float64 { return float64(p.sip.Stats().LiveLegs) }),
+		counter("dialler_sip_retransmissions_total", "SIP requests repeated by a timer.", func() float64 { return float64(p.sip.Stats().Retransmissions) }),
+		counter("dialler_rtp_packets_received_total", "RTP packets received.", func() float64 { return float64(p.media.Stats().PacketsReceived) }),
+		counter("dialler_rtp_packets_sent_total", "RTP packets sent.", func() float64 { return float64(p.media.Stats().PacketsSent) }),
+		counter("dialler_rtp_packets_lost_total", "RTP packets that did not come.", func() float64 { return float64(p.media.Stats().PacketsLost) }),
+		gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.media.Stats().Bots) }),
+	} {
+		if err := reg.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
