@@ -1,0 +1,194 @@
+package amd
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+// sound builds signals.
+type sound []int16
+
+func (s sound) quiet(d time.Duration) sound { return s.noise(d, 3) }
+
+func (s sound) noise(d time.Duration, rms float64) sound {
+	r := rand.New(rand.NewPCG(uint64(len(s)), 1))
+	for range d * rate / time.Second {
+		s = append(s, int16(r.NormFloat64()*rms))
+	}
+	return s
+}
+
+func (s sound) tone(d time.Duration, amplitude float64, hz ...float64) sound {
+	r := rand.New(rand.NewPCG(uint64(len(s)), 2))
+	for i := range int(d * rate / time.Second) {
+		v := r.NormFloat64() * 3
+		for _, f := range hz {
+			v += amplitude * math.Sin(2*math.Pi*f*float64(i)/rate)
+		}
+		s = append(s, int16(v))
+	}
+	return s
+}
+
+// speak is a buzz with the harmonics of a voice whose pitch and loudness move
+// in syllables.
+func (s sound) speak(d time.Duration) sound {
+	r := rand.New(rand.NewPCG(uint64(len(s)), 3))
+	phase := 0.0
+	for i := range int(d * rate / time.Second) {
+		at := float64(i) / rate
+		phase += 2 * math.Pi * (120 + 25*math.Sin(2*math.Pi*1.3*at)) / rate
+		v := 0.0
+		for h := 1; h <= 20; h++ {
+			v += math.Sin(float64(h)*phase) / float64(h)
+		}
+		syllable := 0.15 + math.Abs(math.Sin(2*math.Pi*2.2*at))
+		s = append(s, int16(3000*v*syllable+r.NormFloat64()*20))
+	}
+	return s
+}
+
+func TestVerdicts(t *testing.T) {
+	f := func(name string, s sound, want engine.Verdict, notAfter time.Duration) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			got := classify(t, Config{}, s)
+			if got.Verdict != want || got.At > notAfter || got.Confidence <= 0 || got.Confidence > 1 {
+				t.Fatalf("%+v, want %s by %v", got, want, notAfter)
+			}
+		})
+	}
+	const ms = time.Millisecond
+	f("a word and a pause is a person", sound{}.quiet(400*ms).speak(500*ms).quiet(3000*ms), engine.VerdictHuman, 1700*ms)
+	f("in noise as well", sound{}.noise(400*ms, 60).speak(500*ms).noise(3000*ms, 60), engine.VerdictHuman, 1800*ms)
+	f("speech without a pause is a machine", sound{}.quiet(300*ms).speak(6000*ms), engine.VerdictMachine, 3400*ms)
+	f("a second sentence is heard out", sound{}.quiet(300*ms).speak(900*ms).quiet(400*ms).speak(400*ms).quiet(3000*ms), engine.VerdictHuman, 2800*ms)
+	f("nothing is silence", sound{}.quiet(5000*ms), engine.VerdictSilence, 3000*ms)
+	f("digital nothing too", make(sound, 40000), engine.VerdictSilence, 3000*ms)
+	f("steady noise too", sound{}.noise(5000*ms, 500), engine.VerdictSilence, 3000*ms)
+	f("CED is a fax", sound{}.quiet(200*ms).tone(3000*ms, 8000, 2100), engine.VerdictFax, 700*ms)
+	f("CNG is a fax", sound{}.quiet(300*ms).tone(500*ms, 8000, 1100).quiet(3000*ms), engine.VerdictFax, 1000*ms)
+	f("SIT of E.180", sound{}.tone(330*ms, 8000, 950).tone(330*ms, 8000, 1400).tone(330*ms, 8000, 1800), engine.VerdictSIT, 900*ms)
+	f("SIT of Bellcore, short tones", sound{}.quiet(500*ms).tone(274*ms, 4000, 913.8).tone(274*ms, 4000, 1370.6).tone(380*ms, 4000, 1776.7).quiet(time.Second), engine.VerdictSIT, 1300*ms)
+	f("a beep is a machine", sound{}.quiet(500*ms).speak(700*ms).quiet(300*ms).tone(400*ms, 8000, 1000).quiet(3000*ms), engine.VerdictMachine, 2200*ms)
+	f("a beep alone too", sound{}.quiet(700*ms).tone(300*ms, 8000, 800).quiet(3000*ms), engine.VerdictMachine, 1300*ms)
+	ring := sound{}
+	for range 3 {
+		ring = ring.tone(2000*ms, 4000, 440, 480).quiet(4000 * ms)
+	}
+	f("ringback is not a person", ring, engine.VerdictUnknown, 4500*ms)
+	busy := sound{}
+	for range 10 {
+		busy = busy.tone(480*ms, 4000, 425).quiet(480 * ms)
+	}
+	f("busy is not a person", busy, engine.VerdictUnknown, 4500*ms)
+}
+
+func TestTheGreetingsEndIsMeasured(t *testing.T) {
+	got := classify(t, Config{}, sound{}.quiet(400*time.Millisecond).speak(600*time.Millisecond).quiet(3*time.Second))
+	if end := got.GreetingEnd - time.Second; end < -60*time.Millisecond || end > 60*time.Millisecond {
+		t.Fatalf("the greeting ended at %v", got.GreetingEnd)
+	}
+	got = classify(t, Config{}, sound{}.speak(6*time.Second))
+	if got.Verdict != engine.VerdictMachine || got.GreetingEnd != 0 {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestTheTimeoutBoundsEveryDecision(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var s sound
+		for len(s) < 8*rate {
+			d := time.Duration(20+r.IntN(900)) * time.Millisecond
+			switch r.IntN(5) {
+			case 0:
+				s = s.quiet(d)
+			case 1:
+				s = s.speak(d)
+			case 2:
+				s = s.noise(d, 10*math.Exp(r.Float64()*6))
+			case 3:
+				s = s.tone(d, 3000, 300+2000*r.Float64())
+			case 4:
+				s = s.tone(d, 3000, 440, 480)
+			}
+		}
+		cfg := Config{Timeout: 2 * time.Second, TalkTimeout: 3 * time.Second}
+		if got := classify(t, cfg, s); got.At > 3*time.Second {
+			t.Fatalf("decision at %v", got.At)
+		}
+	}
+}
+
+func TestDecidesOnce(t *testing.T) {
+	d := New(Config{})
+	frame := make([]int16, FrameSamples)
+	n := 0
+	for range 1000 {
+		if _, ok := d.Feed(frame); ok {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Fatalf("%d decisions", n)
+	}
+}
+
+func TestFeaturesAreNamed(t *testing.T) {
+	got := classify(t, Config{}, sound{}.quiet(400*time.Millisecond).speak(600*time.Millisecond).quiet(3*time.Second)).Features.Map()
+	for _, name := range []string{"onset_ms", "speech_ms", "first_run_ms", "pause_ms", "longest_pause_ms", "words", "tones", "tone_hz", "floor_dbfs", "peak_dbfs"} {
+		if _, ok := got[name]; !ok {
+			t.Fatalf("no feature %q", name)
+		}
+	}
+}
+
+func TestRecordings(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.wav")
+	if len(files) == 0 {
+		t.Fatal("no recordings")
+	}
+	for _, f := range files {
+		want, _, _ := strings.Cut(filepath.Base(f), "_")
+		if got := classify(t, Config{}, readWAV(t, f)); string(got.Verdict) != want {
+			t.Errorf("%s: %+v", f, got)
+		}
+	}
+}
+
+func BenchmarkFeed(b *testing.B) {
+	f := func(name string, s sound) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			d := New(Config{})
+			for i := 0; b.Loop(); i++ {
+				at := i * FrameSamples % (len(s) - FrameSamples)
+				d.Feed(s[at : at+FrameSamples])
+				if d.done {
+					*d = Detector{cfg: d.cfg, peak: -90}
+				}
+			}
+		})
+	}
+	f("speech", sound{}.speak(3*time.Second))
+	f("quiet", sound{}.quiet(3*time.Second))
+}
+
+func TestFeedDoesNotAllocate(t *testing.T) {
+	s := sound{}.speak(2 * time.Second)
+	d := New(Config{})
+	at := 0
+	if n := testing.AllocsPerRun(90, func() {
+		d.Feed(s[at : at+FrameSamples])
+		at += FrameSamples
+	}); n != 0 {
+		t.Fatalf("%v allocations per frame", n)
+	}
+}

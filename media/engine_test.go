@@ -1,0 +1,492 @@
+package media
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+)
+
+// connected is a call with a phone and a bot.
+func connected(t testing.TB, e *Engine, n int, formats string) (*phone, *session, *events) {
+	t.Helper()
+	b, p, ev := newBot(t), newPhone(t, uint32(n)), record(t)
+	id := attempt(n)
+	offer, err := e.Open(engine.OpenMedia{Attempt: id, AMD: engine.AMDOff}, ev.sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Answer(id, p.called(offer, formats), time.Now())
+	e.AttachBot(attach(id, b.url()))
+	s := b.session()
+	if got := ev.next(engine.MediaBotConnected); got.Seq != 1 || got.Session != attach(id).Session {
+		t.Fatalf("wrong event %+v", got)
+	}
+	return p, s, ev
+}
+
+func TestAudioPassesBothWaysSampleBySample(t *testing.T) {
+	f := func(name, formats string, pt uint8, silence byte, toBot, toPhone func([]byte) []byte) {
+		t.Run(name, func(t *testing.T) {
+			e := start(t, nil)
+			p, s, ev := connected(t, e, 1, formats)
+			said := speech(160*20, 3)
+			for i := 0; i < len(said); i += 160 {
+				p.say(pt, said[i:i+160])
+			}
+			if got := s.hearUntil(len(said)); !bytes.Equal(got, toBot(said)) {
+				t.Fatal("the bot heard something else")
+			}
+			reply := speech(160*15+77, 5)
+			s.say(reply)
+			heard := p.hearUntil(len(reply), silence)
+			if !bytes.Equal(heard, toPhone(reply)) {
+				t.Fatal("the callee heard something else")
+			}
+			ev.next(engine.MediaBotFirstAudio)
+			q := e.CloseMedia(attempt(1))
+			if q.PacketsReceived != 20 || q.PacketsLost != 0 || q.PacketsSent < 16 || q.Codec == "" {
+				t.Fatalf("wrong counts %+v", q)
+			}
+		})
+	}
+	same := func(b []byte) []byte { return b }
+	each := func(table func(byte) byte) func([]byte) []byte {
+		return func(b []byte) []byte {
+			out := make([]byte, len(b))
+			for i := range b {
+				out[i] = table(b[i])
+			}
+			return out
+		}
+	}
+	f("ulaw untouched", "0 101", 0, ulawSilence, same, same)
+	f("alaw by table", "8 0 101", 8, ulawToAlaw[ulawSilence],
+		each(func(b byte) byte { return encodeUlaw(decodeAlaw(b)) }), each(func(b byte) byte { return encodeAlaw(decodeUlaw(b)) }))
+}
+
+func TestSentRTPIsContinuous(t *testing.T) {
+	e := start(t, nil)
+	p := newPhone(t, 1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	first := p.hear()
+	if !first.Marker || first.PayloadType != 0 || len(first.Payload) != 160 {
+		t.Fatalf("wrong first packet %+v", first.Header)
+	}
+	for i := 1; i < 20; i++ {
+		got := p.hear()
+		if got.SequenceNumber != first.SequenceNumber+uint16(i) || got.Timestamp != first.Timestamp+uint32(160*i) || got.SSRC != first.SSRC || got.Marker {
+			t.Fatalf("packet %d does not follow: %+v after %+v", i, got.Header, first.Header)
+		}
+	}
+}
+
+func TestSilenceMayBeSuppressed(t *testing.T) {
+	e := start(t, func(c *Config) { c.SuppressSilence = true })
+	p := newPhone(t, 1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	first := p.hear()
+	for range silenceFirst - 1 {
+		p.hear()
+	}
+	next := p.hear() // the keep-alive, 5 s of media time after the answer
+	if step := next.Timestamp - first.Timestamp; step != keepAlive*160 || !next.Marker || next.SequenceNumber-first.SequenceNumber != silenceFirst {
+		t.Fatalf("keep-alive after %d ticks, marker %v", step/160, next.Marker)
+	}
+}
+
+func TestReorderedLostAndDuplicatedPackets(t *testing.T) {
+	e := start(t, nil)
+	p, s, _ := connected(t, e, 1, "0")
+	said := speech(160*10, 9)
+	send := func(i int) {
+		p.send(rtp.Header{Version: 2, SequenceNumber: 65530 + uint16(i), Timestamp: 4294967000 + uint32(160*i), SSRC: 1}, said[160*i:160*i+160])
+	}
+	for _, i := range []int{0, 2, 1, 1, 3, 5, 6, 7, 8, 9} { // 1 and 2 swapped, 1 twice, 4 lost
+		send(i)
+	}
+	want := append([]byte(nil), said...)
+	copy(want[4*160:5*160], said[3*160:4*160]) // the last frame is repeated
+	if got := s.hearUntil(len(want)); !bytes.Equal(got, want) {
+		t.Fatal("wrong order or concealment")
+	}
+	if q := e.CloseMedia(attempt(1)); q.PacketsLost != 1 || q.PacketsLate != 1 || q.PacketsReceived != 10 {
+		t.Fatalf("wrong counts %+v", q)
+	}
+}
+
+func TestPacketsOfOtherLengthsBecomeFrames(t *testing.T) {
+	e := start(t, nil)
+	p, s, _ := connected(t, e, 1, "0")
+	said := speech(240*10, 4)
+	for i := 0; i < len(said); i += 240 { // 30 ms
+		p.say(0, said[i:i+240])
+	}
+	if got := s.hearUntil(len(said)); !bytes.Equal(got, said) {
+		t.Fatal("wrong audio")
+	}
+}
+
+func TestTheBotHearsTimePassWithoutRTP(t *testing.T) {
+	e := start(t, nil)
+	_, s, _ := connected(t, e, 1, "0")
+	for i := 1; i <= 5; i++ {
+		f := s.until("media")
+		if f.Media.Chunk != strconv.Itoa(i) || f.Media.Timestamp != strconv.Itoa(20*(i-1)) || f.Sequence != strconv.Itoa(i+1) {
+			t.Fatalf("wrong media frame %+v", f)
+		}
+	}
+}
+
+func TestDigitsAreToldOnce(t *testing.T) {
+	e := start(t, nil)
+	p, s, ev := connected(t, e, 1, "0 96")
+	_ = s
+	e.Answer(attempt(1), p.called(mustOffer(t, e, 1, ev), "0 96", "a=rtpmap:96 telephone-event/8000"), time.Now())
+	drain(ev)
+	ts := p.ts
+	press := func(event byte) {
+		for i := range 6 {
+			payload := []byte{event, 10, byte(160 * (i + 1) >> 8), byte(160 * (i + 1))}
+			if i >= 3 {
+				payload[1] |= 0x80
+			}
+			p.send(rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: p.seq, Timestamp: ts, SSRC: p.ssrc, Marker: i == 0}, payload)
+			p.seq++
+		}
+		ts += 2000
+	}
+	press(1)
+	press(1)
+	press(11)
+	for _, want := range "11#" {
+		if got := ev.next(engine.MediaDigit); got.Digit != byte(want) {
+			t.Fatalf("digit %c, want %c", got.Digit, want)
+		}
+		if got := s.until("dtmf"); got.DTMF.Digit != string(want) {
+			t.Fatalf("the bot heard digit %q", got.DTMF.Digit)
+		}
+	}
+	ev.none()
+}
+
+// mustOffer opens an attempt again, which gives the same offer and replays.
+func mustOffer(t testing.TB, e *Engine, n int, ev *events) []byte {
+	t.Helper()
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n)}, ev.sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return offer
+}
+
+func drain(ev *events) {
+	for {
+		select {
+		case <-ev.ch:
+		default:
+			return
+		}
+	}
+}
+
+func TestSilentAfterTheRTPTimeout(t *testing.T) {
+	e := start(t, func(c *Config) { c.RTPTimeout = 200 * time.Millisecond })
+	ev, p := record(t), newPhone(t, 1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
+	began := time.Now()
+	e.Answer(attempt(1), p.called(offer, "0"), began)
+	if got := ev.next(engine.MediaSilent); got.At.Sub(began) < 200*time.Millisecond {
+		t.Fatalf("silent after %v", got.At.Sub(began))
+	}
+	for range 20 {
+		p.hear() // twice the time-out passes
+	}
+	ev.none()
+}
+
+func TestRTCPIsASignOfLife(t *testing.T) {
+	e := start(t, func(c *Config) { c.RTPTimeout = 200 * time.Millisecond })
+	ev, p := record(t), newPhone(t, 1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	report := []byte{0x80, 201, 0, 1, 0, 0, 0, 1} // an empty receiver report, on the RTP port
+	for range 40 {
+		p.hear() // every 20 ms
+		p.raw(report)
+	}
+	ev.none()
+	if e.Stats().RTCPReceived == 0 {
+		t.Fatal("no report was counted")
+	}
+	ev.next(engine.MediaSilent)
+}
+
+func TestHoldIsNotSilent(t *testing.T) {
+	e := start(t, func(c *Config) { c.RTPTimeout = 100 * time.Millisecond })
+	ev, p := record(t), newPhone(t, 1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
+	e.Answer(attempt(1), p.called(offer, "0", "a=recvonly"), time.Now())
+	for range 15 {
+		p.hear()
+	}
+	ev.none()
+}
+
+func TestEventsAreReplayedToANewOwner(t *testing.T) {
+	e := start(t, nil)
+	b, p := newBot(t), newPhone(t, 1)
+	id := attempt(1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: id}, nil) // nobody listens yet
+	e.Answer(id, p.called(offer, "0"), time.Now())
+	e.AttachBot(attach(id, b.url()))
+	s := b.session()
+	s.say(speech(1600, 1))
+	p.hearUntil(1600, ulawSilence)
+	for range 2 {
+		ev := record(t)
+		if !e.AttachMedia(id, ev.sink) {
+			t.Fatal("unknown attempt")
+		}
+		for i, kind := range []engine.MediaEventKind{engine.MediaBotConnected, engine.MediaBotFirstAudio} {
+			if got := ev.next(kind); got.Seq != i+1 || got.Attempt != id {
+				t.Fatalf("wrong event %+v", got)
+			}
+		}
+		e.DetachMedia(id)
+	}
+	_ = s.conn.Close()
+	for range 5 {
+		p.hear()
+	}
+	ev := record(t)
+	e.AttachMedia(id, ev.sink)
+	ev.next(engine.MediaBotConnected)
+	ev.next(engine.MediaBotFirstAudio)
+	if got := ev.next(engine.MediaBotClosed); got.Seq != 3 || got.Refused {
+		t.Fatalf("wrong event %+v", got)
+	}
+	if e.AttachMedia(attempt(99), ev.sink) {
+		t.Fatal("an unknown attempt was attached")
+	}
+}
+
+func TestTheSinkMayCallTheEngine(t *testing.T) {
+	e := start(t, nil)
+	p, ev := newPhone(t, 1), record(t)
+	id := attempt(1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: id}, func(got engine.MediaEvent) {
+		switch got.Kind {
+		case engine.MediaDigit:
+			e.PlayMessage(id)
+		case engine.MediaPlayed:
+			e.CloseMedia(id)
+		}
+		ev.sink(got)
+	})
+	e.Answer(id, p.called(offer, "0 101"), time.Now())
+	p.say(101, []byte{5, 10, 0, 160})
+	ev.next(engine.MediaDigit)
+	if got := p.hearUntil(7000, ulawSilence); len(got) == 0 {
+		t.Fatal("no message was heard")
+	}
+	ev.next(engine.MediaPlayed)
+	if len(e.Streams()) != 0 {
+		t.Fatal("the path is still open")
+	}
+}
+
+func TestDetachedBotIsStopped(t *testing.T) {
+	e := start(t, nil)
+	p, s, ev := connected(t, e, 1, "0")
+	e.DetachBot(attempt(1))
+	s.until("stop")
+	if _, ok := s.next(); ok {
+		t.Fatal("a frame came after stop")
+	}
+	p.hear()
+	ev.none()
+	if q := e.CloseMedia(attempt(1)); q.Codec != "PCMU" || q != e.CloseMedia(attempt(1)) {
+		t.Fatal("closing twice gives other counts")
+	}
+}
+
+func TestTheBotClosingItsSocketIsTold(t *testing.T) {
+	e := start(t, nil)
+	_, s, ev := connected(t, e, 1, "0")
+	s.say(speech(16000, 1))
+	ev.next(engine.MediaBotFirstAudio)
+	if err := s.conn.WriteControl(8, []byte{0x03, 0xE8}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ev.next(engine.MediaBotClosed); !got.Refused || got.Error == "" {
+		t.Fatalf("wrong event %+v", got)
+	}
+}
+
+func TestUnusableAnswersFail(t *testing.T) {
+	e := start(t, nil)
+	f := func(n int, sdp string) {
+		t.Helper()
+		ev := record(t)
+		_, _ = e.Open(engine.OpenMedia{Attempt: attempt(n)}, ev.sink)
+		e.Answer(attempt(n), []byte(sdp), time.Now())
+		if got := ev.next(engine.MediaFailed); got.Error == "" {
+			t.Fatal("no reason")
+		}
+	}
+	f(1, "")
+	f(2, string(sdpAnswer(0, "0")))
+	f(3, string(sdpAnswer(4000, "18")))
+	f(4, "v=0\r\nm=audio 4000 RTP/AVP 0\r\n")
+}
+
+func TestEarlyMediaIsNotHeard(t *testing.T) {
+	e := start(t, func(c *Config) { c.Sockets = 1 })
+	b, p, ev := newBot(t), newPhone(t, 1), record(t)
+	id := attempt(1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: id, AMD: engine.AMDParallel}, ev.sink)
+	answer := p.called(offer, "0")
+	for range 5 {
+		p.say(0, speech(160, 1))
+	}
+	for e.Stats().DropAmbiguous < 5 {
+		time.Sleep(0) // yields; the counter is the event
+	}
+	e.Answer(id, answer, time.Now())
+	e.AttachBot(attach(id, b.url()))
+	s := b.session()
+	ev.next(engine.MediaBotConnected)
+	said := speech(320, 2)
+	p.say(0, said[:160])
+	p.say(0, said[160:])
+	if got := s.hearUntil(320); !bytes.Equal(got, said) {
+		t.Fatal("early media reached the bot")
+	}
+	if q := e.CloseMedia(id); q.PacketsReceived != 2 {
+		t.Fatalf("%d packets were received", q.PacketsReceived)
+	}
+}
+
+func TestPortLatch(t *testing.T) {
+	e := start(t, nil)
+	b, ev := newBot(t), record(t)
+	named, real := newPhone(t, 1), newPhone(t, 2)
+	id := attempt(1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: id}, ev.sink)
+	e.Answer(id, named.called(offer, "0"), time.Now())
+	real.called(offer, "0")
+	e.AttachBot(attach(id, b.url()))
+	s := b.session()
+	s.until("start")
+	said := speech(160*6, 1)
+	for i := 0; i < len(said); i += 160 {
+		real.say(0, said[i:i+160])
+	}
+	// The first two packets are probation.
+	if got := s.hearUntil(160 * 4); !bytes.Equal(got, said[320:]) {
+		t.Fatal("wrong audio")
+	}
+	real.hear()
+	if st := e.Stats(); st.Latched != 1 || st.DropProbation != 2 {
+		t.Fatalf("wrong counts %+v", st)
+	}
+}
+
+func TestPortsComeFromTheRange(t *testing.T) {
+	e := start(t, func(c *Config) { c.PortMin, c.PortMax, c.Sockets = 42101, 42120, 4 })
+	for n := range 4 {
+		offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(n)}, nil)
+		if port := offeredPort(t, offer); port < 42102 || port > 42119 || port%2 != 0 {
+			t.Fatalf("port %d", port)
+		}
+	}
+	if _, err := New(Config{Host: "127.0.0.1", PortMin: 42103, PortMax: 42103}); err == nil {
+		t.Fatal("a range without a pair was accepted")
+	}
+	if _, err := New(Config{Host: "localhost"}); err == nil {
+		t.Fatal("a name was accepted")
+	}
+}
+
+func TestManyCallsAtATime(t *testing.T) {
+	const n = 40
+	e := start(t, func(c *Config) { c.Sockets = 4 })
+	b := newBot(t)
+	phones, sinks := make([]*phone, n), make([]*events, n)
+	for i := range n {
+		phones[i], sinks[i] = newPhone(t, uint32(1000+i)), record(t)
+		offer, err := e.Open(engine.OpenMedia{Attempt: attempt(i)}, sinks[i].sink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Answer(attempt(i), phones[i].called(offer, "0"), time.Now())
+		e.AttachBot(attach(attempt(i), b.url()))
+	}
+	byCall := map[string]*session{}
+	for range n {
+		s := b.session()
+		byCall[s.until("start").Start.Call] = s
+	}
+	said := func(i int) []byte { return speech(1600, byte(i)) }
+	for k := 0; k < 1600; k += 160 {
+		for i, p := range phones {
+			p.say(0, said(i)[k:k+160])
+		}
+	}
+	for i := range n {
+		sinks[i].next(engine.MediaBotConnected)
+		s := byCall[string(attempt(i).Call())]
+		if got := s.hearUntil(1600); !bytes.Equal(got, said(i)) {
+			t.Fatalf("call %d: wrong audio at its bot", i)
+		}
+		s.say(said(i + 100))
+	}
+	for i, p := range phones {
+		if got := p.hearUntil(1600, ulawSilence); !bytes.Equal(got, said(i+100)) {
+			t.Fatalf("call %d: wrong audio at its phone", i)
+		}
+	}
+	if st := e.Stats(); st.Calls != n || st.Answered != n || st.Bots != n || len(e.Streams()) != n {
+		t.Fatalf("wrong counts %+v", st)
+	}
+}
+
+func TestMessageFromWAV(t *testing.T) {
+	pcm := make([]byte, 320)
+	for i := range 160 {
+		binary.LittleEndian.PutUint16(pcm[2*i:], uint16(int16(i*100-8000)))
+	}
+	wav := func(format, channels, bits uint16, rate uint32, data []byte) []byte {
+		b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00")
+		b = binary.LittleEndian.AppendUint16(b, format)
+		b = binary.LittleEndian.AppendUint16(b, channels)
+		b = binary.LittleEndian.AppendUint32(b, rate)
+		b = binary.LittleEndian.AppendUint32(b, rate*uint32(bits)/8)
+		b = binary.LittleEndian.AppendUint16(b, bits/8)
+		b = binary.LittleEndian.AppendUint16(b, bits)
+		b = append(b, "LIST\x03\x00\x00\x00abc\x00data"...)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+		return append(b, data...)
+	}
+	got, err := parseWAV(wav(1, 1, 16, 8000, pcm))
+	if err != nil || len(got) != 160 || got[0] != encodeUlaw(-8000) || got[80] != encodeUlaw(0) {
+		t.Fatalf("wrong audio: %v", err)
+	}
+	for i, bad := range [][]byte{nil, []byte("RIFF"), wav(1, 2, 16, 8000, pcm), wav(1, 1, 16, 16000, pcm), wav(3, 1, 32, 8000, pcm), wav(1, 1, 16, 8000, nil)} {
+		if _, err := parseWAV(bad); err == nil {
+			t.Fatalf("bad file %d was accepted", i)
+		}
+	}
+	if fmt.Sprint(len(toneMessage())) != "9600" {
+		t.Fatal("the tone is not 1.2 s")
+	}
+}
