@@ -57,33 +57,37 @@ type process struct {
 const databaseName = "postgresql"
 
 // start brings a dialler up. On an error everything that was up is down again.
-func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logger) (p *process, err error) {
-	p = &process{flags: flags, log: log, started: time.Now()}
-	defer func() {
-		if err != nil {
-			p.Close()
-		}
-	}()
-	url, err := p.database(ctx, name)
-	if err != nil {
+func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logger) (*process, error) {
+	p := &process{flags: flags, log: log, started: time.Now()}
+	if err := p.open(ctx, name); err != nil {
+		p.Close()
 		return nil, err
 	}
+	return p, nil
+}
+
+func (p *process) open(ctx context.Context, name string) error {
+	flags, log := p.flags, p.log
+	url, err := p.database(ctx, name)
+	if err != nil {
+		return err
+	}
 	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log}); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
+		return fmt.Errorf("open the database: %w", err)
 	}
 	p.closing = append(p.closing, p.store.Close)
 
 	secret, err := p.store.Secret(ctx, "installation")
 	if err != nil {
-		return nil, fmt.Errorf("read the installation's secret: %w", err)
+		return fmt.Errorf("read the installation's secret: %w", err)
 	}
 	if p.listener, err = net.Listen("tcp", flags.ListenHTTP); err != nil {
-		return nil, fmt.Errorf("the API cannot listen on %s (choose another with --listen-http): %w", flags.ListenHTTP, err)
+		return fmt.Errorf("the API cannot listen on %s (choose another with --listen-http): %w", flags.ListenHTTP, err)
 	}
 	p.closing = append(p.closing, func() { _ = p.listener.Close() })
 
 	if err := p.telephony(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	base := strings.TrimSuffix(flags.PublicURL, "/")
 	if base == "" {
@@ -93,7 +97,7 @@ func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logg
 		ResultBase: base, ResultToken: resultTokens(derive(secret, "results")), Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.treeUp.Store(p.tree)
 	p.closing = append(p.closing, p.tree.Close)
@@ -101,13 +105,13 @@ func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logg
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := registerMetrics(registry, p); err != nil {
-		return nil, err
+		return err
 	}
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), KeyRate: flags.KeyRate, Log: log, Registry: registry},
 		http.Deps{Campaigns: front, Calls: front, Keys: front, Users: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	go func() {
 		if err := p.api.Serve(p.listener); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -120,10 +124,10 @@ func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logg
 		_ = p.api.Shutdown(c)
 	})
 	if err := p.serveProfiles(); err != nil {
-		return nil, err
+		return err
 	}
 	log.Info().Str("api", p.URL()).Str("sip", p.sip.Addr()).Msg("dialler up")
-	return p, nil
+	return nil
 }
 
 // database gives the URL of the operator's PostgreSQL, or starts a private one.
