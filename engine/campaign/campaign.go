@@ -87,6 +87,15 @@ type Campaign struct {
 	RestartedAt *time.Time
 	RestartedBy *engine.Who
 	CompletedAt *time.Time
+	// Previous is what Cancel Restart shows again, while a restart is prepared.
+	Previous *Previous
 	// WindowEndsAt is the end of a single-day campaign's window, set at Start.
 	WindowEndsAt *time.Time
+}
+
+// Previous is what a prepared restart would otherwise forget of the run before.
+type Previous struct {
+	Settings    Settings    `json:"settings"`
+	RestartedAt *time.Time  `json:"restarted_at,omitempty"`
+	RestartedBy *engine.Who `json:"restarted_by,omitempty"`
 }

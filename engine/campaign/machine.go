@@ -40,6 +40,7 @@ type Event struct {
 	Reason       CompletionReason // of Exhausted
 	Failure      string           // of Broke
 	Settings     *Settings        // of Edit
+	Version      int64            // of Edit: the version that was edited, 0 = whichever is there
 	WindowEndsAt *time.Time       // of Start, for a single-day window
 }
 
@@ -85,11 +86,14 @@ type Machine struct {
 }
 
 // Apply takes one event and appends the effects to dst. A refused command
-// gives an engine.Error of kind conflict that says what is possible.
+// gives an engine.Error of kind conflict that says what is possible; nothing
+// has changed then.
 func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
+	if ev.Kind == Edit && ev.Settings == nil {
+		return dst, engine.Invalid("settings_missing", "an edit needs the settings that are to hold")
+	}
 	m.out = dst
-	from := m.C.State
-	to, err := table.Step(from, ev.Kind, m, ev)
+	to, err := table.Step(m.C.State, ev.Kind, m, ev)
 	dst, m.out = m.out, nil
 	if err != nil {
 		var illegal *fsm.IllegalError
@@ -102,14 +106,57 @@ func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 	return dst, nil
 }
 
+// refusal says why no row took a command.
 func (m *Machine) refusal(ev Event) error {
-	if ev.Draining && (ev.Kind == Restart || ev.Kind == Delete) {
+	ended := m.C.State == Completed || m.C.State == Failed
+	switch {
+	case ev.Draining && ended && (ev.Kind == Restart || ev.Kind == Delete):
 		return engine.Conflict("calls_in_progress", "calls of the ended run still live; wait until they are over")
-	}
-	if ev.Kind == Delete {
+	case ev.Kind == Delete:
 		return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+	case ev.Kind == AddRows:
+		return engine.Conflict("contacts_locked", "contacts can be added to a draft that never ran and to a running campaign; this one is "+m.standing())
+	case ev.Kind == Edit && m.editable() && !m.newest(ev):
+		e := engine.Conflict("version_conflict", "the settings were changed meanwhile; load them again and repeat the edit")
+		e.Current = m.C
+		return e
+	case ev.Kind == Edit && m.editable():
+		e := engine.Conflict("field_locked", "name and bot cannot be changed once the campaign has run")
+		for _, f := range m.locked(ev) {
+			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "locked", Message: "cannot be changed once the campaign has run"})
+		}
+		return e
 	}
-	return engine.Conflict("illegal_state", "a campaign that is "+string(m.C.State)+" cannot take "+string(ev.Kind))
+	return engine.Conflict("illegal_state", "a campaign that is "+m.standing()+" cannot take "+string(ev.Kind))
+}
+
+// standing is the state in words.
+func (m *Machine) standing() string {
+	if m.C.State == Draft && m.C.Prepared {
+		return "prepared for its next run"
+	}
+	return string(m.C.State)
+}
+
+func (m *Machine) editable() bool { return m.C.State == Draft || m.C.State == Paused }
+
+// newest: an edit was made from the settings that hold now.
+func (m *Machine) newest(ev Event) bool { return ev.Version == 0 || ev.Version == m.C.Version }
+
+// locked lists the fields that an edit must leave alone: after the first run
+// name and bot are locked.
+func (m *Machine) locked(ev Event) []string {
+	if !m.C.EverRun {
+		return nil
+	}
+	var fields []string
+	if ev.Settings.Name != m.C.Settings.Name {
+		fields = append(fields, "name")
+	}
+	if ev.Settings.Bot != m.C.Settings.Bot {
+		fields = append(fields, "bot_id")
+	}
+	return fields
 }
 
 func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }

@@ -15,11 +15,15 @@ func Table() *fsm.Table[State, Kind, *Machine, Event] { return table }
 func prepared(m *Machine, _ Event) bool { return m.C.Prepared }
 func neverRun(m *Machine, _ Event) bool { return !m.C.EverRun && !m.C.Prepared }
 func drained(_ *Machine, ev Event) bool { return !ev.Draining }
-func finite(m *Machine, _ Event) bool   { return !m.C.Settings.AlwaysOn }
+func mayEdit(m *Machine, ev Event) bool {
+	return m.newest(ev) && len(m.locked(ev)) == 0
+}
+func finite(m *Machine, _ Event) bool { return !m.C.Settings.AlwaysOn }
 
 var table = fsm.New("campaign", States, Kinds, []row{
 	{From: []State{Draft}, On: Start, To: Running, Do: (*Machine).start, Why: "dialling begins"},
-	{From: []State{Draft, Paused}, On: Edit, Do: (*Machine).edit, Why: "settings editable"},
+	{From: []State{Draft, Paused}, On: Edit, Guard: "newest version, name and bot as they were once run", When: mayEdit, Do: (*Machine).edit,
+		Why: "settings editable"},
 	{From: []State{Draft}, On: Delete, Guard: "never run", When: neverRun, Do: (*Machine).remove, Why: "campaign and contacts permanently deleted"},
 	{From: []State{Draft}, On: AddRows, Guard: "never run", When: neverRun},
 	{From: []State{Running}, On: AddRows, Do: (*Machine).pump, Why: "new contacts join the live pool"},
@@ -39,7 +43,7 @@ var table = fsm.New("campaign", States, Kinds, []row{
 
 func (m *Machine) start(ev Event) {
 	c := &m.C
-	c.EverRun, c.Prepared = true, false
+	c.EverRun, c.Prepared, c.Previous = true, false, nil
 	c.CompletionReason, c.FailureReason, c.CompletedAt = "", "", nil
 	t := ev.At
 	c.StartedAt, c.WindowEndsAt = &t, ev.WindowEndsAt
@@ -48,12 +52,7 @@ func (m *Machine) start(ev Event) {
 }
 
 func (m *Machine) edit(ev Event) {
-	s := *ev.Settings
-	if m.C.EverRun {
-		// Locks after the first run.
-		s.Name, s.Bot = m.C.Settings.Name, m.C.Settings.Bot
-	}
-	m.C.Settings = s
+	m.C.Settings = *ev.Settings
 	m.C.Version++
 	m.record("edited", ev, "")
 }
@@ -89,14 +88,21 @@ func (m *Machine) windowEnded(ev Event) {
 }
 
 func (m *Machine) exhausted(ev Event) {
-	m.complete(ev, ev.Reason)
-	m.record("completed", ev, string(ev.Reason))
+	why := ev.Reason
+	if why == "" {
+		why = ReasonAllFinal
+	}
+	m.complete(ev, why)
+	m.record("completed", ev, string(why))
 }
 
 func (m *Machine) broke(ev Event) {
-	t := ev.At
-	m.C.FailureReason, m.C.CompletedAt = ev.Failure, &t
-	m.record("failed", ev, ev.Failure)
+	t, why := ev.At, ev.Failure
+	if why == "" {
+		why = "unknown"
+	}
+	m.C.FailureReason, m.C.CompletedAt = why, &t
+	m.record("failed", ev, why)
 	m.emit(CancelRinging{})
 }
 
@@ -104,6 +110,7 @@ func (m *Machine) restart(ev Event) {
 	c := &m.C
 	t, who := ev.At, ev.Who
 	c.Run++
+	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy}
 	c.Prepared, c.RestartedAt, c.RestartedBy = true, &t, &who
 	m.emit(ResetContacts{})
 	m.record("restarted", ev, "")
@@ -113,8 +120,14 @@ func (m *Machine) cancelRestart(ev Event) {
 	c := &m.C
 	c.Run--
 	c.Prepared, c.RestartedAt, c.RestartedBy = false, nil, nil
+	if p := c.Previous; p != nil {
+		c.Settings, c.RestartedAt, c.RestartedBy, c.Previous = p.Settings, p.RestartedAt, p.RestartedBy, nil
+		c.Version++ // an edit of the discarded run must not slip in
+	}
 	if c.CompletionReason == "" {
-		c.CompletionReason = ReasonManuallyStopped // the previous run had failed
+		// The previous run had failed: the failure's reason stays, and in the
+		// words for completed runs it was stopped.
+		c.CompletionReason = ReasonManuallyStopped
 	}
 	m.emit(RestoreContacts{})
 	m.record("restart_cancelled", ev, "")
