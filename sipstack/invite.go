@@ -80,6 +80,10 @@ func (l *leg) address() {
 
 // mayWrite is the last check before an INVITE is written.
 func (l *leg) mayWrite() bool {
+	if l.s.closed.Load() {
+		l.notSent(engine.NotSentNoRoute, "the stack is closed")
+		return false
+	}
 	if BootNow() > l.sendBy {
 		l.notSent(engine.NotSentExpired, "the send-by time had passed")
 		return false
@@ -157,6 +161,10 @@ func (l *leg) resendInvite(now time.Duration) {
 func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if r.StatusCode >= 100 && r.StatusCode < len(l.s.count.byStatus) {
 		l.s.count.byStatus[r.StatusCode].Add(1)
+	}
+	if !l.to.addr.IsValid() { // recovered, and its trunk has no address now
+		l.to.addr, l.cseq = src, max(l.cseq, 1)
+		l.address()
 	}
 	if l.phase < phaseOver && !l.recovered {
 		l.ensureSent() // over TCP a response can be handled before the write returns

@@ -98,22 +98,28 @@ func TestEarlyMediaIsReported(t *testing.T) {
 
 func TestNoProvisionalIsLostBeforeTheAnswer(t *testing.T) {
 	const calls = 200
-	p := startSipp(t, "back_to_back", "u1", calls)
-	s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 3 * time.Second}})
-	setTrunk(s, p.port, nil)
-	l := listen(t, confirming(s, true))
-	// Twenty at a time: SIPp's socket buffer holds no more than about a hundred
-	// INVITEs, and it takes a repeated message of an ended call for an error.
-	for range calls / 20 {
-		var legs []engine.LegID
-		for range 20 {
-			legs = append(legs, place(s, l))
+	f := func(transport string, change func(*sipstack.TrunkConfig)) {
+		t.Helper()
+		p := startSipp(t, "back_to_back", transport, calls)
+		s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 3 * time.Second}})
+		setTrunk(s, p.port, change)
+		l := listen(t, confirming(s, true))
+		// Twenty at a time: SIPp's socket buffer holds no more than about a
+		// hundred INVITEs, and it takes a repeated message of an ended call for
+		// an error.
+		for range calls / 20 {
+			var legs []engine.LegID
+			for range 20 {
+				legs = append(legs, place(s, l))
+			}
+			for _, leg := range legs {
+				l.expect(leg, "sent provisional(100) provisional(180) answered(200) closed(200)")
+			}
 		}
-		for _, leg := range legs {
-			l.expect(leg, "sent provisional(100) provisional(180) answered(200) closed(200)")
-		}
+		p.wait()
 	}
-	p.wait()
+	f("u1", nil)
+	f("t1", overTCP)
 }
 
 func TestRepeatedRinging(t *testing.T) {
@@ -195,36 +201,32 @@ func TestInfoDigit(t *testing.T) {
 }
 
 // restart closes a stack as a crash would and starts another on its port.
-func restart(t *testing.T, s *sipstack.Stack, port int, change func(*sipstack.TrunkConfig)) *sipstack.Stack {
+func restart(t *testing.T, s *sipstack.Stack, port int) *sipstack.Stack {
 	t.Helper()
 	addr := s.Addr()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	next := newStack(t, sipstack.Config{Listen: addr})
-	setTrunk(next, port, change)
+	setTrunk(next, port, nil)
 	return next
 }
 
 func TestLaterLifeEndsAnAnsweredLeg(t *testing.T) {
-	f := func(transport string, change func(*sipstack.TrunkConfig)) {
-		t.Helper()
-		p := startSipp(t, "recover_bye", transport, 1)
-		first := newStack(t, sipstack.Config{})
-		setTrunk(first, p.port, change)
-		l := listen(t, nil)
-		a, leg := newLeg()
-		cmd := placeCommand(a, leg)
-		first.PlaceLeg(cmd, l.sink)
-		answered := l.kind(leg, engine.LegAnswered)
-		// The dialog became durable, the ACK did not leave any more.
-		second := restart(t, first, p.port, change)
-		l2 := listen(t, nil)
-		second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, Dialog: answered.Dialog}, l2.sink)
-		l2.expect(leg, "closed(200)")
-		p.wait()
-	}
-	f("u1", nil)
+	p := startSipp(t, "recover_bye", "u1", 1)
+	first := newStack(t, sipstack.Config{})
+	setTrunk(first, p.port, nil)
+	l := listen(t, nil)
+	a, leg := newLeg()
+	cmd := placeCommand(a, leg)
+	first.PlaceLeg(cmd, l.sink)
+	answered := l.kind(leg, engine.LegAnswered)
+	// The dialog became durable, the ACK did not leave any more.
+	second := restart(t, first, p.port)
+	l2 := listen(t, nil)
+	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, Dialog: answered.Dialog}, l2.sink)
+	l2.expect(leg, "closed(200)")
+	p.wait()
 }
 
 func TestLaterLifeCancelsARingingLeg(t *testing.T) {
@@ -236,7 +238,7 @@ func TestLaterLifeCancelsARingingLeg(t *testing.T) {
 	cmd := placeCommand(a, leg)
 	first.PlaceLeg(cmd, l.sink)
 	l.kind(leg, engine.LegProvisional)
-	second := restart(t, first, p.port, nil)
+	second := restart(t, first, p.port)
 	l2 := listen(t, nil)
 	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, CSeq: 1, GiveUp: patience}, l2.sink)
 	l2.expect(leg, "closed(487)")

@@ -137,6 +137,9 @@ func (s *Stack) line(addr netip.AddrPort) *line {
 var errQueueFull = errors.New("too many messages wait for the TCP connection")
 
 func (l *line) push(q queued) error {
+	if l.s.closed.Load() {
+		return net.ErrClosed
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) >= maxQueued {

@@ -269,11 +269,9 @@ func (s *Stack) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engi
 	ids := make([]engine.LegID, 0, len(legs))
 	for _, l := range legs {
 		l.mu.Lock()
-		if l.phase != phaseGone {
+		if l.phase < phaseOver || (l.phase == phaseOver && !l.forgotten) {
 			ids = append(ids, l.id)
-			if !l.forgotten || l.phase < phaseOver {
-				l.sink, l.delivered = sink, 0
-			}
+			l.sink, l.delivered = sink, 0
 		}
 		l.unlock()
 	}

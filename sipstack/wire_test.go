@@ -589,6 +589,32 @@ func TestStaleNonceIsReplacedOnce(t *testing.T) {
 	}
 }
 
+func TestTrunkByName(t *testing.T) {
+	u := script{sip.INVITE: answers("486 Busy Here")}.start(t)
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.Host = "localhost" })
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+	if host := u.request(sip.INVITE, 1).Recipient.Host; host != "localhost" {
+		t.Fatal(host)
+	}
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.Host = "name.invalid" })
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentNoRoute {
+		t.Fatalf("%+v", e)
+	}
+}
+
+func TestWildcardListenerGivesTheAddressOfTheRoute(t *testing.T) {
+	u := script{sip.INVITE: answers("486 Busy Here")}.start(t)
+	s := newStack(t, sipstack.Config{Listen: ":0"})
+	setTrunk(s, u.port(), nil)
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+	if r := u.request(sip.INVITE, 1); r.Via().Host != "127.0.0.1" || r.Contact().Address.Host != "127.0.0.1" || r.From().Address.Host != "127.0.0.1" {
+		t.Fatalf("%s", r)
+	}
+}
+
 func TestInviteAsConfigured(t *testing.T) {
 	u := newUAS(t, nil)
 	s := newStack(t, sipstack.Config{UserAgent: "dialler/1", ExternalHost: "198.51.100.7"})
