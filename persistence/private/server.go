@@ -352,8 +352,11 @@ func (s *Server) running() bool {
 	}
 	// A process on its way out has lost its command line but not its end: the
 	// data is not ours again before it is gone.
+	if isPostmaster(s.pid, s.data) {
+		return true
+	}
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.pid), "cmdline")) //nolint:gosec // a number
-	return isPostmaster(s.pid, s.data) || err == nil && len(line) == 0 && alive(s.pid)
+	return err == nil && len(line) == 0 && alive(s.pid)
 }
 
 func (s *Server) ended(limit time.Duration) bool {
