@@ -95,8 +95,19 @@ func (m *Machine) serve(ev Event) {
 	m.A.ServedAt = at(ev.At)
 	m.disarm(TimerBridge)
 	m.arm(TimerCall, m.A.BotConnectedAt.Add(m.Config.CallLimit))
+	m.served()
+}
+
+func (m *Machine) served() {
 	m.emit(lineServed)
 	m.emit(recordConnected)
+	if m.A.Result != nil {
+		// A result that came while classification listened was that of no
+		// conversation; from here on it is.
+		r := *m.A.Result
+		r.Revision, m.A.Result = 0, &r
+		m.emit(recordResult)
+	}
 }
 
 // serveThenBotHungUp: the bot had the caller before classification decided and
@@ -104,8 +115,7 @@ func (m *Machine) serve(ev Event) {
 func (m *Machine) serveThenBotHungUp(ev Event) {
 	m.noteVerdict(Event{At: ev.At})
 	m.A.ServedAt = at(ev.At)
-	m.emit(lineServed)
-	m.emit(recordConnected)
+	m.served()
 	m.hangUpServed(ev)
 }
 

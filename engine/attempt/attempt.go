@@ -133,6 +133,12 @@ type Callback struct {
 	Reason    string     `json:"reason,omitempty"`
 }
 
+// CountsResult says whether the result that was applied last makes the attempt
+// a conversation with a result: the first one of a call that was connected.
+func (a *Attempt) CountsResult() bool {
+	return a.ServedAt != nil && a.Result != nil && a.Result.Revision == 0
+}
+
 // RangUnanswered says whether a phone rang and nobody took the call; a 200
 // that crossed our CANCEL is nobody's answer.
 func (a *Attempt) RangUnanswered() bool { return a.RingingAt != nil && a.AnsweredAt == nil }

@@ -496,6 +496,23 @@ func TestARepeatedResultReplacesTheFirstAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestAResultBeforeTheConversationCountsOnceItIsOne(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted}).must(w0(t).media(engine.MediaBotConnected))
+	w.mediaSeq++
+	for range 2 {
+		if w.must(Event{Kind: ResultStored, Result: result("sold")}); w.m.A.CountsResult() {
+			t.Error("a result without a conversation counts")
+		}
+	}
+	w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
+	if got := effectNames(w.last); got != "Arm(call) Line(served) Record(connected) Record(result)" || !w.m.A.CountsResult() {
+		t.Errorf("%s, counts %v", got, w.m.A.CountsResult())
+	}
+	if w.must(Event{Kind: ResultStored, Result: result("sold")}); w.m.A.CountsResult() {
+		t.Error("counted twice")
+	}
+}
+
 func TestTalkOfAConversationWhoseEndNobodySawIsBoundedByTheCallLimit(t *testing.T) {
 	w := newWorld(t, Config{}).converse().wait(24 * time.Hour).must(Event{Kind: OwnerLost})
 	if w.m.A.Talk() != 15*time.Minute {

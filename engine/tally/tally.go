@@ -4,6 +4,16 @@
 //
 // It must not know the database or actors. A Tally is a fold: Apply every
 // event of one run, in the order of its sequence, once.
+//
+// What it relies on in an event:
+//
+//   - Before and After are the facts of the contact that the event changed. An
+//     event about several contacts has Count, and speaks of as many with the
+//     same facts: the end of a run is one event for each kind of waiting contact.
+//   - AttemptConnected comes once for each conversation, AttemptEnded once for
+//     each attempt.
+//   - ResultStored says Connected for the first result of a connected attempt
+//     only (attempt.CountsResult): results may be repeated and corrected.
 package tally
 
 import (

@@ -1,0 +1,173 @@
+package tally
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// folded applies events to an empty campaign.
+func folded(events ...journal.Event) campaign.Counters {
+	t := New()
+	for i := range events {
+		t.Apply(&events[i])
+	}
+	return t.Counters()
+}
+
+func added(n int) journal.Event {
+	return journal.Event{Type: journal.ContactsAdded, Data: journal.Data{Count: n, After: &contact.Facts{State: contact.Pending, Max: 3, Open: true}}}
+}
+
+func changed(from, to contact.Facts) journal.Event {
+	return journal.Event{Type: journal.ContactChanged, Data: journal.Data{Before: &from, After: &to}}
+}
+
+func rate(t *testing.T, name string, got *float64, want float64) {
+	t.Helper()
+	switch {
+	case got == nil && math.IsNaN(want):
+	case got == nil || math.IsNaN(want) || math.Abs(*got-want) > 1e-9:
+		t.Errorf("%s: %v, want %v", name, got, want)
+	}
+}
+
+var fresh = contact.Facts{State: contact.Pending, Max: 3, Open: true}
+
+func TestTotalAndPending(t *testing.T) {
+	c := folded(added(5),
+		changed(fresh, contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true}),
+		changed(fresh, contact.Facts{State: contact.Excluded, Max: 3}),
+		changed(fresh, contact.Facts{State: contact.ManuallyStopped, Max: 3}))
+	// Those without a consumed attempt and not final or excluded.
+	if c.Total != 5 || c.Pending != 2 || c.Excluded != 1 || c.ManuallyStopped != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestRetriesLeftIsTheSumOverOpenContacts(t *testing.T) {
+	c := folded(added(3),
+		changed(fresh, contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true}),
+		changed(fresh, contact.Facts{State: contact.Failed, Used: 1, Max: 3}))
+	if c.RetriesLeft != 3+2 {
+		t.Errorf("%d", c.RetriesLeft)
+	}
+	// A callback may have taken one beyond the maximum: never below zero.
+	c = folded(added(1), changed(fresh, contact.Facts{State: contact.Connected, Used: 4, Max: 3, Open: true}))
+	if c.RetriesLeft != 0 {
+		t.Errorf("%d", c.RetriesLeft)
+	}
+}
+
+func TestConnectedCompletedAndUnansweredCountFactsNotPresentStates(t *testing.T) {
+	c := folded(added(3),
+		changed(fresh, contact.Facts{State: contact.Failed, Used: 3, Max: 3, Connected: true}),
+		changed(fresh, contact.Facts{State: contact.WindowClosed, Used: 1, Max: 3, Connected: true, Result: true}),
+		changed(fresh, contact.Facts{State: contact.Failed, Used: 3, Max: 3, Unanswered: true}))
+	if c.Connected != 2 || c.Completed != 1 || c.Unanswered != 1 || c.Failed != 2 || c.WindowClosed != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func ended(d journal.Data) journal.Event { return journal.Event{Type: journal.AttemptEnded, Data: d} }
+
+func TestAnswerRateIsAnsweredOfConsumedAttempts(t *testing.T) {
+	answered := journal.Event{Type: journal.AttemptAnswered}
+	c := folded(answered, ended(journal.Data{Consumed: true, Outcome: engine.OutcomeMachine}),
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeBusy}),
+		ended(journal.Data{Outcome: engine.OutcomeThrottled}))
+	rate(t, "answer rate", c.AnswerRate, 1.0/3)
+	rate(t, "answer rate of nothing", folded().AnswerRate, math.NaN())
+}
+
+func TestCompletionRateIsConnectedAttemptsWithAResult(t *testing.T) {
+	connected := journal.Event{Type: journal.AttemptConnected}
+	stored := journal.Event{Type: journal.ResultStored, Data: journal.Data{Connected: true}}
+	repeated := journal.Event{Type: journal.ResultStored}
+	c := folded(connected, connected, connected, connected, stored, repeated, repeated)
+	rate(t, "completion rate", c.CompletionRate, 0.25)
+}
+
+func TestAbandonRateIsOfLiveAnswersMachinesOutside(t *testing.T) {
+	connected := journal.Event{Type: journal.AttemptConnected}
+	c := folded(connected, connected, connected,
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeAbandoned, Cause: engine.AbandonNoSeat}),
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeAbandoned, Cause: engine.AbandonCapacityLoss}),
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeMachine}),
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeFax}),
+		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeCallerHungUp}))
+	rate(t, "abandon rate", c.AbandonRate, 2.0/5)
+	// capacity_loss counts, and is shown apart.
+	if c.CapacityLoss != 1 || c.LiveAnswers != 5 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestAHTIsTheMeanConversation(t *testing.T) {
+	connected := journal.Event{Type: journal.AttemptConnected}
+	c := folded(connected, connected,
+		ended(journal.Data{Consumed: true, Connected: true, TalkMS: 90_000}), ended(journal.Data{Consumed: true, Connected: true, TalkMS: 30_500}))
+	rate(t, "AHT", c.AHTSeconds, 60.25)
+}
+
+func TestProgressIsProcessedOfAllButTheExcluded(t *testing.T) {
+	final := func(s contact.State) journal.Event { return changed(fresh, contact.Facts{State: s, Max: 3}) }
+	c := folded(added(10), final(contact.Completed), final(contact.Failed), final(contact.Abandoned), final(contact.MachineDetected),
+		final(contact.WindowClosed), final(contact.ManuallyStopped), final(contact.Excluded), final(contact.Excluded))
+	rate(t, "progress", c.Progress, 6.0/8)
+	rate(t, "progress of nobody", folded().Progress, math.NaN())
+}
+
+func TestAnEventAboutSeveralContactsCountsThemAll(t *testing.T) {
+	stopped := contact.Facts{State: contact.ManuallyStopped, Max: 3}
+	c := folded(added(5), journal.Event{Type: journal.ContactChanged, Data: journal.Data{Before: &fresh, After: &stopped, Count: 4}})
+	if c.Total != 5 || c.ManuallyStopped != 4 || c.Pending != 1 || c.RetriesLeft != 3 {
+		t.Errorf("%+v", c)
+	}
+	if want := map[contact.State]int{contact.Pending: 1, contact.ManuallyStopped: 4}; !reflect.DeepEqual(c.States, want) {
+		t.Errorf("states %v", c.States)
+	}
+}
+
+func TestAFoldGoesOnFromWhatTheTablesSay(t *testing.T) {
+	events := []journal.Event{added(3), {Type: journal.AttemptConnected}, changed(fresh, contact.Facts{State: contact.Completed, Used: 1, Max: 3, Result: true}),
+		ended(journal.Data{Consumed: true, TalkMS: 1500})}
+	for split := range events {
+		half := From(folded(events[:split]...))
+		for i := split; i < len(events); i++ {
+			half.Apply(&events[i])
+		}
+		if got, want := half.Counters(), folded(events...); !reflect.DeepEqual(got, want) {
+			t.Errorf("split after %d:\n got %+v\nwant %+v", split, got, want)
+		}
+	}
+	From(campaign.Counters{}).Apply(&events[0]) // counters without a map of states
+}
+
+func TestTheCountersThatWereGivenOutDoNotChange(t *testing.T) {
+	tl := New()
+	e := added(1)
+	tl.Apply(&e)
+	c := tl.Counters()
+	tl.Apply(&e)
+	if c.States[contact.Pending] != 1 {
+		t.Error("a reader's counters changed under it")
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	tl := New()
+	before, after := fresh, contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true}
+	there, back := changed(before, after), changed(after, before)
+	b.ReportAllocs()
+	for b.Loop() {
+		tl.Apply(&there)
+		tl.Apply(&back)
+	}
+}

@@ -1,0 +1,375 @@
+package tally
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// person is one contact with its attempts, driven by the real machines.
+type person struct {
+	m        contact.Machine
+	attempts []*attempt.Machine
+	legSeq   int
+	mediaSeq int
+}
+
+// world is a campaign that writes the events which the actors write.
+type world struct {
+	t      *rapid.T
+	fold   *Tally
+	now    time.Time
+	people []*person
+	policy contact.Policy
+	cfg    attempt.Config
+}
+
+func (w *world) emit(t journal.Type, d journal.Data) {
+	w.fold.Apply(&journal.Event{Type: t, At: w.now, Data: d})
+}
+
+// change applies an event to a contact and gives the facts around it.
+func (w *world) change(p *person, ev contact.Event) (before, after *contact.Facts) {
+	ev.At, ev.Policy = w.now, w.policy
+	b := p.m.C.Facts()
+	if p.m.Apply(ev) != nil {
+		return nil, nil
+	}
+	n := p.m.C.Facts()
+	return &b, &n
+}
+
+func (p *person) live() *attempt.Machine {
+	if n := len(p.attempts); n > 0 && p.attempts[n-1].A.State != attempt.Ended {
+		return p.attempts[n-1]
+	}
+	return nil
+}
+
+func summary(a *attempt.Attempt, now time.Time) *contact.Attempt {
+	s := &contact.Attempt{ID: a.ID, Run: a.Run, Outcome: a.Outcome, Consumed: a.Consumed, Connected: a.WasConnected(),
+		Rang: a.RangUnanswered(), Talk: a.Talk(), RetryAfter: a.RetryAfter, EndedAt: now}
+	if a.EndedAt != nil {
+		s.EndedAt = *a.EndedAt
+	}
+	if r := a.Result; r != nil {
+		s.HasResult, s.Disposition = true, r.Disposition
+		if r.Callback != nil {
+			s.Callback = &contact.CallbackWish{At: r.Callback.At}
+		}
+	}
+	return s
+}
+
+func (w *world) dial(p *person) {
+	id := engine.AttemptID(fmt.Sprintf("%032x", len(p.attempts)+1))
+	if b, _ := w.change(p, contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: id}}); b == nil {
+		return
+	}
+	cfg := w.cfg
+	cfg.MustConsume = p.m.C.Unconsumed >= contact.MaxUnconsumed
+	m := &attempt.Machine{Config: cfg, A: attempt.Attempt{ID: id, Run: 1, State: attempt.Reserved, Trunk: "a", Number: p.m.C.Used + 1}}
+	p.attempts, p.legSeq, p.mediaSeq = append(p.attempts, m), 0, 0
+	w.apply(p, m, attempt.Event{Kind: attempt.Began})
+}
+
+// apply takes an event through an attempt and writes what it records.
+func (w *world) apply(p *person, m *attempt.Machine, ev attempt.Event) {
+	ev.At = w.now
+	effects, err := m.Apply(ev, nil)
+	if err != nil {
+		return
+	}
+	a := &m.A
+	for _, e := range effects {
+		switch e := e.(type) {
+		case attempt.Record:
+			w.record(p, a, e.What)
+		case attempt.Over:
+			d := journal.Data{Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Connected: a.WasConnected(), Answered: a.AnsweredAt != nil}
+			if a.WasConnected() {
+				d.TalkMS = a.Talk().Milliseconds()
+			}
+			d.Before, d.After = w.change(p, contact.Event{Kind: contact.Attempted, Attempt: summary(a, w.now)})
+			w.emit(journal.AttemptEnded, d)
+		}
+	}
+}
+
+func (w *world) record(p *person, a *attempt.Attempt, what attempt.What) {
+	var d journal.Data
+	switch what {
+	case attempt.WhatReserved:
+		w.emit(journal.AttemptReserved, d)
+	case attempt.WhatLeg:
+		w.emit(journal.LegAdded, d)
+	case attempt.WhatAnswered:
+		w.emit(journal.AttemptAnswered, d)
+	case attempt.WhatConnected:
+		d.Before, d.After = w.change(p, contact.Event{Kind: contact.Reached})
+		w.emit(journal.AttemptConnected, d)
+	case attempt.WhatResult:
+		d.Connected = a.CountsResult()
+		d.Before, d.After = w.change(p, contact.Event{Kind: contact.ResultStored, Attempt: summary(a, w.now)})
+		w.emit(journal.ResultStored, d)
+	case attempt.WhatAbandoned, attempt.WhatEnded:
+	}
+}
+
+func (w *world) pick(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
+
+// step lets something happen to somebody.
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(w.pick(600)) * time.Second)
+	if len(w.people) < 3 || w.pick(40) == 0 {
+		n := 1 + w.pick(3)
+		for range n {
+			w.add("csv")
+		}
+		w.emit(journal.ContactsAdded, journal.Data{Count: n, After: &contact.Facts{State: contact.Pending, Max: w.policy.MaxAttempts, Open: true}})
+		return
+	}
+	if len(w.people) == 0 {
+		return
+	}
+	p := w.people[w.pick(len(w.people))]
+	if m := p.live(); m != nil && w.pick(8) > 0 {
+		for range 1 + w.pick(4) {
+			if p.live() == m {
+				w.progress(p, m)
+			}
+		}
+		return
+	}
+	switch w.pick(10) {
+	case 0: // excluded
+		m := p.live()
+		inCall := m != nil && m.A.AnsweredAt != nil && m.A.Ending == nil
+		b, n := w.change(p, contact.Event{Kind: contact.ExcludedBy, InCall: inCall, Reason: "asked"})
+		if m != nil && !inCall {
+			w.apply(p, m, attempt.Event{Kind: attempt.ExcludeRequested})
+		}
+		w.emit(journal.ContactExcluded, journal.Data{Before: b, After: n})
+	case 1: // triggered again
+		b, n := w.change(p, contact.Event{Kind: contact.Triggered})
+		w.emit(journal.ContactTriggered, journal.Data{Before: b, After: n})
+	case 2: // a trigger for somebody new
+		f := w.add("trigger").m.C.Facts()
+		w.emit(journal.ContactTriggered, journal.Data{After: &f})
+	case 3: // a late or repeated result
+		if n := len(p.attempts); n > 0 {
+			w.store(p, p.attempts[w.pick(n)])
+		}
+	case 4:
+		b, n := w.change(p, contact.Event{Kind: contact.ResultTimedOut})
+		w.emit(journal.ContactChanged, journal.Data{Before: b, After: n})
+	default:
+		if at := p.m.C.DueAt; at != nil && w.now.Before(*at) {
+			w.now = *at
+		}
+		w.dial(p)
+	}
+}
+
+func (w *world) add(source string) *person {
+	due := w.now
+	p := &person{m: contact.Machine{C: contact.Contact{ID: engine.ContactID(fmt.Sprint(len(w.people))), Source: source, Run: 1,
+		State: contact.Pending, Max: w.policy.MaxAttempts, DueAt: &due, DueClass: contact.DueFirst}}}
+	w.people = append(w.people, p)
+	return p
+}
+
+func (w *world) store(p *person, m *attempt.Machine) {
+	r := &attempt.Result{Disposition: []string{"sold", "call again", "later"}[w.pick(3)]}
+	if r.Disposition == "later" {
+		at := w.now.Add(time.Hour)
+		r.Callback = &attempt.Callback{Requested: true, At: &at}
+	}
+	w.apply(p, m, attempt.Event{Kind: attempt.ResultStored, Result: r})
+}
+
+// progress brings a live attempt a step further.
+func (w *world) progress(p *person, m *attempt.Machine) {
+	leg := func(kind engine.LegEventKind, code int) {
+		p.legSeq++
+		ev, _ := attempt.FromLeg(engine.LegEvent{Attempt: m.A.ID, Leg: m.A.ID.Leg(1), Seq: p.legSeq, At: w.now, Kind: kind, Code: code})
+		w.apply(p, m, ev)
+	}
+	media := func(kind engine.MediaEventKind, v engine.Verdict) {
+		p.mediaSeq++
+		ev, _ := attempt.FromMedia(engine.MediaEvent{Attempt: m.A.ID, Seq: p.mediaSeq, At: w.now, Kind: kind, Verdict: v})
+		w.apply(p, m, ev)
+	}
+	switch {
+	case m.A.Ending != nil:
+		leg(engine.LegClosed, 0)
+	case m.A.AnsweredAt == nil:
+		switch w.pick(8) {
+		case 0:
+			leg(engine.LegRefused, []int{486, 480, 404, 429, 603}[w.pick(5)])
+		case 1:
+			w.apply(p, m, attempt.Event{Kind: attempt.IntentRefused, Err: engine.CodeNumberHeld})
+		case 2:
+			w.apply(p, m, attempt.Event{Kind: attempt.OwnerLost})
+		case 3, 4:
+			leg(engine.LegProvisional, 180)
+		default:
+			leg(engine.LegAnswered, 200)
+		}
+	case m.A.State == attempt.Connected:
+		switch w.pick(4) {
+		case 0:
+			w.store(p, m)
+		case 1:
+			media(engine.MediaBotClosed, "")
+		case 2:
+			media(engine.MediaSilent, "")
+		default:
+			leg(engine.LegHungUp, 0)
+		}
+	default:
+		switch w.pick(10) {
+		case 0:
+			media(engine.MediaVerdict, engine.VerdictMachine)
+		case 1:
+			media(engine.MediaBotFailed, "")
+		case 2:
+			leg(engine.LegHungUp, 0)
+		case 3:
+			w.store(p, m)
+		case 4, 5:
+			media(engine.MediaVerdict, engine.VerdictHuman)
+		case 6, 7:
+			w.apply(p, m, attempt.Event{Kind: attempt.SeatGranted})
+		default: // the bot stood at once, whenever this is heard
+			p.mediaSeq++
+			ev, _ := attempt.FromMedia(engine.MediaEvent{Attempt: m.A.ID, Seq: p.mediaSeq, At: *m.A.AnsweredAt, Kind: engine.MediaBotConnected})
+			now := w.now
+			w.now = *m.A.AnsweredAt
+			w.apply(p, m, ev)
+			w.now = now
+		}
+	}
+}
+
+// stop ends the run as a bulk write does: one event for each kind of waiting
+// contact.
+func (w *world) stop() {
+	type move struct{ before, after contact.Facts }
+	n := map[move]int{}
+	for _, p := range w.people {
+		b, a := w.change(p, contact.Event{Kind: contact.RunStopped})
+		n[move{*b, *a}]++
+	}
+	for m, count := range n {
+		w.emit(journal.ContactChanged, journal.Data{Before: &m.before, After: &m.after, Count: count})
+	}
+	w.policy.ClosedAs = contact.ManuallyStopped
+}
+
+// counted counts the present states directly, by the formulas.
+func (w *world) counted() campaign.Counters {
+	c := campaign.Counters{States: map[contact.State]int{}}
+	for _, p := range w.people {
+		r := &p.m.C
+		c.Total++
+		c.States[r.State]++
+		open := r.State == contact.Pending || r.State == contact.Unanswered || r.State == contact.Connected
+		if open && r.Used == 0 {
+			c.Pending++
+		}
+		if open && r.Max > r.Used {
+			c.RetriesLeft += r.Max - r.Used
+		}
+		connected, result, unanswered := false, false, false
+		for _, m := range p.attempts {
+			a := &m.A
+			if a.State == attempt.Ended && a.Consumed {
+				c.Attempts++
+				unanswered = a.RingingAt != nil && a.AnsweredAt == nil
+			}
+			if a.AnsweredAt != nil {
+				c.Answered++
+			}
+			if a.ServedAt != nil {
+				connected = true
+				c.ConnectedCalls++
+				c.LiveAnswers++
+				if a.Result != nil {
+					result = true
+					c.ResultCalls++
+				}
+				if a.State == attempt.Ended {
+					c.TalkSeconds += float64(a.EndedAt.Sub(*a.BotConnectedAt).Milliseconds()) / 1000
+				}
+			}
+			if a.Outcome == engine.OutcomeAbandoned && a.State == attempt.Ended {
+				c.LiveAnswers++
+				if a.Cause == engine.AbandonCapacityLoss {
+					c.CapacityLoss++
+				}
+			}
+		}
+		if connected {
+			c.Connected++
+		}
+		if result {
+			c.Completed++
+		}
+		if unanswered {
+			c.Unanswered++
+		}
+	}
+	c.Failed, c.Excluded, c.Abandoned = c.States[contact.Failed], c.States[contact.Excluded], c.States[contact.Abandoned]
+	c.MachineDetected, c.WindowClosed = c.States[contact.MachineDetected], c.States[contact.WindowClosed]
+	c.ManuallyStopped = c.States[contact.ManuallyStopped]
+	Rates(&c)
+	return c
+}
+
+func TestTheFoldOfTheEventsEqualsTheCountOfTheStates(t *testing.T) {
+	seen := map[contact.State]bool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := &world{t: rt, fold: New(), now: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC),
+			policy: contact.Policy{MaxAttempts: 2, RetryDelay: time.Minute, ResultTimeout: 15 * time.Minute, Callbacks: true,
+				RetryOnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}, RetryOnCustom: []string{"call again"}},
+			cfg: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: time.Hour,
+				AMD: rapid.SampledFrom([]engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}).Draw(rt, "amd")}}
+		for range rapid.IntRange(100, 300).Draw(rt, "steps") {
+			w.step()
+		}
+		if rapid.Bool().Draw(rt, "stop") {
+			w.stop()
+			for range 20 {
+				w.step()
+			}
+		}
+		got, want := w.fold.Counters(), w.counted()
+		if math.Abs(got.TalkSeconds-want.TalkSeconds) > 1e-6 {
+			rt.Fatalf("talk %v, want %v", got.TalkSeconds, want.TalkSeconds)
+		}
+		// The order of additions differs.
+		got.TalkSeconds, got.AHTSeconds = want.TalkSeconds, want.AHTSeconds
+		if !reflect.DeepEqual(got, want) {
+			rt.Fatalf("\n got %+v\nwant %+v", got, want)
+		}
+		for s := range got.States {
+			seen[s] = true
+		}
+	})
+	for _, s := range contact.States {
+		if s != contact.WindowClosed && !seen[s] {
+			t.Errorf("no world came to a contact that is %s", s)
+		}
+	}
+}
