@@ -40,7 +40,7 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
 			return err
 		}
-		return note(ctx, tx, verb("bot", created), string(bot.ID), who)
+		return s.note(ctx, tx, verb("bot", created), string(bot.ID), who)
 	})
 	return stored, created, err
 }
@@ -65,9 +65,9 @@ func verb(noun string, created bool) journal.Type {
 
 // note writes a change of something configured into the history: who, when,
 // and what, named by its identifier.
-func note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
+func (s *Store) note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
-	return execRows(ctx, tx, statements["events"], eventColumns, &e)
+	return execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &e)
 }
 
 // list makes a nil slice an empty one: the columns know no null.

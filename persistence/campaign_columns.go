@@ -30,6 +30,7 @@ var campaignColumns = []column[campaignRow]{
 	moment("started_at", func(c *campaignRow) **time.Time { return &c.StartedAt }),
 	moment("restarted_at", func(c *campaignRow) **time.Time { return &c.RestartedAt }),
 	object("restarted_by", func(c *campaignRow) **engine.Who { return &c.RestartedBy }, present),
+	object("previous", func(c *campaignRow) **campaign.Previous { return &c.Previous }, present),
 	moment("completed_at", func(c *campaignRow) **time.Time { return &c.CompletedAt }),
 	moment("window_ends_at", func(c *campaignRow) **time.Time { return &c.WindowEndsAt }),
 }

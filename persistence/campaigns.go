@@ -25,11 +25,11 @@ func scanCampaign(row pgx.CollectableRow) (c campaign.Campaign, err error) {
 // given again is harmless.
 func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error {
 	return s.inTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
-		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &c); err != nil {
+		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.shapes.Load().campaigns, &c); err != nil {
 			return err
 		}
 		for i := range events {
-			if err := execRows(ctx, tx, statements["events"], eventColumns, &events[i]); err != nil {
+			if err := execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &events[i]); err != nil {
 				return err
 			}
 		}
@@ -108,14 +108,14 @@ func (s *Store) inTx(ctx context.Context, what string, f func(pgx.Tx) error) err
 }
 
 // execRows runs a multi-row statement outside a group commit.
-func execRows[T any](ctx context.Context, tx pgx.Tx, sql string, cols []column[T], rows ...*T) error {
+func execRows[T any](ctx context.Context, tx pgx.Tx, sql string, cols []column[T], shape *layout, rows ...*T) error {
 	var b batchRows[T]
-	b.reset(cols)
+	b.reset(cols, shape)
 	for _, r := range rows {
 		if err := b.add(r); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, b.params(nil), nil, binaryFormat, nil).Close()
+	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, [][]byte{b.rows.param()}, nil, binaryFormat, nil).Close()
 	return err
 }

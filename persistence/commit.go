@@ -117,6 +117,13 @@ func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []e
 				clear(refused)
 				continue
 			}
+		case state == "42804" || state == "0A000":
+			// A column was added while we run: the rows have another shape now, or
+			// the prepared statements another result.
+			if try < commitTries && s.reshape(ctx) == nil {
+				clear(refused)
+				continue
+			}
 		case unacceptable(err, state):
 			return s.commitApart(ctx, writes, err)
 		}
@@ -182,6 +189,7 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 	}
 	defer conn.Release()
 	g := s.groups.Get().(*group)
+	g.shapes = s.shapes.Load()
 	defer func() {
 		g.rows.reset()
 		s.groups.Put(g)

@@ -40,7 +40,7 @@ var dueContacts = dueGroups + `, due AS (
 			SELECT c.id, c.due_at, c.position FROM contacts c
 			WHERE g.class IN (0, 3) AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class AND ` + dueGroup + ` = g.grp
 				AND c.due_at <= $3` + callable + `
-			ORDER BY c.due_at LIMIT $4) d
+			ORDER BY c.due_at, c.position LIMIT $4) d
 		UNION ALL
 		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 1 AND c.due_at <= $3` + callable + `
 			ORDER BY c.position LIMIT $4)

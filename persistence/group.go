@@ -21,7 +21,7 @@ type group struct {
 	rows      gathered
 	arrays    [6]array // parameters of the smaller statements
 	instants  array
-	params    [][]byte
+	shapes    *layouts
 }
 
 // gathered are the rows of the writes that are still accepted, each once: of

@@ -41,7 +41,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 		if report.Added > 0 {
 			ev := add.Event
 			ev.Data.Count = report.Added
-			if err := execRows(ctx, tx, statements["events"], eventColumns, &ev); err != nil {
+			if err := execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &ev); err != nil {
 				return err
 			}
 		}

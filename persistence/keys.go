@@ -48,7 +48,7 @@ func (s *Store) CreateKey(ctx context.Context, k engine.APIKey, who engine.Who) 
 		if err != nil {
 			return err
 		}
-		return note(ctx, tx, "key.created", string(k.ID), who)
+		return s.note(ctx, tx, "key.created", string(k.ID), who)
 	})
 }
 
@@ -70,7 +70,7 @@ func (s *Store) UpdateKey(ctx context.Context, id engine.KeyID, change func(*eng
 		if err != nil {
 			return err
 		}
-		return note(ctx, tx, "key.changed", string(id), who)
+		return s.note(ctx, tx, "key.changed", string(id), who)
 	})
 	return k, err
 }

@@ -31,7 +31,7 @@ func (s *Store) PutNumber(ctx context.Context, n engine.NumberSettings, who engi
 		if err != nil {
 			return err
 		}
-		return note(ctx, tx, verb("number", created), n.Number.String(), who)
+		return s.note(ctx, tx, verb("number", created), n.Number.String(), who)
 	})
 	return created, err
 }

@@ -17,22 +17,23 @@ func (t *commit) store() error {
 
 func (t *commit) queueRows() error {
 	r := &t.g.rows
-	if err := addRows(t, "contacts", &t.g.contacts, contactColumns, r.contacts); err != nil {
+	shapes := t.g.shapes
+	if err := addRows(t, "contacts", &t.g.contacts, contactColumns, &shapes.contacts, r.contacts); err != nil {
 		return err
 	}
 	if err := t.queueVariables(); err != nil {
 		return err
 	}
-	if err := addRows(t, "attempts", &t.g.attempts, attemptColumns, r.attempts); err != nil {
+	if err := addRows(t, "attempts", &t.g.attempts, attemptColumns, &shapes.attempts, r.attempts); err != nil {
 		return err
 	}
 	if err := t.queueLegs(); err != nil {
 		return err
 	}
-	if err := addRows(t, "events", &t.g.events, eventColumns, r.events); err != nil {
+	if err := addRows(t, "events", &t.g.events, eventColumns, &shapes.events, r.events); err != nil {
 		return err
 	}
-	if err := addRows(t, "campaigns", &t.g.campaigns, campaignColumns, r.campaigns); err != nil {
+	if err := addRows(t, "campaigns", &t.g.campaigns, campaignColumns, &shapes.campaigns, r.campaigns); err != nil {
 		return err
 	}
 	t.queueHolds()
@@ -50,24 +51,23 @@ func (t *commit) queueRows() error {
 	return nil
 }
 
-func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], rows []*T) error {
+func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], shape *layout, rows []*T) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	b.reset(cols)
+	b.reset(cols, shape)
 	for _, r := range rows {
 		if err := b.add(r); err != nil {
 			return err
 		}
 	}
-	t.g.params = b.params(t.g.params[:0])
-	t.queue(name, t.g.params, nothing)
+	t.queue(name, [][]byte{b.rows.param()}, nothing)
 	return nil
 }
 
 func (t *commit) queueLegs() error {
 	b := &t.g.legs
-	b.reset(legColumns)
+	b.reset(legColumns, &t.g.shapes.legs)
 	var row legRow
 	for _, a := range t.g.rows.attempts {
 		for i := range a.Legs {
@@ -80,9 +80,8 @@ func (t *commit) queueLegs() error {
 			}
 		}
 	}
-	if b.n > 0 {
-		t.g.params = b.params(t.g.params[:0])
-		t.queue("legs", t.g.params, nothing)
+	if b.rows.n > 0 {
+		t.queue("legs", [][]byte{b.rows.param()}, nothing)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,6 +54,7 @@ type Store struct {
 	write  *pgxpool.Pool
 	read   *pgxpool.Pool
 	groups sync.Pool // of *group
+	shapes atomic.Pointer[layouts]
 }
 
 // Open connects, brings the schema up to date under an advisory lock, and
@@ -73,6 +75,10 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	}
 	if s.read, err = s.connect(ctx, url, cfg.Readers, false); err != nil {
 		s.write.Close()
+		return nil, err
+	}
+	if err := s.loadShapes(ctx); err != nil {
+		s.Close()
 		return nil, err
 	}
 	if err := s.Maintain(ctx, time.Now()); err != nil {

@@ -28,7 +28,7 @@ func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine
 		if found = tag.RowsAffected() > 0; err != nil || !found {
 			return err
 		}
-		return note(ctx, tx, "suppression.lifted", n.String(), who)
+		return s.note(ctx, tx, "suppression.lifted", n.String(), who)
 	})
 	return found, err
 }

@@ -42,7 +42,7 @@ func (s *Store) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 		if err != nil {
 			return err
 		}
-		return note(ctx, tx, verb("trunk", created), string(t.ID), who)
+		return s.note(ctx, tx, verb("trunk", created), string(t.ID), who)
 	})
 	return created, err
 }

@@ -60,7 +60,7 @@ func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) e
 		if tag.RowsAffected() == 0 {
 			return ErrUserExists
 		}
-		return note(ctx, tx, "user.created", string(u.ID), who)
+		return s.note(ctx, tx, "user.created", string(u.ID), who)
 	})
 }
 
@@ -81,7 +81,7 @@ func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*e
 		if err != nil {
 			return err
 		}
-		return note(ctx, tx, "user.changed", string(id), who)
+		return s.note(ctx, tx, "user.changed", string(id), who)
 	})
 	return u, err
 }

@@ -24,6 +24,7 @@ CREATE TABLE campaigns (
     started_at        timestamptz,
     restarted_at      timestamptz,
     restarted_by      jsonb,
+    previous          jsonb,
     completed_at      timestamptz,
     window_ends_at    timestamptz
 ) WITH (fillfactor = 50);
@@ -179,7 +180,7 @@ CREATE TABLE events (
     run         integer NOT NULL,
     at          timestamptz NOT NULL,
     type        text NOT NULL,
-    version     smallint NOT NULL,
+    version     integer NOT NULL,
     contact_id  uuid,
     attempt_id  uuid,
     leg         integer NOT NULL,

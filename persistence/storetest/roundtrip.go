@@ -131,6 +131,7 @@ func campaignRoundTrip(t *testing.T, w *world) {
 	c := filled[campaign.Campaign]()
 	c.ID, c.Epoch, c.Seq = "cmp_roundtrip", 0, 0
 	c.Settings.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "Europe/Berlin", Days: []window.Day{"Mon", "Tue"}}
+	c.Previous.Settings.Window = c.Settings.Window
 	must(t, w.store.InsertCampaign(t.Context(), c))
 	must(t, w.store.InsertCampaign(t.Context(), c)) // again
 	got, err := w.store.Campaign(t.Context(), c.ID)
