@@ -45,6 +45,13 @@
 // the INVITE client transaction, dialog.go what follows a 2xx, clienttx.go the
 // CANCEL and BYE transactions, inbound.go requests of the far side, recover.go
 // legs of an earlier life, trunk.go trunks and their OPTIONS keepalive,
-// resolve.go the DNS cache, socket.go the transports, message.go the bytes,
-// header.go, auth.go and sdp.go what is read from messages.
+// resolve.go the DNS cache, socket.go the transports, receive.go the way of a
+// message to its leg, message.go the bytes, header.go, auth.go and sdp.go what
+// is read from messages.
+//
+// # Not here yet
+//
+// Registration, TLS, PRACK (100rel), session timers of our own (RFC 4028) and
+// P-Asserted-Identity. 100rel and timer are not offered, so no far side may
+// require them. Redirects are reported, not followed.
 package sipstack
