@@ -121,7 +121,7 @@ func (d *demux) answer(p *peer, remote netip.AddrPort, ssrc uint32, hasSSRC bool
 		for _, o := range others {
 			// What was bound while this call was already ringing may have been
 			// this call's early media.
-			if o.bound && !o.fixed && o.boundAt >= p.openedAt {
+			if o.bound && !o.fixed && o.boundAt > p.openedAt {
 				d.unbind(o)
 			}
 		}
@@ -321,8 +321,8 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, ssrc uint32, seq uint16
 	// server to the phone), or the address serves another call as well.
 	switch {
 	case now-p.lastAt < quietAfter:
-		if s.count >= probation {
-			d.shared[from.Addr()] = struct{}{}
+		if s.count >= probation && p.lastAt >= s.first+aliveAfter {
+			d.shared[from.Addr()] = struct{}{} // both sources are alive
 		}
 		return nil, dropProbation
 	case d.elsewhere(p, ssrc), d.isShared(from.Addr()) && d.unanswered > 0:

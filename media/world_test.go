@@ -31,6 +31,7 @@ func start(t testing.TB, change func(*Config)) *Engine {
 	if change != nil {
 		change(&cfg)
 	}
+	cfg.Bot.LingerTimeout = 100 * time.Millisecond
 	e, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

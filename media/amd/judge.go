@@ -27,7 +27,7 @@ func (d *Detector) judge() (engine.Verdict, float64) {
 		}
 		return engine.VerdictSilence, 0.9
 	}
-	if d.tones.frames >= toneMin && span(d.frames) < d.cfg.TalkTimeout {
+	if (d.tones.frames >= toneMin || d.tones.count > 0 && d.tones.after <= fusedTones) && span(d.frames) < d.cfg.TalkTimeout {
 		return "", 0 // what fills this pause is not known yet
 	}
 	speech := span(d.talk)

@@ -1,0 +1,5 @@
+//go:build race
+
+package botlink
+
+const raceEnabled = true

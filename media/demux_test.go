@@ -1,0 +1,340 @@
+package media
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+
+	"github.com/pion/rtp"
+	"pgregory.net/rapid"
+)
+
+// world is a model of calls that share one socket: every packet has a true
+// owner, and the demux must give it to that one or drop it.
+type world struct {
+	d     *demux
+	now   int64
+	calls []*truth
+}
+
+// truth is a call and the source that its far side really uses.
+type truth struct {
+	peer
+	src      source
+	named    netip.AddrPort // in its SDP
+	seq      uint16
+	ended    bool
+	received int
+}
+
+func (w *world) open(ssrc uint32, real, named netip.AddrPort) *truth {
+	c := &truth{src: source{real, ssrc}, named: named, seq: uint16(ssrc)}
+	w.d.open(&c.peer, w.now)
+	w.calls = append(w.calls, c)
+	return c
+}
+
+func (w *world) answer(c *truth) { w.d.answer(&c.peer, c.named, 0, false) }
+
+// say sends a packet of the call and gives who got it.
+func (w *world) say(c *truth) (*peer, route) {
+	c.seq++
+	w.now += millis
+	p, how := w.d.route(c.src.addr, c.src.ssrc, c.seq, w.now)
+	if p == &c.peer {
+		c.received++
+	}
+	return p, how
+}
+
+func newWorld() *world { return &world{d: newDemux(), now: millis} }
+
+func TestPacketsFollowTheAddress(t *testing.T) {
+	w := newWorld()
+	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(2000), addr(2000))
+	w.answer(a)
+	w.answer(b)
+	for range 5 {
+		for _, c := range []*truth{a, b} {
+			if p, how := w.say(c); p != &c.peer || how != routeOK {
+				t.Fatalf("route %d", how)
+			}
+		}
+	}
+	if w.d.waiting != 0 {
+		t.Fatalf("%d waiting", w.d.waiting)
+	}
+}
+
+func TestTheSecondCallFromOneAddressIsToldApartBySSRC(t *testing.T) {
+	w := newWorld()
+	a := w.open(1, addr(1000), addr(1000))
+	w.answer(a)
+	w.say(a)
+	b := w.open(2, addr(1000), addr(1000)) // opened after a was bound
+	w.answer(b)
+	for i := range 100 {
+		w.now += 20 * millis
+		if p, _ := w.say(a); p != &a.peer {
+			t.Fatalf("a lost its source at %d", i)
+		}
+		if p, how := w.say(b); p == &a.peer || p == nil && how != dropProbation {
+			t.Fatalf("b at %d: route %d", i, how)
+		}
+	}
+	if b.received < 90 {
+		t.Fatalf("b received %d", b.received)
+	}
+}
+
+func TestTwoUnprovenCallsFromOneAddressAreDropped(t *testing.T) {
+	w := newWorld()
+	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(1000), addr(1000))
+	w.answer(a)
+	w.answer(b)
+	for range 50 {
+		for _, c := range []*truth{a, b} {
+			if p, how := w.say(c); p != nil || how != dropAmbiguous && how != dropProbation {
+				t.Fatal("a guess was made")
+			}
+		}
+	}
+}
+
+func TestSSRCFromTheSDPDecides(t *testing.T) {
+	w := newWorld()
+	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(1000), addr(1000))
+	w.d.answer(&a.peer, a.named, 1, true)
+	w.d.answer(&b.peer, b.named, 2, true)
+	for _, c := range []*truth{a, b} {
+		if p, _ := w.say(c); p != &c.peer {
+			t.Fatal("not told apart")
+		}
+	}
+}
+
+func TestTheSourceMayChangeWithinACall(t *testing.T) {
+	w := newWorld()
+	a := w.open(1, addr(1000), addr(1000))
+	w.answer(a)
+	for range 10 {
+		w.say(a)
+	}
+	w.open(9, addr(9000), addr(9000)) // another call rings
+	a.src.ssrc = 77                   // taken from the announcement server to the phone
+	for range 20 {
+		w.now += 19 * millis
+		w.say(a)
+	}
+	if a.received < 10+8 {
+		t.Fatalf("received %d", a.received)
+	}
+	a.src.addr = addr(1002) // and a NAT gives it another port
+	for range 20 {
+		w.now += 19 * millis
+		w.say(a)
+	}
+	if a.received < 18+8 || a.remote != addr(1002) {
+		t.Fatalf("received %d", a.received)
+	}
+}
+
+func TestLatePacketsOfAnEndedCallAreNotTheNextOnes(t *testing.T) {
+	w := newWorld()
+	a := w.open(1, addr(1000), addr(1000))
+	w.answer(a)
+	w.say(a)
+	w.d.remove(&a.peer, w.now)
+	b := w.open(2, addr(1000), addr(1000))
+	w.answer(b)
+	if p, how := w.say(a); p != nil || how != dropStale {
+		t.Fatalf("route %d", how)
+	}
+	if p, _ := w.say(b); p != &b.peer {
+		t.Fatal("the new call is not heard")
+	}
+}
+
+func TestALatchNeedsOneCandidate(t *testing.T) {
+	f := func(prepare func(*world), want bool) {
+		t.Helper()
+		w := newWorld()
+		a := w.open(1, addr(1001), addr(1000)) // comes from another port than named
+		w.answer(a)
+		prepare(w)
+		for range 10 {
+			w.say(a)
+		}
+		if got := a.received > 0; got != want {
+			t.Fatalf("latched %v", got)
+		}
+	}
+	f(func(*world) {}, true)
+	f(func(w *world) { w.open(2, addr(2001), addr(2000)) }, false)           // a ringing call's early media?
+	f(func(w *world) { w.answer(w.open(2, addr(2001), addr(2000))) }, false) // another one without a source?
+	f(func(w *world) {
+		b := w.open(2, addr(2000), addr(2000))
+		w.answer(b)
+		w.say(b) // and then quiet: may have moved
+	}, false)
+}
+
+// TestNoCrossTalk plays random calls, among them many from one address, with
+// early media and NATs, and asserts that no packet ever reaches a call that is
+// not its own. A far side has one source at a time. Where the address is not
+// known to serve several calls, early media does not come from an address that
+// another live call has named: that is the one thing the demux takes on trust.
+func TestNoCrossTalk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		known := rapid.Bool().Draw(t, "known to share")
+		if known {
+			w.d.shared[addr(1).Addr()] = struct{}{}
+		}
+		trusted := func(c *truth) bool {
+			for _, o := range w.calls {
+				if !known && !c.answered && o != c && !o.ended && o.answered && o.remote == c.src.addr {
+					return false
+				}
+			}
+			return true
+		}
+		ports := []uint16{1000, 1000, 2000, 3000}
+		live := func(label string) *truth {
+			var list []*truth
+			for _, c := range w.calls {
+				if !c.ended {
+					list = append(list, c)
+				}
+			}
+			if len(list) == 0 {
+				return nil
+			}
+			return list[rapid.IntRange(0, len(list)-1).Draw(t, label)]
+		}
+		ssrc := uint32(100)
+		for range rapid.IntRange(10, 150).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			case 0:
+				if len(w.calls) < 12 {
+					ssrc++
+					port := rapid.SampledFrom(ports).Draw(t, "port")
+					c := w.open(ssrc, addr(int(port)), addr(int(port)))
+					if rapid.IntRange(0, 3).Draw(t, "nat") == 0 {
+						c.src.addr = addr(5000 + len(w.calls)) // its own port behind a NAT
+					}
+				}
+			case 1, 2:
+				if c := live("answer"); c != nil && !c.answered {
+					w.answer(c)
+				}
+			case 3:
+				if c := live("end"); c != nil {
+					w.d.remove(&c.peer, w.now)
+					c.ended = true
+				}
+			case 4:
+				w.now += int64(rapid.IntRange(0, 1500).Draw(t, "pause")) * millis
+			default:
+				// A burst from one call or from all that live, early media too.
+				one := live("speaker")
+				for range rapid.IntRange(1, 20).Draw(t, "burst") {
+					w.now += 20 * millis
+					for _, c := range w.calls {
+						if c.ended || !trusted(c) || one != c && rapid.IntRange(0, 2).Draw(t, "quiet") > 0 {
+							continue
+						}
+						if p, _ := w.say(c); p != nil && p != &c.peer {
+							t.Fatalf("a packet of %v reached the call of %v", c.src, p.remote)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func FuzzDemux(f *testing.F) {
+	f.Add([]byte{0, 1, 1, 1, 2, 1, 3, 1})
+	f.Fuzz(func(t *testing.T, program []byte) {
+		w := newWorld()
+		for len(program) >= 3 {
+			op, x, y := program[0], program[1], program[2]
+			program = program[3:]
+			w.now += int64(y) * millis
+			switch at := addr(1000 + int(x%4)); op % 4 {
+			case 0:
+				w.open(uint32(y%5), at, at)
+			case 1:
+				if n := len(w.calls); n > 0 {
+					if c := w.calls[int(x)%n]; !c.ended {
+						w.d.answer(&c.peer, addr(1000+int(y%4)), uint32(y%5), x&1 == 0)
+					}
+				}
+			case 2:
+				if n := len(w.calls); n > 0 {
+					c := w.calls[int(x)%n]
+					w.d.remove(&c.peer, w.now)
+					c.ended = true
+				}
+			case 3:
+				p, how := w.d.route(at, uint32(y%5), uint16(x), w.now)
+				if (p == nil) != (how != routeOK && how != routeMoved) {
+					t.Fatalf("route %d with %v", how, p)
+				}
+				w.d.life(at, uint32(y))
+			}
+			check(t, w)
+		}
+	})
+}
+
+// check compares the indexes with the calls.
+func check(t *testing.T, w *world) {
+	t.Helper()
+	addrs, ssrcs, unanswered, waiting := 0, 0, 0, 0
+	for p := range w.d.peers {
+		if !p.answered {
+			unanswered++
+		} else {
+			addrs++
+		}
+		if p.bound {
+			ssrcs++
+		}
+		if !p.heard {
+			waiting++
+		}
+	}
+	for _, l := range w.d.byAddr {
+		addrs -= len(l)
+	}
+	for _, l := range w.d.bySSRC {
+		ssrcs -= len(l)
+	}
+	if addrs != 0 || ssrcs != 0 || unanswered != w.d.unanswered || waiting != w.d.waiting || len(w.d.strangers) > strangerCap {
+		t.Fatalf("indexes off: %d %d %d %d", addrs, ssrcs, unanswered-w.d.unanswered, waiting-w.d.waiting)
+	}
+}
+
+func FuzzDatagram(f *testing.F) {
+	f.Add(binary.BigEndian.AppendUint64([]byte{0x80, 0, 0, 1}, 7))
+	f.Add([]byte{0x80, 200, 0, 1, 0, 0, 0, 1})
+	f.Add([]byte{0xB3, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xBE, 0xDE, 0, 1, 1, 2, 3, 4})
+	e := &Engine{}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := &call{e: e, answered: true, ans: answer{events: 101, send: codecUlaw}}
+		c.ans.codecs[0], c.ans.codecs[8] = codecUlaw, codecAlaw
+		for i := range 6 {
+			if len(b) > 3 {
+				b[3] += byte(i)
+			}
+			var pkt rtp.Packet
+			if isRTCP(b) || pkt.Unmarshal(b) != nil {
+				return
+			}
+			c.receive(&pkt, netip.AddrPort{}, false, int64(i)*20*millis)
+		}
+		c.in.reset()
+	})
+}
