@@ -3,11 +3,10 @@ package tally
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -26,7 +25,7 @@ type person struct {
 
 // world is a campaign that writes the events which the actors write.
 type world struct {
-	t      *rapid.T
+	rnd    *rand.Rand
 	fold   *Tally
 	now    time.Time
 	people []*person
@@ -126,7 +125,7 @@ func (w *world) record(p *person, a *attempt.Attempt, what attempt.What) {
 	}
 }
 
-func (w *world) pick(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "n") }
+func (w *world) pick(n int) int { return w.rnd.IntN(n) }
 
 // step lets something happen to somebody.
 func (w *world) step() {
@@ -339,16 +338,16 @@ func (w *world) counted() campaign.Counters {
 
 func TestTheFoldOfTheEventsEqualsTheCountOfTheStates(t *testing.T) {
 	seen := map[contact.State]bool{}
-	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{t: rt, fold: New(), now: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC),
+	modes := []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
+	for seed := range uint64(300) {
+		w := &world{rnd: rand.New(rand.NewPCG(seed, 0)), fold: New(), now: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC),
 			policy: contact.Policy{MaxAttempts: 2, RetryDelay: time.Minute, ResultTimeout: 15 * time.Minute, Callbacks: true,
 				RetryOnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}, RetryOnCustom: []string{"call again"}},
-			cfg: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: time.Hour,
-				AMD: rapid.SampledFrom([]engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}).Draw(rt, "amd")}}
-		for range rapid.IntRange(100, 300).Draw(rt, "steps") {
+			cfg: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: time.Hour, AMD: modes[seed%3]}}
+		for range w.pick(300) {
 			w.step()
 		}
-		if rapid.Bool().Draw(rt, "stop") {
+		if w.pick(2) == 0 {
 			w.stop()
 			for range 20 {
 				w.step()
@@ -356,17 +355,17 @@ func TestTheFoldOfTheEventsEqualsTheCountOfTheStates(t *testing.T) {
 		}
 		got, want := w.fold.Counters(), w.counted()
 		if math.Abs(got.TalkSeconds-want.TalkSeconds) > 1e-6 {
-			rt.Fatalf("talk %v, want %v", got.TalkSeconds, want.TalkSeconds)
+			t.Fatalf("seed %d: talk %v, want %v", seed, got.TalkSeconds, want.TalkSeconds)
 		}
 		// The order of additions differs.
 		got.TalkSeconds, got.AHTSeconds = want.TalkSeconds, want.AHTSeconds
 		if !reflect.DeepEqual(got, want) {
-			rt.Fatalf("\n got %+v\nwant %+v", got, want)
+			t.Fatalf("seed %d:\n got %+v\nwant %+v", seed, got, want)
 		}
 		for s := range got.States {
 			seen[s] = true
 		}
-	})
+	}
 	for _, s := range contact.States {
 		if s != contact.WindowClosed && !seen[s] {
 			t.Errorf("no world came to a contact that is %s", s)

@@ -1,0 +1,82 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/fsm"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/state-machines.md")
+
+const diagramsPath = "../docs/state-machines.md"
+
+// TestTheDiagramsAreInStepWithTheTables: the page is drawn from the tables that
+// run, so that it cannot tell another story than the code.
+func TestTheDiagramsAreInStepWithTheTables(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# State machines
+
+Drawn from the transition tables of the engine; do not edit, run ` + "`make docs`" + `.
+One table is the code that runs, the subject of the exhaustive tests and the source of this page.
+What each machine does in every situation, effects included, is in the golden files beside it (` + "`engine/*/testdata`" + `).
+
+In a diagram the text in brackets is a guard; the rows of a state and event are tried in the order of the table below it.
+Ignored events are known to come late and harmlessly; a pair that no row names is illegal: it is counted, and changes nothing.
+`)
+	write(&b, campaign.Table(), "Campaign", "One campaign and its runs. Commands of operators that no row takes are refused with a conflict.")
+	write(&b, contact.Table(), "Contact", "One person in one campaign: what comes of an attempt's end, a result, an exclusion, the end of the run.")
+	write(&b, attempt.Table(), "Attempt", "One dial of a contact, from its leases to the end of its last SIP leg. "+
+		"*Ending* means that the end is decided and CANCEL, BYE or the information message is under way.")
+	got := b.String()
+	if *update {
+		if err := os.WriteFile(diagramsPath, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want, err := os.ReadFile(diagramsPath); err != nil || string(want) != got {
+		t.Fatalf("docs/state-machines.md is out of step with the transition tables (%v): run make docs", err)
+	}
+}
+
+func write[S, E ~string, M, Ev any](b *strings.Builder, table *fsm.Table[S, E, M, Ev], title, what string) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n```mermaid\n%s```\n", title, what, table.Mermaid())
+	b.WriteString("\n| state | event | if | then | why |\n|---|---|---|---|---|\n")
+	states := table.States()
+	for _, r := range table.Rows() {
+		then := "stays"
+		switch {
+		case r.Ignore:
+			then = "ignored"
+		case r.To != "":
+			then = "`" + string(r.To) + "`"
+		}
+		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", from(r.From, states), r.On, r.Guard, then, strings.ReplaceAll(r.Why, "|", "/"))
+	}
+}
+
+// from names the states of a row, briefly when they are all or nearly all.
+func from[S ~string](of, all []S) string {
+	if len(of) == len(all) {
+		return "any"
+	}
+	names := make([]string, len(of))
+	for i, s := range of {
+		names[i] = "`" + string(s) + "`"
+	}
+	if len(of) == len(all)-1 {
+		for _, s := range all {
+			if !strings.Contains(strings.Join(names, " "), "`"+string(s)+"`") {
+				return "any but `" + string(s) + "`"
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
