@@ -29,10 +29,10 @@ const dueGroups = `WITH RECURSIVE g AS (
 			ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1) n
 	)`
 
-// callable leaves out who has a live attempt, whose number another call holds,
-// and who is on the suppression list.
+// callable leaves out who has a live attempt and whose number another call
+// holds. A suppressed number is not left out: its intent is refused, which
+// makes the contact final; left out, it would wait for ever.
 const callable = ` AND c.attempt_id IS NULL
-	AND NOT EXISTS (SELECT FROM suppressions x WHERE x.number = c.number)
 	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL OR h.hold_until > now()))`
 
 var dueContacts = dueGroups + `, due AS (
@@ -54,7 +54,7 @@ var dueContacts = dueGroups + `, due AS (
 
 // DueContacts gives up to limit contacts in dialling order that are due at or
 // before the given time, those in except left out. Contacts with a live
-// attempt, and numbers that are suppressed or held, are left out too.
+// attempt, and numbers that are held, are left out too.
 func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error) {
 	skip := make(map[engine.ContactID]struct{}, len(except))
 	for _, x := range except {

@@ -82,13 +82,12 @@ func dueOrder(t *testing.T, w *world) {
 }
 
 func dueLeavesOut(t *testing.T, w *world) {
-	plain, live, held, barred, other := w.contact(), w.contact(), w.contact(), w.contact(), w.contact()
+	plain, live, held, other := w.contact(), w.contact(), w.contact(), w.contact()
 	otherRun := w.contact(func(c *contact.Contact) { c.Run = 2 })
 	attemptID := engine.AttemptID(id())
 	live.Attempt = attemptID
 	w.commit(w.write(func(x *journal.Write) {
-		x.Contacts = []contact.Contact{plain, live, held, barred, other, otherRun}
-		x.Suppressions = []journal.Suppression{{Number: barred.Number, Reason: "import", CreatedAt: w.now}}
+		x.Contacts = []contact.Contact{plain, live, held, other, otherRun}
 	}))
 	elsewhere := newWorld(t, w.store)
 	rival := elsewhere.contact(func(c *contact.Contact) { c.Number = held.Number })

@@ -45,7 +45,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 
 		// Queries of the tree.
 		{"due contacts come in dialling order", dueOrder},
-		{"due contacts leave out live, held, suppressed and excepted ones", dueLeavesOut},
+		{"due contacts leave out live, held and excepted ones", dueLeavesOut},
 		{"the next due time and the open contacts are told", nextDue},
 		{"contacts are added once, in order, with their duplicates counted", addContacts},
 		{"an excluded row is not added while exclusions are sticky", addExcluded},
