@@ -1,0 +1,186 @@
+package campaign
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/fsm"
+)
+
+// --- the sentences ---------------------------------------------------------------
+
+func completedCampaign(t *testing.T) *world { return newWorld(t).must(ev(Start), ev(Stop)) }
+
+func TestStartPauseResume(t *testing.T) {
+	w := newWorld(t).must(ev(Start)).effects("Record(started) Pump")
+	w.must(ev(Pause)).effects("Record(paused)") // in-flight calls may finish
+	w.must(ev(Resume)).effects("Record(resumed) Pump")
+	w.refused(ev(Resume), "illegal_state")
+	w.refused(ev(Start), "illegal_state")
+}
+
+func TestStopCompletesAtOnce(t *testing.T) {
+	for _, path := range [][]Event{{ev(Start)}, {ev(Start), ev(Pause)}} {
+		w := newWorld(t).must(path...).must(ev(Stop)).effects("CloseWaiting(manually_stopped) Record(stopped) CancelRinging")
+		if w.m.C.State != Completed || w.m.C.CompletionReason != ReasonManuallyStopped {
+			t.Errorf("%+v", w.m.C)
+		}
+		w.refused(ev(Start), "illegal_state") // irreversible for that run
+	}
+	newWorld(t, func(s *Settings) { s.StopEndsCalls = true }).must(ev(Start), ev(Stop)).
+		effects("CloseWaiting(manually_stopped) Record(stopped) CancelRinging HangUpCalls")
+}
+
+func TestTheEndOfASingleDayWindowCompletesPausedOnesToo(t *testing.T) {
+	for _, path := range [][]Event{{ev(Start)}, {ev(Start), ev(Pause)}} {
+		w := newWorld(t).must(path...).must(ev(WindowEnded)).effects("CloseWaiting(window_closed) Record(completed)")
+		if w.m.C.CompletionReason != ReasonWindowEnded {
+			t.Error(w.m.C.CompletionReason)
+		}
+	}
+}
+
+func TestARunThatHasNothingLeftCompletesUnlessAlwaysOn(t *testing.T) {
+	for _, why := range []CompletionReason{ReasonAllFinal, ReasonRetriesDone, ReasonNoCallable} {
+		w := newWorld(t).must(ev(Start), Event{Kind: Exhausted, Reason: why}).effects("Record(completed)")
+		if w.m.C.State != Completed || w.m.C.CompletionReason != why {
+			t.Errorf("%+v", w.m.C)
+		}
+	}
+	w := newWorld(t, func(s *Settings) { s.AlwaysOn = true }).must(ev(Start), ev(Exhausted)).effects("")
+	if w.m.C.State != Running {
+		t.Error("always-on never auto-completes")
+	}
+	if w := newWorld(t).must(ev(Start), ev(Pause), ev(Exhausted)); w.m.C.State != Paused {
+		t.Error("a paused campaign completed by itself")
+	}
+}
+
+func TestAFailureCancelsRingingLegsAndConversationsFinish(t *testing.T) {
+	w := newWorld(t).must(ev(Start), Event{Kind: Broke, Failure: "bot_deleted"}).effects("Record(failed) CancelRinging")
+	if w.m.C.State != Failed || w.m.C.FailureReason != "bot_deleted" {
+		t.Errorf("%+v", w.m.C)
+	}
+}
+
+func TestRestartAndDeleteAnswerCallsInProgressWhileLegsLive(t *testing.T) {
+	for _, w := range []*world{completedCampaign(t), newWorld(t).must(ev(Start), ev(Broke))} {
+		w.refused(Event{Kind: Restart, Draining: true}, "calls_in_progress")
+		w.refused(Event{Kind: Delete, Draining: true}, "calls_in_progress")
+		w.must(ev(Restart)).effects("ResetContacts Record(restarted)") // dialling does not start
+	}
+	// A running campaign has calls too; that is not why it cannot be restarted.
+	newWorld(t).must(ev(Start)).refused(Event{Kind: Restart, Draining: true}, "illegal_state")
+}
+
+func TestRestartPreparesTheNextRun(t *testing.T) {
+	w := completedCampaign(t)
+	who := engine.Who{User: "u", Name: "u@example.com"}
+	w.must(Event{Kind: Restart, Who: who})
+	c := &w.m.C
+	if c.State != Draft || c.Run != 2 || !c.Prepared || *c.RestartedBy != who || !c.RestartedAt.Equal(w.now) {
+		t.Errorf("%+v", c)
+	}
+	w.refused(ev(AddRows), "contacts_locked")
+	w.refused(ev(Delete), "campaign_was_run")
+	w.must(ev(Start))
+	if c.State != Running || c.Run != 2 || c.Prepared {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestCancelRestartShowsThePreviousRunAgainAsItWas(t *testing.T) {
+	w := completedCampaign(t).must(ev(Restart), ev(Start), Event{Kind: Exhausted, Reason: ReasonRetriesDone})
+	before := w.m.C
+	w.must(ev(Restart))
+	s := w.m.C.Settings
+	s.MaxAttempts = 9
+	w.must(Event{Kind: Edit, Settings: &s, Version: w.m.C.Version})
+	w.must(ev(CancelRestart)).effects("RestoreContacts Record(restart_cancelled)")
+	after := w.m.C
+	after.Version = before.Version // it only grows
+	if !reflect.DeepEqual(after, before) {
+		t.Errorf("\n got %+v\nwant %+v", after, before)
+	}
+	w.refused(ev(CancelRestart), "illegal_state")
+	// After a failed run too, the state is completed; the failure stays known.
+	w = newWorld(t).must(ev(Start), Event{Kind: Broke, Failure: "bot_deleted"}, ev(Restart), ev(CancelRestart))
+	if w.m.C.State != Completed || w.m.C.FailureReason != "bot_deleted" {
+		t.Errorf("%+v", w.m.C)
+	}
+}
+
+func TestDeleteOnlyWhenNeverRun(t *testing.T) {
+	newWorld(t).must(ev(Delete)).effects("Remove")
+	newWorld(t).must(ev(Start)).refused(ev(Delete), "campaign_was_run")
+	completedCampaign(t).refused(ev(Delete), "campaign_was_run")
+	completedCampaign(t).must(ev(Restart), ev(CancelRestart)).refused(ev(Delete), "campaign_was_run")
+}
+
+func TestAddContactsToADraftThatNeverRanAndToARunningCampaign(t *testing.T) {
+	newWorld(t).must(ev(AddRows)).effects("")
+	w := newWorld(t).must(ev(Start), ev(AddRows)).effects("Pump")
+	w.must(ev(Pause)).refused(ev(AddRows), "contacts_locked")
+	completedCampaign(t).refused(ev(AddRows), "contacts_locked")
+}
+
+func TestNameAndBotAreLockedAfterTheFirstRun(t *testing.T) {
+	edit := func(w *world, f func(*Settings)) Event {
+		s := w.m.C.Settings
+		f(&s)
+		return Event{Kind: Edit, Settings: &s, Version: w.m.C.Version}
+	}
+	rename := func(s *Settings) { s.Name = "new" }
+	w := newWorld(t)
+	w.must(edit(w, rename)).effects("Record(edited)")
+	w.must(ev(Start)).refused(edit(w, func(*Settings) {}), "illegal_state")
+	w.must(ev(Pause))
+	if e := w.refused(edit(w, func(s *Settings) { s.Name, s.Bot = "newer", "other" }), "field_locked"); len(e.Fields) != 2 {
+		t.Errorf("%+v", e.Fields)
+	}
+	w.must(edit(w, func(s *Settings) { s.Numbers = []engine.PhoneNumber{"+4930123456"} }))
+	w.must(ev(Stop), ev(Restart)) // prepared for the next run: still locked
+	w.refused(edit(w, func(s *Settings) { s.Name = "newer" }), "field_locked")
+	w.must(edit(w, func(s *Settings) { s.MaxAttempts = 5 }))
+}
+
+func TestEditsCarryAVersionAndAConflictShowsTheCurrentOne(t *testing.T) {
+	w := newWorld(t)
+	s := w.m.C.Settings
+	w.must(Event{Kind: Edit, Settings: &s, Version: 1})
+	e := w.refused(Event{Kind: Edit, Settings: &s, Version: 1}, "version_conflict")
+	if c, ok := e.Current.(Campaign); !ok || c.Version != 2 {
+		t.Errorf("%+v", e.Current)
+	}
+}
+
+func TestWhoGaveTheCommandIsRecorded(t *testing.T) {
+	who := engine.Who{Key: "k", Name: "crm"}
+	w := newWorld(t).must(Event{Kind: Start, Who: who})
+	if r := w.last[0].(Record); r.Who != who {
+		t.Errorf("%+v", r)
+	}
+	w.must(ev(WindowEnded))
+	if r := w.last[1].(Record); r.Who != engine.System || r.Reason != string(ReasonWindowEnded) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestClosedContactsBecomeFinal(t *testing.T) {
+	for _, s := range []contact.State{contact.ManuallyStopped, contact.WindowClosed} {
+		if !s.Processed() {
+			t.Errorf("%s is not final", s)
+		}
+	}
+}
+
+func TestARefusalIsNeverAPanicOfTheTable(t *testing.T) {
+	w := newWorld(t)
+	w.m.C.State = "nowhere"
+	if _, err := w.m.Apply(ev(Start), nil); errors.Is(err, fsm.ErrIllegal) || engine.ErrorCode(err) != "illegal_state" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,109 @@
+package contact
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+// --- callbacks ------------------------------------------------------------------------
+
+func TestCallbacksOnlyWhenEnabledOnTheCampaign(t *testing.T) {
+	w := newWorld(t, func(p *Policy) { p.Callbacks = false }).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.is(Completed, "").callback(CallbackNone)
+}
+
+func TestACallbackWithoutATimeComesAfterOneRetryDelay(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(nil)).callback(CallbackPending)
+	w.dueAt(w.now.Add(10*time.Minute), DueCallback)
+}
+
+func TestACallbackIsRequestedThenPendingThenCompleted(t *testing.T) {
+	w := newWorld(t).reserve().must(Event{Kind: Reached})
+	at := w.after(time.Hour)
+	w.must(w.result(1, "later", wish(at))).callback(CallbackRequested)
+	w.wait(time.Minute).must(w.ended(done, withResult("later"), wish(at))).callback(CallbackPending).dueAt(*at, DueCallback)
+	w.dial(noAnswer).callback(CallbackCompleted).is(Unanswered, "")
+}
+
+func TestAContactWithAnActiveCallbackIsNotFinal(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	if !w.m.C.Open() {
+		t.Error("it does not hold completion")
+	}
+	// Nor does another result without a wish make it so.
+	w.must(w.result(1, "sold")).callback(CallbackPending).dueAt(t0.Add(time.Hour), DueCallback)
+}
+
+func TestOneActiveCallbackPerContactTheNewestWins(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.must(w.result(1, "later", wish(t0p(2*time.Hour)))).callback(CallbackPending).dueAt(t0.Add(2*time.Hour), DueCallback)
+	w.must(w.result(1, "later", wish(t0p(30*time.Minute)))).dueAt(t0.Add(30*time.Minute), DueCallback)
+	// Withdrawn while the call lives.
+	w = newWorld(t).reserve().must(Event{Kind: Reached})
+	w.must(w.result(1, "later", wish(t0p(time.Hour)))).must(w.result(1, "sold")).callback(CallbackCancelled)
+	w.must(w.ended(done, withResult("sold"))).is(Completed, "")
+	// Asked for by a late result of an earlier attempt while another lives.
+	w = newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+	w.reserve().must(w.result(1, "later", wish(t0p(3*time.Hour)))).callback(CallbackRequested)
+	w.must(w.ended(noAnswer)).callback(CallbackPending).dueAt(t0.Add(3*time.Hour), DueCallback)
+}
+
+func TestACallbackMayExceedMaxAttemptsByOne(t *testing.T) {
+	one := func(p *Policy) { p.MaxAttempts = 1 }
+	w := newWorld(t, one).dial(done, withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
+	if !w.m.C.CallbackExtra {
+		t.Error("the attempt beyond Max Attempts is not granted")
+	}
+	w.dial(done, withResult("later"), wish(t0p(5*time.Hour))).is(Completed, "").callback(CallbackCancelled)
+	if w.m.C.Used != 2 {
+		t.Errorf("used %d", w.m.C.Used)
+	}
+	// The callback itself is not retried beyond the limit.
+	w = newWorld(t, one).dial(done, withResult("later"), wish(t0p(time.Hour))).dial(noAnswer)
+	w.is(Failed, ReasonExhausted).callback(CallbackCompleted)
+	// Within the limit it is an attempt like any other.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	if w.m.C.CallbackExtra {
+		t.Error("nothing extra is needed")
+	}
+	w.dial(noAnswer).is(Unanswered, "")
+}
+
+func TestAnUnconsumedCallbackIsStillACallback(t *testing.T) {
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.dial(engine.OutcomeThrottled, unconsumed).callback(CallbackPending).dueAt(w.now.Add(2*time.Second), DueCallback)
+	w.dial(noAnswer).callback(CallbackCompleted)
+}
+
+func TestACallbackIsClippedIntoTheWindow(t *testing.T) {
+	w := newWorld(t, func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } })
+	w.dial(done, withResult("later"), wish(t0p(time.Hour))).dueAt(t0.Add(2*time.Hour), DueCallback)
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(-time.Hour))) // its time has passed
+	w.dueAt(w.now, DueCallback)
+}
+
+func TestACallbackIsCancelled(t *testing.T) {
+	// Beyond the horizon of 14 days.
+	w := newWorld(t).reserve().wait(time.Minute)
+	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon)))).callback(CallbackPending)
+	w = newWorld(t).reserve()
+	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon+time.Second)))).callback(CallbackCancelled).is(Completed, "")
+	// A single-day window closes first.
+	w = newWorld(t, func(p *Policy) { p.Clip = untilSix }).dial(done, withResult("later"), wish(t0p(9*time.Hour)))
+	w.callback(CallbackCancelled).is(Completed, "")
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(9*time.Hour))).must(Event{Kind: WindowEnded})
+	w.callback(CallbackCancelled).is(WindowClosed, "")
+	// The end of the run.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(9*time.Hour))).must(Event{Kind: RunStopped})
+	w.callback(CallbackCancelled).is(ManuallyStopped, "")
+	w = newWorld(t).reserve().must(Event{Kind: Reached})
+	w.must(w.result(1, "later", wish(t0p(time.Hour))), Event{Kind: RunStopped}).callback(CallbackCancelled)
+	// An exclusion: TestExcludeDropsRetriesAndCallbacks. On request:
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(Event{Kind: CallbackDropped})
+	w.callback(CallbackCancelled).is(Completed, "")
+	// One that is being dialled goes on.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).wait(time.Hour).reserve()
+	w.must(Event{Kind: RunStopped}, Event{Kind: CallbackDropped}).callback(CallbackPending)
+}
