@@ -274,7 +274,9 @@ func (c *call) receive(msg any, now time.Time) (handled bool) {
 	case *seatGranted:
 		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})
 	case *timerFired:
-		c.apply(msg.Timer.Fired(now, msg.Epoch))
+		if msg.Attempt == c.m.A.ID { // else of the attempt before, whose stop came too late
+			c.apply(msg.Timer.Fired(now, msg.Epoch))
+		}
 	case *trunkReserved:
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk}
 		if msg.Trunk == "" {

@@ -449,7 +449,7 @@ func (a *contactActor) change(ev contact.Event) (before, after *contact.Facts, o
 // --- attempts ----------------------------------------------------------------
 
 func (a *contactActor) dial(msg *dial) {
-	if a.m.C.Attempt != "" || !a.m.C.Open() {
+	if a.m.C.Attempt != "" || a.m.C.DueAt == nil {
 		// Excluded or dialled meanwhile: the leases go back unused.
 		a.d.root.Send(a.d.trunks, &trunkEvent{Trunk: msg.Trunk, Leg: msg.Attempt.Leg(1), Over: true, At: a.now})
 		a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: msg.Attempt, Number: msg.From, End: numberpool.End{NotDialled: true}})
@@ -500,7 +500,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 		data.Cause = at.Ending.Cause
 	case attempt.WhatResult:
 		// the contact's part is added by result()
-		data.Connected = at.WasConnected()
+		data.Connected = at.CountsResult()
 		data.Disposition = at.Result.Disposition
 	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded:
 	}
@@ -572,7 +572,7 @@ func (a *contactActor) over(now time.Time) {
 // summary is what the contact's machine needs to know of an attempt.
 func summary(at *attempt.Attempt) *contact.Attempt {
 	s := &contact.Attempt{
-		ID: at.ID, Outcome: at.Outcome, Consumed: at.Consumed, Connected: at.WasConnected(), Rang: at.RingingAt != nil,
+		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed, Connected: at.WasConnected(), Rang: at.RangUnanswered(),
 		Talk: at.Talk(), RetryAfter: at.RetryAfter,
 	}
 	if at.EndedAt != nil {
@@ -595,7 +595,7 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	if msg.HangUp {
 		kind = attempt.HangUpRequested
 	}
-	a.call.apply(attempt.Event{Kind: kind, At: a.now})
+	a.call.apply(attempt.Event{Kind: kind, At: a.now, By: engine.PartySystem})
 }
 
 func (a *contactActor) hangUp(msg *hangUpCall) {
@@ -671,7 +671,7 @@ func (a *contactActor) olderResult(msg *storeResult) {
 		return
 	}
 	a.pendingResult = msg
-	a.recordResult(journal.Write{Attempts: []attempt.Attempt{m.A}}, journal.Data{Connected: m.A.WasConnected(), Disposition: r.Disposition})
+	a.recordResult(journal.Write{Attempts: []attempt.Attempt{m.A}}, journal.Data{Connected: m.A.CountsResult(), Disposition: r.Disposition})
 }
 
 func (a *contactActor) recordResult(w journal.Write, data journal.Data) int {
