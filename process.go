@@ -33,8 +33,9 @@ import (
 // adapters, the campaign tree and the API, wired together. Close undoes
 // everything in the opposite order.
 type process struct {
-	flags engineFlags
-	log   zerolog.Logger
+	flags  engineFlags
+	tuning tuning
+	log    zerolog.Logger
 
 	pg    *private.Server
 	store *persistence.Store
@@ -56,9 +57,20 @@ type process struct {
 // databaseName is the private cluster's folder below the data folder.
 const databaseName = "postgresql"
 
+// tuning are times that no operator sets: the zero value is production, tests
+// of the whole process shorten them.
+type tuning struct {
+	timers      sipstack.Timers
+	dialoutRing time.Duration
+}
+
 // start brings a dialler up. On an error everything that was up is down again.
 func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logger) (*process, error) {
-	p := &process{flags: flags, log: log, started: time.Now()}
+	return startTuned(ctx, flags, name, log, tuning{})
+}
+
+func startTuned(ctx context.Context, flags engineFlags, name string, log zerolog.Logger, times tuning) (*process, error) {
+	p := &process{flags: flags, tuning: times, log: log, started: time.Now()}
 	if err := p.open(ctx, name); err != nil {
 		p.Close()
 		return nil, err
@@ -94,7 +106,7 @@ func (p *process) open(ctx context.Context, name string) error {
 		base = "http://" + p.listener.Addr().String()
 	}
 	p.tree, err = actors.Start(ctx, actors.Config{
-		ResultBase: base, ResultToken: resultTokens(derive(secret, "results")), Log: log,
+		ResultBase: base, ResultToken: resultTokens(derive(secret, "results")), DialoutRing: p.tuning.dialoutRing, Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
 	if err != nil {
 		return err
@@ -157,7 +169,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 		return fmt.Errorf("--sip must be host:port: %w", err)
 	}
 	p.sip, err = sipstack.New(sipstack.Config{
-		Listen: p.flags.SIP, ExternalHost: p.flags.SIPExternal, Log: p.log,
+		Listen: p.flags.SIP, ExternalHost: p.flags.SIPExternal, Timers: p.tuning.timers, Log: p.log,
 		OnTrunkHealth: func(h engine.TrunkHealth) {
 			if t := p.treeUp.Load(); t != nil {
 				t.TrunkHealth(h)

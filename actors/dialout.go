@@ -15,11 +15,8 @@ import (
 	"dialler/engine/numberpool"
 )
 
-// Defaults of a call outside campaigns.
-const (
-	dialoutRing  = 30 * time.Second
-	dialoutLimit = 15 * time.Minute
-)
+// dialoutLimit bounds the conversation of a call outside campaigns.
+const dialoutLimit = 15 * time.Minute
 
 type (
 	placeDialout struct{ cmd campaign.Dialout }
@@ -388,7 +385,7 @@ func (c *dialoutCall) id() engine.AttemptID {
 }
 
 func (c *dialoutCall) config() attempt.Config {
-	return attempt.Config{RingTimeout: dialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff}
+	return attempt.Config{RingTimeout: c.d.cfg.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff}
 }
 
 func (c *dialoutCall) adopt(a attempt.Attempt) {
@@ -452,7 +449,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 		}
 		then = func(err error) { reply(c.d, to, rep, err) }
 	case attempt.WhatResult:
-		data.Connected, data.Disposition = at.WasConnected(), at.Result.Disposition
+		data.Connected, data.Disposition = at.CountsResult(), at.Result.Disposition
 		if at.Result.DoNotCall {
 			w.Suppressions = []journal.Suppression{{Number: at.To, Reason: "do_not_call", CreatedAt: c.now}}
 		}
@@ -498,7 +495,7 @@ func (c *dialoutCall) over(now time.Time) {
 	at := c.call.snapshot()
 	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
 	if c.watching > 0 {
-		hold.Until = now.Add(dialoutRing + c.d.cfg.RingGrace)
+		hold.Until = now.Add(c.d.cfg.DialoutRing + c.d.cfg.RingGrace)
 	}
 	watching := c.watching > 0
 	c.persist(journal.Write{Attempts: []attempt.Attempt{at}, Holds: []journal.HoldRelease{hold},

@@ -25,6 +25,7 @@ type Config struct {
 	ResultBase    string        // base URL that bots post results to
 	RingGrace     time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
 	DialoutCap    int           // simultaneous dialouts a bot, 0 = its seats
+	DialoutRing   time.Duration // ring timeout of a call outside campaigns, 30 s
 	// ResultToken gives the bearer token of a call's result.
 	ResultToken func(engine.CallID) string
 	// Tick is how often a run looks at its pace without other cause, 500 ms.
@@ -52,6 +53,7 @@ func (c Config) withDefaults() Config {
 	set(&c.LeaseTTL, 30*time.Second)
 	set(&c.SendByTimeout, 10*time.Second)
 	set(&c.RingGrace, 35*time.Second)
+	set(&c.DialoutRing, 30*time.Second)
 	set(&c.Tick, 500*time.Millisecond)
 	set(&c.Reconcile, 30*time.Second)
 	if c.ResultToken == nil {
