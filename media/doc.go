@@ -1,2 +1,81 @@
-// Package media carries the audio of calls.
+// Package media carries the audio of calls: it offers and answers nothing by
+// itself, but gives SDP offers, reads SDP answers, receives and sends RTP, and
+// connects each answered call to its bot.
+//
+//	RTP in → reorder → {classification, DTMF} → bot
+//	bot → bounded playout buffer → 20 ms pacer → RTP out
+//
+// # What it must not know
+//
+// SIP, campaigns, contacts, phone numbers, seats, pacing, the database; what a
+// verdict or a lost bot means for the call. It speaks engine's words only.
+//
+// # Who owns what
+//
+// Engine owns the calls, by attempt. A call owns its events, its bot's link
+// and its detector; the owner of the attempt may die and re-attach, and then
+// hears all events from the first. Sockets, readers and pacers are shared by
+// all calls. Package botlink owns the bot's socket, package amd the verdict.
+//
+// # Invariants
+//
+//   - No command blocks, and no sink is called under a lock.
+//   - Events of a call are told one at a time, Seq 1, 2, 3 without gaps.
+//   - Nothing is classified, or sent to a bot, before the SDP answer of the
+//     200 OK: early media matches no call and is dropped.
+//   - No packet allocates. Per call there is no goroutine here; an attached bot
+//     has one.
+//   - Audio of one call never reaches another one; see below.
+//   - μ-law reaches the bot as it came; A-law goes through one table.
+//   - What the bot and the classifier hear has no holes: after 60 ms without
+//     audio silence is filled in, 20 ms at a time. After a loss the last frame
+//     is repeated once, the rest is silence.
+//
+// # Decision: shared sockets, and how packets find their call
+//
+// A socket per call costs two to three times the processor time of a few
+// shared ones with batched system calls. So a pool of sockets (default 32)
+// carries all calls, and a packet must be told apart by where it comes from:
+//
+//  1. The remote address and port of the SDP answer belong to the call that
+//     named them. The first packet from there binds its SSRC to the call.
+//  2. When two live calls of one socket name the same address, only the SSRC
+//     decides: an SSRC from the SDP (RFC 5576), one bound before the other call
+//     was even opened, or one proven by elimination: a single call is without a
+//     source, and every other one goes on being heard with its own while the
+//     stranger speaks. From then on the far side's IP address is known to share
+//     ports, and a first packet from there is no proof any more while another
+//     call of the socket is still ringing: it may be that one's early media.
+//  3. A packet from an address that no call named (symmetric RTP behind a NAT)
+//     latches to a call when exactly one can own it: the same SSRC goes on with
+//     the next sequence numbers after its old address fell silent; or one call
+//     has no source yet, none rings, and every other one is being heard.
+//     Three packets in either case.
+//  4. Packets of an ended call are recognised for two seconds.
+//  5. Whatever is left could belong to more than one call: it is dropped and
+//     counted (Stats.DropAmbiguous), never guessed.
+//
+// What is taken on trust is rule 1: a call that names an address which nobody
+// else is known to share, and is itself silent, hears what comes from there,
+// even if that is the early media of a later call that will name it too.
+// Carriers give every live call its own port. The price of rule 5 is paid by
+// far sides with one port for all calls, and by NATs that rewrite ports of
+// which SDP does not tell; it is kept small by opening a call on the socket
+// with the fewest calls without a source, then the fewest calls. More sockets
+// (Config.Sockets) make ambiguity rarer still.
+//
+// # Decision: silence is sent
+//
+// While there is nothing to play, silence is sent, so that a carrier with an
+// RTP time-out keeps the call and a NAT keeps its binding. With
+// Config.SuppressSilence that is so for the first second only (the far side
+// latches), then one packet every 5 s; timestamps go on, and the marker bit
+// says where sound begins.
+//
+// # RTCP
+//
+// Reports are received on the odd port and, after RFC 5761, on the RTP port;
+// they count as signs of life. None are sent yet. MediaSilent is told once when
+// neither RTP nor RTCP came for Config.RTPTimeout, unless the far side said
+// that it sends nothing (recvonly, inactive).
 package media

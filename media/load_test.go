@@ -34,7 +34,10 @@ func TestLoad(t *testing.T) {
 		t.Skip("MEDIA_LOAD is not set")
 	}
 	bots := os.Getenv("MEDIA_LOAD_BOTS") != "0"
-	e, err := New(Config{Host: "127.0.0.1"})
+	cfg := Config{Host: "127.0.0.1"}
+	cfg.Sockets, _ = strconv.Atoi(os.Getenv("MEDIA_LOAD_SOCKETS"))
+	cfg.ReadPause, _ = time.ParseDuration(os.Getenv("MEDIA_LOAD_PAUSE"))
+	e, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

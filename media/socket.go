@@ -215,7 +215,7 @@ func (s *socket) read() {
 }
 
 // busySocket is the number of calls from which a reader gathers datagrams.
-const busySocket = 8
+const busySocket = 4
 
 // find gives the call of the i-th datagram; the lock is held.
 func (s *socket) find(r *reader, i int, now int64) arrival {
