@@ -26,7 +26,6 @@ type columnType struct {
 
 var (
 	typeText   = &columnType{"text", pgtype.TextOID}
-	typeBytea  = &columnType{"bytea", pgtype.ByteaOID}
 	typeBool   = &columnType{"boolean", pgtype.BoolOID}
 	typeInt4   = &columnType{"integer", pgtype.Int4OID}
 	typeInt8   = &columnType{"bigint", pgtype.Int8OID}

@@ -10,8 +10,8 @@
 // the server's user (and root) may enter, which is why the socket trusts who
 // comes in. fsync and synchronous_commit stay on. The server never runs as
 // root: as root it is given to the user postgres, or to nobody when there is
-// none, and the data lies below /var/lib/dialler, never below a home that this
-// user cannot enter. A server is signalled by the process that was started or
+// none, and the data lies below /var/lib/dialler when it would otherwise lie
+// below a home that this user cannot enter. A server is signalled by the process that was started or
 // adopted, never by name.
 //
 // Who owns what: the folder of a server belongs to this package: data<major>/

@@ -1,6 +1,8 @@
 package private
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,6 +112,16 @@ func (o owner) reachable(path string) bool {
 // rootBase is where data lies when we are root.
 const rootBase = "/var/lib/dialler"
 
+// moved is where the data of a folder goes that the server's user cannot
+// enter: one place for each folder, so that two installations never meet.
+func moved(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(rootBase, filepath.Base(dir)+"-"+hex.EncodeToString(sum[:4]))
+}
+
 // place chooses the folder of the server and makes it: the configured one,
 // except as root when the server's user could not enter it.
 func (o owner) place(dir, name string) (string, error) {
@@ -120,8 +132,10 @@ func (o owner) place(dir, name string) (string, error) {
 		return "", engine.Invalid("database_name_invalid", "the name of the private database is used as the name of a folder")
 	}
 	switch {
-	case o.changes && (dir == "" || !o.reachable(filepath.Join(dir, name))):
+	case o.changes && dir == "":
 		dir = rootBase
+	case o.changes && !o.reachable(filepath.Join(dir, name)):
+		dir = moved(dir)
 	case dir == "":
 		home, err := os.UserHomeDir()
 		if err != nil {

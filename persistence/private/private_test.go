@@ -298,6 +298,9 @@ func TestHomeThatTheServerCannotEnter(t *testing.T) {
 	if o.reachable(filepath.Join(closed, "data", "one")) {
 		t.Error("a closed home is taken for reachable")
 	}
+	if a, b := moved(closed), moved(filepath.Join(home, "other", "closed")); a == b || !strings.HasPrefix(a, rootBase+"/closed-") {
+		t.Errorf("two installations are moved to %s and %s", a, b)
+	}
 	if !o.reachable("/var/lib/dialler/one") {
 		t.Error("/var/lib is not reachable")
 	}
