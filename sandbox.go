@@ -22,7 +22,7 @@ import (
 type sandboxCmd struct {
 	engineFlags `embed:""`
 	Contacts    int    `help:"Contacts of the sandbox campaign." default:"400"`
-	Seats       int    `help:"Seats of the model bot, and the campaign's concurrency." default:"12"`
+	Seats       int    `help:"Seats of the model bot, and the campaign's concurrency." default:"24"`
 	Seed        uint64 `help:"Seed of the model world: the same seed, the same callees." default:"1"`
 	Exit        bool   `help:"End when the campaign has ended; exit status 0 only if the ledgers agree."`
 	JSON        bool   `name:"json" help:"Print the summary as JSON on standard output, and nothing else."`
@@ -37,10 +37,10 @@ const (
 // sandboxWorld is the model world: who answers, how long one talks.
 func sandboxWorld(seed uint64, log *zerolog.Logger) (carrier.Config, bot.Config) {
 	mix := carrier.Mix{
-		AnswerRate: 0.55, MachineShare: 0.2, FaxShare: 0.01, Busy: 0.1, Invalid: 0.03, Unavailable: 0.04,
-		Congestion: 0.02, Rejected: 0.02, EarlyMedia: 0.2, HangUpShare: 0.4,
-		Post: draw.Between(50*time.Millisecond, 400*time.Millisecond),
-		Ring: draw.Between(time.Second, 6*time.Second),
+		AnswerRate: 0.55, MachineShare: 0.2, FaxShare: 0.01, Busy: 0.12, Invalid: 0.03, Unavailable: 0.06,
+		Congestion: 0.02, Rejected: 0.03, EarlyMedia: 0.2, HangUpShare: 0.4,
+		Post: draw.Between(50*time.Millisecond, 300*time.Millisecond),
+		Ring: draw.Between(500*time.Millisecond, 4*time.Second),
 		Talk: draw.Between(3*time.Second, 9*time.Second),
 	}
 	c := carrier.Config{Listen: "127.0.0.1:0", Seed: seed, Mix: &mix, Media: true, Log: log}

@@ -149,8 +149,8 @@ func (r *rig) check() {
 				}
 			}
 		}
-		if legs != r.world.Invites {
-			r.t.Errorf("%d legs in the store, %d INVITEs at the carrier", legs, r.world.Invites)
+		if legs != r.world.Invited() {
+			r.t.Errorf("%d legs in the store, %d INVITEs at the carrier", legs, r.world.Invited())
 		}
 		if n := len(r.store.Holds); n > 0 {
 			r.t.Errorf("%d numbers still held", n)

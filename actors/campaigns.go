@@ -27,6 +27,8 @@ type (
 	}
 	// everyRun carries news to the runs that are up.
 	everyRun struct{ Msg any }
+	// campaignGone stops the actors of a campaign that does not exist.
+	campaignGone struct{ Campaign engine.CampaignID }
 	// areYouThere is answered as soon as it is read.
 	areYouThere struct{}
 )
@@ -39,6 +41,11 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, ctx.Sender())
 	case *areYouThere:
 		reply(c.d, ctx.Sender(), nil, nil)
+	case *campaignGone:
+		if pid := c.runs[m.Campaign]; pid != nil {
+			delete(c.runs, m.Campaign)
+			ctx.Stop(pid)
+		}
 	case *databaseState:
 		c.every(ctx, m)
 	case *everyRun:

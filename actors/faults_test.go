@@ -12,7 +12,6 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/journal"
 )
 
 // steady answers every call at once, with a long conversation.
@@ -60,12 +59,12 @@ func TestACrashedRunHangsUpNobody(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
 		before := r.world.LiveCalls()
-		byes := r.world.Byes
+		byes := r.world.HungUp()
 		r.tree.Crash("run", r.id, "")
 		synctest.Wait()
 		d := r.detail()
-		if d.Live.InProgress != 10 || r.world.LiveCalls() < before-1 || r.world.Byes != byes {
-			t.Errorf("after the crash: %d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(), before, r.world.Byes, byes)
+		if d.Live.InProgress != 10 || r.world.LiveCalls() < before-1 || r.world.HungUp() != byes {
+			t.Errorf("after the crash: %d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(), before, r.world.HungUp(), byes)
 		}
 		if n := r.tree.Stats().Restarts.Load(); n != 1 {
 			t.Errorf("restarts %d, want 1", n)
@@ -99,8 +98,8 @@ func TestACrashedContactHangsUpNobodyAndItsSiblingsNoticeNothing(t *testing.T) {
 					t.Errorf("restarts %d, want 5", n)
 				}
 				d := r.detail()
-				if d.Counters.Completed != 10 || d.Counters.Attempts != 10 || r.world.Invites != 10 {
-					t.Errorf("every call goes on and is served: %d INVITEs, %+v", r.world.Invites, d.Counters)
+				if d.Counters.Completed != 10 || d.Counters.Attempts != 10 || r.world.Invited() != 10 {
+					t.Errorf("every call goes on and is served: %d INVITEs, %+v", r.world.Invited(), d.Counters)
 				}
 			})
 		})
@@ -162,14 +161,14 @@ func TestADatabaseThatIsAwayStopsDialsAndLiveCallsGoOn(t *testing.T) {
 		r.store.SetDown(true)
 		time.Sleep(5 * time.Second) // virtual
 		synctest.Wait()
-		invites := r.world.Invites
+		invites := r.world.Invited()
 		if n := r.detail().Live.InProgress; n < 9 {
 			t.Errorf("%d conversations go on, want 10", n)
 		}
 		time.Sleep(2 * time.Minute) // virtual: every conversation ends meanwhile
 		synctest.Wait()
-		if r.world.Invites != invites {
-			t.Errorf("%d INVITEs left while no intent could be durable", r.world.Invites-invites)
+		if r.world.Invited() != invites {
+			t.Errorf("%d INVITEs left while no intent could be durable", r.world.Invited()-invites)
 		}
 		if c := r.detail().Live.Constraint; c != engine.ConstraintDatabase {
 			t.Errorf("the campaign says %q, want database", c)
@@ -265,7 +264,7 @@ func TestTriggerDialsQueuesMergesAndReopens(t *testing.T) {
 		if err != nil || reopened.ContactID != got.ContactID || reopened.Status != "queued" {
 			t.Errorf("a final contact is reopened: %+v %v", reopened, err)
 		}
-		r.until(10*time.Minute, "dialled again", func() bool { return r.world.Invites == 4 })
+		r.until(10*time.Minute, "dialled again", func() bool { return r.world.Invited() == 4 })
 		r.store.View(func() {
 			if len(r.store.Replies) != 2 {
 				t.Errorf("%d stored replies, want 2", len(r.store.Replies))
@@ -289,11 +288,11 @@ func TestPauseLetsCallsFinishAndStopCompletesAtOnce(t *testing.T) {
 		if d.Campaign.State != campaign.Paused {
 			t.Errorf("state %s", d.Campaign.State)
 		}
-		invites := r.world.Invites
+		invites := r.world.Invited()
 		time.Sleep(5 * time.Minute) // virtual
 		synctest.Wait()
-		if r.world.Invites != invites || r.detail().Counters.Completed != invites {
-			t.Errorf("paused: %d INVITEs (before %d), %d served", r.world.Invites, invites, r.detail().Counters.Completed)
+		if r.world.Invited() != invites || r.detail().Counters.Completed != invites {
+			t.Errorf("paused: %d INVITEs (before %d), %d served", r.world.Invited(), invites, r.detail().Counters.Completed)
 		}
 		r.act(campaign.ActionResume)
 		time.Sleep(10 * time.Second) // virtual: in conversation; others ring after the first end
@@ -330,10 +329,9 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
 		defer r.tree.Close()
-		r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}}
-		r.store.BotList[0].Seats = 2
 		r.store.View(func() {
-			r.store.OnWrite = func(w *journal.Write) {}
+			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}}
+			r.store.BotList[0].Seats = 2
 		})
 		dial := func(n engine.PhoneNumber) (campaign.DialoutReply, error) {
 			return r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: n})

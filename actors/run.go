@@ -65,6 +65,8 @@ type run struct {
 	// Requests under way.
 	barriers   map[int64]func()
 	barrierSeq int64
+	storing    bool // the contacts are being prepared, restored or removed
+	storingFor []*actor.PID
 	ops        map[int]*excludeOp
 	opSeq      int
 	excluded   exclusionBook
@@ -213,7 +215,9 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *actReady:
 		r.actReady(m)
 	case *detail:
-		reply(r.d, sender, r.detail(), nil)
+		if r.known(sender) {
+			reply(r.d, sender, r.detail(), nil)
+		}
 	case *addRows:
 		r.addRows(m, sender)
 	case *rowsAdded:
@@ -251,6 +255,16 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	}
 }
 
+// leaveAfter is how long the actors of a campaign that does not exist go on
+// answering that.
+const leaveAfter = 5 * time.Second
+
+// leave forgets a campaign that does not exist, or not any more.
+func (r *run) leave() {
+	r.m.C.ID, r.tally = "", nil
+	r.d.after(leaveAfter, r.d.campaigns, &campaignGone{r.id})
+}
+
 // --- loading -----------------------------------------------------------------
 
 // load takes ownership and reads what is durable. It runs behind a barrier in
@@ -285,8 +299,8 @@ func (r *run) load() {
 func (r *run) loaded(m *runLoaded) {
 	if m.err != nil {
 		if engine.ErrorCode(m.err) == "campaign_not_found" {
-			r.m.C.ID = ""
 			r.becomeReady()
+			r.leave()
 			return
 		}
 		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("campaign not loaded; trying again")

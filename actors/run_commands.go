@@ -41,8 +41,7 @@ type (
 		Attempt engine.AttemptID
 	}
 	resetDone struct {
-		cmd      campaign.Act
-		replyTo  *actor.PID
+		removed  bool
 		counters campaign.Counters
 		err      error
 	}
@@ -135,6 +134,10 @@ func (r *run) actReady(m *actReady) {
 		reply(r.d, m.replyTo, nil, err)
 		return
 	}
+	if r.storing {
+		r.storingFor = append(r.storingFor, m.replyTo) // answered by resetDone
+		return
+	}
 	// The answer follows what was recorded: the writer keeps the order.
 	r.afterWrites(func() { reply(r.d, m.replyTo, r.detail(), nil) })
 }
@@ -160,6 +163,7 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 		return err
 	}
 	var w journal.Write
+	var stored campaign.Effect
 	for _, e := range effects {
 		switch e := e.(type) {
 		case campaign.CloseWaiting:
@@ -179,15 +183,19 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 		case campaign.HangUpCalls:
 			r.broadcast(&endAttempt{HangUp: true})
 		case campaign.ResetContacts, campaign.RestoreContacts, campaign.Remove:
-			r.storeAction(e)
+			stored = e
 		}
 	}
 	r.makeRules()
 	r.broadcast(r.rules)
 	r.tellPool()
-	if len(w.Events) > 0 || w.Bulk != nil {
-		r.write(w, 0)
+	if w.CampaignRow != nil {
+		r.sequence(&w)
 		w.CampaignRow.Seq = r.m.C.Seq
+		r.d.root.Send(r.d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: r.self})
+	}
+	if stored != nil {
+		r.storeAction(stored)
 	}
 	if w.Bulk != nil {
 		r.reloadCounters()

@@ -132,6 +132,7 @@ func (r *run) countersReloaded(m *countersReloaded) {
 func (r *run) storeAction(e campaign.Effect) {
 	d, self, id, n, now := r.d, r.self, r.id, r.m.C.Run, r.now
 	r.queue.clear()
+	r.storing = true
 	r.afterWrites(func() {
 		go func() {
 			ctx, cancel := context.WithTimeout(d.ctx, 6*d.cfg.CommitTimeout)
@@ -145,8 +146,9 @@ func (r *run) storeAction(e campaign.Effect) {
 			case campaign.Remove:
 				err = d.store.RemoveCampaign(ctx, id)
 			}
-			m := &resetDone{err: err}
-			if err == nil {
+			_, removed := e.(campaign.Remove)
+			m := &resetDone{err: err, removed: removed}
+			if err == nil && !removed {
 				m.counters, m.err = d.store.Counters(ctx, id, n)
 			}
 			d.root.Send(self, m)
@@ -154,11 +156,26 @@ func (r *run) storeAction(e campaign.Effect) {
 	})
 }
 
+// resetDone answers whoever waits for the contacts to be prepared, restored or
+// removed.
 func (r *run) resetDone(m *resetDone) {
-	if m.err != nil {
+	waiting := r.storingFor
+	r.storing, r.storingFor = false, nil
+	var d campaign.Detail
+	var err error
+	switch {
+	case m.err != nil:
 		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("contacts not prepared for the run")
-		return
+		err = unavailable(m.err)
+	case m.removed:
+		d = campaign.Detail{Campaign: r.m.C}
+		r.leave()
+	default:
+		r.tally = tally.From(m.counters)
+		r.lookAgain()
+		d = r.detail()
 	}
-	r.tally = tally.From(m.counters)
-	r.lookAgain()
+	for _, to := range waiting {
+		reply(r.d, to, d, err)
+	}
 }

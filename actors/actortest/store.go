@@ -326,7 +326,7 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, du
 	defer s.mu.Unlock()
 	var rows []contact.Contact
 	for _, c := range s.Contacts_ {
-		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(due) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) || s.Supp[c.Number] {
+		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(due) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) {
 			continue
 		}
 		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || due.Before(h.Until)) {
@@ -343,7 +343,7 @@ func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *t
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.Contacts_ {
-		if c.Campaign != id || !c.Open() || s.Supp[c.Number] {
+		if c.Campaign != id || !c.Open() {
 			continue
 		}
 		open++
@@ -446,10 +446,22 @@ func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (attempt.Attempt
 }
 
 // Bots implements actors.Store.
-func (s *Store) Bots(context.Context) ([]engine.Bot, error) { return s.BotList, nil }
+func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.BotList), nil
+}
 
 // Trunks implements actors.Store.
-func (s *Store) Trunks(context.Context) ([]engine.TrunkSettings, error) { return s.TrunkList, nil }
+func (s *Store) Trunks(context.Context) ([]engine.TrunkSettings, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.TrunkList), nil
+}
 
 // Numbers implements actors.Store.
-func (s *Store) Numbers(context.Context) ([]engine.NumberSettings, error) { return s.Nums, nil }
+func (s *Store) Numbers(context.Context) ([]engine.NumberSettings, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.Nums), nil
+}

@@ -351,6 +351,20 @@ func (w *World) LiveCalls() int {
 	return n
 }
 
+// Invited counts the INVITEs so far.
+func (w *World) Invited() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Invites
+}
+
+// HungUp counts the BYEs so far.
+func (w *World) HungUp() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Byes
+}
+
 // View runs f under the world's lock.
 func (w *World) View(f func()) {
 	w.mu.Lock()
