@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -309,14 +310,28 @@ func (r *sippRun) report() string {
 	return b.String()
 }
 
+// freePort finds a port that is free for UDP and TCP, below the range that the
+// kernel hands out for port 0, so that no socket of another test takes it
+// before SIPp does.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		tcp, err := net.Listen("tcp", at)
+		if err != nil {
+			continue
+		}
+		udp, err := net.ListenPacket("udp", at)
+		_ = tcp.Close()
+		if err != nil {
+			continue
+		}
+		_ = udp.Close()
+		return port
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no free port")
+	return 0
 }
 
 // bound looks a local port up in the kernel's socket table.

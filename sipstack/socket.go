@@ -248,5 +248,11 @@ func (l *line) connect() (sip.Connection, error) {
 	req.AppendHeader(&sip.ViaHeader{ProtocolName: "SIP", ProtocolVersion: "2.0", Transport: "TCP", Host: host, Port: port})
 	req.SetTransport("TCP")
 	req.SetDestination(l.addr)
-	return l.s.layer.ClientRequestConnection(ctx, req)
+	conn, err := l.s.layer.ClientRequestConnection(ctx, req)
+	if err == nil && l.s.closed.Load() {
+		// Close has emptied the pool, or is about to: nobody would close it.
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	return conn, err
 }
