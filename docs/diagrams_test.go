@@ -1,4 +1,4 @@
-package engine_test
+package docs
 
 import (
 	"flag"
@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/state-machines.md")
 
-const diagramsPath = "../docs/state-machines.md"
+const diagramsPath = "state-machines.md"
 
 // TestTheDiagramsAreInStepWithTheTables: the page is drawn from the tables that
 // run, so that it cannot tell another story than the code.
