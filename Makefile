@@ -126,17 +126,18 @@ lint: need-go ## Run the linters of .golangci.yml (staticcheck among them; the f
 bench: need-go ## Run the Go benchmarks; BENCH=regexp picks some.
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -p 1 ./...
 
-# Property tests draw random input from a seed and print the seed that fails.
-# In `make test` each draws some hundred; here each draws SIM_CHECKS.
+# Property tests of the core and the tree draw random input from a seed and
+# print the seed that fails. In `make test` each draws some hundred; here each
+# draws SIM_CHECKS.
 sim: need-go ## Run the seeded property tests with SIM_CHECKS draws each; a failure prints how to replay it.
-	@set -e; pkgs=$$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}' ./... | sort -u); \
+	@set -e; pkgs=$$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}' ./engine/... ./actors/... | sort -u); \
 	[ -n "$$pkgs" ] || { echo "no property tests in the tree" >&2; exit 1; }; \
 	$(GO) test -count=1 -p $(TEST_PARALLEL) -timeout 60m $$pkgs -rapid.checks=$(SIM_CHECKS)
 
 fuzz: need-go ## Fuzz every Fuzz… function for FUZZTIME each.
 	@set -e; $(call test_dirs,^func Fuzz) | while read -r dir; do \
 		for f in $$($(GO) test -list '^Fuzz' "$$dir" | grep '^Fuzz'); do \
-			echo "fuzz ./$$dir $$f"; \
+			echo "fuzz $$dir $$f"; \
 			$(GO) test -run='^$$' -fuzz="^$$f\$$" -fuzztime=$(FUZZTIME) "$$dir"; \
 		done; \
 	done
