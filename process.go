@@ -135,6 +135,7 @@ func (p *process) open(ctx context.Context, name string) error {
 		defer cancel()
 		_ = p.api.Shutdown(c)
 	})
+	p.maintain()
 	if err := p.serveProfiles(); err != nil {
 		return err
 	}
@@ -230,6 +231,29 @@ func portRange(s string) (lo, hi int, err error) {
 		return 0, 0, fmt.Errorf("--rtp-ports must be MIN-MAX within 1024-65535, for example 16000-16999; got %q", s)
 	}
 	return lo, hi, nil
+}
+
+// maintain has the store do its daily work: partitions of the coming months,
+// stored replies and number holds that ran out.
+func (p *process) maintain() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(6 * time.Hour)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				if err := p.store.Maintain(ctx, now); err != nil {
+					p.log.Error().Err(err).Msg("daily work of the database not done; it is tried again")
+				}
+			}
+		}
+	}()
+	p.closing = append(p.closing, func() { cancel(); <-done })
 }
 
 // URL is the base address of the API.

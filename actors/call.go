@@ -278,6 +278,12 @@ func (c *call) receive(msg any, now time.Time) (handled bool) {
 			c.apply(msg.Timer.Fired(now, msg.Epoch))
 		}
 	case *trunkReserved:
+		if msg.Attempt != c.m.A.ID { // asked for by an earlier attempt
+			if msg.Trunk != "" {
+				c.d.root.Send(c.d.trunks, &trunkEvent{Trunk: msg.Trunk, Leg: msg.Leg, Over: true, At: now})
+			}
+			return true
+		}
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk}
 		if msg.Trunk == "" {
 			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)

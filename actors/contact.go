@@ -326,6 +326,9 @@ func (a *contactActor) loaded(msg *contactLoaded) {
 		if a.call.reattach(a.now) {
 			// The seat comes first: replayed media events presume it.
 			a.report()
+			if a.m.C.State == contact.Excluded && a.call.m.A.AnsweredAt == nil {
+				a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
+			}
 		} else {
 			a.lost("gone")
 		}

@@ -399,7 +399,7 @@ func (r *run) makeRules() {
 	switch {
 	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
 		rl.Policy.ClosedAs = contact.WindowClosed
-	case c.State == campaign.Completed || c.State == campaign.Failed:
+	case c.State == campaign.Completed: // of a failed one the waiting contacts keep their state
 		rl.Policy.ClosedAs = contact.ManuallyStopped
 	}
 	r.rules = rl

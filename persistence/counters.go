@@ -25,7 +25,8 @@ const countContacts = `SELECT c.state, count(*),
 	FROM `
 
 const countAttempts = `SELECT count(*) FILTER (WHERE a.consumed AND NOT a.live),
-		count(a.answered_at),
+		count(a.answered_at) FILTER (WHERE NOT a.live),
+		count(a.served_at) FILTER (WHERE NOT a.live),
 		count(a.served_at),
 		count(*) FILTER (WHERE a.served_at IS NOT NULL AND a.result IS NOT NULL),
 		count(*) FILTER (WHERE a.outcome = 'abandoned' AND NOT a.live),
@@ -50,7 +51,7 @@ func (s *Store) Counters(ctx context.Context, id engine.CampaignID, run int) (ca
 			return err
 		}
 		abandoned := 0
-		err = tx.QueryRow(ctx, countAttempts, string(id), run).Scan(&c.Attempts, &c.Answered, &c.ConnectedCalls, &c.ResultCalls,
+		err = tx.QueryRow(ctx, countAttempts, string(id), run).Scan(&c.Attempts, &c.Answered, &c.Conversations, &c.ConnectedCalls, &c.ResultCalls,
 			&abandoned, &c.CapacityLoss, &c.TalkSeconds)
 		c.LiveAnswers = c.ConnectedCalls + abandoned
 		return err

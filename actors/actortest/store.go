@@ -215,8 +215,11 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 		if a.Campaign != id || a.Run != run {
 			continue
 		}
-		if a.AnsweredAt != nil {
+		if a.AnsweredAt != nil && a.State == attempt.Ended {
 			t.C.Answered++
+		}
+		if a.WasConnected() && a.State == attempt.Ended {
+			t.C.Conversations++
 		}
 		if a.WasConnected() {
 			t.C.ConnectedCalls++

@@ -152,8 +152,9 @@ type Counters struct {
 	MachineDetected int      `json:"machine_detected"`
 	WindowClosed    int      `json:"window_closed"`
 	ManuallyStopped int      `json:"manually_stopped"`
-	Attempts        int      `json:"attempts"` // consumed
-	Answered        int      `json:"answered"`
+	Attempts        int      `json:"attempts"`      // consumed
+	Answered        int      `json:"answered"`      // of the consumed, once they ended
+	Conversations   int      `json:"conversations"` // connected attempts that ended
 	ConnectedCalls  int      `json:"connected_calls"`
 	ResultCalls     int      `json:"result_calls"` // connected attempts with a result
 	LiveAnswers     int      `json:"live_answers"` // served + abandoned

@@ -51,8 +51,6 @@ func (t *Tally) Apply(e *journal.Event) {
 		t.facts(d.After, n)
 	}
 	switch e.Type {
-	case journal.AttemptAnswered:
-		t.C.Answered++
 	case journal.AttemptConnected:
 		t.C.ConnectedCalls++
 		t.C.LiveAnswers++
@@ -68,6 +66,12 @@ func (t *Tally) Apply(e *journal.Event) {
 func (t *Tally) ended(d *journal.Data) {
 	if d.Consumed {
 		t.C.Attempts++
+	}
+	if d.Answered {
+		t.C.Answered++
+	}
+	if d.Connected {
+		t.C.Conversations++
 	}
 	t.C.TalkSeconds += float64(d.TalkMS) / 1000
 	if d.Outcome == engine.OutcomeAbandoned {
@@ -140,7 +144,7 @@ func Rates(c *campaign.Counters) {
 	c.AnswerRate = share(float64(c.Answered), float64(c.Attempts))
 	c.CompletionRate = share(float64(c.ResultCalls), float64(c.ConnectedCalls))
 	c.AbandonRate = share(float64(c.LiveAnswers-c.ConnectedCalls), float64(c.LiveAnswers))
-	c.AHTSeconds = share(c.TalkSeconds, float64(c.ConnectedCalls))
+	c.AHTSeconds = share(c.TalkSeconds, float64(c.Conversations))
 	processed := 0
 	for s, n := range c.States {
 		if s.Processed() {

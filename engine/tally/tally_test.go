@@ -77,8 +77,8 @@ func TestConnectedCompletedAndUnansweredCountFactsNotPresentStates(t *testing.T)
 func ended(d journal.Data) journal.Event { return journal.Event{Type: journal.AttemptEnded, Data: d} }
 
 func TestAnswerRateIsAnsweredOfConsumedAttempts(t *testing.T) {
-	answered := journal.Event{Type: journal.AttemptAnswered}
-	c := folded(answered, ended(journal.Data{Consumed: true, Outcome: engine.OutcomeMachine}),
+	live := journal.Event{Type: journal.AttemptAnswered} // in neither, until it ends
+	c := folded(live, ended(journal.Data{Consumed: true, Answered: true, Outcome: engine.OutcomeMachine}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeBusy}),
 		ended(journal.Data{Outcome: engine.OutcomeThrottled}))

@@ -297,7 +297,7 @@ func (w *world) counted() campaign.Counters {
 				c.Attempts++
 				unanswered = a.RingingAt != nil && a.AnsweredAt == nil
 			}
-			if a.AnsweredAt != nil {
+			if a.AnsweredAt != nil && a.State == attempt.Ended {
 				c.Answered++
 			}
 			if a.ServedAt != nil {
@@ -309,6 +309,7 @@ func (w *world) counted() campaign.Counters {
 					c.ResultCalls++
 				}
 				if a.State == attempt.Ended {
+					c.Conversations++
 					c.TalkSeconds += float64(a.EndedAt.Sub(*a.BotConnectedAt).Milliseconds()) / 1000
 				}
 			}
