@@ -137,6 +137,7 @@ func counters(t *testing.T, w *world) {
 		end.Contacts, end.Attempts = []contact.Contact{c}, []attempt.Attempt{done}
 		d := &end.Events[0].Data
 		d.Before, d.After, d.Outcome, d.Cause, d.Consumed = &before, &now, done.Outcome, done.Cause, done.Consumed
+		d.Answered, d.Connected = done.AnsweredAt != nil, done.WasConnected()
 		apply(end)
 		if done.Result != nil {
 			ev := w.event(journal.ResultStored, c.ID, a.ID)
