@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"sync"
 	"time"
 
 	"dialler/actors"
@@ -103,6 +106,24 @@ func (f *front) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Exc
 	return f.tree.Exclude(ctx, cmd)
 }
 
+// Contacts implements http.Campaigns: live attempts as their owners know them.
+func (f *front) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
+	list, err := f.Store.Contacts(ctx, id, page)
+	if err != nil {
+		return list, err
+	}
+	var wg sync.WaitGroup
+	for i := range list.Contacts {
+		for j := range list.Contacts[i].Attempts {
+			if a := &list.Contacts[i].Attempts[j]; a.State != attempt.Ended {
+				wg.Go(func() { *a = f.tree.Live(ctx, *a) })
+			}
+		}
+	}
+	wg.Wait()
+	return list, nil
+}
+
 // Dialout implements http.Calls.
 func (f *front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
 	return f.tree.Dialout(ctx, cmd)
@@ -123,11 +144,34 @@ func (f *front) HangUp(ctx context.Context, id engine.CallID) error { return f.t
 
 // PutBot implements http.Bots: the tree hears of the change.
 func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who engine.Who) (engine.Bot, bool, error) {
+	if b.Account == "" {
+		account, err := f.account(ctx, b.ID)
+		if err != nil {
+			return engine.Bot{}, false, err
+		}
+		b.Account = account
+	}
 	stored, created, err := f.Store.PutBot(ctx, b, keepSecret, who)
 	if err == nil {
 		err = f.tree.BotsChanged(ctx)
 	}
 	return stored, created, err
+}
+
+// account gives the "AC" identifier that a bot has, or a new one.
+func (f *front) account(ctx context.Context, id engine.BotID) (string, error) {
+	bots, err := f.Store.Bots(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range bots {
+		if b.ID == id && b.Account != "" {
+			return b.Account, nil
+		}
+	}
+	var fresh [16]byte
+	_, _ = rand.Read(fresh[:]) // never fails
+	return "AC" + hex.EncodeToString(fresh[:]), nil
 }
 
 // PutTrunk implements http.Trunks: the telephony adapter and the tree hear of

@@ -76,8 +76,47 @@ func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dial
 // errCallNotFound answers for calls that do not exist.
 var errCallNotFound = engine.NotFound("call_not_found", "no call has this identifier")
 
-// Call gives a call as it is stored.
+// Call gives a call as it stands: as its owner knows it while it lives, as it
+// is stored afterwards.
 func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	a, err := t.stored(ctx, id)
+	if err != nil {
+		return a, err
+	}
+	return t.Live(ctx, a), nil
+}
+
+// liveWait bounds how long the owner of a live attempt is waited for; its row
+// is good enough after that.
+const liveWait = 500 * time.Millisecond
+
+// Live brings the stored row of an attempt that has not ended up to date.
+func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
+	if a.State == attempt.Ended {
+		return a
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveWait)
+	defer cancel()
+	var now attempt.Attempt
+	var err error
+	msg := &liveAttempt{Contact: a.Contact, Attempt: a.ID}
+	if a.Campaign == "" {
+		now, err = ask[attempt.Attempt](ctx, t.d, t.d.dialout, msg)
+	} else {
+		now, err = ask[attempt.Attempt](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, msg))
+	}
+	if err != nil {
+		// It has ended meanwhile, or its owner is busy.
+		if again, err := t.stored(ctx, a.ID.Call()); err == nil {
+			return again
+		}
+		return a
+	}
+	return now
+}
+
+// stored gives a call as its row has it.
+func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	aid, ok := id.Attempt()
 	if !ok {
 		return attempt.Attempt{}, errCallNotFound
@@ -94,7 +133,7 @@ func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, err
 
 // SubmitResult stores the result of a conversation, whenever it comes.
 func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
-	a, err := t.Call(ctx, cmd.Call)
+	a, err := t.stored(ctx, cmd.Call)
 	if err != nil {
 		return err
 	}
@@ -109,7 +148,7 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 
 // HangUp ends a live call.
 func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error {
-	a, err := t.Call(ctx, id)
+	a, err := t.stored(ctx, id)
 	if err != nil {
 		return err
 	}

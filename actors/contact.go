@@ -69,6 +69,13 @@ type (
 		Attempt engine.AttemptID
 		ReplyTo *actor.PID
 	}
+	// liveAttempt asks for an attempt as it stands: between durable steps it is
+	// further than its row.
+	liveAttempt struct {
+		Contact engine.ContactID
+		Attempt engine.AttemptID
+		ReplyTo *actor.PID
+	}
 	// report asks where the contact stands, for a run that counts anew.
 	report struct{ ReplyTo *actor.PID }
 	// stopNow asks an idle contact to stop; stopped or notIdle follows.
@@ -213,6 +220,12 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.endAttempt(msg)
 	case *hangUpCall:
 		a.hangUp(msg)
+	case *liveAttempt:
+		if a.call == nil || a.call.m.A.ID != msg.Attempt {
+			reply(a.d, msg.ReplyTo, nil, errCallNotFound)
+			break
+		}
+		reply(a.d, msg.ReplyTo, a.call.snapshot(), nil)
 	case *rules:
 		a.rules = msg
 	case *report:

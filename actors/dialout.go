@@ -18,6 +18,9 @@ import (
 // dialoutLimit bounds the conversation of a call outside campaigns.
 const dialoutLimit = 15 * time.Minute
 
+// dialoutPatience is how long a dialout may wait for seat, trunk and number.
+const dialoutPatience = 2 * time.Second
+
 type (
 	placeDialout struct{ cmd campaign.Dialout }
 	recoverCall  struct{ Attempt attempt.Attempt }
@@ -147,6 +150,13 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: true}, id)
 		}
 		ctx.Send(pid, m)
+	case *liveAttempt:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			m.ReplyTo = sender
+			ctx.Send(pid, m)
+			return
+		}
+		reply(o.d, sender, nil, errCallNotFound)
 	case *hangUpContact:
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
@@ -195,7 +205,7 @@ func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
 	}
 	w := &dialoutWant{cmd: cmd, replyTo: sender, bot: bot, attempt: newAttemptID(o.now)}
 	o.wants[w.attempt] = w
-	w.stop = o.d.after(2*time.Second, ctx.Self(), &dialoutLate{w.attempt})
+	w.stop = o.d.after(dialoutPatience, ctx.Self(), &dialoutLate{w.attempt})
 	s := o.seats[bot.ID]
 	if s == nil {
 		s = &dialoutSeats{}
@@ -256,6 +266,11 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 		if m.Trunk != "" {
 			ctx.Send(o.d.trunks, &trunkEvent{Trunk: m.Trunk, Leg: m.Leg, Over: true, At: o.now})
 		}
+		return
+	}
+	if wait := m.RetryAt.Sub(o.now); m.Trunk == "" && !m.RetryAt.IsZero() && wait < dialoutPatience {
+		// The trunk's next token is near: worth the wait.
+		o.d.after(wait, o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, ReplyTo: ctx.Self()})
 		return
 	}
 	if m.Trunk == "" {
@@ -348,6 +363,12 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 	case *storeResult:
 		c.storeResult(m)
+	case *liveAttempt:
+		if c.call == nil {
+			reply(c.d, m.ReplyTo, nil, errCallNotFound)
+			break
+		}
+		reply(c.d, m.ReplyTo, c.call.snapshot(), nil)
 	case *hangUpCall:
 		if c.call == nil || !c.call.m.A.Live() {
 			reply(c.d, m.ReplyTo, nil, engine.NotFound("call_ended", "the call is over"))

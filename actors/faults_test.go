@@ -345,6 +345,10 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(1200 * time.Millisecond) // virtual
+		if call, err := r.tree.Call(context.Background(), a.CallID); err != nil || call.State != attempt.Ringing {
+			t.Errorf("a ringing call says %s, %v", call.State, err)
+		}
 		if _, err := dial(number(1)); engine.ErrorCode(err) != "number_held" {
 			t.Errorf("the same number at once: %v", err)
 		}
@@ -375,5 +379,27 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		if st.SeatsHeld.Load() != 0 || st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 {
 			t.Errorf("leases held: %d seats, %d channels, %d numbers", st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load())
 		}
+	})
+}
+
+func TestAnIdleCampaignGivesItsSeatsToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
+		defer r.tree.Close()
+		r.results()
+		r.add(3)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "three served", func() bool { return r.detail().Counters.Completed == 3 })
+		time.Sleep(20 * time.Second) // virtual
+		synctest.Wait()
+		if n := r.tree.Stats().SeatsHeld.Load(); n != 0 {
+			t.Errorf("%d seats held with nobody to dial", n)
+		}
+		got, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(50)})
+		if err != nil || got.Status != "dialled" {
+			t.Errorf("a trigger still finds its seat at once: %+v %v", got, err)
+		}
+		r.act(campaign.ActionStop)
+		time.Sleep(time.Minute) // virtual
 	})
 }

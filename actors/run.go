@@ -53,12 +53,16 @@ type run struct {
 	triggers []*pendingTrigger
 	seats    int // allotted by the fleet
 	asked    int // seats last asked for
-	waiting  []*line
-	busy     int                  // seats held by lines
-	phases   [len(phaseOrder)]int // lines by phase
-	pace     pace
-	live     liveRates
-	windowIs bool // whether the window is open, as last asked
+	askedN   int // number of the last demand
+	// seatsAsked is the demand that the fleet has not answered yet, 0 when none.
+	seatsAsked int
+	fewerSince time.Time // since when fewer seats would be enough
+	waiting    []*line
+	busy       int                  // seats held by lines
+	phases     [len(phaseOrder)]int // lines by phase
+	pace       pace
+	live       liveRates
+	windowIs   bool // whether the window is open, as last asked
 
 	windowFrom, windowUntil time.Time
 
@@ -238,6 +242,13 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.opPersisted(m)
 	case *submitResult:
 		r.result(m, sender)
+	case *liveAttempt:
+		if l := r.lines[m.Contact]; l != nil && l.attempt == m.Attempt {
+			m.ReplyTo = sender
+			r.send(l, m)
+			return
+		}
+		reply(r.d, sender, nil, errCallNotFound)
 	case *hangUpContact:
 		r.touch(m.Contact, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
 	case *overdue:

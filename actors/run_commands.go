@@ -338,7 +338,9 @@ func (r *run) tick() {
 	if r.now.Sub(r.lastOverdue) >= 2*time.Second {
 		r.lastOverdue = r.now
 		if r.asked > 0 {
+			since := r.fewerSince
 			r.wantSeats(r.asked) // renews the allotment
+			r.fewerSince = since
 		}
 		if r.tally.C.States[contact.Connected] > 0 {
 			r.findOverdue()

@@ -80,7 +80,7 @@ func (r *run) dialNext() {
 	}
 	dec := r.decide()
 	k := min(dec.Dials, roundCap)
-	if k <= 0 {
+	if k <= 0 && r.seatsAsked == 0 {
 		r.settleTriggers(string(dec.Constraint))
 	}
 	if r.queue.len() <= r.d.cfg.LookAhead/4 {
@@ -495,16 +495,39 @@ func (r *run) tellPool() {
 	r.d.root.Send(r.pool, &poolNumbers{Numbers: s.Numbers, LocalMatch: s.LocalMatch})
 }
 
+// askSeats: a campaign that has somebody to dial wants its concurrency; an idle
+// one keeps only what its calls need, so that others can have the seats.
 func (r *run) askSeats() {
 	want := r.m.C.Settings.Concurrency
-	if r.asked != want {
+	if r.queue.len() == 0 && len(r.triggers) == 0 && r.round == nil {
+		want = min(want, r.busy+len(r.waiting)+r.flying())
+	}
+	// Giving seats back waits for the next renewal: the queue may only be
+	// empty between two looks at the database.
+	if want > r.asked || (want < r.asked && r.idleSince(want)) {
 		r.wantSeats(want)
 	}
 }
 
+// seatsIdle is how long fewer seats must be enough before the rest goes back.
+const seatsIdle = 5 * time.Second
+
+func (r *run) idleSince(want int) bool {
+	if want >= r.asked {
+		r.fewerSince = time.Time{}
+		return false
+	}
+	if r.fewerSince.IsZero() {
+		r.fewerSince = r.now
+	}
+	return r.now.Sub(r.fewerSince) >= seatsIdle
+}
+
 func (r *run) wantSeats(n int) {
-	r.asked = n
-	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, ReplyTo: r.self})
+	r.asked, r.fewerSince = n, time.Time{}
+	r.askedN++
+	r.seatsAsked = r.askedN
+	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, N: r.askedN, ReplyTo: r.self})
 }
 
 // seatsAllotted: a target below the grant means that others wait; free seats
@@ -512,6 +535,9 @@ func (r *run) wantSeats(n int) {
 func (r *run) seatsAllotted(m *seatsAllotted) {
 	if m.Bot != r.m.C.Settings.Bot {
 		return
+	}
+	if m.N == r.seatsAsked {
+		r.seatsAsked = 0
 	}
 	r.seats = m.Seats
 	r.grantSeats()
