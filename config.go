@@ -31,7 +31,7 @@ type cli struct {
 
 // engineFlags are the settings of a running dialler.
 type engineFlags struct {
-	ListenHTTP   string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	ListenHTTP   string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"${default_http}" placeholder:"HOST:PORT"`
 	PublicURL    string        `name:"public-url" help:"Base URL under which bots reach the API to post results; the API's own address when empty." placeholder:"URL"`
 	SIP          string        `name:"sip" help:"Address of SIP over UDP and TCP, host:port." default:"${default_sip}" placeholder:"HOST:PORT"`
 	SIPExternal  string        `name:"sip-external" help:"Address that carriers see, when it is not the one of --sip (NAT)." placeholder:"HOST"`
@@ -45,8 +45,11 @@ type engineFlags struct {
 	Message      string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }
 
-// defaultSIP is the address of SIP unless told otherwise.
-const defaultSIP = "127.0.0.1:5060"
+// Where SIP and the API listen unless told otherwise.
+const (
+	defaultSIP  = "127.0.0.1:5060"
+	defaultHTTP = "127.0.0.1:8080"
+)
 
 // parse reads flags over environment over file.
 func parse(args []string) (*cli, *kong.Context, error) {
@@ -59,7 +62,7 @@ func parse(args []string) (*cli, *kong.Context, error) {
 		kong.Name("dialler"),
 		kong.Description("An outbound dialler engine for voice bots."),
 		kong.DefaultEnvars("DIALLER"),
-		kong.Vars{"default_sip": defaultSIP},
+		kong.Vars{"default_sip": defaultSIP, "default_http": defaultHTTP},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}
 	if file != "" {

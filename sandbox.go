@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -111,6 +112,9 @@ func (s *sandboxCmd) Run(c *cli) error {
 	if flags.SIP == defaultSIP {
 		flags.SIP = "127.0.0.1:0" // the model carrier is told where we are by our own INVITE
 	}
+	if flags.ListenHTTP == defaultHTTP && taken(defaultHTTP) {
+		flags.ListenHTTP = "127.0.0.1:0" // something else is there; ours is printed
+	}
 	p, err := start(ctx, flags, "sandbox", log)
 	if err != nil {
 		return err
@@ -150,6 +154,16 @@ func (s *sandboxCmd) Run(c *cli) error {
 		return fmt.Errorf("the sandbox campaign did not end as it must: %v", sum.Failures)
 	}
 	return nil
+}
+
+// taken says whether somebody else listens on an address.
+func taken(addr string) bool {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return true
+	}
+	_ = l.Close()
+	return false
 }
 
 // credentials prints, once, what a person needs to use the API.
