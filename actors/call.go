@@ -256,9 +256,8 @@ func (c *call) arm(e attempt.Arm, now time.Time) {
 	c.timers[i] = c.d.after(e.At.Sub(now), c.self, &timerFired{Attempt: c.m.A.ID, Timer: e.Timer, Epoch: e.Epoch})
 }
 
-// receive handles the messages that concern the attempt; handled is false for
-// any other message.
-func (c *call) receive(msg any, now time.Time) (handled bool) {
+// receive handles the messages that concern the attempt and drops any other.
+func (c *call) receive(msg any, now time.Time) {
 	switch msg := msg.(type) {
 	case *engine.LegEvent:
 		if msg.Kind == engine.LegSent {
@@ -282,17 +281,14 @@ func (c *call) receive(msg any, now time.Time) (handled bool) {
 			if msg.Trunk != "" {
 				c.d.root.Send(c.d.trunks, &trunkEvent{Trunk: msg.Trunk, Leg: msg.Leg, Over: true, At: now})
 			}
-			return true
+			return
 		}
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk}
 		if msg.Trunk == "" {
 			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)
 		}
 		c.apply(ev)
-	default:
-		return false
 	}
-	return true
 }
 
 // reattach gives a restarted owner its attempt back: it takes over the legs

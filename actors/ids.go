@@ -16,7 +16,7 @@ func newID(now time.Time) string {
 	var b [16]byte
 	ms := now.UnixMilli()
 	for i := range 6 {
-		b[i] = byte(ms >> (8 * (5 - i)))
+		b[i] = byte(ms >> (8 * (5 - i))) //nolint:gosec // the low byte is meant
 	}
 	_, _ = rand.Read(b[6:]) // crypto/rand.Read never fails
 	return hex.EncodeToString(b[:])

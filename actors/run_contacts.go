@@ -213,8 +213,7 @@ func (r *run) setWake() {
 // contactsActor supervises the contact actors of one campaign: one that
 // crashes is restarted alone.
 type contactsActor struct {
-	d    *deps
-	last map[string]int
+	d *deps
 }
 
 func (c *contactsActor) Receive(ctx actor.Context) {

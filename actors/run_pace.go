@@ -363,7 +363,8 @@ func (r *run) maybeExhausted() {
 		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 {
 		return
 	}
-	r.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: r.now, Reason: r.completionReason()})
+	// A running campaign takes it.
+	_ = r.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: r.now, Reason: r.completionReason()})
 }
 
 // --- lines and seats ---------------------------------------------------------

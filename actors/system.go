@@ -100,7 +100,7 @@ func (d *deps) writerFor(id string) *actor.PID {
 	for i := 0; i < len(id); i++ {
 		h = (h ^ uint32(id[i])) * 16777619
 	}
-	return d.writers[int(h%uint32(len(d.writers)))]
+	return d.writers[int(h%uint32(len(d.writers)))] //nolint:gosec // a few writers
 }
 
 func (d *deps) tell(s databaseState) {

@@ -120,7 +120,7 @@ func (t *trunks) place(ctx actor.Context, op *trunkOp) {
 				c.Available = true // its own word decides; the copy only orders
 				cands = append(cands, c)
 			}
-			id, _, ok := trunk.Choose(cands, op.tried, rand.Uint64())
+			id, _, ok := trunk.Choose(cands, op.tried, rand.Uint64()) //nolint:gosec // spreads the load, no secret
 			if !ok {
 				break
 			}
