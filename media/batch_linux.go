@@ -52,7 +52,7 @@ func newReader(conn *net.UDPConn) (*reader, error) {
 				uintptr(unsafe.Pointer(&r.hdrs[0])), batchSize, unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
 			switch {
 			case e == 0:
-				r.n, r.err = int(n), nil //nolint:gosec // at most batchSize
+				r.n, r.err = int(n), nil
 				return true
 			case errors.Is(e, unix.EINTR):
 			case errors.Is(e, unix.EAGAIN):
@@ -120,7 +120,7 @@ func newWriter() *writer {
 			n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, fd,
 				uintptr(unsafe.Pointer(&w.hdrs[w.from])), uintptr(w.n-w.from), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
 			if e == 0 {
-				w.done, w.err = int(n), nil //nolint:gosec // at most batchSize
+				w.done, w.err = int(n), nil
 				return true
 			}
 			if !errors.Is(e, unix.EINTR) {

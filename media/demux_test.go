@@ -101,6 +101,22 @@ func TestTwoUnprovenCallsFromOneAddressAreDropped(t *testing.T) {
 	}
 }
 
+func TestABindingFromTheTimeBothRangIsGivenUp(t *testing.T) {
+	w := newWorld()
+	a := w.open(1, addr(1000), addr(1000))
+	b := w.open(2, addr(1000), addr(1000))
+	w.answer(a)
+	if p, _ := w.say(b); p != &a.peer { // b's early media, taken on trust
+		t.Fatal("rule 1 does not hold")
+	}
+	w.answer(b)
+	for range 20 {
+		if p, _ := w.say(b); p != nil {
+			t.Fatal("a guess was made")
+		}
+	}
+}
+
 func TestSSRCFromTheSDPDecides(t *testing.T) {
 	w := newWorld()
 	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(1000), addr(1000))

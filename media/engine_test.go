@@ -388,7 +388,7 @@ func TestPortLatch(t *testing.T) {
 	real.called(offer, "0")
 	e.AttachBot(attach(id, b.url()))
 	s := b.session()
-	s.until("start")
+	ev.next(engine.MediaBotConnected)
 	said := speech(160*6, 1)
 	for i := 0; i < len(said); i += 160 {
 		real.say(0, said[i:i+160])
@@ -438,6 +438,9 @@ func TestManyCallsAtATime(t *testing.T) {
 		s := b.session()
 		byCall[s.until("start").Start.Call] = s
 	}
+	for _, ev := range sinks {
+		ev.next(engine.MediaBotConnected)
+	}
 	said := func(i int) []byte { return speech(1600, byte(i)) }
 	for k := 0; k < 1600; k += 160 {
 		for i, p := range phones {
@@ -445,7 +448,6 @@ func TestManyCallsAtATime(t *testing.T) {
 		}
 	}
 	for i := range n {
-		sinks[i].next(engine.MediaBotConnected)
 		s := byCall[string(attempt(i).Call())]
 		if got := s.hearUntil(1600); !bytes.Equal(got, said(i)) {
 			t.Fatalf("call %d: wrong audio at its bot", i)

@@ -44,7 +44,7 @@ func decodeAlaw(a byte) int16 {
 	if a&0x80 == 0 {
 		v = -v
 	}
-	return int16(v) //nolint:gosec // at most 32256
+	return int16(v)
 }
 
 func encodeUlaw(s int16) byte {
@@ -58,7 +58,7 @@ func encodeUlaw(s int16) byte {
 	for mask := 0x4000; v&mask == 0 && seg > 0; mask >>= 1 {
 		seg--
 	}
-	return ^(sign | seg<<4 | byte(v>>(seg+3))&0x0F)
+	return ^(sign | seg<<4 | byte(v>>(seg+3)&0x0F))
 }
 
 func encodeAlaw(s int16) byte {
@@ -73,9 +73,9 @@ func encodeAlaw(s int16) byte {
 	}
 	var a byte
 	if seg == 0 {
-		a = byte(v >> 4)
+		a = byte(v >> 4) //nolint:gosec // below 16
 	} else {
-		a = seg<<4 | byte(v>>(seg+3))&0x0F
+		a = seg<<4 | byte(v>>(seg+3)&0x0F)
 	}
 	return (a | sign) ^ 0x55
 }

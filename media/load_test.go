@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = child.Wait() }()
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	lines := bufio.NewScanner(out)
 	lines.Scan()
 	url := lines.Text()
@@ -62,7 +62,9 @@ func TestLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintln(in, offeredPort(t, offer))
+		if _, err := fmt.Fprintln(in, offeredPort(t, offer)); err != nil {
+			t.Fatal(err)
+		}
 		lines.Scan()
 		port, _ := strconv.Atoi(lines.Text())
 		e.Answer(attempt(i), sdpAnswer(port, "0 101"), time.Now())
@@ -70,7 +72,9 @@ func TestLoad(t *testing.T) {
 			e.AttachBot(attach(attempt(i), url))
 		}
 	}
-	fmt.Fprintln(in, "go")
+	if _, err := fmt.Fprintln(in, "go"); err != nil {
+		t.Fatal(err)
+	}
 	tick := time.NewTimer(6 * time.Second) // classification is over
 	<-tick.C
 	s0, c0, at := e.Stats(), cpu(), time.Now()
@@ -110,7 +114,7 @@ func farSides() {
 			if err != nil {
 				return
 			}
-			defer c.Close()
+			defer func() { _ = c.Close() }()
 			for {
 				if _, _, err := c.NextReader(); err != nil {
 					return

@@ -38,7 +38,7 @@ func (p *pacer) run() {
 			}
 			if late > catchUp*frameTime {
 				skipped := late / frameTime
-				p.e.counters.ticksSkipped.Add(uint64(skipped)) //nolint:gosec // positive
+				p.e.counters.ticksSkipped.Add(uint64(skipped))
 				next = next.Add(skipped * frameTime)
 			}
 		}

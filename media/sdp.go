@@ -195,7 +195,7 @@ func parseAnswer(sdp []byte) (answer, error) {
 	if !ok {
 		return a, errAddress
 	}
-	a.remote = netip.AddrPortFrom(ip, uint16(port)) //nolint:gosec // at most 65535
+	a.remote = netip.AddrPortFrom(ip, uint16(port))
 	a.heSends = direction == "sendrecv" || direction == "sendonly"
 	a.heListens = direction == "sendrecv" || direction == "recvonly"
 	if ip.IsUnspecified() { // hold in the style of RFC 2543

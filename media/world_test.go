@@ -168,7 +168,10 @@ func (p *phone) hear() *rtp.Packet {
 func (p *phone) hearUntil(total int, silence byte) []byte {
 	p.t.Helper()
 	var out []byte
-	for len(out) < total {
+	for deadline := time.Now().Add(patience); len(out) < total; {
+		if time.Now().After(deadline) { // silence goes on for ever
+			p.t.Fatalf("%d of %d bytes came", len(out), total)
+		}
 		for _, b := range p.hear().Payload {
 			if b != silence {
 				out = append(out, b)
@@ -302,7 +305,10 @@ func (s *session) until(event string) frame {
 func (s *session) hearUntil(total int) []byte {
 	s.t.Helper()
 	var out []byte
-	for len(out) < total {
+	for deadline := time.Now().Add(patience); len(out) < total; {
+		if time.Now().After(deadline) { // silence goes on for ever
+			s.t.Fatalf("%d of %d bytes came", len(out), total)
+		}
 		f := s.until("media")
 		audio, err := base64.StdEncoding.DecodeString(f.Media.Payload)
 		if err != nil {

@@ -52,8 +52,8 @@ type Request struct {
 }
 
 // Handler hears of a session. Its methods are called in order from the
-// session's own goroutines, never from within a method of Link, and never
-// after Stop returned; they must not block.
+// session's own goroutines and never from within a method of Link; they must
+// not block. After Stop none begins, but one that is under way may still end.
 type Handler interface {
 	// BotConnected: the socket is open and start was written.
 	BotConnected(l *Link, at time.Time)

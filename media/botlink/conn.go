@@ -48,12 +48,12 @@ func newConn(tcp *net.TCPConn, limit int) (*conn, error) {
 	}
 	c := &conn{TCPConn: tcp, raw: raw, limit: limit}
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer) //nolint:gosec // a descriptor
-		_ = setUserTimeout(int(fd), unackedTimeout)                                  //nolint:gosec // a descriptor
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+		_ = setUserTimeout(int(fd), unackedTimeout)
 	})
 	c.try = func(fd uintptr) bool {
 		for {
-			c.n, c.err = unix.Write(int(fd), c.out) //nolint:gosec // a descriptor
+			c.n, c.err = unix.Write(int(fd), c.out)
 			if !errors.Is(c.err, unix.EINTR) {
 				return true
 			}

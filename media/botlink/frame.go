@@ -56,7 +56,7 @@ func finish(op byte, b []byte) []byte {
 	case n <= 0xFFFF:
 		start -= 4
 		b[start], b[start+1] = final|op, masked|126
-		binary.BigEndian.PutUint16(b[start+2:], uint16(n)) //nolint:gosec // checked
+		binary.BigEndian.PutUint16(b[start+2:], uint16(n))
 	default:
 		start -= 10
 		b[start], b[start+1] = final|op, masked|127
@@ -73,6 +73,6 @@ func xor(b []byte, key uint32) {
 		b = b[8:]
 	}
 	for i := range b {
-		b[i] ^= byte(wide >> (8 * i))
+		b[i] ^= byte(wide >> (8 * i)) //nolint:gosec // the low byte is meant
 	}
 }

@@ -191,7 +191,7 @@ func (l *Link) send(op byte, s *scratch) {
 
 func (l *Link) sendClose(code int) {
 	s := getScratch()
-	s.b = append(s.b, byte(code>>8), byte(code))
+	s.b = append(s.b, byte(code>>8), byte(code)) //nolint:gosec // a close code has two bytes
 	l.send(opClose, s)
 }
 
@@ -347,8 +347,8 @@ func (l *Link) receive(r io.Reader) error {
 			m.b = grown
 		}
 	}
-	l.client.stats.FramesReceived.Add(1)
 	l.handle(m, n)
+	l.client.stats.FramesReceived.Add(1)
 	return nil
 }
 
@@ -370,7 +370,7 @@ func (l *Link) handle(m *message, n int) {
 		defer l.mu.Unlock()
 		if l.state == linkUp {
 			if dropped := l.play.push(audio); dropped > 0 {
-				l.client.stats.OverflowBytes.Add(uint64(dropped)) //nolint:gosec // positive
+				l.client.stats.OverflowBytes.Add(uint64(dropped))
 			}
 		}
 	case "mark":

@@ -301,7 +301,7 @@ func deadURL(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
+	defer func() { _ = ln.Close() }()
 	return "ws://" + ln.Addr().String() + "/"
 }
 
@@ -311,7 +311,7 @@ func TestUnreachableBotsFailAtTheDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
+	defer func() { _ = ln.Close() }()
 	for _, url := range []string{"ws://" + ln.Addr().String() + "/", deadURL(t)} {
 		c, h := client(t, Config{RetryPause: 10 * time.Millisecond}), listen(t)
 		r := request(url)
@@ -358,7 +358,7 @@ func TestStopWhileDialling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
+	defer func() { _ = ln.Close() }()
 	c, h := client(t, Config{}), listen(t)
 	l := c.Connect(request("ws://"+ln.Addr().String()), h)
 	l.Stop()

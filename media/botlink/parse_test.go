@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -51,7 +52,7 @@ func FuzzParse(f *testing.F) {
 		if !json.Valid(b) || len(bytes.TrimSpace(b)) == 0 || bytes.TrimSpace(b)[0] != '{' {
 			return
 		}
-		if err == errDepth || !bytes.Equal(bytes.ToValidUTF8(b, nil), b) {
+		if errors.Is(err, errDepth) || !bytes.Equal(bytes.ToValidUTF8(b, nil), b) {
 			return
 		}
 		if err != nil {

@@ -78,7 +78,7 @@ func (p *playout) pop(dst []byte) (n int) {
 			p.dropFirst()
 		}
 	}
-	p.taken += uint64(n) //nolint:gosec // not negative
+	p.taken += uint64(n)
 	return n
 }
 
