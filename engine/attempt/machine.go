@@ -88,8 +88,9 @@ func incomplete(ev Event) bool {
 		return ev.Leg == nil
 	case ResultStored:
 		return ev.Result == nil
+	default: // every other kind is told in full by itself
+		return false
 	}
-	return false
 }
 
 // stale drops what is not news: timers of an older epoch, media events of
@@ -105,6 +106,7 @@ func (m *Machine) stale(ev Event) bool {
 		return m.staleTimer(TimerScreen, ev.Epoch)
 	case CallTimedOut:
 		return m.staleTimer(TimerCall, ev.Epoch)
+	default: // no timer: what it carries says how old it is
 	}
 	if ev.Leg != nil {
 		l := m.leg(ev.Leg.Leg)

@@ -29,17 +29,16 @@ type world struct {
 	now time.Time
 	log []string
 
-	seat                         bool // the run's view
-	over, served, abandoned      int
-	closed, freed, lineOver      int
-	attached                     int
-	channels                     map[engine.LegID]int // Over of each leg
-	returned                     int                  // channels given back that no leg used
-	mediaSeq                     int
-	legSeq                       map[engine.LegID]int
-	armed                        map[Timer]Arm
-	last                         []Effect
-	recordedIn, dialledOrAnswerd int
+	seat                    bool // the run's view
+	over, served, abandoned int
+	closed, freed, lineOver int
+	attached                int
+	channels                map[engine.LegID]int // Over of each leg
+	returned                int                  // channels given back that no leg used
+	mediaSeq                int
+	legSeq                  map[engine.LegID]int
+	armed                   map[Timer]Arm
+	last                    []Effect
 }
 
 func newWorld(tb reporter, cfg Config) *world {

@@ -139,7 +139,14 @@ func (w *world) must(evs ...Event) *world {
 	return w
 }
 
-func (w *world) refused(ev Event, code string) *engine.Error {
+// refused says that the event is refused with code.
+func (w *world) refused(ev Event, code string) {
+	w.tb.Helper()
+	_ = w.refusal(ev, code) // what more it tells is not asked
+}
+
+// refusal is the conflict that the event is refused with.
+func (w *world) refusal(ev Event, code string) *engine.Error {
 	w.tb.Helper()
 	err := w.apply(ev)
 	var e *engine.Error

@@ -138,7 +138,7 @@ func TestNameAndBotAreLockedAfterTheFirstRun(t *testing.T) {
 	w.must(edit(w, rename)).effects("Record(edited)")
 	w.must(ev(Start)).refused(edit(w, func(*Settings) {}), "illegal_state")
 	w.must(ev(Pause))
-	if e := w.refused(edit(w, func(s *Settings) { s.Name, s.Bot = "newer", "other" }), "field_locked"); len(e.Fields) != 2 {
+	if e := w.refusal(edit(w, func(s *Settings) { s.Name, s.Bot = "newer", "other" }), "field_locked"); len(e.Fields) != 2 {
 		t.Errorf("%+v", e.Fields)
 	}
 	w.must(edit(w, func(s *Settings) { s.Numbers = []engine.PhoneNumber{"+4930123456"} }))
@@ -151,7 +151,7 @@ func TestEditsCarryAVersionAndAConflictShowsTheCurrentOne(t *testing.T) {
 	w := newWorld(t)
 	s := w.m.C.Settings
 	w.must(Event{Kind: Edit, Settings: &s, Version: 1})
-	e := w.refused(Event{Kind: Edit, Settings: &s, Version: 1}, "version_conflict")
+	e := w.refusal(Event{Kind: Edit, Settings: &s, Version: 1}, "version_conflict")
 	if c, ok := e.Current.(Campaign); !ok || c.Version != 2 {
 		t.Errorf("%+v", e.Current)
 	}

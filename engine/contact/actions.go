@@ -53,6 +53,12 @@ func answeredAs(o engine.Outcome) bool {
 	case engine.OutcomeCompleted, engine.OutcomeConnectedNoResult, engine.OutcomeAbandoned,
 		engine.OutcomeMachine, engine.OutcomeFax, engine.OutcomeCallerHungUp:
 		return true
+	// The far side never picked up.
+	case engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeRejected, engine.OutcomeBlocked,
+		engine.OutcomeCongestion, engine.OutcomeThrottled, engine.OutcomeTrunkError:
+	// They end calls before and after the answer.
+	case engine.OutcomeInvalidNumber, engine.OutcomeMediaError, engine.OutcomeCancelled, engine.OutcomeExcluded,
+		engine.OutcomeLost, engine.OutcomeSystemError:
 	}
 	return false
 }

@@ -192,8 +192,9 @@ func closedFate(s State) fate {
 		return fateStopped
 	case WindowClosed:
 		return fateClosed
+	default: // the run is not over
+		return fateNone
 	}
-	return fateNone
 }
 
 // listedCustom compares dispositions trimmed and without regard to case.

@@ -127,6 +127,7 @@ func incomplete(ev Event) bool {
 	switch ev.Kind {
 	case Reserved, Attempted, ResultStored:
 		return ev.Attempt == nil || ev.Attempt.ID == ""
+	default: // every other kind is not about an attempt
+		return false
 	}
-	return false
 }

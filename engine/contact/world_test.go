@@ -27,9 +27,7 @@ type world struct {
 	n   int // attempts so far
 	log []string
 
-	unconsumed int // in a row, as the trail shows
-	callbacks  int // callback attempts that were consumed
-	base       int // Used when the contact was last opened afresh
+	callbacks int // callback attempts that were consumed
 }
 
 // newWorld is a campaign with three attempts, a retry delay of 10 min, no

@@ -170,7 +170,7 @@ func honoured(in Input) time.Duration {
 func notSent(why engine.NotSentReason) Result {
 	r := rows[rowNotSent].with("The call could not be sent")
 	switch why {
-	case engine.NotSentNoRoute:
+	case engine.NotSentNoRoute, engine.NotSentMedia:
 	case engine.NotSentTrunk:
 		// A trunk that is not configured says nothing about the carrier.
 		r.TrunkBad, r.Fault, r.Friendly = false, FaultUs, "The trunk is not configured"

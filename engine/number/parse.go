@@ -103,6 +103,7 @@ func dialable(n *phonenumbers.PhoneNumber) error {
 		return engine.Invalid("emergency_number", "emergency numbers are never dialled")
 	case Short:
 		return engine.Invalid("short_number", "short codes are never dialled; give a complete number")
+	case Fixed, Mobile, FixedOrMobile, TollFree, SharedCost, VoIP, Other, Unknown:
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ func (t *Tally) Apply(e *journal.Event) {
 		if d.Connected {
 			t.C.ResultCalls++
 		}
+	default: // the facts before and after are all that it changes
 	}
 }
 

@@ -85,6 +85,7 @@ func hope(c engine.Constraint) int {
 		return 2
 	case engine.ConstraintTrunkChannels:
 		return 1
+	default: // all others alike
+		return 0
 	}
-	return 0
 }
