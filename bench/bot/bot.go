@@ -101,7 +101,7 @@ func Start(cfg Config) (*Bot, error) {
 	}()
 	if cfg.HTTP != "" {
 		if b.admin, err = admin.Start(cfg.HTTP, cfg.AllowRemote, b.routes()); err != nil {
-			b.Close()
+			_ = b.Close() // always nil
 			return nil, fmt.Errorf("bot: %w", err)
 		}
 	}

@@ -2,7 +2,7 @@ package bot
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // X-Twilio-Signature
+	"crypto/sha1"
 	"encoding/base64"
 	"net/http"
 	"strings"

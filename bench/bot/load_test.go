@@ -90,7 +90,7 @@ func BenchmarkThousandSessions(b *testing.B) {
 		bot := start(b, Config{Conversations: []Conversation{{
 			Pause: draw.Between(time.Second, 4*time.Second), Clear: 0.1, Result: &Result{None: true},
 		}}})
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestPlatformProcess$", "-test.count", "1") //nolint:gosec // ourselves
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestPlatformProcess$", "-test.count", "1")
 		cmd.Env = append(os.Environ(), loadURL+"="+bot.URL())
 		before := cpuTime(b)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -105,13 +105,13 @@ func (s *session) pause(d time.Duration) bool {
 }
 
 func (s *session) post(to, token string, body []byte) (int, error) {
-	req, err := http.NewRequestWithContext(s.bot.ctx, http.MethodPost, to, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(s.bot.ctx, http.MethodPost, to, bytes.NewReader(body)) //nolint:gosec // mayPost has passed it
 	if err != nil {
 		return 0, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := s.bot.client.Do(req)
+	resp, err := s.bot.client.Do(req) //nolint:gosec // mayPost has passed it
 	if err != nil {
 		return 0, err
 	}

@@ -1,7 +1,7 @@
 package carrier
 
 import (
-	"crypto/md5" //nolint:gosec // RFC 3261
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -19,7 +19,7 @@ func digest(challenge, method, uri, user, password, nc string) string {
 		return v
 	}
 	algorithm := "MD5"
-	h := func(s string) string { x := md5.Sum([]byte(s)); return hex.EncodeToString(x[:]) } //nolint:gosec // RFC 3261
+	h := func(s string) string { x := md5.Sum([]byte(s)); return hex.EncodeToString(x[:]) }
 	if strings.Contains(challenge, "SHA-256") {
 		algorithm = "SHA-256"
 		h = func(s string) string { x := sha256.Sum256([]byte(s)); return hex.EncodeToString(x[:]) }

@@ -131,8 +131,8 @@ func (b *Behaviour) validate() error {
 	default:
 		return fmt.Errorf("behaviour progress %q is unknown; use ringing, early_media or none", b.Progress)
 	}
-	for _, d := range b.Digits {
-		if digitEvent(byte(d)) < 0 {
+	for i := range len(b.Digits) {
+		if digitEvent(b.Digits[i]) < 0 {
 			return fmt.Errorf("behaviour digits %q: only 0-9, *, # and A-D exist", b.Digits)
 		}
 	}

@@ -24,7 +24,7 @@ func (c *call) newRequest(method, extra string, body []byte, now time.Time) (msg
 		c.localCSeq++
 		c.reqMethod = method
 	}
-	branch := strconv.FormatUint(draw.Hash(uint64(now.UnixNano()), c.row.CallID+method, int(c.localCSeq)), 36) //nolint:gosec // bits
+	branch := strconv.FormatUint(draw.Hash(uint64(now.UnixNano()), c.row.CallID+method, int(c.localCSeq)), 36)
 	if method != "ACK" {
 		c.reqBranch = "z9hG4bK" + branch
 	}

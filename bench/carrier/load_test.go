@@ -33,7 +33,7 @@ func BenchmarkSippCalls600PerSecond(b *testing.B) {
 	for range b.N {
 		c := start(b, Config{Profile: []Behaviour{{Kind: Human}}})
 		before := cpuTime(b)
-		out, err := exec.Command("sipp", "-sn", "uac", c.Addr(), "-m", strconv.Itoa(calls), "-r", strconv.Itoa(rate), //nolint:gosec // fixed
+		out, err := exec.Command("sipp", "-sn", "uac", c.Addr(), "-m", strconv.Itoa(calls), "-r", strconv.Itoa(rate),
 			"-d", "100", "-nostdin", "-i", "127.0.0.1", "-timeout", "60").CombinedOutput()
 		if err != nil {
 			b.Fatalf("sipp: %v %s", err, out)

@@ -67,8 +67,8 @@ func startMedia(cfg *Config, ip netip.Addr) (*media, error) {
 		if err != nil {
 			return nil, fmt.Errorf("carrier: %w", err)
 		}
-		_ = sink.SetReadBuffer(1) // the kernel drops what nobody reads
-		m.sink, m.sinkPort = sink, uint16(sink.LocalAddr().(*net.UDPAddr).Port)
+		_ = sink.SetReadBuffer(1)                                               // the kernel drops what nobody reads
+		m.sink, m.sinkPort = sink, uint16(sink.LocalAddr().(*net.UDPAddr).Port) //nolint:gosec // a port
 		return m, nil
 	}
 	m.pacers = pace.Start(pacerCount)

@@ -179,9 +179,9 @@ func (s *stream) sendDigit() bool {
 	if s.digitAt == 0 {
 		s.digitTS = s.ts
 	}
-	duration := uint16(min(s.digitAt+1, digitFrames) * voice.FrameSamples)
+	duration := uint16(min(s.digitAt+1, digitFrames) * voice.FrameSamples) //nolint:gosec // bounded by digitFrames
 	last := s.digitAt >= digitFrames
-	payload := [4]byte{byte(digitEvent(s.digits[0])), 10, byte(duration >> 8), byte(duration)}
+	payload := [4]byte{byte(digitEvent(s.digits[0])), 10, byte(duration >> 8), byte(duration)} //nolint:gosec // 0 to 15, validated
 	if last {
 		payload[1] |= 0x80
 	}

@@ -78,7 +78,7 @@ func encodeMu(s int16) byte {
 	for mask := 0x4000; v&mask == 0 && segment > 0; mask >>= 1 {
 		segment--
 	}
-	return ^(sign | segment<<4 | byte(v>>(segment+3))&0x0f)
+	return ^(sign | segment<<4 | byte(v>>(segment+3)&0x0f))
 }
 
 func decodeMu(b byte) int16 {
@@ -89,7 +89,7 @@ func decodeMu(b byte) int16 {
 	if b&0x80 != 0 {
 		v = -v
 	}
-	return int16(v)
+	return int16(v) //nolint:gosec // at most 32124
 }
 
 // encodeA follows G.711 §3.1 on 13-bit magnitudes; even bits are inverted.
@@ -100,13 +100,13 @@ func encodeA(s int16) byte {
 	}
 	var out byte
 	if v < 32 {
-		out = byte(v >> 1)
+		out = byte(v >> 1) //nolint:gosec // below 16
 	} else {
 		segment := byte(1)
 		for w := v >> 6; w > 0 && segment < 7; w >>= 1 {
 			segment++
 		}
-		out = segment<<4 | byte(v>>segment)&0x0f
+		out = segment<<4 | byte(v>>segment&0x0f)
 	}
 	return (out | sign) ^ 0x55
 }

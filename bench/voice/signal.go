@@ -19,8 +19,8 @@ func Hello(r *rand.Rand) []int16 {
 	lead := between(r, 200*time.Millisecond, 500*time.Millisecond)
 	word := between(r, 600*time.Millisecond, 1200*time.Millisecond)
 	out := make([]int16, (lead+word+Rate)/Rate*Rate)
-	speech(r, out[lead:lead+word], pitch(r), speechLevel)
-	noise(r, out, lineNoise)
+	speech(r, out[lead:lead+word], pitch(r))
+	noise(r, out)
 	return out
 }
 
@@ -45,19 +45,19 @@ func Greeting(r *rand.Rand) []int16 {
 	p := pitch(r)
 	for at, end := lead, lead+talk; at < end; {
 		sentence := min(end-at, between(r, 900*time.Millisecond, 2500*time.Millisecond))
-		speech(r, out[at:at+sentence], p, speechLevel)
+		speech(r, out[at:at+sentence], p)
 		at += sentence + between(r, 80*time.Millisecond, 240*time.Millisecond)
 	}
 	at := lead + talk + gap
 	tone(out[at:at+beep], toneLevel, 1000)
-	noise(r, out, lineNoise)
+	noise(r, out)
 	return out
 }
 
 // Utterance is a sentence of about the given length.
 func Utterance(r *rand.Rand, length time.Duration) []int16 {
 	out := make([]int16, max(FrameSamples, samples(length)/FrameSamples*FrameSamples))
-	speech(r, out, pitch(r), speechLevel)
+	speech(r, out, pitch(r))
 	return out
 }
 
@@ -79,7 +79,7 @@ func FaxAnswer(r *rand.Rand) []int16 {
 		phase += 2 * math.Pi * hz / Rate
 		flags[i] = clip16(toneLevel * math.Sin(phase))
 	}
-	noise(r, out, lineNoise)
+	noise(r, out)
 	return out
 }
 
@@ -97,8 +97,8 @@ func SIT(r *rand.Rand) []int16 {
 		at += n
 	}
 	at += samples(300 * time.Millisecond)
-	speech(r, out[at:at+3*Rate], pitch(r), speechLevel)
-	noise(r, out, lineNoise)
+	speech(r, out[at:at+3*Rate], pitch(r))
+	noise(r, out)
 	return out
 }
 
@@ -112,7 +112,7 @@ func Ringback() []int16 {
 // Quiet is two seconds of line noise, to be played over and over.
 func Quiet(r *rand.Rand) []int16 {
 	out := make([]int16, 2*Rate)
-	noise(r, out, lineNoise)
+	noise(r, out)
 	return out
 }
 

@@ -33,8 +33,8 @@ func (f *resonator) step(x float64) float64 {
 }
 
 // speech fills out with syllables that follow each other without a pause
-// longer than a breath. level is the peak of the loudest syllable.
-func speech(r *rand.Rand, out []int16, pitch, level float64) {
+// longer than a breath. The loudest syllable peaks at speechLevel.
+func speech(r *rand.Rand, out []int16, pitch float64) {
 	var bank [3]resonator
 	phase, at := 0.0, 0
 	for at < len(out) {
@@ -48,7 +48,7 @@ func speech(r *rand.Rand, out []int16, pitch, level float64) {
 		}
 		onset := n * r.IntN(30) / 100 // fricative at the head of the syllable
 		glide := 0.9 + 0.2*r.Float64()
-		peak := level * (0.6 + 0.4*r.Float64())
+		peak := speechLevel * (0.6 + 0.4*r.Float64())
 		seg := make([]float64, n)
 		top := 1e-9
 		for i := range seg {
@@ -93,9 +93,9 @@ func clip16(v float64) int16 {
 }
 
 // noise lays line noise under the whole signal.
-func noise(r *rand.Rand, out []int16, rms float64) {
+func noise(r *rand.Rand, out []int16) {
 	for i := range out {
-		out[i] = clip16(float64(out[i]) + rms*r.NormFloat64())
+		out[i] = clip16(float64(out[i]) + lineNoise*r.NormFloat64())
 	}
 }
 
