@@ -150,7 +150,7 @@ func (p *jsonParser) value() (jsonValue, bool) {
 	}
 	start := p.pos
 	v := jsonValue{}
-	ok := true
+	var ok bool
 	switch c := p.src[p.pos]; {
 	case c == '{':
 		v, ok = p.object()

@@ -151,5 +151,6 @@ func (r *request) failHeaders(e *engine.Error) {
 		h.Set("Retry-After", retryAfter(e.RetryAfter))
 	case engine.KindUnauthenticated:
 		h.Set("WWW-Authenticate", r.challenge())
+	default: // the body says it all
 	}
 }

@@ -188,7 +188,7 @@ func requestID(given []byte) string {
 	}
 	const hex = "0123456789abcdef"
 	var b [20]byte
-	hi, lo := rand.Uint64(), rand.Uint64()
+	hi, lo := rand.Uint64(), rand.Uint64() //nolint:gosec // names a request, no secret
 	for i := range b {
 		if i < 16 {
 			b[i], hi = hex[hi&15], hi>>4

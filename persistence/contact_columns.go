@@ -58,5 +58,5 @@ func variablesHash(v map[string]string) int64 {
 		}
 		sum += bits.RotateLeft64(h, 31) * 0x9e3779b97f4a7c15
 	}
-	return int64(sum) //nolint:gosec // a bit pattern
+	return int64(sum)
 }

@@ -65,7 +65,7 @@ func find(ctx context.Context, path string, places []string, major int) (binarie
 }
 
 func executable(path string) bool {
-	st, err := os.Stat(path)
+	st, err := os.Stat(path) //nolint:gosec // the operator's PATH
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
 
@@ -73,7 +73,7 @@ var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
 // version asks the binary: the name of its folder says nothing certain.
 func version(ctx context.Context, postgres string) int {
-	out, err := exec.CommandContext(ctx, postgres, "-V").Output()
+	out, err := exec.CommandContext(ctx, postgres, "-V").Output() //nolint:gosec // found on the operator's PATH
 	if err != nil {
 		return 0
 	}

@@ -78,7 +78,7 @@ func (o owner) folder(path string) error {
 	if !ok || !st.IsDir() || sys.Uid != o.uid {
 		return engine.Unavailable("database_folder_foreign", "the folder "+path+" belongs to somebody else or is no folder; remove it or choose another", 0)
 	}
-	return os.Chmod(path, 0o700)
+	return os.Chmod(path, 0o700) //nolint:gosec // a folder
 }
 
 func empty(dir string) bool {

@@ -25,7 +25,7 @@ func folder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server's folder below it is closed
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -211,7 +211,7 @@ func TestTwoStartsAtOnceGiveOneServer(t *testing.T) {
 func TestLongSocketPath(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), strings.Repeat("long-name/", 11))
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the server's folder below it is closed
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, dir)
@@ -259,12 +259,12 @@ func TestNewestBinaries(t *testing.T) {
 	root := t.TempDir()
 	for _, v := range []string{"9.6", "15.3", "16.1", "13.2"} {
 		dir := filepath.Join(root, v, "bin")
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a test's
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range []string{"postgres", "initdb"} {
 			script := "#!/bin/sh\necho 'postgres (PostgreSQL) " + v + "'\n"
-			if err := os.WriteFile(filepath.Join(dir, n), []byte(script), 0o755); err != nil { //nolint:gosec // a test's
+			if err := os.WriteFile(filepath.Join(dir, n), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -172,7 +172,7 @@ func (s *Server) adopt(ctx context.Context) (ok bool, err error) {
 
 // postmaster reads postmaster.pid: process, and folder of the socket.
 func (s *Server) postmaster() (pid int, sockets string) {
-	b, err := os.ReadFile(filepath.Join(s.data, "postmaster.pid")) //nolint:gosec // below our own folder
+	b, err := os.ReadFile(filepath.Join(s.data, "postmaster.pid"))
 	if err != nil {
 		return 0, ""
 	}
@@ -190,7 +190,7 @@ func isPostmaster(pid int, data string) bool {
 	if !alive(pid) {
 		return false
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) //nolint:gosec // a number
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err != nil {
 		return !errors.Is(err, os.ErrNotExist) || !procfs()
 	}
@@ -213,7 +213,7 @@ func alive(pid int) bool {
 	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return false
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")) //nolint:gosec // a number
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return true
 	}
@@ -237,7 +237,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 		args = append(args, "-c", kv)
 	}
 	// Not bound to ctx: the server outlives the start.
-	cmd := exec.Command(b.path("postgres"), args...) //nolint:gosec,noctx // found by us
+	cmd := exec.Command(b.path("postgres"), args...) //nolint:gosec // found by us
 	cmd.SysProcAttr, cmd.Dir, cmd.Env = o.attributes(), s.base, environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -355,7 +355,7 @@ func (s *Server) running() bool {
 	if isPostmaster(s.pid, s.data) {
 		return true
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.pid), "cmdline")) //nolint:gosec // a number
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.pid), "cmdline"))
 	return err == nil && len(line) == 0 && alive(s.pid)
 }
 
