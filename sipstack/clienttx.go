@@ -67,10 +67,10 @@ func (l *leg) removeTx(i int) {
 	}
 }
 
-// dropTxs stops transactions whose outcome is known by other means.
-func (l *leg) dropTxs(method sip.RequestMethod) {
+// dropCancels stops CANCEL transactions, whose outcome is known by other means.
+func (l *leg) dropCancels() {
 	for i := len(l.txs) - 1; i >= 0; i-- {
-		if l.txs[i].method == method {
+		if l.txs[i].method == sip.CANCEL {
 			l.removeTx(i)
 		}
 	}

@@ -51,7 +51,7 @@ func (l *leg) route(d *dialog) {
 // came from: it serves when the URI tells no usable address.
 func (s *Stack) nextHop(uri string, source target) target {
 	var u sip.Uri
-	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" {
+	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
 		return source
 	}
 	tcp := source.tcp
@@ -127,7 +127,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	case phaseCalling, phaseProceeding, phaseSilent:
 		unwanted := l.cancelWanted || l.phase == phaseSilent
 		l.resendAt, l.deadline, l.invite = 0, 0, nil
-		l.dropTxs(sip.CANCEL)
+		l.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
 		l.remoteSDP = sdpOf(r)
 		l.emit(engine.LegEvent{
@@ -140,7 +140,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		}
 	case phaseWatch:
 		l.deadline = 0
-		l.dropTxs(sip.CANCEL)
+		l.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
 		l.enter(phaseAnswered)
 		l.hangUp(engine.HangUpCause{Q850: 16, Text: "answered too late"})

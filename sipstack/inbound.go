@@ -62,7 +62,7 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 	if !ours && l.phase == phaseWatch && r.Method == sip.BYE {
 		// Answered before the earlier life ended, and ended by the far side.
 		s.respond(r, src, 200, "OK", s.userAgentLine, nil)
-		l.dropTxs(sip.CANCEL)
+		l.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side"})
 		return
 	}

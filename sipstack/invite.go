@@ -266,18 +266,18 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 		if challenge && l.retryWithCredentials(r) {
 			return
 		}
-		l.dropTxs(sip.CANCEL)
+		l.dropCancels()
 		l.finish(refusal(r))
 	case phaseSilent:
 		if seq == l.cseq {
-			l.dropTxs(sip.CANCEL)
+			l.dropCancels()
 			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason})
 		}
 	case phaseWatch:
 		if challenge {
 			return // of the INVITE that was sent again with credentials, perhaps
 		}
-		l.dropTxs(sip.CANCEL)
+		l.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason})
 	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
 	}

@@ -140,7 +140,7 @@ func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
 	}
 	out := make([]netip.AddrPort, len(ips))
 	for i, ip := range ips {
-		out[i] = netip.AddrPortFrom(ip, uint16(key.port))
+		out[i] = netip.AddrPortFrom(ip, uint16(key.port)) //nolint:gosec // a port: of the configuration, or checked by nextHop
 	}
 	return out, nil
 }
