@@ -97,7 +97,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	if err := s.launch(ctx, b, o); err != nil {
+	if err := s.launchAfterCrash(ctx, b, o); err != nil {
 		return nil, err
 	}
 	if err := s.ensureDatabase(ctx); err != nil {
@@ -222,6 +222,30 @@ func alive(pid int) bool {
 	return i < 0 || i+2 >= len(stat) || stat[i+2] != 'Z'
 }
 
+// orphansLeave is how long the processes of a server that was killed may take
+// to notice and leave its shared memory.
+const orphansLeave = 15 * time.Second
+
+var errEndedAtOnce = errors.New("PostgreSQL ended at once")
+
+// launchAfterCrash is launch; where a server left its postmaster.pid behind, a
+// start that fails at once is repeated: PostgreSQL refuses to start while a
+// child of the killed one still holds its shared memory.
+func (s *Server) launchAfterCrash(ctx context.Context, b binaries, o owner) error {
+	_, err := os.Lstat(filepath.Join(s.data, "postmaster.pid"))
+	crashed := err == nil
+	end := time.Now().Add(orphansLeave)
+	for {
+		err := s.launch(ctx, b, o)
+		if !errors.Is(err, errEndedAtOnce) {
+			return err
+		}
+		if !crashed || time.Now().After(end) || pause(ctx) != nil {
+			return engine.Unavailable("database_not_started", "PostgreSQL ended at once; see "+filepath.Join(s.base, "postgres.log"), 0)
+		}
+	}
+}
+
 // launch starts the server as a child and waits until it answers.
 func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 	if err := o.folder(s.sockets); err != nil {
@@ -254,7 +278,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 		}
 		select {
 		case <-s.exited:
-			return engine.Unavailable("database_not_started", "PostgreSQL ended at once; see "+filepath.Join(s.base, "postgres.log"), 0)
+			return errEndedAtOnce
 		default:
 		}
 		if err := pause(ctx); err != nil {
