@@ -16,7 +16,8 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 	t := p.tree.Stats()
 	for _, c := range []prometheus.Collector{
 		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
-		counter("dialler_attempts_ended_total", "Attempts ended.", func() float64 { return float64(t.Ended.Load()) }),
+		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),
+		counter("dialler_attempts_recovered_total", "Attempts of an earlier process life that were closed.", func() float64 { return float64(t.Recovered.Load()) }),
 		counter("dialler_legs_sent_total", "SIP legs whose INVITE left.", func() float64 { return float64(t.LegsSent.Load()) }),
 		counter("dialler_answers_total", "Calls answered.", func() float64 { return float64(t.Answered.Load()) }),
 		counter("dialler_served_total", "Live answers that a bot served.", func() float64 { return float64(t.Served.Load()) }),

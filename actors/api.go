@@ -192,7 +192,10 @@ func (t *Tree) TrunkHealth(h engine.TrunkHealth) { t.d.root.Send(t.d.trunks, &h)
 func (t *Tree) Drain() { t.d.draining.Store(true) }
 
 // LiveCalls counts the attempts that have not ended.
-func (t *Tree) LiveCalls() int64 { return t.d.stats.Attempts.Load() - t.d.stats.Ended.Load() }
+func (t *Tree) LiveCalls() int64 {
+	s := &t.d.stats
+	return s.Attempts.Load() + s.Recovered.Load() - s.Ended.Load()
+}
 
 // storedReply is the answer of a request with an Idempotency-Key as it is kept.
 func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {

@@ -362,9 +362,15 @@ func (a *contactActor) adopt(at attempt.Attempt) {
 	a.call.m.Config.MustConsume = a.m.C.Unconsumed >= contact.MaxUnconsumed
 }
 
-// recover closes an attempt of an earlier process life.
+// recover closes an attempt of an earlier process life. One that had been
+// closed there has legs that were still watched.
 func (a *contactActor) recover(at *attempt.Attempt) {
 	a.adopt(*at)
+	if !at.Live() {
+		a.watching = a.call.recoverLegs()
+		return
+	}
+	a.d.stats.Recovered.Add(1)
 	a.lost("")
 }
 
@@ -664,7 +670,7 @@ func (a *contactActor) result(msg *storeResult) {
 		case msg.Attempt == nil:
 			reply(a.d, msg.ReplyTo, nil, msg.err)
 			return
-		case a.call != nil && a.call.m.A.Live(), msg.Attempt.State != attempt.Ended:
+		case a.call != nil && a.call.m.A.Live(), a.watching > 0, msg.Attempt.State != attempt.Ended:
 			a.olderResult(msg)
 			return
 		}

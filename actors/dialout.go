@@ -428,7 +428,10 @@ func (c *dialoutCall) start() {
 	case c.recover != nil:
 		c.adopt(*c.recover)
 		c.watching = c.call.recoverLegs()
-		c.call.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.now})
+		if c.recover.Live() {
+			c.d.stats.Recovered.Add(1)
+			c.call.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.now})
+		}
 	case c.stored:
 		c.begun, c.awaiting = true, true
 		return

@@ -79,6 +79,7 @@ type run struct {
 	ticked      bool
 	lastOverdue time.Time
 	orphans     []attempt.Attempt // open in the database, of whom nobody has reported yet
+	recovering  bool              // the contacts of those of an earlier life are being loaded
 }
 
 // line is a contact whose actor lives.
@@ -162,6 +163,9 @@ func (r *run) Receive(ctx actor.Context) {
 		r.roster, r.rostered = 0, true
 		r.settle()
 		return
+	case *recovered:
+		r.recovered(m)
+		return
 	case *contactReport:
 		r.reported(m)
 		return
@@ -212,8 +216,6 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *seatsAllotted:
 		r.seatsAllotted(m)
 	case *databaseState, *wakeUp:
-	case *recovered:
-		r.recovered(m)
 	case *act:
 		r.act(m, sender)
 	case *actReady:
@@ -301,6 +303,11 @@ func (r *run) load() {
 			m.open, m.err = d.store.OpenAttempts(ctx)
 		}
 		if m.err == nil {
+			var watched []attempt.Attempt
+			watched, m.err = d.store.OpenLegs(ctx)
+			m.open = append(m.open, watched...)
+		}
+		if m.err == nil {
 			m.books, m.err = loadBooks(ctx, d.store, &m.campaign, now)
 		}
 		d.root.Send(self, m)
@@ -332,7 +339,8 @@ func (r *run) loaded(m *runLoaded) {
 }
 
 // openAttempts keeps, for after the roster, the attempts that the database
-// calls open: those that no contact actor reports are of an earlier life.
+// calls open, or lost with a leg that is still watched: those that no contact
+// actor reports are of an earlier life.
 func (r *run) openAttempts(open []attempt.Attempt) {
 	r.orphans = r.orphans[:0]
 	for i := range open {
@@ -374,9 +382,11 @@ func (r *run) reported(m *contactReport) {
 	r.pump()
 }
 
-// settle ends the loading once every contact has reported.
+// settle ends the loading once every contact has reported and every attempt of
+// an earlier process life has its contact's actor: whatever concerns such a
+// contact (its bot's result comes first of all) finds the attempt there.
 func (r *run) settle() {
-	if r.ready || !r.rostered || r.roster > 0 || r.tally == nil {
+	if r.ready || r.recovering || !r.rostered || r.roster > 0 || r.tally == nil {
 		return
 	}
 	var lost []attempt.Attempt
@@ -386,10 +396,12 @@ func (r *run) settle() {
 		}
 	}
 	r.orphans = nil
-	r.becomeReady()
 	if len(lost) > 0 {
+		r.recovering = true
 		r.recoverLost(lost)
+		return
 	}
+	r.becomeReady()
 }
 
 func (r *run) becomeReady() {
@@ -440,6 +452,8 @@ func (r *run) recovered(m *recovered) {
 		}
 		r.spawn(c.row, &c.at, nil)
 	}
+	r.recovering = false
+	r.settle()
 }
 
 // --- writes ------------------------------------------------------------------

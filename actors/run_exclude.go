@@ -18,12 +18,12 @@ func asEngine(err error, target **engine.Error) bool { return errors.As(err, tar
 // exclusionBook is the run's copy of the campaign's exclusions, so that
 // look-ahead, reservations and additions that run at the same time are covered.
 type exclusionBook struct {
-	numbers map[engine.PhoneNumber]struct{}
+	numbers map[engine.PhoneNumber]string // with the reason
 	matches []map[string]string
 }
 
 func newExclusionBook(list []journal.Exclusion) exclusionBook {
-	b := exclusionBook{numbers: map[engine.PhoneNumber]struct{}{}}
+	b := exclusionBook{numbers: map[engine.PhoneNumber]string{}}
 	for i := range list {
 		b.add(&list[i])
 	}
@@ -35,7 +35,7 @@ func (b *exclusionBook) add(e *journal.Exclusion) {
 	case e.Lifted:
 		delete(b.numbers, e.Number)
 	case e.Number != "":
-		b.numbers[e.Number] = struct{}{}
+		b.numbers[e.Number] = e.Reason
 	case len(e.Match) > 0:
 		b.matches = append(b.matches, e.Match)
 	}

@@ -316,7 +316,12 @@ func (r *run) refilled(m *refilled) {
 	added := 0
 	for i := range m.rows {
 		row := &m.rows[i]
-		if _, ok := touched[row.ID]; ok || r.lines[row.ID] != nil || r.excluded.covers(row) {
+		if _, ok := touched[row.ID]; ok || r.lines[row.ID] != nil {
+			continue
+		}
+		if r.excluded.covers(row) {
+			// Stored, but a crash came before its contact: that one is owed still.
+			r.touchRow(*row, &excludeContact{Reason: r.excluded.numbers[row.Number], ReplyTo: r.self})
 			continue
 		}
 		r.queue.push(*row)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,7 +127,8 @@ type Tree struct {
 
 // Start brings the tree up and recovers what an earlier process life left:
 // every attempt that was open is closed as lost and its legs are ended before
-// anything new is dialled to their numbers.
+// anything new is dialled to their numbers. Legs that the earlier life itself
+// had taken over and not yet seen to their end are watched on.
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -159,6 +161,11 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		cancel()
 		return nil, fmt.Errorf("actors: load open attempts: %w", err)
 	}
+	watched, err := p.Store.OpenLegs(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: load the legs of lost calls: %w", err)
+	}
 	active, err := p.Store.ActiveCampaigns(ctx)
 	if err != nil {
 		cancel()
@@ -188,9 +195,14 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 			return nil, err
 		}
 	}
-	for i := range open {
-		if open[i].Campaign == "" {
-			d.root.Send(d.dialout, &recoverCall{Attempt: open[i]})
+	for _, a := range append(open, watched...) {
+		if a.Campaign == "" {
+			d.root.Send(d.dialout, &recoverCall{Attempt: a})
+		}
+	}
+	for i := range watched {
+		if id := watched[i].Campaign; id != "" && !slices.Contains(active, id) {
+			active = append(active, id)
 		}
 	}
 	for _, id := range active {
@@ -214,7 +226,8 @@ type Stats struct {
 	LegsPlaced  atomic.Int64 // INVITEs given to the telephony port
 	LegsSent    atomic.Int64 // INVITEs that left
 	Attempts    atomic.Int64 // attempts begun
-	Ended       atomic.Int64 // attempts ended
+	Ended       atomic.Int64 // attempts ended, of those begun and those recovered
+	Recovered   atomic.Int64 // attempts of an earlier process life, taken over to be closed
 	Answered    atomic.Int64
 	Served      atomic.Int64
 	Abandoned   atomic.Int64

@@ -438,7 +438,21 @@ func (s *Store) OpenAttempts(context.Context) ([]attempt.Attempt, error) {
 }
 
 // OpenLegs implements actors.Store.
-func (s *Store) OpenLegs(context.Context) ([]attempt.Attempt, error) { return nil, nil }
+func (s *Store) OpenLegs(context.Context) ([]attempt.Attempt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []attempt.Attempt
+	for _, a := range s.Attempts {
+		h, held := s.Holds[a.To]
+		if a.State != attempt.Ended || !held || h.Attempt != a.ID || !time.Now().Before(h.Until) {
+			continue
+		}
+		if slices.ContainsFunc(a.Legs, func(l attempt.Leg) bool { return l.EndedAt == nil }) {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
 
 // Attempt implements actors.Store.
 func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (attempt.Attempt, bool, error) {

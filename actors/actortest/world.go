@@ -39,6 +39,8 @@ type World struct {
 	PeakBots  int
 	bots      int
 	Recovered int
+	// RecoverTakes is how long a recovered leg is watched before it is over.
+	RecoverTakes time.Duration
 }
 
 type worldLeg struct {
@@ -218,7 +220,15 @@ func (w *World) RecoverLeg(cmd engine.RecoveredLeg, sink func(engine.LegEvent)) 
 		w.legs[cmd.Leg] = l
 	}
 	l.events, l.sink = nil, sink
-	w.leg(l, engine.LegClosed, 0)
+	if w.RecoverTakes == 0 {
+		w.leg(l, engine.LegClosed, 0)
+		return
+	}
+	time.AfterFunc(w.RecoverTakes, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.leg(l, engine.LegClosed, 0)
+	})
 }
 
 // Open implements actors.Media.

@@ -1,0 +1,184 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// kill ends the tree and its adapters as kill −9 does: the store stays.
+func (r *rig) kill() {
+	r.tree.Close()
+	synctest.Wait()
+	r.world = actortest.NewWorld(r.world.Script)
+}
+
+// openAttempts gives the attempts that the store calls open.
+func (r *rig) openAttempts() (open []attempt.Attempt) {
+	r.store.View(func() {
+		for _, a := range r.store.Attempts {
+			if a.State != attempt.Ended {
+				open = append(open, a)
+			}
+		}
+	})
+	return open
+}
+
+func TestLiveCallsAreThoseOfThisLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.results()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		r.kill()
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.until(time.Minute, "the lost ones are closed and others begun", func() bool { return r.detail().Live.InProgress > 0 })
+		synctest.Wait()
+		if n, open := int(r.tree.LiveCalls()), len(r.openAttempts()); n != open {
+			t.Errorf("%d live calls, %d attempts are open: a drain that waits for none would cut them", n, open)
+		}
+		st := r.tree.Stats()
+		if begun, ended := st.Attempts.Load(), st.Ended.Load(); ended > begun {
+			t.Errorf("%d attempts ended of %d that were begun in this life", ended, begun)
+		}
+		if n := st.Recovered.Load(); n != 10 {
+			t.Errorf("%d attempts of the earlier life were closed, want 10", n)
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+		synctest.Wait()
+		if n := r.tree.LiveCalls(); n != 0 {
+			t.Errorf("%d live calls after the end", n)
+		}
+	})
+}
+
+func TestAResultThatComesFirstAfterARestartIsStoredAndItsCallIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.results()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		lost := r.openAttempts()
+		r.kill()
+		r.store.View(func() { r.store.OnWrite = nil }) // the bots report once
+		r.start()
+		defer func() { r.tree.Close() }()
+		// The bots saw their sockets break and report at once.
+		taken := map[engine.AttemptID]bool{}
+		answers := make(chan engine.AttemptID, len(lost))
+		for _, a := range lost {
+			go func() {
+				err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.ID.Call(), Result: attempt.Result{Disposition: "cut", ReceivedAt: time.Now()}})
+				if err != nil {
+					t.Errorf("result of %s: %v", a.ID.Short(), err)
+				}
+				answers <- a.ID
+			}()
+		}
+		for range lost {
+			taken[<-answers] = true
+		}
+		r.results()
+		r.until(time.Hour, "campaign completed", r.completed)
+		synctest.Wait()
+		r.store.View(func() {
+			for _, a := range r.store.Attempts {
+				if a.State != attempt.Ended {
+					t.Errorf("attempt %s is %s", a.ID.Short(), a.State)
+				}
+				if taken[a.ID] && (a.Result == nil || a.Result.Disposition != "cut") {
+					t.Errorf("the result of %s was acknowledged and is not stored: %+v", a.ID.Short(), a.Result)
+				}
+			}
+		})
+	})
+}
+
+func TestTheLegsOfALostCallAreWatchedByTheNextLifeToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(4*time.Second, 30*time.Second), nil)
+		r.results()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ringing", func() bool { return r.detail().Live.Ringing > 3 })
+		n := len(r.openAttempts())
+		for range 2 {
+			r.kill()
+			r.world.RecoverTakes = 10 * time.Second // the far side says nothing for a while
+			r.start()
+			r.until(5*time.Second, "closed as lost", func() bool {
+				lost := 0
+				r.store.View(func() {
+					for _, a := range r.store.Attempts {
+						if a.Outcome == engine.OutcomeLost {
+							lost++
+						}
+					}
+				})
+				return lost >= n
+			})
+			synctest.Wait()
+		}
+		defer func() { r.tree.Close() }()
+		recovered := 0
+		r.world.View(func() { recovered = r.world.Recovered })
+		if recovered < n {
+			t.Errorf("%d legs are watched after the second kill, %d may still ring", recovered, n)
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+		synctest.Wait()
+		r.store.View(func() {
+			for _, a := range r.store.Attempts {
+				for _, l := range a.Legs {
+					if l.EndedAt == nil {
+						t.Errorf("leg %s of the %s attempt has no end", l.ID, a.Outcome)
+					}
+				}
+			}
+			if len(r.store.Holds) > 0 {
+				t.Errorf("%d numbers still held", len(r.store.Holds))
+			}
+		})
+	})
+}
+
+func TestAnExclusionThatAKillCutInTwoIsCompletedByTheNextLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
+		r.results()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		time.Sleep(3 * time.Second) // virtual
+		r.kill()
+		// The exclusion is stored, its contact is not excluded yet.
+		r.store.View(func() {
+			r.store.Excl = append(r.store.Excl, journal.Exclusion{Campaign: r.id, Number: number(25), Reason: "asked", CreatedAt: time.Now()})
+		})
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.until(time.Hour, "campaign completed", r.completed)
+		synctest.Wait()
+		if c := r.contactOf(number(25)); c.State != contact.Excluded || c.Reason != "asked" {
+			t.Errorf("the contact is %s (%s), want excluded", c.State, c.Reason)
+		}
+		r.store.View(func() {
+			for _, a := range r.store.Attempts {
+				if a.To == number(25) {
+					t.Errorf("the excluded contact was dialled")
+				}
+			}
+		})
+	})
+}
