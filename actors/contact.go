@@ -25,6 +25,7 @@ type rules struct {
 	Attempt  attempt.Config
 	Policy   contact.Policy
 	Bot      engine.Bot
+	Sticky   bool // Sticky Exclusion: who was excluded is not added again
 }
 
 // Messages from the run to a contact.
@@ -777,10 +778,14 @@ func (a *contactActor) triggerFacts() journal.Data {
 // triggered merges into an open contact or reopens a final one.
 func (a *contactActor) triggered(msg *triggerContact) {
 	t := msg.Trigger
+	if a.rules.Sticky && (a.m.C.State == contact.Excluded || a.m.C.ExcludeAfterCall) {
+		reply(a.d, t.replyTo, nil, errContactExcluded)
+		return
+	}
 	open := a.m.C.Open()
 	before, after, ok := a.change(contact.Event{Kind: contact.Triggered, Variables: t.cmd.Variables})
 	if !ok {
-		reply(a.d, t.replyTo, nil, engine.Conflict("contact_excluded", "the contact is excluded"))
+		reply(a.d, t.replyTo, nil, errContactExcluded)
 		return
 	}
 	if open {

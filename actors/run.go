@@ -94,6 +94,8 @@ type line struct {
 	seated   bool
 	counted  bool // as a live answer
 	accepted map[int]struct{}
+	// variables of a contact that a trigger made and that may not be stored yet.
+	variables map[string]string
 }
 
 func newRun(d *deps, id engine.CampaignID, contacts, pool *actor.PID) *run {

@@ -389,7 +389,7 @@ func (r *run) makeRules() {
 	s := c.Settings
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := &rules{
-		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot,
+		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion,
 		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD},
 		Policy: contact.Policy{
 			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,

@@ -109,24 +109,58 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 	r.opSeq++
 	n := r.opSeq
 	r.ops[n] = &excludeOp{cmd: m.cmd, replyTo: sender}
+	r.overtakeTriggers(&m.cmd)
 	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
 	self, d := r.self, r.d
 	d0 := r.id
-	r.afterWrites(func() { r.opPersisted(&opPersisted{op: n}) })
-	go func() {
-		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-		defer cancel()
-		f := &excludeFound{op: n}
-		if m.cmd.Number != "" {
-			row, ok, err := d.store.ContactByNumber(ctx, d0, m.cmd.Number)
-			if f.err = err; err == nil && ok {
-				f.rows = []contact.Contact{row}
+	// The tables are asked behind what is queued for them: a contact that a
+	// trigger wrote a moment ago is among those found.
+	r.afterWrites(func() {
+		r.opPersisted(&opPersisted{op: n})
+		go func() {
+			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+			defer cancel()
+			f := &excludeFound{op: n}
+			if m.cmd.Number != "" {
+				row, ok, err := d.store.ContactByNumber(ctx, d0, m.cmd.Number)
+				if f.err = err; err == nil && ok {
+					f.rows = []contact.Contact{row}
+				}
+			} else {
+				f.rows, f.err = d.store.ContactsMatching(ctx, d0, m.cmd.Match)
 			}
-		} else {
-			f.rows, f.err = d.store.ContactsMatching(ctx, d0, m.cmd.Match)
+			d.root.Send(self, f)
+		}()
+	})
+}
+
+// concerns says whether an exclusion is about a contact.
+func concerns(cmd *campaign.Exclude, n engine.PhoneNumber, vars map[string]string) bool {
+	if cmd.Number != "" {
+		return n == cmd.Number
+	}
+	return matches(vars, cmd.Match)
+}
+
+// overtakeTriggers refuses the triggers that wait for room, and those that are
+// being reserved for, of contacts that are not stored yet.
+func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
+	keep := r.triggers[:0]
+	for _, t := range r.triggers {
+		if concerns(cmd, t.row.Number, t.row.Variables) {
+			reply(r.d, t.ctx.replyTo, nil, errContactExcluded)
+			continue
 		}
-		d.root.Send(self, f)
-	}()
+		keep = append(keep, t)
+	}
+	r.triggers = keep
+	if r.round == nil {
+		return
+	}
+	for i := range r.round.cands {
+		c := &r.round.cands[i]
+		c.overtaken = c.overtaken || c.trigger != nil && concerns(cmd, c.row.Number, c.row.Variables)
+	}
 }
 
 func (r *run) past(deadline time.Time, sender *actor.PID) bool {
@@ -152,14 +186,12 @@ func (r *run) excludeFound(m *excludeFound) {
 		seen[m.rows[i].ID] = true
 	}
 	// Contacts that live but are not stored yet (a trigger under way).
-	if op.cmd.Number != "" {
-		for id, l := range r.lines {
-			if l.number == op.cmd.Number && !seen[id] {
-				seen[id] = true
-				op.reply.Matched++
-				op.awaited++
-				r.touch(id, &excludeContact{Reason: op.cmd.Reason, ReplyTo: r.self, Op: m.op})
-			}
+	for id, l := range r.lines {
+		if concerns(&op.cmd, l.number, l.variables) && !seen[id] {
+			seen[id] = true
+			op.reply.Matched++
+			op.awaited++
+			r.touch(id, &excludeContact{Reason: op.cmd.Reason, ReplyTo: r.self, Op: m.op})
 		}
 	}
 	for i := range m.rows {
@@ -238,7 +270,7 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		return
 	}
 	if r.excluded.refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
-		reply(r.d, sender, nil, engine.Conflict("contact_excluded", "the contact is excluded from this campaign and Sticky Exclusion is on"))
+		reply(r.d, sender, nil, errContactExcluded)
 		return
 	}
 	// The same number may have been triggered a moment ago.
@@ -265,6 +297,9 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 	}()
 }
 
+// errContactExcluded refuses to add somebody who was excluded.
+var errContactExcluded = engine.Conflict("contact_excluded", "the contact is excluded from this campaign")
+
 type retriggered struct {
 	m      *trigger
 	sender *actor.PID
@@ -276,6 +311,10 @@ func (r *run) triggerFound(m *triggerFound) {
 		return
 	}
 	if r.past(m.cmd.Deadline, m.replyTo) {
+		return
+	}
+	if r.excluded.refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
+		reply(r.d, m.replyTo, nil, errContactExcluded) // while the database was asked
 		return
 	}
 	t := &triggerContext{cmd: m.cmd, replyTo: m.replyTo}

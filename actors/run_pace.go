@@ -31,6 +31,8 @@ type candidate struct {
 	attempt engine.AttemptID
 	trunk   engine.TrunkID
 	trigger *triggerContext
+	// overtaken: an exclusion came while this trigger was being reserved for.
+	overtaken bool
 }
 
 // pendingTrigger is a fresh contact whose trigger waits to learn whether it is
@@ -190,7 +192,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.releaseTrunk(c)
 			r.holdPace(g.Constraint, g.RetryAt)
 			r.unreserve(c, g.Constraint)
-		case !open || r.excluded.covers(&c.row) || r.lines[c.row.ID] != nil:
+		case !open || c.overtaken || r.excluded.covers(&c.row) || r.lines[c.row.ID] != nil:
 			// Stopped, paused, excluded or touched while the round was under way.
 			r.releaseTrunk(c)
 			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
@@ -202,6 +204,9 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
 				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger}})
 			l.attempt = c.attempt
+			if c.trigger != nil {
+				l.variables = c.row.Variables
+			}
 			r.setPhase(l, attempt.PhaseDialling)
 			r.live.dialled(r.now)
 		}
@@ -215,6 +220,10 @@ func (r *run) releaseTrunk(c candidate) {
 
 // unreserve puts a candidate back: it is dialled when there is room.
 func (r *run) unreserve(c candidate, why engine.Constraint) {
+	if c.overtaken {
+		reply(r.d, c.trigger.replyTo, nil, errContactExcluded)
+		return
+	}
 	if c.trigger != nil {
 		c.trigger.reason = string(why)
 		r.queueTrigger(&pendingTrigger{row: c.row, ctx: c.trigger})
@@ -501,11 +510,12 @@ func (r *run) tellPool() {
 	r.d.root.Send(r.pool, &poolNumbers{Numbers: s.Numbers, LocalMatch: s.LocalMatch})
 }
 
-// askSeats: a campaign that has somebody to dial wants its concurrency; an idle
-// one keeps only what its calls need, so that others can have the seats.
+// askSeats: a campaign that has somebody to dial now wants its concurrency; one
+// that is idle, or outside its window, keeps only what its calls need, so that
+// others can have the seats.
 func (r *run) askSeats() {
 	want := r.m.C.Settings.Concurrency
-	if r.queue.len() == 0 && len(r.triggers) == 0 && r.round == nil {
+	if r.round == nil && (!r.windowOpen() || r.queue.len() == 0 && len(r.triggers) == 0) {
 		want = min(want, r.busy+len(r.waiting)+r.flying())
 	}
 	// Giving seats back waits for the next renewal: the queue may only be
