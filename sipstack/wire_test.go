@@ -345,6 +345,17 @@ func TestRouteSetOfTheDialog(t *testing.T) {
 	}
 }
 
+func TestAContactWhosePortCannotBeIsNotUsed(t *testing.T) {
+	u := newUAS(t, nil)
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), nil)
+	l := listen(t, confirming(s, false))
+	place(s, l)
+	// In 16 bits it would be the discard port of this machine.
+	u.send(addr(s), response(u.request(sip.INVITE, 1), "200 OK", "far", "Contact: <sip:callee@127.0.0.1:65545>\r\n", answerSDP))
+	u.request(sip.ACK, 1) // comes to where the 200 came from
+}
+
 func TestInDialogRequests(t *testing.T) {
 	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
 	s := newStack(t, sipstack.Config{})

@@ -69,6 +69,7 @@ func TestConfigThatCannotWorkIsRefused(t *testing.T) {
 	f("no final refusal", Config{Profile: []Behaviour{{Kind: Refuse, Code: 200}}})
 	f("progress", Config{Profile: []Behaviour{{Kind: Human, Progress: "loud"}}})
 	f("digits", Config{Profile: []Behaviour{{Kind: Human, Digits: "12x"}}})
+	f("digits", Config{Profile: []Behaviour{{Kind: Human, Digits: "1\u0130"}}}) // its low byte is a 0
 	f("script of", Config{Script: script(number)})
 	f("kind", Config{Script: script(number, Behaviour{})})
 	f("between 0 and 1", Config{Mix: &Mix{AnswerRate: 30}})
