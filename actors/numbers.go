@@ -217,6 +217,8 @@ type numberActor struct {
 	d    *deps
 	slot *numberpool.Slot
 	no   engine.PhoneNumber
+
+	area, region string // of the number, for local match
 }
 
 func (a *numberActor) Receive(ctx actor.Context) {
@@ -246,7 +248,10 @@ func (a *numberActor) Receive(ctx actor.Context) {
 }
 
 func (a *numberActor) candidate(now time.Time) numberpool.Candidate {
-	return a.slot.Candidate(now, number.AreaKey(a.no), number.Region(a.no))
+	if a.area == "" {
+		a.area, a.region = number.AreaKey(a.no), number.Region(a.no) // worked out once, it is slow
+	}
+	return a.slot.Candidate(now, a.area, a.region)
 }
 
 // pool chooses among the numbers of one campaign. Each is a slot actor below
