@@ -130,7 +130,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.number(ctx, m)
 	case *dialoutLate:
 		if w := o.wants[m.Attempt]; w != nil {
-			o.fail(w, engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second))
+			o.fail(ctx, w, engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second))
 		}
 	case *dialoutOver:
 		delete(o.calls, m.Attempt)
@@ -231,7 +231,7 @@ func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
 	o.serve(ctx, m.Bot)
 	if s.granted <= s.used && m.N == s.asked { // the answer to all who wait
 		for _, w := range s.queue { // the fleet has none to give now
-			o.fail(w, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
+			o.fail(ctx, w, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
 		}
 		s.queue = nil
 	}
@@ -274,7 +274,7 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 		return
 	}
 	if m.Trunk == "" {
-		o.fail(w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
+		o.fail(ctx, w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 		return
 	}
 	w.trunk = m.Trunk
@@ -290,7 +290,7 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 		return
 	}
 	if m.Err != nil {
-		o.fail(w, m.Err)
+		o.fail(ctx, w, m.Err)
 		return
 	}
 	w.stop()
@@ -299,14 +299,14 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 }
 
 // fail answers a dialout that cannot be placed and gives back what it held.
-func (o *dialout) fail(w *dialoutWant, err error) {
+func (o *dialout) fail(ctx actor.Context, w *dialoutWant, err error) {
 	w.stop()
 	delete(o.wants, w.attempt)
 	if w.trunk != "" {
 		o.d.root.Send(o.d.trunks, &trunkEvent{Trunk: w.trunk, Leg: w.attempt.Leg(1), Over: true, At: o.now})
 	}
-	if s := o.seats[w.bot.ID]; s != nil && w.seated {
-		s.used--
+	if w.seated {
+		o.seatBack(ctx, w.bot.ID)
 	}
 	reply(o.d, w.replyTo, nil, err)
 }
