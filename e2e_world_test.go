@@ -407,11 +407,17 @@ func (w *world) metric(name string) (v float64) {
 	return 0
 }
 
-// quiet waits until nothing is leased any more and no call lives.
+// quiet waits until no call lives and nothing is leased to one any more; with
+// seats, those of idle campaigns too.
 func (w *world) quiet() {
 	w.t.Helper()
+	st := w.p.tree.Stats()
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("%d live calls, leases: %d seats, %d channels, %d numbers", w.p.tree.LiveCalls(), st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load())
+		}
+	}()
 	eventually(w.t, "every lease is back", func() bool {
-		st := w.p.tree.Stats()
 		return w.p.tree.LiveCalls() == 0 && st.SeatsHeld.Load() == 0 && st.TrunkLeases.Load() == 0 && st.SlotLeases.Load() == 0
 	})
 }
