@@ -78,8 +78,10 @@ type run struct {
 	wake        func() // stops the timer of the next due contact or opening
 	ticked      bool
 	lastOverdue time.Time
-	orphans     []attempt.Attempt // open in the database, of whom nobody has reported yet
-	recovering  bool              // the contacts of those of an earlier life are being loaded
+
+	lastReconcile time.Time
+	orphans       []attempt.Attempt // open in the database, of whom nobody has reported yet
+	recovering    bool              // the contacts of those of an earlier life are being loaded
 }
 
 // line is a contact whose actor lives.
@@ -126,6 +128,8 @@ type (
 	rosterSize struct{ N int }
 	roster     struct{ ReplyTo *actor.PID }
 	rosterLate struct{}
+	// openListed brings the attempts that the database calls open.
+	openListed struct{ open []attempt.Attempt }
 	reload     struct{}
 )
 
@@ -167,6 +171,8 @@ func (r *run) Receive(ctx actor.Context) {
 		return
 	case *recovered:
 		r.recovered(m)
+	case *openListed:
+		r.reconcile(m)
 		return
 	case *contactReport:
 		r.reported(m)
@@ -428,6 +434,12 @@ func (r *run) recoverLost(lost []attempt.Attempt) {
 			for {
 				ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 				row, ok, err := d.store.ContactByID(ctx, at.Contact)
+				if err == nil {
+					// It may have ended since it was listed.
+					var still bool
+					at, still, err = d.store.Attempt(ctx, at.ID)
+					ok = ok && still && (at.State != attempt.Ended || at.OpenLeg())
+				}
 				cancel()
 				if err == nil {
 					if ok {
@@ -446,11 +458,41 @@ func (r *run) recoverLost(lost []attempt.Attempt) {
 	}()
 }
 
+// listOpen asks for what reconcile compares.
+func (r *run) listOpen() {
+	d, self := r.d, r.self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		if open, err := d.store.OpenAttempts(ctx); err == nil {
+			d.root.Send(self, &openListed{open})
+		}
+	}()
+}
+
+// reconcile closes attempts that are open in the database and that no contact
+// owns: whatever went wrong, nothing stays in progress for ever.
+func (r *run) reconcile(m *openListed) {
+	var lost []attempt.Attempt
+	for i := range m.open {
+		a := &m.open[i]
+		if a.Campaign != r.id || a.ReservedAt == nil || r.now.Sub(*a.ReservedAt) < r.d.cfg.Reconcile {
+			continue
+		}
+		if l := r.lines[a.Contact]; l == nil && r.loads[a.Contact] == nil {
+			lost = append(lost, *a)
+		}
+	}
+	if len(lost) > 0 {
+		r.recoverLost(lost)
+	}
+}
+
 func (r *run) recovered(m *recovered) {
 	for i := range m.rows {
 		c := &m.rows[i]
-		if r.lines[c.row.ID] != nil {
-			continue
+		if r.lines[c.row.ID] != nil || r.loads[c.row.ID] != nil {
+			continue // the next reconciliation looks again
 		}
 		r.spawn(c.row, &c.at, nil)
 	}

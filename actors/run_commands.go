@@ -335,6 +335,10 @@ func (r *run) tick() {
 		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})
 	}
 	r.roll()
+	if r.now.Sub(r.lastReconcile) >= r.d.cfg.Reconcile {
+		r.lastReconcile = r.now
+		r.listOpen()
+	}
 	if r.now.Sub(r.lastOverdue) >= 2*time.Second {
 		r.lastOverdue = r.now
 		if r.asked > 0 {

@@ -110,6 +110,17 @@ type Ending struct {
 	At       time.Time           `json:"at"`
 }
 
+// OpenLeg says whether a leg may still ring or be answered: of a lost attempt,
+// which ended before its legs were over.
+func (a *Attempt) OpenLeg() bool {
+	for i := range a.Legs {
+		if a.Legs[i].EndedAt == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Result is what a bot or a post-call analysis reports of a conversation.
 type Result struct {
 	Disposition    string            `json:"disposition,omitempty"`
