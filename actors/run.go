@@ -51,6 +51,9 @@ type run struct {
 	round    *round
 	rounds   int
 	triggers []*pendingTrigger
+	// triggering are the numbers whose trigger is under way, from the look-up
+	// until the contact lives or is stored: another of the number waits.
+	triggering map[engine.PhoneNumber]struct{}
 	seats    int // allotted by the fleet
 	asked    int // seats last asked for
 	askedN   int // number of the last demand
@@ -103,7 +106,7 @@ type line struct {
 func newRun(d *deps, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	return &run{d: d, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
-		touched: map[engine.ContactID]struct{}{}, ops: map[int]*excludeOp{}}
+		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{}}
 }
 
 type (

@@ -148,6 +148,7 @@ func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
 	keep := r.triggers[:0]
 	for _, t := range r.triggers {
 		if concerns(cmd, t.row.Number, t.row.Variables) {
+			delete(r.triggering, t.row.Number)
 			reply(r.d, t.ctx.replyTo, nil, errContactExcluded)
 			continue
 		}
@@ -274,12 +275,9 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		return
 	}
 	// The same number may have been triggered a moment ago.
-	for _, t := range r.triggers {
-		if t.row.Number == m.cmd.Number {
-			t := m
-			r.d.after(20*time.Millisecond, r.self, &retriggered{t, sender})
-			return
-		}
+	if _, ok := r.triggering[m.cmd.Number]; ok {
+		r.d.after(20*time.Millisecond, r.self, &retriggered{m, sender})
+		return
 	}
 	for id, l := range r.lines {
 		if l.number == m.cmd.Number {
@@ -287,6 +285,7 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 			return
 		}
 	}
+	r.triggering[m.cmd.Number] = struct{}{}
 	d, self, id, cmd := r.d, r.self, r.id, m.cmd
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
@@ -306,6 +305,7 @@ type retriggered struct {
 }
 
 func (r *run) triggerFound(m *triggerFound) {
+	delete(r.triggering, m.cmd.Number)
 	if m.err != nil {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
 		return
@@ -338,6 +338,7 @@ func (r *run) triggerFound(m *triggerFound) {
 		Source: "trigger", Run: r.m.C.Run, State: contact.Pending, Max: r.m.C.Settings.MaxAttempts, DueAt: &now,
 		DueClass: contact.DueTrigger, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
+	r.triggering[row.Number] = struct{}{}
 	r.triggers = append(r.triggers, &pendingTrigger{row: row, ctx: t})
 	if r.m.C.State == campaign.Paused {
 		r.settleTriggers(string(engine.ConstraintPaused))
@@ -373,6 +374,7 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 	to, d := t.ctx.replyTo, r.d
 	pid := d.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &replyActor{d: d, to: to, value: rep} }))
 	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid})
+	r.afterWrites(func() { delete(r.triggering, row.Number) })
 	r.expect(*row.DueAt)
 }
 

@@ -206,6 +206,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			l.attempt = c.attempt
 			if c.trigger != nil {
 				l.variables = c.row.Variables
+				delete(r.triggering, c.row.Number)
 			}
 			r.setPhase(l, attempt.PhaseDialling)
 			r.live.dialled(r.now)
@@ -221,6 +222,7 @@ func (r *run) releaseTrunk(c candidate) {
 // unreserve puts a candidate back: it is dialled when there is room.
 func (r *run) unreserve(c candidate, why engine.Constraint) {
 	if c.overtaken {
+		delete(r.triggering, c.row.Number)
 		reply(r.d, c.trigger.replyTo, nil, errContactExcluded)
 		return
 	}
