@@ -170,7 +170,11 @@ func honoured(in Input) time.Duration {
 func notSent(why engine.NotSentReason) Result {
 	r := rows[rowNotSent].with("The call could not be sent")
 	switch why {
-	case engine.NotSentNoRoute, engine.NotSentMedia:
+	case engine.NotSentNoRoute:
+	case engine.NotSentMedia:
+		// Another trunk would find our media path no more open than this one.
+		return Result{Outcome: engine.OutcomeMediaError, Retry: RetrySoon, Fault: FaultUs,
+			Friendly: "No media path could be opened", Mapped: true}
 	case engine.NotSentTrunk:
 		// A trunk that is not configured says nothing about the carrier.
 		r.TrunkBad, r.Fault, r.Friendly = false, FaultUs, "The trunk is not configured"

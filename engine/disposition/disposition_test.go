@@ -152,6 +152,9 @@ func TestEndsWithoutAPlainFinalResponse(t *testing.T) {
 	f(Input{NotSent: engine.NotSentCancelled, CancelledBy: CancelExclude}, ends{engine.OutcomeExcluded, false, RetryNo, false})
 	f(Input{NotSent: engine.NotSentCancelled}, ends{engine.OutcomeCancelled, false, RetryNo, false})
 	f(Input{NotSent: engine.NotSentNoRoute}, sendFailed)
+	if r := Classify(Input{NotSent: engine.NotSentMedia}); r.NextTrunk || r.TrunkBad || r.Consumes || r.Fault != FaultUs || r.Outcome != engine.OutcomeMediaError {
+		t.Errorf("no media path of ours: %+v", r)
+	}
 	f(Input{NotSent: engine.NotSentTrunk}, sendFailed)
 	f(Input{NotSent: engine.NotSentExpired}, ends{engine.OutcomeSystemError, false, RetrySoon, false})
 	f(Input{Code: 401, AuthTried: true}, auth)
