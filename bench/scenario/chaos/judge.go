@@ -1,0 +1,366 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// judgeLife waits until this life is five seconds old, once, and compares what
+// rings and talks at the carrier with what the dialler owns.
+func (r *run) judgeLife(ctx context.Context) error {
+	if r.judged == r.proc.life {
+		return nil
+	}
+	r.judged = r.proc.life
+	if err := until(ctx, r.proc.started.Add(settleTime)); err != nil {
+		return err
+	}
+	r.rep.Judged++
+	// A call that begins or ends between the looks is in one of them only; an
+	// intent is stored before its INVITE leaves, an end after it has come.
+	before := map[string]bool{}
+	for _, c := range r.carrier.Ledger().Live() {
+		before[c.CallID] = true
+	}
+	owned, err := r.openLegs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.carrier.Ledger().Live() {
+		if !before[c.CallID] {
+			continue
+		}
+		switch _, ok := owned[c.CallID]; {
+		case !ok:
+			r.rep.fail("life %d: %v after its start call %s is %s at the carrier (invited %v before it) and no live leg of the dialler",
+				r.proc.life, settleTime, c.CallID, c.State, r.proc.started.Sub(c.InviteAt).Round(time.Millisecond))
+		case c.InviteAt.Before(r.proc.started):
+			r.rep.fail("life %d: %v after its start call %s of an earlier life is %s at the carrier", r.proc.life, settleTime, c.CallID, c.State)
+		}
+	}
+	return nil
+}
+
+// judge compares the ledgers once the campaign has ended.
+func (r *run) judge(ctx context.Context) error {
+	var errs []error
+	figures, err := r.leases(ctx)
+	errs = append(errs, err)
+	calls := r.carrier.Ledger().Calls()
+	attempts, err := r.store.CampaignAttempts(ctx, r.id)
+	errs = append(errs, err)
+	outs, err := r.store.Dialouts(ctx, 1000)
+	errs = append(errs, err)
+	for i := range outs {
+		if at := outs[i].ReservedAt; at != nil && at.After(r.began) {
+			attempts = append(attempts, outs[i])
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	r.judgeCarrier(calls)
+	r.judgeLegs(calls, attempts)
+	r.judgeFigures(calls, figures)
+	if err := r.judgeCounters(ctx); err != nil {
+		return err
+	}
+	r.judgeBot(attempts)
+	return r.judgeCRM(ctx, calls)
+}
+
+// leaseLimit is a dialout's ring time-out, and what follows it.
+const leaseLimit = 45 * time.Second
+
+// leases waits until everything that was leased is back: the last BYEs are
+// answered, and the last CANCELs of lost calls, a moment after the end.
+func (r *run) leases(ctx context.Context) (map[string]float64, error) {
+	limit, cancel := context.WithTimeout(ctx, leaseLimit)
+	defer cancel()
+	held := []string{"dialler_live_calls", "dialler_seats_held", "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live"}
+	var figures map[string]float64
+	err := poll(limit, 100*time.Millisecond, func() (bool, error) {
+		now, err := r.api.figures(limit)
+		if err != nil {
+			return false, err
+		}
+		figures = now
+		for _, name := range held {
+			if figures[name] != 0 {
+				return false, nil
+			}
+		}
+		return len(r.carrier.Ledger().Live()) == 0, nil
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return figures, err
+	}
+	for _, name := range held {
+		if figures[name] != 0 {
+			r.rep.fail("%s is %v after the end", name, figures[name])
+		}
+	}
+	for _, c := range r.carrier.Ledger().Live() {
+		r.rep.fail("call %s is still %s at the carrier", c.CallID, c.State)
+	}
+	return figures, nil
+}
+
+// judgeCarrier: what the carrier alone can tell, over all calls so far.
+func (r *run) judgeCarrier(calls carrier.Rows) {
+	for _, d := range calls.DuplicateInvites() {
+		r.rep.fail("Call-ID %s was dialled twice: %s", d.CallID, d.Why)
+	}
+	for _, o := range calls.Overlaps() {
+		r.rep.fail("two calls to one number for %v: %s (%s) and %s (%s)", o.For, o.First.CallID, o.First.State, o.Second.CallID, o.Second.State)
+	}
+	for i := range calls {
+		c := &calls[i]
+		if c.InviteAt.Before(r.began) {
+			continue
+		}
+		if c.AckMissing {
+			r.rep.fail("call %s was never acknowledged", c.CallID)
+		}
+		for _, v := range c.Violations {
+			if v != cancelOfOther {
+				r.rep.fail("call %s: breach of the SIP rules: %s", c.CallID, v)
+			}
+		}
+	}
+}
+
+// cancelOfOther: the next life does not know whether the INVITE of the one
+// before was challenged, and cancels both numbers that it may have had.
+const cancelOfOther = "cancel_of_other_transaction"
+
+// judgeLegs: the database against the carrier.
+func (r *run) judgeLegs(calls carrier.Rows, attempts []attempt.Attempt) {
+	atCarrier := map[string]bool{}
+	for i := range calls {
+		if !calls[i].InviteAt.Before(r.began) {
+			atCarrier[calls[i].CallID] = true
+		}
+	}
+	r.rep.CallIDs = len(atCarrier)
+	inDatabase := map[string]bool{}
+	for i := range attempts {
+		a := &attempts[i]
+		if a.State != attempt.Ended {
+			r.rep.fail("attempt %s has not ended, it is %s", a.ID, a.State)
+		}
+		if a.Cause == engine.AbandonCapacityLoss {
+			r.rep.Abandons++
+		}
+		lost := a.Outcome == engine.OutcomeLost || a.Cause == engine.AbandonCapacityLoss
+		if lost {
+			r.rep.Lost++
+		}
+		for j := range a.Legs {
+			leg := &a.Legs[j]
+			r.rep.Legs++
+			inDatabase[string(leg.ID)] = true
+			if leg.EndedAt == nil {
+				r.rep.fail("leg %s of the %s attempt has no end", leg.ID, a.Outcome)
+			}
+			switch {
+			case atCarrier[string(leg.ID)]:
+			case leg.SentAt == nil:
+				r.rep.Unsent++
+			case !lost:
+				r.rep.fail("leg %s (%s) was sent and the carrier does not know it", leg.ID, a.Outcome)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(atCarrier)) {
+		if !inDatabase[id] {
+			r.rep.fail("the carrier has Call-ID %s, the database has not", id)
+		}
+	}
+}
+
+// judgeFigures: /metrics counts one life of the process.
+func (r *run) judgeFigures(calls carrier.Rows, figures map[string]float64) {
+	life := 0
+	for i := range calls {
+		if calls[i].InviteAt.After(r.proc.started) {
+			life++
+		}
+	}
+	if n := int(figures["dialler_legs_sent_total"]); n != life {
+		r.rep.fail("/metrics counts %d legs that were sent, the carrier %d Call-IDs in this life", n, life)
+	}
+	if n := figures["dialler_illegal_events_total"]; n != 0 {
+		r.rep.fail("%v events were refused by a state machine", n)
+	}
+	if n := figures["dialler_actor_restarts_total"]; n != 0 {
+		r.rep.fail("%v actors panicked", n)
+	}
+}
+
+// judgeCounters: what the campaign shows against its tables.
+func (r *run) judgeCounters(ctx context.Context) error {
+	var d detail
+	if err := r.detail(ctx, &d); err != nil {
+		return err
+	}
+	if d.Status != campaign.Completed {
+		r.rep.fail("the campaign is %s", d.Status)
+	}
+	c := d.Counters
+	states := 0
+	for s, n := range c.States {
+		states += n
+		if !final(s) && n > 0 {
+			r.rep.fail("%d contacts are %s", n, s)
+		}
+	}
+	if want := r.cfg.Contacts + len(r.crm.fresh); c.Total != want || states != want {
+		r.rep.fail("%d contacts were given, Total is %d, the states add up to %d", want, c.Total, states)
+	}
+	t, err := r.store.Counters(ctx, r.id, 1)
+	if err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		name          string
+		shown, stored int
+	}{
+		{"total", c.Total, t.Total}, {"pending", c.Pending, t.Pending}, {"connected", c.Connected, t.Connected}, {"completed", c.Completed, t.Completed},
+		{"unanswered", c.Unanswered, t.Unanswered}, {"failed", c.Failed, t.Failed}, {"excluded", c.Excluded, t.Excluded},
+		{"retries_left", c.RetriesLeft, t.RetriesLeft}, {"abandoned", c.Abandoned, t.Abandoned}, {"machine_detected", c.MachineDetected, t.MachineDetected},
+		{"attempts", c.Attempts, t.Attempts}, {"answered", c.Answered, t.Answered}, {"connected_calls", c.ConnectedCalls, t.ConnectedCalls},
+		{"result_calls", c.ResultCalls, t.ResultCalls}, {"live_answers", c.LiveAnswers, t.LiveAnswers}, {"capacity_loss", c.CapacityLoss, t.CapacityLoss},
+	} {
+		if x.shown != x.stored {
+			r.rep.fail("counter %s: the campaign shows %d, the tables give %d", x.name, x.shown, x.stored)
+		}
+	}
+	return nil
+}
+
+func final(s contact.State) bool {
+	switch s {
+	case contact.Pending, contact.Unanswered, contact.Connected:
+		return false
+	default:
+		return true
+	}
+}
+
+// judgeBot: no call came twice, and every acknowledged result is stored.
+func (r *run) judgeBot(attempts []attempt.Attempt) {
+	byCall := map[engine.CallID]*attempt.Attempt{}
+	for i := range attempts {
+		byCall[attempts[i].ID.Call()] = &attempts[i]
+	}
+	seen := map[engine.CallID]bool{}
+	for _, s := range r.bot.Sessions() {
+		a := byCall[s.CallID]
+		if a == nil {
+			if s.OpenedAt.After(r.began) && s.CallID != "" {
+				r.rep.fail("the bot had call %s, which is no attempt of the campaign", s.CallID)
+			}
+			continue
+		}
+		if seen[s.CallID] {
+			r.rep.fail("call %s reached the bot twice", s.CallID)
+		}
+		seen[s.CallID] = true
+		for name := range s.Violations {
+			r.rep.fail("call %s: breach of the bot's protocol: %s", s.CallID, name)
+		}
+		switch s.Result.State {
+		case bot.ReportTaken:
+			r.rep.Results++
+			if a.Result == nil || a.Result.Disposition != s.Result.Disposition {
+				r.rep.fail("the result of call %s was acknowledged and is not stored", s.CallID)
+			}
+		case bot.ReportRefused, bot.ReportGivenUp:
+			r.rep.fail("the result of call %s (%s) was not taken: %s, status %d %s", s.CallID, a.Outcome, s.Result.State, s.Result.Status, s.Result.Error)
+		case bot.ReportNone, bot.ReportPending:
+		}
+	}
+}
+
+// lateInvite is how much later than it left an INVITE may be read by a carrier
+// on a busy machine.
+const lateInvite = 500 * time.Millisecond
+
+// judgeCRM: what was acknowledged is there, and a repeat gets the same answer.
+func (r *run) judgeCRM(ctx context.Context, calls carrier.Rows) error {
+	c := r.crm
+	r.rep.Acked, r.rep.Unsure = len(c.acked), c.unsure
+	for _, f := range c.faults {
+		r.rep.fail("%s", f)
+	}
+	tokens := c.tokens()
+	for i := range c.acked {
+		a := &c.acked[i]
+		if a.kind == askDialout {
+			id := engine.AttemptID(a.identity("attempt_id"))
+			if _, ok, err := r.store.Attempt(ctx, id); err != nil {
+				return err
+			} else if !ok {
+				r.rep.fail("dialout %s was acknowledged and its attempt is missing", a.token)
+			}
+		}
+		for _, n := range a.numbers {
+			row, ok, err := r.store.ContactByNumber(ctx, r.id, engine.PhoneNumber(n))
+			switch {
+			case err != nil:
+				return err
+			case !ok:
+				r.rep.fail("%s %s was acknowledged and its contact is missing", a.kind, a.token)
+			case a.kind == askExclude:
+				r.judgeExcluded(a, &row, calls)
+			default:
+				r.judgeTriggered(a, &row, tokens[n], calls)
+			}
+		}
+		rep, err := r.api.send(ctx, http.MethodPost, a.path, a.token, a.body)
+		if err != nil {
+			return fmt.Errorf("repeat %s: %w", a.token, err)
+		}
+		if rep.status != a.status || !rep.replayed || !bytes.Equal(rep.body, a.answer) {
+			r.rep.fail("%s %s was answered %d %s; its repeat gets %d %s", a.kind, a.token, a.status, a.answer, rep.status, rep.body)
+		}
+	}
+	return nil
+}
+
+func (r *run) judgeTriggered(a *acked, row *contact.Contact, token string, calls carrier.Rows) {
+	if id := a.identity("contact_id"); id != string(row.ID) {
+		r.rep.fail("%s %s was acknowledged for contact %s, stored is %s", a.kind, a.token, id, row.ID)
+	}
+	if row.Variables["token"] != token {
+		r.rep.fail("%s %s was acknowledged last for contact %s, which has the metadata of %s", a.kind, token, row.ID, row.Variables["token"])
+	}
+	if row.State != contact.Excluded && len(calls.To(row.Number)) == 0 {
+		r.rep.fail("%s %s was acknowledged and its contact (%s) was never dialled", a.kind, a.token, row.State)
+	}
+}
+
+func (r *run) judgeExcluded(a *acked, row *contact.Contact, calls carrier.Rows) {
+	if row.State != contact.Excluded {
+		r.rep.fail("exclusion %s was acknowledged (%s) and contact %s is %s", a.token, a.answer, row.ID, row.State)
+	}
+	for _, call := range calls.To(row.Number) {
+		if call.InviteAt.After(a.at.Add(lateInvite)) {
+			r.rep.fail("exclusion %s was acknowledged and call %s was placed %v later", a.token, call.CallID, call.InviteAt.Sub(a.at))
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+	"dialler/persistence"
+	"dialler/persistence/private"
+)
+
+// Config says what is killed, and where it lives.
+type Config struct {
+	// Binary is the dialler's.
+	Binary string
+	// Dir takes data and logs. PostgreSQL runs as another user when the harness
+	// is root: every user must be able to enter it.
+	Dir string
+	// Log hears what happens; nil is silence.
+	Log func(format string, args ...any)
+}
+
+// Lab is a model world around one installation of the dialler, in which
+// campaigns are run and the dialler is killed.
+type Lab struct {
+	log     func(string, ...any)
+	dir     string
+	proc    *process
+	api     *api
+	carrier *carrier.Carrier
+	bot     *bot.Bot
+	pg      *private.Server
+	store   *persistence.Store
+}
+
+const (
+	adminEmail = "admin@dialler.local"
+	botID      = "chaos"
+	trunkID    = "chaos"
+	seats      = 14
+)
+
+// The callers' numbers.
+var ownNumbers = []string{"+493012345601", "+493012345602", "+493012345603"}
+
+// Open brings the world and the dialler's first life up.
+func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
+	l := &Lab{log: cfg.Log, dir: cfg.Dir}
+	if l.log == nil {
+		l.log = func(string, ...any) {}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if l.carrier, err = carrier.Start(callees()); err != nil {
+		return nil, err
+	}
+	if l.bot, err = bot.Start(voices()); err != nil {
+		return nil, err
+	}
+	if l.proc, err = newProcess(cfg.Binary, cfg.Dir); err != nil {
+		return nil, err
+	}
+	l.api = newAPI(l.proc.http)
+	if err := l.proc.start(); err != nil {
+		return nil, err
+	}
+	if err := l.proc.ready(ctx); err != nil {
+		return nil, err
+	}
+	// The database is a witness: it is read here, never written.
+	data := filepath.Join(cfg.Dir, "data")
+	if l.pg, err = private.Start(ctx, private.Config{Dir: data, Name: "postgresql", Log: zerolog.Nop()}); err != nil {
+		return nil, err
+	}
+	if !l.pg.Adopted() || !strings.HasPrefix(l.pg.Dir(), data) {
+		return nil, fmt.Errorf("the dialler's database is not in %s but in %s: its user cannot enter the folder", data, l.pg.Dir())
+	}
+	if l.store, err = persistence.Open(ctx, l.pg.URL(), persistence.Config{Log: zerolog.Nop()}); err != nil {
+		return nil, err
+	}
+	return l, l.furnish(ctx)
+}
+
+// callees are quick: a campaign must be over within the minute. Everybody who
+// picks up says something, some are machines, some hang up.
+func callees() carrier.Config {
+	mix := carrier.Mix{
+		AnswerRate: 0.62, MachineShare: 0.15, Busy: 0.12, Invalid: 0.03, Unavailable: 0.12, Congestion: 0.03, Rejected: 0.05,
+		EarlyMedia: 0.2, HangUpShare: 0.5,
+		Post: draw.Between(20*time.Millisecond, 300*time.Millisecond),
+		Ring: draw.Between(300*time.Millisecond, 2*time.Second),
+		Talk: draw.Between(time.Second, 4*time.Second),
+	}
+	return carrier.Config{Listen: "127.0.0.1:0", Seed: 1, Mix: &mix, Media: true}
+}
+
+func voices() bot.Config {
+	return bot.Config{Listen: "127.0.0.1:0", Seed: 1,
+		Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Between(time.Second, 3*time.Second), Think: draw.Between(50*time.Millisecond, 300*time.Millisecond),
+			Utterance: draw.Between(500*time.Millisecond, time.Second), Pause: draw.Between(300*time.Millisecond, time.Second)}},
+		Results: []bot.Result{{Weight: 2, Disposition: "interested"}, {Weight: 2, Disposition: "not_interested"},
+			{Weight: 1, Disposition: "no_decision", Delay: draw.Between(100*time.Millisecond, 2*time.Second)}},
+		// The dialler is away for seconds, on a busy machine for more.
+		ResultTries: 40,
+	}
+}
+
+// furnish logs in and configures bot, trunk, numbers and the CRM's key.
+func (l *Lab) furnish(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	select {
+	case password := <-l.proc.password:
+		if err := l.api.login(ctx, adminEmail, password); err != nil {
+			return err
+		}
+	case <-wait.Done():
+		return errors.New("the first life did not print the administrator's password")
+	}
+	host, p, err := net.SplitHostPort(l.carrier.Addr())
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(p)
+	if err != nil {
+		return err
+	}
+	put := func(path string, body map[string]any) error { return l.api.must(ctx, http.MethodPut, path, body, nil) }
+	if err := put("/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": seats, "endpoints": []string{l.bot.URL()}}); err != nil {
+		return err
+	}
+	if err := put("/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": 20, "channel_cap": 200, "options_s": 5}); err != nil {
+		return err
+	}
+	for _, n := range ownNumbers {
+		if err := put("/api/v1/numbers/"+n, map[string]any{}); err != nil {
+			return err
+		}
+	}
+	var key struct {
+		Key string `json:"key"`
+	}
+	if err := l.api.must(ctx, http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"trigger", "exclude", "dialout"}}, &key); err != nil {
+		return err
+	}
+	l.api.key = key.Key
+	return nil
+}
+
+// Close ends the dialler in good order, its database with it, and the world.
+func (l *Lab) Close() error {
+	var errs []error
+	if l.store != nil {
+		l.store.Close()
+	}
+	if l.proc != nil && l.proc.cmd != nil {
+		errs = append(errs, l.proc.stop())
+	}
+	if l.pg != nil {
+		errs = append(errs, l.pg.Stop())
+	} else if l.proc != nil {
+		errs = append(errs, l.stopDatabase())
+	}
+	if l.api != nil {
+		l.api.close()
+	}
+	if l.bot != nil {
+		errs = append(errs, l.bot.Close())
+	}
+	if l.carrier != nil {
+		errs = append(errs, l.carrier.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// stopDatabase ends a server that the dialler left behind before the harness
+// knew it.
+func (l *Lab) stopDatabase() error {
+	dir := filepath.Join(l.dir, "data")
+	if _, err := os.Stat(filepath.Join(dir, "postgresql")); err != nil {
+		return nil //nolint:nilerr // none was made
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	pg, err := private.Start(ctx, private.Config{Dir: dir, Name: "postgresql", Log: zerolog.Nop()})
+	if err != nil {
+		return err
+	}
+	return pg.Stop()
+}
+
+// openLegs lists the Call-IDs of live attempts that have no end.
+func (l *Lab) openLegs(ctx context.Context) (map[string]engine.AttemptID, error) {
+	open, err := l.store.OpenAttempts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	legs := map[string]engine.AttemptID{}
+	for i := range open {
+		for j := range open[i].Legs {
+			if leg := &open[i].Legs[j]; leg.EndedAt == nil {
+				legs[string(leg.ID)] = open[i].ID
+			}
+		}
+	}
+	return legs, nil
+}
