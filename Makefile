@@ -153,3 +153,11 @@ docs: need-go ## Write the generated files again: state machines in docs/, opena
 
 clean: ## Remove what was built; data folders stay.
 	rm -rf bin
+
+## Kill
+
+CHAOS_KILLS ?= $(if $(CHAOS_SEED),4,20)
+
+.PHONY: chaos
+chaos: deps ## Kill -9 the engine CHAOS_KILLS times in campaigns, judged by the carrier; CHAOS_SEED=n replays one, CHAOS_RACE=1.
+	CHAOS_KILLS=$(CHAOS_KILLS) $(GO) test -race -count=1 -v -timeout 2h ./bench/scenario/chaos
