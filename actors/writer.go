@@ -39,18 +39,25 @@ type committed struct {
 	err     error
 }
 
-type retryCommit struct{}
+type (
+	retryCommit struct{}
+	gathered    struct{} // a busy writer has gathered long enough
+)
 
 // databaseState tells whoever dials whether intents can be made durable.
 type databaseState struct{ Up bool }
 
 // writer is the group commit: an idle one commits at once, a busy one gathers
-// what comes meanwhile into the next transaction. While the database is away
-// it keeps its queue and tries again; every write is idempotent.
+// what comes into the next transaction, and begins one no more often than every
+// Config.Gather: a fast disk would otherwise make many small groups, which cost
+// the server several times as much per write. While the database is away it
+// keeps its queue and tries again; every write is idempotent.
 type writer struct {
 	d       *deps
 	queue   []queued
 	flying  int // writes of the queue's head that are in the transaction under way
+	began   time.Time // of the last transaction
+	waiting bool      // gathered or retryCommit is on its way
 	down    bool
 	backoff time.Duration
 	stats   *writerStats
@@ -72,11 +79,28 @@ func (w *writer) Receive(ctx actor.Context) {
 	case *committed:
 		w.done(ctx, msg)
 	case *retryCommit:
+		w.waiting = false
+		w.begin(ctx)
+	case *gathered:
+		w.waiting = false
 		w.commit(ctx)
 	}
 }
 
+// commit begins a transaction, or waits a little for more to share it.
 func (w *writer) commit(ctx actor.Context) {
+	if w.flying > 0 || w.waiting || len(w.queue) == 0 {
+		return
+	}
+	if wait := w.d.cfg.Gather - w.d.clock.Now().Sub(w.began); wait > 0 && len(w.queue) < groupCap && w.queue[0].barrier == nil {
+		w.waiting = true
+		w.d.after(wait, ctx.Self(), &gathered{})
+		return
+	}
+	w.begin(ctx)
+}
+
+func (w *writer) begin(ctx actor.Context) {
 	if w.flying > 0 || len(w.queue) == 0 {
 		return
 	}
@@ -95,7 +119,7 @@ func (w *writer) commit(ctx actor.Context) {
 	for i := range n {
 		group[i] = w.queue[i].Write
 	}
-	w.flying = n
+	w.flying, w.began = n, w.d.clock.Now()
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	started := time.Now()
 	go func() {
@@ -120,8 +144,8 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 			w.d.tell(databaseState{Up: false})
 		}
 		w.backoff = min(max(2*w.backoff, 50*time.Millisecond), 2*time.Second)
-		self, root := ctx.Self(), ctx.ActorSystem().Root
-		time.AfterFunc(w.backoff, func() { root.Send(self, &retryCommit{}) })
+		w.waiting = true
+		w.d.after(w.backoff, ctx.Self(), &retryCommit{})
 		return
 	}
 	if w.down {
