@@ -24,7 +24,7 @@ type Store interface {
 	// gives the campaign's row. ErrCampaignNotFound when there is none.
 	AcquireCampaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
 	// ActiveCampaigns lists the campaigns that are running, paused, or have
-	// live attempts.
+	// live attempts or results owed.
 	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
 	// Counters counts the campaign's tables by the formulas of engine/tally.
 	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)

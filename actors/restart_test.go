@@ -182,3 +182,32 @@ func TestAnExclusionThatAKillCutInTwoIsCompletedByTheNextLife(t *testing.T) {
 		})
 	})
 }
+
+func TestAResultThatNeverComesTimesOutInAStoppedCampaignToo(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(map[bool]string{false: "one life", true: "killed"}[killed], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+				r.add(30)
+				r.act(campaign.ActionStart)
+				r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+				r.act(campaign.ActionStop)
+				r.until(time.Minute, "they are over", func() bool { return len(r.openAttempts()) == 0 })
+				if killed {
+					r.kill()
+					r.start()
+				}
+				defer func() { r.tree.Close() }()
+				time.Sleep(time.Minute) // virtual: more than the result time-out
+				synctest.Wait()
+				r.store.View(func() {
+					for _, c := range r.store.Contacts_ {
+						if !c.State.Processed() {
+							t.Errorf("a contact is still %s", c.State)
+						}
+					}
+				})
+			})
+		})
+	}
+}

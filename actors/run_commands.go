@@ -318,8 +318,11 @@ func (r *run) startTicking() {
 	r.d.after(r.d.cfg.Tick, r.self, &runTick{})
 }
 
+// needsTick: a campaign that has ended is looked after while a call lives or a
+// result is owed.
 func (r *run) needsTick() bool {
-	return r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused || len(r.lines) > 0
+	return r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused || len(r.lines) > 0 ||
+		r.tally != nil && r.tally.C.States[contact.Connected] > 0
 }
 
 // tick looks at what happens without a message: windows, days, results that do

@@ -88,10 +88,11 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 }
 
 // ActiveCampaigns lists the campaigns that are running, paused, or have live
-// attempts, oldest first.
+// attempts or results owed, oldest first.
 func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
 	rows, _ := s.read.Query(ctx, `SELECT c.id FROM campaigns c
 		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
+			OR EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)
 		ORDER BY c.created_at, c.id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
 	return ids, s.wrap("active campaigns not read", err)

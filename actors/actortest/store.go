@@ -193,6 +193,9 @@ func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
 		for _, a := range s.Attempts {
 			active = active || (a.Campaign == id && a.State != attempt.Ended)
 		}
+		for _, x := range s.Contacts_ {
+			active = active || (x.Campaign == id && x.ResultDueAt != nil)
+		}
 		if active {
 			ids = append(ids, id)
 		}

@@ -65,9 +65,23 @@ func active(t *testing.T, w *world) {
 	x, _ := w.intent(&c)
 	x.Epoch = draining.Epoch
 	w.commit(x)
+	owed := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Completed })
+	over := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Completed })
+	due := w.now.Add(time.Minute)
+	for _, of := range []*campaign.Campaign{&owed, &over} {
+		k := w.contact(func(c *contact.Contact) { c.Campaign, c.State, c.DueAt = of.ID, contact.Completed, nil })
+		if of == &owed {
+			k.State, k.ResultDueAt = contact.Connected, &due
+		}
+		x := w.write(func(x *journal.Write) { x.Campaign, x.Epoch, x.Contacts = of.ID, of.Epoch, []contact.Contact{k} })
+		w.commit(x)
+	}
 	ids, err := w.store.ActiveCampaigns(t.Context())
 	must(t, err)
-	for _, want := range []engine.CampaignID{w.c.ID, paused.ID, draining.ID} {
+	if slices.Contains(ids, over.ID) {
+		t.Error("a campaign that is over is listed")
+	}
+	for _, want := range []engine.CampaignID{w.c.ID, paused.ID, draining.ID, owed.ID} {
 		if !slices.Contains(ids, want) {
 			t.Errorf("%s is missing", want)
 		}
