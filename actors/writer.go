@@ -55,7 +55,7 @@ type databaseState struct{ Up bool }
 type writer struct {
 	d       *deps
 	queue   []queued
-	flying  int // writes of the queue's head that are in the transaction under way
+	flying  int       // writes of the queue's head that are in the transaction under way
 	began   time.Time // of the last transaction
 	waiting bool      // gathered or retryCommit is on its way
 	down    bool
