@@ -223,16 +223,20 @@ func (t *Tree) Alive() error {
 }
 
 // Crash makes an actor of the tree panic on its next message, to prove that no
-// call is hung up by it. Target is "run", "contact", "fleet" or "trunks".
+// call is hung up by it. Target is "run" or "contact" of a campaign, or the
+// name of an actor at the top: "campaigns", "dialout", "fleet", "trunks",
+// "numbers".
 func (t *Tree) Crash(target string, id engine.CampaignID, c engine.ContactID) {
+	d := t.d
 	switch target {
 	case "run":
-		t.d.root.Send(t.d.campaigns, &forCampaign{Campaign: id, Msg: &crash{}})
+		d.root.Send(d.campaigns, &forCampaign{Campaign: id, Msg: &crash{}})
 	case "contact":
-		t.d.root.Send(actor.NewPID(t.d.system.Address(), t.d.campaigns.Id+"/campaign-"+string(id)+"/contacts/contact-"+string(c)), &crash{})
-	case "fleet":
-		t.d.root.Send(t.d.fleet, &crash{})
-	case "trunks":
-		t.d.root.Send(t.d.trunks, &crash{})
+		d.root.Send(actor.NewPID(d.system.Address(), d.campaigns.Id+"/campaign-"+string(id)+"/contacts/contact-"+string(c)), &crash{})
+	default:
+		top := map[string]*actor.PID{"campaigns": d.campaigns, "dialout": d.dialout, "fleet": d.fleet, "trunks": d.trunks, "numbers": d.numbers}
+		if pid := top[target]; pid != nil {
+			d.root.Send(pid, &crash{})
+		}
 	}
 }

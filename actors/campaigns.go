@@ -50,6 +50,8 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		c.every(ctx, m)
 	case *everyRun:
 		c.every(ctx, m.Msg)
+	case *crash:
+		panic("fault injected")
 	}
 }
 

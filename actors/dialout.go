@@ -98,6 +98,8 @@ func (o *dialout) Receive(ctx actor.Context) {
 		}()
 		d.after(d.cfg.LeaseTTL/3, self, &expireLeases{})
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *crash:
+		panic("fault injected")
 	case *refreshBots:
 		clear(o.bots)
 		for _, b := range m.bots {

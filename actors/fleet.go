@@ -34,21 +34,21 @@ type fleetActor struct {
 	d       *deps
 	bots    map[engine.BotID]*fleet.Fleet
 	holders map[fleet.Holder]*actor.PID
-	start   []engine.Bot
+	known   *[]engine.Bot // as last configured; outlives a restart
 }
 
-func newFleet(d *deps, bots []engine.Bot) *fleetActor {
-	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, start: bots}
+func newFleet(d *deps, bots *[]engine.Bot) *fleetActor {
+	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, known: bots}
 }
 
 func (f *fleetActor) Receive(ctx actor.Context) {
 	now := f.d.clock.Now()
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		f.configure(ctx, f.start, now)
+		f.configure(ctx, *f.known, now)
 		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), &expireLeases{})
 	case *refreshBots:
-		f.start = m.bots
+		*f.known = m.bots
 		f.configure(ctx, m.bots, now)
 	case *seatDemand:
 		f.demand(ctx, m, now)

@@ -100,6 +100,8 @@ func (n *numbers) Receive(ctx actor.Context) {
 		n.leaseAny(ctx, m)
 	case *numberLeased:
 		n.leasedAny(ctx, m)
+	case *crash:
+		panic("fault injected")
 	}
 }
 

@@ -101,9 +101,9 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings) {
 			ctx.Send(pid, &s)
 			continue
 		}
-		d, s := t.d, s
+		d, known, self := t.d, s, ctx.Self()
 		pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor {
-			return &trunkActor{d: d, t: trunk.New(s), parent: ctx.Self()}
+			return &trunkActor{d: d, t: trunk.New(known), known: &known, parent: self}
 		}), "trunk-"+string(s.ID))
 		if err == nil {
 			t.byID[s.ID] = pid
@@ -148,6 +148,7 @@ func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
 type trunkActor struct {
 	d      *deps
 	t      *trunk.Trunk
+	known  *engine.TrunkSettings // as last configured; outlives a restart
 	parent *actor.PID
 	now    time.Time
 }
@@ -178,6 +179,7 @@ func (a *trunkActor) Receive(ctx actor.Context) {
 		a.t.Options(m.Up)
 		a.tell(ctx)
 	case *engine.TrunkSettings:
+		*a.known = *m
 		a.t.Configure(*m)
 		a.tell(ctx)
 	case *expireLeases:
