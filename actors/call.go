@@ -358,6 +358,24 @@ func (d *deps) fetchAttempt(id engine.AttemptID, to *actor.PID, msg *storeResult
 	}()
 }
 
+// show answers how the attempt stands. Its end is not told before it is
+// durable.
+func (c *call) show(m *liveAttempt, pending []pendingWrite) {
+	at := c.snapshot()
+	if at.State != attempt.Ended || len(pending) == 0 {
+		reply(c.d, m.ReplyTo, at, nil)
+		return
+	}
+	last := &pending[len(pending)-1]
+	then := last.then
+	last.then = func(err error) {
+		if then != nil {
+			then(err)
+		}
+		reply(c.d, m.ReplyTo, at, nil)
+	}
+}
+
 // snapshot copies the attempt for a write: the machine goes on while the
 // writer reads.
 func (c *call) snapshot() attempt.Attempt {

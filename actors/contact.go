@@ -226,7 +226,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 			reply(a.d, msg.ReplyTo, nil, errCallNotFound)
 			break
 		}
-		reply(a.d, msg.ReplyTo, a.call.snapshot(), nil)
+		a.call.show(msg, a.pending)
 	case *rules:
 		a.rules = msg
 	case *report:

@@ -370,7 +370,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			reply(c.d, m.ReplyTo, nil, errCallNotFound)
 			break
 		}
-		reply(c.d, m.ReplyTo, c.call.snapshot(), nil)
+		c.call.show(m, c.pending)
 	case *hangUpCall:
 		if c.call == nil || !c.call.m.A.Live() {
 			reply(c.d, m.ReplyTo, nil, engine.NotFound("call_ended", "the call is over"))
