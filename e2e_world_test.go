@@ -38,7 +38,9 @@ func TestMain(m *testing.M) {
 		// fasthttp's date keeper lives as long as the program; the cleaner of a
 		// worker pool that was stopped sleeps out its ten seconds.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		// One second of silence after a message to an actor that is gone.
+		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
 }
 
 // patience bounds every wait; it is generous because the tests share their
@@ -167,9 +169,11 @@ func (w *world) start() {
 	w.p = p
 }
 
-// restart ends the process in order and starts another on the same database.
+// restart ends the process without draining and starts another on the same
+// database and the same SIP port.
 func (w *world) restart() {
 	w.t.Helper()
+	w.flags.SIP = w.p.sip.Addr()
 	w.p.Close()
 	w.start()
 }
@@ -329,7 +333,8 @@ func (w *world) call(id engine.CallID) (c call) {
 	return c
 }
 
-// ended waits until the API shows the call ended with the outcome.
+// ended waits until the API shows the call ended with the outcome, and until it
+// is stored so: what lives is shown before it is durable.
 func (w *world) ended(id engine.CallID, want engine.Outcome) (c call) {
 	w.t.Helper()
 	var last call
@@ -342,6 +347,7 @@ func (w *world) ended(id engine.CallID, want engine.Outcome) (c call) {
 		last = w.call(id)
 		return last.State == "ended" && last.Outcome == want
 	})
+	eventually(w.t, "the row agrees", func() bool { a := w.stored(id); return a.State == attempt.Ended && a.Outcome == want })
 	return last
 }
 
