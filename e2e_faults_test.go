@@ -198,3 +198,32 @@ func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 	}
 	w.quiet()
 }
+
+func TestATrunkThatIsDownAtTheStartIsKnownToBeDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.trunk("nowhere", "no..such..name", 5060, nil) // a name that no resolver has to be asked about
+	w.restart()
+	// The keepalive reports once, here before the tree is up.
+	eventually(t, "the keepalive has tried", func() bool { return len(w.p.sip.Health()) == 1 })
+	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
+	if r.status != 503 || r.code() != "no_capacity" || w.rows("attempts") != 0 {
+		t.Errorf("a dialout: %s, %d attempts", r, w.rows("attempts"))
+	}
+}
+
+func TestAPanicOfDialoutInMidCallHangsUpNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	id := w.dialout(newNumber())
+	w.session(id, "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
+	w.p.tree.Crash("dialout", "", "")
+	eventually(t, "the fault is counted", func() bool { return w.metric("dialler_actor_restarts_total") == 1 })
+	w.flows(model, id, w.stored(id).ID.Leg(1))
+	if !w.bot.HangUp(id) {
+		t.Fatal("the session is gone")
+	}
+	w.ended(id, engine.OutcomeCompleted)
+	w.quiet()
+}

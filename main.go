@@ -25,7 +25,8 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "dialler:", err)
+		// One line, whatever libraries make of it: it ends in logs and consoles.
+		fmt.Fprintln(os.Stderr, "dialler:", strings.Join(strings.Fields(err.Error()), " "))
 		os.Exit(1)
 	}
 }
@@ -69,10 +70,13 @@ func (s *serveCmd) Run(c *cli) error {
 	log := c.logger()
 	p, err := start(ctx, s.engineFlags, "main", log)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to end before it was up
+		}
 		return err
 	}
 	defer p.Close()
-	if password, err := p.firstAdmin(ctx); err != nil {
+	if password, err := p.firstAdmin(context.WithoutCancel(ctx)); err != nil {
 		return err
 	} else if password != "" {
 		fmt.Printf("First administrator: %s, password (shown once): %s\n", firstAdminEmail, password)

@@ -112,6 +112,9 @@ func (p *process) open(ctx context.Context, name string) error {
 		return err
 	}
 	p.treeUp.Store(p.tree)
+	for _, h := range p.sip.Health() { // what was found before the tree was up
+		p.tree.TrunkHealth(h)
+	}
 	p.closing = append(p.closing, p.tree.Close)
 
 	registry := prometheus.NewRegistry()
@@ -190,7 +193,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 		return err
 	}
 	if p.media, err = media.New(mc); err != nil {
-		return fmt.Errorf("open the RTP ports: %w", err)
+		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
 	}
 	p.closing = append(p.closing, p.media.Close)
 	return p.setTrunks(ctx)
