@@ -38,15 +38,19 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	goleak.VerifyTestMain(m,
-		// The test database outlives its tests; its starter waits for it.
-		goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).launch.func1"),
-		// fasthttp's date keeper lives as long as the program; the cleaner of a
-		// worker pool that was stopped sleeps out its ten seconds.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		// One second of silence after a message to an actor that is gone.
-		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
+	goleak.VerifyTestMain(m, lingering...)
+}
+
+// lingering goroutines are none of the process.
+var lingering = []goleak.Option{
+	// The test database outlives its tests; its starter waits for it.
+	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).launch.func1"),
+	// fasthttp's date keeper lives as long as the program; the cleaner of a
+	// worker pool that was stopped sleeps out its ten seconds.
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+	// One second of silence after a message to an actor that is gone.
+	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"),
 }
 
 // patience bounds every wait; it is generous because the tests share their
