@@ -26,3 +26,28 @@ func TestADialoutThatIsRefusedGivesItsSeatBackAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestATrunkTakesCallsAsSoonAsItIsConfigured(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
+			defer r.tree.Close()
+			r.store.View(func() {
+				r.store.TrunkList = []engine.TrunkSettings{{ID: "trunk", Active: true}, {ID: "new", Active: true, Priority: -1}}
+				r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}}
+			})
+			r.tree.NumberChanged(r.store.Nums[0])
+			time.Sleep(time.Second) // virtual
+			if err := r.tree.TrunksChanged(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err := r.tree.Call(context.Background(), rep.CallID); err != nil || a.Trunk != "new" {
+				t.Errorf("by trunk %s, %v; want the new one, which is preferred", a.Trunk, err)
+			}
+		})
+	}
+}

@@ -97,6 +97,8 @@ func (t *trunks) Receive(ctx actor.Context) {
 func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings) {
 	t.set = set
 	for _, s := range set {
+		// Until the trunk itself has spoken: it takes calls from this moment on.
+		t.known[s.ID] = trunk.New(s).Candidate(t.d.clock.Now())
 		if pid := t.byID[s.ID]; pid != nil {
 			ctx.Send(pid, &s)
 			continue
