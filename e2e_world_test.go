@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // lingering goroutines are none of the process.
 var lingering = []goleak.Option{
 	// The test database outlives its tests; its starter waits for it.
-	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).launch.func1"),
+	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).reap"),
 	// fasthttp's date keeper lives as long as the program; the cleaner of a
 	// worker pool that was stopped sleeps out its ten seconds.
 	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),

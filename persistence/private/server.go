@@ -268,10 +268,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 		return engine.Unavailable("database_not_started", "PostgreSQL could not be started: "+err.Error(), 0)
 	}
 	s.process, s.pid, s.exited = cmd.Process, cmd.Process.Pid, make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(s.exited)
-	}()
+	go s.reap(cmd)
 	for {
 		if s.answers(ctx) == nil {
 			return nil
@@ -287,6 +284,12 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 				filepath.Join(s.base, "postgres.log"), time.Second)
 		}
 	}
+}
+
+// reap waits for the end of the server, however it comes.
+func (s *Server) reap(cmd *exec.Cmd) {
+	_ = cmd.Wait()
+	close(s.exited)
 }
 
 // answers connects once and makes sure that it is the server of our data.
