@@ -79,6 +79,13 @@ var errCallNotFound = engine.NotFound("call_not_found", "no call has this identi
 // Call gives a call as it stands: as its owner knows it while it lives, as it
 // is stored afterwards.
 func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	if aid, ok := id.Attempt(); ok {
+		if of, ok := t.d.owners.of(aid); ok {
+			if a, err := t.askOwner(ctx, aid, of); err == nil {
+				return a, nil
+			}
+		}
+	}
 	a, err := t.stored(ctx, id)
 	if err != nil {
 		return a, err
@@ -95,16 +102,7 @@ func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 	if a.State == attempt.Ended {
 		return a
 	}
-	ctx, cancel := context.WithTimeout(ctx, liveWait)
-	defer cancel()
-	var now attempt.Attempt
-	var err error
-	msg := &liveAttempt{Contact: a.Contact, Attempt: a.ID}
-	if a.Campaign == "" {
-		now, err = ask[attempt.Attempt](ctx, t.d, t.d.dialout, msg)
-	} else {
-		now, err = ask[attempt.Attempt](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, msg))
-	}
+	now, err := t.askOwner(ctx, a.ID, owner{campaign: a.Campaign, contact: a.Contact})
 	if err != nil {
 		// It has ended meanwhile, or its owner is busy.
 		if again, err := t.stored(ctx, a.ID.Call()); err == nil {
@@ -113,6 +111,17 @@ func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 		return a
 	}
 	return now
+}
+
+// askOwner asks the actor to which an attempt belongs how it stands.
+func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of owner) (attempt.Attempt, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveWait)
+	defer cancel()
+	msg := &liveAttempt{Contact: of.contact, Attempt: id}
+	if of.campaign == "" {
+		return ask[attempt.Attempt](ctx, t.d, t.d.dialout, msg)
+	}
+	return ask[attempt.Attempt](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, msg))
 }
 
 // stored gives a call as its row has it.
@@ -133,16 +142,21 @@ func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, e
 
 // SubmitResult stores the result of a conversation, whenever it comes.
 func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
-	a, err := t.stored(ctx, cmd.Call)
-	if err != nil {
+	id, _ := cmd.Call.Attempt()
+	of, ok := t.d.owners.of(id)
+	if !ok {
+		a, err := t.stored(ctx, cmd.Call)
+		if err != nil {
+			return err
+		}
+		of = owner{campaign: a.Campaign, contact: a.Contact}
+	}
+	s := storeResult{Call: cmd.Call, Result: cmd.Result}
+	if of.campaign == "" {
+		_, err := ask[any](ctx, t.d, t.d.dialout, &s)
 		return err
 	}
-	s := storeResult{Call: cmd.Call, Result: cmd.Result, Attempt: &a}
-	if a.Campaign == "" {
-		_, err = ask[any](ctx, t.d, t.d.dialout, &s)
-		return err
-	}
-	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &submitResult{Contact: a.Contact, Store: s}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &submitResult{Contact: of.contact, Store: s}))
 	return err
 }
 

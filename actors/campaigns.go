@@ -66,7 +66,7 @@ func (c *campaigns) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
 		return pid
 	}
 	d := c.d
-	props := actor.PropsFromProducer(func() actor.Actor { return &campaignActor{d: d, id: id} },
+	props := d.props(func() actor.Actor { return &campaignActor{d: d, id: id} },
 		actor.WithSupervisor(supervise(d, "campaign")))
 	name := "campaign-" + string(id)
 	pid, err := ctx.SpawnNamed(props, name)
@@ -91,11 +91,11 @@ func (c *campaignActor) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
 		d, id := c.d, c.id
-		cp, _ := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &contactsActor{d: d} },
+		cp, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return &contactsActor{d: d} },
 			actor.WithSupervisor(supervise(d, "contact"))), "contacts")
-		np, _ := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newPool(d, id) },
+		np, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return newPool(d, id) },
 			actor.WithSupervisor(supervise(d, "slot"))), "numbers")
-		c.run, _ = ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRun(d, id, cp, np) }), "run")
+		c.run, _ = ctx.SpawnNamed(d.props(func() actor.Actor { return newRun(d, id, cp, np) }), "run")
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
 		if c.run != nil {

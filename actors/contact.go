@@ -64,6 +64,9 @@ type (
 		err     error
 	}
 	resultTimeout struct{}
+	// rest ends the wait for a result: the actor's own timer, or a run whose
+	// contacts are about to change as a whole.
+	rest struct{}
 	// endAttempt: Stop cancels ringing legs, and hangs up too when HangUp.
 	endAttempt struct{ HangUp bool }
 	hangUpCall struct {
@@ -156,8 +159,9 @@ type contactActor struct {
 	pending       []pendingWrite // not yet durable, oldest first
 	stash         []any          // while loading
 	loading       bool
-	watching      int // recovered legs that are not over yet
-	fetching      int // results whose attempt is being read
+	watching      int  // recovered legs that are not over yet
+	fetching      int  // results whose attempt is being read
+	lingering     bool // for the result of the call that has ended
 	trigger       *triggerContext
 	now           time.Time
 	pendingResult *storeResult // whose write is being built
@@ -176,6 +180,9 @@ func (a *contactActor) Receive(ctx actor.Context) {
 		a.start()
 		return
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+		if a.call != nil {
+			a.d.owners.remove(a.call.m.A.ID)
+		}
 		return
 	case *barrierPassed:
 		a.load()
@@ -217,6 +224,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.result(msg)
 	case *resultTimeout:
 		a.resultTimeout()
+	case *rest:
+		a.lingering = false
 	case *endAttempt:
 		a.endAttempt(msg)
 	case *hangUpCall:
@@ -264,7 +273,7 @@ func (a *contactActor) attempt(msg any) {
 
 // busy says whether the actor has something that only it knows or awaits.
 func (a *contactActor) busy() bool {
-	return a.loading || len(a.pending) > 0 || a.watching > 0 || a.fetching > 0 || (a.call != nil && a.call.m.A.Live())
+	return a.loading || a.lingering || len(a.pending) > 0 || a.watching > 0 || a.fetching > 0 || (a.call != nil && a.call.m.A.Live())
 }
 
 func (a *contactActor) idle() {
@@ -357,9 +366,18 @@ func (a *contactActor) loaded(msg *contactLoaded) {
 	a.idle()
 }
 
+// own makes the call the contact's.
+func (a *contactActor) own(c *call) {
+	if a.call != nil {
+		a.d.owners.remove(a.call.m.A.ID)
+	}
+	a.call = c
+	a.d.owners.add(c.m.A.ID, owner{campaign: a.m.C.Campaign, contact: a.m.C.ID})
+}
+
 func (a *contactActor) adopt(at attempt.Attempt) {
-	a.call = &call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot,
-		m: attempt.Machine{A: at, Config: a.rules.Attempt}}
+	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot,
+		m: attempt.Machine{A: at, Config: a.rules.Attempt}})
 	a.call.m.Config.MustConsume = a.m.C.Unconsumed >= contact.MaxUnconsumed
 }
 
@@ -492,7 +510,8 @@ func (a *contactActor) dial(msg *dial) {
 		Bot: a.rules.Bot.ID, To: c.Number, From: msg.From, Trunk: msg.Trunk, Callback: msg.Callback,
 		Epoch: a.rules.Epoch, State: attempt.Reserved, ResultToken: tokenHash(a.d.cfg.ResultToken(msg.Attempt.Call())),
 	}
-	a.call = &call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step}
+	a.lingering = false
+	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step})
 	a.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
 	a.call.begin(a.now)
 }
@@ -577,6 +596,10 @@ func (a *contactActor) over(now time.Time) {
 		Holds: []journal.HoldRelease{hold}, Events: []journal.Event{a.event(journal.AttemptEnded, data)},
 	}
 	watching := a.watching > 0
+	if a.m.C.ResultDueAt != nil {
+		a.lingering = true
+		a.d.after(a.d.cfg.ResultLinger, a.self, &rest{})
+	}
 	// An intent that the database refused was never held: nothing to release.
 	if t := a.trigger; t != nil {
 		a.trigger = nil
@@ -679,7 +702,7 @@ func (a *contactActor) result(msg *storeResult) {
 	} else if msg.fetched {
 		a.fetching--
 	}
-	a.pendingResult = msg
+	a.pendingResult, a.lingering = msg, false
 	r := msg.Result
 	a.call.apply(attempt.Event{Kind: attempt.ResultStored, At: a.now, Result: &r})
 }

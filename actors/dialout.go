@@ -314,7 +314,7 @@ func (o *dialout) fail(ctx actor.Context, w *dialoutWant, err error) {
 }
 
 func (o *dialout) spawn(ctx actor.Context, c *dialoutCall, id engine.AttemptID) *actor.PID {
-	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id))
+	pid, err := ctx.SpawnNamed(o.d.props(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id))
 	if err != nil {
 		return o.calls[id]
 	}
@@ -350,7 +350,10 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 	case *actor.Started:
 		c.self = ctx.Self()
 		c.start()
-	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *actor.Stopping, *actor.Stopped:
+		c.d.owners.remove(c.id())
+		return
+	case *actor.Restarting:
 		return
 	case *persisted:
 		for len(c.pending) > 0 && c.pending[0].Step <= m.Step {
@@ -413,6 +416,7 @@ func (c *dialoutCall) config() attempt.Config {
 
 func (c *dialoutCall) adopt(a attempt.Attempt) {
 	c.call = &call{d: c.d, self: c.self, owner: c, bot: c.bot, m: attempt.Machine{A: a, Config: c.config()}}
+	c.d.owners.add(a.ID, owner{})
 }
 
 // start begins the call, or ends what an earlier life left of it. A restart

@@ -206,7 +206,7 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 		s = engine.NumberSettings{Number: no, State: string(numberpool.Active)}
 	}
 	d := n.d
-	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &numberActor{d: d, slot: numberpool.NewSlot(s), no: no} }), "number-"+no.E164())
+	pid, err := ctx.SpawnNamed(d.props(func() actor.Actor { return &numberActor{d: d, slot: numberpool.NewSlot(s), no: no} }), "number-"+no.E164())
 	if err != nil {
 		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/number-"+no.E164())
 	}
@@ -318,7 +318,7 @@ func (p *pool) configure(ctx actor.Context, m *poolNumbers) {
 		cands = append(cands, c)
 		if p.slots[no] == nil {
 			d := p.d
-			pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return &slotActor{d: d} }), "slot-"+no.E164())
+			pid, err := ctx.SpawnNamed(d.props(func() actor.Actor { return &slotActor{d: d} }), "slot-"+no.E164())
 			if err == nil {
 				p.slots[no] = pid
 			}

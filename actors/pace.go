@@ -19,6 +19,9 @@ type pace struct {
 	held      engine.Constraint // a reservation was refused for this …
 	heldUntil time.Time         // … and is not worth repeating before
 	ledgers   []pacing.Ledger
+	// batch is how many contacts the next round asks for: what a trunk at its
+	// cap has to give is a few tokens at a time.
+	batch int
 }
 
 // holdDefault is how long a refusal without a time stands: until a call ends
@@ -42,12 +45,29 @@ func loadBooks(ctx context.Context, s Store, c *campaign.Campaign, now time.Time
 	return b, nil
 }
 
+// holdLeast is the least time between two rounds of which the first was
+// refused: a trunk makes good what comes late by no more than that, and the
+// tokens of a round that waited share its cost.
+const holdLeast = 10 * time.Millisecond
+
 // hold notes why a reservation got less than it asked for.
 func (p *pace) hold(c engine.Constraint, until, now time.Time) {
 	if until.IsZero() {
 		until = now.Add(holdDefault)
 	}
+	if least := now.Add(holdLeast); until.Before(least) {
+		until = least
+	}
 	p.held, p.heldUntil = c, until
+}
+
+// granted learns from what became of a round's reservations.
+func (p *pace) granted(asked, got int) {
+	if got < asked {
+		p.batch = max(got+1, roundLeast)
+		return
+	}
+	p.batch = min(2*max(p.batch, roundLeast), roundCap)
 }
 
 func (p *pace) explain() string {

@@ -74,6 +74,8 @@ type run struct {
 	barrierSeq int64
 	storing    bool // the contacts are being prepared, restored or removed
 	storingFor []*actor.PID
+	held       []heldMessage // for contacts that are being prepared
+	atRest     func()        // called once no contact's actor lives
 	ops        map[int]*excludeOp
 	opSeq      int
 	excluded   exclusionBook
@@ -256,7 +258,7 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *submitResult:
 		r.result(m, sender)
 	case *liveAttempt:
-		if l := r.lines[m.Contact]; l != nil && l.attempt == m.Attempt {
+		if l := r.lines[m.Contact]; l != nil {
 			m.ReplyTo = sender
 			r.send(l, m)
 			return
@@ -270,6 +272,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.reloadCounters()
 	case *countersReloaded:
 		r.countersReloaded(m)
+	case *restLate:
+		r.nowAtRest()
 	case *resetDone:
 		r.resetDone(m)
 	case *refreshBots:

@@ -29,6 +29,10 @@ type (
 // touch gives a message to a contact, whose actor is brought up if it is at
 // rest: from the look-ahead if it is there, else from the database.
 func (r *run) touch(id engine.ContactID, msg any) {
+	if r.storing && r.lines[id] == nil {
+		r.held = append(r.held, heldMessage{id, msg})
+		return
+	}
 	if l := r.lines[id]; l != nil {
 		r.send(l, msg)
 		return
@@ -47,7 +51,7 @@ func (r *run) touch(id engine.ContactID, msg any) {
 
 // touchRow is touch for a contact whose stored row is at hand.
 func (r *run) touchRow(row contact.Contact, msg any) {
-	if r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
+	if r.storing || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
 		r.touch(row.ID, msg)
 		return
 	}
@@ -100,6 +104,42 @@ func (r *run) removeLine(l *line) {
 	r.dropLine(l)
 	r.phases[phaseIndex(attempt.PhaseOver)]--
 	delete(r.lines, l.id)
+	if len(r.lines) == 0 {
+		r.nowAtRest()
+	}
+}
+
+func (r *run) nowAtRest() {
+	if f := r.atRest; f != nil {
+		r.atRest = nil
+		f()
+	}
+}
+
+// heldMessage waits until the contacts are prepared for the run.
+type heldMessage struct {
+	contact engine.ContactID
+	msg     any
+}
+
+// restPatience is how long whenAtRest waits for actors that watch the legs of a
+// lost call: they do not change their contact any more.
+const restPatience = 2 * time.Second
+
+type restLate struct{}
+
+// whenAtRest calls f once no contact's actor lives; those that only wait for a
+// result are sent to rest.
+func (r *run) whenAtRest(f func()) {
+	if len(r.lines) == 0 {
+		f()
+		return
+	}
+	r.atRest = f
+	r.d.after(restPatience, r.self, &restLate{})
+	for _, l := range r.lines {
+		r.send(l, &rest{})
+	}
 }
 
 // refuse answers a message that will not reach a contact.
@@ -180,6 +220,12 @@ func (r *run) contactStopped(m *contactStopped) {
 	if r.refilling {
 		r.touched[m.Row.ID] = struct{}{}
 	}
+	if r.storing {
+		for _, msg := range l.buffer {
+			r.touch(m.Row.ID, msg)
+		}
+		return
+	}
 	if len(l.buffer) > 0 {
 		r.spawn(m.Row, nil, l.buffer)
 		return
@@ -220,7 +266,7 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *spawnContact:
 		d, seed := c.d, m.Seed
-		props := actor.PropsFromProducer(func() actor.Actor { return &contactActor{d: d, seed: seed} })
+		props := d.props(func() actor.Actor { return &contactActor{d: d, seed: seed} })
 		name := m.Name
 		for i := 2; ; i++ {
 			if _, err := ctx.SpawnNamed(props, name); err == nil {

@@ -372,7 +372,7 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 	}
 	r.sequence(&w)
 	to, d := t.ctx.replyTo, r.d
-	pid := d.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &replyActor{d: d, to: to, value: rep} }))
+	pid := d.root.Spawn(d.props(func() actor.Actor { return &replyActor{d: d, to: to, value: rep} }))
 	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid})
 	r.afterWrites(func() { delete(r.triggering, row.Number) })
 	r.expect(*row.DueAt)

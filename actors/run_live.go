@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -133,26 +134,28 @@ func (r *run) storeAction(e campaign.Effect) {
 	d, self, id, n, now := r.d, r.self, r.id, r.m.C.Run, r.now
 	r.queue.clear()
 	r.storing = true
-	r.afterWrites(func() {
-		go func() {
-			ctx, cancel := context.WithTimeout(d.ctx, 6*d.cfg.CommitTimeout)
-			defer cancel()
-			var err error
-			switch e.(type) {
-			case campaign.ResetContacts:
-				err = d.store.ResetContacts(ctx, id, n, now)
-			case campaign.RestoreContacts:
-				err = d.store.RestoreContacts(ctx, id, n)
-			case campaign.Remove:
-				err = d.store.RemoveCampaign(ctx, id)
-			}
-			_, removed := e.(campaign.Remove)
-			m := &resetDone{err: err, removed: removed}
-			if err == nil && !removed {
-				m.counters, m.err = d.store.Counters(ctx, id, n)
-			}
-			d.root.Send(self, m)
-		}()
+	r.whenAtRest(func() {
+		r.afterWrites(func() {
+			go func() {
+				ctx, cancel := context.WithTimeout(d.ctx, 6*d.cfg.CommitTimeout)
+				defer cancel()
+				var err error
+				switch e.(type) {
+				case campaign.ResetContacts:
+					err = d.store.ResetContacts(ctx, id, n, now)
+				case campaign.RestoreContacts:
+					err = d.store.RestoreContacts(ctx, id, n)
+				case campaign.Remove:
+					err = d.store.RemoveCampaign(ctx, id)
+				}
+				_, removed := e.(campaign.Remove)
+				m := &resetDone{err: err, removed: removed}
+				if err == nil && !removed {
+					m.counters, m.err = d.store.Counters(ctx, id, n)
+				}
+				d.root.Send(self, m)
+			}()
+		})
 	})
 }
 
@@ -177,5 +180,14 @@ func (r *run) resetDone(m *resetDone) {
 	}
 	for _, to := range waiting {
 		reply(r.d, to, d, err)
+	}
+	held := r.held
+	r.held = nil
+	for _, h := range held {
+		if m.removed {
+			r.refuse(h.msg, engine.NotFound("contact_not_found", "the contact does not exist any more"))
+			continue
+		}
+		r.touch(h.contact, h.msg)
 	}
 }

@@ -12,8 +12,11 @@ import (
 	"dialler/engine/numberpool"
 )
 
-// roundCap bounds how many contacts one round of reservations handles.
-const roundCap = 256
+// A round of reservations is for roundLeast to roundCap contacts.
+const (
+	roundLeast = 4
+	roundCap   = 256
+)
 
 // roundTimeout gives up a round whose answers were lost with a crashed actor.
 const roundTimeout = 5 * time.Second
@@ -81,7 +84,7 @@ func (r *run) dialNext() {
 		return
 	}
 	dec := r.decide()
-	k := min(dec.Dials, roundCap)
+	k := min(dec.Dials, max(r.pace.batch, roundLeast))
 	if k <= 0 && r.seatsAsked == 0 {
 		r.settleTriggers(string(dec.Constraint))
 	}
@@ -150,6 +153,7 @@ func (r *run) trunksReserved(m *trunksReserved) {
 		}
 		keep = append(keep, c)
 	}
+	r.pace.granted(len(r.round.cands), len(keep))
 	if len(keep) < len(r.round.cands) {
 		r.holdPace(m.Constraint, m.RetryAt)
 	}

@@ -27,9 +27,13 @@ type Config struct {
 	// SendByTimeout is how long after its intent an INVITE may still leave.
 	SendByTimeout time.Duration // 10 s
 	ResultBase    string        // base URL that bots post results to
-	RingGrace     time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
-	DialoutCap    int           // simultaneous dialouts a bot, 0 = its seats
-	DialoutRing   time.Duration // ring timeout of a call outside campaigns, 30 s
+	// ResultLinger is how long the actor of a contact whose call has ended waits
+	// for its result before it goes to rest, 3 s. A later result finds the
+	// contact by the database.
+	ResultLinger time.Duration
+	RingGrace    time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
+	DialoutCap   int           // simultaneous dialouts a bot, 0 = its seats
+	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
 	// ResultToken gives the bearer token of a call's result.
 	ResultToken func(engine.CallID) string
 	// Tick is how often a run looks at its pace without other cause, 500 ms.
@@ -57,6 +61,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Gather, 8*time.Millisecond)
 	set(&c.LeaseTTL, 30*time.Second)
 	set(&c.SendByTimeout, 10*time.Second)
+	set(&c.ResultLinger, 3*time.Second)
 	set(&c.RingGrace, 35*time.Second)
 	set(&c.DialoutRing, 30*time.Second)
 	set(&c.Tick, 500*time.Millisecond)
@@ -94,7 +99,9 @@ type deps struct {
 	dialout   *actor.PID
 	campaigns *actor.PID
 
+	workers  workers
 	stats    Stats
+	owners   owners
 	draining atomic.Bool
 	dbDown   atomic.Bool
 }
@@ -148,7 +155,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	t := &Tree{d: d, cancel: cancel}
 
 	spawn := func(name string, a func() actor.Actor, fault actor.Directive) (*actor.PID, error) {
-		pid, err := d.root.SpawnNamed(actor.PropsFromProducer(a, actor.WithSupervisor(supervise(d, name)),
+		pid, err := d.root.SpawnNamed(d.props(a, actor.WithSupervisor(supervise(d, name)),
 			actor.WithGuardian(guard(d, name, fault))), name)
 		if err != nil {
 			return nil, fmt.Errorf("actors: spawn %s: %w", name, err)
@@ -235,6 +242,7 @@ func (t *Tree) Close() {
 			}
 		}
 		d.system.Shutdown()
+		d.workers.close()
 	})
 }
 

@@ -104,7 +104,7 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings) {
 			continue
 		}
 		d, known, self := t.d, s, ctx.Self()
-		pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor {
+		pid, err := ctx.SpawnNamed(d.props(func() actor.Actor {
 			return &trunkActor{d: d, t: trunk.New(known), known: &known, parent: self}
 		}), "trunk-"+string(s.ID))
 		if err == nil {

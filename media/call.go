@@ -254,8 +254,13 @@ func (c *call) conceal(ts uint32) {
 	}
 }
 
-// quiet is a frame of silence in place of audio.
+// quiet is a frame of silence in place of audio. Before the callee was heard
+// at all there is no stream with a gap in it: only the classifier hears time
+// pass then.
 func (c *call) quiet() {
+	if !c.tsKnown && c.det == nil {
+		return
+	}
 	var frame [frameBytes]byte
 	for i := range frame {
 		frame[i] = ulawSilence
@@ -268,7 +273,7 @@ func (c *call) frame(b []byte, law codec) {
 	if c.det != nil {
 		c.classify(b, law)
 	}
-	if c.link != nil {
+	if c.link != nil && c.tsKnown {
 		if law == codecAlaw {
 			transcode(b, &alawToUlaw)
 		}
@@ -351,7 +356,7 @@ func (c *call) next(dst []byte) bool {
 			c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: c.link.Session()})
 		}
 	}
-	if n == 0 && c.e.cfg.SuppressSilence && c.ticks >= silenceFirst && c.ticks%keepAlive != 0 {
+	if n == 0 && c.mute() {
 		return false
 	}
 	for i := n; i < len(dst); i++ {
@@ -363,10 +368,18 @@ func (c *call) next(dst []byte) bool {
 	return true
 }
 
+// Silence to a callee who has not been heard, in ticks.
 const (
-	silenceFirst = 50  // ticks of silence that are sent in any case
-	keepAlive    = 250 // then one packet every 5 s when silence is suppressed
+	openingFirst = 5  // at the start,
+	openingEvery = 50 // then one packet a second
 )
+
+// mute says whether silence is left out of the stream. To a callee who has
+// sent nothing yet it only opens the path and keeps it open through NAT
+// (RFC 6263 §4); once he was heard the stream has no gaps.
+func (c *call) mute() bool {
+	return !c.tsKnown && c.ticks >= openingFirst && c.ticks%openingEvery != 0
+}
 
 // seal writes the RTP header (RFC 3550 §5.1) before the frame. The marker
 // says that sound begins after a pause (RFC 3551 §4.1).

@@ -64,13 +64,15 @@
 // with the fewest calls without a source, then the fewest calls. More sockets
 // (Config.Sockets) make ambiguity rarer still.
 //
-// # Decision: silence is sent
+// # Decision: silence is sent once the callee was heard
 //
 // While there is nothing to play, silence is sent, so that a carrier with an
-// RTP time-out keeps the call and a NAT keeps its binding. With
-// Config.SuppressSilence that is so for the first second only (the far side
-// latches), then one packet every 5 s; timestamps go on, and the marker bit
-// says where sound begins.
+// RTP time-out keeps the call and a NAT keeps its binding. Until the callee's
+// first audio there is a packet at each of the first five ticks (the far side
+// latches) and one a second after them; timestamps go on, and the marker bit
+// says where sound begins. The bot likewise gets its first frame with the
+// callee's first audio; gaps after it are filled. A call without any audio then
+// costs next to nothing.
 //
 // # RTCP
 //

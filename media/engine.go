@@ -36,10 +36,6 @@ type Config struct {
 	// Message is the WAV file (8 kHz mono) that PlayMessage plays; empty: a
 	// built-in tone of 1.2 s.
 	Message string
-	// SuppressSilence sends nothing while there is nothing to play, except in
-	// the first second and one packet every 5 s. Off by default: carriers with
-	// an RTP time-out and NATs expect a continuous stream.
-	SuppressSilence bool
 	// ReadPause is how long the reader of a busy socket gathers datagrams;
 	// default 3 ms, negative: not at all. It adds to the latency and to the
 	// measured jitter.

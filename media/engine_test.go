@@ -77,6 +77,7 @@ func TestSentRTPIsContinuous(t *testing.T) {
 	p := newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	p.say(0, speech(160, 1))
 	first := p.hear()
 	if !first.Marker || first.PayloadType != 0 || len(first.Payload) != 160 {
 		t.Fatalf("wrong first packet %+v", first.Header)
@@ -89,19 +90,31 @@ func TestSentRTPIsContinuous(t *testing.T) {
 	}
 }
 
-func TestSilenceMayBeSuppressed(t *testing.T) {
-	t.Parallel() // takes the 5 s to a keep-alive
-	e := start(t, func(c *Config) { c.SuppressSilence = true })
+func TestSilenceToACalleeWhoIsNotHeardOnlyKeepsThePathOpen(t *testing.T) {
+	t.Parallel() // takes two seconds of media time
+	e := start(t, nil)
 	p := newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
 	first := p.hear()
-	for range silenceFirst - 1 {
+	for range openingFirst - 1 {
 		p.hear()
 	}
-	next := p.hear() // the keep-alive, 5 s of media time after the answer
-	if step := next.Timestamp - first.Timestamp; step != keepAlive*160 || !next.Marker || next.SequenceNumber-first.SequenceNumber != silenceFirst {
-		t.Fatalf("keep-alive after %d ticks, marker %v", step/160, next.Marker)
+	for i := range 2 {
+		next := p.hear()
+		if step := next.Timestamp - first.Timestamp; step != uint32(i+1)*openingEvery*160 || !next.Marker ||
+			next.SequenceNumber-first.SequenceNumber != uint16(openingFirst+i) {
+			t.Fatalf("packet %d after %d ticks, marker %v", i, step/160, next.Marker)
+		}
+	}
+	p.say(0, speech(160, 1))
+	last := p.hear()
+	for range 10 { // from now on there are no gaps
+		next := p.hear()
+		if next.Timestamp-last.Timestamp != 160 {
+			t.Fatalf("gap of %d after the callee was heard", next.Timestamp-last.Timestamp)
+		}
+		last = next
 	}
 }
 
@@ -137,9 +150,10 @@ func TestPacketsOfOtherLengthsBecomeFrames(t *testing.T) {
 	}
 }
 
-func TestTheBotHearsTimePassWithoutRTP(t *testing.T) {
+func TestTheBotHearsTimePassOnceTheCalleeWasHeard(t *testing.T) {
 	e := start(t, nil)
-	_, s, _ := connected(t, e, 1, "0")
+	p, s, _ := connected(t, e, 1, "0")
+	p.say(0, speech(160, 1))
 	for i := 1; i <= 5; i++ {
 		f := s.until("media")
 		if f.Media.Chunk != strconv.Itoa(i) || f.Media.Timestamp != strconv.Itoa(20*(i-1)) || f.Sequence != strconv.Itoa(i+1) {
@@ -209,8 +223,8 @@ func TestSilentAfterTheRTPTimeout(t *testing.T) {
 	if got := ev.next(engine.MediaSilent); got.At.Sub(began) < 200*time.Millisecond {
 		t.Fatalf("silent after %v", got.At.Sub(began))
 	}
-	for range 20 {
-		p.hear() // twice the time-out passes
+	for range openingFirst + 1 {
+		p.hear() // five times the time-out passes
 	}
 	ev.none()
 }
@@ -220,6 +234,7 @@ func TestRTCPIsASignOfLife(t *testing.T) {
 	ev, p := record(t), newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	p.say(0, speech(160, 1))
 	report := []byte{0x80, 201, 0, 1, 0, 0, 0, 1} // an empty receiver report, on the RTP port
 	for range 40 {
 		p.hear() // every 20 ms
