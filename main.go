@@ -32,11 +32,6 @@ func main() {
 }
 
 func run(args []string) error {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		// Signalling makes much short-lived garbage on a small heap; collecting
-		// less often halves the collector's share (docs/architecture.md).
-		debug.SetGCPercent(400)
-	}
 	c, k, err := parse(args)
 	if err != nil {
 		return err

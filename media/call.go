@@ -370,7 +370,7 @@ func (c *call) next(dst []byte) bool {
 
 // Silence to a callee who has not been heard, in ticks.
 const (
-	openingFirst = 5  // at the start,
+	openingFirst = 2  // at the start,
 	openingEvery = 50 // then one packet a second
 )
 

@@ -106,7 +106,8 @@ func (l *Link) dial(ctx context.Context, url string, share time.Duration) (ws *w
 	defer cancel()
 	d := websocket.Dialer{
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			var nd net.Dialer
+			// Frames go out all the time: a dead peer is found by them.
+			nd := net.Dialer{KeepAlive: -1}
 			c, err := nd.DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
