@@ -40,6 +40,8 @@ type Store struct {
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
 	down  bool
+	// Reads counts the attempts and contacts that were asked for one by one.
+	Reads int
 	// OnWrite sees every accepted write.
 	OnWrite func(w *journal.Write)
 }
@@ -377,6 +379,7 @@ func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engin
 func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (contact.Contact, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Reads++
 	c, ok := s.Contacts_[id]
 	return c, ok, nil
 }
@@ -461,6 +464,7 @@ func (s *Store) OpenLegs(context.Context) ([]attempt.Attempt, error) {
 func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (attempt.Attempt, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.Reads++
 	a, ok := s.Attempts[id]
 	return a, ok, nil
 }
