@@ -105,8 +105,9 @@ func (p *process) open(ctx context.Context, name string) error {
 	if base == "" {
 		base = "http://" + p.listener.Addr().String()
 	}
+	tokens := resultTokens(derive(secret, "results"))
 	p.tree, err = actors.Start(ctx, actors.Config{
-		ResultBase: base, ResultToken: resultTokens(derive(secret, "results")), DialoutRing: p.tuning.dialoutRing, Log: log,
+		ResultBase: base, ResultToken: tokens, DialoutRing: p.tuning.dialoutRing, Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (p *process) open(ctx context.Context, name string) error {
 		return err
 	}
 	front := &front{Store: p.store, tree: p.tree, p: p}
-	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), KeyRate: flags.KeyRate, Log: log, Registry: registry},
+	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
 		http.Deps{Campaigns: front, Calls: front, Keys: front, Users: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
 	if err != nil {
 		return err

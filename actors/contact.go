@@ -162,6 +162,7 @@ type contactActor struct {
 	watching      int  // recovered legs that are not over yet
 	fetching      int  // results whose attempt is being read
 	lingering     bool // for the result of the call that has ended
+	stopLinger    func()
 	trigger       *triggerContext
 	now           time.Time
 	pendingResult *storeResult // whose write is being built
@@ -225,7 +226,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 	case *resultTimeout:
 		a.resultTimeout()
 	case *rest:
-		a.lingering = false
+		a.rest()
 	case *endAttempt:
 		a.endAttempt(msg)
 	case *hangUpCall:
@@ -274,6 +275,14 @@ func (a *contactActor) attempt(msg any) {
 // busy says whether the actor has something that only it knows or awaits.
 func (a *contactActor) busy() bool {
 	return a.loading || a.lingering || len(a.pending) > 0 || a.watching > 0 || a.fetching > 0 || (a.call != nil && a.call.m.A.Live())
+}
+
+// rest ends the wait for a result.
+func (a *contactActor) rest() {
+	if a.lingering {
+		a.lingering = false
+		a.stopLinger()
+	}
 }
 
 func (a *contactActor) idle() {
@@ -510,7 +519,7 @@ func (a *contactActor) dial(msg *dial) {
 		Bot: a.rules.Bot.ID, To: c.Number, From: msg.From, Trunk: msg.Trunk, Callback: msg.Callback,
 		Epoch: a.rules.Epoch, State: attempt.Reserved, ResultToken: tokenHash(a.d.cfg.ResultToken(msg.Attempt.Call())),
 	}
-	a.lingering = false
+	a.rest()
 	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step})
 	a.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
 	a.call.begin(a.now)
@@ -598,7 +607,7 @@ func (a *contactActor) over(now time.Time) {
 	watching := a.watching > 0
 	if a.m.C.ResultDueAt != nil {
 		a.lingering = true
-		a.d.after(a.d.cfg.ResultLinger, a.self, &rest{})
+		a.stopLinger = a.d.after(a.d.cfg.ResultLinger, a.self, &rest{})
 	}
 	// An intent that the database refused was never held: nothing to release.
 	if t := a.trigger; t != nil {
@@ -702,7 +711,8 @@ func (a *contactActor) result(msg *storeResult) {
 	} else if msg.fetched {
 		a.fetching--
 	}
-	a.pendingResult, a.lingering = msg, false
+	a.rest()
+	a.pendingResult = msg
 	r := msg.Result
 	a.call.apply(attempt.Event{Kind: attempt.ResultStored, At: a.now, Result: &r})
 }

@@ -36,6 +36,9 @@ type Config struct {
 	ConnectionCap   int // simultaneous connections (fasthttp's default, 262144)
 	ConnsPerIPCap   int // simultaneous connections of one address (no cap)
 
+	// ResultToken gives the bearer token with which a call's bot may post its
+	// result; nil when only the hash that is stored with the call is known.
+	ResultToken func(engine.CallID) string
 	// KeyCacheTTL is how long a key is trusted without asking the store; never
 	// more than a second (1 s).
 	KeyCacheTTL time.Duration

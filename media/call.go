@@ -370,8 +370,8 @@ func (c *call) next(dst []byte) bool {
 
 // Silence to a callee who has not been heard, in ticks.
 const (
-	openingFirst = 2  // at the start,
-	openingEvery = 50 // then one packet a second
+	openingFirst = 2   // at the start,
+	openingEvery = 250 // then one packet every 5 s
 )
 
 // mute says whether silence is left out of the stream. To a callee who has

@@ -69,7 +69,7 @@
 // While there is nothing to play, silence is sent, so that a carrier with an
 // RTP time-out keeps the call and a NAT keeps its binding. Until the callee's
 // first audio there is a packet at each of the first two ticks (the far side
-// latches) and one a second after them; timestamps go on, and the marker bit
+// latches) and one every 5 s after them; timestamps go on, and the marker bit
 // says where sound begins. The bot likewise gets its first frame with the
 // callee's first audio; gaps after it are filled. A call without any audio then
 // costs next to nothing.

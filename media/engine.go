@@ -127,9 +127,10 @@ func New(cfg Config) (*Engine, error) {
 	e.bots = botlink.New(cfg.Bot)
 	n := min(cfg.Pacers, len(e.sockets))
 	for i := range n {
-		p := &pacer{e: e, offset: frameTime * time.Duration(i) / time.Duration(n)}
+		p := &pacer{e: e, offset: frameTime * time.Duration(i) / time.Duration(n), wake: make(chan struct{}, 1)}
 		for j := i; j < len(e.sockets); j += n {
 			p.sockets = append(p.sockets, e.sockets[j])
+			e.sockets[j].pacer = p
 		}
 		e.tasks.Add(1)
 		go p.run()

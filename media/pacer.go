@@ -9,27 +9,42 @@ const (
 	catchUp = 10
 )
 
-// pacer gives the calls of its sockets a frame every 20 ms.
+// pacer gives the calls of its sockets a frame every 20 ms. Without any call it
+// sleeps.
 type pacer struct {
 	e       *Engine
 	sockets []*socket
 	offset  time.Duration // spreads the pacers over the 20 ms
+	wake    chan struct{} // a call came to one of the sockets; holds one
 }
 
 func (p *pacer) run() {
 	defer p.e.tasks.Done()
 	w := newWriter()
-	next := time.Now().Add(p.offset)
-	timer := time.NewTimer(p.offset)
+	var next time.Time
+	timer := time.NewTimer(0)
 	defer timer.Stop()
+	<-timer.C
 	for {
+		if next.IsZero() { // nobody to serve
+			select {
+			case <-p.e.stop:
+				return
+			case <-p.wake:
+			}
+			next = time.Now().Add(p.offset)
+			timer.Reset(p.offset)
+		}
 		select {
 		case <-p.e.stop:
 			return
 		case <-timer.C:
 		}
 		for {
-			p.tick(w)
+			if !p.tick(w) {
+				next = time.Time{}
+				break
+			}
 			next = next.Add(frameTime)
 			late := time.Since(next)
 			if late < 0 {
@@ -45,13 +60,15 @@ func (p *pacer) run() {
 	}
 }
 
-func (p *pacer) tick(w *writer) {
+// tick says whether there was a call.
+func (p *pacer) tick(w *writer) (served bool) {
 	now := p.e.now()
 	for _, s := range p.sockets {
 		list := s.calls.Load()
-		if list == nil {
+		if list == nil || len(*list) == 0 {
 			continue
 		}
+		served = true
 		for _, c := range *list {
 			c.tick(w, now)
 			if w.full() {
@@ -59,6 +76,15 @@ func (p *pacer) tick(w *writer) {
 			}
 		}
 		p.flush(w, s)
+	}
+	return served
+}
+
+// called wakes the pacer up.
+func (p *pacer) called() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // it will wake up anyway
 	}
 }
 

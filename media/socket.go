@@ -36,6 +36,7 @@ type socket struct {
 	// waiting and live guide the choice of a socket for a new call.
 	waiting atomic.Int32
 	live    atomic.Int32
+	pacer   *pacer
 }
 
 // bindPair finds an even port and the odd one above it.
@@ -131,6 +132,7 @@ func (s *socket) answer(c *call, a *answer) {
 	s.publish()
 	if first {
 		s.list(func(l []*call) []*call { return append(l, c) })
+		s.pacer.called()
 	}
 }
 

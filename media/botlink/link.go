@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/websocket"
@@ -47,6 +48,9 @@ type Link struct {
 	seq     uint64
 	chunk   uint64
 	play    playout
+	// active is false while play has neither audio nor marks: then the 20 ms of
+	// a quiet bot pass without the lock.
+	active atomic.Bool
 }
 
 func newLink(c *Client, r Request, h Handler) *Link {
@@ -105,6 +109,9 @@ func (l *Link) WriteDigit(digit byte) {
 // call also says that what the previous one gave has been played, which is
 // when marks are echoed.
 func (l *Link) ReadFrame(dst []byte) int {
+	if !l.active.Load() {
+		return 0
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != linkUp {
@@ -112,6 +119,7 @@ func (l *Link) ReadFrame(dst []byte) int {
 	}
 	l.echo(l.play.due())
 	if !l.play.ready() {
+		l.active.Store(l.play.size > 0 || len(l.play.marks) > 0)
 		return 0
 	}
 	return l.play.pop(dst)
@@ -369,6 +377,7 @@ func (l *Link) handle(m *message, n int) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.state == linkUp {
+			l.active.Store(true)
 			if dropped := l.play.push(audio); dropped > 0 {
 				l.client.stats.OverflowBytes.Add(uint64(dropped))
 			}
@@ -383,6 +392,7 @@ func (l *Link) handle(m *message, n int) {
 		if l.state != linkUp {
 			return
 		}
+		l.active.Store(true)
 		if len(in.name) > 1024 || !l.play.addMark(in.name) {
 			l.client.stats.MarksDropped.Add(1)
 			return
