@@ -48,6 +48,8 @@ type ports struct {
 
 	fail      error // what every campaign and call command answers
 	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
+	onDetail  func(context.Context, engine.CampaignID) (campaign.Detail, error)
+	onList    func(context.Context, campaign.Page) ([]campaign.Detail, int, error)
 	findFail  error
 	storeFail error
 	userFail  error
@@ -97,16 +99,22 @@ func (p *ports) Create(_ context.Context, c campaign.Create) (campaign.Detail, e
 	return detail("cmp_1", c.Settings, campaign.Draft), p.fail
 }
 
-func (p *ports) Detail(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
+func (p *ports) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
 	defer p.lock()()
+	if p.onDetail != nil {
+		return p.onDetail(ctx, id)
+	}
 	if id == "cmp_none" {
 		return campaign.Detail{}, errNoCampaign
 	}
 	return detail(id, campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 2}, campaign.Running), p.fail
 }
 
-func (p *ports) List(_ context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
+func (p *ports) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
 	defer p.lock()()
+	if p.onList != nil {
+		return p.onList(ctx, page)
+	}
 	p.pages = append(p.pages, page)
 	return []campaign.Detail{detail("cmp_1", campaign.Settings{Name: "n"}, campaign.Running)}, 1, p.fail
 }
