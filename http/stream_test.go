@@ -167,10 +167,19 @@ func (s *stage) looked() int {
 	return s.looks
 }
 
-// stops waits until a feed does not look any more.
-func (s *stage) stops(d *feed) {
+// quiet waits until every stream is over and no feed looks any more.
+func (s *stage) quiet() {
 	s.t.Helper()
-	eventually(s.t, "the feed stops", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.stop == nil })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.server.feeds.work.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(testTimeout):
+		s.t.Fatal("a feed goes on looking")
+	}
 }
 
 // figure is one of /metrics.
@@ -563,7 +572,7 @@ func TestNothingIsAskedWhileNobodyWatches(t *testing.T) {
 		t.Errorf("%d looks for one second of five clients", n)
 	}
 	feed := s.feed("campaign cmp_1")
-	s.stops(feed)
+	s.quiet()
 	s.changes("cmp_1", func(d *campaign.Detail) { d.Counters.Total = 2 })
 	back := s.watch(livePath, "Last-Event-ID", viewers[0].last)
 	back.has = viewers[0].has
@@ -574,7 +583,7 @@ func TestNothingIsAskedWhileNobodyWatches(t *testing.T) {
 		t.Error("a feed was forgotten under its clients")
 	}
 	_ = back.conn.Close()
-	s.stops(feed)
+	s.quiet()
 	feed.expire()
 	if s.feed("campaign cmp_1") != nil {
 		t.Error("a feed without clients is kept")
@@ -858,6 +867,19 @@ func TestShutdownEndsTheStreams(t *testing.T) {
 	goleak.VerifyNone(t, leak,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
+
+// The end of a stream may come while a write is about to begin.
+func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
+	s := newStage(t)
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := (&stream{server: s.server}).write(ctx, a, []byte("x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
 }
 
 // A connection whose stream could not begin before the end is closed.
