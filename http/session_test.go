@@ -355,7 +355,7 @@ func TestALookUpUnderWayIsNotRememberedAfterTheEnd(t *testing.T) {
 func TestMemoryIsBoundedAndRemembersNoFailure(t *testing.T) {
 	now, fail := testAt, errors.New("away")
 	m := newMemory(time.Second, 3, func() time.Time { return now }, func(_ context.Context, k int) (int, bool, error) { return k, true, fail })
-	if _, _, err := m.get(context.Background(), 1); err != fail || len(m.entries) != 0 {
+	if _, _, err := m.get(context.Background(), 1); !errors.Is(err, fail) || len(m.entries) != 0 {
 		t.Errorf("%v, %d remembered", err, len(m.entries))
 	}
 	fail = nil

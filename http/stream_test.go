@@ -786,7 +786,7 @@ func TestASlowClientIsDroppedAndHoldsUpNobody(t *testing.T) {
 		t.Errorf("%v dropped", n)
 	}
 	quick.sees(s.byAdmin("GET", "/api/v1/campaigns/cmp_1", ""))
-	slow.Close()
+	_ = slow.Close()
 }
 
 // watchSlowly opens a stream and reads nothing of it.
@@ -873,8 +873,8 @@ func TestShutdownEndsTheStreams(t *testing.T) {
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	s := newStage(t)
 	a, b := net.Pipe()
-	defer a.Close()
-	defer b.Close()
+	defer func() { _ = a.Close() }()
+	defer func() { _ = b.Close() }()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := (&stream{server: s.server}).write(ctx, a, []byte("x")); !errors.Is(err, context.Canceled) {
@@ -890,7 +890,7 @@ func TestNoStreamBeginsAfterShutdown(t *testing.T) {
 	}
 	s.server.feeds.stop(context.Background())
 	a, b := net.Pipe()
-	defer b.Close()
+	defer func() { _ = b.Close() }()
 	(&stream{server: s.server, who: "user x"}).run(a)
 	if s.held() != 0 {
 		t.Error("its place is kept")

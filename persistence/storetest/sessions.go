@@ -10,11 +10,10 @@ import (
 	"dialler/engine"
 )
 
-func (w *world) user(id engine.UserID) engine.User {
+func (w *world) user(id engine.UserID) {
 	w.t.Helper()
 	u := engine.User{ID: id, Email: string(id) + "@example.org", Role: "operator", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
 	must(w.t, w.store.CreateUser(w.ctx, u, admin))
-	return u
 }
 
 // session opens one that was created so long after the present of the test.
