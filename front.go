@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"time"
 
@@ -22,7 +23,25 @@ type front struct {
 	*persistence.Store
 	tree *actors.Tree
 	p    *process
+
+	mu      sync.Mutex
+	counted map[engine.CampaignID]counted
 }
+
+// counted is what the tables said of a campaign at rest.
+type counted struct {
+	run      int
+	seq      int64
+	counters campaign.Counters
+	at       time.Time
+}
+
+// countedFor is how long a count is good when nothing says otherwise, countedCap
+// how many are kept.
+const (
+	countedFor = 5 * time.Minute
+	countedCap = 10_000
+)
 
 // Create implements http.Campaigns.
 func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error) {
@@ -42,27 +61,62 @@ func (f *front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Deta
 	return f.tree.Detail(ctx, id)
 }
 
-// List implements http.Campaigns: a campaign that dials is asked itself, the
-// others are counted.
+// List implements http.Campaigns: a campaign whose actors are up is asked
+// itself, the others are counted.
 func (f *front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
 	rows, total, err := f.Store.Campaigns(ctx, page)
 	if err != nil {
 		return nil, 0, err
 	}
-	list := make([]campaign.Detail, len(rows))
+	list := make([]campaign.Detail, 0, len(rows))
 	for i := range rows {
-		if rows[i].State == campaign.Running || rows[i].State == campaign.Paused {
-			if list[i], err = f.tree.Detail(ctx, rows[i].ID); err != nil {
-				return nil, 0, err
-			}
-			continue
-		}
-		list[i].Campaign = rows[i]
-		if list[i].Counters, err = f.Store.Counters(ctx, rows[i].ID, rows[i].Run); err != nil {
+		d, err := f.listed(ctx, &rows[i])
+		switch e := (*engine.Error)(nil); {
+		case err == nil:
+			list = append(list, d)
+		case errors.As(err, &e) && e.Kind == engine.KindNotFound:
+			total-- // removed after its row was read
+		default:
 			return nil, 0, err
 		}
 	}
 	return list, total, nil
+}
+
+func (f *front) listed(ctx context.Context, row *campaign.Campaign) (campaign.Detail, error) {
+	if row.State == campaign.Running || row.State == campaign.Paused {
+		return f.tree.Detail(ctx, row.ID)
+	}
+	d, up, err := f.tree.DetailIfUp(ctx, row.ID)
+	if err != nil || up {
+		return d, err
+	}
+	d.Campaign = *row
+	d.Counters, err = f.counters(ctx, row)
+	return d, err
+}
+
+// counters counts a campaign at rest once: with many finished campaigns a list
+// that is looked at all the time would cost more than the calls.
+func (f *front) counters(ctx context.Context, row *campaign.Campaign) (campaign.Counters, error) {
+	now := time.Now()
+	f.mu.Lock()
+	c, ok := f.counted[row.ID]
+	f.mu.Unlock()
+	if ok && c.run == row.Run && c.seq == row.Seq && now.Sub(c.at) < countedFor {
+		return c.counters, nil
+	}
+	counters, err := f.Store.Counters(ctx, row.ID, row.Run)
+	if err != nil {
+		return campaign.Counters{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.counted) >= countedCap || f.counted == nil {
+		f.counted = make(map[engine.CampaignID]counted)
+	}
+	f.counted[row.ID] = counted{run: row.Run, seq: row.Seq, counters: counters, at: now}
+	return counters, nil
 }
 
 // ChangeKey implements http.Keys.

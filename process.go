@@ -124,8 +124,9 @@ func (p *process) open(ctx context.Context, name string) error {
 		return err
 	}
 	front := &front{Store: p.store, tree: p.tree, p: p}
-	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
-		http.Deps{Campaigns: front, Calls: front, Keys: front, Users: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
+	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
+		ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
+		http.Deps{Campaigns: front, Calls: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,15 @@ func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detai
 	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(id, &detail{}))
 }
 
+// DetailIfUp is Detail for a campaign whose actors are up, and up is false for
+// any other: nothing has happened to it since this process began, so its row
+// and tables say it all.
+func (t *Tree) DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error) {
+	v, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: &detail{}})
+	d, up = v.(campaign.Detail)
+	return d, up, err
+}
+
 // AddContacts adds contacts to a draft that never ran or a running campaign.
 func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
 	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd}))

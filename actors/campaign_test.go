@@ -224,3 +224,33 @@ func TestCampaignRunsToItsEnd(t *testing.T) {
 		r.check()
 	})
 }
+
+// To look at a campaign at rest must not take it over.
+func TestACampaignThatIsNotUpIsNotBroughtUpByALookAtIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, time.Second), nil)
+		defer r.tree.Close()
+		look := func() bool {
+			t.Helper()
+			d, up, err := r.tree.DetailIfUp(context.Background(), r.id)
+			if err != nil || up != (d.Campaign.ID == r.id) {
+				t.Fatalf("%v %v %v", d.Campaign.ID, up, err)
+			}
+			return up
+		}
+		for range 2 {
+			if look() {
+				t.Error("it is up")
+			}
+		}
+		r.store.View(func() {
+			if e := r.store.Campaigns[r.id].Epoch; e != 0 {
+				t.Errorf("it was taken over, epoch %d", e)
+			}
+		})
+		r.add(1)
+		if !look() {
+			t.Error("it is not up after a command")
+		}
+	})
+}

@@ -25,6 +25,12 @@ type (
 		Campaign engine.CampaignID
 		Msg      any
 	}
+	// ifUp carries a request to a campaign's run if that is up; else the answer
+	// is nil.
+	ifUp struct {
+		Campaign engine.CampaignID
+		Msg      any
+	}
 	// everyRun carries news to the runs that are up.
 	everyRun struct{ Msg any }
 	// campaignGone stops the actors of a campaign that does not exist.
@@ -39,6 +45,12 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		c.run(ctx, m.Campaign)
 	case *forCampaign:
 		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, ctx.Sender())
+	case *ifUp:
+		if pid := c.runs[m.Campaign]; pid != nil {
+			ctx.RequestWithCustomSender(pid, m.Msg, ctx.Sender())
+			return
+		}
+		reply(c.d, ctx.Sender(), nil, nil)
 	case *areYouThere:
 		reply(c.d, ctx.Sender(), nil, nil)
 	case *campaignGone:

@@ -72,3 +72,13 @@ type User struct {
 	CreatedAt    time.Time  `json:"created_at"`
 	LastLoginAt  *time.Time `json:"last_login_at,omitempty"`
 }
+
+// UserSession is a log-in that lasts, as it is stored: of its token only the
+// hash. It ends at ExpiresAt, which use moves on.
+type UserSession struct {
+	Hash      [32]byte // SHA-256 of the token
+	User      UserID
+	CreatedAt time.Time
+	SeenAt    time.Time // last use, as far as it is written down
+	ExpiresAt time.Time
+}

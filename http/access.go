@@ -1,6 +1,7 @@
 package http
 
 import (
+	"slices"
 	"strings"
 
 	"dialler/engine"
@@ -43,6 +44,7 @@ func parseRole(s string) role {
 // the role, or everybody.
 type access struct {
 	open      bool
+	session   bool   // of the users only those with a session's cookie
 	scope     string // "" = no keys
 	alsoScope string // another scope that will do
 	role      role   // roleNone = no users
@@ -50,7 +52,7 @@ type access struct {
 
 // authenticate finds out who sends the request and whether they may. Spec: "A
 // key is checked on every request". When both a key and a token come, the key
-// is what counts.
+// is what counts; a cookie counts when neither does.
 func (r *request) authenticate() error {
 	a := r.route.access
 	if a.open {
@@ -62,8 +64,11 @@ func (r *request) authenticate() error {
 		}
 		return r.authenticateKey(given[0], a.scope, a.alsoScope)
 	}
+	if cookie, ok := r.cookie(); ok && a.role != roleNone {
+		return r.authenticateSession(cookie)
+	}
 	token, ok := r.bearer()
-	if !ok || a.role == roleNone {
+	if !ok || a.role == roleNone || a.session {
 		return errUnauthorized
 	}
 	user, err := r.server.tokens.verify(r.ctx(), token)
@@ -71,6 +76,11 @@ func (r *request) authenticate() error {
 		return err
 	}
 	r.user = &user
+	return a.needRole(user)
+}
+
+// needRole holds a user against the route's role.
+func (a access) needRole(user engine.User) error {
 	if parseRole(user.Role) < a.role {
 		return forbidden("role_too_low", "Your role does not allow this.")
 	}
@@ -87,31 +97,33 @@ func (r *request) authenticateKey(given []byte, anyOf ...string) error {
 	if err := r.limitRate(); err != nil {
 		return err
 	}
-	if len(key.Scopes) == 0 {
-		return nil
+	if !inScope(key, anyOf...) {
+		return errScope
 	}
+	return nil
+}
+
+var errScope = forbidden("scope_missing", "This key has no scope for this request.")
+
+func inScope(key *engine.APIKey, anyOf ...string) bool {
 	for _, have := range key.Scopes {
 		for _, want := range anyOf {
 			if want != "" && have == want {
-				return nil
+				return true
 			}
 		}
 	}
-	return forbidden("scope_missing", "This key has no scope for this request.")
+	return len(key.Scopes) == 0
 }
 
 // mayUse says whether the request's key may touch the campaign; users may
 // touch all.
 func (r *request) mayUse(id engine.CampaignID) bool {
-	if r.key == nil || len(r.key.Campaigns) == 0 {
-		return true
-	}
-	for _, c := range r.key.Campaigns {
-		if c == id {
-			return true
-		}
-	}
-	return false
+	return r.key == nil || inCampaigns(r.key, id)
+}
+
+func inCampaigns(key *engine.APIKey, id engine.CampaignID) bool {
+	return len(key.Campaigns) == 0 || slices.Contains(key.Campaigns, id)
 }
 
 var errCampaignForbidden = forbidden("campaign_not_allowed", "This key may not use this campaign.")

@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 // is an error, so that nothing leaves undocumented.
 var contract = sync.OnceValues(func() (*openapi3.T, error) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder(contentEvents, openapi3filter.PlainBodyDecoder)
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
 		return nil, err
@@ -192,6 +193,10 @@ func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 				for name := range s {
 					schemes = append(schemes, name)
 				}
+				// What changes something takes no cookie without its second half.
+				if _, cookie := s["session"]; cookie && (len(s) == 2) != (rt.method != "GET") {
+					t.Errorf("%s %s: the CSRF token", rt.method, rt.path)
+				}
 			}
 		}
 		if rt.access.open {
@@ -203,8 +208,11 @@ func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 		if slices.Contains(schemes, "apiKey") != (rt.access.scope != "") {
 			t.Errorf("%s %s: API keys", rt.method, rt.path)
 		}
-		if slices.Contains(schemes, "bearer") != (rt.access.role != roleNone) {
+		if slices.Contains(schemes, "bearer") != (rt.access.role != roleNone && !rt.access.session) {
 			t.Errorf("%s %s: log-in tokens", rt.method, rt.path)
+		}
+		if slices.Contains(schemes, "session") != (rt.access.role != roleNone) {
+			t.Errorf("%s %s: sessions", rt.method, rt.path)
 		}
 	}
 }

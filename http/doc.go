@@ -18,7 +18,12 @@
 //     problem.go.
 //   - No RequestCtx and no byte of it outlives its handler: what goes to a port
 //     is copied.
-//   - Neither a body, a phone number, a variable nor a key is logged.
+//   - Neither a body, a phone number, a variable, a key nor a session's token is
+//     logged.
+//   - What a cookie may change needs the CSRF token of its session. A cookie
+//     counts only when no other credentials come with it.
+//   - However many watch a campaign, it is asked once a second; while nobody
+//     does, not at all. No client holds up another, or an actor.
 //   - Every route is in openapi.yaml and every answer obeys it (contract_test.go).
 //
 // Decisions where the specification is silent:
@@ -32,4 +37,19 @@
 //     403, 413, 415 and 429 are not, since they say nothing about the command.
 //   - A key restricted to campaigns sees a call of another campaign as absent
 //     (404), and dialouts not at all restricted.
+//   - A user session ends 12 h after its last request and 7 days after the
+//     log-in, of more than 20 of a user the oldest; a new password and a
+//     deactivation end all. An open stream alone does not prolong it.
+//   - A log-in ends the session that the same browser had.
+//   - The CSRF token is an HMAC under the session's token: nothing is stored,
+//     and it holds on every node and after a restart.
+//   - Streams go by themselves: they take their connection over from fasthttp,
+//     whose timeouts are those of a request, and read from it to notice a client
+//     that went away.
+//   - The time of day in a campaign (live.at) is no change by itself: an idle
+//     campaign is silence and heartbeats. In a merge patch null means absent, so
+//     a member that GET shows as null may be absent at a client.
+//   - A stream goes on while its credentials cannot be checked (database away),
+//     and ends after ten seconds in which the campaign could not be asked: who
+//     comes back is told why.
 package http

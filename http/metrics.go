@@ -19,6 +19,8 @@ type metrics struct {
 	panics   prometheus.Counter
 	replayed prometheus.Counter
 	limited  prometheus.Counter
+	streams  prometheus.Gauge
+	dropped  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -44,12 +46,20 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "dialler_http_idempotent_replays_total",
 			Help: "Requests answered with the stored reply of an earlier one.",
 		}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "dialler_http_streams",
+			Help: "Live streams that are open now.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dialler_http_streams_dropped_total",
+			Help: "Live streams ended because the client did not read.",
+		}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "dialler_http_rate_limited_total",
 			Help: "Requests refused by the rate limit of a key or of log-ins.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited, m.streams, m.dropped} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

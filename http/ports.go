@@ -81,6 +81,20 @@ type Users interface {
 	LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error
 }
 
+// Sessions stores the log-ins of the console by the SHA-256 of their tokens.
+// Deactivating a user and a new password end that user's.
+type Sessions interface {
+	// CreateSession drops the user's oldest beyond keep; NotFound
+	// "user_not_found" when the user may not log in (any more).
+	CreateSession(ctx context.Context, u engine.UserSession, keep int) error
+	// SessionByHash: ok is false when there is none; its time may be over.
+	SessionByHash(ctx context.Context, hash [32]byte) (u engine.UserSession, ok bool, err error)
+	// EndSession is harmless when there is none.
+	EndSession(ctx context.Context, hash [32]byte) error
+	// SessionsSeen notes SeenAt and ExpiresAt; called once in a while with many.
+	SessionsSeen(ctx context.Context, seen []engine.UserSession) error
+}
+
 // Replies stores the answers to requests with an Idempotency-Key for 24 h.
 // Key, Route and Token of the Idempotency identify a reply.
 type Replies interface {
@@ -133,6 +147,7 @@ type Deps struct {
 	Calls     Calls
 	Keys      Keys
 	Users     Users
+	Sessions  Sessions
 	Replies   Replies
 	Bots      Bots
 	Trunks    Trunks

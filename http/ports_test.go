@@ -27,6 +27,11 @@ type ports struct {
 	logins  []engine.UserID
 	lookups int
 
+	sessions  map[[32]byte]engine.UserSession
+	kept      int
+	noted     int // sessions noted as used
+	notedFail error
+
 	triggers []campaign.Trigger
 	excludes []campaign.Exclude
 	dialouts []campaign.Dialout
@@ -43,6 +48,8 @@ type ports struct {
 
 	fail      error // what every campaign and call command answers
 	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
+	onDetail  func(context.Context, engine.CampaignID) (campaign.Detail, error)
+	onList    func(context.Context, campaign.Page) ([]campaign.Detail, int, error)
 	findFail  error
 	storeFail error
 	userFail  error
@@ -54,6 +61,7 @@ type ports struct {
 func newPorts() *ports {
 	p := &ports{
 		replies: map[engine.Idempotency]journal.Reply{}, used: map[engine.KeyID]time.Time{},
+		sessions: map[[32]byte]engine.UserSession{},
 		bots: []engine.Bot{{ID: "bot_1", Name: "Anna", Active: true, Seats: 5, Account: theAccount, AuthToken: "bot-secret",
 			Endpoints: []string{"ws://127.0.0.1:7000/ws"}, CreatedAt: testAt}},
 		trunks:  []engine.TrunkSettings{{ID: "t1", Host: "sip.example.org", Port: 5060, Transport: "udp", Username: "u", Password: "trunk-secret", NumberFormat: "e164", Active: true}},
@@ -91,16 +99,22 @@ func (p *ports) Create(_ context.Context, c campaign.Create) (campaign.Detail, e
 	return detail("cmp_1", c.Settings, campaign.Draft), p.fail
 }
 
-func (p *ports) Detail(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
+func (p *ports) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
 	defer p.lock()()
+	if p.onDetail != nil {
+		return p.onDetail(ctx, id)
+	}
 	if id == "cmp_none" {
 		return campaign.Detail{}, errNoCampaign
 	}
 	return detail(id, campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 2}, campaign.Running), p.fail
 }
 
-func (p *ports) List(_ context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
+func (p *ports) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
 	defer p.lock()()
+	if p.onList != nil {
+		return p.onList(ctx, page)
+	}
 	p.pages = append(p.pages, page)
 	return []campaign.Detail{detail("cmp_1", campaign.Settings{Name: "n"}, campaign.Running)}, 1, p.fail
 }
@@ -282,6 +296,44 @@ func (p *ports) User(_ context.Context, id engine.UserID) (engine.User, bool, er
 func (p *ports) LoggedIn(_ context.Context, id engine.UserID, _ time.Time) error {
 	defer p.lock()()
 	p.logins = append(p.logins, id)
+	return nil
+}
+
+func (p *ports) CreateSession(_ context.Context, u engine.UserSession, keep int) error {
+	defer p.lock()()
+	for _, user := range p.users {
+		if user.ID == u.User && user.Active {
+			p.sessions[u.Hash], p.kept = u, keep
+			return nil
+		}
+	}
+	return engine.NotFound("user_not_found", "no user has this identifier")
+}
+
+func (p *ports) SessionByHash(_ context.Context, hash [32]byte) (engine.UserSession, bool, error) {
+	defer p.lock()()
+	p.lookups++
+	u, ok := p.sessions[hash]
+	return u, ok, p.userFail
+}
+
+func (p *ports) EndSession(_ context.Context, hash [32]byte) error {
+	defer p.lock()()
+	delete(p.sessions, hash)
+	return nil
+}
+
+func (p *ports) SessionsSeen(_ context.Context, seen []engine.UserSession) error {
+	defer p.lock()()
+	if p.notedFail != nil {
+		return p.notedFail
+	}
+	for _, u := range seen {
+		p.noted++
+		if _, ok := p.sessions[u.Hash]; ok {
+			p.sessions[u.Hash] = u
+		}
+	}
 	return nil
 }
 

@@ -34,6 +34,10 @@ type request struct {
 	// Exactly one is set after authentication.
 	key  *engine.APIKey
 	user *engine.User
+
+	// Of a user whose browser sent a session's cookie.
+	session *engine.UserSession
+	token   string
 }
 
 func (s *Server) acquire(rc *fasthttp.RequestCtx, rt *route) *request {
@@ -230,6 +234,13 @@ func (s *Server) logAnswer(r *request, status int, took time.Duration) {
 func (s *Server) logFailure(r *request, err error) {
 	s.Log.Error().Str("route", r.route.path).Str("request_id", r.id).
 		Str("error", longDigits.ReplaceAllString(err.Error(), "***")).Msg("request failed")
+}
+
+// panicked takes note of a panic beside a request: the calls must not end with
+// a stream.
+func (s *Server) panicked(p any) {
+	s.metrics.panics.Inc()
+	s.Log.Error().Str("error", longDigits.ReplaceAllString(fmt.Sprintf("panic: %v", p), "***")).Msg("stream failed")
 }
 
 // page reads page, page_size and status from the query; anything else there is

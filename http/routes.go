@@ -41,6 +41,9 @@ func (s *Server) table() []*route {
 
 		// For the console.
 		{method: "POST", path: v1 + "/auth/token", access: access{open: true}, handle: s.login},
+		{method: "POST", path: v1 + "/session", access: access{open: true}, handle: s.openSession},
+		{method: "GET", path: v1 + "/session", access: access{role: roleViewer, session: true}, handle: s.session},
+		{method: "DELETE", path: v1 + "/session", access: access{role: roleViewer, session: true}, handle: s.closeSession},
 
 		{method: "GET", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.listKeys},
 		{method: "POST", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.createKey},
@@ -50,6 +53,8 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/campaigns", access: access{role: roleOperator}, handle: s.createCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.campaign},
 		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.deleteCampaign},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: access{scope: scopeRead, role: roleViewer}, handle: s.watchCampaign},
+		{method: "GET", path: v1 + "/live", access: access{role: roleViewer}, handle: s.watchCampaigns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
 

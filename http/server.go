@@ -22,6 +22,8 @@ type Config struct {
 	JWTSecret []byte
 	// TokenTTL is how long a log-in token lives (12 h).
 	TokenTTL time.Duration
+	// SecureCookies says that browsers reach the API by https only.
+	SecureCookies bool
 
 	// CommandTimeout bounds every request's work and becomes the command's
 	// Deadline (10 s).
@@ -35,6 +37,9 @@ type Config struct {
 	HeaderCap       int // bytes (16 KiB)
 	ConnectionCap   int // simultaneous connections (fasthttp's default, 262144)
 	ConnsPerIPCap   int // simultaneous connections of one address (no cap)
+
+	StreamCap     int // simultaneous live streams (1,000)
+	StreamCapEach int // of one user or key (30)
 
 	// ResultToken gives the bearer token with which a call's bot may post its
 	// result; nil when only the hash that is stored with the call is known.
@@ -84,6 +89,8 @@ func (c Config) withDefaults() (Config, error) {
 	orInt(&c.BodyCap, 1<<20)
 	orInt(&c.ContactsBodyCap, 20<<20)
 	orInt(&c.HeaderCap, 16<<10)
+	orInt(&c.StreamCap, 1000)
+	orInt(&c.StreamCapEach, 30)
 	if c.KeyRate > 0 {
 		orInt(&c.KeyBurst, int(c.KeyRate+0.999))
 	}
@@ -105,11 +112,13 @@ type Server struct {
 	metrics  *metrics
 	requests sync.Pool
 
-	keys   *keyring
-	tokens *tokens
-	logins *throttle
-	claims claims
-	pace   *pacer
+	keys     *keyring
+	tokens   *tokens
+	sessions *sessions
+	logins   *throttle
+	claims   claims
+	pace     *pacer
+	feeds    *feeds
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -135,7 +144,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.requests.New = func() any { return new(request) }
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
+	s.sessions = newSessions(deps.Sessions, cfg.Now)
 	s.logins = newThrottle(cfg.Now)
+	s.feeds = newFeeds(s.base, cfg.StreamCap, cfg.StreamCapEach, s.panicked)
 	s.claims.running = make(map[claim]string)
 	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now)
 	s.route()
@@ -178,8 +189,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.http.Serve(l)
 }
 
-// Shutdown stops listening, lets requests that are being handled finish (until
-// ctx ends) and writes down when keys were last used.
+// Shutdown stops listening, ends the live streams, lets requests that are being handled finish (until
+// ctx ends) and writes down when keys and sessions were last used.
 func (s *Server) Shutdown(ctx context.Context) error {
 	// fasthttp knows a listener only once its Serve runs: closing them here
 	// covers a Shutdown that overtakes it.
@@ -191,10 +202,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, l := range listeners {
 		err = errors.Join(err, l.Close())
 	}
+	s.feeds.stop(ctx)
 	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
 	s.cancel()
 	s.done.Wait()
 	s.keys.flush(ctx)
+	s.sessions.flush(ctx)
 	return err
 }
 
@@ -210,8 +223,8 @@ func (l *listener) Close() error {
 	return l.err
 }
 
-// usageInterval is how often the last use of keys is written down: it must not
-// cost the hot path a write.
+// usageInterval is how often the last use of keys and sessions is written down:
+// it must not cost the hot path a write.
 const usageInterval = 30 * time.Second
 
 func (s *Server) noteUsage() {
@@ -224,6 +237,7 @@ func (s *Server) noteUsage() {
 		case <-tick.C:
 			ctx, cancel := context.WithTimeout(s.base, s.CommandTimeout)
 			s.keys.flush(ctx)
+			s.sessions.flush(ctx)
 			cancel()
 		}
 	}
@@ -232,7 +246,7 @@ func (s *Server) noteUsage() {
 // limits gives the one route that takes long lists its own limits, and only to
 // those who bring credentials.
 func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if h.IsPost() && isContactsPath(h.RequestURI()) && len(h.Peek("Authorization")) > 0 {
+	if h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Cookie(sessionCookie)) > 0) {
 		return fasthttp.RequestConfig{MaxRequestBodySize: s.ContactsBodyCap, ReadTimeout: 4 * s.ReadTimeout}
 	}
 	return fasthttp.RequestConfig{}

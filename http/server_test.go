@@ -145,7 +145,7 @@ func TestARealListener(t *testing.T) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 	p := newPorts()
 	s, err := New(Config{JWTSecret: secret, Registry: prometheus.NewRegistry()}, Deps{
-		Campaigns: p, Calls: p, Keys: p, Users: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})
+		Campaigns: p, Calls: p, Keys: p, Users: p, Sessions: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,18 +19,9 @@ import (
 type tokens struct {
 	secret []byte
 	ttl    time.Duration
-	users  Users
 	now    func() time.Time
 	parser *jwt.Parser
-
-	mu    sync.Mutex
-	known map[engine.UserID]knownUser
-}
-
-type knownUser struct {
-	user  engine.User
-	found bool
-	at    time.Time
+	known  *memory[engine.UserID, engine.User]
 }
 
 type tokenClaims struct {
@@ -46,7 +37,10 @@ const (
 
 func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Time) *tokens {
 	return &tokens{
-		secret: secret, ttl: ttl, users: users, now: now, known: make(map[engine.UserID]knownUser),
+		secret: secret, ttl: ttl, now: now,
+		known: newMemory(userTrust, usersCap, now, func(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
+			return users.User(ctx, id)
+		}),
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 			jwt.WithIssuer(tokenIssuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(now)),
@@ -74,7 +68,12 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 	if err != nil || claims.Subject == "" {
 		return engine.User{}, errUnauthorized
 	}
-	user, found, err := t.user(ctx, engine.UserID(claims.Subject))
+	return t.active(ctx, engine.UserID(claims.Subject))
+}
+
+// active gives a user who may log in, errUnauthorized for any other.
+func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, error) {
+	user, found, err := t.known.get(ctx, id)
 	if err != nil {
 		return engine.User{}, err
 	}
@@ -82,27 +81,6 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 		return engine.User{}, errUnauthorized
 	}
 	return user, nil
-}
-
-func (t *tokens) user(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
-	now := t.now()
-	t.mu.Lock()
-	k, ok := t.known[id]
-	t.mu.Unlock()
-	if ok && now.Sub(k.at) < userTrust && !now.Before(k.at) {
-		return k.user, k.found, nil
-	}
-	user, found, err := t.users.User(ctx, id)
-	if err != nil {
-		return engine.User{}, false, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.known) >= usersCap {
-		clear(t.known)
-	}
-	t.known[id] = knownUser{user: user, found: found, at: now}
-	return user, found, nil
 }
 
 // errCredentials is the same for an unknown address, a wrong password and an
@@ -129,17 +107,17 @@ type userView struct {
 	Role  string        `json:"role"`
 }
 
-// login exchanges e-mail and password for a token.
-func (s *Server) login(r *request) error {
+// logIn gives the user of the e-mail and password in the body.
+func (s *Server) logIn(r *request) (engine.User, error) {
 	f, err := r.body()
 	if err != nil {
-		return err
+		return engine.User{}, err
 	}
 	email := strings.ToLower(strings.TrimSpace(f.text("email", required, 254)))
 	password := f.text("password", required, 1024)
 	f.done()
 	if err := f.errs.err(); err != nil {
-		return err
+		return engine.User{}, err
 	}
 
 	// SEMANTICS §12, log-in throttling: per account and address. An account
@@ -151,13 +129,13 @@ func (s *Server) login(r *request) error {
 	account := subject{name: "account " + email, every: 5 * time.Second, burst: 50}
 	if wait, ok := s.logins.admit([]subject{pair, address, account}); !ok {
 		s.metrics.limited.Inc()
-		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
+		return engine.User{}, &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
 			Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
 	}
 
 	user, found, err := s.Users.UserByEmail(r.ctx(), email)
 	if err != nil {
-		return err
+		return engine.User{}, err
 	}
 	hash := user.PasswordHash
 	if !found {
@@ -165,17 +143,23 @@ func (s *Server) login(r *request) error {
 	}
 	good, err := checkPassword(r.ctx(), hash, password)
 	if err != nil {
-		return err
+		return engine.User{}, err
 	}
 	if !good || !found || !user.Active {
-		return errCredentials
+		return engine.User{}, errCredentials
 	}
 	s.logins.succeeded([]subject{pair})
-	token, expires, err := s.tokens.issue(user)
+	return user, s.Users.LoggedIn(r.ctx(), user.ID, s.Now())
+}
+
+// login exchanges e-mail and password for a token.
+func (s *Server) login(r *request) error {
+	user, err := s.logIn(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Users.LoggedIn(r.ctx(), user.ID, s.Now()); err != nil {
+	token, expires, err := s.tokens.issue(user)
+	if err != nil {
 		return err
 	}
 	return r.reply(nethttp.StatusOK, tokenReply{

@@ -65,7 +65,8 @@ func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) e
 }
 
 // UpdateUser changes a user: change gets it as stored, under a lock, and what
-// it leaves in role, password hash and active is stored.
+// it leaves in role, password hash and active is stored. The sessions of a user
+// who is not active any more, or has a new password, end with it.
 func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (u engine.User, err error) {
 	err = s.inTx(ctx, "user not changed", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, "SELECT "+userColumns+" FROM users WHERE id = $1 FOR UPDATE", string(id))
@@ -75,7 +76,13 @@ func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*e
 			}
 			return err
 		}
+		password := u.PasswordHash
 		change(&u)
+		if !u.Active || u.PasswordHash != password {
+			if _, err := tx.Exec(ctx, "DELETE FROM user_sessions WHERE user_id = $1", string(id)); err != nil {
+				return err
+			}
+		}
 		_, err := tx.Exec(ctx, "UPDATE users SET role = $2, password_hash = $3, active = $4 WHERE id = $1",
 			string(id), u.Role, u.PasswordHash, u.Active)
 		if err != nil {

@@ -1,0 +1,252 @@
+package http
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	nethttp "net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"dialler/engine"
+)
+
+// Log-in of the console (SEMANTICS §12): "HttpOnly SameSite sessions with CSRF
+// protection; revocable".
+
+const (
+	sessionCookie = "dialler_session"
+	csrfHeader    = "X-CSRF-Token"
+
+	// sessionIdle is how long a session lives without a request, sessionLife
+	// how long at most.
+	sessionIdle = 12 * time.Hour
+	sessionLife = 7 * 24 * time.Hour
+	// sessionsKept is how many log-ins of one user hold at the same time.
+	sessionsKept = 20
+	// sessionTrust is how long the store is not asked again: revoking a session
+	// elsewhere takes effect after it.
+	sessionTrust = time.Second
+	sessionsCap  = 10_000
+	// sessionNote is how much use must have moved on to be written down.
+	sessionNote = time.Minute
+)
+
+// sessions checks the cookies of the console.
+type sessions struct {
+	store Sessions
+	now   func() time.Time
+	known *memory[[32]byte, engine.UserSession]
+
+	mu   sync.Mutex
+	seen map[[32]byte]engine.UserSession // used, not written down yet
+}
+
+func newSessions(store Sessions, now func() time.Time) *sessions {
+	s := &sessions{store: store, now: now, seen: make(map[[32]byte]engine.UserSession)}
+	s.known = newMemory(sessionTrust, sessionsCap, now, func(ctx context.Context, hash [32]byte) (engine.UserSession, bool, error) {
+		return store.SessionByHash(ctx, hash)
+	})
+	return s
+}
+
+// newSession makes a session: the token of its cookie, and what is stored.
+func newSession(user engine.UserID, now time.Time) (token string, u engine.UserSession) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	token = base64.RawURLEncoding.EncodeToString(b[:])
+	return token, engine.UserSession{Hash: sha256.Sum256([]byte(token)), User: user, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(sessionIdle)}
+}
+
+// check gives the session of a token while it lasts, errUnauthorized for
+// whatever is wrong with it. It is no use of the session.
+func (s *sessions) check(ctx context.Context, token string) (engine.UserSession, error) {
+	if b, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || len(b) != 32 {
+		return engine.UserSession{}, errUnauthorized
+	}
+	hash := sha256.Sum256([]byte(token))
+	u, found, err := s.known.get(ctx, hash)
+	if err != nil {
+		return engine.UserSession{}, err
+	}
+	if !found {
+		return engine.UserSession{}, errUnauthorized
+	}
+	s.mu.Lock()
+	if newer, ok := s.seen[hash]; ok {
+		u = newer
+	}
+	s.mu.Unlock()
+	if !s.now().Before(u.ExpiresAt) {
+		return engine.UserSession{}, errUnauthorized
+	}
+	return u, nil
+}
+
+// use moves the end of a session on. It is written down off the request's
+// path, and only when it moved by a minute.
+func (s *sessions) use(u engine.UserSession) engine.UserSession {
+	now := s.now()
+	if now.Sub(u.SeenAt) < sessionNote {
+		return u
+	}
+	u.SeenAt, u.ExpiresAt = now, now.Add(sessionIdle)
+	if end := u.CreatedAt.Add(sessionLife); u.ExpiresAt.After(end) {
+		u.ExpiresAt = end
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[u.Hash] = u
+	return u
+}
+
+// end revokes a session, here at once.
+func (s *sessions) end(ctx context.Context, hash [32]byte) error {
+	if err := s.store.EndSession(ctx, hash); err != nil {
+		return err
+	}
+	s.known.forget(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.seen, hash)
+	return nil
+}
+
+// flush writes down when sessions were last used.
+func (s *sessions) flush(ctx context.Context) {
+	s.mu.Lock()
+	list := make([]engine.UserSession, 0, len(s.seen))
+	for _, u := range s.seen {
+		list = append(list, u)
+	}
+	s.mu.Unlock()
+	if len(list) == 0 || s.store.SessionsSeen(ctx, list) != nil {
+		return // what is not written stays for the next time
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range list {
+		if s.seen[u.Hash].SeenAt.Equal(u.SeenAt) {
+			delete(s.seen, u.Hash)
+			s.known.forget(u.Hash) // it still has the row from before
+		}
+	}
+}
+
+// csrfToken belongs to a session's token and gives nothing of it away, so it
+// need not be stored, and holds as long as the session on every node.
+func csrfToken(token string) string {
+	m := hmac.New(sha256.New, []byte(token))
+	m.Write([]byte("csrf"))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// cookie gives the session's token of the request. A request with credentials
+// in its header does not speak for the browser: its cookie is ignored.
+func (r *request) cookie() (string, bool) {
+	h := &r.rc.Request.Header
+	if len(h.PeekAll("Authorization")) > 0 || len(h.PeekAll("X-Api-Key")) > 0 {
+		return "", false
+	}
+	token := h.Cookie(sessionCookie)
+	return string(token), len(token) > 0
+}
+
+// setCookie gives the browser a session's token, or takes it away ("").
+func (r *request) setCookie(token string) {
+	c := sessionCookie + "=" + token + "; Path=/; HttpOnly; SameSite=Strict; Max-Age="
+	if token == "" {
+		c += "0"
+	} else {
+		c += strconv.Itoa(int(sessionLife.Seconds()))
+	}
+	if r.server.SecureCookies {
+		c += "; Secure"
+	}
+	r.rc.Response.Header.Add("Set-Cookie", c)
+}
+
+// authenticateSession finds out who the cookie stands for. What changes
+// something needs the CSRF token too: the cookie alone proves only which
+// browser it is, not that our page sent the request.
+func (r *request) authenticateSession(token string) error {
+	u, err := r.server.sessions.check(r.ctx(), token)
+	if err != nil {
+		return err
+	}
+	user, err := r.server.tokens.active(r.ctx(), u.User)
+	if err != nil {
+		return err
+	}
+	h := &r.rc.Request.Header
+	if !h.IsGet() && !h.IsHead() {
+		given := h.PeekAll(csrfHeader)
+		if len(given) != 1 || subtle.ConstantTimeCompare(given[0], []byte(csrfToken(token))) != 1 {
+			return forbidden("csrf_token_invalid", "Send the csrf_token of this session as "+csrfHeader+".")
+		}
+	}
+	u = r.server.sessions.use(u)
+	r.user, r.session, r.token = &user, &u, token
+	return r.route.access.needRole(user)
+}
+
+type sessionReply struct {
+	User      sessionUser `json:"user"`
+	CSRFToken string      `json:"csrf_token"`
+	ExpiresAt time.Time   `json:"expires_at"`
+}
+
+type sessionUser struct {
+	ID    engine.UserID `json:"user_id"`
+	Email string        `json:"email"`
+	Role  string        `json:"role"`
+}
+
+func (r *request) replySession(user *engine.User, u *engine.UserSession, token string) error {
+	return r.reply(nethttp.StatusOK, sessionReply{
+		User:      sessionUser{ID: user.ID, Email: user.Email, Role: user.Role},
+		CSRFToken: csrfToken(token), ExpiresAt: u.ExpiresAt.UTC(),
+	})
+}
+
+// openSession logs a browser in.
+func (s *Server) openSession(r *request) error {
+	user, err := s.logIn(r)
+	if err != nil {
+		return err
+	}
+	// The session that the browser had is over: two people at one desk must not
+	// leave each other's behind.
+	if old, ok := r.cookie(); ok {
+		if u, err := s.sessions.check(r.ctx(), old); err == nil {
+			if err := s.sessions.end(r.ctx(), u.Hash); err != nil {
+				return err
+			}
+		}
+	}
+	token, u := newSession(user.ID, s.Now())
+	if err := s.Sessions.CreateSession(r.ctx(), u, sessionsKept); err != nil {
+		if asError(err).Kind == engine.KindNotFound {
+			return errCredentials // deactivated while the password was checked
+		}
+		return err
+	}
+	r.setCookie(token)
+	return r.replySession(&user, &u, token)
+}
+
+func (s *Server) session(r *request) error { return r.replySession(r.user, r.session, r.token) }
+
+// closeSession logs out.
+func (s *Server) closeSession(r *request) error {
+	if err := s.sessions.end(r.ctx(), r.session.Hash); err != nil {
+		return err
+	}
+	r.setCookie("")
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
