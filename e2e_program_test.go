@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -329,5 +331,30 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit status %d, want 130", code)
+	}
+}
+
+// docs/adr/0013: the setting is added once, and what the operator chose stays.
+func TestAServerStartsAnewWithTheSettingOfItsMonitorThread(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the setting is for Linux")
+	}
+	for given, want := range map[string]string{"gctrace=0": "gctrace=0," + sysmonSetting, "schedtrace=0": "schedtrace=0"} {
+		t.Setenv("GODEBUG", given)
+		r := serve(t, storetest.URL(t))
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(r.cmd.Process.Pid) + "/environ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, kv := range strings.Split(string(env), "\x00") {
+			if v, ok := strings.CutPrefix(kv, "GODEBUG="); ok {
+				got = append(got, v)
+			}
+		}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("GODEBUG %q became %q, want %q", given, got, want)
+		}
+		r.terminate()
 	}
 }

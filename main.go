@@ -36,7 +36,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if servesLong(k.Command()) {
+		steadyMonitor()
+	}
 	return k.Run(c)
+}
+
+// servesLong says whether a command runs until it is told to end.
+func servesLong(command string) bool {
+	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench bot")
 }
 
 // signals gives a context that ends at the first SIGINT or SIGTERM; a second
