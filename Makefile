@@ -25,7 +25,7 @@ FUZZTIME      ?= 10s
 PG_LEAST := 14
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run need-go build run serve test check fmt vet lint bench sim fuzz docs clean
+.PHONY: help deps deps-run need-go build run serve load test check fmt vet lint bench sim fuzz docs clean
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -105,6 +105,9 @@ run: deps-run build ## Run the dialler with a model carrier, a model bot and a c
 
 serve: deps-run build ## Run the dialler for real trunks and bots.
 	@$(BIN) serve $(ARGS)
+
+load: deps-run build ## Measure what a call costs: ARGS="--rate 300 --duration 20s", --find-max, --sipp, --media, --json; see docs/load.md.
+	@$(BIN) bench load $(ARGS)
 
 ## Check
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +14,6 @@ import (
 	"time"
 	_ "time/tzdata" // zones are known wherever the binary runs
 
-	"dialler/bench/bot"
-	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/http"
 	"dialler/persistence"
@@ -99,66 +96,6 @@ func (versionCmd) Run() error {
 		return errors.New("no build information")
 	}
 	fmt.Println("dialler", info.Main.Version, info.GoVersion)
-	return nil
-}
-
-// --- model world -------------------------------------------------------------
-
-type benchCmd struct {
-	Carrier benchCarrierCmd `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
-	Bot     benchBotCmd     `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
-}
-
-type benchCarrierCmd struct {
-	Listen string `help:"Address of SIP over UDP and TCP, host:port." default:"127.0.0.1:5070"`
-	Spec   string `help:"JSON file with the carrier's behaviour." type:"existingfile"`
-	Ledger string `help:"File that gets the ledger, a JSON line a change."`
-	HTTP   string `name:"http" help:"Address of the ledger's queries, host:port."`
-}
-
-// Run serves the model carrier until a signal.
-func (b *benchCarrierCmd) Run(c *cli) error {
-	ctx, cancel := signals()
-	defer cancel()
-	var cfg carrier.Config
-	if err := readJSON(b.Spec, &cfg); err != nil {
-		return err
-	}
-	log := c.logger()
-	cfg.Listen, cfg.LedgerFile, cfg.HTTP, cfg.Log = b.Listen, b.Ledger, b.HTTP, &log
-	return carrier.Run(ctx, cfg)
-}
-
-type benchBotCmd struct {
-	Listen string `help:"Address of the bot's socket, host:port." default:"127.0.0.1:5080"`
-	Spec   string `help:"JSON file with the bot's behaviour." type:"existingfile"`
-	HTTP   string `name:"http" help:"Address of the sessions' queries, host:port."`
-}
-
-// Run serves the model bot until a signal.
-func (b *benchBotCmd) Run(c *cli) error {
-	ctx, cancel := signals()
-	defer cancel()
-	var cfg bot.Config
-	if err := readJSON(b.Spec, &cfg); err != nil {
-		return err
-	}
-	log := c.logger()
-	cfg.Listen, cfg.HTTP, cfg.Log = b.Listen, b.HTTP, &log
-	return bot.Run(ctx, cfg)
-}
-
-func readJSON(path string, into any) error {
-	if path == "" {
-		return nil
-	}
-	b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
 	return nil
 }
 

@@ -51,6 +51,7 @@ type process struct {
 	once     sync.Once
 	draining bool
 	mu       sync.Mutex
+	commits  prometheus.Histogram        // seconds
 	treeUp   atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 
@@ -105,9 +106,11 @@ func (p *process) open(ctx context.Context, name string) error {
 	if base == "" {
 		base = "http://" + p.listener.Addr().String()
 	}
+	p.commits = newCommitHistogram()
 	tokens := resultTokens(derive(secret, "results"))
 	p.tree, err = actors.Start(ctx, actors.Config{
-		ResultBase: base, ResultToken: tokens, DialoutRing: p.tuning.dialoutRing, Log: log,
+		ResultBase: base, ResultToken: tokens,
+		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing, Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
 	if err != nil {
 		return err

@@ -36,6 +36,9 @@ type Config struct {
 	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
 	// ResultToken gives the bearer token of a call's result.
 	ResultToken func(engine.CallID) string
+	// OnCommit sees every group commit that succeeded: its writes and how long
+	// the transaction took. It must not block.
+	OnCommit func(writes int, took time.Duration)
 	// Tick is how often a run looks at its pace without other cause, 500 ms.
 	Tick time.Duration
 	// Reconcile is how often leases, legs and attempts are compared, 30 s.
@@ -66,6 +69,9 @@ func (c Config) withDefaults() Config {
 	set(&c.DialoutRing, 30*time.Second)
 	set(&c.Tick, 500*time.Millisecond)
 	set(&c.Reconcile, 30*time.Second)
+	if c.OnCommit == nil {
+		c.OnCommit = func(int, time.Duration) {}
+	}
 	if c.ResultToken == nil {
 		c.ResultToken = func(engine.CallID) string { return "" }
 	}
@@ -267,17 +273,15 @@ type Stats struct {
 
 type writerStats struct {
 	Commits, Writes, Failures atomic.Int64
-	CommitNanos               atomic.Int64
 }
 
-func (s *writerStats) observe(n int, took time.Duration, err error) {
+func (s *writerStats) observe(n int, err error) {
 	if err != nil {
 		s.Failures.Add(1)
 		return
 	}
 	s.Commits.Add(1)
 	s.Writes.Add(int64(n))
-	s.CommitNanos.Add(int64(took))
 }
 
 // Stats gives the tree's figures.

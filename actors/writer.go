@@ -126,7 +126,11 @@ func (w *writer) begin(ctx actor.Context) {
 		c, cancel := context.WithTimeout(w.d.ctx, w.d.cfg.CommitTimeout)
 		defer cancel()
 		refused, err := w.d.store.Commit(c, group)
-		w.stats.observe(n, time.Since(started), err)
+		took := time.Since(started)
+		w.stats.observe(n, err)
+		if err == nil {
+			w.d.cfg.OnCommit(n, took)
+		}
 		root.Send(self, &committed{refused: refused, err: err})
 	}()
 }

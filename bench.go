@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/load"
+)
+
+type benchCmd struct {
+	Carrier benchCarrierCmd `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
+	Bot     benchBotCmd     `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
+	Load    benchLoadCmd    `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
+}
+
+type benchCarrierCmd struct {
+	Listen string `help:"Address of SIP over UDP and TCP, host:port." default:"127.0.0.1:5070"`
+	Spec   string `help:"JSON file with the carrier's behaviour." type:"existingfile"`
+	Ledger string `help:"File that gets the ledger, a JSON line a change."`
+	HTTP   string `name:"http" help:"Address of the ledger's queries, host:port."`
+}
+
+// Run serves the model carrier until a signal.
+func (b *benchCarrierCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	var cfg carrier.Config
+	if err := readJSON(b.Spec, &cfg); err != nil {
+		return err
+	}
+	log := c.logger()
+	cfg.Listen, cfg.LedgerFile, cfg.HTTP, cfg.Log = b.Listen, b.Ledger, b.HTTP, &log
+	return carrier.Run(ctx, cfg)
+}
+
+type benchBotCmd struct {
+	Listen string `help:"Address of the bot's socket, host:port." default:"127.0.0.1:5080"`
+	Spec   string `help:"JSON file with the bot's behaviour." type:"existingfile"`
+	HTTP   string `name:"http" help:"Address of the sessions' queries, host:port."`
+}
+
+// Run serves the model bot until a signal.
+func (b *benchBotCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	var cfg bot.Config
+	if err := readJSON(b.Spec, &cfg); err != nil {
+		return err
+	}
+	log := c.logger()
+	cfg.Listen, cfg.HTTP, cfg.Log = b.Listen, b.HTTP, &log
+	return bot.Run(ctx, cfg)
+}
+
+func readJSON(path string, into any) error {
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+type benchLoadCmd struct {
+	Rate      int           `help:"Answered calls a second." default:"300"`
+	Duration  time.Duration `help:"How long calls are offered." default:"20s"`
+	Talk      time.Duration `help:"Length of a conversation." default:"2s"`
+	Ring      time.Duration `help:"How long the model carrier rings." default:"200ms"`
+	Media     bool          `help:"Callee and bot speak all the time."`
+	AMD       bool          `name:"amd" help:"Classify who answered."`
+	Seats     int           `help:"Seats of the bot; twice what the rate needs when 0."`
+	Trunk     string        `help:"Another answerer in place of the model carrier, host:port." placeholder:"HOST:PORT"`
+	SIPp      bool          `name:"sipp" help:"Let SIPp's built-in answerer (-sn uas) take the calls."`
+	FindMax   bool          `help:"Search the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
+	MaxRate   int           `help:"Where the search ends." default:"3000"`
+	Step      int           `help:"How fine the search is." default:"25"`
+	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
+	JSON      bool          `name:"json" help:"Print the figures as JSON."`
+	Keep      bool          `help:"Keep data and logs."`
+	EngineEnv []string      `name:"engine-env" sep:"none" help:"KEY=VALUE for the engine's environment." placeholder:"K=V"`
+}
+
+// Run measures and prints; too many failures are an error.
+func (b *benchLoadCmd) Run(*cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cfg := load.Config{
+		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD, Seats: b.Seats,
+		Trunk: b.Trunk, SIPp: b.SIPp, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
+		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+	}
+	if b.FindMax {
+		return b.search(ctx, cfg)
+	}
+	f, err := load.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := b.print(f, f); err != nil {
+		return err
+	}
+	if good, why := f.Good(); !good {
+		return errors.New(why)
+	}
+	return nil
+}
+
+func (b *benchLoadCmd) search(ctx context.Context, cfg load.Config) error {
+	s, err := load.FindMax(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := b.print(s, s.Best); err != nil {
+		return err
+	}
+	if s.Max == 0 {
+		return fmt.Errorf("not even %d calls a second succeeded", cfg.Rate)
+	}
+	fmt.Fprintf(os.Stderr, "highest rate with at least 99.9 %% success: %d calls/s\n", s.Max)
+	return nil
+}
+
+func (b *benchLoadCmd) print(all any, f *load.Figures) error {
+	if b.JSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(all)
+	}
+	if f != nil {
+		f.Print(os.Stdout)
+	}
+	return nil
+}
