@@ -88,7 +88,7 @@ func (r *run) dialNext() {
 	if k <= 0 && r.seatsAsked == 0 {
 		r.settleTriggers(string(dec.Constraint))
 	}
-	if r.queue.len() <= r.d.cfg.LookAhead/4 {
+	if r.queue.len() <= r.d.cfg.LookAhead/2 {
 		r.refill()
 	}
 	if k <= 0 {
@@ -285,9 +285,10 @@ func (r *run) refill() {
 		return
 	}
 	r.refilling = true
-	except := make([]engine.ContactID, 0, len(r.lines)+r.queue.len()+len(r.loads))
+	// A contact whose line lives is hardly ever due in the table; refilled()
+	// leaves out the few whose intent is on its way there.
+	except := make([]engine.ContactID, 0, r.queue.len()+len(r.loads))
 	for id := range r.lines {
-		except = append(except, id)
 		r.touched[id] = struct{}{}
 	}
 	for id := range r.queue.byID {
@@ -302,7 +303,8 @@ func (r *run) refill() {
 			except = append(except, r.round.cands[i].row.ID)
 		}
 	}
-	d, id, self, now, n, run := r.d, r.id, r.self, r.now, r.d.cfg.LookAhead, r.m.C.Run
+	n := max(r.d.cfg.LookAhead-r.queue.len(), r.d.cfg.LookAhead/2)
+	d, id, self, now, run := r.d, r.id, r.self, r.now, r.m.C.Run
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()

@@ -43,7 +43,9 @@ type Config struct {
 	Tick time.Duration
 	// Reconcile is how often leases, legs and attempts are compared, 30 s.
 	Reconcile time.Duration
-	// LookAhead is how many due contacts a run holds in memory, 500.
+	// LookAhead is how many due contacts a run holds in memory, 2000: it asks
+	// for more when half of them are dialled, a second before the last one at
+	// 1000 dials a second.
 	LookAhead int
 	Log       zerolog.Logger
 }
@@ -58,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.Writers = 4
 	}
 	if c.LookAhead == 0 {
-		c.LookAhead = 500
+		c.LookAhead = 2000
 	}
 	set(&c.CommitTimeout, 10*time.Second)
 	set(&c.Gather, 8*time.Millisecond)

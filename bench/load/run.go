@@ -189,7 +189,11 @@ func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, h
 		if moving != was {
 			was, moved = moving, now
 		}
-		return int(m["dialler_results_total"]) >= n || now.Sub(moved) > settleLimit && now.After(steadyTo), nil
+		if now.Sub(moved) > settleLimit && now.After(steadyTo) {
+			w.stuck(ctx, m)
+			return true, nil
+		}
+		return int(m["dialler_results_total"]) >= n, nil
 	})
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -202,6 +206,15 @@ func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, h
 		}
 	}
 	return <-profiled
+}
+
+// stuck keeps what explains why calls do not end.
+func (w *world) stuck(ctx context.Context, m map[string]float64) {
+	w.cfg.Keep = true
+	w.cfg.Log("nothing moves for %s with %.0f live calls; what the engine does is in goroutine.pprof and its log", settleLimit, m["dialler_live_calls"])
+	if err := w.api.profile(ctx, w.profiles, "goroutine", "?debug=1", w.dir); err != nil {
+		w.cfg.Log("its goroutines are not known: %v", err)
+	}
 }
 
 // profile saves the engine's profiles of the steady part.
