@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"net/netip"
 	"time"
 )
@@ -22,8 +23,9 @@ type Server struct {
 	done   chan struct{}
 }
 
-// Start serves h on host:port. Addresses that are not loopback need
-// allowRemote.
+// Start serves h on host:port, and Go's profiles below /debug/pprof/: what a
+// model costs must not hide what the dialler costs. Addresses that are not
+// loopback need allowRemote.
 func Start(listen string, allowRemote bool, h http.Handler) (*Server, error) {
 	if _, err := Address(listen, allowRemote); err != nil {
 		return nil, err
@@ -32,8 +34,12 @@ func Start(listen string, allowRemote bool, h http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	mux := http.NewServeMux()
+	mux.Handle("/", h)
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	s := &Server{
-		server: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second},
+		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
 		addr:   ln.Addr().String(), done: make(chan struct{}),
 	}
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,11 @@ import (
 
 // pacerCount goroutines send the audio of all sessions.
 const pacerCount = 2
+
+// idlePosts is how many connections for results stay open: an engine that
+// commits in groups answers many posts at one moment, and a connection that
+// is closed then is one to be opened a moment later.
+const idlePosts = 512
 
 // seatGrace is how long a full bot waits for a seat before it refuses.
 const seatGrace = 50 * time.Millisecond
@@ -54,8 +60,11 @@ type Bot struct {
 
 	mu       sync.Mutex
 	sessions []*session
-	heard    map[engine.PhoneNumber]int
-	closed   bool
+	past     Summary // of the sessions that are not kept
+	// forgetting: one at a time folds sessions into past.
+	forgetting bool
+	heard      map[engine.PhoneNumber]int
+	closed     bool
 
 	changed   await.Signal
 	tasks     sync.WaitGroup
@@ -78,15 +87,15 @@ func Start(cfg Config) (*Bot, error) {
 		return nil, fmt.Errorf("bot: %w", err)
 	}
 	b := &Bot{
-		cfg: cfg, addr: ln.Addr().String(), heard: map[engine.PhoneNumber]int{}, served: make(chan struct{}),
+		cfg: cfg, addr: ln.Addr().String(), heard: map[engine.PhoneNumber]int{}, past: newSummary(), served: make(chan struct{}),
 		pacers: pace.Start(pacerCount), voices: voices{seed: cfg.Seed},
 		client: &http.Client{
-			Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+			Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: idlePosts},
 			// A redirected result would carry its token to a stranger.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		upgr: websocket.Upgrader{
-			ReadBufferSize: 2048, WriteBufferSize: 2048, WriteBufferPool: &sync.Pool{},
+			ReadBufferSize: readBuffer(cfg.ReadEvery), WriteBufferSize: 2048, WriteBufferPool: &sync.Pool{},
 			CheckOrigin: func(*http.Request) bool { return true }, // platforms send none
 		},
 	}
@@ -97,7 +106,7 @@ func Start(cfg Config) (*Bot, error) {
 	b.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		defer close(b.served)
-		_ = b.server.Serve(ln) // ends with Close
+		_ = b.server.Serve(drowsyListener{ln}) // ends with Close
 	}()
 	if cfg.HTTP != "" {
 		if b.admin, err = admin.Start(cfg.HTTP, cfg.AllowRemote, b.routes()); err != nil {
@@ -106,6 +115,13 @@ func Start(cfg Config) (*Bot, error) {
 		}
 	}
 	return b, nil
+}
+
+// readBuffer is what a session's socket is read into: a few frames, or what
+// comes between two looks and half as much again.
+func readBuffer(every time.Duration) int {
+	const frame, second = 320, 50 // bytes of one, and how many come
+	return max(2048, min(int(every.Seconds()*frame*second*1.5), asleep))
 }
 
 // Run is a bot as a process of its own: it lives until ctx ends or StopAfter
@@ -157,7 +173,7 @@ func (b *Bot) Close() error {
 		_ = b.server.Close()
 		<-b.served
 		for _, s := range open {
-			s.breakOff()
+			s.abandon()
 		}
 		b.tasks.Wait()
 		b.pacers.Close()
@@ -191,7 +207,12 @@ func (b *Bot) Session(call engine.CallID) (Session, bool) {
 
 // Summary counts everything.
 func (b *Bot) Summary() Summary {
-	s := summarise(b.Sessions())
+	b.mu.Lock()
+	all, s := append([]*session(nil), b.sessions...), b.past.clone()
+	b.mu.Unlock()
+	for _, one := range all {
+		s.count(one.record())
+	}
 	s.PeakOpen, s.Full, s.Refused = int(b.peak.Load()), int(b.full.Load()), int(b.refused.Load())
 	s.BadSignature, s.BadUpgrade = int(b.badSignature.Load()), int(b.badUpgrade.Load())
 	return s
@@ -324,7 +345,40 @@ func (b *Bot) serve(conn *websocket.Conn) {
 	s.read()
 	s.giveSeat()
 	s.report()
+	s.release()
+	b.forget()
 	b.changed.Notify()
+}
+
+// forget folds the oldest sessions into the summary when more are kept than
+// wanted; those that are not over stay. It works in batches.
+func (b *Bot) forget() {
+	keep := b.cfg.KeepSessions
+	if keep <= 0 {
+		return
+	}
+	b.mu.Lock()
+	old := b.sessions[:max(0, len(b.sessions)-keep)]
+	if len(old) < keep || b.forgetting {
+		b.mu.Unlock()
+		return
+	}
+	b.forgetting = true
+	b.mu.Unlock() // a session's mutex is never taken under the bot's
+	rows, gone := make([]Session, 0, len(old)), make(map[*session]bool, len(old))
+	for _, s := range old { // nobody changes the slice's elements meanwhile
+		if s.over.Load() {
+			rows, gone[s] = append(rows, s.record()), true
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.past.count(rows...)
+	for i := range rows {
+		delete(b.heard, rows[i].Number)
+	}
+	b.sessions = slices.Clone(slices.DeleteFunc(b.sessions, func(s *session) bool { return gone[s] }))
+	b.forgetting = false
 }
 
 // nth counts a session with a number.

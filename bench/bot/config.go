@@ -46,6 +46,15 @@ type Config struct {
 	ResultTries   int           `json:"result_tries,omitempty"`
 	ResultBackoff time.Duration `json:"result_backoff,omitempty"`
 
+	// KeepSessions bounds the sessions that are remembered one by one once they
+	// are over; older ones are counted in the summary only, and their numbers
+	// are new again. 0: all are kept.
+	KeepSessions int `json:"keep_sessions,omitempty"`
+	// ReadEvery, when set, makes the bot listen to its sockets in batches of
+	// that length instead of frame by frame, which costs a fraction; the times
+	// of what it hears, a stop frame's too, are that coarse.
+	ReadEvery time.Duration `json:"read_every,omitempty"`
+
 	HTTP      string        `json:"http,omitempty"` // host:port of the admin interface; empty: none
 	StopAfter time.Duration `json:"stop_after,omitempty"`
 
@@ -191,20 +200,25 @@ type plainConfig Config
 type jsonConfig struct {
 	*plainConfig
 	ResultBackoff draw.Length `json:"result_backoff,omitzero"`
+	ReadEvery     draw.Length `json:"read_every,omitzero"`
 	StopAfter     draw.Length `json:"stop_after,omitzero"`
+}
+
+func (c *Config) shadow() jsonConfig {
+	return jsonConfig{(*plainConfig)(c), draw.Length(c.ResultBackoff), draw.Length(c.ReadEvery), draw.Length(c.StopAfter)}
 }
 
 // MarshalJSON writes durations as text.
 func (c Config) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jsonConfig{(*plainConfig)(&c), draw.Length(c.ResultBackoff), draw.Length(c.StopAfter)})
+	return json.Marshal(c.shadow())
 }
 
 // UnmarshalJSON reads durations as text, over the values already there.
 func (c *Config) UnmarshalJSON(b []byte) error {
-	s := jsonConfig{(*plainConfig)(c), draw.Length(c.ResultBackoff), draw.Length(c.StopAfter)}
+	s := c.shadow()
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	c.ResultBackoff, c.StopAfter = time.Duration(s.ResultBackoff), time.Duration(s.StopAfter)
+	c.ResultBackoff, c.ReadEvery, c.StopAfter = time.Duration(s.ResultBackoff), time.Duration(s.ReadEvery), time.Duration(s.StopAfter)
 	return nil
 }

@@ -3,7 +3,6 @@ package bot
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 )
 
 // frame is any message of the platform. Fields that must be strings on the
@@ -49,53 +48,103 @@ type mediaBody struct {
 	Payload   string          `json:"payload"`
 }
 
+// heard is a media frame of the callee's; the numbers are raw, with their
+// quotes.
+type heard struct {
+	sequence, stream, track, chunk, timestamp, payload []byte
+}
+
+// heard gives a decoded frame's media, nil without.
+func (f *frame) heard(h *heard) *heard {
+	m := f.Media
+	if m == nil {
+		return nil
+	}
+	*h = heard{track: []byte(m.Track), chunk: m.Chunk, timestamp: m.Timestamp, payload: []byte(m.Payload)}
+	return h
+}
+
 // decimal reads a number that must come as a string of decimal digits.
-func decimal(raw json.RawMessage) (n int64, ok bool) {
-	if len(raw) < 3 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+func decimal(raw []byte) (n int64, ok bool) {
+	if len(raw) < 3 || len(raw) > 20 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(string(raw[1:len(raw)-1]), 10, 64)
-	return n, err == nil && n >= 0 && raw[1] != '+' && raw[1] != '-'
+	for _, c := range raw[1 : len(raw)-1] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }
+
+var mediaEvent = []byte(`{"event":"media",`)
 
 // quickMedia reads a media frame without a JSON decoder: fifty of them come
-// per second and session. It understands only frames whose strings are plain
-// and gives up on everything else; the caller decodes those, and a sample of
-// all, in full.
-func quickMedia(b []byte, f *frame, media *mediaBody) bool {
-	if !bytes.Contains(b[:min(len(b), 40)], []byte(`"event":"media"`)) || bytes.IndexByte(b, '\\') >= 0 {
+// per second and session. It understands only frames that begin with their
+// event, have no white space, and whose values are plain strings, in any
+// order, and gives up on everything else; the caller decodes those, and a
+// sample of all, in full.
+func quickMedia(b []byte, h *heard) bool {
+	if !bytes.HasPrefix(b, mediaEvent) || bytes.IndexByte(b, '\\') >= 0 {
 		return false
 	}
-	sequence, ok1 := quoted(b, `"sequenceNumber":`)
-	stream, ok2 := quoted(b, `"streamSid":`)
-	track, ok3 := quoted(b, `"track":`)
-	chunk, ok4 := quoted(b, `"chunk":`)
-	timestamp, ok5 := quoted(b, `"timestamp":`)
-	payload, ok6 := quoted(b, `"payload":`)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
-		return false
+	*h = heard{}
+	b = b[len(mediaEvent):]
+	for inside := false; ; {
+		key, rest, ok := quoted(b)
+		if !ok || len(rest) < 2 || rest[0] != ':' {
+			return false
+		}
+		if rest[1] == '{' {
+			if inside || string(key) != `"media"` {
+				return false
+			}
+			inside, b = true, rest[2:]
+			continue
+		}
+		value, rest, ok := quoted(rest[1:])
+		if !ok {
+			return false
+		}
+		plain := value[1 : len(value)-1]
+		switch k := string(key); {
+		case inside && k == `"payload"`:
+			h.payload = plain
+		case inside && k == `"track"`:
+			h.track = plain
+		case inside && k == `"chunk"`:
+			h.chunk = value
+		case inside && k == `"timestamp"`:
+			h.timestamp = value
+		case !inside && k == `"sequenceNumber"`:
+			h.sequence = value
+		case !inside && k == `"streamSid"`:
+			h.stream = plain
+		default:
+			return false
+		}
+		if inside && len(rest) > 0 && rest[0] == '}' {
+			inside, rest = false, rest[1:]
+		}
+		switch {
+		case len(rest) == 1 && rest[0] == '}' && !inside:
+			return h.sequence != nil && h.stream != nil && h.track != nil && h.chunk != nil && h.timestamp != nil && h.payload != nil
+		case len(rest) == 0 || rest[0] != ',':
+			return false
+		}
+		b = rest[1:]
 	}
-	*media = mediaBody{Chunk: chunk, Timestamp: timestamp}
-	*f = frame{Event: "media", Sequence: sequence, Media: media}
-	f.StreamSID = string(stream[1 : len(stream)-1])
-	media.Track = string(track[1 : len(track)-1])
-	media.Payload = string(payload[1 : len(payload)-1])
-	return true
 }
 
-// quoted gives the string after a key, with its quotes.
-func quoted(b []byte, key string) ([]byte, bool) {
-	i := bytes.Index(b, []byte(key))
-	if i < 0 {
-		return nil, false
-	}
-	b = b[i+len(key):]
+// quoted cuts a string, with its quotes, off the beginning.
+func quoted(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 || b[0] != '"' {
-		return nil, false
+		return nil, nil, false
 	}
-	j := bytes.IndexByte(b[1:], '"')
-	if j < 0 {
-		return nil, false
+	i := bytes.IndexByte(b[1:], '"')
+	if i < 0 {
+		return nil, nil, false
 	}
-	return b[:j+2], true
+	return b[:i+2], b[i+2:], true
 }

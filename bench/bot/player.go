@@ -31,12 +31,12 @@ func (s *session) Tick(now time.Time) {
 	if !s.row.EndedAt.IsZero() || s.leaving != "" || s.stopped {
 		return
 	}
-	if !s.plan.dieAt.IsZero() && now.After(s.plan.dieAt) {
+	if !s.plan.dieAt.IsZero() && !now.Before(s.plan.dieAt) {
 		s.leaving = EndedByDeath
 		s.breakOff()
 		return
 	}
-	if !s.plan.hangUpAt.IsZero() && now.After(s.plan.hangUpAt) {
+	if !s.plan.hangUpAt.IsZero() && !now.Before(s.plan.hangUpAt) {
 		s.leaving = EndedByBot
 		s.goodbye()
 		return

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"maps"
 	"time"
 
 	"dialler/engine"
@@ -94,11 +95,20 @@ type Summary struct {
 	Callbacks    int                 `json:"callbacks"`
 }
 
-func summarise(rows []Session) Summary {
-	s := Summary{
-		Sessions: len(rows), EndedBy: map[EndedBy]int{}, Violations: map[string]int{},
-		Results: map[ReportState]int{}, Dispositions: map[string]int{},
-	}
+func newSummary() Summary {
+	return Summary{EndedBy: map[EndedBy]int{}, Violations: map[string]int{}, Results: map[ReportState]int{}, Dispositions: map[string]int{}}
+}
+
+// clone is a copy that shares nothing.
+func (s Summary) clone() Summary {
+	s.EndedBy, s.Violations = maps.Clone(s.EndedBy), maps.Clone(s.Violations)
+	s.Results, s.Dispositions = maps.Clone(s.Results), maps.Clone(s.Dispositions)
+	return s
+}
+
+// count adds sessions.
+func (s *Summary) count(rows ...Session) {
+	s.Sessions += len(rows)
 	for i := range rows {
 		r := &rows[i]
 		if r.EndedAt.IsZero() {
@@ -125,5 +135,4 @@ func summarise(rows []Session) Summary {
 			}
 		}
 	}
-	return s
 }

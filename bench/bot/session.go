@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/websocket"
@@ -45,6 +46,7 @@ type mark struct {
 // session is one socket.
 type session struct {
 	bot   *Bot
+	over  atomic.Bool // the socket is closed and the result reported
 	conn  *websocket.Conn
 	leave func() // the pacers
 
@@ -53,7 +55,7 @@ type session struct {
 	sequence  int64
 	chunk     int64
 	timestamp int64
-	media     mediaBody
+	heard     heard
 	raw       []byte
 
 	mu       sync.Mutex
@@ -114,8 +116,26 @@ func (s *session) giveSeatLocked() {
 	}
 }
 
-// breakOff ends the socket without a word.
+// breakOff ends the socket without a word; the lock is held.
 func (s *session) breakOff() { _ = s.conn.Close() }
+
+// abandon is breakOff from outside; a session that is over has no socket.
+func (s *session) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over.Load() {
+		s.breakOff()
+	}
+}
+
+// release keeps the record alone: a long run has many sessions behind it.
+func (s *session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over.Store(true)
+	s.conn, s.leave, s.rng, s.script, s.marks = nil, nil, nil, player{}, nil
+	s.raw, s.heard, s.prefix, s.out = nil, heard{}, nil, nil
+}
 
 // read serves the socket until it ends.
 func (s *session) read() {
@@ -188,13 +208,21 @@ func (s *session) ended(err error) {
 // message checks one frame and takes what is in it.
 func (s *session) message(b []byte, now time.Time) {
 	s.messages++
-	var f frame
-	if s.messages < 3 || s.messages%auditEvery == 0 || !quickMedia(b, &f, &s.media) {
-		f = frame{}
-		if json.Unmarshal(b, &f) != nil {
-			s.violation("malformed_frame")
-			return
+	if s.messages > 2 && s.messages%auditEvery != 0 && quickMedia(b, &s.heard) {
+		if s.stopped {
+			s.violation("frame_after_stop")
 		}
+		s.checkSequence(s.heard.sequence)
+		if len(s.heard.stream) == 0 || string(s.heard.stream) != string(s.row.SessionID) {
+			s.violation("stream_sid")
+		}
+		s.hear(&s.heard, now)
+		return
+	}
+	var f frame
+	if json.Unmarshal(b, &f) != nil {
+		s.violation("malformed_frame")
+		return
 	}
 	if s.stopped {
 		s.violation("frame_after_stop")
@@ -216,7 +244,7 @@ func (s *session) message(b []byte, now time.Time) {
 		s.violation("connected_repeated")
 		return
 	}
-	s.checkSequence(&f)
+	s.checkSequence(f.Sequence)
 	if f.Event != "start" && (f.StreamSID == "" || f.StreamSID != string(s.row.SessionID)) {
 		s.violation("stream_sid")
 	}
@@ -224,7 +252,7 @@ func (s *session) message(b []byte, now time.Time) {
 	case "start":
 		s.start(&f, now)
 	case "media":
-		s.hear(f.Media, now)
+		s.hear(f.heard(&s.heard), now)
 	case "mark":
 		s.marked(&f)
 	case "dtmf":
@@ -248,8 +276,8 @@ func (s *session) message(b []byte, now time.Time) {
 	}
 }
 
-func (s *session) checkSequence(f *frame) {
-	n, ok := decimal(f.Sequence)
+func (s *session) checkSequence(raw []byte) {
+	n, ok := decimal(raw)
 	switch {
 	case !ok:
 		s.violation("sequence_not_a_decimal_string")
@@ -303,8 +331,28 @@ func (s *session) start(f *frame, now time.Time) {
 	s.plan.Conversation = r.conversation(s.rng, s.row.Number, nth)
 	s.plan.draw(r, s.rng, now)
 	s.script = player{next: now.Add(s.plan.Think.Draw(s.rng)), over: s.plan.Mute}
-	s.leave = s.bot.pacers.Add(s)
+	s.leave = s.turns()
+	if c, ok := s.conn.NetConn().(*drowsyConn); ok {
+		c.doze(s.bot.cfg.ReadEvery)
+	}
 	s.bot.changed.Notify()
+}
+
+// turns gives the session its turns until the returned function is called:
+// every 20 ms, or, when it has nothing to say, one when it has to end.
+func (s *session) turns() (leave func()) {
+	if !s.script.over {
+		return s.bot.pacers.Add(s)
+	}
+	at := s.plan.hangUpAt
+	if at.IsZero() || !s.plan.dieAt.IsZero() && s.plan.dieAt.Before(at) {
+		at = s.plan.dieAt
+	}
+	if at.IsZero() {
+		return func() {}
+	}
+	t := time.AfterFunc(time.Until(at), func() { s.Tick(time.Now()) })
+	return func() { t.Stop() }
 }
 
 func (r *rules) conversation(rng *rand.Rand, number engine.PhoneNumber, nth int) Conversation {
@@ -335,7 +383,7 @@ func (p *plan) draw(r *rules, rng *rand.Rand, now time.Time) {
 }
 
 // hear takes a media frame of the callee's.
-func (s *session) hear(m *mediaBody, now time.Time) {
+func (s *session) hear(m *heard, now time.Time) {
 	if m == nil {
 		s.violation("media_malformed")
 		return
@@ -345,10 +393,10 @@ func (s *session) hear(m *mediaBody, now time.Time) {
 		s.row.FirstHeardAt = now
 		s.bot.changed.Notify()
 	}
-	if m.Track != "inbound" {
+	if string(m.track) != "inbound" {
 		s.violation("media_track")
 	}
-	if chunk, ok := decimal(m.Chunk); !ok {
+	if chunk, ok := decimal(m.chunk); !ok {
 		s.violation("chunk_not_a_decimal_string")
 	} else {
 		if chunk != s.chunk+1 {
@@ -356,7 +404,7 @@ func (s *session) hear(m *mediaBody, now time.Time) {
 		}
 		s.chunk = chunk
 	}
-	if ts, ok := decimal(m.Timestamp); !ok {
+	if ts, ok := decimal(m.timestamp); !ok {
 		s.violation("timestamp_not_a_decimal_string")
 	} else {
 		if ts < s.timestamp {
@@ -364,14 +412,14 @@ func (s *session) hear(m *mediaBody, now time.Time) {
 		}
 		s.timestamp = ts
 	}
-	if len(m.Payload) != base64.StdEncoding.EncodedLen(voice.FrameSamples) {
+	if len(m.payload) != base64.StdEncoding.EncodedLen(voice.FrameSamples) {
 		s.violation("payload_not_20ms")
 	}
 	var buf [2 * voice.FrameSamples]byte
-	if base64.StdEncoding.DecodedLen(len(m.Payload)) > len(buf) {
+	if base64.StdEncoding.DecodedLen(len(m.payload)) > len(buf) {
 		return
 	}
-	n, err := base64.StdEncoding.Decode(buf[:], []byte(m.Payload))
+	n, err := base64.StdEncoding.Decode(buf[:], m.payload)
 	if err != nil {
 		s.violation("payload_not_base64")
 		return
@@ -422,6 +470,9 @@ func (s *session) goodbye() {
 	_ = s.conn.WriteControl(websocket.CloseMessage,
 		websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(writeTimeout))
 	_ = s.conn.SetReadDeadline(time.Now().Add(closeGrace))
+	if c, ok := s.conn.NetConn().(*drowsyConn); ok {
+		c.wake()
+	}
 	s.script.over = true
 }
 

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -227,37 +228,50 @@ func TestMarkThatNeverComesBackIsCounted(t *testing.T) {
 	p.readTo("mark") // the bot goes on
 }
 
-func TestFramesThatOnlyLookRightAreFoundBySampling(t *testing.T) {
-	s := &session{bot: &Bot{}}
-	s.row.SessionID = stream
-	frame := `{"event":"media","sequenceNumber":"%d","media":{"track":"inbound","chunk":"%d","timestamp":"20","payload":"` +
-		strings.Repeat("////", 53) + `/w=="},"streamSid":"` + stream + `"` // a brace is missing
-	s.messages, s.sequence = 2, 0
-	for i := 1; i <= 2*auditEvery; i++ {
-		s.message(fmt.Appendf(nil, frame, i, i), time.Now())
+// The quick reader gives up on what it does not understand; what it takes for
+// good and is not is found by decoding a sample in full.
+func TestMalformedFramesAreFound(t *testing.T) {
+	f := func(end string, malformed, payload int) {
+		t.Helper()
+		s := &session{bot: &Bot{}}
+		s.row.SessionID = stream
+		s.messages = 2
+		for i := 1; i <= 2*auditEvery; i++ {
+			s.message(fmt.Appendf(nil, `{"event":"media","sequenceNumber":"%d","streamSid":"`+stream+
+				`","media":{"track":"inbound","chunk":"%d","timestamp":"20","payload":"`+strings.Repeat("////", 53)+end, i, i), time.Now())
+		}
+		if v := s.row.Violations; v["malformed_frame"] != malformed || v["payload_not_base64"] != payload {
+			t.Fatalf("…%s: violations: %v", end, v)
+		}
 	}
-	if n := s.row.Violations["malformed_frame"]; n != 2 {
-		t.Fatalf("violations: %v", s.row.Violations)
-	}
+	f(`/w=="}}`, 0, 0)
+	f(`/w=="}`, 2*auditEvery, 0)
+	f("/w=\x01\"}}", 2, 2*auditEvery-2) // a control character, which JSON does not allow
 }
 
 func TestQuickMediaReadsWhatTheDecoderReads(t *testing.T) {
-	var m mediaBody
-	var f frame
+	var h heard
 	good := `{"event":"media","sequenceNumber":"4","media":{"track":"inbound","chunk":"2","timestamp":"5","payload":"AAAA"},"streamSid":"MZ1"}`
-	if !quickMedia([]byte(good), &f, &m) {
-		t.Fatal("an ordinary frame was not understood")
-	}
-	want := mediaBody{Track: "inbound", Chunk: []byte(`"2"`), Timestamp: []byte(`"5"`), Payload: "AAAA"}
-	if !reflect.DeepEqual(m, want) || f.StreamSID != "MZ1" || string(f.Sequence) != `"4"` || f.Media != &m {
-		t.Fatalf("%+v %+v", f, m)
+	other := `{"event":"media","streamSid":"MZ1","media":{"payload":"AAAA","timestamp":"5","chunk":"2","track":"inbound"},"sequenceNumber":"4"}`
+	for _, text := range []string{good, other} {
+		var full frame
+		if err := json.Unmarshal([]byte(text), &full); err != nil {
+			t.Fatal(err)
+		}
+		want := *full.heard(&heard{})
+		want.sequence, want.stream = full.Sequence, []byte(full.StreamSID)
+		if !quickMedia([]byte(text), &h) || !reflect.DeepEqual(h, want) {
+			t.Fatalf("%s was read as %q, not %q", text, h, want)
+		}
 	}
 	for _, bad := range []string{
 		`{"event":"mark","mark":{"name":"\"event\":\"media\""}}`,
 		strings.Replace(good, `"2"`, `2`, 1), strings.Replace(good, "AAAA", `\u0041`, 1),
-		strings.Replace(good, "payload", "load", 1), `{"event":"media"`,
+		strings.Replace(good, "payload", "load", 1), `{"event":"media"`, good + "}", good[:len(good)-1], good[:len(good)-2],
+		strings.Replace(good, `"media":{`, `"media":{"media":{`, 1), strings.Replace(good, ",", ", ", 2),
+		strings.Replace(good, `,"streamSid":"MZ1"`, "", 1), strings.Replace(good, `"5"`, `"5`, 1), `{"event":"media",`, `{"event":"media","streamSid":`,
 	} {
-		if quickMedia([]byte(bad), &f, &m) {
+		if quickMedia([]byte(bad), &h) {
 			t.Fatalf("%s was understood", bad)
 		}
 	}

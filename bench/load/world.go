@@ -118,7 +118,9 @@ func (w *world) openBot(ctx context.Context) (err error) {
 	if w.cfg.Media { // one utterance fills the conversation
 		talk["think"], talk["utterance"], talk["pause"] = "0s", (w.cfg.Talk + time.Second).String(), "20ms"
 	}
-	spec, err := w.spec("bot.json", map[string]any{"conversations": []any{talk}, "results": []any{map[string]any{"weight": 1, "disposition": "measured"}}})
+	// What the bot hears does not matter here: it listens to many frames at once
+	// and leaves the machine to those who are measured.
+	spec, err := w.spec("bot.json", map[string]any{"read_every": "500ms", "keep_sessions": 1000, "conversations": []any{talk}, "results": []any{map[string]any{"weight": 1, "disposition": "measured"}}})
 	if err != nil {
 		return err
 	}
