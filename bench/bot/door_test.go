@@ -32,7 +32,9 @@ func TestUpgradeMustBeSigned(t *testing.T) {
 	f(403, sign("other", b.URL()))
 	f(403, sign("token", b.URL()+"x"))
 	f(403, nil)
-	if s := b.Summary(); s.BadSignature != 3 || s.Sessions != 2 {
+	// A session is recorded after its upgrade is answered.
+	until(t, b, "two sessions", func(b *Bot) bool { return b.Summary().Sessions == 2 })
+	if s := b.Summary(); s.BadSignature != 3 {
 		t.Fatalf("%+v", s)
 	}
 }
