@@ -59,6 +59,7 @@ func TestNoMoreSessionsThanSeats(t *testing.T) {
 	first.stop()
 	until(t, b, "the seat is free", func(b *Bot) bool { return b.Summary().Open == 0 })
 	connect(t, b)
+	until(t, b, "two sessions", func(b *Bot) bool { return b.Summary().Sessions == 2 })
 	if s := b.Summary(); s.Full != 1 || s.PeakOpen != 1 || s.Sessions != 2 {
 		t.Fatalf("%+v", s)
 	}
