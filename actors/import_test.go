@@ -288,6 +288,8 @@ func TestATriggerThatIsUnderWayIsStoredBeforeTheSwitch(t *testing.T) {
 					t.Errorf("%v after: %v", after, err)
 				}
 				r.until(10*time.Minute, "every contact is called", func() bool { return r.detail().Counters.Completed == 9 })
+				time.Sleep(time.Minute) // virtual: everybody has heard of it
+				synctest.Wait()
 				r.noStall()
 				if d := r.detail(); d.Counters.Total != 9 || d.Counters.Completed != 9 || r.world.Invites != 9 {
 					t.Errorf("%v after the file: %+v, %d INVITEs", after, d.Counters, r.world.Invites)
