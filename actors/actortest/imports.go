@@ -84,12 +84,13 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 	for _, r := range o.rows {
 		s.Imports.locked[r.Number] = true
 	}
+	inserting := s.Imports.Inserting
 	s.mu.Unlock()
 	defer s.View(func() { s.Imports.locked = nil })
 	select {
 	case <-ctx.Done():
 		return out, ctx.Err()
-	case <-time.After(s.Imports.Inserting):
+	case <-time.After(inserting):
 	}
 	s.View(func() { s.Imports.Gates++ })
 	g, err := gate(ctx)
