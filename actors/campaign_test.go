@@ -53,6 +53,9 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 	id := engine.CampaignID("cmp_test")
 	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
 	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id}
+	// Behind Close: each message that the world still sends to an actor that is
+	// gone keeps a goroutine of protoactor for a second.
+	t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // virtual
 	r.start()
 	return r
 }

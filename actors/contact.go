@@ -799,6 +799,9 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 				return
 			}
 		}
+		if err == nil {
+			a.d.root.Send(a.seed.run, &contactStored{a.m.C.Number})
+		}
 		reply(a.d, t.replyTo, r, err)
 	}
 }

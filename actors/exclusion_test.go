@@ -78,7 +78,6 @@ func TestAnExclusionOvertakesATriggerThatIsUnderWay(t *testing.T) {
 				r.results()
 				r.act(campaign.ActionStart)
 				time.Sleep(time.Second) // virtual
-				r.store.Delay = 2 * time.Millisecond
 				triggered := make(chan error, 1)
 				go func() {
 					_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1), Variables: map[string]string{"account": "7"}})

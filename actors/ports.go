@@ -68,9 +68,31 @@ type Store interface {
 	// (lost), so that they are watched until their hold ends.
 	OpenLegs(ctx context.Context) ([]attempt.Attempt, error)
 
+	Imports
+
 	Bots(ctx context.Context) ([]Bot, error)
 	Trunks(ctx context.Context) ([]TrunkSettings, error)
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
+}
+
+// Imports stages files of contacts and makes contacts of them. An import that
+// was begun is closed in the end.
+type Imports interface {
+	// BeginImport: Conflict "import_in_progress" while the campaign has another
+	// open one.
+	BeginImport(ctx context.Context, imp campaign.Import) error
+	// StageImport adds rows; total and invalid are the file's figures so far.
+	StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error
+	// ActivateImport inserts the staged rows as contacts and calls gate before
+	// it commits. After an error it may be active all the same.
+	ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (journal.Activated, error)
+	// FailImport leaves an import that is active as it is, and waits for a
+	// commit of it that is under way.
+	FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error
+	CloseImport(ctx context.Context, id engine.ImportID) error
+	Import(ctx context.Context, id engine.ImportID) (campaign.Import, error)
+	// StagedNumber says whether an open import has a row with the number.
+	StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error)
 }
 
 // ContactInsert adds contacts to a campaign.

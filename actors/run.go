@@ -80,6 +80,14 @@ type run struct {
 	opSeq      int
 	excluded   exclusionBook
 
+	// Additions, and the switch of an import, which none of them may meet.
+	activation  *activation
+	parked      []parked
+	adding      int                        // lists of contacts being added
+	additions   int                        // counts the switches: triggers are older or newer than one
+	fresh       map[engine.PhoneNumber]int // contacts that triggers made and that are not stored, with additions
+	recountOwed bool
+
 	wake        func() // stops the timer of the next due contact or opening
 	ticked      bool
 	lastOverdue time.Time
@@ -108,7 +116,8 @@ type line struct {
 func newRun(d *deps, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	return &run{d: d, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
-		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{}}
+		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{},
+		fresh: map[engine.PhoneNumber]int{}}
 }
 
 type (
@@ -200,6 +209,9 @@ type stashed struct {
 }
 
 func (r *run) handle(msg any, sender *actor.PID) {
+	if r.park(msg, sender) {
+		return
+	}
 	switch m := msg.(type) {
 	case *persistFor:
 		r.persist(m)
@@ -241,6 +253,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.addRows(m, sender)
 	case *rowsAdded:
 		r.rowsAdded(m)
+	case *mayImport, *beginActivation, *activationDue, *activationGoesOn, *closeGate, *activationEnded, *contactStored, *parkedLate:
+		r.importing(m)
 	case *retriggered:
 		r.trigger(m.m, m.sender)
 	case *trigger:

@@ -227,6 +227,10 @@ func (r *run) afterWrites(f func()) {
 func (r *run) reloadCounters() {
 	d, self, id, n, seq := r.d, r.self, r.id, r.m.C.Run, r.m.C.Seq
 	r.afterWrites(func() {
+		if r.gated() {
+			r.recountOwed = true // the new rows are in the tables, or not yet
+			return
+		}
 		go func() {
 			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 			defer cancel()
@@ -263,6 +267,7 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 	ins.Event = journal.Event{Campaign: r.id, Seq: r.m.C.Seq, Run: r.m.C.Run, At: r.now, Type: journal.ContactsAdded, Version: 1,
 		Data: journal.Data{Who: &who, After: &after}}
 	d, self := r.d, r.self
+	r.adding++
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
 		defer cancel()
@@ -275,6 +280,8 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 }
 
 func (r *run) rowsAdded(m *rowsAdded) {
+	r.adding--
+	defer r.drained()
 	if m.err != nil {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
 		return
@@ -334,7 +341,7 @@ func (r *run) tick() {
 		return
 	}
 	c := &r.m.C
-	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && (c.State == campaign.Running || c.State == campaign.Paused) {
+	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && !r.gated() && (c.State == campaign.Running || c.State == campaign.Paused) {
 		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})
 	}
 	r.roll()

@@ -104,6 +104,7 @@ func (r *run) removeLine(l *line) {
 	r.dropLine(l)
 	r.phases[phaseIndex(attempt.PhaseOver)]--
 	delete(r.lines, l.id)
+	r.settled(l.number)
 	if len(r.lines) == 0 {
 		r.nowAtRest()
 	}
@@ -161,6 +162,12 @@ func (r *run) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *li
 	l := r.newLine(row.ID, row.Number)
 	if r.refilling {
 		r.touched[row.ID] = struct{}{}
+	}
+	if r.round != nil {
+		if r.round.touched == nil {
+			r.round.touched = map[engine.ContactID]struct{}{}
+		}
+		r.round.touched[row.ID] = struct{}{}
 	}
 	name := "contact-" + string(row.ID)
 	seed := &contactSeed{run: r.self, pool: r.pool, row: row, rules: r.rules, recover: lost, first: first}

@@ -149,12 +149,14 @@ func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
 	for _, t := range r.triggers {
 		if concerns(cmd, t.row.Number, t.row.Variables) {
 			delete(r.triggering, t.row.Number)
+			r.settled(t.row.Number)
 			reply(r.d, t.ctx.replyTo, nil, errContactExcluded)
 			continue
 		}
 		keep = append(keep, t)
 	}
 	r.triggers = keep
+	r.overtakeParked(cmd)
 	if r.round == nil {
 		return
 	}
@@ -254,6 +256,10 @@ type (
 		row     contact.Contact
 		ok      bool
 		err     error
+		// staged: there is no such contact, but a row of the import that was
+		// being activated when the database was asked.
+		importing engine.ImportID
+		staged    bool
 	}
 )
 
@@ -287,11 +293,15 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 	}
 	r.triggering[m.cmd.Number] = struct{}{}
 	d, self, id, cmd := r.d, r.self, r.id, m.cmd
+	importing := r.activating()
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		f := &triggerFound{cmd: cmd, replyTo: sender}
+		f := &triggerFound{cmd: cmd, replyTo: sender, importing: importing}
 		f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
+		if f.err == nil && !f.ok && importing != "" {
+			f.staged, f.err = d.store.StagedNumber(ctx, importing, cmd.Number)
+		}
 		d.root.Send(self, f)
 	}()
 }
@@ -331,13 +341,16 @@ func (r *run) triggerFound(m *triggerFound) {
 			return
 		}
 	}
-	r.lift(m.cmd.Number)
-	now := r.now
-	row := contact.Contact{
-		ID: newContactID(now), Campaign: r.id, Number: m.cmd.Number, Variables: m.cmd.Variables, Position: now.UnixMicro(),
-		Source: "trigger", Run: r.m.C.Run, State: contact.Pending, Max: r.m.C.Settings.MaxAttempts, DueAt: &now,
-		DueClass: contact.DueTrigger, CreatedAt: now, UpdatedAt: now, Version: 1,
+	switch {
+	case m.importing != r.activating(): // begun or ended while the database was asked
+		r.trigger(&trigger{m.cmd}, m.replyTo)
+		return
+	case m.staged:
+		r.parkNow(&trigger{m.cmd}, m.replyTo)
+		return
 	}
+	r.lift(m.cmd.Number)
+	row := r.newContact(&m.cmd)
 	r.triggering[row.Number] = struct{}{}
 	r.triggers = append(r.triggers, &pendingTrigger{row: row, ctx: t})
 	if r.m.C.State == campaign.Paused {
@@ -374,7 +387,10 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 	to, d := t.ctx.replyTo, r.d
 	pid := d.root.Spawn(d.props(func() actor.Actor { return &replyActor{d: d, to: to, value: rep} }))
 	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid})
-	r.afterWrites(func() { delete(r.triggering, row.Number) })
+	r.afterWrites(func() {
+		delete(r.triggering, row.Number)
+		r.settled(row.Number)
+	})
 	r.expect(*row.DueAt)
 }
 

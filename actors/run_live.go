@@ -121,7 +121,7 @@ func (r *run) completionReason() campaign.CompletionReason {
 }
 
 func (r *run) countersReloaded(m *countersReloaded) {
-	if m.err != nil || m.seq != r.m.C.Seq {
+	if m.err != nil || m.seq != r.m.C.Seq || r.gated() {
 		// Something happened since the tables were asked: ask again.
 		r.d.after(200*time.Millisecond, r.self, &recount{})
 		return

@@ -27,6 +27,9 @@ type round struct {
 	n     int
 	cands []candidate
 	stop  func()
+	// touched are the contacts whose actors came up while the round was under
+	// way: their candidates' rows are out of date.
+	touched map[engine.ContactID]struct{}
 }
 
 type candidate struct {
@@ -196,13 +199,10 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.releaseTrunk(c)
 			r.holdPace(g.Constraint, g.RetryAt)
 			r.unreserve(c, g.Constraint)
-		case !open || c.overtaken || r.excluded.covers(&c.row) || r.lines[c.row.ID] != nil:
+		case !open || c.overtaken || r.excluded.covers(&c.row) || r.wasTouched(c.row.ID):
 			// Stopped, paused, excluded or touched while the round was under way.
 			r.releaseTrunk(c)
 			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
-			if open && r.lines[c.row.ID] != nil {
-				break
-			}
 			r.unreserve(c, engine.ConstraintPaused)
 		default:
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
@@ -219,6 +219,11 @@ func (r *run) numbersReserved(m *numbersReserved) {
 	r.endRound()
 }
 
+func (r *run) wasTouched(id engine.ContactID) bool {
+	_, ok := r.round.touched[id]
+	return ok || r.lines[id] != nil
+}
+
 func (r *run) releaseTrunk(c candidate) {
 	r.d.root.Send(r.d.trunks, &trunkEvent{Trunk: c.trunk, Leg: c.attempt.Leg(1), Over: true, At: r.now})
 }
@@ -227,6 +232,7 @@ func (r *run) releaseTrunk(c candidate) {
 func (r *run) unreserve(c candidate, why engine.Constraint) {
 	if c.overtaken {
 		delete(r.triggering, c.row.Number)
+		r.settled(c.row.Number)
 		reply(r.d, c.trigger.replyTo, nil, errContactExcluded)
 		return
 	}
@@ -234,6 +240,9 @@ func (r *run) unreserve(c candidate, why engine.Constraint) {
 		c.trigger.reason = string(why)
 		r.queueTrigger(&pendingTrigger{row: c.row, ctx: c.trigger})
 		return
+	}
+	if r.wasTouched(c.row.ID) {
+		return // the look-ahead finds it again, as it is by then
 	}
 	if (r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused) && !r.excluded.covers(&c.row) {
 		r.queue.push(c.row)
@@ -382,7 +391,7 @@ func (r *run) lookAgain() {
 // maybeExhausted completes the run when no contact will ever be due again.
 func (r *run) maybeExhausted() {
 	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.len() > 0 || len(r.lines) > 0 ||
-		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 {
+		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 || r.activation != nil {
 		return
 	}
 	// A running campaign takes it.

@@ -26,7 +26,9 @@ type Config struct {
 	LeaseTTL time.Duration // of a seat allotment, 30 s
 	// SendByTimeout is how long after its intent an INVITE may still leave.
 	SendByTimeout time.Duration // 10 s
-	ResultBase    string        // base URL that bots post results to
+	// ActivateTimeout bounds the switch of an import, 10 min.
+	ActivateTimeout time.Duration
+	ResultBase      string // base URL that bots post results to
 	// ResultLinger is how long the actor of a contact whose call has ended waits
 	// for its result before it goes to rest, 3 s. A later result finds the
 	// contact by the database.
@@ -64,6 +66,7 @@ func (c Config) withDefaults() Config {
 	}
 	set(&c.CommitTimeout, 10*time.Second)
 	set(&c.Gather, 8*time.Millisecond)
+	set(&c.ActivateTimeout, 10*time.Minute)
 	set(&c.LeaseTTL, 30*time.Second)
 	set(&c.SendByTimeout, 10*time.Second)
 	set(&c.ResultLinger, 3*time.Second)
@@ -108,6 +111,7 @@ type deps struct {
 	campaigns *actor.PID
 
 	workers  workers
+	imports  importGroup
 	stats    Stats
 	owners   owners
 	draining atomic.Bool
@@ -244,6 +248,7 @@ func (t *Tree) Close() {
 	t.once.Do(func() {
 		t.cancel()
 		d := t.d
+		d.imports.close() // while the runs still answer
 		for _, pid := range append([]*actor.PID{d.campaigns, d.dialout, d.numbers, d.trunks, d.fleet}, d.writers...) {
 			if pid != nil {
 				_ = d.root.StopFuture(pid).Wait() // an actor that does not stop in time is left behind

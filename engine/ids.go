@@ -26,6 +26,10 @@ type SessionID string
 // Call-ID: "<attempt>.<n>", n counting from 1.
 type LegID string
 
+// ImportID identifies one file of contacts: 32 lower-case hex digits, ordered
+// by time of creation.
+type ImportID string
+
 // BotID, TrunkID, KeyID and UserID name configured things.
 type (
 	BotID   string

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"dialler/engine"
+	"dialler/engine/contact"
 )
 
 // fieldErrors gathers what is wrong with a body, so that one answer names
@@ -230,9 +231,9 @@ func (f form) object(field string) (sub form, ok bool) {
 
 // SEMANTICS §3: at most 64 keys of 64 bytes, 16 KiB in all, else 422.
 const (
-	maxVariables     = 64
-	maxVariableName  = 64
-	maxVariableBytes = 16 << 10
+	maxVariables     = contact.VariableCountCap
+	maxVariableName  = contact.VariableNameCap
+	maxVariableBytes = contact.VariablesCap
 )
 
 // variables reads a string-to-string object. With scalars (trigger metadata

@@ -2,9 +2,13 @@ package persistence
 
 import (
 	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 )
 
 // CampaignAttempts lists every attempt of a campaign, of all runs, with its
@@ -13,3 +17,33 @@ import (
 func (s *Store) CampaignAttempts(ctx context.Context, id engine.CampaignID) ([]attempt.Attempt, error) {
 	return s.attempts(ctx, "WHERE a.campaign_id = $1 ORDER BY a.id", string(id))
 }
+
+// AttemptsPage gives a part of the Attempt Report: whole attempts in the order
+// of their reservation, each with the variables of its contact. Parts are read
+// one by one, so that a slow reader holds no connection and no transaction:
+// an attempt's place in the order never changes, so none is missed or comes
+// twice. ErrCampaignNotFound for the first part when there is no such campaign.
+func (s *Store) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
+	after := q.After.ReservedAt
+	id := string(q.After.ID)
+	if after.IsZero() {
+		after, id = time.Unix(0, 0), firstID
+	}
+	rows, _ := s.read.Query(ctx, "SELECT "+names(attemptColumns, "a")+`, v.variables FROM attempts a
+		LEFT JOIN contact_variables v ON v.contact_id = a.contact_id
+		WHERE a.campaign_id = $1 AND ($2 = 0 OR a.run = $2) AND a.reserved_at <= $3 AND (a.reserved_at, a.id) > ($4, $5::uuid)
+		ORDER BY a.reserved_at, a.id LIMIT $6`, string(q.Campaign), q.Run, q.Until, after, id, q.Limit)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r campaign.ReportedAttempt, err error) {
+		err = row.Scan(append(targets(attemptColumns, &r.Attempt, make([]any, 0, len(attemptColumns)+1)), &r.ContactVariables)...)
+		return r, err
+	})
+	if err != nil {
+		return nil, s.wrap("attempts not read", err)
+	}
+	if len(list) == 0 && q.After.ReservedAt.IsZero() {
+		_, err = s.Campaign(ctx, q.Campaign)
+	}
+	return list, err
+}
+
+const firstID = "00000000000000000000000000000000"

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
@@ -25,6 +24,9 @@ type Config struct {
 	Writers int
 	// Readers is how many queries may run at the same time, 8.
 	Readers int
+	// Imports is how many files of contacts may be open at the same time, 4:
+	// each has a connection of its own.
+	Imports int
 	// ConnectTimeout bounds one attempt to connect, 5 s.
 	ConnectTimeout time.Duration
 	// Dial replaces the way to the server; tests put faults in here.
@@ -41,6 +43,9 @@ func (c Config) withDefaults() Config {
 	if c.Readers <= 0 {
 		c.Readers = 8
 	}
+	if c.Imports <= 0 {
+		c.Imports = 4
+	}
 	if c.ConnectTimeout <= 0 {
 		c.ConnectTimeout = 5 * time.Second
 	}
@@ -55,6 +60,9 @@ type Store struct {
 	read   *pgxpool.Pool
 	groups sync.Pool // of *group
 	shapes atomic.Pointer[layouts]
+
+	single  *pgx.ConnConfig // of connections that are in no pool
+	imports importSessions
 }
 
 // Open connects, brings the schema up to date under an advisory lock, and
@@ -77,6 +85,10 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		s.write.Close()
 		return nil, err
 	}
+	if err := s.configureSingle(url); err != nil {
+		s.Close()
+		return nil, err
+	}
 	if err := s.loadShapes(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -90,6 +102,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 
 // Close waits for what runs and closes every connection.
 func (s *Store) Close() {
+	s.imports.closeAll()
 	s.write.Close()
 	s.read.Close()
 }
@@ -125,8 +138,7 @@ func (s *Store) connect(ctx context.Context, url string, conns int, writer bool)
 		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "10000"
 	}
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
-			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		scanUTC(c)
 		if writer {
 			return prepareCommit(ctx, c)
 		}
@@ -157,6 +169,19 @@ func configure(c *pgx.ConnConfig, cfg Config) {
 	if cfg.Dial != nil {
 		c.DialFunc = cfg.Dial
 	}
+}
+
+// configureSingle prepares the connections of imports.
+func (s *Store) configureSingle(url string) (err error) {
+	if s.single, err = pgx.ParseConfig(url); err != nil {
+		return badURL(err)
+	}
+	configure(s.single, s.cfg)
+	// What is staged is lost with a crash anyway; the switch waits for the disk.
+	s.single.RuntimeParams["synchronous_commit"] = "off"
+	// Inserted numbers are locked until the owner has answered.
+	s.single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	return nil
 }
 
 func badURL(error) error {

@@ -25,6 +25,12 @@ func TestStoreWithFaults(t *testing.T) {
 	})
 }
 
+func TestImportsWithFaults(t *testing.T) {
+	storetest.RunImportFaults(t, func(t testing.TB, cfg persistence.Config) *persistence.Store {
+		return storetest.OpenAt(t, storetest.URL(t), cfg)
+	})
+}
+
 func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)

@@ -36,6 +36,7 @@ type Store struct {
 	BotList   []engine.Bot
 	TrunkList []engine.TrunkSettings
 	Nums      []engine.NumberSettings
+	Imports   Imports
 
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
@@ -128,6 +129,9 @@ func (s *Store) apply(w *journal.Write) error {
 		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
 	}
 	for _, c := range w.Contacts {
+		if _, ok := s.Contacts_[c.ID]; !ok && s.Imports.locked[c.Number] {
+			s.Imports.Stalls++
+		}
 		if old, ok := s.Contacts_[c.ID]; !ok || c.Version > old.Version {
 			s.Contacts_[c.ID] = c
 		}

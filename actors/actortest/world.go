@@ -368,6 +368,13 @@ func (w *World) Invited() int {
 	return w.Invites
 }
 
+// InvitedTo counts the INVITEs to a number so far.
+func (w *World) InvitedTo(n engine.PhoneNumber) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nth[n]
+}
+
 // HungUp counts the BYEs so far.
 func (w *World) HungUp() int {
 	w.mu.Lock()

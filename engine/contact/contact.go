@@ -40,6 +40,13 @@ func (s State) Processed() bool {
 	return false
 }
 
+// Limits of a contact's variables.
+const (
+	VariableCountCap = 64       // keys
+	VariableNameCap  = 64       // bytes of a key
+	VariablesCap     = 16 << 10 // bytes, keys and values together
+)
+
 // DueClass orders the due contacts of a campaign; lower goes first.
 type DueClass int
 

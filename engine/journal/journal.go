@@ -90,6 +90,7 @@ type Data struct {
 	// Campaign facts.
 	Who      *engine.Who        `json:"who,omitempty"`
 	Settings *campaign.Settings `json:"settings,omitempty"`
+	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
 }
 
 // Intent is the right to dial one number, durable before the INVITE leaves.

@@ -32,6 +32,8 @@ type Faults struct {
 	fault Fault
 	mark  []byte
 	met   chan struct{}
+	text  []byte // of before
+	hook  func()
 	down  bool
 	conns map[*faultyConn]struct{}
 }
@@ -54,6 +56,26 @@ func (f *Faults) ArmText(fault Fault, query string) (met <-chan struct{}) {
 	defer f.mu.Unlock()
 	f.fault, f.mark, f.met = fault, []byte(query+"\x00"), make(chan struct{})
 	return f.met
+}
+
+// Before runs f before the next message that contains the text goes out.
+func (f *Faults) Before(text string, run func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text, f.hook = []byte(text), run
+}
+
+// before runs what waits for this message.
+func (f *Faults) before(b []byte) {
+	f.mu.Lock()
+	run := f.hook
+	if run == nil || !bytes.Contains(b, f.text) {
+		run = func() {}
+	} else {
+		f.hook = nil
+	}
+	f.mu.Unlock()
+	run()
 }
 
 // Down makes the database unreachable, until Up: connections are lost and no
@@ -137,6 +159,7 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 	case silent:
 		return len(b), nil
 	}
+	c.faults.before(b)
 	switch c.faults.take(b) {
 	case CutBefore:
 		c.cut()

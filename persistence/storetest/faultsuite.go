@@ -110,6 +110,83 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 	})
 }
 
+// RunImportFaults proves what becomes of an import when something happens in
+// the middle of it.
+func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *persistence.Store) {
+	t.Run("an exclusion that comes while an import is activated holds for its rows", func(t *testing.T) {
+		t.Parallel()
+		f := &Faults{}
+		importOvertaken(t, newWorld(t, open(t, persistence.Config{Dial: f.Dial})), f)
+	})
+	for _, fault := range []struct {
+		name   string
+		fault  Fault
+		active bool
+	}{
+		{"the connection is lost before the switch", CutBefore, false},
+		{"the connection is lost right after the switch", CutAfter, true},
+		{"no answer to the switch ever comes", SwallowAnswer, true},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			f := &Faults{}
+			w := newWorld(t, open(t, persistence.Config{Dial: f.Dial, Writers: 1, Readers: 2}))
+			imp := w.begin()
+			must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(20), nil, 20, 0))
+			met := make(chan struct{})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			_, err := w.store.ActivateImport(ctx, w.activation(imp, 20), func(ctx context.Context) (journal.Gate, error) {
+				at := f.ArmText(fault.fault, "commit")
+				go func() { <-at; close(met) }()
+				return w.open(ctx)
+			})
+			if err == nil {
+				t.Fatal("the fault went unnoticed")
+			}
+			<-met
+			must(t, w.store.FailImport(t.Context(), imp.ID, campaign.ImportProblem{Code: "database_error", Detail: "lost"}, w.now))
+			must(t, w.store.CloseImport(t.Context(), imp.ID))
+			got, err := w.store.Import(t.Context(), imp.ID)
+			must(t, err)
+			want, contacts := campaign.ImportFailed, 0
+			if fault.active {
+				want, contacts = campaign.ImportActive, 20
+			}
+			if n := len(w.contacts()); got.State != want || n != contacts || len(w.events()) != contacts/20 || got.Added != contacts {
+				t.Errorf("%+v, %d contacts, %d events", got, n, len(w.events()))
+			}
+		})
+	}
+	t.Run("a database that is away takes no import", func(t *testing.T) {
+		t.Parallel()
+		f := &Faults{}
+		w := newWorld(t, open(t, persistence.Config{Dial: f.Dial, Imports: 1}))
+		imp := w.begin()
+		other := imp
+		other.ID = engine.ImportID(id())
+		if err := w.store.BeginImport(t.Context(), other); code(err) != "imports_busy" {
+			t.Errorf("more imports than allowed: %v", err)
+		}
+		f.Down()
+		var e *engine.Error
+		if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0); !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
+			t.Errorf("staged: %v", err)
+		}
+		if err := w.store.CloseImport(t.Context(), imp.ID); err == nil {
+			t.Error("closed without the database")
+		}
+		if err := w.store.BeginImport(t.Context(), other); !errors.As(err, &e) || e.Kind != engine.KindUnavailable || e.Code == "imports_busy" {
+			t.Errorf("begun: %v", err)
+		}
+		f.Up()
+		w.until("the orphan is closed", `SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
+			AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
+		must(t, w.store.BeginImport(t.Context(), other))
+		must(t, w.store.CloseImport(t.Context(), other.ID))
+	})
+}
+
 // mixedGroup has something of everything.
 func (w *world) mixedGroup() ([]journal.Write, contact.Contact, attempt.Attempt) {
 	c := w.contact()

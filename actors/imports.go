@@ -1,0 +1,396 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/contactlist"
+	"dialler/engine/journal"
+)
+
+// Files of contacts. The rows are staged while the file comes in, outside the
+// campaign and beside the group commits, and become contacts by one switch
+// (ADR 11). The campaign's run is asked three times: before the first byte
+// whether it takes contacts, before the switch, and in the middle of it, at the
+// gate; and it is told how it ended.
+
+const (
+	// A chunk of staged rows ends with whichever comes first.
+	chunkRows  = 2000
+	chunkBytes = 1 << 20
+	// gateTimeout bounds the wait for the run in the middle of a switch, while
+	// the numbers of the file are locked.
+	gateTimeout = 10 * time.Second
+	// settleTimeout bounds how long an import whose outcome is not known keeps
+	// its sender waiting; what became of it is found out all the same.
+	settleTimeout = 5 * time.Second
+	// activationPulse is how often a run hears that a switch is under way: one
+	// that was restarted in the middle of it knows again.
+	activationPulse = time.Second
+)
+
+// importing is one import.
+type importing struct {
+	d     *deps
+	imp   campaign.Import
+	wait  bool
+	gated bool  // the run let it pass: the transaction may have committed
+	epoch int64 // of the run that did
+	event journal.Event
+
+	rows     []journal.StagedRow
+	rejected []campaign.RejectedRow
+	bytes    int
+	staged   int
+}
+
+// Import reads a file of contacts (package contactlist) into a draft that never
+// ran or a running campaign. With cmd.Wait it returns the import once all its
+// rows are contacts, else once they are staged. The file is read only when the
+// campaign takes contacts. An error of the file's reader comes back as it is;
+// with any error, no row is in the campaign. ctx ends the reading and the
+// waiting; a switch that has begun goes on.
+func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	d := t.d
+	if !d.imports.enter() {
+		return campaign.Import{}, errClosing
+	}
+	now := d.clock.Now()
+	i := &importing{d: d, wait: cmd.Wait, imp: campaign.Import{ID: engine.ImportID(newID(now)), Campaign: cmd.Campaign, State: campaign.ImportStaging,
+		Filename: cmd.Filename, CreatedAt: now, CreatedBy: cmd.Who}}
+	if err := i.begin(ctx); err != nil {
+		d.imports.leave()
+		return campaign.Import{}, err
+	}
+	if err := i.stage(ctx, file); err != nil {
+		defer d.imports.leave()
+		i.fail(err)
+		i.close()
+		return i.imp, err
+	}
+	i.imp.State = campaign.ImportActivating
+	settled := make(chan settledImport, 1)
+	staged := i.imp
+	go func() {
+		defer d.imports.leave()
+		i.activate(settled)
+	}()
+	if !cmd.Wait {
+		return staged, nil
+	}
+	select {
+	case s := <-settled:
+		return s.imp, s.err
+	case <-ctx.Done():
+		return staged, errUnsettled
+	}
+}
+
+type settledImport struct {
+	imp campaign.Import
+	err error
+}
+
+var (
+	errClosing   = engine.Unavailable("closing", "the dialler is being stopped; try again", time.Second)
+	errUnsettled = engine.Unavailable("import_unsettled", "whether the file's contacts were added is not known yet; the list of imports will say", 2*time.Second)
+	errEmptyFile = engine.Invalid("empty_file", "The file has no rows behind its first line.")
+)
+
+// begin asks the campaign and opens the import.
+func (i *importing) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, i.d.cfg.CommitTimeout)
+	defer cancel()
+	if _, err := askAbout[struct{}](ctx, i, func(to chan<- *answer) any { return &mayImport{to: to} }); err != nil {
+		return err
+	}
+	return unavailableUnlessNil(i.d.store.BeginImport(ctx, i.imp))
+}
+
+func unavailableUnlessNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return unavailable(err)
+}
+
+// --- staging -----------------------------------------------------------------
+
+// stage reads the file to its end.
+func (i *importing) stage(ctx context.Context, file io.Reader) error {
+	in := contactlist.NewReader(file)
+	for {
+		row, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		i.take(row)
+		if len(i.rows)+len(i.rejected) >= chunkRows || i.bytes >= chunkBytes {
+			if err := i.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if i.imp.Rows == 0 {
+		return errEmptyFile
+	}
+	if err := i.flush(ctx); err != nil {
+		return err
+	}
+	i.rows, i.rejected = nil, nil
+	return nil
+}
+
+func (i *importing) take(row contactlist.Row) {
+	i.imp.Rows++
+	if row.Reason != "" {
+		i.imp.Invalid++
+		i.rejected = append(i.rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason, Message: row.Message})
+		return
+	}
+	i.staged++
+	for k, v := range row.Variables {
+		i.bytes += len(k) + len(v)
+	}
+	i.rows = append(i.rows, journal.StagedRow{ID: newContactID(i.imp.CreatedAt), Line: row.Line,
+		NewContact: campaign.NewContact{Number: row.Number, Variables: row.Variables}})
+}
+
+func (i *importing) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*i.d.cfg.CommitTimeout)
+	defer cancel()
+	err := i.d.store.StageImport(ctx, i.imp.ID, i.rows, i.rejected, i.imp.Rows, i.imp.Invalid)
+	clear(i.rows)
+	i.rows, i.rejected, i.bytes = i.rows[:0], i.rejected[:0], 0
+	return unavailableUnlessNil(err)
+}
+
+// --- the switch --------------------------------------------------------------
+
+// activate makes contacts of the staged rows, tells the run, and then whoever
+// waits.
+func (i *importing) activate(settled chan<- settledImport) {
+	out, err := i.swap()
+	if err != nil {
+		out, err = i.settle(err, settled)
+	}
+	if err != nil {
+		i.tell(&activationEnded{id: i.imp.ID})
+		i.d.log.Info().Str("campaign_id", string(i.imp.Campaign)).Str("code", engine.ErrorCode(err)).Msg("file not imported")
+	} else {
+		i.tell(&activationEnded{id: i.imp.ID, done: true, epoch: i.epoch, event: i.event, out: out})
+		i.d.log.Info().Str("campaign_id", string(i.imp.Campaign)).Int("rows", out.Import.Rows).Int("added", out.Import.Added).Msg("file imported")
+	}
+	i.close()
+	select {
+	case settled <- settledImport{out.Import, err}:
+	default: // told already that it is not known
+	}
+}
+
+// swap runs the switch's transaction between the run's two words.
+func (i *importing) swap() (out journal.Activated, err error) {
+	d := i.d
+	ctx, cancel := context.WithTimeout(d.ctx, d.cfg.ActivateTimeout)
+	defer cancel()
+	start, err := askAbout[activationStart](ctx, i, func(to chan<- *answer) any { return &beginActivation{id: i.imp.ID, to: to} })
+	if err != nil {
+		return out, err
+	}
+	stop := i.pulse(ctx)
+	defer stop()
+	who := i.imp.CreatedBy
+	after := contact.Facts{State: contact.Pending, Max: start.Max, Open: true}
+	return d.store.ActivateImport(ctx, journal.Activation{
+		Import: i.imp.ID, Campaign: i.imp.Campaign, Run: start.Run, Source: "csv", Max: start.Max, DueClass: contact.DueFirst,
+		At: start.At, Staged: i.staged, Sticky: start.Sticky, Since: i.imp.CreatedAt,
+	}, func(ctx context.Context) (journal.Gate, error) {
+		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+		defer cancel()
+		pass, err := askAbout[gatePass](ctx, i, func(to chan<- *answer) any { return &closeGate{id: i.imp.ID, run: start.Run, to: to} })
+		if err != nil {
+			return journal.Gate{}, err
+		}
+		i.gated, i.epoch = true, pass.Epoch
+		i.event = journal.Event{Campaign: i.imp.Campaign, Seq: pass.Seq, Run: start.Run, At: pass.At, Type: journal.ContactsAdded, Version: 1,
+			Data: journal.Data{Who: &who, After: &after, Import: i.imp.ID}}
+		return journal.Gate{Epoch: pass.Epoch, Event: i.event}, nil
+	})
+}
+
+// pulse tells the run again and again that the switch is under way.
+func (i *importing) pulse(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(activationPulse)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				i.tell(&activationGoesOn{id: i.imp.ID})
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// settle finds out what became of a switch that gave an error. Before the gate
+// nothing can have been committed; behind it the database is asked until it
+// answers, while the run goes on holding what the rows could miss.
+func (i *importing) settle(cause error, settled chan<- settledImport) (out journal.Activated, err error) {
+	cause = unavailable(cause)
+	if errors.Is(cause, journal.ErrStaleEpoch) {
+		cause = engine.Unavailable("import_unknown", "the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+	}
+	if !i.gated {
+		i.fail(cause)
+		return journal.Activated{Import: i.imp}, cause
+	}
+	late := time.AfterFunc(settleTimeout, func() {
+		select {
+		case settled <- settledImport{i.imp, errUnsettled}:
+		default:
+		}
+	})
+	defer late.Stop()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		imp, err := i.verdict(cause)
+		if err == nil && imp.State == campaign.ImportActive {
+			return journal.Activated{Import: imp}, nil
+		}
+		if err == nil || engine.ErrorCode(err) == "import_not_found" {
+			i.imp = imp
+			return journal.Activated{Import: imp}, cause
+		}
+		select {
+		case <-i.d.ctx.Done():
+			return journal.Activated{Import: i.imp}, cause
+		case <-time.After(wait):
+		}
+	}
+}
+
+// verdict fails the import unless it is active: that waits for a commit that
+// is still under way in the server, and then one of the two stands.
+func (i *importing) verdict(cause error) (campaign.Import, error) {
+	ctx, cancel := context.WithTimeout(i.d.ctx, i.d.cfg.CommitTimeout)
+	defer cancel()
+	if err := i.d.store.FailImport(ctx, i.imp.ID, problemOf(cause), i.d.clock.Now()); err != nil {
+		return i.imp, err
+	}
+	return i.d.store.Import(ctx, i.imp.ID)
+}
+
+// --- ends --------------------------------------------------------------------
+
+func problemOf(err error) campaign.ImportProblem {
+	var e *engine.Error
+	if asEngine(err, &e) {
+		return campaign.ImportProblem{Code: e.Code, Detail: e.Detail}
+	}
+	return campaign.ImportProblem{Code: "upload_broken", Detail: "The upload ended before the file did; nothing was added."}
+}
+
+// fail records why the import came to nothing. When the database does not take
+// that, whoever looks for imports without an owner does it later.
+func (i *importing) fail(cause error) {
+	ctx, cancel := i.ending()
+	defer cancel()
+	now := i.d.clock.Now()
+	p := problemOf(cause)
+	i.imp.State, i.imp.FinishedAt, i.imp.Problem = campaign.ImportFailed, &now, &p
+	if err := i.d.store.FailImport(ctx, i.imp.ID, p, now); err != nil {
+		i.d.log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).Msg("the end of an import is not stored; it is found later")
+	}
+}
+
+func (i *importing) close() {
+	ctx, cancel := i.ending()
+	defer cancel()
+	if err := i.d.store.CloseImport(ctx, i.imp.ID); err != nil {
+		i.d.log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).Msg("staged rows are not removed; that is done later")
+	}
+}
+
+// ending is for the last words of an import, also while the tree is closed.
+func (i *importing) ending() (context.Context, context.CancelFunc) {
+	wait := i.d.cfg.CommitTimeout
+	if i.d.ctx.Err() != nil {
+		wait = time.Second
+	}
+	return context.WithTimeout(context.WithoutCancel(i.d.ctx), wait)
+}
+
+// --- the run -----------------------------------------------------------------
+
+// tell gives the run a message without an answer.
+func (i *importing) tell(msg any) {
+	i.d.root.Send(i.d.campaigns, &forCampaign{Campaign: i.imp.Campaign, Msg: msg})
+}
+
+// askAbout asks the run and waits until ctx ends; a run that was restarted has
+// forgotten the question and is asked again. The answer comes by a channel with
+// room for one: the run never waits, and nobody has to be there to take it.
+func askAbout[T any](ctx context.Context, i *importing, msg func(to chan<- *answer) any) (T, error) {
+	var zero T
+	to := make(chan *answer, 1)
+	again := time.NewTicker(activationPulse)
+	defer again.Stop()
+	for {
+		i.tell(msg(to))
+		select {
+		case a := <-to:
+			if a.Err != nil {
+				return zero, a.Err
+			}
+			v, _ := a.Value.(T)
+			return v, nil
+		case <-again.C:
+		case <-ctx.Done():
+			return zero, engine.Unavailable("timeout", "the campaign did not answer in time; nothing was added", time.Second)
+		}
+	}
+}
+
+// importGroup counts the imports that are under way, so that closing the tree
+// waits for their last words.
+type importGroup struct {
+	mu     sync.Mutex
+	closed bool
+	under  sync.WaitGroup
+}
+
+func (g *importGroup) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.under.Add(1)
+	return true
+}
+
+func (g *importGroup) leave() { g.under.Done() }
+
+// close lets none in any more and waits for those inside.
+func (g *importGroup) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.under.Wait()
+}

@@ -1,0 +1,99 @@
+package campaign
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+// ImportState of a file of contacts.
+type ImportState string
+
+// A file is staged, row by row, while it is uploaded, and activated by one
+// switch: before it none of its rows is in the campaign, after it all are.
+const (
+	ImportStaging    ImportState = "staging"
+	ImportActivating ImportState = "activating"
+	ImportActive     ImportState = "active"
+	ImportFailed     ImportState = "failed"
+)
+
+// Import is one file of contacts and what became of its rows. Once it is
+// active, Rows = Added + Invalid + Duplicate + Excluded; of a failed one no row
+// is in the campaign.
+type Import struct {
+	ID         engine.ImportID   `json:"import_id"`
+	Campaign   engine.CampaignID `json:"campaign_id"`
+	State      ImportState       `json:"state"`
+	Filename   string            `json:"filename"`
+	Rows       int               `json:"rows"`
+	Added      int               `json:"added"`
+	Invalid    int               `json:"invalid"`
+	Duplicate  int               `json:"duplicate"` // in the file, or in the campaign already
+	Excluded   int               `json:"excluded"`  // suppressed ones among them
+	CreatedAt  time.Time         `json:"created_at"`
+	CreatedBy  engine.Who        `json:"created_by"`
+	FinishedAt *time.Time        `json:"finished_at"`
+	Problem    *ImportProblem    `json:"problem,omitempty"` // of a failed one
+}
+
+// Open says whether the import is neither active nor failed.
+func (i *Import) Open() bool { return i.State == ImportStaging || i.State == ImportActivating }
+
+// ImportProblem says why an import failed.
+type ImportProblem struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
+
+// RejectedRow is a row that did not become a contact.
+type RejectedRow struct {
+	Line    int    `json:"line"`         // where it begins; the first line of the file is 1
+	Number  string `json:"phone_number"` // as the file has it, shortened
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Reasons of rejected rows beside those of package contactlist.
+const (
+	RejectedDuplicate  = "duplicate"
+	RejectedExcluded   = "excluded"
+	RejectedSuppressed = "suppressed"
+)
+
+// RejectedCap is how many rejected rows of an import are listed; they are
+// counted all the same.
+const RejectedCap = 100_000
+
+// ImportContacts brings a file of contacts into a draft that never ran or a
+// running campaign.
+type ImportContacts struct {
+	Campaign engine.CampaignID
+	Filename string
+	Who      engine.Who
+	// Wait asks for the end of the activation; without it the answer comes once
+	// the file is staged.
+	Wait bool
+}
+
+// AttemptsQuery asks for a part of the Attempt Report, in its order: by the
+// time of the reservation, then by identifier.
+type AttemptsQuery struct {
+	Campaign engine.CampaignID
+	Run      int       // 0 = all runs
+	Until    time.Time // attempts reserved later are left out
+	// After is the last attempt of the part before; zero for the first part.
+	After struct {
+		ReservedAt time.Time
+		ID         engine.AttemptID
+	}
+	Limit int
+}
+
+// ReportedAttempt is an attempt with the variables of its contact, without its
+// legs.
+type ReportedAttempt struct {
+	attempt.Attempt
+	ContactVariables map[string]string
+}

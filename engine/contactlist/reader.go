@@ -1,0 +1,350 @@
+package contactlist
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/number"
+)
+
+// PhoneColumn is the column that a file must have.
+const PhoneColumn = "phone_number"
+
+// RecordCap bounds one record, in bytes: the variables of a contact have at
+// most 16 KiB, quoting may double them.
+const RecordCap = 64 << 10
+
+// Row is one row of the list.
+type Row struct {
+	// Line is where the row begins; the first line of the file is 1.
+	Line      int
+	Number    engine.PhoneNumber
+	Variables map[string]string
+	// Given is the number as the file has it, shortened: for the list of rows
+	// that were refused.
+	Given string
+	// Reason is a stable code, Message a sentence; both are "" for a good row.
+	Reason  string
+	Message string
+}
+
+// Reasons for which a row cannot become a contact, beside the codes of package
+// number.
+const (
+	MalformedRow     = "malformed_row"
+	VariablesInvalid = "variables_invalid"
+)
+
+// Reader gives the rows of a file.
+type Reader struct {
+	in     *bufio.Reader
+	meter  *meter
+	csv    *csv.Reader
+	names  []string // of the variables by column; "" is the column of the numbers
+	phone  int
+	before int // lines before the first that csv sees
+	last   int // where the last row began
+}
+
+const readAhead = 32 << 10
+
+// NewReader reads nothing yet.
+func NewReader(r io.Reader) *Reader {
+	m := &meter{r: r}
+	m.reset()
+	return &Reader{meter: m, in: bufio.NewReaderSize(m, readAhead)}
+}
+
+// meter ends a record that is too long: encoding/csv would read on to the end
+// of the file behind a quotation mark that is never closed.
+type meter struct {
+	r    io.Reader
+	left int
+}
+
+var errRecordTooLong = errors.New("contactlist: record too long")
+
+// reset begins another record; what was read ahead for it is on top.
+func (m *meter) reset() { m.left = RecordCap + readAhead }
+
+func (m *meter) Read(p []byte) (int, error) {
+	if m.left <= 0 {
+		return 0, errRecordTooLong
+	}
+	n, err := m.r.Read(p[:min(len(p), m.left)])
+	m.left -= n
+	return n, err
+}
+
+// Next gives the next row, and io.EOF behind the last one. Any other error
+// concerns the file as a whole.
+func (r *Reader) Next() (Row, error) {
+	if r.csv == nil {
+		if err := r.header(); err != nil {
+			return Row{}, err
+		}
+	}
+	for {
+		r.meter.reset()
+		fields, err := r.csv.Read()
+		if err != nil {
+			return r.broken(err)
+		}
+		if !blank(fields) {
+			line, _ := r.csv.FieldPos(0)
+			r.last = r.before + line
+			return r.row(r.last, fields), nil
+		}
+	}
+}
+
+// broken says what an error of the parser means for the row or the file.
+func (r *Reader) broken(err error) (Row, error) {
+	var parse *csv.ParseError
+	switch {
+	case errors.Is(err, errRecordTooLong):
+		return Row{}, engine.Invalid("record_too_long", "A record has more than "+strconv.Itoa(RecordCap>>10)+
+			" KiB, behind line "+strconv.Itoa(max(r.last, r.before))+"; is a quotation mark not closed?")
+	case !errors.As(err, &parse):
+		return Row{}, err
+	case parse.StartLine != parse.Line:
+		return Row{}, engine.Invalid("malformed_csv", "The record that begins in line "+strconv.Itoa(r.before+parse.StartLine)+
+			" is broken in line "+strconv.Itoa(r.before+parse.Line)+"; is a quotation mark not closed?")
+	}
+	r.last = r.before + parse.StartLine
+	return Row{Line: r.last, Reason: MalformedRow,
+		Message: "a quotation mark stands where none may: quote the whole cell and double the mark"}, nil
+}
+
+func blank(fields []string) bool {
+	for _, f := range fields {
+		if strings.TrimSpace(f) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// row judges one record. Its strings share the memory of the record.
+func (r *Reader) row(line int, fields []string) Row {
+	row := Row{Line: line}
+	cell := ""
+	if r.phone < len(fields) {
+		cell = strings.TrimSpace(fields[r.phone])
+	}
+	row.Given = shorten(cell)
+	for _, extra := range fields[min(len(fields), len(r.names)):] {
+		if strings.TrimSpace(extra) != "" {
+			return refuse(row, MalformedRow, "the row has more cells than the first line has columns")
+		}
+	}
+	n, err := parseNumber(cell)
+	if err != nil {
+		var e *engine.Error
+		if errors.As(err, &e) {
+			return refuse(row, e.Code, e.Detail)
+		}
+		return refuse(row, "invalid_number", "the number cannot be read")
+	}
+	row.Number = n
+	return r.variables(row, fields)
+}
+
+func (r *Reader) variables(row Row, fields []string) Row {
+	if len(r.names) == 1 {
+		return row
+	}
+	vars := make(map[string]string, len(r.names)-1)
+	total := 0
+	for i, name := range r.names {
+		if i == r.phone {
+			continue
+		}
+		v := ""
+		if i < len(fields) {
+			v = fields[i]
+		}
+		switch {
+		case !utf8.ValidString(v):
+			return refuse(row, VariablesInvalid, "the cell of "+name+" is not UTF-8")
+		case strings.IndexByte(v, 0) >= 0:
+			return refuse(row, VariablesInvalid, "the cell of "+name+" contains the character U+0000, which cannot be kept")
+		}
+		total += len(name) + len(v)
+		vars[name] = v
+	}
+	if total > contact.VariablesCap {
+		return refuse(row, VariablesInvalid, "the variables have more than "+strconv.Itoa(contact.VariablesCap>>10)+" KiB in all")
+	}
+	row.Variables = vars
+	return row
+}
+
+func refuse(row Row, reason, message string) Row {
+	row.Reason, row.Message, row.Number, row.Variables = reason, message, "", nil
+	return row
+}
+
+// parseNumber spares what is E.164 already the second look.
+func parseNumber(cell string) (engine.PhoneNumber, error) {
+	if cell == "" {
+		return "", engine.Invalid("invalid_number", "the row has no number")
+	}
+	if cell[0] == '+' && strings.Trim(cell[1:], "0123456789") == "" {
+		return number.Parse(cell)
+	}
+	return number.ParseLoose(cell, "")
+}
+
+// givenCap bounds what is kept of a number that cannot be read, in bytes.
+const givenCap = 40
+
+func shorten(cell string) string {
+	s := strings.ToValidUTF8(strings.ReplaceAll(cell, "\x00", ""), "\uFFFD")
+	if len(s) <= givenCap {
+		return strings.Clone(s)
+	}
+	cut := givenCap
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// --- the first line ----------------------------------------------------------
+
+// header reads the first line that is not blank.
+func (r *Reader) header() error {
+	var line []byte
+	for len(bytes.TrimSpace(line)) == 0 {
+		got, err := r.firstLine()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if r.before == 0 {
+			if got, err = withoutMark(got); err != nil {
+				return err
+			}
+		}
+		r.before++
+		line = got
+		if len(bytes.TrimSpace(line)) == 0 && errors.Is(err, io.EOF) {
+			return engine.Invalid("empty_file", "The file is empty; its first line names the columns, among them "+PhoneColumn+".")
+		}
+	}
+	if !utf8.Valid(line) {
+		return errNotUTF8
+	}
+	comma := delimiter(line)
+	one := csv.NewReader(bytes.NewReader(line))
+	one.Comma = comma
+	cells, err := one.Read()
+	if err != nil {
+		return engine.Invalid("malformed_csv", "The first line cannot be read; it names the columns.")
+	}
+	if err := r.columns(cells); err != nil {
+		return err
+	}
+	r.csv = csv.NewReader(r.in)
+	r.csv.Comma, r.csv.FieldsPerRecord, r.csv.ReuseRecord = comma, -1, true
+	return nil
+}
+
+// firstLine gives a line, and io.EOF with the last one.
+func (r *Reader) firstLine() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > RecordCap || errors.Is(err, errRecordTooLong) {
+			return nil, engine.Invalid("record_too_long", "The first line has more than "+strconv.Itoa(RecordCap>>10)+" KiB; is this a CSV file?")
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return line, err
+	}
+}
+
+var errNotUTF8 = engine.Invalid("not_utf8", "The file is not UTF-8; save it as CSV UTF-8.")
+
+// withoutMark drops the byte order mark of UTF-8 and refuses those of UTF-16.
+func withoutMark(line []byte) ([]byte, error) {
+	if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
+		return nil, errNotUTF8
+	}
+	return bytes.TrimPrefix(line, []byte("\uFEFF")), nil
+}
+
+// delimiter is the one that stands most often outside quotation marks.
+func delimiter(line []byte) rune {
+	var count [3]int
+	quoted := false
+	for _, c := range line {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			count[0]++
+		case c == ';':
+			count[1]++
+		case c == '\t':
+			count[2]++
+		}
+	}
+	best := 0
+	for i, n := range count {
+		if n > count[best] {
+			best = i
+		}
+	}
+	return [...]rune{',', ';', '\t'}[best]
+}
+
+// columns takes the names of the columns.
+func (r *Reader) columns(cells []string) error {
+	for len(cells) > 0 && strings.TrimSpace(cells[len(cells)-1]) == "" {
+		cells = cells[:len(cells)-1]
+	}
+	r.phone = -1
+	seen := make(map[string]struct{}, len(cells))
+	for i, c := range cells {
+		name := strings.TrimSpace(c)
+		isPhone := strings.EqualFold(name, PhoneColumn)
+		if isPhone {
+			name = PhoneColumn
+		}
+		_, twice := seen[name]
+		switch {
+		case name == "":
+			return engine.Invalid("empty_column", "Column "+strconv.Itoa(i+1)+" has no name.")
+		case strings.IndexByte(name, 0) >= 0:
+			return engine.Invalid("column_name_invalid", "The name of column "+strconv.Itoa(i+1)+" contains the character U+0000.")
+		case len(name) > contact.VariableNameCap:
+			return engine.Invalid("column_name_too_long", "The name of column "+strconv.Itoa(i+1)+" has more than "+
+				strconv.Itoa(contact.VariableNameCap)+" bytes.")
+		case twice:
+			return engine.Invalid("duplicate_column", "The column "+name+" is there twice.")
+		case isPhone:
+			r.phone = i
+		}
+		seen[name] = struct{}{}
+		r.names = append(r.names, name)
+	}
+	switch {
+	case r.phone < 0:
+		return engine.Invalid("missing_column", "The first line has no column "+PhoneColumn+".")
+	case len(r.names)-1 > contact.VariableCountCap:
+		return engine.Invalid("too_many_columns", "A contact has at most "+strconv.Itoa(contact.VariableCountCap)+" variables; leave columns out.")
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package journal
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// StagedRow is a row of a file that may become a contact.
+type StagedRow struct {
+	ID   engine.ContactID
+	Line int
+	campaign.NewContact
+}
+
+// Activation is the switch of a staged import: what its rows become.
+type Activation struct {
+	Import   engine.ImportID
+	Campaign engine.CampaignID
+	Run      int
+	Source   string
+	Max      int
+	DueClass contact.DueClass
+	At       time.Time
+	// Staged is how many rows there must be: with fewer some were lost.
+	Staged int
+	// Sticky: every exclusion refuses rows. Without it only those do that came
+	// since Since, when the import began: adding somebody again undoes the
+	// earlier ones.
+	Sticky bool
+	Since  time.Time
+}
+
+// Gate is what the owner of the campaign adds at the last moment. From then
+// on, until it hears of the end, it lets nothing through that the rows could
+// miss: no exclusion, no end of the run.
+type Gate struct {
+	Epoch int64
+	// Event is journaled in the same transaction, its Count set to the rows
+	// added; an import of which nothing is added leaves no event.
+	Event Event
+}
+
+// Activated is what became of an import.
+type Activated struct {
+	Import campaign.Import
+	// Lifted are the exclusions that the import undid.
+	Lifted []engine.PhoneNumber
+}
+
+// Why an import does not go on.
+var (
+	ErrImportGone = engine.Conflict("import_gone", "the import is not open any more, or its campaign was deleted; nothing was added")
+	ErrImportLost = engine.Unavailable("import_lost", "staged rows were lost in a restart of the database; nothing was added, upload the file again", time.Second)
+)

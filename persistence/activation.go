@@ -1,0 +1,298 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// activationTries bounds how often an activation is tried after the server
+// chose it as the victim of a deadlock.
+const activationTries = 3
+
+// ActivateImport makes the staged rows of an import contacts, in one
+// transaction with its event and its report: ascending positions behind those
+// that are there, the first row of a number wins, excluded and suppressed rows
+// are left out and listed.
+//
+// The rows are inserted first, which may take a while and locks nothing but
+// their numbers. Then gate is called, and what it gives decides: from its
+// answer to the end of this call the caller lets no exclusion, no end of the
+// run and no other addition of contacts through. What came until then is
+// applied to the inserted rows; the owner's epoch is checked; and all commits.
+// gate may be called again when the transaction has to be repeated.
+//
+// After an error nothing is known to be active; whether it is says Import.
+func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
+	err = s.inImport(a.Import, "import not activated", func(session *importSession) error {
+		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 AND state IN ('staging', 'activating')", string(a.Import))
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return journal.ErrImportGone
+		}
+		for try := 1; ; try++ {
+			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
+				t := activation{store: s, ctx: ctx, tx: tx, Activation: a, listed: session.rejected}
+				out, err = t.run(gate)
+				return err
+			})
+			if state, _ := sqlState(err); (state == "40001" || state == "40P01") && try < activationTries {
+				continue
+			}
+			return err
+		}
+	})
+	return out, err
+}
+
+// activation is one try in one transaction.
+type activation struct {
+	journal.Activation
+	store  *Store
+	ctx    context.Context
+	tx     pgx.Tx
+	passes int
+	listed int // rejected rows that are listed
+	lifted []engine.PhoneNumber
+}
+
+func (t *activation) exec(sql string, args ...any) (int, error) {
+	tag, err := t.tx.Exec(t.ctx, sql, args...)
+	return int(tag.RowsAffected()), err
+}
+
+func (t *activation) id() string { return string(t.Import) }
+
+func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
+	// The rows are sorted once and joined twice; the default is for small queries.
+	if _, err := t.exec("SET LOCAL work_mem = '64MB'"); err != nil {
+		return out, err
+	}
+	if _, err := t.exec("SET LOCAL synchronous_commit = on"); err != nil {
+		return out, err
+	}
+	var staged int
+	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1", t.id()).Scan(&staged); err != nil {
+		return out, err
+	}
+	if staged != t.Staged {
+		return out, journal.ErrImportLost
+	}
+	suppressed, err := t.exec(`UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x
+		WHERE r.import_id = $1 AND x.number = r.number`, t.id())
+	if err != nil {
+		return out, err
+	}
+	refused, err := t.exclude("excluded")
+	if err != nil {
+		return out, err
+	}
+	added, err := t.insert()
+	if err != nil {
+		return out, err
+	}
+	duplicates := staged - suppressed - refused - added
+	if err := t.listDuplicates(duplicates); err != nil {
+		return out, err
+	}
+	// What came while the rows were inserted is dealt with before anybody has
+	// to wait.
+	withdrawn, inserted, err := t.withdraw()
+	if err != nil {
+		return out, err
+	}
+	if err := t.listRefused(); err != nil {
+		return out, err
+	}
+
+	g, err := gate(t.ctx)
+	if err != nil {
+		return out, err
+	}
+	late, lateInserted, err := t.withdraw()
+	if err != nil {
+		return out, err
+	}
+	if late > 0 {
+		if err := t.listRefused(); err != nil {
+			return out, err
+		}
+	}
+	// A withdrawn row that had not been inserted was counted as a duplicate.
+	counts := campaign.Import{
+		Added:     added - inserted - lateInserted,
+		Duplicate: duplicates - (withdrawn - inserted) - (late - lateInserted),
+		Excluded:  suppressed + refused + withdrawn + late,
+	}
+	if err := t.lift(g); err != nil {
+		return out, err
+	}
+	if err := t.checkEpoch(g.Epoch); err != nil {
+		return out, err
+	}
+	out.Lifted = t.lifted
+	out.Import, err = t.finish(g, counts)
+	return out, err
+}
+
+// exclude marks the rows that an exclusion covers which no pass has applied
+// yet, and says how many those are.
+func (t *activation) exclude(outcome string) (rows int, err error) {
+	t.passes++
+	fresh, err := t.exec(`INSERT INTO import_exclusions (import_id, pass, number, match) SELECT $1, $2, x.number, x.match FROM exclusions x
+		WHERE x.campaign_id = $3 AND NOT x.lifted AND ($4 OR x.created_at >= $5)
+			AND NOT EXISTS (SELECT FROM import_exclusions a WHERE a.import_id = $1 AND a.number = x.number AND a.match = x.match)`,
+		t.id(), t.passes, string(t.Campaign), t.Sticky, t.Since)
+	if err != nil || fresh == 0 {
+		return 0, err
+	}
+	byNumber, err := t.exec(`UPDATE import_rows r SET outcome = $3 FROM import_exclusions x
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND x.import_id = $1 AND x.pass = $2 AND x.number <> '' AND x.number = r.number`, t.id(), t.passes, outcome)
+	if err != nil {
+		return byNumber, err
+	}
+	var matches bool
+	err = t.tx.QueryRow(t.ctx, `SELECT EXISTS (SELECT FROM import_exclusions x
+		WHERE x.import_id = $1 AND x.pass = $2 AND x.number = '' AND x.match <> '{}')`, t.id(), t.passes).Scan(&matches)
+	if err != nil || !matches {
+		return byNumber, err
+	}
+	// There may be thousands of them: rows and exclusions meet by the first
+	// pair of each exclusion, and the whole is compared only then.
+	byMatch, err := t.exec(`WITH wanted AS MATERIALIZED (
+			SELECT x.match, p.key, p.value FROM import_exclusions x,
+				LATERAL (SELECT e.key, e.value FROM jsonb_each_text(x.match) e ORDER BY e.key LIMIT 1) p
+			WHERE x.import_id = $1 AND x.pass = $2 AND x.number = '' AND x.match <> '{}'
+		), hit AS MATERIALIZED (
+			SELECT DISTINCT r.line FROM import_rows r, LATERAL jsonb_each_text(r.variables) v, wanted w
+			WHERE r.import_id = $1 AND r.outcome IS NULL AND w.key = v.key AND w.value = v.value AND r.variables @> w.match
+		)
+		UPDATE import_rows r SET outcome = $3 FROM hit WHERE r.import_id = $1 AND r.line = hit.line`, t.id(), t.passes, outcome)
+	return byNumber + byMatch, err
+}
+
+// insert makes contacts of the rows that nothing refuses.
+func (t *activation) insert() (added int, err error) {
+	err = t.tx.QueryRow(t.ctx, `WITH base AS MATERIALIZED (
+			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
+		), added AS (
+			INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at, updated_at, version)
+			SELECT r.id, $2, r.number, base.position + r.line, $3, $4, '`+string(contact.Pending)+`', $5, $6, $7, $6, $6, 1
+			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
+			ON CONFLICT (campaign_id, number) DO NOTHING RETURNING id
+		), vars AS (
+			INSERT INTO contact_variables (contact_id, hash, variables)
+			SELECT r.id, r.hash, r.variables FROM import_rows r JOIN added USING (id) WHERE r.import_id = $1 AND r.variables IS NOT NULL
+		)
+		SELECT count(*) FROM added`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At, int(t.DueClass)).Scan(&added)
+	return added, err
+}
+
+// withdraw takes back rows that were inserted and that an exclusion covers by
+// now: of the rows covered, inserted had become contacts.
+func (t *activation) withdraw() (rows, inserted int, err error) {
+	if rows, err = t.exclude("withdrawn"); err != nil || rows == 0 {
+		return rows, 0, err
+	}
+	const mine = "USING import_rows r WHERE r.import_id = $1 AND r.outcome = 'withdrawn' AND "
+	if _, err = t.exec("DELETE FROM contact_variables v "+mine+"v.contact_id = r.id", t.id()); err != nil {
+		return rows, 0, err
+	}
+	inserted, err = t.exec("DELETE FROM contacts c "+mine+"c.id = r.id", t.id())
+	return rows, inserted, err
+}
+
+func (t *activation) listDuplicates(n int) error {
+	if n <= 0 || t.listed >= campaign.RejectedCap {
+		return nil
+	}
+	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message)
+		SELECT $1, r.line, r.number, $2, CASE WHEN EXISTS (SELECT FROM import_rows e
+				WHERE e.import_id = $1 AND e.number = r.number AND e.line < r.line)
+			THEN 'the number stands on an earlier line of the file' ELSE 'the campaign has a contact with this number' END
+		FROM import_rows r LEFT JOIN contacts c ON c.id = r.id
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id IS NULL ORDER BY r.line LIMIT $3`,
+		t.id(), campaign.RejectedDuplicate, campaign.RejectedCap-t.listed)
+	t.listed += listed
+	return err
+}
+
+// listRefused lists the rows that exclusions or the suppression list refuse. A
+// row that is withdrawn may be listed as a duplicate already.
+func (t *activation) listRefused() error {
+	if t.listed >= campaign.RejectedCap {
+		return nil
+	}
+	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message)
+		SELECT $1, r.line, r.number, CASE r.outcome WHEN 'suppressed' THEN $2 ELSE $3 END,
+			CASE r.outcome WHEN 'suppressed' THEN 'the number is on the suppression list' ELSE 'the contact is excluded from this campaign' END
+		FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NOT NULL AND (r.outcome = 'withdrawn'
+			OR NOT EXISTS (SELECT FROM import_rejected e WHERE e.import_id = $1 AND e.line = r.line))
+		ORDER BY r.line LIMIT $4
+		ON CONFLICT (import_id, line) DO UPDATE SET reason = excluded.reason, message = excluded.message`,
+		t.id(), campaign.RejectedSuppressed, campaign.RejectedExcluded, campaign.RejectedCap-t.listed)
+	t.listed += listed
+	return err
+}
+
+// lift undoes, where Sticky Exclusion is off, the earlier exclusions of the
+// numbers that were added on purpose.
+func (t *activation) lift(g journal.Gate) error {
+	if t.Sticky {
+		return nil
+	}
+	rows, _ := t.tx.Query(t.ctx, `UPDATE exclusions x SET lifted = true, created_at = $3 FROM import_rows r, contacts c
+		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.number = x.number AND c.id = r.id
+		RETURNING x.number`, t.id(), string(t.Campaign), g.Event.At)
+	var err error
+	t.lifted, err = pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
+	return err
+}
+
+// checkEpoch makes sure that the gate's owner still owns the campaign, until
+// the commit: taking over waits for this lock.
+func (t *activation) checkEpoch(epoch int64) error {
+	rows, _ := t.tx.Query(t.ctx, "SELECT epoch FROM campaigns WHERE id = $1 FOR KEY SHARE", string(t.Campaign))
+	stored, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	switch {
+	case err != nil:
+		return err
+	case len(stored) == 0:
+		return ErrCampaignNotFound
+	case stored[0] != epoch:
+		return journal.ErrStaleEpoch
+	}
+	return nil
+}
+
+// finish writes the event and the report.
+func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaign.Import, err error) {
+	if counts.Added > 0 {
+		ev := g.Event
+		ev.Data.Count = counts.Added
+		if err := execRows(t.ctx, t.tx, statements["events"], eventColumns, &t.store.shapes.Load().events, &ev); err != nil {
+			return imp, err
+		}
+	}
+	if _, err := t.exec("DELETE FROM import_exclusions WHERE import_id = $1", t.id()); err != nil {
+		return imp, err
+	}
+	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = 'active', added = $2, duplicate = $3, excluded = $4, finished_at = $5
+		WHERE id = $1 AND state = 'activating' RETURNING *)
+		SELECT `+importColumns+" FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, g.Event.At)
+	list, err := pgx.CollectRows(rows, scanImport)
+	if err == nil && len(list) == 0 {
+		return imp, journal.ErrImportGone
+	}
+	if err != nil {
+		return imp, err
+	}
+	return list[0], nil
+}

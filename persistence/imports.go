@@ -1,0 +1,311 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// Files of contacts. An open import has a connection of its own, from its
+// first row to its end: uploads take as long as clients like, and neither the
+// group commits nor the queries of the hot path may wait for them. The
+// connection holds an advisory lock in the import's name; when the process or
+// the server dies the lock is gone, and CloseOrphanedImports knows that nobody
+// will finish the import.
+
+// importSessions are the imports that this process has open.
+type importSessions struct {
+	mu   sync.Mutex
+	open map[engine.ImportID]*importSession
+}
+
+type importSession struct {
+	mu       sync.Mutex // a session serves one call at a time
+	conn     *pgx.Conn
+	rejected int // rows listed so far
+}
+
+var (
+	errImportInProgress = engine.Conflict("import_in_progress", "another file is being imported into this campaign; send this one when that is done")
+	errImportsBusy      = engine.Unavailable("imports_busy", "as many files as allowed are being imported; try again", 5*time.Second)
+)
+
+// importLock is the advisory lock of an import, within its schema.
+const importLock = "hashtextextended(current_schema() || '.import.' || id::text, 0)"
+
+// BeginImport opens an import. CodeConflict "import_in_progress" while another
+// of the campaign is open, Unavailable "imports_busy" when this process has as
+// many open as it may. Whoever began it calls CloseImport at the end.
+func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
+	session, err := s.imports.reserve(imp.ID, s.cfg.Imports)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(ctx, session, imp); err != nil {
+		session.close()
+		s.imports.remove(imp.ID)
+		return err
+	}
+	return nil
+}
+
+func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.Import) (err error) {
+	if session.conn, err = pgx.ConnectConfig(ctx, s.single.Copy()); err != nil {
+		return failure("database_unavailable", "no connection to the database", err)
+	}
+	scanUTC(session.conn)
+	// The lock comes before the row, so that no open row is ever without it.
+	_, err = session.conn.Exec(ctx, "SELECT pg_advisory_lock("+importLock+") FROM (SELECT $1::uuid AS id) i", string(imp.ID))
+	if err != nil {
+		return s.wrap("import not begun", err)
+	}
+	if _, err := s.failOrphans(ctx, imp.CreatedAt); err != nil {
+		return err
+	}
+	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by)
+		SELECT $1, c.id, 'staging', $3, $4, $5 FROM campaigns c WHERE c.id = $2`,
+		string(imp.ID), string(imp.Campaign), clean(imp.Filename), imp.CreatedAt, imp.CreatedBy)
+	if _, constraint := sqlState(err); constraint == "imports_open" {
+		return errImportInProgress
+	}
+	if err != nil {
+		return s.wrap("import not begun", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrCampaignNotFound
+	}
+	return nil
+}
+
+// scanUTC makes times come in UTC.
+func scanUTC(c *pgx.Conn) {
+	c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+}
+
+func (i *importSessions) reserve(id engine.ImportID, limit int) (*importSession, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.open) >= limit {
+		return nil, errImportsBusy
+	}
+	if i.open == nil {
+		i.open = map[engine.ImportID]*importSession{}
+	}
+	s := &importSession{}
+	i.open[id] = s
+	return s, nil
+}
+
+func (i *importSessions) remove(id engine.ImportID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.open, id)
+}
+
+func (i *importSessions) get(id engine.ImportID) *importSession {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.open[id]
+}
+
+// closeAll is for the end of the store.
+func (i *importSessions) closeAll() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for id, s := range i.open {
+		s.close()
+		delete(i.open, id)
+	}
+}
+
+func (s *importSession) close() {
+	if s.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.conn.Close(ctx)
+}
+
+// inImport runs f with the import's connection.
+func (s *Store) inImport(id engine.ImportID, what string, f func(*importSession) error) error {
+	session := s.imports.get(id)
+	if session == nil {
+		return journal.ErrImportGone
+	}
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	err := f(session)
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return s.wrap(what, err)
+}
+
+// StageImport adds rows to an open import, and lists those that cannot become
+// contacts. rows and invalid are the figures of the file so far.
+func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
+	return s.inImport(id, "rows not staged", func(session *importSession) error {
+		return pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, "UPDATE imports SET rows = $2, invalid = $3 WHERE id = $1 AND state = 'staging'", string(id), total, invalid)
+			if err != nil {
+				return err
+			}
+			if tag.RowsAffected() == 0 {
+				return journal.ErrImportGone
+			}
+			if err := copyRows(ctx, tx, id, rows); err != nil {
+				return err
+			}
+			return copyRejected(ctx, tx, id, session, rejected)
+		})
+	})
+}
+
+func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal.StagedRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rows"}, []string{"import_id", "line", "id", "number", "hash", "variables"},
+		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
+			r := &rows[i]
+			var vars []byte
+			if len(r.Variables) > 0 {
+				b, err := json.Marshal(r.Variables)
+				if err != nil {
+					return nil, err
+				}
+				vars = cleanJSON(b)
+			}
+			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), variablesHash(r.Variables), vars}, nil
+		}))
+	return err
+}
+
+func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *importSession, rejected []campaign.RejectedRow) error {
+	rejected = rejected[:min(len(rejected), campaign.RejectedCap-session.rejected)]
+	if len(rejected) == 0 {
+		return nil
+	}
+	session.rejected += len(rejected)
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rejected"}, []string{"import_id", "line", "number", "reason", "message"},
+		pgx.CopyFromSlice(len(rejected), func(i int) ([]any, error) {
+			r := &rejected[i]
+			return []any{string(id), int64(r.Line), clean(r.Number), r.Reason, clean(r.Message)}, nil
+		}))
+	return err
+}
+
+// FailImport says why an open import came to nothing. One that is active, or
+// has failed already, stays what it is.
+func (s *Store) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
+	_, err := s.read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $2, finished_at = $3
+		WHERE id = $1 AND state IN ('staging', 'activating')`, string(id), problem, at)
+	return s.wrap("the import's end not stored", err)
+}
+
+// CloseImport removes what is staged of an import and gives its connection
+// back.
+func (s *Store) CloseImport(ctx context.Context, id engine.ImportID) error {
+	session := s.imports.get(id)
+	if session == nil {
+		return nil
+	}
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	_, err := s.read.Exec(ctx, "DELETE FROM import_rows WHERE import_id = $1", string(id))
+	session.close()
+	s.imports.remove(id)
+	return s.wrap("staged rows not removed", err)
+}
+
+// interrupted is what becomes of an import whose process or connection died.
+var interrupted = campaign.ImportProblem{Code: "interrupted",
+	Detail: "The dialler or its database was stopped while the file was imported; nothing was added, upload it again."}
+
+// CloseOrphanedImports fails the open imports that no living process holds,
+// removes what is staged of none that is open, and says how many failed.
+func (s *Store) CloseOrphanedImports(ctx context.Context, at time.Time) (failed int, err error) {
+	if failed, err = s.failOrphans(ctx, at); err != nil {
+		return failed, err
+	}
+	_, err = s.read.Exec(ctx, `DELETE FROM import_rows r
+		WHERE NOT EXISTS (SELECT FROM imports i WHERE i.id = r.import_id AND i.state IN ('staging', 'activating'))`)
+	return failed, s.wrap("staged rows not removed", err)
+}
+
+func (s *Store) failOrphans(ctx context.Context, at time.Time) (int, error) {
+	// Whose lock is free gets it for as long as the statement lasts.
+	tag, err := s.read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $1, finished_at = $2
+		WHERE state IN ('staging', 'activating') AND pg_try_advisory_xact_lock(`+importLock+`)`, interrupted, at)
+	return int(tag.RowsAffected()), s.wrap("interrupted imports not closed", err)
+}
+
+// StagedNumber says whether an open import has a row with the number.
+func (s *Store) StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (staged bool, err error) {
+	err = s.read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)", string(id), n.E164()).Scan(&staged)
+	return staged, s.wrap("staged rows not read", err)
+}
+
+const (
+	importColumns = "i.id, i.campaign_id, i.state, i.filename, i.rows, i.added, i.invalid, i.duplicate, i.excluded, " +
+		"i.created_at, i.created_by, i.finished_at, i.problem"
+	selectImport = "SELECT " + importColumns + " FROM imports i "
+)
+
+func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
+	err = row.Scan(hexInto[engine.ImportID]{&i.ID}, &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate, &i.Excluded,
+		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem)
+	return i, err
+}
+
+// ErrImportNotFound: no import has this identifier.
+var ErrImportNotFound = engine.NotFound("import_not_found", "no import of this campaign has this identifier")
+
+// Import gives one import.
+func (s *Store) Import(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
+	if !isID(string(id)) {
+		return campaign.Import{}, ErrImportNotFound
+	}
+	rows, _ := s.read.Query(ctx, selectImport+"WHERE i.id = $1", string(id))
+	imp, err := pgx.CollectExactlyOneRow(rows, scanImport)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return campaign.Import{}, ErrImportNotFound
+	}
+	return imp, s.wrap("import not read", err)
+}
+
+// Imports gives one page of a campaign's imports, newest first, and how many
+// there are.
+func (s *Store) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import, total int, err error) {
+	if err := s.read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1", string(id)).Scan(&total); err != nil {
+		return nil, 0, s.wrap("imports not counted", err)
+	}
+	rows, _ := s.read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 ORDER BY i.created_at DESC, i.id LIMIT $2 OFFSET $3",
+		string(id), page.Size, offset(page))
+	list, err = pgx.CollectRows(rows, scanImport)
+	return list, total, s.wrap("imports not read", err)
+}
+
+// RejectedRows gives one page of the rows of an import that did not become
+// contacts, in the order of the file, and how many are listed.
+func (s *Store) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow, total int, err error) {
+	if err := s.read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1", string(id)).Scan(&total); err != nil {
+		return nil, 0, s.wrap("rejected rows not counted", err)
+	}
+	rows, _ := s.read.Query(ctx, `SELECT line, number, reason, message FROM import_rejected
+		WHERE import_id = $1 ORDER BY line LIMIT $2 OFFSET $3`, string(id), page.Size, offset(page))
+	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.RejectedRow])
+	return list, total, s.wrap("rejected rows not read", err)
+}

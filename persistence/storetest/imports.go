@@ -1,0 +1,499 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// begin opens an import into the world's campaign.
+func (w *world) begin() campaign.Import {
+	w.t.Helper()
+	imp := campaign.Import{ID: engine.ImportID(id()), Campaign: w.c.ID, Filename: "autumn.csv", CreatedAt: w.now,
+		CreatedBy: engine.Who{User: "u1", Name: "ada@example.org"}}
+	must(w.t, w.store.BeginImport(w.ctx, imp))
+	w.t.Cleanup(func() { _ = w.store.CloseImport(context.Background(), imp.ID) })
+	return imp
+}
+
+// stagedRows makes rows of a file, from line 2 on.
+func stagedRows(n int) []journal.StagedRow {
+	rows := make([]journal.StagedRow, n)
+	for i := range rows {
+		rows[i] = journal.StagedRow{ID: engine.ContactID(id()), Line: i + 2,
+			NewContact: campaign.NewContact{Number: number(), Variables: map[string]string{"plan": "gold"}}}
+	}
+	return rows
+}
+
+func (w *world) activation(imp campaign.Import, staged int) journal.Activation {
+	return journal.Activation{Import: imp.ID, Campaign: w.c.ID, Run: 1, Source: "csv", Max: 3, DueClass: contact.DueFirst,
+		At: w.now, Staged: staged, Since: imp.CreatedAt}
+}
+
+// open is a gate that lets the import pass.
+func (w *world) open(context.Context) (journal.Gate, error) {
+	who := engine.Who{User: "u1", Name: "ada@example.org"}
+	after := contact.Facts{State: contact.Pending, Max: 3, Open: true}
+	ev := w.event(journal.ContactsAdded, "", "")
+	ev.Data = journal.Data{Who: &who, After: &after}
+	return journal.Gate{Epoch: w.c.Epoch, Event: ev}, nil
+}
+
+func (w *world) count(sql string) (n int) {
+	w.t.Helper()
+	must(w.t, w.store.QueryRow(w.ctx, sql, &n))
+	return n
+}
+
+func (w *world) contacts() []contact.Contact {
+	w.t.Helper()
+	list, err := w.store.Contacts(w.ctx, w.c.ID, campaign.Page{Number: 1, Size: 1000})
+	must(w.t, err)
+	out := make([]contact.Contact, len(list.Contacts))
+	for i := range out {
+		out[i] = list.Contacts[i].Contact
+	}
+	return out
+}
+
+func (w *world) rejected(imp campaign.Import) map[int]string {
+	w.t.Helper()
+	list, total, err := w.store.RejectedRows(w.ctx, imp.ID, campaign.Page{Number: 1, Size: 1000})
+	must(w.t, err)
+	out := map[int]string{}
+	for _, r := range list {
+		out[r.Line] = r.Reason
+		if r.Message == "" {
+			w.t.Errorf("line %d has no message", r.Line)
+		}
+	}
+	if len(out) != total {
+		w.t.Errorf("%d rejected rows, %d lines", total, len(out))
+	}
+	return out
+}
+
+func importSwitch(t *testing.T, w *world) {
+	there := w.contact(func(c *contact.Contact) { c.Position, c.DueClass = 900, contact.DueTrigger })
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{there} }))
+	imp := w.begin()
+	rows := stagedRows(60)
+	rows[10].Number = there.Number
+	rows[20].Number = rows[15].Number
+	rows[30].Variables = nil
+	rows[31].Variables = map[string]string{"name": "Zo\u00eb \u0000\"x\""}
+	must(t, w.store.StageImport(t.Context(), imp.ID, rows[:40], []campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number"}}, 41, 1))
+	must(t, w.store.StageImport(t.Context(), imp.ID, rows[40:], nil, 61, 1))
+	if n := len(w.contacts()); n != 1 {
+		t.Fatalf("%d contacts before the switch", n)
+	}
+	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportStaging || got.Rows != 61 || got.Invalid != 1 || got.Added != 0 {
+		t.Errorf("while staging: %+v, %v", got, err)
+	}
+	if due := w.due(100); len(due) != 1 {
+		t.Errorf("%d due before the switch", len(due))
+	}
+	for _, x := range []struct {
+		n    engine.PhoneNumber
+		want bool
+	}{{rows[0].Number, true}, {rows[59].Number, true}, {number(), false}} {
+		if staged, err := w.store.StagedNumber(t.Context(), imp.ID, x.n); err != nil || staged != x.want {
+			t.Errorf("staged %v, %v", staged, err)
+		}
+	}
+	done, err := w.store.ActivateImport(t.Context(), w.activation(imp, 60), w.open)
+	must(t, err)
+	want := imp
+	want.State, want.Rows, want.Added, want.Invalid, want.Duplicate = campaign.ImportActive, 61, 58, 1, 2
+	want.FinishedAt = done.Import.FinishedAt
+	if !reflect.DeepEqual(done.Import, want) || want.FinishedAt == nil || len(done.Lifted) != 0 {
+		t.Errorf("report %+v, want %+v", done, want)
+	}
+	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("stored %+v, %v", got, err)
+	}
+	var order []journal.StagedRow
+	for i, r := range rows {
+		if i != 10 && i != 20 {
+			order = append(order, r)
+		}
+	}
+	due := w.due(100)
+	if len(due) != 59 || due[0].ID != there.ID {
+		t.Fatalf("%d due", len(due))
+	}
+	at := w.now
+	for i, c := range due[1:] {
+		r := order[i]
+		vars := maps.Clone(r.Variables)
+		if vars["name"] != "" {
+			vars["name"] = "Zo\u00eb \"x\""
+		}
+		sameFields(t, c, contact.Contact{ID: r.ID, Campaign: w.c.ID, Number: r.Number, Variables: vars, Position: 900 + int64(r.Line),
+			Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &at, DueClass: contact.DueFirst, CreatedAt: at, UpdatedAt: at, Version: 1})
+	}
+	if got, want := w.rejected(imp), map[int]string{12: "duplicate", 22: "duplicate", 70: "invalid_number"}; !maps.Equal(got, want) {
+		t.Errorf("rejected %v, want %v", got, want)
+	}
+	events := w.events()
+	if len(events) != 1 || events[0].Type != journal.ContactsAdded || events[0].Data.Count != 58 {
+		t.Errorf("events %+v", events)
+	}
+	must(t, w.store.CloseImport(t.Context(), imp.ID))
+	if n := w.count("SELECT count(*) FROM import_rows"); n != 0 {
+		t.Errorf("%d rows are still staged", n)
+	}
+	// The next file adds nothing new: no event.
+	again := w.begin()
+	for i := range rows {
+		rows[i].ID = engine.ContactID(id())
+	}
+	must(t, w.store.StageImport(t.Context(), again.ID, rows, nil, 60, 0))
+	done, err = w.store.ActivateImport(t.Context(), w.activation(again, 60), w.open)
+	must(t, err)
+	if done.Import.Added != 0 || done.Import.Duplicate != 60 || len(w.events()) != 1 || len(w.rejected(again)) != 60 {
+		t.Errorf("again: %+v", done.Import)
+	}
+	list, total, err := w.store.Imports(t.Context(), w.c.ID, campaign.Page{Number: 1, Size: 10})
+	if err != nil || total != 2 || len(list) != 2 || list[0].Campaign != w.c.ID {
+		t.Errorf("%d imports, %v", total, err)
+	}
+}
+
+// excluding is a campaign whose exclusions are sticky, or not, with some of
+// every kind, and rows that each of them covers.
+func (w *world) excluding(sticky bool) (rows []journal.StagedRow) {
+	w.c = w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = sticky })
+	rows = stagedRows(10)
+	rows[1].Variables = map[string]string{"plan": "gold", "region": "north"}
+	rows[2].Variables = map[string]string{"plan": "silver", "region": "north"}
+	rows[3].Variables = nil
+	before := w.now.Add(-time.Minute)
+	x := []journal.Exclusion{
+		{Campaign: w.c.ID, Number: rows[0].Number, CreatedAt: before},
+		{Campaign: w.c.ID, Match: map[string]string{"region": "north", "plan": "silver"}, CreatedAt: before},
+		{Campaign: w.c.ID, Number: rows[4].Number, Lifted: true, CreatedAt: before},
+		{Campaign: "cmp_other", Number: rows[5].Number, CreatedAt: before},
+	}
+	for i := range 200 { // the usual way of a CRM
+		x = append(x, journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"account": fmt.Sprint(i)}, CreatedAt: before})
+	}
+	w.commit(w.write(func(y *journal.Write) {
+		y.Exclusions = x
+		y.Suppressions = []journal.Suppression{{Number: rows[6].Number, Reason: "import", CreatedAt: before}}
+	}))
+	rows[7].Variables = map[string]string{"account": "77", "plan": "gold"}
+	return rows
+}
+
+func importExcluded(t *testing.T, w *world) {
+	for _, sticky := range []bool{true, false} {
+		rows := w.excluding(sticky)
+		imp := w.begin()
+		must(t, w.store.StageImport(t.Context(), imp.ID, rows, nil, 10, 0))
+		a := w.activation(imp, 10)
+		a.Sticky = sticky
+		done, err := w.store.ActivateImport(t.Context(), a, w.open)
+		must(t, err)
+		want := map[int]string{8: "suppressed"}
+		if sticky {
+			want = map[int]string{2: "excluded", 4: "excluded", 8: "suppressed", 9: "excluded"}
+		}
+		if got := w.rejected(imp); !maps.Equal(got, want) || done.Import.Excluded != len(want) || done.Import.Added != 10-len(want) || len(w.contacts()) != 10-len(want) {
+			t.Errorf("sticky %v: rejected %v, want %v; %+v", sticky, got, want, done.Import)
+		}
+		// Adding somebody on purpose undoes an exclusion that is not sticky.
+		list, err := w.store.Exclusions(t.Context(), w.c.ID)
+		must(t, err)
+		still := 0
+		for _, x := range list {
+			if x.Number == rows[0].Number {
+				still++
+			}
+		}
+		if sticky && (still != 1 || len(done.Lifted) != 0) || !sticky && (still != 0 || len(done.Lifted) != 1 || done.Lifted[0] != rows[0].Number) {
+			t.Errorf("sticky %v: %d exclusions of the number, lifted %v", sticky, still, done.Lifted)
+		}
+		must(t, w.store.CloseImport(t.Context(), imp.ID))
+	}
+}
+
+// An exclusion that is answered while the rows are inserted holds for them,
+// whether or not exclusions are sticky.
+func importOvertaken(t *testing.T, w *world, f *Faults) {
+	for _, sticky := range []bool{true, false} {
+		for _, when := range []string{"before the rows are inserted", "while they are inserted", "at the gate"} {
+			rows := w.excluding(sticky)
+			rows[8].Number = rows[3].Number // a duplicate of a row that is taken back
+			imp := w.begin()
+			must(t, w.store.StageImport(t.Context(), imp.ID, rows, nil, 10, 0))
+			exclude := func() {
+				w.commit(w.write(func(x *journal.Write) {
+					x.Exclusions = []journal.Exclusion{
+						{Campaign: w.c.ID, Number: rows[3].Number, CreatedAt: w.now.Add(time.Second)},
+						{Campaign: w.c.ID, Match: map[string]string{"region": "north"}, CreatedAt: w.now.Add(time.Second)},
+					}
+				}))
+			}
+			a := w.activation(imp, 10)
+			a.Sticky = sticky
+			switch when {
+			case "before the rows are inserted":
+				exclude()
+			case "while they are inserted":
+				f.Before("the number stands on an earlier line", exclude)
+			}
+			done, err := w.store.ActivateImport(w.ctx, a, func(ctx context.Context) (journal.Gate, error) {
+				if when == "at the gate" {
+					exclude()
+				}
+				return w.open(ctx)
+			})
+			must(t, err)
+			// Lines 3 and 4 by their region, 5 and 10 by the number.
+			want := map[int]string{3: "excluded", 4: "excluded", 5: "excluded", 10: "excluded", 8: "suppressed"}
+			if sticky {
+				want[2], want[9] = "excluded", "excluded"
+			}
+			got := w.rejected(imp)
+			i := done.Import
+			if !maps.Equal(got, want) || i.Excluded != len(want) || i.Duplicate != 0 || i.Added != 10-len(want) || len(w.contacts()) != i.Added {
+				t.Errorf("sticky %v, %s: rejected %v, want %v; %+v, %d contacts", sticky, when, got, want, i, len(w.contacts()))
+			}
+			if n := w.count("SELECT count(*) FROM contact_variables v WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.id = v.contact_id)"); n != 0 {
+				t.Errorf("%d variables of nobody", n)
+			}
+			if n := w.count("SELECT count(*) FROM import_exclusions"); n != 0 {
+				t.Errorf("%d notes on exclusions are left", n)
+			}
+			must(t, w.store.CloseImport(t.Context(), imp.ID))
+		}
+	}
+}
+
+// until waits for a figure of the database.
+func (w *world) until(what, sql string, least int) {
+	w.t.Helper()
+	end := time.Now().Add(20 * time.Second)
+	for w.count(sql) < least {
+		if time.Now().After(end) {
+			w.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func importRefused(t *testing.T, w *world) {
+	f := func(name, want string, gate func(context.Context) (journal.Gate, error)) {
+		t.Helper()
+		imp := w.begin()
+		must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0))
+		if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), gate); code(err) != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		must(t, w.store.FailImport(t.Context(), imp.ID, campaign.ImportProblem{Code: want, Detail: name}, w.now))
+		must(t, w.store.CloseImport(t.Context(), imp.ID))
+		got, err := w.store.Import(t.Context(), imp.ID)
+		must(t, err)
+		if got.State != campaign.ImportFailed || got.Added != 0 || got.Problem == nil || got.Problem.Code != want || got.FinishedAt == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if contacts, events, staged := len(w.contacts()), len(w.events()), w.count("SELECT count(*) FROM import_rows"); contacts+events+staged != 0 {
+			t.Errorf("%s: %d contacts, %d events, %d staged rows", name, contacts, events, staged)
+		}
+	}
+	f("the owner says no", "contacts_locked", func(context.Context) (journal.Gate, error) {
+		return journal.Gate{}, engine.Conflict("contacts_locked", "no")
+	})
+	f("the owner was replaced", "stale_epoch", func(ctx context.Context) (journal.Gate, error) {
+		g, err := w.open(ctx)
+		g.Epoch--
+		return g, err
+	})
+	f("another owner takes over at the last moment", "stale_epoch", func(ctx context.Context) (journal.Gate, error) {
+		g, err := w.open(ctx)
+		if c, acquired := w.store.AcquireCampaign(ctx, w.c.ID); acquired == nil {
+			w.c = c
+		} else {
+			err = acquired
+		}
+		return g, err
+	})
+}
+
+func importLost(t *testing.T, w *world) {
+	imp := w.begin()
+	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0))
+	if n := w.count("WITH gone AS (DELETE FROM import_rows WHERE line = 4 RETURNING 1) SELECT count(*) FROM gone"); n != 1 {
+		t.Fatal("nothing to lose")
+	}
+	_, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open)
+	if code(err) != "import_lost" || len(w.contacts()) != 0 {
+		t.Errorf("%v, %d contacts", err, len(w.contacts()))
+	}
+}
+
+// While the rows are inserted, and while the owner is asked, nobody who
+// commits has to wait.
+func importUnnoticed(t *testing.T, w *world) {
+	there := w.contact()
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{there} }))
+	imp := w.begin()
+	rows := stagedRows(50)
+	must(t, w.store.StageImport(t.Context(), imp.ID, rows, nil, 50, 0))
+	commits := 0
+	_, err := w.store.ActivateImport(t.Context(), w.activation(imp, 50), func(ctx context.Context) (journal.Gate, error) {
+		if len(w.contacts()) != 1 {
+			t.Error("rows are visible before the switch")
+		}
+		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		c := there
+		x, _ := w.intent(&c)
+		row := w.c
+		row.Seq = w.seq.Load()
+		fresh := w.contact()
+		refused, err := w.store.Commit(short, []journal.Write{x, w.write(func(x *journal.Write) {
+			x.CampaignRow = &row
+			x.Contacts = []contact.Contact{fresh}
+			x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Number: number(), CreatedAt: w.now}}
+		})})
+		if err != nil || refused[0] != nil || refused[1] != nil {
+			t.Errorf("a commit during the activation: %v %v", refused, err)
+		}
+		commits++
+		return w.open(ctx)
+	})
+	must(t, err)
+	if n := len(w.contacts()); n != 52 || commits != 1 {
+		t.Errorf("%d contacts, %d commits", n, commits)
+	}
+}
+
+func importOrphaned(t *testing.T, w *world) {
+	imp := w.begin()
+	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0))
+	other := imp
+	other.ID = engine.ImportID(id())
+	if err := w.store.BeginImport(t.Context(), other); code(err) != "import_in_progress" {
+		t.Errorf("a second import of the campaign: %v", err)
+	}
+	if n, err := w.store.CloseOrphanedImports(t.Context(), w.now); n != 0 || err != nil {
+		t.Errorf("%d imports taken for orphans, %v", n, err)
+	}
+	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(1)[:0], nil, 5, 0))
+	// The process dies: its connection is gone.
+	if n := w.count(`SELECT count(pg_terminate_backend(l.pid)) FROM pg_locks l, imports i WHERE l.locktype = 'advisory'
+		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0)`); n != 1 {
+		t.Fatalf("%d connections hold the import", n)
+	}
+	if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(1), nil, 6, 0); err == nil {
+		t.Error("staged without a connection")
+	}
+	w.until("the lock is free", `SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
+		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
+	failed, err := w.store.CloseOrphanedImports(t.Context(), w.now)
+	must(t, err)
+	got, err := w.store.Import(t.Context(), imp.ID)
+	must(t, err)
+	if failed != 1 || got.State != campaign.ImportFailed || got.Problem.Code != "interrupted" || w.count("SELECT count(*) FROM import_rows") != 0 {
+		t.Errorf("%d failed, %+v", failed, got)
+	}
+	if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open); err == nil || len(w.contacts()) != 0 {
+		t.Errorf("activated all the same: %v", err)
+	}
+	must(t, w.store.CloseImport(t.Context(), imp.ID))
+	if err := w.store.StageImport(t.Context(), imp.ID, nil, nil, 0, 0); code(err) != "import_gone" {
+		t.Errorf("staged into a closed import: %v", err)
+	}
+	must(t, w.store.BeginImport(t.Context(), other))
+	must(t, w.store.CloseImport(t.Context(), other.ID))
+}
+
+func importOfNobody(t *testing.T, w *world) {
+	imp := campaign.Import{ID: engine.ImportID(id()), Campaign: "cmp_none", CreatedAt: w.now}
+	if err := w.store.BeginImport(t.Context(), imp); code(err) != "campaign_not_found" {
+		t.Errorf("into no campaign: %v", err)
+	}
+	if _, err := w.store.Import(t.Context(), imp.ID); code(err) != "import_not_found" {
+		t.Errorf("%v", err)
+	}
+	draft := w.campaign(func(c *campaign.Campaign) { c.State, c.EverRun = campaign.Draft, false })
+	w.c = draft
+	imp = w.begin()
+	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), []campaign.RejectedRow{{Line: 9, Reason: "invalid_number", Message: "m"}}, 6, 1))
+	must(t, w.store.RemoveCampaign(t.Context(), draft.ID))
+	if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(1), nil, 7, 1); code(err) != "import_gone" {
+		t.Errorf("into a deleted campaign: %v", err)
+	}
+	if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open); code(err) != "import_gone" {
+		t.Errorf("into a deleted campaign: %v", err)
+	}
+	if n := w.count("SELECT (SELECT count(*) FROM imports) + (SELECT count(*) FROM import_rows) + (SELECT count(*) FROM import_rejected)"); n != 0 {
+		t.Errorf("%d rows are left of it", n)
+	}
+}
+
+func attemptsReport(t *testing.T, w *world) {
+	var want []engine.AttemptID
+	for i := range 25 {
+		c := w.contact()
+		if i%5 == 0 {
+			c.Variables = nil
+		}
+		x, a := w.intent(&c)
+		at := w.now.Add(time.Duration(i/2) * time.Second) // two at a time
+		a.ReservedAt = &at
+		if i%3 == 0 {
+			a.Run = 2
+		}
+		x.Attempts = []attempt.Attempt{a}
+		w.commit(x)
+		want = append(want, a.ID)
+		if i%2 == 1 && want[i-1] > want[i] {
+			want[i-1], want[i] = want[i], want[i-1]
+		}
+	}
+	read := func(q campaign.AttemptsQuery) (got []engine.AttemptID) {
+		t.Helper()
+		for {
+			page, err := w.store.AttemptsPage(t.Context(), q)
+			must(t, err)
+			for _, r := range page {
+				got = append(got, r.ID)
+				if r.ContactVariables != nil && r.ContactVariables["plan"] != "gold" {
+					t.Errorf("variables %v", r.ContactVariables)
+				}
+				q.After.ReservedAt, q.After.ID = *r.ReservedAt, r.ID
+			}
+			if len(page) < q.Limit {
+				return got
+			}
+		}
+	}
+	q := campaign.AttemptsQuery{Campaign: w.c.ID, Until: w.now.Add(time.Hour), Limit: 4}
+	if got := read(q); !reflect.DeepEqual(got, want) {
+		t.Errorf("attempts %v, want %v", got, want)
+	}
+	q.Until = w.now.Add(4 * time.Second)
+	if got := read(q); !reflect.DeepEqual(got, want[:10]) {
+		t.Errorf("attempts until then %v, want %v", got, want[:10])
+	}
+	q.Until, q.Run = w.now.Add(time.Hour), 2
+	if got := read(q); len(got) != 9 {
+		t.Errorf("%d attempts of run 2", len(got))
+	}
+	q.Campaign = "cmp_none"
+	if _, err := w.store.AttemptsPage(t.Context(), q); code(err) != "campaign_not_found" {
+		t.Errorf("%v", err)
+	}
+}
