@@ -39,6 +39,16 @@ type Campaigns interface {
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
 }
 
+// Reports reads what the Attempt Report consists of.
+type Reports interface {
+	// AttemptsPage gives a part of the report; NotFound "campaign_not_found" for
+	// the first part when there is no such campaign.
+	AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
+	// ReportVariables gives the names of the contacts' variables in
+	// alphabetical order, at most limit.
+	ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error)
+}
+
 // Calls is the attempts as bots and API callers see them.
 type Calls interface {
 	// Dialout places one call; the rules of Trigger for Idempotency and Deadline.
@@ -145,6 +155,7 @@ type Check struct {
 type Deps struct {
 	Campaigns Campaigns
 	Calls     Calls
+	Reports   Reports
 	Keys      Keys
 	Users     Users
 	Sessions  Sessions

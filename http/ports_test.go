@@ -50,6 +50,7 @@ type ports struct {
 	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
 	onDetail  func(context.Context, engine.CampaignID) (campaign.Detail, error)
 	onList    func(context.Context, campaign.Page) ([]campaign.Detail, int, error)
+	onPart    func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
 	findFail  error
 	storeFail error
 	userFail  error
@@ -414,3 +415,16 @@ func (p *ports) Alive() error                   { defer p.lock()(); return p.ali
 func (p *ports) Checks(context.Context) []Check { defer p.lock()(); return p.checks }
 
 var errBoom = errors.New("pq: key (number)=(+4915112345678) is broken")
+
+func (p *ports) AttemptsPage(_ context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.onPart == nil {
+		return nil, p.fail
+	}
+	return p.onPart(q)
+}
+
+func (p *ports) ReportVariables(context.Context, engine.CampaignID, int) ([]string, error) {
+	return []string{"city", "note"}, nil
+}

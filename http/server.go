@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -119,6 +120,8 @@ type Server struct {
 	claims   claims
 	pace     *pacer
 	feeds    *feeds
+
+	reports atomic.Int32 // being written
 
 	mu        sync.Mutex
 	listeners []net.Listener

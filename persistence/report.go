@@ -47,3 +47,12 @@ func (s *Store) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 }
 
 const firstID = "00000000000000000000000000000000"
+
+// ReportVariables gives the names of the variables that the campaign's contacts
+// have, in alphabetical order, at most limit.
+func (s *Store) ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error) {
+	rows, _ := s.read.Query(ctx, `SELECT DISTINCT k FROM contacts c JOIN contact_variables v ON v.contact_id = c.id, jsonb_object_keys(v.variables) k
+		WHERE c.campaign_id = $1 ORDER BY k LIMIT $2`, string(id), limit)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return list, s.wrap("variables not read", err)
+}
