@@ -151,7 +151,13 @@ type world struct {
 // the callee hangs up.
 func newWorld(t *testing.T, times tuning, talk time.Duration) *world {
 	t.Helper()
-	w := &world{t: t, url: storetest.URL(t), times: times, log: &logbook{}, client: &nethttp.Client{Timeout: patience}}
+	return newWorldOn(t, storetest.URL(t), times, talk)
+}
+
+// newWorldOn starts a world on a database of the test's own.
+func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *world {
+	t.Helper()
+	w := &world{t: t, url: url, times: times, log: &logbook{}, client: &nethttp.Client{Timeout: patience}}
 	t.Cleanup(w.client.CloseIdleConnections)
 	var err error
 	w.bot, err = bot.Start(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{conversation(talk)}})
