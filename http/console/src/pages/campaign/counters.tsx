@@ -1,0 +1,76 @@
+import type { Campaign } from '../../api/client';
+import { Card } from '../../components/card';
+import { Stat, Stats } from '../../components/stat';
+import { count, seconds, share } from '../../words/figures';
+
+const columns = 'repeat(auto-fit, minmax(128px, 1fr))';
+
+/** CountersCard shows the counters of the run; the last three only above zero (spec: Campaign counters and metrics). */
+export function CountersCard({ campaign }: { campaign: Campaign }) {
+  const k = campaign.counters;
+  return (
+    <Card title="Contacts">
+      <Stats columns={columns}>
+        <Stat name="total" label="Total" about="All contacts.">
+          {count(k.total)}
+        </Stat>
+        <Stat name="pending" label="Pending" about="Contacts not yet attempted.">
+          {count(k.pending)}
+        </Stat>
+        <Stat name="connected" label="Connected" about="Contacts whose call reached the bot.">
+          {count(k.connected)}
+        </Stat>
+        <Stat name="completed" label="Completed" about="Contacts whose conversation finished and a result was stored.">
+          {count(k.completed)}
+        </Stat>
+        <Stat name="unanswered" label="Unanswered" about="Contacts that rang and were not answered.">
+          {count(k.unanswered)}
+        </Stat>
+        <Stat name="retries_left" label="Retries Left" about="Attempts still available across the pool.">
+          {count(k.retries_left)}
+        </Stat>
+        <Stat name="abandoned" label="Abandoned" about="Answered calls that found no free worker. They count toward the abandon rate." tone={k.abandoned > 0 ? 'orange' : undefined}>
+          {count(k.abandoned)}
+        </Stat>
+        {k.machine_detected > 0 && (
+          <Stat name="machine_detected" label="AMD Machine" about="Calls detected as an answering machine and torn down.">
+            {count(k.machine_detected)}
+          </Stat>
+        )}
+        {k.window_closed > 0 && (
+          <Stat name="window_closed" label="Window Closed" about="Contacts still waiting when the single-day calling window ended.">
+            {count(k.window_closed)}
+          </Stat>
+        )}
+        {k.manually_stopped > 0 && (
+          <Stat name="manually_stopped" label="Manually Stopped" about="Contacts still waiting when an operator stopped the campaign.">
+            {count(k.manually_stopped)}
+          </Stat>
+        )}
+      </Stats>
+    </Card>
+  );
+}
+
+export function RatesCard({ campaign }: { campaign: Campaign }) {
+  const k = campaign.counters;
+  const cap = campaign.settings.abandon_cap_pct / 100;
+  return (
+    <Card title="Rates">
+      <Stats columns={columns}>
+        <Stat name="answer_rate" label="Answer Rate %" about="Share of attempts answered.">
+          {share(k.answer_rate)}
+        </Stat>
+        <Stat name="completion_rate" label="Completion Rate %" about="Share of connected calls that completed a conversation.">
+          {share(k.completion_rate)}
+        </Stat>
+        <Stat name="abandon_rate" label="Abandon Rate %" about={`Share of answered calls abandoned because no worker was free. The campaign's cap is ${share(cap)}.`} tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}>
+          {share(k.abandon_rate)}
+        </Stat>
+        <Stat name="aht_s" label="AHT" about="Average length of a connected conversation.">
+          {seconds(k.aht_s)}
+        </Stat>
+      </Stats>
+    </Card>
+  );
+}

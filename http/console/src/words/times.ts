@@ -1,0 +1,78 @@
+// Times of day are shown by the viewer's clock; the campaign's own zone is named beside them where it matters.
+
+const language = globalThis.navigator?.language;
+
+/** The viewer's time zone. */
+export const viewerZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+function formatter(options: Intl.DateTimeFormatOptions) {
+  const byZone = new Map<string, Intl.DateTimeFormat>();
+  return (at: Date, zone: string) => {
+    let f = byZone.get(zone);
+    if (f === undefined) {
+      try {
+        f = new Intl.DateTimeFormat(language, { ...options, timeZone: zone });
+      } catch {
+        f = new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC', timeZoneName: 'short' }); // a zone that this browser does not know
+      }
+      byZone.set(zone, f);
+    }
+    return f.format(at);
+  };
+}
+
+const dateTime = formatter({ dateStyle: 'medium', timeStyle: 'short' });
+const precise = formatter({ dateStyle: 'medium', timeStyle: 'medium' });
+const clock = formatter({ timeStyle: 'medium' });
+const minute = formatter({ timeStyle: 'short' });
+const day = formatter({ year: 'numeric', month: 'numeric', day: 'numeric' });
+
+/** moment writes date and time to the minute. */
+export function moment(at: Date, zone = viewerZone): string {
+  return dateTime(at, zone);
+}
+
+/** exact writes date and time to the second. */
+export function exact(at: Date, zone = viewerZone): string {
+  return precise(at, zone);
+}
+
+/** clockTime writes the time of day to the second, with its date unless that is today's. */
+export function clockTime(at: Date, now: Date, zone = viewerZone): string {
+  return day(at, zone) === day(now, zone) ? clock(at, zone) : precise(at, zone);
+}
+
+/** minuteOf writes the time of day to the minute. */
+export function minuteOf(at: Date, zone = viewerZone): string {
+  return minute(at, zone);
+}
+
+/** inZone says what a moment is called in the viewer's zone and, when it differs, in the campaign's. */
+export function inZone(at: Date, zone: string): string {
+  const own = `${precise(at, viewerZone)} ${viewerZone}`;
+  return zone === viewerZone ? own : `${own}\n${precise(at, zone)} ${zone}`;
+}
+
+const week = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+
+/** daysOf writes working days as an operator says them: every day, Mon–Fri, Mon, Wed. */
+export function daysOf(days: readonly string[] | null | undefined): string {
+  const open = week.map((d) => !days || days.length === 0 || days.includes(d));
+  if (open.every(Boolean)) return 'every day';
+  const runs: string[] = [];
+  for (let i = 0; i < 7; i++) {
+    if (!open[i]) continue;
+    let j = i;
+    while (j < 6 && open[j + 1]) j++;
+    if (j > i + 1) runs.push(`${week[i]}–${week[j]}`);
+    else for (let k = i; k <= j; k++) runs.push(week[k] ?? '');
+    i = j;
+  }
+  return runs.join(', ');
+}
+
+/** windowOf writes a calling window. */
+export function windowOf(w: { start: string; end: string; zone: string; days?: readonly string[] | null; contact_zone?: boolean | null }): string {
+  const hours = w.start === w.end ? 'all day' : `${w.start}–${w.end}${w.end < w.start ? ' (next day)' : ''}`;
+  return `${daysOf(w.days)}, ${hours}, ${w.contact_zone ? 'clock of each contact' : w.zone}`;
+}
