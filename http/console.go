@@ -9,6 +9,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"dialler/engine"
 )
 
 // The console: pages that are built from console/src into console/dist and are
@@ -123,6 +125,15 @@ func (s *Server) pages() []*route {
 	return routes
 }
 
+// nowhere answers what no route takes. A catch-all of the router leaves out the
+// empty rest, so "/dashboard/" comes here.
+func (s *Server) nowhere(r *request) error {
+	if string(r.rc.Path()) == "/dashboard/" {
+		return s.toConsole(r)
+	}
+	return engine.NotFound("route_not_found", "There is no such route.")
+}
+
 // toConsole leads from the bare address to the first page.
 func (s *Server) toConsole(r *request) error {
 	r.sendFile("text/plain; charset=utf-8", "no-store", nil)
@@ -144,7 +155,7 @@ func (s *Server) consolePage(r *request) error {
 func (s *Server) consoleAsset(r *request) error {
 	a := s.console.assets[r.param("name")]
 	if a == nil || a.raw.body == nil {
-		return errNoRoute
+		return s.nowhere(r)
 	}
 	v, encoding := a.raw, ""
 	accepted := r.rc.Request.Header.Peek("Accept-Encoding")

@@ -108,11 +108,9 @@ func (s *Server) route() {
 		rt.metrics = s.metrics.forRoute(rt)
 		s.router.Handle(rt.method, rt.path, s.serve(rt))
 	}
-	s.router.NotFound = s.serve(s.with(s.unrouted, func(*request) error { return errNoRoute }))
+	s.router.NotFound = s.serve(s.with(s.unrouted, s.nowhere))
 	s.router.MethodNotAllowed = s.serve(s.with(s.unrouted, methodNotAllowed))
 }
-
-var errNoRoute = engine.NotFound("route_not_found", "There is no such route.")
 
 func (s *Server) with(rt *route, h handler) *route {
 	c := *rt

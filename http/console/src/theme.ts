@@ -11,7 +11,7 @@ export const theme = createTheme({
   primaryShade: { light: 7, dark: 8 },
   colors: { dark: slate },
   defaultRadius: 'md',
-  fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Ubuntu, Cantarell, 'Helvetica Neue', Arial, sans-serif",
+  fontFamily: "'Inter Variable', system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Ubuntu, Cantarell, 'Helvetica Neue', Arial, sans-serif",
   fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
   headings: { fontWeight: '650' },
   cursorType: 'pointer',

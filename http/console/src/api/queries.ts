@@ -60,7 +60,7 @@ export function useLogIn() {
   return useMutation<Session, Problem, { email: string; password: string }>({
     mutationFn: (body) => data(api.POST('/api/v1/session', { body })),
     onSuccess: (session) => {
-      client.clear(); // what the last user saw
+      drop(client); // what another user saw
       setToken(session.csrf_token);
       client.setQueryData(keys.session, session);
     },
@@ -81,6 +81,10 @@ export function useLogOut() {
 export function forget(client: QueryClient) {
   setToken('');
   client.setQueryData(keys.session, null);
+  drop(client);
+}
+
+function drop(client: QueryClient) {
   client.removeQueries({ predicate: (q) => q.queryKey[0] !== keys.session[0] });
 }
 

@@ -1,5 +1,4 @@
-import { Center, Loader, SimpleGrid, Stack } from '@mantine/core';
-import { Box } from '@mantine/core';
+import { Center, Grid, Loader, Stack } from '@mantine/core';
 
 import { useCampaign } from '../../api/queries';
 import { Failure } from '../../components/failure';
@@ -10,7 +9,6 @@ import { ContactsCard } from './contacts-card';
 import { CountersCard, RatesCard } from './counters';
 import { LiveCard } from './live-card';
 import { Notices } from './notices';
-import { ProgressCard } from './progress-card';
 
 export default function CampaignPage({ params }: { params: Record<string, string> }) {
   const id = decodeURIComponent(params['id'] ?? '');
@@ -39,15 +37,18 @@ function Watched({ id }: { id: string }) {
       <Stack gap="md">
         <CampaignHeader campaign={campaign} />
         <Notices campaign={campaign} stale={error} />
-        <ProgressCard campaign={campaign} />
-        {live && <LiveCard campaign={campaign} />}
-        <SimpleGrid cols={{ base: 1 }} spacing="md">
-          <CountersCard campaign={campaign} />
-          <RatesCard campaign={campaign} />
-        </SimpleGrid>
-        <Box>
-          <ContactsCard campaign={campaign} />
-        </Box>
+        <Grid gap="md">
+          {live && (
+            <Grid.Col span={{ base: 12, lg: 8 }}>
+              <LiveCard campaign={campaign} />
+            </Grid.Col>
+          )}
+          <Grid.Col span={live ? { base: 12, lg: 4 } : 12}>
+            <RatesCard campaign={campaign} beside={live} />
+          </Grid.Col>
+        </Grid>
+        <CountersCard campaign={campaign} />
+        <ContactsCard campaign={campaign} />
       </Stack>
     </PageBody>
   );

@@ -53,7 +53,7 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
       {query.isPending && <Skeleton height={240} aria-label="Loading" />}
       {list && list.contacts.length === 0 && <Nothing campaign={c} filtered={status !== undefined} />}
       {list && list.contacts.length > 0 && (
-        <Table.ScrollContainer minWidth={980} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+        <Table.ScrollContainer type="native" minWidth={980}>
           <Table horizontalSpacing="md" verticalSpacing={10} className={css.table} aria-label="Contacts" data-busy={query.isPlaceholderData || undefined}>
             <Table.Thead>
               <Table.Tr>

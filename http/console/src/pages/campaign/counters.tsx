@@ -1,15 +1,24 @@
+import { Group, Text } from '@mantine/core';
+
 import type { Campaign } from '../../api/client';
 import { Card } from '../../components/card';
+import { ProgressBar } from '../../components/progress-bar';
 import { Stat, Stats } from '../../components/stat';
-import { count, seconds, share } from '../../words/figures';
+import { ToneWord } from '../../components/tone-badge';
+import { parts, scope } from '../../words/campaigns';
+import { progressOf } from '../../words/commands';
+import { count, none, seconds, share } from '../../words/figures';
+import { contactStatus } from '../../words/states';
+import css from './counters.module.css';
 
-const columns = 'repeat(auto-fit, minmax(128px, 1fr))';
+const columns = 'repeat(auto-fit, minmax(118px, 1fr))';
 
 /** CountersCard shows the counters of the run; the last three only above zero (spec: Campaign counters and metrics). */
 export function CountersCard({ campaign }: { campaign: Campaign }) {
   const k = campaign.counters;
   return (
-    <Card title="Contacts">
+    <Card title="Contacts" aside={<Outcomes campaign={campaign} />}>
+      <ProgressLine campaign={campaign} />
       <Stats columns={columns}>
         <Stat name="total" label="Total" about="All contacts.">
           {count(k.total)}
@@ -52,12 +61,43 @@ export function CountersCard({ campaign }: { campaign: Campaign }) {
   );
 }
 
-export function RatesCard({ campaign }: { campaign: Campaign }) {
+/** ProgressLine shows how many contacts are processed. */
+function ProgressLine({ campaign: c }: { campaign: Campaign }) {
+  return (
+    <div className={css.progress}>
+      <Group gap="sm" align="baseline" mb={8}>
+        <Text className="figure" fw={650} size="lg" data-figure="progress">
+          {scope(c) === 0 ? none : share(c.counters.progress)}
+        </Text>
+        <Text size="sm" c="dimmed" className="figure">
+          {progressOf(c)}
+        </Text>
+      </Group>
+      <ProgressBar campaign={c} height={10} />
+    </div>
+  );
+}
+
+/** Outcomes is the legend of the progress bar. */
+function Outcomes({ campaign: c }: { campaign: Campaign }) {
+  return (
+    <Group gap="md">
+      {parts(c).map((p) => (
+        <Text component="div" size="xs" c="dimmed" className="figure" key={p.state}>
+          <ToneWord tone={contactStatus[p.state].tone} label={`${contactStatus[p.state].label} ${count(p.contacts)}`} />
+        </Text>
+      ))}
+    </Group>
+  );
+}
+
+/** RatesCard shows the shares; beside the live figures it is narrow. */
+export function RatesCard({ campaign, beside }: { campaign: Campaign; beside: boolean }) {
   const k = campaign.counters;
   const cap = campaign.settings.abandon_cap_pct / 100;
   return (
     <Card title="Rates">
-      <Stats columns={columns}>
+      <Stats columns={beside ? '1fr 1fr' : columns}>
         <Stat name="answer_rate" label="Answer Rate %" about="Share of attempts answered.">
           {share(k.answer_rate)}
         </Stat>

@@ -1,4 +1,4 @@
-import { Box, Text, Tooltip } from '@mantine/core';
+import { Box, Text } from '@mantine/core';
 
 import type { Campaign } from '../../api/client';
 import { Card } from '../../components/card';
@@ -20,7 +20,7 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
   const why = whyOf(c);
   return (
     <Card title="Live activity" aside={shown && <ToneBadge tone={shown.tone} label={shown.label} alive={shown.tone === 'green'} />}>
-      <Stats columns="repeat(auto-fit, minmax(128px, 1fr))">
+      <Stats columns="repeat(auto-fit, minmax(112px, 1fr))">
         <Stat name="ringing" label="Ringing" about="Lines ringing now.">
           {count(live?.ringing)}
         </Stat>
@@ -47,10 +47,13 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
             <Text span fw={600}>
               {why.title}.
             </Text>{' '}
-            <Tooltip label={live?.explanation ?? ''} disabled={!live?.explanation}>
-              <span>{why.sentence}</span>
-            </Tooltip>
+            {why.sentence}
           </Text>
+          {live?.explanation && (
+            <Text size="xs" c="dimmed" mt={2} className="figure">
+              {live.explanation}
+            </Text>
+          )}
         </Box>
       )}
     </Card>

@@ -111,11 +111,11 @@ function Nothing({ any }: { any: boolean }) {
 
 function CampaignTable({ campaigns }: { campaigns: Campaign[] }) {
   return (
-    <Table.ScrollContainer minWidth={820} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+    <Table.ScrollContainer type="native" minWidth={820}>
       <Table verticalSpacing="sm" horizontalSpacing="md" highlightOnHover className={css.table}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Campaign</Table.Th>
+            <Table.Th className={css.campaign}>Campaign</Table.Th>
             <Table.Th>Status</Table.Th>
             <Table.Th className={css.progress}>Progress</Table.Th>
             <Table.Th ta="right">Ringing</Table.Th>
@@ -169,7 +169,7 @@ function Row({ campaign: c }: { campaign: Campaign }) {
         {share(c.counters.answer_rate)}
       </Table.Td>
       <Table.Td>
-        <Text size="sm" c="dimmed">
+        <Text size="sm" c="dimmed" className={css.created}>
           <When at={c.created_at} zone={c.settings.window.zone} />
         </Text>
       </Table.Td>
