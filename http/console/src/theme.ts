@@ -20,6 +20,8 @@ export const theme = createTheme({
   components: {
     Tooltip: { defaultProps: { withArrow: true, openDelay: 300, multiline: true, maw: 320 } },
     Modal: { defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } } },
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
     Loader: { defaultProps: { type: 'dots' } },
   },
 });
@@ -28,7 +30,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
     '--mantine-color-body': '#ffffff',
-    '--mantine-color-dimmed': '#5b6472',
+    '--mantine-color-dimmed': '#566070',
     '--mantine-color-placeholder': '#667080',
     '--mantine-color-error': '#b42318',
     '--page-ground': '#f5f6f9',

@@ -65,7 +65,7 @@ async function send(request: Request): Promise<Response> {
   return answer;
 }
 
-export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? '', fetch: send });
+export const api = createClient<paths>({ baseUrl: typeof location === 'undefined' ? '' : location.origin, fetch: send });
 
 api.use({
   async onResponse({ response, schemaPath }) {

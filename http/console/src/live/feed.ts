@@ -36,7 +36,8 @@ export interface Surroundings {
 
 const browser: Surroundings = {
   channel: 'BroadcastChannel' in globalThis ? (name) => new BroadcastChannel(name) : undefined,
-  locks: globalThis.navigator?.locks,
+  // Absent where the page came by plain http from another machine, whatever the types say.
+  locks: typeof navigator === 'undefined' ? undefined : (navigator as Partial<Navigator>).locks,
   run: runStream,
 };
 

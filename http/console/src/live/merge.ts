@@ -7,12 +7,12 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  */
 export function mergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
-  const merged: { [key: string]: Json } = isObject(target) ? { ...target } : {};
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete merged[key];
-    else Object.defineProperty(merged, key, { value: mergePatch(merged[key], value), enumerable: true, writable: true, configurable: true });
+    if (value === null) merged.delete(key);
+    else merged.set(key, mergePatch(merged.get(key), value));
   }
-  return merged;
+  return Object.fromEntries(merged);
 }
 
 function isObject(v: Json | undefined): v is { [key: string]: Json } {

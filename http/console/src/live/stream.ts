@@ -29,7 +29,8 @@ function isFinal(p: Problem): boolean {
  */
 export async function runStream(url: string, user: StreamUser, signal: AbortSignal): Promise<void> {
   let failures = 0;
-  while (!signal.aborted) {
+  const over = () => signal.aborted;
+  while (!over()) {
     const parser = new EventParser();
     let problem = new Problem(0, 'stream_ended', 'The live stream has ended; it is being opened again.');
     try {
@@ -37,7 +38,7 @@ export async function runStream(url: string, user: StreamUser, signal: AbortSign
     } catch (e) {
       problem = asProblem(e);
     }
-    if (signal.aborted) return;
+    if (over()) return;
     const final = isFinal(problem);
     user.lost(problem, final);
     if (final) return;
@@ -91,7 +92,10 @@ async function read(url: string, user: StreamUser, parser: EventParser, signal: 
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
+    if (signal.aborted) {
+      resolve();
+      return;
+    }
     const end = () => {
       clearTimeout(timer);
       signal.removeEventListener('abort', end);

@@ -1,5 +1,5 @@
 import { Alert, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
-import type { FormEvent } from 'react';
+import type { SyntheticEvent } from 'react';
 import { useRef, useState } from 'react';
 
 import type { Problem } from '../api/problem';
@@ -13,7 +13,7 @@ export function LogInPage() {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const passwordField = useRef<HTMLInputElement>(null);
-  const submit = (e: FormEvent) => {
+  const submit = (e: SyntheticEvent) => {
     e.preventDefault();
     logIn.mutate(
       { email: email.trim(), password },

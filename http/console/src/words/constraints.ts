@@ -1,5 +1,5 @@
 import type { Campaign } from '../api/client';
-import { count, plural, seconds, share } from './figures';
+import { count, percent, plural, seconds } from './figures';
 import { windowOf } from './times';
 
 /** Why holds the answer to "why is it not dialling (more)?". */
@@ -33,7 +33,7 @@ export const byConstraint: Record<string, Words> = {
   }),
   abandon_credit: (c) => ({
     title: 'Holding back so that nobody is abandoned',
-    sentence: `One more line than there are free workers could break the abandon cap of ${share(c.settings.abandon_cap_pct / 100)}. Every answered call earns room for more.`,
+    sentence: `One more line than there are free workers could break the abandon cap of ${percent(c.settings.abandon_cap_pct / 100)}. Every answered call earns room for more.`,
     normal: true,
   }),
   trunk_cps: () => ({ title: 'The trunks take no more calls per second', sentence: 'Calls are placed as fast as the trunks allow (their CPS caps).', normal: true }),

@@ -1,8 +1,11 @@
+import { language } from './language';
+
 // Figures and times as the viewer's language writes them.
 
-const language = globalThis.navigator?.language;
 const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 });
 const tenth = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+const few = new Intl.NumberFormat(language, { maximumFractionDigits: 4 });
 
 /** What stands for a figure that is not known. */
 export const none = '--';
@@ -19,6 +22,11 @@ export function share(x: Maybe<number>): string {
   return x === null || x === undefined ? none : `${tenth.format(x * 100)} %`;
 }
 
+/** percent writes a share that somebody has set: 3 %, 2.5 %. */
+export function percent(x: number): string {
+  return `${few.format(x * 100)} %`;
+}
+
 /** rate writes a figure with one decimal, as dials a second have. */
 export function rate(x: Maybe<number>): string {
   return x === null || x === undefined ? none : tenth.format(x);
@@ -27,7 +35,7 @@ export function rate(x: Maybe<number>): string {
 /** seconds writes a short span: 3.2 s, 48 s, 12 min 5 s. */
 export function seconds(s: Maybe<number>): string {
   if (s === null || s === undefined) return none;
-  if (s < 10) return `${tenth.format(s)} s`;
+  if (s < 10 && !Number.isInteger(s)) return `${tenth.format(s)} s`;
   const r = Math.round(s);
   if (r < 60) return `${whole.format(r)} s`;
   if (r < 3600) return r % 60 === 0 ? `${r / 60} min` : `${Math.floor(r / 60)} min ${r % 60} s`;

@@ -1,20 +1,25 @@
-// Times of day are shown by the viewer's clock; the campaign's own zone is named beside them where it matters.
+import { language } from './language';
 
-const language = globalThis.navigator?.language;
+// Times of day are shown by the viewer's clock; the campaign's own zone is named beside them where it matters.
 
 /** The viewer's time zone. */
 export const viewerZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** known says whether the browser knows a zone: the server's list may be newer. */
+function known(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).format(0) !== '';
+  } catch {
+    return false;
+  }
+}
 
 function formatter(options: Intl.DateTimeFormatOptions) {
   const byZone = new Map<string, Intl.DateTimeFormat>();
   return (at: Date, zone: string) => {
     let f = byZone.get(zone);
     if (f === undefined) {
-      try {
-        f = new Intl.DateTimeFormat(language, { ...options, timeZone: zone });
-      } catch {
-        f = new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC', timeZoneName: 'short' }); // a zone that this browser does not know
-      }
+      f = new Intl.DateTimeFormat(language, { ...options, timeZone: zone });
       byZone.set(zone, f);
     }
     return f.format(at);
@@ -42,15 +47,15 @@ export function clockTime(at: Date, now: Date, zone = viewerZone): string {
   return day(at, zone) === day(now, zone) ? clock(at, zone) : precise(at, zone);
 }
 
-/** minuteOf writes the time of day to the minute. */
-export function minuteOf(at: Date, zone = viewerZone): string {
-  return minute(at, zone);
+/** minuteOf writes the time of day to the minute; undefined in a zone that the browser does not know. */
+export function minuteOf(at: Date, zone: string): string | undefined {
+  return known(zone) ? minute(at, zone) : undefined;
 }
 
 /** inZone says what a moment is called in the viewer's zone and, when it differs, in the campaign's. */
 export function inZone(at: Date, zone: string): string {
   const own = `${precise(at, viewerZone)} ${viewerZone}`;
-  return zone === viewerZone ? own : `${own}\n${precise(at, zone)} ${zone}`;
+  return zone === viewerZone || !known(zone) ? own : `${own}\n${precise(at, zone)} ${zone}`;
 }
 
 const week = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];

@@ -77,6 +77,8 @@ function Choose({ problem, take }: { problem: Problem | undefined; take: (file: 
   return (
     <Stack>
       {problem && <Failure title="The file was not added" problem={problem} />}
+      {/* Dropping a file is a second way beside the button, which everybody can use. */}
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <div
         role="group"
         aria-label="CSV file"

@@ -15,6 +15,7 @@ import { CommandBar } from './command-bar';
 export function CampaignHeader({ campaign: c }: { campaign: Campaign }) {
   const zone = c.settings.window.zone;
   const now = useNow();
+  const there = zone === viewerZone ? undefined : minuteOf(now, zone);
   return (
     <Box component="header">
       <Anchor component={Link} href="/campaigns" size="sm" c="dimmed" className={css.back}>
@@ -61,7 +62,7 @@ export function CampaignHeader({ campaign: c }: { campaign: Campaign }) {
         )}
         <Fact name="Time Window">
           {windowOf(c.settings.window)}
-          {zone !== viewerZone && ` (${minuteOf(now, zone)} there now)`}
+          {there !== undefined && ` (${there} there now)`}
         </Fact>
         <Fact name="Concurrency">{c.settings.concurrency}</Fact>
         <Fact name="Max Attempts">{c.settings.max_attempts}</Fact>

@@ -26,10 +26,10 @@ const icons: Record<Action, ComponentType<{ size?: number }>> = {
   delete: TrashIcon,
 };
 
-const looks: Partial<Record<Action, { variant: string; color?: string }>> = {
+const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
   start: { variant: 'filled' },
   resume: { variant: 'filled' },
-  stop: { variant: 'outline', color: 'red' },
+  stop: { variant: 'default', c: 'var(--mantine-color-error)' },
 };
 
 /** CommandBar holds what can be done to the campaign in its present state. Every command asks first. */

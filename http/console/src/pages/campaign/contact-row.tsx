@@ -2,6 +2,7 @@ import { ActionIcon, Box, Collapse, Group, Table, Text } from '@mantine/core';
 import { useId, useState } from 'react';
 
 import type { Attempt, Contact } from '../../api/client';
+import { serverNow } from '../../api/clock';
 import { DownIcon, RightIcon } from '../../components/icons';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
@@ -64,7 +65,7 @@ export function ContactRow({ contact: c, zone }: { contact: Contact; zone: strin
         </Table.Td>
         <Table.Td>
           <Text size="sm">{c.last_result === '' ? <span className={css.none}>--</span> : lastResult(c.last_result)}</Text>
-          {c.next_eligible_at && (
+          {c.next_eligible_at && Date.parse(c.next_eligible_at) > serverNow() && (
             <Text size="xs" c="dimmed">
               next <When at={c.next_eligible_at} zone={zone} precise />
             </Text>

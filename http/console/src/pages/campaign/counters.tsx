@@ -7,7 +7,7 @@ import { Stat, Stats } from '../../components/stat';
 import { ToneWord } from '../../components/tone-badge';
 import { parts, scope } from '../../words/campaigns';
 import { progressOf } from '../../words/commands';
-import { count, none, seconds, share } from '../../words/figures';
+import { count, none, percent, seconds, share } from '../../words/figures';
 import { contactStatus } from '../../words/states';
 import css from './counters.module.css';
 
@@ -104,7 +104,7 @@ export function RatesCard({ campaign, beside }: { campaign: Campaign; beside: bo
         <Stat name="completion_rate" label="Completion Rate %" about="Share of connected calls that completed a conversation.">
           {share(k.completion_rate)}
         </Stat>
-        <Stat name="abandon_rate" label="Abandon Rate %" about={`Share of answered calls abandoned because no worker was free. The campaign's cap is ${share(cap)}.`} tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}>
+        <Stat name="abandon_rate" label="Abandon Rate %" about={`Share of answered calls abandoned because no worker was free. The campaign's cap is ${percent(cap)}.`} tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}>
           {share(k.abandon_rate)}
         </Stat>
         <Stat name="aht_s" label="AHT" about="Average length of a connected conversation.">
