@@ -194,7 +194,7 @@ $(CONSOLE_INDEX): $(CONSOLE_LIBRARIES) $(addprefix $(CONSOLE)/,index.html vite.c
 
 console-check: $(CONSOLE_LIBRARIES) ## Check the console: types, linters, the tests of its logic, the types made from openapi.yaml.
 	@node=$$($(new_node)); cd $(CONSOLE); set -ex; \
-	"$$node" node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --output src/api/schema.ts --check; \
+	"$$node" node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --default-non-nullable=false --output src/api/schema.ts --check; \
 	"$$node" node_modules/typescript/bin/tsc --noEmit; \
 	"$$node" node_modules/eslint/bin/eslint.js .; \
 	"$$node" node_modules/vitest/vitest.mjs run
@@ -230,7 +230,7 @@ docs: need-go ## Write the generated files again: state machines in docs/, opena
 	[ -n "$$pkgs" ] || { echo "nothing in the tree is generated" >&2; exit 0; }; \
 	for p in $$pkgs; do $(GO) test -count=1 "$$p" -update; done
 	@node=$$($(new_node)); if [ -n "$$node" ] && [ -e $(CONSOLE_LIBRARIES) ]; then cd $(CONSOLE) && \
-		"$$node" node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --output src/api/schema.ts; fi
+		"$$node" node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --default-non-nullable=false --output src/api/schema.ts; fi
 
 clean: ## Remove what was built; data folders stay.
 	rm -rf bin $(CONSOLE)/dist/site $(CONSOLE)/node_modules

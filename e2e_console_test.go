@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
-	"dialler/engine"
 )
 
 // The console in a real browser: the scripts of http/console/e2e drive the
@@ -103,7 +102,7 @@ func (w *world) browse(script string, settings ...string) []byte {
 	return out.Bytes()
 }
 
-// person adds somebody who may log in to the console.
+// consoleUser adds somebody who may log in with browserPassword.
 func (w *world) consoleUser(email, role string) {
 	w.t.Helper()
 	if err := addUser(context.Background(), w.p.store, email, role, browserPassword); err != nil {
@@ -151,6 +150,22 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 	if d := w.detail(id); d.Status != "completed" || d.Counters.Completed != added {
 		t.Errorf("%+v", d)
 	}
-	var unseen engine.CampaignID
-	_ = unseen
+}
+
+func TestTheConsoleKeepsUpWhateverTheLineDoes(t *testing.T) {
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	const operator, viewer = "otto@example.org", "vera@example.org"
+	w.consoleUser(operator, "operator")
+	w.consoleUser(viewer, "viewer")
+	id := w.campaign(map[string]any{"always_on": true, "concurrency": 2})
+	rows := make([]any, 400) // more than are dialled while the script runs
+	for i := range rows {
+		rows[i] = map[string]any{"mobile": newNumber()}
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	w.browse("line.mjs", "EMAIL", operator, "VIEWER", viewer, "PASSWORD", browserPassword, "CAMPAIGN", string(id))
+	w.act(id, "stop").expect(200)
+	w.quiet()
 }

@@ -1066,20 +1066,20 @@ export interface components {
             concurrency: number;
             window: components["schemas"]["Window"];
             /** @default false */
-            single_day: boolean;
+            single_day?: boolean;
             /**
              * @description Requires multi-day.
              * @default false
              */
-            always_on: boolean;
+            always_on?: boolean;
             number_pool?: components["schemas"]["E164"][];
             /** @default 3 */
-            max_attempts: number;
+            max_attempts?: number;
             /**
              * @description From the end of the attempt.
              * @default 1800
              */
-            retry_delay_s: number;
+            retry_delay_s?: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             retry_on_custom?: string[];
@@ -1087,48 +1087,48 @@ export interface components {
              * @description 0 = rule off.
              * @default 0
              */
-            stop_redials_after_s: number;
+            stop_redials_after_s?: number;
             /**
              * @description 0 = rule off.
              * @default 0
              */
-            redial_only_under_s: number;
+            redial_only_under_s?: number;
             /** @default 30 */
-            ring_timeout_s: number;
+            ring_timeout_s?: number;
             /** @default 900 */
-            call_limit_s: number;
+            call_limit_s?: number;
             /** @default 900 */
-            result_timeout_s: number;
+            result_timeout_s?: number;
             /**
              * @default off
              * @enum {string}
              */
-            amd: "off" | "sequential" | "parallel";
+            amd?: "off" | "sequential" | "parallel";
             /**
              * @description 0 = every dial holds a seat.
              * @default 3
              */
-            abandon_cap_pct: number;
+            abandon_cap_pct?: number;
             /**
              * @default strict
              * @enum {string}
              */
-            pacing_mode: "strict" | "progressive";
+            pacing_mode?: "strict" | "progressive";
             /**
              * @description Cap of ringing lines; 0 = none of its own.
              * @default 0
              */
-            max_lines: number;
+            max_lines?: number;
             /** @default false */
-            callback_detection: boolean;
+            callback_detection?: boolean;
             /** @default true */
-            sticky_exclusion: boolean;
+            sticky_exclusion?: boolean;
             /** @default false */
-            sticky_number: boolean;
+            sticky_number?: boolean;
             /** @default false */
-            local_match: boolean;
+            local_match?: boolean;
             /** @default false */
-            stop_ends_calls: boolean;
+            stop_ends_calls?: boolean;
             config_url?: string;
         };
         Settings: {
@@ -1330,9 +1330,9 @@ export interface components {
             id?: string;
             name: string;
             /** @default true */
-            active: boolean;
+            active?: boolean;
             /** @default 1 */
-            seats: number;
+            seats?: number;
             endpoints: string[];
             /** @description Left out: unchanged; null: removed. */
             auth_token?: string | null;
@@ -1363,12 +1363,12 @@ export interface components {
             id?: string;
             host: string;
             /** @default 5060 */
-            port: number;
+            port?: number;
             /**
              * @default udp
              * @enum {string}
              */
-            transport: "udp" | "tcp";
+            transport?: "udp" | "tcp";
             username?: string | null;
             /** @description Left out: unchanged; null: removed. */
             password?: string | null;
@@ -1377,19 +1377,19 @@ export interface components {
              * @default e164
              * @enum {string}
              */
-            number_format: "e164" | "e164_no_plus";
+            number_format?: "e164" | "e164_no_plus";
             /** @default 10 */
-            cps_cap: number;
+            cps_cap?: number;
             /** @default 100 */
-            channel_cap: number;
+            channel_cap?: number;
             /** @default 0 */
-            priority: number;
+            priority?: number;
             /** @default 1 */
-            weight: number;
+            weight?: number;
             /** @default 30 */
-            options_s: number;
+            options_s?: number;
             /** @default true */
-            active: boolean;
+            active?: boolean;
         };
         Number: {
             number: string;
@@ -1404,18 +1404,18 @@ export interface components {
         NumberRequest: {
             number?: string;
             /** @default 0 */
-            concurrent_cap: number;
+            concurrent_cap?: number;
             /** @default 0 */
-            hour_cap: number;
+            hour_cap?: number;
             /** @default 0 */
-            day_cap: number;
+            day_cap?: number;
             /** @default 0 */
-            rest_s: number;
+            rest_s?: number;
             /**
              * @default active
              * @enum {string}
              */
-            state: "active" | "quarantined" | "retired";
+            state?: "active" | "quarantined" | "retired";
         };
         Alive: {
             /** @enum {string} */

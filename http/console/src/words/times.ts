@@ -58,7 +58,8 @@ export function inZone(at: Date, zone: string): string {
   return zone === viewerZone || !known(zone) ? own : `${own}\n${precise(at, zone)} ${zone}`;
 }
 
-const week = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+/** The days of the week as the API names them. */
+export const week = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** daysOf writes working days as an operator says them: every day, Mon–Fri, Mon, Wed. */
 export function daysOf(days: readonly string[] | null | undefined): string {
@@ -80,4 +81,9 @@ export function daysOf(days: readonly string[] | null | undefined): string {
 export function windowOf(w: { start: string; end: string; zone: string; days?: readonly string[] | null; contact_zone?: boolean | null }): string {
   const hours = w.start === w.end ? 'all day' : `${w.start}–${w.end}${w.end < w.start ? ' (next day)' : ''}`;
   return `${daysOf(w.days)}, ${hours}, ${w.contact_zone ? 'clock of each contact' : w.zone}`;
+}
+
+/** zones is every time zone that the browser knows, the viewer's among them. */
+export function zones(): string[] {
+  return [...new Set(['UTC', viewerZone, ...Intl.supportedValuesOf('timeZone')])].sort();
 }

@@ -112,7 +112,7 @@ function Confirm({ action, campaign, close }: { action: Action; campaign: Campai
           <Button variant="default" onClick={close} disabled={busy} data-autofocus={question.grave || undefined}>
             {problem ? 'Close' : 'Cancel'}
           </Button>
-          <Button {...(question.grave ? { color: 'red' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
+          <Button {...(question.grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
             {problem ? 'Try again' : question.confirm}
           </Button>
         </Group>
