@@ -19,12 +19,12 @@ export function count(n: Maybe<number>): string {
 
 /** share writes 0…1 as a percentage with one decimal. */
 export function share(x: Maybe<number>): string {
-  return x === null || x === undefined ? none : `${tenth.format(x * 100)} %`;
+  return x === null || x === undefined ? none : `${tenth.format(x * 100)}\u00a0%`;
 }
 
 /** percent writes a share that somebody has set: 3 %, 2.5 %. */
 export function percent(x: number): string {
-  return `${few.format(x * 100)} %`;
+  return `${few.format(x * 100)}\u00a0%`;
 }
 
 /** rate writes a figure with one decimal, as dials a second have. */

@@ -51,7 +51,7 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
           </Text>
           {live?.explanation && (
             <Text size="xs" c="dimmed" mt={2} className="figure">
-              {live.explanation}
+              {live.explanation.replaceAll(' %', '\u00a0%')}
             </Text>
           )}
         </Box>
