@@ -124,11 +124,11 @@ func (s *sandboxCmd) Run(c *cli) error {
 	}
 	defer p.Close()
 	say("dialler sandbox: API %s, documentation %s/api/docs", p.URL(), p.URL())
-	if err := s.credentials(ctx, p, say); err != nil {
-		return err
-	}
 	id, err := s.seed(ctx, p, model, voice)
 	if err != nil {
+		return err
+	}
+	if err := s.credentials(ctx, p, say); err != nil {
 		return err
 	}
 	page := p.URL() + "/dashboard/campaigns/" + string(id)

@@ -14,12 +14,17 @@ interface Props {
   size?: 'large' | 'small';
 }
 
-/** Stats lays figures out in a grid with hairlines; it is a list of terms and their values. */
-export function Stats({ children, columns }: { children: ReactNode; columns: string }) {
+/**
+ * Stats lays figures out in a grid with hairlines; it is a list of terms and their values. Six and four figures go into
+ * rows that are full, whatever the width; `any` takes as many to a row as there is room for.
+ */
+export function Stats({ children, figures }: { children: ReactNode; figures: 'six' | 'four' | 'any' }) {
   return (
-    <dl className={css.grid} style={{ gridTemplateColumns: columns }}>
-      {children}
-    </dl>
+    <div className={css.frame}>
+      <dl className={css.grid} data-figures={figures}>
+        {children}
+      </dl>
+    </div>
   );
 }
 

@@ -44,7 +44,7 @@ function Watched({ id }: { id: string }) {
             </Grid.Col>
           )}
           <Grid.Col span={live ? { base: 12, lg: 4 } : 12}>
-            <RatesCard campaign={campaign} beside={live} />
+            <RatesCard campaign={campaign} />
           </Grid.Col>
         </Grid>
         <CountersCard campaign={campaign} />

@@ -11,15 +11,13 @@ import { count, none, percent, seconds, share } from '../../words/figures';
 import { contactStatus } from '../../words/states';
 import css from './counters.module.css';
 
-const columns = 'repeat(auto-fit, minmax(118px, 1fr))';
-
 /** CountersCard shows the counters of the run; the last three only above zero (spec: Campaign counters and metrics). */
 export function CountersCard({ campaign }: { campaign: Campaign }) {
   const k = campaign.counters;
   return (
     <Card title="Contacts" aside={<Outcomes campaign={campaign} />}>
       <ProgressLine campaign={campaign} />
-      <Stats columns={columns}>
+      <Stats figures="any">
         <Stat name="total" label="Total" about="All contacts.">
           {count(k.total)}
         </Stat>
@@ -91,13 +89,13 @@ function Outcomes({ campaign: c }: { campaign: Campaign }) {
   );
 }
 
-/** RatesCard shows the shares; beside the live figures it is narrow. */
-export function RatesCard({ campaign, beside }: { campaign: Campaign; beside: boolean }) {
+/** RatesCard shows what the run's figures are of each other. */
+export function RatesCard({ campaign }: { campaign: Campaign }) {
   const k = campaign.counters;
   const cap = campaign.settings.abandon_cap_pct / 100;
   return (
     <Card title="Rates">
-      <Stats columns={beside ? '1fr 1fr' : columns}>
+      <Stats figures="four">
         <Stat name="answer_rate" label="Answer Rate %" about="Share of attempts answered.">
           {share(k.answer_rate)}
         </Stat>

@@ -20,7 +20,7 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
   const why = whyOf(c);
   return (
     <Card title="Live activity" aside={shown && <ToneBadge tone={shown.tone} label={shown.label} alive={shown.tone === 'green'} />}>
-      <Stats columns="repeat(auto-fit, minmax(112px, 1fr))">
+      <Stats figures="six">
         <Stat name="ringing" label="Ringing" about="Lines ringing now.">
           {count(live?.ringing)}
         </Stat>
