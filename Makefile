@@ -21,14 +21,28 @@ FUZZTIME      ?= 10s
 
 # What has to be on the machine beside Go. PostgreSQL 14 or newer: the dialler
 # starts a private one from the installed binaries. A C compiler: the race
-# detector needs it. SIPp: an independent SIP peer for the tests.
+# detector needs it. SIPp: an independent SIP peer for the tests. Node.js and
+# npm: they build the console. Chromium: the tests use the console in it.
 PG_LEAST := 14
 
+# Node.js as the console's build needs it: 20.19, 22.12 or newer. Where the
+# system's is older (Debian 12 and Ubuntu 24.04 have 18), `make deps` puts this
+# one, with an npm for it, from the npm registry into bin/node; nothing outside
+# the tree changes.
+NODE_IS_NEW := const [a, b] = process.versions.node.split(".").map(Number); process.exit((a == 20 && b >= 19) || (a == 22 && b >= 12) || a > 22 ? 0 : 1)
+NODE_PACKAGE := 22.23.3
+NPM_PACKAGE  := 10.9.4
+
+CONSOLE       := http/console
+CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
+# What npm writes last when it has installed everything.
+CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
+
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run need-go build run serve load test check fmt vet lint bench sim fuzz docs clean
+.PHONY: help deps deps-run need-go build run serve load test check fmt vet lint console console-check console-picture bench sim fuzz docs clean
 
 help: ## Print this list.
-	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo '  ARGS="…" is passed to the program by run and serve, for example'
 	@echo '  make run ARGS="--exit --json"'
@@ -79,16 +93,48 @@ elif [ "$$pg" -lt $(PG_LEAST) ]; then \
 	echo "PostgreSQL $$pg is installed; the dialler needs $(PG_LEAST) or newer (https://www.postgresql.org/download/)." >&2; exit 1; fi
 endef
 
-deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, a C compiler (Debian, Ubuntu; as root or with sudo).
-	@want=; need=; $(want_postgresql); \
+# new_node prints the path of a Node.js that is new enough, or nothing.
+define new_node
+{ for n in "$$(command -v node)" $(CURDIR)/bin/node/node_modules/node-linux-*/bin/node; do \
+	[ -x "$$n" ] && "$$n" -e '$(NODE_IS_NEW)' 2>/dev/null && { echo "$$n"; break; }; \
+done; }
+endef
+
+define want_node
+{ command -v node >/dev/null || [ -n "$$($(new_node))" ]; } || { want="$$want nodejs"; need="$$need Node.js 20.19 or newer;"; }; \
+command -v npm >/dev/null || { want="$$want npm"; need="$$need npm;"; }
+endef
+
+# A Node.js that is too old still runs npm, which fetches one that is not. It
+# would leave out of the console's libraries what does not run on itself, hence
+# the npm beside it.
+define upgrade_node
+[ -n "$$($(new_node))" ] || ! command -v npm >/dev/null || { \
+	case "$$(uname -sm)" in "Linux x86_64") arch=x64;; "Linux aarch64") arch=arm64;; \
+	*) echo "Node.js here is older than 20.19; install a newer one (https://nodejs.org)." >&2; exit 1;; esac; \
+	echo "make deps: Node.js $$(node --version) is older than 20.19; putting $(NODE_PACKAGE) into bin/node" >&2; \
+	npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix bin/node "node-linux-$$arch@$(NODE_PACKAGE)" npm@$(NPM_PACKAGE) >&2; }
+endef
+
+define want_chromium
+[ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	{ want="$$want chromium"; need="$$need Chromium or Google Chrome (on Ubuntu, whose package is a snap, Chrome from google.com/chrome; CHROMIUM=/path names another);"; }
+endef
+
+deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, a C compiler, Node.js, Chromium (Debian, Ubuntu; as root or with sudo).
+	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); \
 	command -v sipp >/dev/null || { want="$$want sip-tester"; need="$$need SIPp (package sip-tester);"; }; \
 	command -v "$$($(GO) env CC)" >/dev/null && [ -e /usr/include/stdlib.h -o "$$(uname)" = Darwin ] || \
 		{ want="$$want gcc libc6-dev"; need="$$need a C compiler;"; }; \
 	$(install_missing)
 
-# run and serve need less than the tests do.
+	@$(upgrade_node)
+
+# run and serve need less than the tests do; without Node.js there is only no
+# console.
 deps-run: need-go
 	@want=; need=; $(want_postgresql); $(install_missing)
+	@want=; need=; $(want_node); ( $(install_missing) ) && ( $(upgrade_node) ) || true
 
 need-go:
 	@command -v $(GO) >/dev/null || { \
@@ -97,7 +143,10 @@ need-go:
 
 ## Build and run
 
-build: need-go ## Build bin/dialler.
+build: need-go ## Build bin/dialler, with the console where Node.js 20.19 or newer and npm are installed.
+	@if [ -n "$$($(new_node))" ] && command -v npm >/dev/null; then \
+		$(MAKE) -s console || echo "make build: the console was not built; going on without a new one" >&2; \
+	else echo "make build: without the console, which needs Node.js 20.19 or newer and npm (make deps installs them)" >&2; fi
 	@CGO_ENABLED=0 $(GO) build -trimpath $$(git rev-parse -q --verify HEAD >/dev/null 2>&1 || echo -buildvcs=false) -o $(BIN) . >&2
 
 run: deps-run build ## Run the dialler with a model carrier, a model bot and a campaign, all on this machine.
@@ -111,10 +160,11 @@ load: deps-run build ## Measure what a call costs: ARGS="--rate 300 --duration 2
 
 ## Check
 
-test: deps ## Run every test, with the race detector and in random order.
+test: deps ## Run every test, with the race detector and in random order; the console's in a browser.
+	@$(MAKE) -s console
 	$(GO) test -race -shuffle=on -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 
-check: fmt vet lint test ## Run what a change must pass: format, vet, linters, tests (they also compare generated files).
+check: fmt vet lint console-check test ## Run what a change must pass: format, vet, linters, tests (they also compare generated files).
 
 fmt: need-go ## Fail when a Go file is not gofmt-ed.
 	@out=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 "$$($(GO) env GOROOT)/bin/gofmt" -l); \
@@ -125,6 +175,32 @@ vet: need-go ## Run go vet.
 
 lint: need-go ## Run the linters of .golangci.yml (staticcheck among them; the first run builds them, some minutes).
 	$(GO) run $(GOLANGCI_LINT) run ./...
+
+## Console
+
+console: $(CONSOLE_INDEX) ## Build the console into http/console/dist, when its sources are newer.
+
+$(CONSOLE_LIBRARIES): $(addprefix $(CONSOLE)/,package.json package-lock.json .npmrc)
+	@node=$$($(new_node)); npm=$(CURDIR)/bin/node/node_modules/npm/bin/npm-cli.js; \
+	[ "$$node" != "$$(command -v node)" ] || npm=$$(readlink -f "$$(command -v npm)"); \
+	[ -n "$$node" ] && [ -e "$$npm" ] || { echo "Node.js 20.19 or newer, or npm, was not found (make deps installs them)" >&2; exit 1; }; \
+	echo "make console: fetching its libraries" >&2; \
+	cd $(CONSOLE) && "$$node" "$$npm" ci --loglevel=error >&2
+	@touch $@
+
+$(CONSOLE_INDEX): $(CONSOLE_LIBRARIES) $(addprefix $(CONSOLE)/,index.html vite.config.ts tsconfig.json) $(shell find $(CONSOLE)/src -type f -not -name '*.test.ts' 2>/dev/null)
+	@echo "make console: building" >&2; node=$$($(new_node)); \
+	cd $(CONSOLE) && "$$node" node_modules/vite/bin/vite.js build --logLevel warn >&2
+
+console-check: $(CONSOLE_LIBRARIES) ## Check the console: types, linters, the tests of its logic, the types made from openapi.yaml.
+	@node=$$($(new_node)); cd $(CONSOLE); set -ex; \
+	"$$node" node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --default-non-nullable=false --output src/api/schema.ts --check; \
+	"$$node" node_modules/typescript/bin/tsc --noEmit; \
+	"$$node" node_modules/eslint/bin/eslint.js .; \
+	"$$node" node_modules/vitest/vitest.mjs run
+
+console-picture: build ## Take docs/console.png of a sandbox campaign.
+	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/picture.mjs $(BIN) docs/console.png
 
 bench: need-go ## Run the Go benchmarks; BENCH=regexp picks some.
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -p 1 ./...
@@ -149,13 +225,15 @@ fuzz: need-go ## Fuzz every Fuzz… function for FUZZTIME each.
 
 # The test that compares a generated page with its source writes it when it is
 # given -update.
-docs: need-go ## Write the generated files again: state machines in docs/, openapi.json.
+docs: need-go ## Write the generated files again: state machines in docs/, openapi.json, the console's types of it.
 	@set -e; pkgs=$$($(call test_dirs,flag.Bool."update")); \
 	[ -n "$$pkgs" ] || { echo "nothing in the tree is generated" >&2; exit 0; }; \
 	for p in $$pkgs; do $(GO) test -count=1 "$$p" -update; done
+	@node=$$($(new_node)); if [ -n "$$node" ] && [ -e $(CONSOLE_LIBRARIES) ]; then cd $(CONSOLE) && \
+		"$$node" node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --default-non-nullable=false --output src/api/schema.ts; fi
 
 clean: ## Remove what was built; data folders stay.
-	rm -rf bin
+	rm -rf bin $(CONSOLE)/dist/site $(CONSOLE)/node_modules
 
 ## Kill
 

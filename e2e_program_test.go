@@ -300,7 +300,7 @@ func TestTheSandboxPrintsOneJSONDocumentAndItsLedgersAgree(t *testing.T) {
 
 func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, storetest.URL(t), "sandbox", "--contacts=40", "--seats=6", "--listen-http=127.0.0.1:0")
+	cmd := program(t, storetest.URL(t), "sandbox", "--contacts=40", "--seats=6", "--listen-http=127.0.0.1:0", "--no-open")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

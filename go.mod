@@ -2,6 +2,8 @@ module dialler
 
 go 1.26.0
 
+ignore ./http/console/node_modules
+
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"runtime"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -27,6 +29,7 @@ type sandboxCmd struct {
 	Seed        uint64 `help:"Seed of the model world: the same seed, the same callees." default:"1"`
 	Exit        bool   `help:"End when the campaign has ended; exit status 0 only if the ledgers agree."`
 	JSON        bool   `name:"json" help:"Print the summary as JSON on standard output, and nothing else."`
+	NoOpen      bool   `help:"Do not open the console in the browser."`
 }
 
 // Names of the sandbox's resources.
@@ -121,12 +124,17 @@ func (s *sandboxCmd) Run(c *cli) error {
 	}
 	defer p.Close()
 	say("dialler sandbox: API %s, documentation %s/api/docs", p.URL(), p.URL())
-	if err := s.credentials(ctx, p, say); err != nil {
-		return err
-	}
 	id, err := s.seed(ctx, p, model, voice)
 	if err != nil {
 		return err
+	}
+	if err := s.credentials(ctx, p, say); err != nil {
+		return err
+	}
+	page := p.URL() + "/dashboard/campaigns/" + string(id)
+	say("\n  Console: %s\n", page)
+	if !s.NoOpen && !s.Exit && !s.JSON {
+		openPage(page, os.Getenv, exec.LookPath)
 	}
 	began := time.Now()
 	if _, err := p.tree.Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStart, Who: engine.System}); err != nil {
@@ -156,6 +164,36 @@ func (s *sandboxCmd) Run(c *cli) error {
 	return nil
 }
 
+// openPage shows a page in the browser of whoever sits in front of the machine.
+// Without a display nobody does; that the browser does not start is no fault of
+// ours, the address is printed.
+func openPage(address string, env func(string) string, find func(string) (string, error)) {
+	program := opener(runtime.GOOS, env)
+	if program == "" {
+		return
+	}
+	path, err := find(program)
+	if err != nil {
+		return
+	}
+	c := exec.Command(path, address) //nolint:gosec // the system's opener, an address of ours
+	if c.Start() == nil {
+		go func() { _ = c.Wait() }()
+	}
+}
+
+// opener names the program that opens a page on a system; "" where there is no
+// display.
+func opener(system string, env func(string) string) string {
+	switch {
+	case system == "darwin":
+		return "open"
+	case env("DISPLAY") != "" || env("WAYLAND_DISPLAY") != "":
+		return "xdg-open"
+	}
+	return ""
+}
+
 // taken says whether somebody else listens on an address.
 func taken(addr string) bool {
 	l, err := net.Listen("tcp", addr)
@@ -172,17 +210,32 @@ func (s *sandboxCmd) credentials(ctx context.Context, p *process, say func(strin
 	if err != nil {
 		return err
 	}
-	if password != "" {
-		say("administrator %s, password (shown once): %s", firstAdminEmail, password)
-	} else {
-		say("administrator %s; the password was shown when this sandbox was first run", firstAdminEmail)
+	if password == "" { // the last run's was shown then and is stored nowhere
+		if password, err = newAdminPassword(ctx, p); err != nil {
+			return err
+		}
 	}
+	say("administrator %s, password (shown once): %s", firstAdminEmail, password)
 	full, key := http.NewAPIKey("sandbox "+time.Now().Format(time.DateTime), time.Now())
 	if err := p.store.CreateKey(ctx, key, engine.System); err != nil {
 		return err
 	}
 	say("API key (shown once): %s", full)
 	return nil
+}
+
+// newAdminPassword gives the sandbox's administrator another password.
+func newAdminPassword(ctx context.Context, p *process) (string, error) {
+	admin, ok, err := p.store.UserByEmail(ctx, firstAdminEmail)
+	if err != nil {
+		return "", err
+	}
+	password := newPassword()
+	if !ok {
+		return password, addUser(ctx, p.store, firstAdminEmail, "admin", password)
+	}
+	_, err = p.store.UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = http.HashPassword(password), true }, engine.System)
+	return password, err
 }
 
 // seed makes the bot, the trunk, the numbers and the campaign.

@@ -288,6 +288,9 @@ func TestPauseLetsCallsFinishAndStopCompletesAtOnce(t *testing.T) {
 		if d.Campaign.State != campaign.Paused {
 			t.Errorf("state %s", d.Campaign.State)
 		}
+		if d.Live.Constraint != engine.ConstraintPaused {
+			t.Errorf("why it does not dial: %q", d.Live.Constraint)
+		}
 		invites := r.world.Invited()
 		time.Sleep(5 * time.Minute) // virtual
 		synctest.Wait()

@@ -82,6 +82,9 @@ func (l *liveRates) sum(now time.Time) (s liveBucket) {
 // liveView is what the campaign does now, from the run's own state.
 func (r *run) liveView() *campaign.Live {
 	now := r.now
+	if r.m.C.State != campaign.Running {
+		r.decide() // the pump does not; what held the last dial back is not what does now
+	}
 	v := &campaign.Live{
 		Dialling: r.phases[phaseIndex(attempt.PhaseDialling)], Ringing: r.phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(r.waiting), InProgress: r.phases[phaseIndex(attempt.PhaseServed)],

@@ -24,7 +24,8 @@
 //     counts only when no other credentials come with it.
 //   - However many watch a campaign, it is asked once a second; while nobody
 //     does, not at all. No client holds up another, or an actor.
-//   - Every route is in openapi.yaml and every answer obeys it (contract_test.go).
+//   - Every route of the API is in openapi.yaml and every answer obeys it
+//     (contract_test.go); the console's pages are for people and not there.
 //
 // Decisions where the specification is silent:
 //   - null for an optional field means that it was not sent.

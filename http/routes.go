@@ -105,9 +105,11 @@ func (s *Server) route() {
 		rt.metrics = s.metrics.forRoute(rt)
 		s.router.Handle(rt.method, rt.path, s.serve(rt))
 	}
-	s.router.NotFound = s.serve(s.with(s.unrouted, func(*request) error {
-		return engine.NotFound("route_not_found", "There is no such route.")
-	}))
+	for _, rt := range s.pages() {
+		rt.metrics = s.metrics.forRoute(rt)
+		s.router.Handle(rt.method, rt.path, s.serve(rt))
+	}
+	s.router.NotFound = s.serve(s.with(s.unrouted, s.nowhere))
 	s.router.MethodNotAllowed = s.serve(s.with(s.unrouted, methodNotAllowed))
 }
 

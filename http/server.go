@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -119,7 +120,9 @@ type Server struct {
 	logins   *throttle
 	claims   claims
 	pace     *pacer
-	feeds    *feeds
+
+	console *console
+	feeds   *feeds
 
 	reports atomic.Int32 // being written
 
@@ -152,6 +155,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.feeds = newFeeds(s.base, cfg.StreamCap, cfg.StreamCapEach, s.panicked)
 	s.claims.running = make(map[claim]string)
 	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now)
+	site, err := fs.Sub(consoleDist, "console/dist/site")
+	if err != nil {
+		return nil, err
+	}
+	if s.console, err = readConsole(site); err != nil {
+		return nil, err
+	}
 	s.route()
 	s.http = &fasthttp.Server{
 		Handler:            s.router.Handler,

@@ -20,7 +20,7 @@ import (
 
 func TestUnknownRoutesAndMethods(t *testing.T) {
 	b := newBench(t)
-	for _, path := range []string{"/", "/api", "/api/v1/", "/api/v1/campaigns/trigger/", "/API/v1/campaigns", "/api/v2/campaigns", "/api//v1/campaigns", "/healthz/"} {
+	for _, path := range []string{"/index.html", "/api", "/api/v1/", "/api/v1/campaigns/trigger/", "/API/v1/campaigns", "/api/v2/campaigns", "/api//v1/campaigns", "/healthz/"} {
 		b.do("GET", path, "").is(404, "route_not_found")
 	}
 	f := func(method, path, allow string) {

@@ -1,0 +1,124 @@
+// A real browser for the tests of the console: the system's Chromium, driven by playwright-core. Whatever a page does
+// that no page of ours may do is kept as a fault: an error on its console, an exception, a request to another host.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { AxeBuilder } from '@axe-core/playwright';
+import { chromium } from 'playwright-core';
+
+/** Every wait ends: a page that does not come is a failure, not a hang. */
+export const patience = 30_000;
+
+const flags = [
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+];
+
+/** setting reads what the caller passes by the environment. */
+export function setting(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set; this script is run by go test`);
+  return value;
+}
+
+/**
+ * withBrowser runs a test in a browser with a profile of its own and closes it whatever happens. `expected` says which
+ * console errors a test provokes on purpose.
+ */
+export async function withBrowser(test, { colorScheme = 'light', expected = () => false, timezoneId = 'Europe/Berlin', viewport = { width: 1440, height: 1000 }, deviceScaleFactor = 1 } = {}) {
+  const profile = mkdtempSync(join(tmpdir(), 'dialler-browser-'));
+  const faults = [];
+  const origin = new URL(setting('DIALLER_URL')).origin;
+  let context;
+  try {
+    context = await chromium.launchPersistentContext(profile, {
+      executablePath: setting('CHROMIUM'),
+      headless: true,
+      args: flags,
+      colorScheme,
+      reducedMotion: 'reduce', // axe would judge the colours of what is half faded in
+      locale: 'en-GB',
+      timezoneId,
+      viewport,
+      deviceScaleFactor,
+      acceptDownloads: true,
+    });
+    context.setDefaultTimeout(patience);
+    const watch = (page) => {
+      page.on('console', (m) => {
+        // Whoever is not logged in is asked for: the browser calls every 401 an error.
+        const asked = m.text().includes('401') && m.location().url.endsWith('/api/v1/session');
+        if (m.type() === 'error' && !asked && !expected(m.text(), m.location().url)) faults.push(`console: ${m.text()} (${m.location().url})`);
+      });
+      page.on('pageerror', (e) => faults.push(`exception: ${e.stack ?? e}`));
+    };
+    context.on('page', watch);
+    context.pages().forEach(watch);
+    context.on('request', (r) => {
+      const url = new URL(r.url());
+      if (!['data:', 'blob:', 'about:'].includes(url.protocol) && url.origin !== origin) faults.push(`a request to another host: ${r.url()}`);
+    });
+    const page = context.pages()[0] ?? (await context.newPage());
+    try {
+      await test(page, context);
+    } catch (e) {
+      const shot = process.env['SCREENSHOTS'];
+      if (shot) await Promise.all(context.pages().map((p, i) => p.screenshot({ path: join(shot, `failed-${i}.png`), fullPage: true }).catch(() => undefined)));
+      const seen = await page.locator('body').innerText({ timeout: 2000 }).catch(() => '(nothing)');
+      throw new Error(`${e.stack ?? e}\n--- the page shows:\n${seen.replace(/\s*\n\s*/g, ' | ').slice(0, 3000)}\n--- faults:\n${faults.join('\n') || 'none'}`);
+    }
+    if (faults.length > 0) throw new Error(`the pages misbehave:\n${faults.join('\n')}`);
+  } finally {
+    await context?.close();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** must ends the test with a sentence unless it holds. */
+export function must(ok, what) {
+  if (!ok) throw new Error(what);
+}
+
+/** eventually waits for a condition without an event of its own. */
+export async function eventually(what, ok, within = patience) {
+  const end = Date.now() + within;
+  for (;;) {
+    if (await ok()) return;
+    if (Date.now() > end) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/**
+ * accessible fails when axe finds what people who use a keyboard or a screen reader stumble over. A menu that is open
+ * lies outside the page's landmarks.
+ */
+export async function accessible(page, what, { menu = false } = {}) {
+  const axe = new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
+  const found = await (menu ? axe.disableRules(['region']) : axe).analyze();
+  const lines = found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${v.help}\n    ${n.html}\n    ${n.failureSummary?.replaceAll('\n', '\n    ')}`));
+  must(lines.length === 0, `${what} is not accessible:\n${lines.join('\n')}`);
+}
+
+/** logIn logs in on the page that is open. */
+export async function logIn(page, email = setting('EMAIL'), password = setting('PASSWORD')) {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+}
+
+/** figure reads a figure of the campaign page as a number; null when it is not there. */
+export async function figure(page, name) {
+  const at = page.locator(`[data-figure="${name}"]`);
+  if ((await at.count()) === 0) return null;
+  const text = await at.first().innerText();
+  return Number(text.replaceAll(/[^0-9.-]/g, ''));
+}

@@ -1,0 +1,194 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { QueryClient, keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+
+import type { Link } from '../live/feed';
+import { useLive } from '../live/use-live';
+import type { Campaign, Schemas, Session } from './client';
+import { api, data, setToken } from './client';
+import { Problem } from './problem';
+
+// What the pages know of the server lies in one place, the query cache: requests, answers to actions and live streams
+// all write there.
+
+/** Without a live stream the API is asked so often. */
+const pollMs = 4_000;
+
+export const keys = {
+  session: ['session'] as const,
+  campaigns: ['campaigns'] as const,
+  campaign: (id: string) => ['campaign', id] as const,
+  contacts: (id: string) => ['contacts', id] as const,
+  imports: (id: string) => ['imports', id] as const,
+  bots: ['bots'] as const,
+  numbers: ['numbers'] as const,
+};
+
+export function newQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        // An answer that says no is an answer; only silence and overload are worth another try.
+        retry: (count, e) => count < 2 && e instanceof Problem && (e.status === 0 || e.status === 503) && e.code !== 'console_fault',
+        refetchOnWindowFocus: false,
+        networkMode: 'always',
+      },
+      mutations: { networkMode: 'always' },
+    },
+  });
+}
+
+/** useSession gives who is logged in, null when nobody is. */
+export function useSession(): UseQueryResult<Session | null, Problem> {
+  return useQuery<Session | null, Problem>({
+    queryKey: keys.session,
+    staleTime: Infinity,
+    queryFn: async ({ signal }) => {
+      try {
+        const session = await data(api.GET('/api/v1/session', { signal }));
+        setToken(session.csrf_token);
+        return session;
+      } catch (e) {
+        if (e instanceof Problem && e.status === 401) return null;
+        throw e;
+      }
+    },
+  });
+}
+
+export function useLogIn() {
+  const client = useQueryClient();
+  return useMutation<Session, Problem, { email: string; password: string }>({
+    mutationFn: (body) => data(api.POST('/api/v1/session', { body })),
+    onSuccess: (session) => {
+      drop(client); // what another user saw
+      setToken(session.csrf_token);
+      client.setQueryData(keys.session, session);
+    },
+  });
+}
+
+export function useLogOut() {
+  const client = useQueryClient();
+  return useMutation<unknown, Problem>({
+    mutationFn: () => data(api.DELETE('/api/v1/session')),
+    onSettled: (_, e) => {
+      if (e === null || e.status === 401) forget(client);
+    },
+  });
+}
+
+/** forget drops all that the ended session has seen; the log-in page follows. */
+export function forget(client: QueryClient) {
+  setToken('');
+  client.setQueryData(keys.session, null);
+  drop(client);
+}
+
+function drop(client: QueryClient) {
+  client.removeQueries({ predicate: (q) => q.queryKey[0] !== keys.session[0] });
+}
+
+export interface CampaignsView {
+  campaigns: Campaign[]; // newest first
+  total: number;
+}
+
+/** useCampaigns gives the newest 200 campaigns as they change. */
+export function useCampaigns(): UseQueryResult<CampaignsView, Problem> & { link: Link } {
+  const client = useQueryClient();
+  const link = useLive('/api/v1/live', (value) => {
+    const live = value as unknown as Schemas['LiveCampaigns'];
+    const campaigns = Object.values(live.campaigns).sort((a, b) => b.created_at.localeCompare(a.created_at) || b.campaign_id.localeCompare(a.campaign_id));
+    client.setQueryData<CampaignsView>(keys.campaigns, { campaigns, total: live.total });
+  });
+  const query = useQuery<CampaignsView, Problem>({
+    queryKey: keys.campaigns,
+    queryFn: async ({ signal }) => {
+      const page = await data(api.GET('/api/v1/campaigns', { params: { query: { page_size: 200 } }, signal }));
+      return { campaigns: page.campaigns, total: page.total };
+    },
+    staleTime: link === 'live' ? Infinity : 0,
+    refetchInterval: link === 'live' ? false : pollMs,
+  });
+  return { ...query, link };
+}
+
+/** useCampaign gives one campaign as it changes. */
+export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { link: Link } {
+  const client = useQueryClient();
+  const link = useLive(`/api/v1/campaigns/${encodeURIComponent(id)}/live`, (value) => {
+    client.setQueryData<Campaign>(keys.campaign(id), value as unknown as Campaign);
+  });
+  const query = useQuery<Campaign, Problem>({
+    queryKey: keys.campaign(id),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, signal })),
+    staleTime: link === 'live' ? Infinity : 0,
+    refetchInterval: link === 'live' || link === 'gone' ? false : pollMs,
+  });
+  return { ...query, link };
+}
+
+export type ContactsPage = Awaited<ReturnType<typeof contactsPage>>;
+
+function contactsPage(id: string, page: number, status: Schemas['ContactStatus'] | undefined, signal: AbortSignal) {
+  const query = { page, page_size: 50, ...(status === undefined ? {} : { status }) };
+  return data(api.GET('/api/v1/campaigns/{campaign_id}/contacts', { params: { path: { campaign_id: id }, query }, signal }));
+}
+
+/** useContacts gives one page of 50; the page before stays on the screen while the next is fetched. */
+export function useContacts(id: string, page: number, status: Schemas['ContactStatus'] | undefined): UseQueryResult<ContactsPage, Problem> {
+  return useQuery<ContactsPage, Problem>({
+    queryKey: [...keys.contacts(id), page, status ?? ''],
+    queryFn: ({ signal }) => contactsPage(id, page, status, signal),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The lifecycle commands that the API has a route for. */
+export type Command = 'start' | 'pause' | 'resume' | 'stop' | 'restart' | 'cancel-restart';
+
+export function useCommand(id: string) {
+  const client = useQueryClient();
+  return useMutation<Campaign, Problem, Command>({
+    mutationFn: (command) => data(api.POST(`/api/v1/campaigns/{campaign_id}/${command}`, { params: { path: { campaign_id: id } } })),
+    onSuccess: (campaign) => {
+      client.setQueryData(keys.campaign(id), campaign);
+      void client.invalidateQueries({ queryKey: keys.contacts(id) });
+    },
+  });
+}
+
+export function useDelete(id: string) {
+  const client = useQueryClient();
+  return useMutation<unknown, Problem>({
+    mutationFn: () => data(api.DELETE('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } } })),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: keys.campaigns });
+    },
+  });
+}
+
+export function useCreateCampaign() {
+  const client = useQueryClient();
+  return useMutation<Campaign, Problem, Schemas['SettingsRequest']>({
+    mutationFn: (body) => data(api.POST('/api/v1/campaigns', { body })),
+    onSuccess: (campaign) => {
+      client.setQueryData(keys.campaign(campaign.campaign_id), campaign);
+      void client.invalidateQueries({ queryKey: keys.campaigns });
+    },
+  });
+}
+
+export function useBots() {
+  return useQuery<Schemas['Bot'][], Problem>({
+    queryKey: keys.bots,
+    queryFn: async ({ signal }) => (await data(api.GET('/api/v1/bots', { signal }))).bots,
+  });
+}
+
+export function useNumbers() {
+  return useQuery<Schemas['Number'][], Problem>({
+    queryKey: keys.numbers,
+    queryFn: async ({ signal }) => (await data(api.GET('/api/v1/numbers', { signal }))).numbers,
+  });
+}

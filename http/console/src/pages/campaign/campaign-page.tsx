@@ -1,0 +1,55 @@
+import { Center, Grid, Loader, Stack } from '@mantine/core';
+
+import { useCampaign } from '../../api/queries';
+import { Failure } from '../../components/failure';
+import { PageBody } from '../../components/page';
+import { NotFoundPage } from '../not-found-page';
+import { CampaignHeader } from './campaign-header';
+import { ContactsCard } from './contacts-card';
+import { CountersCard, RatesCard } from './counters';
+import { LiveCard } from './live-card';
+import { Notices } from './notices';
+
+export default function CampaignPage({ params }: { params: Record<string, string> }) {
+  const id = decodeURIComponent(params['id'] ?? '');
+  return <Watched key={id} id={id} />;
+}
+
+function Watched({ id }: { id: string }) {
+  const { data: campaign, error, link, refetch } = useCampaign(id);
+  if (link === 'gone' || error?.status === 404) return <NotFoundPage what="campaign" />;
+  if (campaign === undefined) {
+    return (
+      <PageBody title="Campaign">
+        {error ? (
+          <Failure title="The campaign cannot be shown" problem={error} retry={() => void refetch()} />
+        ) : (
+          <Center h="60vh">
+            <Loader aria-label="Loading" />
+          </Center>
+        )}
+      </PageBody>
+    );
+  }
+  const live = campaign.status === 'running' || campaign.status === 'paused';
+  return (
+    <PageBody title={campaign.settings.name}>
+      <Stack gap="md">
+        <CampaignHeader campaign={campaign} />
+        <Notices campaign={campaign} stale={error} />
+        <Grid gap="md">
+          {live && (
+            <Grid.Col span={{ base: 12, lg: 8 }}>
+              <LiveCard campaign={campaign} />
+            </Grid.Col>
+          )}
+          <Grid.Col span={live ? { base: 12, lg: 4 } : 12}>
+            <RatesCard campaign={campaign} />
+          </Grid.Col>
+        </Grid>
+        <CountersCard campaign={campaign} />
+        <ContactsCard campaign={campaign} />
+      </Stack>
+    </PageBody>
+  );
+}

@@ -1,0 +1,122 @@
+import { ActionIcon, Button, Group, List, Menu, Modal, Stack, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { notifications } from '@mantine/notifications';
+import type { ComponentType } from 'react';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+
+import type { Campaign } from '../../api/client';
+import { useCommand, useDelete } from '../../api/queries';
+import { useUser } from '../../api/session';
+import { Failure } from '../../components/failure';
+import { MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
+import { home } from '../../routes';
+import type { Action } from '../../words/commands';
+import { actionsOf, labels, mayAddContacts, questionOf } from '../../words/commands';
+import { AddContacts } from './add-contacts';
+import { ReportButton } from './report-button';
+
+const icons: Record<Action, ComponentType<{ size?: number }>> = {
+  start: PlayIcon,
+  pause: PauseIcon,
+  resume: PlayIcon,
+  stop: StopIcon,
+  restart: RestartIcon,
+  'cancel-restart': UndoIcon,
+  delete: TrashIcon,
+};
+
+const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
+  start: { variant: 'filled' },
+  resume: { variant: 'filled' },
+  stop: { variant: 'default', c: 'var(--mantine-color-error)' },
+};
+
+/** CommandBar holds what can be done to the campaign in its present state. Every command asks first. */
+export function CommandBar({ campaign: c }: { campaign: Campaign }) {
+  const { role } = useUser();
+  const actions = actionsOf(c, role);
+  const [asked, setAsked] = useState<Action>();
+  const [adding, { open: add, close: closeAdding }] = useDisclosure(false);
+  const inMenu = actions.filter((a) => a === 'delete');
+  return (
+    <Group gap="xs">
+      <ReportButton campaign={c} />
+      {mayAddContacts(c, role) && (
+        <Button variant="default" leftSection={<UploadIcon size={16} />} onClick={add}>
+          Add contacts
+        </Button>
+      )}
+      {actions
+        .filter((a) => a !== 'delete')
+        .reverse()
+        .map((a) => {
+          const Icon = icons[a];
+          return (
+            <Button key={a} {...(looks[a] ?? { variant: 'default' })} leftSection={<Icon size={16} />} onClick={() => setAsked(a)}>
+              {labels[a]}
+            </Button>
+          );
+        })}
+      {inMenu.length > 0 && (
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <ActionIcon variant="default" size={36} aria-label="More actions">
+              <MoreIcon />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item color="red" leftSection={<TrashIcon size={16} />} onClick={() => setAsked('delete')}>
+              Delete…
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
+      {asked && <Confirm action={asked} campaign={c} close={() => setAsked(undefined)} />}
+      <AddContacts campaign={c} opened={adding} close={closeAdding} />
+    </Group>
+  );
+}
+
+/** Confirm says what a command will do, carries it out, and shows why it was refused. */
+function Confirm({ action, campaign, close }: { action: Action; campaign: Campaign; close: () => void }) {
+  // What is asked stays as it was when it was asked: figures that change under the reader would be read twice.
+  const [question] = useState(() => questionOf(action, campaign));
+  const command = useCommand(campaign.campaign_id);
+  const remove = useDelete(campaign.campaign_id);
+  const [, go] = useLocation();
+  const busy = command.isPending || remove.isPending;
+  const problem = command.error ?? remove.error;
+  const done = () => {
+    notifications.show({ color: 'green', message: `${question.done}: ${campaign.settings.name}` });
+    close();
+    if (action === 'delete') go(home);
+  };
+  const carryOut = () => {
+    if (action === 'delete') remove.mutate(undefined, { onSuccess: done });
+    else command.mutate(action, { onSuccess: done });
+  };
+  return (
+    <Modal opened onClose={busy ? () => undefined : close} title={<Text fw={650}>{question.title}</Text>}>
+      <Stack>
+        {problem ? (
+          <Failure problem={problem} title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'} />
+        ) : (
+          <List spacing={6} size="sm">
+            {question.consequences.map((line) => (
+              <List.Item key={line}>{line}</List.Item>
+            ))}
+          </List>
+        )}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={close} disabled={busy} data-autofocus={question.grave || undefined}>
+            {problem ? 'Close' : 'Cancel'}
+          </Button>
+          <Button {...(question.grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
+            {problem ? 'Try again' : question.confirm}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

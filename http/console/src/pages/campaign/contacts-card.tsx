@@ -1,0 +1,128 @@
+import { Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+
+import type { Campaign, Schemas } from '../../api/client';
+import { keys, useContacts } from '../../api/queries';
+import { Card } from '../../components/card';
+import { Failure } from '../../components/failure';
+import { LeftIcon, RightIcon } from '../../components/icons';
+import { count, plural } from '../../words/figures';
+import { contactStatus } from '../../words/states';
+import css from './contacts-card.module.css';
+import { ContactRow } from './contact-row';
+
+const pageSize = 50;
+
+/** How often the table follows what the live figures tell. */
+const followMs = 2_500;
+
+/** ContactsCard is the call list: 50 contacts a page. */
+export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
+  const [page, setPage] = useState(1);
+  const [status, setStatus] = useState<Schemas['ContactStatus']>();
+  const query = useContacts(c.campaign_id, page, status);
+  useFollow(c);
+  const list = query.data;
+  const pages = Math.max(1, Math.ceil((list?.total ?? 0) / pageSize));
+  // The list became shorter (another filter, another run): the page that is shown exists no more.
+  if (list && !query.isPlaceholderData && page > pages) setPage(pages);
+  return (
+    <Card
+      title="Call list"
+      aside={
+        <Select
+          aria-label="Show contacts by status"
+          size="xs"
+          w={180}
+          value={status ?? ''}
+          onChange={(v) => {
+            setStatus(v === null || v === '' ? undefined : (v as Schemas['ContactStatus']));
+            setPage(1);
+          }}
+          allowDeselect={false}
+          data={[{ value: '', label: 'All contacts' }, ...Object.entries(contactStatus).map(([value, { label }]) => ({ value, label }))]}
+        />
+      }
+    >
+      {query.isError && !list && (
+        <Box p="md">
+          <Failure title="The contacts cannot be shown" problem={query.error} retry={() => void query.refetch()} />
+        </Box>
+      )}
+      {query.isPending && <Skeleton height={240} aria-label="Loading" />}
+      {list && list.contacts.length === 0 && <Nothing campaign={c} filtered={status !== undefined} />}
+      {list && list.contacts.length > 0 && (
+        <Table.ScrollContainer type="native" minWidth={980}>
+          <Table horizontalSpacing="md" verticalSpacing={10} className={css.table} aria-label="Contacts" data-busy={query.isPlaceholderData || undefined}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Phone</Table.Th>
+                <Table.Th>Status</Table.Th>
+                <Table.Th ta="right">Attempts</Table.Th>
+                <Table.Th>Attempt Trail</Table.Th>
+                <Table.Th>Last Result</Table.Th>
+                <Table.Th>Variables</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {list.contacts.map((contact) => (
+                <ContactRow key={contact.contact_id} contact={contact} zone={c.settings.window.zone} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+      {list && (
+        <Group justify="space-between" className={css.foot}>
+          <Text size="sm" c="dimmed" className="figure">
+            Total contacts: <span data-figure="contacts_total">{count(list.total)}</span>
+            {list.total > pageSize && ` · page ${count(page)} of ${count(pages)}`}
+          </Text>
+          <Group gap="xs">
+            <Button size="xs" variant="default" leftSection={<LeftIcon size={14} />} disabled={page <= 1} onClick={() => setPage(page - 1)}>
+              Previous
+            </Button>
+            <Button size="xs" variant="default" rightSection={<RightIcon size={14} />} disabled={page >= pages} onClick={() => setPage(page + 1)}>
+              Next
+            </Button>
+          </Group>
+        </Group>
+      )}
+    </Card>
+  );
+}
+
+function Nothing({ campaign: c, filtered }: { campaign: Campaign; filtered: boolean }) {
+  return (
+    <Center p={48}>
+      <Stack gap={4} align="center">
+        <Text fw={600}>{filtered ? 'No contact has this status' : 'No contacts yet'}</Text>
+        <Text size="sm" c="dimmed">
+          {filtered ? `The campaign has ${plural(c.counters.total, 'contact')} in all.` : 'Add contacts from a CSV file with a phone_number column, or by the trigger endpoint of the API.'}
+        </Text>
+      </Stack>
+    </Center>
+  );
+}
+
+/** useFollow fetches the table anew when the live figures say that something happened, but not with every event. */
+function useFollow(c: Campaign) {
+  const client = useQueryClient();
+  const last = useRef(0);
+  const happened = JSON.stringify([c.run, c.status, c.counters, c.live?.dialling, c.live?.ringing, c.live?.in_progress]);
+  useEffect(() => {
+    if (last.current === 0) {
+      last.current = Date.now(); // the page has just been fetched
+      return undefined;
+    }
+    const timer = setTimeout(
+      () => {
+        last.current = Date.now();
+        void client.invalidateQueries({ queryKey: keys.contacts(c.campaign_id) });
+      },
+      Math.max(0, last.current + followMs - Date.now()),
+    );
+    return () => clearTimeout(timer);
+  }, [happened, client, c.campaign_id]);
+}

@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+// The server sends what was compressed here: it would otherwise compress the same bytes for every browser.
+function precompress(): Plugin {
+  return {
+    name: 'precompress',
+    apply: 'build',
+    closeBundle() {
+      const dir = join(import.meta.dirname, 'dist/site/assets');
+      for (const name of readdirSync(dir)) {
+        if (!/\.(js|css|svg)$/.test(name)) continue;
+        const file = join(dir, name);
+        const raw = readFileSync(file);
+        if (raw.length < 1024) continue;
+        writeFileSync(`${file}.gz`, gzipSync(raw, { level: 9 }));
+        writeFileSync(`${file}.br`, brotliCompressSync(raw, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+      }
+    },
+  };
+}
+
+export default defineConfig({
+  // Assets are asked for as /assets/…, pages as /dashboard/….
+  base: '/',
+  plugins: [react(), precompress()],
+  build: {
+    outDir: 'dist/site', // dist itself holds a file of git's, so that Go can embed the folder before it is built
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: {
+      output: {
+        // What changes seldom keeps its name, and stays in browsers' caches, when a page changes.
+        codeSplitting: { groups: [{ name: 'libraries', test: /node_modules/ }] },
+      },
+    },
+  },
+  server: {
+    // `npm run dev` beside a running dialler.
+    proxy: { '/api': process.env['DIALLER_URL'] ?? 'http://127.0.0.1:8080' },
+  },
+  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+});
