@@ -28,7 +28,14 @@ func main() {
 	}
 }
 
+// collectAt is how much the heap grows until garbage is collected, in per cent
+// of what lives.
+const collectAt = 60
+
 func run(args []string) error {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(collectAt) // docs/architecture.md
+	}
 	c, k, err := parse(args)
 	if err != nil {
 		return err
