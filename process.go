@@ -124,7 +124,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	}
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), KeyRate: flags.KeyRate, Log: log, Registry: registry},
-		http.Deps{Campaigns: front, Calls: front, Keys: front, Users: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
+		http.Deps{Campaigns: front, Imports: front, Reports: front, Calls: front, Keys: front, Users: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,14 @@ type request struct {
 	// Exactly one is set after authentication.
 	key  *engine.APIKey
 	user *engine.User
+
+	file       *upload // of a route that streams
+	bodyBuffer []byte  // stays with the request when it is used again
 }
 
 func (s *Server) acquire(rc *fasthttp.RequestCtx, rt *route) *request {
 	r := s.requests.Get().(*request)
-	*r = request{rc: rc, server: s, route: rt, start: s.Now()}
+	*r = request{rc: rc, server: s, route: rt, start: s.Now(), bodyBuffer: r.bodyBuffer}
 	r.id = requestID(rc.Request.Header.Peek("X-Request-ID"))
 	return r
 }
@@ -47,7 +50,7 @@ func (s *Server) release(r *request) {
 	if r.cancel != nil {
 		r.cancel()
 	}
-	*r = request{}
+	*r = request{bodyBuffer: r.bodyBuffer}
 	s.requests.Put(r)
 }
 
@@ -66,6 +69,9 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 				rc.Response.Reset()
 				r.fail(fmt.Errorf("panic: %v", p))
 			}
+			if rt.streams {
+				r.finish()
+			}
 			took := time.Since(began)
 			status := rc.Response.StatusCode()
 			s.metrics.inFlight.Dec()
@@ -73,6 +79,15 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			s.logAnswer(r, status, took)
 			s.release(r)
 		}()
+		if !rt.streams {
+			if err := s.readBody(r); err != nil {
+				r.fail(s.whyUnreadable(rc, err))
+				rc.SetConnectionClose()
+				return
+			}
+			// What the client took to send it is not the request's time.
+			r.start, began = s.Now(), time.Now()
+		}
 		if err := r.authenticate(); err != nil {
 			r.fail(err)
 			return
@@ -254,6 +269,10 @@ func (r *request) page(defaultSize int, filters []string) (number, size int, fil
 			}
 			size = n
 		case "status":
+			if len(filters) == 0 {
+				errs.add("status", "unknown_field", "is not a parameter of this request")
+				continue
+			}
 			known := false
 			for _, f := range filters {
 				known = known || f == val
