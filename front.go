@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -143,6 +144,16 @@ func (f *front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyC
 // AddContacts implements http.Campaigns.
 func (f *front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
 	return f.tree.AddContacts(ctx, cmd)
+}
+
+// Import implements http.Imports.
+func (f *front) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	return f.tree.Import(ctx, cmd, file)
+}
+
+// ImportByID implements http.Imports.
+func (f *front) ImportByID(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
+	return f.Store.Import(ctx, id)
 }
 
 // Act implements http.Campaigns.

@@ -21,6 +21,7 @@ type metrics struct {
 	limited  prometheus.Counter
 	streams  prometheus.Gauge
 	dropped  prometheus.Counter
+	cut      prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -59,7 +60,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Requests refused by the rate limit of a key or of log-ins.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited, m.streams, m.dropped} {
+	m.cut = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dialler_http_reports_broken_off_total",
+		Help: "Reports whose connection was closed before their last row.",
+	})
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited, m.streams, m.dropped, m.cut} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

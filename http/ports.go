@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"dialler/engine"
@@ -37,6 +38,22 @@ type Campaigns interface {
 	// (engine.KindUnavailable).
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
+}
+
+// Imports brings files of contacts into campaigns.
+type Imports interface {
+	// Import reads a file to its end and makes contacts of its rows, all by one
+	// switch; the file is not looked at when the campaign takes no contacts. An
+	// error of the file's reader comes back as it is; with any error no row is
+	// in the campaign. ctx ends the reading and the waiting for the switch.
+	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
+	// Imports gives one page of a campaign's imports, newest first.
+	Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.Import, int, error)
+	// ImportByID: NotFound "import_not_found" when there is none.
+	ImportByID(ctx context.Context, id engine.ImportID) (campaign.Import, error)
+	// RejectedRows gives one page of the rows that did not become contacts, in
+	// the order of the file, and how many are listed.
+	RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int, error)
 }
 
 // Reports reads what the Attempt Report consists of.
@@ -154,8 +171,9 @@ type Check struct {
 // Deps are the rest of the dialler.
 type Deps struct {
 	Campaigns Campaigns
-	Calls     Calls
+	Imports   Imports
 	Reports   Reports
+	Calls     Calls
 	Keys      Keys
 	Users     Users
 	Sessions  Sessions

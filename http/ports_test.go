@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -46,6 +47,12 @@ type ports struct {
 	numbers  []engine.NumberSettings
 	keep     bool
 
+	imports  []importedFile
+	queries  []campaign.AttemptsQuery
+	attempts []campaign.ReportedAttempt
+	onImport func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error)
+	onPage   func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
+
 	fail      error // what every campaign and call command answers
 	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
 	onDetail  func(context.Context, engine.CampaignID) (campaign.Detail, error)
@@ -76,6 +83,62 @@ func newPorts() *ports {
 		State: attempt.Connected, ReservedAt: &at, InviteAt: &at, ResultToken: hex.EncodeToString(sum[:]),
 	}
 	return p
+}
+
+// importedFile is a file as it came through.
+type importedFile struct {
+	cmd  campaign.ImportContacts
+	text string
+	err  error
+}
+
+const theImport = engine.ImportID("0198c5a1b2c3d4e5f60718293a4b5c6d")
+
+func anImport(c campaign.ImportContacts) campaign.Import {
+	return campaign.Import{ID: theImport, Campaign: c.Campaign, State: campaign.ImportActive, Filename: c.Filename, Rows: 3, Added: 1, Invalid: 1, Duplicate: 1,
+		CreatedAt: testAt, CreatedBy: c.Who, FinishedAt: &testAt}
+}
+
+// Import reads to the end, or to the error, as the campaign tree does.
+func (p *ports) Import(ctx context.Context, c campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	p.mu.Lock()
+	hook, fail := p.onImport, p.fail
+	p.mu.Unlock()
+	if hook != nil {
+		return hook(ctx, c, file)
+	}
+	if fail != nil {
+		return campaign.Import{}, fail
+	}
+	text, err := io.ReadAll(file)
+	defer p.lock()()
+	p.imports = append(p.imports, importedFile{c, string(text), err})
+	return anImport(c), err
+}
+
+func (p *ports) Imports(_ context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.Import, int, error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	if id != "cmp_1" {
+		return nil, 0, p.fail
+	}
+	failed := anImport(campaign.ImportContacts{Campaign: id})
+	failed.State, failed.Problem, failed.FinishedAt = campaign.ImportFailed, &campaign.ImportProblem{Code: "interrupted", Detail: "it was"}, nil
+	return []campaign.Import{anImport(campaign.ImportContacts{Campaign: id, Filename: "f.csv"}), failed}, 2, p.fail
+}
+
+func (p *ports) ImportByID(_ context.Context, id engine.ImportID) (campaign.Import, error) {
+	defer p.lock()()
+	if id != theImport {
+		return campaign.Import{}, errNoImport
+	}
+	return anImport(campaign.ImportContacts{Campaign: "cmp_1"}), p.fail
+}
+
+func (p *ports) RejectedRows(_ context.Context, _ engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int, error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	return []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"}, {Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}, 2, p.fail
 }
 
 func (p *ports) lock() func() { p.mu.Lock(); return p.mu.Unlock }

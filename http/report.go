@@ -22,7 +22,6 @@ import (
 // connection is closed without the last chunk (RFC 9112 §7.1, §8).
 
 const (
-	contentCSV = "text/csv; charset=utf-8"
 	// reportPart is how many attempts are read at a time.
 	reportPart = 1000
 	// reportPatience is how long a reader of the report may take for what it
@@ -75,7 +74,7 @@ func (s *Server) report(r *request) error {
 		s.reports.Add(-1)
 		return err
 	}
-	r.send(nethttp.StatusOK, contentCSV, nil)
+	r.send(nethttp.StatusOK, contentCSV+"; charset=utf-8", nil)
 	h := &r.rc.Response.Header
 	h.Set("Content-Disposition", `attachment; filename="attempts-`+string(q.Campaign)+`.csv"`)
 	h.SetContentLength(-1) // chunked
@@ -119,6 +118,7 @@ func (w *reportWriter) run(conn net.Conn) {
 		<-unblocked
 	}()
 	if err := w.write(ctx, conn); err != nil {
+		s.metrics.cut.Inc()
 		var timeout net.Error
 		if ctx.Err() == nil && !errors.As(err, &timeout) {
 			s.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(w.query.Campaign)).Msg("a report was cut off; its reader sees a broken answer")

@@ -36,13 +36,15 @@ type request struct {
 	user *engine.User
 
 	// Of a user whose browser sent a session's cookie.
-	session *engine.UserSession
-	token   string
+	session    *engine.UserSession
+	token      string
+	file       *upload // of a route that streams
+	bodyBuffer []byte  // stays with the request when it is used again
 }
 
 func (s *Server) acquire(rc *fasthttp.RequestCtx, rt *route) *request {
 	r := s.requests.Get().(*request)
-	*r = request{rc: rc, server: s, route: rt, start: s.Now()}
+	*r = request{rc: rc, server: s, route: rt, start: s.Now(), bodyBuffer: r.bodyBuffer}
 	r.id = requestID(rc.Request.Header.Peek("X-Request-ID"))
 	return r
 }
@@ -51,7 +53,7 @@ func (s *Server) release(r *request) {
 	if r.cancel != nil {
 		r.cancel()
 	}
-	*r = request{}
+	*r = request{bodyBuffer: r.bodyBuffer}
 	s.requests.Put(r)
 }
 
@@ -70,6 +72,9 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 				rc.Response.Reset()
 				r.fail(fmt.Errorf("panic: %v", p))
 			}
+			if rt.streams {
+				r.finish()
+			}
 			took := time.Since(began)
 			status := rc.Response.StatusCode()
 			s.metrics.inFlight.Dec()
@@ -77,6 +82,15 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			s.logAnswer(r, status, took)
 			s.release(r)
 		}()
+		if !rt.streams {
+			if err := s.readBody(r); err != nil {
+				r.fail(s.whyUnreadable(rc, err))
+				rc.SetConnectionClose()
+				return
+			}
+			// What the client took to send it is not the request's time.
+			r.start, began = s.Now(), time.Now()
+		}
 		if err := r.authenticate(); err != nil {
 			r.fail(err)
 			return
@@ -265,6 +279,10 @@ func (r *request) page(defaultSize int, filters []string) (number, size int, fil
 			}
 			size = n
 		case "status":
+			if len(filters) == 0 {
+				errs.add("status", "unknown_field", "is not a parameter of this request")
+				continue
+			}
 			known := false
 			for _, f := range filters {
 				known = known || f == val

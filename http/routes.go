@@ -16,6 +16,8 @@ type route struct {
 	path   string // template; also the label of figures and log lines
 	access access
 	handle handler
+	// streams: the handler reads the body itself, as it comes in.
+	streams bool
 
 	metrics *routeMetrics
 }
@@ -58,6 +60,11 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
+
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleViewer}, handle: s.listImports},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleOperator}, handle: s.importContacts, streams: true},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleViewer}, handle: s.oneImport},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: access{role: roleViewer}, handle: s.rejectedRows},
 
 		{method: "GET", path: v1 + "/bots", access: access{role: roleViewer}, handle: s.listBots},
 		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},

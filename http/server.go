@@ -34,11 +34,15 @@ type Config struct {
 	WriteTimeout   time.Duration // whole answer (30 s)
 	IdleTimeout    time.Duration // between requests of a connection (2 min)
 
-	BodyCap         int // bytes (1 MiB)
-	ContactsBodyCap int // bytes, of POST /campaigns/{id}/contacts (20 MiB)
-	HeaderCap       int // bytes (16 KiB)
-	ConnectionCap   int // simultaneous connections (fasthttp's default, 262144)
-	ConnsPerIPCap   int // simultaneous connections of one address (no cap)
+	BodyCap         int   // bytes (1 MiB)
+	ContactsBodyCap int   // bytes, of POST /campaigns/{id}/contacts (20 MiB)
+	ImportBodyCap   int64 // bytes, of POST /campaigns/{id}/imports (1 GiB)
+	HeaderCap       int   // bytes (16 KiB)
+	ConnectionCap   int   // simultaneous connections (fasthttp's default, 262144)
+	ConnsPerIPCap   int   // simultaneous connections of one address (no cap)
+	// UploadRate is the least that a client must send of a file on the average
+	// (16 KiB a second), and it must not pause for longer than ReadTimeout.
+	UploadRate int
 
 	StreamCap     int // simultaneous live streams (1,000)
 	StreamCapEach int // of one user or key (30)
@@ -93,6 +97,10 @@ func (c Config) withDefaults() (Config, error) {
 	orInt(&c.HeaderCap, 16<<10)
 	orInt(&c.StreamCap, 1000)
 	orInt(&c.StreamCapEach, 30)
+	orInt(&c.UploadRate, 16<<10)
+	if c.ImportBodyCap <= 0 {
+		c.ImportBodyCap = 1 << 30
+	}
 	if c.KeyRate > 0 {
 		orInt(&c.KeyBurst, int(c.KeyRate+0.999))
 	}
@@ -134,6 +142,10 @@ type Server struct {
 	base   context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+	// closing ends when Shutdown begins: what takes as long as a client likes
+	// ends then.
+	closing context.Context
+	close   context.CancelFunc
 }
 
 // New wires the API; it serves nothing yet.
@@ -147,6 +159,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
+	s.closing, s.close = context.WithCancel(s.base)
 	s.requests.New = func() any { return new(request) }
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
@@ -170,11 +183,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		ReadTimeout:        cfg.ReadTimeout,
 		WriteTimeout:       cfg.WriteTimeout,
 		IdleTimeout:        cfg.IdleTimeout,
-		MaxRequestBodySize: cfg.BodyCap,
+		MaxRequestBodySize: 1, // of which it takes care itself; see limits
 		ReadBufferSize:     cfg.HeaderCap,
 		Concurrency:        cfg.ConnectionCap,
 		MaxConnsPerIP:      cfg.ConnsPerIPCap,
 		CloseOnShutdown:    true,
+		StreamRequestBody:  true, // see stream.go
 
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -207,6 +221,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	// fasthttp knows a listener only once its Serve runs: closing them here
 	// covers a Shutdown that overtakes it.
+	s.close()
 	s.mu.Lock()
 	s.closed = true
 	listeners := s.listeners
@@ -224,11 +239,19 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// listener can be closed more than once.
+// listener can be closed more than once; its connections can linger.
 type listener struct {
 	net.Listener
 	once sync.Once
 	err  error
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c}, nil
 }
 
 func (l *listener) Close() error {
@@ -256,35 +279,52 @@ func (s *Server) noteUsage() {
 	}
 }
 
-// limits gives the one route that takes long lists its own limits, and only to
-// those who bring credentials.
+// limits gives the one route that takes long lists more time, and only to those
+// who bring credentials. Of a body, fasthttp takes one byte in before the
+// request is handled: a request is refused without waiting for more of it.
 func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Cookie(sessionCookie)) > 0) {
-		return fasthttp.RequestConfig{MaxRequestBodySize: s.ContactsBodyCap, ReadTimeout: 4 * s.ReadTimeout}
+	c := fasthttp.RequestConfig{MaxRequestBodySize: 1}
+	if takesLists(h) {
+		c.ReadTimeout = 4 * s.ReadTimeout
 	}
-	return fasthttp.RequestConfig{}
+	return c
+}
+
+// bodyCap is how long the body of a request that is not streamed may be.
+func (s *Server) bodyCap(h *fasthttp.RequestHeader) int {
+	if takesLists(h) {
+		return s.ContactsBodyCap
+	}
+	return s.BodyCap
+}
+
+func takesLists(h *fasthttp.RequestHeader) bool {
+	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Cookie(sessionCookie)) > 0)
 }
 
 // unreadable answers what never became a request.
 func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
-	var small *fasthttp.ErrSmallBuffer
-	var netErr net.Error
-	e := &engine.Error{Kind: kindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
-	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		e = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
-			Detail: "The body is larger than this route accepts."}
-		drain(rc.Conn(), 2*s.ContactsBodyCap)
-	case errors.As(err, &small):
-		e = &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
-	case errors.As(err, &netErr) && netErr.Timeout():
-		e = &engine.Error{Kind: kindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
-	}
 	rc.Response.Reset()
 	r := s.acquire(rc, s.unrouted)
 	defer s.release(r)
-	r.fail(e)
+	r.fail(s.whyUnreadable(rc, err))
 	s.metrics.answered(r.route, rc.Response.StatusCode(), 0)
+}
+
+// whyUnreadable says what is wrong with a request that could not be read.
+func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error {
+	var small *fasthttp.ErrSmallBuffer
+	var netErr net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		drain(rc.Conn(), 2*s.ContactsBodyCap)
+		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The body is larger than this route accepts."}
+	case errors.As(err, &small):
+		return &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return &engine.Error{Kind: kindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
+	}
+	return &engine.Error{Kind: kindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
 }
 
 // drain takes what a client is still sending before the connection is closed:
