@@ -241,19 +241,30 @@ func portRange(s string) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
+// orphansEvery is how often imports that nobody will finish are looked for:
+// those of a database that was restarted under them, among others.
+const orphansEvery = 5 * time.Second
+
 // maintain has the store do its daily work: partitions of the coming months,
-// stored replies and number holds that ran out.
+// stored replies and number holds that ran out. It also closes what is left of
+// imports that were interrupted.
 func (p *process) maintain() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(6 * time.Hour)
+		tick, orphans := time.NewTicker(6*time.Hour), time.NewTicker(orphansEvery)
 		defer tick.Stop()
+		defer orphans.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case now := <-orphans.C:
+				// While the database is away others say so.
+				if n, err := p.store.CloseOrphanedImports(ctx, now); err == nil && n > 0 {
+					p.log.Warn().Int("imports", n).Msg("interrupted imports closed; nothing of them was added")
+				}
 			case now := <-tick.C:
 				if err := p.store.Maintain(ctx, now); err != nil {
 					p.log.Error().Err(err).Msg("daily work of the database not done; it is tried again")

@@ -70,6 +70,9 @@ func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.
 	}
 	if err := i.stage(ctx, file); err != nil {
 		defer d.imports.leave()
+		if ctx.Err() != nil {
+			err = errClosing // nobody waits any more, whatever failed by that
+		}
 		i.fail(err)
 		i.close()
 		return i.imp, err

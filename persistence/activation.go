@@ -75,9 +75,6 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 	if _, err := t.exec("SET LOCAL work_mem = '64MB'"); err != nil {
 		return out, err
 	}
-	if _, err := t.exec("SET LOCAL synchronous_commit = on"); err != nil {
-		return out, err
-	}
 	var staged int
 	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1", t.id()).Scan(&staged); err != nil {
 		return out, err

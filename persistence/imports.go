@@ -158,6 +158,10 @@ func (s *Store) inImport(id engine.ImportID, what string, f func(*importSession)
 func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
 	return s.inImport(id, "rows not staged", func(session *importSession) error {
 		return pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
+			// What is staged is lost with a crash of the server anyway.
+			if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+				return err
+			}
 			tag, err := tx.Exec(ctx, "UPDATE imports SET rows = $2, invalid = $3 WHERE id = $1 AND state = 'staging'", string(id), total, invalid)
 			if err != nil {
 				return err

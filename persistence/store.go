@@ -177,8 +177,6 @@ func (s *Store) configureSingle(url string) (err error) {
 		return badURL(err)
 	}
 	configure(s.single, s.cfg)
-	// What is staged is lost with a crash anyway; the switch waits for the disk.
-	s.single.RuntimeParams["synchronous_commit"] = "off"
 	// Inserted numbers are locked until the owner has answered.
 	s.single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
 	return nil
