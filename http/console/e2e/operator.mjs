@@ -22,8 +22,8 @@ async function fromFile(page, dialog) {
     const shown = await figure(page, `import_${field}`);
     must(shown === Number(value), `the report shows ${shown} as ${field}, not ${value}`);
   }
-  await dialog.locator('[data-reason="invalid_number"]').waitFor();
-  await dialog.locator('[data-reason="duplicate"]').waitFor();
+  await dialog.locator('[data-reason="invalid_number"]').first().waitFor();
+  await dialog.locator('[data-reason="duplicate"]').first().waitFor();
   await accessible(page, 'the report of an import');
   await dialog.getByRole('button', { name: 'Done' }).click();
   await dialog.waitFor({ state: 'detached' });
