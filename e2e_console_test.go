@@ -87,7 +87,7 @@ func (w *world) browse(script string, settings ...string) []byte {
 	consoleIsBuilt(w.t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, node(w.t), filepath.Join(consoleDir, "e2e", script)) //nolint:gosec // a script of ours
+	c := exec.CommandContext(ctx, node(w.t), filepath.Join(consoleDir, "e2e", script))
 	c.Env = append(os.Environ(), "DIALLER_URL="+w.p.URL(), "CHROMIUM="+found(w.t, "CHROMIUM", "chromium", "chromium-browser", "google-chrome"))
 	for i := 0; i+1 < len(settings); i += 2 {
 		c.Env = append(c.Env, settings[i]+"="+settings[i+1])
@@ -131,7 +131,10 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	out := w.browse("operator.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN_NAME", name, "CSV", csv, "FROM", ourNumber,
+	if !strings.Contains(string(w.send("GET", "/api/openapi.yaml", nil).body), "/campaigns/{campaign_id}/imports:") {
+		csv = "" // an API without imports: the script adds the numbers itself
+	}
+	out := w.browse("operator.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN_NAME", name, "CSV", csv, "NUMBERS", strings.Join(numbers, ","), "FROM", ourNumber,
 		"ROWS", strconv.Itoa(added+invalid+duplicate), "ADDED", strconv.Itoa(added), "INVALID", strconv.Itoa(invalid), "DUPLICATE", strconv.Itoa(duplicate))
 	var saw struct {
 		Rows   int

@@ -17,7 +17,7 @@ export function App() {
   const [client] = useState(newQueryClient);
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
-      <Notifications position="top-right" limit={4} autoClose={6000} />
+      <Notifications position="bottom-right" limit={4} autoClose={6000} />
       <QueryClientProvider client={client}>
         <Router base="/dashboard">
           <ErrorBoundary>

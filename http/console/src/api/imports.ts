@@ -1,5 +1,5 @@
 import { noteRefusal, renewToken, token } from './client';
-import { Problem, problemOf, unreachable } from './problem';
+import { Problem, asProblem, problemOf, unreachable } from './problem';
 
 /** What became of an uploaded file. */
 export interface ImportReport {
@@ -22,25 +22,57 @@ export interface Rejected {
   total: number;
 }
 
+/** How often an import that is at work is looked at. */
+const lookMs = 700;
+
 const base = (campaign: string) => `/api/v1/campaigns/${encodeURIComponent(campaign)}/imports`;
 
-/**
- * upload sends a CSV file. It is an XMLHttpRequest because fetch does not tell how much of a body has been sent. `sent`
- * gets the share of the file that has left, 0…1; at 1 the server is at work.
- */
-export async function upload(campaign: string, file: File, signal: AbortSignal, sent: (share: number) => void): Promise<ImportReport> {
-  try {
-    return await send(campaign, file, signal, sent);
-  } catch (e) {
-    if (e instanceof Problem && e.code === 'csrf_token_invalid' && (await renewToken())) return send(campaign, file, signal, sent);
-    throw e;
-  }
+/** rejectedRows gives one page of the rows that did not become contacts. */
+export async function rejectedRows(report: ImportReport, page: number, pageSize: number, signal: AbortSignal): Promise<Rejected> {
+  return ask<Rejected>(`${base(report.campaign_id)}/${encodeURIComponent(report.import_id)}/rejected?page=${page}&page_size=${pageSize}`, signal);
 }
 
+async function ask<T>(url: string, signal: AbortSignal): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(url, { signal });
+  } catch (e) {
+    throw signal.aborted ? cancelled() : asProblem(e);
+  }
+  if (answer.ok) return (await answer.json()) as T;
+  const p = problemOf(answer.status, await answer.text(), answer.headers.get('Retry-After'));
+  noteRefusal(p);
+  throw p;
+}
+
+const cancelled = () => new Problem(0, 'upload_cancelled', 'The upload was cancelled.');
+
+/**
+ * upload sends a CSV file and waits until its rows are contacts. `sent` gets the share of the file that has left, 0…1;
+ * `working` the import afterwards, while the dialler is at work with it. Once the file has left, the signal only ends
+ * the waiting.
+ */
+export async function upload(campaign: string, file: File, signal: AbortSignal, sent: (share: number) => void, working: (r: ImportReport) => void): Promise<ImportReport> {
+  let report: ImportReport;
+  try {
+    report = await send(campaign, file, signal, sent);
+  } catch (e) {
+    if (!(e instanceof Problem) || e.code !== 'csrf_token_invalid' || !(await renewToken())) throw e;
+    report = await send(campaign, file, signal, sent);
+  }
+  while (report.state === 'staging' || report.state === 'activating') {
+    working(report);
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    report = await ask<ImportReport>(`${base(campaign)}/${encodeURIComponent(report.import_id)}`, signal);
+  }
+  return report;
+}
+
+/** send is an XMLHttpRequest because fetch does not tell how much of a body has been sent. */
 function send(campaign: string, file: File, signal: AbortSignal, sent: (share: number) => void): Promise<ImportReport> {
   return new Promise((resolve, reject) => {
     const x = new XMLHttpRequest();
-    x.open('POST', `${base(campaign)}?filename=${encodeURIComponent(file.name)}`);
+    x.open('POST', `${base(campaign)}?wait=false&filename=${encodeURIComponent(file.name)}`);
     x.setRequestHeader('Content-Type', 'text/csv');
     x.setRequestHeader('X-CSRF-Token', token());
     x.upload.onprogress = (e) => {
@@ -56,7 +88,7 @@ function send(campaign: string, file: File, signal: AbortSignal, sent: (share: n
       reject(p);
     };
     x.onerror = () => reject(unreachable());
-    x.onabort = () => reject(new Problem(0, 'upload_cancelled', 'The upload was cancelled.'));
+    x.onabort = () => reject(cancelled());
     signal.addEventListener('abort', () => x.abort());
     x.send(file);
   });

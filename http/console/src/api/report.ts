@@ -11,12 +11,12 @@ export interface ReportProgress {
 const partBytes = 8 << 20;
 
 /**
- * fetchReport reads the Attempt Report of a run to its end and gives it as a file. The server breaks the connection
+ * fetchReport reads the Attempt Report of a campaign, all its runs, to its end and gives it as a file. The server breaks the connection
  * when it cannot finish; that is an error here, never a shorter file.
  */
-export async function fetchReport(campaign: string, run: number, signal: AbortSignal, progress: (p: ReportProgress) => void): Promise<ReportProgress & { file: Blob }> {
+export async function fetchReport(campaign: string, signal: AbortSignal, progress: (p: ReportProgress) => void): Promise<ReportProgress & { file: Blob }> {
   try {
-    const answer = await fetch(`/api/v1/campaigns/${encodeURIComponent(campaign)}/attempts.csv?run=${run}`, { signal, cache: 'no-store' });
+    const answer = await fetch(`/api/v1/campaigns/${encodeURIComponent(campaign)}/attempts.csv`, { signal, cache: 'no-store' });
     if (!answer.ok) throw problemOf(answer.status, await answer.text(), answer.headers.get('Retry-After'));
     if (answer.body === null) throw new Problem(0, 'report_empty', 'The report has no content.');
     const counter = new RowCounter();

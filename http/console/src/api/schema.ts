@@ -350,6 +350,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/attempts.csv": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Attempt Report
+         * @description A CSV file with one row a dial, in the order of the dials, as they stand when they are read; dials begun
+         *     after the request are not in it. Columns: `run, pass, attempt_number, attempt_id, contact_id, phone_number,
+         *     from_number, trunk, reserved_at, invite_at, trying_at, ringing_at, answered_at, verdict_at, bot_connected_at,
+         *     bot_first_audio_at, ended_at, outcome, sip_code, sip_reason, q850, amd_verdict, amd_ms, session_id, disposition,
+         *     sub_disposition, ring_s, talk_s, hung_up_by`, then one column a variable, named `variables.` and its name, at
+         *     most 256. Times are RFC 3339 in UTC. A dial that did not count has no `attempt_number`. Before free text that
+         *     begins like a formula (`=`, `+`, `-`, `@`) stands an apostrophe.
+         *
+         *     The answer is chunked. Where a fault cuts it off, the connection closes without the last chunk: clients see a
+         *     broken transfer, never a file that looks complete.
+         *
+         *     A user, or an API key with the scope `read`.
+         */
+        get: operations["attemptReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/contacts": {
         parameters: {
             query?: never;
@@ -2275,6 +2311,48 @@ export interface operations {
             200: components["responses"]["Stream"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    attemptReport: {
+        parameters: {
+            query?: {
+                /** @description One run only. */
+                run?: number;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    /** @description The file's name. */
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example run,pass,attempt_number,attempt_id,…
+                     *     1,1,1,019aa1b2c3d4e5f60718293a4b5c6d7e,…
+                     */
+                    "text/csv": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];

@@ -12,11 +12,21 @@ class Browser {
   #channels = new Set<FakeChannel>();
   #waiting: (() => void)[] = [];
   #locked = false;
+  #looks: ((looked: boolean) => void)[] = [];
+
+  look(looked: boolean) {
+    this.#looks.forEach((f) => f(looked));
+  }
 
   tab(url = '/live', locks = true): Feed {
     const around: Surroundings = {
       channel: () => new FakeChannel(this.#channels) as unknown as BroadcastChannel,
       locks: locks ? { request: this.#request as unknown as LockManager['request'] } : undefined,
+      watched: (f, signal) => {
+        this.#looks.push(f);
+        signal.addEventListener('abort', () => (this.#looks = this.#looks.filter((g) => g !== f)));
+        f(true);
+      },
       run: (_, user, signal) => {
         this.streams.push({ user, signal });
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
@@ -187,10 +197,21 @@ test('an event that cannot be read is answered with a new snapshot', async () =>
   expect(tab.view.value).toEqual({ n: 3 });
 });
 
-test('without locks every tab reads for itself', async () => {
+test('without locks every tab reads for itself, while it is looked at', async () => {
   const b = new Browser();
+  const tab = b.tab('/live', false);
+  b.stream.opened();
+  b.stream.event(event('snapshot', '1', { n: 1 }));
+  b.look(false);
+  expect(b.streams.every((s) => s.signal.aborted)).toBe(true);
+  b.look(true);
+  b.look(true);
+  expect(b.stream.lastEventId()).toBe('1');
+  b.stream.event(event('delta', '2', { n: 2 }));
+  expect(tab.view.value).toEqual({ n: 2 });
   b.tab('/live', false);
-  b.tab('/live', false);
+  expect(b.streams.filter((s) => !s.signal.aborted)).toHaveLength(2);
+  tab.close();
   await delivered();
-  expect(b.streams).toHaveLength(2);
+  expect(b.streams.filter((s) => !s.signal.aborted)).toHaveLength(1);
 });

@@ -11,7 +11,8 @@ import { runStream } from './stream';
 // passes what it hears on over a BroadcastChannel. When the leader's tab is closed the lock goes to the next tab, which
 // holds the same state and goes on with its Last-Event-ID.
 //
-// Web Locks exist only where the page came by https or from localhost; elsewhere every tab reads a stream of its own.
+// Web Locks exist only where the page came by https or from localhost; elsewhere every tab reads a stream of its own, but
+// only while it is looked at.
 
 /** How a feed is connected. Anything but live and gone: ask the API every few seconds instead. */
 export type Link = 'connecting' | 'live' | 'broken' | 'refused' | 'gone';
@@ -32,6 +33,8 @@ export interface Surroundings {
   channel: ((name: string) => BroadcastChannel) | undefined;
   locks: Pick<LockManager, 'request'> | undefined;
   run: (url: string, user: StreamUser, signal: AbortSignal) => Promise<void>;
+  /** Calls back when the tab is looked at or not, at once and with every change, until the signal aborts. */
+  watched: (f: (looked: boolean) => void, signal: AbortSignal) => void;
 }
 
 const browser: Surroundings = {
@@ -39,6 +42,11 @@ const browser: Surroundings = {
   // Absent where the page came by plain http from another machine, whatever the types say.
   locks: typeof navigator === 'undefined' ? undefined : (navigator as Partial<Navigator>).locks,
   run: runStream,
+  watched: (f, signal) => {
+    const tell = () => f(document.visibilityState === 'visible');
+    document.addEventListener('visibilitychange', tell, { signal });
+    tell();
+  },
 };
 
 /** A leader that says nothing for so long is not there any more, or asleep. */
@@ -60,7 +68,14 @@ export class Feed {
     this.#around = around;
     const { channel, locks } = around;
     if (channel === undefined || locks === undefined) {
-      this.#lead();
+      let reading: AbortController | undefined;
+      around.watched((looked) => {
+        if (!looked) reading?.abort();
+        else if (reading === undefined || reading.signal.aborted) {
+          reading = new AbortController();
+          this.#read(AbortSignal.any([reading.signal, this.#end.signal]));
+        }
+      }, this.#end.signal);
       return;
     }
     const name = `dialler-live ${url}`;
@@ -99,6 +114,10 @@ export class Feed {
     if (this.#end.signal.aborted || this.#leading) return;
     this.#leading = true;
     clearTimeout(this.#silence);
+    this.#read(this.#end.signal);
+  }
+
+  #read(signal: AbortSignal) {
     void this.#around.run(
       this.url,
       {
@@ -120,7 +139,7 @@ export class Feed {
           this.#setLink(p.status === 404 ? 'gone' : final ? 'refused' : 'broken');
         },
       },
-      this.#end.signal,
+      signal,
     );
   }
 
@@ -153,7 +172,6 @@ export class Feed {
     }
     const next = step(this.#held, c);
     if (next === missed) {
-      if (this.#leading) throw new Error('a delta to a state that is not held');
       this.#say({ kind: 'hello' });
       return;
     }

@@ -7,6 +7,7 @@ import { EventParser } from './events';
 const silenceMs = 25_000;
 const firstWaitMs = 1_000;
 const longestWaitMs = 15_000;
+const longestWishMs = 60_000; // of what a server asks for
 
 /** StreamUser is who reads a stream. */
 export interface StreamUser {
@@ -42,11 +43,11 @@ export async function runStream(url: string, user: StreamUser, signal: AbortSign
     const final = isFinal(problem);
     user.lost(problem, final);
     if (final) return;
-    const wished = Math.min(problem.retryAfterMs ?? parser.retryMs ?? 0, longestWaitMs);
-    const backOff = Math.min(Math.max(wished, firstWaitMs * 2 ** failures), longestWaitMs);
+    const wished = Math.min(problem.retryAfterMs ?? parser.retryMs ?? 0, longestWishMs);
+    const backOff = Math.min(firstWaitMs * 2 ** failures, longestWaitMs);
     failures++;
     // Many consoles lose their streams at the same moment when the server restarts: they come back spread out.
-    await pause(backOff * (0.5 + Math.random()), signal);
+    await pause(Math.max(wished, backOff / 2) + (backOff / 2) * Math.random(), signal);
   }
 }
 

@@ -1,11 +1,11 @@
-import { Button, FileButton, Group, Modal, Pagination, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Button, FileButton, Group, Loader, Modal, Pagination, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { DragEvent } from 'react';
 import { useEffect, useRef, useState } from 'react';
 
 import type { Campaign } from '../../api/client';
 import type { ImportReport, Rejected } from '../../api/imports';
-import { upload } from '../../api/imports';
+import { rejectedRows, upload } from '../../api/imports';
 import { Problem, asProblem } from '../../api/problem';
 import { keys } from '../../api/queries';
 import { Failure } from '../../components/failure';
@@ -14,7 +14,7 @@ import { count, plural, share, size } from '../../words/figures';
 import { words } from '../../words/states';
 import css from './add-contacts.module.css';
 
-type Stage = { name: 'choose'; problem?: Problem } | { name: 'sending'; file: File; sent: number } | { name: 'done'; report: ImportReport };
+type Stage = { name: 'choose'; problem?: Problem } | { name: 'sending'; file: File; sent: number } | { name: 'working'; report: ImportReport } | { name: 'done'; report: ImportReport };
 
 /** AddContacts uploads a CSV file and shows what became of its rows. */
 export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign; opened: boolean; close: () => void }) {
@@ -28,7 +28,13 @@ export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign
     running.current = control;
     setStage({ name: 'sending', file, sent: 0 });
     try {
-      const report = await upload(c.campaign_id, file, control.signal, (sent) => setStage({ name: 'sending', file, sent }));
+      const report = await upload(
+        c.campaign_id,
+        file,
+        control.signal,
+        (sent) => setStage({ name: 'sending', file, sent }),
+        (working) => setStage({ name: 'working', report: working }),
+      );
       setStage({ name: 'done', report });
       void client.invalidateQueries({ queryKey: keys.campaign(c.campaign_id) });
       void client.invalidateQueries({ queryKey: keys.contacts(c.campaign_id) });
@@ -41,25 +47,35 @@ export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign
     close();
     setStage({ name: 'choose' });
   };
-  const busy = stage.name === 'sending';
+  const busy = stage.name === 'sending' || stage.name === 'working';
   return (
     <Modal opened={opened} onClose={busy ? () => undefined : leave} withCloseButton={!busy} size="lg" title={<Text fw={650}>Add contacts</Text>}>
       {stage.name === 'choose' && <Choose problem={stage.problem} take={(f) => void send(f)} />}
       {stage.name === 'sending' && (
         <Stack>
           <Text size="sm">
-            {stage.sent < 1 ? 'Uploading' : 'Checking the rows of'} <b>{stage.file.name}</b> ({size(stage.file.size)})
+            Uploading <b>{stage.file.name}</b> ({size(stage.file.size)})
           </Text>
-          <Progress value={stage.sent * 100} animated={stage.sent >= 1} aria-label="Upload" size="lg" />
+          <Progress.Root size="lg">
+            <Progress.Section value={stage.sent * 100} animated={stage.sent >= 1} aria-label="Upload" />
+          </Progress.Root>
           <Group justify="space-between">
             <Text size="sm" c="dimmed" className="figure">
-              {stage.sent < 1 ? share(stage.sent) : 'Sent; the dialler is at work'}
+              {stage.sent < 1 ? share(stage.sent) : 'Sent; the rows are being checked'}
             </Text>
             <Button variant="default" onClick={() => running.current?.abort()}>
               Cancel
             </Button>
           </Group>
         </Stack>
+      )}
+      {stage.name === 'working' && (
+        <Group gap="sm" role="status">
+          <Loader size="sm" />
+          <Text size="sm">
+            <b>{stage.report.filename}</b>: {plural(stage.report.rows, 'row')} are becoming contacts
+          </Text>
+        </Group>
       )}
       {stage.name === 'done' && <Report report={stage.report} again={() => setStage({ name: 'choose' })} close={leave} />}
     </Modal>
@@ -154,21 +170,16 @@ const rejectedPerPage = 50;
 
 function RejectedRows({ report }: { report: ImportReport }) {
   const [page, setPage] = useState(1);
-  const path = `/api/v1/campaigns/${encodeURIComponent(report.campaign_id)}/imports/${encodeURIComponent(report.import_id)}/rejected`;
   const query = useQuery<Rejected, Problem>({
     queryKey: [...keys.imports(report.campaign_id), report.import_id, page],
-    queryFn: async ({ signal }) => {
-      const answer = await fetch(`${path}?page=${page}&page_size=${rejectedPerPage}`, { signal });
-      if (!answer.ok) throw new Problem(answer.status, 'rejected_unavailable', 'The rows that were left out cannot be shown.');
-      return (await answer.json()) as Rejected;
-    },
+    queryFn: ({ signal }) => rejectedRows(report, page, rejectedPerPage, signal),
     placeholderData: (old) => old,
   });
   if (query.isError) return <Failure problem={query.error} retry={() => void query.refetch()} />;
   if (!query.data) return null;
   return (
     <Stack gap="xs">
-      <Table.ScrollContainer minWidth={420} maxHeight={280} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+      <Table.ScrollContainer minWidth={420} maxHeight={280} type="native" tabIndex={0} role="region" aria-label="Rows that were left out">
         <Table stickyHeader fz="sm">
           <Table.Thead>
             <Table.Tr>

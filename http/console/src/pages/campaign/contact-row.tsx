@@ -1,5 +1,5 @@
 import { ActionIcon, Box, Collapse, Group, Table, Text } from '@mantine/core';
-import { useId, useState } from 'react';
+import { memo, useId, useState } from 'react';
 
 import type { Attempt, Contact } from '../../api/client';
 import { serverNow } from '../../api/clock';
@@ -15,7 +15,7 @@ const trailShown = 3;
 const variablesShown = 2;
 
 /** ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. */
-export function ContactRow({ contact: c, zone }: { contact: Contact; zone: string }) {
+export const ContactRow = memo(function ContactRow({ contact: c, zone }: { contact: Contact; zone: string }) {
   const [open, setOpen] = useState(false);
   const id = useId();
   const status = named(contactStatus, c.status);
@@ -105,7 +105,7 @@ export function ContactRow({ contact: c, zone }: { contact: Contact; zone: strin
       </Table.Tr>
     </>
   );
-}
+});
 
 /** lastResult is an outcome in our words or a disposition in the bot's own. */
 function lastResult(result: string): string {

@@ -21,12 +21,12 @@ export function ReportButton({ campaign: c }: { campaign: Campaign }) {
     setProgress({ rows: 0, bytes: 0 });
     let shown = 0;
     try {
-      const { file, rows, bytes } = await fetchReport(c.campaign_id, c.run, control.signal, (p) => {
+      const { file, rows, bytes } = await fetchReport(c.campaign_id, control.signal, (p) => {
         if (performance.now() - shown < 100) return;
         shown = performance.now();
         setProgress(p);
       });
-      save(file, `attempts-${c.campaign_id}-run-${c.run}.csv`);
+      save(file, `attempts-${c.campaign_id}.csv`);
       notifications.show({ color: 'green', title: 'Attempt Report downloaded', message: `${plural(rows, 'row')}, ${size(bytes)}`, autoClose: 10_000 });
     } catch (e) {
       const p = asProblem(e);
