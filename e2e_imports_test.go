@@ -228,7 +228,7 @@ func (w *world) sameLedgers(model *carrier.Carrier, id engine.CampaignID, want i
 	for _, r := range rows {
 		call, ok := model.Ledger().Call(string(engine.AttemptID(r["attempt_id"]).Leg(1)))
 		if !ok || call.Number != engine.PhoneNumber(r["phone_number"]) || r["outcome"] != "completed" || r["disposition"] != "interested" ||
-			r["from_number"] != ourNumber || !strings.Contains(r["variables"], `"first_name":"Ada"`) || r["attempt_number"] != "1" {
+			r["from_number"] != ourNumber || r["variables.first_name"] != "Ada" || r["attempt_number"] != "1" {
 			w.t.Errorf("row %v, at the carrier %+v", r, call)
 		}
 		if r["reserved_at"] < last {
