@@ -18,6 +18,8 @@
 //     problem.go.
 //   - No RequestCtx and no byte of it outlives its handler: what goes to a port
 //     is copied.
+//   - A body that was cut off is never taken for a whole one, and what a refused
+//     upload still sends is never taken for a request (upload.go).
 //   - Neither a body, a phone number, a variable, a key nor a session's token is
 //     logged.
 //   - What a cookie may change needs the CSRF token of its session. A cookie

@@ -25,6 +25,9 @@
 // their events; events are unique by (campaign, seq), those of dialouts by
 // (attempt, type, leg, time); an intent of an ended attempt holds nothing.
 //
+// The rows of an import become contacts in one transaction, or not at all; it
+// locks nothing that a Commit needs but their numbers (activation.go).
+//
 // The order of a campaign's events is the sequence that its run gave, never an
 // identity column: commits reorder.
 //
