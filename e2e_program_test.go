@@ -334,7 +334,7 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	}
 }
 
-// docs/adr/0013: the setting is added once, and what the operator chose stays.
+// docs/adr/0012: the setting is added once, and what the operator chose stays.
 func TestAServerStartsAnewWithTheSettingOfItsMonitorThread(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the setting is for Linux")

@@ -17,7 +17,7 @@ const sysmonSetting = "schedtrace=2147483647"
 // sleep with the last idle processor, is woken by the next system call, and
 // polls every 20 µs for a while: a quarter of all processor time at 300 calls a
 // second. Kept out of that sleep it polls every 10 ms. A GODEBUG that names
-// schedtrace is left as it is. See docs/adr/0013-monitor-thread.md.
+// schedtrace is left as it is. See docs/adr/0012-monitor-thread.md.
 func steadyMonitor() {
 	have := os.Getenv("GODEBUG")
 	if runtime.GOOS != "linux" || strings.Contains(have, "schedtrace=") {
