@@ -29,19 +29,6 @@ async function fromFile(page, dialog) {
   await dialog.waitFor({ state: 'detached' });
 }
 
-/** overTheAPI adds as many contacts by a request, where files cannot be imported. */
-async function overTheAPI(page) {
-  await page.evaluate(
-    async ([id, numbers]) => {
-      const session = await (await fetch('/api/v1/session')).json();
-      const contacts = numbers.map((mobile) => ({ mobile, metadata: { first_name: 'Ada' } }));
-      const answer = await fetch(`/api/v1/campaigns/${id}/contacts`, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': session.csrf_token }, body: JSON.stringify({ contacts }) });
-      if (!answer.ok) throw new Error(await answer.text());
-    },
-    [new URL(page.url()).pathname.split('/').at(-1), setting('NUMBERS').split(',')],
-  );
-}
-
 await withBrowser(
   async (page) => {
     // Log in. The address stays, so a link to a campaign works after the log-in.
@@ -81,8 +68,7 @@ await withBrowser(
     await dialog.waitFor({ state: 'detached' });
 
     // Contacts.
-    if (process.env['CSV']) await fromFile(page, dialog);
-    else await overTheAPI(page);
+    await fromFile(page, dialog);
     const total = Number(setting('ADDED'));
     await eventually('Total follows the import', async () => (await figure(page, 'total')) === total);
     await page.getByRole('table', { name: 'Contacts' }).waitFor();

@@ -1,24 +1,12 @@
+import type { Schemas } from './client';
 import { noteRefusal, renewToken, token } from './client';
 import { Problem, asProblem, problemOf, unreachable } from './problem';
 
 /** What became of an uploaded file. */
-export interface ImportReport {
-  import_id: string;
-  campaign_id: string;
-  state: 'staging' | 'activating' | 'active' | 'failed';
-  filename: string;
-  rows: number;
-  added: number;
-  invalid: number;
-  duplicate: number;
-  excluded: number;
-  created_at: string;
-  finished_at: string | null;
-  problem?: { code: string; detail: string };
-}
+export type ImportReport = Schemas['Import'];
 
 export interface Rejected {
-  rows: { line: number; phone_number: string; reason: string; message: string }[];
+  rows: Schemas['RejectedRow'][];
   total: number;
 }
 

@@ -415,6 +415,99 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/imports": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Files that were imported, newest first
+         * @description Role `viewer`.
+         */
+        get: operations["listImports"];
+        put?: never;
+        /**
+         * Add the contacts of a CSV file
+         * @description The body is the file: UTF-8, with or without a byte order mark; comma, semicolon or tab, as its
+         *     first line has it; up to 1 GiB. The first line names the columns. One is `phone_number` (E.164;
+         *     separators and a leading 00 are understood), every other one is a variable. Blank lines are
+         *     skipped. A draft that never ran and a running campaign accept; one file at a time.
+         *
+         *     While the file comes in, its rows are kept outside the campaign. Then one switch makes contacts of
+         *     all of them: before it none is shown or dialled, and after a broken upload, an error or a crash
+         *     none ever is. Rows that are no contacts are counted and listed (`rejected`): invalid ones,
+         *     numbers that stand twice or are in the campaign, excluded and suppressed ones. Sending the same
+         *     file again is harmless: its numbers are duplicates then.
+         *
+         *     A client sends at least 16 KiB a second on the average and does not pause for longer than 30 s.
+         *     Role `operator`.
+         */
+        post: operations["importContacts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/imports/{import_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * An import and what became of its rows
+         * @description While it is `staging` the figures are those so far. Role `viewer`.
+         */
+        get: operations["getImport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The rows of an import that did not become contacts
+         * @description In the order of the file. At most 100,000 are listed; `total` counts the listed ones. Role `viewer`.
+         */
+        get: operations["listRejectedRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/start": {
         parameters: {
             query?: never;
@@ -1066,6 +1159,39 @@ export interface components {
             last_used_at: components["schemas"]["WhenOrNull"];
             key: string;
         };
+        /** @description Once `active`, rows = added + invalid + duplicate + excluded. Of a `failed` one no row is in the campaign. */
+        Import: {
+            import_id: string;
+            campaign_id: string;
+            /** @enum {string} */
+            state: "staging" | "activating" | "active" | "failed";
+            filename: string;
+            /** @description Rows of the file, the first line and blank ones left out. */
+            rows: number;
+            added: number;
+            invalid: number;
+            /** @description The number stands on an earlier line or is in the campaign already. */
+            duplicate: number;
+            /** @description Excluded from the campaign or suppressed. */
+            excluded: number;
+            created_at: components["schemas"]["When"];
+            created_by: components["schemas"]["Who"];
+            finished_at: components["schemas"]["WhenOrNull"];
+            /** @description Why it failed. */
+            problem?: {
+                code: string;
+                detail: string;
+            };
+        };
+        RejectedRow: {
+            /** @description Where the row begins; the first line of the file is 1. */
+            line: number;
+            /** @description As the file has it, shortened. */
+            phone_number: string;
+            /** @enum {string} */
+            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "duplicate" | "excluded" | "suppressed";
+            message: string;
+        };
         /** @enum {string} */
         CampaignStatus: "draft" | "running" | "paused" | "completed" | "failed";
         /** @enum {string} */
@@ -1520,7 +1646,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is larger than the route accepts (1 MiB; lists of contacts 20 MiB). */
+        /** @description The body is larger than the route accepts (1 MiB; lists of contacts 20 MiB; files 1 GiB). */
         TooLarge: {
             headers: {
                 "X-Request-ID": components["headers"]["RequestID"];
@@ -1530,8 +1656,28 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is not application/json. */
+        /** @description The body is not of the type that the route takes. */
         UnsupportedMediaType: {
+            headers: {
+                "X-Request-ID": components["headers"]["RequestID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body broke off. */
+        BadRequest: {
+            headers: {
+                "X-Request-ID": components["headers"]["RequestID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body came too slowly. */
+        RequestTimeout: {
             headers: {
                 "X-Request-ID": components["headers"]["RequestID"];
                 [name: string]: unknown;
@@ -1604,6 +1750,7 @@ export interface components {
         LastEventID: string;
         /** @description The same for clients that cannot set the header. */
         LastEventIDQuery: string;
+        ImportID: string;
         Page: number;
         PageSize: number;
     };
@@ -2445,6 +2592,262 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listImports: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        imports: components["schemas"]["Import"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    importContacts: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Shown in the list of imports.
+                 * @example autumn.csv
+                 */
+                filename?: string;
+                /** @description false: answer 202 once the file is kept; what becomes of it is found at Location. */
+                wait?: boolean;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example phone_number,first_name,account
+                 *     +4915112345678,Ada,1001
+                 *     +4915112345679,Grace,1002
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Every row is a contact, or is counted as what it is. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    /** @description Where the import is shown. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": "0198c5a1b2c3d4e5f60718293a4b5c6d",
+                     *       "campaign_id": "cmp_7k3q9x2m4p",
+                     *       "state": "active",
+                     *       "filename": "autumn.csv",
+                     *       "rows": 1000,
+                     *       "added": 983,
+                     *       "invalid": 5,
+                     *       "duplicate": 10,
+                     *       "excluded": 2,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": {
+                     *         "user": "usr_1",
+                     *         "name": "ada@example.org",
+                     *         "from": "192.0.2.7"
+                     *       },
+                     *       "finished_at": "2026-03-01T09:30:02Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            /** @description The file is kept; its rows become contacts in a moment. */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    /** @description Where the import is shown. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": "0198c5a1b2c3d4e5f60718293a4b5c6d",
+                     *       "campaign_id": "cmp_7k3q9x2m4p",
+                     *       "state": "active",
+                     *       "filename": "autumn.csv",
+                     *       "rows": 1000,
+                     *       "added": 983,
+                     *       "invalid": 5,
+                     *       "duplicate": 10,
+                     *       "excluded": 2,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": {
+                     *         "user": "usr_1",
+                     *         "name": "ada@example.org",
+                     *         "from": "192.0.2.7"
+                     *       },
+                     *       "finished_at": "2026-03-01T09:30:02Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The import. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": "0198c5a1b2c3d4e5f60718293a4b5c6d",
+                     *       "campaign_id": "cmp_7k3q9x2m4p",
+                     *       "state": "active",
+                     *       "filename": "autumn.csv",
+                     *       "rows": 1000,
+                     *       "added": 983,
+                     *       "invalid": 5,
+                     *       "duplicate": 10,
+                     *       "excluded": 2,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": {
+                     *         "user": "usr_1",
+                     *         "name": "ada@example.org",
+                     *         "from": "192.0.2.7"
+                     *       },
+                     *       "finished_at": "2026-03-01T09:30:02Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRejectedRows: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "rows": [
+                     *         {
+                     *           "line": 17,
+                     *           "phone_number": "0151 12",
+                     *           "reason": "invalid_number",
+                     *           "message": "the number has no country code: write it with a leading plus"
+                     *         }
+                     *       ],
+                     *       "page": 1,
+                     *       "page_size": 50,
+                     *       "total": 1
+                     *     }
+                     */
+                    "application/json": {
+                        rows: components["schemas"]["RejectedRow"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
