@@ -268,7 +268,7 @@ func TestTheSandboxPrintsOneJSONDocumentAndItsLedgersAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // the server's folder below it is closed
+	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := program(t, "", "sandbox", "--exit", "--json", "--contacts=20", "--seats=8", "--listen-http=127.0.0.1:0", "--data-dir="+folder)

@@ -81,7 +81,7 @@ func names[T ~string](list []T) []string {
 }
 
 func (s *Server) listCampaigns(r *request) error {
-	number, size, filter, err := r.page(defaultPageSize, names(campaign.States))
+	number, size, filter, err := r.page(names(campaign.States))
 	if err != nil {
 		return err
 	}

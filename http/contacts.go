@@ -78,7 +78,7 @@ func (s *Server) listContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	number, size, filter, err := r.page(defaultPageSize, names(contact.States))
+	number, size, filter, err := r.page(names(contact.States))
 	if err != nil {
 		return err
 	}

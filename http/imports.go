@@ -112,7 +112,7 @@ func (s *Server) listImports(r *request) error {
 	if err != nil {
 		return err
 	}
-	number, size, _, err := r.page(defaultPageSize, nil)
+	number, size, _, err := r.page(nil)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *Server) rejectedRows(r *request) error {
 	if err != nil {
 		return err
 	}
-	number, size, _, err := r.page(defaultPageSize, nil)
+	number, size, _, err := r.page(nil)
 	if err != nil {
 		return err
 	}

@@ -48,10 +48,7 @@ type ports struct {
 	keep     bool
 
 	imports  []importedFile
-	queries  []campaign.AttemptsQuery
-	attempts []campaign.ReportedAttempt
 	onImport func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error)
-	onPage   func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
 
 	fail      error // what every campaign and call command answers
 	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)

@@ -259,8 +259,8 @@ func (s *Server) panicked(p any) {
 
 // page reads page, page_size and status from the query; anything else there is
 // a mistake.
-func (r *request) page(defaultSize int, filters []string) (number, size int, filter string, err error) {
-	number, size = 1, defaultSize
+func (r *request) page(filters []string) (number, size int, filter string, err error) {
+	number, size = 1, defaultPageSize
 	var errs fieldErrors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {

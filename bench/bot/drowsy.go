@@ -57,7 +57,7 @@ func (c *drowsyConn) doze(every time.Duration) {
 func lowWater(raw syscall.RawConn, bytes int) error {
 	var err error
 	if e := raw.Control(func(fd uintptr) {
-		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, bytes) //nolint:gosec // a descriptor
+		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, bytes)
 	}); e != nil {
 		return e
 	}
@@ -104,7 +104,7 @@ func (c *drowsyConn) nap() error {
 // take reads what is there, without waiting.
 func (c *drowsyConn) take(b []byte) (n int, err error) {
 	e := c.raw.Read(func(fd uintptr) bool {
-		n, err = syscall.Read(int(fd), b) //nolint:gosec // a descriptor
+		n, err = syscall.Read(int(fd), b)
 		return true
 	})
 	if e != nil {

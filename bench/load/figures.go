@@ -107,7 +107,9 @@ func (f *Figures) failures() string {
 // Print writes the table for people.
 func (f *Figures) Print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
 	row("offered", "%d calls at %d/s for %.0f s, talk %.1f s, media %v, AMD %v, answerer %s", f.Offered, f.Rate, f.Duration, f.Talk, f.Media, f.AMD, f.Answerer)
 	row("reached", "%.1f calls/s", f.Reached)
 	row("succeeded", "%.3f %% (%d answered, %d served, %d with a result)", 100*f.Success, f.Answered, f.Served, f.Results)

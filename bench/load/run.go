@@ -150,10 +150,10 @@ func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, h
 		heaped        bool
 	)
 	profiled := make(chan error, 1)
-	profiled <- nil
-	if w.cfg.Profiles != "" {
-		<-profiled
-		go func() { profiled <- w.profile(ctx, f, begun, steadyFrom, steadyTo) }()
+	if w.cfg.Profiles == "" {
+		profiled <- nil
+	} else {
+		go func() { profiled <- w.profile(ctx, f, steadyFrom, steadyTo) }()
 	}
 	err := poll(ctx, 500*time.Millisecond, func() (bool, error) {
 		if err := w.engine.ended(); err != nil {
@@ -218,7 +218,7 @@ func (w *world) stuck(ctx context.Context, m map[string]float64) {
 }
 
 // profile saves the engine's profiles of the steady part.
-func (w *world) profile(ctx context.Context, f *Figures, begun, from, to time.Time) error {
+func (w *world) profile(ctx context.Context, f *Figures, from, to time.Time) error {
 	if err := os.MkdirAll(w.cfg.Profiles, 0o750); err != nil {
 		return err
 	}
