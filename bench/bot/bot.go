@@ -27,11 +27,6 @@ import (
 // pacerCount goroutines send the audio of all sessions.
 const pacerCount = 2
 
-// idlePosts is how many connections for results stay open: an engine that
-// commits in groups answers many posts at one moment, and a connection that
-// is closed then is one to be opened a moment later.
-const idlePosts = 512
-
 // seatGrace is how long a full bot waits for a seat before it refuses.
 const seatGrace = 50 * time.Millisecond
 
@@ -44,7 +39,7 @@ type Bot struct {
 	admin  *admin.Server
 	pacers *pace.Group
 	voices voices
-	client *http.Client
+	poster *poster
 	upgr   websocket.Upgrader
 
 	ctx    context.Context // ends with Close; bounds result posts
@@ -82,18 +77,16 @@ func Start(cfg Config) (*Bot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bot: %w", err)
 	}
-	ln, err := net.Listen("tcp", cfg.Listen)
+	// Calls are short: probes of idle connections would be four system calls each.
+	quiet := net.ListenConfig{KeepAlive: -1}
+	ln, err := quiet.Listen(context.Background(), "tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("bot: %w", err)
 	}
 	b := &Bot{
 		cfg: cfg, addr: ln.Addr().String(), heard: map[engine.PhoneNumber]int{}, past: newSummary(), served: make(chan struct{}),
 		pacers: pace.Start(pacerCount), voices: voices{seed: cfg.Seed},
-		client: &http.Client{
-			Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: idlePosts},
-			// A redirected result would carry its token to a stranger.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		poster: newPoster(),
 		upgr: websocket.Upgrader{
 			ReadBufferSize: readBuffer(cfg.ReadEvery), WriteBufferSize: 2048, WriteBufferPool: &sync.Pool{},
 			CheckOrigin: func(*http.Request) bool { return true }, // platforms send none
@@ -169,6 +162,7 @@ func (b *Bot) Close() error {
 		open := append([]*session(nil), b.sessions...)
 		b.mu.Unlock()
 		b.cancel()
+		b.poster.close()
 		b.admin.Close()
 		_ = b.server.Close()
 		<-b.served
@@ -177,7 +171,6 @@ func (b *Bot) Close() error {
 		}
 		b.tasks.Wait()
 		b.pacers.Close()
-		b.client.CloseIdleConnections()
 	})
 	return nil
 }

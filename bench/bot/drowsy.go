@@ -50,7 +50,23 @@ func (c *drowsyConn) doze(every time.Duration) {
 	if err != nil || lowWater(raw, asleep) != nil {
 		return // read as it comes then
 	}
-	c.raw, c.every, c.timer = raw, every, time.NewTimer(every)
+	c.raw, c.every, c.timer = raw, every, time.NewTimer(untilGrid(every))
+}
+
+// grid is what the ends of naps, and of mute sessions, fall on: many sessions
+// are served by one wake-up of the process.
+const grid = 20 * time.Millisecond
+
+// untilGrid is at least d, rounded up to the grid of the wall clock.
+func untilGrid(d time.Duration) time.Duration {
+	now := time.Now()
+	end := now.Add(d)
+	if at := end.Truncate(grid); at.Before(end) {
+		end = at.Add(grid)
+	} else {
+		end = at
+	}
+	return end.Sub(now)
 }
 
 // lowWater sets how many bytes make the socket readable.
@@ -92,7 +108,7 @@ func (c *drowsyConn) Read(b []byte) (int, error) {
 func (c *drowsyConn) nap() error {
 	select {
 	case <-c.timer.C:
-		c.timer.Reset(c.every)
+		c.timer.Reset(untilGrid(c.every))
 		return nil
 	case <-c.awake:
 		c.timer.Stop()

@@ -1,11 +1,9 @@
 package bot
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -66,7 +64,7 @@ func (s *session) report() {
 	}
 	state := ReportGivenUp
 	for try := 1; err == nil && try <= s.bot.cfg.ResultTries && s.pause(wait); try++ {
-		status, postErr := s.post(params["result_url"], params["result_token"], raw)
+		status, postErr := s.bot.poster.post(params["result_url"], params["result_token"], raw)
 		s.mu.Lock()
 		r := &s.row.Result
 		r.Tries, r.Status, r.At, r.Error = try, status, time.Now(), ""
@@ -102,22 +100,6 @@ func (s *session) pause(d time.Duration) bool {
 	case <-t.C:
 		return true
 	}
-}
-
-func (s *session) post(to, token string, body []byte) (int, error) {
-	req, err := http.NewRequestWithContext(s.bot.ctx, http.MethodPost, to, bytes.NewReader(body)) //nolint:gosec // mayPost has passed it
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := s.bot.client.Do(req) //nolint:gosec // mayPost has passed it
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // for the connection's reuse
-	return resp.StatusCode, nil
 }
 
 func (b *Bot) mayPost(to string) error {

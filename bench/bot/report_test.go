@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +125,33 @@ func TestResultIsPostedOnceTheEngineIsBack(t *testing.T) {
 	s := converse(t, b, "http://"+addr)
 	if r := s.Result; r.State != ReportGivenUp || r.Tries != 5 || !strings.Contains(r.Error, "refused") {
 		t.Fatalf("%+v", r)
+	}
+}
+
+// Results go over few connections, and one that the engine has closed
+// meanwhile costs no try.
+func TestResultsShareConnections(t *testing.T) {
+	server := httptest.NewUnstartedServer(&results{})
+	var opened atomic.Int64
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	b := start(t, Config{Conversations: []Conversation{{Mute: true}}, ResultBackoff: time.Hour})
+	for range 5 {
+		if s := converse(t, b, server.URL); s.Result.State != ReportTaken {
+			t.Fatalf("%+v", s.Result)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("five results took %d connections", n)
+	}
+	server.CloseClientConnections()
+	if s := converse(t, b, server.URL); s.Result.State != ReportTaken || s.Result.Tries != 1 {
+		t.Fatalf("%+v", s.Result)
 	}
 }
 

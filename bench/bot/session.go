@@ -351,7 +351,7 @@ func (s *session) turns() (leave func()) {
 	if at.IsZero() {
 		return func() {}
 	}
-	t := time.AfterFunc(time.Until(at), func() { s.Tick(time.Now()) })
+	t := time.AfterFunc(untilGrid(time.Until(at)), func() { s.Tick(time.Now()) })
 	return func() { t.Stop() }
 }
 

@@ -78,6 +78,9 @@ type Behaviour struct {
 	// Hold, when set, is answer to a re-INVITE of ours with a=sendonly.
 	Hold draw.Span `json:"hold,omitzero"`
 
+	// Chatter, when set, is the pause after the first words before the callee
+	// goes on to speak for as long as the call lasts; else it listens.
+	Chatter draw.Span `json:"chatter,omitzero"`
 	// Digits are pressed Press after the answer (RFC 4733).
 	Digits string    `json:"digits,omitempty"`
 	Press  draw.Span `json:"press,omitzero"`

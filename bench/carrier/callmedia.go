@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dialler/bench/pace"
 	"dialler/bench/voice"
 )
 
@@ -64,12 +65,21 @@ func (c *call) speak() {
 	}
 	m := c.carrier.media
 	clip := m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec)
-	c.stream.play(clip, false)
 	if c.behaviour.Kind == Machine {
 		length := time.Duration(len(clip)) * time.Second / voice.Rate
 		c.row.BeepAt = c.row.AnsweredAt.Add(length - voice.BeepFromEnd)
 	}
-	c.stream.background(m.clips.of(Quiet, c.rng, c.stream.codec))
+	quiet := m.clips.of(Quiet, c.rng, c.stream.codec)
+	background := quiet
+	if !c.behaviour.Chatter.IsZero() {
+		background = m.clips.chatter(c.rng, c.stream.codec)
+		pause := int(c.behaviour.Chatter.Draw(c.rng)/pace.Frame) * voice.FrameSamples
+		for clip = slices.Clone(clip); pause > 0; pause -= len(quiet) {
+			clip = append(clip, quiet[:min(pause, len(quiet))]...)
+		}
+	}
+	c.stream.play(clip, false)
+	c.stream.background(background)
 	if c.behaviour.Digits != "" {
 		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
 	}

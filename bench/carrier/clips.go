@@ -3,6 +3,7 @@ package carrier
 import (
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"dialler/bench/draw"
 	"dialler/bench/voice"
@@ -59,6 +60,13 @@ func (c *clips) of(kind Kind, r *rand.Rand, codec voice.Codec) []byte {
 		}
 		return voice.Quiet(r)
 	})
+}
+
+// chatterLength is how long somebody speaks before it begins again.
+const chatterLength = 6 * time.Second
+
+func (c *clips) chatter(r *rand.Rand, codec voice.Codec) []byte {
+	return c.get(clipKey{"chatter", r.IntN(clipVariants), codec}, func(r *rand.Rand) []int16 { return voice.Utterance(r, chatterLength) })
 }
 
 func (c *clips) ringback(codec voice.Codec) []byte {

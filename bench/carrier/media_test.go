@@ -127,6 +127,27 @@ func TestHumanSaysHelloAndListens(t *testing.T) {
 	}
 }
 
+func TestChattererSpeaksTheWholeCall(t *testing.T) {
+	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Human, Chatter: draw.Exactly(200 * time.Millisecond)})})
+	p := newPhone(t)
+	l := p.call(newUAC(t, c))
+	var loud []int // per second
+	for i := range 200 {
+		if i%50 == 0 {
+			loud = append(loud, 0)
+		}
+		if voice.PCMU.Level(p.next().payload) > audible {
+			loud[len(loud)-1]++
+		}
+	}
+	// The hello takes at most two seconds with the silence around it.
+	if loud[3] < 45 {
+		t.Fatalf("loud frames of each second: %v", loud)
+	}
+	l.bye()
+	l.expect(200)
+}
+
 func TestMachineGreetsAndBeepsWhenTheLedgerSays(t *testing.T) {
 	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Machine})})
 	p := newPhone(t)

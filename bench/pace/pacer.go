@@ -31,7 +31,7 @@ type Group struct {
 func Start(n int) *Group {
 	g := &Group{}
 	for range n {
-		p := &pacer{stop: make(chan struct{}), done: make(chan struct{})}
+		p := &pacer{added: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 		for i := range p.slots {
 			p.slots[i] = map[Member]struct{}{}
 		}
@@ -59,10 +59,20 @@ func (g *Group) Add(m Member) (remove func()) {
 	slot := p.next % slotCount
 	p.next++
 	p.slots[slot][m] = struct{}{}
+	p.members++
+	if p.members == 1 {
+		select {
+		case p.added <- struct{}{}:
+		default:
+		}
+	}
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.slots[slot], m)
+		if _, ok := p.slots[slot][m]; ok {
+			delete(p.slots[slot], m)
+			p.members--
+		}
 	}
 }
 
@@ -70,7 +80,15 @@ type pacer struct {
 	mu         sync.Mutex
 	slots      [slotCount]map[Member]struct{}
 	next       int
+	members    int
+	added      chan struct{} // there is a member again
 	stop, done chan struct{}
+}
+
+func (p *pacer) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.members == 0
 }
 
 func (p *pacer) run() {
@@ -80,6 +98,16 @@ func (p *pacer) run() {
 	var due []Member
 	begun, served := time.Now(), 0
 	for {
+		if p.empty() {
+			tick.Stop() // nobody is there to be woken for
+			select {
+			case <-p.stop:
+				return
+			case <-p.added:
+			}
+			tick.Reset(slotTime)
+			begun, served = time.Now(), 0
+		}
 		select {
 		case <-p.stop:
 			return

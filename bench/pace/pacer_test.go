@@ -51,3 +51,26 @@ func TestMembersGetAboutFiftyTurnsASecond(t *testing.T) {
 		p.mu.Unlock()
 	}
 }
+
+// An empty group rests; who comes then gets turns at once, and none for the
+// time before.
+func TestGroupThatWasEmptyServesWhoComes(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	g := Start(1)
+	defer g.Close()
+	for range 3 {
+		c := &counting{first: make(chan struct{})}
+		remove := g.Add(c)
+		<-c.first
+		if n := c.turns.Load(); n > 3 {
+			t.Fatalf("%d turns at once", n)
+		}
+		remove()
+		remove() // once is enough
+		rest := time.NewTimer(100 * time.Millisecond)
+		<-rest.C
+	}
+	if n := g.pacers[0].members; n != 0 {
+		t.Fatalf("%d members are left", n)
+	}
+}
