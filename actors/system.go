@@ -21,7 +21,7 @@ type Config struct {
 	Writers       int           // parallel group commits, 4
 	CommitTimeout time.Duration // of one transaction, 10 s
 	// Gather is the least time between the beginnings of two transactions of a
-	// busy writer: what it may add to the latency of a step, 6 ms.
+	// busy writer: what it may add to the latency of a step, 7 ms.
 	Gather   time.Duration
 	LeaseTTL time.Duration // of a seat allotment, 30 s
 	// SendByTimeout is how long after its intent an INVITE may still leave.
@@ -65,7 +65,7 @@ func (c Config) withDefaults() Config {
 		c.LookAhead = 2000
 	}
 	set(&c.CommitTimeout, 10*time.Second)
-	set(&c.Gather, 6*time.Millisecond)
+	set(&c.Gather, 7*time.Millisecond)
 	set(&c.ActivateTimeout, 10*time.Minute)
 	set(&c.LeaseTTL, 30*time.Second)
 	set(&c.SendByTimeout, 10*time.Second)
