@@ -16,7 +16,8 @@
 //     (invite_at), as stored with each attempt.
 //   - commit: the engine's own histogram dialler_commit_seconds.
 //   - KiB a live call: resident memory at its mean while calls are steadily
-//     live, less that before the start, divided by the mean of the live calls.
+//     live, less that before the start without the heap's empty pages, divided by
+//     the mean of the live calls.
 //
 // Linux only: /proc is read.
 package load

@@ -153,7 +153,7 @@ func check(t *testing.T, f *Figures) {
 		t.Errorf("counts do not agree: %+v", f)
 	}
 	if f.CPU.Engine <= 0 || f.CPU.Postgres <= 0 || f.CPU.Bot <= 0 || f.PostDial.P50 <= 0 || f.PostDial.P99 < f.PostDial.P50 ||
-		f.Commit.P50 <= 0 || f.Commit.P99 < f.Commit.P50 || f.GroupSize < 1 || f.RSSPeak < f.RSSBefore || f.LivePeak < 1 || f.WALPerCall <= 0 {
+		f.Commit.P50 <= 0 || f.Commit.P99 < f.Commit.P50 || f.GroupSize < 1 || f.RSSBefore <= 0 || f.RSSPeak < f.RSSSteady || f.LivePeak < 1 || f.WALPerCall <= 0 {
 		t.Errorf("figures are missing: %+v", f)
 	}
 	f.Print(io.Discard)
