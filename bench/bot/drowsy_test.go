@@ -48,7 +48,7 @@ func TestSessionsThatAreNotKeptAreCounted(t *testing.T) {
 		p := connect(t, b).begin()
 		p.media(0xff)
 		p.stop()
-		until(t, b, "the session has ended", func(b *Bot) bool { return b.Summary().EndedBy[EndedByCallee] == n+1 })
+		until(t, b, "the session has ended", func(b *Bot) bool { return b.Summary().Results[ReportNone] == n+1 })
 	}
 	sum := b.Summary()
 	if sum.Sessions != sessions || sum.FramesIn != sessions || sum.Results[ReportNone] != sessions || len(sum.Violations) != 0 {
