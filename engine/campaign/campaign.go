@@ -55,7 +55,7 @@ type Settings struct {
 
 	AMD           engine.AMDMode `json:"amd"`
 	AbandonCapPPM int            `json:"abandon_cap_ppm"` // 30000 = 3 %
-	PacingMode    string         `json:"pacing_mode"`     // strict, progressive
+	PacingMode    string         `json:"pacing_mode"`     // strict, hybrid, progressive
 	MaxLines      int            `json:"max_lines"`       // cap of ringing lines, 0 = none of its own
 
 	CallbackDetection bool   `json:"callback_detection"`

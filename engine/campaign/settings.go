@@ -40,6 +40,7 @@ const (
 // Pacing modes.
 const (
 	PacingStrict      = "strict"
+	PacingHybrid      = "hybrid"
 	PacingProgressive = "progressive"
 )
 
@@ -145,9 +146,9 @@ func (s Settings) Validate() error {
 		wrong("amd", "unknown_value", "must be one of off, sequential, parallel")
 	}
 	switch s.PacingMode {
-	case PacingStrict, PacingProgressive:
+	case PacingStrict, PacingHybrid, PacingProgressive:
 	default:
-		wrong("pacing_mode", "unknown_value", "must be one of strict, progressive")
+		wrong("pacing_mode", "unknown_value", "must be one of strict, hybrid, progressive")
 	}
 	if s.AbandonCapPPM < 0 || s.AbandonCapPPM > abandonCapMax {
 		wrong("abandon_cap_pct", "out_of_range", "must be from 0 to 5")

@@ -3,6 +3,7 @@ package pacing
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"dialler/engine"
 )
@@ -13,6 +14,9 @@ type Mode string
 const (
 	// Strict keeps A ≤ c·L after every event.
 	Strict Mode = "strict"
+	// Hybrid keeps it at the end of the period, by all statistics: before, it
+	// may be passed by what the rest of the period will certainly make good.
+	Hybrid Mode = "hybrid"
 	// Progressive places no dial without a free worker of its own.
 	Progressive Mode = "progressive"
 )
@@ -22,7 +26,7 @@ const Unlimited = int(^uint(0) >> 1)
 
 // Input is the state of one campaign at one moment.
 type Input struct {
-	Mode Mode // anything but Strict is treated as Progressive
+	Mode Mode // anything but Strict and Hybrid is treated as Progressive
 
 	// Flags that stop all dialling.
 	Paused        bool
@@ -50,14 +54,14 @@ type Input struct {
 	DueContacts     int               // contacts that may be dialled now
 	LaterContacts   int               // contacts that wait for a retry delay or a callback
 
-	Forecast Forecast
-}
-
-// Forecast bounds the lines beyond the free workers by what they are expected
-// to be worth. It may only lower what the gate allows.
-type Forecast struct {
-	Known bool
-	Lines int // most lines beyond the free workers
+	// Model says how many lines are worth their risk. Without one the gate is
+	// used up to one line beyond the free workers for every worker, and Hybrid is
+	// as Strict.
+	Model *Model
+	// Of Hybrid: Left is the time until dialling ends (the window, or the day),
+	// DialsLeft how many dials the list still holds.
+	Left      time.Duration
+	DialsLeft int
 }
 
 // Decision says how many dials to place now.
@@ -87,45 +91,39 @@ type Explanation struct {
 	CapPPM    int    `json:"cap_ppm"`
 	// Limit is how many dials the binding constraint allowed.
 	Limit int `json:"limit"`
+	// Forecast: not credit is short, but one more line would be answered without
+	// a free worker too often: Risk is the share of such answers, the line's own
+	// and those it displaces, Theta the most that is allowed.
+	Forecast bool    `json:"forecast,omitempty"`
+	Risk     float64 `json:"risk,omitempty"`
+	Theta    float64 `json:"theta,omitempty"`
+
+	surplus int64 // of the strictest ledger, in millionths
 }
 
 // Decide says how many dials to place now, and why not more. It is a function
-// of its input alone; the counts of its input must be updated by the same
-// actor that places the dials, after each of them.
+// of its input and of the model's knowledge; the counts of its input must be
+// updated by the same actor that places the dials, after each of them.
 func Decide(in *Input) Decision {
-	d := Decision{Why: gate(in)}
+	d := Decision{Why: count(in)}
 	w := &d.Why
 	if c := stopped(in); c != engine.ConstraintNone {
 		d.Constraint = c
 		return d
 	}
 	covered := w.Free - in.Ringing - in.Waiting // dials that have a free worker of their own
-
+	others, other := resources(in)
+	if in.Model != nil {
+		in.Model.overdial(in, w, covered, others)
+	} else if in.Mode == Strict || in.Mode == Hybrid {
+		w.Overdial = min(w.Credit, w.Workers)
+	}
 	limit, why := covered+w.Overdial, gateConstraint(in, w)
-	bind := func(n int, c engine.Constraint) {
-		if n < limit {
-			limit, why = n, c
-		}
-	}
-	if in.LineCap > 0 {
-		bind(in.LineCap-in.Ringing, engine.ConstraintConcurrency)
-	}
-	trunk := in.TrunkConstraint
-	if trunk == engine.ConstraintNone {
-		trunk = engine.ConstraintTrunkCPS
-	}
-	bind(in.TrunkTokens, trunk)
-	bind(in.NumberSlots, engine.ConstraintNumberPool)
-	due := engine.ConstraintNoDueContacts
-	if in.LaterContacts > 0 {
-		due = engine.ConstraintRetryDelay
-	}
 	// "Nobody is due" is the plainest answer: it wins a tie at nothing.
-	if in.DueContacts <= 0 && limit >= 0 {
-		limit, why = 0, due
+	if others < limit || in.DueContacts <= 0 && limit >= 0 {
+		limit, why = others, other
+		w.Forecast = false
 	}
-	bind(in.DueContacts, due)
-
 	d.Dials = max(limit, 0)
 	d.Seated = min(d.Dials, max(covered, 0))
 	d.Constraint = why
@@ -148,8 +146,36 @@ func stopped(in *Input) engine.Constraint {
 	return engine.ConstraintNone
 }
 
-// gate works out free workers, credit and the overdial that both allow.
-func gate(in *Input) Explanation {
+// resources is how many dials lines, trunks, numbers and contacts allow.
+func resources(in *Input) (limit int, why engine.Constraint) {
+	limit = Unlimited
+	bind := func(n int, c engine.Constraint) {
+		if n < limit {
+			limit, why = n, c
+		}
+	}
+	due := engine.ConstraintNoDueContacts
+	if in.LaterContacts > 0 {
+		due = engine.ConstraintRetryDelay
+	}
+	if in.DueContacts <= 0 {
+		bind(0, due)
+	}
+	if in.LineCap > 0 {
+		bind(in.LineCap-in.Ringing, engine.ConstraintConcurrency)
+	}
+	trunk := in.TrunkConstraint
+	if trunk == engine.ConstraintNone {
+		trunk = engine.ConstraintTrunkCPS
+	}
+	bind(in.TrunkTokens, trunk)
+	bind(in.NumberSlots, engine.ConstraintNumberPool)
+	bind(in.DueContacts, due)
+	return limit, why
+}
+
+// count works out free workers and credit.
+func count(in *Input) Explanation {
 	w := Explanation{
 		Workers: max(min(in.Concurrency, in.Seats), 0),
 		Busy:    in.Busy, Ringing: in.Ringing, Waiting: in.Waiting,
@@ -158,25 +184,19 @@ func gate(in *Input) Explanation {
 	w.Free = w.Workers - in.Busy
 	for i := range in.Ledgers {
 		l := &in.Ledgers[i]
-		if c := l.Credit(in.CapPPM, in.PhiPPM); i == 0 || c < w.Credit {
-			w.Credit, w.Period, w.Live, w.Abandoned = c, l.Period, l.Live, l.Abandoned
+		if s := l.surplus(in.CapPPM, in.PhiPPM); i == 0 || s < w.surplus {
+			w.surplus, w.Credit = s, l.Credit(in.CapPPM, in.PhiPPM)
+			w.Period, w.Live, w.Abandoned = l.Period, l.Live, l.Abandoned
 		}
-	}
-	if in.Mode != Strict {
-		return w
-	}
-	w.Overdial = min(w.Credit, w.Workers)
-	if in.Forecast.Known {
-		w.Overdial = min(w.Credit, max(in.Forecast.Lines, 0))
 	}
 	return w
 }
 
 // gateConstraint names what the gate is short of: workers of the campaign's own
-// limit or of the fleet, or, when dialling beyond them is wanted, credit.
+// limit or of the fleet, or, when dialling beyond them is wanted, credit; a
+// forecast that forbids more speaks for the credit that is not to be wasted.
 func gateConstraint(in *Input, w *Explanation) engine.Constraint {
-	if in.Mode == Strict && w.CapPPM > 0 && w.Workers > 0 && w.Overdial == w.Credit &&
-		(!in.Forecast.Known || in.Forecast.Lines > w.Credit) {
+	if (in.Mode == Strict || in.Mode == Hybrid) && w.CapPPM > 0 && w.Workers > 0 && (in.Model != nil || w.Overdial == w.Credit) {
 		return engine.ConstraintAbandonCredit
 	}
 	if in.Seats < in.Concurrency {
@@ -194,6 +214,9 @@ func (e Explanation) String() string {
 		if e.Period != "" {
 			fmt.Fprintf(&b, " (%s: %d abandoned of %d live answers, cap %s %%)", e.Period.words(), e.Abandoned, e.Live, percent(e.CapPPM))
 		}
+	}
+	if e.Forecast {
+		fmt.Fprintf(&b, "; of the answers to one more line %.1f %% would find no free worker, %.1f %% may", 100*e.Risk, 100*e.Theta)
 	}
 	return b.String()
 }

@@ -61,14 +61,11 @@ func TestCreditLetsLinesGoBeyondTheFreeWorkers(t *testing.T) {
 			t.Errorf("got %d dials, %d seated (%s); want %d, %d", d.Dials, d.Seated, d.Why, dials, seated)
 		}
 	}
-	f(20, 10, func(*Input) {})                                     // bounded by one beyond for every worker
-	f(10, 0, func(in *Input) { in.Busy = 10 })                     //
-	f(15, 5, func(in *Input) { in.Ringing = 5 })                   //
-	f(0, 0, func(in *Input) { in.Ringing = 20 })                   //
-	f(5, 0, func(in *Input) { in.Busy = 15 })                      // five workers were taken away
-	f(10, 10, func(in *Input) { in.Forecast.Known = true })        // nothing beyond is worth it
-	f(13, 10, func(in *Input) { in.Forecast = Forecast{true, 3} }) //
-	f(30, 10, func(in *Input) { in.Forecast = Forecast{true, 99} })
+	f(20, 10, func(*Input) {})                   // bounded by one beyond for every worker
+	f(10, 0, func(in *Input) { in.Busy = 10 })   //
+	f(15, 5, func(in *Input) { in.Ringing = 5 }) //
+	f(0, 0, func(in *Input) { in.Ringing = 20 }) //
+	f(5, 0, func(in *Input) { in.Busy = 15 })    // five workers were taken away
 	f(10, 10, func(in *Input) { in.Mode = Progressive })
 	f(10, 10, func(in *Input) { in.Mode = "other" }) // the safe one
 	f(10, 10, func(in *Input) { in.Ledgers = nil })  // nobody says that there is credit
@@ -78,19 +75,6 @@ func TestCreditLetsLinesGoBeyondTheFreeWorkers(t *testing.T) {
 	f(10, 10, func(in *Input) { in.PhiPPM, in.Ledgers[0].Machines = 50_000, 400 }) // φ·machines = 20
 	f(11, 10, func(in *Input) { in.PhiPPM, in.Ledgers[0].Machines = 50_000, 380 }) // B = 1/0.97
 	f(10, 10, func(in *Input) { in.Ledgers[0].Abandoned = 40 })                    // over the cap after lost seats
-}
-
-func TestForecastBindsAsWorkersNotAsCredit(t *testing.T) {
-	in := calm()
-	in.Ledgers[0].Counts = Counts{Live: 1000}
-	in.Forecast = Forecast{Known: true, Lines: 2}
-	if d := Decide(&in); d.Dials != 12 || d.Constraint != engine.ConstraintConcurrency {
-		t.Fatalf("%+v", d)
-	}
-	in.Forecast.Lines = 500
-	if d := Decide(&in); d.Dials != 40 || d.Constraint != engine.ConstraintAbandonCredit {
-		t.Fatalf("%+v", d)
-	}
 }
 
 func TestCreditIsExact(t *testing.T) {

@@ -3,7 +3,11 @@
 // What it must not know: contacts, trunks, numbers, the clock; they come in as
 // counts and limits. Who is dialled is decided elsewhere.
 //
-// The gate (mode strict): a dial is placed only while
+// Three things bound the dials beyond those that have a free worker of their
+// own: the gate, which keeps the abandon cap; the forecast, which does not
+// waste what the gate allows; and what there is to dial with.
+//
+// The gate of mode strict: a dial is placed only while
 //
 //	r + w ≤ f + ⌊B⌋ with B = (c·L − A) / (1 − c)
 //
@@ -16,14 +20,31 @@
 // takes one from w and exactly one from B, and it can happen only with f ≤ 0 and
 // w ≥ 1, so with B ≥ 1.
 //
+// The gate of mode hybrid keeps A ≤ c·L at the end of the window by all
+// statistics: the workers wanted, six standard deviations above their mean,
+// stay within workers and credit; and if four times as many people answered as
+// are expected to, or as many as lately did, what is abandoned would be repaid
+// by the live answers that dialling one line a worker would still bring. Over
+// the cap it dials only with a worker of its own.
+//
+// The forecast (Model) knows how lines of each age answer and how calls of each
+// age end, both learnt from this campaign, and works out how many workers will
+// be wanted over the ring timeout. One more line is worth placing while at most
+// a share theta of the answers that it brings would find no worker, the
+// answers that it displaces among them. A controller moves theta so that
+// abandons come to the cap; so an error of the model costs some efficiency and
+// never the cap, which is the gate's.
+//
 // Invariants:
 //
-//   - Whole numbers only: cap and false-positive share are parts per million, so
-//     no rounding can break A ≤ c·L.
+//   - The gate of strict counts in whole numbers: cap and false-positive share
+//     are parts per million, so no rounding can break A ≤ c·L. The forecast may
+//     only lower what it allows, and never below one line for a free worker.
 //   - Of several ledgers (run, calendar day, 30-day period) the strictest rules.
 //   - With cap 0, and in mode progressive, every dial has a free worker of its
 //     own: no abandon can happen while workers are not withdrawn.
-//   - Every decision names its binding constraint with the numbers.
+//   - Every decision names its binding constraint with the numbers. Gate and
+//     forecast are both abandon_credit; the words tell which.
 //
 // What counts. Machines are in neither A nor L; the configured share φ of them
 // counts as abandoned, for persons who were taken for machines. A verdict that
@@ -34,7 +55,7 @@
 // one paid for. Books therefore adds the ledger to come while lines placed now
 // could be answered in it.
 //
-// Room is left for a forecast of answers and ends of calls, which says how many
-// lines are worth having; without one the gate is used to the full, up to one
-// line beyond the free workers for every worker.
+// Who owns what: the run actor owns one Model and the Books of its campaign,
+// tells both what happens, ticks the model twice a second, and asks Decide
+// after every event.
 package pacing

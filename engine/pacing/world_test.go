@@ -1,7 +1,9 @@
 package pacing
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,6 +17,25 @@ type world struct {
 	books Books
 	rang  int // lines placed
 	most  int // most calls abandoned
+
+	now   time.Time
+	model *Model      // nil: the gate alone
+	lines []time.Time // dials of the ringing lines, for the model
+	calls []time.Time // starts of the calls
+}
+
+// modelled gives the world a model, of which nothing may depend.
+func (w *world) modelled(state *State) {
+	w.model = NewModel(w.now, 30*time.Second, 2*time.Second, state)
+	w.in.Model, w.in.Left, w.in.DialsLeft = w.model, 4*time.Hour, Unlimited
+}
+
+// pick takes one of the instants out.
+func pick(t *rapid.T, from *[]time.Time) time.Time {
+	i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
+	at := (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
+	return at
 }
 
 func (w *world) decide() Decision {
@@ -30,6 +51,11 @@ func (w *world) serve() {
 		w.in.Waiting--
 		w.in.Busy++
 		w.books.Served()
+		w.calls = append(w.calls, w.now)
+		if w.model != nil {
+			w.model.Seated(w.now)
+			w.model.Served()
+		}
 	}
 }
 
@@ -51,25 +77,50 @@ func (w *world) step(t *rapid.T, counts func(), growing bool) {
 	if growing {
 		events = append(events, "worker comes")
 	}
+	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "ms")) * time.Millisecond)
+	if w.model != nil && rapid.Bool().Draw(t, "tick") {
+		w.model.Tick(w.now)
+	}
 	switch rapid.SampledFrom(events).Draw(t, "event") {
 	case "dial":
 		d := w.decide()
 		n := rapid.IntRange(0, min(d.Dials, 50)).Draw(t, "dials")
 		w.in.Ringing += n
 		w.rang += n
+		for range n {
+			w.lines = append(w.lines, w.now)
+			if w.model != nil {
+				w.model.Dialled(w.now)
+			}
+		}
 	case "answer":
 		w.in.Ringing--
 		w.in.Waiting++
+		if age := w.now.Sub(pick(t, &w.lines)); w.model != nil {
+			w.model.Answered(w.now, age)
+		}
 	case "fail":
 		w.in.Ringing--
+		if age := w.now.Sub(pick(t, &w.lines)); w.model != nil {
+			w.model.Failed(w.now, age)
+		}
 	case "caller hangs up":
 		w.in.Waiting--
 	case "abandon":
 		w.in.Waiting--
 		w.books.Abandoned()
 		w.most++
+		if w.model != nil {
+			w.model.Abandoned()
+		}
 	case "end":
 		w.in.Busy--
+		if len(w.calls) == 0 {
+			break // busy from the start
+		}
+		if held := w.now.Sub(pick(t, &w.calls)); w.model != nil {
+			w.model.Ended(w.now, held)
+		}
 	case "worker comes":
 		w.in.Concurrency++
 		w.in.Seats++
@@ -89,8 +140,9 @@ func draw(t *rapid.T, capPPM int) *world {
 		l.Live = rapid.IntRange(0, 5000).Draw(t, "live")
 		l.Abandoned = int(int64(capPPM) * int64(l.Live) / million * int64(rapid.IntRange(0, 100).Draw(t, "used")) / 100)
 	}
-	if rapid.Bool().Draw(t, "forecast") {
-		w.in.Forecast = Forecast{Known: true, Lines: rapid.IntRange(-3, 1000).Draw(t, "lines")}
+	w.now = time.Date(2030, 5, 1, 9, 0, 0, 0, time.UTC)
+	if rapid.Bool().Draw(t, "model") {
+		w.modelled(&State{Theta: rapid.SampledFrom([]float64{0, 1e-6, 0.05, 0.9}).Draw(t, "theta")})
 	}
 	return w
 }

@@ -1,0 +1,138 @@
+package pacing
+
+// How far beyond what is allowed the forecast is asked how many lines it would
+// like: in lines a worker, and for small campaigns.
+const (
+	reachTimes = 16
+	reachLeast = 100
+	linesMost  = 1 << 20 // no campaign has more
+)
+
+// overdial sets how many lines may be dialled beyond those that have a free
+// worker of their own: as many as the gate allows and the forecast finds worth
+// their risk. Beyond what anything else allows (others) it does not look.
+func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
+	c := float64(w.CapPPM) / million
+	surplus := float64(w.surplus) / million
+	m.at = situation{mode: in.Mode, workers: float64(w.Workers), cap: c, surplus: surplus,
+		live: float64(w.Live), left: in.Left.Seconds(), dials: float64(in.DialsLeft)}
+	if in.Mode != Strict && in.Mode != Hybrid || c == 0 || w.Workers == 0 {
+		m.at.mode = Progressive
+		return
+	}
+	floor := max(covered, 0) // at least one line for every free worker
+	ask := m.asked != m.now
+	if !ask && others < floor {
+		w.Overdial = floor - covered
+		return
+	}
+	m.meet(in)
+	g := gate{m: m, w: w, credit: surplus / (1 - c), doubt: m.lines.doubt(), theta: m.theta(),
+		lines: in.Ringing + in.Waiting, workers: float64(w.Workers - in.Waiting - max(in.Busy-m.talk.known, 0))}
+	room := g.strict()
+	if in.Mode == Hybrid {
+		room = max(g.hybrid(), covered)
+	}
+	most := min(room-1, others) + 1
+	reach := most
+	if ask {
+		reach = max(most, floor+reachTimes*w.Workers+reachLeast)
+	}
+	k := first(floor, reach, g.worth)
+	if ask {
+		m.require(g.needs(in.Mode, k))
+	}
+	forecast := k < most
+	if k = min(k, most); in.Mode == Hybrid && k > floor && !g.safe(k-1) {
+		k, forecast = first(floor, k, g.safe), false
+	}
+	w.Overdial = k - covered
+	if forecast {
+		w.Forecast, w.Risk, w.Theta = true, m.f.risk(k, g.workers, g.doubt), g.theta
+	}
+}
+
+// meet brings the model's counts in line with the campaign's.
+func (m *Model) meet(in *Input) {
+	if missed := m.talk.known - in.Busy; missed > 0 {
+		m.talk.forget(missed, m.now)
+		m.tabled = false
+	}
+	m.prepare(in.Ringing - m.lines.known)
+}
+
+// gate judges how many lines to add.
+type gate struct {
+	m       *Model
+	w       *Explanation
+	lines   int     // r + w
+	workers float64 // that do not have a call, or one waiting, of which the forecast knows nothing
+	credit  float64 // B, of the strictest ledger; negative over the cap
+	doubt   float64
+	theta   float64
+}
+
+// strict is how many lines may be added so that r + w ≤ f + ⌊B⌋.
+func (g *gate) strict() int { return g.w.Free + g.w.Credit - g.lines }
+
+// hybrid is how many lines may be added so that, even if far more people
+// answered than are expected to, what is abandoned would be made good until the
+// close. Over the cap nothing is added.
+func (g *gate) hybrid() int {
+	if g.credit < 0 {
+		return g.w.Free - g.lines
+	}
+	each := g.stress()
+	room := float64(g.w.Free-g.w.Waiting) + g.credit + g.m.at.cap*g.m.future() - g.stressed()
+	return int(min(max(room/each, -1), linesMost))
+}
+
+// stress is the probability of an answer to a fresh line in that case, stressed
+// how many of the ringing ones would answer.
+func (g *gate) stress() float64 { return max(min(1, g.m.jump()*g.m.f.ever[0]), 1e-6) }
+
+func (g *gate) stressed() float64 {
+	return g.m.f.stressed(&g.m.lines, g.m.now, g.m.strangers, g.m.jump())
+}
+
+// worth: one more line after k is worth its risk.
+func (g *gate) worth(k int) bool { return g.m.f.risk(k, g.workers, g.doubt) <= g.theta }
+
+// safe: with k more lines the workers wanted stay within workers and credit, by
+// all statistics.
+func (g *gate) safe(k int) bool {
+	return g.m.f.peak(k, hybridSigmas, g.doubt) <= g.workers+max(g.credit, 0)+0.5
+}
+
+// needs is the credit with which the gate would allow k more lines.
+func (g *gate) needs(mode Mode, k int) float64 {
+	if mode == Strict {
+		return float64(g.lines + k - g.w.Free)
+	}
+	safe := g.m.f.peak(k, hybridSigmas, g.doubt) - g.workers - 0.5
+	repaid := g.stressed() + float64(k)*g.stress() - float64(g.w.Free-g.w.Waiting) - g.m.at.cap*g.m.future()
+	return max(safe, repaid)
+}
+
+// first gives the first number from lo on for which ok does not hold, at most
+// hi; ok holds up to some number and not after it.
+func first(lo, hi int, ok func(int) bool) int {
+	if lo >= hi || !ok(lo) {
+		return min(lo, hi)
+	}
+	good, step := lo, 1
+	bad := lo + step
+	for bad < hi && ok(bad) {
+		good, step = bad, 2*step
+		bad = good + step
+	}
+	bad = min(bad, hi)
+	for good+1 < bad {
+		if mid := good + (bad-good)/2; ok(mid) {
+			good = mid
+		} else {
+			bad = mid
+		}
+	}
+	return bad
+}

@@ -1,0 +1,214 @@
+package pacing
+
+import (
+	"math"
+	"time"
+)
+
+// maxRing bounds the ring timeout that a model can follow, in seconds.
+const maxRing = 240
+
+const (
+	tableEvery = 2 * time.Second
+	// tickMost is how long a model believes to have slept at most: what went on
+	// during a longer gap between two ticks it did not see.
+	tickMost = 5 * time.Second
+	// kindHalfLife is how long a person or machine counts in their shares, and
+	// a level of answers as one that may come back; s.
+	kindHalfLife = 7200.0
+)
+
+// State is all that a Model has learnt, for keeping. What rings and talks at
+// the moment is not part of it.
+type State struct {
+	// Theta is the risk that one more line may carry; 0 is not yet known.
+	Theta   float64     `json:"theta"`
+	Answers AnswerStats `json:"answers"`
+	Talk    TalkStats   `json:"talk"`
+	// Persons and Machines say how many of the answers are live.
+	Persons  float64 `json:"persons"`
+	Machines float64 `json:"machines"`
+	// Peak is the highest answer probability of late.
+	Peak float64 `json:"peak"`
+	// Required is how much credit the gates have asked for of late.
+	Required float64 `json:"required"`
+}
+
+// Model is the predictive side of one campaign's pacing. It is told what
+// happens to lines and calls, learns how they behave, and says how many more
+// lines are worth their risk. It is used by one actor and is not safe for
+// concurrent use; nothing in it allocates once it is made.
+//
+// It forecasts for the moment at which an answered call must have a worker at
+// the latest, so it has to know how long a call may wait.
+type Model struct {
+	state State
+	base  time.Time
+	ring  time.Duration
+	wait  int // half-seconds
+
+	lines lines
+	talk  talk
+	f     forecast
+
+	now       int64         // bin of the last tick
+	ticked    time.Duration // since base
+	estimated time.Duration
+	tabled    bool  // the tables of f follow from the estimates
+	counted   bool  // f.rings is of now
+	asked     int64 // bin in which the required credit was last asked for
+	strangers int   // lines that only the campaign knows
+
+	at situation
+}
+
+// situation is what the last decision was about: the controller works with it
+// until the next.
+type situation struct {
+	mode    Mode
+	workers float64
+	cap     float64
+	surplus float64 // c·L − A of the strictest ledger
+	live    float64 // L of the strictest ledger
+	left    float64 // s until the window or the day closes
+	dials   float64 // that the list still holds
+}
+
+// NewModel gives a model for lines that may ring so long and answered calls
+// that may wait so long. State is what an earlier one has learnt, nil for
+// nothing; it is copied.
+func NewModel(now time.Time, ring, wait time.Duration, state *State) *Model {
+	m := &Model{base: now, ring: min(max(ring, time.Second), maxRing*time.Second), wait: int(wait / binLength), asked: -1}
+	if state != nil {
+		m.state = *state
+	}
+	m.lines = newLines(&m.state.Answers, m.ring)
+	m.talk = newTalk(&m.state.Talk)
+	m.f = newForecast(m.lines.seconds)
+	m.estimate()
+	return m
+}
+
+// State is a copy of what the model has learnt.
+func (m *Model) State() State {
+	s := m.state
+	n := m.lines.seconds
+	s.Answers.Exposure, s.Answers.Answers, s.Answers.Failures =
+		resize(s.Answers.Exposure, n), resize(s.Answers.Answers, n), resize(s.Answers.Failures, n)
+	return s
+}
+
+// Ring is the ring timeout that the model was made for.
+func (m *Model) Ring() time.Duration { return m.ring }
+
+// bin of an instant. Times before the model began have negative ones, which
+// are older than all that is counted.
+func (m *Model) bin(t time.Time) int64 { return int64(math.Floor(t.Sub(m.base).Seconds() * 2)) }
+
+// Dialled: a line was placed.
+func (m *Model) Dialled(now time.Time) {
+	b := m.bin(now)
+	m.lines.advance(b)
+	m.lines.add(b, 1)
+	m.counted = false
+}
+
+// Answered: the line, dialled so long ago, wants a worker. With sequential
+// classification that is when it ends with a live verdict.
+func (m *Model) Answered(now time.Time, age time.Duration) {
+	m.lines.add(m.bin(now.Add(-age)), -1)
+	m.lines.answered(age)
+	m.counted = false
+}
+
+// Failed: the line ended without wanting a worker.
+func (m *Model) Failed(now time.Time, age time.Duration) {
+	m.lines.add(m.bin(now.Add(-age)), -1)
+	m.lines.failed(age, m.ring)
+	m.counted = false
+}
+
+// Seated: an answered call holds a worker from now on.
+func (m *Model) Seated(now time.Time) {
+	b := m.bin(now)
+	m.talk.advance(b)
+	if m.talk.add(b, 1) {
+		m.f.addCalls(&m.talk, 0, 1, m.wait)
+	}
+}
+
+// Ended: a call gave back the worker that it held for so long, persons and
+// machines alike.
+func (m *Model) Ended(now time.Time, held time.Duration) {
+	b := m.bin(now.Add(-held))
+	if m.talk.add(b, -1) {
+		m.f.addCalls(&m.talk, int(max(m.now-b, 0)), -1, m.wait)
+	}
+	m.talk.ended(held)
+}
+
+// Served: a live answer has its worker and can no longer turn out a machine.
+func (m *Model) Served() { m.live(false) }
+
+// Abandoned: a live answer found no worker in time.
+func (m *Model) Abandoned() { m.live(true) }
+
+// Machine: an answer was no person.
+func (m *Model) Machine() { m.state.Machines++ }
+
+func (m *Model) live(abandoned bool) {
+	m.state.Persons++
+	m.control(abandoned)
+}
+
+// Tick lets time pass: the caller calls it twice a second.
+func (m *Model) Tick(now time.Time) {
+	d := now.Sub(m.base)
+	if d <= m.ticked {
+		return
+	}
+	dt := min(d-m.ticked, tickMost).Seconds()
+	m.ticked, m.now = d, m.bin(now)
+	m.lines.advance(m.now)
+	m.talk.advance(m.now)
+	m.lines.observe(m.now, dt)
+	m.talk.observe(m.now, dt)
+	fade := math.Exp2(-dt / kindHalfLife)
+	m.state.Persons *= fade
+	m.state.Machines *= fade
+	m.state.Peak *= fade
+	m.counted = false
+	if d-m.estimated >= tableEvery {
+		m.estimated = d
+		m.estimate()
+	} else if m.tabled {
+		m.f.countCalls(&m.talk, m.now, m.wait)
+	}
+}
+
+func (m *Model) estimate() {
+	m.lines.estimate()
+	m.tabled = false
+}
+
+// prepare brings tables and counts up to date: only a decision needs them.
+func (m *Model) prepare(strangers int) {
+	if !m.tabled {
+		m.talk.estimate()
+		m.f.tabulate(&m.lines, &m.talk, m.wait)
+		m.f.countCalls(&m.talk, m.now, m.wait)
+		m.tabled, m.counted = true, false
+		if o := m.state.Answers.Observed; o > peakLeast {
+			// A lower bound of the answer probability: the peak must not be one
+			// of luck.
+			m.state.Peak = max(m.state.Peak, m.f.answer*(o-math.Sqrt(o))/(o+levelPrior))
+		}
+	}
+	if !m.counted || strangers != m.strangers {
+		m.f.countLines(&m.lines, m.now, strangers)
+		m.counted, m.strangers = true, strangers
+	}
+}
+
+// peakLeast is how many answers a level must rest on to count as a peak.
+const peakLeast = 4.0
