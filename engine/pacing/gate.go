@@ -1,5 +1,7 @@
 package pacing
 
+import "time"
+
 // How far beyond what is allowed the forecast is asked how many lines it would
 // like: in lines a worker, and for small campaigns.
 const (
@@ -20,6 +22,15 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 		m.at.mode = Progressive
 		return
 	}
+	q := question{mode: in.Mode, workers: w.Workers, busy: in.Busy, ringing: in.Ringing, waiting: in.Waiting, others: others, surplus: w.surplus}
+	if in.Mode == Hybrid {
+		q.seconds, q.dials = int(in.Left/time.Second), in.DialsLeft
+	}
+	if q == m.last.question && !m.news {
+		m.last.answer(w)
+		return
+	}
+	defer func() { m.last, m.news = reply{q, w.Overdial, w.Forecast, w.Risk, w.Theta}, false }()
 	floor := max(covered, 0) // at least one line for every free worker
 	ask := m.asked != m.now
 	if !ask && others < floor {
@@ -50,6 +61,27 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 	if forecast {
 		w.Forecast, w.Risk, w.Theta = true, m.f.risk(k, g.workers, g.doubt), g.theta
 	}
+}
+
+// question is what an answer depends on beside the model's knowledge.
+type question struct {
+	mode                                    Mode
+	workers, busy, ringing, waiting, others int
+	surplus                                 int64
+	seconds, dials                          int // left, of hybrid
+}
+
+// reply is the last answer: most messages of a campaign change nothing that it
+// depends on.
+type reply struct {
+	question    question
+	overdial    int
+	forecast    bool
+	risk, theta float64
+}
+
+func (r *reply) answer(w *Explanation) {
+	w.Overdial, w.Forecast, w.Risk, w.Theta = r.overdial, r.forecast, r.risk, r.theta
 }
 
 // meet brings the model's counts in line with the campaign's.

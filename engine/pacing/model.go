@@ -59,7 +59,9 @@ type Model struct {
 	asked     int64 // bin in which the required credit was last asked for
 	strangers int   // lines that only the campaign knows
 
-	at situation
+	at   situation
+	last reply
+	news bool // something was told or ticked since the last reply
 }
 
 // situation is what the last decision was about: the controller works with it
@@ -110,7 +112,7 @@ func (m *Model) Dialled(now time.Time) {
 	b := m.bin(now)
 	m.lines.advance(b)
 	m.lines.add(b, 1)
-	m.counted = false
+	m.counted, m.news = false, true
 }
 
 // Answered: the line, dialled so long ago, wants a worker. With sequential
@@ -118,18 +120,19 @@ func (m *Model) Dialled(now time.Time) {
 func (m *Model) Answered(now time.Time, age time.Duration) {
 	m.lines.add(m.bin(now.Add(-age)), -1)
 	m.lines.answered(age)
-	m.counted = false
+	m.counted, m.news = false, true
 }
 
 // Failed: the line ended without wanting a worker.
 func (m *Model) Failed(now time.Time, age time.Duration) {
 	m.lines.add(m.bin(now.Add(-age)), -1)
 	m.lines.failed(age, m.ring)
-	m.counted = false
+	m.counted, m.news = false, true
 }
 
 // Seated: an answered call holds a worker from now on.
 func (m *Model) Seated(now time.Time) {
+	m.news = true
 	b := m.bin(now)
 	m.talk.advance(b)
 	if m.talk.add(b, 1) {
@@ -140,6 +143,7 @@ func (m *Model) Seated(now time.Time) {
 // Ended: a call gave back the worker that it held for so long, persons and
 // machines alike.
 func (m *Model) Ended(now time.Time, held time.Duration) {
+	m.news = true
 	b := m.bin(now.Add(-held))
 	if m.talk.add(b, -1) {
 		m.f.addCalls(&m.talk, int(max(m.now-b, 0)), -1, m.wait)
@@ -158,6 +162,7 @@ func (m *Model) Machine() { m.state.Machines++ }
 
 func (m *Model) live(abandoned bool) {
 	m.state.Persons++
+	m.news = true
 	m.control(abandoned)
 }
 
@@ -177,7 +182,7 @@ func (m *Model) Tick(now time.Time) {
 	m.state.Persons *= fade
 	m.state.Machines *= fade
 	m.state.Peak *= fade
-	m.counted = false
+	m.counted, m.news = false, true
 	if d-m.estimated >= tableEvery {
 		m.estimated = d
 		m.estimate()

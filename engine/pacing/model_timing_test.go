@@ -81,6 +81,16 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
+// BenchmarkDecisionWithoutNews is a decision after a message that changed
+// nothing.
+func BenchmarkDecisionWithoutNews(b *testing.B) {
+	w := newWorking(200, Strict)
+	b.ReportAllocs()
+	for b.Loop() {
+		Decide(&w.in)
+	}
+}
+
 // BenchmarkTick is two seconds of ticks, with the tables that a decision needs.
 func BenchmarkTick(b *testing.B) {
 	w := newWorking(200, Hybrid)
