@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"math"
+	"time"
+)
+
+// Draws of one dial.
+const (
+	drawAnswered = iota + 1
+	drawMachine
+	drawRing
+	drawFails
+	drawFailTime
+	drawShort
+	drawTalk
+)
+
+// callees say what becomes of a dial.
+type callees struct {
+	sc              *Scenario
+	seed            uint64
+	person, machine lognormal // s from the dial to the answer
+	talk            lognormal // s of a long talk
+}
+
+// fate is what becomes of one dial.
+type fate struct {
+	answered bool
+	machine  bool
+	rings    time.Duration // until the answer, or the end of the line
+	talk     time.Duration // for how long a worker is held
+}
+
+func newCallees(sc *Scenario, seed uint64) callees {
+	r, s := sc.RingMean.Seconds(), sc.RingSD.Seconds()
+	c := callees{sc: sc, seed: seed, person: lognormalOf(r, s), machine: lognormalOf(machineR*r, machineS*s)}
+	if sc.Short < 1 {
+		long := sc.longTalk()
+		c.talk = lognormalOf(long, talkSpread*long)
+	}
+	return c
+}
+
+// dial number i is placed at t.
+func (c *callees) dial(i uint64, t time.Duration) fate {
+	u := chanceOf(c.seed, i)
+	var f fate
+	if u.at(drawAnswered) < c.sc.Answer.At(t) {
+		f.machine = u.at(drawMachine) < c.sc.Machines
+		if f.machine {
+			f.rings = c.machine.of(u.at(drawRing))
+		} else {
+			f.rings = c.person.of(u.at(drawRing))
+		}
+		f.answered = f.rings < c.sc.Timeout
+	}
+	switch {
+	case !f.answered:
+		f.rings = c.sc.Timeout
+		if u.at(drawFails) < failFast {
+			f.rings = min(failLeast+time.Duration(u.at(drawFailTime)*float64(failMost-failLeast)), c.sc.Timeout)
+		}
+	case f.machine:
+		f.talk = c.sc.Hold
+	default:
+		talk := seconds(-shortTalk * math.Log(u.at(drawTalk)))
+		if u.at(drawShort) >= c.sc.Short {
+			talk = c.talk.of(u.at(drawTalk))
+		}
+		f.talk = time.Duration(float64(talk) * c.sc.TalkFactor.At(t))
+	}
+	return f
+}

@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"time"
+
+	"dialler/engine/pacing"
+)
+
+// What will happen to a call.
+const (
+	lineEnds int32 = iota
+	callEnds
+)
+
+// call is one dial, from its placing to its end.
+type call struct {
+	fate
+	dialled, answeredAt, seatedAt time.Duration
+}
+
+// world is one run of a scenario.
+type world struct {
+	sc      *Scenario
+	callees callees
+	pacer   pacer
+	now     time.Duration
+	queue   queue
+	calls   []call
+	free    []int32 // places in calls
+	waiting []int32 // answered calls without a worker, the oldest first
+	head    int     // of waiting
+	s       standing
+	dials   uint64
+	m       meter
+}
+
+// Run plays a scenario once. Ratio is of the policy of that name.
+func Run(sc *Scenario, p Policy, ratioOf float64, seed uint64) Result {
+	w := &world{sc: sc, callees: newCallees(sc, seed), m: newMeter(sc)}
+	switch p {
+	case Ratio:
+		w.pacer = ratio(ratioOf)
+	case Strict:
+		w.pacer = newModelled(sc, pacing.Strict)
+	case Hybrid:
+		w.pacer = newModelled(sc, pacing.Hybrid)
+	default:
+		w.pacer = newModelled(sc, pacing.Progressive)
+	}
+	w.play()
+	return w.m.result(p, seed)
+}
+
+// never is after all that happens.
+const never = time.Duration(1<<63 - 1)
+
+// play lets everything happen in order: at one instant calls first, then
+// answered ones that waited too long, then workers that come or go, then the
+// tick.
+func (w *world) play() {
+	nextTick := time.Duration(0)
+	w.s.workers = w.sc.workers(0)
+	jump := func() time.Duration {
+		if at, ok := w.sc.Workers.Next(w.now); ok {
+			return at
+		}
+		return never
+	}
+	nextJump := jump()
+	for {
+		callAt := never
+		if at, ok := w.queue.next(); ok {
+			callAt = at
+		}
+		giveUp := never
+		if w.head < len(w.waiting) {
+			giveUp = w.calls[w.waiting[w.head]].answeredAt + w.sc.Wait
+		}
+		at := min(callAt, giveUp, nextJump, nextTick)
+		if at >= w.sc.Length {
+			w.m.pass(w.now, w.sc.Length, &w.s)
+			return
+		}
+		w.m.pass(w.now, at, &w.s)
+		w.now = at
+		switch at {
+		case callAt:
+			w.happens(w.queue.pop())
+		case giveUp:
+			w.abandon()
+		case nextJump:
+			w.s.workers = w.sc.workers(at)
+			nextJump = jump()
+			w.serve()
+		default:
+			nextTick += tick
+			if n := w.sc.workers(at); n != w.s.workers {
+				w.s.workers = n
+				w.serve()
+			}
+			w.pacer.tick(at)
+		}
+		for n := w.pacer.dials(at, &w.s); n > 0; n-- {
+			w.dial()
+		}
+	}
+}
+
+func (w *world) dial() {
+	var i int32
+	if n := len(w.free); n > 0 {
+		i = w.free[n-1]
+		w.free = w.free[:n-1]
+	} else {
+		i = int32(len(w.calls)) //nolint:gosec // as many as ring and talk at a time
+		w.calls = append(w.calls, call{})
+	}
+	w.dials++
+	f := w.callees.dial(w.dials, w.now)
+	w.calls[i] = call{fate: f, dialled: w.now}
+	w.s.ringing++
+	w.m.dialled()
+	w.pacer.dialled(w.now)
+	w.queue.push(w.now+f.rings, lineEnds, i)
+}
+
+func (w *world) happens(e event) {
+	c := &w.calls[e.call]
+	switch {
+	case e.what == callEnds:
+		w.s.busy--
+		if !c.machine {
+			w.s.persons--
+		}
+		w.pacer.ended(w.now, w.now-c.seatedAt)
+		w.free = append(w.free, e.call)
+		w.serve()
+	case c.answered:
+		w.s.ringing--
+		w.s.waiting++
+		c.answeredAt = w.now
+		w.pacer.answered(w.now, w.now-c.dialled)
+		w.waiting = append(w.waiting, e.call)
+		w.serve()
+	default:
+		w.s.ringing--
+		w.pacer.failed(w.now, w.now-c.dialled)
+		w.free = append(w.free, e.call)
+	}
+}
+
+// pop takes the call that has waited longest.
+func (w *world) pop() int32 {
+	i := w.waiting[w.head]
+	w.head++
+	if w.head == len(w.waiting) {
+		w.waiting, w.head = w.waiting[:0], 0
+	}
+	w.s.waiting--
+	return i
+}
+
+// serve gives free workers to those who wait.
+func (w *world) serve() {
+	for w.s.waiting > 0 && w.s.busy < w.s.workers {
+		i := w.pop()
+		c := &w.calls[i]
+		c.seatedAt = w.now
+		w.s.busy++
+		w.pacer.seated(w.now)
+		if c.machine {
+			w.s.counts.Machines++
+			w.pacer.machine()
+		} else {
+			w.s.persons++
+			w.live(false)
+		}
+		w.queue.push(w.now+c.talk, callEnds, i)
+	}
+}
+
+// abandon drops the call that waited too long. Nobody has judged it: it counts
+// as a person, whoever answered.
+func (w *world) abandon() {
+	w.free = append(w.free, w.pop())
+	w.live(true)
+}
+
+func (w *world) live(abandoned bool) {
+	w.s.counts.Live++
+	if abandoned {
+		w.s.counts.Abandoned++
+	}
+	w.m.live(w.s.counts)
+	w.pacer.live(abandoned)
+}
