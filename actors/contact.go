@@ -100,6 +100,7 @@ type (
 		Attempt engine.AttemptID
 		Phase   attempt.Phase
 		Cause   engine.AbandonCause
+		Machine bool // classification took it for no person
 		At      time.Time
 	}
 	// persistFor is a write on its way through the run, which gives its events
@@ -568,7 +569,11 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 func (a *contactActor) line(l attempt.Line, now time.Time) { a.lineOf(a.call.m.A.ID, l, now) }
 
 func (a *contactActor) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
-	a.d.root.Send(a.seed.run, &lineMoved{Contact: a.m.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, At: now})
+	m := &lineMoved{Contact: a.m.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, At: now}
+	if c := a.call; c != nil && c.m.A.ID == id {
+		m.Machine = c.m.A.Verdict != "" && !c.m.A.Verdict.Live()
+	}
+	a.d.root.Send(a.seed.run, m)
 }
 
 func (a *contactActor) numberFree(strike bool) {

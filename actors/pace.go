@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/pacing"
 )
@@ -19,6 +20,9 @@ type pace struct {
 	held      engine.Constraint // a reservation was refused for this …
 	heldUntil time.Time         // … and is not worth repeating before
 	ledgers   []pacing.Ledger
+	// model is told what happens to lines and seats; nil until the first
+	// decision of a running campaign.
+	model *pacing.Model
 	// batch is how many contacts the next round asks for: what a trunk at its
 	// cap has to give is a few tokens at a time.
 	batch int
@@ -82,6 +86,44 @@ func lead(s *campaign.Settings) time.Duration {
 	return time.Duration(s.RingTimeoutSec)*time.Second + 10*time.Second
 }
 
+// ringing is how long a line may take until it wants a seat: with sequential
+// classification it is listened to first.
+func ringing(s *campaign.Settings) time.Duration {
+	d := time.Duration(s.RingTimeoutSec) * time.Second
+	if s.AMD == engine.AMDSequential {
+		d += attempt.ScreenLimit
+	}
+	return d
+}
+
+// forecaster is the model of the campaign as it is set; what an earlier one has
+// learnt of its people stays.
+func (r *run) forecaster() *pacing.Model {
+	p, ring := &r.pace, ringing(&r.m.C.Settings)
+	if p.model == nil || p.model.Ring() != ring {
+		var state *pacing.State
+		if p.model != nil {
+			s := p.model.State()
+			state = &s
+		}
+		p.model = pacing.NewModel(r.now, ring, attempt.BridgeBudget, state)
+	}
+	return p.model
+}
+
+// left is the time until dialling ends for today: the window closes, or the
+// day's ledger does.
+func (r *run) left() time.Duration {
+	end := r.windowEnds
+	if day := r.pace.books.Day.Until; r.pace.begun && (end.IsZero() || day.Before(end)) {
+		end = day
+	}
+	if end.IsZero() {
+		return 0
+	}
+	return max(end.Sub(r.now), 0)
+}
+
 // decide asks engine/pacing how many dials to place now.
 func (r *run) decide() pacing.Decision {
 	s := &r.m.C.Settings
@@ -96,7 +138,9 @@ func (r *run) decide() pacing.Decision {
 		CapPPM: s.AbandonCapPPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
 		DueContacts: r.queue.len() + len(r.triggers),
+		Model:       r.forecaster(), DialsLeft: r.tally.C.RetriesLeft + len(r.triggers),
 	}
+	in.Left = r.left() // after windowOpen, which finds the window's end
 	if r.nextDue != nil && r.openRows > 0 {
 		in.LaterContacts = r.openRows
 	}
@@ -122,6 +166,7 @@ func (r *run) windowOpen() bool {
 	}
 	w := &r.m.C.Settings.Window
 	r.windowIs = w.Open(r.now)
+	r.windowEnds, _ = w.Closes(r.now)
 	r.windowFrom = r.now
 	r.windowUntil = r.now.Add(time.Second)
 	return r.windowIs
@@ -131,5 +176,68 @@ func (r *run) roll() {
 	c := &r.m.C
 	if r.pace.begun {
 		r.pace.books.Roll(r.now, campaign.NextMidnight(c, r.now))
+	}
+}
+
+// The model hears of a line when it is placed, when it wants a seat, or when it
+// ends without, and of every seat that is taken and given back.
+
+func (r *run) modelLine(l *line, p attempt.Phase) {
+	m := r.pace.model
+	if m == nil {
+		return
+	}
+	switch p {
+	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
+		if l.dialledAt.IsZero() {
+			l.dialledAt = r.now
+			m.Dialled(r.now)
+		}
+		return
+	case attempt.PhaseWaiting:
+		if !l.dialledAt.IsZero() {
+			m.Answered(r.now, r.now.Sub(l.dialledAt))
+		}
+	case attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver:
+		if !l.dialledAt.IsZero() {
+			m.Failed(r.now, r.now.Sub(l.dialledAt))
+		}
+	}
+	l.dialledAt = time.Time{}
+}
+
+func (r *run) modelSeat(l *line, taken bool) {
+	m := r.pace.model
+	switch {
+	case m == nil:
+	case taken:
+		l.seatedAt = r.now
+		m.Seated(r.now)
+	case !l.seatedAt.IsZero():
+		m.Ended(r.now, r.now.Sub(l.seatedAt))
+		l.seatedAt = time.Time{}
+	}
+}
+
+// modelAnswer tells what an answered call came to.
+func (r *run) modelAnswer(abandoned bool) {
+	switch m := r.pace.model; {
+	case m == nil:
+	case abandoned:
+		m.Abandoned()
+	default:
+		m.Served()
+	}
+}
+
+// machine counts a call that classification took off as no person.
+func (r *run) machine(l *line) {
+	if l.machine || l.counted {
+		return
+	}
+	l.machine = true
+	r.pace.books.Machine()
+	if r.pace.model != nil {
+		r.pace.model.Machine()
 	}
 }

@@ -68,6 +68,7 @@ type run struct {
 	windowIs   bool // whether the window is open, as last asked
 
 	windowFrom, windowUntil time.Time
+	windowEnds              time.Time // of the open window, as last asked
 
 	// Requests under way.
 	barriers   map[int64]func()
@@ -108,7 +109,11 @@ type line struct {
 	phase    attempt.Phase
 	seated   bool
 	counted  bool // as a live answer
-	accepted map[int]struct{}
+	machine  bool // counted as one
+	// Of the pacing model: when the line was placed, while it may still want a
+	// seat, and when it took one.
+	dialledAt, seatedAt time.Time
+	accepted            map[int]struct{}
 	// variables of a contact that a trigger made and that may not be stored yet.
 	variables map[string]string
 }

@@ -340,6 +340,9 @@ func (r *run) tick() {
 	if !r.ready || r.tally == nil {
 		return
 	}
+	if r.pace.model != nil {
+		r.pace.model.Tick(r.now)
+	}
 	c := &r.m.C
 	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && !r.gated() && (c.State == campaign.Running || c.State == campaign.Paused) {
 		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})

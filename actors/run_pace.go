@@ -423,6 +423,9 @@ func (r *run) lineMoved(m *lineMoved) {
 		r.count(l, true, m.Cause)
 		r.freeSeat(l)
 	case attempt.PhaseReleased:
+		if m.Machine {
+			r.machine(l)
+		}
 		r.freeSeat(l)
 	case attempt.PhaseOver:
 		r.dropLine(l)
@@ -436,6 +439,7 @@ func (r *run) count(l *line, abandoned bool, cause engine.AbandonCause) {
 		return
 	}
 	l.counted = true
+	r.modelAnswer(abandoned)
 	if abandoned {
 		r.pace.books.Abandoned()
 		r.d.log.Info().Str("campaign_id", string(r.id)).Str("cause", string(cause)).Msg("live answer abandoned")
@@ -471,6 +475,7 @@ func (r *run) freeSeat(l *line) {
 	if l.seated {
 		l.seated = false
 		r.busy--
+		r.modelSeat(l, false)
 	}
 	for i, w := range r.waiting {
 		if w == l {
@@ -483,7 +488,7 @@ func (r *run) freeSeat(l *line) {
 func (r *run) dropLine(l *line) {
 	r.freeSeat(l)
 	r.setPhase(l, attempt.PhaseOver)
-	l.counted, l.attempt = false, ""
+	l.counted, l.machine, l.attempt = false, false, ""
 }
 
 // phaseOrder numbers the phases for counting lines.
@@ -501,6 +506,7 @@ func phaseIndex(p attempt.Phase) int {
 
 // setPhase moves a line and keeps the count.
 func (r *run) setPhase(l *line, p attempt.Phase) {
+	r.modelLine(l, p)
 	r.phases[phaseIndex(l.phase)]--
 	l.phase = p
 	r.phases[phaseIndex(p)]++
@@ -510,6 +516,7 @@ func (r *run) takeSeat(l *line) {
 	if !l.seated {
 		l.seated = true
 		r.busy++
+		r.modelSeat(l, true)
 	}
 }
 

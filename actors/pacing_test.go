@@ -1,0 +1,40 @@
+package actors_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine/campaign"
+)
+
+// The run feeds its forecast: with credit to spend, the same list takes less
+// time than with a seat for every dial, and abandons stay within the cap.
+func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
+	took := map[string]time.Duration{}
+	for _, mode := range []string{campaign.PacingProgressive, campaign.PacingStrict, campaign.PacingHybrid} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, actortest.Mix(11, 0.3, 0.1, 40*time.Second), func(s *campaign.Settings) {
+				s.PacingMode, s.Concurrency, s.MaxAttempts, s.RingTimeoutSec = mode, 8, 1, 20
+			})
+			defer r.tree.Close()
+			r.results()
+			r.add(1500)
+			r.act(campaign.ActionStart)
+			began := time.Now()
+			r.until(12*time.Hour, "campaign completed", r.completed)
+			took[mode] = time.Since(began)
+			r.check()
+			c := r.detail().Counters
+			if over := c.LiveAnswers*3 < c.Abandoned*100; over || mode == campaign.PacingProgressive && c.Abandoned > 0 {
+				t.Errorf("%s: %d of %d live answers abandoned", mode, c.Abandoned, c.LiveAnswers)
+			}
+			t.Logf("%s: %v, %d of %d live answers abandoned", mode, took[mode], c.Abandoned, c.LiveAnswers)
+		})
+	}
+	// The first hour earns the credit, so there is less to gain than later.
+	if p := took[campaign.PacingProgressive]; took[campaign.PacingStrict] > p*93/100 || took[campaign.PacingHybrid] > took[campaign.PacingStrict] {
+		t.Errorf("took %v", took)
+	}
+}
