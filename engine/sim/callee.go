@@ -32,6 +32,21 @@ type fate struct {
 	talk     time.Duration // for how long a worker is held
 }
 
+// Fate is what becomes of one dial, for those who play a scenario elsewhere.
+type Fate struct {
+	Answered bool
+	Machine  bool
+	Ring     time.Duration // from the dial to the answer, or to the end of the line
+	Talk     time.Duration // for how long the callee stays once there is a worker
+}
+
+// FateOf says what becomes of dial number i, from 1, placed at t.
+func FateOf(sc *Scenario, seed, i uint64, t time.Duration) Fate {
+	c := newCallees(sc, seed)
+	f := c.dial(i, t)
+	return Fate{Answered: f.answered, Machine: f.machine, Ring: f.rings, Talk: f.talk}
+}
+
 func newCallees(sc *Scenario, seed uint64) callees {
 	r, s := sc.RingMean.Seconds(), sc.RingSD.Seconds()
 	c := callees{sc: sc, seed: seed, person: lognormalOf(r, s), machine: lognormalOf(machineR*r, machineS*s)}

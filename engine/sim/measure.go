@@ -24,6 +24,7 @@ type Result struct {
 	Seed     uint64
 	Counts   pacing.Counts
 	Dials    int
+	Length   time.Duration
 	Workers  time.Duration // Σ over workers
 	Busy     time.Duration // of that in calls, with machines
 	Talk     time.Duration // of that in calls with persons
@@ -142,7 +143,7 @@ type Summary struct {
 // Summarise puts the runs of one policy together; it wants at least one.
 func Summarise(sc *Scenario, runs []Result) Summary {
 	s := Summary{Policy: runs[0].Policy, Runs: len(runs), Least: math.Inf(1)}
-	bound, n := sc.Clairvoyant(), float64(len(runs))
+	n := float64(len(runs))
 	var windows []float64
 	var dials, connects int
 	for i := range runs {
@@ -151,8 +152,8 @@ func Summarise(sc *Scenario, runs []Result) Summary {
 			s.Busy += float64(r.Busy) / float64(r.Workers) / n
 		}
 		c := float64(r.Connects())
-		s.Connects += c / sc.Length.Hours() / n
-		if bound > 0 {
+		s.Connects += c / r.Length.Hours() / n
+		if bound := sc.clairvoyant(r.Length); bound > 0 {
 			s.Clairvoyant += c / bound / n
 			s.Least, s.Most = min(s.Least, c/bound), max(s.Most, c/bound)
 		}

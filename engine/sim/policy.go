@@ -38,6 +38,7 @@ type pacer interface {
 type standing struct {
 	workers, busy, ringing, waiting int
 	persons                         int // among the busy
+	contacts                        int // not yet dialled, of a list with an end
 	counts                          pacing.Counts
 }
 
@@ -48,13 +49,14 @@ type modelled struct {
 	in      pacing.Input
 	ledgers [1]pacing.Ledger
 	length  time.Duration
+	list    bool // the list has an end
 }
 
 // start of every simulated day.
 var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 func newModelled(sc *Scenario, mode pacing.Mode) *modelled {
-	p := &modelled{start: start, length: sc.Length, model: pacing.NewModel(start, sc.Timeout, sc.Wait, nil)}
+	p := &modelled{start: start, length: sc.Length, list: sc.Contacts > 0, model: pacing.NewModel(start, sc.Timeout, sc.Wait, nil)}
 	p.ledgers[0] = pacing.Ledger{Period: pacing.PeriodRun, Since: start}
 	p.in = pacing.Input{
 		Mode: mode, CapPPM: sc.capPPM(), Ledgers: p.ledgers[:], Model: p.model,
@@ -86,6 +88,9 @@ func (p *modelled) dials(now time.Duration, s *standing) int {
 	p.in.Busy, p.in.Ringing, p.in.Waiting = s.busy, s.ringing, s.waiting
 	p.ledgers[0].Counts = s.counts
 	p.in.Left = p.length - now
+	if p.list {
+		p.in.DueContacts, p.in.DialsLeft = s.contacts, s.contacts
+	}
 	return pacing.Decide(&p.in).Dials
 }
 

@@ -24,6 +24,7 @@ type Scenario struct {
 	Wait       time.Duration // W: how long an answered call waits for a worker
 	Cap        float64       // c: of abandoned ones among live answers
 	Length     time.Duration // T
+	Contacts   int           // how many are dialled, once each; 0: a list without end
 }
 
 // Fixed parts of the callee model.
@@ -53,6 +54,8 @@ func Standard() Scenario {
 const (
 	workersMost = 100_000
 	lengthMost  = 31 * 24 * time.Hour
+
+	contactsMost = 100_000_000
 )
 
 // Validate names the first field that cannot be meant, by its letter.
@@ -90,6 +93,9 @@ func (s *Scenario) Validate() error {
 			return wrong(d.field, "must be from 0 to "+number(d.most))
 		}
 	}
+	if s.Contacts < 0 || s.Contacts > contactsMost {
+		return wrong("contacts", "must be from 0 to "+strconv.Itoa(contactsMost))
+	}
 	if s.Short < 1 && s.longTalk() < 1 {
 		return wrong("M", "is too short for the share s of short talks, whose mean is 8 s")
 	}
@@ -111,11 +117,14 @@ func (s *Scenario) capPPM() int { return int(math.Round(s.Cap * 1e6)) }
 // Clairvoyant is how many persons could be served by somebody who knows
 // everything: each worker begins with the first answer and takes the next one
 // the instant it is free. Nobody is abandoned.
-func (s *Scenario) Clairvoyant() float64 {
+func (s *Scenario) Clairvoyant() float64 { return s.clairvoyant(s.Length) }
+
+// clairvoyant is the same of a run that ends earlier, since its list does.
+func (s *Scenario) clairvoyant(length time.Duration) float64 {
 	machines := s.Machines / (1 - s.Machines) * s.Hold.Seconds()
 	var sum float64
-	for t := s.RingMean; t < s.Length; t += time.Second {
-		dt := min(time.Second, s.Length-t).Seconds()
+	for t := s.RingMean; t < length; t += time.Second {
+		dt := min(time.Second, length-t).Seconds()
 		sum += dt * float64(s.workers(t)) / (s.TalkMean.Seconds()*s.TalkFactor.At(t) + machines)
 	}
 	return sum

@@ -59,6 +59,7 @@ const never = time.Duration(1<<63 - 1)
 // tick.
 func (w *world) play() {
 	nextTick := time.Duration(0)
+	w.s.contacts = w.sc.Contacts
 	w.s.workers = w.sc.workers(0)
 	jump := func() time.Duration {
 		if at, ok := w.sc.Workers.Next(w.now); ok {
@@ -76,9 +77,14 @@ func (w *world) play() {
 		if w.head < len(w.waiting) {
 			giveUp = w.calls[w.waiting[w.head]].answeredAt + w.sc.Wait
 		}
+		if callAt == never && giveUp == never && w.now > 0 && w.listEnded() {
+			w.m.r.Length = w.now
+			return
+		}
 		at := min(callAt, giveUp, nextJump, nextTick)
 		if at >= w.sc.Length {
 			w.m.pass(w.now, w.sc.Length, &w.s)
+			w.m.r.Length = w.sc.Length
 			return
 		}
 		w.m.pass(w.now, at, &w.s)
@@ -100,11 +106,14 @@ func (w *world) play() {
 			}
 			w.pacer.tick(at)
 		}
-		for n := w.pacer.dials(at, &w.s); n > 0; n-- {
+		for n := w.pacer.dials(at, &w.s); n > 0 && !w.listEnded(); n-- {
 			w.dial()
 		}
 	}
 }
+
+// listEnded: everybody was dialled.
+func (w *world) listEnded() bool { return w.sc.Contacts > 0 && w.s.contacts == 0 }
 
 func (w *world) dial() {
 	var i int32
@@ -116,6 +125,7 @@ func (w *world) dial() {
 		w.calls = append(w.calls, call{})
 	}
 	w.dials++
+	w.s.contacts-- // of no meaning without an end
 	f := w.callees.dial(w.dials, w.now)
 	w.calls[i] = call{fate: f, dialled: w.now}
 	w.s.ringing++
