@@ -391,7 +391,11 @@ func endedData(a *attempt.Attempt) journal.Data {
 		Answered: a.AnsweredAt != nil, Connected: a.WasConnected(), SIPCode: a.SIPCode, Verdict: a.Verdict,
 	}
 	if a.WasConnected() {
-		d.TalkMS = a.Talk().Milliseconds()
+		d.TalkMS = a.TalkMS()
+	}
+	d.ReservedAt = a.ReservedAt
+	if ms, ok := a.CallbackDelayMS(); ok {
+		d.CallbackDelayMS = &ms
 	}
 	d.RingMS = a.Ring().Milliseconds()
 	return d

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -167,6 +168,9 @@ type contactActor struct {
 	trigger       *triggerContext
 	now           time.Time
 	pendingResult *storeResult // whose write is being built
+
+	reserving [2]*contact.Facts // the facts around the reservation of the live attempt
+	refused   []journal.Event   // of an intent that the database refused
 }
 
 type pendingWrite struct {
@@ -453,7 +457,7 @@ func (a *contactActor) reattached(msg *reattached) {
 // --- writes ------------------------------------------------------------------
 
 func (a *contactActor) event(t journal.Type, data journal.Data) journal.Event {
-	e := journal.Event{Campaign: a.rules.Campaign, Run: a.rules.Run, At: a.now, Type: t, Version: 1, Contact: a.m.C.ID, Data: data}
+	e := journal.Event{Campaign: a.rules.Campaign, Run: a.m.C.Run, At: a.now, Type: t, Version: 1, Contact: a.m.C.ID, Data: data}
 	if a.call != nil {
 		e.Attempt = a.call.m.A.ID
 	}
@@ -475,12 +479,21 @@ func (a *contactActor) durable(msg *persisted) {
 	for len(a.pending) > 0 && a.pending[0].Step <= msg.Step {
 		p := a.pending[0]
 		a.pending = a.pending[1:]
+		if msg.Err != nil && p.Write.Intent != nil {
+			// The history tells it all the same, with the end of the attempt.
+			a.refused = p.Write.Events
+		}
 		if p.then != nil {
 			p.then(msg.Err)
 		}
 	}
 	if a.call != nil {
 		a.call.durable(msg.Step, msg.Err, a.now)
+	}
+	if a.refused != nil { // the attempt had been given up before
+		w := journal.Write{Events: a.refused}
+		a.refused = nil
+		a.persist(w, nil)
 	}
 }
 
@@ -510,15 +523,20 @@ func (a *contactActor) dial(msg *dial) {
 		}
 		return
 	}
-	if _, _, ok := a.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: msg.Attempt}}); !ok {
+	before, after, ok := a.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: msg.Attempt}})
+	if !ok {
 		return
 	}
+	a.reserving = [2]*contact.Facts{before, after}
 	c := &a.m.C
 	a.trigger = msg.Trigger
 	at := attempt.Attempt{
 		ID: msg.Attempt, Campaign: c.Campaign, Contact: c.ID, Run: a.rules.Run, Pass: c.Used + 1, Number: c.Used + 1,
 		Bot: a.rules.Bot.ID, To: c.Number, From: msg.From, Trunk: msg.Trunk, Callback: msg.Callback,
 		Epoch: a.rules.Epoch, State: attempt.Reserved, ResultToken: tokenHash(a.d.cfg.ResultToken(msg.Attempt.Call())),
+	}
+	if msg.Callback {
+		at.CallbackAt = c.CallbackAt
 	}
 	a.rest()
 	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step})
@@ -540,6 +558,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 	case attempt.WhatReserved:
 		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To}
 		w.Contacts = []contact.Contact{a.m.C}
+		data.Before, data.After = a.reserving[0], a.reserving[1]
 		if t := a.trigger; t != nil {
 			a.trigger = nil
 			then = t.attach(&w, a, "dialled", at.ID)
@@ -561,7 +580,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 	}
 	w.Events = []journal.Event{a.event(whatType[what], data)}
 	if then != nil {
-		w.Events = append([]journal.Event{a.event(journal.ContactTriggered, a.triggerFacts())}, w.Events...)
+		w.Events = append([]journal.Event{a.event(journal.ContactTriggered, journal.Data{After: data.Before})}, w.Events...)
 	}
 	return a.persist(w, then)
 }
@@ -609,6 +628,10 @@ func (a *contactActor) over(now time.Time) {
 		Attempts: []attempt.Attempt{at}, Contacts: []contact.Contact{a.m.C},
 		Holds: []journal.HoldRelease{hold}, Events: []journal.Event{a.event(journal.AttemptEnded, data)},
 	}
+	if a.refused != nil {
+		w.Events = append(slices.Clip(a.refused), w.Events...)
+		a.refused = nil
+	}
 	watching := a.watching > 0
 	if a.m.C.ResultDueAt != nil {
 		a.lingering = true
@@ -617,7 +640,6 @@ func (a *contactActor) over(now time.Time) {
 	// An intent that the database refused was never held: nothing to release.
 	if t := a.trigger; t != nil {
 		a.trigger = nil
-		w.Events[0].Data.Before = nil // the contact is new with this write
 		then := t.attach(&w, a, "queued", "")
 		a.persist(w, then)
 		return
@@ -747,6 +769,9 @@ func (a *contactActor) recordResult(w journal.Write, data journal.Data) int {
 	w.Contacts = []contact.Contact{a.m.C}
 	ev := a.event(journal.ResultStored, data)
 	ev.Attempt = at.ID
+	if at.Run != ev.Run { // late, of a run before: nothing here changes
+		ev.Run, ev.Data.Before, ev.Data.After = at.Run, nil, nil
+	}
 	w.Events = []journal.Event{ev}
 	if at.Result.DoNotCall {
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: "do_not_call", CreatedAt: a.now}}
@@ -809,11 +834,6 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 		}
 		reply(a.d, t.replyTo, r, err)
 	}
-}
-
-func (a *contactActor) triggerFacts() journal.Data {
-	f := a.m.C.Facts()
-	return journal.Data{After: &f}
 }
 
 // triggered merges into an open contact or reopens a final one.

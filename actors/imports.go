@@ -215,7 +215,7 @@ func (i *importing) swap() (out journal.Activated, err error) {
 	stop := i.pulse(ctx)
 	defer stop()
 	who := i.imp.CreatedBy
-	after := contact.Facts{State: contact.Pending, Max: start.Max, Open: true}
+	after := contact.Fresh(start.Max)
 	return d.store.ActivateImport(ctx, journal.Activation{
 		Import: i.imp.ID, Campaign: i.imp.Campaign, Run: start.Run, Source: "csv", Max: start.Max, DueClass: contact.DueFirst,
 		At: start.At, Staged: i.staged, Sticky: start.Sticky, Since: i.imp.CreatedAt,

@@ -223,6 +223,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *barrier:
 		r.d.root.Send(r.d.writerFor(string(r.id)), m)
 	case *persisted:
+	case *writeRefused:
+		r.refused(m)
 	case *lineMoved:
 		r.lineMoved(m)
 	case *contactUp:
@@ -538,6 +540,7 @@ func (r *run) persist(m *persistFor) {
 		l.accepted[m.Step] = struct{}{}
 	}
 	p := m.persist
+	p.Run = r.self
 	r.sequence(&p.Write)
 	r.d.root.Send(r.d.writerFor(string(r.id)), &p)
 }
@@ -548,14 +551,32 @@ func (r *run) sequence(w *journal.Write) {
 	for i := range w.Events {
 		e := &w.Events[i]
 		r.m.C.Seq++
-		e.Campaign, e.Seq, e.Run = r.id, r.m.C.Seq, r.m.C.Run
-		r.tally.Apply(e)
+		e.Campaign, e.Seq = r.id, r.m.C.Seq
+		if e.Run == 0 {
+			e.Run = r.m.C.Run
+		}
+		if e.Run == r.m.C.Run {
+			r.tally.Apply(e)
+		}
 		r.live.note(e)
+	}
+}
+
+// refused takes back what was folded of a write that the database did not
+// take. One of an earlier life of this run is not among what was loaded.
+func (r *run) refused(m *writeRefused) {
+	if m.Write.Epoch != r.m.C.Epoch || r.tally == nil {
+		return
+	}
+	for i := range m.Write.Events {
+		if e := &m.Write.Events[i]; e.Run == r.m.C.Run {
+			r.tally.Revoke(e)
+		}
 	}
 }
 
 // write persists something of the run's own.
 func (r *run) write(w journal.Write, step int) {
 	r.sequence(&w)
-	r.d.root.Send(r.d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: r.self, Step: step})
+	r.d.root.Send(r.d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: r.self, Step: step, Run: r.self})
 }

@@ -263,7 +263,7 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 	}
 	who := cmd.Who
 	r.m.C.Seq++
-	after := contact.Facts{State: contact.Pending, Max: ins.Max, Open: true}
+	after := contact.Fresh(ins.Max)
 	ins.Event = journal.Event{Campaign: r.id, Seq: r.m.C.Seq, Run: r.m.C.Run, At: r.now, Type: journal.ContactsAdded, Version: 1,
 		Data: journal.Data{Who: &who, After: &after}}
 	d, self := r.d, r.self

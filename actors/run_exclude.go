@@ -386,7 +386,7 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 	r.sequence(&w)
 	to, d := t.ctx.replyTo, r.d
 	pid := d.root.Spawn(d.props(func() actor.Actor { return &replyActor{d: d, to: to, value: rep} }))
-	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid})
+	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid, Run: r.self})
 	r.afterWrites(func() {
 		delete(r.triggering, row.Number)
 		r.settled(row.Number)

@@ -326,7 +326,7 @@ func (r *run) newContact(cmd *campaign.Trigger) contact.Contact {
 	return contact.Contact{
 		ID: newContactID(now), Campaign: r.id, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
 		Source: "trigger", Run: r.m.C.Run, State: contact.Pending, Max: r.m.C.Settings.MaxAttempts, DueAt: &now,
-		DueClass: contact.DueTrigger, CreatedAt: now, UpdatedAt: now, Version: 1,
+		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 }
 

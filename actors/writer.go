@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,12 +19,17 @@ type persist struct {
 	Write   journal.Write
 	ReplyTo *actor.PID
 	Step    int // the sender's own number of the write
+	// Run hears of a refusal too (writeRefused): it has counted the events.
+	Run *actor.PID
 }
 
 type persisted struct {
 	Step int
 	Err  error // one of journal's refusals, or nil
 }
+
+// writeRefused tells a run which write the database did not take.
+type writeRefused struct{ Write journal.Write }
 
 // barrier is answered with barrierPassed once every write queued before it
 // is durable or refused.
@@ -159,12 +165,18 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 	}
 	for i := range n {
 		q := &w.queue[i]
-		if q.ReplyTo == nil {
-			continue
-		}
 		var err error
 		if i < len(c.refused) {
 			err = c.refused[i]
+		}
+		if err != nil && q.Run != nil {
+			// A copy: who wrote it may write its events again.
+			refused := q.Write
+			refused.Events = slices.Clone(refused.Events)
+			ctx.Send(q.Run, &writeRefused{refused})
+		}
+		if q.ReplyTo == nil {
+			continue
 		}
 		ctx.Send(q.ReplyTo, &persisted{Step: q.Step, Err: err})
 	}

@@ -47,7 +47,10 @@ type campaignView struct {
 	WindowEndsAt *time.Time  `json:"window_ends_at"`
 
 	Counters campaign.Counters `json:"counters"`
-	Live     *campaign.Live    `json:"live"` // null while nothing is dialled
+	Passes   []campaign.Pass   `json:"passes"`
+	// Callbacks is null while callback detection is off.
+	Callbacks *campaign.Callbacks `json:"callbacks"`
+	Live      *campaign.Live      `json:"live"` // null while nothing is dialled
 }
 
 func viewCampaign(d *campaign.Detail) campaignView {
@@ -55,14 +58,21 @@ func viewCampaign(d *campaign.Detail) campaignView {
 	if d.Counters.States == nil {
 		d.Counters.States = map[contact.State]int{}
 	}
-	return campaignView{
+	v := campaignView{
 		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
 		EverRun: c.EverRun, Prepared: c.Prepared, Draining: d.Draining,
 		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason,
 		CreatedAt: c.CreatedAt, CreatedBy: c.CreatedBy, StartedAt: c.StartedAt, RestartedAt: c.RestartedAt,
 		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
-		Counters: d.Counters, Live: d.Live,
+		Counters: d.Counters, Passes: d.Counters.Passes, Live: d.Live,
 	}
+	if v.Passes == nil {
+		v.Passes = []campaign.Pass{}
+	}
+	if c.Settings.CallbackDetection {
+		v.Callbacks = &d.Counters.Callbacks
+	}
+	return v
 }
 
 type campaignList struct {

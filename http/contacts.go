@@ -61,6 +61,9 @@ func viewContact(cv *campaign.ContactView) contactView {
 		v.Trail[i] = viewAttempt(a)
 		if a.Live() {
 			v.LiveState = string(a.State)
+			if a.InviteAt != nil {
+				v.Attempts++ // consumed once its INVITE left, unless its end says no
+			}
 		}
 	}
 	return v

@@ -31,6 +31,7 @@ var contactColumns = []column[contactRow]{
 	boolean("rang_unanswered", func(c *contactRow) *bool { return &c.RangUnanswered }),
 	moment("due_at", func(c *contactRow) **time.Time { return &c.DueAt }),
 	integer("due_class", func(c *contactRow) *contact.DueClass { return &c.DueClass }),
+	integer("due_pass", func(c *contactRow) *int { return &c.DuePass }),
 	identifier("attempt_id", func(c *contactRow) *string { return (*string)(&c.Attempt) }),
 	moment("result_due_at", func(c *contactRow) **time.Time { return &c.ResultDueAt }),
 	text("callback", func(c *contactRow) *contact.CallbackState { return &c.Callback }),

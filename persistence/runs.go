@@ -34,7 +34,7 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
 				last_outcome = '', last_disposition = '', last_talk = 0, connected_once = false, has_result = false, rang_unanswered = false,
-				callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
+				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason ELSE '' END,
 				due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE $3::timestamptz END,
 				due_class = CASE WHEN c.state = 'excluded' THEN c.due_class ELSE 2 END,

@@ -138,7 +138,7 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 		known[r.Number] = true
 		due := a.At
 		s.Contacts_[r.ID] = contact.Contact{ID: r.ID, Campaign: a.Campaign, Number: r.Number, Variables: r.Variables, Position: pos + int64(r.Line),
-			Source: a.Source, Run: a.Run, State: contact.Pending, Max: a.Max, DueAt: &due, DueClass: a.DueClass,
+			Source: a.Source, Run: a.Run, State: contact.Pending, Max: a.Max, DueAt: &due, DueClass: a.DueClass, DuePass: 1,
 			CreatedAt: a.At, UpdatedAt: a.At, Version: 1}
 		o.imp.Added++
 	}

@@ -214,29 +214,36 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := tally.New()
-	for _, c := range s.Contacts_ {
-		if c.Campaign == id {
-			f := c.Facts()
-			t.Apply(&journal.Event{Data: journal.Data{After: &f}})
-		}
+	for _, c := range s.contactsOf(id, run) {
+		f := c.Facts()
+		t.Contacts(&f, 1)
 	}
 	for _, a := range s.Attempts {
 		if a.Campaign != id || a.Run != run {
 			continue
 		}
-		if a.AnsweredAt != nil && a.State == attempt.Ended {
-			t.C.Answered++
-		}
-		if a.WasConnected() && a.State == attempt.Ended {
-			t.C.Conversations++
+		p := t.C.Pass(a.Pass)
+		if a.ReservedAt != nil {
+			p.Dialled(*a.ReservedAt)
 		}
 		if a.WasConnected() {
+			p.Connected++
 			t.C.ConnectedCalls++
 			t.C.LiveAnswers++
 			if a.Result != nil {
 				t.C.ResultCalls++
 			}
-			t.C.TalkSeconds += a.Talk().Seconds()
+		}
+		if a.Live() {
+			p.Live++
+			continue
+		}
+		if a.AnsweredAt != nil {
+			t.C.Answered++
+		}
+		if a.WasConnected() {
+			t.C.Conversations++
+			t.C.TalkMS += a.TalkMS()
 		}
 		if a.Outcome == engine.OutcomeAbandoned {
 			t.C.LiveAnswers++
@@ -244,11 +251,25 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 				t.C.CapacityLoss++
 			}
 		}
-		if a.State == attempt.Ended && a.Consumed {
+		if a.Consumed {
 			t.C.Attempts++
+			p.Consumed++
+			if ms, ok := a.CallbackDelayMS(); ok {
+				t.C.Callbacks.Calls++
+				t.C.Callbacks.DelayMS += ms
+			}
 		}
 	}
 	return t.Counters(), nil
+}
+
+func (s *Store) contactsOf(id engine.CampaignID, run int) (list []contact.Contact) {
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // AbandonLedger implements actors.Store.
@@ -319,7 +340,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 		pos++
 		due := add.At
 		s.Contacts_[n.ID] = contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
-			Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass,
+			Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass, DuePass: 1,
 			CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
 		rep.Added++
 	}

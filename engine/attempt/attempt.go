@@ -40,18 +40,20 @@ type Leg struct {
 // Attempt is one dial of a contact: the exported state of the machine, stored
 // as one row and one row a leg.
 type Attempt struct {
-	ID          engine.AttemptID
-	Campaign    engine.CampaignID // "" for a dialout
-	Contact     engine.ContactID  // "" for a dialout
-	Run         int
-	Pass        int
-	Number      int // of the attempt within the run, 0 while unconsumed
-	Bot         engine.BotID
-	To          engine.PhoneNumber
-	From        engine.PhoneNumber
-	Trunk       engine.TrunkID // of the last leg
-	Variables   map[string]string
-	Callback    bool // placed for a callback
+	ID        engine.AttemptID
+	Campaign  engine.CampaignID // "" for a dialout
+	Contact   engine.ContactID  // "" for a dialout
+	Run       int
+	Pass      int
+	Number    int // of the attempt within the run, 0 while unconsumed
+	Bot       engine.BotID
+	To        engine.PhoneNumber
+	From      engine.PhoneNumber
+	Trunk     engine.TrunkID // of the last leg
+	Variables map[string]string
+	Callback  bool // placed for a callback
+	// CallbackAt is when that callback was due.
+	CallbackAt  *time.Time
 	Epoch       int64
 	SendBy      time.Time // wall-clock reading of the send-by time
 	ResultToken string    // SHA-256 hex of the per-call bearer token
@@ -175,4 +177,31 @@ func (a *Attempt) Ring() time.Duration {
 		return 0
 	}
 	return max(0, end.Sub(*a.InviteAt))
+}
+
+// TalkMS is Talk in whole milliseconds, worked out of the times as the database
+// keeps them, so that a count of its rows comes to the same.
+func (a *Attempt) TalkMS() int64 {
+	if a.ServedAt == nil || a.BotConnectedAt == nil || a.EndedAt == nil {
+		return 0
+	}
+	return storedMS(*a.BotConnectedAt, *a.EndedAt)
+}
+
+// CallbackDelayMS is how long after the time of its callback the attempt was
+// dialled; ok is false for one that was not placed for a callback.
+func (a *Attempt) CallbackDelayMS() (ms int64, ok bool) {
+	at := a.InviteAt
+	if at == nil {
+		at = a.ReservedAt
+	}
+	if a.CallbackAt == nil || at == nil {
+		return 0, false
+	}
+	return storedMS(*a.CallbackAt, *at), true
+}
+
+// storedMS: the database keeps microseconds, and no monotonic clock.
+func storedMS(from, to time.Time) int64 {
+	return max(0, to.Truncate(time.Microsecond).Sub(from.Truncate(time.Microsecond))).Milliseconds()
 }

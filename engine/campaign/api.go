@@ -167,6 +167,10 @@ type Counters struct {
 	Progress        *float64 `json:"progress"`
 	// States counts contacts by state; their sum is Total.
 	States map[contact.State]int `json:"states"`
+
+	Passes    []Pass    `json:"-"` // shown beside the counters
+	Callbacks Callbacks `json:"-"`
+	TalkMS    int64     `json:"-"` // TalkSeconds, exactly
 }
 
 // Live is what a running campaign does now, from actor state.

@@ -150,7 +150,7 @@ func (m *Machine) callback(ev Event, wish time.Time) {
 	t, _ := callbackTime(ev.At, &ev.Policy, wish)
 	c := &m.C
 	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackPending, &t, c.Used >= ev.Policy.MaxAttempts
-	c.DueAt, c.DueClass, c.ResultDueAt, c.Reason = &t, DueCallback, nil, ""
+	c.DueAt, c.DueClass, c.DuePass, c.ResultDueAt, c.Reason = &t, DueCallback, c.Used+1, nil, ""
 }
 
 // failed: the attempts are used up, or the last outcome forbids a retry.
@@ -176,7 +176,7 @@ func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 	if clipped, ok := ev.Policy.clip(t); ok {
 		t = clipped
 	}
-	m.C.DueAt, m.C.DueClass = &t, class
+	m.C.DueAt, m.C.DueClass, m.C.DuePass = &t, class, m.C.Used+1
 }
 
 // --- results ------------------------------------------------------------------
@@ -302,7 +302,7 @@ func (m *Machine) reopenLater(ev Event) {
 
 func (m *Machine) fresh(ev Event) {
 	c := &m.C
-	c.Used, c.Unconsumed, c.Max = 0, 0, ev.Policy.MaxAttempts
+	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
 	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackNone, nil, false
 }

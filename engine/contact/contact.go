@@ -94,6 +94,10 @@ type Contact struct {
 	// in the order of DueClass. A contact without DueAt is not dialled.
 	DueAt    *time.Time
 	DueClass DueClass
+	// DuePass is the pass for which the contact was put in line last, its Used
+	// of then + 1. It stays when the contact is closed while it waits, so that
+	// the pass still knows who was due for it.
+	DuePass int
 
 	// Attempt is the live attempt, "" when none.
 	Attempt engine.AttemptID
@@ -124,14 +128,30 @@ type Facts struct {
 	Connected  bool  `json:"connected,omitempty"`  // at least one connected attempt
 	Result     bool  `json:"result,omitempty"`     // a result is stored
 	Unanswered bool  `json:"unanswered,omitempty"` // the last attempt rang and was not answered
+	Live       bool  `json:"live,omitempty"`       // an attempt lives
+	// Awaits is the pass that the contact is, or was until it was closed, in
+	// line for; 0 when none.
+	Awaits   int           `json:"awaits,omitempty"`
+	Callback CallbackState `json:"callback,omitempty"`
+}
+
+// Fresh are the facts of a contact that was just added.
+func Fresh(maxAttempts int) Facts {
+	return Facts{State: Pending, Max: maxAttempts, Open: true, Awaits: 1}
 }
 
 // Facts of the contact as it stands.
 func (c *Contact) Facts() Facts {
-	return Facts{
+	f := Facts{
 		State: c.State, Used: c.Used, Max: c.Max, Open: c.Open(),
 		Connected: c.ConnectedOnce, Result: c.HasResult, Unanswered: c.RangUnanswered,
+		Live: c.Attempt != "", Callback: c.Callback,
 	}
+	// Who is out of scope, or is being dialled, is in line for nothing.
+	if c.DuePass == c.Used+1 && !f.Live && c.State != Excluded {
+		f.Awaits = c.DuePass
+	}
+	return f
 }
 
 // Open says whether the contact may still be dialled in its run: it waits for

@@ -340,7 +340,7 @@ func TestContactsResetThereAndThen(t *testing.T) {
 	w := newWorld(t).dial(noAnswer, rang).dial(done, withResult("later"), wish(t0p(time.Hour)))
 	w.must(Event{Kind: RunReset, Run: 2}).is(Pending, "").callback(CallbackNone).dueAt(w.now, DueFirst)
 	c := &w.m.C
-	if f := c.Facts(); c.Run != 2 || f != (Facts{State: Pending, Max: 3, Open: true}) {
+	if f := c.Facts(); c.Run != 2 || f != Fresh(3) {
 		t.Errorf("run %d, facts %+v", c.Run, f)
 	}
 	w = newWorld(t).dial(noAnswer).must(Event{Kind: ExcludedBy, Reason: "asked"}, Event{Kind: RunReset, Run: 2}).is(Excluded, "asked")

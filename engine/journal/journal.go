@@ -86,6 +86,10 @@ type Data struct {
 	TalkMS      int64               `json:"talk_ms,omitempty"`
 	Verdict     engine.Verdict      `json:"verdict,omitempty"`
 	Disposition string              `json:"disposition,omitempty"`
+	// Of attempt.ended: when it was begun, and of a callback how long after its
+	// time it was dialled.
+	ReservedAt      *time.Time `json:"reserved_at,omitempty"`
+	CallbackDelayMS *int64     `json:"callback_delay_ms,omitempty"`
 
 	// Campaign facts.
 	Who      *engine.Who        `json:"who,omitempty"`

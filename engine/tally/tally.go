@@ -10,13 +10,18 @@
 //   - Before and After are the facts of the contact that the event changed. An
 //     event about several contacts has Count, and speaks of as many with the
 //     same facts: the end of a run is one event for each kind of waiting contact.
-//   - AttemptConnected comes once for each conversation, AttemptEnded once for
-//     each attempt.
+//   - AttemptReserved and AttemptEnded come once for each attempt, in this
+//     order, AttemptConnected once for each conversation; all three name the
+//     pass. An attempt whose intent the database refused has both too, written
+//     together.
 //   - ResultStored says Connected for the first result of a connected attempt
 //     only (attempt.CountsResult): results may be repeated and corrected.
 package tally
 
 import (
+	"maps"
+	"slices"
+
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -31,6 +36,7 @@ func New() *Tally { return &Tally{C: campaign.Counters{States: map[contact.State
 
 // From goes on from counters that the tables gave.
 func From(c campaign.Counters) *Tally {
+	c.States, c.Passes = maps.Clone(c.States), slices.Clone(c.Passes)
 	if c.States == nil {
 		c.States = map[contact.State]int{}
 	}
@@ -38,59 +44,85 @@ func From(c campaign.Counters) *Tally {
 }
 
 // Apply folds one event.
-func (t *Tally) Apply(e *journal.Event) {
+func (t *Tally) Apply(e *journal.Event) { t.apply(e, 1) }
+
+// Revoke takes an event back that did not come about after all. The range of a
+// pass's dials stays as it is: the event of the dial's end tells it again.
+func (t *Tally) Revoke(e *journal.Event) { t.apply(e, -1) }
+
+func (t *Tally) apply(e *journal.Event, sign int) {
 	d := &e.Data
-	n := 1
+	n := sign
 	if e.Type == journal.ContactsAdded || d.Count > 0 {
-		n = d.Count
+		n *= d.Count
 	}
 	if d.Before != nil {
-		t.facts(d.Before, -n)
+		t.Contacts(d.Before, -n)
 	}
 	if d.After != nil {
-		t.facts(d.After, n)
+		t.Contacts(d.After, n)
 	}
 	switch e.Type {
+	case journal.AttemptReserved:
+		p := t.C.Pass(d.Pass)
+		p.Dialled(e.At)
+		p.Live += sign
 	case journal.AttemptConnected:
-		t.C.ConnectedCalls++
-		t.C.LiveAnswers++
+		t.C.ConnectedCalls += sign
+		t.C.LiveAnswers += sign
+		t.C.Pass(d.Pass).Connected += sign
 	case journal.AttemptEnded:
-		t.ended(d)
+		t.ended(d, sign)
 	case journal.ResultStored:
 		if d.Connected {
-			t.C.ResultCalls++
+			t.C.ResultCalls += sign
 		}
 	default: // the facts before and after are all that it changes
 	}
 }
 
-func (t *Tally) ended(d *journal.Data) {
+func (t *Tally) ended(d *journal.Data, sign int) {
+	p := t.C.Pass(d.Pass)
+	p.Live -= sign
+	if d.ReservedAt != nil {
+		p.Dialled(*d.ReservedAt)
+	}
 	if d.Consumed {
-		t.C.Attempts++
+		t.C.Attempts += sign
+		p.Consumed += sign
+		if d.CallbackDelayMS != nil {
+			t.C.Callbacks.Calls += sign
+			t.C.Callbacks.DelayMS += int64(sign) * *d.CallbackDelayMS
+		}
 	}
 	if d.Answered {
-		t.C.Answered++
+		t.C.Answered += sign
 	}
 	if d.Connected {
-		t.C.Conversations++
+		t.C.Conversations += sign
 	}
-	t.C.TalkSeconds += float64(d.TalkMS) / 1000
+	t.C.TalkMS += int64(sign) * d.TalkMS
 	if d.Outcome == engine.OutcomeAbandoned {
-		t.C.LiveAnswers++
+		t.C.LiveAnswers += sign
 		if d.Cause == engine.AbandonCapacityLoss {
-			t.C.CapacityLoss++
+			t.C.CapacityLoss += sign
 		}
 	}
 }
 
-func (t *Tally) facts(f *contact.Facts, n int) {
+// Contacts adds n contacts with the same facts, or takes -n away.
+func (t *Tally) Contacts(f *contact.Facts, n int) {
 	c := &t.C
 	c.Total += n
 	c.States[f.State] += n
 	if c.States[f.State] == 0 {
 		delete(c.States, f.State)
 	}
-	if f.Used == 0 && f.Open {
+	live := 0
+	if f.Live {
+		live = 1 // its attempt counts until it ends as one that does not
+	}
+	if f.Used+live == 0 && f.Open {
 		c.Pending += n
 	}
 	if f.Connected {
@@ -103,7 +135,23 @@ func (t *Tally) facts(f *contact.Facts, n int) {
 		c.Unanswered += n
 	}
 	if f.Open {
-		c.RetriesLeft += n * max(0, f.Max-f.Used)
+		c.RetriesLeft += n * max(0, f.Max-f.Used-live)
+	}
+	if f.Awaits > 0 {
+		p := c.Pass(f.Awaits)
+		p.Awaiting += n
+		if f.Open {
+			p.Waiting += n
+		}
+	}
+	switch f.Callback {
+	case contact.CallbackRequested, contact.CallbackPending:
+		c.Callbacks.Pending += n
+	case contact.CallbackCompleted:
+		c.Callbacks.Completed += n
+	case contact.CallbackCancelled:
+		c.Callbacks.Cancelled += n
+	case contact.CallbackNone:
 	}
 	switch f.State {
 	case contact.Abandoned:
@@ -122,26 +170,19 @@ func (t *Tally) facts(f *contact.Facts, n int) {
 	}
 }
 
-// Counters gives the counters with their rates worked out.
+// Counters gives the counters with what is worked out of them.
 func (t *Tally) Counters() campaign.Counters {
 	c := t.C
-	c.States = make(map[contact.State]int, len(t.C.States))
-	for s, n := range t.C.States {
-		c.States[s] = n
-	}
+	c.States = maps.Clone(t.C.States)
+	c.Passes = slices.Clone(t.C.Passes)
 	Rates(&c)
 	return c
 }
 
-// Rates works out the rates of counters: nil while a denominator is 0.
+// Rates works out what follows from counts: rates are nil while a denominator
+// is 0.
 func Rates(c *campaign.Counters) {
-	share := func(a, b float64) *float64 {
-		if b <= 0 {
-			return nil
-		}
-		r := a / b
-		return &r
-	}
+	c.TalkSeconds = float64(c.TalkMS) / 1000
 	c.AnswerRate = share(float64(c.Answered), float64(c.Attempts))
 	c.CompletionRate = share(float64(c.ResultCalls), float64(c.ConnectedCalls))
 	c.AbandonRate = share(float64(c.LiveAnswers-c.ConnectedCalls), float64(c.LiveAnswers))
@@ -153,4 +194,29 @@ func Rates(c *campaign.Counters) {
 		}
 	}
 	c.Progress = share(float64(processed), float64(c.Total-c.Excluded))
+	b := &c.Callbacks
+	b.Requested = b.Pending + b.Completed + b.Cancelled
+	b.MeanDelaySeconds = share(float64(b.DelayMS)/1000, float64(b.Calls))
+	passes(c)
+}
+
+func passes(c *campaign.Counters) {
+	for i := range c.Passes {
+		p := &c.Passes[i]
+		p.Attempted = p.Consumed + p.Live
+		p.Eligible = p.Attempted + p.Awaiting
+		p.ConnectedRate = share(float64(p.Connected), float64(p.Attempted))
+		p.Running = p.FirstDialAt != nil && p.Live+p.Waiting > 0
+	}
+	for n := len(c.Passes); n > 0 && c.Passes[n-1].Eligible == 0 && c.Passes[n-1].FirstDialAt == nil; n-- {
+		c.Passes = c.Passes[:n-1] // of nobody
+	}
+}
+
+func share(a, b float64) *float64 {
+	if b <= 0 {
+		return nil
+	}
+	r := a / b
+	return &r
 }

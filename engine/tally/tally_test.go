@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -21,7 +22,8 @@ func folded(events ...journal.Event) campaign.Counters {
 }
 
 func added(n int) journal.Event {
-	return journal.Event{Type: journal.ContactsAdded, Data: journal.Data{Count: n, After: &contact.Facts{State: contact.Pending, Max: 3, Open: true}}}
+	after := contact.Fresh(3)
+	return journal.Event{Type: journal.ContactsAdded, Data: journal.Data{Count: n, After: &after}}
 }
 
 func changed(from, to contact.Facts) journal.Event {
@@ -37,7 +39,7 @@ func rate(t *testing.T, name string, got *float64, want float64) {
 	}
 }
 
-var fresh = contact.Facts{State: contact.Pending, Max: 3, Open: true}
+var fresh = contact.Fresh(3)
 
 func TestTotalAndPending(t *testing.T) {
 	c := folded(added(5),
@@ -47,6 +49,18 @@ func TestTotalAndPending(t *testing.T) {
 	// Those without a consumed attempt and not final or excluded.
 	if c.Total != 5 || c.Pending != 2 || c.Excluded != 1 || c.ManuallyStopped != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// An attempt is consumed once its INVITE left, unless its end says no; the
+// intent is its last durable trace before.
+func TestAContactThatIsBeingCalledIsNotPendingAndItsAttemptIsNotLeft(t *testing.T) {
+	live := contact.Facts{State: contact.Pending, Max: 3, Open: true, Live: true}
+	if c := folded(added(5), changed(fresh, live)); c.Pending != 4 || c.RetriesLeft != 4*3+2 {
+		t.Errorf("%d pending, %d left", c.Pending, c.RetriesLeft)
+	}
+	if c := folded(added(5), changed(fresh, live), changed(live, fresh)); c.Pending != 5 || c.RetriesLeft != 15 {
+		t.Errorf("unconsumed: %d pending, %d left", c.Pending, c.RetriesLeft)
 	}
 }
 
@@ -136,7 +150,8 @@ func TestAnEventAboutSeveralContactsCountsThemAll(t *testing.T) {
 }
 
 func TestAFoldGoesOnFromWhatTheTablesSay(t *testing.T) {
-	events := []journal.Event{added(3), {Type: journal.AttemptConnected}, changed(fresh, contact.Facts{State: contact.Completed, Used: 1, Max: 3, Result: true}),
+	at := time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
+	events := []journal.Event{added(3), {Type: journal.AttemptReserved, At: at, Data: journal.Data{Pass: 1}}, {Type: journal.AttemptConnected, Data: journal.Data{Pass: 1}}, changed(fresh, contact.Facts{State: contact.Completed, Used: 1, Max: 3, Result: true}),
 		ended(journal.Data{Consumed: true, TalkMS: 1500})}
 	for split := range events {
 		half := From(folded(events[:split]...))

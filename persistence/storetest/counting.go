@@ -102,7 +102,7 @@ func counters(t *testing.T, w *world) {
 		}
 	}
 	add := w.insert(12)
-	after := contact.Facts{State: contact.Pending, Max: 3, Open: true}
+	after := contact.Fresh(3)
 	add.Event.Data.After = &after
 	report, err := w.store.AddContacts(t.Context(), add)
 	must(t, err)
@@ -129,7 +129,7 @@ func counters(t *testing.T, w *world) {
 			a.State, a.ServedAt, a.BotConnectedAt = attempt.Connected, &t0, &t0
 			ev := w.event(journal.AttemptConnected, c.ID, a.ID)
 			now := c.Facts()
-			ev.Data.Before, ev.Data.After = &before, &now
+			ev.Data.Before, ev.Data.After, ev.Data.Pass = &before, &now, a.Pass
 			apply(w.write(func(x *journal.Write) {
 				x.Attempts, x.Contacts, x.Events = []attempt.Attempt{a}, []contact.Contact{c}, []journal.Event{ev}
 			}))
@@ -139,7 +139,7 @@ func counters(t *testing.T, w *world) {
 		if served > 0 {
 			t1 := w.now.Add(served)
 			done.EndedAt = &t1
-			end.Events[0].Data.TalkMS = done.Talk().Milliseconds()
+			end.Events[0].Data.TalkMS = done.TalkMS()
 		}
 		if change != nil {
 			change(&c, &done)
@@ -150,6 +150,7 @@ func counters(t *testing.T, w *world) {
 		now := c.Facts()
 		end.Contacts, end.Attempts = []contact.Contact{c}, []attempt.Attempt{done}
 		d := &end.Events[0].Data
+		d.Pass, d.ReservedAt = done.Pass, done.ReservedAt
 		d.Before, d.After, d.Outcome, d.Cause, d.Consumed = &before, &now, done.Outcome, done.Cause, done.Consumed
 		d.Answered, d.Connected = done.AnsweredAt != nil, done.WasConnected()
 		apply(end)

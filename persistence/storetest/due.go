@@ -165,7 +165,7 @@ func addContacts(t *testing.T, w *world) {
 	}
 	first := due[1]
 	want := contact.Contact{ID: add.Contacts[0].ID, Campaign: w.c.ID, Number: add.Contacts[0].Number, Variables: add.Contacts[0].Variables,
-		Position: first.Position, Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &add.At, DueClass: contact.DueFirst,
+		Position: first.Position, Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &add.At, DueClass: contact.DueFirst, DuePass: 1,
 		CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
 	sameFields(t, first, want)
 

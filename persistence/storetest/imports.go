@@ -43,7 +43,7 @@ func (w *world) activation(imp campaign.Import, staged int) journal.Activation {
 // open is a gate that lets the import pass.
 func (w *world) open(context.Context) (journal.Gate, error) {
 	who := engine.Who{User: "u1", Name: "ada@example.org"}
-	after := contact.Facts{State: contact.Pending, Max: 3, Open: true}
+	after := contact.Fresh(3)
 	ev := w.event(journal.ContactsAdded, "", "")
 	ev.Data = journal.Data{Who: &who, After: &after}
 	return journal.Gate{Epoch: w.c.Epoch, Event: ev}, nil
@@ -140,7 +140,7 @@ func importSwitch(t *testing.T, w *world) {
 			vars["name"] = "Zo\u00eb \"x\""
 		}
 		sameFields(t, c, contact.Contact{ID: r.ID, Campaign: w.c.ID, Number: r.Number, Variables: vars, Position: 900 + int64(r.Line),
-			Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &at, DueClass: contact.DueFirst, CreatedAt: at, UpdatedAt: at, Version: 1})
+			Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &at, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: at, UpdatedAt: at, Version: 1})
 	}
 	if got, want := w.rejected(imp), map[int]string{12: "duplicate", 22: "duplicate", 70: "invalid_number"}; !maps.Equal(got, want) {
 		t.Errorf("rejected %v, want %v", got, want)

@@ -71,7 +71,7 @@ func (w *world) contact(change ...func(*contact.Contact)) contact.Contact {
 	due := w.now
 	c := contact.Contact{
 		ID: engine.ContactID(id()), Campaign: w.c.ID, Number: number(), Variables: map[string]string{"name": "Ada", "plan": "gold"},
-		Position: w.seq.Add(1), Source: "api", Run: w.c.Run, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst,
+		Position: w.seq.Add(1), Source: "api", Run: w.c.Run, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1,
 		CreatedAt: w.now, UpdatedAt: w.now, Version: 1,
 	}
 	for _, f := range change {
@@ -99,12 +99,16 @@ func (w *world) event(t journal.Type, c engine.ContactID, a engine.AttemptID) jo
 // intent is the write that precedes an INVITE; the contact has the attempt.
 func (w *world) intent(c *contact.Contact) (journal.Write, attempt.Attempt) {
 	a := w.attempt(*c)
+	before := c.Facts()
 	c.Attempt, c.DueAt = a.ID, nil
 	c.Version++
+	after := c.Facts()
+	reserved := w.event(journal.AttemptReserved, c.ID, a.ID)
+	reserved.Data = journal.Data{Before: &before, After: &after, Pass: a.Pass}
 	return journal.Write{
 		Campaign: c.Campaign, Epoch: w.c.Epoch, Intent: &journal.Intent{Attempt: a.ID, Number: c.Number},
 		Contacts: []contact.Contact{*c}, Attempts: []attempt.Attempt{a},
-		Events: []journal.Event{w.event(journal.AttemptReserved, c.ID, a.ID)},
+		Events: []journal.Event{reserved},
 	}, a
 }
 
