@@ -6,17 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/load"
+	"dialler/engine/sim"
 )
 
 type benchCmd struct {
-	Carrier benchCarrierCmd `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
-	Bot     benchBotCmd     `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
-	Load    benchLoadCmd    `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
+	Carrier  benchCarrierCmd  `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
+	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
+	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`
+	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
 }
 
 type benchCarrierCmd struct {
@@ -85,6 +88,7 @@ type benchLoadCmd struct {
 	FindMax   bool          `help:"Search the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
 	Step      int           `help:"How fine the search is." default:"25"`
+	List      int           `help:"In place of a measurement a call: import a list of so many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
 	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
@@ -104,8 +108,11 @@ func (b *benchLoadCmd) Run(*cli) error {
 		Trunk: b.Trunk, SIPp: b.SIPp, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}
-	if b.FindMax {
+	switch {
+	case b.FindMax:
 		return b.search(ctx, cfg)
+	case b.List != 0:
+		return b.list(ctx, cfg)
 	}
 	f, err := load.Run(ctx, cfg)
 	if err != nil {
@@ -118,6 +125,24 @@ func (b *benchLoadCmd) Run(*cli) error {
 		return errors.New(why)
 	}
 	return nil
+}
+
+func (b *benchLoadCmd) list(ctx context.Context, cfg load.Config) error {
+	f, err := load.List(ctx, cfg, b.List)
+	if err != nil {
+		return err
+	}
+	if b.JSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		err = e.Encode(f)
+	} else {
+		f.Print(os.Stdout)
+	}
+	if err == nil && !f.WithinMiB {
+		err = fmt.Errorf("%.0f MiB were used, %.0f are allowed", f.Peak, f.LimitMiB)
+	}
+	return err
 }
 
 func (b *benchLoadCmd) search(ctx context.Context, cfg load.Config) error {
@@ -143,6 +168,55 @@ func (b *benchLoadCmd) print(all any, f *load.Figures) error {
 	}
 	if f != nil {
 		f.Print(os.Stdout)
+	}
+	return nil
+}
+
+type benchCampaignCmd struct {
+	Mode     string        `help:"Pacing mode: ${enum}." enum:"hybrid,strict,progressive" default:"hybrid"`
+	Contacts int           `help:"Contacts of the list, each dialled once." default:"6000"`
+	Seats    int           `help:"Seats of the bot, and the campaign's concurrency." default:"50"`
+	Answer   float64       `help:"Share of dials that are answered." default:"0.3"`
+	Ring     time.Duration `help:"Mean time until a person answers." default:"6s"`
+	RingSD   time.Duration `name:"ring-sd" help:"Its standard deviation." default:"3s"`
+	Timeout  time.Duration `help:"Ring timeout." default:"15s"`
+	Talk     time.Duration `help:"Mean conversation." default:"20s"`
+	Short    float64       `help:"Share of conversations that are short, 8 s on average." default:"0.3"`
+	Cap      float64       `help:"Abandon cap, per cent." default:"3"`
+	Seed     uint64        `help:"Seed of the people called." default:"1"`
+	Runs     int           `help:"Runs of the simulator, with the seeds from --seed on." default:"20"`
+	JSON     bool          `name:"json" help:"Print the comparison as JSON."`
+	Keep     bool          `help:"Keep data and logs."`
+}
+
+// Run compares and prints; a campaign that is not like its simulation is an
+// error.
+func (b *benchCampaignCmd) Run(*cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	sc := sim.Standard()
+	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = sim.Always(float64(b.Seats)), sim.Always(b.Answer), 0, b.Contacts
+	sc.RingMean, sc.RingSD, sc.Timeout, sc.TalkMean, sc.Short, sc.Cap = b.Ring, b.RingSD, b.Timeout, b.Talk, b.Short, b.Cap/100
+	c, err := load.Campaign(ctx, load.CampaignConfig{Binary: self, Scenario: sc, Policy: sim.Policy(b.Mode), Seed: b.Seed, Runs: b.Runs, Keep: b.Keep,
+		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
+	if err != nil {
+		return err
+	}
+	if b.JSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(c); err != nil {
+			return err
+		}
+	} else {
+		c.Print(os.Stdout)
+	}
+	if len(c.Failures) > 0 {
+		return errors.New(strings.Join(c.Failures, "; "))
 	}
 	return nil
 }

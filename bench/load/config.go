@@ -29,6 +29,10 @@ type Config struct {
 	Env      []string // K=V for the engine
 
 	Log func(format string, args ...any) // progress; nil: none
+
+	// In place of the usual ones: what the model carrier is told of its callees,
+	// and the model bot of its conversations.
+	callees, conversation map[string]any
 }
 
 // Limits of a run: it is bounded and stops by itself.

@@ -106,21 +106,25 @@ func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
 	if w.cfg.AMD {
 		amd = "parallel"
 	}
+	return w.draft(ctx, n, map[string]any{
+		"name": "Load", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": amd, "max_attempts": 1, "number_pool": []string{ownNumber},
+		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
+	})
+}
+
+// draft makes a campaign of these settings with n contacts.
+func (w *world) draft(ctx context.Context, n int, settings map[string]any) (id string, err error) {
 	var c struct {
 		ID string `json:"campaign_id"`
 	}
-	err = w.api.do(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
-		"name": "Load", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": amd, "max_attempts": 1, "number_pool": []string{ownNumber},
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
-	}, &c)
-	if err != nil {
+	if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns", settings, &c); err != nil {
 		return "", err
 	}
 	const chunk = 1000
 	for from := 0; from < n; from += chunk {
 		rows := make([]map[string]any, 0, chunk)
 		for i := from; i < min(from+chunk, n); i++ {
-			rows = append(rows, map[string]any{"mobile": fmt.Sprintf("+4915%09d", 100000000+i), "metadata": map[string]string{"row": fmt.Sprint(i)}})
+			rows = append(rows, map[string]any{"mobile": contactNumber(i), "metadata": map[string]string{"row": fmt.Sprint(i)}})
 		}
 		if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+c.ID+"/contacts", map[string]any{"contacts": rows}, nil); err != nil {
 			return "", err

@@ -101,8 +101,11 @@ func (w *world) openCallee() (err error) {
 		w.callee, err = spawn(w.dir, "sipp", nil, sipp, "-sn", "uas", "-i", host, "-p", port, "-nostdin", "-nd")
 		return err
 	}
-	spec, err := w.spec("carrier.json", map[string]any{"media": w.cfg.Media,
-		"profile": []map[string]any{{"kind": "human", "ring": w.cfg.Ring.String()}}})
+	callees := w.cfg.callees
+	if callees == nil {
+		callees = map[string]any{"media": w.cfg.Media, "profile": []map[string]any{{"kind": "human", "ring": w.cfg.Ring.String()}}}
+	}
+	spec, err := w.spec("carrier.json", callees)
 	if err != nil {
 		return err
 	}
@@ -114,7 +117,10 @@ func (w *world) openBot(ctx context.Context) (err error) {
 	if w.botAddr, err = freePort(); err != nil {
 		return err
 	}
-	talk := map[string]any{"weight": 1, "talk": w.cfg.Talk.String(), "mute": !w.cfg.Media}
+	talk := w.cfg.conversation
+	if talk == nil {
+		talk = map[string]any{"weight": 1, "talk": w.cfg.Talk.String(), "mute": !w.cfg.Media}
+	}
 	if w.cfg.Media { // one utterance fills the conversation
 		talk["think"], talk["utterance"], talk["pause"] = "0s", (w.cfg.Talk + time.Second).String(), "20ms"
 	}
