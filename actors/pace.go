@@ -23,6 +23,10 @@ type pace struct {
 	// model is told what happens to lines and seats; nil until the first
 	// decision of a running campaign.
 	model *pacing.Model
+	// learnt is what an earlier life of the campaign's actors knew, for the model
+	// to begin with; keptAt when it was last stored.
+	learnt *pacing.State
+	keptAt time.Time
 	// batch is how many contacts the next round asks for: what a trunk at its
 	// cap has to give is a few tokens at a time.
 	batch int
@@ -32,7 +36,31 @@ type pace struct {
 // somewhere, which the next look will see.
 const holdDefault = 250 * time.Millisecond
 
-func (p *pace) restore(b pacing.Books) { p.books, p.begun = b, true }
+func (p *pace) restore(b pacing.Books, learnt *pacing.State, now time.Time) {
+	p.books, p.begun, p.learnt, p.keptAt = b, true, learnt, now
+}
+
+// keepEvery is how often what pacing has learnt is stored. A crash loses so
+// much of it at most, and no more than that: the abandons that the cap is about
+// are counted anew from the attempts.
+const keepEvery = 30 * time.Second
+
+// keepPacing stores what pacing has learnt since the last time.
+func (r *run) keepPacing() {
+	p := &r.pace
+	if p.model == nil || r.now.Sub(p.keptAt) < keepEvery || !r.live.lastDial.After(p.keptAt) {
+		return
+	}
+	p.keptAt = r.now
+	d, id, epoch, state, now := r.d, r.id, r.m.C.Epoch, p.model.State(), r.now
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		if err := d.store.SavePacing(ctx, id, epoch, state, now); err != nil {
+			d.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("what pacing has learnt was not stored; it is tried again")
+		}
+	}()
+}
 
 // loadBooks reads the counts of the guaranteed periods.
 func loadBooks(ctx context.Context, s Store, c *campaign.Campaign, now time.Time) (b pacing.Books, err error) {
@@ -101,7 +129,7 @@ func ringing(s *campaign.Settings) time.Duration {
 func (r *run) forecaster() *pacing.Model {
 	p, ring := &r.pace, ringing(&r.m.C.Settings)
 	if p.model == nil || p.model.Ring() != ring {
-		var state *pacing.State
+		state := p.learnt
 		if p.model != nil {
 			s := p.model.State()
 			state = &s

@@ -38,3 +38,28 @@ func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+// A tree that comes up after another begins with what that one has learnt of
+// the people of the campaign.
+func TestWhatPacingHasLearntSurvivesTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, actortest.Mix(11, 0.3, 0.1, 40*time.Second), func(s *campaign.Settings) {
+			s.Concurrency, s.MaxAttempts, s.RingTimeoutSec = 8, 1, 20
+		})
+		defer func() { r.tree.Close() }()
+		r.results()
+		r.add(1500)
+		r.act(campaign.ActionStart)
+		r.until(10*time.Minute, "something was learnt", func() bool {
+			s, ok, _ := r.store.Pacing(t.Context(), r.id)
+			return ok && s.Theta > 0 && s.Persons > 10
+		})
+		kept, _, _ := r.store.Pacing(t.Context(), r.id)
+		r.kill()
+		r.start()
+		r.until(10*time.Minute, "something was learnt since", func() bool {
+			s, _, _ := r.store.Pacing(t.Context(), r.id)
+			return s.Persons > kept.Persons
+		})
+	})
+}

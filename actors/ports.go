@@ -9,6 +9,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/pacing"
 )
 
 // Store is what the tree needs from the database. Calls block and run outside
@@ -32,6 +33,11 @@ type Store interface {
 	// AbandonLedger counts the campaign's live answers (served and abandoned)
 	// and the abandoned among them since a time.
 	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error)
+
+	// SavePacing keeps what the pacing of a campaign has learnt, and Pacing
+	// gives it back.
+	SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error
+	Pacing(ctx context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error)
 
 	// ResetContacts prepares every contact for a run: 0 attempts, pending and
 	// due, the excluded left out. The previous run's states are kept for

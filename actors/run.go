@@ -135,6 +135,7 @@ type (
 		bots       []engine.Bot
 		open       []attempt.Attempt
 		books      pacing.Books
+		learnt     *pacing.State
 		err        error
 	}
 	recovered struct {
@@ -346,6 +347,13 @@ func (r *run) load() {
 		if m.err == nil {
 			m.books, m.err = loadBooks(ctx, d.store, &m.campaign, now)
 		}
+		if m.err == nil {
+			var s pacing.State
+			var ok bool
+			if s, ok, m.err = d.store.Pacing(ctx, id); ok {
+				m.learnt = &s
+			}
+		}
 		d.root.Send(self, m)
 	}()
 }
@@ -364,7 +372,7 @@ func (r *run) loaded(m *runLoaded) {
 	r.m.C = m.campaign
 	r.tally = tally.From(m.counters)
 	r.excluded = newExclusionBook(m.exclusions)
-	r.pace.restore(m.books)
+	r.pace.restore(m.books, m.learnt, r.now)
 	r.setBot(m.bots)
 	r.makeRules()
 	r.tellPool()

@@ -342,6 +342,7 @@ func (r *run) tick() {
 	}
 	if r.pace.model != nil {
 		r.pace.model.Tick(r.now)
+		r.keepPacing()
 	}
 	c := &r.m.C
 	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && !r.gated() && (c.State == campaign.Running || c.State == campaign.Paused) {

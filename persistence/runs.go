@@ -119,6 +119,7 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID) error 
 			"DELETE FROM import_rows r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
 			"DELETE FROM import_rejected r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
 			"DELETE FROM imports WHERE campaign_id = $1",
+			"DELETE FROM pacing WHERE campaign_id = $1",
 			"DELETE FROM campaigns WHERE id = $1",
 		} {
 			if _, err := tx.Exec(ctx, sql, string(id)); err != nil {

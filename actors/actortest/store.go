@@ -17,6 +17,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/pacing"
 	"dialler/engine/tally"
 )
 
@@ -37,6 +38,7 @@ type Store struct {
 	TrunkList []engine.TrunkSettings
 	Nums      []engine.NumberSettings
 	Imports   Imports
+	Pacing_   map[engine.CampaignID]pacing.State
 
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
@@ -57,7 +59,7 @@ type Hold struct {
 func NewStore() *Store {
 	return &Store{Campaigns: map[engine.CampaignID]*campaign.Campaign{}, Contacts_: map[engine.ContactID]contact.Contact{},
 		Attempts: map[engine.AttemptID]attempt.Attempt{}, Holds: map[engine.PhoneNumber]Hold{}, Supp: map[engine.PhoneNumber]bool{},
-		Replies: map[string]journal.Reply{}, Delay: 2 * time.Millisecond}
+		Replies: map[string]journal.Reply{}, Pacing_: map[engine.CampaignID]pacing.State{}, Delay: 2 * time.Millisecond}
 }
 
 // SetDown makes commits fail, or work again.
@@ -287,6 +289,22 @@ func (s *Store) AbandonLedger(_ context.Context, id engine.CampaignID, since tim
 		}
 	}
 	return live, abandoned, nil
+}
+
+// SavePacing implements actors.Store.
+func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, _ int64, state pacing.State, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Pacing_[id] = state
+	return nil
+}
+
+// Pacing implements actors.Store.
+func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok = s.Pacing_[id]
+	return state, ok, nil
 }
 
 // ResetContacts implements actors.Store.

@@ -143,7 +143,8 @@ func (c *CampaignConfig) script() map[string]any {
 		}
 		script[contactNumber(i)] = []any{b}
 	}
-	return map[string]any{"script": script}
+	// With audio: a call without any for 30 s is ended as broken.
+	return map[string]any{"script": script, "media": true}
 }
 
 // morning names a zone in which midnight is at least half a day away, and how

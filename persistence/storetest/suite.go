@@ -43,6 +43,8 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"a campaign comes back as it was written", campaignRoundTrip},
 		{"variables are kept, changed and found", variables},
 
+		{"what pacing has learnt is kept, of the newest owner", pacingKept},
+
 		// Queries of the tree.
 		{"due contacts come in dialling order", dueOrder},
 		{"due contacts leave out live, held and excepted ones", dueLeavesOut},
