@@ -85,10 +85,11 @@ func (c *call) mediaSink() func(engine.MediaEvent) {
 	return func(e engine.MediaEvent) { root.Send(self, &e) }
 }
 
-// begin starts the attempt: its leases are held.
-func (c *call) begin(now time.Time) {
-	c.sendBy = c.d.clock.Boot().Add(c.d.cfg.SendByTimeout)
-	c.m.A.SendBy = now.Add(c.d.cfg.SendByTimeout)
+// begin starts the attempt, whose leases are held: its INVITEs leave within
+// the given time or not at all.
+func (c *call) begin(now time.Time, within time.Duration) {
+	c.sendBy = c.d.clock.Boot().Add(within)
+	c.m.A.SendBy = now.Add(within)
 	c.d.stats.Attempts.Add(1)
 	c.apply(attempt.Event{Kind: attempt.Began, At: now})
 }

@@ -14,6 +14,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 	"dialler/engine/numberpool"
 )
 
@@ -27,6 +28,17 @@ type rules struct {
 	Policy   contact.Policy
 	Bot      engine.Bot
 	Sticky   bool // Sticky Exclusion: who was excluded is not added again
+	// zoned is the campaign, when contacts are called by their own clocks.
+	zoned *campaign.Campaign
+}
+
+// policyFor is the policy with the window of one contact.
+func (rl *rules) policyFor(n engine.PhoneNumber) contact.Policy {
+	p := rl.Policy
+	if rl.zoned != nil {
+		p.Clip = campaign.Clip(rl.zoned, number.Zones(n))
+	}
+	return p
 }
 
 // Messages from the run to a contact.
@@ -38,6 +50,9 @@ type (
 		From     engine.PhoneNumber
 		Callback bool
 		Trigger  *triggerContext // the trigger that asked for it, if any
+		// SendWithin is how long the INVITE may take to leave: its contact's window
+		// may close before.
+		SendWithin time.Duration
 	}
 	seatGranted struct{ Attempt engine.AttemptID }
 	// excludeContact suppresses the contact; excludeDone follows.
@@ -499,7 +514,7 @@ func (a *contactActor) durable(msg *persisted) {
 
 // change applies an event to the contact and gives the facts before and after.
 func (a *contactActor) change(ev contact.Event) (before, after *contact.Facts, ok bool) {
-	ev.At, ev.Policy = a.now, a.rules.Policy
+	ev.At, ev.Policy = a.now, a.rules.policyFor(a.m.C.Number)
 	b := a.m.C.Facts()
 	if err := a.m.Apply(ev); err != nil {
 		a.d.stats.Illegal.Add(1)
@@ -541,7 +556,7 @@ func (a *contactActor) dial(msg *dial) {
 	a.rest()
 	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step})
 	a.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
-	a.call.begin(a.now)
+	a.call.begin(a.now, msg.SendWithin)
 }
 
 var whatType = map[attempt.What]journal.Type{

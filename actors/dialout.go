@@ -446,7 +446,7 @@ func (c *dialoutCall) start() {
 		c.seated = true
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
 			Trunk: w.trunk, Variables: w.cmd.Variables, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
-		c.call.begin(c.now)
+		c.call.begin(c.now, c.d.cfg.SendByTimeout)
 	}
 	c.begun = true
 }

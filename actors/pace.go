@@ -187,19 +187,6 @@ func (r *run) decide() pacing.Decision {
 	return p.last
 }
 
-// windowOpen asks the window only when its answer may have changed.
-func (r *run) windowOpen() bool {
-	if r.now.Before(r.windowUntil) && !r.now.Before(r.windowFrom) {
-		return r.windowIs
-	}
-	w := &r.m.C.Settings.Window
-	r.windowIs = w.Open(r.now)
-	r.windowEnds, _ = w.Closes(r.now)
-	r.windowFrom = r.now
-	r.windowUntil = r.now.Add(time.Second)
-	return r.windowIs
-}
-
 func (r *run) roll() {
 	c := &r.m.C
 	if r.pace.begun {

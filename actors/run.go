@@ -69,6 +69,7 @@ type run struct {
 
 	windowFrom, windowUntil time.Time
 	windowEnds              time.Time // of the open window, as last asked
+	own                     ownWindows
 
 	// Requests under way.
 	barriers   map[int64]func()

@@ -413,8 +413,11 @@ func (r *run) makeRules() {
 			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
 			StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec),
 			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
-			Clip: campaign.Clip(&c),
+			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
 		},
+	}
+	if s.Window.ContactZone {
+		rl.zoned = &c
 	}
 	switch {
 	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:

@@ -272,7 +272,7 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		reply(r.d, sender, nil, engine.Conflict("campaign_not_running", "a trigger needs a running or paused campaign; this one is "+string(r.m.C.State)))
 		return
 	}
-	if r.m.C.Settings.SingleDay && !r.m.C.Settings.Window.Open(r.now) {
+	if r.m.C.Settings.SingleDay && !r.windowOf(m.cmd.Number).Open(r.now) {
 		reply(r.d, sender, nil, engine.Conflict("outside_window", "the calling window is closed and a single-day campaign queues nothing for another day"))
 		return
 	}
@@ -373,7 +373,8 @@ func (r *run) lift(n engine.PhoneNumber) {
 // idempotency key and response commit together.
 func (r *run) queueTrigger(t *pendingTrigger) {
 	row := t.row
-	if at, ok := r.rules.Policy.Clip(r.now); ok {
+	policy := r.rules.policyFor(row.Number)
+	if at, ok := policy.Clip(r.now); ok {
 		row.DueAt = &at
 	}
 	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: r.id, NextEligibleAt: row.DueAt, Reason: t.ctx.reason}

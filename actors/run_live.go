@@ -109,7 +109,7 @@ func (r *run) liveView() *campaign.Live {
 		v.LastDialAt = &t
 	}
 	switch {
-	case r.m.C.State == campaign.Running && !r.m.C.Settings.Window.Open(now):
+	case r.m.C.State == campaign.Running && !r.windowOpen():
 		v.Indicator = "outside_window"
 	case r.live.lastDial.IsZero() || now.Sub(r.live.lastDial) > idleAfter:
 		v.Indicator = "idle"

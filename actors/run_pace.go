@@ -105,6 +105,7 @@ func (r *run) dialNext() {
 		}
 		break
 	}
+	r.deferClosed()
 	if len(cands) == 0 {
 		return
 	}
@@ -117,11 +118,20 @@ func (r *run) nextCandidate() (candidate, bool) {
 		(r.queue.rows[0].row.DueClass == contact.DueTrigger && r.queue.rows[0].row.Position > r.triggers[0].row.Position)) {
 		t := r.triggers[0]
 		r.triggers = r.triggers[1:]
+		if r.callableFor(t.row.Number) <= 0 {
+			t.ctx.reason = string(engine.ConstraintWindow)
+			r.queueTrigger(t)
+			return r.nextCandidate()
+		}
 		return candidate{row: t.row, attempt: newAttemptID(r.now), trigger: t.ctx}, true
 	}
-	for r.queue.len() > 0 {
+	for r.queue.len() > 0 && len(r.own.closed) < deferBatch {
 		row := r.queue.pop()
 		if r.lines[row.ID] != nil || r.excluded.covers(&row) {
+			continue
+		}
+		if r.callableFor(row.Number) <= 0 {
+			r.own.closed = append(r.own.closed, row)
 			continue
 		}
 		return candidate{row: row, attempt: newAttemptID(r.now)}, true
@@ -194,6 +204,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 	open := r.m.C.State == campaign.Running
 	for i := range cands {
 		c, g := cands[i], m.Got[i]
+		within := r.callableFor(c.row.Number)
 		switch {
 		case g.From == "":
 			r.releaseTrunk(c)
@@ -204,9 +215,13 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.releaseTrunk(c)
 			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
 			r.unreserve(c, engine.ConstraintPaused)
+		case within <= 0:
+			r.releaseTrunk(c)
+			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
+			r.unreserve(c, engine.ConstraintWindow)
 		default:
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
-				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger}})
+				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within}})
 			l.attempt = c.attempt
 			if c.trigger != nil {
 				l.variables = c.row.Variables

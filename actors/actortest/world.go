@@ -39,6 +39,8 @@ type World struct {
 	PeakBots  int
 	bots      int
 	Recovered int
+	// Boot, when it is set, makes the carrier side check send-by times.
+	Boot func() engine.BootTime
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
 }
@@ -88,6 +90,10 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	defer w.mu.Unlock()
 	if w.legs[cmd.Leg] != nil {
 		w.Overlaps++
+		return
+	}
+	if w.Boot != nil && w.Boot() > cmd.SendBy {
+		sink(engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: time.Now(), Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
 		return
 	}
 	w.nth[cmd.To]++

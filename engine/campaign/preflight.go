@@ -50,10 +50,11 @@ func Preflight(c *Campaign, f PreflightFacts, now time.Time) error {
 	return e
 }
 
-// Clip gives the function that moves a due time of the campaign into its next
-// calling window: ok is false when it does not open again in this run.
-func Clip(c *Campaign) func(time.Time) (time.Time, bool) {
-	w, end := c.Settings.Window, c.WindowEndsAt
+// Clip gives the function that moves a due time of a contact at home in the
+// given zones into its next calling window: ok is false when it does not open
+// again in this run. The zones matter to a window by the contact's clocks only.
+func Clip(c *Campaign, zones []string) func(time.Time) (time.Time, bool) {
+	w, end := c.Settings.Window.For(zones), c.WindowEndsAt
 	return func(t time.Time) (time.Time, bool) {
 		at, ok := w.NextOpening(t)
 		if !ok || (end != nil && !at.Before(*end)) {

@@ -14,6 +14,8 @@ const (
 	// ReasonReadmitted: added again while the attempt that an exclusion
 	// cancelled is not over yet; it is due as soon as that is.
 	ReasonReadmitted = "readmitted"
+	// ReasonNeverOpens: no time is left at which the contact may be called.
+	ReasonNeverOpens = "window_never_opens"
 )
 
 func (m *Machine) reserve(ev Event) {
@@ -166,15 +168,16 @@ func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
 	return string(o)
 }
 
-// due sets the next dial, clipped into the window. A window that does not open
-// again leaves the time as it is: the contact waits for the end of the run,
-// which closes it.
+// due sets the next dial, clipped into the window. When that does not open
+// again the contact waits for the end of the run, which closes it.
 func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 	if t.Before(ev.At) {
 		t = ev.At
 	}
 	if clipped, ok := ev.Policy.clip(t); ok {
 		t = clipped
+	} else if end := ev.Policy.Ends; end != nil && t.Before(*end) {
+		t = *end
 	}
 	m.C.DueAt, m.C.DueClass, m.C.DuePass = &t, class, m.C.Used+1
 }
@@ -305,6 +308,13 @@ func (m *Machine) fresh(ev Event) {
 	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
 	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackNone, nil, false
+}
+
+// deferred moves the due time to where the contact's window opens.
+func (m *Machine) deferred(ev Event) { m.due(ev, m.C.DueClass, ev.At) }
+
+func (m *Machine) neverOpens(Event) {
+	m.C.DueAt, m.C.Reason = nil, ReasonNeverOpens
 }
 
 // --- the run --------------------------------------------------------------------

@@ -35,6 +35,9 @@ const (
 	fateInCall    fate = "in conversation"
 	fateWaiting   fate = "waits for a dial"
 	fateWished    fate = "callback to come"
+	fateOpen      fate = "window open"
+	fateNever     fate = "window never opens"
+	fateNoCall    fate = "window never opens for its callback"
 )
 
 func (m *Machine) judge(ev Event) fate {
@@ -51,6 +54,8 @@ func (m *Machine) judge(ev Event) fate {
 		}
 	case Reserved, WindowEnded, RunStopped, CallbackDropped:
 		return m.judgeWaiting()
+	case Deferred:
+		return m.judgeDeferral(ev)
 	case Reached, RunReset, Readmitted, Triggered:
 		if m.C.Attempt != "" {
 			return fateBusy
@@ -69,6 +74,23 @@ func (m *Machine) judgeWaiting() fate {
 		return fateWished
 	}
 	return fateNone
+}
+
+// judgeDeferral: a contact whose window is closed waits for it to open, or for
+// the end of a single-day run; nobody waits for a window that never opens.
+func (m *Machine) judgeDeferral(ev Event) fate {
+	t, ok := ev.Policy.clip(ev.At)
+	switch {
+	case m.C.Attempt != "" || m.C.DueAt == nil:
+		return fateNone
+	case ok && !t.After(ev.At):
+		return fateOpen
+	case ok || ev.Policy.Ends != nil:
+		return fateWaiting
+	case m.C.Callback == CallbackPending:
+		return fateNoCall
+	}
+	return fateNever
 }
 
 func (m *Machine) judgeAttempt(ev Event) fate {

@@ -19,6 +19,9 @@
 //     time-out, decides.
 //   - A retry that falls behind the end of a single-day window keeps its due
 //     time and is window_closed with the others; it is not hurried.
+//   - A contact of several zones whose window is open in all of them at no hour
+//     is failed with the reason window_never_opens when its turn comes: it would
+//     hold the campaign open for ever.
 //   - A machine whose retries are used up stays machine_detected.
 //   - A suppressed number (outcome blocked, never sent) is final at once.
 //   - A result of a call that came to no conversation says nothing of the

@@ -23,11 +23,12 @@ const (
 	RunStopped      Kind = "run_stopped"      // an operator stopped the run
 	RunReset        Kind = "run_reset"        // Restart
 	CallbackDropped Kind = "callback_dropped" // cancelled by the window, the run's end, or a newer wish
+	Deferred        Kind = "deferred"         // its turn came while its own window was closed
 )
 
 // Kinds lists every event kind.
 var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted,
-	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped}
+	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred}
 
 // MaxUnconsumed is how many attempts in a row may go unconsumed; the next one
 // counts whatever comes of it.
@@ -49,6 +50,8 @@ type Policy struct {
 	// Clip moves a due time into the next calling window; nil = no window.
 	// ok is false when the window never opens again in this run.
 	Clip func(time.Time) (t time.Time, ok bool)
+	// Ends is when the run ends with its single-day window, nil when it does not.
+	Ends *time.Time
 	// ClosedAs is what waiting contacts become once the run is over
 	// (manually_stopped, window_closed, ""); "" while it is open.
 	ClosedAs State

@@ -136,6 +136,10 @@ func runRows() []row {
 			Why: "without its callback it is what its result made it"},
 		fated(open, CallbackDropped, fateWished, "", (*Machine).dropCallback, ""),
 		{From: States, On: CallbackDropped, Ignore: true, Why: "no callback is to come"},
+		fated(open, Deferred, fateWaiting, "", (*Machine).deferred, "it waits for its own window, or for the end of a single-day run"),
+		fated(open, Deferred, fateNoCall, Completed, (*Machine).callbackDropped, "without its callback it is what its result made it"),
+		fated(open, Deferred, fateNever, Failed, (*Machine).neverOpens, "several zones, and no hour suits all of them"),
+		{From: States, On: Deferred, Ignore: true, Why: "it does not wait, or its window is open"},
 	}
 }
 

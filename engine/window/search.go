@@ -163,6 +163,21 @@ func (w *Window) reaches(change time.Time, last Date, end TimeOfDay) bool {
 	return left > 0
 }
 
+// OpenFor says how long the window stays open from t on, most at the most; 0
+// when it is closed. Days that follow on each other are one opening here.
+func (w Window) OpenFor(t time.Time, most time.Duration) time.Duration {
+	var open time.Duration
+	for open < most {
+		at := t.Add(open)
+		end, ok := w.Closes(at)
+		if !ok || !end.After(at) {
+			break
+		}
+		open = end.Sub(t)
+	}
+	return min(open, most)
+}
+
 // nextChange is the next change of the clock after at, zero when there is none.
 // It may give an instant at which nothing changes; callers only look closer
 // there. Time.ZoneBounds takes every year for 365 days once the zone's table is

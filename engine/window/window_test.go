@@ -33,6 +33,25 @@ func instant(s string) time.Time {
 	return t
 }
 
+func TestAWindowStaysOpenOverMidnightWhenTheNextDayFollowsAtOnce(t *testing.T) {
+	w := Window{Zone: "UTC"}
+	at := time.Date(2026, 3, 2, 23, 59, 55, 0, time.UTC)
+	if d := w.OpenFor(at, time.Minute); d != time.Minute {
+		t.Errorf("open for %v", d)
+	}
+	w.Days = []Day{Mon}
+	if d := w.OpenFor(at, time.Minute); d != 5*time.Second {
+		t.Errorf("the last day: open for %v", d)
+	}
+	if d := w.OpenFor(at.Add(5*time.Second), time.Minute); d != 0 {
+		t.Errorf("closed: open for %v", d)
+	}
+	w = Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60, ContactZone: true}.For([]string{"Europe/Berlin", "America/New_York"})
+	if d := w.OpenFor(time.Date(2026, 3, 2, 15, 59, 58, 0, time.UTC), time.Minute); d != 2*time.Second {
+		t.Errorf("of two zones the first to close rules: open for %v", d)
+	}
+}
+
 func TestTheWindowIsHalfOpenOnWorkingDays(t *testing.T) {
 	office := win("09:00", "18:00", "Europe/Berlin", Mon, Tue, Wed, Thu, Fri)
 	office.Holidays = []Date{{2030, time.May, 1}} // a Wednesday
