@@ -51,7 +51,7 @@ type Model struct {
 	talk  talk
 	f     forecast
 
-	now       int64         // bin of the last tick
+	now       int64         // bin of the last tick, or of a later dial or call
 	ticked    time.Duration // since base
 	estimated time.Duration
 	tabled    bool  // the tables of f follow from the estimates
@@ -109,10 +109,19 @@ func (m *Model) bin(t time.Time) int64 { return int64(math.Floor(t.Sub(m.base).S
 
 // Dialled: a line was placed.
 func (m *Model) Dialled(now time.Time) {
-	b := m.bin(now)
+	b := m.present(now)
 	m.lines.advance(b)
 	m.lines.add(b, 1)
 	m.counted, m.news = false, true
+}
+
+// present is the bin of an event of now. Ticks come when they come: a line that
+// is younger than the last of them must not be overlooked until the next, for
+// so long others would be dialled in its place, again and again.
+func (m *Model) present(now time.Time) int64 {
+	b := m.bin(now)
+	m.now = max(m.now, b)
+	return b
 }
 
 // Answered: the line, dialled so long ago, wants a worker. With sequential
@@ -133,7 +142,7 @@ func (m *Model) Failed(now time.Time, age time.Duration) {
 // Seated: an answered call holds a worker from now on.
 func (m *Model) Seated(now time.Time) {
 	m.news = true
-	b := m.bin(now)
+	b := m.present(now)
 	m.talk.advance(b)
 	if m.talk.add(b, 1) {
 		m.f.addCalls(&m.talk, 0, 1, m.wait)
@@ -173,7 +182,8 @@ func (m *Model) Tick(now time.Time) {
 		return
 	}
 	dt := min(d-m.ticked, tickMost).Seconds()
-	m.ticked, m.now = d, m.bin(now)
+	m.ticked = d
+	m.present(now)
 	m.lines.advance(m.now)
 	m.talk.advance(m.now)
 	m.lines.observe(m.now, dt)
