@@ -235,6 +235,12 @@ docs: need-go ## Write the generated files again: state machines in docs/, opena
 clean: ## Remove what was built; data folders stay.
 	rm -rf bin $(CONSOLE)/dist/site $(CONSOLE)/node_modules
 
+## Mutants
+
+.PHONY: mutants
+mutants: need-go ## Change every rule and limit a little: do the tests notice? MUTANTS=engine/contact picks packages, ARGS=--json.
+	@$(GO) run ./bench/mutants -packages '$(MUTANTS)' $(ARGS)
+
 ## Kill
 
 CHAOS_KILLS ?= $(if $(CHAOS_SEED),4,20)

@@ -110,16 +110,64 @@ func TestValidateNamesTheField(t *testing.T) {
 	f("config_url", "invalid_format", func(s *Settings) { s.ConfigURL = "ftp://x" })
 }
 
-func TestValidateAcceptsTheLimits(t *testing.T) {
-	s := goodSettings()
-	s.Concurrency, s.MaxAttempts, s.RetryDelaySec, s.RingTimeoutSec = 1, 1, 1, 15
-	s.AbandonCapPPM, s.StopRedialsAfterSec = 0, 0
-	if err := s.Validate(); err != nil {
-		t.Error(err)
+// The limits in figures of their own, so that one that moves is noticed.
+func TestEveryLimitOfTheSettingsIsAcceptedAndNothingBeyond(t *testing.T) {
+	refused := func(change func(*Settings), field string) bool {
+		s := goodSettings()
+		change(&s)
+		var e *engine.Error
+		return errors.As(s.Validate(), &e) && slices.ContainsFunc(e.Fields, func(f engine.FieldError) bool { return f.Field == field })
 	}
-	s.AbandonCapPPM, s.MaxAttempts, s.RingTimeoutSec = 50_000, 50, 120
-	s.RetryOnSystem, s.RetryOnCustom = []engine.Outcome{}, nil
-	if err := s.Validate(); err != nil {
-		t.Error(err)
+	f := func(field string, low, high int, set func(*Settings, int)) {
+		t.Helper()
+		for _, c := range []struct {
+			n    int
+			want bool
+		}{{low - 1, true}, {low, false}, {high, false}, {high + 1, true}} {
+			if got := refused(func(s *Settings) { set(s, c.n) }, field); got != c.want {
+				t.Errorf("%s %d: refused %v, want %v", field, c.n, got, c.want)
+			}
+		}
+	}
+	f("concurrency", 1, 100_000, func(s *Settings, n int) { s.Concurrency = n })
+	f("max_lines", 0, 100_000, func(s *Settings, n int) { s.MaxLines = n })
+	f("max_attempts", 1, 50, func(s *Settings, n int) { s.MaxAttempts = n })
+	f("retry_delay_s", 1, 2_592_000, func(s *Settings, n int) { s.RetryDelaySec = n })
+	f("stop_redials_after_s", 0, 86_400, func(s *Settings, n int) { s.StopRedialsAfterSec = n })
+	f("redial_only_under_s", 0, 86_400, func(s *Settings, n int) { s.RedialOnlyUnderSec = n })
+	f("ring_timeout_s", 15, 120, func(s *Settings, n int) { s.RingTimeoutSec = n })
+	f("call_limit_s", 10, 14_400, func(s *Settings, n int) { s.CallLimitSec = n })
+	f("result_timeout_s", 1, 604_800, func(s *Settings, n int) { s.ResultTimeoutSec = n })
+	f("abandon_cap_pct", 0, 50_000, func(s *Settings, n int) { s.AbandonCapPPM = n })
+
+	atMost := func(field string, most int, set func(*Settings, int)) {
+		t.Helper()
+		if refused(func(s *Settings) { set(s, most) }, field) || !refused(func(s *Settings) { set(s, most+1) }, field) {
+			t.Errorf("%s: %d must be the most", field, most)
+		}
+	}
+	atMost("name", 200, func(s *Settings, n int) { s.Name = strings.Repeat("ä", n) })
+	atMost("retry_on_custom[0]", 255, func(s *Settings, n int) { s.RetryOnCustom = []string{strings.Repeat("ä", n)} })
+	atMost("retry_on_custom", 200, func(s *Settings, n int) {
+		for i := range n {
+			s.RetryOnCustom = append(s.RetryOnCustom, strconv.Itoa(i))
+		}
+	})
+	atMost("number_pool", 1000, func(s *Settings, n int) {
+		s.Numbers = nil
+		for i := range n {
+			s.Numbers = append(s.Numbers, engine.PhoneNumber("+4930231"+strconv.Itoa(25001+i)))
+		}
+	})
+}
+
+func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
+	d := Defaults()
+	got := []int{d.MaxAttempts, d.RetryDelaySec, d.RingTimeoutSec, d.CallLimitSec, d.ResultTimeoutSec, d.AbandonCapPPM}
+	if want := []int{3, 1800, 30, 900, 900, 30_000}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if !d.StickyExclusion || d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
+		t.Errorf("%+v", d)
 	}
 }

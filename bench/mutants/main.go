@@ -1,0 +1,153 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// What became of a mutant.
+const (
+	killed     = "killed"
+	byPicture  = "killed by pictures" // by golden files and lists of rows alone
+	survived   = "survived"
+	equivalent = "equivalent"
+	notBuilt   = "not built"
+)
+
+//go:embed equivalent.txt
+var equivalents string
+
+// need is the share of mutants, in percent, that behaviour must kill.
+const need = 95
+
+func main() {
+	only := flag.String("packages", "", "packages to mutate, by folder, separated by commas (all of engine/… and http)")
+	match := flag.String("match", "", "only mutants whose line of the report contains this")
+	parallel := flag.Int("parallel", 2, "mutants at the same time")
+	asJSON := flag.Bool("json", false, "print every mutant as JSON")
+	flag.Parse()
+	if err := run(os.Stdout, os.Stderr, *only, *match, *parallel, *asJSON); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out, progress io.Writer, only, match string, parallel int, asJSON bool) error {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	same, err := parseEquivalents(equivalents)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range strings.FieldsFunc(only, func(r rune) bool { return r == ',' || r == ' ' }) {
+		names = append(names, strings.Trim(strings.TrimPrefix(n, "./"), "/"))
+	}
+	pkgs, err := packages(root, names)
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // only a scratch folder is left over
+	r := &report{same: same, began: time.Now()}
+	for _, p := range pkgs {
+		ms, err := mutate(root, scratch, parallel, p, match, same, progress)
+		if err != nil {
+			return err
+		}
+		r.add(p.path, ms)
+	}
+	if asJSON {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		if err := e.Encode(r.mutants); err != nil {
+			return err
+		}
+		r.print(progress)
+	} else {
+		r.print(out)
+	}
+	return r.verdict(len(names) == 0 && match == "")
+}
+
+// mutate makes the mutants of one package and runs them.
+func mutate(root, scratch string, parallel int, p *pack, match string, same map[string]string, progress io.Writer) ([]*mutant, error) {
+	ms := textMutants(p)
+	if len(ms) == 0 && !hasTable(p) {
+		return nil, nil
+	}
+	if !p.tests {
+		for _, m := range ms {
+			m.Fate = survived
+		}
+		return ms, nil
+	}
+	began := time.Now()
+	own, err := newSuite(root, scratch, p, p)
+	if err != nil {
+		return nil, err
+	}
+	suites := []*suite{own}
+	for _, name := range alsoTested[p.path] {
+		other, err := load(root, name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := newSuite(root, scratch, other, p)
+		if err != nil {
+			return nil, err
+		}
+		suites = append(suites, s)
+	}
+	if hasTable(p) {
+		rows, err := tableMutants(own.bin, own.dir, scratch, p.path)
+		if err != nil {
+			return nil, err
+		}
+		ms = append(rows, ms...)
+	}
+	var picked []*mutant
+	for _, m := range ms {
+		if strings.Contains(m.id(), match) {
+			picked = append(picked, m)
+		}
+	}
+	n := 0
+	err = judgeAll(root, scratch, parallel, suites, picked, func(m *mutant) {
+		n++
+		if _, ok := same[m.id()]; !ok && (m.Fate == survived || m.Fate == byPicture) {
+			fmt.Fprintf(progress, "%s:%d: %s: %s\n", m.File, m.Line, m.What, m.Fate)
+		}
+	})
+	fmt.Fprintf(progress, "%s: %d mutants in %s\n", p.path, n, time.Since(began).Round(time.Second))
+	return picked, err
+}
+
+// findRoot is the folder of go.mod, here or above.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if filepath.Dir(dir) == dir {
+			return "", fmt.Errorf("no go.mod here or above: run it inside the tree")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
