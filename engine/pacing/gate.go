@@ -8,6 +8,9 @@ const (
 	reachTimes = 16
 	reachLeast = 100
 	linesMost  = 1 << 20 // no campaign has more
+	// linesEach is how many lines a worker are dialled at most, however few
+	// answer: a trunk that lost its calls is not called the harder for it.
+	linesEach = 40
 )
 
 // overdial sets how many lines may be dialled beyond those that have a free
@@ -44,6 +47,7 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 	if in.Mode == Hybrid {
 		room = max(g.hybrid(), covered)
 	}
+	room = min(room, max(linesEach*w.Workers-g.lines, covered))
 	most := min(room-1, others) + 1
 	reach := most
 	if ask {

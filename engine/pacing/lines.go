@@ -16,6 +16,7 @@ const (
 	priorAnswer   = 0.025 // answers a second
 	priorFailure  = 0.005 // failures a second
 	levelPrior    = 10.0  // answers
+	trustExposure = 80.0  // s at an age, with which half of its hazard is known
 )
 
 // How long an observation counts, as half-lives in seconds.
@@ -56,6 +57,7 @@ type lines struct {
 	known   int     // lines in bins
 
 	answer, failure []float64 // hazards a second
+	trust           []float64 // share of the answer hazard that was seen, not believed before
 	level           float64   // factor of the answer hazard now
 	seen            float64   // answers that the shape rests on
 }
@@ -63,7 +65,7 @@ type lines struct {
 func newLines(st *AnswerStats, ring time.Duration) lines {
 	n := max(int((ring+time.Second-1)/time.Second), 1)
 	st.Exposure, st.Answers, st.Failures = resize(st.Exposure, n), resize(st.Answers, n), resize(st.Failures, n)
-	return lines{st: st, seconds: n, bins: make([]int32, 2*n+16), answer: make([]float64, n), failure: make([]float64, n)}
+	return lines{st: st, seconds: n, bins: make([]int32, 2*n+16), answer: make([]float64, n), failure: make([]float64, n), trust: make([]float64, n)}
 }
 
 // resize gives a copy of n elements, so that no state is shared.
@@ -111,10 +113,14 @@ func (l *lines) add(bin int64, n int32) {
 	}
 }
 
+// answered notes an answer. It speaks for the level only as far as its age was
+// seen before: at a start the shape is wrong, not the level, and what the first
+// seconds lack must not be taken off those that nobody has seen.
 func (l *lines) answered(age time.Duration) {
-	l.st.Answers[l.second(age)]++
-	l.st.Observed++
-	l.st.ObservedLately++
+	a := l.second(age)
+	l.st.Answers[a]++
+	l.st.Observed += l.trust[a]
+	l.st.ObservedLately += l.trust[a]
 }
 
 func (l *lines) failed(age, ring time.Duration) {
@@ -141,7 +147,7 @@ func (l *lines) observe(now int64, dt float64) {
 		if n := float64(*l.at(b)); n > 0 {
 			a := l.age(now, b)
 			st.Exposure[a] += n * dt
-			expected += n * l.answer[a] * dt
+			expected += n * l.answer[a] * l.trust[a] * dt
 		}
 	}
 	fade = math.Exp2(-dt / levelHalfLife)
@@ -164,6 +170,7 @@ func (l *lines) estimate() {
 			e += st.Exposure[b] + priorExposure
 		}
 		l.answer[a], l.failure[a] = x/e, f/e
+		l.trust[a] = st.Exposure[a] / (st.Exposure[a] + trustExposure)
 	}
 	// A level that the last seconds contradict is not averaged away: it has
 	// changed (a list of another quality, a trunk that came back).

@@ -60,7 +60,10 @@ type meter struct {
 
 func newMeter(sc *Scenario) meter {
 	width := sc.Length / SeriesBins
-	return meter{sc: sc, close: window, width: width, r: Result{Course: []Course{{Until: width}}}}
+	m := meter{sc: sc, close: window, width: width}
+	m.r.Course = append(make([]Course, 0, SeriesBins), Course{Until: width})
+	m.r.Windows = make([]float64, 0, sc.Length/window)
+	return m
 }
 
 // pass lets time pass in which nothing happens.
@@ -107,6 +110,9 @@ func (m *meter) dialled() {
 	m.dials++
 }
 
+// machine notes an answer that was none of a person.
+func (m *meter) machine(c pacing.Counts) { m.r.Counts = c }
+
 // live notes a live answer, served or abandoned.
 func (m *meter) live(c pacing.Counts) {
 	m.r.Counts = c
@@ -117,7 +123,9 @@ func (m *meter) live(c pacing.Counts) {
 }
 
 func (m *meter) result(p Policy, seed uint64) Result {
-	m.closePiece(&m.r.Course[len(m.r.Course)-1])
+	last := &m.r.Course[len(m.r.Course)-1]
+	last.Counts = m.r.Counts
+	m.closePiece(last)
 	m.r.Policy, m.r.Seed = p, seed
 	m.r.OverEnd = !m.r.Counts.Within(m.sc.capPPM(), 0)
 	return m.r

@@ -20,23 +20,25 @@ type call struct {
 
 // world is one run of a scenario.
 type world struct {
-	sc      *Scenario
-	callees callees
-	pacer   pacer
-	now     time.Duration
-	queue   queue
-	calls   []call
-	free    []int32 // places in calls
-	waiting []int32 // answered calls without a worker, the oldest first
-	head    int     // of waiting
-	s       standing
-	dials   uint64
-	m       meter
+	sc       *Scenario
+	callees  callees
+	pacer    pacer
+	now      time.Duration
+	nextTick time.Duration
+	nextJump time.Duration // of the workers
+	queue    queue
+	calls    []call
+	free     []int32 // places in calls
+	waiting  []int32 // answered calls without a worker, the oldest first
+	head     int     // of waiting
+	s        standing
+	dials    uint64
+	m        meter
 }
 
 // Run plays a scenario once. Ratio is of the policy of that name.
 func Run(sc *Scenario, p Policy, ratioOf float64, seed uint64) Result {
-	w := &world{sc: sc, callees: newCallees(sc, seed), m: newMeter(sc)}
+	w := newWorld(sc, seed)
 	switch p {
 	case Ratio:
 		w.pacer = ratio(ratioOf)
@@ -47,69 +49,74 @@ func Run(sc *Scenario, p Policy, ratioOf float64, seed uint64) Result {
 	default:
 		w.pacer = newModelled(sc, pacing.Progressive)
 	}
-	w.play()
+	for w.step() {
+	}
 	return w.m.result(p, seed)
+}
+
+func newWorld(sc *Scenario, seed uint64) *world {
+	w := &world{sc: sc, callees: newCallees(sc, seed), m: newMeter(sc)}
+	w.s.workers, w.s.contacts = sc.workers(0), sc.Contacts
+	w.nextJump = w.jump()
+	return w
 }
 
 // never is after all that happens.
 const never = time.Duration(1<<63 - 1)
 
-// play lets everything happen in order: at one instant calls first, then
-// answered ones that waited too long, then workers that come or go, then the
-// tick.
-func (w *world) play() {
-	nextTick := time.Duration(0)
-	w.s.contacts = w.sc.Contacts
-	w.s.workers = w.sc.workers(0)
-	jump := func() time.Duration {
-		if at, ok := w.sc.Workers.Next(w.now); ok {
-			return at
-		}
-		return never
+// jump is when the number of workers jumps next.
+func (w *world) jump() time.Duration {
+	if at, ok := w.sc.Workers.Next(w.now); ok {
+		return at
 	}
-	nextJump := jump()
-	for {
-		callAt := never
-		if at, ok := w.queue.next(); ok {
-			callAt = at
-		}
-		giveUp := never
-		if w.head < len(w.waiting) {
-			giveUp = w.calls[w.waiting[w.head]].answeredAt + w.sc.Wait
-		}
-		if callAt == never && giveUp == never && w.now > 0 && w.listEnded() {
-			w.m.r.Length = w.now
-			return
-		}
-		at := min(callAt, giveUp, nextJump, nextTick)
-		if at >= w.sc.Length {
-			w.m.pass(w.now, w.sc.Length, &w.s)
-			w.m.r.Length = w.sc.Length
-			return
-		}
-		w.m.pass(w.now, at, &w.s)
-		w.now = at
-		switch at {
-		case callAt:
-			w.happens(w.queue.pop())
-		case giveUp:
-			w.abandon()
-		case nextJump:
-			w.s.workers = w.sc.workers(at)
-			nextJump = jump()
+	return never
+}
+
+// step lets the next thing happen, until the end: at one instant calls first,
+// then answered ones that waited too long, then workers that come or go, then
+// the tick.
+func (w *world) step() (more bool) {
+	callAt := never
+	if at, ok := w.queue.next(); ok {
+		callAt = at
+	}
+	giveUp := never
+	if w.head < len(w.waiting) {
+		giveUp = w.calls[w.waiting[w.head]].answeredAt + w.sc.Wait
+	}
+	if callAt == never && giveUp == never && w.now > 0 && w.listEnded() {
+		w.m.r.Length = w.now
+		return false
+	}
+	at := min(callAt, giveUp, w.nextJump, w.nextTick)
+	if at >= w.sc.Length {
+		w.m.pass(w.now, w.sc.Length, &w.s)
+		w.m.r.Length = w.sc.Length
+		return false
+	}
+	w.m.pass(w.now, at, &w.s)
+	w.now = at
+	switch at {
+	case callAt:
+		w.happens(w.queue.pop())
+	case giveUp:
+		w.abandon()
+	case w.nextJump:
+		w.s.workers = w.sc.workers(at)
+		w.nextJump = w.jump()
+		w.serve()
+	default:
+		w.nextTick += tick
+		if n := w.sc.workers(at); n != w.s.workers {
+			w.s.workers = n
 			w.serve()
-		default:
-			nextTick += tick
-			if n := w.sc.workers(at); n != w.s.workers {
-				w.s.workers = n
-				w.serve()
-			}
-			w.pacer.tick(at)
 		}
-		for n := w.pacer.dials(at, &w.s); n > 0 && !w.listEnded(); n-- {
-			w.dial()
-		}
+		w.pacer.tick(at)
 	}
+	for n := w.pacer.dials(at, &w.s); n > 0 && !w.listEnded(); n-- {
+		w.dial()
+	}
+	return true
 }
 
 // listEnded: everybody was dialled.
@@ -180,6 +187,7 @@ func (w *world) serve() {
 		w.pacer.seated(w.now)
 		if c.machine {
 			w.s.counts.Machines++
+			w.m.machine(w.s.counts)
 			w.pacer.machine()
 		} else {
 			w.s.persons++
