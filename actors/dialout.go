@@ -501,6 +501,8 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 // asked for, and goes back when the call no longer needs it.
 func (c *dialoutCall) line(l attempt.Line, _ time.Time) {
 	switch l.Phase {
+	case attempt.PhaseAbandoned:
+		c.d.abandons.add(c.call.m.A.To, c.now, c.now)
 	case attempt.PhaseWaiting:
 		c.d.root.Send(c.self, &seatGranted{Attempt: c.call.m.A.ID})
 	default:

@@ -165,8 +165,8 @@ func (r *run) decide() pacing.Decision {
 		Concurrency:   s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
 		CapPPM: s.AbandonCapPPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
-		DueContacts: r.queue.len() + len(r.triggers),
-		Model:       r.forecaster(), DialsLeft: r.tally.C.RetriesLeft + len(r.triggers),
+		Held: r.held, DueContacts: r.queue.len() + len(r.triggers), SeatedOnly: len(r.queue.aside),
+		Model: r.forecaster(), DialsLeft: r.tally.C.RetriesLeft + len(r.triggers),
 	}
 	in.Left = r.left() // after windowOpen, which finds the window's end
 	if r.nextDue != nil && r.openRows > 0 {
@@ -199,7 +199,7 @@ func (r *run) roll() {
 
 func (r *run) modelLine(l *line, p attempt.Phase) {
 	m := r.pace.model
-	if m == nil {
+	if m == nil || l.held {
 		return
 	}
 	switch p {

@@ -53,6 +53,9 @@ type Store interface {
 	// or before the given time, live attempts excepted. Numbers that are
 	// suppressed or held are left out.
 	DueContacts(ctx context.Context, id engine.CampaignID, run int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error)
+	// AbandonedSince says of each number when a call to it was last abandoned, in
+	// any campaign, if that is since the given time.
+	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error)
 	// NextDue is the earliest due time of any waiting contact, nil when no
 	// contact waits for a dial. Open counts contacts that are not final:
 	// waiting for a dial, a live attempt, or a result.

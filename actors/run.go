@@ -61,7 +61,8 @@ type run struct {
 	seatsAsked int
 	fewerSince time.Time // since when fewer seats would be enough
 	waiting    []*line
-	busy       int                  // seats held by lines
+	busy       int                  // seats held by lines, and for those being reserved
+	held       int                  // lines that ring with a seat held, of busy
 	phases     [len(phaseOrder)]int // lines by phase
 	pace       pace
 	live       liveRates
@@ -76,7 +77,7 @@ type run struct {
 	barrierSeq int64
 	storing    bool // the contacts are being prepared, restored or removed
 	storingFor []*actor.PID
-	held       []heldMessage // for contacts that are being prepared
+	heldBack   []heldMessage // for contacts that are being prepared
 	atRest     func()        // called once no contact's actor lives
 	ops        map[int]*excludeOp
 	opSeq      int
@@ -109,6 +110,7 @@ type line struct {
 	attempt  engine.AttemptID
 	phase    attempt.Phase
 	seated   bool
+	held     bool // seated before it was answered
 	counted  bool // as a live answer
 	machine  bool // counted as one
 	// Of the pacing model: when the line was placed, while it may still want a
@@ -413,6 +415,9 @@ func (r *run) reported(m *contactReport) {
 			r.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.seated:
 			r.enqueueWaiting(l)
+		case m.Phase != attempt.PhaseOver && !l.seated && r.d.abandons.needsSeat(l.number, r.now) && r.busy < r.m.C.Settings.Concurrency:
+			r.busy++
+			r.holdSeat(l)
 		}
 		r.d.root.Send(m.PID, &reattached{Attempt: m.Attempt, Seated: l.seated})
 	} else if l.attempt != "" {

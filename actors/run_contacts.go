@@ -30,7 +30,7 @@ type (
 // rest: from the look-ahead if it is there, else from the database.
 func (r *run) touch(id engine.ContactID, msg any) {
 	if r.storing && r.lines[id] == nil {
-		r.held = append(r.held, heldMessage{id, msg})
+		r.heldBack = append(r.heldBack, heldMessage{id, msg})
 		return
 	}
 	if l := r.lines[id]; l != nil {

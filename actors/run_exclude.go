@@ -292,13 +292,16 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		}
 	}
 	r.triggering[m.cmd.Number] = struct{}{}
-	d, self, id, cmd := r.d, r.self, r.id, m.cmd
+	d, self, id, cmd, now := r.d, r.self, r.id, m.cmd, r.now
 	importing := r.activating()
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		f := &triggerFound{cmd: cmd, replyTo: sender, importing: importing}
 		f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
+		if f.err == nil && !f.ok {
+			f.err = d.lookForAbandons(ctx, []contact.Contact{{Number: cmd.Number}}, now)
+		}
 		if f.err == nil && !f.ok && importing != "" {
 			f.staged, f.err = d.store.StagedNumber(ctx, importing, cmd.Number)
 		}

@@ -184,8 +184,8 @@ func (r *run) resetDone(m *resetDone) {
 	for _, to := range waiting {
 		reply(r.d, to, d, err)
 	}
-	held := r.held
-	r.held = nil
+	held := r.heldBack
+	r.heldBack = nil
 	for _, h := range held {
 		if m.removed {
 			r.refuse(h.msg, engine.NotFound("contact_not_found", "the contact does not exist any more"))

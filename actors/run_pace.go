@@ -10,6 +10,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/fleet"
 	"dialler/engine/numberpool"
+	"dialler/engine/pacing"
 )
 
 // A round of reservations is for roundLeast to roundCap contacts.
@@ -37,6 +38,7 @@ type candidate struct {
 	attempt engine.AttemptID
 	trunk   engine.TrunkID
 	trigger *triggerContext
+	seated  bool // a seat is held for it from now on
 	// overtaken: an exclusion came while this trigger was being reserved for.
 	overtaken bool
 }
@@ -98,12 +100,16 @@ func (r *run) dialNext() {
 		return
 	}
 	var cands []candidate
-	for len(cands) < k {
-		if c, ok := r.nextCandidate(); ok {
-			cands = append(cands, c)
-			continue
+	for seats := dec.Seated; len(cands) < k; {
+		c, ok := r.nextCandidate(seats > 0)
+		if !ok {
+			break
 		}
-		break
+		if c.seated {
+			r.busy++
+			seats--
+		}
+		cands = append(cands, c)
 	}
 	r.deferClosed()
 	if len(cands) == 0 {
@@ -112,29 +118,42 @@ func (r *run) dialNext() {
 	r.startRound(cands)
 }
 
-// nextCandidate: due callbacks, then triggers, then the rest of the queue.
-func (r *run) nextCandidate() (candidate, bool) {
-	if len(r.triggers) > 0 && (r.queue.len() == 0 || r.queue.rows[0].row.DueClass > contact.DueTrigger ||
-		(r.queue.rows[0].row.DueClass == contact.DueTrigger && r.queue.rows[0].row.Position > r.triggers[0].row.Position)) {
+// nextCandidate: due callbacks, then triggers, then the rest of the queue. A
+// number that was abandoned of late takes a seat, or stands aside.
+func (r *run) nextCandidate(seat bool) (candidate, bool) {
+	for len(r.triggers) > 0 {
 		t := r.triggers[0]
+		if head := r.queue.head(seat); head != nil && contact.Before(head, &t.row) {
+			break
+		}
 		r.triggers = r.triggers[1:]
-		if r.callableFor(t.row.Number) <= 0 {
+		needs := r.d.abandons.needsSeat(t.row.Number, r.now)
+		switch {
+		case r.callableFor(t.row.Number) <= 0:
 			t.ctx.reason = string(engine.ConstraintWindow)
 			r.queueTrigger(t)
-			return r.nextCandidate()
+		case needs && !seat:
+			t.ctx.reason = string(engine.ConstraintSeats)
+			r.queueTrigger(t)
+		default:
+			return candidate{row: t.row, attempt: newAttemptID(r.now), trigger: t.ctx, seated: needs}, true
 		}
-		return candidate{row: t.row, attempt: newAttemptID(r.now), trigger: t.ctx}, true
 	}
-	for r.queue.len() > 0 && len(r.own.closed) < deferBatch {
-		row := r.queue.pop()
-		if r.lines[row.ID] != nil || r.excluded.covers(&row) {
-			continue
+	for len(r.own.closed) < deferBatch {
+		row, ok := r.queue.pop(seat)
+		if !ok {
+			break
 		}
-		if r.callableFor(row.Number) <= 0 {
+		needs := r.d.abandons.needsSeat(row.Number, r.now)
+		switch {
+		case r.lines[row.ID] != nil || r.excluded.covers(&row):
+		case r.callableFor(row.Number) <= 0:
 			r.own.closed = append(r.own.closed, row)
-			continue
+		case needs && !seat:
+			r.queue.setAside(row)
+		default:
+			return candidate{row: row, attempt: newAttemptID(r.now), seated: needs}, true
 		}
-		return candidate{row: row, attempt: newAttemptID(r.now)}, true
 	}
 	return candidate{}, false
 }
@@ -210,8 +229,10 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.releaseTrunk(c)
 			r.holdPace(g.Constraint, g.RetryAt)
 			r.unreserve(c, g.Constraint)
-		case !open || c.overtaken || r.excluded.covers(&c.row) || r.wasTouched(c.row.ID):
-			// Stopped, paused, excluded or touched while the round was under way.
+		case !open || c.overtaken || r.excluded.covers(&c.row) || r.wasTouched(c.row.ID),
+			!c.seated && r.d.abandons.needsSeat(c.row.Number, r.now):
+			// Stopped, paused, excluded, touched, or abandoned by another campaign
+			// while the round was under way.
 			r.releaseTrunk(c)
 			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
 			r.unreserve(c, engine.ConstraintPaused)
@@ -223,6 +244,9 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
 				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within}})
 			l.attempt = c.attempt
+			if c.seated {
+				r.holdSeat(l)
+			}
 			if c.trigger != nil {
 				l.variables = c.row.Variables
 				delete(r.triggering, c.row.Number)
@@ -245,6 +269,9 @@ func (r *run) releaseTrunk(c candidate) {
 
 // unreserve puts a candidate back: it is dialled when there is room.
 func (r *run) unreserve(c candidate, why engine.Constraint) {
+	if c.seated {
+		r.busy--
+	}
 	if c.overtaken {
 		delete(r.triggering, c.row.Number)
 		r.settled(c.row.Number)
@@ -334,6 +361,9 @@ func (r *run) refill() {
 		defer cancel()
 		m := &refilled{}
 		m.rows, m.err = d.store.DueContacts(ctx, id, run, now, n, except)
+		if m.err == nil {
+			m.err = d.lookForAbandons(ctx, m.rows, now)
+		}
 		if m.err == nil && len(m.rows) < n {
 			m.next, m.open, m.err = d.store.NextDue(ctx, id, run)
 		} else {
@@ -341,6 +371,22 @@ func (r *run) refill() {
 		}
 		d.root.Send(self, m)
 	}()
+}
+
+// lookForAbandons notes which of the contacts' numbers were abandoned of late.
+func (d *deps) lookForAbandons(ctx context.Context, rows []contact.Contact, now time.Time) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	numbers := make([]engine.PhoneNumber, len(rows))
+	for i := range rows {
+		numbers[i] = rows[i].Number
+	}
+	found, err := d.store.AbandonedSince(ctx, numbers, now.Add(-pacing.SeatedAfterAbandon))
+	for n, at := range found {
+		d.abandons.add(n, at, now)
+	}
+	return err
 }
 
 func (r *run) refilled(m *refilled) {
@@ -456,6 +502,7 @@ func (r *run) count(l *line, abandoned bool, cause engine.AbandonCause) {
 	l.counted = true
 	r.modelAnswer(abandoned)
 	if abandoned {
+		r.d.abandons.add(l.number, r.now, r.now)
 		r.pace.books.Abandoned()
 		r.d.log.Info().Str("campaign_id", string(r.id)).Str("cause", string(cause)).Msg("live answer abandoned")
 		return
@@ -470,6 +517,7 @@ func (r *run) enqueueWaiting(l *line) {
 		}
 	}
 	if l.seated {
+		r.useHeld(l)
 		r.send(l, &seatGranted{Attempt: l.attempt})
 		return
 	}
@@ -490,6 +538,10 @@ func (r *run) freeSeat(l *line) {
 	if l.seated {
 		l.seated = false
 		r.busy--
+		if l.held {
+			l.held = false
+			r.held--
+		}
 		r.modelSeat(l, false)
 	}
 	for i, w := range r.waiting {
@@ -531,6 +583,22 @@ func (r *run) takeSeat(l *line) {
 	if !l.seated {
 		l.seated = true
 		r.busy++
+		r.modelSeat(l, true)
+	}
+}
+
+// holdSeat gives a line the seat that was kept for it, before anybody answers:
+// it is busy from the dial on, and no other answer takes it.
+func (r *run) holdSeat(l *line) {
+	l.seated, l.held = true, true
+	r.held++
+}
+
+// useHeld: the answer has come for which the seat was held.
+func (r *run) useHeld(l *line) {
+	if l.held {
+		l.held = false
+		r.held--
 		r.modelSeat(l, true)
 	}
 }
@@ -604,11 +672,15 @@ func (r *run) seatsAllotted(m *seatsAllotted) {
 }
 
 // flying counts r of the gate: dials placed, or being reserved, that are not
-// answered or over.
+// answered or over; one with a seat held counts as busy instead.
 func (r *run) flying() int {
-	n := r.phases[phaseIndex(attempt.PhaseDialling)] + r.phases[phaseIndex(attempt.PhaseRinging)] + r.phases[phaseIndex(attempt.PhaseListening)]
+	n := r.phases[phaseIndex(attempt.PhaseDialling)] + r.phases[phaseIndex(attempt.PhaseRinging)] + r.phases[phaseIndex(attempt.PhaseListening)] - r.held
 	if r.round != nil {
-		n += len(r.round.cands)
+		for i := range r.round.cands {
+			if !r.round.cands[i].seated {
+				n++
+			}
+		}
 	}
 	return n
 }

@@ -114,6 +114,7 @@ type deps struct {
 	imports  importGroup
 	stats    Stats
 	owners   owners
+	abandons abandonedNumbers
 	draining atomic.Bool
 	dbDown   atomic.Bool
 }

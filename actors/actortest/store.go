@@ -389,6 +389,20 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, du
 	return rows[:min(limit, len(rows))], nil
 }
 
+// AbandonedSince implements actors.Store.
+func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[engine.PhoneNumber]time.Time{}
+	for _, a := range s.Attempts {
+		if a.State == attempt.Ended && a.Outcome == engine.OutcomeAbandoned && slices.Contains(numbers, a.To) &&
+			!a.EndedAt.Before(since) && a.EndedAt.After(out[a.To]) {
+			out[a.To] = *a.EndedAt
+		}
+	}
+	return out, nil
+}
+
 // NextDue implements actors.Store.
 func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *time.Time, open int, _ error) {
 	s.mu.Lock()

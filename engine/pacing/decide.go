@@ -40,6 +40,8 @@ type Input struct {
 	Busy        int // workers in a call, screening with a seat included
 	Ringing     int // r: lines placed and not yet ended or answered, listening ones (sequential AMD) included
 	Waiting     int // w: answered calls that wait for a worker
+	// Held are ringing lines that hold a worker already: of Busy, not of Ringing.
+	Held int
 
 	// The abandon cap.
 	CapPPM  int      // c, parts per million
@@ -53,6 +55,8 @@ type Input struct {
 	NumberSlots     int               // dials that the number pool would carry now
 	DueContacts     int               // contacts that may be dialled now
 	LaterContacts   int               // contacts that wait for a retry delay or a callback
+	// SeatedOnly of the due contacts may only be dialled with a worker held.
+	SeatedOnly int
 
 	// Model says how many lines are worth their risk. Without one the gate is
 	// used up to one line beyond the free workers for every worker, and Hybrid is
@@ -124,6 +128,12 @@ func Decide(in *Input) Decision {
 		limit, why = others, other
 		w.Forecast = false
 	}
+	if n := in.SeatedOnly; n > 0 {
+		if most := in.DueContacts - n + min(n, max(covered, 0)); most < limit {
+			limit, why = most, workersConstraint(in)
+			w.Forecast = false
+		}
+	}
 	d.Dials = max(limit, 0)
 	d.Seated = min(d.Dials, max(covered, 0))
 	d.Constraint = why
@@ -162,7 +172,7 @@ func resources(in *Input) (limit int, why engine.Constraint) {
 		bind(0, due)
 	}
 	if in.LineCap > 0 {
-		bind(in.LineCap-in.Ringing, engine.ConstraintConcurrency)
+		bind(in.LineCap-in.Ringing-in.Held, engine.ConstraintConcurrency)
 	}
 	trunk := in.TrunkConstraint
 	if trunk == engine.ConstraintNone {
@@ -199,6 +209,12 @@ func gateConstraint(in *Input, w *Explanation) engine.Constraint {
 	if (in.Mode == Strict || in.Mode == Hybrid) && w.CapPPM > 0 && w.Workers > 0 && (in.Model != nil || w.Overdial == w.Credit) {
 		return engine.ConstraintAbandonCredit
 	}
+	return workersConstraint(in)
+}
+
+// workersConstraint names whose workers are short: the fleet's, or the
+// campaign's own limit.
+func workersConstraint(in *Input) engine.Constraint {
 	if in.Seats < in.Concurrency {
 		return engine.ConstraintSeats
 	}

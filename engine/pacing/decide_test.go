@@ -77,6 +77,36 @@ func TestCreditLetsLinesGoBeyondTheFreeWorkers(t *testing.T) {
 	f(10, 10, func(in *Input) { in.Ledgers[0].Abandoned = 40 })                    // over the cap after lost seats
 }
 
+func TestNumbersThatWereAbandonedAreOnlyDialledWithASeat(t *testing.T) {
+	f := func(dials, seated int, want engine.Constraint, change func(*Input)) {
+		t.Helper()
+		in := calm()
+		in.Ledgers = []Ledger{{Period: PeriodRun, Counts: Counts{Live: 1000, Abandoned: 10}}} // 20 lines
+		change(&in)
+		if d := Decide(&in); d.Dials != dials || d.Seated != seated || d.Constraint != want {
+			t.Errorf("got %d dials, %d seated, %q; want %d, %d, %q", d.Dials, d.Seated, d.Constraint, dials, seated, want)
+		}
+	}
+	f(10, 10, engine.ConstraintConcurrency, func(in *Input) { in.SeatedOnly = 100 })
+	f(13, 10, engine.ConstraintConcurrency, func(in *Input) { in.SeatedOnly = 97 })
+	f(0, 0, engine.ConstraintSeats, func(in *Input) { in.SeatedOnly, in.Busy, in.Seats = 100, 9, 9 })
+	f(4, 0, engine.ConstraintConcurrency, func(in *Input) { in.SeatedOnly, in.Busy = 96, 10 })
+	f(20, 10, engine.ConstraintConcurrency, func(in *Input) { in.SeatedOnly = 5 })
+	// A line that rings with a worker of its own is in Busy and takes no credit.
+	f(18, 8, engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Held = 2, 2 })
+	f(3, 3, engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Held, in.Ringing, in.LineCap = 2, 2, 1, 6 })
+
+	now := time.Now()
+	for ago, needs := range map[time.Duration]bool{0: true, 72*time.Hour - 1: true, 72 * time.Hour: false} {
+		if NeedsSeat(now.Add(-ago), now) != needs {
+			t.Errorf("%v after an abandon: needs a seat %v", ago, !needs)
+		}
+	}
+	if NeedsSeat(time.Time{}, now) {
+		t.Error("a number that was never abandoned needs a seat")
+	}
+}
+
 func TestCreditIsExact(t *testing.T) {
 	f := func(c Counts, capPPM, phiPPM, want int, within bool) {
 		t.Helper()

@@ -1,0 +1,48 @@
+package actors
+
+import (
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/pacing"
+)
+
+// abandonedNumbers are the numbers that were abandoned of late, as far as this
+// process has heard: of its own calls at once, of earlier ones when the numbers
+// come into a look-ahead. All campaigns share it.
+type abandonedNumbers struct {
+	mu    sync.RWMutex
+	at    map[engine.PhoneNumber]time.Time
+	swept time.Time
+}
+
+func (b *abandonedNumbers) add(n engine.PhoneNumber, at, now time.Time) {
+	if !pacing.NeedsSeat(at, now) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at == nil {
+		b.at, b.swept = map[engine.PhoneNumber]time.Time{}, now
+	}
+	if at.After(b.at[n]) {
+		b.at[n] = at
+	}
+	if now.Sub(b.swept) < time.Hour {
+		return
+	}
+	b.swept = now
+	for n, at := range b.at {
+		if !pacing.NeedsSeat(at, now) {
+			delete(b.at, n)
+		}
+	}
+}
+
+// needsSeat says whether a number is only dialled with a seat held.
+func (b *abandonedNumbers) needsSeat(n engine.PhoneNumber, now time.Time) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return pacing.NeedsSeat(b.at[n], now)
+}
