@@ -259,6 +259,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.call.show(msg, a.pending)
 	case *rules:
 		a.rules = msg
+		a.retune()
 	case *report:
 		a.report()
 		for _, p := range a.pending { // what the run's crash may have lost
@@ -333,6 +334,7 @@ func (a *contactActor) start() {
 	}
 	s.taken = true
 	a.d.root.Send(s.run, &contactUp{ID: s.row.ID, PID: a.self})
+	a.retune() // the row may be from before an edit
 	if s.recover != nil {
 		a.recover(s.recover)
 	}
@@ -523,6 +525,17 @@ func (a *contactActor) change(ev contact.Event) (before, after *contact.Facts, o
 	}
 	n := a.m.C.Facts()
 	return &b, &n, true
+}
+
+// retune: Max Attempts was edited.
+func (a *contactActor) retune() {
+	if a.m.C.Max == a.rules.Policy.MaxAttempts || !a.m.C.Open() {
+		return
+	}
+	if before, after, ok := a.change(contact.Event{Kind: contact.Retuned}); ok {
+		a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
+			Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after})}}, nil)
+	}
 }
 
 // --- attempts ----------------------------------------------------------------

@@ -110,6 +110,7 @@ var actionKind = map[campaign.Action]campaign.Kind{
 	campaign.ActionStart: campaign.Start, campaign.ActionPause: campaign.Pause, campaign.ActionResume: campaign.Resume,
 	campaign.ActionStop: campaign.Stop, campaign.ActionRestart: campaign.Restart,
 	campaign.ActionCancelRestart: campaign.CancelRestart, campaign.ActionDelete: campaign.Delete,
+	campaign.ActionEdit: campaign.Edit,
 }
 
 func (r *run) actReady(m *actReady) {
@@ -117,7 +118,8 @@ func (r *run) actReady(m *actReady) {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
 		return
 	}
-	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.engagedLines() > 0}
+	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.engagedLines() > 0,
+		Settings: m.cmd.Settings, Version: m.cmd.Version}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
 		r.setBot(m.bots)
 		m.facts.BotKnown = r.bot.ID != ""
@@ -126,8 +128,7 @@ func (r *run) actReady(m *actReady) {
 			return
 		}
 		if ev.Kind == campaign.Start && r.m.C.Settings.SingleDay {
-			t := r.singleDayEnd()
-			ev.WindowEndsAt = &t
+			ev.WindowEndsAt = campaign.SingleDayEnd(&r.m.C, r.now)
 		}
 	}
 	if err := r.applyCampaign(ev); err != nil {
@@ -140,19 +141,6 @@ func (r *run) actReady(m *actReady) {
 	}
 	// The answer follows what was recorded: the writer keeps the order.
 	r.afterWrites(func() { reply(r.d, m.replyTo, r.detail(), nil) })
-}
-
-// singleDayEnd is the end of the window that is open now, else of the next.
-func (r *run) singleDayEnd() time.Time {
-	w := &r.m.C.Settings.Window
-	open, ok := w.NextOpening(r.now)
-	if !ok {
-		open = r.now
-	}
-	if end, ok := w.Closes(open); ok {
-		return end
-	}
-	return campaign.NextMidnight(&r.m.C, open) // a window that is always open: the day's end
 }
 
 // applyCampaign takes an event through the campaign's machine and carries out
@@ -175,7 +163,10 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 			row := r.m.C
 			w.CampaignRow = &row
 			w.Events = append(w.Events, journal.Event{At: r.now, Type: journal.Type("campaign." + e.Action), Version: 1,
-				Data: journal.Data{Who: &who, Reason: e.Reason}})
+				Data: journal.Data{Who: &who, Reason: e.Reason, Changes: e.Changes}})
+		case campaign.Retune:
+			w.Retune = &journal.Retune{MaxAttempts: e.MaxAttempts, At: r.now}
+			r.dropLookAhead()
 		case campaign.Pump:
 			r.lookAgain()
 		case campaign.CancelRinging:
@@ -189,6 +180,7 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 	r.makeRules()
 	r.broadcast(r.rules)
 	r.tellPool()
+	r.windowUntil = time.Time{} // the window may be another
 	if w.CampaignRow != nil {
 		r.sequence(&w)
 		w.CampaignRow.Seq = r.m.C.Seq
@@ -197,7 +189,7 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 	if stored != nil {
 		r.storeAction(stored)
 	}
-	if w.Bulk != nil {
+	if w.Bulk != nil || w.Retune != nil {
 		r.reloadCounters()
 	}
 	r.startTicking()

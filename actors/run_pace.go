@@ -449,6 +449,23 @@ func (r *run) lookAgain() {
 	}
 }
 
+// dropLookAhead forgets the rows at hand, whose contacts the database is about
+// to change.
+func (r *run) dropLookAhead() {
+	r.queue.clear()
+	if r.round != nil {
+		if r.round.touched == nil {
+			r.round.touched = map[engine.ContactID]struct{}{}
+		}
+		for i := range r.round.cands {
+			if c := &r.round.cands[i]; c.trigger == nil {
+				r.round.touched[c.row.ID] = struct{}{}
+			}
+		}
+	}
+	r.lookAgain()
+}
+
 // maybeExhausted completes the run when no contact will ever be due again.
 func (r *run) maybeExhausted() {
 	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.len() > 0 || len(r.lines) > 0 ||

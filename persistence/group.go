@@ -37,6 +37,7 @@ type gathered struct {
 	exclusions   []*journal.Exclusion
 	suppressions []*journal.Suppression
 	bulks        []bulkOf
+	retunes      []retuneOf
 
 	contactAt  map[engine.ContactID]int
 	attemptAt  map[engine.AttemptID]int
@@ -46,6 +47,11 @@ type gathered struct {
 type bulkOf struct {
 	campaign engine.CampaignID
 	*journal.Bulk
+}
+
+type retuneOf struct {
+	campaign engine.CampaignID
+	*journal.Retune
 }
 
 func newGroup() *group {
@@ -63,9 +69,11 @@ func (g *gathered) reset() {
 	clear(g.exclusions)
 	clear(g.suppressions)
 	clear(g.bulks)
+	clear(g.retunes)
 	g.contacts, g.attempts, g.campaigns = g.contacts[:0], g.attempts[:0], g.campaigns[:0]
 	g.events, g.released, g.lost = g.events[:0], g.released[:0], g.lost[:0]
 	g.exclusions, g.suppressions, g.bulks = g.exclusions[:0], g.suppressions[:0], g.bulks[:0]
+	g.retunes = g.retunes[:0]
 	clear(g.contactAt)
 	clear(g.attemptAt)
 	clear(g.campaignAt)
@@ -120,6 +128,9 @@ func (g *gathered) add(w *journal.Write) {
 	}
 	if w.Bulk != nil {
 		g.bulks = append(g.bulks, bulkOf{w.Campaign, w.Bulk})
+	}
+	if w.Retune != nil {
+		g.retunes = append(g.retunes, retuneOf{w.Campaign, w.Retune})
 	}
 }
 

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -47,6 +48,13 @@ func (t *commit) queueRows() error {
 		at.instant(b.At)
 		// One value, not an array: the eight bytes behind header and length.
 		t.queue("bulk", [][]byte{[]byte(b.campaign), []byte(b.To), at.buf[headLength+4:]}, nothing)
+	}
+	for _, x := range r.retunes {
+		at := &t.g.instants
+		at.reset(pgtype.TimestamptzOID)
+		at.instant(x.At)
+		most := strconv.Itoa(x.MaxAttempts)
+		t.queue("retune", [][]byte{[]byte(x.campaign), []byte(most), at.buf[headLength+4:]}, nothing)
 	}
 	return nil
 }

@@ -170,6 +170,18 @@ func (s *Store) apply(w *journal.Write) error {
 			}
 		}
 	}
+	if x := w.Retune; x != nil {
+		for id, c := range s.Contacts_ {
+			if c.Campaign != w.Campaign || c.Attempt != "" || c.Max == x.MaxAttempts {
+				continue
+			}
+			m := contact.Machine{C: c}
+			if m.Apply(contact.Event{Kind: contact.Retuned, At: x.At, Policy: contact.Policy{MaxAttempts: x.MaxAttempts}}) == nil {
+				m.C.Version = c.Version // as the database does
+				s.Contacts_[id] = m.C
+			}
+		}
+	}
 	s.Events = append(s.Events, w.Events...)
 	return nil
 }

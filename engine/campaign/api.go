@@ -51,6 +51,7 @@ const (
 	ActionRestart       Action = "restart"
 	ActionCancelRestart Action = "cancel_restart"
 	ActionDelete        Action = "delete"
+	ActionEdit          Action = "edit"
 )
 
 // Act is an operator's lifecycle command on one campaign.
@@ -58,6 +59,10 @@ type Act struct {
 	Campaign engine.CampaignID
 	Action   Action
 	Who      engine.Who
+	// Of ActionEdit: the settings that are to hold, made from those of the
+	// version.
+	Settings *Settings
+	Version  int64
 }
 
 // Trigger adds one contact and dials or queues it.

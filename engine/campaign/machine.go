@@ -53,6 +53,8 @@ type (
 		Action string // started, paused, … : journal type "campaign.<action>"
 		Who    engine.Who
 		Reason string
+		// Changes are what an edit changed.
+		Changes []Change
 	}
 	// Pump makes the run look for contacts to dial.
 	Pump struct{}
@@ -66,6 +68,9 @@ type (
 	ResetContacts struct{}
 	// RestoreContacts brings back the contacts as the previous run left them.
 	RestoreContacts struct{}
+	// Retune gives the contacts the Max Attempts that hold now; those that wait
+	// for an attempt beyond them become final.
+	Retune struct{ MaxAttempts int }
 	// Remove deletes the campaign and its contacts.
 	Remove struct{}
 )
@@ -77,6 +82,7 @@ func (HangUpCalls) effect()     {}
 func (CloseWaiting) effect()    {}
 func (ResetContacts) effect()   {}
 func (RestoreContacts) effect() {}
+func (Retune) effect()          {}
 func (Remove) effect()          {}
 
 // Machine drives one campaign. C is its whole state.
@@ -127,6 +133,9 @@ func (m *Machine) refusal(ev Event) error {
 		}
 		return e
 	}
+	if ev.Kind == Edit {
+		return engine.Conflict("illegal_state", "settings can be edited in a draft and while paused; this campaign is "+m.standing()+": "+m.remedy())
+	}
 	return engine.Conflict("illegal_state", "a campaign that is "+m.standing()+" cannot take "+string(ev.Kind))
 }
 
@@ -136,6 +145,14 @@ func (m *Machine) standing() string {
 		return "prepared for its next run"
 	}
 	return string(m.C.State)
+}
+
+// remedy says what makes an edit possible.
+func (m *Machine) remedy() string {
+	if m.C.State == Running {
+		return "pause it first"
+	}
+	return "restart it to prepare the next run, or clone it"
 }
 
 func (m *Machine) editable() bool { return m.C.State == Draft || m.C.State == Paused }

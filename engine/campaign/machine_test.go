@@ -199,6 +199,8 @@ func moves() []move {
 				}})
 			}
 			edit("pool", func(_ *world, e *Event) { e.Settings.Numbers = []engine.PhoneNumber{"+4930123456"} })
+			edit("max attempts", func(_ *world, e *Event) { e.Settings.MaxAttempts++ })
+			edit("nothing", func(*world, *Event) {})
 			edit("name", func(_ *world, e *Event) { e.Settings.Name += "x" })
 			edit("bot", func(_ *world, e *Event) { e.Settings.Bot += "x" })
 			edit("of an old version", func(w *world, e *Event) { e.Version = w.m.C.Version + 1 })

@@ -77,6 +77,26 @@ func Complete(c Counters, exhausted bool) CompletionReason {
 	return ReasonAllFinal
 }
 
+// SingleDayEnd is when a single-day campaign ends: at the end of the window that
+// is open now, else of the next one; nil for a multi-day campaign, and while no
+// window will ever open (Preflight refuses to dial then). An edit of the window
+// is judged like a start at that moment, so that no edit closes a run whose
+// window of today has passed: it goes on in the next one.
+func SingleDayEnd(c *Campaign, now time.Time) *time.Time {
+	if !c.Settings.SingleDay {
+		return nil
+	}
+	open, ok := c.Settings.Window.NextOpening(now)
+	if !ok {
+		return nil
+	}
+	end, ok := c.Settings.Window.Closes(open)
+	if !ok { // a window that is always open: the day's end
+		end = NextMidnight(c, open)
+	}
+	return &end
+}
+
 // DayStart is midnight of the campaign's zone on the day of now.
 func DayStart(c *Campaign, now time.Time) time.Time {
 	loc, err := time.LoadLocation(c.Settings.Window.Zone)

@@ -1,9 +1,13 @@
 package campaign
 
 import (
+	"dialler/engine/window"
+	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/contact"
@@ -150,6 +154,7 @@ func TestNameAndBotAreLockedAfterTheFirstRun(t *testing.T) {
 func TestEditsCarryAVersionAndAConflictShowsTheCurrentOne(t *testing.T) {
 	w := newWorld(t)
 	s := w.m.C.Settings
+	s.Concurrency++
 	w.must(Event{Kind: Edit, Settings: &s, Version: 1})
 	e := w.refusal(Event{Kind: Edit, Settings: &s, Version: 1}, "version_conflict")
 	if c, ok := e.Current.(Campaign); !ok || c.Version != 2 {
@@ -183,4 +188,77 @@ func TestARefusalIsNeverAPanicOfTheTable(t *testing.T) {
 	if _, err := w.m.Apply(ev(Start), nil); errors.Is(err, fsm.ErrIllegal) || engine.ErrorCode(err) != "illegal_state" {
 		t.Error(err)
 	}
+}
+
+func TestAnEditIsRecordedFieldByField(t *testing.T) {
+	w := newWorld(t)
+	s := w.m.C.Settings
+	s.Concurrency, s.AbandonCapPPM, s.Window.End = 7, 25_000, 18*60
+	s.ConfigURL = "https://user:secret@example.org/c.json?token=secret"
+	w.must(Event{Kind: Edit, Settings: &s, Version: 1})
+	got, err := json.Marshal(w.last[0].(Record).Changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"field":"abandon_cap_pct","from":0,"to":2.5},{"field":"concurrency","from":1,"to":7},` +
+		`{"field":"config_url","from":null,"to":"https://example.org/c.json"},{"field":"window.end","from":"00:00","to":"18:00"}]`
+	if string(got) != want {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAnEditThatChangesNothingMakesNoNewVersion(t *testing.T) {
+	w := newWorld(t)
+	s := w.m.C.Settings
+	w.must(Event{Kind: Edit, Settings: &s, Version: 1}).effects("")
+	if w.m.C.Version != 1 {
+		t.Errorf("version %d", w.m.C.Version)
+	}
+}
+
+func TestAnEditOfMaxAttemptsReachesTheContacts(t *testing.T) {
+	w := newWorld(t).must(ev(Start), ev(Pause))
+	s := w.m.C.Settings
+	s.MaxAttempts = 5
+	w.must(Event{Kind: Edit, Settings: &s, Version: 1}).effects("Record(edited) Retune")
+}
+
+func TestARunningOrFinishedCampaignSaysWhatMakesItEditable(t *testing.T) {
+	edit := func(w *world) Event { s := w.m.C.Settings; return Event{Kind: Edit, Settings: &s} }
+	w := newWorld(t).must(ev(Start))
+	if e := w.refusal(edit(w), "illegal_state"); !strings.Contains(e.Detail, "pause it first") {
+		t.Error(e.Detail)
+	}
+	w.must(ev(Stop))
+	if e := w.refusal(edit(w), "illegal_state"); !strings.Contains(e.Detail, "restart it") {
+		t.Error(e.Detail)
+	}
+}
+
+// Of a single-day campaign that is edited while paused the day is that of the
+// window that is open then, else of the next one.
+func TestAPausedSingleDayEndsWithTheWindowThatWasEdited(t *testing.T) {
+	day := func(hour, minute int) window.TimeOfDay { return window.TimeOfDay(hour*60 + minute) }
+	w := newWorld(t, func(s *Settings) {
+		s.SingleDay, s.Window = true, window.Window{Zone: "UTC", Start: day(9, 0), End: day(18, 0)}
+	})
+	six := m0.Add(8 * time.Hour) // m0 is at 10:00
+	w.must(Event{Kind: Start, WindowEndsAt: &six}, ev(Pause))
+	edit := func(f func(*Settings), want *time.Time) {
+		t.Helper()
+		s := w.m.C.Settings
+		f(&s)
+		w.must(Event{Kind: Edit, Settings: &s, Version: w.m.C.Version})
+		if got := w.m.C.WindowEndsAt; (got == nil) != (want == nil) || got != nil && !got.Equal(*want) {
+			t.Fatalf("ends at %v, want %v", got, want)
+		}
+	}
+	at := func(d time.Duration) *time.Time { x := m0.Add(d); return &x }
+	edit(func(s *Settings) { s.Concurrency = 9 }, &six)
+	edit(func(s *Settings) { s.Window.End = day(20, 0) }, at(10*time.Hour))
+	edit(func(s *Settings) { s.Window.End = day(16, 0) }, at(6*time.Hour))
+	// Over for today: the next one.
+	edit(func(s *Settings) { s.Window.Start, s.Window.End = day(8, 0), day(9, 30) }, at(23*time.Hour+30*time.Minute))
+	edit(func(s *Settings) { s.SingleDay = false }, nil)
+	edit(func(s *Settings) { s.SingleDay = true }, at(23*time.Hour+30*time.Minute))
 }

@@ -1,6 +1,9 @@
 package campaign
 
 import (
+	"slices"
+	"strings"
+
 	"dialler/engine"
 	"dialler/engine/contact"
 	"dialler/engine/fsm"
@@ -52,9 +55,25 @@ func (m *Machine) start(ev Event) {
 }
 
 func (m *Machine) edit(ev Event) {
-	m.C.Settings = *ev.Settings
-	m.C.Version++
-	m.record("edited", ev, "")
+	c := &m.C
+	changes := Changes(&c.Settings, ev.Settings)
+	if len(changes) == 0 {
+		return // an edit that is repeated does not make a new version
+	}
+	before := c.Settings
+	c.Settings = *ev.Settings
+	c.Version++
+	if c.State == Paused && (c.Settings.SingleDay != before.SingleDay || anyWindow(changes)) {
+		c.WindowEndsAt = SingleDayEnd(c, ev.At)
+	}
+	m.record("edited", ev, "", changes...)
+	if c.Settings.MaxAttempts != before.MaxAttempts {
+		m.emit(Retune{MaxAttempts: c.Settings.MaxAttempts})
+	}
+}
+
+func anyWindow(changes []Change) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool { return strings.HasPrefix(c.Field, "window.") })
 }
 
 func (m *Machine) remove(Event)   { m.emit(Remove{}) }
@@ -133,10 +152,10 @@ func (m *Machine) cancelRestart(ev Event) {
 	m.record("restart_cancelled", ev, "")
 }
 
-func (m *Machine) record(action string, ev Event, reason string) {
+func (m *Machine) record(action string, ev Event, reason string, changes ...Change) {
 	who := ev.Who
 	if who == (engine.Who{}) {
 		who = engine.System
 	}
-	m.emit(Record{Action: action, Who: who, Reason: reason})
+	m.emit(Record{Action: action, Who: who, Reason: reason, Changes: changes})
 }

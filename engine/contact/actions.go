@@ -360,3 +360,19 @@ func (m *Machine) resetExcluded(ev Event) {
 	c.ConnectedOnce, c.HasResult, c.RangUnanswered = false, false, false
 	c.DueAt = nil
 }
+
+// retune takes over the Max Attempts that hold now.
+func (m *Machine) retune(ev Event) {
+	m.C.Max = ev.Policy.MaxAttempts
+	m.C.CallbackExtra = m.C.Callback == CallbackPending && m.C.Used >= m.C.Max
+}
+
+// usedUp: the contact waited for an attempt that it does not have any more.
+func (m *Machine) usedUp(ev Event) {
+	m.C.DueAt = nil
+	m.dropCallback(ev)
+	m.C.Max, m.C.Reason = ev.Policy.MaxAttempts, ""
+	if m.fate == fateUsedUp {
+		m.C.Reason = ReasonExhausted
+	}
+}

@@ -38,6 +38,8 @@ const (
 	fateOpen      fate = "window open"
 	fateNever     fate = "window never opens"
 	fateNoCall    fate = "window never opens for its callback"
+	fateUsedUp    fate = "waits, no attempt left"
+	fateHeard     fate = "waits, no attempt left, result stored"
 )
 
 func (m *Machine) judge(ev Event) fate {
@@ -56,6 +58,8 @@ func (m *Machine) judge(ev Event) fate {
 		return m.judgeWaiting()
 	case Deferred:
 		return m.judgeDeferral(ev)
+	case Retuned:
+		return m.judgeCeiling(ev)
 	case Reached, RunReset, Readmitted, Triggered:
 		if m.C.Attempt != "" {
 			return fateBusy
@@ -177,6 +181,19 @@ func (m *Machine) judgeTimeout(ev Event) fate {
 		return fateRetry
 	}
 	return fateNone
+}
+
+// judgeCeiling: a retry that waits falls away when fewer attempts are allowed
+// than it has had; a callback that was promised stays.
+func (m *Machine) judgeCeiling(ev Event) fate {
+	c := &m.C
+	switch {
+	case c.Attempt != "" || c.DueAt == nil || c.Used < ev.Policy.MaxAttempts || c.Callback == CallbackPending:
+		return fateNone
+	case c.State == Connected && c.HasResult:
+		return fateHeard
+	}
+	return fateUsedUp
 }
 
 // usedAfter is the number of consumed attempts once the event is in the books.

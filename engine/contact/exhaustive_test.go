@@ -62,7 +62,7 @@ func moves() []move {
 		{"excluded_by in call", ExcludedBy, func(*world) Event { return Event{Kind: ExcludedBy, InCall: true, Reason: "asked"} }},
 		plain(Readmitted), plain(Triggered), plain(WindowEnded), plain(RunStopped),
 		{"run_reset", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1} }},
-		plain(CallbackDropped), plain(Deferred),
+		plain(CallbackDropped), plain(Deferred), plain(Retuned),
 	}
 }
 
@@ -161,8 +161,9 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 		}
 	}
 	inAnHour := func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } }
+	fewer := func(p *Policy) { p.MaxAttempts = 1 }
 	never := func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t, false } }
-	for _, policy := range []func(*Policy){func(*Policy) {}, listAll, closedAs(ManuallyStopped), closedAs(WindowClosed), inAnHour, never} {
+	for _, policy := range []func(*Policy){func(*Policy) {}, listAll, closedAs(ManuallyStopped), closedAs(WindowClosed), inAnHour, never, fewer} {
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { policy(p) }))
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { listAll(p); policy(p) }))
 	}

@@ -24,11 +24,12 @@ const (
 	RunReset        Kind = "run_reset"        // Restart
 	CallbackDropped Kind = "callback_dropped" // cancelled by the window, the run's end, or a newer wish
 	Deferred        Kind = "deferred"         // its turn came while its own window was closed
+	Retuned         Kind = "retuned"          // Max Attempts of the campaign was edited
 )
 
 // Kinds lists every event kind.
 var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted,
-	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred}
+	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned}
 
 // MaxUnconsumed is how many attempts in a row may go unconsumed; the next one
 // counts whatever comes of it.

@@ -478,3 +478,33 @@ func TestOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestFewerAttemptsEndAContactThatHasHadThem(t *testing.T) {
+	w := newWorld(t).dial(engine.OutcomeNoAnswer, rang)
+	w.p.MaxAttempts = 2
+	w.must(Event{Kind: Retuned}).is(Unanswered, "")
+	if w.m.C.Max != 2 {
+		t.Errorf("max %d", w.m.C.Max)
+	}
+	w.p.MaxAttempts = 1
+	w.must(Event{Kind: Retuned}).is(Failed, ReasonExhausted)
+	w.p.MaxAttempts = 5 // final by the rules that held then
+	w.must(Event{Kind: Retuned}).is(Failed, ReasonExhausted)
+}
+
+func TestFewerAttemptsMakeARedialWhatItsResultMadeIt(t *testing.T) {
+	w := newWorld(t).dial(engine.OutcomeCompleted, withResult("call again"))
+	w.p.MaxAttempts = 1
+	w.must(Event{Kind: Retuned}).is(Completed, "")
+}
+
+func TestFewerAttemptsLeaveAPromisedCallback(t *testing.T) {
+	w := newWorld(t)
+	w.dial(engine.OutcomeNoAnswer, rang)
+	w.dial(engine.OutcomeCompleted, withResult("later"), wish(w.after(3*time.Hour)))
+	w.p.MaxAttempts = 1
+	w.must(Event{Kind: Retuned}).is(Connected, "").callback(CallbackPending)
+	if !w.m.C.CallbackExtra {
+		t.Error("the callback is beyond Max Attempts")
+	}
+}

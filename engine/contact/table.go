@@ -140,6 +140,11 @@ func runRows() []row {
 		fated(open, Deferred, fateNoCall, Completed, (*Machine).callbackDropped, "without its callback it is what its result made it"),
 		fated(open, Deferred, fateNever, Failed, (*Machine).neverOpens, "several zones, and no hour suits all of them"),
 		{From: States, On: Deferred, Ignore: true, Why: "it does not wait, or its window is open"},
+
+		fated(open, Retuned, fateHeard, Completed, (*Machine).usedUp, "the redial that its result asked for falls away"),
+		fated(open, Retuned, fateUsedUp, Failed, (*Machine).usedUp, "fewer attempts are allowed than it has had"),
+		{From: open, On: Retuned, Do: (*Machine).retune, Why: "the attempts that are left"},
+		{From: notOpen, On: Retuned, Ignore: true, Why: "final by the rules that held then"},
 	}
 }
 

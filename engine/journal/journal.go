@@ -94,6 +94,7 @@ type Data struct {
 	// Campaign facts.
 	Who      *engine.Who        `json:"who,omitempty"`
 	Settings *campaign.Settings `json:"settings,omitempty"`
+	Changes  []campaign.Change  `json:"changes,omitempty"`   // campaign.edited
 	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
 }
 
@@ -155,6 +156,17 @@ type Write struct {
 	// BulkStates moves all waiting (open, no live attempt) contacts of the
 	// campaign to one final state: the end of a run.
 	Bulk *Bulk
+	// Retune gives the open contacts of the campaign's run without a live
+	// attempt another Max Attempts.
+	Retune *Retune
+}
+
+// Retune is what a contact's machine does on contact.Retuned, except that the
+// rows keep their version: an actor that lives does the same, and what it
+// writes replaces this.
+type Retune struct {
+	MaxAttempts int
+	At          time.Time
 }
 
 // Bulk moves every waiting contact of a campaign's run to a final state:

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"encoding/json"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -32,6 +34,10 @@ func fill(v reflect.Value, n *int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), n)
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.Set(reflect.ValueOf(json.RawMessage(strconv.Itoa(*n))))
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), n)
 	case reflect.Map:
