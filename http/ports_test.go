@@ -50,6 +50,7 @@ type ports struct {
 	imports  []importedFile
 	onImport func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error)
 
+	actFail   error
 	fail      error // what every campaign and call command answers
 	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
 	onDetail  func(context.Context, engine.CampaignID) (campaign.Detail, error)
@@ -189,6 +190,9 @@ func (p *ports) AddContacts(_ context.Context, c campaign.AddContacts) (campaign
 func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) {
 	defer p.lock()()
 	p.acts = append(p.acts, c)
+	if p.actFail != nil {
+		return campaign.Detail{}, p.actFail
+	}
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 

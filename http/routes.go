@@ -54,6 +54,7 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns", access: access{role: roleViewer}, handle: s.listCampaigns},
 		{method: "POST", path: v1 + "/campaigns", access: access{role: roleOperator}, handle: s.createCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.campaign},
+		{method: "PATCH", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.editCampaign},
 		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.deleteCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: access{scope: scopeRead, role: roleViewer}, handle: s.watchCampaign},
 		{method: "GET", path: v1 + "/live", access: access{role: roleViewer}, handle: s.watchCampaigns},

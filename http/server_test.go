@@ -32,7 +32,7 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 	}
 	f("GET", "/api/v1/contacts/exclude", "POST")
 	f("PUT", "/api/v1/campaigns", "GET, POST")
-	f("OPTIONS", "/api/v1/campaigns/cmp_1", "DELETE, GET")
+	f("OPTIONS", "/api/v1/campaigns/cmp_1", "DELETE, GET, PATCH")
 	f("POST", "/healthz", "GET")
 	f("PATCH", "/api/v1/sip/dialout", "POST")
 }

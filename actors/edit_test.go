@@ -1,0 +1,154 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// edit changes the settings that hold now.
+func (r *rig) edit(f func(*campaign.Settings)) (campaign.Detail, error) {
+	r.t.Helper()
+	d := r.detail()
+	s := d.Campaign.Settings
+	f(&s)
+	return r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionEdit, Settings: &s, Version: d.Campaign.Version,
+		Who: engine.Who{Name: "test"}})
+}
+
+func (r *rig) mustEdit(f func(*campaign.Settings)) campaign.Detail {
+	r.t.Helper()
+	d, err := r.edit(f)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d
+}
+
+func TestAnEditTakesEffectOnResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 60*time.Second), func(s *campaign.Settings) { s.Concurrency = 2 })
+		defer r.tree.Close()
+		r.results()
+		r.add(40)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "two conversations", func() bool { return r.detail().Live.InProgress == 2 })
+		if _, err := r.edit(func(s *campaign.Settings) { s.Concurrency = 8 }); engine.ErrorCode(err) != "illegal_state" {
+			t.Errorf("while running: %v", err)
+		}
+		r.act(campaign.ActionPause)
+		if _, err := r.edit(func(s *campaign.Settings) { s.Name = "other" }); engine.ErrorCode(err) != "field_locked" {
+			t.Errorf("of the name: %v", err)
+		}
+		d := r.mustEdit(func(s *campaign.Settings) {
+			s.Concurrency, s.Numbers = 8, []engine.PhoneNumber{"+4930222222"}
+		})
+		if d.Campaign.Version != 2 || d.Campaign.Settings.Concurrency != 8 {
+			t.Errorf("%+v", d.Campaign)
+		}
+		edited := time.Now()
+		r.act(campaign.ActionResume)
+		r.until(2*time.Minute, "eight conversations", func() bool { return r.detail().Live.InProgress == 8 })
+		r.store.View(func() {
+			for _, a := range r.store.Attempts {
+				if a.ReservedAt.After(edited) && a.From != "+4930222222" {
+					t.Errorf("dialled from %s", a.From)
+				}
+			}
+			last := r.store.Campaigns[r.id]
+			if last.Settings.Concurrency != 8 || last.Version != 2 {
+				t.Errorf("stored %+v", last.Settings)
+			}
+			n := 0
+			for _, e := range r.store.Events {
+				if e.Type == journal.CampaignEdited {
+					n++
+					if len(e.Data.Changes) != 2 || e.Data.Changes[0].Field != "concurrency" || e.Data.Who == nil || e.Data.Who.Name != "test" {
+						t.Errorf("recorded %+v", e.Data)
+					}
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d edits are recorded", n)
+			}
+		})
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+	})
+}
+
+func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Nobody answers.
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: 20 * time.Second, Code: 486} }, nil)
+		defer r.tree.Close()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		used := func() (most int) {
+			r.store.View(func() {
+				for _, c := range r.store.Contacts_ {
+					most = max(most, c.Used)
+				}
+			})
+			return most
+		}
+		r.until(5*time.Minute, "some had their second attempt", func() bool { return used() == 2 })
+		r.act(campaign.ActionPause)
+		r.mustEdit(func(s *campaign.Settings) { s.MaxAttempts = 2 })
+		time.Sleep(time.Second) // virtual: the tables are counted
+		synctest.Wait()
+		d := r.detail()
+		r.store.View(func() {
+			left := 0
+			for _, c := range r.store.Contacts_ {
+				if c.Open() {
+					left += max(0, 2-c.Used)
+				}
+				if c.Attempt == "" && c.Open() && (c.Max != 2 || c.DueAt == nil || c.Used >= 2) {
+					t.Errorf("%s waits after %d of %d attempts", c.State, c.Used, c.Max)
+				}
+			}
+			if d.Counters.RetriesLeft != left {
+				t.Errorf("%d retries left, want %d", d.Counters.RetriesLeft, left)
+			}
+		})
+		r.act(campaign.ActionResume)
+		r.until(2*time.Hour, "campaign completed", r.completed)
+		r.store.View(func() {
+			for _, c := range r.store.Contacts_ {
+				if c.Used != 2 || c.State != contact.Failed || c.Reason != contact.ReasonExhausted || c.Max != 2 {
+					t.Errorf("%s %s after %d of %d attempts", c.State, c.Reason, c.Used, c.Max)
+				}
+			}
+		})
+		r.check()
+	})
+}
+
+// The day of a paused single-day campaign follows its window.
+func TestALongerWindowOfAPausedSingleDayKeepsTheRunOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, 5*time.Second), func(s *campaign.Settings) {
+			s.SingleDay = true
+			s.Window.Start, s.Window.End = 0, 60 // the bubble begins at midnight
+		})
+		defer r.tree.Close()
+		r.add(20)
+		r.act(campaign.ActionStart)
+		r.act(campaign.ActionPause)
+		d := r.mustEdit(func(s *campaign.Settings) { s.Window.End = 120 })
+		if end := d.Campaign.WindowEndsAt; end == nil || end.UTC().Hour() != 2 {
+			t.Fatalf("ends at %v", end)
+		}
+		time.Sleep(61 * time.Minute) // virtual
+		r.act(campaign.ActionResume)
+		r.until(20*time.Minute, "it dials", func() bool { return r.detail().Live.LastDialAt != nil })
+	})
+}

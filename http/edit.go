@@ -1,0 +1,147 @@
+package http
+
+import (
+	"encoding/json"
+	"errors"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// Edit (SEMANTICS §2): a JSON Merge Patch (RFC 7396) of a campaign's settings.
+// The version that was edited is required, as the member version of the body
+// or as If-Match: an edit of settings that others changed meanwhile is refused
+// with the ones that hold now.
+
+// editedNow is what a refused edit shows of the campaign.
+type editedNow struct {
+	Version  int64        `json:"version"`
+	Settings settingsView `json:"settings"`
+}
+
+func (s *Server) editCampaign(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	f, err := r.patch()
+	if err != nil {
+		return err
+	}
+	version := r.version(f)
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	d, err := s.Campaigns.Detail(r.ctx(), id)
+	if err != nil {
+		return err
+	}
+	merged, err := mergeSettings(&d.Campaign.Settings, f)
+	if err != nil {
+		return err
+	}
+	settings := readSettings(merged)
+	merged.done()
+	mergeErrors(f.errs, settings.Validate())
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	d, err = s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings, Version: version, Who: r.who()})
+	if err != nil {
+		return conflicting(err)
+	}
+	return r.reply(nethttp.StatusOK, viewCampaign(&d))
+}
+
+// conflicting shows the campaign of a version conflict as people read it.
+func conflicting(err error) error {
+	var e *engine.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c, ok := e.Current.(campaign.Campaign)
+	if !ok {
+		return err
+	}
+	shown := *e
+	shown.Current = editedNow{Version: c.Version, Settings: viewSettings(&c.Settings)}
+	return &shown
+}
+
+// patch reads a body that is a merge patch; plain JSON is taken for one too.
+func (r *request) patch() (form, error) {
+	const mergePatchType = "application/merge-patch+json"
+	if ct := r.rc.Request.Header.ContentType(); strings.EqualFold(string(ct), mergePatchType) {
+		r.rc.Request.Header.SetContentType(contentJSON)
+	}
+	return r.body()
+}
+
+// version is that of the settings that were edited; the form keeps the error.
+func (r *request) version(f form) int64 {
+	inBody := int64(f.whole("version", 0))
+	f.v.members = slices.DeleteFunc(f.v.members, func(m jsonMember) bool { return m.name == "version" })
+	given := string(r.rc.Request.Header.Peek("If-Match"))
+	if given == "" {
+		switch {
+		case len(f.errs.list) > 0:
+		case inBody < 1:
+			f.fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were edited")
+		}
+		return inBody
+	}
+	n, err := strconv.ParseInt(strings.Trim(given, `"`), 10, 64)
+	switch {
+	case err != nil || n < 1:
+		f.fail("If-Match", "invalid_format", `must be a version, for example "3"`)
+	case inBody != 0 && inBody != n:
+		f.fail("version", "mismatch", "must be the one in If-Match")
+	}
+	return n
+}
+
+// mergeSettings gives the form of the settings with the patch applied; what is
+// wrong with it goes to the patch's errors.
+func mergeSettings(now *campaign.Settings, patch form) (form, error) {
+	raw, err := json.Marshal(viewSettings(now))
+	if err != nil {
+		return form{}, err
+	}
+	base, e := parseJSON(raw, patch.errs)
+	if e != nil {
+		return form{}, e
+	}
+	merged := mergeValues(base, *patch.v)
+	return form{v: &merged, errs: patch.errs}, nil
+}
+
+// mergeValues is MergePatch of RFC 7396.
+func mergeValues(target, patch jsonValue) jsonValue {
+	if patch.kind != jsonObject {
+		return patch
+	}
+	out := jsonValue{kind: jsonObject}
+	if target.kind == jsonObject {
+		out.members = slices.Clone(target.members)
+	}
+	for i := range patch.members {
+		m := &patch.members[i]
+		at := slices.IndexFunc(out.members, func(have jsonMember) bool { return have.name == m.name })
+		switch {
+		case m.value.kind == jsonNull && at >= 0:
+			out.members = slices.Delete(out.members, at, at+1)
+		case m.value.kind == jsonNull:
+			// A member that is not there is not taken away; a misspelt one is.
+			out.members = append(out.members, *m)
+		case at >= 0:
+			out.members[at].value = mergeValues(out.members[at].value, m.value)
+		default:
+			out.members = append(out.members, jsonMember{name: m.name, value: mergeValues(jsonValue{}, m.value)})
+		}
+	}
+	return out
+}
