@@ -109,7 +109,11 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 			left := 0
 			for _, c := range r.store.Contacts_ {
 				if c.Open() {
-					left += max(0, 2-c.Used)
+					f := c.Facts()
+					left += max(0, 2-f.Used)
+					if f.Live {
+						left--
+					}
 				}
 				if c.Attempt == "" && c.Open() && (c.Max != 2 || c.DueAt == nil || c.Used >= 2) {
 					t.Errorf("%s waits after %d of %d attempts", c.State, c.Used, c.Max)
@@ -151,4 +155,16 @@ func TestALongerWindowOfAPausedSingleDayKeepsTheRunOpen(t *testing.T) {
 		r.act(campaign.ActionResume)
 		r.until(20*time.Minute, "it dials", func() bool { return r.detail().Live.LastDialAt != nil })
 	})
+}
+
+// retuned says whether Max Attempts was edited.
+func (r *rig) retuned() (yes bool) {
+	r.store.View(func() {
+		for _, e := range r.store.Events {
+			for _, c := range e.Data.Changes {
+				yes = yes || c.Field == "max_attempts"
+			}
+		}
+	})
+	return yes
 }
