@@ -23,6 +23,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the dialler."`
 	Sandbox sandboxCmd `cmd:"" help:"Run the dialler with a model carrier, a model bot and a campaign of 400 contacts, all on this machine."`
 	Bench   benchCmd   `cmd:"" help:"Model carrier and model bot as processes of their own."`
+	Sim     simCmd     `cmd:"" help:"Simulate pacing: what a scenario comes to with each policy, in seconds instead of hours."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys."`
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`

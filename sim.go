@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dialler/bench/simulate"
+	"dialler/engine"
+)
+
+type simCmd struct {
+	File   string   `arg:"" optional:"" help:"Scenario (YAML, docs/simulation.md); - reads standard input; the standard scenario when none is given."`
+	JSON   bool     `name:"json" help:"Print the outcome as JSON."`
+	Out    string   `help:"Folder that gets CSV files and a page with plots (report.html)." placeholder:"DIR"`
+	WhatIf []string `name:"what-if" sep:"none" help:"Compare: a key and its values, such as cap=1%,3%; may be given several times, every combination is played." placeholder:"KEY=V,V"`
+	Seats  string   `help:"Compare these numbers of workers, such as 50,80." placeholder:"N,N"`
+}
+
+// Run plays a scenario and prints what came of each policy.
+func (s *simCmd) Run() error {
+	ctx, cancel := signals()
+	defer cancel()
+	plan, err := s.plan()
+	if err != nil {
+		return err
+	}
+	if plan.Campaign != nil {
+		return engine.Invalid("invalid_scenario", "campaign: whole campaigns are played by make sim; leave the section out")
+	}
+	asked := s.WhatIf
+	if s.Seats != "" {
+		asked = append(asked, "seats="+strings.ReplaceAll(s.Seats, " ", ""))
+	}
+	if len(asked) > 0 {
+		return s.compare(ctx, &plan, asked)
+	}
+	outcomes, err := simulate.Play(ctx, &plan)
+	if err != nil {
+		return err
+	}
+	if s.Out != "" {
+		if err := simulate.WriteReport(s.Out, &plan, outcomes); err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
+		fmt.Fprintln(os.Stderr, "report:", filepath.Join(s.Out, "report.html"))
+	}
+	if s.JSON {
+		return simulate.WriteJSON(os.Stdout, outcomes)
+	}
+	return simulate.WriteTable(os.Stdout, outcomes)
+}
+
+func (s *simCmd) plan() (simulate.Plan, error) {
+	switch s.File {
+	case "":
+		return simulate.Standard(), nil
+	case "-":
+		return simulate.Read("standard input", os.Stdin)
+	}
+	f, err := os.Open(s.File)
+	if err != nil {
+		return simulate.Plan{}, engine.Invalid("scenario_not_readable", err.Error()+"; name a scenario file, or - for standard input")
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return simulate.Read(s.File, io.Reader(f))
+}
+
+func (s *simCmd) compare(ctx context.Context, plan *simulate.Plan, asked []string) error {
+	if s.Out != "" {
+		return errors.New("--out writes the report of one scenario: leave it out of a comparison")
+	}
+	changes, err := simulate.ParseChanges(asked)
+	if err != nil {
+		return err
+	}
+	list, err := simulate.Compare(ctx, plan, changes)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return simulate.WriteComparisonJSON(os.Stdout, changes, list)
+	}
+	return simulate.WriteComparison(os.Stdout, changes, list)
+}
