@@ -165,7 +165,7 @@ func (r *run) decide() pacing.Decision {
 		Concurrency:   s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
 		CapPPM: s.AbandonCapPPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
-		Held: r.held, DueContacts: r.queue.len() + len(r.triggers), SeatedOnly: len(r.queue.aside),
+		Held: r.held, DueContacts: r.queue.len() + len(r.triggers), SeatedOnly: len(r.queue.aside.list),
 		Model: r.forecaster(), DialsLeft: r.tally.C.RetriesLeft + len(r.triggers),
 	}
 	in.Left = r.left() // after windowOpen, which finds the window's end

@@ -49,10 +49,10 @@ type Store interface {
 	// AddContacts inserts contacts with ascending positions; duplicates by
 	// number are skipped and counted. skip lists numbers that are excluded.
 	AddContacts(ctx context.Context, add ContactInsert) (campaign.AddReport, error)
-	// DueContacts gives up to limit contacts in dialling order that are due at
-	// or before the given time, live attempts excepted. Numbers that are
+	// DueContacts gives up to limit contacts that are due at order.Now, in that
+	// order, live attempts excepted. Numbers that are
 	// suppressed or held are left out.
-	DueContacts(ctx context.Context, id engine.CampaignID, run int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error)
+	DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error)
 	// AbandonedSince says of each number when a call to it was last abandoned, in
 	// any campaign, if that is since the given time.
 	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error)

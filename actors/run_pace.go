@@ -118,12 +118,21 @@ func (r *run) dialNext() {
 	r.startRound(cands)
 }
 
+// order is that of the campaign's due contacts now.
+func (r *run) order() contact.Order {
+	o := contact.Order{Now: r.now}
+	if r.m.C.Settings.AlwaysOn {
+		o.Overdue = r.rules.Policy.RetryDelay
+	}
+	return o
+}
+
 // nextCandidate: due callbacks, then triggers, then the rest of the queue. A
 // number that was abandoned of late takes a seat, or stands aside.
 func (r *run) nextCandidate(seat bool) (candidate, bool) {
 	for len(r.triggers) > 0 {
 		t := r.triggers[0]
-		if head := r.queue.head(seat); head != nil && contact.Before(head, &t.row) {
+		if head := r.queue.head(r.order(), seat); head != nil && r.order().Before(head, &t.row) {
 			break
 		}
 		r.triggers = r.triggers[1:]
@@ -140,7 +149,7 @@ func (r *run) nextCandidate(seat bool) (candidate, bool) {
 		}
 	}
 	for len(r.own.closed) < deferBatch {
-		row, ok := r.queue.pop(seat)
+		row, ok := r.queue.pop(r.order(), seat)
 		if !ok {
 			break
 		}
@@ -355,12 +364,12 @@ func (r *run) refill() {
 		}
 	}
 	n := max(r.d.cfg.LookAhead-r.queue.len(), r.d.cfg.LookAhead/2)
-	d, id, self, now, run := r.d, r.id, r.self, r.now, r.m.C.Run
+	d, id, self, now, order, run := r.d, r.id, r.self, r.now, r.order(), r.m.C.Run
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		m := &refilled{}
-		m.rows, m.err = d.store.DueContacts(ctx, id, run, now, n, except)
+		m.rows, m.err = d.store.DueContacts(ctx, id, run, order, n, except)
 		if m.err == nil {
 			m.err = d.lookForAbandons(ctx, m.rows, now)
 		}

@@ -60,7 +60,7 @@ func benchmarkCalls(b *testing.B, size int) {
 			b.Fatal(err)
 		}
 	}
-	rows, err := store.DueContacts(ctx, c.ID, 1, now.Add(time.Hour), b.N, nil)
+	rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: now.Add(time.Hour)}, b.N, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// The order in which contacts are dialled is package contact's (Before); here
+// The order in which contacts are dialled is package contact's (Order); here
 // it stands as SQL, and a test holds the one against the other.
 
 // dueGroup is the attempt number for retries, which go by it, else nothing. It
@@ -35,34 +35,43 @@ const dueGroups = `WITH RECURSIVE g AS (
 const callable = ` AND c.attempt_id IS NULL
 	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL OR h.hold_until > now()))`
 
+// promoted says of a retry that it is overdue by $5, the Retry Delay of an
+// always-on campaign, and goes with the triggers; $5 is null in any other.
+const promoted = "(c.due_class = 3 AND c.due_at + $5::interval <= $3)"
+
 var dueContacts = dueGroups + `, due AS (
 		SELECT d.id FROM g, LATERAL (
 			SELECT c.id, c.due_at, c.position FROM contacts c
-			WHERE g.class IN (0, 3) AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class AND ` + dueGroup + ` = g.grp
+			WHERE g.class <> 2 AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class AND ` + dueGroup + ` = g.grp
 				AND c.due_at <= $3` + callable + `
 			ORDER BY c.due_at, c.position LIMIT $4) d
 		UNION ALL
-		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 1 AND c.due_at <= $3` + callable + `
-			ORDER BY c.position LIMIT $4)
-		UNION ALL
 		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 2 AND c.due_at <= $3` + callable + `
 			ORDER BY c.position LIMIT $4)
+	), ranked AS (
+		SELECT c.*, CASE WHEN ` + promoted + ` THEN 1 ELSE c.due_class END AS rank_class,
+			CASE WHEN ` + promoted + ` THEN 0 ELSE ` + dueGroup + ` END AS rank_group,
+			CASE WHEN c.due_class = 2 THEN NULL WHEN ` + promoted + ` THEN c.due_at + $5::interval ELSE c.due_at END AS rank_at
+		FROM due JOIN contacts c ON c.id = due.id
 	)
-	SELECT ` + names(contactColumns, "c") + `, v.variables FROM due JOIN contacts c ON c.id = due.id
-	LEFT JOIN contact_variables v ON v.contact_id = c.id
-	ORDER BY c.due_class, ` + dueGroup + `, CASE WHEN c.due_class IN (0, 3) THEN c.due_at END, c.position LIMIT $4`
+	SELECT ` + names(contactColumns, "c") + `, v.variables FROM ranked c LEFT JOIN contact_variables v ON v.contact_id = c.id
+	ORDER BY c.rank_class, c.rank_group, c.rank_at, c.position LIMIT $4`
 
-// DueContacts gives up to limit contacts in dialling order that are due at or
-// before the given time, those in except left out. Contacts with a live
+// DueContacts gives up to limit contacts that are due at order.Now, in that
+// order, those in except left out. Contacts with a live
 // attempt, and numbers that are held, are left out too.
-func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error) {
+func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error) {
 	skip := make(map[engine.ContactID]struct{}, len(except))
 	for _, x := range except {
 		skip[x] = struct{}{}
 	}
 	// Those of except that are due stand among the first: with as many more
 	// rows the page is full without telling the server of each.
-	rows, _ := s.read.Query(ctx, dueContacts, string(id), run, due, limit+len(skip))
+	var overdue *time.Duration
+	if order.Overdue > 0 {
+		overdue = &order.Overdue
+	}
+	rows, _ := s.read.Query(ctx, dueContacts, string(id), run, order.Now, limit+len(skip), overdue)
 	list, err := pgx.CollectRows(rows, scanContact)
 	if err != nil {
 		return nil, s.wrap("due contacts not read", err)

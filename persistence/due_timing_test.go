@@ -51,7 +51,7 @@ func BenchmarkLargeCampaign(b *testing.B) {
 	}
 	b.Run("due", func(b *testing.B) {
 		for b.Loop() {
-			if rows, err := store.DueContacts(ctx, c.ID, 1, time.Now(), 500, nil); err != nil || len(rows) != 500 {
+			if rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: time.Now()}, 500, nil); err != nil || len(rows) != 500 {
 				b.Fatal(len(rows), err)
 			}
 		}

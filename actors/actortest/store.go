@@ -381,7 +381,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 }
 
 // DueContacts implements actors.Store.
-func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, due time.Time, limit int, except []engine.ContactID) ([]contact.Contact, error) {
+func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
@@ -389,15 +389,15 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, du
 	defer s.mu.Unlock()
 	var rows []contact.Contact
 	for _, c := range s.Contacts_ {
-		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(due) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) {
+		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) {
 			continue
 		}
-		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || due.Before(h.Until)) {
+		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || order.Now.Before(h.Until)) {
 			continue
 		}
 		rows = append(rows, c)
 	}
-	sort.Slice(rows, func(i, j int) bool { return contact.Before(&rows[i], &rows[j]) })
+	sort.Slice(rows, func(i, j int) bool { return order.Before(&rows[i], &rows[j]) })
 	return rows[:min(limit, len(rows))], nil
 }
 

@@ -1,24 +1,56 @@
 package contact
 
-// Before says whether a is dialled before b when both are due: due callbacks
-// by time; contacts added by trigger in order of arrival; first attempts in
-// list order; retries by attempt number, then by due time (SEMANTICS §3,
-// Order). The first full pass precedes retries by class.
-func Before(a, b *Contact) bool {
-	if a.DueClass != b.DueClass {
-		return a.DueClass < b.DueClass
+import (
+	"cmp"
+	"time"
+)
+
+// Order is in which order due contacts are dialled (SEMANTICS §3): due
+// callbacks by time; contacts added by trigger as they came; first attempts in
+// list order; retries by attempt number, then by due time. The store has the
+// same order in SQL, and a test holds the two together.
+//
+// First attempts go before every retry, those of contacts that were added while
+// the run went on too: each list that is added makes a first pass of its own. In
+// a campaign that never ends, where contacts may come for ever, a retry that is
+// overdue by one Retry Delay takes the place of a trigger that came at that
+// moment: before all newer ones, and before first attempts.
+type Order struct {
+	Now time.Time
+	// Overdue is the Retry Delay of an always-on campaign, 0 in any other.
+	Overdue time.Duration
+}
+
+// rank is a contact's place: lower goes first, part by part.
+type rank struct {
+	class    DueClass
+	attempt  int
+	at       time.Time
+	position int64
+}
+
+func (o Order) rank(c *Contact) rank {
+	r := rank{class: c.DueClass, position: c.Position}
+	if c.DueClass != DueFirst && c.DueAt != nil {
+		r.at = *c.DueAt
 	}
-	switch a.DueClass {
-	case DueTrigger, DueFirst:
-		return a.Position < b.Position
-	case DueRetry:
-		if a.Used != b.Used {
-			return a.Used < b.Used
-		}
-	case DueCallback:
+	switch {
+	case o.Promoted(c):
+		r.class, r.at = DueTrigger, r.at.Add(o.Overdue)
+	case c.DueClass == DueRetry:
+		r.attempt = c.Used
 	}
-	if a.DueAt != nil && b.DueAt != nil && !a.DueAt.Equal(*b.DueAt) {
-		return a.DueAt.Before(*b.DueAt)
-	}
-	return a.Position < b.Position
+	return r
+}
+
+// Promoted says whether a retry is overdue so that it goes with the triggers.
+func (o Order) Promoted(c *Contact) bool {
+	return o.Overdue > 0 && c.DueClass == DueRetry && c.DueAt != nil && !c.DueAt.Add(o.Overdue).After(o.Now)
+}
+
+// Before says whether a is dialled before b when both are due.
+func (o Order) Before(a, b *Contact) bool {
+	x, y := o.rank(a), o.rank(b)
+	return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.attempt, y.attempt), x.at.Compare(y.at),
+		cmp.Compare(x.position, y.position)) < 0
 }

@@ -465,14 +465,37 @@ func TestOrder(t *testing.T) {
 	// Each goes before all that follow it.
 	order := []*Contact{
 		at(DueCallback, 2, 9, 0), at(DueCallback, 1, 1, time.Minute),
-		at(DueTrigger, 0, 5, time.Hour), at(DueTrigger, 0, 6, 0),
+		at(DueTrigger, 0, 6, 0), at(DueTrigger, 0, 7, 0), at(DueTrigger, 0, 5, time.Hour), // as they came
 		at(DueFirst, 0, 1, time.Hour), at(DueFirst, 0, 2, 0), // list order, before any retry
 		at(DueRetry, 1, 3, time.Hour), at(DueRetry, 2, 1, 0), // by attempt number
 		at(DueRetry, 2, 9, time.Minute), at(DueRetry, 2, 2, 2*time.Minute), // then by due time
 	}
 	for i, a := range order {
 		for j, b := range order {
-			if Before(a, b) != (i < j) {
+			if (Order{Now: t0.Add(5 * time.Hour)}).Before(a, b) != (i < j) {
+				t.Errorf("%d before %d: %v", i, j, !(i < j))
+			}
+		}
+	}
+}
+
+func TestInAnAlwaysOnCampaignARetryOverdueByOneRetryDelayGoesBeforeNewerTriggers(t *testing.T) {
+	at := func(class DueClass, used int, due time.Duration) *Contact {
+		d := t0.Add(due)
+		return &Contact{DueClass: class, Used: used, Position: 1, DueAt: &d}
+	}
+	o := Order{Now: t0.Add(2 * time.Hour), Overdue: 30 * time.Minute}
+	order := []*Contact{
+		at(DueCallback, 1, time.Hour),
+		at(DueTrigger, 0, 25*time.Minute), // came before the next was overdue
+		at(DueRetry, 2, 0), at(DueTrigger, 0, 31*time.Minute), at(DueRetry, 1, time.Hour), at(DueTrigger, 0, 91*time.Minute),
+		at(DueFirst, 0, 0),
+		at(DueRetry, 1, 91*time.Minute), // due, but not overdue by a Retry Delay
+		at(DueRetry, 2, 91*time.Minute),
+	}
+	for i, a := range order {
+		for j, b := range order {
+			if o.Before(a, b) != (i < j) {
 				t.Errorf("%d before %d: %v", i, j, !(i < j))
 			}
 		}

@@ -15,12 +15,17 @@ import (
 
 func (w *world) due(limit int, except ...engine.ContactID) []contact.Contact {
 	w.t.Helper()
-	list, err := w.store.DueContacts(w.ctx, w.c.ID, w.c.Run, w.now, limit, except)
+	return w.dueIn(contact.Order{Now: w.now}, limit, except...)
+}
+
+func (w *world) dueIn(order contact.Order, limit int, except ...engine.ContactID) []contact.Contact {
+	w.t.Helper()
+	list, err := w.store.DueContacts(w.ctx, w.c.ID, w.c.Run, order, limit, except)
 	must(w.t, err)
 	return list
 }
 
-// dueOrder holds the SQL against contact.Before.
+// dueOrder holds the SQL against contact.Order.
 func dueOrder(t *testing.T, w *world) {
 	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a fixed mix, the same every time
 	classes := []contact.DueClass{contact.DueCallback, contact.DueTrigger, contact.DueFirst, contact.DueRetry}
@@ -41,6 +46,13 @@ func dueOrder(t *testing.T, w *world) {
 	}
 	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = all }))
+	for _, overdue := range []time.Duration{0, 5 * time.Second, time.Millisecond} {
+		dueInOrder(t, w, contact.Order{Now: w.now, Overdue: overdue}, all)
+	}
+}
+
+func dueInOrder(t *testing.T, w *world, order contact.Order, all []contact.Contact) {
+	t.Helper()
 	var want []contact.Contact
 	for _, c := range all {
 		if !c.DueAt.After(w.now) {
@@ -48,13 +60,13 @@ func dueOrder(t *testing.T, w *world) {
 		}
 	}
 	slices.SortFunc(want, func(a, b contact.Contact) int {
-		if contact.Before(&a, &b) {
+		if order.Before(&a, &b) {
 			return -1
 		}
 		return 1
 	})
 	for _, limit := range []int{1, 7, 50, 1000} {
-		got := w.due(limit)
+		got := w.dueIn(order, limit)
 		if len(got) != min(limit, len(want)) {
 			t.Fatalf("%d due contacts of %d with limit %d", len(got), len(want), limit)
 		}
@@ -68,7 +80,7 @@ func dueOrder(t *testing.T, w *world) {
 	// Page after page, those in hand excepted.
 	var seen []engine.ContactID
 	for len(seen) < len(want) {
-		page := w.due(9, seen...)
+		page := w.dueIn(order, 9, seen...)
 		if len(page) == 0 {
 			t.Fatalf("nothing after %d of %d", len(seen), len(want))
 		}
