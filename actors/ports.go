@@ -44,7 +44,7 @@ type Store interface {
 	// RestoreContacts. RemoveCampaign deletes a campaign that never ran.
 	ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time) error
 	RestoreContacts(ctx context.Context, id engine.CampaignID, run int) error
-	RemoveCampaign(ctx context.Context, id engine.CampaignID) error
+	RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error
 
 	// AddContacts inserts contacts with ascending positions; duplicates by
 	// number are skipped and counted. skip lists numbers that are excluded.

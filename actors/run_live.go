@@ -143,13 +143,13 @@ func (r *run) storeAction(e campaign.Effect) {
 				ctx, cancel := context.WithTimeout(d.ctx, 6*d.cfg.CommitTimeout)
 				defer cancel()
 				var err error
-				switch e.(type) {
+				switch e := e.(type) {
 				case campaign.ResetContacts:
 					err = d.store.ResetContacts(ctx, id, n, now)
 				case campaign.RestoreContacts:
 					err = d.store.RestoreContacts(ctx, id, n)
 				case campaign.Remove:
-					err = d.store.RemoveCampaign(ctx, id)
+					err = d.store.RemoveCampaign(ctx, id, e.Who)
 				}
 				_, removed := e.(campaign.Remove)
 				m := &resetDone{err: err, removed: removed}

@@ -56,6 +56,14 @@ type Imports interface {
 	RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int, error)
 }
 
+// Activity reads the history of what somebody did.
+type Activity interface {
+	// Activity gives one page, newest first, and how much there is: of one
+	// campaign, or with "" of what is configured for all. types filters when
+	// given.
+	Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int, error)
+}
+
 // Reports reads what the Attempt Report consists of.
 type Reports interface {
 	// AttemptsPage gives a part of the report; NotFound "campaign_not_found" for
@@ -173,6 +181,7 @@ type Deps struct {
 	Campaigns Campaigns
 	Imports   Imports
 	Reports   Reports
+	Activity  Activity
 	Calls     Calls
 	Keys      Keys
 	Users     Users

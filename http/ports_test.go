@@ -40,6 +40,8 @@ type ports struct {
 	adds     []campaign.AddContacts
 	acts     []campaign.Act
 	pages    []campaign.Page
+	kinds    [][]journal.Type // of the activity that was asked for
+	events   []journal.Event
 	results  []campaign.SubmitResult
 	hungUp   []engine.CallID
 	bots     []engine.Bot
@@ -491,4 +493,10 @@ func (p *ports) AttemptsPage(_ context.Context, q campaign.AttemptsQuery) ([]cam
 
 func (p *ports) ReportVariables(context.Context, engine.CampaignID, int) ([]string, error) {
 	return []string{"city", "note"}, nil
+}
+
+func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int, error) {
+	defer p.lock()()
+	p.pages, p.kinds = append(p.pages, page), append(p.kinds, types)
+	return p.events, len(p.events), nil
 }

@@ -62,6 +62,9 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
 
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: access{role: roleViewer}, handle: s.activity},
+		{method: "GET", path: v1 + "/activity", access: access{role: roleViewer}, handle: s.configActivity},
+
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleViewer}, handle: s.listImports},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleOperator}, handle: s.importContacts, streams: true},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleViewer}, handle: s.oneImport},

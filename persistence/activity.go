@@ -2,11 +2,11 @@ package persistence
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
 
@@ -17,18 +17,18 @@ func scanEvent(row pgx.CollectableRow) (e journal.Event, err error) {
 	return e, err
 }
 
-// Activity lists what somebody did, newest first: of one campaign, or with
-// campaign "" the changes of what is configured for all. types filters when
-// given; before, when not zero, pages back in time.
-func (s *Store) Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, before time.Time, limit int) ([]journal.Event, error) {
-	if before.IsZero() {
-		before = time.Now().AddDate(1, 0, 0)
+// Activity gives one page of what somebody did, newest first, and how much
+// there is: of one campaign, or with campaign "" the changes of what is
+// configured for all. types filters when given.
+func (s *Store) Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, page campaign.Page) (events []journal.Event, total int, err error) {
+	const filter = "WHERE e.campaign_id = $1 AND e.activity AND (cardinality($2::text[]) = 0 OR e.type = ANY($2::text[])) "
+	wanted := list(types)
+	if err = s.read.QueryRow(ctx, "SELECT count(*) FROM events e "+filter, string(id), wanted).Scan(&total); err != nil {
+		return nil, 0, s.wrap("activity not counted", err)
 	}
-	rows, _ := s.read.Query(ctx, selectEvent+`WHERE e.campaign_id = $1 AND e.activity AND e.at < $2
-		AND (cardinality($3::text[]) = 0 OR e.type = ANY($3::text[])) ORDER BY e.at DESC, e.seq DESC LIMIT $4`,
-		string(id), before, list(types), limit)
-	events, err := pgx.CollectRows(rows, scanEvent)
-	return events, s.wrap("activity not read", err)
+	rows, _ := s.read.Query(ctx, selectEvent+filter+"ORDER BY e.at DESC, e.seq DESC LIMIT $3 OFFSET $4", string(id), wanted, page.Size, offset(page))
+	events, err = pgx.CollectRows(rows, scanEvent)
+	return events, total, s.wrap("activity not read", err)
 }
 
 // Events gives a campaign's history in the order of its sequence, from after

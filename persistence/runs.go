@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/journal"
 )
 
 // Between runs: what package contact's machine does to one contact (RunReset),
@@ -100,7 +101,7 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 // RemoveCampaign deletes a campaign that never ran, with its contacts and
 // exclusions. What was done to it stays in the history. One that is not there
 // any more is no error.
-func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID) error {
+func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
 	return s.inTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
 		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
@@ -126,7 +127,7 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID) error 
 				return err
 			}
 		}
-		return nil
+		return s.note(ctx, tx, journal.CampaignDeleted, string(id), who)
 	})
 }
 

@@ -339,7 +339,7 @@ func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, 
 func (s *Store) RestoreContacts(context.Context, engine.CampaignID, int) error { return nil }
 
 // RemoveCampaign implements actors.Store.
-func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID) error {
+func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine.Who) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.Campaigns, id)

@@ -72,7 +72,7 @@ type (
 	// for an attempt beyond them become final.
 	Retune struct{ MaxAttempts int }
 	// Remove deletes the campaign and its contacts.
-	Remove struct{}
+	Remove struct{ Who engine.Who }
 )
 
 func (Record) effect()          {}

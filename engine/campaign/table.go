@@ -76,7 +76,7 @@ func anyWindow(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return strings.HasPrefix(c.Field, "window.") })
 }
 
-func (m *Machine) remove(Event)   { m.emit(Remove{}) }
+func (m *Machine) remove(ev Event) { m.emit(Remove{Who: who(ev)}) }
 func (m *Machine) pump(Event)     { m.emit(Pump{}) }
 func (m *Machine) pause(ev Event) { m.record("paused", ev, "") }
 
@@ -153,9 +153,12 @@ func (m *Machine) cancelRestart(ev Event) {
 }
 
 func (m *Machine) record(action string, ev Event, reason string, changes ...Change) {
-	who := ev.Who
-	if who == (engine.Who{}) {
-		who = engine.System
+	m.emit(Record{Action: action, Who: who(ev), Reason: reason, Changes: changes})
+}
+
+func who(ev Event) engine.Who {
+	if ev.Who == (engine.Who{}) {
+		return engine.System
 	}
-	m.emit(Record{Action: action, Who: who, Reason: reason, Changes: changes})
+	return ev.Who
 }

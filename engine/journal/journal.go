@@ -33,6 +33,8 @@ const (
 	CampaignRestarted        Type = "campaign.restarted"
 	CampaignRestartCancelled Type = "campaign.restart_cancelled"
 	CampaignEdited           Type = "campaign.edited"
+	CampaignCloned           Type = "campaign.cloned"  // recorded in the one that was copied
+	CampaignDeleted          Type = "campaign.deleted" // of no campaign any more; Reason names it
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"
@@ -96,6 +98,7 @@ type Data struct {
 	Settings *campaign.Settings `json:"settings,omitempty"`
 	Changes  []campaign.Change  `json:"changes,omitempty"`   // campaign.edited
 	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
+	Campaign engine.CampaignID  `json:"campaign,omitempty"`  // campaign.cloned: the copy; campaign.created: what it is a copy of
 }
 
 // Intent is the right to dial one number, durable before the INVITE leaves.

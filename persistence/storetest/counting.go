@@ -274,12 +274,12 @@ func remove(t *testing.T, w *world) {
 	_, err := w.store.AddContacts(t.Context(), add)
 	must(t, err)
 	for range 2 {
-		must(t, w.store.RemoveCampaign(t.Context(), draft.ID))
+		must(t, w.store.RemoveCampaign(t.Context(), draft.ID, engine.System))
 	}
 	if _, ok, _ := w.store.ContactByID(t.Context(), add.Contacts[0].ID); ok {
 		t.Error("its contacts are still there")
 	}
-	if err := w.store.RemoveCampaign(t.Context(), w.c.ID); code(err) != "campaign_was_run" {
+	if err := w.store.RemoveCampaign(t.Context(), w.c.ID, engine.System); code(err) != "campaign_was_run" {
 		t.Errorf("one that ran: %v", err)
 	}
 }

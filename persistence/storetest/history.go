@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/window"
 )
@@ -106,14 +107,19 @@ func activity(t *testing.T, w *world) {
 		}
 		w.commit(w.write(func(x *journal.Write) { x.Events = []journal.Event{e} }))
 	}
-	list, err := w.store.Activity(t.Context(), w.c.ID, nil, time.Time{}, 10)
+	list, total, err := w.store.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 1, Size: 2})
 	must(t, err)
-	if len(list) != 3 || list[0].Type != journal.CampaignResumed || *list[0].Data.Who != *who {
+	if len(list) != 2 || total != 3 || list[0].Type != journal.CampaignResumed || *list[0].Data.Who != *who {
 		t.Errorf("activity %+v", list)
 	}
-	list, err = w.store.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, list[1].At, 10)
+	list, _, err = w.store.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 2, Size: 2})
 	must(t, err)
 	if len(list) != 1 || list[0].Type != journal.CampaignStarted {
+		t.Errorf("second page %+v", list)
+	}
+	list, total, err = w.store.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, campaign.Page{Number: 1, Size: 10})
+	must(t, err)
+	if len(list) != 1 || total != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("filtered activity %+v", list)
 	}
 }

@@ -431,7 +431,7 @@ func importOfNobody(t *testing.T, w *world) {
 	w.c = draft
 	imp = w.begin()
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), []campaign.RejectedRow{{Line: 9, Reason: "invalid_number", Message: "m"}}, 6, 1))
-	must(t, w.store.RemoveCampaign(t.Context(), draft.ID))
+	must(t, w.store.RemoveCampaign(t.Context(), draft.ID, engine.System))
 	if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(1), nil, 7, 1); code(err) != "import_gone" {
 		t.Errorf("into a deleted campaign: %v", err)
 	}

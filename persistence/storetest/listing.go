@@ -105,7 +105,7 @@ func keys(t *testing.T, w *world) {
 	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.now) || len(list[0].Scopes) != 0 {
 		t.Errorf("keys %+v", list)
 	}
-	log, err := w.store.Activity(t.Context(), "", nil, time.Time{}, 10)
+	log, _, err := w.store.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
 	if len(log) != 2 || log[0].Type != "key.changed" || log[0].Data.Who.Name != admin.Name {
 		t.Errorf("activity %+v", log)

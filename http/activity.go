@@ -1,0 +1,167 @@
+package http
+
+import (
+	"maps"
+	nethttp "net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// The activity log (spec: "One per start, pause, resume and stop action: the
+// action, the user who did it and a timestamp. Listed most recent first").
+// Everything else that somebody did is behind a filter.
+
+// actionNames are the words of the API for what the history calls by its own.
+var actionNames = map[journal.Type]string{
+	journal.CampaignStarted: "start", journal.CampaignPaused: "pause", journal.CampaignResumed: "resume", journal.CampaignStopped: "stop",
+	journal.CampaignRestarted: "restart", journal.CampaignRestartCancelled: "cancel_restart",
+	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone", journal.CampaignDeleted: "delete",
+	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts",
+
+	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
+	"trunk.created": "create_trunk", "trunk.changed": "change_trunk",
+	"number.created": "create_number", "number.changed": "change_number",
+	"key.created": "create_key", "key.changed": "change_key",
+	"user.created": "create_user", "user.changed": "change_user",
+	"suppression.lifted": "lift_suppression",
+}
+
+// shownActions are what the log of a campaign shows without a filter.
+var shownActions = []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed, journal.CampaignStopped}
+
+type activityList struct {
+	Activity []activityView `json:"activity"`
+	Page     int            `json:"page"`
+	PageSize int            `json:"page_size"`
+	Total    int            `json:"total"`
+}
+
+type activityView struct {
+	Action string     `json:"action"`
+	At     time.Time  `json:"at"`
+	Who    engine.Who `json:"who"`
+	Run    int        `json:"run,omitempty"`
+	// Changes are the settings that an edit changed.
+	Changes []campaign.Change `json:"changes,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	// Subject is the identifier of what was created or changed, when it is no
+	// campaign of its own log.
+	Subject string `json:"subject,omitempty"`
+	// Other is the other campaign of a clone.
+	Other    engine.CampaignID `json:"campaign_id,omitempty"`
+	Contacts int               `json:"contacts,omitempty"`
+	Import   engine.ImportID   `json:"import_id,omitempty"`
+}
+
+func viewActivity(e *journal.Event) activityView {
+	v := activityView{Action: actionNames[e.Type], At: e.At, Run: e.Run, Changes: e.Data.Changes,
+		Other: e.Data.Campaign, Import: e.Data.Import}
+	if v.Action == "" {
+		v.Action = string(e.Type)
+	}
+	if e.Data.Who != nil {
+		v.Who = *e.Data.Who
+	}
+	if e.Type == journal.ContactsAdded {
+		v.Contacts = e.Data.Count
+	}
+	if e.Campaign == "" {
+		v.Subject = e.Data.Reason
+	} else {
+		v.Reason = e.Data.Reason
+	}
+	return v
+}
+
+// activity is the log of one campaign.
+func (s *Server) activity(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	types, page, err := r.activityQuery(shownActions)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Activity.Activity(r.ctx(), id, types, page)
+	if err != nil {
+		return err
+	}
+	if total == 0 {
+		if _, err := s.Campaigns.Detail(r.ctx(), id); err != nil {
+			return err
+		}
+	}
+	return r.replyActivity(list, total, page)
+}
+
+// configActivity is the log of what is configured for all campaigns: bots,
+// trunks, numbers, keys, users, and campaigns that are no more.
+func (s *Server) configActivity(r *request) error {
+	types, page, err := r.activityQuery(nil)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Activity.Activity(r.ctx(), "", types, page)
+	if err != nil {
+		return err
+	}
+	return r.replyActivity(list, total, page)
+}
+
+func (r *request) replyActivity(list []journal.Event, total int, page campaign.Page) error {
+	out := activityList{Activity: make([]activityView, len(list)), Page: page.Number, PageSize: page.Size, Total: total}
+	for i := range list {
+		out.Activity[i] = viewActivity(&list[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+// activityQuery reads the filter; types is nil for everything.
+func (r *request) activityQuery(shown []journal.Type) (types []journal.Type, page campaign.Page, err error) {
+	var errs fieldErrors
+	types = shown
+	q := r.rc.QueryArgs()
+	all, kinds := string(q.Peek("all")), string(q.Peek("kinds"))
+	if q.Has("all") && all != "true" && all != "false" {
+		errs.add("all", "unknown_value", "must be true or false")
+	}
+	if all == "true" {
+		types = nil
+	}
+	if q.Has("kinds") {
+		if all == "true" {
+			errs.add("kinds", "not_both", "must not be sent with all=true")
+		}
+		types = kindsOf(kinds, &errs)
+	}
+	q.Del("all")
+	q.Del("kinds")
+	page.Number, page.Size, _, err = r.page(nil)
+	if len(errs.list) > 0 {
+		mergeErrors(&errs, err)
+		err = errs.err()
+	}
+	return types, page, err
+}
+
+func kindsOf(list string, errs *fieldErrors) (types []journal.Type) {
+	for _, kind := range strings.Split(list, ",") {
+		found := false
+		for t, name := range actionNames {
+			if name == kind {
+				types, found = append(types, t), true
+			}
+		}
+		if !found {
+			errs.add("kinds", "unknown_value", "must be a list, separated by commas, of "+strings.Join(slices.Sorted(maps.Values(actionNames)), ", "))
+			return nil
+		}
+	}
+	return types
+}
