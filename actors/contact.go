@@ -247,6 +247,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.resultTimeout()
 	case *rest:
 		a.rest()
+	case *runEnded:
+		a.runEnded(msg)
 	case *endAttempt:
 		a.endAttempt(msg)
 	case *hangUpCall:

@@ -87,7 +87,9 @@ func TestAnEditTakesEffectOnResume(t *testing.T) {
 func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Nobody answers.
-		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: 20 * time.Second, Code: 486} }, nil)
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: 20 * time.Second, Code: 486}
+		}, nil)
 		defer r.tree.Close()
 		r.add(30)
 		r.act(campaign.ActionStart)
@@ -155,16 +157,4 @@ func TestALongerWindowOfAPausedSingleDayKeepsTheRunOpen(t *testing.T) {
 		r.act(campaign.ActionResume)
 		r.until(20*time.Minute, "it dials", func() bool { return r.detail().Live.LastDialAt != nil })
 	})
-}
-
-// retuned says whether Max Attempts was edited.
-func (r *rig) retuned() (yes bool) {
-	r.store.View(func() {
-		for _, e := range r.store.Events {
-			for _, c := range e.Data.Changes {
-				yes = yes || c.Field == "max_attempts"
-			}
-		}
-	})
-	return yes
 }

@@ -30,6 +30,9 @@ type Store interface {
 	// Counters counts the campaign's tables by the formulas of engine/tally.
 	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)
 
+	// EventAt gives the event at a place of a campaign's sequence.
+	EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error)
+
 	// AbandonLedger counts the campaign's live answers (served and abandoned)
 	// and the abandoned among them since a time.
 	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error)
@@ -41,9 +44,10 @@ type Store interface {
 
 	// ResetContacts prepares every contact for a run: 0 attempts, pending and
 	// due, the excluded left out. The previous run's states are kept for
-	// RestoreContacts. RemoveCampaign deletes a campaign that never ran.
-	ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time) error
-	RestoreContacts(ctx context.Context, id engine.CampaignID, run int) error
+	// RestoreContacts, whose run must be the campaign's again. Both write ev, to
+	// which they add the moves. RemoveCampaign deletes a campaign that never ran.
+	ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time, ev journal.Event) error
+	RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error
 	RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error
 
 	// AddContacts inserts contacts with ascending positions; duplicates by

@@ -43,6 +43,7 @@ type run struct {
 	loads       map[engine.ContactID][]any // messages that wait for a contact's row
 	refilling   bool
 	refillAgain bool
+	refillStale bool                          // the rows under way are of before a change of all contacts
 	touched     map[engine.ContactID]struct{} // lines that lived during the refill
 	nextDue     *time.Time
 	openRows    int // contacts of the run that are not final, as last asked
@@ -77,19 +78,19 @@ type run struct {
 	barrierSeq int64
 	storing    bool // the contacts are being prepared, restored or removed
 	storingFor []*actor.PID
-	heldBack   []heldMessage // for contacts that are being prepared
-	atRest     func()        // called once no contact's actor lives
+	heldBack   []heldMessage // for contacts that are being prepared, or closed
+	sweeping   *sweeping
+	atRest     func() // called once no contact's actor lives
 	ops        map[int]*excludeOp
 	opSeq      int
 	excluded   exclusionBook
 
 	// Additions, and the switch of an import, which none of them may meet.
-	activation  *activation
-	parked      []parked
-	adding      int                        // lists of contacts being added
-	additions   int                        // counts the switches: triggers are older or newer than one
-	fresh       map[engine.PhoneNumber]int // contacts that triggers made and that are not stored, with additions
-	recountOwed bool
+	activation *activation
+	parked     []parked
+	adding     int                        // lists of contacts being added
+	additions  int                        // counts the switches: triggers are older or newer than one
+	fresh      map[engine.PhoneNumber]int // contacts that triggers made and that are not stored, with additions
 
 	wake        func() // stops the timer of the next due contact or opening
 	ticked      bool
@@ -293,10 +294,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.touch(m.Contact, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
 	case *overdue:
 		r.overdue(m)
-	case *recount:
-		r.reloadCounters()
-	case *countersReloaded:
-		r.countersReloaded(m)
+	case *swept:
+		r.swept(m)
+	case *lookForSwept:
+		r.lookForSwept(m.seq)
 	case *restLate:
 		r.nowAtRest()
 	case *resetDone:
@@ -462,7 +463,18 @@ func (r *run) becomeReady() {
 	for _, s := range stash {
 		r.handle(s.msg, s.sender)
 	}
+	if r.tally != nil && r.over() && r.waitingRows() > 0 {
+		r.closeAgain() // a crash came between the end of the run and theirs
+	}
 	r.pump()
+}
+
+// waitingRows counts the contacts that wait for a dial.
+func (r *run) waitingRows() (n int) {
+	for i := range r.tally.C.Passes {
+		n += r.tally.C.Passes[i].Waiting
+	}
+	return n
 }
 
 // recoverLost closes the attempts of an earlier process life: it loads their
@@ -562,6 +574,13 @@ func (r *run) persist(m *persistFor) {
 // sequence numbers and folds a write's events and stamps the owner's epoch.
 func (r *run) sequence(w *journal.Write) {
 	w.Campaign, w.Epoch = r.id, r.m.C.Epoch
+	// Their events are counted once the store has made them.
+	if w.Bulk != nil {
+		w.Bulk.Event = r.tell(journal.ContactsClosed, w.Bulk.At)
+	}
+	if w.Retune != nil {
+		w.Retune.Event = r.tell(journal.ContactsRetuned, w.Retune.At)
+	}
 	for i := range w.Events {
 		e := &w.Events[i]
 		r.m.C.Seq++

@@ -28,6 +28,7 @@ type (
 	addRows   struct{ cmd campaign.AddContacts }
 	rowsAdded struct {
 		report  campaign.AddReport
+		epoch   int64 // of the run that added them
 		event   journal.Event
 		replyTo *actor.PID
 		err     error
@@ -139,6 +140,10 @@ func (r *run) actReady(m *actReady) {
 		r.storingFor = append(r.storingFor, m.replyTo) // answered by resetDone
 		return
 	}
+	if r.sweeping != nil {
+		r.sweeping.waiting = append(r.sweeping.waiting, m.replyTo)
+		return
+	}
 	// The answer follows what was recorded: the writer keeps the order.
 	r.afterWrites(func() { reply(r.d, m.replyTo, r.detail(), nil) })
 }
@@ -155,8 +160,7 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case campaign.CloseWaiting:
-			w.Bulk = &journal.Bulk{To: e.As, Reason: string(r.m.C.CompletionReason), At: r.now}
-			r.queue.clear()
+			w.Bulk = r.closeWaiting(e.As)
 			r.settleTriggers(string(engine.ConstraintPaused))
 		case campaign.Record:
 			who := e.Who
@@ -165,8 +169,7 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 			w.Events = append(w.Events, journal.Event{At: r.now, Type: journal.Type("campaign." + e.Action), Version: 1,
 				Data: journal.Data{Who: &who, Reason: e.Reason, Changes: e.Changes}})
 		case campaign.Retune:
-			w.Retune = &journal.Retune{MaxAttempts: e.MaxAttempts, At: r.now}
-			r.dropLookAhead()
+			w.Retune = &journal.Retune{MaxAttempts: e.MaxAttempts, Sweep: r.sweep()}
 		case campaign.Pump:
 			r.lookAgain()
 		case campaign.CancelRinging:
@@ -189,8 +192,12 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 	if stored != nil {
 		r.storeAction(stored)
 	}
-	if w.Bulk != nil || w.Retune != nil {
-		r.reloadCounters()
+	if w.Bulk != nil {
+		r.endContacts(w.Bulk.To)
+		r.follow(&w.Bulk.Sweep)
+	}
+	if w.Retune != nil {
+		r.follow(&w.Retune.Sweep)
 	}
 	r.startTicking()
 	return nil
@@ -212,24 +219,6 @@ func (r *run) afterWrites(f func()) {
 	r.barrierSeq++
 	r.barriers[r.barrierSeq] = f
 	r.d.root.Send(r.d.writerFor(string(r.id)), &barrier{ReplyTo: r.self, N: r.barrierSeq})
-}
-
-// reloadCounters asks the tables, behind the writes that are queued: what a
-// bulk write changed is not known contact by contact.
-func (r *run) reloadCounters() {
-	d, self, id, n, seq := r.d, r.self, r.id, r.m.C.Run, r.m.C.Seq
-	r.afterWrites(func() {
-		if r.gated() {
-			r.recountOwed = true // the new rows are in the tables, or not yet
-			return
-		}
-		go func() {
-			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-			defer cancel()
-			c, err := d.store.Counters(ctx, id, n)
-			d.root.Send(self, &countersReloaded{counters: c, err: err, seq: seq})
-		}()
-	})
 }
 
 // --- contacts in -------------------------------------------------------------
@@ -267,7 +256,7 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		rep.Excluded += excluded
 		ev := ins.Event
 		ev.Data.Count = rep.Added
-		d.root.Send(self, &rowsAdded{report: rep, event: ev, replyTo: sender, err: err})
+		d.root.Send(self, &rowsAdded{report: rep, epoch: ins.Epoch, event: ev, replyTo: sender, err: err})
 	}()
 }
 
@@ -278,8 +267,12 @@ func (r *run) rowsAdded(m *rowsAdded) {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
 		return
 	}
-	if m.report.Added > 0 {
+	// A run that was loaded since then has counted them in the tables.
+	if m.report.Added > 0 && m.epoch == r.m.C.Epoch {
 		r.tally.Apply(&m.event)
+	}
+	if m.report.Added > 0 && r.over() {
+		r.closeAgain() // the run ended meanwhile
 	}
 	m.report.Total = r.tally.C.Total
 	r.lookAgain()

@@ -29,7 +29,7 @@ type (
 // touch gives a message to a contact, whose actor is brought up if it is at
 // rest: from the look-ahead if it is there, else from the database.
 func (r *run) touch(id engine.ContactID, msg any) {
-	if r.storing && r.lines[id] == nil {
+	if (r.storing || r.sweeping != nil) && r.lines[id] == nil && r.loads[id] == nil {
 		r.heldBack = append(r.heldBack, heldMessage{id, msg})
 		return
 	}
@@ -51,7 +51,7 @@ func (r *run) touch(id engine.ContactID, msg any) {
 
 // touchRow is touch for a contact whose stored row is at hand.
 func (r *run) touchRow(row contact.Contact, msg any) {
-	if r.storing || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
+	if r.storing || r.sweeping != nil || r.over() || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
 		r.touch(row.ID, msg)
 		return
 	}

@@ -269,7 +269,7 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		return
 	}
 	if r.m.C.State != campaign.Running && r.m.C.State != campaign.Paused {
-		reply(r.d, sender, nil, engine.Conflict("campaign_not_running", "a trigger needs a running or paused campaign; this one is "+string(r.m.C.State)))
+		reply(r.d, sender, nil, r.notRunning())
 		return
 	}
 	if r.m.C.Settings.SingleDay && !r.windowOf(m.cmd.Number).Open(r.now) {
@@ -309,6 +309,10 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 	}()
 }
 
+func (r *run) notRunning() error {
+	return engine.Conflict("campaign_not_running", "a trigger needs a running or paused campaign; this one is "+string(r.m.C.State))
+}
+
 // errContactExcluded refuses to add somebody who was excluded.
 var errContactExcluded = engine.Conflict("contact_excluded", "the contact is excluded from this campaign")
 
@@ -324,6 +328,10 @@ func (r *run) triggerFound(m *triggerFound) {
 		return
 	}
 	if r.past(m.cmd.Deadline, m.replyTo) {
+		return
+	}
+	if r.m.C.State != campaign.Running && r.m.C.State != campaign.Paused { // ended while the database was asked
+		reply(r.d, m.replyTo, nil, r.notRunning())
 		return
 	}
 	if r.excluded.refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
@@ -376,6 +384,12 @@ func (r *run) lift(n engine.PhoneNumber) {
 // idempotency key and response commit together.
 func (r *run) queueTrigger(t *pendingTrigger) {
 	row := t.row
+	if r.over() { // ended while it was being reserved for
+		delete(r.triggering, row.Number)
+		r.settled(row.Number)
+		reply(r.d, t.ctx.replyTo, nil, r.notRunning())
+		return
+	}
 	policy := r.rules.policyFor(row.Number)
 	if at, ok := policy.Clip(r.now); ok {
 		row.DueAt = &at

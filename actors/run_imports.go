@@ -231,10 +231,6 @@ func (r *run) activationEnded(m *activationEnded) {
 	if r.m.C.ID != "" {
 		r.lookAgain()
 	}
-	if r.recountOwed {
-		r.recountOwed = false
-		r.reloadCounters()
-	}
 	waiting := r.parked
 	r.parked = nil
 	for _, p := range waiting {

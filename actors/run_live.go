@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -123,15 +122,6 @@ func (r *run) completionReason() campaign.CompletionReason {
 	return campaign.Complete(r.tally.C, r.live.exhausted)
 }
 
-func (r *run) countersReloaded(m *countersReloaded) {
-	if m.err != nil || m.seq != r.m.C.Seq || r.gated() {
-		// Something happened since the tables were asked: ask again.
-		r.d.after(200*time.Millisecond, r.self, &recount{})
-		return
-	}
-	r.tally = tally.From(m.counters)
-}
-
 // storeAction carries out what only the database can: reset, restore, remove.
 func (r *run) storeAction(e campaign.Effect) {
 	d, self, id, n, now := r.d, r.self, r.id, r.m.C.Run, r.now
@@ -139,15 +129,20 @@ func (r *run) storeAction(e campaign.Effect) {
 	r.storing = true
 	r.whenAtRest(func() {
 		r.afterWrites(func() {
+			// Behind everything that the contacts of the run before still had to say.
+			ev := r.tell(journal.ContactsReset, r.now)
+			if _, ok := e.(campaign.RestoreContacts); ok {
+				ev.Type = journal.ContactsRestored
+			}
 			go func() {
 				ctx, cancel := context.WithTimeout(d.ctx, 6*d.cfg.CommitTimeout)
 				defer cancel()
 				var err error
 				switch e := e.(type) {
 				case campaign.ResetContacts:
-					err = d.store.ResetContacts(ctx, id, n, now)
+					err = d.store.ResetContacts(ctx, id, n, now, ev)
 				case campaign.RestoreContacts:
-					err = d.store.RestoreContacts(ctx, id, n)
+					err = d.store.RestoreContacts(ctx, id, n, ev)
 				case campaign.Remove:
 					err = d.store.RemoveCampaign(ctx, id, e.Who)
 				}
@@ -184,13 +179,5 @@ func (r *run) resetDone(m *resetDone) {
 	for _, to := range waiting {
 		reply(r.d, to, d, err)
 	}
-	held := r.heldBack
-	r.heldBack = nil
-	for _, h := range held {
-		if m.removed {
-			r.refuse(h.msg, engine.NotFound("contact_not_found", "the contact does not exist any more"))
-			continue
-		}
-		r.touch(h.contact, h.msg)
-	}
+	r.letGo(m.removed)
 }

@@ -57,14 +57,8 @@ type (
 		open int
 		err  error
 	}
-	roundLate        struct{ N int }
-	overdue          struct{ rows []contact.Contact }
-	countersReloaded struct {
-		counters campaign.Counters
-		seq      int64 // the last event that the tables had when they were asked
-		err      error
-	}
-	recount struct{}
+	roundLate struct{ N int }
+	overdue   struct{ rows []contact.Contact }
 )
 
 // pump is called after every message: it dials what the pace allows.
@@ -341,7 +335,7 @@ func (r *run) settleTriggers(reason string) {
 // --- look-ahead --------------------------------------------------------------
 
 func (r *run) refill() {
-	if r.refilling || (r.nextDue != nil && r.nextDue.After(r.now)) {
+	if r.refilling || r.sweeping != nil || (r.nextDue != nil && r.nextDue.After(r.now)) {
 		return
 	}
 	r.refilling = true
@@ -409,6 +403,10 @@ func (r *run) refilled(m *refilled) {
 		r.setWake()
 		return
 	}
+	if r.refillStale || r.sweeping != nil || r.over() {
+		r.refillStale, r.refillAgain, r.nextDue = false, false, nil // of before all contacts were changed
+		return
+	}
 	added := 0
 	for i := range m.rows {
 		row := &m.rows[i]
@@ -473,12 +471,13 @@ func (r *run) dropLookAhead() {
 		}
 	}
 	r.lookAgain()
+	r.refillStale = r.refilling
 }
 
 // maybeExhausted completes the run when no contact will ever be due again.
 func (r *run) maybeExhausted() {
 	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.len() > 0 || len(r.lines) > 0 ||
-		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 || r.activation != nil {
+		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 || r.activation != nil || r.sweeping != nil || r.adding > 0 {
 		return
 	}
 	// A running campaign takes it.

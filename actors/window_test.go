@@ -110,7 +110,7 @@ func TestASingleDayEndsBeforeTheWindowOfAContactFarWestOpens(t *testing.T) {
 		r.act(campaign.ActionStart)
 		time.Sleep(16*time.Hour - time.Minute)                    // virtual
 		r.until(2*time.Minute, "campaign completed", r.completed) // at 17:00 in Berlin
-		r.until(time.Minute, "the bulk write is counted", func() bool { return r.detail().Counters.WindowClosed > 0 })
+		r.until(time.Minute, "the bulk write is counted", func() bool { return r.detail().Counters.WindowClosed == 3 })
 		d := r.detail()
 		if d.Campaign.CompletionReason != campaign.ReasonWindowEnded || d.Counters.Completed != 6 || d.Counters.WindowClosed != 3 {
 			t.Errorf("%s: %+v", d.Campaign.CompletionReason, d.Counters)

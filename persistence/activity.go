@@ -39,3 +39,13 @@ func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, l
 	events, err := pgx.CollectRows(rows, scanEvent)
 	return events, s.wrap("events not read", err)
 }
+
+// EventAt gives the event at a place of a campaign's sequence; ok is false when
+// there is none.
+func (s *Store) EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error) {
+	list, err := s.Events(ctx, id, seq-1, 1)
+	if err != nil || len(list) == 0 || list[0].Seq != seq {
+		return e, false, err
+	}
+	return list[0], true, nil
+}

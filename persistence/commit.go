@@ -68,31 +68,9 @@ var statements = map[string]string{
 		WHERE excluded.created_at >= t.created_at`,
 	"suppressions": `INSERT INTO suppressions (number, reason, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT (number) DO NOTHING`,
-	// What the machine of a contact does at the end of a run, for the contacts
-	// that wait for a dial; the others have an actor or an owed result.
-	"bulk": `UPDATE contacts SET state = $2, due_at = NULL, updated_at = $3, version = version + 1,
-			callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled' ELSE callback END,
-			callback_extra = false
-		WHERE campaign_id = $1 AND run = (SELECT run FROM campaigns WHERE id = $1)
-			AND due_at IS NOT NULL AND attempt_id IS NULL AND state IN ('pending', 'unanswered', 'connected')`,
-	// What the machine of a contact does when Max Attempts is edited; the
-	// version stays, see journal.Retune.
-	"retune": `UPDATE contacts SET max = $2::text::integer, updated_at = $3,
-			state = CASE WHEN NOT ` + usedUp + ` THEN state WHEN ` + heard + ` THEN 'completed' ELSE 'failed' END,
-			reason = CASE WHEN NOT ` + usedUp + ` THEN reason WHEN ` + heard + ` THEN '' ELSE 'attempts_exhausted' END,
-			due_at = CASE WHEN ` + usedUp + ` THEN NULL ELSE due_at END,
-			callback = CASE WHEN ` + usedUp + ` AND callback = 'requested' THEN 'cancelled' ELSE callback END,
-			callback_extra = callback = 'pending' AND used >= $2::text::integer
-		WHERE campaign_id = $1 AND run = (SELECT run FROM campaigns WHERE id = $1)
-			AND attempt_id IS NULL AND max <> $2::text::integer AND state IN ('pending', 'unanswered', 'connected')`,
+	"bulk":   closeWaiting,
+	"retune": retune,
 }
-
-// usedUp: the contact waits for an attempt that it does not have any more;
-// heard: one that its result asked for.
-const (
-	usedUp = "(due_at IS NOT NULL AND used >= $2::text::integer AND callback <> 'pending')"
-	heard  = "(state = 'connected' AND has_result)"
-)
 
 func prepareCommit(ctx context.Context, c *pgx.Conn) error {
 	for name, sql := range statements {

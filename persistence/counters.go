@@ -18,8 +18,8 @@ import (
 // apart, however many there are: a million contacts take a second.
 
 // countContacts groups contacts by their facts (contact.Facts).
-const countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result, c.rang_unanswered, c.callback,
-		CASE WHEN c.due_pass = c.used + 1 AND c.attempt_id IS NULL AND c.state <> 'excluded' THEN c.due_pass ELSE 0 END AS awaits, count(*)
+var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result, c.rang_unanswered, c.callback,
+		` + awaits("c") + ` AS awaits, count(*)
 	FROM `
 
 const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),

@@ -1,10 +1,14 @@
 package persistence
 
 import (
+	"encoding/binary"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"dialler/engine"
+	"dialler/engine/journal"
 )
 
 // store sends the rows of the accepted writes and COMMIT.
@@ -43,20 +47,27 @@ func (t *commit) queueRows() error {
 	}
 	t.queueSuppressions()
 	for _, b := range r.bulks {
-		at := &t.g.instants
-		at.reset(pgtype.TimestamptzOID)
-		at.instant(b.At)
-		// One value, not an array: the eight bytes behind header and length.
-		t.queue("bulk", [][]byte{[]byte(b.campaign), []byte(b.To), at.buf[headLength+4:]}, nothing)
+		t.queueSweep("bulk", b.campaign, string(b.To), &b.Sweep)
 	}
 	for _, x := range r.retunes {
-		at := &t.g.instants
-		at.reset(pgtype.TimestamptzOID)
-		at.instant(x.At)
-		most := strconv.Itoa(x.MaxAttempts)
-		t.queue("retune", [][]byte{[]byte(x.campaign), []byte(most), at.buf[headLength+4:]}, nothing)
+		t.queueSweep("retune", x.campaign, strconv.Itoa(x.MaxAttempts), &x.Sweep)
 	}
 	return nil
+}
+
+func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *journal.Sweep) {
+	at := &t.g.instants
+	at.reset(pgtype.TimestamptzOID)
+	at.instant(s.At)
+	except := t.arrayOf(0, pgtype.UUIDOID)
+	for _, id := range s.Except {
+		except.id(string(id))
+	}
+	// One value, not an array: the eight bytes behind header and length.
+	t.queue(name, [][]byte{[]byte(id), []byte(to), at.buf[headLength+4:],
+		binary.BigEndian.AppendUint64(nil, uint64(s.Event.Seq)), //nolint:gosec // never negative
+		binary.BigEndian.AppendUint32(nil, uint32(s.Event.Run)), //nolint:gosec // never negative
+		except.param()}, nothing)
 }
 
 func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], shape *layout, rows []*T) error {

@@ -21,8 +21,9 @@ var errRunMoved = engine.Conflict("run_moved", "the campaign is in another run b
 // ResetContacts prepares every contact for a run: 0 attempts, pending and due
 // at now, the excluded left out. What the contacts were in the run before is
 // kept for RestoreContacts and for its counters. The campaign's row is in that
-// run already. Given again, it changes nothing more.
-func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time) error {
+// run already. ev is a contacts.reset, which tells what the contacts begin with. Given
+// again, it changes nothing more.
+func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time, ev journal.Event) error {
 	return s.inTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
@@ -42,7 +43,10 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 				state = CASE WHEN c.state = 'excluded' THEN c.state ELSE 'pending' END,
 				attempt_id = NULL, updated_at = $3, version = c.version + 1
 			FROM campaigns k WHERE k.id = $1 AND c.campaign_id = $1 AND c.run < $2`, string(id), run, now)
-		return err
+		if err != nil {
+			return err
+		}
+		return tellReset(ctx, tx, id, run, &ev)
 	})
 }
 
@@ -82,14 +86,18 @@ var restored = func() string {
 
 // RestoreContacts brings back the contacts as they were in the given run, when
 // the one prepared after it is cancelled. The campaign's row is in the given
-// run again. Given again, it changes nothing more.
-func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int) error {
+// run again. ev is a contacts.restored: it will tell who was excluded since.
+// Given again, it changes nothing more.
+func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
 	return s.inTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "UPDATE contacts c SET "+restored+` FROM contact_runs r
 			WHERE r.campaign_id = $1 AND r.run = $2 AND c.id = r.id AND c.run > $2`, string(id), run)
+		if err == nil {
+			err = tellRestored(ctx, tx, id, run, &ev)
+		}
 		if err != nil {
 			return err
 		}

@@ -34,6 +34,8 @@ type Store struct {
 	Excl      []journal.Exclusion
 	Events    []journal.Event
 	Replies   map[string]journal.Reply
+	// Earlier are the contacts as earlier runs left them, by run.
+	Earlier   map[int]map[engine.ContactID]contact.Contact
 	BotList   []engine.Bot
 	TrunkList []engine.TrunkSettings
 	Nums      []engine.NumberSettings
@@ -59,7 +61,8 @@ type Hold struct {
 func NewStore() *Store {
 	return &Store{Campaigns: map[engine.CampaignID]*campaign.Campaign{}, Contacts_: map[engine.ContactID]contact.Contact{},
 		Attempts: map[engine.AttemptID]attempt.Attempt{}, Holds: map[engine.PhoneNumber]Hold{}, Supp: map[engine.PhoneNumber]bool{},
-		Replies: map[string]journal.Reply{}, Pacing_: map[engine.CampaignID]pacing.State{}, Delay: 2 * time.Millisecond}
+		Replies: map[string]journal.Reply{}, Earlier: map[int]map[engine.ContactID]contact.Contact{},
+		Pacing_: map[engine.CampaignID]pacing.State{}, Delay: 2 * time.Millisecond}
 }
 
 // SetDown makes commits fail, or work again.
@@ -161,26 +164,11 @@ func (s *Store) apply(w *journal.Write) error {
 		row := *w.CampaignRow
 		s.Campaigns[row.ID] = &row
 	}
-	if b := w.Bulk; b != nil {
-		for id, c := range s.Contacts_ {
-			if c.Campaign == w.Campaign && c.DueAt != nil && c.Attempt == "" && c.Open() {
-				c.State, c.DueAt, c.Reason = b.To, nil, b.Reason
-				c.Version++
-				s.Contacts_[id] = c
-			}
-		}
+	if w.Bulk != nil {
+		s.closeWaiting(w.Campaign, w.Bulk)
 	}
-	if x := w.Retune; x != nil {
-		for id, c := range s.Contacts_ {
-			if c.Campaign != w.Campaign || c.Attempt != "" || c.Max == x.MaxAttempts {
-				continue
-			}
-			m := contact.Machine{C: c}
-			if m.Apply(contact.Event{Kind: contact.Retuned, At: x.At, Policy: contact.Policy{MaxAttempts: x.MaxAttempts}}) == nil {
-				m.C.Version = c.Version // as the database does
-				s.Contacts_[id] = m.C
-			}
-		}
+	if w.Retune != nil {
+		s.retune(w.Campaign, w.Retune)
 	}
 	s.Events = append(s.Events, w.Events...)
 	return nil
@@ -277,15 +265,6 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 	return t.Counters(), nil
 }
 
-func (s *Store) contactsOf(id engine.CampaignID, run int) (list []contact.Contact) {
-	for _, c := range s.Contacts_ {
-		if c.Campaign == id {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
 // AbandonLedger implements actors.Store.
 func (s *Store) AbandonLedger(_ context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, _ error) {
 	s.mu.Lock()
@@ -318,25 +297,6 @@ func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.St
 	state, ok = s.Pacing_[id]
 	return state, ok, nil
 }
-
-// ResetContacts implements actors.Store.
-func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, now time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for cid, c := range s.Contacts_ {
-		if c.Campaign == id {
-			m := contact.Machine{C: c}
-			if err := m.Apply(contact.Event{Kind: contact.RunReset, At: now, Run: run}); err != nil {
-				return err
-			}
-			s.Contacts_[cid] = m.C
-		}
-	}
-	return nil
-}
-
-// RestoreContacts implements actors.Store.
-func (s *Store) RestoreContacts(context.Context, engine.CampaignID, int) error { return nil }
 
 // RemoveCampaign implements actors.Store.
 func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine.Who) error {

@@ -39,14 +39,20 @@ const (
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"
 	ContactChanged           Type = "contact.changed"
-	AttemptReserved          Type = "attempt.reserved"
-	AttemptAnswered          Type = "attempt.answered"
-	AttemptConnected         Type = "attempt.connected"
-	AttemptAbandoned         Type = "attempt.abandoned"
-	AttemptEnded             Type = "attempt.ended"
-	LegAdded                 Type = "leg.added"
-	LegClosed                Type = "leg.closed"
-	ResultStored             Type = "result.stored"
+	// The contacts of a run as a whole: Data.Moves says what became of them. A
+	// run's own count begins with contacts.reset.
+	ContactsClosed   Type = "contacts.closed"
+	ContactsRetuned  Type = "contacts.retuned"
+	ContactsReset    Type = "contacts.reset"
+	ContactsRestored Type = "contacts.restored"
+	AttemptReserved  Type = "attempt.reserved"
+	AttemptAnswered  Type = "attempt.answered"
+	AttemptConnected Type = "attempt.connected"
+	AttemptAbandoned Type = "attempt.abandoned"
+	AttemptEnded     Type = "attempt.ended"
+	LegAdded         Type = "leg.added"
+	LegClosed        Type = "leg.closed"
+	ResultStored     Type = "result.stored"
 )
 
 // Event is one fact of the append-only history.
@@ -69,7 +75,8 @@ type Data struct {
 	// changed: folding subtracts the one and adds the other.
 	Before *contact.Facts `json:"before,omitempty"`
 	After  *contact.Facts `json:"after,omitempty"`
-	Count  int            `json:"count,omitempty"` // contacts.added: how many like After; campaign ends: how many changed
+	Count  int            `json:"count,omitempty"` // contacts.added: how many like After
+	Moves  []Move         `json:"moves,omitempty"`
 	Reason string         `json:"reason,omitempty"`
 	DueAt  *time.Time     `json:"due_at,omitempty"`
 
@@ -99,6 +106,13 @@ type Data struct {
 	Changes  []campaign.Change  `json:"changes,omitempty"`   // campaign.edited
 	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
 	Campaign engine.CampaignID  `json:"campaign,omitempty"`  // campaign.cloned: the copy; campaign.created: what it is a copy of
+}
+
+// Move is what happened to a number of contacts of the same kind.
+type Move struct {
+	Before *contact.Facts `json:"before,omitempty"`
+	After  *contact.Facts `json:"after,omitempty"`
+	Count  int            `json:"count"`
 }
 
 // Intent is the right to dial one number, durable before the INVITE leaves.
@@ -156,29 +170,35 @@ type Write struct {
 	Exclusions   []Exclusion
 	Suppressions []Suppression
 	Reply        *Reply
-	// BulkStates moves all waiting (open, no live attempt) contacts of the
-	// campaign to one final state: the end of a run.
-	Bulk *Bulk
-	// Retune gives the open contacts of the campaign's run without a live
-	// attempt another Max Attempts.
-	Retune *Retune
+	Bulk         *Bulk
+	Retune       *Retune
 }
 
-// Retune is what a contact's machine does on contact.Retuned, except that the
-// rows keep their version: an actor that lives does the same, and what it
-// writes replaces this.
+// Bulk closes the contacts of a campaign's present run that wait for a dial:
+// pending, unanswered, to be redialled or called back, and without a live
+// attempt. Its event is a contacts.closed.
+type Bulk struct {
+	To contact.State
+	Sweep
+}
+
+// Retune gives the open contacts of a campaign's present run without a live
+// attempt another Max Attempts, and ends those that have had as many. Its event
+// is a contacts.retuned.
 type Retune struct {
 	MaxAttempts int
-	At          time.Time
+	Sweep
 }
 
-// Bulk moves every waiting contact of a campaign's run to a final state:
-// those pending, unanswered, connected without a result or with a callback,
-// and without a live attempt.
-type Bulk struct {
-	To     contact.State
-	Reason string
-	At     time.Time
+// Sweep is a change of all contacts at rest: what the machine of a contact
+// would do to each.
+type Sweep struct {
+	At time.Time
+	// Except have an actor, which makes the change itself.
+	Except []engine.ContactID
+	// Event is of the time At; its moves are filled in by the store. A sweep
+	// whose event is stored already changes nothing.
+	Event Event
 }
 
 // Why the database refused a Write. The rest of the group is unaffected.

@@ -8,8 +8,10 @@
 // What it relies on in an event:
 //
 //   - Before and After are the facts of the contact that the event changed. An
-//     event about several contacts has Count, and speaks of as many with the
-//     same facts: the end of a run is one event for each kind of waiting contact.
+//     event about several contacts has Count or, where they were of several
+//     kinds (the end of a run, the beginning of the next), a move for each.
+//   - ContactsReset begins the count of its run anew: a run that was prepared,
+//     discarded and prepared again has it twice.
 //   - AttemptReserved and AttemptEnded come once for each attempt, in this
 //     order, AttemptConnected once for each conversation; all three name the
 //     pass. An attempt whose intent the database refused has both too, written
@@ -53,14 +55,16 @@ func (t *Tally) Revoke(e *journal.Event) { t.apply(e, -1) }
 func (t *Tally) apply(e *journal.Event, sign int) {
 	d := &e.Data
 	n := sign
-	if e.Type == journal.ContactsAdded || d.Count > 0 {
+	if e.Type == journal.ContactsAdded {
 		n *= d.Count
 	}
-	if d.Before != nil {
-		t.Contacts(d.Before, -n)
+	if e.Type == journal.ContactsReset && sign > 0 {
+		*t = *New()
 	}
-	if d.After != nil {
-		t.Contacts(d.After, n)
+	t.move(d.Before, d.After, n)
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		t.move(m.Before, m.After, sign*m.Count)
 	}
 	switch e.Type {
 	case journal.AttemptReserved:
@@ -78,6 +82,16 @@ func (t *Tally) apply(e *journal.Event, sign int) {
 			t.C.ResultCalls += sign
 		}
 	default: // the facts before and after are all that it changes
+	}
+}
+
+// move takes n contacts from one kind to another; nil is outside.
+func (t *Tally) move(before, after *contact.Facts, n int) {
+	if before != nil {
+		t.Contacts(before, -n)
+	}
+	if after != nil {
+		t.Contacts(after, n)
 	}
 }
 

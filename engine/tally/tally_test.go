@@ -139,13 +139,23 @@ func TestProgressIsProcessedOfAllButTheExcluded(t *testing.T) {
 }
 
 func TestAnEventAboutSeveralContactsCountsThemAll(t *testing.T) {
-	stopped := contact.Facts{State: contact.ManuallyStopped, Max: 3}
-	c := folded(added(5), journal.Event{Type: journal.ContactChanged, Data: journal.Data{Before: &fresh, After: &stopped, Count: 4}})
+	stopped := contact.Facts{State: contact.ManuallyStopped, Max: 3, Awaits: 1}
+	c := folded(added(5), journal.Event{Type: journal.ContactsClosed, Data: journal.Data{Moves: []journal.Move{{Before: &fresh, After: &stopped, Count: 4}}}})
 	if c.Total != 5 || c.ManuallyStopped != 4 || c.Pending != 1 || c.RetriesLeft != 3 {
 		t.Errorf("%+v", c)
 	}
 	if want := map[contact.State]int{contact.Pending: 1, contact.ManuallyStopped: 4}; !reflect.DeepEqual(c.States, want) {
 		t.Errorf("states %v", c.States)
+	}
+}
+
+// A run that was prepared, discarded and prepared again has one number.
+func TestARunIsCountedFromItsLastPreparation(t *testing.T) {
+	out := contact.Facts{State: contact.Excluded, Max: 3}
+	reset := journal.Event{Type: journal.ContactsReset, Data: journal.Data{Moves: []journal.Move{{After: &fresh, Count: 4}, {After: &out, Count: 1}}}}
+	c := folded(reset, changed(fresh, out), reserved(1, nine), reset)
+	if c.Total != 5 || c.Pending != 4 || c.Excluded != 1 || len(c.Passes) != 1 || c.Passes[0].Attempted != 0 || c.Passes[0].FirstDialAt != nil {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -272,8 +272,8 @@ func (w *world) progress(p *person, m *attempt.Machine) {
 	}
 }
 
-// stop ends the run as a bulk write does: one event for each kind of waiting
-// contact.
+// stop ends the run as a bulk write does: one event with a move for each kind of
+// waiting contact.
 func (w *world) stop() {
 	type move struct{ before, after contact.Facts }
 	n := map[move]int{}
@@ -281,9 +281,11 @@ func (w *world) stop() {
 		b, a := w.change(p, contact.Event{Kind: contact.RunStopped})
 		n[move{*b, *a}]++
 	}
+	var d journal.Data
 	for m, count := range n {
-		w.emit(journal.ContactChanged, journal.Data{Before: &m.before, After: &m.after, Count: count})
+		d.Moves = append(d.Moves, journal.Move{Before: &m.before, After: &m.after, Count: count})
 	}
+	w.emit(journal.ContactsClosed, d)
 	w.policy.ClosedAs = contact.ManuallyStopped
 }
 

@@ -37,20 +37,47 @@ func bulk(t *testing.T, w *world) {
 	foreign := newWorld(t, w.store)
 	theirs := foreign.contact()
 	foreign.commit(foreign.write(func(x *journal.Write) { x.Contacts = []contact.Contact{theirs} }))
-	w.commit(w.write(func(x *journal.Write) { x.Contacts = all }))
+	mine := w.contact()
+	fold := tally.New()
+	for _, c := range append([]contact.Contact{mine}, all...) {
+		f := c.Facts()
+		fold.Contacts(&f, 1)
+	}
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = append([]contact.Contact{mine}, all...) }))
 	end := w.now.Add(time.Minute)
 	x := w.write(func(x *journal.Write) {
-		x.Bulk = &journal.Bulk{To: contact.ManuallyStopped, Reason: "manually_stopped", At: end}
+		ev := w.event(journal.ContactsClosed, "", "")
+		ev.At = end
+		x.Bulk = &journal.Bulk{To: contact.ManuallyStopped, Sweep: journal.Sweep{At: end, Except: []engine.ContactID{mine.ID}, Event: ev}}
 	})
 	w.commit(x)
-	w.commit(x)
-	for i, c := range all {
+	for _, c := range all {
 		m := contact.Machine{C: c}
 		if c.DueAt != nil { // the others have an actor, an owed result, or are final
 			must(t, m.Apply(contact.Event{Kind: contact.RunStopped, At: end}))
 		}
 		t.Run(string(c.State), func(t *testing.T) { sameFields(t, w.stored(c.ID), m.C) })
-		_ = i
+	}
+	sameFields(t, w.stored(mine.ID), mine) // its actor closes it
+	events := w.events()
+	closed := events[len(events)-1]
+	if closed.Type != journal.ContactsClosed || closed.Seq != x.Bulk.Event.Seq || len(closed.Data.Moves) != 3 {
+		t.Fatalf("the event is %+v", closed)
+	}
+	fold.Apply(&closed)
+	got, err := w.store.Counters(t.Context(), w.c.ID, 1)
+	must(t, err)
+	for _, d := range tally.Compare(fold.Counters(), got) {
+		t.Errorf("%s: events %s, tables %s", d.Figure, d.A, d.B)
+	}
+
+	// Once it is stored, the same bulk does nothing: a contact that came later stays.
+	later2 := w.contact()
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{later2} }))
+	w.commit(x)
+	sameFields(t, w.stored(later2.ID), later2)
+	if n := len(w.events()); n != len(events) {
+		t.Errorf("%d events, there were %d", n, len(events))
 	}
 	if got := w.stored(theirs.ID); got.State != contact.Pending {
 		t.Errorf("a contact of another campaign became %s", got.State)
@@ -222,14 +249,25 @@ func restart(t *testing.T, w *world) {
 	first, err := w.store.Counters(t.Context(), w.c.ID, 1)
 	must(t, err)
 
-	if err := w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now); code(err) != "run_moved" {
+	reset := w.event(journal.ContactsReset, "", "")
+	reset.Run = 2
+	if err := w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now, reset); code(err) != "run_moved" {
 		t.Errorf("before the campaign's row is in the new run: %v", err)
 	}
 	row := w.c
 	row.Run, row.State, row.Seq = 2, campaign.Draft, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
 	for range 2 { // the second time changes nothing
-		must(t, w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now))
+		must(t, w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now, reset))
+	}
+	fold := tally.Runs{}
+	for _, e := range w.events() {
+		fold.Apply(&e)
+	}
+	prepared, err := w.store.Counters(t.Context(), w.c.ID, 2)
+	must(t, err)
+	for _, d := range tally.Compare(fold.Counters(2), prepared) {
+		t.Errorf("prepared run, %s: events %s, tables %s", d.Figure, d.A, d.B)
 	}
 	for _, c := range contacts {
 		m := contact.Machine{C: c}
@@ -251,8 +289,23 @@ func restart(t *testing.T, w *world) {
 
 	row.Run, row.State, row.Seq = 1, campaign.Completed, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
+	restored := w.event(journal.ContactsRestored, "", "")
 	for range 2 {
-		must(t, w.store.RestoreContacts(t.Context(), w.c.ID, 1))
+		must(t, w.store.RestoreContacts(t.Context(), w.c.ID, 1, restored))
+	}
+	again := tally.From(first)
+	for _, e := range w.events() {
+		if e.Type == journal.ContactsRestored {
+			again.Apply(&e)
+		}
+	}
+	now, err := w.store.Counters(t.Context(), w.c.ID, 1)
+	must(t, err)
+	for _, d := range tally.Compare(again.Counters(), now) {
+		t.Errorf("restored run, %s: events %s, tables %s", d.Figure, d.A, d.B)
+	}
+	if now.Excluded != first.Excluded+1 {
+		t.Errorf("%d excluded, there were %d", now.Excluded, first.Excluded)
 	}
 	for i, want := range contacts {
 		got := w.stored(want.ID)

@@ -1,0 +1,172 @@
+package actortest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// Between runs, and at their end: what happens to all contacts of a campaign
+// at once, each with the event that tells it.
+
+// contactsOf gives the contacts of a run, of an earlier one as it left them.
+func (s *Store) contactsOf(id engine.CampaignID, run int) (list []contact.Contact) {
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id && c.Run == run {
+			list = append(list, c)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for _, c := range s.Earlier[run] {
+		if c.Campaign == id {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// tell stores an event unless it is there, with the moves put together.
+func (s *Store) tell(ev journal.Event, moves []journal.Move) {
+	type kinds struct{ before, after contact.Facts }
+	n := map[kinds]int{}
+	for _, m := range moves {
+		var k kinds
+		if m.Before != nil {
+			k.before = *m.Before
+		}
+		k.after = *m.After
+		n[k]++
+	}
+	for k, count := range n {
+		m := journal.Move{After: &k.after, Count: count}
+		if k.before.State != "" {
+			m.Before = &k.before
+		}
+		ev.Data.Moves = append(ev.Data.Moves, m)
+	}
+	s.Events = append(s.Events, ev)
+}
+
+func (s *Store) told(ev *journal.Event) bool {
+	return slices.ContainsFunc(s.Events, func(e journal.Event) bool { return e.Campaign == ev.Campaign && e.Seq == ev.Seq })
+}
+
+func (s *Store) closeWaiting(id engine.CampaignID, b *journal.Bulk) {
+	kind := contact.RunStopped
+	if b.To == contact.WindowClosed {
+		kind = contact.WindowEnded
+	}
+	s.sweep(id, &b.Sweep, contact.Event{Kind: kind, At: b.At}, func(c *contact.Contact) bool { return c.DueAt != nil })
+}
+
+func (s *Store) retune(id engine.CampaignID, x *journal.Retune) {
+	ev := contact.Event{Kind: contact.Retuned, At: x.At, Policy: contact.Policy{MaxAttempts: x.MaxAttempts}}
+	s.sweep(id, &x.Sweep, ev, func(c *contact.Contact) bool { return c.Max != x.MaxAttempts })
+}
+
+func (s *Store) sweep(id engine.CampaignID, w *journal.Sweep, ev contact.Event, concerns func(*contact.Contact) bool) {
+	if s.told(&w.Event) {
+		return
+	}
+	var moves []journal.Move
+	for cid, c := range s.Contacts_ {
+		if c.Campaign != id || c.Run != w.Event.Run || c.Attempt != "" || !c.Open() || slices.Contains(w.Except, cid) || !concerns(&c) {
+			continue
+		}
+		m, before := contact.Machine{C: c}, c.Facts()
+		if err := m.Apply(ev); err != nil {
+			panic(err)
+		}
+		after := m.C.Facts()
+		moves = append(moves, journal.Move{Before: &before, After: &after})
+		s.Contacts_[cid] = m.C
+	}
+	s.tell(w.Event, moves)
+}
+
+// ResetContacts implements actors.Store.
+func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time, ev journal.Event) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := contact.Policy{MaxAttempts: s.Campaigns[id].Settings.MaxAttempts}
+	var moves []journal.Move
+	for cid, c := range s.Contacts_ {
+		if c.Campaign != id {
+			continue
+		}
+		if c.Run < run {
+			if s.Earlier[c.Run] == nil {
+				s.Earlier[c.Run] = map[engine.ContactID]contact.Contact{}
+			}
+			s.Earlier[c.Run][cid] = c
+			m := contact.Machine{C: c}
+			if err := m.Apply(contact.Event{Kind: contact.RunReset, At: now, Run: run, Policy: p}); err != nil {
+				return err
+			}
+			s.Contacts_[cid] = m.C
+		}
+		after := s.Contacts_[cid]
+		f := after.Facts()
+		moves = append(moves, journal.Move{After: &f})
+	}
+	if !s.told(&ev) {
+		s.tell(ev, moves)
+	}
+	return nil
+}
+
+// RestoreContacts implements actors.Store.
+func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var moves []journal.Move
+	for cid, was := range s.Earlier[run] {
+		c := s.Contacts_[cid]
+		if was.Campaign != id || c.Run <= run {
+			continue
+		}
+		back := was
+		back.Version = max(c.Version, was.Version) + 1
+		if c.State == contact.Excluded && was.State != contact.Excluded {
+			back.State, back.DueAt, back.Reason = contact.Excluded, nil, c.Reason
+			before, after := was.Facts(), back.Facts()
+			moves = append(moves, journal.Move{Before: &before, After: &after})
+		}
+		s.Contacts_[cid] = back
+	}
+	if !s.told(&ev) {
+		s.tell(ev, moves)
+	}
+	for n := range s.Earlier {
+		if n >= run {
+			delete(s.Earlier, n)
+		}
+	}
+	return nil
+}
+
+// EventAt implements actors.Store.
+func (s *Store) EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error) {
+	if err := s.wait(ctx); err != nil {
+		return e, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.Events, func(e journal.Event) bool { return e.Campaign == id && e.Seq == seq })
+	if i < 0 {
+		return e, false, nil
+	}
+	return s.Events[i], true, nil
+}
