@@ -26,9 +26,12 @@ type CampaignConfig struct {
 	Log      func(format string, args ...any)
 }
 
-// Outcome is what one campaign came to.
+// Outcome is what one campaign came to. Connects an hour and utilisation are
+// those from the first to the last dial: when the list is dialled through, the
+// seats empty whatever the pacing.
 type Outcome struct {
 	Seconds   float64 `json:"seconds"` // from the first dial to the last end
+	Dialling  float64 `json:"dialling_s"`
 	Dials     int     `json:"dials"`
 	Connects  int     `json:"connects"`
 	Abandoned int     `json:"abandoned"`
@@ -202,17 +205,18 @@ func (w *world) untilCompleted(ctx context.Context, id string, cfg *CampaignConf
 // outcome reads what the campaign came to from its attempts.
 func (w *world) outcome(ctx context.Context, id string, seats int, limit float64) (o Outcome, err error) {
 	var held float64
-	var live int
+	var served int // while there was somebody to dial
 	err = w.db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE served_at IS NOT NULL), count(*) FILTER (WHERE outcome = 'abandoned'),
-		coalesce(sum(extract(epoch FROM ended_at - answered_at)) FILTER (WHERE served_at IS NOT NULL), 0)::float8,
-		coalesce(extract(epoch FROM max(ended_at) - min(invite_at)), 0)::float8
-		FROM attempts WHERE campaign_id = $1`, id).Scan(&o.Dials, &o.Connects, &o.Abandoned, &held, &o.Seconds)
-	if err != nil || o.Seconds == 0 {
+		count(*) FILTER (WHERE served_at <= until), coalesce(sum(extract(epoch FROM least(ended_at, until) - answered_at)) FILTER (WHERE served_at <= until), 0)::float8,
+		coalesce(extract(epoch FROM max(ended_at) - min(invite_at)), 0)::float8, coalesce(extract(epoch FROM min(until) - min(invite_at)), 0)::float8
+		FROM attempts, (SELECT max(invite_at) AS until FROM attempts WHERE campaign_id = $1) last WHERE campaign_id = $1`, id).
+		Scan(&o.Dials, &o.Connects, &o.Abandoned, &served, &held, &o.Seconds, &o.Dialling)
+	if err != nil || o.Dialling == 0 {
 		return o, errors.Join(err, errors.New("load: the campaign has no attempts"))
 	}
-	live = o.Connects + o.Abandoned
-	o.PerHour = float64(o.Connects) * 3600 / o.Seconds
-	o.Busy = 100 * held / o.Seconds / float64(seats)
+	live := o.Connects + o.Abandoned
+	o.PerHour = float64(served) * 3600 / o.Dialling
+	o.Busy = 100 * held / o.Dialling / float64(seats)
 	if live > 0 {
 		o.Abandon = 100 * float64(o.Abandoned) / float64(live)
 	}
@@ -228,9 +232,10 @@ func (c *CampaignConfig) simulate(into []Outcome) {
 		wg.Go(func() {
 			for i := range next {
 				r := sim.Run(&c.Scenario, c.Policy, 0, c.Seed+uint64(i)) //nolint:gosec // not negative
-				o := Outcome{Seconds: r.Length.Seconds(), Dials: r.Dials, Connects: r.Connects(), Abandoned: r.Counts.Abandoned, Within: !r.OverEnd}
-				o.PerHour = float64(o.Connects) / r.Length.Hours()
-				o.Busy = 100 * float64(r.Busy) / float64(r.Workers)
+				l := &r.Listed
+				o := Outcome{Seconds: r.Length.Seconds(), Dialling: l.Length.Seconds(), Dials: r.Dials, Connects: r.Connects(),
+					Abandoned: r.Counts.Abandoned, Within: !r.OverEnd,
+					PerHour: float64(l.Connects) / l.Length.Hours(), Busy: 100 * float64(l.Busy) / float64(l.Workers)}
 				if rate, ok := r.Counts.Rate(); ok {
 					o.Abandon = 100 * rate
 				}
@@ -252,6 +257,7 @@ func (c *Comparison) judge() {
 	for i := range c.Simulated {
 		o := &c.Simulated[i]
 		c.Mean.Seconds, c.Mean.PerHour = c.Mean.Seconds+o.Seconds/n, c.Mean.PerHour+o.PerHour/n
+		c.Mean.Dialling += o.Dialling / n
 		c.Mean.Busy, c.Mean.Abandon = c.Mean.Busy+o.Busy/n, c.Mean.Abandon+o.Abandon/n
 		c.Mean.Dials, c.Mean.Connects, c.Mean.Abandoned = c.Mean.Dials+o.Dials, c.Mean.Connects+o.Connects, c.Mean.Abandoned+o.Abandoned
 		c.Mean.Within = c.Mean.Within && o.Within
@@ -283,9 +289,9 @@ func (c *Comparison) judge() {
 func (c *Comparison) Print(out io.Writer) {
 	_, _ = fmt.Fprintf(out, "%s, %d seats, %d contacts, cap %.2f %%\n\n", c.Policy, c.Seats, c.Contacts, c.CapPct)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(t, "\tbusy %\tconnects/h\tabandon %\tconnects\tabandoned\tseconds\t")
+	_, _ = fmt.Fprintln(t, "\tbusy %\tconnects/h\tabandon %\tconnects\tabandoned\tdialling s\t")
 	row := func(name string, o *Outcome) {
-		_, _ = fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.2f\t%d\t%d\t%.0f\t\n", name, o.Busy, o.PerHour, o.Abandon, o.Connects, o.Abandoned, o.Seconds)
+		_, _ = fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.2f\t%d\t%d\t%.0f\t\n", name, o.Busy, o.PerHour, o.Abandon, o.Connects, o.Abandoned, o.Dialling)
 	}
 	row("real", &c.Real)
 	row(fmt.Sprintf("simulated, mean of %d", len(c.Simulated)), &c.Mean)

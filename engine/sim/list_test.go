@@ -27,3 +27,18 @@ func TestAListWithAnEndIsDialledOnceAndTheRunEndsWithItsLastCall(t *testing.T) {
 		}
 	}
 }
+
+func TestAListIsMeasuredUntilItIsDialledThrough(t *testing.T) {
+	sc := Standard()
+	sc.Contacts = 2000
+	r := Run(&sc, Hybrid, 0, 3)
+	l := r.Listed
+	if l.Length <= 0 || l.Length >= r.Length || l.Busy <= 0 || l.Busy >= r.Busy || l.Connects <= 0 || l.Connects > r.Connects() ||
+		l.Workers != 50*l.Length {
+		t.Errorf("%+v of %v, %d connects", l, r.Length, r.Connects())
+	}
+	// Without the end, seats are busier.
+	if float64(l.Busy)/float64(l.Workers) <= float64(r.Busy)/float64(r.Workers) {
+		t.Errorf("%+v", l)
+	}
+}

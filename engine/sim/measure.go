@@ -33,6 +33,16 @@ type Result struct {
 	OverEver bool          // … at any moment
 	Excess   float64       // the most calls by which it was
 	Course   []Course
+	// Listed is how the run stood when its list, if that has an end, was dialled
+	// through: the last talks say more of who talks long than of pacing.
+	Listed Stretch
+}
+
+// Stretch is the beginning of a run.
+type Stretch struct {
+	Length        time.Duration
+	Workers, Busy time.Duration
+	Connects      int
 }
 
 // Course is one piece of a run's course.
@@ -103,6 +113,10 @@ func (m *meter) closePiece(p *Course) {
 	}
 	p.Dials = float64(m.dials) / m.width.Seconds()
 	m.dials = 0
+}
+
+func (m *meter) listEnded(now time.Duration) {
+	m.r.Listed = Stretch{Length: now, Workers: m.r.Workers, Busy: m.r.Busy, Connects: m.r.Connects()}
 }
 
 func (m *meter) dialled() {

@@ -137,6 +137,9 @@ func (w *world) dial() {
 	w.calls[i] = call{fate: f, dialled: w.now}
 	w.s.ringing++
 	w.m.dialled()
+	if w.listEnded() {
+		w.m.listEnded(w.now)
+	}
 	w.pacer.dialled(w.now)
 	w.queue.push(w.now+f.rings, lineEnds, i)
 }
