@@ -161,6 +161,11 @@ func (f *front) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, err
 	return f.tree.Act(ctx, cmd)
 }
 
+// Preflight implements http.Campaigns.
+func (f *front) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
+	return f.tree.Preflight(ctx, id)
+}
+
 // Trigger implements http.Campaigns.
 func (f *front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
 	return f.tree.Trigger(ctx, cmd)

@@ -58,6 +58,8 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		}
 		f.count()
 		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), m)
+	case *seatsOf:
+		reply(f.d, ctx.Sender(), f.left(m.Bot), nil)
 	case *crash:
 		panic("fault injected")
 	}

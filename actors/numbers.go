@@ -69,11 +69,12 @@ type numbers struct {
 	loaded  bool
 	any     map[engine.AttemptID]*leaseAny // dialouts that wait for a number
 	used    map[engine.PhoneNumber]time.Time
+	barred  map[engine.PhoneNumber]struct{} // quarantined by their strikes
 }
 
 func newNumbers(d *deps) *numbers {
 	return &numbers{d: d, byNo: map[engine.PhoneNumber]*actor.PID{}, set: map[engine.PhoneNumber]engine.NumberSettings{},
-		any: map[engine.AttemptID]*leaseAny{}, used: map[engine.PhoneNumber]time.Time{}}
+		any: map[engine.AttemptID]*leaseAny{}, used: map[engine.PhoneNumber]time.Time{}, barred: map[engine.PhoneNumber]struct{}{}}
 }
 
 func (n *numbers) Receive(ctx actor.Context) {
@@ -100,6 +101,10 @@ func (n *numbers) Receive(ctx actor.Context) {
 		n.leaseAny(ctx, m)
 	case *numberLeased:
 		n.leasedAny(ctx, m)
+	case *numberStates:
+		reply(n.d, ctx.Sender(), n.states(m.Numbers), nil)
+	case *numberBarred:
+		n.barred[m.Number] = struct{}{}
 	case *crash:
 		panic("fault injected")
 	}
@@ -122,6 +127,7 @@ func (n *numbers) load(ctx actor.Context) {
 func (n *numbers) configure(ctx actor.Context, list []engine.NumberSettings) {
 	for _, s := range list {
 		n.set[s.Number] = s
+		delete(n.barred, s.Number)
 		if pid := n.byNo[s.Number]; pid != nil {
 			ctx.Send(pid, &s)
 		}
@@ -236,6 +242,7 @@ func (a *numberActor) Receive(ctx actor.Context) {
 	case *releaseNumber:
 		before := a.slot.Held()
 		if a.slot.Release(now, m.Attempt, m.End) {
+			ctx.Send(ctx.Parent(), &numberBarred{a.no})
 			a.d.log.Warn().Stringer("number", a.no).Msg("outbound number quarantined: its caller ID was refused too often")
 		}
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))

@@ -33,6 +33,10 @@ type Store interface {
 	// EventAt gives the event at a place of a campaign's sequence.
 	EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error)
 
+	// Outlook counts the contacts of a campaign by whether and why not they are
+	// dialled in the run, and what its latest attempts came to.
+	Outlook(ctx context.Context, id engine.CampaignID, run int) (campaign.Outlook, error)
+
 	// AbandonLedger counts the campaign's live answers (served and abandoned)
 	// and the abandoned among them since a time.
 	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error)

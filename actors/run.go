@@ -255,6 +255,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *databaseState, *wakeUp:
 	case *act:
 		r.act(m, sender)
+	case *preflight:
+		r.preflight(sender)
+	case *preflightReady:
+		r.preflightReady(m)
 	case *actReady:
 		r.actReady(m)
 	case *detail:

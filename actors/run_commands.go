@@ -85,24 +85,12 @@ func (r *run) act(m *act, sender *actor.PID) {
 		r.actReady(&actReady{cmd: m.cmd, replyTo: sender})
 		return
 	}
-	d, self, id, n := r.d, r.self, r.id, r.m.C.Run
+	d, self, id, n, pool := r.d, r.self, r.id, r.m.C.Run, r.m.C.Settings.Numbers
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		m := &actReady{cmd: m.cmd, replyTo: sender}
-		m.bots, m.err = d.store.Bots(ctx)
-		if m.err == nil {
-			var trunks []engine.TrunkSettings
-			trunks, m.err = d.store.Trunks(ctx)
-			for _, t := range trunks {
-				if t.Active {
-					m.facts.Trunks++
-				}
-			}
-		}
-		if m.err == nil {
-			_, m.facts.OpenContacts, m.err = d.store.NextDue(ctx, id, n)
-		}
+		m.facts, m.bots, m.err = d.preflightFacts(ctx, id, n, pool)
 		d.root.Send(self, m)
 	}()
 }

@@ -89,6 +89,8 @@ func (t *trunks) Receive(ctx actor.Context) {
 		if pid := t.byID[m.Trunk]; pid != nil {
 			ctx.Send(pid, m)
 		}
+	case *trunksKnown:
+		reply(t.d, ctx.Sender(), t.last(), nil)
 	case *crash:
 		panic("fault injected")
 	}

@@ -152,6 +152,19 @@ func (s *Server) campaign(r *request) error {
 	return r.reply(nethttp.StatusOK, viewCampaign(&d))
 }
 
+// preflight asks what Start would, without starting.
+func (s *Server) preflight(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	ready, err := s.Campaigns.Preflight(r.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, ready)
+}
+
 // act carries out one lifecycle command. Spec: "One per start, pause, resume
 // and stop action: the action, the user who did it"; so users only, no keys.
 func (s *Server) act(action campaign.Action) handler {

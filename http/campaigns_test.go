@@ -120,6 +120,20 @@ func TestLifecycleCommands(t *testing.T) {
 	}
 }
 
+func TestPreflightIsAskedWithoutStarting(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("GET", "/api/v1/campaigns/cmp_1/preflight", "").is(200, "")
+	if a.get("ready") != false || a.get("estimate") == nil || len(a.get("blockers").([]any)) != 1 || a.get("contacts").(map[string]any)["to_dial"] != 2.0 {
+		t.Errorf("%s", a.body)
+	}
+	b.byKey("GET", "/api/v1/campaigns/cmp_1/preflight", "").is(200, "")
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_none/preflight", "").is(404, "campaign_not_found")
+	b.do("GET", "/api/v1/campaigns/cmp_1/preflight", "").is(401, "unauthorized")
+	if len(b.ports.acts) != 0 {
+		t.Error("a command was given")
+	}
+}
+
 func TestDeleteACampaign(t *testing.T) {
 	b := newBench(t)
 	if a := b.byAdmin("DELETE", "/api/v1/campaigns/cmp_1", "").is(204, ""); len(a.body) != 0 {

@@ -30,6 +30,8 @@ type Campaigns interface {
 	// Act carries out a lifecycle command and gives the campaign after it; for
 	// ActionDelete the detail is not used.
 	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
+	// Preflight says whether Start or Resume would be accepted and what is ahead.
+	Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error)
 	// Contacts gives one page in list order. Page.Filter is a contact state or "".
 	Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error)
 	// Trigger and Exclude commit the reply with what they did when the command

@@ -198,6 +198,20 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
+func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Readiness, error) {
+	defer p.lock()()
+	if id == "cmp_none" {
+		return campaign.Readiness{}, errNoCampaign
+	}
+	at := testAt
+	return campaign.Readiness{
+		Blockers: []engine.FieldError{{Field: "trunk", Code: "no_trunk", Message: "m"}},
+		Warnings: []engine.FieldError{{Field: "bot_id", Code: "bot_inactive", Message: "m"}},
+		Contacts: campaign.ContactsAhead{Total: 3, ToDial: 2, Skipped: []campaign.SkipReason{{Reason: "suppressed", Count: 1}}},
+		Estimate: &campaign.Estimate{DurationSeconds: 60, Dials: 4, Answers: 2, Abandons: 0, EndsAt: &at, AnswerRate: 0.5, AHTSeconds: 30, Measured: true},
+	}, p.fail
+}
+
 func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)

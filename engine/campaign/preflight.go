@@ -1,10 +1,10 @@
 package campaign
 
 import (
-	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
 )
 
@@ -14,20 +14,45 @@ type PreflightFacts struct {
 	BotKnown     bool
 	Trunks       int // active ones
 	OpenContacts int // contacts that may still be dialled
+
+	// Numbers are the states of the configured numbers; one of the pool that is
+	// not configured counts as active.
+	Numbers map[engine.PhoneNumber]numberpool.State
+
+	// What only warnings and the estimate need.
+	BotActive        bool
+	Seats, FreeSeats int // of the bot
+	TrunksUp         int // active trunks that take calls
+	CPS, Channels    int // of the active trunks together
+	DatabaseDown     bool
+	Draining         bool
 }
 
 // Preflight says whether Start or Resume can lead to a call. A blocker refuses
 // with a list of machine-readable codes and sentences (SEMANTICS §2).
 func Preflight(c *Campaign, f PreflightFacts, now time.Time) error {
-	var fields []engine.FieldError
+	blockers := Blockers(c, f, now)
+	if len(blockers) == 0 {
+		return nil
+	}
+	e := engine.Conflict("preflight_failed", "the campaign cannot dial: "+codes(blockers))
+	e.Fields = blockers
+	return e
+}
+
+// Blockers are what no waiting cures: each forbids Start and Resume.
+func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.FieldError) {
 	blocker := func(field, code, message string) {
-		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
+		list = append(list, engine.FieldError{Field: field, Code: code, Message: message})
 	}
 	if !f.BotKnown {
 		blocker("bot_id", "bot_missing", "the campaign's bot does not exist; create it or choose another")
 	}
-	if len(c.Settings.Numbers) == 0 {
+	switch usable, _ := f.pool(c); {
+	case len(c.Settings.Numbers) == 0:
 		blocker("number_pool", "no_usable_number", "the number pool is empty; add at least one outbound number")
+	case usable == 0:
+		blocker("number_pool", "no_usable_number", "every number of the pool is quarantined or retired; activate one or add another")
 	}
 	if f.Trunks == 0 {
 		blocker("trunk", "no_trunk", "no active trunk is configured; add one")
@@ -38,16 +63,26 @@ func Preflight(c *Campaign, f PreflightFacts, now time.Time) error {
 	if f.OpenContacts == 0 && !c.Settings.AlwaysOn {
 		blocker("contacts", "no_callable_contact", "no contact can be called; add contacts or make the campaign always-on")
 	}
-	if len(fields) == 0 {
-		return nil
+	if !wellFormed(c.Settings.ConfigURL) {
+		blocker("config_url", "config_url_malformed", "the Config URL is not an http or https address; correct it or take it out")
 	}
-	codes := make([]string, len(fields))
-	for i := range fields {
-		codes[i] = fields[i].Code
+	return list
+}
+
+// pool counts the numbers of the campaign that may be used, and those that may
+// not.
+func (f *PreflightFacts) pool(c *Campaign) (usable, barred int) {
+	for _, n := range c.Settings.Numbers {
+		switch f.Numbers[n] {
+		case numberpool.Quarantined, numberpool.Retired:
+			barred++
+		case numberpool.Active, numberpool.Resting:
+			usable++
+		default:
+			usable++
+		}
 	}
-	e := engine.Conflict("preflight_failed", "the campaign cannot dial: "+strings.Join(codes, ", "))
-	e.Fields = fields
-	return e
+	return usable, barred
 }
 
 // Clip gives the function that moves a due time of a contact at home in the

@@ -33,6 +33,7 @@ const (
 	customCap       = 200
 	dispositionCap  = 255
 	redialRuleCap   = 24 * 3600
+	configURLCap    = 2048
 	defaultRetry    = 30 * 60
 	defaultAttempts = 3
 )
@@ -154,16 +155,22 @@ func (s Settings) Validate() error {
 		wrong("abandon_cap_pct", "out_of_range", "must be from 0 to 5")
 	}
 	within("max_lines", s.MaxLines, 0, concurrencyCap)
-	if s.ConfigURL != "" {
-		u, err := url.Parse(s.ConfigURL)
-		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-			wrong("config_url", "invalid_format", "must be an http or https address")
-		}
+	if !wellFormed(s.ConfigURL) {
+		wrong("config_url", "invalid_format", "must be an http or https address")
 	}
 	if fields != nil {
 		return engine.Invalid("invalid_settings", "The campaign's settings are not valid; see errors.", fields...)
 	}
 	return nil
+}
+
+// wellFormed says whether a Config URL can be fetched at all; "" is none.
+func wellFormed(configURL string) bool {
+	if configURL == "" {
+		return true
+	}
+	u, err := url.Parse(configURL)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(configURL) <= configURLCap
 }
 
 // wrongNumbers judges the number pool; an empty one is a draft's right.

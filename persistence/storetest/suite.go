@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"due contacts come in dialling order", dueOrder},
 		{"due contacts leave out live, held and excepted ones", dueLeavesOut},
 		{"the next due time and the open contacts are told", nextDue},
+		{"what is ahead of a campaign is counted", outlook},
 		{"contacts are added once, in order, with their duplicates counted", addContacts},
 		{"an excluded row is not added while exclusions are sticky", addExcluded},
 		{"adding again after an unknown outcome counts the same", addAgain},

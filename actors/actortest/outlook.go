@@ -1,0 +1,63 @@
+package actortest
+
+import (
+	"context"
+	"sort"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// Outlook implements actors.Store.
+func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o campaign.Outlook, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	skipped := map[string]int{}
+	for _, c := range s.contactsOf(id, run) {
+		o.Total++
+		switch {
+		case c.State == contact.Excluded:
+			skipped["excluded"]++
+		case !c.Open():
+			skipped["processed"]++
+		case c.Attempt != "" || c.DueAt == nil:
+			skipped["in_progress"]++
+		case s.Supp[c.Number]:
+			skipped["suppressed"]++
+		default:
+			o.Waiting++
+			o.Attempts += max(c.Max-c.Used, 1)
+		}
+	}
+	for reason, n := range skipped {
+		o.Skipped = append(o.Skipped, campaign.SkipReason{Reason: reason, Count: n})
+	}
+	sort.Slice(o.Skipped, func(i, j int) bool { return o.Skipped[i].Reason < o.Skipped[j].Reason })
+	var list []attempt.Attempt
+	for _, a := range s.Attempts {
+		if a.Campaign == id && !a.Live() && a.Consumed && a.InviteAt != nil {
+			list = append(list, a)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ReservedAt.After(*list[j].ReservedAt) })
+	for _, a := range list[:min(len(list), campaign.PastCap)] {
+		p := &o.Past
+		p.Dials++
+		over := a.EndedAt
+		if a.AnsweredAt != nil {
+			p.Answered++
+			over = a.AnsweredAt
+		}
+		p.RingSeconds += over.Sub(*a.InviteAt).Seconds()
+		if a.WasConnected() {
+			p.Connected++
+			p.TalkSeconds += a.Talk().Seconds()
+		}
+		if a.Outcome == engine.OutcomeAbandoned {
+			p.Abandoned++
+		}
+	}
+	return o, nil
+}

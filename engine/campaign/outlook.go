@@ -1,0 +1,251 @@
+package campaign
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/window"
+)
+
+// Outlook is what the tables say of the dials ahead of a campaign.
+type Outlook struct {
+	Total    int          // contacts
+	Waiting  int          // of them wait for a dial that may be placed
+	Attempts int          // that those have left
+	Skipped  []SkipReason // the others, by why they are not dialled
+	Past     Past
+}
+
+// SkipReason counts contacts that are not dialled for one reason.
+type SkipReason struct {
+	Reason string `json:"reason"` // excluded, suppressed, processed, in_progress
+	Count  int    `json:"count"`
+}
+
+// Past is what the campaign's latest attempts came to, at most PastCap of them
+// and in any run.
+type Past struct {
+	Dials, Answered, Connected, Abandoned int
+	TalkSeconds                           float64 // of the connected, in all
+	RingSeconds                           float64 // INVITE to answer or end, of all dials
+}
+
+// PastCap bounds how many attempts Past is made of.
+const PastCap = 10_000
+
+// Readiness is the answer of preflight: what forbids Start and Resume, what
+// delays or spoils the run, and what is ahead.
+type Readiness struct {
+	Ready    bool                `json:"ready"`
+	Blockers []engine.FieldError `json:"blockers"`
+	Warnings []engine.FieldError `json:"warnings"`
+	Contacts ContactsAhead       `json:"contacts"`
+	Estimate *Estimate           `json:"estimate"` // nil when nothing would be dialled
+}
+
+// ContactsAhead says how many contacts would be dialled, and why the others not.
+type ContactsAhead struct {
+	Total   int          `json:"total"`
+	ToDial  int          `json:"to_dial"`
+	Skipped []SkipReason `json:"skipped"`
+}
+
+// Estimate is what the run is expected to take.
+type Estimate struct {
+	DurationSeconds int        `json:"duration_s"` // of dialling, inside windows
+	Dials           int        `json:"dials"`
+	Answers         int        `json:"answers"`
+	Abandons        int        `json:"abandons"`
+	EndsAt          *time.Time `json:"ends_at"` // nil: not within a year
+	AnswerRate      float64    `json:"answer_rate"`
+	AHTSeconds      float64    `json:"aht_s"`
+	// Measured: rate and length are those of earlier attempts, not defaults.
+	Measured bool `json:"measured"`
+}
+
+// What is taken for a campaign of which little is known yet.
+const (
+	assumedAnswerRate = 0.3
+	assumedAHT        = 90.0 // s
+	assumedRing       = 20.0 // s
+	measuredFrom      = 50   // dials, and connected calls for the length
+	assumedAbandons   = 0.5  // of the cap
+
+	yearOfWindows = 366
+)
+
+// Ready puts the answer of preflight together.
+func Ready(c *Campaign, f PreflightFacts, o Outlook, now time.Time) Readiness {
+	r := Readiness{Blockers: Blockers(c, f, now), Warnings: []engine.FieldError{},
+		Contacts: ContactsAhead{Total: o.Total, ToDial: o.Waiting, Skipped: o.Skipped}}
+	if r.Ready = len(r.Blockers) == 0; r.Ready {
+		r.Blockers = []engine.FieldError{}
+	}
+	if r.Contacts.Skipped == nil {
+		r.Contacts.Skipped = []SkipReason{}
+	}
+	e, cut := estimate(c, &f, &o, now)
+	r.Estimate = e
+	r.Warnings = append(r.Warnings, warnings(c, &f, &o, cut, now)...)
+	return r
+}
+
+// warnings are what does not forbid to start: waiting cures it, or it is worth
+// knowing before.
+func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Time) (list []engine.FieldError) {
+	warn := func(when bool, field, code, message string) {
+		if when {
+			list = append(list, engine.FieldError{Field: field, Code: code, Message: message})
+		}
+	}
+	w := &c.Settings.Window
+	warn(f.BotKnown && !f.BotActive, "bot_id", "bot_inactive", "the bot is inactive; nothing is dialled before it is activated")
+	warn(f.BotKnown && f.BotActive && f.Seats == 0, "bot_id", "no_seats", "the bot has no seats; give it some")
+	warn(f.BotKnown && f.Seats > 0 && f.FreeSeats <= 0, "bot_id", "no_free_seats", "all seats of the bot are taken by other campaigns and calls now")
+	warn(f.BotKnown && f.Seats > 0 && f.Seats < c.Settings.Concurrency, "concurrency", "fewer_seats_than_concurrency",
+		"the bot has "+strconv.Itoa(f.Seats)+" seats: Concurrency of "+strconv.Itoa(c.Settings.Concurrency)+" is not reached")
+	warn(f.Trunks > 0 && f.TrunksUp == 0, "trunk", "trunk_down", "every trunk is down; nothing is dialled before one is up again")
+	warn(f.TrunksUp > 0 && f.TrunksUp < f.Trunks, "trunk", "trunk_partly_down",
+		strconv.Itoa(f.Trunks-f.TrunksUp)+" of "+strconv.Itoa(f.Trunks)+" trunks are down")
+	usable, barred := f.pool(c)
+	warn(barred > 0 && usable > 0, "number_pool", "numbers_barred",
+		strconv.Itoa(barred)+" of the pool's numbers are quarantined or retired and are not used")
+	if opens, ok := w.NextOpening(now); ok && opens.After(now) {
+		warn(true, "window", "outside_window", "the calling window is closed; it opens at "+opens.UTC().Format(time.RFC3339))
+	}
+	warn(cut, "window", "window_too_short", "the single-day window is expected to close before every contact is called")
+	warn(f.OpenContacts > 0 && o.Waiting == 0, "contacts", "no_contact_to_dial", "no contact waits for a dial now; see the skipped ones")
+	warn(f.DatabaseDown, "database", "database_unavailable", "the database does not answer; nothing is dialled before it does")
+	warn(f.Draining, "node", "node_draining", "the dialler is being stopped and places no new call")
+	return list
+}
+
+// estimate works out what the run is expected to take.
+//
+// With n contacts that wait, k attempts left each on average and the share a
+// of dials that are answered, a contact is answered with q = 1 − (1 − a)^k after
+// q/a dials. So
+//
+//	answers  = n·q                 dials = n·q/a
+//	duration = max(answers·AHT/C, dials/CPS, (dials·ring + answers·AHT)/lines)
+//	           + AHT + ring
+//
+// with C the smaller of Concurrency and seats, CPS and channels those of the
+// active trunks, lines the smaller of channels and max_lines (of C when every
+// dial holds a seat). While retries are left a run lasts at least (passes − 1)
+// times the Retry Delay. The end is where that much time inside the windows
+// has passed. Abandons: the share of earlier answers that were, else half the
+// cap, never more than the cap; none when every dial holds a seat.
+//
+// cut: a single-day window closes before.
+func estimate(c *Campaign, f *PreflightFacts, o *Outlook, now time.Time) (e *Estimate, cut bool) {
+	s := &c.Settings
+	if o.Waiting == 0 {
+		return nil, false
+	}
+	e = &Estimate{AnswerRate: assumedAnswerRate, AHTSeconds: assumedAHT}
+	ring := assumedRing
+	if p := &o.Past; p.Dials >= measuredFrom && p.Answered > 0 {
+		e.Measured = true
+		e.AnswerRate = float64(p.Answered) / float64(p.Dials)
+		ring = p.RingSeconds / float64(p.Dials)
+		if p.Connected >= measuredFrom {
+			e.AHTSeconds = p.TalkSeconds / float64(p.Connected)
+		}
+	}
+	n, a := float64(o.Waiting), e.AnswerRate
+	k := math.Max(1, float64(o.Attempts)/n)
+	if len(s.RetryOnSystem) == 0 {
+		k = 1
+	}
+	q := 1 - math.Pow(1-a, k)
+	answers, dials := n*q, n*q/a
+	e.Dials, e.Answers = int(math.Round(dials)), int(math.Round(answers))
+
+	seats := float64(s.Concurrency)
+	if f.Seats > 0 {
+		seats = math.Min(seats, float64(f.Seats))
+	}
+	progressive := s.AbandonCapPPM == 0 || s.PacingMode == PacingProgressive
+	lines := math.Inf(1)
+	if f.Channels > 0 {
+		lines = float64(f.Channels)
+	}
+	if s.MaxLines > 0 {
+		lines = math.Min(lines, float64(s.MaxLines))
+	}
+	if progressive {
+		lines = math.Min(lines, seats)
+	}
+	talk := answers * e.AHTSeconds
+	took := math.Max(talk/math.Max(seats, 1), (dials*ring+talk)/math.Max(lines, 1))
+	if f.CPS > 0 {
+		took = math.Max(took, dials/float64(f.CPS))
+	}
+	took += e.AHTSeconds + ring
+	if a < 1 {
+		took = math.Max(took, (math.Ceil(k)-1)*float64(s.RetryDelaySec))
+	}
+	e.DurationSeconds = int(math.Min(math.Ceil(took), math.MaxInt32))
+
+	if cap := float64(s.AbandonCapPPM) / 1e6; !progressive {
+		share := cap * assumedAbandons
+		if e.Measured {
+			share = math.Min(cap, float64(o.Past.Abandoned)/float64(o.Past.Answered))
+		}
+		e.Abandons = int(math.Round(answers * share))
+	}
+	ends, ok := windowsLater(s.Window, now, time.Duration(e.DurationSeconds)*time.Second)
+	if s.SingleDay {
+		if last := lastMoment(c, now); last != nil && (!ok || ends.After(*last)) {
+			ends, ok, cut = *last, true, true
+		}
+	}
+	if ok {
+		ends = ends.UTC()
+		e.EndsAt = &ends
+	}
+	return e, cut
+}
+
+// lastMoment is when a single-day campaign that starts or goes on now closes.
+func lastMoment(c *Campaign, now time.Time) *time.Time {
+	if c.WindowEndsAt != nil && (c.State == Running || c.State == Paused) {
+		return c.WindowEndsAt
+	}
+	return SingleDayEnd(c, now)
+}
+
+// windowsLater is when d has passed inside the windows; ok is false when that
+// takes more than a year of openings.
+func windowsLater(w window.Window, now time.Time, d time.Duration) (time.Time, bool) {
+	at := now
+	for range yearOfWindows {
+		open, ok := w.NextOpening(at)
+		if !ok {
+			return time.Time{}, false
+		}
+		end, ok := w.Closes(open)
+		if !ok || !end.After(open) {
+			return time.Time{}, false
+		}
+		if left := end.Sub(open); d <= left {
+			return open.Add(d), true
+		}
+		d -= end.Sub(open)
+		at = end
+	}
+	return time.Time{}, false
+}
+
+// codes lists the codes of blockers or warnings.
+func codes(list []engine.FieldError) string {
+	all := make([]string, len(list))
+	for i := range list {
+		all[i] = list[i].Code
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,58 @@
+package storetest
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// outlook: every contact is ahead or skipped for one reason.
+func outlook(t *testing.T, w *world) {
+	later := w.now.Add(time.Hour)
+	var all []contact.Contact
+	for _, k := range []func(*contact.Contact){
+		func(*contact.Contact) {},
+		func(c *contact.Contact) {
+			c.State, c.Used, c.DueClass, c.DueAt = contact.Unanswered, 2, contact.DueRetry, &later
+		},
+		func(*contact.Contact) {}, // suppressed
+		func(c *contact.Contact) { c.State, c.DueAt, c.ResultDueAt = contact.Connected, nil, &later },
+		func(c *contact.Contact) { c.Attempt = engine.AttemptID(id()) },
+		func(c *contact.Contact) { c.State, c.DueAt = contact.Completed, nil },
+		func(c *contact.Contact) { c.State, c.DueAt = contact.Failed, nil },
+		func(c *contact.Contact) { c.State, c.DueAt = contact.Excluded, nil },
+		func(c *contact.Contact) { c.Run = w.c.Run + 1 },
+	} {
+		all = append(all, w.contact(k))
+	}
+	reserved, rang, answered, over := w.now, w.now.Add(time.Second), w.now.Add(11*time.Second), w.now.Add(41*time.Second)
+	served := w.attempt(all[0])
+	served.State, served.Consumed, served.Outcome = attempt.Ended, true, engine.OutcomeCompleted
+	served.ReservedAt, served.InviteAt, served.AnsweredAt, served.ServedAt, served.BotConnectedAt, served.EndedAt = &reserved, &rang, &answered, &answered, &answered, &over
+	silent := w.attempt(all[1])
+	silent.State, silent.Consumed, silent.Outcome = attempt.Ended, true, engine.OutcomeNoAnswer
+	silent.ReservedAt, silent.InviteAt, silent.EndedAt = &reserved, &rang, &over
+	unsent := w.attempt(all[1])
+	unsent.State, unsent.Outcome, unsent.EndedAt = attempt.Ended, engine.OutcomeCancelled, &over
+	w.commit(w.write(func(x *journal.Write) {
+		x.Contacts = all
+		x.Attempts = []attempt.Attempt{served, silent, unsent}
+		x.Suppressions = []journal.Suppression{{Number: all[2].Number, Reason: "do_not_call", CreatedAt: w.now}}
+	}))
+	o, err := w.store.Outlook(w.ctx, w.c.ID, w.c.Run)
+	must(t, err)
+	want := campaign.Outlook{
+		Total: 8, Waiting: 2, Attempts: 3 + 1,
+		Skipped: []campaign.SkipReason{{Reason: "excluded", Count: 1}, {Reason: "in_progress", Count: 2}, {Reason: "processed", Count: 2}, {Reason: "suppressed", Count: 1}},
+		Past:    campaign.Past{Dials: 2, Answered: 1, Connected: 1, TalkSeconds: 30, RingSeconds: 10 + 40},
+	}
+	if !reflect.DeepEqual(o, want) {
+		t.Errorf("\n got %+v\nwant %+v", o, want)
+	}
+}
