@@ -29,14 +29,18 @@ const (
 	// mean, must not exceed workers and credit.
 	hybridSigmas = 6
 	// jumpTimes: lines are counted as if this many times as many people were
-	// about to answer, or as many as lately did and some more.
+	// about to answer, and as if as many as lately did, and some more.
 	jumpTimes = 4
 	peakTimes = 1.3
 	// futureShare: of the live answers that progressive dialling would still
-	// bring until the close, so many are counted on; none of the last futureEnd
-	// seconds.
+	// bring until the close, so many are counted on for a surprise, and futureKnown
+	// for what has happened before; none of the last futureEnd seconds.
 	futureShare = 0.75
+	futureKnown = 0.25
 	futureEnd   = 120
+	// noticedShare: once so many of the answers of a line would have come, a jump
+	// of their number is known.
+	noticedShare = 0.4
 )
 
 // theta is the risk that one more line may carry now.
@@ -96,10 +100,11 @@ func (m *Model) future() float64 {
 	}
 	each := m.f.lineTime/m.f.answer + m.talk.mean // s from one answer of a worker to its next
 	answers := m.at.workers / each * max(0, m.at.left-futureEnd)
-	return futureShare * m.person() * min(answers, m.at.dials*m.f.answer)
+	return m.person() * min(answers, m.at.dials*m.f.answer)
 }
 
-// jump is how many times more people might answer than the model expects.
-func (m *Model) jump() float64 {
-	return max(jumpTimes, peakTimes*m.state.Peak/max(m.f.answer, 1e-9))
+// relapse is how many times more people would answer if it were as many as
+// lately, and some more.
+func (m *Model) relapse() float64 {
+	return peakTimes * max(m.state.Peak, m.f.answer) / max(m.f.answer, 1e-9)
 }

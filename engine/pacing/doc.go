@@ -21,11 +21,15 @@
 // w ≥ 1, so with B ≥ 1.
 //
 // The gate of mode hybrid keeps A ≤ c·L at the end of the window by all
-// statistics: the workers wanted, six standard deviations above their mean,
-// stay within workers and credit; and if four times as many people answered as
-// are expected to, or as many as lately did, what is abandoned would be repaid
-// by the live answers that dialling one line a worker would still bring. Over
-// the cap it dials only with a worker of its own.
+// statistics. The workers wanted, six standard deviations above their mean, stay
+// within workers and credit; or, when there is some credit, a line is hardly a
+// risk. And there are two stories after which the rest of the window must be
+// able to repay what is abandoned: four times as many people answer as are
+// expected to, against most of the live answers that dialling one line a worker
+// would still bring; and as many answer as lately did, among the lines that are
+// too young to have shown it, against a quarter of them. Over the cap it takes
+// only lines that are hardly a risk: a thousand workers that waited until each
+// had a line of its own would earn the credit back much later.
 //
 // The forecast (Model) knows how lines of each age answer and how calls of each
 // age end, both learnt from this campaign, and works out how many workers will

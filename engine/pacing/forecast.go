@@ -24,6 +24,8 @@ type forecast struct {
 
 	lineTime float64 // s for which a fresh line rings
 	answer   float64 // probability that it answers
+	lines    int     // ages
+	notice   int     // age by which a jump of the answers would be known
 }
 
 // moments are mean and variance of a number of workers.
@@ -31,7 +33,7 @@ type moments struct{ mean, variance float64 }
 
 func newForecast(seconds int) forecast {
 	n := seconds
-	return forecast{occ: make([]float64, n*points), ans: make([]float64, n*points), ever: make([]float64, n),
+	return forecast{lines: n, occ: make([]float64, n*points), ans: make([]float64, n*points), ever: make([]float64, n),
 		work: make([]float64, 2*(n+1)), pa: make([]float64, n), pe: make([]float64, n)}
 }
 
@@ -59,6 +61,12 @@ func (f *forecast) tabulate(l *lines, t *talk, wait int) {
 			f.ever[a] += p
 			ringing *= 1 - f.pe[u]
 		}
+	}
+	come := 0.0
+	ringing = 1
+	for f.notice = 0; f.notice < n && come < noticedShare*f.answer; f.notice++ {
+		come += ringing * f.pa[f.notice]
+		ringing *= 1 - f.pe[f.notice]
 	}
 	for j := range f.ahead {
 		f.ahead[j] = int((float64(j)+0.5)*2*float64(n)/points + 0.5)
@@ -169,12 +177,17 @@ func (f *forecast) peak(k int, z, doubt float64) float64 {
 }
 
 // stressed is how many of the ringing lines would answer if the answer
-// probability of each were so many times what it is.
-func (f *forecast) stressed(l *lines, now int64, strangers int, times float64) float64 {
+// probability of those younger than an age were so many times what it is.
+func (f *forecast) stressed(l *lines, now int64, strangers int, times float64, younger int) float64 {
 	var sum float64
 	for b := l.oldest(now); b <= now; b++ {
 		if n := *l.at(b); n > 0 {
-			sum += float64(n) * min(1, times*f.ever[l.age(now, b)])
+			a := l.age(now, b)
+			p := f.ever[a]
+			if a < younger {
+				p = min(1, times*p)
+			}
+			sum += float64(n) * p
 		}
 	}
 	return sum + float64(max(strangers, 0))*min(1, times*f.ever[0])

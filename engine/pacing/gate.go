@@ -46,6 +46,9 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 	room := g.strict()
 	if in.Mode == Hybrid {
 		room = max(g.hybrid(), covered)
+		if g.credit < 0 {
+			g.theta = min(g.theta, spendSlow*c)
+		}
 	}
 	room = min(room, max(linesEach*w.Workers-g.lines, covered))
 	most := min(room-1, others) + 1
@@ -113,31 +116,39 @@ func (g *gate) strict() int { return g.w.Free + g.w.Credit - g.lines }
 
 // hybrid is how many lines may be added so that, even if far more people
 // answered than are expected to, what is abandoned would be made good until the
-// close. Over the cap nothing is added.
+// close: four times as many as a rare surprise, as many as lately did as one
+// that will come again.
 func (g *gate) hybrid() int {
-	if g.credit < 0 {
-		return g.w.Free - g.lines
-	}
-	each := g.stress()
-	room := float64(g.w.Free-g.w.Waiting) + g.credit + g.m.at.cap*g.m.future() - g.stressed()
-	return int(min(max(room/each, -1), linesMost))
+	return min(g.bears(jumpTimes, g.m.f.lines, futureShare), g.bears(g.m.relapse(), g.m.f.notice, futureKnown))
+}
+
+// bears is how many lines may be added so that, if those younger than an age
+// answered so many times more often, what is abandoned would be repaid by a
+// share of the future.
+func (g *gate) bears(times float64, younger int, share float64) int {
+	room := float64(g.w.Free-g.w.Waiting) + g.credit + share*g.m.at.cap*g.m.future() - g.stressed(times, younger)
+	return int(min(max(room/g.stress(times), -1), linesMost))
 }
 
 // stress is the probability of an answer to a fresh line in that case, stressed
 // how many of the ringing ones would answer.
-func (g *gate) stress() float64 { return max(min(1, g.m.jump()*g.m.f.ever[0]), 1e-6) }
+func (g *gate) stress(times float64) float64 { return max(min(1, times*g.m.f.ever[0]), 1e-6) }
 
-func (g *gate) stressed() float64 {
-	return g.m.f.stressed(&g.m.lines, g.m.now, g.m.strangers, g.m.jump())
+func (g *gate) stressed(times float64, younger int) float64 {
+	return g.m.f.stressed(&g.m.lines, g.m.now, g.m.strangers, times, younger)
 }
 
 // worth: one more line after k is worth its risk.
 func (g *gate) worth(k int) bool { return g.m.f.risk(k, g.workers, g.doubt) <= g.theta }
 
 // safe: with k more lines the workers wanted stay within workers and credit, by
-// all statistics.
+// all statistics. With some credit a line that is hardly a risk is safe as well;
+// and over the cap it alone, since what it brings repays more than it costs.
 func (g *gate) safe(k int) bool {
-	return g.m.f.peak(k, hybridSigmas, g.doubt) <= g.workers+max(g.credit, 0)+0.5
+	if g.credit >= 0 && g.m.f.peak(k, hybridSigmas, g.doubt) <= g.workers+g.credit+0.5 {
+		return true
+	}
+	return (g.credit < 0 || g.credit >= reserveFixed) && g.m.f.risk(k, g.workers, g.doubt) <= spendSlow*g.m.at.cap
 }
 
 // needs is the credit with which the gate would allow k more lines.
@@ -145,9 +156,15 @@ func (g *gate) needs(mode Mode, k int) float64 {
 	if mode == Strict {
 		return float64(g.lines + k - g.w.Free)
 	}
-	safe := g.m.f.peak(k, hybridSigmas, g.doubt) - g.workers - 0.5
-	repaid := g.stressed() + float64(k)*g.stress() - float64(g.w.Free-g.w.Waiting) - g.m.at.cap*g.m.future()
-	return max(safe, repaid)
+	need := g.m.f.peak(k, hybridSigmas, g.doubt) - g.workers - 0.5
+	for _, j := range [...]struct {
+		times   float64
+		younger int
+		share   float64
+	}{{jumpTimes, g.m.f.lines, futureShare}, {g.m.relapse(), g.m.f.notice, futureKnown}} {
+		need = max(need, g.stressed(j.times, j.younger)+float64(k)*g.stress(j.times)-float64(g.w.Free-g.w.Waiting)-j.share*g.m.at.cap*g.m.future())
+	}
+	return need
 }
 
 // first gives the first number from lo on for which ok does not hold, at most

@@ -133,8 +133,8 @@ func TestALevelThatChangesAtOnceIsNoticedWithinHalfAMinute(t *testing.T) {
 	if m.f.answer < 1.35*before {
 		t.Errorf("after 25 s the answer probability is %.2f, it was %.2f", m.f.answer, before)
 	}
-	if m.jump() < jumpTimes {
-		t.Error("less than the least jump")
+	if m.relapse() < peakTimes {
+		t.Errorf("it may come again %.2f times as high", m.relapse())
 	}
 }
 
@@ -150,7 +150,7 @@ func TestTheGateRemembersHowManyLatelyAnswered(t *testing.T) {
 		t.Fatalf("the outage is not noticed: %.2f", m.f.answer)
 	}
 	// Lines are still counted as if half of them might answer.
-	if p := m.jump() * m.f.answer; p < 0.4 {
+	if p := m.relapse() * m.f.answer; p < 0.4 {
 		t.Errorf("stressed answer probability %.2f", p)
 	}
 }
@@ -269,14 +269,22 @@ func TestTheForecastBindsBeforeTheCreditIsWasted(t *testing.T) {
 	}
 }
 
-func TestHybridOverTheCapIsProgressive(t *testing.T) {
+func TestHybridOverTheCapPaysBackWithHardlyAnyRisk(t *testing.T) {
 	m := fresh()
 	newCrowd(m, t0).run(600)
-	in := Input{Mode: Hybrid, Concurrency: 10, Seats: 10, Busy: 4, CapPPM: 30_000, TrunkTokens: Unlimited, NumberSlots: Unlimited,
-		DueContacts: Unlimited, Model: m, Left: time.Hour, DialsLeft: Unlimited,
-		Ledgers: []Ledger{{Period: PeriodRun, Counts: Counts{Live: 100, Abandoned: 4}}}}
-	if d := Decide(&in); d.Dials != 6 || d.Dials != d.Seated || d.Constraint != engine.ConstraintAbandonCredit {
-		t.Fatalf("%+v", d)
+	in := Input{Mode: Hybrid, Concurrency: 100, Seats: 100, Busy: 40, CapPPM: 30_000, TrunkTokens: Unlimited, NumberSlots: Unlimited,
+		DueContacts: Unlimited, Model: m, Left: 4 * time.Hour, DialsLeft: Unlimited, Ringing: m.lines.known,
+		Ledgers: []Ledger{{Period: PeriodRun, Counts: Counts{Live: 1000, Abandoned: 20}}}}
+	within := Decide(&in)
+	in.Ledgers[0].Abandoned = 35
+	over := Decide(&in)
+	if over.Dials > within.Dials || over.Dials <= over.Seated || over.Why.Theta > spendSlow*0.03 || over.Constraint != engine.ConstraintAbandonCredit {
+		t.Errorf("within the cap %+v, over it %+v", within, over)
+	}
+	// Less is risked when nothing is left that could repay it.
+	in.Left = time.Minute
+	if end := Decide(&in); end.Dials >= over.Dials {
+		t.Errorf("at the end %+v, before %+v", end, over)
 	}
 }
 
