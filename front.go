@@ -57,6 +57,15 @@ func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 	return f.tree.Detail(ctx, c.ID)
 }
 
+// Clone implements http.Campaigns.
+func (f *front) Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error) {
+	c, err := f.Store.CloneCampaign(ctx, cmd, actors.NewCampaignID(), time.Now())
+	if err != nil {
+		return campaign.Detail{}, err
+	}
+	return f.tree.Detail(ctx, c.ID)
+}
+
 // Detail implements http.Campaigns.
 func (f *front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
 	return f.tree.Detail(ctx, id)

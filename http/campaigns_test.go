@@ -221,3 +221,21 @@ func TestContactsComeWithTheirAttemptTrail(t *testing.T) {
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts?status=gone", "").is(422, "validation_failed", "status unknown_value")
 	b.byKey("GET", "/api/v1/campaigns/cmp_1/contacts", "").is(200, "")
 }
+
+func TestACloneIsANewDraftAndSaysWhereItIs(t *testing.T) {
+	b := newBench(t)
+	path := campaignPath + "/clone"
+	a := b.byAdmin("POST", path, "").is(201, "")
+	if a.header.Get("Location") != "/api/v1/campaigns/cmp_2" || a.get("status") != "draft" {
+		t.Errorf("%s", a.body)
+	}
+	b.byAdmin("POST", path, `{"name":"Autumn"}`).is(201, "")
+	if c := b.ports.clones; c[0].Campaign != "cmp_1" || c[0].Name != "" || c[0].Who.User != "usr_admin" || c[1].Name != "Autumn" {
+		t.Errorf("commands %+v", c)
+	}
+	b.byAdmin("POST", path, `{"name":" ","x":1}`).is(422, "validation_failed", "name required", "x unknown_field")
+	b.byAdmin("POST", path, `{"name":"`+strings.Repeat("x", 201)+`"}`).is(422, "validation_failed", "name too_long")
+	b.do("POST", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.ports.fail = errNoCampaign
+	b.byAdmin("POST", path, "").is(404, "campaign_not_found")
+}

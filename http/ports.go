@@ -32,6 +32,9 @@ type Campaigns interface {
 	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
 	// Preflight says whether Start or Resume would be accepted and what is ahead.
 	Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error)
+	// Clone copies a campaign in any state into a new draft; with a million
+	// contacts it takes a while, which ctx bounds.
+	Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error)
 	// Contacts gives one page in list order. Page.Filter is a contact state or "".
 	Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error)
 	// Trigger and Exclude commit the reply with what they did when the command

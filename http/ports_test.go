@@ -39,6 +39,7 @@ type ports struct {
 	creates  []campaign.Create
 	adds     []campaign.AddContacts
 	acts     []campaign.Act
+	clones   []campaign.Clone
 	pages    []campaign.Page
 	kinds    [][]journal.Type // of the activity that was asked for
 	events   []journal.Event
@@ -513,4 +514,10 @@ func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal
 	defer p.lock()()
 	p.pages, p.kinds = append(p.pages, page), append(p.kinds, types)
 	return p.events, len(p.events), nil
+}
+
+func (p *ports) Clone(_ context.Context, c campaign.Clone) (campaign.Detail, error) {
+	defer p.lock()()
+	p.clones = append(p.clones, c)
+	return detail("cmp_2", campaign.Settings{Name: "n (copy)"}, campaign.Draft), p.fail
 }

@@ -2,10 +2,12 @@ package campaign
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"dialler/engine"
 	"dialler/engine/window"
@@ -169,5 +171,30 @@ func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
 	}
 	if !d.StickyExclusion || d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestACopyHasTheOriginalsNameWithinTheLimit(t *testing.T) {
+	if got := CopyName("Spring"); got != "Spring (copy)" {
+		t.Error(got)
+	}
+	long := strings.Repeat("ä", nameCap)
+	if got := CopyName(long); utf8.RuneCountInString(got) != nameCap || !strings.HasSuffix(got, "ä (copy)") {
+		t.Error(got)
+	}
+	s := goodSettings()
+	s.Name = CopyName(long)
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACopyHasTheSettingsAndNothingOfTheRuns(t *testing.T) {
+	w := newWorld(t).must(ev(Start), ev(Stop), ev(Restart))
+	c := CopyOf(&w.m.C, "copy", Clone{Name: "other", Who: engine.Who{Name: "ada"}}, m0)
+	want := Campaign{ID: "copy", Settings: w.m.C.Settings, State: Draft, Version: 1, Run: 1, CreatedAt: m0, CreatedBy: engine.Who{Name: "ada"}}
+	want.Settings.Name = "other"
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("%+v", c)
 	}
 }

@@ -1,0 +1,37 @@
+package campaign
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"dialler/engine"
+)
+
+// Clone copies a campaign, whatever its state, into a new draft.
+type Clone struct {
+	Campaign engine.CampaignID
+	Name     string // of the copy; "" = CopyName of the original's
+	Who      engine.Who
+}
+
+const copySuffix = " (copy)"
+
+// CopyName is the name of a copy that nobody named, within the limit of names.
+func CopyName(name string) string {
+	for utf8.RuneCountInString(name)+utf8.RuneCountInString(copySuffix) > nameCap {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	return name + copySuffix
+}
+
+// CopyOf is the draft that a clone makes: the settings of the original as they
+// stand, and nothing of its runs.
+func CopyOf(original *Campaign, id engine.CampaignID, cmd Clone, now time.Time) Campaign {
+	c := Campaign{ID: id, Settings: original.Settings, State: Draft, Version: 1, Run: 1, CreatedAt: now, CreatedBy: cmd.Who}
+	c.Settings.Name = cmd.Name
+	if cmd.Name == "" {
+		c.Settings.Name = CopyName(original.Settings.Name)
+	}
+	return c
+}

@@ -1,0 +1,109 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// A clone is made by the database alone, in one transaction over one snapshot:
+// however many contacts there are, none of them comes through here, and who
+// dials the original is not waited for.
+
+// cloneContacts gives each contact a new identifier, the time of the clone
+// before its position, so that the new ones are in order too. Who is excluded,
+// or will be once his call is over, stays excluded.
+const cloneContacts = `INSERT INTO contacts (id, campaign_id, number, position, source, run, state, reason, max, due_at, due_class, due_pass, created_at, updated_at, version)
+	SELECT (lpad(to_hex((extract(epoch FROM $4::timestamptz) * 1000)::bigint), 12, '0') || lpad(to_hex(c.position % 4294967296), 8, '0')
+			|| right(replace(gen_random_uuid()::text, '-', ''), 12))::uuid,
+		$2, c.number, c.position, c.source, 1,
+		CASE WHEN x.excluded THEN 'excluded' ELSE 'pending' END, CASE WHEN x.excluded THEN c.reason ELSE '' END,
+		$3, CASE WHEN x.excluded THEN NULL ELSE $4::timestamptz END, 2, 1, $4, $4, 1
+	FROM contacts c, LATERAL (SELECT c.state = 'excluded' OR c.exclude_after_call AS excluded) x
+	WHERE c.campaign_id = $1 ORDER BY c.position`
+
+const cloneVariables = `INSERT INTO contact_variables (contact_id, hash, variables)
+	SELECT n.id, v.hash, v.variables FROM contacts n
+	JOIN contacts o ON o.campaign_id = $1 AND o.number = n.number
+	JOIN contact_variables v ON v.contact_id = o.id
+	WHERE n.campaign_id = $2`
+
+const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, reason, lifted, created_at)
+	SELECT $2, number, match, reason, false, created_at FROM exclusions WHERE campaign_id = $1 AND NOT lifted`
+
+// CloneCampaign copies a campaign in any state into a new draft: settings,
+// number pool, contacts with their variables, and exclusions. Contacts are
+// pending with no attempts, the excluded stay so. It is recorded on both; on
+// the original beside its sequence, which is its run's alone.
+// ErrCampaignNotFound when there is none.
+func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID, now time.Time) (campaign.Campaign, error) {
+	var draft campaign.Campaign
+	err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
+		original, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrCampaignNotFound
+		}
+		if err != nil {
+			return err
+		}
+		draft = campaign.CopyOf(&original, as, cmd, now)
+		shapes := s.shapes.Load()
+		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &shapes.campaigns, &draft); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {
+			return err
+		}
+		for _, sql := range []string{cloneVariables, cloneExclusions} {
+			if _, err := tx.Exec(ctx, sql, string(cmd.Campaign), string(as)); err != nil {
+				return err
+			}
+		}
+		events, err := cloneEvents(ctx, tx, &original, &draft, cmd.Who)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := execRows(ctx, tx, statements["events"], eventColumns, &shapes.events, &events[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return draft, err
+	}
+	return campaign.Campaign{}, s.wrap("campaign not cloned", err)
+}
+
+// cloneEvents are what the histories of both say of it: the copy's begins with
+// its contacts, so that its fold is its tables.
+func cloneEvents(ctx context.Context, tx pgx.Tx, original, draft *campaign.Campaign, who engine.Who) ([]journal.Event, error) {
+	var open, excluded int
+	err := tx.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = 'excluded') FROM contacts WHERE campaign_id = $1",
+		string(draft.ID)).Scan(&open, &excluded)
+	if err != nil {
+		return nil, err
+	}
+	at := draft.CreatedAt
+	own := func(seq int64, t journal.Type, d journal.Data) journal.Event {
+		return journal.Event{Campaign: draft.ID, Seq: seq, Run: 1, At: at, Type: t, Version: 1, Data: d}
+	}
+	most := draft.Settings.MaxAttempts
+	fresh, out := contact.Fresh(most), contact.Facts{State: contact.Excluded, Max: most}
+	return []journal.Event{
+		{Campaign: original.ID, Run: original.Run, At: at, Type: journal.CampaignCloned, Version: 1, Data: journal.Data{Who: &who, Campaign: draft.ID}},
+		own(1, journal.CampaignCreated, journal.Data{Who: &who, Campaign: original.ID}),
+		own(2, journal.ContactsAdded, journal.Data{After: &fresh, Count: open}),
+		own(3, journal.ContactsAdded, journal.Data{After: &out, Count: excluded}),
+	}, nil
+}
