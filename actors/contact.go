@@ -241,6 +241,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.exclude(msg)
 	case *triggerContact:
 		a.triggered(msg)
+	case *readmitContact:
+		a.readmit(msg)
 	case *storeResult:
 		a.result(msg)
 	case *resultTimeout:
@@ -864,6 +866,19 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 		}
 		reply(a.d, t.replyTo, r, err)
 	}
+}
+
+// readmit: the contact was added again on purpose.
+func (a *contactActor) readmit(msg *readmitContact) {
+	if a.rules.Sticky || a.m.C.State != contact.Excluded {
+		return
+	}
+	before, after, ok := a.change(contact.Event{Kind: contact.Readmitted, Variables: msg.Variables})
+	if !ok {
+		return
+	}
+	a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
+		Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: a.m.C.DueAt, Reason: "readmitted"})}}, nil)
 }
 
 // triggered merges into an open contact or reopens a final one.

@@ -73,6 +73,9 @@ type Store interface {
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
 	// ContactsMatching lists contacts whose variables contain all pairs.
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
+	// ExcludedContacts lists the contacts with one of the numbers that are
+	// excluded.
+	ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error)
 	Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error)
 	// ResultsOverdue lists contacts whose result time-out has passed.
 	ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error)

@@ -72,6 +72,7 @@ type run struct {
 	windowFrom, windowUntil time.Time
 	windowEnds              time.Time // of the open window, as last asked
 	own                     ownWindows
+	readmission             readmission
 
 	// Requests under way.
 	barriers   map[int64]func()
@@ -267,6 +268,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		}
 	case *addRows:
 		r.addRows(m, sender)
+	case *excludedFound:
+		r.excludedFound(m)
+	case *readmitLater:
+		r.lookUpExcluded(m.list)
 	case *rowsAdded:
 		r.rowsAdded(m)
 	case *mayImport, *beginActivation, *activationDue, *activationGoesOn, *closeGate, *activationEnded, *contactStored, *parkedLate:

@@ -29,6 +29,9 @@ type (
 	rowsAdded struct {
 		report  campaign.AddReport
 		epoch   int64 // of the run that added them
+		cmd     campaign.AddContacts
+		again   []contact.Contact // excluded ones that were added again
+		lifting bool              // exclusions are not sticky
 		event   journal.Event
 		replyTo *actor.PID
 		err     error
@@ -230,6 +233,12 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		}
 		ins.Contacts = append(ins.Contacts, journal.IdentifiedContact{ID: newContactID(r.now), NewContact: c})
 	}
+	sticky := r.m.C.Settings.StickyExclusion
+	if !sticky {
+		// Before they are there: the look-ahead must not take them for excluded.
+		r.liftAll(cmd.Contacts)
+		r.readmission.running++
+	}
 	who := cmd.Who
 	r.m.C.Seq++
 	after := contact.Fresh(ins.Max)
@@ -244,13 +253,26 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		rep.Excluded += excluded
 		ev := ins.Event
 		ev.Data.Count = rep.Added
-		d.root.Send(self, &rowsAdded{report: rep, epoch: ins.Epoch, event: ev, replyTo: sender, err: err})
+		m := &rowsAdded{report: rep, cmd: cmd, epoch: ins.Epoch, lifting: !sticky, event: ev, replyTo: sender, err: err}
+		if err == nil && !sticky && rep.Duplicates > 0 {
+			numbers := make([]engine.PhoneNumber, len(cmd.Contacts))
+			for i := range cmd.Contacts {
+				numbers[i] = cmd.Contacts[i].Number
+			}
+			m.again, m.err = d.store.ExcludedContacts(ctx, ins.Campaign, numbers)
+			m.report.Readmitted = len(m.again)
+		}
+		d.root.Send(self, m)
 	}()
 }
 
 func (r *run) rowsAdded(m *rowsAdded) {
 	r.adding--
 	defer r.drained()
+	if m.lifting && r.readmission.running > 0 {
+		r.readmitRows(m.again, m.cmd.Contacts)
+		r.readmitted()
+	}
 	if m.err != nil {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
 		return

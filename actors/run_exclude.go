@@ -110,6 +110,9 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 	n := r.opSeq
 	r.ops[n] = &excludeOp{cmd: m.cmd, replyTo: sender}
 	r.overtakeTriggers(&m.cmd)
+	if r.readmission.running > 0 {
+		r.readmission.newer = append(r.readmission.newer, m.cmd)
+	}
 	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
 	self, d := r.self, r.d
 	d0 := r.id
@@ -341,7 +344,7 @@ func (r *run) triggerFound(m *triggerFound) {
 	t := &triggerContext{cmd: m.cmd, replyTo: m.replyTo}
 	if m.ok {
 		if m.row.State == contact.Excluded {
-			r.lift(m.row.Number)
+			r.liftAll([]campaign.NewContact{{Number: m.row.Number}})
 		}
 		r.touchRow(m.row, &triggerContact{Trigger: t})
 		return
@@ -360,24 +363,13 @@ func (r *run) triggerFound(m *triggerFound) {
 		r.parkNow(&trigger{m.cmd}, m.replyTo)
 		return
 	}
-	r.lift(m.cmd.Number)
+	r.liftAll([]campaign.NewContact{{Number: m.cmd.Number}})
 	row := r.newContact(&m.cmd)
 	r.triggering[row.Number] = struct{}{}
 	r.triggers = append(r.triggers, &pendingTrigger{row: row, ctx: t})
 	if r.m.C.State == campaign.Paused {
 		r.settleTriggers(string(engine.ConstraintPaused))
 	}
-}
-
-// lift: with Sticky Exclusion off, adding a contact on purpose makes it
-// callable again.
-func (r *run) lift(n engine.PhoneNumber) {
-	if _, ok := r.excluded.numbers[n]; !ok || r.m.C.Settings.StickyExclusion {
-		return
-	}
-	x := journal.Exclusion{Campaign: r.id, Number: n, Lifted: true, CreatedAt: r.now}
-	r.excluded.add(&x)
-	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
 }
 
 // queueTrigger writes a fresh contact that is not dialled now; contact,

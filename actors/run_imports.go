@@ -220,6 +220,7 @@ func (r *run) activationEnded(m *activationEnded) {
 		for _, n := range m.out.Lifted {
 			delete(r.excluded.numbers, n)
 		}
+		r.readmit(m.out.Readmit)
 		// A run that was loaded since then has counted them in the tables.
 		if m.epoch == r.m.C.Epoch && r.tally != nil && m.out.Import.Added > 0 {
 			ev := m.event

@@ -135,6 +135,9 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 		return out, err
 	}
 	out.Lifted = t.lifted
+	if out.Readmit, err = t.readmit(); err != nil {
+		return out, err
+	}
 	out.Import, err = t.finish(g, counts)
 	return out, err
 }
@@ -246,11 +249,27 @@ func (t *activation) lift(g journal.Gate) error {
 		return nil
 	}
 	rows, _ := t.tx.Query(t.ctx, `UPDATE exclusions x SET lifted = true, created_at = $3 FROM import_rows r, contacts c
-		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.number = x.number AND c.id = r.id
+		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.outcome IS NULL AND r.number = x.number
+			AND c.campaign_id = $2 AND c.number = r.number AND (c.id = r.id OR c.state = 'excluded')
 		RETURNING x.number`, t.id(), string(t.Campaign), g.Event.At)
 	var err error
 	t.lifted, err = pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
 	return err
+}
+
+// readmit lists the rows of contacts that were excluded before the import began
+// and are added again on purpose.
+func (t *activation) readmit() ([]campaign.NewContact, error) {
+	if t.Sticky {
+		return nil, nil
+	}
+	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables FROM import_rows r JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id AND c.state = 'excluded' AND c.updated_at < $3
+		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c campaign.NewContact, err error) {
+		err = row.Scan(&c.Number, &c.Variables)
+		return c, err
+	})
 }
 
 // checkEpoch makes sure that the gate's owner still owns the campaign, until

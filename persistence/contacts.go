@@ -61,6 +61,14 @@ func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, matc
 	return list, s.wrap("contacts not read", err)
 }
 
+// ExcludedContacts lists the contacts with one of the numbers that are excluded
+// from the campaign.
+func (s *Store) ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error) {
+	rows, _ := s.read.Query(ctx, selectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) AND c.state = 'excluded'", string(id), numbers)
+	list, err := pgx.CollectRows(rows, scanContact)
+	return list, s.wrap("excluded contacts not read", err)
+}
+
 // ResultsOverdue lists contacts whose result time-out has passed, the longest
 // overdue first.
 func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {

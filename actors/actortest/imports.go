@@ -130,6 +130,15 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 			continue
 		case known[r.Number]:
 			o.imp.Duplicate++
+			for _, c := range s.Contacts_ {
+				if c.Campaign == a.Campaign && c.Number == r.Number && c.State == contact.Excluded && !a.Sticky && c.UpdatedAt.Before(a.Since) {
+					out.Readmit = append(out.Readmit, r.NewContact)
+					if earlier {
+						out.Lifted = append(out.Lifted, r.Number)
+						s.Excl = append(s.Excl, journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true, CreatedAt: g.Event.At})
+					}
+				}
+			}
 			continue
 		case earlier:
 			out.Lifted = append(out.Lifted, r.Number)

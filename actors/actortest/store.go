@@ -433,6 +433,19 @@ next:
 	return rows, nil
 }
 
+// ExcludedContacts implements actors.Store.
+func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []contact.Contact
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id && c.State == contact.Excluded && slices.Contains(numbers, c.Number) {
+			rows = append(rows, c)
+		}
+	}
+	return rows, nil
+}
+
 // Exclusions implements actors.Store.
 func (s *Store) Exclusions(_ context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
 	s.mu.Lock()

@@ -36,6 +36,9 @@ type AddContacts struct {
 type AddReport struct {
 	Added      int `json:"added"`
 	Duplicates int `json:"duplicates"`
+	// Readmitted are those of the duplicates that were excluded and can be called
+	// again: Sticky Exclusion is off, and they were added on purpose.
+	Readmitted int `json:"readmitted"`
 	Excluded   int `json:"excluded"`
 	Total      int `json:"total"` // contacts of the campaign afterwards
 }

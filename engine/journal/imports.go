@@ -48,7 +48,13 @@ type Activated struct {
 	Import campaign.Import
 	// Lifted are the exclusions that the import undid.
 	Lifted []engine.PhoneNumber
+	// Readmit are rows of contacts that are in the campaign and excluded, and are
+	// to be called again: of the duplicates, at most ReadmitCap.
+	Readmit []campaign.NewContact
 }
+
+// ReadmitCap bounds how many excluded contacts one file makes callable again.
+const ReadmitCap = 10_000
 
 // Why an import does not go on.
 var (

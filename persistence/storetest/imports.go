@@ -225,6 +225,29 @@ func importExcluded(t *testing.T, w *world) {
 			t.Errorf("sticky %v: %d exclusions of the number, lifted %v", sticky, still, done.Lifted)
 		}
 		must(t, w.store.CloseImport(t.Context(), imp.ID))
+
+		// Who was excluded from the campaign and is added again.
+		w.now = w.now.Add(time.Minute)
+		gone, kept := w.stored(rows[5].ID), w.stored(rows[8].ID)
+		gone.State, gone.DueAt, gone.UpdatedAt, gone.Version = contact.Excluded, nil, w.now, gone.Version+1
+		w.commit(w.write(func(y *journal.Write) { y.Contacts = []contact.Contact{gone} }))
+		if list, err := w.store.ExcludedContacts(t.Context(), w.c.ID, []engine.PhoneNumber{gone.Number, kept.Number, "+4915100000000"}); err != nil || len(list) != 1 || list[0].ID != gone.ID {
+			t.Errorf("excluded contacts %+v, %v", list, err)
+		}
+		w.now = w.now.Add(time.Minute)
+		again := stagedRows(2)
+		again[0].Number, again[0].Variables, again[1].Number = gone.Number, map[string]string{"again": "yes"}, kept.Number
+		next := w.begin()
+		must(t, w.store.StageImport(t.Context(), next.ID, again, nil, 2, 0))
+		a = w.activation(next, 2)
+		a.Sticky = sticky
+		done, err = w.store.ActivateImport(t.Context(), a, w.open)
+		must(t, err)
+		if n := len(done.Readmit); done.Import.Duplicate != 2 || sticky && n > 0 ||
+			!sticky && (n != 1 || done.Readmit[0].Number != gone.Number || done.Readmit[0].Variables["again"] != "yes") {
+			t.Errorf("sticky %v: readmitted %+v; %+v", sticky, done.Readmit, done.Import)
+		}
+		must(t, w.store.CloseImport(t.Context(), next.ID))
 	}
 }
 
