@@ -248,3 +248,9 @@ CHAOS_KILLS ?= $(if $(CHAOS_SEED),4,20)
 .PHONY: chaos
 chaos: deps ## Kill -9 the engine CHAOS_KILLS times in campaigns, judged by the carrier; CHAOS_SEED=n replays one, CHAOS_RACE=1.
 	CHAOS_KILLS=$(CHAOS_KILLS) $(GO) test -race -count=1 -v -timeout 2h ./bench/scenario/chaos
+
+## Pacing
+
+.PHONY: bench-pacing
+bench-pacing: need-go ## Measure pacing in simulated scenarios into bench/results/<date>-pacing.md; fails when a target is missed. One scenario: bin/dialler sim FILE.
+	$(GO) run ./bench/scenario/pacing -out bench/results/$$(date +%F)-pacing.md

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +24,10 @@ type simCmd struct {
 func (s *simCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
+	return s.play(ctx, os.Stdout)
+}
+
+func (s *simCmd) play(ctx context.Context, w io.Writer) error {
 	plan, err := s.plan()
 	if err != nil {
 		return err
@@ -37,7 +40,7 @@ func (s *simCmd) Run() error {
 		asked = append(asked, "seats="+strings.ReplaceAll(s.Seats, " ", ""))
 	}
 	if len(asked) > 0 {
-		return s.compare(ctx, &plan, asked)
+		return s.compare(ctx, w, &plan, asked)
 	}
 	outcomes, err := simulate.Play(ctx, &plan)
 	if err != nil {
@@ -50,9 +53,9 @@ func (s *simCmd) Run() error {
 		fmt.Fprintln(os.Stderr, "report:", filepath.Join(s.Out, "report.html"))
 	}
 	if s.JSON {
-		return simulate.WriteJSON(os.Stdout, outcomes)
+		return simulate.WriteJSON(w, outcomes)
 	}
-	return simulate.WriteTable(os.Stdout, outcomes)
+	return simulate.WriteTable(w, outcomes)
 }
 
 func (s *simCmd) plan() (simulate.Plan, error) {
@@ -70,9 +73,9 @@ func (s *simCmd) plan() (simulate.Plan, error) {
 	return simulate.Read(s.File, io.Reader(f))
 }
 
-func (s *simCmd) compare(ctx context.Context, plan *simulate.Plan, asked []string) error {
+func (s *simCmd) compare(ctx context.Context, w io.Writer, plan *simulate.Plan, asked []string) error {
 	if s.Out != "" {
-		return errors.New("--out writes the report of one scenario: leave it out of a comparison")
+		return engine.Invalid("invalid_comparison", "--out writes the report of one scenario: leave it out of a comparison")
 	}
 	changes, err := simulate.ParseChanges(asked)
 	if err != nil {
@@ -83,7 +86,7 @@ func (s *simCmd) compare(ctx context.Context, plan *simulate.Plan, asked []strin
 		return err
 	}
 	if s.JSON {
-		return simulate.WriteComparisonJSON(os.Stdout, changes, list)
+		return simulate.WriteComparisonJSON(w, changes, list)
 	}
-	return simulate.WriteComparison(os.Stdout, changes, list)
+	return simulate.WriteComparison(w, changes, list)
 }
