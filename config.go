@@ -32,18 +32,19 @@ type cli struct {
 
 // engineFlags are the settings of a running dialler.
 type engineFlags struct {
-	ListenHTTP   string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"${default_http}" placeholder:"HOST:PORT"`
-	PublicURL    string        `name:"public-url" help:"Base URL under which bots reach the API to post results; the API's own address when empty." placeholder:"URL"`
-	SIP          string        `name:"sip" help:"Address of SIP over UDP and TCP, host:port." default:"${default_sip}" placeholder:"HOST:PORT"`
-	SIPExternal  string        `name:"sip-external" help:"Address that carriers see, when it is not the one of --sip (NAT)." placeholder:"HOST"`
-	RTPHost      string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`
-	RTPPorts     string        `name:"rtp-ports" help:"Ports of RTP; any free ones when empty." placeholder:"MIN-MAX"`
-	DatabaseURL  string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
-	DataDir      string        `name:"data-dir" help:"Folder of the private PostgreSQL." placeholder:"DIR"`
-	DrainTimeout time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
-	KeyRate      float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
-	Pprof        string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
-	Message      string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
+	ListenHTTP       string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"${default_http}" placeholder:"HOST:PORT"`
+	PublicURL        string        `name:"public-url" help:"Base URL under which bots reach the API to post results; the API's own address when empty." placeholder:"URL"`
+	SIP              string        `name:"sip" help:"Address of SIP over UDP and TCP, host:port." default:"${default_sip}" placeholder:"HOST:PORT"`
+	SIPExternal      string        `name:"sip-external" help:"Address that carriers see, when it is not the one of --sip (NAT)." placeholder:"HOST"`
+	RTPHost          string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`
+	RTPPorts         string        `name:"rtp-ports" help:"Ports of RTP; any free ones when empty." placeholder:"MIN-MAX"`
+	DatabaseURL      string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
+	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL." placeholder:"DIR"`
+	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
+	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
+	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
+	AllowedCountries []string      `name:"allowed-countries" help:"Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called." placeholder:"CODES"`
+	Message          string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }
 
 // Where SIP and the API listen unless told otherwise.

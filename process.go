@@ -22,6 +22,7 @@ import (
 
 	"dialler/actors"
 	"dialler/engine"
+	"dialler/engine/destination"
 	"dialler/http"
 	"dialler/media"
 	"dialler/persistence"
@@ -81,6 +82,9 @@ func startTuned(ctx context.Context, flags engineFlags, name string, log zerolog
 
 func (p *process) open(ctx context.Context, name string) error {
 	flags, log := p.flags, p.log
+	if err := destination.Check(flags.AllowedCountries); err != nil {
+		return fmt.Errorf("--allowed-countries: %w", err)
+	}
 	url, err := p.database(ctx, name)
 	if err != nil {
 		return err
@@ -110,7 +114,8 @@ func (p *process) open(ctx context.Context, name string) error {
 	tokens := resultTokens(derive(secret, "results"))
 	p.tree, err = actors.Start(ctx, actors.Config{
 		ResultBase: base, ResultToken: tokens,
-		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing, Log: log,
+		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
+		AllowedCountries: flags.AllowedCountries, Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
 	if err != nil {
 		return err
@@ -129,7 +134,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
-		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front})
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree})
 	if err != nil {
 		return err
 	}

@@ -231,6 +231,7 @@ func storedReply(i engine.Idempotency, status int, body any, now time.Time) *jou
 
 // NumberChanged tells a number's owner of edited caps.
 func (t *Tree) NumberChanged(n engine.NumberSettings) {
+	t.d.destinations.add(n.Number)
 	t.d.root.Send(t.d.numbers, &numbersConfigured{[]engine.NumberSettings{n}})
 }
 

@@ -588,7 +588,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 	var then func(error)
 	switch what {
 	case attempt.WhatReserved:
-		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To}
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: a.d.destinations.judge(at.To, at.From)}
 		w.Contacts = []contact.Contact{a.m.C}
 		data.Before, data.After = a.reserving[0], a.reserving[1]
 		if t := a.trigger; t != nil {
@@ -647,6 +647,7 @@ func (a *contactActor) parameters() map[string]string {
 func (a *contactActor) over(now time.Time) {
 	at := a.call.snapshot()
 	sum := summary(&at)
+	sum.Refusal = a.call.m.Refusal
 	before, after, ok := a.change(contact.Event{Kind: contact.Attempted, Attempt: sum})
 	data := endedData(&at)
 	if ok {
@@ -852,7 +853,7 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 	}
 	return func(err error) {
 		if err != nil {
-			if code := engine.ErrorCode(err); code == engine.CodeNumberHeld || code == engine.CodeSuppressed {
+			if code := engine.ErrorCode(err); code == engine.CodeNumberHeld || code == engine.CodeSuppressed || code == engine.CodeDestination {
 				// The intent was refused; the contact is written without it.
 				if t.reason == "" {
 					t.reason = code

@@ -158,6 +158,11 @@ func (i *importing) stage(ctx context.Context, file io.Reader) error {
 
 func (i *importing) take(row contactlist.Row) {
 	i.imp.Rows++
+	if row.Reason == "" {
+		if err := i.d.destinations.judge(row.Number, ""); err != nil {
+			row.Reason, row.Message = engine.ErrorCode(err), engine.ErrorDetail(err)
+		}
+	}
 	if row.Reason != "" {
 		i.imp.Invalid++
 		i.rejected = append(i.rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason, Message: row.Message})

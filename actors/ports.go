@@ -36,6 +36,9 @@ type Store interface {
 	// Outlook counts the contacts of a campaign by whether and why not they are
 	// dialled in the run, and what its latest attempts came to.
 	Outlook(ctx context.Context, id engine.CampaignID, run int) (campaign.Outlook, error)
+	// WaitingNumbers groups the numbers that Outlook calls waiting by their first
+	// digits: one of each group, and how many it has.
+	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error)
 
 	// AbandonLedger counts the campaign's live answers (served and abandoned)
 	// and the abandoned among them since a time.

@@ -80,6 +80,11 @@ func (r *run) preflight(sender *actor.PID) {
 			m.outlook, m.err = d.store.Outlook(ctx, id, n)
 		}
 		if m.err == nil {
+			var groups []campaign.NumberGroup
+			groups, m.err = d.store.WaitingNumbers(ctx, id, n)
+			m.outlook.Bar(groups, func(to engine.PhoneNumber) error { return d.destinations.judge(to, first(s.Numbers)) })
+		}
+		if m.err == nil {
 			m.seats, m.err = ask[seatsLeft](ctx, d, d.fleet, &seatsOf{s.Bot})
 		}
 		if m.err == nil {
@@ -87,6 +92,15 @@ func (r *run) preflight(sender *actor.PID) {
 		}
 		d.root.Send(self, m)
 	}()
+}
+
+// first is a caller ID of the pool; the pool's numbers are taken to be of one
+// country.
+func first(pool []engine.PhoneNumber) engine.PhoneNumber {
+	if len(pool) == 0 {
+		return ""
+	}
+	return pool[0]
 }
 
 func (r *run) preflightReady(m *preflightReady) {

@@ -36,6 +36,9 @@ type Config struct {
 	RingGrace    time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
 	DialoutCap   int           // simultaneous dialouts a bot, 0 = its seats
 	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
+	// AllowedCountries are where calls may go, ISO 3166; none: the countries of
+	// the configured numbers (package destination).
+	AllowedCountries []string
 	// ResultToken gives the bearer token of a call's result.
 	ResultToken func(engine.CallID) string
 	// OnCommit sees every group commit that succeeded: its writes and how long
@@ -115,8 +118,10 @@ type deps struct {
 	stats    Stats
 	owners   owners
 	abandons abandonedNumbers
-	draining atomic.Bool
-	dbDown   atomic.Bool
+
+	destinations destinations
+	draining     atomic.Bool
+	dbDown       atomic.Bool
 }
 
 // writerFor gives the writer that keeps the order of an identity's writes.
@@ -195,6 +200,12 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		cancel()
 		return nil, fmt.Errorf("actors: load the legs of lost calls: %w", err)
 	}
+	own, err := p.Store.Numbers(ctx)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: load numbers: %w", err)
+	}
+	d.destinations.configure(cfg.AllowedCountries, own)
 	active, err := p.Store.ActiveCampaigns(ctx)
 	if err != nil {
 		cancel()

@@ -31,6 +31,9 @@ var (
 
 func (r *rig) addNumbers(n int, patterns ...string) {
 	r.t.Helper()
+	for _, own := range []engine.PhoneNumber{"+4930111111", "+12125550199"} { // both countries may be called
+		r.tree.NumberChanged(engine.NumberSettings{Number: own, State: "active"})
+	}
 	cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
 	for _, p := range patterns {
 		for i := range n {

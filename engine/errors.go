@@ -76,8 +76,19 @@ func ErrorCode(err error) string {
 	return "internal"
 }
 
+// ErrorDetail gives the sentence of an error, "" when it has none.
+func ErrorDetail(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Detail
+	}
+	return ""
+}
+
 // Codes that more than one package must know.
 const (
 	CodeSuppressed = "suppressed"
 	CodeNumberHeld = "number_held"
+	// CodeDestination: the installation places no calls there.
+	CodeDestination = "destination_not_allowed"
 )

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	nethttp "net/http"
 	"strconv"
 	"time"
@@ -109,6 +110,15 @@ func (s *Server) addContacts(r *request) error {
 	}
 	rows := f.rows("contacts", maxContactsPerRequest)
 	f.done()
+	for i := range rows {
+		if rows[i].Number == "" {
+			continue // named already
+		}
+		var e *engine.Error
+		if errors.As(s.Destinations.Destination(rows[i].Number), &e) {
+			f.fail("contacts["+strconv.Itoa(i)+"].mobile", e.Code, e.Detail)
+		}
+	}
 	if err := f.errs.err(); err != nil {
 		return err
 	}

@@ -36,6 +36,9 @@ func (s *Server) dialout(r *request) error {
 		if err := f.errs.err(); err != nil {
 			return nil, err
 		}
+		if err := s.mayCall("to_number", cmd.To); err != nil {
+			return nil, err
+		}
 		reply, err := s.Calls.Dialout(r.ctx(), cmd)
 		if err != nil {
 			return nil, err

@@ -24,6 +24,16 @@ func (f form) phone(field string, need bool) engine.PhoneNumber {
 	return f.parsePhone(field, v.text)
 }
 
+// mayCall refuses a number to which this installation places no calls.
+func (s *Server) mayCall(field string, n engine.PhoneNumber) error {
+	err := s.Destinations.Destination(n)
+	var e *engine.Error
+	if errors.As(err, &e) {
+		return engine.Invalid(e.Code, e.Detail, engine.FieldError{Field: field, Code: e.Code, Message: e.Detail})
+	}
+	return err
+}
+
 // parsePhone judges a number; what is wrong with it is put down to the field.
 func (f form) parsePhone(field, text string) engine.PhoneNumber {
 	n, err := number.Parse(text)

@@ -79,6 +79,13 @@ type Reports interface {
 	ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error)
 }
 
+// Destinations knows where this installation places calls.
+type Destinations interface {
+	// Destination: Invalid "destination_not_allowed" for a number that is not
+	// called, in campaigns or outside.
+	Destination(n engine.PhoneNumber) error
+}
+
 // Calls is the attempts as bots and API callers see them.
 type Calls interface {
 	// Dialout places one call; the rules of Trigger for Idempotency and Deadline.
@@ -196,4 +203,6 @@ type Deps struct {
 	Trunks    Trunks
 	Numbers   Numbers
 	Health    Health
+
+	Destinations Destinations
 }

@@ -15,6 +15,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 )
 
 // ports are the rest of the dialler, faked: what was asked is kept, what is
@@ -197,6 +198,14 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 		return campaign.Detail{}, p.actFail
 	}
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
+}
+
+// nowhere is a country to which no calls go.
+func (p *ports) Destination(n engine.PhoneNumber) error {
+	if number.CountryCode(n) == 43 {
+		return engine.Invalid("destination_not_allowed", "calls to AT are not allowed")
+	}
+	return nil
 }
 
 func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Readiness, error) {

@@ -32,6 +32,9 @@ func (s *Server) trigger(r *request) error {
 		if err := f.errs.err(); err != nil {
 			return nil, err
 		}
+		if err := s.mayCall("mobile", cmd.Number); err != nil {
+			return nil, err
+		}
 		return s.Campaigns.Trigger(r.ctx(), cmd)
 	})
 }

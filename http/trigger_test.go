@@ -41,6 +41,19 @@ func TestTriggerAddsOneContact(t *testing.T) {
 	}
 }
 
+func TestDestinationsThatAreNotCalledAreRefused(t *testing.T) {
+	b := newBench(t)
+	const vienna = "+43676123456"
+	b.byKey("POST", triggerPath, `{"campaign_id":"cmp_1","mobile":"`+vienna+`"}`).is(422, "destination_not_allowed", "mobile destination_not_allowed")
+	b.byKey("POST", dialoutPath, `{"bot_id":"bot_1","to_number":"`+vienna+`"}`).is(422, "destination_not_allowed", "to_number destination_not_allowed")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[{"mobile":"`+mobile+`"},{"mobile":"`+vienna+`"}]}`).
+		is(422, "validation_failed", "contacts[1].mobile destination_not_allowed")
+	b.byKey("POST", "/api/v1/contacts/exclude", `{"campaign_id":"cmp_1","mobile":"`+vienna+`"}`).is(200, "") // to leave somebody alone is always allowed
+	if len(b.ports.triggers)+len(b.ports.dialouts)+len(b.ports.adds) != 0 {
+		t.Error("a command was given")
+	}
+}
+
 func TestTriggerRefusesBodiesThatFailValidation(t *testing.T) {
 	b := newBench(t)
 	f := func(body string, want ...string) {

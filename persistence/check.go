@@ -87,7 +87,10 @@ func (c *checks) epochs() {
 
 func (c *checks) suppressions() {
 	numbers := c.t.texts(0)
-	c.each(func(_ int, w *journal.Write) {
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent != nil && w.Intent.Refused != nil {
+			c.refuse(i, w.Intent.Refused)
+		}
 		if w.Intent != nil {
 			numbers.text(string(w.Intent.Number))
 		}

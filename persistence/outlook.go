@@ -30,6 +30,19 @@ const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at
 	FROM (SELECT answered_at, served_at, outcome, ended_at, bot_connected_at, invite_at FROM attempts
 		WHERE campaign_id = $1 AND NOT live AND consumed AND invite_at IS NOT NULL ORDER BY reserved_at DESC, id DESC LIMIT $2) a`
 
+const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
+	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected') AND k.attempt_id IS NULL AND k.due_at IS NOT NULL
+		AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)
+	GROUP BY left(k.number, $3) ORDER BY 2 DESC LIMIT $4`
+
+// WaitingNumbers groups the numbers that Outlook calls waiting by their first
+// digits, the largest groups first: one of each group, and how many it has.
+func (s *Store) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
+	rows, _ := s.read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
+	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.NumberGroup])
+	return groups, s.wrap("numbers not counted", err)
+}
+
 // Outlook counts the contacts of a campaign by whether, and why not, they are
 // dialled in the run, and what its latest attempts came to.
 func (s *Store) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {

@@ -21,6 +21,8 @@ type Imports struct {
 	Stalls int
 	// Gates counts the gates.
 	Gates int
+	// Rejected are the rows that could not become contacts, of all files.
+	Rejected []campaign.RejectedRow
 
 	all    map[engine.ImportID]*openImport
 	locked map[engine.PhoneNumber]bool
@@ -53,7 +55,7 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 }
 
 // StageImport implements actors.Imports.
-func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, _ []campaign.RejectedRow, total, invalid int) error {
+func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
@@ -64,6 +66,7 @@ func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []jour
 		return journal.ErrImportGone
 	}
 	o.rows = append(o.rows, rows...)
+	s.Imports.Rejected = append(s.Imports.Rejected, rejected...)
 	o.imp.Rows, o.imp.Invalid = total, invalid
 	return nil
 }

@@ -61,3 +61,15 @@ func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o cam
 	}
 	return o, nil
 }
+
+// WaitingNumbers implements actors.Store: every number is a group.
+func (s *Store) WaitingNumbers(_ context.Context, id engine.CampaignID, run int) (groups []campaign.NumberGroup, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.contactsOf(id, run) {
+		if c.Open() && c.Attempt == "" && c.DueAt != nil && !s.Supp[c.Number] {
+			groups = append(groups, campaign.NumberGroup{Sample: c.Number, Count: 1})
+		}
+	}
+	return groups, nil
+}

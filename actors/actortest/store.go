@@ -125,6 +125,9 @@ func (s *Store) apply(w *journal.Write) error {
 		defer func() { s.Replies[k] = *w.Reply }()
 	}
 	if n := w.Intent; n != nil {
+		if n.Refused != nil {
+			return n.Refused
+		}
 		if h, held := s.Holds[n.Number]; held && h.Attempt != n.Attempt && (h.Until.IsZero() || now.Before(h.Until)) {
 			return journal.ErrNumberHeld
 		}

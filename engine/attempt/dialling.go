@@ -24,9 +24,12 @@ func (m *Machine) intentRefused(ev Event) {
 		a.Outcome, a.HungUpBy = e.Outcome, e.HungUpBy
 	} else {
 		a.Outcome, a.HungUpBy, a.Friendly = engine.OutcomeCancelled, engine.PartySystem, ev.Err
+		m.Refusal = ev.Err
 		switch ev.Err {
 		case engine.CodeSuppressed:
 			a.Outcome, a.Friendly = engine.OutcomeBlocked, "The number is on the suppression list"
+		case engine.CodeDestination:
+			a.Outcome, a.Friendly = engine.OutcomeBlocked, "Calls to this destination are not allowed"
 		case engine.CodeNumberHeld:
 			a.Friendly = "Another call to this number was not over yet"
 		}

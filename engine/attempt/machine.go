@@ -34,6 +34,9 @@ type Config struct {
 type Machine struct {
 	A      Attempt
 	Config Config
+	// Refusal is the code with which the intent was refused, "" when it was not;
+	// it is not part of the state, for whoever hears of the end.
+	Refusal string
 
 	epochs [timerSlots]int
 	// notBefore: no timer fires before it; set when an owner restarts.

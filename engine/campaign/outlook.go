@@ -19,9 +19,40 @@ type Outlook struct {
 	Past     Past
 }
 
+// NumberGroup are waiting contacts whose numbers begin alike, so that they
+// belong to one country and plan.
+type NumberGroup struct {
+	Sample engine.PhoneNumber
+	Count  int
+}
+
+// GroupDigits is how many characters, the plus among them, the numbers of a
+// group share; GroupCap bounds the groups that are looked at.
+const (
+	GroupDigits = 8
+	GroupCap    = 20_000
+)
+
+// Bar moves the waiting contacts of the groups that may not be called to the
+// skipped ones.
+func (o *Outlook) Bar(groups []NumberGroup, judge func(engine.PhoneNumber) error) {
+	barred := 0
+	for _, g := range groups {
+		if judge(g.Sample) != nil {
+			barred += g.Count
+		}
+	}
+	if barred = min(barred, o.Waiting); barred == 0 {
+		return
+	}
+	o.Attempts -= o.Attempts * barred / o.Waiting
+	o.Waiting -= barred
+	o.Skipped = append(o.Skipped, SkipReason{Reason: engine.CodeDestination, Count: barred})
+}
+
 // SkipReason counts contacts that are not dialled for one reason.
 type SkipReason struct {
-	Reason string `json:"reason"` // excluded, suppressed, processed, in_progress
+	Reason string `json:"reason"` // excluded, suppressed, processed, in_progress, destination_not_allowed
 	Count  int    `json:"count"`
 }
 

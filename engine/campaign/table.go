@@ -77,8 +77,8 @@ func anyWindow(changes []Change) bool {
 }
 
 func (m *Machine) remove(ev Event) { m.emit(Remove{Who: who(ev)}) }
-func (m *Machine) pump(Event)     { m.emit(Pump{}) }
-func (m *Machine) pause(ev Event) { m.record("paused", ev, "") }
+func (m *Machine) pump(Event)      { m.emit(Pump{}) }
+func (m *Machine) pause(ev Event)  { m.record("paused", ev, "") }
 
 func (m *Machine) resume(ev Event) {
 	m.record("resumed", ev, "")

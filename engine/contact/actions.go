@@ -162,6 +162,9 @@ func (m *Machine) failed(ev Event) {
 }
 
 func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
+	if a.Refusal != "" {
+		return a.Refusal
+	}
 	if m.retryable(&ev.Policy, o, a) && m.C.Used >= ev.Policy.MaxAttempts {
 		return ReasonExhausted
 	}

@@ -79,6 +79,7 @@ type Attempt struct {
 	HasResult   bool // came before the end
 	Disposition string
 	Callback    *CallbackWish
+	Refusal     string // code with which the dial was refused before it left, "" when it was not
 }
 
 // CallbackWish is a callback wish of a result.

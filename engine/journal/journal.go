@@ -121,6 +121,10 @@ type Move struct {
 type Intent struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
+	// Refused is why its owner knows that the number must not be dialled: the
+	// write is refused with it, as with the database's own reasons and in their
+	// place in the order of writes.
+	Refused error
 }
 
 // HoldRelease ends the hold of a number: at once (Until zero) when all legs

@@ -63,6 +63,16 @@ func Region(p engine.PhoneNumber) string {
 	return region(n)
 }
 
+// Destination gives Region and Kind at once: what decides whether a number may
+// be dialled. Unknown and "" when it is no number.
+func Destination(p engine.PhoneNumber) (country string, use Type) {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if err != nil {
+		return "", Unknown
+	}
+	return region(n), kind(n)
+}
+
 // CountryCode is the international calling code, 0 when the number is none.
 func CountryCode(p engine.PhoneNumber) int {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)

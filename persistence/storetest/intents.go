@@ -133,6 +133,22 @@ func suppressed(t *testing.T, w *world) {
 	w.commit(x)
 }
 
+// barredIntent: what its owner knows refuses an intent as the lists do, and
+// nothing of the write stays.
+func barredIntent(t *testing.T, w *world) {
+	c, other := w.contact(), w.contact()
+	x, a := w.intent(&c)
+	x.Intent.Refused = engine.Invalid(engine.CodeDestination, "not there")
+	y, _ := w.intent(&other)
+	refused := w.try(x, y)
+	if engine.ErrorCode(refused[0]) != engine.CodeDestination || refused[1] != nil {
+		t.Fatalf("%v", refused)
+	}
+	w.noAttempt(a.ID)
+	x.Intent.Refused = nil
+	w.commit(x) // the number was not held
+}
+
 func staleEpoch(t *testing.T, w *world) {
 	c := w.contact()
 	x, a := w.intent(&c)

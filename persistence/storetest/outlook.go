@@ -47,6 +47,18 @@ func outlook(t *testing.T, w *world) {
 	}))
 	o, err := w.store.Outlook(w.ctx, w.c.ID, w.c.Run)
 	must(t, err)
+	groups, err := w.store.WaitingNumbers(w.ctx, w.c.ID, w.c.Run)
+	must(t, err)
+	waiting := 0
+	for _, g := range groups {
+		waiting += g.Count
+		if g.Sample != all[0].Number && g.Sample != all[1].Number {
+			t.Errorf("%+v is not one of those that wait", g)
+		}
+	}
+	if waiting != 2 {
+		t.Errorf("%d numbers in groups", waiting)
+	}
 	want := campaign.Outlook{
 		Total: 8, Waiting: 2, Attempts: 3 + 1,
 		Skipped: []campaign.SkipReason{{Reason: "excluded", Count: 1}, {Reason: "in_progress", Count: 2}, {Reason: "processed", Count: 2}, {Reason: "suppressed", Count: 1}},
