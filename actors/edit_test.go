@@ -11,6 +11,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/tally"
 )
 
 // edit changes the settings that hold now.
@@ -156,5 +157,57 @@ func TestALongerWindowOfAPausedSingleDayKeepsTheRunOpen(t *testing.T) {
 		time.Sleep(61 * time.Minute) // virtual
 		r.act(campaign.ActionResume)
 		r.until(20*time.Minute, "it dials", func() bool { return r.detail().Live.LastDialAt != nil })
+	})
+}
+
+func TestARestartForTheUnreachedDialsOnlyThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Every third person answers, in the first run only.
+		first := true
+		r := newRig(t, func(n engine.PhoneNumber, _ int) actortest.Script {
+			if first && n[len(n)-1]%3 == 0 {
+				return steady(2*time.Second, 10*time.Second)(n, 1)
+			}
+			return actortest.Script{Ring: 2 * time.Second, Code: 603}
+		}, nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+		before := r.detail()
+		if before.Counters.Connected == 0 || before.Counters.Connected == 30 {
+			t.Fatalf("%d of 30 were connected", before.Counters.Connected)
+		}
+		restart := func(unreached bool) campaign.Detail {
+			t.Helper()
+			d, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart, Unreached: unreached, Who: engine.Who{Name: "test"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		d := restart(false)
+		if d.Counters.Pending != 30 || d.Campaign.Run != 2 {
+			t.Errorf("all: %d pending of run %d", d.Counters.Pending, d.Campaign.Run)
+		}
+		d = r.act(campaign.ActionCancelRestart)
+		if diff := tally.Compare(d.Counters, before.Counters); d.Campaign.Run != 1 || d.Campaign.State != campaign.Completed || len(diff) > 0 {
+			t.Errorf("cancelled: run %d %s, %+v", d.Campaign.Run, d.Campaign.State, diff)
+		}
+		d = restart(true)
+		left := 30 - before.Counters.Connected
+		if d.Counters.Pending != left || d.Counters.Total != 30 || d.Counters.Connected != before.Counters.Connected || d.Counters.Attempts != 0 {
+			t.Errorf("only unreached: %+v", d.Counters)
+		}
+		first = false
+		dials := r.world.Invited()
+		r.act(campaign.ActionStart)
+		r.until(time.Hour, "second run completed", r.completed)
+		if n := r.world.Invited() - dials; n != left {
+			t.Errorf("%d dials, want %d", n, left)
+		}
+		r.check()
 	})
 }

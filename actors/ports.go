@@ -49,11 +49,12 @@ type Store interface {
 	SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error
 	Pacing(ctx context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error)
 
-	// ResetContacts prepares every contact for a run: 0 attempts, pending and
+	// ResetContacts prepares every contact for a run (with unreached only those
+	// that were never connected): 0 attempts, pending and
 	// due, the excluded left out. The previous run's states are kept for
 	// RestoreContacts, whose run must be the campaign's again. Both write ev, to
 	// which they add the moves. RemoveCampaign deletes a campaign that never ran.
-	ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time, ev journal.Event) error
+	ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error
 	RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error
 	RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error
 

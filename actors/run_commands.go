@@ -111,7 +111,7 @@ func (r *run) actReady(m *actReady) {
 		return
 	}
 	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.engagedLines() > 0,
-		Settings: m.cmd.Settings, Version: m.cmd.Version}
+		Settings: m.cmd.Settings, Version: m.cmd.Version, Unreached: m.cmd.Unreached}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
 		r.setBot(m.bots)
 		m.facts.BotKnown = r.bot.ID != ""

@@ -140,7 +140,7 @@ func (r *run) storeAction(e campaign.Effect) {
 				var err error
 				switch e := e.(type) {
 				case campaign.ResetContacts:
-					err = d.store.ResetContacts(ctx, id, n, now, ev)
+					err = d.store.ResetContacts(ctx, id, n, e.Unreached, now, ev)
 				case campaign.RestoreContacts:
 					err = d.store.RestoreContacts(ctx, id, n, ev)
 				case campaign.Remove:

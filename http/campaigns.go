@@ -33,6 +33,7 @@ type campaignView struct {
 	Run      int               `json:"run"` // 1 is the original
 	EverRun  bool              `json:"ever_run"`
 	Prepared bool              `json:"prepared_restart"`
+	Notice   *preparedView     `json:"prepared"` // null unless a restart is prepared
 	Draining bool              `json:"draining"`
 
 	CompletionReason campaign.CompletionReason `json:"completion_reason,omitempty"`
@@ -53,6 +54,22 @@ type campaignView struct {
 	Live      *campaign.Live      `json:"live"` // null while nothing is dialled
 }
 
+// preparedView is the notice of a prepared restart (spec: "names the run number,
+// who restarted and when").
+type preparedView struct {
+	Run           int         `json:"run"`
+	At            *time.Time  `json:"at"`
+	By            *engine.Who `json:"by"`
+	OnlyUnreached bool        `json:"only_unreached"`
+}
+
+func viewPrepared(c *campaign.Campaign) *preparedView {
+	if !c.Prepared {
+		return nil
+	}
+	return &preparedView{Run: c.Run, At: c.RestartedAt, By: c.RestartedBy, OnlyUnreached: c.Previous != nil && c.Previous.Unreached}
+}
+
 func viewCampaign(d *campaign.Detail) campaignView {
 	c := &d.Campaign
 	if d.Counters.States == nil {
@@ -60,7 +77,7 @@ func viewCampaign(d *campaign.Detail) campaignView {
 	}
 	v := campaignView{
 		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
-		EverRun: c.EverRun, Prepared: c.Prepared, Draining: d.Draining,
+		EverRun: c.EverRun, Prepared: c.Prepared, Notice: viewPrepared(c), Draining: d.Draining,
 		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason,
 		CreatedAt: c.CreatedAt, CreatedBy: c.CreatedBy, StartedAt: c.StartedAt, RestartedAt: c.RestartedAt,
 		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
@@ -173,10 +190,11 @@ func (s *Server) act(action campaign.Action) handler {
 		if err != nil {
 			return err
 		}
-		if err := noBody(r); err != nil {
+		cmd := campaign.Act{Campaign: id, Action: action, Who: r.who()}
+		if err := r.options(&cmd); err != nil {
 			return err
 		}
-		d, err := s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: action, Who: r.who()})
+		d, err := s.Campaigns.Act(r.ctx(), cmd)
 		if err != nil {
 			return err
 		}
@@ -184,15 +202,18 @@ func (s *Server) act(action campaign.Action) handler {
 	}
 }
 
-// noBody lets an empty body or an empty object pass: an option that is not
-// understood must not be dropped silently.
-func noBody(r *request) error {
+// options reads the body of a lifecycle command, which may be empty: an option
+// that is not understood must not be dropped silently.
+func (r *request) options(cmd *campaign.Act) error {
 	if len(r.rc.PostBody()) == 0 {
 		return nil
 	}
 	f, err := r.body()
 	if err != nil {
 		return err
+	}
+	if cmd.Action == campaign.ActionRestart {
+		cmd.Unreached = f.flag("only_unreached", false)
 	}
 	f.done()
 	return f.errs.err()

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -108,6 +109,12 @@ func TestLifecycleCommands(t *testing.T) {
 	}
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", `{}`).is(200, "")
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", `{"force":true}`).is(422, "validation_failed", "force unknown_field")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", `{"only_unreached":true}`).is(422, "validation_failed", "only_unreached unknown_field")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/restart", `{"only_unreached":1}`).is(422, "validation_failed", "only_unreached wrong_type")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/restart", `{"only_unreached":true}`).is(200, "")
+	if got := b.ports.acts[len(b.ports.acts)-1]; got.Action != campaign.ActionRestart || !got.Unreached {
+		t.Errorf("command %+v", got)
+	}
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/explode", "").is(404, "route_not_found")
 	b.do("POST", "/api/v1/campaigns/cmp_1/start", "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
 	b.byKey("POST", "/api/v1/campaigns/cmp_1/start", "").is(401, "unauthorized")
@@ -238,4 +245,23 @@ func TestACloneIsANewDraftAndSaysWhereItIs(t *testing.T) {
 	b.do("POST", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
 	b.ports.fail = errNoCampaign
 	b.byAdmin("POST", path, "").is(404, "campaign_not_found")
+}
+
+func TestAPreparedRestartNamesItsRunWhoAndWhen(t *testing.T) {
+	b := newBench(t)
+	if a := b.byAdmin("GET", campaignPath, "").is(200, ""); a.get("prepared") != nil {
+		t.Errorf("%s", a.body)
+	}
+	b.ports.onDetail = func(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
+		d := detail(id, campaign.Settings{Name: "n"}, campaign.Draft)
+		c, at := &d.Campaign, testAt
+		c.Run, c.Prepared, c.RestartedAt, c.RestartedBy = 3, true, &at, &engine.Who{Name: "oper@example.org"}
+		c.Previous = &campaign.Previous{Unreached: true}
+		return d, nil
+	}
+	a := b.byAdmin("GET", campaignPath, "").is(200, "")
+	n := a.get("prepared").(map[string]any)
+	if n["run"] != 3.0 || n["at"] == nil || n["by"].(map[string]any)["name"] != "oper@example.org" || n["only_unreached"] != true {
+		t.Errorf("%s", a.body)
+	}
 }

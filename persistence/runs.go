@@ -18,12 +18,22 @@ import (
 
 var errRunMoved = engine.Conflict("run_moved", "the campaign is in another run by now; nothing was changed")
 
-// ResetContacts prepares every contact for a run: 0 attempts, pending and due
-// at now, the excluded left out. What the contacts were in the run before is
+// leaveOut takes the contacts that were connected before along into a run for
+// the unreached, as final.
+const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, result_due_at = NULL, exclude_after_call = false,
+		state = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN state WHEN has_result THEN 'completed' ELSE 'failed' END,
+		reason = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN reason WHEN has_result THEN '' ELSE 'connected_no_result' END,
+		callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled' ELSE callback END, callback_extra = false,
+		attempt_id = NULL, updated_at = $3, version = version + 1
+	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded'`
+
+// ResetContacts prepares the contacts for a run: 0 attempts, pending and due
+// at now, the excluded left out; with unreached also those that were connected
+// before. What the contacts were in the run before is
 // kept for RestoreContacts and for its counters. The campaign's row is in that
 // run already. ev is a contacts.reset, which tells what the contacts begin with. Given
 // again, it changes nothing more.
-func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time, ev journal.Event) error {
+func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
 	return s.inTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
@@ -32,6 +42,11 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 			string(id), run)
 		if err != nil {
 			return err
+		}
+		if unreached {
+			if _, err := tx.Exec(ctx, leaveOut, string(id), run, now); err != nil {
+				return err
+			}
 		}
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),

@@ -91,7 +91,7 @@ func (s *Store) sweep(id engine.CampaignID, w *journal.Sweep, ev contact.Event, 
 }
 
 // ResetContacts implements actors.Store.
-func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, now time.Time, ev journal.Event) error {
+func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 			}
 			s.Earlier[c.Run][cid] = c
 			m := contact.Machine{C: c}
-			if err := m.Apply(contact.Event{Kind: contact.RunReset, At: now, Run: run, Policy: p}); err != nil {
+			if err := m.Apply(contact.Event{Kind: contact.RunReset, At: now, Run: run, Unreached: unreached, Policy: p}); err != nil {
 				return err
 			}
 			s.Contacts_[cid] = m.C

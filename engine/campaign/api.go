@@ -66,6 +66,9 @@ type Act struct {
 	// version.
 	Settings *Settings
 	Version  int64
+	// Unreached, of ActionRestart: only contacts whom no call has reached are
+	// prepared again.
+	Unreached bool
 }
 
 // Trigger adds one contact and dials or queues it.

@@ -98,4 +98,6 @@ type Previous struct {
 	Settings    Settings    `json:"settings"`
 	RestartedAt *time.Time  `json:"restarted_at,omitempty"`
 	RestartedBy *engine.Who `json:"restarted_by,omitempty"`
+	// Unreached: the prepared run is for those whom no call has reached.
+	Unreached bool `json:"only_unreached,omitempty"`
 }

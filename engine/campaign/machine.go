@@ -42,6 +42,7 @@ type Event struct {
 	Settings     *Settings        // of Edit
 	Version      int64            // of Edit: the version that was edited, 0 = whichever is there
 	WindowEndsAt *time.Time       // of Start, for a single-day window
+	Unreached    bool             // of Restart: only who was never connected is dialled again
 }
 
 // Effect is what the run actor carries out.
@@ -64,8 +65,9 @@ type (
 	HangUpCalls struct{}
 	// CloseWaiting moves the waiting contacts to a final state.
 	CloseWaiting struct{ As contact.State }
-	// ResetContacts prepares all contacts for the next run.
-	ResetContacts struct{}
+	// ResetContacts prepares the contacts for the next run: all, or those that
+	// no call has reached.
+	ResetContacts struct{ Unreached bool }
 	// RestoreContacts brings back the contacts as the previous run left them.
 	RestoreContacts struct{}
 	// Retune gives the contacts the Max Attempts that hold now; those that wait

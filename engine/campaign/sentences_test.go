@@ -190,6 +190,29 @@ func TestARefusalIsNeverAPanicOfTheTable(t *testing.T) {
 	}
 }
 
+func TestARestartMayBeForTheUnreachedOnly(t *testing.T) {
+	w := completedCampaign(t).must(Event{Kind: Restart, Unreached: true})
+	if e, ok := w.last[0].(ResetContacts); !ok || !e.Unreached || !w.m.C.Previous.Unreached {
+		t.Errorf("%+v, %+v", w.last, w.m.C.Previous)
+	}
+	if r := w.last[1].(Record); r.Reason != "only_unreached" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCancelRestartShowsTheRunBeforeAsItWas(t *testing.T) {
+	w := completedCampaign(t)
+	before := w.m.C
+	s := before.Settings
+	s.MaxAttempts++
+	w.must(ev(Restart), Event{Kind: Edit, Settings: &s}, ev(CancelRestart))
+	after := w.m.C
+	after.Version = before.Version // an edit of the discarded run must not slip in
+	if !reflect.DeepEqual(after, before) {
+		t.Errorf("%+v\n%+v", after, before)
+	}
+}
+
 func TestAnEditIsRecordedFieldByField(t *testing.T) {
 	w := newWorld(t)
 	s := w.m.C.Settings

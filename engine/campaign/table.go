@@ -129,10 +129,14 @@ func (m *Machine) restart(ev Event) {
 	c := &m.C
 	t, who := ev.At, ev.Who
 	c.Run++
-	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy}
+	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy, Unreached: ev.Unreached}
 	c.Prepared, c.RestartedAt, c.RestartedBy = true, &t, &who
-	m.emit(ResetContacts{})
-	m.record("restarted", ev, "")
+	m.emit(ResetContacts{Unreached: ev.Unreached})
+	why := ""
+	if ev.Unreached {
+		why = "only_unreached"
+	}
+	m.record("restarted", ev, why)
 }
 
 func (m *Machine) cancelRestart(ev Event) {

@@ -379,3 +379,18 @@ func (m *Machine) usedUp(ev Event) {
 		m.C.Reason = ReasonExhausted
 	}
 }
+
+// leaveOut takes a contact that was connected before along into a run for the
+// unreached, as final: it is in the run's Total, and is not dialled.
+func (m *Machine) leaveOut(ev Event) {
+	c := &m.C
+	if c.Open() {
+		c.Reason = ""
+		if m.fate == fateReached {
+			c.Reason = string(engine.OutcomeConnectedNoResult)
+		}
+	}
+	c.Run, c.DuePass = ev.Run, 0
+	c.DueAt, c.ResultDueAt, c.ExcludeAfterCall = nil, nil, false
+	m.dropCallback(ev)
+}

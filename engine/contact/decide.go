@@ -38,6 +38,8 @@ const (
 	fateOpen      fate = "window open"
 	fateNever     fate = "window never opens"
 	fateNoCall    fate = "window never opens for its callback"
+	fateReached   fate = "connected before"
+	fateAnswered  fate = "connected before, result stored"
 	fateUsedUp    fate = "waits, no attempt left"
 	fateHeard     fate = "waits, no attempt left, result stored"
 )
@@ -60,7 +62,9 @@ func (m *Machine) judge(ev Event) fate {
 		return m.judgeDeferral(ev)
 	case Retuned:
 		return m.judgeCeiling(ev)
-	case Reached, RunReset, Readmitted, Triggered:
+	case RunReset:
+		return m.judgeReset(ev)
+	case Reached, Readmitted, Triggered:
 		if m.C.Attempt != "" {
 			return fateBusy
 		}
@@ -181,6 +185,20 @@ func (m *Machine) judgeTimeout(ev Event) fate {
 		return fateRetry
 	}
 	return fateNone
+}
+
+// judgeReset: a run for the unreached leaves those out whom a call of the runs
+// before reached, whatever came of it.
+func (m *Machine) judgeReset(ev Event) fate {
+	switch {
+	case m.C.Attempt != "":
+		return fateBusy
+	case !ev.Unreached || !m.C.ConnectedOnce || m.C.State == Excluded:
+		return fateNone
+	case m.C.HasResult:
+		return fateAnswered
+	}
+	return fateReached
 }
 
 // judgeCeiling: a retry that waits falls away when fewer attempts are allowed

@@ -95,6 +95,7 @@ type Event struct {
 	InCall    bool              // of ExcludedBy: a conversation lives
 	Variables map[string]string // of Triggered: merged in
 	Run       int               // of RunReset
+	Unreached bool              // of RunReset: only who was never connected is dialled again
 }
 
 // Machine drives one contact. C is its whole state.

@@ -531,3 +531,23 @@ func TestFewerAttemptsLeaveAPromisedCallback(t *testing.T) {
 		t.Error("the callback is beyond Max Attempts")
 	}
 }
+
+func TestARunForTheUnreachedLeavesOutWhoWasConnected(t *testing.T) {
+	again := Event{Kind: RunReset, Run: 2, Unreached: true}
+	sold := newWorld(t).dial(engine.OutcomeCompleted, withResult("sold")).must(again).is(Completed, "")
+	if c := &sold.m.C; c.Run != 2 || !c.HasResult || c.Used != 1 || c.DueAt != nil {
+		t.Errorf("%+v", c)
+	}
+	// A redial that the end of the run overtook, and a result that never came.
+	newWorld(t).dial(engine.OutcomeCompleted, withResult("call again")).must(again).is(Completed, "")
+	newWorld(t).dial(engine.OutcomeConnectedNoResult, talked(time.Minute)).must(again).is(Failed, string(engine.OutcomeConnectedNoResult))
+	callback := newWorld(t)
+	callback.dial(engine.OutcomeCompleted, withResult("later"), wish(callback.after(time.Hour))).must(again).is(Completed, "").callback(CallbackCancelled)
+
+	newWorld(t).dial(engine.OutcomeRejected).must(again).is(Pending, "")
+	newWorld(t).dial(engine.OutcomeAbandoned).must(again).is(Pending, "")
+	newWorld(t).dial(engine.OutcomeMachine).must(again).is(Pending, "")
+	newWorld(t).must(Event{Kind: ExcludedBy, Reason: "asked"}, again).is(Excluded, "asked")
+	// Everybody, the next time that nobody is left out.
+	sold.must(Event{Kind: RunReset, Run: 3}).is(Pending, "")
+}

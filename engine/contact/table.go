@@ -131,6 +131,9 @@ func runRows() []row {
 		{From: notOpen, On: WindowEnded, Ignore: true},
 		{From: notOpen, On: RunStopped, Ignore: true},
 		{From: []State{Excluded}, On: RunReset, Guard: "no live attempt", When: idle, Do: (*Machine).resetExcluded, Why: "the next run leaves the excluded out"},
+		{From: processed, On: RunReset, Guard: string(fateReached), When: reached, Do: (*Machine).leaveOut, Why: "a run for the unreached: it stays as it ended"},
+		fated(open, RunReset, fateAnswered, Completed, (*Machine).leaveOut, "a run for the unreached: what its result made it"),
+		fated(open, RunReset, fateReached, Failed, (*Machine).leaveOut, "a run for the unreached: its result is not waited for any more"),
 		{From: slices.Concat(open, processed), On: RunReset, Guard: "no live attempt", When: idle, To: Pending, Do: (*Machine).reset, Why: "contacts reset there and then"},
 		{From: open, On: CallbackDropped, Guard: "waits for its callback", When: awaitsCallback, To: Completed, Do: (*Machine).callbackDropped,
 			Why: "without its callback it is what its result made it"},
@@ -147,6 +150,8 @@ func runRows() []row {
 		{From: notOpen, On: Retuned, Ignore: true, Why: "final by the rules that held then"},
 	}
 }
+
+func reached(m *Machine, _ Event) bool { return m.fate == fateReached || m.fate == fateAnswered }
 
 func awaitsCallback(m *Machine, _ Event) bool {
 	return m.fate == fateWaiting && m.C.Callback == CallbackPending

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -238,11 +239,25 @@ func counters(t *testing.T, w *world) {
 
 // restart holds the statements against the machine of a contact (RunReset).
 func restart(t *testing.T, w *world) {
-	contacts := make([]contact.Contact, 0, 4)
-	for _, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped} {
+	for _, unreached := range []bool{false, true} {
+		t.Run(fmt.Sprint("only unreached ", unreached), func(t *testing.T) { restarted(t, newWorld(t, w.store), unreached) })
+	}
+}
+
+func restarted(t *testing.T, w *world, unreached bool) {
+	contacts := make([]contact.Contact, 0, 7)
+	for i, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped, contact.Failed, contact.Connected, contact.Connected} {
 		c := filled[contact.Contact]()
 		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt = engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
 		c.Position = w.seq.Add(1)
+		switch i {
+		case 3, 4:
+			c.ConnectedOnce, c.HasResult = false, false
+		case 5:
+			c.HasResult, c.Callback, c.DueAt = true, contact.CallbackPending, &w.now
+		case 6:
+			c.HasResult, c.Callback, c.ResultDueAt = false, contact.CallbackNone, &w.now
+		}
 		contacts = append(contacts, c)
 	}
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = contacts }))
@@ -251,14 +266,14 @@ func restart(t *testing.T, w *world) {
 
 	reset := w.event(journal.ContactsReset, "", "")
 	reset.Run = 2
-	if err := w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now, reset); code(err) != "run_moved" {
+	if err := w.store.ResetContacts(t.Context(), w.c.ID, 2, unreached, w.now, reset); code(err) != "run_moved" {
 		t.Errorf("before the campaign's row is in the new run: %v", err)
 	}
 	row := w.c
 	row.Run, row.State, row.Seq = 2, campaign.Draft, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
 	for range 2 { // the second time changes nothing
-		must(t, w.store.ResetContacts(t.Context(), w.c.ID, 2, w.now, reset))
+		must(t, w.store.ResetContacts(t.Context(), w.c.ID, 2, unreached, w.now, reset))
 	}
 	fold := tally.Runs{}
 	for _, e := range w.events() {
@@ -271,10 +286,14 @@ func restart(t *testing.T, w *world) {
 	}
 	for _, c := range contacts {
 		m := contact.Machine{C: c}
-		must(t, m.Apply(contact.Event{Kind: contact.RunReset, At: w.now, Run: 2, Policy: contact.Policy{MaxAttempts: 3}}))
+		must(t, m.Apply(contact.Event{Kind: contact.RunReset, At: w.now, Run: 2, Unreached: unreached, Policy: contact.Policy{MaxAttempts: 3}}))
 		sameFields(t, w.stored(c.ID), m.C)
 	}
-	if n, err := w.store.Counters(t.Context(), w.c.ID, 2); err != nil || n.Pending != 3 || n.Excluded != 1 || n.Total != 4 {
+	pending := 6
+	if unreached {
+		pending = 2
+	}
+	if n, err := w.store.Counters(t.Context(), w.c.ID, 2); err != nil || n.Pending != pending || n.Excluded != 1 || n.Total != 7 {
 		t.Errorf("counters of the prepared run %+v %v", n, err)
 	}
 	if again, err := w.store.Counters(t.Context(), w.c.ID, 1); err != nil || !reflect.DeepEqual(again, first) {
