@@ -19,6 +19,8 @@ type callOwner interface {
 	record(what attempt.What, now time.Time) (step int)
 	// line tells whoever paces where the line stands.
 	line(l attempt.Line, now time.Time)
+	// dialled says that the attempt's first INVITE left.
+	dialled(at time.Time)
 	// numberFree gives the caller ID back.
 	numberFree(strike bool)
 	// parameters are the bot's customParameters beside those of every call.
@@ -265,7 +267,11 @@ func (c *call) receive(msg any, now time.Time) {
 			c.d.stats.LegsSent.Add(1)
 		}
 		if ev, ok := attempt.FromLeg(*msg); ok {
+			waited := c.m.A.InviteAt == nil
 			c.apply(ev)
+			if at := c.m.A.InviteAt; waited && at != nil {
+				c.owner.dialled(*at)
+			}
 		}
 	case *engine.MediaEvent:
 		if ev, ok := attempt.FromMedia(*msg); ok {
@@ -398,6 +404,8 @@ func endedData(a *attempt.Attempt) journal.Data {
 	if ms, ok := a.CallbackDelayMS(); ok {
 		d.CallbackDelayMS = &ms
 	}
-	d.RingMS = a.Ring().Milliseconds()
+	if a.RingingAt != nil || a.AnsweredAt != nil {
+		d.RingMS = a.Ring().Milliseconds()
+	}
 	return d
 }

@@ -119,6 +119,8 @@ type (
 		Machine bool // classification took it for no person
 		At      time.Time
 	}
+	// inviteLeft: an attempt's first INVITE left.
+	inviteLeft struct{ At time.Time }
 	// persistFor is a write on its way through the run, which gives its events
 	// their sequence.
 	persistFor struct {
@@ -605,7 +607,9 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 		// the contact's part is added by result()
 		data.Connected = at.CountsResult()
 		data.Disposition = at.Result.Disposition
-	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded:
+	case attempt.WhatAnswered:
+		data.RingMS = at.Ring().Milliseconds()
+	case attempt.WhatLeg, attempt.WhatEnded:
 	}
 	if what == attempt.WhatResult {
 		return a.recordResult(w, data)
@@ -626,6 +630,8 @@ func (a *contactActor) lineOf(id engine.AttemptID, l attempt.Line, now time.Time
 	}
 	a.d.root.Send(a.seed.run, m)
 }
+
+func (a *contactActor) dialled(at time.Time) { a.d.root.Send(a.seed.run, &inviteLeft{At: at}) }
 
 func (a *contactActor) numberFree(strike bool) {
 	at := &a.call.m.A
@@ -652,6 +658,9 @@ func (a *contactActor) over(now time.Time) {
 	data := endedData(&at)
 	if ok {
 		data.Before, data.After, data.DueAt = before, after, a.m.C.DueAt
+		if a.m.C.State == contact.Failed {
+			data.Reason = a.m.C.Reason
+		}
 	}
 	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
 	if a.watching > 0 {

@@ -509,6 +509,8 @@ func (c *dialoutCall) line(l attempt.Line, _ time.Time) {
 	}
 }
 
+func (c *dialoutCall) dialled(time.Time) {}
+
 func (c *dialoutCall) numberFree(strike bool) {
 	a := &c.call.m.A
 	c.d.root.Send(c.d.numbers, &releaseNumber{Attempt: a.ID, Number: a.From,

@@ -14,6 +14,7 @@ import (
 // what a reservation was refused for.
 type pace struct {
 	books pacing.Books
+	hours pacing.Hours // for the rates that are shown and not guaranteed
 	begun bool
 	last  pacing.Decision
 
@@ -36,8 +37,14 @@ type pace struct {
 // somewhere, which the next look will see.
 const holdDefault = 250 * time.Millisecond
 
-func (p *pace) restore(b pacing.Books, learnt *pacing.State, now time.Time) {
-	p.books, p.begun, p.learnt, p.keptAt = b, true, learnt, now
+func (p *pace) restore(l *ledgers, learnt *pacing.State, now time.Time) {
+	p.books, p.hours, p.begun, p.learnt, p.keptAt = l.books, l.hours, true, learnt, now
+}
+
+// ledgers are what the attempts of earlier lives say.
+type ledgers struct {
+	books pacing.Books
+	hours pacing.Hours
 }
 
 // keepEvery is how often what pacing has learnt is stored. A crash loses so
@@ -62,19 +69,24 @@ func (r *run) keepPacing() {
 	}()
 }
 
-// loadBooks reads the counts of the guaranteed periods.
-func loadBooks(ctx context.Context, s Store, c *campaign.Campaign, now time.Time) (b pacing.Books, err error) {
-	b = pacing.NewBooks(now, campaign.NextMidnight(c, now), campaign.PeriodStart(c, now))
+// loadLedgers reads the counts of the guaranteed periods, and those by the hour.
+func loadLedgers(ctx context.Context, s Store, c *campaign.Campaign, now time.Time) (l ledgers, err error) {
+	l.books = pacing.NewBooks(now, campaign.NextMidnight(c, now), campaign.PeriodStart(c, now))
 	if c.StartedAt == nil {
-		return b, nil
+		return l, nil
 	}
+	b := &l.books
 	b.Run.Since, b.Day.Since = *c.StartedAt, campaign.DayStart(c, now)
-	for _, l := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
-		if l.Live, l.Abandoned, err = s.AbandonLedger(ctx, c.ID, l.Since); err != nil {
-			return b, err
+	for _, x := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
+		if x.Counts, err = s.AbandonLedger(ctx, c.ID, x.Since); err != nil {
+			return l, err
 		}
 	}
-	return b, nil
+	hours, err := s.AbandonHours(ctx, c.ID, now.Add(-pacing.ThirtyDays))
+	for hour, c := range hours {
+		l.hours.Put(hour, c)
+	}
+	return l, err
 }
 
 // holdLeast is the least time between two rounds of which the first was
@@ -163,7 +175,7 @@ func (r *run) decide() pacing.Decision {
 		Draining: r.d.draining.Load(), DatabaseAway: r.d.dbDown.Load(),
 		OutsideWindow: !r.windowOpen(),
 		Concurrency:   s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
-		CapPPM: s.AbandonCapPPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
+		CapPPM: s.AbandonCapPPM, PhiPPM: s.FalsePositivePPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
 		Held: r.held, DueContacts: r.queue.len() + len(r.triggers), SeatedOnly: len(r.queue.aside.list),
 		Model: r.forecaster(), DialsLeft: r.tally.C.RetriesLeft + len(r.triggers),
@@ -252,6 +264,7 @@ func (r *run) machine(l *line) {
 	}
 	l.machine = true
 	r.pace.books.Machine()
+	r.pace.hours.Count(r.now, pacing.Counts{Machines: 1})
 	if r.pace.model != nil {
 		r.pace.model.Machine()
 	}

@@ -40,9 +40,11 @@ type Store interface {
 	// digits: one of each group, and how many it has.
 	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error)
 
-	// AbandonLedger counts the campaign's live answers (served and abandoned)
-	// and the abandoned among them since a time.
-	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error)
+	// AbandonLedger counts the campaign's live answers (served and abandoned),
+	// the abandoned among them, and the machines since a time, in all its runs.
+	// AbandonHours gives the same by the hour (pacing.HourOf).
+	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (pacing.Counts, error)
+	AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error)
 
 	// SavePacing keeps what the pacing of a campaign has learnt, and Pacing
 	// gives it back.

@@ -139,7 +139,7 @@ type (
 		exclusions []journal.Exclusion
 		bots       []engine.Bot
 		open       []attempt.Attempt
-		books      pacing.Books
+		ledgers    ledgers
 		learnt     *pacing.State
 		err        error
 	}
@@ -233,6 +233,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.refused(m)
 	case *lineMoved:
 		r.lineMoved(m)
+	case *inviteLeft:
+		r.live.dialled(m.At)
 	case *contactUp:
 		r.contactUp(m)
 	case *contactIdle:
@@ -358,7 +360,7 @@ func (r *run) load() {
 			m.open = append(m.open, watched...)
 		}
 		if m.err == nil {
-			m.books, m.err = loadBooks(ctx, d.store, &m.campaign, now)
+			m.ledgers, m.err = loadLedgers(ctx, d.store, &m.campaign, now)
 		}
 		if m.err == nil {
 			var s pacing.State
@@ -385,7 +387,7 @@ func (r *run) loaded(m *runLoaded) {
 	r.m.C = m.campaign
 	r.tally = tally.From(m.counters)
 	r.excluded = newExclusionBook(m.exclusions)
-	r.pace.restore(m.books, m.learnt, r.now)
+	r.pace.restore(&m.ledgers, m.learnt, r.now)
 	r.setBot(m.bots)
 	r.makeRules()
 	r.tellPool()

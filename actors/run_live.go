@@ -6,77 +6,10 @@ import (
 
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/pacing"
 	"dialler/engine/tally"
 )
-
-// liveSpan is the window of the live rates: dials/s, connected/h, ring time.
-const liveSpan = 60 * time.Second
-
-// idleAfter is when a dialler that places no call is called idle.
-const idleAfter = 30 * time.Second
-
-// liveRates are the figures of the last minute, kept in buckets of a second.
-type liveRates struct {
-	buckets   [60]liveBucket
-	lastDial  time.Time
-	exhausted bool // a contact used up its attempts in this run
-}
-
-type liveBucket struct {
-	second           int64
-	dials, connected int
-	rings            int
-	ringTime         time.Duration
-}
-
-func (l *liveRates) at(t time.Time) *liveBucket {
-	s := t.Unix()
-	b := &l.buckets[s%60]
-	if b.second != s {
-		*b = liveBucket{second: s}
-	}
-	return b
-}
-
-func (l *liveRates) dialled(t time.Time) {
-	l.at(t).dials++
-	l.lastDial = t
-}
-
-func (l *liveRates) moved(m *lineMoved) {
-	if m.Phase == attempt.PhaseServed {
-		l.at(m.At).connected++
-	}
-}
-
-func (l *liveRates) note(e *journal.Event) {
-	if e.Type != journal.AttemptEnded {
-		return
-	}
-	if e.Data.RingMS > 0 {
-		b := l.at(e.At)
-		b.rings++
-		b.ringTime += time.Duration(e.Data.RingMS) * time.Millisecond
-	}
-	if e.Data.Reason == contact.ReasonExhausted {
-		l.exhausted = true
-	}
-}
-
-func (l *liveRates) sum(now time.Time) (s liveBucket) {
-	oldest := now.Add(-liveSpan).Unix()
-	for i := range l.buckets {
-		if b := &l.buckets[i]; b.second > oldest && b.second <= now.Unix() {
-			s.dials += b.dials
-			s.connected += b.connected
-			s.rings += b.rings
-			s.ringTime += b.ringTime
-		}
-	}
-	return s
-}
 
 // liveView is what the campaign does now, from the run's own state.
 func (r *run) liveView() *campaign.Live {
@@ -89,33 +22,27 @@ func (r *run) liveView() *campaign.Live {
 		Waiting: len(r.waiting), InProgress: r.phases[phaseIndex(attempt.PhaseServed)],
 		Seats: r.seatCap(), FreeSeats: r.seatCap() - r.busy, At: now,
 		Constraint: r.pace.last.Constraint, Explanation: r.pace.explain(), Credit: float64(r.pace.last.Why.Credit),
+		Ledgers: r.ledgerViews(), Rolling: r.rollingViews(),
 	}
-	s := r.live.sum(now)
-	if s.dials > 0 {
-		rate := float64(s.dials) / liveSpan.Seconds()
-		v.DialsPerSec = &rate
-	}
-	if s.connected > 0 {
-		rate := float64(s.connected) * 3600 / liveSpan.Seconds()
-		v.ConnectedPerHour = &rate
-	}
-	if s.rings > 0 {
-		mean := (s.ringTime / time.Duration(s.rings)).Seconds()
-		v.AvgRingSeconds = &mean
-	}
-	if !r.live.lastDial.IsZero() {
-		t := r.live.lastDial
-		v.LastDialAt = &t
-	}
-	switch {
-	case r.m.C.State == campaign.Running && !r.windowOpen():
-		v.Indicator = "outside_window"
-	case r.live.lastDial.IsZero() || now.Sub(r.live.lastDial) > idleAfter:
-		v.Indicator = "idle"
-	default:
-		v.Indicator = "live"
-	}
+	v.Indicator = campaign.Indicate(r.m.C.State, r.windowOpen(), r.live.lastDial, now)
+	r.live.show(v, now)
 	return v
+}
+
+// ledgerViews are the ledgers that the cap is kept over.
+func (r *run) ledgerViews() []campaign.LedgerView {
+	s, b := &r.m.C.Settings, &r.pace.books
+	list := make([]campaign.LedgerView, 0, 3)
+	for _, l := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
+		list = append(list, campaign.ViewLedger(l, s))
+	}
+	return list
+}
+
+// rollingViews are the rates that are shown and not guaranteed.
+func (r *run) rollingViews() campaign.Rolling {
+	h := &r.pace.hours
+	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(r.now, 24*time.Hour)), Month: campaign.ViewCounts(h.Over(r.now, pacing.ThirtyDays))}
 }
 
 func (r *run) completionReason() campaign.CompletionReason {

@@ -255,7 +255,6 @@ func (r *run) numbersReserved(m *numbersReserved) {
 				delete(r.triggering, c.row.Number)
 			}
 			r.setPhase(l, attempt.PhaseDialling)
-			r.live.dialled(r.now)
 		}
 	}
 	r.endRound()
@@ -528,11 +527,19 @@ func (r *run) count(l *line, abandoned bool, cause engine.AbandonCause) {
 	r.modelAnswer(abandoned)
 	if abandoned {
 		r.d.abandons.add(l.number, r.now, r.now)
-		r.pace.books.Abandoned()
+		c := pacing.Counts{Live: 1, Abandoned: 1}
+		if cause == engine.AbandonCapacityLoss {
+			c.CapacityLoss = 1
+			r.pace.books.Lost()
+		} else {
+			r.pace.books.Abandoned()
+		}
+		r.pace.hours.Count(r.now, c)
 		r.d.log.Info().Str("campaign_id", string(r.id)).Str("cause", string(cause)).Msg("live answer abandoned")
 		return
 	}
 	r.pace.books.Served()
+	r.pace.hours.Count(r.now, pacing.Counts{Live: 1})
 }
 
 func (r *run) enqueueWaiting(l *line) {

@@ -86,6 +86,16 @@ func viewCampaign(d *campaign.Detail) campaignView {
 	if v.Passes == nil {
 		v.Passes = []campaign.Pass{}
 	}
+	if l := d.Live; l != nil {
+		live := *l
+		if live.Ledgers == nil {
+			live.Ledgers = []campaign.LedgerView{}
+		}
+		if live.Indicator == "" {
+			live.Indicator = campaign.IndicatorNone
+		}
+		v.Live = &live
+	}
 	if c.Settings.CallbackDetection {
 		v.Callbacks = &d.Counters.Callbacks
 	}

@@ -155,7 +155,7 @@ func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) cam
 	return campaign.Detail{
 		Campaign: campaign.Campaign{ID: id, Settings: s, State: state, Version: 1, Run: 1, CreatedAt: testAt,
 			CreatedBy: engine.Who{Name: "admin@example.org", User: "usr_admin"}},
-		Live: &campaign.Live{At: testAt, LastDialAt: &at, Constraint: engine.ConstraintWindow},
+		Live: &campaign.Live{At: testAt, LastDialAt: &at, Constraint: engine.ConstraintWindow, Indicator: campaign.IndicatorLive, Ledgers: []campaign.LedgerView{}},
 	}
 }
 

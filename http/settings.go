@@ -37,6 +37,7 @@ type settingsView struct {
 	AbandonCapPct float64        `json:"abandon_cap_pct"`
 	PacingMode    string         `json:"pacing_mode"`
 	MaxLines      int            `json:"max_lines"`
+	FalsePositive float64        `json:"false_positive_share"`
 
 	CallbackDetection bool   `json:"callback_detection"`
 	StickyExclusion   bool   `json:"sticky_exclusion"`
@@ -55,6 +56,7 @@ func viewSettings(c *campaign.Settings) settingsView {
 		RedialOnlyUnderSec: c.RedialOnlyUnderSec, RingTimeoutSec: c.RingTimeoutSec,
 		CallLimitSec: c.CallLimitSec, ResultTimeoutSec: c.ResultTimeoutSec,
 		AMD: c.AMD, AbandonCapPct: float64(c.AbandonCapPPM) / 10_000, PacingMode: c.PacingMode, MaxLines: c.MaxLines,
+		FalsePositive:     float64(c.FalsePositivePPM) / 1_000_000,
 		CallbackDetection: c.CallbackDetection, StickyExclusion: c.StickyExclusion, StickyNumber: c.StickyNumber,
 		LocalMatch: c.LocalMatch, StopEndsCalls: c.StopEndsCalls, ConfigURL: c.ConfigURL,
 	}
@@ -107,6 +109,13 @@ func readSettings(f form) campaign.Settings {
 		s.AbandonCapPPM = int(math.Round(math.Max(-1000, math.Min(1000, pct)) * 10_000))
 		if pct < 0 && s.AbandonCapPPM == 0 {
 			s.AbandonCapPPM = -1
+		}
+	}
+	if f.has("false_positive_share") {
+		share := f.decimal("false_positive_share", 0)
+		s.FalsePositivePPM = int(math.Round(math.Max(-1, math.Min(1, share)) * 1_000_000))
+		if share < 0 && s.FalsePositivePPM == 0 {
+			s.FalsePositivePPM = -1
 		}
 	}
 	if list := f.words("retry_on_custom", 200); list != nil {

@@ -153,16 +153,3 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 		return s.note(ctx, tx, journal.CampaignDeleted, string(id), who)
 	})
 }
-
-// AbandonLedger counts the campaign's live answers (served and abandoned)
-// since a time, in all its runs, and the abandoned among them. An abandoned
-// call that still hears the information message counts.
-func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, err error) {
-	err = s.read.QueryRow(ctx, `SELECT count(*) FILTER (WHERE a.served_at >= $2) + count(*) FILTER (WHERE lost),
-			count(*) FILTER (WHERE lost)
-		FROM (SELECT a.served_at, a.served_at IS NULL AND (
-				NOT a.live AND a.outcome = 'abandoned' AND a.ended_at >= $2
-				OR a.live AND a.ending->>'outcome' = 'abandoned' AND a.answered_at >= $2) AS lost
-			FROM attempts a WHERE a.campaign_id = $1 AND a.answered_at IS NOT NULL) a`, string(id), since).Scan(&live, &abandoned)
-	return live, abandoned, s.wrap("abandons not counted", err)
-}

@@ -269,20 +269,49 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 }
 
 // AbandonLedger implements actors.Store.
-func (s *Store) AbandonLedger(_ context.Context, id engine.CampaignID, since time.Time) (live, abandoned int, _ error) {
+func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (sum pacing.Counts, err error) {
+	hours, err := s.AbandonHours(ctx, id, since)
+	for _, c := range hours {
+		sum.Add(c)
+	}
+	return sum, err
+}
+
+// AbandonHours implements actors.Store.
+func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	hours := map[int64]pacing.Counts{}
 	for _, a := range s.Attempts {
-		if a.Campaign != id || a.ReservedAt == nil || a.ReservedAt.Before(since) {
+		if a.Campaign != id || a.AnsweredAt == nil {
 			continue
 		}
-		if a.Outcome == engine.OutcomeAbandoned {
-			live, abandoned = live+1, abandoned+1
-		} else if a.WasConnected() {
-			live++
+		outcome, cause, at := a.Outcome, a.Cause, a.EndedAt
+		if a.Live() && a.Ending != nil {
+			outcome, cause, at = a.Ending.Outcome, a.Ending.Cause, &a.Ending.At
 		}
+		var c pacing.Counts
+		switch {
+		case a.WasConnected():
+			c.Live, at = 1, a.ServedAt
+		case outcome == engine.OutcomeAbandoned:
+			c.Live, c.Abandoned = 1, 1
+			if cause == engine.AbandonCapacityLoss {
+				c.CapacityLoss = 1
+			}
+		case a.Verdict != "" && !a.Verdict.Live():
+			c.Machines, at = 1, a.VerdictAt
+		default:
+			continue
+		}
+		if at == nil || at.Before(since) {
+			continue
+		}
+		sum := hours[pacing.HourOf(*at)]
+		sum.Add(c)
+		hours[pacing.HourOf(*at)] = sum
 	}
-	return live, abandoned, nil
+	return hours, nil
 }
 
 // SavePacing implements actors.Store.

@@ -199,7 +199,9 @@ type Live struct {
 	DialsPerSec      *float64          `json:"dials_per_s"`
 	ConnectedPerHour *float64          `json:"connected_per_h"`
 	AvgRingSeconds   *float64          `json:"avg_ring_s"`
-	Indicator        string            `json:"indicator"` // live, idle, outside_window
+	Indicator        Indicator         `json:"indicator"`
+	Ledgers          []LedgerView      `json:"ledgers"` // of the periods in which the cap is kept: run, day, 30 days
+	Rolling          Rolling           `json:"rolling"`
 	At               time.Time         `json:"at"`
 }
 

@@ -57,6 +57,9 @@ type Settings struct {
 	AbandonCapPPM int            `json:"abandon_cap_ppm"` // 30000 = 3 %
 	PacingMode    string         `json:"pacing_mode"`     // strict, hybrid, progressive
 	MaxLines      int            `json:"max_lines"`       // cap of ringing lines, 0 = none of its own
+	// FalsePositivePPM is φ: the share of calls taken for machines that were
+	// persons. It counts them against the abandon cap.
+	FalsePositivePPM int `json:"false_positive_ppm,omitempty"`
 
 	CallbackDetection bool   `json:"callback_detection"`
 	StickyExclusion   bool   `json:"sticky_exclusion"`

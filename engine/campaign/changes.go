@@ -62,6 +62,8 @@ func change(field string, from, to json.RawMessage) (Change, bool) {
 	switch field {
 	case "abandon_cap_ppm": // in per cent on the wire
 		return Change{Field: "abandon_cap_pct", From: perCent(from), To: perCent(to)}, true
+	case "false_positive_ppm": // a share on the wire
+		return Change{Field: "false_positive_share", From: share(from), To: share(to)}, true
 	case "config_url":
 		return Change{Field: field, From: withoutSecrets(from), To: withoutSecrets(to)}, true
 	}
@@ -104,12 +106,15 @@ func union(a, b map[string]json.RawMessage) map[string]struct{} {
 	return all
 }
 
-func perCent(ppm json.RawMessage) json.RawMessage {
+func perCent(ppm json.RawMessage) json.RawMessage { return divided(ppm, 10_000) }
+func share(ppm json.RawMessage) json.RawMessage   { return divided(ppm, 1_000_000) }
+
+func divided(ppm json.RawMessage, by float64) json.RawMessage {
 	var n float64
 	if json.Unmarshal(ppm, &n) != nil {
 		return ppm
 	}
-	b, err := json.Marshal(n / 10_000)
+	b, err := json.Marshal(n / by)
 	if err != nil {
 		return ppm
 	}

@@ -1,6 +1,10 @@
 package campaign
 
-import "time"
+import (
+	"time"
+
+	"dialler/engine/pacing"
+)
 
 // Pass is a row of the pass breakdown: pass n is the set of the contacts' nth
 // attempts in a run. All of it is counted by attempts, so that a contact that
@@ -65,4 +69,80 @@ func (p *Pass) Dialled(at time.Time) {
 	if p.LastDialAt == nil || at.After(*p.LastDialAt) {
 		p.LastDialAt = &at
 	}
+}
+
+// Indicator is the live activity indicator of the specification.
+type Indicator string
+
+const (
+	IndicatorLive    Indicator = "live"
+	IndicatorIdle    Indicator = "idle" // nothing dialled for IdleAfter: waiting for retries
+	IndicatorOutside Indicator = "outside_window"
+	IndicatorPaused  Indicator = "paused"
+	IndicatorNone    Indicator = "none" // neither running nor paused
+)
+
+// IdleAfter is when a dialler that places no call is called idle.
+const IdleAfter = 30 * time.Second
+
+// Indicate says what a campaign is doing: what an operator decided first, then
+// the clock, then the dials.
+func Indicate(s State, windowOpen bool, lastDial, now time.Time) Indicator {
+	switch {
+	case s == Paused:
+		return IndicatorPaused
+	case s != Running:
+		return IndicatorNone
+	case !windowOpen:
+		return IndicatorOutside
+	case lastDial.IsZero() || now.Sub(lastDial) > IdleAfter:
+		return IndicatorIdle
+	}
+	return IndicatorLive
+}
+
+// CountsView are live answers and what became of them.
+type CountsView struct {
+	LiveAnswers  int `json:"live_answers"` // served and abandoned
+	Abandoned    int `json:"abandoned"`
+	CapacityLoss int `json:"capacity_loss"` // of the abandoned
+	Machines     int `json:"machines"`
+	// AbandonRate is Abandoned / LiveAnswers, nil before the first.
+	AbandonRate *float64 `json:"abandon_rate"`
+}
+
+// ViewCounts shows counts.
+func ViewCounts(c pacing.Counts) CountsView {
+	v := CountsView{LiveAnswers: c.Live, Abandoned: c.Abandoned, CapacityLoss: c.CapacityLoss, Machines: c.Machines}
+	if rate, ok := c.Rate(); ok {
+		v.AbandonRate = &rate
+	}
+	return v
+}
+
+// LedgerView is one period in which the abandon cap is kept.
+type LedgerView struct {
+	Period pacing.Period `json:"period"`
+	Since  time.Time     `json:"since"`
+	Until  *time.Time    `json:"until"` // nil: the end of the run
+	CountsView
+	// Credit is how many more could be abandoned at once within the cap.
+	Credit int `json:"credit"`
+}
+
+// ViewLedger shows a ledger under the campaign's cap.
+func ViewLedger(l *pacing.Ledger, s *Settings) LedgerView {
+	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(l.Counts), Credit: l.Credit(s.AbandonCapPPM, s.FalsePositivePPM)}
+	if !l.Until.IsZero() {
+		until := l.Until
+		v.Until = &until
+	}
+	return v
+}
+
+// Rolling are the counts of the last 24 hours and 30 days, by whole hours:
+// shown, not guaranteed.
+type Rolling struct {
+	Day   CountsView `json:"hours_24"`
+	Month CountsView `json:"days_30"`
 }

@@ -18,24 +18,25 @@ import (
 const (
 	NumberPoolCap = 1000
 
-	nameCap         = 200
-	concurrencyCap  = 100_000
-	maxAttemptsCap  = 50
-	retryDelayMin   = 1
-	retryDelayMax   = 30 * 24 * 3600
-	ringTimeoutMin  = 15 // SEMANTICS §4: "never under 15 s"
-	ringTimeoutMax  = 120
-	callLimitMin    = 10
-	callLimitMax    = 4 * 3600
-	resultTimeMin   = 1
-	resultTimeMax   = 7 * 24 * 3600
-	abandonCapMax   = 50_000 // 5 %
-	customCap       = 200
-	dispositionCap  = 255
-	redialRuleCap   = 24 * 3600
-	configURLCap    = 2048
-	defaultRetry    = 30 * 60
-	defaultAttempts = 3
+	nameCap          = 200
+	concurrencyCap   = 100_000
+	maxAttemptsCap   = 50
+	retryDelayMin    = 1
+	retryDelayMax    = 30 * 24 * 3600
+	ringTimeoutMin   = 15 // SEMANTICS §4: "never under 15 s"
+	ringTimeoutMax   = 120
+	callLimitMin     = 10
+	callLimitMax     = 4 * 3600
+	resultTimeMin    = 1
+	resultTimeMax    = 7 * 24 * 3600
+	abandonCapMax    = 50_000 // 5 %
+	falsePositiveMax = 50_000 // 5 %
+	customCap        = 200
+	configURLCap     = 2048
+	dispositionCap   = 255
+	redialRuleCap    = 24 * 3600
+	defaultRetry     = 30 * 60
+	defaultAttempts  = 3
 )
 
 // Pacing modes.
@@ -153,6 +154,9 @@ func (s Settings) Validate() error {
 	}
 	if s.AbandonCapPPM < 0 || s.AbandonCapPPM > abandonCapMax {
 		wrong("abandon_cap_pct", "out_of_range", "must be from 0 to 5")
+	}
+	if s.FalsePositivePPM < 0 || s.FalsePositivePPM > falsePositiveMax {
+		wrong("false_positive_share", "out_of_range", "must be from 0 to 0.05")
 	}
 	within("max_lines", s.MaxLines, 0, concurrencyCap)
 	if !wellFormed(s.ConfigURL) {

@@ -14,6 +14,16 @@ type Counts struct {
 	Live      int `json:"live"`      // L
 	Abandoned int `json:"abandoned"` // A, capacity_loss included
 	Machines  int `json:"machines"`
+	// CapacityLoss is how many of Abandoned had that cause.
+	CapacityLoss int `json:"capacity_loss"`
+}
+
+// Add adds the counts of another time.
+func (c *Counts) Add(o Counts) {
+	c.Live += o.Live
+	c.Abandoned += o.Abandoned
+	c.Machines += o.Machines
+	c.CapacityLoss += o.CapacityLoss
 }
 
 // Rate is the abandon rate A / L; ok is false before the first live answer.

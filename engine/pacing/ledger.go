@@ -66,6 +66,10 @@ func (b *Books) Served() { b.each(func(c *Counts) { c.Live++ }) }
 // Abandoned counts a live answer that no bot served in time.
 func (b *Books) Abandoned() { b.each(func(c *Counts) { c.Live++; c.Abandoned++ }) }
 
+// Lost counts an abandon whose cause was a loss of capacity of ours; it counts
+// like any other, and is shown apart.
+func (b *Books) Lost() { b.each(func(c *Counts) { c.Live++; c.Abandoned++; c.CapacityLoss++ }) }
+
 // Machine counts a call that was judged to be no person.
 func (b *Books) Machine() { b.each(func(c *Counts) { c.Machines++ }) }
 

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/pacing"
 	"dialler/engine/tally"
 )
 
@@ -141,9 +142,12 @@ func counters(t *testing.T, w *world) {
 		c := w.stored(add.Contacts[i].ID)
 		x, a := w.intent(&c)
 		apply(x)
-		if served > 0 || o == engine.OutcomeAbandoned {
+		if served > 0 || o == engine.OutcomeAbandoned || o == engine.OutcomeMachine {
 			t0 := w.now
 			a.State, a.AnsweredAt = attempt.Answered, &t0
+			if o == engine.OutcomeMachine {
+				a.Verdict, a.VerdictAt = engine.VerdictMachine, &t0
+			}
 			apply(w.write(func(x *journal.Write) {
 				x.Attempts = []attempt.Attempt{a}
 				x.Events = []journal.Event{w.event(journal.AttemptAnswered, c.ID, a.ID)}
@@ -227,13 +231,23 @@ func counters(t *testing.T, w *world) {
 	if got.Total != 12 || got.LiveAnswers != 4 || got.Attempts != 8 || got.TalkSeconds != 19.345 {
 		t.Errorf("total %d, live answers %d, attempts %d, talk %v", got.Total, got.LiveAnswers, got.Attempts, got.TalkSeconds)
 	}
-	liveAnswers, abandoned, err := w.store.AbandonLedger(t.Context(), w.c.ID, w.now.Add(-time.Minute))
-	must(t, err)
-	if liveAnswers != 4 || abandoned != 2 {
-		t.Errorf("ledger %d of %d", abandoned, liveAnswers)
+	want4 := pacing.Counts{Live: 4, Abandoned: 2, CapacityLoss: 1, Machines: 1}
+	for since, want := range map[time.Time]pacing.Counts{w.now.Add(-time.Minute): want4, w.now.Add(time.Hour): {}} {
+		if n, err := w.store.AbandonLedger(t.Context(), w.c.ID, since); err != nil || n != want {
+			t.Errorf("ledger since %v: %+v %v, want %+v", since, n, err, want)
+		}
 	}
-	if n, m, _ := w.store.AbandonLedger(t.Context(), w.c.ID, w.now.Add(time.Hour)); n != 0 || m != 0 {
-		t.Errorf("ledger of the future %d of %d", m, n)
+	hours, err := w.store.AbandonHours(t.Context(), w.c.ID, w.now.Add(-time.Minute))
+	must(t, err)
+	var sum pacing.Counts
+	for hour, c := range hours {
+		if first := pacing.HourOf(w.now); hour < first || hour > first+1 {
+			t.Errorf("hour %d, it is %d", hour, first)
+		}
+		sum.Add(c)
+	}
+	if sum != want4 {
+		t.Errorf("hours %+v, want %+v", sum, want4)
 	}
 }
 
