@@ -14,6 +14,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 	"dialler/http"
 	"dialler/persistence"
 )
@@ -201,6 +202,39 @@ func (f *front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	}
 	wg.Wait()
 	return list, nil
+}
+
+// Contact implements http.Campaigns: the row, as far as its call is concerned up
+// to date, and why it is not dialled now.
+func (f *front) Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (d campaign.ContactDetail, err error) {
+	view, ok, err := f.Store.ContactView(ctx, id, cid)
+	if err == nil && !ok {
+		err = engine.NotFound("contact_not_found", "The campaign has no such contact.")
+	}
+	if err != nil {
+		return d, err
+	}
+	for i := range view.Attempts {
+		if a := &view.Attempts[i]; a.State != attempt.Ended {
+			*a = f.tree.Live(ctx, *a)
+		}
+	}
+	c, up, err := f.tree.DetailIfUp(ctx, id)
+	if err == nil && !up {
+		c.Campaign, err = f.Store.Campaign(ctx, id)
+	}
+	if err != nil {
+		return d, err
+	}
+	now := time.Now()
+	facts, err := f.Store.ContactFacts(ctx, &view.Contact, c.Campaign.Order(now))
+	if err != nil {
+		return d, err
+	}
+	d.ContactView = view
+	d.Explain = campaign.Explain(campaign.Question{Campaign: &c.Campaign, Contact: &view.Contact, Facts: facts,
+		Zones: number.Zones(view.Contact.Number), Live: c.Live, Now: now})
+	return d, nil
 }
 
 // Dialout implements http.Calls.

@@ -113,13 +113,7 @@ func (r *run) dialNext() {
 }
 
 // order is that of the campaign's due contacts now.
-func (r *run) order() contact.Order {
-	o := contact.Order{Now: r.now}
-	if r.m.C.Settings.AlwaysOn {
-		o.Overdue = r.rules.Policy.RetryDelay
-	}
-	return o
-}
+func (r *run) order() contact.Order { return r.m.C.Order(r.now) }
 
 // nextCandidate: due callbacks, then triggers, then the rest of the queue. A
 // number that was abandoned of late takes a seat, or stands aside.

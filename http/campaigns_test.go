@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/window"
 )
 
@@ -151,6 +152,28 @@ func TestDeleteACampaign(t *testing.T) {
 	}
 	b.ports.fail = engine.Conflict("already_run", "It has run.")
 	b.byAdmin("DELETE", "/api/v1/campaigns/cmp_1", "").is(409, "already_run")
+}
+
+func TestAContactSaysWhyItIsNotDialledNow(t *testing.T) {
+	b := newBench(t)
+	for _, a := range []answer{b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts/c1", ""), b.byKey("GET", "/api/v1/campaigns/cmp_1/contacts/c1", "")} {
+		e, _ := a.is(200, "").get("explain").(map[string]any)
+		if e["code"] != "outside_window" || e["message"] == "" || e["next_at"] == nil || e["ahead"] != 3.0 || a.get("contact_id") != "c1" {
+			t.Errorf("%s", a.body)
+		}
+	}
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts/c2", "").is(404, "contact_not_found")
+	b.do("GET", "/api/v1/campaigns/cmp_1/contacts/c1", "").is(401, "unauthorized")
+}
+
+func TestContactsAreFoundByNumberAndByCallback(t *testing.T) {
+	b := newBench(t)
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts?number=%2B4915112345678&callback=pending&status=connected", "").is(200, "")
+	if got := b.ports.pages[0]; got.Phone != "+4915112345678" || got.Callback != contact.CallbackPending || got.Filter != "connected" {
+		t.Errorf("page %+v", got)
+	}
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts?number=0151&callback=soon&page=0", "").is(422, "validation_failed",
+		"number invalid_number", "callback unknown_value", "page out_of_range")
 }
 
 func TestContactsAreAddedAllOrNone(t *testing.T) {

@@ -3,12 +3,15 @@ package http
 import (
 	"errors"
 	nethttp "net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/number"
 )
 
 // maxContactsPerRequest bounds one list; longer ones are sent in parts.
@@ -82,19 +85,58 @@ func (s *Server) listContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	number, size, filter, err := r.page(names(contact.States))
+	page := campaign.Page{}
+	page.Number, page.Size, page.Filter, err = r.pageOf(names(contact.States), func(key, val string, errs *fieldErrors) bool {
+		switch key {
+		case "number":
+			n, err := number.Parse(val)
+			var e *engine.Error
+			if errors.As(err, &e) {
+				errs.add("number", e.Code, e.Detail)
+			}
+			page.Phone = n
+		case "callback":
+			page.Callback = contact.CallbackState(val)
+			if !slices.Contains(callbackStates, page.Callback) {
+				errs.add("callback", "unknown_value", "must be one of "+strings.Join(names(callbackStates), ", "))
+			}
+		default:
+			return false
+		}
+		return true
+	})
 	if err != nil {
 		return err
 	}
-	list, err := s.Campaigns.Contacts(r.ctx(), id, campaign.Page{Number: number, Size: size, Filter: filter})
+	list, err := s.Campaigns.Contacts(r.ctx(), id, page)
 	if err != nil {
 		return err
 	}
-	out := contactList{Contacts: make([]contactView, len(list.Contacts)), Page: number, PageSize: size, Total: list.Total}
+	out := contactList{Contacts: make([]contactView, len(list.Contacts)), Page: page.Number, PageSize: page.Size, Total: list.Total}
 	for i := range list.Contacts {
 		out.Contacts[i] = viewContact(&list.Contacts[i])
 	}
 	return r.reply(nethttp.StatusOK, out)
+}
+
+// callbackStates are the filters of the console's list of callbacks.
+var callbackStates = []contact.CallbackState{contact.CallbackRequested, contact.CallbackPending, contact.CallbackCompleted, contact.CallbackCancelled}
+
+type contactDetail struct {
+	contactView
+	Explain campaign.Explanation `json:"explain"`
+}
+
+func (s *Server) getContact(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	c, err := s.Campaigns.Contact(r.ctx(), id, engine.ContactID(r.param("contact_id")))
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, contactDetail{viewContact(&c.ContactView), c.Explain})
 }
 
 // addContacts takes a list. A mistake in one row refuses the whole list, so

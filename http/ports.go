@@ -37,6 +37,9 @@ type Campaigns interface {
 	Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error)
 	// Contacts gives one page in list order. Page.Filter is a contact state or "".
 	Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error)
+	// Contact gives one contact and why it is not dialled now; NotFound
+	// "contact_not_found" when the campaign has no such contact.
+	Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (campaign.ContactDetail, error)
 	// Trigger and Exclude commit the reply with what they did when the command
 	// carries an Idempotency; journal.ErrReplyExists when such a reply is
 	// already stored. Past its Deadline a command is dropped unexecuted

@@ -235,6 +235,19 @@ func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.P
 	}}}, p.fail
 }
 
+func (p *ports) Contact(_ context.Context, id engine.CampaignID, cid engine.ContactID) (campaign.ContactDetail, error) {
+	defer p.lock()()
+	if cid != "c1" {
+		return campaign.ContactDetail{}, engine.NotFound("contact_not_found", "The campaign has no such contact.")
+	}
+	at, ahead := testAt.Add(time.Hour), 3
+	return campaign.ContactDetail{
+		ContactView: campaign.ContactView{Contact: contact.Contact{ID: cid, Campaign: id, Number: mobile, State: contact.Pending, Max: 3, Run: 1,
+			Source: "api", CreatedAt: testAt, UpdatedAt: testAt, DueAt: &at}},
+		Explain: campaign.Explanation{Code: campaign.WhyOutsideWindow, Message: "its calling window opens then", NextAt: &at, Ahead: &ahead},
+	}, p.fail
+}
+
 func (p *ports) Trigger(ctx context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
 	p.mu.Lock()
 	p.triggers = append(p.triggers, c)

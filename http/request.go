@@ -260,6 +260,11 @@ func (s *Server) panicked(p any) {
 // page reads page, page_size and status from the query; anything else there is
 // a mistake.
 func (r *request) page(filters []string) (number, size int, filter string, err error) {
+	return r.pageOf(filters, nil)
+}
+
+// pageOf is page for a list with parameters of its own, which others takes.
+func (r *request) pageOf(filters []string, others func(key, val string, errs *fieldErrors) (known bool)) (number, size int, filter string, err error) {
 	number, size = 1, defaultPageSize
 	var errs fieldErrors
 	for k, v := range r.rc.QueryArgs().All() {
@@ -293,7 +298,9 @@ func (r *request) page(filters []string) (number, size int, filter string, err e
 			}
 			filter = val
 		default:
-			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+			if others == nil || !others(key, val, &errs) {
+				errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+			}
 		}
 	}
 	return number, size, filter, errs.err()

@@ -60,6 +60,7 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: access{scope: scopeRead, role: roleViewer}, handle: s.watchCampaign},
 		{method: "GET", path: v1 + "/live", access: access{role: roleViewer}, handle: s.watchCampaigns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.getContact},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
 

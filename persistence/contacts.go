@@ -3,6 +3,8 @@ package persistence
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/pacing"
 )
 
 const fromContacts = " FROM contacts c LEFT JOIN contact_variables v ON v.contact_id = c.id "
@@ -80,14 +83,27 @@ func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now ti
 
 // Contacts gives one page of a campaign's contacts in list order, each with
 // its attempts of all runs, and how many there are. The filter is a contact
-// state or "".
+// state or ""; a page may be of one number, or of a state of callbacks.
 func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, err error) {
-	const filter = "WHERE c.campaign_id = $1 AND ($2 = '' OR c.state = $2)"
-	if err := s.read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+filter, string(id), page.Filter).Scan(&list.Total); err != nil {
+	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
+	only := func(condition, value string) {
+		if value != "" {
+			args = append(args, value)
+			where += " AND " + condition + " = $" + strconv.Itoa(len(args))
+		}
+	}
+	only("c.state", page.Filter)
+	only("c.number", page.Phone.E164())
+	only("c.callback", string(page.Callback))
+	if page.Callback != "" {
+		where += " AND c.callback <> ''" // the index knows no other
+	}
+	if err := s.read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
 		return list, s.wrap("contacts not counted", err)
 	}
-	rows, _ := s.read.Query(ctx, selectContact+filter+" ORDER BY c.position, c.id LIMIT $3 OFFSET $4",
-		string(id), page.Filter, page.Size, offset(page))
+	n := len(args)
+	rows, _ := s.read.Query(ctx, selectContact+where+" ORDER BY c.position, c.id LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
+		append(args, page.Size, offset(page))...)
 	found, err := pgx.CollectRows(rows, scanContact)
 	if err != nil {
 		return list, s.wrap("contacts not read", err)
@@ -105,4 +121,62 @@ func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 		v.Attempts = append(v.Attempts, attempts[i])
 	}
 	return list, err
+}
+
+// ContactView gives one contact of a campaign with its attempts of all runs; ok
+// is false when the campaign has no such contact.
+func (s *Store) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView, ok bool, err error) {
+	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
+		return campaign.ContactView{}, false, err
+	}
+	v.Attempts, err = s.attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id), string(cid))
+	return v, err == nil, err
+}
+
+// ContactFacts tells what holds a contact back that its row does not say.
+func (s *Store) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts, err error) {
+	err = s.read.QueryRow(ctx, `SELECT
+			EXISTS (SELECT FROM suppressions WHERE number = $1),
+			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
+			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
+			(SELECT hold_until FROM number_holds WHERE number = $1),
+			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1 AND ended_at > $3 - $4::interval)`,
+		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon).
+		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
+	if err != nil {
+		return f, s.wrap("contact not explained", err)
+	}
+	if c.DueAt == nil || c.Attempt != "" || c.DueAt.After(order.Now) {
+		return f, nil
+	}
+	f.Ahead, err = s.ahead(ctx, c, order)
+	return f, s.wrap("contact not explained", err)
+}
+
+// promotedBy6 is promoted, with the Retry Delay as $6.
+var promotedBy6 = strings.ReplaceAll(promoted, "$5", "$6")
+
+// ahead counts the due contacts that go before one: those of a lower class, and
+// those of its own that come first. Every part stops at the cap.
+func (s *Store) ahead(ctx context.Context, c *contact.Contact, order contact.Order) (n int, err error) {
+	var overdue *time.Duration
+	if order.Overdue > 0 {
+		overdue = &order.Overdue
+	}
+	const due = " FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.attempt_id IS NULL AND c.due_at <= $3 AND "
+	class, at := c.DueClass, *c.DueAt
+	if order.Promoted(c) {
+		class, at = contact.DueTrigger, at.Add(order.Overdue)
+	}
+	err = s.read.QueryRow(ctx, `SELECT least($4::integer, (SELECT count(*) FROM (
+			(SELECT 1`+due+`c.due_class < $5 AND c.due_class < 3 LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 > 1 AND `+promotedBy6+` LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 < 2 AND c.due_class = $5 AND (c.due_at, c.position) < ($7, $8) LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 1 AND `+promotedBy6+` AND (c.due_at + $6::interval, c.position) < ($7, $8) LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 2 AND c.due_class = 2 AND c.position < $8 LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 3 AND c.due_class = 3 AND NOT coalesce(`+promotedBy6+`, false)
+				AND (`+dueGroup+`, c.due_at, c.position) < ($9, $7, $8) LIMIT $4)
+		) o))`,
+		string(c.Campaign), c.Run, order.Now, campaign.AheadCap, int(class), overdue, at, c.Position, c.Used).Scan(&n)
+	return n, err
 }

@@ -210,6 +210,10 @@ type Page struct {
 	Number int    // from 1
 	Size   int    // 1…200
 	Filter string // state filter, "" = all
+	// Of contacts only: the one with a number, and those whose callback is in a
+	// state; "" = all.
+	Phone    engine.PhoneNumber
+	Callback contact.CallbackState
 }
 
 // ContactList is one page of a campaign's contacts with their attempts.
@@ -217,6 +221,26 @@ type ContactList struct {
 	Contacts []ContactView
 	Total    int
 }
+
+// ContactDetail is one contact and why it is not dialled now.
+type ContactDetail struct {
+	ContactView
+	Explain Explanation
+}
+
+// ContactFacts is what only the tables know of why a contact waits.
+type ContactFacts struct {
+	Suppressed  bool // on the suppression list of the installation
+	Excluded    bool // its number was excluded before it was added
+	Held        bool // another call to its number is not over yet …
+	HeldUntil   *time.Time
+	AbandonedAt *time.Time // of a call to its number, in any campaign, within 72 h
+	// Ahead is how many due contacts go before it, AheadCap at most.
+	Ahead int
+}
+
+// AheadCap bounds how far ContactFacts.Ahead counts.
+const AheadCap = 10_000
 
 // ContactView is a contact with its attempt trail, newest attempt last.
 type ContactView struct {

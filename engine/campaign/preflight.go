@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/contact"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
 )
@@ -83,6 +84,15 @@ func (f *PreflightFacts) pool(c *Campaign) (usable, barred int) {
 		}
 	}
 	return usable, barred
+}
+
+// Order is in which the campaign's due contacts are dialled at a time.
+func (c *Campaign) Order(now time.Time) contact.Order {
+	o := contact.Order{Now: now}
+	if c.Settings.AlwaysOn {
+		o.Overdue = time.Duration(c.Settings.RetryDelaySec) * time.Second
+	}
+	return o
 }
 
 // Clip gives the function that moves a due time of a contact at home in the

@@ -81,6 +81,8 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 
 		// Lists and configuration.
 		{"contacts come in pages with their attempts", contactPages},
+		{"contacts are found by number and by callback", contactsFound},
+		{"what holds a contact back is told", contactFacts},
 		{"campaigns come in pages, newest first", campaignPages},
 		{"API keys are stored, found and changed", keys},
 		{"users are stored, found and changed", users},

@@ -1,0 +1,179 @@
+package campaign
+
+import (
+	"fmt"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/pacing"
+)
+
+// Explanation says why a contact is not dialled now, and when it is (SEMANTICS
+// §6): a stable code, a sentence, and the time if one is known.
+type Explanation struct {
+	Code    string     `json:"code"`
+	Message string     `json:"message"`
+	NextAt  *time.Time `json:"next_at,omitempty"`
+	// Ahead is how many due contacts go before it, when it only waits its turn.
+	Ahead *int `json:"ahead,omitempty"`
+}
+
+// Codes of explanations beside those of constraints (window, paused, seats …),
+// which speak of the whole campaign.
+const (
+	WhyInCall        = "call_in_progress"
+	WhyResultAwaited = "result_awaited"
+	WhyExhausted     = contact.ReasonExhausted
+	WhyNeverOpens    = contact.ReasonNeverOpens
+	WhyNotRetried    = "outcome_not_retried"
+	WhySuppressed    = "suppressed"
+	WhyNotStarted    = "campaign_not_started"
+	WhyEnded         = "campaign_ended"
+	WhyCallback      = "callback_scheduled"
+	WhyRetryDelay    = "retry_delay"
+	WhyOutsideWindow = "outside_window"
+	WhyNumberHeld    = "number_held"
+	WhySeatNeeded    = "seat_needed"
+	WhyQueued        = "queued"
+)
+
+// Question is what an explanation is made of.
+type Question struct {
+	Campaign *Campaign
+	Contact  *contact.Contact
+	Facts    ContactFacts
+	Zones    []string // of the contact's number
+	Live     *Live    // of the campaign, nil when it is not up
+	Now      time.Time
+}
+
+// Explain judges the reasons in the order in which they hold a contact back:
+// what is final, what is under way, what forbids it, what it waits for itself,
+// and only then what holds the whole campaign.
+func Explain(q Question) Explanation {
+	c := q.Contact
+	switch {
+	case c.State == contact.Excluded:
+		return because(string(contact.Excluded), "it is excluded from this campaign%s", note(c.Reason))
+	case c.Attempt != "":
+		return because(WhyInCall, "it is being called now")
+	case c.State.Processed():
+		return final(c)
+	case c.ResultDueAt != nil && c.DueAt == nil:
+		return until(WhyResultAwaited, *c.ResultDueAt, "its conversation is over; the bot's result is awaited until then")
+	case q.Facts.Excluded:
+		return because(string(contact.Excluded), "its number is excluded from this campaign")
+	case q.Facts.Suppressed:
+		return because(WhySuppressed, "its number is on the suppression list of this installation; it becomes final at its turn")
+	case q.Campaign.State == Draft:
+		return because(WhyNotStarted, "the campaign is not started")
+	case q.Campaign.State == Completed, q.Campaign.State == Failed:
+		return because(WhyEnded, "the campaign's run is over (%s)", q.Campaign.State)
+	case c.DueAt == nil:
+		return because(WhyQueued, "it is about to be decided upon")
+	case c.DueAt.After(q.Now):
+		return q.later()
+	}
+	return q.due()
+}
+
+// later: its time has not come.
+func (q Question) later() Explanation {
+	c := q.Contact
+	switch {
+	case c.DueClass == contact.DueCallback:
+		return until(WhyCallback, *c.DueAt, "it asked to be called back; the call is scheduled for then")
+	case c.Unconsumed > 0:
+		return until(WhyRetryDelay, *c.DueAt, "its last call did not come about (%s); it is tried again then", c.LastOutcome)
+	case c.DueClass == contact.DueRetry:
+		return until(WhyRetryDelay, *c.DueAt, "attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
+	}
+	return until(WhyOutsideWindow, *c.DueAt, "its calling window opens then")
+}
+
+// due: it could be dialled, as far as it is concerned itself.
+func (q Question) due() Explanation {
+	w := q.Campaign.Settings.Window.For(q.Zones)
+	if !w.Open(q.Now) {
+		at, ok := Clip(q.Campaign, q.Zones)(q.Now)
+		switch {
+		case ok:
+			return until(WhyOutsideWindow, at, "its calling window is closed; it opens then")
+		case q.Campaign.WindowEndsAt != nil:
+			return because(WhyOutsideWindow, "its calling window does not open again before this run ends")
+		}
+		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
+	}
+	switch {
+	case q.Campaign.State == Paused:
+		return because(string(engine.ConstraintPaused), "the campaign is paused")
+	case q.Facts.Held && q.Facts.HeldUntil != nil:
+		return until(WhyNumberHeld, *q.Facts.HeldUntil, "an earlier call to its number may not be over before then")
+	case q.Facts.Held:
+		return because(WhyNumberHeld, "another call to its number is not over yet")
+	}
+	e := Explanation{Code: WhyQueued, Message: "it is among the next to be dialled", Ahead: &q.Facts.Ahead}
+	if n := q.Facts.Ahead; n > 0 {
+		e.Message = fmt.Sprintf("%d due contacts are dialled before it", n)
+		if n >= AheadCap {
+			e.Message = fmt.Sprintf("more than %d due contacts are dialled before it", AheadCap)
+		}
+	}
+	if at := q.Facts.AbandonedAt; at != nil && pacing.NeedsSeat(*at, q.Now) {
+		e.Code = WhySeatNeeded
+		e.Message += "; a call to its number was abandoned within the last 72 h, so that it waits for a seat of its own"
+	}
+	if q.Live != nil {
+		switch why := q.Live.Constraint; why {
+		case engine.ConstraintNone, engine.ConstraintNoDueContacts, engine.ConstraintRetryDelay:
+		default:
+			if e.Code == WhyQueued {
+				e.Code = string(why)
+			}
+			e.Message += "; the campaign is held back by " + string(why) + ": " + q.Live.Explanation
+		}
+	}
+	return e
+}
+
+// final says why nothing follows any more in this run.
+func final(c *contact.Contact) Explanation {
+	switch c.State {
+	case contact.Completed:
+		return because(string(c.State), "the conversation finished and its result is stored%s", note(c.LastDisposition))
+	case contact.Abandoned:
+		return because(string(c.State), "its call was answered and no bot was there in time; it is not dialled again in this run")
+	case contact.MachineDetected:
+		return because(string(c.State), "an answering machine took the call, and machines are not redialled or its attempts are used up")
+	case contact.WindowClosed:
+		return because(string(c.State), "it was still waiting when the single-day window ended")
+	case contact.ManuallyStopped:
+		return because(string(c.State), "it was still waiting when the campaign was stopped")
+	case contact.Failed, contact.Pending, contact.Unanswered, contact.Connected, contact.Excluded:
+	}
+	switch c.Reason {
+	case contact.ReasonExhausted:
+		return because(WhyExhausted, "all %d attempts are used; the last one came to %s", c.Used, c.LastOutcome)
+	case contact.ReasonNeverOpens:
+		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
+	}
+	return because(WhyNotRetried, "its last call came to %s, after which it is not dialled again", c.Reason)
+}
+
+func because(code, format string, args ...any) Explanation {
+	return Explanation{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func until(code string, at time.Time, format string, args ...any) Explanation {
+	e := because(code, format, args...)
+	e.NextAt = &at
+	return e
+}
+
+func note(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}

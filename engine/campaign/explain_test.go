@@ -1,0 +1,85 @@
+package campaign
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/window"
+)
+
+// Each contact answers "why not now, when next".
+func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) // a Monday
+	in := func(d time.Duration) *time.Time { at := now.Add(d); return &at }
+	ask := func(want string, next *time.Time, change func(q *Question)) {
+		t.Helper()
+		q := Question{Now: now,
+			Campaign: &Campaign{State: Running, Settings: Settings{Window: window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}}},
+			Contact:  &contact.Contact{State: contact.Pending, Max: 3, DueAt: in(-time.Minute), DueClass: contact.DueFirst}}
+		change(&q)
+		e := Explain(q)
+		if e.Code != want || (next == nil) != (e.NextAt == nil) || next != nil && !next.Equal(*e.NextAt) || e.Message == "" {
+			t.Errorf("%+v, want %s at %v", e, want, next)
+		}
+	}
+	final := func(s contact.State, reason string) func(*Question) {
+		return func(q *Question) { q.Contact.State, q.Contact.Reason, q.Contact.DueAt = s, reason, nil }
+	}
+	held := func(c engine.Constraint) func(*Question) {
+		return func(q *Question) { q.Live = &Live{Constraint: c, Explanation: "0 of 10 workers free"} }
+	}
+	// Final, and why.
+	ask("completed", nil, final(contact.Completed, ""))
+	ask("attempts_exhausted", nil, final(contact.Failed, contact.ReasonExhausted))
+	ask("window_never_opens", nil, final(contact.Failed, contact.ReasonNeverOpens))
+	ask("outcome_not_retried", nil, final(contact.Failed, "rejected"))
+	ask("abandoned", nil, final(contact.Abandoned, ""))
+	ask("machine_detected", nil, final(contact.MachineDetected, ""))
+	ask("window_closed", nil, final(contact.WindowClosed, ""))
+	ask("manually_stopped", nil, final(contact.ManuallyStopped, ""))
+	ask("excluded", nil, final(contact.Excluded, "asked"))
+	// Under way.
+	ask("call_in_progress", nil, func(q *Question) { q.Contact.Attempt, q.Contact.DueAt = "a", nil })
+	ask("result_awaited", in(time.Minute), func(q *Question) {
+		q.Contact.State, q.Contact.DueAt, q.Contact.ResultDueAt = contact.Connected, nil, in(time.Minute)
+	})
+	// Forbidden.
+	ask("suppressed", nil, func(q *Question) { q.Facts.Suppressed = true })
+	ask("excluded", nil, func(q *Question) { q.Facts.Excluded = true })
+	ask("campaign_not_started", nil, func(q *Question) { q.Campaign.State = Draft })
+	ask("campaign_ended", nil, func(q *Question) { q.Campaign.State = Failed })
+	// Its own time.
+	ask("callback_scheduled", in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.DueClass = in(time.Hour), contact.DueCallback })
+	ask("retry_delay", in(time.Hour), func(q *Question) {
+		q.Contact.DueAt, q.Contact.DueClass, q.Contact.Used = in(time.Hour), contact.DueRetry, 1
+	})
+	ask("retry_delay", in(time.Second), func(q *Question) { q.Contact.DueAt, q.Contact.Unconsumed = in(time.Second), 1 })
+	ask("outside_window", in(21*time.Hour), func(q *Question) { q.Contact.DueAt = in(21 * time.Hour) })
+	ask("outside_window", in(21*time.Hour), func(q *Question) { q.Campaign.Settings.Window.End = 12 * 60 })
+	ask("outside_window", in(2*time.Hour), func(q *Question) {
+		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{"America/New_York"}
+	})
+	ask("outside_window", nil, func(q *Question) { q.Campaign.Settings.Window.End, q.Campaign.WindowEndsAt = 12*60, in(0) })
+	ask("window_never_opens", nil, func(q *Question) {
+		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{"Europe/Berlin", "Pacific/Guam", "America/Los_Angeles"}
+	})
+	// What holds its number, or the campaign.
+	ask("paused", nil, func(q *Question) { q.Campaign.State = Paused })
+	ask("number_held", nil, func(q *Question) { q.Facts.Held = true })
+	ask("number_held", in(time.Minute), func(q *Question) { q.Facts.Held, q.Facts.HeldUntil = true, in(time.Minute) })
+	ask("seat_needed", nil, func(q *Question) { q.Facts.AbandonedAt = in(-time.Hour); held(engine.ConstraintSeats)(q) })
+	ask("queued", nil, func(q *Question) { q.Facts.AbandonedAt = in(-73 * time.Hour) })
+	ask("abandon_credit", nil, held(engine.ConstraintAbandonCredit))
+	ask("trunk_health", nil, held(engine.ConstraintTrunkHealth))
+	ask("queued", nil, held(engine.ConstraintRetryDelay))
+	ask("queued", nil, func(q *Question) { q.Facts.Ahead = 7 })
+
+	q := Question{Now: now, Campaign: &Campaign{State: Running}, Facts: ContactFacts{Ahead: 7},
+		Contact: &contact.Contact{State: contact.Pending, DueAt: in(0)}}
+	if e := Explain(q); e.Ahead == nil || *e.Ahead != 7 || !strings.Contains(e.Message, "7 due contacts") {
+		t.Errorf("%+v", e)
+	}
+}
