@@ -240,3 +240,32 @@ func (s *Server) deleteCampaign(r *request) error {
 	r.send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
+
+type runList struct {
+	Runs     []campaign.RunRecord `json:"runs"`
+	Page     int                  `json:"page"`
+	PageSize int                  `json:"page_size"`
+	Total    int                  `json:"total"`
+}
+
+// listRuns is the history of a campaign's runs.
+func (s *Server) listRuns(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	number, size, _, err := r.page(nil)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Campaigns.Runs(r.ctx(), id, campaign.Page{Number: number, Size: size})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Counters.States == nil {
+			list[i].Counters.States = map[contact.State]int{}
+		}
+	}
+	return r.reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size, Total: total})
+}

@@ -288,3 +288,23 @@ func TestAPreparedRestartNamesItsRunWhoAndWhen(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+func TestTheHistoryOfRunsHasTheirCountersAndWhoDidWhat(t *testing.T) {
+	b := newBench(t)
+	path := campaignPath + "/runs"
+	a := b.byAdmin("GET", path+"?page=2&page_size=5", "").is(200, "")
+	if p := b.ports.pages[0]; p != (campaign.Page{Number: 2, Size: 5}) {
+		t.Errorf("page %+v", p)
+	}
+	runs := a.get("runs").([]any)
+	two, one := runs[0].(map[string]any), runs[1].(map[string]any)
+	if two["run"] != 2.0 || two["status"] != "prepared" || two["only_unreached"] != true || two["started_at"] != nil || a.get("total") != 2.0 {
+		t.Errorf("%v", two)
+	}
+	if one["completion_reason"] != "manually_stopped" || one["ended_by"].(map[string]any)["name"] != "oper@example.org" || one["counters"].(map[string]any)["total"] != 7.0 {
+		t.Errorf("%v", one)
+	}
+	b.byKey("GET", path, "").is(200, "")
+	b.byAdmin("GET", path+"?status=x", "").is(422, "validation_failed", "status unknown_field")
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_none/runs", "").is(404, "campaign_not_found")
+}

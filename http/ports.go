@@ -32,6 +32,9 @@ type Campaigns interface {
 	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
 	// Preflight says whether Start or Resume would be accepted and what is ahead.
 	Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error)
+	// Runs gives one page of the campaign's runs, newest first, with their
+	// counters as they stand, and how many there are.
+	Runs(ctx context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.RunRecord, int, error)
 	// Clone copies a campaign in any state into a new draft; with a million
 	// contacts it takes a while, which ctx bounds.
 	Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error)

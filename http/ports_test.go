@@ -543,3 +543,17 @@ func (p *ports) Clone(_ context.Context, c campaign.Clone) (campaign.Detail, err
 	p.clones = append(p.clones, c)
 	return detail("cmp_2", campaign.Settings{Name: "n (copy)"}, campaign.Draft), p.fail
 }
+
+func (p *ports) Runs(_ context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.RunRecord, int, error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	if id == "cmp_none" {
+		return nil, 0, errNoCampaign
+	}
+	at, who := testAt, engine.Who{Name: "oper@example.org", User: "usr_oper"}
+	return []campaign.RunRecord{
+		{Run: 2, State: campaign.RunPrepared, RestartedAt: &at, RestartedBy: &who, OnlyUnreached: true},
+		{Run: 1, State: campaign.RunCompleted, StartedAt: &at, StartedBy: &who, CompletedAt: &at, EndedBy: &who,
+			CompletionReason: campaign.ReasonManuallyStopped, Counters: campaign.Counters{Total: 7}},
+	}, 2, p.fail
+}

@@ -64,6 +64,7 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
 
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: access{scope: scopeRead, role: roleViewer}, handle: s.listRuns},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: access{role: roleOperator}, handle: s.cloneCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: access{role: roleViewer}, handle: s.activity},
 		{method: "GET", path: v1 + "/activity", access: access{role: roleViewer}, handle: s.configActivity},

@@ -31,6 +31,19 @@ func (s *Store) Activity(ctx context.Context, id engine.CampaignID, types []jour
 	return events, total, s.wrap("activity not read", err)
 }
 
+// runEventsCap bounds the history of runs: 2500 restarts that were cancelled, or
+// as many runs.
+const runEventsCap = 10_000
+
+// RunEvents gives the events of which journal.Runs makes a campaign's runs, in
+// their order.
+func (s *Store) RunEvents(ctx context.Context, id engine.CampaignID) ([]journal.Event, error) {
+	rows, _ := s.read.Query(ctx, selectEvent+"WHERE e.campaign_id = $1 AND e.activity AND e.type = ANY($2::text[]) ORDER BY e.seq LIMIT $3",
+		string(id), journal.RunTypes, runEventsCap)
+	events, err := pgx.CollectRows(rows, scanEvent)
+	return events, s.wrap("runs not read", err)
+}
+
 // Events gives a campaign's history in the order of its sequence, from after
 // the given place on: what an audit folds.
 func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, limit int) ([]journal.Event, error) {

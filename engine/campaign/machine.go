@@ -45,6 +45,10 @@ type Event struct {
 	Unreached    bool             // of Restart: only who was never connected is dialled again
 }
 
+// OnlyUnreached is the recorded reason of a restart for those whom no call has
+// reached.
+const OnlyUnreached = "only_unreached"
+
 // Effect is what the run actor carries out.
 type Effect interface{ effect() }
 

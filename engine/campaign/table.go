@@ -134,7 +134,7 @@ func (m *Machine) restart(ev Event) {
 	m.emit(ResetContacts{Unreached: ev.Unreached})
 	why := ""
 	if ev.Unreached {
-		why = "only_unreached"
+		why = OnlyUnreached
 	}
 	m.record("restarted", ev, why)
 }

@@ -122,4 +122,9 @@ func activity(t *testing.T, w *world) {
 	if len(list) != 1 || total != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("filtered activity %+v", list)
 	}
+	runs, err := w.store.RunEvents(t.Context(), w.c.ID)
+	must(t, err)
+	if len(runs) != 1 || runs[0].Type != journal.CampaignStarted {
+		t.Errorf("of the runs %+v", runs)
+	}
 }

@@ -1,0 +1,37 @@
+package campaign
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// RunState is what became of a run.
+type RunState string
+
+const (
+	RunDraft     RunState = "draft"    // the original, not started yet
+	RunPrepared  RunState = "prepared" // by Restart, not started yet
+	RunRunning   RunState = "running"
+	RunPaused    RunState = "paused"
+	RunCompleted RunState = "completed"
+	RunFailed    RunState = "failed"
+)
+
+// RunRecord is one run of a campaign in its history.
+type RunRecord struct {
+	Run   int      `json:"run"` // 1 is the original
+	State RunState `json:"status"`
+	// Restarted: who prepared it, and when; nil for the original.
+	RestartedAt   *time.Time  `json:"restarted_at"`
+	RestartedBy   *engine.Who `json:"restarted_by"`
+	OnlyUnreached bool        `json:"only_unreached"`
+	StartedAt     *time.Time  `json:"started_at"`
+	StartedBy     *engine.Who `json:"started_by"`
+	// EndedBy is who stopped it, the dialler itself when it ended by itself.
+	CompletedAt      *time.Time       `json:"completed_at"`
+	EndedBy          *engine.Who      `json:"ended_by"`
+	CompletionReason CompletionReason `json:"completion_reason,omitempty"`
+	FailureReason    string           `json:"failure_reason,omitempty"`
+	Counters         Counters         `json:"counters"`
+}
