@@ -237,6 +237,15 @@ func (f *front) Preflight(ctx context.Context, id engine.CampaignID) (campaign.R
 	return f.tree.Preflight(ctx, id)
 }
 
+// Suppress implements http.Suppressions: calls that ring already are cancelled.
+func (f *front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int, error) {
+	added, err := f.Store.Suppress(ctx, numbers, reason, who)
+	if err == nil {
+		f.tree.Suppressed(numbers)
+	}
+	return added, err
+}
+
 // Trigger implements http.Campaigns.
 func (f *front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
 	return f.tree.Trigger(ctx, cmd)

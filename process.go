@@ -134,7 +134,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
-		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree})
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front})
 	if err != nil {
 		return err
 	}

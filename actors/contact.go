@@ -84,7 +84,10 @@ type (
 	// contacts are about to change as a whole.
 	rest struct{}
 	// endAttempt: Stop cancels ringing legs, and hangs up too when HangUp.
-	endAttempt struct{ HangUp bool }
+	endAttempt struct {
+		HangUp bool
+		Reason string // of the contact that is failed by it, "" = the outcome's name
+	}
 	hangUpCall struct {
 		Attempt engine.AttemptID
 		ReplyTo *actor.PID
@@ -719,6 +722,7 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	if msg.HangUp {
 		kind = attempt.HangUpRequested
 	}
+	a.call.m.Refusal = msg.Reason
 	a.call.apply(attempt.Event{Kind: kind, At: a.now, By: engine.PartySystem})
 }
 

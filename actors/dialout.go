@@ -140,6 +140,10 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			o.seatBack(ctx, m.Bot)
 		}
 		ctx.Stop(m.PID)
+	case *numbersSuppressed:
+		for _, pid := range o.calls {
+			ctx.Send(pid, m)
+		}
 	case *recoverCall:
 		o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), recover: &m.Attempt, bot: o.bots[m.Attempt.Bot]}, m.Attempt.ID)
 	case *storeResult:
@@ -381,6 +385,10 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 		c.call.apply(attempt.Event{Kind: attempt.HangUpRequested, At: c.now})
 		reply(c.d, m.ReplyTo, nil, nil)
+	case *numbersSuppressed:
+		if _, ok := m.numbers[c.to()]; ok && c.call.m.A.Live() {
+			c.call.apply(attempt.Event{Kind: attempt.CancelRequested, At: c.now, By: engine.PartySystem})
+		}
 	case *engine.LegEvent:
 		if c.watching > 0 {
 			c.watched(m)
@@ -408,6 +416,14 @@ func (c *dialoutCall) id() engine.AttemptID {
 		return c.want.attempt
 	}
 	return ""
+}
+
+// to is the number that is called, "" before the call is known.
+func (c *dialoutCall) to() engine.PhoneNumber {
+	if c.call == nil {
+		return ""
+	}
+	return c.call.m.A.To
 }
 
 func (c *dialoutCall) config() attempt.Config {

@@ -74,6 +74,8 @@ type Store interface {
 	// contact waits for a dial. Open counts contacts that are not final:
 	// waiting for a dial, a live attempt, or a result.
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
+	// Suppressed gives those of the numbers that are on the suppression list.
+	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
 	// ContactByNumber and ContactByID: ok is false when there is none.
 	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)

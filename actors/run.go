@@ -258,6 +258,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *databaseState, *wakeUp:
 	case *act:
 		r.act(m, sender)
+	case *numbersSuppressed:
+		r.suppressed(m)
 	case *preflight:
 		r.preflight(sender)
 	case *preflightReady:

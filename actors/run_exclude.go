@@ -301,7 +301,13 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		f := &triggerFound{cmd: cmd, replyTo: sender, importing: importing}
-		f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
+		var suppressed map[engine.PhoneNumber]journal.Suppression
+		if suppressed, f.err = d.store.Suppressed(ctx, cmd.Number); f.err == nil && len(suppressed) > 0 {
+			f.err = journal.ErrSuppressed
+		}
+		if f.err == nil {
+			f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
+		}
 		if f.err == nil && !f.ok {
 			f.err = d.lookForAbandons(ctx, []contact.Contact{{Number: cmd.Number}}, now)
 		}

@@ -28,7 +28,7 @@ var actionNames = map[journal.Type]string{
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key",
 	"user.created": "create_user", "user.changed": "change_user",
-	"suppression.lifted": "lift_suppression",
+	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression",
 }
 
 // shownActions are what the log of a campaign shows without a filter.
@@ -67,7 +67,7 @@ func viewActivity(e *journal.Event) activityView {
 	if e.Data.Who != nil {
 		v.Who = *e.Data.Who
 	}
-	if e.Type == journal.ContactsAdded {
+	if e.Type == journal.ContactsAdded || e.Type == journal.SuppressionAdded {
 		v.Contacts = e.Data.Count
 	}
 	if e.Campaign == "" {

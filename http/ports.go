@@ -85,6 +85,18 @@ type Reports interface {
 	ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error)
 }
 
+// Suppressions is the list of numbers that the installation leaves alone.
+type Suppressions interface {
+	// Suppressions gives one page, newest first, and how many there are: all, or
+	// the one of a number.
+	Suppressions(ctx context.Context, n engine.PhoneNumber, page campaign.Page) ([]journal.Suppression, int, error)
+	// Suppress says how many of the numbers were not on the list. From its return
+	// on no call to them is begun; ringing ones are cancelled.
+	Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error)
+	// Unsuppress: found is false when the number is not on the list.
+	Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error)
+}
+
 // Destinations knows where this installation places calls.
 type Destinations interface {
 	// Destination: Invalid "destination_not_allowed" for a number that is not
@@ -211,4 +223,5 @@ type Deps struct {
 	Health    Health
 
 	Destinations Destinations
+	Suppressions Suppressions
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ type ports struct {
 	trunks   []engine.TrunkSettings
 	numbers  []engine.NumberSettings
 	keep     bool
+
+	suppressed  []journal.Suppression
+	suppressors []engine.Who
 
 	imports  []importedFile
 	onImport func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error)
@@ -200,7 +204,37 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
-// nowhere is a country to which no calls go.
+func (p *ports) Suppressions(_ context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression, total int, err error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	for _, x := range p.suppressed {
+		if n == "" || x.Number == n {
+			list = append(list, x)
+		}
+	}
+	return list, len(list), p.fail
+}
+
+func (p *ports) Suppress(_ context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error) {
+	defer p.lock()()
+	p.suppressors = append(p.suppressors, who)
+	for _, n := range numbers {
+		if !slices.ContainsFunc(p.suppressed, func(x journal.Suppression) bool { return x.Number == n }) {
+			p.suppressed = append(p.suppressed, journal.Suppression{Number: n, Reason: reason, CreatedAt: testAt})
+			added++
+		}
+	}
+	return added, p.fail
+}
+
+func (p *ports) Unsuppress(_ context.Context, n engine.PhoneNumber, _ engine.Who) (bool, error) {
+	defer p.lock()()
+	before := len(p.suppressed)
+	p.suppressed = slices.DeleteFunc(p.suppressed, func(x journal.Suppression) bool { return x.Number == n })
+	return len(p.suppressed) < before, p.fail
+}
+
+// Destination: calls to Austria are not allowed.
 func (p *ports) Destination(n engine.PhoneNumber) error {
 	if number.CountryCode(n) == 43 {
 		return engine.Invalid("destination_not_allowed", "calls to AT are not allowed")

@@ -74,6 +74,11 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleViewer}, handle: s.oneImport},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: access{role: roleViewer}, handle: s.rejectedRows},
 
+		{method: "GET", path: v1 + "/suppressions", access: access{role: roleViewer}, handle: s.listSuppressions},
+		{method: "POST", path: v1 + "/suppressions", access: access{scope: scopeExclude, role: roleOperator}, handle: s.suppress},
+		{method: "POST", path: v1 + "/suppressions/imports", access: access{role: roleOperator}, handle: s.importSuppressions, streams: true},
+		{method: "DELETE", path: v1 + "/suppressions/{number}", access: access{role: roleAdmin}, handle: s.liftSuppression},
+
 		{method: "GET", path: v1 + "/bots", access: access{role: roleViewer}, handle: s.listBots},
 		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},
 		{method: "GET", path: v1 + "/trunks", access: access{role: roleViewer}, handle: s.listTrunks},

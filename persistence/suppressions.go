@@ -2,23 +2,61 @@ package persistence
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
+
+func scanSuppression(row pgx.CollectableRow) (x journal.Suppression, err error) {
+	err = row.Scan(&x.Number, &x.Reason, &x.CreatedAt)
+	return x, err
+}
 
 // Suppressed gives those of the numbers that are on the suppression list.
 func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at FROM suppressions WHERE number = ANY($1::text[])", numbers)
-	out := map[engine.PhoneNumber]journal.Suppression{}
-	var x journal.Suppression
-	_, err := pgx.ForEachRow(rows, []any{&x.Number, &x.Reason, &x.CreatedAt}, func() error {
+	found, err := pgx.CollectRows(rows, scanSuppression)
+	out := make(map[engine.PhoneNumber]journal.Suppression, len(found))
+	for _, x := range found {
 		out[x.Number] = x
-		return nil
-	})
+	}
 	return out, s.wrap("suppression list not read", err)
+}
+
+// Suppressions gives one page of the list, newest first, and how many there
+// are: all, or the one of a number.
+func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression, total int, err error) {
+	const filter = " FROM suppressions WHERE ($1 = '' OR number = $1)"
+	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, n.E164()).Scan(&total); err != nil {
+		return nil, 0, s.wrap("suppression list not counted", err)
+	}
+	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number LIMIT $2 OFFSET $3", n.E164(), page.Size, offset(page))
+	list, err = pgx.CollectRows(rows, scanSuppression)
+	return list, total, s.wrap("suppression list not read", err)
+}
+
+// Suppress puts numbers on the list and says how many were not on it; one that
+// was keeps its reason. The history has one entry for all of them.
+func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error) {
+	now := time.Now()
+	err = s.inTx(ctx, "numbers not suppressed", func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `INSERT INTO suppressions (number, reason, created_at)
+			SELECT DISTINCT n, $2, $3::timestamptz FROM unnest($1::text[]) n ON CONFLICT (number) DO NOTHING`, numbers, reason, now)
+		if added = int(tag.RowsAffected()); err != nil || added == 0 {
+			return err
+		}
+		what := ""
+		if len(numbers) == 1 {
+			what = numbers[0].String() // masked
+		}
+		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who, Reason: what, Count: added}}
+		return execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &e)
+	})
+	return added, err
 }
 
 // Unsuppress takes a number off the list.
@@ -28,7 +66,7 @@ func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine
 		if found = tag.RowsAffected() > 0; err != nil || !found {
 			return err
 		}
-		return s.note(ctx, tx, "suppression.lifted", n.String(), who)
+		return s.note(ctx, tx, journal.SuppressionLifted, n.String(), who)
 	})
 	return found, err
 }

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 )
 
 // Outlook implements actors.Store.
@@ -60,6 +61,19 @@ func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o cam
 		}
 	}
 	return o, nil
+}
+
+// Suppressed implements actors.Store.
+func (s *Store) Suppressed(_ context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[engine.PhoneNumber]journal.Suppression{}
+	for _, n := range numbers {
+		if s.Supp[n] {
+			out[n] = journal.Suppression{Number: n}
+		}
+	}
+	return out, nil
 }
 
 // WaitingNumbers implements actors.Store: every number is a group.

@@ -34,8 +34,9 @@ type Config struct {
 type Machine struct {
 	A      Attempt
 	Config Config
-	// Refusal is the code with which the intent was refused, "" when it was not;
-	// it is not part of the state, for whoever hears of the end.
+	// Refusal is the code with which the intent was refused, or for which the
+	// attempt was taken back, "" when it was not; it is not part of the state, for
+	// whoever hears of the end.
 	Refusal string
 
 	epochs [timerSlots]int

@@ -33,8 +33,10 @@ const (
 	CampaignRestarted        Type = "campaign.restarted"
 	CampaignRestartCancelled Type = "campaign.restart_cancelled"
 	CampaignEdited           Type = "campaign.edited"
-	CampaignCloned           Type = "campaign.cloned"  // recorded in the one that was copied
-	CampaignDeleted          Type = "campaign.deleted" // of no campaign any more; Reason names it
+	CampaignCloned           Type = "campaign.cloned"   // recorded in the one that was copied
+	CampaignDeleted          Type = "campaign.deleted"  // of no campaign any more; Reason names it
+	SuppressionAdded         Type = "suppression.added" // of no campaign; Count numbers, Reason names a single one, masked
+	SuppressionLifted        Type = "suppression.lifted"
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"

@@ -20,6 +20,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"a lost attempt holds its number until its time", lostHolds},
 		{"a suppressed number is not dialled", suppressed},
 		{"an intent that its owner refuses leaves nothing", barredIntent},
+		{"the suppression list is kept, shown and lifted", suppressions},
 		{"a stale owner is refused", staleEpoch},
 		{"taking over waits for no reader and outdates the owner before", takeOver},
 		{"one refused write does not affect the others of its group", groupIsolation},

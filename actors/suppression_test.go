@@ -1,0 +1,105 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// suppress puts a number on the list as the API does.
+func (r *rig) suppress(n engine.PhoneNumber) {
+	r.store.View(func() { r.store.Supp[n] = true })
+	r.tree.Suppressed([]engine.PhoneNumber{n})
+}
+
+func TestANumberSuppressedWhileItWaitsInTheLookAheadIsNotDialled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.Concurrency = 1; s.AbandonCapPPM = 0 })
+		defer r.tree.Close()
+		r.results()
+		r.add(3)
+		r.act(campaign.ActionStart)
+		r.until(10*time.Second, "the first is called", func() bool { return r.world.Invited() == 1 })
+		r.suppress(number(2)) // it is behind the others in the look-ahead
+		r.until(5*time.Minute, "completed", r.completed)
+		r.check()
+		if c := r.contactOf(number(2)); c.State != contact.Failed || c.Reason != "suppressed" || r.world.InvitedTo(number(2)) != 0 {
+			t.Errorf("%s %q, %d INVITEs", c.State, c.Reason, r.world.InvitedTo(number(2)))
+		}
+		if d := r.detail(); d.Counters.Completed != 2 || d.Counters.Failed != 1 {
+			t.Errorf("%+v", d.Counters)
+		}
+	})
+}
+
+func TestASuppressedNumberThatRingsIsCancelledAndAConversationIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(10*time.Second, 30*time.Second), func(s *campaign.Settings) { s.Concurrency = 2 })
+		defer r.tree.Close()
+		r.results()
+		r.add(2)
+		r.act(campaign.ActionStart)
+		time.Sleep(8 * time.Second) // virtual: both ring
+		r.suppress(number(0))
+		time.Sleep(10 * time.Second) // virtual: the other talks
+		r.suppress(number(1))
+		r.until(5*time.Minute, "completed", r.completed)
+		r.check()
+		if c := r.contactOf(number(0)); c.State != contact.Failed || c.Reason != "suppressed" || r.world.InvitedTo(number(0)) != 1 || r.world.Cancels != 1 {
+			t.Errorf("%s %q, %d INVITEs, %d CANCELs", c.State, c.Reason, r.world.InvitedTo(number(0)), r.world.Cancels)
+		}
+		if c := r.contactOf(number(1)); c.State != contact.Completed {
+			t.Errorf("the conversation: %s %q", c.State, c.Reason)
+		}
+	})
+}
+
+func TestATriggerAndADialoutToASuppressedNumberAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
+		defer r.tree.Close()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+		r.suppress(number(1))
+		r.act(campaign.ActionStart)
+		if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1)}); engine.ErrorCode(err) != "suppressed" {
+			t.Errorf("trigger: %+v %v", rep, err)
+		}
+		if rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)}); engine.ErrorCode(err) != "suppressed" {
+			t.Errorf("dialout: %+v %v", rep, err)
+		}
+		time.Sleep(time.Minute) // virtual
+		if n := r.world.Invited(); n != 0 {
+			t.Errorf("%d INVITEs", n)
+		}
+		r.store.View(func() {
+			if len(r.store.Contacts_) != 0 {
+				t.Errorf("%d contacts were made", len(r.store.Contacts_))
+			}
+		})
+	})
+}
+
+func TestADialoutThatRingsIsCancelledWhenItsNumberIsSuppressed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(10*time.Second, 10*time.Second), nil)
+		defer r.tree.Close()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+		time.Sleep(time.Second) // virtual
+		rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(8 * time.Second) // virtual: it rings
+		r.suppress(number(1))
+		time.Sleep(time.Second) // virtual
+		a, err := r.tree.Call(context.Background(), rep.CallID)
+		if err != nil || a.Outcome != engine.OutcomeCancelled || r.world.Cancels != 1 {
+			t.Errorf("%s %v, %d CANCELs", a.Outcome, err, r.world.Cancels)
+		}
+	})
+}

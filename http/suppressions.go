@@ -1,0 +1,224 @@
+package http
+
+import (
+	"errors"
+	"io"
+	nethttp "net/http"
+	"strconv"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contactlist"
+	"dialler/engine/journal"
+)
+
+// The suppression list (SEMANTICS §3): numbers that the whole installation
+// leaves alone. From the answer on no call to them is begun; ringing ones are
+// cancelled, live conversations are left alone.
+
+const (
+	maxSuppressionsPerRequest = 1000
+	suppressionReasonCap      = 200
+	// rejectedSample is how many rows of a file that were no numbers are named.
+	rejectedSample = 100
+)
+
+type suppressionView struct {
+	Number    string `json:"number"`
+	Reason    string `json:"reason"`
+	CreatedAt string `json:"created_at"`
+}
+
+type suppressionList struct {
+	Suppressions []suppressionView `json:"suppressions"`
+	Page         int               `json:"page"`
+	PageSize     int               `json:"page_size"`
+	Total        int               `json:"total"`
+}
+
+type suppressed struct {
+	Added int `json:"added"`
+	Known int `json:"known"` // were on the list already, or are in the request twice
+}
+
+type suppressedFile struct {
+	Rows     int                    `json:"rows"`
+	Added    int                    `json:"added"`
+	Known    int                    `json:"known"`
+	Invalid  int                    `json:"invalid"`
+	Rejected []campaign.RejectedRow `json:"rejected"` // the first of the invalid ones
+}
+
+func (s *Server) listSuppressions(r *request) error {
+	var errs fieldErrors
+	f := form{errs: &errs}
+	var n engine.PhoneNumber
+	q := r.rc.QueryArgs()
+	if q.Has("number") {
+		n = f.parsePhone("number", string(q.Peek("number")))
+		q.Del("number")
+	}
+	number, size, _, err := r.page(nil)
+	if len(errs.list) > 0 {
+		mergeErrors(&errs, err)
+		err = errs.err()
+	}
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Suppressions.Suppressions(r.ctx(), n, campaign.Page{Number: number, Size: size})
+	if err != nil {
+		return err
+	}
+	out := suppressionList{Suppressions: make([]suppressionView, len(list)), Page: number, PageSize: size, Total: total}
+	for i := range list {
+		out.Suppressions[i] = viewSuppression(&list[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+func viewSuppression(x *journal.Suppression) suppressionView {
+	return suppressionView{Number: x.Number.E164(), Reason: x.Reason, CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
+}
+
+// suppress takes one number or a list. A mistake in one refuses the whole list.
+func (s *Server) suppress(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	one := f.phone("number", optional)
+	list := f.phones("numbers", maxSuppressionsPerRequest)
+	reason := f.text("reason", optional, suppressionReasonCap)
+	switch {
+	case f.has("number") == f.has("numbers"):
+		f.fail("numbers", "exactly_one", "send exactly one of number and numbers")
+	case f.has("number"):
+		list = []engine.PhoneNumber{one}
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	added, err := s.Suppressions.Suppress(r.ctx(), list, reasonOr(reason, "manual"), r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, suppressed{Added: added, Known: len(list) - added})
+}
+
+func reasonOr(given, otherwise string) string {
+	if given == "" {
+		return otherwise
+	}
+	return given
+}
+
+// phones reads a list of numbers.
+func (f form) phones(field string, limit int) []engine.PhoneNumber {
+	v := f.find(field)
+	switch {
+	case v == nil:
+		return nil
+	case v.kind != jsonArray:
+		f.wrongType(field, jsonArray, v.kind)
+		return nil
+	case len(v.items) == 0:
+		f.fail(field, "required", "must have at least one entry")
+		return nil
+	case len(v.items) > limit:
+		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries; send the rest in another request")
+		return nil
+	}
+	out := make([]engine.PhoneNumber, 0, len(v.items))
+	for i := range v.items {
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if v.items[i].kind != jsonString {
+			f.wrongType(at, jsonString, v.items[i].kind)
+			continue
+		}
+		out = append(out, f.parsePhone(at, v.items[i].text))
+	}
+	return out
+}
+
+func (s *Server) liftSuppression(r *request) error {
+	f := form{errs: &fieldErrors{}}
+	n := f.parsePhone("number", r.param("number"))
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	found, err := s.Suppressions.Unsuppress(r.ctx(), n, r.who())
+	if err != nil {
+		return err
+	}
+	if !found {
+		return engine.NotFound("suppression_not_found", "The number is not on the suppression list.")
+	}
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+// importSuppressions reads a file with a column phone_number and puts its
+// numbers on the list as they come in: a file that breaks off has suppressed
+// what was read, and sending it again is harmless.
+func (s *Server) importSuppressions(r *request) error {
+	reason := string(r.rc.QueryArgs().Peek("reason"))
+	r.rc.QueryArgs().Del("reason")
+	var errs fieldErrors
+	if len(reason) > suppressionReasonCap {
+		errs.add("reason", "too_long", "must have at most "+strconv.Itoa(suppressionReasonCap)+" bytes")
+	}
+	for k := range r.rc.QueryArgs().All() {
+		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+	}
+	if err := errs.err(); err != nil {
+		return err
+	}
+	if err := r.wantCSV(); err != nil {
+		return err
+	}
+	file, err := r.upload(s.ImportBodyCap)
+	if err != nil {
+		return err
+	}
+	out := suppressedFile{Rejected: []campaign.RejectedRow{}}
+	chunk := make([]engine.PhoneNumber, 0, maxSuppressionsPerRequest)
+	flush := func() error {
+		if len(chunk) == 0 {
+			return nil
+		}
+		added, err := s.Suppressions.Suppress(s.closing, chunk, reasonOr(reason, "import"), r.who())
+		out.Added += added
+		out.Known += len(chunk) - added
+		chunk = chunk[:0]
+		return err
+	}
+	in := contactlist.NewReader(file)
+	for {
+		row, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		out.Rows++
+		if row.Reason != "" {
+			out.Invalid++
+			if len(out.Rejected) < rejectedSample {
+				out.Rejected = append(out.Rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason, Message: row.Message})
+			}
+			continue
+		}
+		if chunk = append(chunk, row.Number); len(chunk) == cap(chunk) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
