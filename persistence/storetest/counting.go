@@ -231,6 +231,19 @@ func counters(t *testing.T, w *world) {
 	if got.Total != 12 || got.LiveAnswers != 4 || got.Attempts != 8 || got.TalkSeconds != 19.345 {
 		t.Errorf("total %d, live answers %d, attempts %d, talk %v", got.Total, got.LiveAnswers, got.Attempts, got.TalkSeconds)
 	}
+	audited := func(want int) {
+		t.Helper()
+		a, err := w.store.Audit(t.Context(), w.c.ID)
+		must(t, err)
+		if len(a.Runs) != 1 || a.Runs[0].Run != 1 || len(a.Runs[0].Differences) != want || a.Events == 0 {
+			t.Errorf("the audit says %+v, want %d differences", a, want)
+		}
+	}
+	audited(0)
+	if _, err := w.store.Audit(t.Context(), "cmp_nobody"); code(err) != "campaign_not_found" {
+		t.Errorf("of no campaign: %v", err)
+	}
+
 	want4 := pacing.Counts{Live: 4, Abandoned: 2, CapacityLoss: 1, Machines: 1}
 	for since, want := range map[time.Time]pacing.Counts{w.now.Add(-time.Minute): want4, w.now.Add(time.Hour): {}} {
 		if n, err := w.store.AbandonLedger(t.Context(), w.c.ID, since); err != nil || n != want {
@@ -249,6 +262,13 @@ func counters(t *testing.T, w *world) {
 	if sum != want4 {
 		t.Errorf("hours %+v, want %+v", sum, want4)
 	}
+
+	// A row that changes without an event is found: here pending became failed.
+	moved := w.stored(add.Contacts[11].ID)
+	moved.State, moved.DueAt = contact.Failed, nil
+	moved.Version++
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{moved} }))
+	audited(6) // pending, failed, retries left, both states, who waits for pass 1
 }
 
 // restart holds the statements against the machine of a contact (RunReset).
