@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -24,8 +26,13 @@ func (d *dbAuditCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	ids := []engine.CampaignID{engine.CampaignID(d.Campaign)}
-	if d.Campaign == "" {
+	return audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout)
+}
+
+// audit prints what differs of a campaign, or of all when id is "".
+func audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer) (err error) {
+	ids := []engine.CampaignID{id}
+	if id == "" {
 		if ids, err = allCampaigns(ctx, s); err != nil {
 			return err
 		}
@@ -37,24 +44,18 @@ func (d *dbAuditCmd) Run(c *cli) error {
 			return fmt.Errorf("campaign %s: %w", id, err)
 		}
 		events += a.Events
-		wrong += printAudit(&a)
+		for _, r := range a.Runs {
+			for _, x := range r.Differences {
+				wrong++
+				_, _ = fmt.Fprintf(out, "%s run %d: %s: events %s, tables %s\n", id, r.Run, x.Figure, x.A, x.B)
+			}
+		}
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%d figures of %d campaigns differ between events and tables", wrong, len(ids))
 	}
-	fmt.Printf("%d campaigns, %d events: the tables say the same\n", len(ids), events)
+	_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same\n", len(ids), events)
 	return nil
-}
-
-// printAudit prints what differs, and says how much that is.
-func printAudit(a *persistence.Audit) (n int) {
-	for _, r := range a.Runs {
-		for _, x := range r.Differences {
-			fmt.Printf("%s run %d: %s: events %s, tables %s\n", a.Campaign, r.Run, x.Figure, x.A, x.B)
-			n++
-		}
-	}
-	return n
 }
 
 // allCampaigns lists the campaigns, newest first.

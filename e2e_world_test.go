@@ -168,6 +168,7 @@ func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *wor
 	w.flags = engineFlags{ListenHTTP: "127.0.0.1:0", SIP: "127.0.0.1:0", DatabaseURL: w.url, DrainTimeout: patience}
 	w.start()
 	t.Cleanup(func() {
+		w.audited()
 		w.p.Close()
 		w.discreet()
 		if t.Failed() {
