@@ -341,6 +341,15 @@ func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who e
 	return stored, created, err
 }
 
+// DeleteBot implements http.Bots: the tree hears of it, and campaigns that ran
+// with the bot fail.
+func (f *front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
+	if err := f.Store.DeleteBot(ctx, id, force, who); err != nil {
+		return err
+	}
+	return f.tree.BotsChanged(ctx)
+}
+
 // account gives the "AC" identifier that a bot has, or a new one.
 func (f *front) account(ctx context.Context, id engine.BotID) (string, error) {
 	bots, err := f.Store.Bots(ctx)

@@ -343,6 +343,7 @@ func (r *run) tick() {
 	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && !r.gated() && (c.State == campaign.Running || c.State == campaign.Paused) {
 		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})
 	}
+	r.missBot()
 	r.roll()
 	if r.now.Sub(r.lastReconcile) >= r.d.cfg.Reconcile {
 		r.lastReconcile = r.now
@@ -394,6 +395,15 @@ func (r *run) refreshBots(m *refreshBots) {
 	r.setBot(m.bots)
 	r.makeRules()
 	r.broadcast(r.rules)
+	r.missBot()
+}
+
+// missBot: a campaign whose bot was deleted fails; no waiting cures it. Not
+// while rows of an import are being switched on: the next tick looks again.
+func (r *run) missBot() {
+	if r.bot.ID == "" && !r.gated() && (r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused) {
+		_ = r.applyCampaign(campaign.Event{Kind: campaign.Broke, At: r.now, Failure: campaign.FailureBotDeleted})
+	}
 }
 
 // makeRules works the settings out for contacts.

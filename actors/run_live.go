@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
@@ -23,6 +24,9 @@ func (r *run) liveView() *campaign.Live {
 		Seats: r.seatCap(), FreeSeats: r.seatCap() - r.busy, At: now,
 		Constraint: r.pace.last.Constraint, Explanation: r.pace.explain(), Credit: float64(r.pace.last.Why.Credit),
 		Ledgers: r.ledgerViews(), Rolling: r.rollingViews(),
+	}
+	if v.Constraint == engine.ConstraintSeats && r.bot.ID != "" && !r.bot.Active {
+		v.Explanation = botInactive
 	}
 	v.Indicator = campaign.Indicate(r.m.C.State, r.windowOpen(), r.live.lastDial, now)
 	r.live.show(v, now)
@@ -44,6 +48,9 @@ func (r *run) rollingViews() campaign.Rolling {
 	h := &r.pace.hours
 	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(r.now, 24*time.Hour)), Month: campaign.ViewCounts(h.Over(r.now, pacing.ThirtyDays))}
 }
+
+// botInactive is why a bot that was deactivated has no seats.
+const botInactive = "the bot is inactive; nothing is dialled before it is activated, live calls go on"
 
 func (r *run) completionReason() campaign.CompletionReason {
 	return campaign.Complete(r.tally.C, r.live.exhausted)

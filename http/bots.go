@@ -101,6 +101,36 @@ func (s *Server) putBot(r *request) error {
 	return r.reply(putStatus(created), viewBot(&stored))
 }
 
+// deleteBot needs force=true while campaigns that run or are paused use the bot.
+func (s *Server) deleteBot(r *request) error {
+	id := r.param("bot_id")
+	if !validIdentifier(id) {
+		return errNoBot
+	}
+	force := false
+	var errs fieldErrors
+	for k, v := range r.rc.QueryArgs().All() {
+		switch {
+		case string(k) != "force":
+			errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+		case string(v) != "true" && string(v) != "false":
+			errs.add("force", "unknown_value", "must be true or false")
+		default:
+			force = string(v) == "true"
+		}
+	}
+	if err := errs.err(); err != nil {
+		return err
+	}
+	if err := s.Bots.DeleteBot(r.ctx(), engine.BotID(id), force, r.who()); err != nil {
+		return err
+	}
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+var errNoBot = engine.NotFound("bot_not_found", "There is no such bot.")
+
 func putStatus(created bool) int {
 	if created {
 		return nethttp.StatusCreated

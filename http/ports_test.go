@@ -48,6 +48,7 @@ type ports struct {
 	results  []campaign.SubmitResult
 	hungUp   []engine.CallID
 	bots     []engine.Bot
+	forced   []bool // of the bots deleted
 	trunks   []engine.TrunkSettings
 	numbers  []engine.NumberSettings
 	keep     bool
@@ -590,4 +591,18 @@ func (p *ports) Runs(_ context.Context, id engine.CampaignID, page campaign.Page
 		{Run: 1, State: campaign.RunCompleted, StartedAt: &at, StartedBy: &who, CompletedAt: &at, EndedBy: &who,
 			CompletionReason: campaign.ReasonManuallyStopped, Counters: campaign.Counters{Total: 7}},
 	}, 2, p.fail
+}
+
+func (p *ports) DeleteBot(_ context.Context, id engine.BotID, force bool, _ engine.Who) error {
+	defer p.lock()()
+	switch {
+	case id != "bot_1":
+		return errNoBot
+	case !force:
+		e := engine.Conflict("bot_in_use", "It is in use.")
+		e.Fields = []engine.FieldError{{Field: "campaign_id", Code: "running", Message: "cmp_1 is running"}}
+		return e
+	}
+	p.forced = append(p.forced, force)
+	return p.fail
 }

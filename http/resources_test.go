@@ -111,3 +111,17 @@ func TestMetricsHaveClosedLabels(t *testing.T) {
 		t.Error("a path or a method became a label")
 	}
 }
+
+func TestABotInUseIsDeletedOnlyByForce(t *testing.T) {
+	b := newBench(t)
+	path := "/api/v1/bots/bot_1"
+	b.byAdmin("DELETE", path, "").is(409, "bot_in_use", "campaign_id running")
+	b.byAdmin("DELETE", path+"?force=yes&x=1", "").is(422, "validation_failed", "force unknown_value", "x unknown_field")
+	b.byAdmin("DELETE", path+"?force=true", "").is(204, "")
+	b.byAdmin("DELETE", "/api/v1/bots/none", "").is(404, "bot_not_found")
+	b.byAdmin("DELETE", "/api/v1/bots/a%20b", "").is(404, "bot_not_found")
+	b.do("DELETE", path, "", "Authorization", "Bearer "+b.token("usr_oper")).is(403, "role_too_low")
+	if len(b.ports.forced) != 1 {
+		t.Errorf("%v", b.ports.forced)
+	}
+}

@@ -81,6 +81,7 @@ func (s *Server) table() []*route {
 
 		{method: "GET", path: v1 + "/bots", access: access{role: roleViewer}, handle: s.listBots},
 		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},
+		{method: "DELETE", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.deleteBot},
 		{method: "GET", path: v1 + "/trunks", access: access{role: roleViewer}, handle: s.listTrunks},
 		{method: "PUT", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.putTrunk},
 		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},

@@ -45,6 +45,51 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 	return stored, created, err
 }
 
+// DeleteBot removes a bot. While campaigns that run or are paused use it that
+// needs force: they fail without it. NotFound "bot_not_found".
+func (s *Store) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
+	return s.inTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
+		gone, err := absent(ctx, tx, "bots", "id", string(id))
+		if err != nil {
+			return err
+		}
+		if gone {
+			return engine.NotFound("bot_not_found", "no bot has this identifier")
+		}
+		if !force {
+			if err := unused(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM bots WHERE id = $1", string(id)); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, "bot.deleted", string(id), who)
+	})
+}
+
+// usersCap is how many campaigns a refusal names.
+const usersCap = 20
+
+// unused refuses when campaigns that run or are paused use the bot.
+func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
+	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE bot_id = $1 AND state IN ('running', 'paused') ORDER BY created_at, id LIMIT $2",
+		string(id), usersCap)
+	users, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f engine.FieldError, err error) {
+		f.Field = "campaign_id"
+		var campaign, name string
+		err = row.Scan(&campaign, &name, &f.Code)
+		f.Message = campaign + " (" + name + ") is " + f.Code
+		return f, err
+	})
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail; stop them, or delete it with force=true")
+	e.Fields = users
+	return e
+}
+
 // absent says whether there is no row with this key, and holds off others who
 // want to make it, by the key's advisory lock.
 func absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {

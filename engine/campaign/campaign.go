@@ -32,6 +32,11 @@ const (
 	ReasonNoCallable      CompletionReason = "no_callable_contacts"
 )
 
+// Failure reasons: what no waiting cures.
+const (
+	FailureBotDeleted = "bot_deleted"
+)
+
 // Settings are what an operator chooses. Durations travel as whole seconds in
 // JSON where the field name ends in _s, minutes where it ends in _min.
 type Settings struct {

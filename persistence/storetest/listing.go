@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"crypto/sha256"
+	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 )
 
 func contactPages(t *testing.T, w *world) {
@@ -214,5 +217,38 @@ func abandons(t *testing.T, w *world) {
 	}
 	if got, _ := w.store.AbandonedSince(t.Context(), []engine.PhoneNumber{c.Number}, w.now.Add(time.Hour)); len(got) != 0 {
 		t.Error("an abandon of long ago counts")
+	}
+}
+
+func deletedBots(t *testing.T, w *world) {
+	b := engine.Bot{ID: engine.BotID("bot_" + id()[:12]), Name: "Anna", Seats: 1, Active: true, Endpoints: []string{"ws://b"}, CreatedAt: w.now}
+	_, _, err := w.store.PutBot(t.Context(), b, false, admin)
+	must(t, err)
+	of := func(s campaign.State) campaign.Campaign {
+		w.now = w.now.Add(time.Second)
+		return w.campaign(func(c *campaign.Campaign) { c.Settings.Bot, c.State, c.CreatedAt = b.ID, s, w.now })
+	}
+	of(campaign.Draft)
+	of(campaign.Completed)
+	running, paused := of(campaign.Running), of(campaign.Paused)
+	err = w.store.DeleteBot(t.Context(), b.ID, false, admin)
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Code != "bot_in_use" || len(e.Fields) != 2 || e.Fields[0].Code != "running" || e.Fields[1].Code != "paused" ||
+		!strings.Contains(e.Fields[0].Message, string(running.ID)) || !strings.Contains(e.Fields[1].Message, string(paused.ID)) {
+		t.Fatalf("in use: %+v", e)
+	}
+	must(t, w.store.DeleteBot(t.Context(), b.ID, true, admin))
+	bots, err := w.store.Bots(t.Context())
+	must(t, err)
+	if slices.ContainsFunc(bots, func(x engine.Bot) bool { return x.ID == b.ID }) {
+		t.Error("it is still there")
+	}
+	if err := w.store.DeleteBot(t.Context(), b.ID, false, admin); code(err) != "bot_not_found" {
+		t.Errorf("again: %v", err)
+	}
+	log, _, err := w.store.Activity(t.Context(), "", []journal.Type{"bot.deleted"}, campaign.Page{Number: 1, Size: 1})
+	must(t, err)
+	if len(log) != 1 || log[0].Data.Reason != string(b.ID) || *log[0].Data.Who != admin {
+		t.Errorf("activity %+v", log)
 	}
 }

@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"open attempts and open legs are found after a crash", openAttempts},
 		{"overdue results are found", overdue},
 		{"the end of a run closes the waiting contacts", bulk},
+		{"a bot in use is deleted only by force", deletedBots},
 		{"a clone has the settings, contacts and exclusions", cloned},
 		{"an edit of max attempts reaches the contacts", retune},
 		{"active campaigns are listed", active},
