@@ -141,11 +141,11 @@ func (g *gate) stressed(times float64, younger int) float64 {
 // worth: one more line after k is worth its risk.
 func (g *gate) worth(k int) bool { return g.m.f.risk(k, g.workers, g.doubt) <= g.theta }
 
-// safe: with k more lines the workers wanted stay within workers and credit, by
-// all statistics. With some credit a line that is hardly a risk is safe as well;
+// safe: with one more line after k the workers wanted stay within workers and
+// credit, by all statistics. With some credit a line that is hardly a risk is safe as well;
 // and over the cap it alone, since what it brings repays more than it costs.
 func (g *gate) safe(k int) bool {
-	if g.credit >= 0 && g.m.f.peak(k, hybridSigmas, g.doubt) <= g.workers+g.credit+0.5 {
+	if g.credit >= 0 && g.m.f.peak(k+1, hybridSigmas, g.doubt) <= g.workers+g.credit+0.5 {
 		return true
 	}
 	return (g.credit < 0 || g.credit >= reserveFixed) && g.m.f.risk(k, g.workers, g.doubt) <= spendSlow*g.m.at.cap
