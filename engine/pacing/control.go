@@ -36,11 +36,11 @@ const (
 	// bring until the close, so many are counted on for a surprise, and futureKnown
 	// for what has happened before; none of the last futureEnd seconds.
 	futureShare = 0.75
-	futureKnown = 0.25
+	futureKnown = 0.02
 	futureEnd   = 120
 	// noticedShare: once so many of the answers of a line would have come, a jump
 	// of their number is known.
-	noticedShare = 0.4
+	noticedShare = 0.5
 )
 
 // theta is the risk that one more line may carry now.

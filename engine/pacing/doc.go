@@ -27,9 +27,12 @@
 // able to repay what is abandoned: four times as many people answer as are
 // expected to, against most of the live answers that dialling one line a worker
 // would still bring; and as many answer as lately did, among the lines that are
-// too young to have shown it, against a quarter of them. Over the cap it takes
-// only lines that are hardly a risk: a thousand workers that waited until each
-// had a line of its own would earn the credit back much later.
+// too young to have shown it, against hardly any of them, since what has
+// happened will happen again. Over the cap it takes only lines that are hardly a
+// risk: with one line a worker alone the credit would be earned back much later.
+//
+// What was tried in the simulation, and what it gave, stands in
+// bench/results/*-pacing.md.
 //
 // The forecast (Model) knows how lines of each age answer and how calls of each
 // age end, both learnt from this campaign, and works out how many workers will
