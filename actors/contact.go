@@ -560,7 +560,7 @@ func (a *contactActor) dial(msg *dial) {
 		}
 		return
 	}
-	before, after, ok := a.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: msg.Attempt}})
+	before, after, ok := a.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: msg.Attempt, From: msg.From}})
 	if !ok {
 		return
 	}

@@ -17,6 +17,7 @@ type (
 		Holder  fleet.Holder
 		Bot     engine.BotID
 		Want    int
+		Weight  int // of the holder among others, under 1 counts as 1
 		GiveUp  int // free seats that the holder gives back to others
 		N       int // the demand's number, repeated in its answer
 		ReplyTo *actor.PID
@@ -99,7 +100,7 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 		if m.GiveUp > 0 {
 			b.Release(m.Holder, m.GiveUp)
 		}
-		g := b.Request(now, m.Holder, m.Want, 1, f.d.cfg.LeaseTTL)
+		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.cfg.LeaseTTL)
 		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N})
 	}
 	// Those who have more than their share hear of it at once.

@@ -16,7 +16,7 @@ type (
 	numberWant struct {
 		Attempt engine.AttemptID
 		To      engine.PhoneNumber
-		Contact engine.ContactID
+		Sticky  engine.PhoneNumber // the number that called the contact before, if it matters
 	}
 	// reserveNumbers asks a pool for a caller ID for each of several attempts;
 	// numbersReserved follows.
@@ -349,7 +349,7 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 			cands = append(cands, c)
 		}
 	}
-	want := numberpool.Want{LocalMatch: p.local}
+	want := numberpool.Want{LocalMatch: p.local, Sticky: w.Sticky}
 	if p.local {
 		want.AreaKey, want.CountryKey = number.AreaKey(w.To), number.Region(w.To)
 	}

@@ -174,7 +174,7 @@ func (r *run) decide() pacing.Decision {
 		Paused:   r.m.C.State != campaign.Running,
 		Draining: r.d.draining.Load(), DatabaseAway: r.d.dbDown.Load(),
 		OutsideWindow: !r.windowOpen(),
-		Concurrency:   s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
+		Concurrency:   s.Concurrency, Seats: min(r.seats, r.seatTarget), Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
 		CapPPM: s.AbandonCapPPM, PhiPPM: s.FalsePositivePPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
 		Held: r.held, DueContacts: r.queue.len() + len(r.triggers), SeatedOnly: len(r.queue.aside.list),

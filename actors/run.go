@@ -56,6 +56,7 @@ type run struct {
 	// until the contact lives or is stored: another of the number waits.
 	triggering map[engine.PhoneNumber]struct{}
 	seats      int // allotted by the fleet
+	seatTarget int // the fair share of them, as the fleet sees it
 	asked      int // seats last asked for
 	askedN     int // number of the last demand
 	// seatsAsked is the demand that the fleet has not answered yet, 0 when none.

@@ -67,12 +67,16 @@ func (r *run) pump() {
 		return
 	}
 	r.grantSeats()
+	r.giveSeatsBack()
 	if r.m.C.State == campaign.Running {
 		r.askSeats()
 		r.dialNext()
 	} else {
 		r.settleTriggers(string(engine.ConstraintPaused))
-		if r.m.C.State != campaign.Paused && r.asked > 0 && r.engagedLines() == 0 {
+		switch {
+		case r.m.C.State == campaign.Paused:
+			r.askSeats()
+		case r.asked > 0 && r.engagedLines() == 0:
 			r.wantSeats(0)
 		}
 	}
@@ -193,7 +197,10 @@ func (r *run) trunksReserved(m *trunksReserved) {
 	}
 	want := make([]numberWant, len(keep))
 	for i := range keep {
-		want[i] = numberWant{Attempt: keep[i].attempt, To: keep[i].row.Number, Contact: keep[i].row.ID}
+		want[i] = numberWant{Attempt: keep[i].attempt, To: keep[i].row.Number}
+		if r.m.C.Settings.StickyNumber {
+			want[i].Sticky = keep[i].row.CalledFrom
+		}
 	}
 	r.d.root.Send(r.pool, &reserveNumbers{Round: m.Round, Want: want, ReplyTo: r.self})
 }
@@ -644,11 +651,11 @@ func (r *run) tellPool() {
 }
 
 // askSeats: a campaign that has somebody to dial now wants its concurrency; one
-// that is idle, or outside its window, keeps only what its calls need, so that
+// that is idle, paused, or outside its window, keeps only what its calls need, so that
 // others can have the seats.
 func (r *run) askSeats() {
 	want := r.m.C.Settings.Concurrency
-	if r.round == nil && (!r.windowOpen() || r.queue.len() == 0 && len(r.triggers) == 0) {
+	if r.m.C.State != campaign.Running || r.round == nil && (!r.windowOpen() || r.queue.len() == 0 && len(r.triggers) == 0) {
 		want = min(want, r.busy+len(r.waiting)+r.flying())
 	}
 	// Giving seats back waits for the next renewal: the queue may only be
@@ -676,11 +683,11 @@ func (r *run) wantSeats(n int) {
 	r.asked, r.fewerSince = n, time.Time{}
 	r.askedN++
 	r.seatsAsked = r.askedN
-	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, N: r.askedN, ReplyTo: r.self})
+	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, Weight: r.m.C.Settings.Weight, N: r.askedN, ReplyTo: r.self})
 }
 
-// seatsAllotted: a target below the grant means that others wait; free seats
-// that no line in flight relies on go back.
+// seatsAllotted: a target below the grant means that others wait. No dial
+// relies on the seats beyond it any more, and they go back as they come free.
 func (r *run) seatsAllotted(m *seatsAllotted) {
 	if m.Bot != r.m.C.Settings.Bot {
 		return
@@ -688,13 +695,22 @@ func (r *run) seatsAllotted(m *seatsAllotted) {
 	if m.N == r.seatsAsked {
 		r.seatsAsked = 0
 	}
-	r.seats = m.Seats
+	r.seats, r.seatTarget = m.Seats, m.Target
 	r.grantSeats()
-	if spare := r.seatCap() - r.busy - r.flying() - len(r.waiting); m.Target < m.Seats && spare > 0 {
-		give := min(spare, m.Seats-m.Target)
-		r.seats -= give
-		r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: m.Bot, Want: r.asked, GiveUp: give, ReplyTo: r.self})
+}
+
+// giveSeatsBack gives seats beyond the fair share back that no line relies on.
+func (r *run) giveSeatsBack() {
+	if r.seatTarget >= r.seats {
+		return
 	}
+	give := min(r.seats-r.busy-r.flying()-len(r.waiting), r.seats-r.seatTarget)
+	if give <= 0 {
+		return
+	}
+	r.seats -= give
+	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: r.asked,
+		Weight: r.m.C.Settings.Weight, GiveUp: give, ReplyTo: r.self})
 }
 
 // flying counts r of the gate: dials placed, or being reserved, that are not

@@ -11,9 +11,10 @@ import (
 	"dialler/engine/trunk"
 )
 
-// channelTTL is when a channel whose leg nobody ended is taken back. It is far
-// beyond any call: the reconciliation of a crashed owner comes first.
-const channelTTL = 4 * time.Hour
+// channelTTL is when a channel or a caller ID whose leg nobody ended is taken
+// back. It is beyond any call, which rings and talks no longer than the most
+// that settings allow: the reconciliation of a crashed owner comes first.
+const channelTTL = 5 * time.Hour
 
 // Messages to the trunks.
 type (

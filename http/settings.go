@@ -37,6 +37,7 @@ type settingsView struct {
 	AbandonCapPct float64        `json:"abandon_cap_pct"`
 	PacingMode    string         `json:"pacing_mode"`
 	MaxLines      int            `json:"max_lines"`
+	Weight        int            `json:"weight"`
 	FalsePositive float64        `json:"false_positive_share"`
 
 	CallbackDetection bool   `json:"callback_detection"`
@@ -55,7 +56,7 @@ func viewSettings(c *campaign.Settings) settingsView {
 		RetryOnCustom: c.RetryOnCustom, StopRedialsAfterSec: c.StopRedialsAfterSec,
 		RedialOnlyUnderSec: c.RedialOnlyUnderSec, RingTimeoutSec: c.RingTimeoutSec,
 		CallLimitSec: c.CallLimitSec, ResultTimeoutSec: c.ResultTimeoutSec,
-		AMD: c.AMD, AbandonCapPct: float64(c.AbandonCapPPM) / 10_000, PacingMode: c.PacingMode, MaxLines: c.MaxLines,
+		AMD: c.AMD, AbandonCapPct: float64(c.AbandonCapPPM) / 10_000, PacingMode: c.PacingMode, MaxLines: c.MaxLines, Weight: max(c.Weight, 1),
 		FalsePositive:     float64(c.FalsePositivePPM) / 1_000_000,
 		CallbackDetection: c.CallbackDetection, StickyExclusion: c.StickyExclusion, StickyNumber: c.StickyNumber,
 		LocalMatch: c.LocalMatch, StopEndsCalls: c.StopEndsCalls, ConfigURL: c.ConfigURL,
@@ -90,6 +91,7 @@ func readSettings(f form) campaign.Settings {
 	s.CallLimitSec = f.whole("call_limit_s", s.CallLimitSec)
 	s.ResultTimeoutSec = f.whole("result_timeout_s", s.ResultTimeoutSec)
 	s.MaxLines = f.whole("max_lines", s.MaxLines)
+	s.Weight = f.whole("weight", s.Weight)
 
 	if amd := f.text("amd", optional, 32); amd != "" {
 		s.AMD = engine.AMDMode(amd)

@@ -38,6 +38,7 @@ var contactColumns = []column[contactRow]{
 	moment("callback_at", func(c *contactRow) **time.Time { return &c.CallbackAt }),
 	boolean("callback_extra", func(c *contactRow) *bool { return &c.CallbackExtra }),
 	boolean("exclude_after_call", func(c *contactRow) *bool { return &c.ExcludeAfterCall }),
+	text("called_from", func(c *contactRow) *string { return (*string)(&c.CalledFrom) }),
 	moment("abandoned_at", func(c *contactRow) **time.Time { return &c.AbandonedAt }),
 	immutable(instant("created_at", func(c *contactRow) *time.Time { return &c.CreatedAt })),
 	instant("updated_at", func(c *contactRow) *time.Time { return &c.UpdatedAt }),

@@ -61,7 +61,10 @@ type Settings struct {
 	AMD           engine.AMDMode `json:"amd"`
 	AbandonCapPPM int            `json:"abandon_cap_ppm"` // 30000 = 3 %
 	PacingMode    string         `json:"pacing_mode"`     // strict, hybrid, progressive
-	MaxLines      int            `json:"max_lines"`       // cap of ringing lines, 0 = none of its own
+	// Weight is the campaign's share of its bot's seats when several campaigns
+	// want more than there are, 1 to 100; 0 counts as 1.
+	Weight   int `json:"weight"`
+	MaxLines int `json:"max_lines"` // cap of ringing lines, 0 = none of its own
 	// FalsePositivePPM is φ: the share of calls taken for machines that were
 	// persons. It counts them against the abandon cap.
 	FalsePositivePPM int `json:"false_positive_ppm,omitempty"`

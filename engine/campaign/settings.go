@@ -32,6 +32,7 @@ const (
 	abandonCapMax    = 50_000 // 5 %
 	falsePositiveMax = 50_000 // 5 %
 	customCap        = 200
+	weightCap        = 100
 	configURLCap     = 2048
 	dispositionCap   = 255
 	redialRuleCap    = 24 * 3600
@@ -60,6 +61,7 @@ func Defaults() Settings {
 		AMD:              engine.AMDOff,
 		AbandonCapPPM:    30_000, // 3 %
 		PacingMode:       PacingStrict,
+		Weight:           1,
 		// The safe side: whoever said no stays undisturbed.
 		StickyExclusion: true,
 	}
@@ -80,6 +82,7 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.RingTimeoutSec, d.RingTimeoutSec)
 	fill(&s.CallLimitSec, d.CallLimitSec)
 	fill(&s.ResultTimeoutSec, d.ResultTimeoutSec)
+	fill(&s.Weight, d.Weight)
 	if s.RetryOnSystem == nil {
 		s.RetryOnSystem = d.RetryOnSystem
 	}
@@ -159,6 +162,7 @@ func (s Settings) Validate() error {
 		wrong("false_positive_share", "out_of_range", "must be from 0 to 0.05")
 	}
 	within("max_lines", s.MaxLines, 0, concurrencyCap)
+	within("weight", s.Weight, 1, weightCap)
 	if !wellFormed(s.ConfigURL) {
 		wrong("config_url", "invalid_format", "must be an http or https address")
 	}

@@ -133,6 +133,7 @@ func TestEveryLimitOfTheSettingsIsAcceptedAndNothingBeyond(t *testing.T) {
 	}
 	f("concurrency", 1, 100_000, func(s *Settings, n int) { s.Concurrency = n })
 	f("max_lines", 0, 100_000, func(s *Settings, n int) { s.MaxLines = n })
+	f("weight", 1, 100, func(s *Settings, n int) { s.Weight = n })
 	f("max_attempts", 1, 50, func(s *Settings, n int) { s.MaxAttempts = n })
 	f("retry_delay_s", 1, 2_592_000, func(s *Settings, n int) { s.RetryDelaySec = n })
 	f("stop_redials_after_s", 0, 86_400, func(s *Settings, n int) { s.StopRedialsAfterSec = n })

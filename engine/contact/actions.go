@@ -20,6 +20,9 @@ const (
 
 func (m *Machine) reserve(ev Event) {
 	m.C.Attempt, m.C.DueAt = ev.Attempt.ID, nil
+	if ev.Attempt.From != "" {
+		m.C.CalledFrom = ev.Attempt.From
+	}
 }
 
 func (m *Machine) reach(Event) { m.C.ConnectedOnce = true }

@@ -112,6 +112,9 @@ type Contact struct {
 	// its result is stored or timed out.
 	ExcludeAfterCall bool
 
+	// CalledFrom is the number that called it last, "" when none has: the sticky
+	// one.
+	CalledFrom  engine.PhoneNumber
 	AbandonedAt *time.Time // for the 72 h rule
 	CreatedAt   time.Time
 	UpdatedAt   time.Time

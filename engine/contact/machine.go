@@ -68,7 +68,8 @@ func (p *Policy) clip(t time.Time) (time.Time, bool) {
 // Attempt is what the contact needs to know of one of its attempts.
 type Attempt struct {
 	ID          engine.AttemptID
-	Run         int // of the attempt, 0 = the contact's
+	From        engine.PhoneNumber // of Reserved
+	Run         int                // of the attempt, 0 = the contact's
 	Outcome     engine.Outcome
 	Consumed    bool
 	Connected   bool

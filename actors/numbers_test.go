@@ -1,0 +1,133 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// beside is another campaign of the same tree, started with n contacts from
+// the given number on.
+func (r *rig) beside(id engine.CampaignID, from, n int, edit func(*campaign.Settings)) *rig {
+	r.t.Helper()
+	other := *r
+	other.id = id
+	r.store.View(func() {
+		c := *r.store.Campaigns[r.id]
+		c.ID, c.State, c.Run, c.EverRun = id, campaign.Draft, 1, false
+		c.StartedAt, c.Epoch, c.Seq = nil, 0, 0
+		edit(&c.Settings)
+		r.store.Campaigns[id] = &c
+	})
+	cmd := campaign.AddContacts{Campaign: id, Source: "api"}
+	for i := range n {
+		cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(from + i)})
+	}
+	if _, err := r.tree.AddContacts(context.Background(), cmd); err != nil {
+		r.t.Fatal(err)
+	}
+	other.act(campaign.ActionStart)
+	return &other
+}
+
+func TestTwoCampaignsShareTheSeatsOfTheirBotByWeight(t *testing.T) {
+	for _, weight := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			edit := func(w int) func(*campaign.Settings) {
+				return func(s *campaign.Settings) { s.AbandonCapPPM, s.MaxAttempts, s.Concurrency, s.Weight = 0, 1, 20, w }
+			}
+			r := newRig(t, steady(2*time.Second, 20*time.Second), edit(1))
+			defer r.tree.Close()
+			r.results()
+			r.add(800)
+			r.act(campaign.ActionStart)
+			r.until(time.Minute, "it has all seats", func() bool { return r.detail().Live.Seats == 10 })
+			other := r.beside("cmp_other", 1000, 800, edit(weight))
+			time.Sleep(2 * time.Minute) // virtual: seats move as calls end
+			want := map[int][2]int{1: {5, 5}, 4: {2, 8}}[weight]
+			for range 20 {
+				a, b := r.detail().Live, other.detail().Live
+				if a.Seats != want[0] || b.Seats != want[1] {
+					t.Fatalf("weights 1 and %d: %d and %d seats, want %v", weight, a.Seats, b.Seats, want)
+				}
+				time.Sleep(time.Second) // virtual
+			}
+			// Who has nobody to dial leaves its share to the other.
+			other.act(campaign.ActionPause)
+			r.until(2*time.Minute, "it has all seats again", func() bool { return r.detail().Live.Seats == 10 })
+			r.act(campaign.ActionStop)
+			other.act(campaign.ActionStop)
+		})
+	}
+}
+
+func TestAStickyNumberCallsTheContactAgain(t *testing.T) {
+	for _, sticky := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },
+				func(s *campaign.Settings) {
+					s.StickyNumber = sticky
+					for i := range 5 {
+						s.Numbers = append(s.Numbers, engine.PhoneNumber("+493011112"+string(rune('0'+i))))
+					}
+				})
+			defer r.tree.Close()
+			r.add(40)
+			r.act(campaign.ActionStart)
+			r.until(time.Hour, "campaign completed", r.completed)
+			r.check()
+			from, changed := map[engine.ContactID]engine.PhoneNumber{}, 0
+			for _, a := range r.inOrder() {
+				if n, ok := from[a.Contact]; ok && n != a.From {
+					changed++
+				}
+				from[a.Contact] = a.From
+			}
+			used := map[engine.PhoneNumber]bool{}
+			for _, n := range from {
+				used[n] = true
+			}
+			if sticky == (changed > 0) || len(used) < 5 {
+				t.Errorf("sticky %v: %d calls from another number, %d numbers used", sticky, changed, len(used))
+			}
+		})
+	}
+}
+
+func TestTheCapsOfANumberHoldAcrossCampaigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		edit := func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{"+4930111111"}, 1 }
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: 2 * time.Second, Code: 486}
+		}, edit)
+		r.tree.Close()
+		r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", ConcurrentCap: 3, HourCap: 20, State: "active"}}
+		r.start()
+		defer r.tree.Close()
+		r.add(100)
+		r.act(campaign.ActionStart)
+		other := r.beside("cmp_other", 1000, 100, edit)
+		most := 0
+		for range 600 {
+			most = max(most, r.world.LiveCalls())
+			time.Sleep(100 * time.Millisecond) // virtual
+		}
+		if n := r.world.Invited(); most != 3 || n != 20 {
+			t.Errorf("%d calls at once, %d in the first hour; the number's caps are 3 and 20", most, n)
+		}
+		if l := r.detail().Live; l.Constraint != engine.ConstraintNumberPool {
+			t.Errorf("the campaign is held by %s", l.Constraint)
+		}
+		time.Sleep(65 * time.Minute) // virtual
+		if n := r.world.Invited(); n != 40 {
+			t.Errorf("%d calls in two hours", n)
+		}
+		r.act(campaign.ActionStop)
+		other.act(campaign.ActionStop)
+	})
+}
