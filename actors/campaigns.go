@@ -107,7 +107,8 @@ func (c *campaignActor) Receive(ctx actor.Context) {
 			actor.WithSupervisor(supervise(d, "contact"))), "contacts")
 		np, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return newPool(d, id) },
 			actor.WithSupervisor(supervise(d, "slot"))), "numbers")
-		c.run, _ = ctx.SpawnNamed(d.props(func() actor.Actor { return newRun(d, id, cp, np) }), "run")
+		l := new(lives)
+		c.run, _ = ctx.SpawnNamed(d.props(func() actor.Actor { return newRun(d, l, id, cp, np) }), "run")
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
 		if c.run != nil {

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -27,6 +29,8 @@ type run struct {
 	now      time.Time
 
 	// Loading.
+	lives    *lives
+	loading  bool
 	ready    bool
 	stash    []stashed
 	roster   int // reports still awaited
@@ -124,8 +128,15 @@ type line struct {
 	variables map[string]string
 }
 
-func newRun(d *deps, id engine.CampaignID, contacts, pool *actor.PID) *run {
-	return &run{d: d, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
+// lives are those of one campaign's run. One that crashes while it loads must not
+// take the campaign over once the next one has.
+type lives struct {
+	one    sync.Mutex
+	newest atomic.Pointer[run]
+}
+
+func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
+	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
 		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{},
 		fresh: map[engine.PhoneNumber]int{}}
@@ -135,6 +146,7 @@ type (
 	runTick   struct{}
 	wakeUp    struct{}
 	runLoaded struct {
+		of         *run // the life that asked
 		campaign   campaign.Campaign
 		counters   campaign.Counters
 		exclusions []journal.Exclusion
@@ -165,6 +177,7 @@ func (r *run) Receive(ctx actor.Context) {
 	switch m := msg.(type) {
 	case *actor.Started:
 		r.self = ctx.Self()
+		r.lives.newest.Store(r)
 		r.d.root.Send(r.d.writerFor(string(r.id)), &barrier{ReplyTo: r.self})
 		return
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
@@ -184,7 +197,10 @@ func (r *run) Receive(ctx actor.Context) {
 		r.load()
 		return
 	case *runLoaded:
-		r.loaded(m)
+		if m.of == r {
+			r.loading = false
+			r.loaded(m)
+		}
 		return
 	case *rosterSize:
 		r.roster = m.N
@@ -339,11 +355,20 @@ func (r *run) leave() {
 // the writer's queue, so that nothing queued by an earlier life of this run is
 // missed, and dialled a second time.
 func (r *run) load() {
-	d, id, self, now := r.d, r.id, r.self, r.now
+	if r.loading || r.tally != nil {
+		return // asked for by an earlier life
+	}
+	r.loading = true
+	d, id, self, now, lives := r.d, r.id, r.self, r.now, r.lives
 	go func() {
+		lives.one.Lock()
+		defer lives.one.Unlock()
+		if lives.newest.Load() != r {
+			return
+		}
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		m := &runLoaded{}
+		m := &runLoaded{of: r}
 		m.campaign, m.err = d.store.AcquireCampaign(ctx, id)
 		if m.err == nil {
 			m.counters, m.err = d.store.Counters(ctx, id, m.campaign.Run)
