@@ -13,7 +13,7 @@ import (
 	"dialler/engine/fsm"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/state-machines.md")
+var update = flag.Bool("update", false, "rewrite the generated pages")
 
 const diagramsPath = "state-machines.md"
 

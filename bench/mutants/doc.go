@@ -17,6 +17,9 @@
 // reached) would kill each mutant of a table without knowing what it means, so
 // two figures are given: killed by any test, and killed by behaviour alone.
 //
+// Spared are the simulator, the machinery of the tables, and the numbers that
+// the forecast of pacing is tuned by: they are measured, not ruled.
+//
 // The tree is never changed: go test takes the changed file through -overlay.
 // The rows of the tables are changed when the program starts, in one binary a
 // package (schema.go.txt), so that rows that a loop makes are mutants of their

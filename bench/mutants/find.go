@@ -48,8 +48,15 @@ type source struct {
 	tree *ast.File
 }
 
-// spared are packages below engine/ that are not the rulebook.
-var spared = []string{"engine/sim"}
+// spared are packages below engine/ that are not the rulebook: the simulator,
+// and the machinery of the tables.
+var spared = []string{"engine/sim", "engine/fsm"}
+
+// sparedFiles hold numbers that are tuned by measurement, not rules: what the
+// forecast of pacing learns, and how eagerly it steers. What binds it (credit,
+// ledgers, the decision) is not spared.
+var sparedFiles = []string{"engine/pacing/control.go", "engine/pacing/forecast.go", "engine/pacing/gate.go",
+	"engine/pacing/lines.go", "engine/pacing/model.go", "engine/pacing/talk.go"}
 
 // packages finds the packages to mutate: all of engine, and http.
 func packages(root string, only []string) ([]*pack, error) {
@@ -107,6 +114,9 @@ func load(root, dir string) (*pack, error) {
 			return nil, err
 		}
 		p.name = s.tree.Name.Name
+		if slices.Contains(sparedFiles, s.path) {
+			continue
+		}
 		p.files = append(p.files, s)
 	}
 	return p, nil

@@ -24,12 +24,17 @@ const (
 //go:embed equivalent.txt
 var equivalents string
 
+// thorough: rows lose their states one by one too. Many of those mutants mean
+// nothing, because the state cannot take the row's guard.
+var thorough bool
+
 // need is the share of mutants, in percent, that behaviour must kill.
 const need = 95
 
 func main() {
 	only := flag.String("packages", "", "packages to mutate, by folder, separated by commas (all of engine/… and http)")
 	match := flag.String("match", "", "only mutants whose line of the report contains this")
+	flag.BoolVar(&thorough, "thorough", false, "also take every state out of every row of the tables, one at a time")
 	parallel := flag.Int("parallel", 2, "mutants at the same time")
 	asJSON := flag.Bool("json", false, "print every mutant as JSON")
 	flag.Parse()

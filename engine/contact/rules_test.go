@@ -1,0 +1,218 @@
+package contact
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+// This file tells a second time, by rules instead of rows, what every event
+// does in every situation: the judge of the transition table, written without
+// it. What an attempt's end comes to is told by the sentences.
+
+const (
+	illegal  = "illegal"
+	noChange = "ignored"
+)
+
+func isOpen(s State) bool { return slices.Contains([]State{Pending, Unanswered, Connected}, s) }
+
+// takesLateResult: final, but for a late result.
+func takesLateResult(s State) bool {
+	return slices.Contains([]State{Completed, Failed, WindowClosed, ManuallyStopped}, s)
+}
+
+// wanted gives the state in which the move leaves the contact, ignored or
+// illegal; ok is false for what the sentences tell.
+func wanted(w *world, mv move) (want string, ok bool) {
+	c := &w.m.C
+	lives, open, excluded := c.Attempt != "", isOpen(c.State), c.State == Excluded
+	waits := !lives && c.DueAt != nil
+	stays := string(c.State)
+	left := c.Used < w.p.MaxAttempts
+	if !open && !excluded && !c.State.Processed() {
+		return "", false
+	}
+	switch mv.kind {
+	case Reserved:
+		if open && waits {
+			return stays, true
+		}
+		return illegal, true
+	case Reached:
+		switch {
+		case !lives:
+			return illegal, true
+		case open:
+			return string(Connected), true
+		}
+		return stays, true
+	case Attempted:
+		switch {
+		case !lives || strings.HasSuffix(mv.name, "repeated"):
+			return noChange, true
+		case excluded:
+			return stays, true
+		case strings.HasSuffix(mv.name, "callback") && left && !c.ExcludeAfterCall:
+			return string(Connected), true
+		}
+		return "", false
+	case ResultStored:
+		return wantedOfResult(c, mv, left), true
+	case ResultTimedOut:
+		switch {
+		case c.ResultDueAt == nil || !strings.HasSuffix(mv.name, "late"):
+			return noChange, true
+		case c.ExcludeAfterCall:
+			return string(Excluded), true
+		}
+		return string(Failed), true
+	case ExcludedBy:
+		switch {
+		case excluded:
+			return noChange, true
+		case open && lives && strings.HasSuffix(mv.name, "in call"):
+			return stays, true // left alone until its result
+		}
+		return string(Excluded), true
+	case Readmitted:
+		switch {
+		case excluded:
+			return string(Pending), true
+		case open:
+			return stays, true
+		}
+		return noChange, true
+	case Triggered:
+		if open {
+			return stays, true
+		}
+		return string(Pending), true
+	case WindowEnded, RunStopped:
+		switch {
+		case open && waits && mv.kind == WindowEnded:
+			return string(WindowClosed), true
+		case open && waits:
+			return string(ManuallyStopped), true
+		case open && c.Callback == CallbackRequested:
+			return stays, true
+		}
+		return noChange, true
+	case RunReset:
+		switch {
+		case lives:
+			return illegal, true
+		case excluded:
+			return stays, true
+		}
+		return string(Pending), true
+	case CallbackDropped:
+		switch {
+		case open && waits && c.Callback == CallbackPending:
+			return string(Completed), true
+		case open && c.Callback == CallbackRequested:
+			return stays, true
+		}
+		return noChange, true
+	case Deferred: // this campaign's window is never closed
+		return noChange, true
+	}
+	return "", false
+}
+
+func wantedOfResult(c *Contact, mv move, left bool) string {
+	again, callback := strings.HasSuffix(mv.name, "call again"), strings.HasSuffix(mv.name, "callback")
+	switch {
+	case strings.HasSuffix(mv.name, "without conversation"):
+		return noChange
+	case isOpen(c.State) && (c.Attempt != "" || c.Used == 0):
+		return string(c.State) // the live attempt's end decides; or it is dialled all the same
+	case isOpen(c.State) && c.ExcludeAfterCall:
+		return string(Excluded)
+	case !isOpen(c.State) && !takesLateResult(c.State):
+		return string(c.State) // stored, and nothing else
+	case c.Used > 0 && (callback && c.Used <= 2 || again && left && c.Callback != CallbackPending):
+		return string(Connected)
+	case isOpen(c.State) && c.Callback == CallbackPending:
+		return string(c.State) // it has an active callback
+	}
+	return string(Completed)
+}
+
+func TestEveryEventDoesInEverySituationWhatTheRulesSay(t *testing.T) {
+	pairs := 0
+	explore(t, func(*Policy) {}, func(s string, mv move, before, after *world, err error) {
+		want, ok := wanted(before, mv)
+		if !ok {
+			return
+		}
+		pairs++
+		got := string(after.m.C.State)
+		switch {
+		case err != nil:
+			got = illegal
+		case after.m.C.Version == before.m.C.Version:
+			got = noChange
+		}
+		if got != want {
+			t.Errorf("%s: %s gives %s, want %s", s, mv.name, got, want)
+		}
+	})
+	if pairs < 500 {
+		t.Errorf("only %d situations × moves were judged", pairs)
+	}
+}
+
+func TestACallbackThatWasWishedInALiveCallIsDroppedWithTheRun(t *testing.T) {
+	for _, k := range []Kind{WindowEnded, RunStopped, CallbackDropped} {
+		w := newWorld(t).reserve()
+		w.must(w.result(1, "later", wish(w.after(time.Hour)))).callback(CallbackRequested)
+		w.must(Event{Kind: k}).callback(CallbackCancelled)
+		if !isOpen(w.m.C.State) || w.m.C.Attempt == "" {
+			t.Errorf("%s: %s", k, w.situation())
+		}
+	}
+}
+
+func TestANoResultThatWouldBeRedialledIsClosedWithItsRun(t *testing.T) {
+	for _, s := range []State{ManuallyStopped, WindowClosed} {
+		w := newWorld(t, func(p *Policy) { p.RetryOnSystem = []engine.Outcome{engine.OutcomeConnectedNoResult} })
+		w.dial(engine.OutcomeConnectedNoResult, talked(time.Minute))
+		w.p.ClosedAs = s
+		w.wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+		if w.m.C.State != s || w.m.C.ResultDueAt != nil || w.m.C.DueAt != nil {
+			t.Errorf("%s, want %s", w.situation(), s)
+		}
+	}
+}
+
+func TestTheLimitsOfVariablesAreThoseOfTheRulebook(t *testing.T) {
+	if VariableCountCap != 64 || VariableNameCap != 64 || VariablesCap != 16384 {
+		t.Errorf("%d keys of %d bytes, %d bytes in all", VariableCountCap, VariableNameCap, VariablesCap)
+	}
+}
+
+func TestACallbackMayBeWishedForFourteenDaysAheadAndNoFurther(t *testing.T) {
+	f := func(ahead time.Duration, want CallbackState) {
+		t.Helper()
+		w := newWorld(t).reserve()
+		w.must(w.ended(engine.OutcomeCompleted, withResult("later"), wish(w.after(ahead))))
+		if w.m.C.Callback != want {
+			t.Errorf("in %v: %q, want %q", ahead, w.m.C.Callback, want)
+		}
+	}
+	f(14*24*time.Hour, CallbackPending)
+	f(14*24*time.Hour+time.Second, CallbackCancelled)
+}
+
+func TestContactsOfOneClassAndTimeAreDialledByTheirPlace(t *testing.T) {
+	due := t0
+	a := Contact{DueAt: &due, DueClass: DueRetry, Used: 1, Position: 1}
+	b := Contact{DueAt: &due, DueClass: DueRetry, Used: 1, Position: 2}
+	if !Before(&a, &b) || Before(&b, &a) {
+		t.Error("not in list order")
+	}
+}
