@@ -115,7 +115,7 @@ func (r *run) actReady(m *actReady) {
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
 		r.setBot(m.bots)
 		m.facts.BotKnown = r.bot.ID != ""
-		if err := campaign.Preflight(&r.m.C, m.facts, r.now); err != nil && r.m.C.State != campaign.Running {
+		if err := campaign.Preflight(&r.m.C, m.facts, r.now); err != nil && campaign.Preflighted(r.m.C.State, ev.Kind) {
 			reply(r.d, m.replyTo, nil, err)
 			return
 		}

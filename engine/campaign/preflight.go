@@ -41,6 +41,10 @@ func Preflight(c *Campaign, f PreflightFacts, now time.Time) error {
 	return e
 }
 
+// Preflighted says whether a campaign in the state takes the command at all, so
+// that its preflight matters: another is refused for the state it is in.
+func Preflighted(s State, k Kind) bool { return k == Start && s == Draft || k == Resume && s == Paused }
+
 // Blockers are what no waiting cures: each forbids Start and Resume.
 func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.FieldError) {
 	blocker := func(field, code, message string) {

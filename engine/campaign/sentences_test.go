@@ -285,3 +285,16 @@ func TestAPausedSingleDayEndsWithTheWindowThatWasEdited(t *testing.T) {
 	edit(func(s *Settings) { s.SingleDay = false }, nil)
 	edit(func(s *Settings) { s.SingleDay = true }, at(23*time.Hour+30*time.Minute))
 }
+
+func TestOnlyACommandThatTheStateTakesIsPreflighted(t *testing.T) {
+	for _, s := range States {
+		for _, k := range []Kind{Start, Resume} {
+			w := newWorld(t)
+			w.m.C.State = s
+			_, err := w.m.Apply(ev(k), nil)
+			if Preflighted(s, k) != (err == nil) {
+				t.Errorf("%s in %s: preflighted %v, %v", k, s, Preflighted(s, k), err)
+			}
+		}
+	}
+}
