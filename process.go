@@ -116,7 +116,7 @@ func (p *process) open(ctx context.Context, name string) error {
 		ResultBase: base, ResultToken: tokens,
 		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
 		AllowedCountries: flags.AllowedCountries, Log: log,
-	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}})
+	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}, Configs: newConfigFetcher()})
 	if err != nil {
 		return err
 	}

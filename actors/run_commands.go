@@ -23,6 +23,7 @@ type (
 		facts   campaign.PreflightFacts
 		bots    []engine.Bot
 		err     error
+		config  *fetchedConfig // of a Start with a Config URL, once it was fetched
 	}
 	detail    struct{}
 	addRows   struct{ cmd campaign.AddContacts }
@@ -119,9 +120,16 @@ func (r *run) actReady(m *actReady) {
 			reply(r.d, m.replyTo, nil, err)
 			return
 		}
-		if ev.Kind == campaign.Start && r.m.C.Settings.SingleDay {
+		if ev.Kind == campaign.Start {
 			ev.WindowEndsAt = campaign.SingleDayEnd(&r.m.C, r.now)
 		}
+	}
+	if url := r.m.C.Settings.ConfigURL; ev.Kind == campaign.Start && url != "" && r.m.C.State == campaign.Draft {
+		if m.config == nil || m.config.document.URL != url { // edited while it was fetched
+			r.fetchConfig(m)
+			return
+		}
+		ev = campaign.Configure(ev, r.m.C, m.config.document, m.config.err, m.facts)
 	}
 	if err := r.applyCampaign(ev); err != nil {
 		reply(r.d, m.replyTo, nil, err)

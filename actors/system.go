@@ -92,19 +92,21 @@ type Ports struct {
 	Telephony Telephony
 	Media     Media
 	Clock     Clock
+	Configs   Configs // nil: a campaign with a Config URL cannot start
 }
 
 // deps is what every actor of the tree shares.
 type deps struct {
-	ctx    context.Context
-	cfg    Config
-	store  Store
-	phone  Telephony
-	media  Media
-	clock  Clock
-	log    zerolog.Logger
-	system *actor.ActorSystem
-	root   *actor.RootContext
+	ctx     context.Context
+	cfg     Config
+	store   Store
+	phone   Telephony
+	media   Media
+	clock   Clock
+	configs Configs
+	log     zerolog.Logger
+	system  *actor.ActorSystem
+	root    *actor.RootContext
 
 	writers   []*actor.PID
 	fleet     *actor.PID
@@ -165,7 +167,7 @@ type Tree struct {
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, log: cfg.Log}
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, log: cfg.Log}
 	d.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}))

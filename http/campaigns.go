@@ -38,6 +38,8 @@ type campaignView struct {
 
 	CompletionReason campaign.CompletionReason `json:"completion_reason,omitempty"`
 	FailureReason    string                    `json:"failure_reason,omitempty"`
+	// External is what the Config URL set for the run; read-only.
+	External *campaign.External `json:"external_config"`
 
 	CreatedAt    time.Time   `json:"created_at"`
 	CreatedBy    engine.Who  `json:"created_by"`
@@ -78,7 +80,7 @@ func viewCampaign(d *campaign.Detail) campaignView {
 	v := campaignView{
 		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
 		EverRun: c.EverRun, Prepared: c.Prepared, Notice: viewPrepared(c), Draining: d.Draining,
-		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason,
+		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason, External: c.External,
 		CreatedAt: c.CreatedAt, CreatedBy: c.CreatedBy, StartedAt: c.StartedAt, RestartedAt: c.RestartedAt,
 		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
 		Counters: d.Counters, Passes: d.Counters.Passes, Live: d.Live,

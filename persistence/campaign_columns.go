@@ -31,6 +31,7 @@ var campaignColumns = []column[campaignRow]{
 	moment("restarted_at", func(c *campaignRow) **time.Time { return &c.RestartedAt }),
 	object("restarted_by", func(c *campaignRow) **engine.Who { return &c.RestartedBy }, present),
 	object("previous", func(c *campaignRow) **campaign.Previous { return &c.Previous }, present),
+	object("external", func(c *campaignRow) **campaign.External { return &c.External }, present),
 	moment("completed_at", func(c *campaignRow) **time.Time { return &c.CompletedAt }),
 	moment("window_ends_at", func(c *campaignRow) **time.Time { return &c.WindowEndsAt }),
 }

@@ -98,6 +98,9 @@ type Campaign struct {
 	RestartedAt *time.Time
 	RestartedBy *engine.Who
 	CompletedAt *time.Time
+	// External is what the Config URL set at the last Start, nil when there was
+	// none.
+	External *External
 	// Previous is what Cancel Restart shows again, while a restart is prepared.
 	Previous *Previous
 	// WindowEndsAt is the end of a single-day campaign's window, set at Start.
@@ -109,6 +112,7 @@ type Previous struct {
 	Settings    Settings    `json:"settings"`
 	RestartedAt *time.Time  `json:"restarted_at,omitempty"`
 	RestartedBy *engine.Who `json:"restarted_by,omitempty"`
+	External    *External   `json:"external,omitempty"`
 	// Unreached: the prepared run is for those whom no call has reached.
 	Unreached bool `json:"only_unreached,omitempty"`
 }

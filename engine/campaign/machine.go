@@ -38,8 +38,9 @@ type Event struct {
 	Who          engine.Who
 	Draining     bool             // calls of the run still live
 	Reason       CompletionReason // of Exhausted
-	Failure      string           // of Broke
-	Settings     *Settings        // of Edit
+	Failure      string           // of Broke; of Start: why its configuration was not to be had
+	Settings     *Settings        // of Edit; of Start: with what the Config URL set
+	External     *External        // of Start: what that was
 	Version      int64            // of Edit: the version that was edited, 0 = whichever is there
 	WindowEndsAt *time.Time       // of Start, for a single-day window
 	Unreached    bool             // of Restart: only who was never connected is dialled again
@@ -131,6 +132,12 @@ func (m *Machine) refusal(ev Event) error {
 	case ev.Kind == Edit && m.editable() && !m.newest(ev):
 		e := engine.Conflict("version_conflict", "the settings were changed meanwhile; load them again and repeat the edit")
 		e.Current = m.C
+		return e
+	case ev.Kind == Edit && m.editable() && len(m.locked(ev)) == 0:
+		e := engine.Conflict("externally_managed", "these settings come from the Config URL; change them there, or take the Config URL out")
+		for _, f := range m.external(ev) {
+			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "externally_managed", Message: "comes from the Config URL"})
+		}
 		return e
 	case ev.Kind == Edit && m.editable():
 		e := engine.Conflict("field_locked", "name and bot cannot be changed once the campaign has run")

@@ -205,6 +205,9 @@ func moves() []move {
 			edit("bot", func(_ *world, e *Event) { e.Settings.Bot += "x" })
 			edit("of an old version", func(w *world, e *Event) { e.Version = w.m.C.Version + 1 })
 			edit("of nothing", func(_ *world, e *Event) { e.Settings = nil })
+		case Start:
+			ms = append(ms, move{string(k), func(*world) Event { return ev(k) }},
+				move{string(k) + " unconfigured", func(*world) Event { return Event{Kind: k, Failure: FailureConfigUnreachable} }})
 		case Restart, Delete:
 			ms = append(ms, move{string(k) + " while calls live", func(*world) Event { return Event{Kind: k, Draining: true} }},
 				move{string(k), func(*world) Event { return ev(k) }})

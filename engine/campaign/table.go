@@ -19,13 +19,16 @@ func prepared(m *Machine, _ Event) bool { return m.C.Prepared }
 func neverRun(m *Machine, _ Event) bool { return !m.C.EverRun && !m.C.Prepared }
 func drained(_ *Machine, ev Event) bool { return !ev.Draining }
 func mayEdit(m *Machine, ev Event) bool {
-	return m.newest(ev) && len(m.locked(ev)) == 0
+	return m.newest(ev) && len(m.locked(ev)) == 0 && len(m.external(ev)) == 0
 }
-func finite(m *Machine, _ Event) bool { return !m.C.Settings.AlwaysOn }
+func unconfigured(_ *Machine, ev Event) bool { return ev.Failure != "" }
+func finite(m *Machine, _ Event) bool        { return !m.C.Settings.AlwaysOn }
 
 var table = fsm.New("campaign", States, Kinds, []row{
+	{From: []State{Draft}, On: Start, Guard: "its configuration is not to be had", When: unconfigured, To: Failed, Do: (*Machine).startFailed,
+		Why: "the Config URL is unreachable or its content invalid; nothing is dialled"},
 	{From: []State{Draft}, On: Start, To: Running, Do: (*Machine).start, Why: "dialling begins"},
-	{From: []State{Draft, Paused}, On: Edit, Guard: "newest version, name and bot as they were once run", When: mayEdit, Do: (*Machine).edit,
+	{From: []State{Draft, Paused}, On: Edit, Guard: "newest version, name and bot as they were once run, nothing of the Config URL", When: mayEdit, Do: (*Machine).edit,
 		Why: "settings editable"},
 	{From: []State{Draft}, On: Delete, Guard: "never run", When: neverRun, Do: (*Machine).remove, Why: "campaign and contacts permanently deleted"},
 	{From: []State{Draft}, On: AddRows, Guard: "never run", When: neverRun},
@@ -50,8 +53,38 @@ func (m *Machine) start(ev Event) {
 	c.CompletionReason, c.FailureReason, c.CompletedAt = "", "", nil
 	t := ev.At
 	c.StartedAt, c.WindowEndsAt = &t, ev.WindowEndsAt
-	m.record("started", ev, "")
+	changes := m.configure(ev)
+	m.record("started", ev, "", changes...)
 	m.emit(Pump{})
+}
+
+// configure takes over what the Config URL set for the run.
+func (m *Machine) configure(ev Event) []Change {
+	c := &m.C
+	c.External = ev.External
+	if ev.Settings == nil {
+		return nil
+	}
+	before := c.Settings
+	c.Settings = *ev.Settings
+	changes := Changes(&before, &c.Settings)
+	if len(changes) > 0 {
+		c.Version++
+	}
+	if c.Settings.MaxAttempts != before.MaxAttempts {
+		m.emit(Retune{MaxAttempts: c.Settings.MaxAttempts})
+	}
+	return changes
+}
+
+// startFailed: the run begins and ends at once; every contact stays as it is.
+func (m *Machine) startFailed(ev Event) {
+	c := &m.C
+	c.EverRun, c.Prepared, c.Previous, c.External = true, false, nil, nil
+	c.CompletionReason, c.WindowEndsAt = "", nil
+	t := ev.At
+	c.StartedAt = &t
+	m.broke(ev)
 }
 
 func (m *Machine) edit(ev Event) {
@@ -63,6 +96,9 @@ func (m *Machine) edit(ev Event) {
 	before := c.Settings
 	c.Settings = *ev.Settings
 	c.Version++
+	if c.Settings.ConfigURL != before.ConfigURL {
+		c.External = nil // another address is asked at the next Start
+	}
 	if c.State == Paused && (c.Settings.SingleDay != before.SingleDay || anyWindow(changes)) {
 		c.WindowEndsAt = SingleDayEnd(c, ev.At)
 	}
@@ -129,7 +165,7 @@ func (m *Machine) restart(ev Event) {
 	c := &m.C
 	t, who := ev.At, ev.Who
 	c.Run++
-	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy, Unreached: ev.Unreached}
+	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy, External: c.External, Unreached: ev.Unreached}
 	c.Prepared, c.RestartedAt, c.RestartedBy = true, &t, &who
 	m.emit(ResetContacts{Unreached: ev.Unreached})
 	why := ""
@@ -145,6 +181,7 @@ func (m *Machine) cancelRestart(ev Event) {
 	c.Prepared, c.RestartedAt, c.RestartedBy = false, nil, nil
 	if p := c.Previous; p != nil {
 		c.Settings, c.RestartedAt, c.RestartedBy, c.Previous = p.Settings, p.RestartedAt, p.RestartedBy, nil
+		c.External = p.External
 		c.Version++ // an edit of the discarded run must not slip in
 	}
 	if c.CompletionReason == "" {

@@ -138,6 +138,8 @@ func campaignRoundTrip(t *testing.T, w *world) {
 	c.ID, c.Epoch, c.Seq = "cmp_roundtrip", 0, 0
 	c.Settings.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "Europe/Berlin", Days: []window.Day{"Mon", "Tue"}}
 	c.Previous.Settings.Window = c.Settings.Window
+	c.External.Settings = json.RawMessage(`{"amd": "off"}`)
+	c.Previous.External.Settings = c.External.Settings
 	must(t, w.store.InsertCampaign(t.Context(), c))
 	must(t, w.store.InsertCampaign(t.Context(), c)) // again
 	got, err := w.store.Campaign(t.Context(), c.ID)

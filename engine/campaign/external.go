@@ -1,0 +1,216 @@
+package campaign
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"dialler/engine"
+)
+
+// A campaign with a Config URL takes its dialler settings from elsewhere: at
+// every Start the document there is fetched, laid over the stored settings and
+// judged like an edit (SEMANTICS §2).
+
+// External is the configuration of the run as it was fetched at its Start. It
+// stays for the run, whatever becomes of the address.
+type External struct {
+	URL       string          `json:"url"`
+	Hash      string          `json:"hash"` // SHA-256 of the document, hex
+	FetchedAt time.Time       `json:"fetched_at"`
+	Settings  json.RawMessage `json:"settings"` // the members that it set, in the API's words
+}
+
+// Document is what was found at a Config URL.
+type Document struct {
+	URL       string
+	Body      []byte
+	Hash      string // SHA-256 of Body, hex
+	FetchedAt time.Time
+}
+
+// DocumentCap bounds a document, in bytes.
+const DocumentCap = 256 << 10
+
+// Reasons for which a campaign fails at Start, before a colon and the detail.
+const (
+	FailureConfigUnreachable = "config_url_unreachable"
+	FailureConfigInvalid     = "config_url_invalid"
+)
+
+// externalMembers are the settings that a document may set: how to dial, not
+// who the campaign is, which bot it has and where its configuration lies.
+var externalMembers = []string{
+	"concurrency", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
+	"stop_redials_after_s", "redial_only_under_s", "ring_timeout_s", "call_limit_s", "result_timeout_s", "amd", "abandon_cap_pct", "pacing_mode",
+	"max_lines", "false_positive_share", "callback_detection", "sticky_exclusion", "sticky_number", "local_match", "stop_ends_calls",
+}
+
+// ExternalMembers lists what a document at a Config URL may set, in the API's
+// words.
+func ExternalMembers() []string { return slices.Clone(externalMembers) }
+
+// Overlay lays a document over settings. The error names every mistake: its
+// code is "config_url_invalid".
+func Overlay(s Settings, d Document) (Settings, *External, error) {
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(d.Body, &doc); err != nil || doc == nil {
+		return s, nil, engine.Invalid(FailureConfigInvalid, "the document is not a JSON object")
+	}
+	var fields []engine.FieldError
+	wrong := func(field, code, message string) {
+		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
+	}
+	for _, name := range sortedKeys(doc) {
+		switch v := doc[name]; {
+		case !slices.Contains(externalMembers, name):
+			wrong(name, "not_external", "cannot be set by the Config URL")
+		case name == "abandon_cap_pct":
+			wrongUnless(scaled(v, 10_000, &s.AbandonCapPPM), name, wrong)
+		case name == "false_positive_share":
+			wrongUnless(scaled(v, 1_000_000, &s.FalsePositivePPM), name, wrong)
+		case bytes.Equal(v, null):
+			wrong(name, "wrong_type", "must not be null; leave it out")
+		default:
+			wrongUnless(takeMember(&s, name, v), name, wrong)
+		}
+	}
+	if fields == nil {
+		var e *engine.Error
+		if err := s.Validate(); errors.As(err, &e) {
+			fields = e.Fields
+		}
+	}
+	if fields != nil {
+		return s, nil, engine.Invalid(FailureConfigInvalid, "the document's settings are not valid: "+listed(fields), fields...)
+	}
+	kept, err := json.Marshal(doc)
+	if err != nil {
+		return s, nil, engine.Invalid(FailureConfigInvalid, "the document cannot be kept")
+	}
+	return s, &External{URL: d.URL, Hash: d.Hash, FetchedAt: d.FetchedAt, Settings: kept}, nil
+}
+
+func wrongUnless(ok bool, name string, wrong func(field, code, message string)) {
+	if !ok {
+		wrong(name, "wrong_type", "is not of the type of this setting")
+	}
+}
+
+// takeMember sets one member by its name in JSON; lists and the window are
+// replaced as a whole.
+func takeMember(s *Settings, name string, v json.RawMessage) bool {
+	one, err := json.Marshal(map[string]json.RawMessage{name: v})
+	if err != nil {
+		return false
+	}
+	fresh := *s
+	switch name { // decoded into what is there, they would share or mix
+	case "window":
+		fresh.Window = Settings{}.Window
+	case "number_pool":
+		fresh.Numbers = nil
+	case "retry_on_system":
+		fresh.RetryOnSystem = nil
+	case "retry_on_custom":
+		fresh.RetryOnCustom = nil
+	}
+	in := json.NewDecoder(bytes.NewReader(one))
+	in.DisallowUnknownFields()
+	if in.Decode(&fresh) != nil {
+		return false
+	}
+	*s = fresh
+	return true
+}
+
+func scaled(v json.RawMessage, by float64, dst *int) bool {
+	var n *float64
+	if json.Unmarshal(v, &n) != nil || n == nil {
+		return false
+	}
+	*dst = int(math.Round(math.Max(-1, math.Min(1000, *n)) * by)) // nonsense stays out of range
+	return true
+}
+
+func sortedKeys(m map[string]json.RawMessage) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// failureFields bounds how many mistakes a failure's reason names, and how long
+// a name may be: both come from a stranger's document.
+const (
+	failureFields  = 5
+	failureNameCap = 40
+)
+
+func listed(fields []engine.FieldError) string {
+	var parts []string
+	for i, f := range fields {
+		if i == failureFields {
+			parts = append(parts, "…")
+			break
+		}
+		name := f.Field
+		if len(name) > failureNameCap {
+			name = strings.ToValidUTF8(name[:failureNameCap], "") + "…"
+		}
+		parts = append(parts, name+" "+f.Message)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Failure is the reason that a failed campaign shows for an error of its
+// configuration: the code and the sentence.
+func Failure(err error) string {
+	return engine.ErrorCode(err) + ": " + engine.ErrorDetail(err)
+}
+
+// external lists the fields that an edit must leave alone because the Config
+// URL sets them; an edit that changes the address itself is free.
+func (m *Machine) external(ev Event) []string {
+	x := m.C.External
+	if x == nil || ev.Settings.ConfigURL != m.C.Settings.ConfigURL {
+		return nil
+	}
+	set := object(x.Settings)
+	var fields []string
+	for _, c := range Changes(&m.C.Settings, ev.Settings) {
+		whole, _, _ := strings.Cut(c.Field, ".")
+		if _, ok := set[whole]; ok {
+			fields = append(fields, c.Field)
+		}
+	}
+	return fields
+}
+
+// Configure completes a Start of a campaign with a Config URL: with what was
+// fetched there, or with why it cannot be used. fetched is the error of the
+// fetch.
+func Configure(ev Event, c Campaign, d Document, fetched error, f PreflightFacts) Event {
+	if fetched != nil {
+		ev.Failure = Failure(fetched)
+		return ev
+	}
+	s, x, err := Overlay(c.Settings, d)
+	if err != nil {
+		ev.Failure = Failure(err)
+		return ev
+	}
+	c.Settings = s
+	if blockers := Blockers(&c, f, ev.At); len(blockers) > 0 {
+		ev.Failure = FailureConfigInvalid + ": with the document's settings the campaign cannot dial: " + codes(blockers)
+		return ev
+	}
+	ev.Settings, ev.External, ev.WindowEndsAt = &s, x, SingleDayEnd(&c, ev.At)
+	return ev
+}
