@@ -187,7 +187,7 @@ func pacingRules() []sentence {
 			"engine/attempt.TestAMessageThatNeverEndsDoesNotKeepTheLine"),
 		proven("pacing.explanation", "Every decision names its binding constraint with numbers.", "engine/pacing.TestEveryDecisionNamesItsBindingConstraint",
 			"engine/pacing.TestTheExplanationIsASentence", "http/console: why a campaign does not dial is said in words, with its figures"),
-		proven("pacing.contact_explained", "Each contact says why not now, and when next.", "main.TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs",
+		proven("pacing.contact_explained", "Each contact says why not now, and when next.", "engine/campaign.TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs",
 			"http.TestAContactSaysWhyItIsNotDialledNow", "persistence.TestStore/what holds a contact back is told"),
 		proven("pacing.shown", "The ledgers of run, day and period and the rolling rates are shown.", "actors.TestTheLedgersShowWhatWasAbandonedAndSurviveARestart",
 			"http.TestALiveCampaignShowsItsAbandonLedgersAndTheRollingRates", "engine/pacing.TestARateOfTheLastDayForgetsTheHoursBefore"),
