@@ -148,10 +148,7 @@ func SingleDayEnd(c *Campaign, now time.Time) *time.Time {
 
 // DayStart is midnight of the campaign's zone on the day of now.
 func DayStart(c *Campaign, now time.Time) time.Time {
-	loc, err := time.LoadLocation(c.Settings.Window.Zone)
-	if err != nil {
-		loc = time.UTC
-	}
+	loc := c.Settings.Window.Location()
 	y, m, d := now.In(loc).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, loc)
 }

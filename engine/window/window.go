@@ -136,12 +136,15 @@ func (w *Window) working(d Date) bool {
 	return !slices.Contains(w.Holidays, d)
 }
 
+// Location is the campaign's zone; an unknown one counts as UTC. It is read from
+// the database of zones once.
+func (w Window) Location() *time.Location {
+	if loc, ok := location(w.Zone); ok {
+		return loc
+	}
+	return time.UTC
+}
+
 // Day is the calendar day of t in the campaign's zone: the key of daily
 // figures. An unknown zone counts as UTC.
-func (w Window) Day(t time.Time) Date {
-	loc, ok := location(w.Zone)
-	if !ok {
-		loc = time.UTC
-	}
-	return dateOf(t.In(loc))
-}
+func (w Window) Day(t time.Time) Date { return dateOf(t.In(w.Location())) }
