@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/pacing"
+)
+
+// Installation is what campaigns are dialled with, who is called, and what goes
+// wrong meanwhile. The zero values of what is not said are those of
+// WithDefaults.
+type Installation struct {
+	Start  time.Time
+	Length time.Duration // the world ends then, whatever still goes on
+	// People answer, talk and fail by it; its workers, cap, wait and length say
+	// nothing here.
+	People    Scenario
+	Seats     int // of the one bot
+	Trunks    []TrunkPlan
+	Numbers   []engine.NumberSettings // every number of every pool
+	Campaigns []CampaignPlan
+	Bot       BotPlan
+	// Commit is how long a write takes until it is durable.
+	Commit time.Duration
+	Faults []Fault
+	// Prefixes are the beginnings of the numbers of contacts, taken in turn;
+	// seven digits follow.
+	Prefixes []string
+	// Large campaigns keep no ended attempts, so that of their figures only those
+	// of contacts are counted anew for comparison.
+	Large bool
+}
+
+// TrunkPlan is a trunk, and what the carrier behind it takes.
+type TrunkPlan struct {
+	Settings engine.TrunkSettings
+	// CarrierCPS: what comes faster is answered 503 with the limit in its words,
+	// 0 = no limit of its own.
+	CarrierCPS int
+	// Refuses is the share of calls that the network refuses with 503 (0…1).
+	Refuses float64
+}
+
+// CampaignPlan is one campaign: its settings, its list, and what operators and
+// callers of the API do to it.
+type CampaignPlan struct {
+	Settings campaign.Settings
+	Contacts int // of the list, numbered from First
+	First    int // lists that overlap share numbers
+	Weight   int // of its share of the seats, 0 = 1
+	Acts     []PlannedAct
+}
+
+// PlannedAct happens at a time since the start.
+type PlannedAct struct {
+	At time.Duration
+	// One of these.
+	Action  campaign.Action // a lifecycle command
+	Add     int             // contacts added, behind those of the list
+	Trigger int             // number of the contact that is triggered, counted from 1
+	Exclude int             // number of the contact that is excluded, counted from 1
+	Segment int             // contacts whose variable "segment" has this value are excluded
+}
+
+// BotPlan is how bots behave, in shares of calls (0…1).
+type BotPlan struct {
+	Connect       time.Duration // until its path stands, mean
+	Late          float64       // it stands too late
+	Fails         float64       // no endpoint takes the call
+	EndsCall      float64       // the bot hangs up, not the callee
+	ResultInCall  float64       // the result comes before the end of the call
+	ResultLate    float64       // it comes after the result timeout
+	ResultNever   float64
+	ResultTwice   float64 // it comes once more, changed
+	Callback      float64 // of results
+	DoNotCall     float64 // of results
+	Dispositions  []string
+	VerdictWrong  float64 // persons taken for machines
+	VerdictNever  float64
+	HangsUpEarly  float64 // callees who hang up before the bot is there
+	LastsTooLong  float64 // conversations that only the call limit ends
+	CrossedCancel float64 // cancels that a 200 crosses
+}
+
+// FaultKind is what goes wrong.
+type FaultKind string
+
+const (
+	FaultTrunkDown    FaultKind = "trunk_down"    // no response from the carrier
+	FaultTrunkRefuses FaultKind = "trunk_refuses" // connection refused: nothing leaves
+	FaultSeats        FaultKind = "seats"         // the bot has only Value seats
+	FaultDatabase     FaultKind = "database_away"
+	FaultCrash        FaultKind = "crash"      // of the process; it is back after Length
+	FaultClock        FaultKind = "clock_step" // the wall clock jumps by Value seconds
+	FaultSlowCommit   FaultKind = "slow_commit"
+)
+
+// Fault begins at At and lasts for Length.
+type Fault struct {
+	Kind   FaultKind
+	At     time.Duration
+	Length time.Duration
+	Trunk  int // index
+	Value  int
+}
+
+// WithDefaults fills what was not said.
+func (in Installation) WithDefaults() Installation {
+	if in.Start.IsZero() {
+		in.Start = start
+	}
+	if in.Length == 0 {
+		in.Length = 24 * time.Hour
+	}
+	if in.People.Answer.Base == 0 && len(in.People.Answer.Steps) == 0 {
+		in.People = Standard()
+	}
+	if in.Seats == 0 {
+		for i := range in.Campaigns {
+			in.Seats = max(in.Seats, in.Campaigns[i].Settings.Concurrency)
+		}
+	}
+	if len(in.Trunks) == 0 {
+		in.Trunks = []TrunkPlan{{Settings: engine.TrunkSettings{ID: "trunk-1", CPSCap: 500, ChannelCap: 100_000, Active: true}}}
+	}
+	if len(in.Numbers) == 0 {
+		seen := map[engine.PhoneNumber]bool{}
+		for i := range in.Campaigns {
+			for _, n := range in.Campaigns[i].Settings.Numbers {
+				if !seen[n] {
+					in.Numbers = append(in.Numbers, engine.NumberSettings{Number: n, State: "active"})
+				}
+				seen[n] = true
+			}
+		}
+	}
+	if len(in.Prefixes) == 0 {
+		in.Prefixes = []string{"+49151"}
+	}
+	if in.Commit == 0 {
+		in.Commit = 3 * time.Millisecond
+	}
+	if in.Bot.Connect == 0 {
+		in.Bot.Connect = 80 * time.Millisecond
+	}
+	if len(in.Bot.Dispositions) == 0 {
+		in.Bot.Dispositions = []string{"done"}
+	}
+	return in
+}
+
+// CampaignResult is what one campaign came to.
+type CampaignResult struct {
+	ID               engine.CampaignID
+	State            campaign.State
+	CompletionReason campaign.CompletionReason
+	FailureReason    string
+	Run              int
+	Counters         campaign.Counters // of the last run that began
+	Counts           pacing.Counts     // of that run, as the cap sees them
+	Dials            int               // INVITEs that left, of all runs
+	Started          time.Duration     // of that run, since the world's start
+	Ended            time.Duration     // when it completed, else the world's end
+	// Dialling is the time in which the campaign was running within its window.
+	Dialling time.Duration
+	// Busy is Σ over workers of the time in calls, Workers of what it could be:
+	// the seats that the campaign had while it was dialling.
+	Busy, Workers time.Duration
+	Constraint    engine.Constraint // of the last decision
+}
+
+// ConnectsPerHour is how many persons were served in an hour of dialling.
+func (r *CampaignResult) ConnectsPerHour() float64 {
+	if r.Dialling <= 0 {
+		return 0
+	}
+	return float64(r.Counters.ConnectedCalls) / r.Dialling.Hours()
+}
+
+// Utilisation is the share of the workers' time in calls.
+func (r *CampaignResult) Utilisation() float64 {
+	if r.Workers <= 0 {
+		return 0
+	}
+	return float64(r.Busy) / float64(r.Workers)
+}
+
+// CampaignsResult is what an installation's campaigns came to.
+type CampaignsResult struct {
+	Seed      uint64
+	Campaigns []CampaignResult
+	Ended     time.Duration // when nothing was left to happen, at most the Length
+	Crashes   int
+	Events    int // that happened
+	// Broken is the first invariant that did not hold; nil as it should be.
+	Broken *Broken
+}
+
+// Broken is an invariant that did not hold.
+type Broken struct {
+	Seed     uint64
+	At       time.Duration
+	Campaign engine.CampaignID
+	What     string
+	Trace    []string // what happened last
+}
+
+func (b *Broken) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "seed %d at %s, %s: %s", b.Seed, b.At, b.Campaign, b.What)
+	for _, t := range b.Trace {
+		s.WriteString("\n  " + t)
+	}
+	return s.String()
+}
+
+// RunCampaigns plays an installation once. It ends when every campaign has
+// ended and nothing is left to happen, or with the installation's Length.
+// The first broken invariant ends it too.
+func RunCampaigns(in Installation, seed uint64) CampaignsResult {
+	w := newOffice(in.WithDefaults(), seed)
+	w.play()
+	return w.result()
+}
+
+// RunCampaign plays one campaign of its own.
+func RunCampaign(in Installation, seed uint64) CampaignResult {
+	return RunCampaigns(in, seed).Campaigns[0]
+}

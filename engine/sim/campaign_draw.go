@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/disposition"
+	win "dialler/engine/window"
+)
+
+// dice draw the parts of an installation, one after the other.
+type dice struct {
+	c chance
+	k uint64
+}
+
+func (d *dice) u() float64 {
+	d.k++
+	return d.c.at(d.k)
+}
+
+func (d *dice) in(low, high int) int { return low + int(d.u()*float64(high-low+1)) }
+
+func (d *dice) chance(p float64) bool { return d.u() < p }
+
+func (d *dice) span(low, high time.Duration) time.Duration {
+	return low + time.Duration(d.u()*float64(high-low))
+}
+
+func pick[T any](d *dice, list ...T) T { return list[d.in(0, len(list)-1)] }
+
+// DrawInstallation draws an installation with one or two campaigns of random
+// settings, and what goes wrong with it, from a seed.
+func DrawInstallation(seed uint64) Installation {
+	d := &dice{c: chanceOf(mix(seed^0x5eed), 1)}
+	in := Installation{
+		Start:  time.Date(2030, 1+time.Month(d.in(0, 11)), d.in(1, 28), d.in(6, 22), d.in(0, 59), 0, 0, time.UTC),
+		Length: d.span(6*time.Hour, 4*24*time.Hour),
+		Seats:  d.in(1, 30), Commit: time.Duration(d.in(1, 40)) * time.Millisecond,
+	}
+	p := Standard()
+	p.Answer = Always(pick(d, 0.05, 0.3, 0.6, 0.95))
+	p.RingMean, p.RingSD = d.span(2*time.Second, 18*time.Second), d.span(time.Second, 8*time.Second)
+	p.TalkMean = d.span(12*time.Second, 2*time.Minute)
+	p.Machines, p.Short, p.Hold = pick(d, 0, 0.2, 0.8), pick(d, 0, 0.3, 0.9), d.span(time.Second, 20*time.Second)
+	in.People = p
+	if d.chance(0.3) {
+		in.Prefixes = []string{"+49151", "+1212", "+442"}
+	}
+	for i := range d.in(1, 2) {
+		in.Trunks = append(in.Trunks, drawTrunk(d, i))
+	}
+	for i := range d.in(1, 4) {
+		s := engine.NumberSettings{Number: engine.PhoneNumber(fmt.Sprintf("+4930123450%02d", i)), State: "active"}
+		if d.chance(0.4) {
+			s.ConcurrentCap = d.in(1, 10)
+		}
+		if d.chance(0.2) {
+			s.HourCap = d.in(20, 200)
+		}
+		if d.chance(0.1) {
+			s.DayCap = d.in(50, 500)
+		}
+		if d.chance(0.1) {
+			s.RestSec = d.in(1, 20)
+		}
+		in.Numbers = append(in.Numbers, s)
+	}
+	in.Bot = drawBot(d)
+	campaigns := 1
+	if d.chance(0.4) {
+		campaigns = 2
+	}
+	for i := range campaigns {
+		in.Campaigns = append(in.Campaigns, drawCampaign(d, &in, i))
+	}
+	if d.chance(0.7) {
+		for range d.in(1, 5) {
+			in.Faults = append(in.Faults, drawFault(d, &in))
+		}
+	}
+	return in
+}
+
+func drawTrunk(d *dice, i int) TrunkPlan {
+	t := TrunkPlan{Settings: engine.TrunkSettings{ID: engine.TrunkID(fmt.Sprint("trunk-", i+1)), Active: true,
+		CPSCap: d.in(1, 30), ChannelCap: d.in(3, 100), Priority: d.in(0, 1), Weight: d.in(1, 3)}}
+	if d.chance(0.2) {
+		t.CarrierCPS = d.in(1, t.Settings.CPSCap)
+	}
+	if d.chance(0.3) {
+		t.Refuses = d.u() * 0.3
+	}
+	return t
+}
+
+func drawBot(d *dice) BotPlan {
+	some := func(p, most float64) float64 {
+		if d.chance(p) {
+			return d.u() * most
+		}
+		return 0
+	}
+	return BotPlan{
+		Connect: d.span(20*time.Millisecond, 900*time.Millisecond), Late: some(0.3, 0.05), Fails: some(0.3, 0.05), EndsCall: d.u(),
+		ResultInCall: d.u() * 0.5, ResultLate: some(0.5, 0.3), ResultNever: some(0.5, 0.4), ResultTwice: some(0.5, 0.3),
+		Callback: some(0.6, 0.5), DoNotCall: some(0.3, 0.1), Dispositions: []string{"done", "again", " Again", "no", ""},
+		VerdictWrong: some(0.5, 0.2), VerdictNever: some(0.5, 0.2), HangsUpEarly: some(0.5, 0.2), LastsTooLong: some(0.3, 0.05),
+		CrossedCancel: some(0.5, 0.2),
+	}
+}
+
+func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
+	s := campaign.Defaults()
+	s.Name, s.Bot, s.Concurrency = fmt.Sprint("drawn ", i+1), "bot", d.in(1, 25)
+	for k := range in.Numbers {
+		if k == 0 || d.chance(0.6) {
+			s.Numbers = append(s.Numbers, in.Numbers[k].Number)
+		}
+	}
+	s.Window = drawWindow(d, in)
+	s.SingleDay = d.chance(0.35)
+	s.AlwaysOn = !s.SingleDay && d.chance(0.15)
+	s.MaxAttempts, s.RetryDelaySec = d.in(1, 5), pick(d, 1, 30, 300, 1800, 7200)
+	s.RetryOnSystem = nil
+	for _, o := range disposition.ListableOutcomes() {
+		if d.chance(0.5) {
+			s.RetryOnSystem = append(s.RetryOnSystem, o)
+		}
+	}
+	if s.RetryOnSystem == nil {
+		s.RetryOnSystem = []engine.Outcome{}
+	}
+	if d.chance(0.5) {
+		s.RetryOnCustom = []string{"AGAIN"}
+	}
+	if d.chance(0.3) {
+		s.StopRedialsAfterSec = d.in(1, 60)
+	}
+	if d.chance(0.3) {
+		s.RedialOnlyUnderSec = d.in(1, 60)
+	}
+	s.RingTimeoutSec, s.CallLimitSec, s.ResultTimeoutSec = d.in(15, 40), pick(d, 30, 120, 900), pick(d, 5, 60, 900)
+	s.AMD = pick(d, engine.AMDOff, engine.AMDSequential, engine.AMDParallel)
+	s.AbandonCapPPM = pick(d, 0, 10_000, 30_000, 30_000, 50_000)
+	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid, campaign.PacingProgressive)
+	if d.chance(0.2) {
+		s.MaxLines = d.in(1, 30)
+	}
+	s.CallbackDetection, s.StickyExclusion = d.chance(0.6), d.chance(0.5)
+	s.LocalMatch, s.StopEndsCalls = d.chance(0.2), d.chance(0.5)
+
+	plan := CampaignPlan{Settings: s, Contacts: int(5 * d.span(1, 60)), Weight: d.in(1, 3), First: i * pick(d, 0, 10, 100_000)}
+	at := d.span(time.Second, 10*time.Minute)
+	plan.Acts = append(plan.Acts, PlannedAct{At: at, Action: campaign.ActionStart})
+	soon := func() time.Duration { return at + time.Duration(d.u()*d.u()*float64(3*time.Hour)) }
+	for range d.in(0, 2) {
+		from := soon()
+		plan.Acts = append(plan.Acts, PlannedAct{At: from, Action: campaign.ActionPause},
+			PlannedAct{At: from + d.span(time.Second, 20*time.Minute), Action: campaign.ActionResume})
+	}
+	for range d.in(0, 10) {
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Exclude: 1 + plan.First + d.in(0, plan.Contacts+5)})
+	}
+	for range d.in(0, 10) {
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20)})
+	}
+	if d.chance(0.2) {
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Segment: d.in(1, segments)})
+	}
+	if d.chance(0.3) {
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Add: d.in(1, 50)})
+	}
+	if d.chance(0.3) {
+		stop := soon()
+		plan.Acts = append(plan.Acts, PlannedAct{At: stop, Action: campaign.ActionStop})
+		if d.chance(0.6) {
+			again := stop + d.span(10*time.Minute, 2*time.Hour)
+			plan.Acts = append(plan.Acts, PlannedAct{At: again, Action: campaign.ActionRestart},
+				PlannedAct{At: again + time.Minute, Action: pick(d, campaign.ActionStart, campaign.ActionCancelRestart)})
+		}
+	}
+	if s.AlwaysOn {
+		plan.Acts = append(plan.Acts, PlannedAct{At: d.span(4*time.Hour, 6*time.Hour), Action: campaign.ActionStop})
+	}
+	return plan
+}
+
+// drawWindow draws one that opens within the world's time, often about now.
+func drawWindow(d *dice, in *Installation) win.Window {
+	w := win.Window{Zone: pick(d, "Europe/Berlin", "America/New_York", "UTC", "Asia/Kolkata"), ContactZone: d.chance(0.15)}
+	loc, err := time.LoadLocation(w.Zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	local := in.Start.In(loc)
+	if !d.chance(0.2) { // else all day
+		from := (local.Hour()*60 + local.Minute() + d.in(-180, 60) + 1440) % 1440
+		w.Start = win.TimeOfDay(from)
+		w.End = win.TimeOfDay((from + d.in(30, 600)) % 1440)
+	}
+	if d.chance(0.2) {
+		w.Days = []win.Day{win.Mon, win.Tue, win.Wed, win.Thu, win.Fri}
+	}
+	return w
+}
+
+func drawFault(d *dice, in *Installation) Fault {
+	f := Fault{At: time.Duration(d.u() * d.u() * float64(4*time.Hour)), Length: d.span(time.Second, 5*time.Minute)}
+	f.Kind = pick(d, FaultTrunkDown, FaultTrunkRefuses, FaultSeats, FaultDatabase, FaultCrash, FaultCrash, FaultClock, FaultSlowCommit)
+	f.Trunk = d.in(0, len(in.Trunks)-1)
+	switch f.Kind {
+	case FaultSeats:
+		f.Value = d.in(0, in.Seats)
+	case FaultClock:
+		f.Value = pick(d, -3600, -20, 3, 60, 3600)
+	case FaultSlowCommit:
+		f.Value = d.in(100, 12_000)
+	case FaultCrash:
+		f.Length = d.span(100*time.Millisecond, 90*time.Second)
+	case FaultTrunkDown, FaultTrunkRefuses, FaultDatabase:
+	}
+	return f
+}

@@ -1,0 +1,661 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/fleet"
+	"dialler/engine/journal"
+	phone "dialler/engine/number"
+	"dialler/engine/numberpool"
+	"dialler/engine/pacing"
+	"dialler/engine/tally"
+	"dialler/engine/trunk"
+	win "dialler/engine/window"
+)
+
+// Times of the process, as the shipped one has them.
+const (
+	leaseTTL   = 30 * time.Second
+	channelTTL = 4 * time.Hour
+	sendWithin = 10 * time.Second
+	ringGrace  = 35 * time.Second
+	seatsIdle  = 5 * time.Second
+	holdLeast  = 10 * time.Millisecond
+	holdUsual  = 250 * time.Millisecond
+	keepEvery  = 30 * time.Second
+	asideMost  = 512 // contacts that are passed over in one turn
+)
+
+// desk is a campaign while the process runs: what its run actor knows.
+type desk struct {
+	w      *office
+	d      *dossier
+	m      campaign.Machine
+	tally  *tally.Tally
+	policy contact.Policy
+	rules  attempt.Config
+	agenda *agenda
+
+	lines    map[int32]*contactLine
+	waiting  []*contactLine
+	busy     int
+	held     int
+	ringing  int // lines placed and neither answered nor over
+	engaged  int // lines with a live attempt
+	seats    int
+	asked    int
+	fewer    time.Duration // since when fewer seats would do, 0: they would not
+	books    pacing.Books
+	model    *pacing.Model
+	learnt   *pacing.State
+	keptAt   time.Duration
+	ledgers  []pacing.Ledger
+	last     pacing.Decision
+	lack     engine.Constraint
+	lackTill time.Duration
+	resting  bool // contacts are being reset or restored
+
+	windowIs    bool
+	windowEnds  time.Time
+	windowUntil time.Time
+	windowFrom  time.Time
+	tickAt      time.Duration // the next tick, 0: none
+	renewed     time.Duration
+	zones       map[string][]string
+	exhausted   bool
+}
+
+// boot starts the process from what is durable.
+func (w *office) boot() {
+	w.lives++
+	w.life = w.lives
+	w.committing, w.writes = false, nil
+	w.fleet = fleet.New("bot", w.seats, 0)
+	w.trunks, w.slots, w.cands = nil, nil, nil
+	for i := range w.in.Trunks {
+		w.trunks = append(w.trunks, trunk.New(w.in.Trunks[i].Settings))
+	}
+	for _, s := range w.in.Numbers {
+		slot := numberpool.NewSlot(s)
+		for _, at := range w.calls[s.Number] {
+			slot.Replay(w.in.Start.Add(at))
+		}
+		w.slots = append(w.slots, slot)
+		w.cands = append(w.cands, numberpool.Candidate{AreaKey: phone.AreaKey(s.Number), CountryKey: phone.Region(s.Number)})
+	}
+	w.runs = nil
+	for _, d := range w.plans {
+		w.runs = append(w.runs, w.load(d))
+	}
+	for _, r := range w.runs {
+		r.recover()
+	}
+	for i := range w.in.Trunks {
+		w.options(i)
+	}
+}
+
+// load brings a campaign up.
+func (w *office) load(d *dossier) *desk {
+	d.c.Epoch++
+	r := &desk{w: w, d: d, tally: tally.From(d.fold.Counters(d.c.Run)), lines: map[int32]*contactLine{}, zones: map[string][]string{}}
+	r.m.C = d.c
+	r.restore()
+	r.makeRules()
+	r.fill()
+	return r
+}
+
+// restore counts what the cap is about.
+func (r *desk) restore() {
+	c, now := &r.m.C, r.w.wall()
+	r.books = pacing.NewBooks(now, campaign.NextMidnight(c, now), campaign.PeriodStart(c, now))
+	r.learnt = r.d.learnt
+	if c.StartedAt == nil {
+		return
+	}
+	r.books.Run.Since, r.books.Day.Since = *c.StartedAt, campaign.DayStart(c, now)
+	for _, l := range []*pacing.Ledger{&r.books.Run, &r.books.Day, &r.books.Thirty} {
+		l.Live, l.Abandoned = r.d.ledger(l.Since)
+	}
+}
+
+// fill makes the agenda of what is stored.
+func (r *desk) fill() {
+	var overdue time.Duration
+	if r.m.C.Settings.AlwaysOn {
+		overdue = r.policy.RetryDelay
+	}
+	r.agenda = newAgenda(&r.d.book, overdue)
+	for i := range int32(len(r.d.book.rows)) { //nolint:gosec // bounded by the plan
+		r.agenda.note(i)
+	}
+}
+
+// recover closes the attempts of an earlier process life.
+func (r *desk) recover() {
+	var lost []*attempt.Attempt
+	for _, a := range r.d.live {
+		lost = append(lost, a)
+	}
+	slices.SortFunc(lost, func(a, b *attempt.Attempt) int { return cmp.Compare(a.ID, b.ID) })
+	for _, a := range lost {
+		l := r.line(placeIn(a.Contact))
+		c := &phoneCall{l: l, w: r.w, r: r, m: attempt.Machine{A: *a, Config: r.rules}, chance: r.chanceOf(l)}
+		c.m.Config.MustConsume = l.m.C.Unconsumed >= contact.MaxUnconsumed
+		c.last, c.acked = l.step, l.step
+		l.call = c
+		l.watching = c.recoverLegs()
+		if a.State == attempt.Ended {
+			l.rest()
+			continue
+		}
+		l.attempt, l.phase = a.ID, attempt.PhaseReleased
+		r.engaged++
+		c.apply(attempt.Event{Kind: attempt.OwnerLost, At: r.w.mono()})
+	}
+}
+
+// makeRules works the settings out for contacts.
+func (r *desk) makeRules() {
+	c := r.m.C
+	s := &c.Settings
+	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	r.rules = attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD}
+	r.policy = contact.Policy{
+		MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
+		StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec), ResultTimeout: sec(s.ResultTimeoutSec),
+		Callbacks: s.CallbackDetection, Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
+	}
+	switch {
+	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
+		r.policy.ClosedAs = contact.WindowClosed
+	case c.State == campaign.Completed:
+		r.policy.ClosedAs = contact.ManuallyStopped
+	}
+}
+
+func (r *desk) zonesOf(n engine.PhoneNumber) []string {
+	p := string(n[:len(n)-7])
+	z, ok := r.zones[p]
+	if !ok {
+		z = phone.Zones(n)
+		r.zones[p] = z
+	}
+	return z
+}
+
+func (r *desk) policyFor(n engine.PhoneNumber) contact.Policy {
+	p := r.policy
+	if r.m.C.Settings.Window.ContactZone {
+		p.Clip = campaign.Clip(&r.m.C, r.zonesOf(n))
+	}
+	return p
+}
+
+func (r *desk) windowOf(n engine.PhoneNumber) win.Window {
+	s := r.m.C.Settings.Window
+	if s.ContactZone {
+		s = s.For(r.zonesOf(n))
+	}
+	return s
+}
+
+// callableFor is how long an INVITE to the number may take to leave.
+func (r *desk) callableFor(n engine.PhoneNumber) time.Duration {
+	most, now := sendWithin, r.w.wall()
+	if end := r.m.C.WindowEndsAt; end != nil {
+		most = min(most, end.Sub(now))
+	}
+	return r.windowOf(n).OpenFor(now, most)
+}
+
+func (r *desk) windowOpen() bool {
+	now := r.w.wall()
+	if r.m.C.Settings.Window.ContactZone {
+		r.windowEnds = time.Time{}
+		_, r.windowIs = r.agenda.head(now, true)
+		return r.windowIs
+	}
+	if now.Before(r.windowUntil) && !now.Before(r.windowFrom) {
+		return r.windowIs
+	}
+	s := &r.m.C.Settings.Window
+	r.windowIs = s.Open(now)
+	r.windowEnds, _ = s.Closes(now)
+	r.windowFrom, r.windowUntil = now, now.Add(time.Second)
+	return r.windowIs
+}
+
+// pump dials what the pace allows. It is called after everything that happens.
+func (r *desk) pump() {
+	r.d.clock.pass(r.w, r.d.i)
+	r.agenda.due(r.w.wall())
+	r.grantSeats()
+	if r.m.C.State == campaign.Running && !r.resting {
+		r.askSeats()
+		r.dialNext()
+		r.maybeExhausted()
+	} else if r.m.C.State != campaign.Paused && r.asked > 0 && r.engaged == 0 {
+		r.wantSeats(0)
+	}
+	r.tickOn()
+}
+
+func (r *desk) decide() pacing.Decision {
+	s := &r.m.C.Settings
+	now := r.w.wall()
+	ring := time.Duration(s.RingTimeoutSec) * time.Second
+	r.ledgers = r.books.Active(now, ring+10*time.Second, r.ledgers[:0])
+	if s.AMD == engine.AMDSequential {
+		ring += attempt.ScreenLimit
+	}
+	if r.model == nil {
+		r.model = pacing.NewModel(r.w.mono(), ring, attempt.BridgeBudget, r.learnt)
+	}
+	due, aside := r.agenda.counts()
+	in := pacing.Input{
+		Mode: pacing.Mode(s.PacingMode), Paused: r.m.C.State != campaign.Running, DatabaseAway: r.w.dbAway > 0, OutsideWindow: !r.windowOpen(),
+		Concurrency: s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
+		CapPPM: s.AbandonCapPPM, Ledgers: r.ledgers, LineCap: s.MaxLines, TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
+		Held: r.held, DueContacts: due, SeatedOnly: aside, Model: r.model, DialsLeft: r.tally.C.RetriesLeft,
+	}
+	in.Left = r.left(now)
+	if r.d.open > 0 {
+		in.LaterContacts = r.d.open
+	}
+	if r.lack != engine.ConstraintNone {
+		switch {
+		case r.w.now >= r.lackTill:
+			r.lack = engine.ConstraintNone
+		case r.lack == engine.ConstraintNumberPool:
+			in.NumberSlots = 0
+		default:
+			in.TrunkTokens, in.TrunkConstraint = 0, r.lack
+		}
+	}
+	r.last = pacing.Decide(&in)
+	return r.last
+}
+
+func (r *desk) left(now time.Time) time.Duration {
+	end := r.windowEnds
+	if day := r.books.Day.Until; end.IsZero() || day.Before(end) {
+		end = day
+	}
+	return max(end.Sub(now), 0)
+}
+
+// flying counts r of the gate: a line with a seat held counts as busy instead.
+func (r *desk) flying() int { return r.ringing - r.held }
+
+func (r *desk) seatCap() int { return min(r.m.C.Settings.Concurrency, r.seats) }
+
+func (r *desk) dialNext() {
+	dec := r.decide()
+	seats, passed := dec.Seated, 0
+	for n := 0; n < dec.Dials && passed < asideMost; {
+		h, ok := r.agenda.head(r.w.wall(), seats > 0)
+		if !ok {
+			return
+		}
+		p := r.agenda.take(h)
+		passed++
+		if r.lines[p.i] != nil {
+			continue // noted again when it comes to rest
+		}
+		no := r.d.book.number(p.i)
+		within := r.callableFor(no)
+		needs := pacing.NeedsSeat(r.w.abandoned[no], r.w.mono())
+		_, excluded := r.d.excluded[no]
+		switch held, ok := r.w.holds[no]; {
+		case excluded:
+			l := r.line(p.i)
+			l.exclude(r.d.excluded[no], nil)
+			l.rest()
+		case ok && (held.until == 0 || r.w.now < held.until):
+			i := p.i
+			r.w.after(time.Second, func() { r.agenda.note(i) })
+		case within <= 0:
+			l := r.line(p.i)
+			l.deferDial()
+			l.rest()
+		case needs && seats <= 0:
+			r.agenda.back(&r.agenda.aside, p)
+		default:
+			if !r.reserve(p, no, within, needs) {
+				r.agenda.back(&r.agenda.ready, p)
+				return
+			}
+			if needs {
+				seats--
+			}
+			n++
+		}
+	}
+}
+
+// reserve takes what a dial needs and places it; ok is false when something is
+// not to be had now.
+func (r *desk) reserve(p place, to engine.PhoneNumber, within time.Duration, seated bool) bool {
+	w := r.w
+	w.attempts++
+	id := attemptID(w.attempts)
+	t, refusal := w.reserveTrunk(id.Leg(1), nil)
+	if t < 0 {
+		r.lacks(refusal.Constraint, refusal.RetryAt)
+		return false
+	}
+	from, next := r.reserveNumber(id, to)
+	if from == "" {
+		w.trunks[t].Release(id.Leg(1))
+		r.lacks(engine.ConstraintNumberPool, next)
+		return false
+	}
+	l := r.line(p.i)
+	if seated {
+		l.seated, l.held = true, true
+		r.busy++
+		r.held++
+	}
+	w.check.reserved(r, l, id, to, seated)
+	l.dial(id, w.in.Trunks[t].Settings.ID, from, within)
+	return true
+}
+
+func (r *desk) lacks(c engine.Constraint, until time.Time) {
+	r.lack = c
+	r.lackTill = r.w.now + holdUsual
+	if !until.IsZero() {
+		r.lackTill = max(r.w.now+holdLeast, until.Sub(r.w.in.Start))
+	}
+	r.w.after(r.lackTill-r.w.now, func() {})
+}
+
+// reserveTrunk takes a channel and a token of the trunk that the choice falls
+// on; it gives −1 when there is none.
+func (w *office) reserveTrunk(leg engine.LegID, tried []engine.TrunkID) (int, trunk.Refusal) {
+	var refusal trunk.Refusal
+	tried = slices.Clone(tried)
+	for {
+		cands := make([]trunk.Candidate, len(w.trunks))
+		for i, t := range w.trunks {
+			cands[i] = t.Candidate(w.mono())
+		}
+		w.draws++
+		id, r, ok := trunk.Choose(cands, tried, mix(w.seed^w.draws))
+		if !ok {
+			if refusal.Constraint == "" {
+				refusal = r
+			}
+			return -1, refusal
+		}
+		for i, t := range w.trunks {
+			if w.in.Trunks[i].Settings.ID == id {
+				ok, c, at := t.Acquire(w.mono(), leg, channelTTL)
+				if ok {
+					w.check.granted(i, t)
+					return i, refusal
+				}
+				refusal = trunk.Refusal{Constraint: c, RetryAt: at}
+			}
+		}
+		tried = append(tried, id)
+	}
+}
+
+func (r *desk) reserveNumber(id engine.AttemptID, to engine.PhoneNumber) (engine.PhoneNumber, time.Time) {
+	w, s := r.w, &r.m.C.Settings
+	now := w.mono()
+	var cands []numberpool.Candidate
+	var index []int
+	for i, slot := range w.slots {
+		if !slices.Contains(s.Numbers, w.in.Numbers[i].Number) {
+			continue
+		}
+		cands = append(cands, slot.Candidate(now, w.cands[i].AreaKey, w.cands[i].CountryKey))
+		index = append(index, i)
+	}
+	want := numberpool.Want{LocalMatch: s.LocalMatch}
+	if s.LocalMatch {
+		want.AreaKey, want.CountryKey = phone.AreaKey(to), phone.Region(to)
+	}
+	k, refusal := numberpool.Choose(cands, want)
+	if k < 0 {
+		return "", refusal.NextAt
+	}
+	slot := w.slots[index[k]]
+	if ref, ok := slot.Acquire(now, id, channelTTL); !ok {
+		return "", ref.NextAt
+	}
+	return cands[k].Number, time.Time{}
+}
+
+// --- seats ---------------------------------------------------------------------
+
+func (r *desk) askSeats() {
+	want := r.m.C.Settings.Concurrency
+	if _, ok := r.agenda.head(r.w.wall(), true); !ok || !r.windowOpen() {
+		want = min(want, r.busy+len(r.waiting)+r.flying())
+	}
+	if want >= r.asked {
+		r.fewer = 0
+	} else if r.fewer == 0 {
+		r.fewer = r.w.now
+	}
+	if want > r.asked || want < r.asked && r.w.now-r.fewer >= seatsIdle {
+		r.wantSeats(want)
+	}
+}
+
+func (r *desk) wantSeats(n int) {
+	r.asked, r.fewer = n, 0
+	r.demand(0)
+}
+
+func (r *desk) holder() fleet.Holder { return fleet.Holder(r.d.c.ID) }
+
+func (r *desk) demand(give int) {
+	w := r.w
+	if r.asked <= 0 {
+		w.fleet.Leave(r.holder())
+		r.allotted(0, 0)
+	} else {
+		w.fleet.Release(r.holder(), give)
+		g := w.fleet.Request(w.mono(), r.holder(), r.asked, max(r.d.plan.Weight, 1), leaseTTL)
+		r.allotted(g.Granted, g.Target)
+	}
+	w.tellOver()
+}
+
+func (w *office) tellOver() {
+	for _, g := range w.fleet.Over(w.mono()) {
+		w.tell(g)
+	}
+}
+
+func (w *office) tell(g fleet.Grant) {
+	for _, r := range w.runs {
+		if r.holder() == g.Holder {
+			w.after(0, func() { r.allotted(g.Granted, g.Target) })
+		}
+	}
+}
+
+func (r *desk) allotted(seats, target int) {
+	r.seats = seats
+	r.w.check.cut(r)
+	r.grantSeats()
+	if spare := r.seatCap() - r.busy - r.flying() - len(r.waiting); target < seats && spare > 0 {
+		give := min(spare, seats-target)
+		r.seats -= give
+		r.w.after(0, func() { r.demand(give) })
+	}
+}
+
+func (r *desk) grantSeats() {
+	for len(r.waiting) > 0 && r.busy < r.seatCap() {
+		l := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		r.takeSeat(l)
+		l.grant()
+	}
+}
+
+func (r *desk) takeSeat(l *contactLine) {
+	if l.seated {
+		return
+	}
+	l.seated = true
+	r.busy++
+	l.seatedAt = r.w.mono()
+	if r.model != nil {
+		r.model.Seated(l.seatedAt)
+	}
+	r.w.check.seated(r)
+}
+
+func (r *desk) freeSeat(l *contactLine) {
+	if l.seated {
+		l.seated = false
+		r.busy--
+		if l.held {
+			l.held = false
+			r.held--
+		}
+		if r.model != nil && !l.seatedAt.IsZero() {
+			r.model.Ended(r.w.mono(), r.w.mono().Sub(l.seatedAt))
+		}
+		l.seatedAt = time.Time{}
+	}
+	if i := slices.Index(r.waiting, l); i >= 0 {
+		r.waiting = slices.Delete(r.waiting, i, i+1)
+	}
+}
+
+// --- time ----------------------------------------------------------------------
+
+// tickOn makes sure that somebody looks again in time: twice a second while
+// something goes on, else when something becomes due.
+func (r *desk) tickOn() {
+	now := r.w.wall()
+	at := time.Duration(math.MaxInt64)
+	running := r.m.C.State == campaign.Running && !r.resting
+	if r.engaged > 0 || r.asked > 0 {
+		at = r.w.now + tick
+	} else if running {
+		if _, ok := r.agenda.head(now, true); ok {
+			switch {
+			case r.windowOpen() && r.lack != engine.ConstraintNone && r.lackTill > r.w.now+tick:
+				at = r.lackTill
+			case r.windowOpen():
+				at = r.w.now + tick
+			default:
+				if open, ok := r.m.C.Settings.Window.NextOpening(now); ok {
+					at = r.w.now + max(open.Sub(now), tick)
+				}
+			}
+		}
+		if due, ok := r.agenda.next(); ok {
+			at = min(at, r.w.now+max(due.Sub(now), 0))
+		}
+	}
+	if h := r.agenda.results.s; len(h) > 0 {
+		at = min(at, r.w.now+max(time.Unix(0, h[0].key).Sub(now), tick))
+	}
+	if end := r.m.C.WindowEndsAt; end != nil && (running || r.m.C.State == campaign.Paused) {
+		at = min(at, r.w.now+max(end.Sub(now), 0))
+	}
+	if at == math.MaxInt64 || r.tickAt > 0 && r.tickAt <= at {
+		return
+	}
+	r.tickAt = at
+	r.w.after(at-r.w.now, func() {
+		if r.tickAt == at {
+			r.tickAt = 0
+			r.tick()
+		}
+	})
+}
+
+func (r *desk) tick() {
+	w, c := r.w, &r.m.C
+	now := w.wall()
+	if r.model != nil {
+		r.model.Tick(w.mono())
+		if w.now-r.keptAt >= keepEvery && w.dbAway == 0 {
+			r.keptAt = w.now
+			s := r.model.State()
+			r.d.learnt = &s
+		}
+	}
+	if c.WindowEndsAt != nil && !now.Before(*c.WindowEndsAt) && (c.State == campaign.Running || c.State == campaign.Paused) {
+		r.take(campaign.Event{Kind: campaign.WindowEnded, At: now})
+	}
+	if r.books.Roll(now, campaign.NextMidnight(c, now)) {
+		w.check.cut(r)
+	}
+	if r.asked > 0 && w.now-r.renewed >= 2*time.Second {
+		r.renewed = w.now
+		since := r.fewer
+		r.demand(0)
+		r.fewer = since
+	}
+	for _, h := range w.fleet.Expire(w.mono()) {
+		w.tell(fleet.Grant{Holder: h})
+	}
+	r.overdueResults(now)
+}
+
+// overdueResults ends the wait for results that did not come.
+func (r *desk) overdueResults(now time.Time) {
+	h := &r.agenda.results
+	for len(h.s) > 0 && h.s[0].key <= now.UnixNano() {
+		p := h.pop()
+		if b := r.d.book.rows[p.i]; b.version != p.version || r.lines[p.i] != nil {
+			continue // changed, or it will be noted again when it comes to rest
+		}
+		l := r.line(p.i)
+		l.resultTimeout()
+		l.rest()
+	}
+}
+
+// maybeExhausted completes the run when no contact will ever be due again.
+func (r *desk) maybeExhausted() {
+	if r.d.open > 0 || len(r.lines) > 0 || r.m.C.Settings.AlwaysOn || len(r.w.writes) > 0 {
+		return
+	}
+	r.take(campaign.Event{Kind: campaign.Exhausted, At: r.w.wall(), Reason: campaign.Complete(r.tally.C, r.exhausted)})
+}
+
+// sequence folds a write's events and stamps them.
+func (r *desk) sequence(x *write) {
+	x.d = r.d
+	for i := range x.events {
+		e := &x.events[i]
+		r.m.C.Seq++
+		e.Campaign, e.Seq = r.d.c.ID, r.m.C.Seq
+		if e.Run == 0 {
+			e.Run = r.m.C.Run
+		}
+		if e.Run == r.m.C.Run {
+			r.tally.Apply(e)
+		}
+		if f := e.Data.After; f != nil && f.State == contact.Failed && e.Type == journal.AttemptEnded {
+			r.exhausted = r.exhausted || f.Used >= f.Max
+		}
+	}
+}
+
+func (r *desk) write(x *write) {
+	r.sequence(x)
+	r.w.submit(x)
+}
