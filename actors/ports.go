@@ -24,8 +24,8 @@ type Store interface {
 	// AcquireCampaign takes ownership: it increments the fencing epoch and
 	// gives the campaign's row. ErrCampaignNotFound when there is none.
 	AcquireCampaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
-	// ActiveCampaigns lists the campaigns that are running, paused, or have
-	// live attempts or results owed.
+	// ActiveCampaigns lists the campaigns that are running, paused, have live
+	// attempts or results owed, or are completed with contacts that wait.
 	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
 	// Counters counts the campaign's tables by the formulas of engine/tally.
 	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)

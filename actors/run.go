@@ -497,13 +497,13 @@ func (r *run) settle() {
 func (r *run) becomeReady() {
 	r.ready = true
 	r.startTicking()
+	if r.tally != nil && r.over() && r.waitingRows() > 0 {
+		r.closeAgain() // a crash came between the end of the run and theirs
+	}
 	stash := r.stash
 	r.stash = nil
 	for _, s := range stash {
 		r.handle(s.msg, s.sender)
-	}
-	if r.tally != nil && r.over() && r.waitingRows() > 0 {
-		r.closeAgain() // a crash came between the end of the run and theirs
 	}
 	r.pump()
 }

@@ -60,8 +60,14 @@ func (r *run) sweep() journal.Sweep {
 	return s
 }
 
+// closeBatch is how many contacts are closed by one write: between two of them
+// the answers of calls that still live are stored.
+const closeBatch = 5000
+
 func (r *run) closeWaiting(as contact.State) *journal.Bulk {
-	return &journal.Bulk{To: as, Sweep: r.sweep()}
+	b := &journal.Bulk{To: as, Sweep: r.sweep()}
+	b.Limit = closeBatch
+	return b
 }
 
 // endContacts asks the contacts that are up to close themselves.
@@ -125,10 +131,24 @@ func (r *run) swept(m *swept) {
 		return // another one is under way
 	}
 	r.sweeping = nil
+	more := m.stored && m.event.Type == journal.ContactsClosed && m.event.Run == r.m.C.Run && moved(&m.event) >= closeBatch && r.over()
+	// Who was kept back meanwhile has an actor before the next batch, and is left
+	// out of it.
+	r.letGo(false)
+	if more {
+		r.closeAgain()
+	}
 	for _, to := range c.waiting {
 		reply(r.d, to, r.detail(), nil)
 	}
-	r.letGo(false)
+}
+
+// moved counts the contacts of an event.
+func moved(e *journal.Event) (n int) {
+	for i := range e.Data.Moves {
+		n += e.Data.Moves[i].Count
+	}
+	return n
 }
 
 // letGo gives the contacts what was kept for them while they were changed as a

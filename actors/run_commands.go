@@ -111,7 +111,7 @@ func (r *run) actReady(m *actReady) {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
 		return
 	}
-	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.engagedLines() > 0,
+	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.draining(),
 		Settings: m.cmd.Settings, Version: m.cmd.Version, Unreached: m.cmd.Unreached}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
 		r.setBot(m.bots)
@@ -306,12 +306,14 @@ func (r *run) result(m *submitResult, sender *actor.PID) {
 
 // --- views -------------------------------------------------------------------
 
+// draining: calls still live, or not everybody who waited is put away yet.
+func (r *run) draining() bool { return r.engagedLines() > 0 || r.sweeping != nil }
+
 func (r *run) detail() campaign.Detail {
 	d := campaign.Detail{Campaign: r.m.C, Counters: r.tally.Counters()}
-	engaged := r.engagedLines()
 	switch r.m.C.State {
 	case campaign.Completed, campaign.Failed:
-		d.Draining = engaged > 0
+		d.Draining = r.draining()
 	case campaign.Running, campaign.Paused, campaign.Draft:
 	}
 	d.Live = r.liveView()

@@ -87,12 +87,14 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 	return c, err
 }
 
-// ActiveCampaigns lists the campaigns that are running, paused, or have live
-// attempts or results owed, oldest first.
+// ActiveCampaigns lists the campaigns that are running, paused, have live
+// attempts or results owed, or whose run ended before all who waited were put
+// away, oldest first.
 func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
 	rows, _ := s.read.Query(ctx, `SELECT c.id FROM campaigns c
 		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
 			OR EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)
+			OR c.state = 'completed' AND EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.run = c.run AND k.due_at IS NOT NULL)
 		ORDER BY c.created_at, c.id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
 	return ids, s.wrap("active campaigns not read", err)

@@ -38,6 +38,7 @@ func sweep(where, change string, t journal.Type, after string) string {
 		SELECT id, ` + kind + ` FROM contacts c
 		WHERE campaign_id = $1 AND run = $5::integer AND attempt_id IS NULL AND ` + whatOpen("c") + ` AND ` + where + `
 			AND id <> ALL ($6::uuid[]) AND NOT EXISTS (SELECT FROM events e WHERE e.campaign_id = $1 AND e.seq = $4::bigint AND e.at = $3)
+		LIMIT nullif($7::integer, 0)
 	), changed AS (
 		UPDATE contacts c SET updated_at = $3, version = c.version + 1, ` + change + `
 		FROM found w WHERE c.id = w.id RETURNING w.*, c.state AS to_state, c.callback AS to_callback

@@ -67,7 +67,8 @@ func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *jou
 	t.queue(name, [][]byte{[]byte(id), []byte(to), at.buf[headLength+4:],
 		binary.BigEndian.AppendUint64(nil, uint64(s.Event.Seq)), //nolint:gosec // never negative
 		binary.BigEndian.AppendUint32(nil, uint32(s.Event.Run)), //nolint:gosec // never negative
-		except.param()}, nothing)
+		except.param(),
+		binary.BigEndian.AppendUint32(nil, uint32(s.Limit))}, nothing) //nolint:gosec // never negative
 }
 
 func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], shape *layout, rows []*T) error {

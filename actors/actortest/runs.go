@@ -76,6 +76,9 @@ func (s *Store) sweep(id engine.CampaignID, w *journal.Sweep, ev contact.Event, 
 	}
 	var moves []journal.Move
 	for cid, c := range s.Contacts_ {
+		if w.Limit > 0 && len(moves) == w.Limit {
+			break
+		}
 		if c.Campaign != id || c.Run != w.Event.Run || c.Attempt != "" || !c.Open() || slices.Contains(w.Except, cid) || !concerns(&c) {
 			continue
 		}

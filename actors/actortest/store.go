@@ -205,7 +205,8 @@ func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
 			active = active || (a.Campaign == id && a.State != attempt.Ended)
 		}
 		for _, x := range s.Contacts_ {
-			active = active || (x.Campaign == id && x.ResultDueAt != nil)
+			active = active || (x.Campaign == id && x.ResultDueAt != nil) ||
+				(x.Campaign == id && c.State == campaign.Completed && x.Run == c.Run && x.DueAt != nil)
 		}
 		if active {
 			ids = append(ids, id)

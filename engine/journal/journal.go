@@ -202,6 +202,9 @@ type Sweep struct {
 	At time.Time
 	// Except have an actor, which makes the change itself.
 	Except []engine.ContactID
+	// Limit is how many are changed at most, 0: all. As many moves mean that
+	// there may be more to change.
+	Limit int
 	// Event is of the time At; its moves are filled in by the store. A sweep
 	// whose event is stored already changes nothing.
 	Event Event

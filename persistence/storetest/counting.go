@@ -86,6 +86,44 @@ func bulk(t *testing.T, w *world) {
 	}
 }
 
+// bulkInParts: a limit changes so many and tells of so many; the campaign is
+// active until nobody waits.
+func bulkInParts(t *testing.T, w *world) {
+	const waiting = 7
+	var all []contact.Contact
+	for range waiting {
+		all = append(all, w.contact())
+	}
+	w.commit(w.write(func(x *journal.Write) {
+		c := w.c
+		c.State, c.CompletionReason = campaign.Completed, campaign.ReasonManuallyStopped
+		x.Contacts, x.CampaignRow = all, &c
+	}))
+	for _, want := range []int{3, 3, 1, 0} {
+		ids, err := w.store.ActiveCampaigns(t.Context())
+		must(t, err)
+		if slices.Contains(ids, w.c.ID) != (want > 0) {
+			t.Errorf("active: %v, with %d to close", ids, want)
+		}
+		w.commit(w.write(func(x *journal.Write) {
+			ev := w.event(journal.ContactsClosed, "", "")
+			x.Bulk = &journal.Bulk{To: contact.ManuallyStopped, Sweep: journal.Sweep{At: ev.At, Limit: 3, Event: ev}}
+		}))
+		events, n := w.events(), 0
+		for _, m := range events[len(events)-1].Data.Moves {
+			n += m.Count
+		}
+		if n != want {
+			t.Errorf("%d were moved, want %d", n, want)
+		}
+	}
+	for _, c := range all {
+		if got := w.stored(c.ID); got.State != contact.ManuallyStopped || got.DueAt != nil {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func active(t *testing.T, w *world) {
 	paused := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Paused })
 	draft := w.campaign(func(c *campaign.Campaign) { c.State = campaign.Draft })

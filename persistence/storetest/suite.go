@@ -68,6 +68,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"overdue results are found", overdue},
 		{"the end of a run closes the waiting contacts", bulk},
 		{"a bot in use is deleted only by force", deletedBots},
+		{"a bulk may be done in parts, and its campaign is active until then", bulkInParts},
 		{"a clone has the settings, contacts and exclusions", cloned},
 		{"an edit of max attempts reaches the contacts", retune},
 		{"active campaigns are listed", active},

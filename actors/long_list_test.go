@@ -1,0 +1,65 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// Whoever waits in a long list is put away in parts, so that the answers of
+// calls that still live are stored in between; the campaign is draining until
+// that is done, across a crash.
+func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
+	for name, crash := range map[string]bool{"at a stretch": false, "with a crash in between": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, steady(2*time.Second, 10*time.Minute), nil)
+				defer func() { r.tree.Close() }()
+				const contacts = 23_000
+				r.add(contacts)
+				r.act(campaign.ActionStart)
+				r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+				// A store as slow as one that closes five thousand rows.
+				r.store.View(func() { r.store.Delay = 200 * time.Millisecond })
+				d := r.act(campaign.ActionStop)
+				if d.Campaign.State != campaign.Completed || !d.Draining {
+					t.Fatalf("%s, draining %v", d.Campaign.State, d.Draining)
+				}
+				if n := d.Counters.ManuallyStopped; n == 0 || n > contacts/2 {
+					t.Fatalf("%d are put away with the answer", n)
+				}
+				if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart}); engine.ErrorCode(err) != "calls_in_progress" {
+					t.Errorf("a restart in the middle: %v", err)
+				}
+				if crash {
+					r.kill()
+					r.start()
+				}
+				r.until(time.Hour, "everybody is put away", func() bool {
+					d := r.detail()
+					return !d.Draining && d.Counters.States[contact.Connected] == 0 && len(r.openAttempts()) == 0
+				})
+				time.Sleep(time.Second) // the last write, in virtual time
+				r.store.View(func() {
+					for _, c := range r.store.Contacts_ {
+						if c.DueAt != nil || c.State == contact.Pending {
+							t.Fatalf("%s still waits: %+v", c.ID, c)
+						}
+					}
+				})
+				d = r.detail()
+				if c := d.Counters; c.ManuallyStopped < contacts-20 || c.Total != contacts || c.Pending != 0 {
+					t.Errorf("%+v", c)
+				}
+				if !crash { // the carrier's ledger began anew with it
+					r.check()
+				}
+			})
+		})
+	}
+}
