@@ -46,7 +46,7 @@ func Standard() Plan {
 func seedsUpTo(n int) []uint64 {
 	s := make([]uint64, n)
 	for i := range s {
-		s[i] = uint64(i) + 1 //nolint:gosec // from 1 on
+		s[i] = uint64(i) + 1
 	}
 	return s
 }

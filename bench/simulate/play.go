@@ -70,12 +70,13 @@ func PlayAll(ctx context.Context, plans []Plan) ([][]Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for i := range all {
+	for i := range plans {
+		p := &plans[i]
 		for j := range all[i] {
 			if o := &all[i][j]; len(o.Runs) > 0 {
-				o.Summary = sim.Summarise(&plans[i].Scenario, o.Runs)
+				o.Summary = sim.Summarise(&p.Scenario, o.Runs)
 				if o.Summary.Policy == sim.Ratio {
-					o.Summary.Ratio = plans[i].Ratio
+					o.Summary.Ratio = p.Ratio
 				}
 			}
 		}

@@ -13,7 +13,6 @@ type working struct {
 	now   time.Time
 	n     int
 	calls []time.Time
-	lines []time.Time
 }
 
 func newWorking(workers int, mode Mode) *working {

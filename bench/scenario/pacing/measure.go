@@ -33,7 +33,7 @@ func plan(k *kase, fresh uint64) (simulate.Plan, error) {
 	p, err := simulate.Read(k.file+".yaml", f)
 	if fresh > 0 {
 		for i := range p.Seeds {
-			p.Seeds[i] = fresh + uint64(i) //nolint:gosec // from 0 on
+			p.Seeds[i] = fresh + uint64(i)
 		}
 	}
 	return p, err
