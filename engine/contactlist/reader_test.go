@@ -269,3 +269,38 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+func TestTheLimitsOfAFile(t *testing.T) {
+	f := func(digits int, want string) {
+		t.Helper()
+		rows, err := all(strings.NewReader("phone_number\n" + strings.Repeat("x", digits) + "\n"))
+		if err != nil || len(rows) != 1 || rows[0].Given != want {
+			t.Errorf("%d: %+v, %v", digits, rows, err)
+		}
+	}
+	f(40, strings.Repeat("x", 40)) // what cannot be read is kept up to 40 bytes
+	f(41, strings.Repeat("x", 40)+"…")
+
+	header := func(name string) error {
+		_, err := all(strings.NewReader("phone_number," + name + "\n"))
+		return err
+	}
+	if err := header(strings.Repeat("n", 64)); err != nil {
+		t.Errorf("a name of 64 bytes: %v", err)
+	}
+	if header(strings.Repeat("n", 65)) == nil || header("\x00n") == nil {
+		t.Error("a name that no variable can have was taken")
+	}
+	// A record may have 64 KiB; the first line counts with its end.
+	long := func(n int) string { return "phone_number" + strings.Repeat(" ", n-len("phone_number\n")) + "\n" }
+	if _, err := all(strings.NewReader(long(64 << 10))); err != nil {
+		t.Errorf("a first line of 64 KiB: %v", err)
+	}
+	if _, err := all(strings.NewReader(long(64<<10 + 1))); engine.ErrorCode(err) != "record_too_long" {
+		t.Errorf("a first line of more: %v", err)
+	}
+	rows, err := all(strings.NewReader("phone_number,a\n" + ada + ",\x00x\n"))
+	if err != nil || len(rows) != 1 || rows[0].Reason == "" {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}

@@ -282,3 +282,9 @@ func BenchmarkClassify(b *testing.B) {
 		}
 	}
 }
+
+func TestAnUnlistedRefusalIsTheNetworksFault(t *testing.T) {
+	if r := Classify(Input{Code: 499}); r.Fault != FaultNetwork || r.Mapped || r.Outcome != engine.OutcomeSystemError {
+		t.Errorf("%+v", r)
+	}
+}

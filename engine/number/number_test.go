@@ -36,7 +36,8 @@ func TestInterfacesTakeE164Only(t *testing.T) {
 	f("+33155123456", "")   // begins like the French 15, but is a Paris number
 	f("+61491570156", "")
 	f("+5491123456789", "")
-	f("+6834123", "") // seven digits
+	f("+6834123", "")         // seven digits
+	f("+492319876543210", "") // fifteen
 
 	f("", "invalid_number")
 	f("+", "invalid_number")
@@ -195,4 +196,14 @@ func BenchmarkParse(b *testing.B) {
 	}
 	f("assigned", "+493023125000")
 	f("unassigned", "+15550100123")
+}
+
+func TestANumberOfAFileHasAtMost64Characters(t *testing.T) {
+	cell := func(n int) string { return "+49" + strings.Repeat(" ", n-len("+493023125000")) + "3023125000" }
+	if n, err := ParseLoose(cell(64), ""); err != nil || n != "+493023125000" {
+		t.Error(err)
+	}
+	if _, err := ParseLoose(cell(65), ""); err == nil {
+		t.Error("65 characters are a number")
+	}
 }
