@@ -17,6 +17,7 @@ TEST_TIMEOUT  ?= 15m
 TEST_PARALLEL ?= 2
 BENCH         ?= .
 SIM_CHECKS    ?= 20000
+SIM_CAMPAIGNS ?= 2000
 FUZZTIME      ?= 10s
 
 # What has to be on the machine beside Go. PostgreSQL 14 or newer: the dialler
@@ -207,11 +208,13 @@ bench: need-go ## Run the Go benchmarks; BENCH=regexp picks some.
 
 # Property tests of the core and the tree draw random input from a seed and
 # print the seed that fails. In `make test` each draws some hundred; here each
-# draws SIM_CHECKS.
-sim: need-go ## Run the seeded property tests with SIM_CHECKS draws each; a failure prints how to replay it.
+# draws SIM_CHECKS. Then SIM_CAMPAIGNS whole campaigns of random settings and
+# faults are played on a virtual clock (engine/sim), minutes of one core.
+sim: need-go ## Run the seeded property tests with SIM_CHECKS draws each and play SIM_CAMPAIGNS campaigns with faults; a failure prints how to replay it.
 	@set -e; pkgs=$$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}' ./engine/... ./actors/... | sort -u); \
 	[ -n "$$pkgs" ] || { echo "no property tests in the tree" >&2; exit 1; }; \
 	$(GO) test -count=1 -p $(TEST_PARALLEL) -timeout 60m $$pkgs -rapid.checks=$(SIM_CHECKS)
+	$(GO) test -count=1 -timeout 60m ./engine/sim -run '^TestDrawnCampaigns' -campaigns $(SIM_CAMPAIGNS)
 
 fuzz: need-go ## Fuzz every Fuzz… function for FUZZTIME each.
 	@set -e; $(call test_dirs,^func Fuzz) | while read -r dir; do \

@@ -150,7 +150,7 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 		s.MaxLines = d.in(1, 30)
 	}
 	s.CallbackDetection, s.StickyExclusion = d.chance(0.6), d.chance(0.5)
-	s.LocalMatch, s.StopEndsCalls = d.chance(0.2), d.chance(0.5)
+	s.LocalMatch, s.StopEndsCalls, s.StickyNumber = d.chance(0.2), d.chance(0.5), d.chance(0.3)
 
 	plan := CampaignPlan{Settings: s, Contacts: int(5 * d.span(1, 60)), Weight: d.in(1, 3), First: i * pick(d, 0, 10, 100_000)}
 	at := d.span(time.Second, 10*time.Minute)

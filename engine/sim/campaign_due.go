@@ -67,12 +67,13 @@ func (h *heap) pop() place {
 // dialling, the others by their time, and the results that are owed.
 type agenda struct {
 	b       *book
-	later   heap // not due yet, by time
-	ready   heap // due, in order
-	retries heap // due retries by time, of campaigns that never end
-	aside   heap // due, but for them a seat must be held
-	results heap // by when they time out
+	later   heap    // not due yet, by time
+	ready   heap    // due, in order
+	retries heap    // due retries by time, of campaigns that never end
+	aside   heap    // due, but for them a seat must be held
+	results heap    // by when they time out
 	noted   []int32 // the version in which each row is in a heap of dials, 0: none
+	now     int64   // as last asked
 	overdue time.Duration
 	x, y    contact.Contact
 	dx, dy  time.Time
@@ -98,7 +99,12 @@ func (a *agenda) note(i int32) {
 	}
 	if a.b.waits(i) && a.noted[i] != r.version {
 		a.noted[i] = r.version
-		a.later.push(place{r.dueAt, i, r.version, r.dueClass, r.used})
+		p := place{r.dueAt, i, r.version, r.dueClass, r.used}
+		if p.key <= a.now {
+			a.turn(p)
+		} else {
+			a.later.push(p)
+		}
 	}
 	if r.resultDueAt != 0 && !r.hasAttempt {
 		a.results.push(place{key: r.resultDueAt, i: i, version: r.version})
@@ -110,16 +116,19 @@ func (a *agenda) stale(p *place) bool { return a.b.rows[p.i].version != p.versio
 
 // due moves what has become due by now.
 func (a *agenda) due(now time.Time) {
-	n := now.UnixNano()
-	for len(a.later.s) > 0 && a.later.s[0].key <= n {
-		p := a.later.pop()
-		if a.stale(&p) {
-			continue
+	a.now = now.UnixNano()
+	for len(a.later.s) > 0 && a.later.s[0].key <= a.now {
+		if p := a.later.pop(); !a.stale(&p) {
+			a.turn(p)
 		}
-		a.ready.push(p)
-		if a.overdue > 0 && contact.DueClass(p.class) == contact.DueRetry {
-			a.retries.push(p)
-		}
+	}
+}
+
+// turn: the contact is due.
+func (a *agenda) turn(p place) {
+	a.ready.push(p)
+	if a.overdue > 0 && contact.DueClass(p.class) == contact.DueRetry {
+		a.retries.push(p)
 	}
 }
 

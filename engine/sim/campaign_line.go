@@ -131,7 +131,7 @@ func (l *contactLine) change(ev contact.Event) (before, after *contact.Facts, ok
 // dial begins an attempt whose leases are held.
 func (l *contactLine) dial(id engine.AttemptID, t engine.TrunkID, from engine.PhoneNumber, within time.Duration) {
 	r, c := l.r, &l.m.C
-	before, after, ok := l.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: id}})
+	before, after, ok := l.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: id, From: from}})
 	if !ok {
 		return
 	}

@@ -134,6 +134,8 @@ func (r *desk) fill() {
 		overdue = r.policy.RetryDelay
 	}
 	r.agenda = newAgenda(&r.d.book, overdue)
+	r.agenda.ready.s = make([]place, 0, len(r.d.book.rows))
+	r.agenda.due(r.w.wall())
 	for i := range int32(len(r.d.book.rows)) { //nolint:gosec // bounded by the plan
 		r.agenda.note(i)
 	}
@@ -353,7 +355,7 @@ func (r *desk) reserve(p place, to engine.PhoneNumber, within time.Duration, sea
 		r.lacks(refusal.Constraint, refusal.RetryAt)
 		return false
 	}
-	from, next := r.reserveNumber(id, to)
+	from, next := r.reserveNumber(id, to, p.i)
 	if from == "" {
 		w.trunks[t].Release(id.Leg(1))
 		r.lacks(engine.ConstraintNumberPool, next)
@@ -411,7 +413,7 @@ func (w *office) reserveTrunk(leg engine.LegID, tried []engine.TrunkID) (int, tr
 	}
 }
 
-func (r *desk) reserveNumber(id engine.AttemptID, to engine.PhoneNumber) (engine.PhoneNumber, time.Time) {
+func (r *desk) reserveNumber(id engine.AttemptID, to engine.PhoneNumber, i int32) (engine.PhoneNumber, time.Time) {
 	w, s := r.w, &r.m.C.Settings
 	now := w.mono()
 	var cands []numberpool.Candidate
@@ -426,6 +428,9 @@ func (r *desk) reserveNumber(id engine.AttemptID, to engine.PhoneNumber) (engine
 	want := numberpool.Want{LocalMatch: s.LocalMatch}
 	if s.LocalMatch {
 		want.AreaKey, want.CountryKey = phone.AreaKey(to), phone.Region(to)
+	}
+	if s.StickyNumber {
+		want.Sticky = r.d.book.get(i).CalledFrom
 	}
 	k, refusal := numberpool.Choose(cands, want)
 	if k < 0 {

@@ -204,14 +204,18 @@ func (d *dossier) each(w *office, kind contact.Kind, also func(*contact.Machine)
 			order = append(order, c)
 		}
 	}
-	for _, c := range order {
-		e := journal.Event{Campaign: d.c.ID, Run: d.c.Run, At: w.wall(), Type: journal.ContactChanged,
-			Data: journal.Data{Before: &c.before, After: &c.after, Count: counts[c]}}
-		if kind == contact.RunReset { // what they were is the figure of the run before
-			e.Data.Before = nil
-		}
-		d.fold.Apply(&e)
+	e := journal.Event{Campaign: d.c.ID, Run: d.c.Run, At: w.wall(), Type: journal.ContactsClosed}
+	if kind == contact.RunReset { // what they were is the figure of the run before
+		e.Type = journal.ContactsReset
 	}
+	for _, c := range order {
+		m := journal.Move{Before: &c.before, After: &c.after, Count: counts[c]}
+		if kind == contact.RunReset {
+			m.Before = nil
+		}
+		e.Data.Moves = append(e.Data.Moves, m)
+	}
+	d.fold.Apply(&e)
 }
 
 // recount counts everything anew from what is stored.

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"dialler/engine/campaign"
+)
+
+// large is a campaign of a million contacts on a thousand workers.
+func large(contacts int) Installation {
+	in := plain(contacts)
+	in.Large = true
+	in.Campaigns[0].Settings.Concurrency = 1000
+	return in
+}
+
+// play lets the world go on for so long, and gives the most memory in use.
+func (w *office) measured(length, every time.Duration) (peak uint64) {
+	w.in.Length = length
+	var sample func()
+	sample = func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc)
+		w.later(every, sample)
+	}
+	w.later(0, sample)
+	w.play()
+	return peak
+}
+
+func TestACampaignOfAMillionContactsFitsInto300MiB(t *testing.T) {
+	runtime.GC()
+	w := newOffice(large(1_000_000).WithDefaults(), 1)
+	peak := w.measured(4*time.Minute, 2*time.Second)
+	if w.check.broken != nil {
+		t.Fatal(w.check.broken)
+	}
+	c := w.result().Campaigns[0]
+	if c.Counters.Total != 1_000_000 || c.Dials < 5000 {
+		t.Fatalf("%+v", c)
+	}
+	t.Logf("%d MiB, %d dials", peak>>20, c.Dials)
+	if peak > 300<<20 {
+		t.Errorf("%d MiB at the peak", peak>>20)
+	}
+}
+
+// BenchmarkCampaign plays whole campaigns: contacts a second of this machine's
+// time.
+func BenchmarkCampaign(b *testing.B) {
+	for _, n := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				in := large(n)
+				in.Campaigns[0].Settings.MaxAttempts = 1
+				if r := RunCampaigns(in, 1); r.Broken != nil || r.Campaigns[0].State != campaign.Completed {
+					b.Fatal(r.Broken, r.Campaigns[0].State)
+				}
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "contacts/s")
+		})
+	}
+}
