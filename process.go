@@ -82,6 +82,10 @@ func startTuned(ctx context.Context, flags engineFlags, name string, log zerolog
 
 func (p *process) open(ctx context.Context, name string) error {
 	flags, log := p.flags, p.log
+	optOut, err := optOutDigit(flags.OptOutDigit)
+	if err != nil {
+		return err
+	}
 	if err := destination.Check(flags.AllowedCountries); err != nil {
 		return fmt.Errorf("--allowed-countries: %w", err)
 	}
@@ -115,7 +119,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	p.tree, err = actors.Start(ctx, actors.Config{
 		ResultBase: base, ResultToken: tokens,
 		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
-		AllowedCountries: flags.AllowedCountries, Log: log,
+		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}, Configs: newConfigFetcher()})
 	if err != nil {
 		return err
@@ -230,6 +234,17 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
 		FromDomain: t.FromDomain, NumberFormat: sipstack.NumberFormat(t.NumberFormat), OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
 	}
+}
+
+// optOutDigit reads one key of a telephone; "" is none.
+func optOutDigit(s string) (byte, error) {
+	switch {
+	case s == "":
+		return 0, nil
+	case len(s) == 1 && strings.Contains("0123456789*#", s):
+		return s[0], nil
+	}
+	return 0, fmt.Errorf("--opt-out-digit must be one key, 0-9, * or #; got %q", s)
 }
 
 // portRange reads "16000-16999".

@@ -37,6 +37,7 @@ type rig struct {
 	id    engine.CampaignID
 
 	configs actors.Configs
+	optOut  byte
 }
 
 func number(i int) engine.PhoneNumber { return engine.PhoneNumber(fmt.Sprintf("+4915112%06d", i)) }
@@ -67,7 +68,7 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 
 func (r *rig) start() {
 	r.t.Helper()
-	tree, err := actors.Start(context.Background(), actors.Config{Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
+	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
 		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour)}, Configs: r.configs})
 	if err != nil {
 		r.t.Fatal(err)

@@ -583,7 +583,7 @@ func (a *contactActor) dial(msg *dial) {
 
 var whatType = map[attempt.What]journal.Type{
 	attempt.WhatReserved: journal.AttemptReserved, attempt.WhatLeg: journal.LegAdded, attempt.WhatAnswered: journal.AttemptAnswered,
-	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatAbandoned: journal.AttemptAbandoned, attempt.WhatResult: journal.ResultStored,
+	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatAbandoned: journal.AttemptAbandoned, attempt.WhatOptedOut: journal.AttemptOptedOut, attempt.WhatResult: journal.ResultStored,
 }
 
 func (a *contactActor) record(what attempt.What, now time.Time) int {
@@ -606,6 +606,8 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 		w.Contacts = []contact.Contact{a.m.C}
 	case attempt.WhatAbandoned:
 		data.Cause = at.Ending.Cause
+	case attempt.WhatOptedOut:
+		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: a.now}}
 	case attempt.WhatResult:
 		// the contact's part is added by result()
 		data.Connected = at.CountsResult()
@@ -820,7 +822,7 @@ func (a *contactActor) recordResult(w journal.Write, data journal.Data) int {
 	}
 	w.Events = []journal.Event{ev}
 	if at.Result.DoNotCall {
-		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: "do_not_call", CreatedAt: a.now}}
+		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByResult, CreatedAt: a.now}}
 	}
 	msg := a.pendingResult
 	a.pendingResult = nil

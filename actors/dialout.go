@@ -427,7 +427,7 @@ func (c *dialoutCall) to() engine.PhoneNumber {
 }
 
 func (c *dialoutCall) config() attempt.Config {
-	return attempt.Config{RingTimeout: c.d.cfg.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff}
+	return attempt.Config{RingTimeout: c.d.cfg.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff, OptOut: c.d.cfg.OptOutDigit}
 }
 
 func (c *dialoutCall) adopt(a attempt.Attempt) {
@@ -497,7 +497,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 	case attempt.WhatResult:
 		data.Connected, data.Disposition = at.CountsResult(), at.Result.Disposition
 		if at.Result.DoNotCall {
-			w.Suppressions = []journal.Suppression{{Number: at.To, Reason: "do_not_call", CreatedAt: c.now}}
+			w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByResult, CreatedAt: c.now}}
 		}
 		m := c.result
 		c.result = nil
@@ -507,6 +507,8 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 		data.Verdict = at.Verdict
 	case attempt.WhatAbandoned:
 		data.Cause = at.Ending.Cause
+	case attempt.WhatOptedOut:
+		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.now}}
 	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded:
 	}
 	w.Events = []journal.Event{c.event(whatType[what], data)}

@@ -6,9 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 )
 
 // suppress puts a number on the list as the API does.
@@ -102,4 +104,45 @@ func TestADialoutThatRingsIsCancelledWhenItsNumberIsSuppressed(t *testing.T) {
 			t.Errorf("%s %v, %d CANCELs", a.Outcome, err, r.world.Cancels)
 		}
 	})
+}
+
+// The caller of an abandoned call hears the message; with the opt-out key the
+// number is suppressed for the whole installation, durably with the attempt.
+func TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber(t *testing.T) {
+	for _, key := range []byte{'9', '1', 0} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+				return actortest.Script{Ring: 2 * time.Second, Code: 200, BotIn: -1, Press: key}
+			}, func(s *campaign.Settings) { s.AMD = engine.AMDOff; s.AlwaysOn = true })
+			r.tree.Close()
+			r.optOut = '9'
+			r.start()
+			defer func() { r.tree.Close() }()
+			r.add(1)
+			r.act(campaign.ActionStart)
+			r.until(time.Minute, "abandoned", func() bool { return r.detail().Counters.Abandoned == 1 })
+			synctest.Wait()
+			r.store.View(func() {
+				if r.store.Supp[number(0)] != (key == '9') {
+					t.Errorf("key %q: suppressed %v", key, r.store.Supp[number(0)])
+				}
+				said := 0
+				for _, e := range r.store.Events {
+					if e.Type == journal.AttemptOptedOut {
+						said++
+					}
+				}
+				if want := map[bool]int{true: 1}[key == '9']; said != want {
+					t.Errorf("key %q: %d events, want %d", key, said, want)
+				}
+			})
+			if r.world.HungUp() != 1 {
+				t.Errorf("%d BYEs after the message", r.world.HungUp())
+			}
+			rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)})
+			if (engine.ErrorCode(err) == "suppressed") != (key == '9') {
+				t.Errorf("key %q, called again: %+v %v", key, rep, err)
+			}
+		})
+	}
 }

@@ -36,6 +36,9 @@ type Config struct {
 	RingGrace    time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
 	DialoutCap   int           // simultaneous dialouts a bot, 0 = its seats
 	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
+	// OptOutDigit is the key that suppresses the number of somebody who hears the
+	// information message, 0 = none.
+	OptOutDigit byte
 	// AllowedCountries are where calls may go, ISO 3166; none: the countries of
 	// the configured numbers (package destination).
 	AllowedCountries []string

@@ -20,6 +20,8 @@ type Script struct {
 	VerdictIn time.Duration
 	BotIn     time.Duration // attach → connected; <0: never
 	BotTalk   time.Duration // connected → the bot hangs up; 0: never
+	// Press is the key pressed a second into the information message, 0: none.
+	Press byte
 }
 
 // World is a carrier and a media path that follow a script for every number.
@@ -321,6 +323,9 @@ func (w *World) PlayMessage(a engine.AttemptID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c := w.calls[a]; c != nil {
+		if c.script.Press != 0 {
+			w.later(a, c, time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaDigit, Digit: c.script.Press}) })
+		}
 		w.later(a, c, 3*time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaPlayed}) })
 	}
 }

@@ -225,3 +225,29 @@ func TestAnsweredButNotConnectedAndLostCountsAsAbandoned(t *testing.T) {
 	f("gone", answer, engine.OutcomeAbandoned, engine.AbandonCapacityLoss)
 	f("gone", converse, engine.OutcomeSystemError, "")
 }
+
+func TestTheOptOutKeyIsHeardOnceAndOnlyDuringTheMessage(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDOff}).answer()
+	press := func(key byte, want int) {
+		t.Helper()
+		w.must(w.media(engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = key }))
+		got := 0
+		for _, e := range w.last {
+			if r, ok := e.(Record); ok && r.What == WhatOptedOut {
+				got++
+			}
+		}
+		if got != want || len(w.last) != want {
+			t.Errorf("key %c: %v", key, w.last)
+		}
+	}
+	press('9', 0) // nothing plays yet
+	w.wait(3 * time.Second).must(w.timer(TimerBridge))
+	press('1', 0)
+	press('9', 1)
+	press('9', 0)
+	w.must(w.media(engine.MediaPlayed), w.leg(engine.LegClosed, 0))
+	if a := &w.m.A; a.Outcome != engine.OutcomeAbandoned || a.Ending == nil || !a.Ending.OptedOut {
+		t.Errorf("%s %+v", a.Outcome, a.Ending)
+	}
+}

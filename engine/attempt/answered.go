@@ -134,6 +134,15 @@ func (m *Machine) abandon(ev Event, cause engine.AbandonCause) {
 	m.emit(effectPlayMessage)
 }
 
+// optOut: the caller asks never to be called again. The message plays on: it
+// may say that the wish was heard.
+func (m *Machine) optOut(Event) {
+	e := *m.A.Ending // snapshots share the one before
+	e.OptedOut = true
+	m.A.Ending = &e
+	m.emit(recordOptedOut)
+}
+
 func (m *Machine) abandonNoSeat(ev Event) { m.abandon(ev, engine.AbandonNoSeat) }
 func (m *Machine) abandonLate(ev Event)   { m.abandon(ev, engine.AbandonLateConnect) }
 func (m *Machine) abandonLost(ev Event)   { m.abandon(ev, engine.AbandonCapacityLoss) }

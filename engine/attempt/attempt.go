@@ -110,6 +110,8 @@ type Ending struct {
 	Cause    engine.AbandonCause `json:"cause,omitempty"`
 	HungUpBy engine.Party        `json:"hung_up_by,omitempty"`
 	At       time.Time           `json:"at"`
+	// OptedOut: the key of the information message was pressed.
+	OptedOut bool `json:"opted_out,omitempty"`
 }
 
 // OpenLeg says whether a leg may still ring or be answered: of a lost attempt,

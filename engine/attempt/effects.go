@@ -13,6 +13,7 @@ var (
 	recordAnswered  Effect = Record{What: WhatAnswered}
 	recordConnected Effect = Record{What: WhatConnected}
 	recordAbandoned Effect = Record{What: WhatAbandoned}
+	recordOptedOut  Effect = Record{What: WhatOptedOut}
 	recordResult    Effect = Record{What: WhatResult}
 
 	lineDialling  Effect = Line{Phase: PhaseDialling}

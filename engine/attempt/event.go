@@ -253,6 +253,7 @@ const (
 	WhatAnswered  What = "answered"
 	WhatConnected What = "connected"
 	WhatAbandoned What = "abandoned"
+	WhatOptedOut  What = "opted_out" // with the suppression of the number
 	WhatEnded     What = "ended"
 	WhatResult    What = "result"
 )

@@ -73,6 +73,7 @@ func moves() []move {
 		timer(ScreenTimedOut, TimerScreen), timer(CallTimedOut, TimerCall),
 		plain(CancelRequested), plain(ExcludeRequested), plain(HangUpRequested),
 		media("digit_pressed", DigitPressed, engine.MediaDigit),
+		media("digit_pressed opt-out", DigitPressed, engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }),
 		{"result_stored", ResultStored, func(*world) Event { return Event{Kind: ResultStored, Result: result("sold")} }},
 		{"owner_lost crash", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost} }},
 		{"owner_lost gone", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost, Err: "gone"} }},
@@ -100,6 +101,11 @@ func (w *world) situation() string {
 			what = "ending, answer crossed"
 		} else if a.State == Reserved && a.InviteAt != nil {
 			what = "ending, INVITE crossed"
+		} else if a.Ending.Outcome == engine.OutcomeAbandoned {
+			what = "ending, abandoned"
+			if a.Ending.OptedOut {
+				what += ", opted out"
+			}
 		}
 		s = append(s, what)
 		return strings.Join(s, ", ") // the rest no longer matters

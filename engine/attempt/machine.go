@@ -27,6 +27,9 @@ type Config struct {
 	// MustConsume: three unconsumed attempts went before, so this one counts
 	// whatever comes of it.
 	MustConsume bool
+	// OptOut is the key with which somebody who hears the information message
+	// asks never to be called again; 0 is none.
+	OptOut byte
 }
 
 // Machine drives one attempt. A is its whole state; effects are handed out by

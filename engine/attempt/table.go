@@ -47,6 +47,12 @@ func anotherChannel(m *Machine, ev Event) bool {
 	return l == nil || l.EndedAt != nil || l.Trunk != ev.Trunk
 }
 
+// optsOut: the opt-out digit, while the information message can be heard.
+func optsOut(m *Machine, ev Event) bool {
+	e := m.A.Ending
+	return m.Config.OptOut != 0 && e != nil && e.Outcome == engine.OutcomeAbandoned && !e.OptedOut && ev.Media != nil && ev.Media.Digit == m.Config.OptOut
+}
+
 func nextTrunk(m *Machine, ev Event) bool { return m.classify(ev).NextTrunk }
 
 // tooLate: the bot's path stood only after its time, though its timer has not
@@ -66,6 +72,8 @@ func endingRows() []row {
 		return row{From: alive, On: k, Guard: "ending", When: ending, To: to, Do: do, Why: why}
 	}
 	rs := []row{
+		{From: unserved, On: DigitPressed, Guard: "abandoned, the opt-out digit", When: optsOut, Do: (*Machine).optOut,
+			Why: "the number goes on the suppression list"},
 		on(LegNotSent, Ended, (*Machine).legOver, "the leg's last event ends an attempt whose end is decided"),
 		on(LegRefused, Ended, (*Machine).legOver, "487, or a refusal that crossed our CANCEL"),
 		on(LegHungUp, Ended, (*Machine).legOver, ""),

@@ -48,6 +48,7 @@ func newWorld(tb reporter, cfg Config) *world {
 	if cfg.CallLimit == 0 {
 		cfg.CallLimit = 15 * time.Minute
 	}
+	cfg.OptOut = '9'
 	return &world{
 		tb: tb, now: t0,
 		m: Machine{Config: cfg, A: Attempt{ID: attemptID, State: Reserved, Trunk: "a", Number: 1,

@@ -51,6 +51,7 @@ const (
 	AttemptAnswered  Type = "attempt.answered"
 	AttemptConnected Type = "attempt.connected"
 	AttemptAbandoned Type = "attempt.abandoned"
+	AttemptOptedOut  Type = "attempt.opted_out" // of an abandoned one: the number was suppressed
 	AttemptEnded     Type = "attempt.ended"
 	LegAdded         Type = "leg.added"
 	LegClosed        Type = "leg.closed"
@@ -146,6 +147,12 @@ type Exclusion struct {
 	Lifted    bool // a deliberate re-add with Sticky Exclusion off lifts it
 	CreatedAt time.Time
 }
+
+// Reasons of suppressions that calls bring about.
+const (
+	SuppressedByResult = "do_not_call" // a conversation's result
+	SuppressedByOptOut = "opt_out"     // a key pressed in the information message
+)
 
 // Suppression puts a number on the list of the whole installation.
 type Suppression struct {

@@ -132,7 +132,7 @@ func (w *world) record(p *person, a *attempt.Attempt, what attempt.What) {
 		d.Connected = a.CountsResult()
 		d.Before, d.After = w.change(p, contact.Event{Kind: contact.ResultStored, Attempt: summary(a, w.now)})
 		w.emit(journal.ResultStored, d)
-	case attempt.WhatAbandoned, attempt.WhatEnded:
+	case attempt.WhatAbandoned, attempt.WhatOptedOut, attempt.WhatEnded:
 	}
 }
 
