@@ -211,3 +211,57 @@ func TestARestartForTheUnreachedDialsOnlyThem(t *testing.T) {
 		r.check()
 	})
 }
+
+// A database that goes away, or a crash, between the campaign's step into
+// another run and its contacts' leaves them owed that step.
+func TestContactsAreBroughtIntoTheCampaignsRunAfterTheDatabaseOrTheProcessWentAway(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
+			defer func() { r.tree.Close() }()
+			r.results()
+			r.add(12)
+			r.act(campaign.ActionStart)
+			r.until(time.Hour, "campaign completed", r.completed)
+			before := r.detail()
+			for _, a := range []campaign.Action{campaign.ActionRestart, campaign.ActionCancelRestart} {
+				r.store.View(func() {
+					r.store.OnWrite = func(w *journal.Write) {
+						if w.CampaignRow != nil {
+							go r.store.SetDown(true) // it holds the lock
+						}
+					}
+				})
+				if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: a}); err == nil {
+					t.Fatalf("%s was answered before it was done", a)
+				}
+				if killed {
+					r.kill()
+				} else if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionStart}); err == nil {
+					t.Error("started before the contacts are prepared")
+				}
+				r.store.View(func() { r.store.OnWrite = nil })
+				r.store.SetDown(false)
+				if killed {
+					r.start()
+				}
+				want := before.Counters.Completed
+				if a == campaign.ActionRestart {
+					want = 0
+				}
+				r.until(2*time.Minute, string(a)+" is done", func() bool {
+					c := r.detail().Counters
+					return c.Total == 12 && c.Completed == want && c.Pending == 12-want
+				})
+			}
+			r.until(time.Minute, "it can be restarted", func() bool {
+				_, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart})
+				return err == nil
+			})
+			r.results()
+			r.act(campaign.ActionStart)
+			r.until(time.Hour, "second run completed", r.completed)
+			r.threeWays()
+		})
+	}
+}

@@ -51,6 +51,9 @@ type Store interface {
 	SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error
 	Pacing(ctx context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error)
 
+	// RunOfContacts is the run that the campaign's contacts are in, all of them;
+	// 0 when there are none.
+	RunOfContacts(ctx context.Context, id engine.CampaignID) (int, error)
 	// ResetContacts prepares every contact for a run (with unreached only those
 	// that were never connected): 0 attempts, pending and
 	// due, the excluded left out. The previous run's states are kept for

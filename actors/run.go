@@ -82,7 +82,8 @@ type run struct {
 	// Requests under way.
 	barriers   map[int64]func()
 	barrierSeq int64
-	storing    bool // the contacts are being prepared, restored or removed
+	owed       campaign.Effect // reset or restore of the contacts, while it is not done
+	storing    bool            // the contacts are being prepared, restored or removed
 	storingFor []*actor.PID
 	heldBack   []heldMessage // for contacts that are being prepared, or closed
 	sweeping   *sweeping
@@ -149,6 +150,7 @@ type (
 		of         *run // the life that asked
 		campaign   campaign.Campaign
 		counters   campaign.Counters
+		contacts   int // the run that they are in
 		exclusions []journal.Exclusion
 		bots       []engine.Bot
 		open       []attempt.Attempt
@@ -330,6 +332,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.lookForSwept(m.seq)
 	case *restLate:
 		r.nowAtRest()
+	case *storeAgain:
+		r.storeAction(m.effect)
 	case *resetDone:
 		r.resetDone(m)
 	case *refreshBots:
@@ -374,6 +378,9 @@ func (r *run) load() {
 			m.counters, m.err = d.store.Counters(ctx, id, m.campaign.Run)
 		}
 		if m.err == nil {
+			m.contacts, m.err = d.store.RunOfContacts(ctx, id)
+		}
+		if m.err == nil {
 			m.exclusions, m.err = d.store.Exclusions(ctx, id)
 		}
 		if m.err == nil {
@@ -413,6 +420,7 @@ func (r *run) loaded(m *runLoaded) {
 		return
 	}
 	r.m.C = m.campaign
+	r.owed = campaign.Owed(&m.campaign, m.contacts)
 	r.tally = tally.From(m.counters)
 	r.excluded = newExclusionBook(m.exclusions)
 	r.pace.restore(&m.ledgers, m.learnt, r.now)
@@ -504,6 +512,9 @@ func (r *run) becomeReady() {
 	r.stash = nil
 	for _, s := range stash {
 		r.handle(s.msg, s.sender)
+	}
+	if r.owed != nil {
+		r.storeAction(r.owed) // a crash came between the step into the run and the contacts'
 	}
 	r.pump()
 }

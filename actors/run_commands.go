@@ -46,6 +46,7 @@ type (
 		Attempt engine.AttemptID
 	}
 	resetDone struct {
+		of       campaign.Effect
 		removed  bool
 		counters campaign.Counters
 		err      error
@@ -73,6 +74,8 @@ func (r *run) known(sender *actor.PID) bool {
 	}
 	return true
 }
+
+var errPreparing = engine.Unavailable("contacts_being_prepared", "the contacts are being prepared for the run; try again in a moment", time.Second)
 
 var errCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
 
@@ -113,6 +116,10 @@ func (r *run) actReady(m *actReady) {
 	}
 	ev := campaign.Event{Kind: actionKind[m.cmd.Action], At: r.now, Who: m.cmd.Who, Draining: r.draining(),
 		Settings: m.cmd.Settings, Version: m.cmd.Version, Unreached: m.cmd.Unreached}
+	if r.owed != nil {
+		reply(r.d, m.replyTo, nil, errPreparing)
+		return
+	}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
 		r.setBot(m.bots)
 		m.facts.BotKnown = r.bot.ID != ""

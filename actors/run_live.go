@@ -60,7 +60,7 @@ func (r *run) completionReason() campaign.CompletionReason {
 func (r *run) storeAction(e campaign.Effect) {
 	d, self, id, n, now := r.d, r.self, r.id, r.m.C.Run, r.now
 	r.queue.clear()
-	r.storing = true
+	r.storing, r.owed = true, e
 	r.whenAtRest(func() {
 		r.afterWrites(func() {
 			// Behind everything that the contacts of the run before still had to say.
@@ -81,7 +81,7 @@ func (r *run) storeAction(e campaign.Effect) {
 					err = d.store.RemoveCampaign(ctx, id, e.Who)
 				}
 				_, removed := e.(campaign.Remove)
-				m := &resetDone{err: err, removed: removed}
+				m := &resetDone{of: e, err: err, removed: removed}
 				if err == nil && !removed {
 					m.counters, m.err = d.store.Counters(ctx, id, n)
 				}
@@ -102,10 +102,12 @@ func (r *run) resetDone(m *resetDone) {
 	case m.err != nil:
 		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("contacts not prepared for the run")
 		err = unavailable(m.err)
+		r.storeLater(m.of)
 	case m.removed:
 		d = campaign.Detail{Campaign: r.m.C}
 		r.leave()
 	default:
+		r.owed = nil
 		r.tally = tally.From(m.counters)
 		r.lookAgain()
 		d = r.detail()
@@ -114,4 +116,19 @@ func (r *run) resetDone(m *resetDone) {
 		reply(r.d, to, d, err)
 	}
 	r.letGo(m.removed)
+}
+
+// storeAgainAfter is how long what the database did not do waits.
+const storeAgainAfter = time.Second
+
+type storeAgain struct{ effect campaign.Effect }
+
+// storeLater tries again what the campaign's row says already: its contacts are
+// owed the step into its run. A deletion is no such thing.
+func (r *run) storeLater(e campaign.Effect) {
+	if _, removal := e.(campaign.Remove); removal {
+		r.owed = nil
+		return
+	}
+	r.d.after(storeAgainAfter, r.self, &storeAgain{e})
 }

@@ -78,6 +78,13 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 	return err
 }
 
+// RunOfContacts is the run that the campaign's contacts are in, all of them; 0
+// when there are none.
+func (s *Store) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
+	err = s.read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
+	return run, s.wrap("run of the contacts not read", err)
+}
+
 // restored are the columns that go back to what the run before left; an
 // exclusion that came meanwhile stays.
 var restored = func() string {

@@ -93,6 +93,18 @@ func (s *Store) sweep(id engine.CampaignID, w *journal.Sweep, ev contact.Event, 
 	s.tell(w.Event, moves)
 }
 
+// RunOfContacts implements actors.Store.
+func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.Contacts_ {
+		if c.Campaign == id {
+			return c.Run, nil
+		}
+	}
+	return 0, nil
+}
+
 // ResetContacts implements actors.Store.
 func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
 	if err := s.wait(ctx); err != nil {

@@ -35,3 +35,18 @@ type RunRecord struct {
 	FailureReason    string           `json:"failure_reason,omitempty"`
 	Counters         Counters         `json:"counters"`
 }
+
+// Owed is what still has to be done to the contacts when a crash, or a database
+// that went away, came between the campaign's step into another run and theirs:
+// nil when they are in its run, or there are none (run 0).
+func Owed(c *Campaign, contacts int) Effect {
+	switch {
+	case contacts == 0 || contacts == c.Run:
+		return nil
+	case contacts > c.Run:
+		return RestoreContacts{}
+	case c.Prepared:
+		return ResetContacts{Unreached: c.Previous != nil && c.Previous.Unreached}
+	}
+	return nil
+}

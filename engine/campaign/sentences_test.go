@@ -298,3 +298,18 @@ func TestOnlyACommandThatTheStateTakesIsPreflighted(t *testing.T) {
 		}
 	}
 }
+
+func TestContactsThatWereLeftInAnotherRunAreOwedTheStepIntoTheCampaigns(t *testing.T) {
+	w := completedCampaign(t).must(Event{Kind: Restart, Unreached: true})
+	for contacts, want := range map[int]Effect{0: nil, 1: ResetContacts{Unreached: true}, 2: nil} {
+		if got := Owed(&w.m.C, contacts); got != want {
+			t.Errorf("contacts in run %d of a prepared run 2: %v", contacts, got)
+		}
+	}
+	w.must(ev(CancelRestart))
+	for contacts, want := range map[int]Effect{1: nil, 2: RestoreContacts{}} {
+		if got := Owed(&w.m.C, contacts); got != want {
+			t.Errorf("contacts in run %d of run 1: %v", contacts, got)
+		}
+	}
+}

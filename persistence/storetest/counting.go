@@ -341,12 +341,20 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	if err := w.store.ResetContacts(t.Context(), w.c.ID, 2, unreached, w.now, reset); code(err) != "run_moved" {
 		t.Errorf("before the campaign's row is in the new run: %v", err)
 	}
+	inRun := func(want int) {
+		t.Helper()
+		if got, err := w.store.RunOfContacts(t.Context(), w.c.ID); err != nil || got != want {
+			t.Errorf("the contacts are in run %d, want %d (%v)", got, want, err)
+		}
+	}
+	inRun(1)
 	row := w.c
 	row.Run, row.State, row.Seq = 2, campaign.Draft, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
 	for range 2 { // the second time changes nothing
 		must(t, w.store.ResetContacts(t.Context(), w.c.ID, 2, unreached, w.now, reset))
 	}
+	inRun(2)
 	fold := tally.Runs{}
 	for _, e := range w.events() {
 		fold.Apply(&e)
@@ -384,6 +392,7 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	for range 2 {
 		must(t, w.store.RestoreContacts(t.Context(), w.c.ID, 1, restored))
 	}
+	inRun(1)
 	again := tally.From(first)
 	for _, e := range w.events() {
 		if e.Type == journal.ContactsRestored {
