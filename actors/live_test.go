@@ -158,3 +158,37 @@ func TestARunWhoseLastContactsUsedUpTheirAttemptsEndsWithThatReason(t *testing.T
 		}
 	})
 }
+
+func TestARunningCampaignEstimatesItsEndAndAFinishedOneShowsItsTotals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(5*time.Second, 25*time.Second), func(s *campaign.Settings) { s.MaxAttempts = 1 })
+		defer func() { r.tree.Close() }()
+		r.results()
+		r.add(400) // ten at a time, half a minute each: twenty minutes
+		if r.detail().Live.ETASeconds != nil {
+			t.Error("a draft has an estimate")
+		}
+		r.act(campaign.ActionStart)
+		time.Sleep(6 * time.Minute) // virtual
+		near(t, "eta", r.detail().Live.ETASeconds, 14*60, 120)
+		r.act(campaign.ActionPause)
+		if r.detail().Live.ETASeconds != nil {
+			t.Error("a paused campaign has an estimate")
+		}
+		time.Sleep(time.Hour) // virtual
+		r.kill()
+		r.start()
+		r.act(campaign.ActionResume)
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.threeWays()
+		d := r.detail()
+		if d.Live.ETASeconds != nil {
+			t.Error("a finished campaign has an estimate")
+		}
+		v := campaign.TotalsOf(&d.Campaign, &d.Counters)
+		if v == nil || v.Connected != 400 || v.DiallingSeconds < 19*60 || v.DiallingSeconds > 23*60 {
+			t.Fatalf("%+v", v)
+		}
+		near(t, "dials/s", v.DialsPerSec, 400/v.DiallingSeconds, 1e-9)
+	})
+}

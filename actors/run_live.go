@@ -30,7 +30,35 @@ func (r *run) liveView() *campaign.Live {
 	}
 	v.Indicator = campaign.Indicate(r.m.C.State, r.windowOpen(), r.live.lastDial, now)
 	r.live.show(v, now)
+	v.ETASeconds = r.eta()
 	return v
+}
+
+// etaSpan is the time of which the present rate is taken for the estimate.
+const etaSpan = 5 * time.Minute
+
+// eta estimates when the run ends, nil when that cannot be told.
+func (r *run) eta() *float64 {
+	c := &r.m.C
+	if c.State != campaign.Running || c.Settings.AlwaysOn || c.RunningSince == nil {
+		return nil
+	}
+	n := r.tally.Counters()
+	from := r.now.Add(-etaSpan)
+	if c.RunningSince.After(from) {
+		from = *c.RunningSince
+	}
+	o := tally.Outlook{Now: r.now, Counters: &n, MaxAttempts: c.Settings.MaxAttempts, Dials: r.live.sum(r.now, etaSpan).dials,
+		Span: c.Settings.Window.OpenBetween(from, r.now), Window: c.Settings.Window, Ends: c.WindowEndsAt}
+	if r.queue.len() == 0 && r.engagedLines() == 0 && r.nextDue != nil {
+		o.NotBefore = *r.nextDue
+	}
+	eta, ok := tally.ETA(&o)
+	if !ok {
+		return nil
+	}
+	s := eta.Seconds()
+	return &s
 }
 
 // ledgerViews are the ledgers that the cap is kept over.

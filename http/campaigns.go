@@ -53,7 +53,9 @@ type campaignView struct {
 	Passes   []campaign.Pass   `json:"passes"`
 	// Callbacks is null while callback detection is off.
 	Callbacks *campaign.Callbacks `json:"callbacks"`
-	Live      *campaign.Live      `json:"live"` // null while nothing is dialled
+	// Totals is null until the run has ended.
+	Totals *campaign.Totals `json:"totals"`
+	Live   *campaign.Live   `json:"live"` // null while nothing is dialled
 }
 
 // preparedView is the notice of a prepared restart (spec: "names the run number,
@@ -85,6 +87,7 @@ func viewCampaign(d *campaign.Detail) campaignView {
 		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
 		Counters: d.Counters, Passes: d.Counters.Passes, Live: d.Live,
 	}
+	v.Totals = campaign.TotalsOf(c, &d.Counters)
 	if v.Passes == nil {
 		v.Passes = []campaign.Pass{}
 	}

@@ -84,3 +84,19 @@ func TestTheShareOfFalseMachinesIsFromZeroToFivePerCent(t *testing.T) {
 	}
 	b.byAdmin("POST", "/api/v1/campaigns", with(`"x"`)).is(422, "validation_failed", "false_positive_share wrong_type")
 }
+
+func TestAFinishedCampaignShowsItsTotals(t *testing.T) {
+	b := newBench(t)
+	d := detail("cmp_1", campaign.Settings{Name: "n"}, campaign.Completed)
+	d.Campaign.Dialled = time.Hour
+	d.Counters.Connected, d.Counters.ConnectedCalls, d.Counters.Attempts = 10, 12, 360
+	b.ports.onDetail = func(context.Context, engine.CampaignID) (campaign.Detail, error) { return d, nil }
+	totals := b.byAdmin("GET", "/api/v1/campaigns/cmp_1", "").is(200, "").get("totals").(map[string]any)
+	if totals["total_connected"] != 10.0 || totals["dialling_s"] != 3600.0 || totals["dials_per_s"] != 0.1 || totals["connected_per_h"] != 12.0 || totals["calls_per_min"] != 6.0 {
+		t.Errorf("%v", totals)
+	}
+	d.Campaign.State = campaign.Running
+	if v := b.byAdmin("GET", "/api/v1/campaigns/cmp_1", "").is(200, "").get("totals"); v != nil {
+		t.Errorf("while it runs: %v", v)
+	}
+}

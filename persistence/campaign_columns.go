@@ -34,4 +34,6 @@ var campaignColumns = []column[campaignRow]{
 	object("external", func(c *campaignRow) **campaign.External { return &c.External }, present),
 	moment("completed_at", func(c *campaignRow) **time.Time { return &c.CompletedAt }),
 	moment("window_ends_at", func(c *campaignRow) **time.Time { return &c.WindowEndsAt }),
+	bigint("dialled", func(c *campaignRow) *time.Duration { return &c.Dialled }),
+	moment("running_since", func(c *campaignRow) **time.Time { return &c.RunningSince }),
 }

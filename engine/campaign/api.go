@@ -199,6 +199,7 @@ type Live struct {
 	DialsPerSec      *float64          `json:"dials_per_s"`
 	ConnectedPerHour *float64          `json:"connected_per_h"`
 	AvgRingSeconds   *float64          `json:"avg_ring_s"`
+	ETASeconds       *float64          `json:"eta_s"` // whole minutes; nil when it cannot be estimated
 	Indicator        Indicator         `json:"indicator"`
 	Ledgers          []LedgerView      `json:"ledgers"` // of the periods in which the cap is kept: run, day, 30 days
 	Rolling          Rolling           `json:"rolling"`

@@ -105,6 +105,10 @@ type Campaign struct {
 	Previous *Previous
 	// WindowEndsAt is the end of a single-day campaign's window, set at Start.
 	WindowEndsAt *time.Time
+	// Dialled is the dialling time of the run: how long it was running inside its
+	// window, up to RunningSince, from when on it is running (nil: it is not).
+	Dialled      time.Duration
+	RunningSince *time.Time
 }
 
 // Previous is what a prepared restart would otherwise forget of the run before.

@@ -146,3 +146,30 @@ type Rolling struct {
 	Day   CountsView `json:"hours_24"`
 	Month CountsView `json:"days_30"`
 }
+
+// Totals are what a finished run came to over its dialling time: the time in
+// which it was running inside its window.
+type Totals struct {
+	Connected        int      `json:"total_connected"` // contacts
+	DiallingSeconds  float64  `json:"dialling_s"`
+	DialsPerSec      *float64 `json:"dials_per_s"`     // consumed attempts
+	ConnectedPerHour *float64 `json:"connected_per_h"` // connected calls
+	CallsPerMinute   *float64 `json:"calls_per_min"`   // consumed attempts: a call is an attempt
+}
+
+// TotalsOf gives them for a campaign that is completed or failed, else nil.
+func TotalsOf(c *Campaign, n *Counters) *Totals {
+	if c.State != Completed && c.State != Failed {
+		return nil
+	}
+	t := &Totals{Connected: n.Connected, DiallingSeconds: c.Dialled.Seconds()}
+	per := func(count int, unit time.Duration) *float64 {
+		if c.Dialled <= 0 {
+			return nil
+		}
+		r := float64(count) * unit.Seconds() / c.Dialled.Seconds()
+		return &r
+	}
+	t.DialsPerSec, t.ConnectedPerHour, t.CallsPerMinute = per(n.Attempts, time.Second), per(n.ConnectedCalls, time.Hour), per(n.Attempts, time.Minute)
+	return t
+}

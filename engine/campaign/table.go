@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"time"
+
 	"slices"
 	"strings"
 
@@ -53,6 +55,7 @@ func (m *Machine) start(ev Event) {
 	c.CompletionReason, c.FailureReason, c.CompletedAt = "", "", nil
 	t := ev.At
 	c.StartedAt, c.WindowEndsAt = &t, ev.WindowEndsAt
+	c.Dialled, c.RunningSince = 0, &t
 	changes := m.configure(ev)
 	m.record("started", ev, "", changes...)
 	m.emit(Pump{})
@@ -114,15 +117,32 @@ func anyWindow(changes []Change) bool {
 
 func (m *Machine) remove(ev Event) { m.emit(Remove{Who: who(ev)}) }
 func (m *Machine) pump(Event)      { m.emit(Pump{}) }
-func (m *Machine) pause(ev Event)  { m.record("paused", ev, "") }
+
+// rests adds the time since it ran last to the dialling time: the window is not
+// edited while it runs.
+func (m *Machine) rests(now time.Time) {
+	c := &m.C
+	if c.RunningSince != nil {
+		c.Dialled += c.Settings.Window.OpenBetween(*c.RunningSince, now)
+		c.RunningSince = nil
+	}
+}
+
+func (m *Machine) pause(ev Event) {
+	m.rests(ev.At)
+	m.record("paused", ev, "")
+}
 
 func (m *Machine) resume(ev Event) {
+	t := ev.At
+	m.C.RunningSince = &t
 	m.record("resumed", ev, "")
 	m.emit(Pump{})
 }
 
 func (m *Machine) complete(ev Event, why CompletionReason) {
 	t := ev.At
+	m.rests(t)
 	m.C.CompletionReason, m.C.CompletedAt = why, &t
 }
 
@@ -156,6 +176,7 @@ func (m *Machine) broke(ev Event) {
 	if why == "" {
 		why = "unknown"
 	}
+	m.rests(t)
 	m.C.FailureReason, m.C.CompletedAt = why, &t
 	m.record("failed", ev, why)
 	m.emit(CancelRinging{})
