@@ -110,7 +110,7 @@ func attemptRules() []sentence {
 		proven("attempt.states", "reserved, dialling, ringing, answered, screening, bridging, connected, ended: every event in every situation.",
 			"engine/attempt.TestEveryEventDoesInEverySituationWhatTheRulesSay", "engine/attempt.TestEveryStateAndEventPairDoesWhatTheGoldenFileSays"),
 		proven("attempt.ends", "Every attempt ends, and gives all back once.", "engine/attempt.TestEveryExitPathGivesAllLeasesBackAndReachesEndedExactlyOnce",
-			"engine/attempt.FuzzAttempt", "actors.TestManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap"),
+			"engine/attempt.FuzzAttempt", "engine/campaign.TestCampaignContactAndAttemptAgreeWhateverComes", "actors.TestManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap"),
 		proven("attempt.intent", "The intent is durable before the INVITE leaves.", "engine/attempt.TestTheIntentIsDurableBeforeTheInviteLeaves",
 			"bench/scenario/chaos.TestTwentyKillsOfTheEngineLoseNothingAndDialNobodyTwice"),
 		proven("attempt.send_by", "The send-by time is checked right before the write to the socket.", "sipstack.TestNotSent",
@@ -284,7 +284,7 @@ func accessRules() []sentence {
 			"http.TestWithoutTheCSRFTokenACookieOnlyReads", "http.TestRevokingASessionHoldsWithinASecond"),
 		proven("log.personal", "Numbers, variables and secrets do not reach the log.", "main.TestTheLogOfARunGivesNoNumberVariableOrSecretAway",
 			"http.TestNothingPersonalIsLogged", "engine.TestAPhoneNumberIsMaskedWhereverItIsPrinted"),
-		proven("input.limits", "Every input is bounded.", "http.TestBodiesOverOneMebibyteAreRefused", "http.TestMalformedBodies", "http.FuzzParseJSON",
+		proven("input.limits", "Every input is bounded.", "http.TestBodiesOverOneMebibyteAreRefused", "http.TestMalformedBodies", "http.FuzzParseJSON", "http.FuzzEdit",
 			"engine/contactlist.FuzzReader", "engine/number.FuzzParse", "engine/window.FuzzJSON"),
 	}
 }

@@ -3,7 +3,9 @@ package docs
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,4 +81,52 @@ func from[S ~string](of, all []S) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// A table that is not drawn here, or that leaves an event or a state to
+// nobody, is one that nobody thought through.
+func TestEveryTransitionTableIsOnThePageAndCoversItsEvents(t *testing.T) {
+	drawn := map[string]bool{}
+	covered(t, drawn, campaign.Table())
+	covered(t, drawn, contact.Table())
+	covered(t, drawn, attempt.Table())
+	err := filepath.WalkDir("../engine", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if _, after, ok := strings.Cut(string(text), "fsm.New("); ok && err == nil {
+			if name, _, _ := strings.Cut(strings.TrimPrefix(after, `"`), `"`); !drawn[name] {
+				t.Errorf("%s builds a table %q that is not on the page", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func covered[S, E ~string, M, Ev any](t *testing.T, drawn map[string]bool, table *fsm.Table[S, E, M, Ev]) {
+	t.Helper()
+	drawn[table.Name()] = true
+	cover := table.Cover()
+	if want := len(table.States()) * len(table.Events()); len(cover) != want {
+		t.Errorf("%s: %d of %d pairs are covered", table.Name(), len(cover), want)
+	}
+	events, states := map[E]bool{}, map[S]bool{}
+	for p, c := range cover {
+		events[p.Event] = events[p.Event] || c != fsm.Illegal
+		states[p.State] = states[p.State] || c == fsm.Handled || c == fsm.Guarded
+	}
+	for _, e := range table.Events() {
+		if !events[e] {
+			t.Errorf("%s: no state takes %s", table.Name(), e)
+		}
+	}
+	for _, s := range table.States() {
+		if !states[s] {
+			t.Errorf("%s: nothing does anything in %s", table.Name(), s)
+		}
+	}
 }

@@ -78,3 +78,30 @@ func TestAVersionConflictShowsWhatHoldsNow(t *testing.T) {
 		Fields: []engine.FieldError{{Field: "name", Code: "locked", Message: "no"}}}
 	b.byAdmin("PATCH", campaignPath, `{"version":1,"name":"x"}`).is(409, "field_locked", "name locked")
 }
+
+// FuzzEdit holds every answer to an edit against the contract; what passes is
+// a command with a version and valid in its form.
+func FuzzEdit(f *testing.F) {
+	b := newBench(f)
+	for _, s := range []string{`{"version":7,"concurrency":9,"window":{"end":"20:00","days":["Sat"]}}`, `{"version":1,"window":null}`, `{"version":1,"a":{"b":{}}}`,
+		`{"version":1,"retry_on_system":["busy"],"config_url":null}`, `{"version":1e3}`, `[]`, `{`, `null`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		b.t = t
+		b.ports.acts = nil
+		a := b.byAdmin("PATCH", campaignPath, body)
+		switch a.status {
+		case 200:
+			if got := b.ports.acts; len(got) != 1 || got[0].Settings == nil || got[0].Version < 1 {
+				t.Fatalf("%q became %+v", body, got)
+			}
+		case 422:
+			if len(b.ports.acts) != 0 {
+				t.Fatalf("%q was refused and carried out", body)
+			}
+		default:
+			t.Fatalf("%q: %d %s", body, a.status, a.body)
+		}
+	})
+}
