@@ -15,6 +15,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/engine/numberpool"
 	"dialler/http"
 	"dialler/persistence"
 )
@@ -377,6 +378,11 @@ func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 		err = f.tree.TrunksChanged(ctx)
 	}
 	return created, err
+}
+
+// NumberStatuses implements http.Numbers.
+func (f *front) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
+	return f.tree.NumberStatuses(ctx)
 }
 
 // PutNumber implements http.Numbers.

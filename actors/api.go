@@ -12,6 +12,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/numberpool"
 )
 
 // This file is the tree's front: blocking calls with a deadline, for the HTTP
@@ -232,7 +233,25 @@ func storedReply(i engine.Idempotency, status int, body any, now time.Time) *jou
 // NumberChanged tells a number's owner of edited caps.
 func (t *Tree) NumberChanged(n engine.NumberSettings) {
 	t.d.destinations.add(n.Number)
-	t.d.root.Send(t.d.numbers, &numbersConfigured{[]engine.NumberSettings{n}})
+	t.d.root.Send(t.d.numbers, &numbersConfigured{list: []engine.NumberSettings{n}})
+}
+
+// NumberStatuses tells how the outbound numbers stand, those that are configured
+// and those that were used.
+func (t *Tree) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
+	pids, err := ask[map[engine.PhoneNumber]*actor.PID](ctx, t.d, t.d.numbers, &numberActors{})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[engine.PhoneNumber]numberpool.Status, len(pids))
+	for no, pid := range pids {
+		s, err := ask[numberpool.Status](ctx, t.d, pid, &numberStatus{})
+		if err != nil {
+			return nil, err
+		}
+		all[no] = s
+	}
+	return all, nil
 }
 
 // staleAfter is when a tree that has not answered is called dead.

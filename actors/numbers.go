@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -56,7 +57,16 @@ type (
 		Numbers    []engine.PhoneNumber
 		LocalMatch bool
 	}
-	numbersConfigured struct{ list []engine.NumberSettings }
+	numbersConfigured struct {
+		list []engine.NumberSettings
+		past []engine.NumberDials // of earlier process lives, when they are loaded
+	}
+	// numberActors asks for the actors of all numbers, configured or used.
+	numberActors struct{}
+	// numberStatus asks a number how it stands.
+	numberStatus struct{}
+	// quarantine makes a quarantine durable.
+	quarantine struct{}
 )
 
 // numbers owns the outbound numbers of the installation, an actor each.
@@ -69,19 +79,25 @@ type numbers struct {
 	loaded  bool
 	any     map[engine.AttemptID]*leaseAny // dialouts that wait for a number
 	used    map[engine.PhoneNumber]time.Time
-	barred  map[engine.PhoneNumber]struct{} // quarantined by their strikes
+	barred  map[engine.PhoneNumber]struct{}             // quarantined by their strikes
+	past    map[engine.PhoneNumber][]engine.NumberDials // of earlier process lives
 }
 
 func newNumbers(d *deps) *numbers {
 	return &numbers{d: d, byNo: map[engine.PhoneNumber]*actor.PID{}, set: map[engine.PhoneNumber]engine.NumberSettings{},
-		any: map[engine.AttemptID]*leaseAny{}, used: map[engine.PhoneNumber]time.Time{}, barred: map[engine.PhoneNumber]struct{}{}}
+		any: map[engine.AttemptID]*leaseAny{}, used: map[engine.PhoneNumber]time.Time{}, barred: map[engine.PhoneNumber]struct{}{}, past: map[engine.PhoneNumber][]engine.NumberDials{}}
 }
 
 func (n *numbers) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		n.load(ctx)
+	case *numberActors:
+		n.list(ctx)
 	case *numbersConfigured:
+		for _, d := range m.past {
+			n.past[d.Number] = append(n.past[d.Number], d)
+		}
 		n.configure(ctx, m.list)
 		n.loaded = true
 		pending := n.pending
@@ -111,16 +127,20 @@ func (n *numbers) Receive(ctx actor.Context) {
 }
 
 func (n *numbers) load(ctx actor.Context) {
-	d, self := n.d, ctx.Self()
+	d, self, now := n.d, ctx.Self(), n.d.clock.Now()
 	go func() {
 		c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		list, err := d.store.Numbers(c)
+		var past []engine.NumberDials
+		if err == nil {
+			past, err = d.store.NumberDials(c, now.Add(-numberpool.Memory))
+		}
 		if err != nil {
 			d.after(time.Second, self, &retryLoad{})
 			return
 		}
-		d.root.Send(self, &numbersConfigured{list})
+		d.root.Send(self, &numbersConfigured{list, past})
 	}()
 }
 
@@ -211,13 +231,30 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 	if !ok {
 		s = engine.NumberSettings{Number: no, State: string(numberpool.Active)}
 	}
-	d := n.d
-	pid, err := ctx.SpawnNamed(d.props(func() actor.Actor { return &numberActor{d: d, slot: numberpool.NewSlot(s), no: no} }), "number-"+no.E164())
+	d, past := n.d, n.past[no]
+	delete(n.past, no)
+	pid, err := ctx.SpawnNamed(d.props(func() actor.Actor {
+		slot := numberpool.NewSlot(s)
+		for _, p := range past {
+			for range p.Count {
+				slot.Replay(p.At)
+			}
+		}
+		return &numberActor{d: d, slot: slot, no: no}
+	}), "number-"+no.E164())
 	if err != nil {
 		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/number-"+no.E164())
 	}
 	n.byNo[no] = pid
 	return pid
+}
+
+// list answers with the actors of the numbers, brought up if they are not.
+func (n *numbers) list(ctx actor.Context) {
+	for no := range n.set {
+		n.number(ctx, no)
+	}
+	reply(n.d, ctx.Sender(), maps.Clone(n.byNo), nil)
 }
 
 // numberActor is a number's one owner: caps, rest, strikes.
@@ -244,8 +281,15 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		if a.slot.Release(now, m.Attempt, m.End) {
 			ctx.Send(ctx.Parent(), &numberBarred{a.no})
 			a.d.log.Warn().Stringer("number", a.no).Msg("outbound number quarantined: its caller ID was refused too often")
+			a.store(ctx.Self())
 		}
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
+	case *quarantine:
+		if a.slot.State(now) == numberpool.Quarantined {
+			a.store(ctx.Self())
+		}
+	case *numberStatus:
+		reply(a.d, ctx.Sender(), a.slot.Status(now), nil)
 	case *engine.NumberSettings:
 		a.slot.Configure(*m)
 	case *expireLeases:
@@ -254,6 +298,18 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
 		a.d.after(a.d.cfg.Reconcile, ctx.Self(), m)
 	}
+}
+
+// store makes a quarantine durable: it outlives the process.
+func (a *numberActor) store(self *actor.PID) {
+	d, no := a.d, a.no
+	go func() {
+		c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		if err := d.store.QuarantineNumber(c, no); err != nil {
+			d.after(time.Second, self, &quarantine{})
+		}
+	}()
 }
 
 func (a *numberActor) candidate(now time.Time) numberpool.Candidate {
@@ -267,13 +323,18 @@ func (a *numberActor) candidate(now time.Time) numberpool.Candidate {
 // it, which leases from the number's owner; the pool keeps the last word of
 // each to choose by.
 type pool struct {
-	d     *deps
-	id    engine.CampaignID
-	slots map[engine.PhoneNumber]*actor.PID
-	cands []numberpool.Candidate
-	local bool
-	ops   map[engine.AttemptID]*poolOp
+	d      *deps
+	id     engine.CampaignID
+	slots  map[engine.PhoneNumber]*actor.PID
+	cands  []numberpool.Candidate
+	local  bool
+	ops    map[engine.AttemptID]*poolOp
+	barred map[engine.PhoneNumber]time.Time // when it was last asked
 }
+
+// askBarred is how often a number that is quarantined or retired is asked again:
+// an operator may have ended that.
+const askBarred = 5 * time.Second
 
 type poolOp struct {
 	req   *reserveNumbers
@@ -284,7 +345,7 @@ type poolOp struct {
 }
 
 func newPool(d *deps, id engine.CampaignID) *pool {
-	return &pool{d: d, id: id, slots: map[engine.PhoneNumber]*actor.PID{}, ops: map[engine.AttemptID]*poolOp{}}
+	return &pool{d: d, id: id, slots: map[engine.PhoneNumber]*actor.PID{}, ops: map[engine.AttemptID]*poolOp{}, barred: map[engine.PhoneNumber]time.Time{}}
 }
 
 func (p *pool) Receive(ctx actor.Context) {
@@ -345,7 +406,8 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 		}
 		if !tried {
 			// The copy may be stale: a refusal whose time has come is asked again.
-			c.Available = c.Available || (!c.Refusal.NextAt.IsZero() && !now.Before(c.Refusal.NextAt)) || c.Refusal.Cap == numberpool.CapConcurrent
+			barred := c.Refusal.Cap == numberpool.CapState && now.Sub(p.barred[c.Number]) < askBarred
+			c.Available = c.Available || c.Refusal.Cap == numberpool.CapState && !barred || (!c.Refusal.NextAt.IsZero() && !now.Before(c.Refusal.NextAt)) || c.Refusal.Cap == numberpool.CapConcurrent
 			cands = append(cands, c)
 		}
 	}
@@ -375,6 +437,9 @@ func (p *pool) leased(ctx actor.Context, m *numberLeased) {
 		if p.cands[j].Number == m.Number {
 			p.cands[j] = m.C
 		}
+	}
+	if !m.OK && m.C.Refusal.Cap == numberpool.CapState {
+		p.barred[m.Number] = p.d.clock.Now()
 	}
 	op := p.ops[m.Attempt]
 	if op == nil {

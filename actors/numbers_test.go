@@ -9,6 +9,7 @@ import (
 	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/numberpool"
 )
 
 // beside is another campaign of the same tree, started with n contacts from
@@ -129,5 +130,89 @@ func TestTheCapsOfANumberHoldAcrossCampaigns(t *testing.T) {
 		}
 		r.act(campaign.ActionStop)
 		other.act(campaign.ActionStop)
+	})
+}
+
+// numberStatus is how a number stands.
+func (r *rig) numberStatus(n engine.PhoneNumber) numberpool.Status {
+	r.t.Helper()
+	all, err := r.tree.NumberStatuses(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all[n]
+}
+
+func TestTheDialsOfANumberCountAcrossARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const from = engine.PhoneNumber("+4930111111")
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: 2 * time.Second, Code: 486}
+		},
+			func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{from}, 1 })
+		r.tree.Close()
+		r.store.Nums = []engine.NumberSettings{{Number: from, HourCap: 12, DayCap: 20, State: "active"}}
+		r.start()
+		r.add(50)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "the hour's dials", func() bool { return r.world.Invited() == 12 })
+		time.Sleep(10 * time.Second) // virtual
+		r.kill()
+		r.start()
+		defer func() { r.tree.Close() }()
+		time.Sleep(time.Minute) // virtual
+		if n := r.world.Invited(); n != 0 {
+			t.Errorf("%d dials beyond the hour's cap after a restart", n)
+		}
+		if s := r.numberStatus(from); s.HourDials != 12 || s.DayDials != 12 || s.State != numberpool.Active {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(3 * time.Hour) // virtual
+		if n := r.world.Invited(); n != 8 {
+			t.Errorf("%d dials more, the day's cap leaves 8", n)
+		}
+		r.act(campaign.ActionStop)
+	})
+}
+
+func TestStrikesQuarantineANumberUntilAnOperatorEndsThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bad = engine.PhoneNumber("+4930111111")
+		refused := true
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			if refused {
+				return actortest.Script{Ring: 2 * time.Second, Code: 608, Reason: "Rejected"}
+			}
+			return actortest.Script{Ring: 2 * time.Second, Code: 486}
+		}, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts, s.AlwaysOn = []engine.PhoneNumber{bad}, 1, true })
+		r.add(20)
+		r.act(campaign.ActionStart)
+		r.until(time.Hour, "quarantined", func() bool { return r.numberStatus(bad).State == numberpool.Quarantined })
+		if s := r.numberStatus(bad); s.Strikes < 5 {
+			t.Errorf("%+v", s)
+		}
+		r.until(time.Minute, "stored", func() (stored bool) {
+			r.store.View(func() { stored = len(r.store.Nums) == 1 && r.store.Nums[0].State == "quarantined" })
+			return stored
+		})
+		time.Sleep(10 * time.Second) // virtual
+		r.kill()
+		refused = false
+		r.start()
+		defer func() { r.tree.Close() }()
+		time.Sleep(time.Minute) // virtual
+		if s := r.numberStatus(bad); s.State != numberpool.Quarantined || r.world.Invited() != 0 {
+			t.Errorf("after a restart: %+v, %d dials", s, r.world.Invited())
+		}
+		if l := r.detail().Live; l.Constraint != engine.ConstraintNumberPool {
+			t.Errorf("the campaign is held by %s", l.Constraint)
+		}
+		r.tree.NumberChanged(engine.NumberSettings{Number: bad, State: "active"})
+		r.until(10*time.Minute, "everybody is dialled", func() bool { return r.detail().Counters.Pending == 0 })
+		time.Sleep(10 * time.Second) // virtual
+		if s := r.numberStatus(bad); s.State != numberpool.Active || s.Strikes != 0 || s.Ended == 0 {
+			t.Errorf("ended by an operator: %+v", s)
+		}
+		r.act(campaign.ActionStop)
 	})
 }

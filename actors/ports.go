@@ -104,6 +104,11 @@ type Store interface {
 	Bots(ctx context.Context) ([]Bot, error)
 	Trunks(ctx context.Context) ([]TrunkSettings, error)
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
+	// NumberDials counts the dials since a time from the numbers whose dials are
+	// capped.
+	NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error)
+	// QuarantineNumber takes a number out of use until an operator ends that.
+	QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error
 }
 
 // Imports stages files of contacts and makes contacts of them. An import that

@@ -47,6 +47,13 @@ type NumberSettings struct {
 	State         string      `json:"state"`          // active, resting, quarantined, retired
 }
 
+// NumberDials are dials from an outbound number at about one time.
+type NumberDials struct {
+	Number PhoneNumber
+	At     time.Time
+	Count  int
+}
+
 // APIKey is a stored key: only the hash and what is shown of it.
 type APIKey struct {
 	ID         KeyID        `json:"id"`

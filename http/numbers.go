@@ -4,14 +4,35 @@ import (
 	nethttp "net/http"
 
 	"dialler/engine"
+	"dialler/engine/numberpool"
 )
 
 // Numbers: outbound caller IDs and their caps. They are ours, not personal
 // data, but they are still kept out of the log.
 
 type numberList struct {
-	Numbers []engine.NumberSettings `json:"numbers"`
-	Total   int                     `json:"total"`
+	Numbers []numberView `json:"numbers"`
+	Total   int          `json:"total"`
+}
+
+// numberView is a number's caps and how it stands; its state is that of the
+// moment: resting, too.
+type numberView struct {
+	engine.NumberSettings
+	numberpool.Status
+	AnswerRate *float64 `json:"answer_rate"`
+}
+
+func viewNumber(n engine.NumberSettings, s numberpool.Status, known bool) numberView {
+	if known {
+		n.State = string(s.State)
+	}
+	v := numberView{NumberSettings: n, Status: s}
+	if s.Ended > 0 {
+		rate := float64(s.Answered) / float64(s.Ended)
+		v.AnswerRate = &rate
+	}
+	return v
 }
 
 func (s *Server) listNumbers(r *request) error {
@@ -19,10 +40,16 @@ func (s *Server) listNumbers(r *request) error {
 	if err != nil {
 		return err
 	}
-	if numbers == nil {
-		numbers = []engine.NumberSettings{}
+	statuses, err := s.Numbers.NumberStatuses(r.ctx())
+	if err != nil {
+		return err
 	}
-	return r.reply(nethttp.StatusOK, numberList{Numbers: numbers, Total: len(numbers)})
+	views := make([]numberView, len(numbers))
+	for i, n := range numbers {
+		status, known := statuses[n.Number]
+		views[i] = viewNumber(n, status, known)
+	}
+	return r.reply(nethttp.StatusOK, numberList{Numbers: views, Total: len(views)})
 }
 
 func (s *Server) putNumber(r *request) error {

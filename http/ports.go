@@ -9,6 +9,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/numberpool"
 )
 
 // This file is all that the API knows of the rest of the dialler. Every call
@@ -189,6 +190,9 @@ type Trunks interface {
 // Numbers stores outbound numbers.
 type Numbers interface {
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
+	// NumberStatuses tells how numbers stand; one that it does not know was not
+	// used.
+	NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error)
 	PutNumber(ctx context.Context, number engine.NumberSettings, who engine.Who) (created bool, err error)
 }
 

@@ -17,6 +17,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/engine/numberpool"
 )
 
 // ports are the rest of the dialler, faked: what was asked is kept, what is
@@ -536,6 +537,12 @@ func (p *ports) PutTrunk(_ context.Context, t engine.TrunkSettings, keep bool, _
 	}
 	p.trunks = append(p.trunks, t)
 	return true, nil
+}
+
+func (p *ports) NumberStatuses(context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
+	at := testAt
+	return map[engine.PhoneNumber]numberpool.Status{"+493023125000": {State: numberpool.Resting, InUse: 1, HourDials: 7, DayDials: 20, Strikes: 2,
+		Answered: 16, Ended: 64, UsedAt: &at, RestsTill: &at}}, p.fail
 }
 
 func (p *ports) Numbers(context.Context) ([]engine.NumberSettings, error) {

@@ -60,7 +60,10 @@ func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
 
 func TestNumbersAreUpserted(t *testing.T) {
 	b := newBench(t)
-	b.byAdmin("GET", "/api/v1/numbers", "").is(200, "")
+	list := b.byAdmin("GET", "/api/v1/numbers", "").is(200, "")
+	if n := list.get("numbers").([]any)[0].(map[string]any); n["state"] != "resting" || n["strikes"] != 2.0 || n["day_dials"] != 20.0 || n["answer_rate"] != 0.25 || n["in_use"] != 1.0 {
+		t.Errorf("%s", list.body)
+	}
 	a := b.byAdmin("PUT", "/api/v1/numbers/%2B493023125001", `{"hour_cap":20,"state":"retired"}`).is(201, "")
 	if a.get("number") != "+493023125001" || a.get("hour_cap") != 20.0 {
 		t.Errorf("%s", a.body)

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,6 +17,30 @@ func (s *Store) Numbers(ctx context.Context) ([]engine.NumberSettings, error) {
 		return n, err
 	})
 	return list, s.wrap("numbers not read", err)
+}
+
+// NumberDials counts the dials since a time from the numbers whose dials are
+// capped, by the minute. A dial that certainly never left is none.
+func (s *Store) NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error) {
+	rows, _ := s.read.Query(ctx, `SELECT n.number, d.at, d.count FROM numbers n, LATERAL (
+			SELECT date_trunc('minute', a.reserved_at) AS at, count(*)::integer AS count FROM attempts a
+			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND (a.live OR a.invite_at IS NOT NULL) GROUP BY 1) d
+		WHERE n.hour_cap > 0 OR n.day_cap > 0 ORDER BY 1, 2`, since)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d engine.NumberDials, err error) {
+		err = row.Scan(&d.Number, &d.At, &d.Count)
+		return d, err
+	})
+	return list, s.wrap("dials of numbers not read", err)
+}
+
+// QuarantineNumber takes a number out of use until an operator ends that; one
+// that is not configured becomes so, without caps.
+func (s *Store) QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error {
+	return s.inTx(ctx, "quarantine not stored", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state) VALUES ($1, 0, 0, 0, 0, 'quarantined')
+			ON CONFLICT (number) DO UPDATE SET state = 'quarantined' WHERE numbers.state <> 'retired'`, n.E164())
+		return err
+	})
 }
 
 // PutNumber creates or replaces an outbound number.

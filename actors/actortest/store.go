@@ -564,3 +564,36 @@ func (s *Store) Numbers(context.Context) ([]engine.NumberSettings, error) {
 	defer s.mu.Unlock()
 	return slices.Clone(s.Nums), nil
 }
+
+// NumberDials implements actors.Store.
+func (s *Store) NumberDials(_ context.Context, since time.Time) ([]engine.NumberDials, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []engine.NumberDials
+	for _, n := range s.Nums {
+		for _, a := range s.Attempts {
+			if (n.HourCap > 0 || n.DayCap > 0) && a.From == n.Number && a.ReservedAt != nil && !a.ReservedAt.Before(since) &&
+				(a.State != attempt.Ended || a.InviteAt != nil) {
+				list = append(list, engine.NumberDials{Number: n.Number, At: a.ReservedAt.Truncate(time.Minute), Count: 1})
+			}
+		}
+	}
+	return list, nil
+}
+
+// QuarantineNumber implements actors.Store.
+func (s *Store) QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.Nums {
+		if s.Nums[i].Number == n {
+			s.Nums[i].State = "quarantined"
+			return nil
+		}
+	}
+	s.Nums = append(s.Nums, engine.NumberSettings{Number: n, State: "quarantined"})
+	return nil
+}

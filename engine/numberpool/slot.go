@@ -29,6 +29,10 @@ const (
 	answerWindow = 64
 )
 
+// Memory is how far back dials matter to a slot: the rolling day and the bucket
+// that has just left it.
+const Memory = 24*time.Hour + 10*time.Minute
+
 // Slot is the one owner of a number's right to call. It is used by one actor
 // and is not safe for concurrent use.
 type Slot struct {
@@ -214,6 +218,32 @@ func (s *Slot) State(now time.Time) State {
 func (s *Slot) AnswerRate() (answered, of int) {
 	of = min(s.endedCount, answerWindow)
 	return bits.OnesCount64(s.answers), of
+}
+
+// Status is a number's slot as it stands, for people.
+type Status struct {
+	State     State      `json:"-"`
+	InUse     int        `json:"in_use"`     // calls that hold it now
+	HourDials int        `json:"hour_dials"` // of the last 60 minutes
+	DayDials  int        `json:"day_dials"`  // of the last 24 hours
+	Strikes   int        `json:"strikes"`    // refusals of the caller ID among the last 20 calls
+	Answered  int        `json:"answered"`   // of the last ended calls …
+	Ended     int        `json:"ended"`      // … of which these were looked at, 64 at most
+	UsedAt    *time.Time `json:"used_at"`
+	RestsTill *time.Time `json:"rests_until"`
+}
+
+// Status tells how the slot stands.
+func (s *Slot) Status(now time.Time) Status {
+	t := Status{State: s.State(now), InUse: s.Held(), HourDials: s.hour.sum(now), DayDials: s.day.sum(now), Strikes: s.Strikes()}
+	t.Answered, t.Ended = s.AnswerRate()
+	if at := s.usedAt; !at.IsZero() {
+		t.UsedAt = &at
+	}
+	if at := s.restEnd; now.Before(at) {
+		t.RestsTill = &at
+	}
+	return t
 }
 
 // Settings are the caps as configured, with the present stored state.

@@ -93,6 +93,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"of a user's sessions the newest are kept", sessionsKept},
 		{"sessions end with their user, the password and their time", sessionsEnd},
 		{"bots, trunks and numbers are stored and replaced", configured},
+		{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
 		{"abandons are found in every campaign", abandons},
 	} {
 		t.Run(c.name, func(t *testing.T) {
