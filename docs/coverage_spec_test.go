@@ -84,8 +84,8 @@ func campaignFieldSentences() []sentence {
 		proven("campaign.sticky_exclusion", "With sticky exclusion an excluded contact stays so when it is added again; without, it is callable.",
 			"engine/contact.TestAddingAnExcludedContactAgainMakesItCallable", "persistence.TestStore/an excluded row is not added while exclusions are sticky",
 			"main.TestExclusionByMetadataAndInAdvance"),
-		open("campaign.config_url", "An externally managed configuration is at the Config URL.", "the address is checked; what stands there is not read yet",
-			"engine/campaign.TestValidateNamesTheField"),
+		proven("campaign.config_url", "An externally managed configuration is at the Config URL.", "actors.TestAStartWithAConfigURLFetchesItFirstAndAsksNoMore",
+			"engine/campaign.TestEverySettingButTheCampaignsOwnCanBeExternal", "main.TestAConfigURLIsFetchedWithinItsLimits"),
 		proven("campaign.callback_detection", "Callback detection is on or off.", "engine/contact.TestCallbacksOnlyWhenEnabledOnTheCampaign"),
 		proven("campaign.window_kind", "A campaign is single-day or multi-day.", "engine/campaign.TestTheEndOfASingleDayWindowCompletesPausedOnesToo",
 			"main.TestTriggersWaitForTheWindowOfAMultiDayCampaignAndForAPausedOne"),
@@ -179,8 +179,11 @@ func counterSentences() []sentence {
 		proven("counter.abandon_rate", "Abandon Rate.", "engine/tally.TestAbandonRateIsOfLiveAnswersMachinesOutside"),
 		proven("counter.aht", "AHT.", "engine/tally.TestAHTIsTheMeanConversation"),
 		proven("counter.progress", "Progress counts the processed contacts.", "engine/tally.TestProgressIsProcessedOfAllButTheExcluded"),
-		open("counter.finished", "A finished campaign shows total connected, dials per second, connected per hour and calls per minute.", "not in the tree yet"),
-		open("counter.eta", "An ETA is shown when it can be estimated.", "not in the tree yet"),
+		proven("counter.finished", "A finished campaign shows total connected, dials per second, connected per hour and calls per minute.",
+			"http.TestAFinishedCampaignShowsItsTotals", "engine/campaign.TestDiallingTimeIsTheTimeOfRunningInsideTheWindow",
+			"actors.TestARunningCampaignEstimatesItsEndAndAFinishedOneShowsItsTotals"),
+		proven("counter.eta", "An ETA is shown when it can be estimated.", "engine/tally.TestETAIsTheRemainingDialsAtThePresentRate",
+			"engine/tally.TestETASkipsTheHoursInWhichTheWindowIsClosed", "engine/tally.TestETAIsAbsentWhenItCannotBeEstimated"),
 		proven("counter.live", "Ringing, In Progress, Dials/sec, Connected/hr, Avg Ring Time and Last Dial, -- when idle.",
 			"actors.TestAvgRingTimeIsFromTheInviteToTheAnswerAndKnownBeforeTheCallEnds", "actors.TestRatesAreAbsentWhenIdleAndTheIndicatorSaysWhy",
 			"actors.TestDialsAreThoseWhoseInviteLeft", "http.TestAStreamBeginsWithWhatGETShows", "http/console: figures"),
@@ -228,7 +231,7 @@ func consoleSentences() []sentence {
 			"persistence.TestStore/contacts come in pages with their attempts"),
 		proven("list.callback_filters", "With callback detection the list filters by state of the callback.", "http.TestContactsAreFoundByNumberAndByCallback",
 			"persistence.TestStore/contacts are found by number and by callback"),
-		open("console.edit", "Edit, Clone and the activity log are in the console.", "not in the tree yet"),
+		open("console.edit", "Edit, Clone and the activity log are in the console.", "no test uses them in a browser yet"),
 	}
 }
 
