@@ -33,7 +33,7 @@ func (s *simCmd) play(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	if plan.Campaign != nil {
-		return engine.Invalid("invalid_scenario", "campaign: whole campaigns are played by make sim; leave the section out")
+		return s.campaigns(ctx, w, &plan)
 	}
 	asked := s.WhatIf
 	if s.Seats != "" {
@@ -56,6 +56,21 @@ func (s *simCmd) play(ctx context.Context, w io.Writer) error {
 		return simulate.WriteJSON(w, outcomes)
 	}
 	return simulate.WriteTable(w, outcomes)
+}
+
+// campaigns plays the section campaign of the scenario.
+func (s *simCmd) campaigns(ctx context.Context, w io.Writer, plan *simulate.Plan) error {
+	if s.Out != "" || len(s.WhatIf) > 0 || s.Seats != "" {
+		return engine.Invalid("invalid_comparison", "--out, --what-if and --seats are for pacing alone: leave them out, or the section campaign")
+	}
+	list, err := simulate.PlayCampaigns(ctx, plan)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return simulate.WriteCampaignJSON(w, list)
+	}
+	return simulate.WriteCampaignTable(w, list)
 }
 
 func (s *simCmd) plan() (simulate.Plan, error) {

@@ -51,7 +51,6 @@ type CampaignPlan struct {
 	Settings campaign.Settings
 	Contacts int // of the list, numbered from First
 	First    int // lists that overlap share numbers
-	Weight   int // of its share of the seats, 0 = 1
 	Acts     []PlannedAct
 }
 

@@ -146,13 +146,14 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	s.AMD = pick(d, engine.AMDOff, engine.AMDSequential, engine.AMDParallel)
 	s.AbandonCapPPM = pick(d, 0, 10_000, 30_000, 30_000, 50_000)
 	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid, campaign.PacingProgressive)
+	s.Weight = d.in(1, 3)
 	if d.chance(0.2) {
 		s.MaxLines = d.in(1, 30)
 	}
 	s.CallbackDetection, s.StickyExclusion = d.chance(0.6), d.chance(0.5)
 	s.LocalMatch, s.StopEndsCalls, s.StickyNumber = d.chance(0.2), d.chance(0.5), d.chance(0.3)
 
-	plan := CampaignPlan{Settings: s, Contacts: int(5 * d.span(1, 60)), Weight: d.in(1, 3), First: i * pick(d, 0, 10, 100_000)}
+	plan := CampaignPlan{Settings: s, Contacts: int(5 * d.span(1, 60)), First: i * pick(d, 0, 10, 100_000)}
 	at := d.span(time.Second, 10*time.Minute)
 	plan.Acts = append(plan.Acts, PlannedAct{At: at, Action: campaign.ActionStart})
 	soon := func() time.Duration { return at + time.Duration(d.u()*d.u()*float64(3*time.Hour)) }

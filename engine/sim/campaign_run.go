@@ -266,7 +266,7 @@ func (r *desk) decide() pacing.Decision {
 	in := pacing.Input{
 		Mode: pacing.Mode(s.PacingMode), Paused: r.m.C.State != campaign.Running, DatabaseAway: r.w.dbAway > 0, OutsideWindow: !r.windowOpen(),
 		Concurrency: s.Concurrency, Seats: r.seats, Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
-		CapPPM: s.AbandonCapPPM, Ledgers: r.ledgers, LineCap: s.MaxLines, TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
+		CapPPM: s.AbandonCapPPM, PhiPPM: s.FalsePositivePPM, Ledgers: r.ledgers, LineCap: s.MaxLines, TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
 		Held: r.held, DueContacts: due, SeatedOnly: aside, Model: r.model, DialsLeft: r.tally.C.RetriesLeft,
 	}
 	in.Left = r.left(now)
@@ -474,7 +474,7 @@ func (r *desk) demand(give int) {
 		r.allotted(0, 0)
 	} else {
 		w.fleet.Release(r.holder(), give)
-		g := w.fleet.Request(w.mono(), r.holder(), r.asked, max(r.d.plan.Weight, 1), leaseTTL)
+		g := w.fleet.Request(w.mono(), r.holder(), r.asked, max(r.m.C.Settings.Weight, 1), leaseTTL)
 		r.allotted(g.Granted, g.Target)
 	}
 	w.tellOver()

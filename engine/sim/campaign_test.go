@@ -2,11 +2,14 @@ package sim
 
 import (
 	"flag"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/tally"
 	win "dialler/engine/window"
 )
 
@@ -61,5 +64,60 @@ func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 		if broken++; broken == 5 {
 			t.Fatal("and maybe more")
 		}
+	}
+}
+
+func TestTheSameSeedPlaysTheSameCampaignsByteForByte(t *testing.T) {
+	for seed := range uint64(12) {
+		in := DrawInstallation(seed)
+		a, b := RunCampaigns(in, seed), RunCampaigns(in, seed)
+		if x, y := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b); a.Events != b.Events || len(x) != len(y) || a.Ended != b.Ended {
+			t.Fatalf("seed %d:\n%s\n%s", seed, x, y)
+		}
+		for i := range a.Campaigns {
+			if d := tally.Compare(a.Campaigns[i].Counters, b.Campaigns[i].Counters); len(d) > 0 || a.Campaigns[i].Busy != b.Campaigns[i].Busy {
+				t.Fatalf("seed %d: %v", seed, d)
+			}
+		}
+	}
+}
+
+func TestCampaignsThatShareAFleetHaveSeatsByTheirWeight(t *testing.T) {
+	in := plain(100_000)
+	in.Large, in.Seats, in.Length = true, 30, 2*time.Hour
+	in.Campaigns[0].Settings.Concurrency, in.Campaigns[0].Settings.Weight = 30, 2
+	second := in.Campaigns[0]
+	second.Settings.Weight, second.First = 1, 200_000
+	in.Campaigns = append(in.Campaigns, second)
+	r := holds(t, in, 3)
+	a, b := &r.Campaigns[0], &r.Campaigns[1]
+	if share := float64(a.Workers) / float64(b.Workers); share < 1.9 || share > 2.1 {
+		t.Errorf("the seats of weight 2 are %.2f times those of weight 1", share)
+	}
+	if ratio := float64(a.Counters.ConnectedCalls) / float64(b.Counters.ConnectedCalls); ratio < 1.6 || ratio > 2.6 {
+		t.Errorf("%.2f times the connects", ratio)
+	}
+}
+
+func TestACrashLosesItsLinesAndNothingElse(t *testing.T) {
+	in := plain(300)
+	in.Faults = []Fault{{Kind: FaultCrash, At: 10 * time.Minute, Length: 20 * time.Second}}
+	in.Campaigns[0].Settings.RetryOnSystem = append(in.Campaigns[0].Settings.RetryOnSystem, engine.OutcomeLost)
+	r := holds(t, in, 5)
+	c := &r.Campaigns[0]
+	if r.Crashes != 1 || c.State != campaign.Completed || c.Counters.Total != 300 {
+		t.Fatalf("%+v", c)
+	}
+}
+
+func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
+	in := plain(50)
+	w := newOffice(in.WithDefaults(), 7)
+	w.later(time.Minute, func() { // somebody forgets an exclusion
+		w.check.excluded(w.plans[0], numberOf(w.in.Prefixes, 40))
+	})
+	w.play()
+	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" || !strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {
+		t.Fatalf("%+v", b)
 	}
 }
