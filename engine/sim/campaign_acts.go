@@ -233,6 +233,7 @@ func (r *desk) trigger(p int) {
 		}
 		delete(r.d.excluded, no)
 		r.w.check.lifted(r.d, no)
+		r.w.check.reopened(r.d, l.m.C.ID)
 		l.trigger()
 		l.rest()
 		return

@@ -32,8 +32,11 @@ type watched struct {
 	debt     int // lines that the strict gate would not have placed: workers were withdrawn
 	begun    map[engine.AttemptID]time.Duration
 	ends     map[engine.AttemptID]int
-	stopped  time.Duration
+	consumed map[engine.ContactID]consumed
 }
+
+// consumed attempts of a contact in a run, since it was added on purpose last.
+type consumed struct{ run, n int }
 
 // judged is a ledger of the abandons that nothing excuses.
 type judged struct {
@@ -45,7 +48,8 @@ const traceMost = 40
 
 func (k *checker) of(d *dossier) *watched {
 	for len(k.runs) <= d.i {
-		k.runs = append(k.runs, watched{excluded: map[engine.PhoneNumber]bool{}, begun: map[engine.AttemptID]time.Duration{}, ends: map[engine.AttemptID]int{}})
+		k.runs = append(k.runs, watched{excluded: map[engine.PhoneNumber]bool{}, begun: map[engine.AttemptID]time.Duration{}, ends: map[engine.AttemptID]int{},
+			consumed: map[engine.ContactID]consumed{}})
 	}
 	return &k.runs[d.i]
 }
@@ -77,9 +81,6 @@ func (k *checker) illegal(d *dossier, err error) { k.broke(d, "an event was refu
 func (k *checker) moved(r *desk, before campaign.State) {
 	k.note(r.d, "%s, was %s %s", r.m.C.State, before, r.m.C.CompletionReason)
 	t := k.of(r.d)
-	if r.m.C.State != campaign.Running {
-		t.stopped = k.w.now
-	}
 	if before == campaign.Draft && r.m.C.State == campaign.Running {
 		t.ledgers[0] = judged{}
 	}
@@ -195,6 +196,20 @@ func (k *checker) reserved(r *desk, l *contactLine, id engine.AttemptID, to engi
 		k.broke(r.d, "a seat is held for a dial that nobody has: %d of %d", r.busy, r.seatCap())
 	}
 	t.begun[id] = k.w.now
+	if s := &r.m.C.Settings; !seated && s.PacingMode != campaign.PacingHybrid {
+		credit := 0
+		for i, l := range r.books.Active(k.w.wall(), 0, nil) {
+			if c := l.Credit(s.AbandonCapPPM, 0); i == 0 || c < credit {
+				credit = c
+			}
+		}
+		if s.PacingMode == campaign.PacingProgressive {
+			credit = 0
+		}
+		if lines, free := r.flying()+1+len(r.waiting), r.seatCap()-r.busy; lines > free+credit {
+			k.broke(r.d, "%d lines on %d free workers and a credit of %d", lines, free, credit)
+		}
+	}
 }
 
 // invite: an INVITE leaves.
@@ -244,13 +259,28 @@ func (k *checker) ended(d *dossier, a, old *attempt.Attempt) {
 	if t.ends[a.ID]++; t.ends[a.ID] > 1 {
 		k.broke(d, "attempt %s ended twice", a.ID)
 	}
+	if a.Consumed {
+		c := t.consumed[a.Contact]
+		if c.run != a.Run {
+			c = consumed{run: a.Run}
+		}
+		c.n++
+		t.consumed[a.Contact] = c
+		if c.n > d.c.Settings.MaxAttempts+1 {
+			k.broke(d, "attempt %d of contact %s, of %d and a callback", c.n, a.Contact, d.c.Settings.MaxAttempts)
+		}
+	}
 	if a.Outcome == "" {
 		k.broke(d, "attempt %s ended without an outcome", a.ID)
 	}
 }
 
 func (k *checker) excluded(d *dossier, n engine.PhoneNumber) { k.of(d).excluded[n] = true }
-func (k *checker) lifted(d *dossier, n engine.PhoneNumber)   { delete(k.of(d).excluded, n) }
+
+// reopened: somebody added the contact on purpose.
+func (k *checker) reopened(d *dossier, id engine.ContactID) { delete(k.of(d).consumed, id) }
+
+func (k *checker) lifted(d *dossier, n engine.PhoneNumber) { delete(k.of(d).excluded, n) }
 
 // crashed: what only the process knew is over.
 func (k *checker) crashed() {
