@@ -141,16 +141,16 @@ func TestLeasesOfLostAttemptsRunOut(t *testing.T) {
 
 func TestReplayedDialsCount(t *testing.T) {
 	s := NewSlot(engine.NumberSettings{HourCap: 2})
-	s.Replay(start.Add(-2*time.Hour))
+	s.Replay(start.Add(-2 * time.Hour))
 	s.Replay(start.Add(-time.Minute))
-	s.Replay(start.Add(-30*time.Minute)) // in any order
+	s.Replay(start.Add(-30 * time.Minute)) // in any order
 	if r, ok := s.Check(start); ok || r.Cap != CapHour {
 		t.Fatalf("%+v", r)
 	}
 	if c := s.Candidate(start, "+4930", "+49"); !c.UsedAt.Equal(start.Add(-time.Minute)) || c.Available {
 		t.Fatalf("%+v", c)
 	}
-	s.Replay(start.Add(-48*time.Hour)) // too old to matter
+	s.Replay(start.Add(-48 * time.Hour)) // too old to matter
 }
 
 func TestNoHourHoldsMoreDialsThanTheCap(t *testing.T) {
