@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,4 +49,20 @@ func TestTheAuditFindsARowThatNoEventExplains(t *testing.T) {
 	if _, err := w.audit("cmp_nobody"); engine.ErrorCode(err) != "campaign_not_found" {
 		t.Errorf("of no campaign: %v", err)
 	}
+}
+
+func TestMetricsShowTheFiguresOfRunningCampaigns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	id := w.campaign(map[string]any{"stop_ends_calls": true})
+	n := newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.act(id, "start").expect(200)
+	line := `dialler_campaign_lines{campaign_id="` + string(id) + `",phase="in_progress"} 1`
+	eventually(t, "the conversation is a figure", func() bool { return strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), line) })
+	w.act(id, "stop").expect(200)
+	eventually(t, "a campaign that is over has none", func() bool {
+		return !strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), "dialler_campaign_lines{")
+	})
 }

@@ -24,6 +24,7 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 	t := p.tree.Stats()
 	for _, c := range []prometheus.Collector{
 		p.commits,
+		newCampaignMetrics(p.tree.Figures),
 		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
 		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),
 		counter("dialler_attempts_recovered_total", "Attempts of an earlier process life that were closed.", func() float64 { return float64(t.Recovered.Load()) }),

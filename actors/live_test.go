@@ -9,6 +9,7 @@ import (
 	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/pacing"
 	"dialler/engine/window"
 )
@@ -190,5 +191,30 @@ func TestARunningCampaignEstimatesItsEndAndAFinishedOneShowsItsTotals(t *testing
 			t.Fatalf("%+v", v)
 		}
 		near(t, "dials/s", v.DialsPerSec, 400/v.DiallingSeconds, 1e-9)
+	})
+}
+
+func TestARunningCampaignPublishesItsFiguresAndAFinishedOneDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, time.Minute), nil)
+		defer r.tree.Close()
+		r.results()
+		if n := len(r.tree.Figures()); n != 0 {
+			t.Errorf("%d campaigns at rest", n)
+		}
+		r.add(15)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		time.Sleep(2 * time.Second) // virtual: a tick
+		list := r.tree.Figures()
+		if len(list) != 1 || list[0].Campaign != r.id || list[0].InProgress != 10 || list[0].Pending != 5 || list[0].Contacts[contact.Connected] != 10 ||
+			list[0].AbandonRates[pacing.PeriodRun] != 0 || len(list[0].AbandonRates) != 3 {
+			t.Errorf("%+v", list)
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+		if n := len(r.tree.Figures()); n != 0 {
+			t.Errorf("%d campaigns after the end", n)
+		}
 	})
 }

@@ -349,6 +349,7 @@ func (r *run) needsTick() bool {
 func (r *run) tick() {
 	r.ticked = false
 	r.startTicking()
+	r.publish()
 	if !r.ready || r.tally == nil {
 		return
 	}

@@ -121,6 +121,7 @@ type deps struct {
 	workers  workers
 	imports  importGroup
 	stats    Stats
+	board    board
 	owners   owners
 	abandons abandonedNumbers
 
