@@ -133,12 +133,15 @@ func mutate(root, scratch string, parallel int, p *pack, match string, same map[
 	err = judgeAll(root, scratch, parallel, suites, picked, func(m *mutant) {
 		n++
 		if _, ok := same[m.id()]; !ok && (m.Fate == survived || m.Fate == byPicture) {
-			fmt.Fprintf(progress, "%s:%d: %s: %s\n", m.File, m.Line, m.What, m.Fate)
+			say(progress, "%s:%d: %s: %s\n", m.File, m.Line, m.What, m.Fate)
 		}
 	})
-	fmt.Fprintf(progress, "%s: %d mutants in %s\n", p.path, n, time.Since(began).Round(time.Second))
+	say(progress, "%s: %d mutants in %s\n", p.path, n, time.Since(began).Round(time.Second))
 	return picked, err
 }
+
+// say prints; a terminal that is gone is no reason to stop.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // findRoot is the folder of go.mod, here or above.
 func findRoot() (string, error) {

@@ -76,10 +76,10 @@ func (r *report) add(pkg string, ms []*mutant) {
 }
 
 func (r *report) print(w io.Writer) {
-	fmt.Fprintln(w, "| package | mutants | not built | equivalent | killed by any test | by behaviour alone |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|")
+	say(w, "| package | mutants | not built | equivalent | killed by any test | by behaviour alone |\n")
+	say(w, "|---|---|---|---|---|---|\n")
 	line := func(name string, c *count) {
-		fmt.Fprintf(w, "| %s | %d | %d | %d | %d (%.1f %%) | %d (%.1f %%) |\n", name,
+		say(w, "| %s | %d | %d | %d | %d (%.1f %%) | %d (%.1f %%) |\n", name,
 			c.mutants, c.notBuilt, c.equivalent, c.any, c.percent(c.any), c.behaviour, c.percent(c.behaviour))
 	}
 	for _, n := range r.names {
@@ -93,13 +93,13 @@ func (r *report) print(w io.Writer) {
 				continue
 			}
 			if first {
-				fmt.Fprintf(w, "\n%s:\n", fate)
+				say(w, "\n%s:\n", fate)
 				first = false
 			}
-			fmt.Fprintf(w, "  %s:%d: %s\n", m.File, m.Line, m.What)
+			say(w, "  %s:%d: %s\n", m.File, m.Line, m.What)
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", time.Since(r.began).Round(time.Second))
+	say(w, "\n%s\n", time.Since(r.began).Round(time.Second))
 }
 
 // verdict is the error with which the program ends. Only a run of everything

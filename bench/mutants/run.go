@@ -56,7 +56,7 @@ func build(root, dir string, o overlay, pkg, bin string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", path, "-ldflags=-s -w", "-o", bin, "./"+pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", path, "-ldflags=-s -w", "-o", bin, "./"+pkg) //nolint:gosec // the tool runs go on packages of this tree
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", pkg, err, out)
@@ -69,7 +69,7 @@ func runTests(bin, dir string, env []string, limit time.Duration, args ...string
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
 	args = append(args, "-test.failfast", "-test.timeout="+limit.String())
-	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd := exec.CommandContext(ctx, bin, args...) //nolint:gosec // a binary that was just built of this tree
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -79,13 +79,12 @@ func runTests(bin, dir string, env []string, limit time.Duration, args ...string
 
 // suite is the tests that judge the mutants of one package.
 type suite struct {
-	pkg      *pack
-	dir      string // where they run
-	skip     string // pattern of the tests that are pictures
-	args     []string
-	bin      string // the original, with the schema where there is a table
-	limit    time.Duration
-	pictured bool
+	pkg   *pack
+	dir   string // where they run
+	skip  string // pattern of the tests that are pictures
+	args  []string
+	bin   string // the original, with the schema where there is a table
+	limit time.Duration
 }
 
 func (s *suite) run(bin string, env []string, pictures bool) (string, error) {

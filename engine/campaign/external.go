@@ -45,7 +45,7 @@ const (
 // externalMembers are the settings that a document may set: how to dial, not
 // who the campaign is, which bot it has and where its configuration lies.
 var externalMembers = []string{
-	"concurrency", "weight", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
+	"concurrency", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
 	"stop_redials_after_s", "redial_only_under_s", "ring_timeout_s", "call_limit_s", "result_timeout_s", "amd", "abandon_cap_pct", "pacing_mode",
 	"weight", "max_lines", "false_positive_share", "callback_detection", "sticky_exclusion", "sticky_number", "local_match", "stop_ends_calls",
 }

@@ -37,13 +37,13 @@ func (w *together) do(k campaign.Kind) bool {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case campaign.CloseWaiting:
-			w.tell(contact.Event{Kind: map[contact.State]contact.Kind{
+			_ = w.tell(contact.Event{Kind: map[contact.State]contact.Kind{
 				contact.WindowClosed: contact.WindowEnded, contact.ManuallyStopped: contact.RunStopped}[e.As]})
 		case campaign.CancelRinging:
 			w.drive(attempt.Event{Kind: attempt.CancelRequested})
 		case campaign.ResetContacts:
 			w.attempts, w.consumed, w.callbacks = 0, 0, 0
-			w.tell(contact.Event{Kind: contact.RunReset, Run: w.c.C.Run})
+			_ = w.tell(contact.Event{Kind: contact.RunReset, Run: w.c.C.Run})
 		}
 	}
 	return true
