@@ -117,7 +117,7 @@ func TestTheRunAnswersWhileAConfigurationIsFetched(t *testing.T) {
 		}
 		d := r.act(campaign.ActionStart)
 		if d.Campaign.State != campaign.Running || d.Campaign.External.URL != "https://example.org/other.json" || lib.fetches != 2 {
-			t.Errorf("%+v, %d fetches", d.Campaign.External, lib.fetches)
+			t.Errorf("%s %q %+v, %d fetches", d.Campaign.State, d.Campaign.FailureReason, d.Campaign.External, lib.fetches)
 		}
 		if _, err := r.edit(func(s *campaign.Settings) { s.Concurrency = 5 }); engine.ErrorCode(err) != "illegal_state" {
 			t.Error(err)

@@ -47,7 +47,7 @@ const (
 var externalMembers = []string{
 	"concurrency", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
 	"stop_redials_after_s", "redial_only_under_s", "ring_timeout_s", "call_limit_s", "result_timeout_s", "amd", "abandon_cap_pct", "pacing_mode",
-	"weight", "max_lines", "false_positive_share", "callback_detection", "sticky_exclusion", "sticky_number", "local_match", "stop_ends_calls",
+	"max_lines", "weight", "false_positive_share", "callback_detection", "sticky_exclusion", "sticky_number", "local_match", "stop_ends_calls",
 }
 
 // ExternalMembers lists what a document at a Config URL may set, in the API's
@@ -61,6 +61,7 @@ func Overlay(s Settings, d Document) (Settings, *External, error) {
 	if err := json.Unmarshal(d.Body, &doc); err != nil || doc == nil {
 		return s, nil, engine.Invalid(FailureConfigInvalid, "the document is not a JSON object")
 	}
+	s = s.WithDefaults() // stored before a setting was known
 	var fields []engine.FieldError
 	wrong := func(field, code, message string) {
 		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
