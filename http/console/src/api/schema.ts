@@ -290,6 +290,48 @@ export interface paths {
         delete: operations["deleteCampaign"];
         options?: never;
         head?: never;
+        /**
+         * Change settings
+         * @description A JSON Merge Patch (RFC 7396) of the settings: what is left out stays, `null` brings back the default. In a
+         *     draft and while paused; 409 `illegal_state` otherwise. Once the campaign has run, `name` and `bot_id` are
+         *     locked (409 `field_locked`, which names them). The version that was edited is required, as `version` or as
+         *     `If-Match: "<version>"`; 409 `version_conflict` shows in `current` the version and the settings that hold now.
+         *
+         *     Of a paused campaign the new settings hold from Resume on, Max Attempts at once: contacts that wait for an
+         *     attempt beyond it become final, those that are final stay so. When the window of a paused single-day campaign
+         *     changes, its day is the window that is open at the edit, else the next one. An edit that changes nothing makes
+         *     no new version. Role `operator`.
+         */
+        patch: operations["editCampaign"];
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/preflight": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What Start or Resume would meet
+         * @description Blockers refuse Start and Resume (409 `preflight_failed` with the same list); warnings do not.
+         *     The estimate: with n contacts to dial, k attempts left each and the share a of dials that are
+         *     answered, q = 1 − (1 − a)^k of them are answered, in n·q/a dials; the duration is the longest of
+         *     the conversations over the seats, the dials over the calls a second, and the lines' time over the
+         *     lines, or of the retry delays. The share and the length of a call are those of the latest
+         *     10 000 attempts, defaults when there are fewer than 50. Role `viewer`, or a key with the scope `read`.
+         */
+        get: operations["preflight"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -415,6 +457,135 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/contacts/{contact_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * One contact, and why it is not dialled now
+         * @description `explain` answers "why not now, when next". Its code is stable: of a final contact it says why it is final, of one
+         *     that waits what it waits for, and when only the campaign holds it back, the campaign's constraint. A user, or an
+         *     API key with the scope `read`.
+         */
+        get: operations["getContact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The campaign's runs, newest first
+         * @description Each with who prepared, started and ended it, and what it came to. The dials of a run are in the Attempt Report
+         *     (`attempts.csv?run=`). A user, or an API key with the scope `read`.
+         */
+        get: operations["listRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/clone": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Copy a campaign into a new draft
+         * @description In any state. Settings, number pool, contacts with their variables, and exclusions are copied; runs, attempts
+         *     and results are not. The contacts of the copy are pending with no attempts; who is excluded in the original is
+         *     excluded in the copy too, and with Sticky Exclusion off may be added again there. Role `operator`.
+         */
+        post: operations["cloneCampaign"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/activity": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Who did what, newest first
+         * @description Without a filter starts, pauses, resumes and stops.
+         */
+        get: operations["listActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/activity": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who changed bots, trunks, numbers, keys and users, newest first
+         * @description Also campaigns that were deleted.
+         */
+        get: operations["listConfigActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/imports": {
         parameters: {
             query?: never;
@@ -525,6 +696,11 @@ export interface paths {
         /**
          * Start dialling
          * @description Preflight refuses with a list of blockers. No body. Role `operator`.
+         *
+         *     With a Config URL the JSON object there is fetched first (http or https, 8 s, 256 KiB, at most three
+         *     redirects). Its members are settings in the words of this API, `name`, `bot_id` and `config_url` aside; they are
+         *     laid over the stored ones, hold for the run and stay the campaign's settings. When it cannot be fetched or is
+         *     not valid the campaign is `failed` in this answer, with the reason in `failure_reason`, and dials nothing.
          */
         post: operations["actStart"];
         delete?: never;
@@ -624,7 +800,11 @@ export interface paths {
         put?: never;
         /**
          * Prepare the next run
-         * @description To `draft` with run number + 1; dialling does not start. No body. Role `operator`.
+         * @description To `draft` with run number + 1; dialling does not start. The contacts are reset there and then (0 attempts,
+         *     pending; the excluded stay out). With `only_unreached` those are prepared that no call has reached: no attempt
+         *     since they were last reset got as far as the bot. The others count in the run as they ended, and are not
+         *     dialled; a result that is still owed is not waited for. 409 `calls_in_progress` while calls of the ended run
+         *     live. Role `operator`.
          */
         post: operations["actRestart"];
         delete?: never;
@@ -653,6 +833,82 @@ export interface paths {
          */
         post: operations["actCancelRestart"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** Numbers that the installation leaves alone, newest first */
+        get: operations["listSuppressions"];
+        put?: never;
+        /**
+         * Put numbers on the list
+         * @description Exactly one of `number` and `numbers`. From the answer on no call to them is begun, in any campaign or
+         *     outside; ringing ones are cancelled, live conversations are left alone. Role `operator`, or a key with the
+         *     scope `exclude`.
+         */
+        post: operations["suppress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions/imports": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put the numbers of a CSV file on the list
+         * @description The body is the file; its first line has a column `phone_number`, others are not looked at. Numbers are
+         *     suppressed as they come in: a file that breaks off has suppressed what was read, and sending it again is
+         *     harmless. Role `operator`.
+         */
+        post: operations["importSuppressions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions/{number}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                number: components["schemas"]["E164"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Take a number off the list
+         * @description Role `admin`.
+         */
+        delete: operations["liftSuppression"];
         options?: never;
         head?: never;
         patch?: never;
@@ -697,7 +953,13 @@ export interface paths {
          */
         put: operations["putBot"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete a bot
+         * @description 409 `bot_in_use` while campaigns that are running or paused use it; `errors` names them. With `force=true` it is
+         *     deleted all the same: those campaigns fail (`failure_reason` `bot_deleted`), their ringing legs are cancelled,
+         *     conversations finish. To hold a campaign's dials for a while make the bot inactive instead. Role `admin`.
+         */
+        delete: operations["deleteBot"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1189,7 +1451,7 @@ export interface components {
             /** @description As the file has it, shortened. */
             phone_number: string;
             /** @enum {string} */
-            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "duplicate" | "excluded" | "suppressed";
+            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
             message: string;
         };
         /** @enum {string} */
@@ -1220,6 +1482,49 @@ export interface components {
             holidays?: string[] | null;
             /** @description By the clocks where the contact's number is at home. */
             contact_zone?: boolean | null;
+        };
+        Run: {
+            /** @description 1 is the original. */
+            run: number;
+            /** @enum {string} */
+            status: "draft" | "prepared" | "running" | "paused" | "completed" | "failed";
+            restarted_at: components["schemas"]["WhenOrNull"];
+            restarted_by: components["schemas"]["Who"] | null;
+            only_unreached: boolean;
+            started_at: components["schemas"]["WhenOrNull"];
+            started_by: components["schemas"]["Who"] | null;
+            completed_at: components["schemas"]["WhenOrNull"];
+            /** @description Who stopped it; `system` when it ended by itself. */
+            ended_by: components["schemas"]["Who"] | null;
+            /** @enum {string} */
+            completion_reason?: "all_contacts_final" | "max_retries_completed" | "window_ended" | "manually_stopped" | "no_callable_contacts";
+            /** @description A code, and behind a colon what was wrong: config_url_unreachable, config_url_invalid; bot_deleted. */
+            failure_reason?: string;
+            counters: components["schemas"]["Counters"];
+        };
+        Activity: {
+            /** @enum {string} */
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "suppress" | "lift_suppression";
+            at: components["schemas"]["When"];
+            who: components["schemas"]["Who"];
+            run?: number;
+            /** @description What an edit changed. Of an address only what is no secret. */
+            changes?: {
+                /** @description Name of the setting; of the calling window `window.<member>`. */
+                field: string;
+                /** @description null where there was nothing. */
+                from: unknown;
+                /** @description null where there is nothing. */
+                to: unknown;
+            }[];
+            reason?: string;
+            /** @description Identifier of what was created or changed. */
+            subject?: string;
+            /** @description The other campaign of a clone. */
+            campaign_id?: string;
+            /** @description How many were added. */
+            contacts?: number;
+            import_id?: string;
         };
         SettingsRequest: {
             name: string;
@@ -1272,15 +1577,26 @@ export interface components {
              */
             abandon_cap_pct?: number;
             /**
+             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the day by all statistics. progressive: no dial without a free seat.
              * @default strict
              * @enum {string}
              */
-            pacing_mode?: "strict" | "progressive";
+            pacing_mode?: "strict" | "hybrid" | "progressive";
+            /**
+             * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
+             * @default 0
+             */
+            false_positive_share?: number;
             /**
              * @description Cap of ringing lines; 0 = none of its own.
              * @default 0
              */
             max_lines?: number;
+            /**
+             * @description Its share of the bot's seats when campaigns want more than there are.
+             * @default 1
+             */
+            weight?: number;
             /** @default false */
             callback_detection?: boolean;
             /** @default true */
@@ -1292,6 +1608,109 @@ export interface components {
             /** @default false */
             stop_ends_calls?: boolean;
             config_url?: string;
+        };
+        SettingsPatch: {
+            name?: string;
+            bot_id?: string;
+            /** @description Simultaneous connected calls. */
+            concurrency?: number;
+            window?: {
+                /**
+                 * @description IANA time zone.
+                 * @example Europe/Berlin
+                 */
+                zone?: string;
+                /** @example 09:00 */
+                start?: string;
+                /**
+                 * @description Exclusive; before start = crosses midnight; equal = all day.
+                 * @example 18:00
+                 */
+                end?: string;
+                /** @description Left out = all seven. */
+                days?: ("Mon" | "Tue" | "Wed" | "Thu" | "Fri" | "Sat" | "Sun")[] | null;
+                holidays?: string[] | null;
+                /** @description By the clocks where the contact's number is at home. */
+                contact_zone?: boolean | null;
+            };
+            /** @default false */
+            single_day?: boolean;
+            /**
+             * @description Requires multi-day.
+             * @default false
+             */
+            always_on?: boolean;
+            number_pool?: components["schemas"]["E164"][];
+            /** @default 3 */
+            max_attempts?: number;
+            /**
+             * @description From the end of the attempt.
+             * @default 1800
+             */
+            retry_delay_s?: number;
+            /** @description Left out = the default list; empty = none. */
+            retry_on_system?: components["schemas"]["Outcome"][];
+            retry_on_custom?: string[];
+            /**
+             * @description 0 = rule off.
+             * @default 0
+             */
+            stop_redials_after_s?: number;
+            /**
+             * @description 0 = rule off.
+             * @default 0
+             */
+            redial_only_under_s?: number;
+            /** @default 30 */
+            ring_timeout_s?: number;
+            /** @default 900 */
+            call_limit_s?: number;
+            /** @default 900 */
+            result_timeout_s?: number;
+            /**
+             * @default off
+             * @enum {string}
+             */
+            amd?: "off" | "sequential" | "parallel";
+            /**
+             * @description 0 = every dial holds a seat.
+             * @default 3
+             */
+            abandon_cap_pct?: number;
+            /**
+             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the day by all statistics. progressive: no dial without a free seat.
+             * @default strict
+             * @enum {string}
+             */
+            pacing_mode?: "strict" | "hybrid" | "progressive";
+            /**
+             * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
+             * @default 0
+             */
+            false_positive_share?: number;
+            /**
+             * @description Cap of ringing lines; 0 = none of its own.
+             * @default 0
+             */
+            max_lines?: number;
+            /**
+             * @description Its share of the bot's seats when campaigns want more than there are.
+             * @default 1
+             */
+            weight?: number;
+            /** @default false */
+            callback_detection?: boolean;
+            /** @default true */
+            sticky_exclusion?: boolean;
+            /** @default false */
+            sticky_number?: boolean;
+            /** @default false */
+            local_match?: boolean;
+            /** @default false */
+            stop_ends_calls?: boolean;
+            config_url?: string | null;
+            /** @description The version that was edited; required unless If-Match is sent. */
+            version?: number;
         };
         Settings: {
             name: string;
@@ -1344,15 +1763,26 @@ export interface components {
              */
             abandon_cap_pct: number;
             /**
+             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the day by all statistics. progressive: no dial without a free seat.
              * @default strict
              * @enum {string}
              */
-            pacing_mode: "strict" | "progressive";
+            pacing_mode: "strict" | "hybrid" | "progressive";
+            /**
+             * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
+             * @default 0
+             */
+            false_positive_share?: number;
             /**
              * @description Cap of ringing lines; 0 = none of its own.
              * @default 0
              */
             max_lines: number;
+            /**
+             * @description Its share of the bot's seats when campaigns want more than there are.
+             * @default 1
+             */
+            weight?: number;
             /** @default false */
             callback_detection: boolean;
             /** @default true */
@@ -1374,11 +1804,30 @@ export interface components {
             run: number;
             ever_run: boolean;
             prepared_restart: boolean;
+            /** @description Notice of a prepared restart. */
+            prepared: null | {
+                run: number;
+                at: components["schemas"]["WhenOrNull"];
+                by: components["schemas"]["Who"] | null;
+                only_unreached: boolean;
+            };
             /** @description Ended while calls still live. */
             draining: boolean;
             /** @enum {string} */
             completion_reason?: "all_contacts_final" | "max_retries_completed" | "window_ended" | "manually_stopped" | "no_callable_contacts";
+            /** @description A code, and behind a colon what was wrong: config_url_unreachable, config_url_invalid; bot_deleted. */
             failure_reason?: string;
+            /** @description What the Config URL set for the run, as it was fetched at its Start; null when there is none. */
+            external_config: {
+                url: string;
+                /** @description SHA-256 of the document, in hex. */
+                hash: string;
+                fetched_at: components["schemas"]["When"];
+                /** @description The settings that it set. An edit must leave them alone. */
+                settings: {
+                    [key: string]: unknown;
+                };
+            } | null;
             created_at: components["schemas"]["When"];
             created_by: components["schemas"]["Who"];
             started_at: components["schemas"]["WhenOrNull"];
@@ -1387,7 +1836,118 @@ export interface components {
             completed_at: components["schemas"]["WhenOrNull"];
             window_ends_at: components["schemas"]["WhenOrNull"];
             counters: components["schemas"]["Counters"];
+            /** @description Pass 1 first. */
+            passes?: components["schemas"]["Pass"][];
+            /** @description Null while callback detection is off. */
+            callbacks?: components["schemas"]["Callbacks"] | null;
+            /** @description Null until the run has ended. */
+            totals?: components["schemas"]["Totals"] | null;
             live: components["schemas"]["Live"] | null;
+        };
+        /** @description What a finished run came to over its dialling time: the time in which it was running inside its window. */
+        Totals: {
+            /** @description Contacts. */
+            total_connected: number;
+            dialling_s: number;
+            /** @description Attempts that count. */
+            dials_per_s: number | null;
+            /** @description Connected calls. */
+            connected_per_h: number | null;
+            /** @description Attempts that count. */
+            calls_per_min: number | null;
+        };
+        Suppression: {
+            number: components["schemas"]["E164"];
+            /** @description do_not_call, opt_out, manual, import, or what was given. */
+            reason: string;
+            created_at: components["schemas"]["When"];
+        };
+        Finding: {
+            field: string;
+            code: string;
+            message: string;
+        };
+        Preflight: {
+            /** @description No blockers. */
+            ready: boolean;
+            /** @description Codes: bot_missing, no_usable_number, no_trunk, window_never_opens, no_callable_contact, config_url_malformed. */
+            blockers: components["schemas"]["Finding"][];
+            /** @description Codes: bot_inactive, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, outside_window, window_too_short, no_contact_to_dial, database_unavailable, node_draining. */
+            warnings: components["schemas"]["Finding"][];
+            contacts: {
+                total: number;
+                to_dial: number;
+                skipped: {
+                    /** @enum {string} */
+                    reason: "excluded" | "suppressed" | "processed" | "in_progress" | "destination_not_allowed";
+                    count: number;
+                }[];
+            };
+            /** @description Null when nothing would be dialled. */
+            estimate: {
+                /** @description Inside calling windows. */
+                duration_s: number;
+                dials: number;
+                answers: number;
+                /** @description Expected, never more than the cap allows. */
+                abandons: number;
+                ends_at: components["schemas"]["WhenOrNull"];
+                /** @description Share of dials that are answered, 0…1. */
+                answer_rate: number;
+                aht_s: number;
+                /** @description Rates are those of earlier attempts. */
+                measured: boolean;
+            } | null;
+        };
+        /** @description Pass n is the set of the contacts' nth attempts in this run; a contact that is opened again is in its passes again. */
+        Pass: {
+            pass: number;
+            /** @description Became due for it: attempted, or in line for it now or when the run was closed. */
+            eligible: number;
+            /** @description Attempts that count and those that live. */
+            attempted: number;
+            connected: number;
+            /** @description connected / attempted, 0…1. */
+            connected_rate: number | null;
+            first_dial_at: components["schemas"]["WhenOrNull"];
+            last_dial_at: components["schemas"]["WhenOrNull"];
+            /** @description It has begun, and a call of it lives or a contact waits for it. */
+            running: boolean;
+        };
+        /** @description Contacts by what became of the callback that they asked for last, in this run. */
+        Callbacks: {
+            /** @description pending + completed + cancelled. */
+            requested: number;
+            pending: number;
+            /** @description Dialled. */
+            completed: number;
+            cancelled: number;
+            /** @description Mean time from when a callback was due to its dial. */
+            mean_delay_s: number | null;
+        };
+        AbandonCounts: {
+            /** @description Served and abandoned. */
+            live_answers: number;
+            abandoned: number;
+            /** @description Of the abandoned: a loss of capacity of ours. */
+            capacity_loss: number;
+            /** @description Calls that were taken for no person. */
+            machines: number;
+            /** @description abandoned / live_answers, 0…1. */
+            abandon_rate: number | null;
+        };
+        AbandonLedger: {
+            /** @enum {string} */
+            period: "run" | "day" | "30_day";
+            since: components["schemas"]["When"];
+            until: components["schemas"]["WhenOrNull"];
+            live_answers: number;
+            abandoned: number;
+            capacity_loss: number;
+            machines: number;
+            abandon_rate: number | null;
+            /** @description How many more could be abandoned at once within the cap. */
+            credit: number;
         };
         LiveCampaigns: {
             /** @description By `campaign_id`. */
@@ -1446,7 +2006,20 @@ export interface components {
             dials_per_s?: number | null;
             connected_per_h?: number | null;
             avg_ring_s?: number | null;
-            indicator?: string;
+            /** @description Until the run is expected to end, in whole minutes; null when it cannot be estimated. */
+            eta_s?: number | null;
+            /**
+             * @description idle: no call was dialled for 30 s.
+             * @enum {string}
+             */
+            indicator?: "live" | "idle" | "outside_window" | "paused" | "none";
+            /** @description The periods in which the abandon cap is kept: run, day and 30 days. */
+            ledgers?: components["schemas"]["AbandonLedger"][];
+            /** @description The last 24 hours and 30 days, by whole hours: shown, not guaranteed. */
+            rolling?: {
+                hours_24?: components["schemas"]["AbandonCounts"];
+                days_30?: components["schemas"]["AbandonCounts"];
+            };
             at: components["schemas"]["When"];
         };
         Contact: {
@@ -1454,7 +2027,7 @@ export interface components {
             phone_number: string;
             status: components["schemas"]["ContactStatus"];
             reason?: string;
-            /** @description Made, out of max_attempts. */
+            /** @description Made, out of max_attempts; the one that lives counts once its INVITE left. */
             attempts: number;
             max_attempts: number;
             run: number;
@@ -1468,8 +2041,7 @@ export interface components {
             live_state?: components["schemas"]["AttemptState"];
             next_eligible_at: components["schemas"]["WhenOrNull"];
             callback: {
-                /** @enum {string} */
-                state: "requested" | "pending" | "completed" | "cancelled";
+                state: components["schemas"]["CallbackState"];
                 at: components["schemas"]["WhenOrNull"];
             } | null;
             created_at: components["schemas"]["When"];
@@ -1477,6 +2049,44 @@ export interface components {
             /** @description Newest last. */
             attempt_trail: components["schemas"]["Attempt"][];
         };
+        ContactDetail: {
+            contact_id: string;
+            phone_number: string;
+            status: components["schemas"]["ContactStatus"];
+            reason?: string;
+            /** @description Made, out of max_attempts; the one that lives counts once its INVITE left. */
+            attempts: number;
+            max_attempts: number;
+            run: number;
+            source: string;
+            /** @description The disposition, else the outcome of the last attempt. */
+            last_result: string;
+            last_outcome?: components["schemas"]["Outcome"];
+            variables: {
+                [key: string]: string;
+            };
+            live_state?: components["schemas"]["AttemptState"];
+            next_eligible_at: components["schemas"]["WhenOrNull"];
+            callback: {
+                state: components["schemas"]["CallbackState"];
+                at: components["schemas"]["WhenOrNull"];
+            } | null;
+            created_at: components["schemas"]["When"];
+            updated_at: components["schemas"]["When"];
+            /** @description Newest last. */
+            attempt_trail: components["schemas"]["Attempt"][];
+            explain: components["schemas"]["ContactExplanation"];
+        };
+        ContactExplanation: {
+            /** @enum {string} */
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining";
+            message: string;
+            next_at?: components["schemas"]["When"];
+            /** @description Due contacts that are dialled before it, 10,000 at most. */
+            ahead?: number;
+        };
+        /** @enum {string} */
+        CallbackState: "requested" | "pending" | "completed" | "cancelled";
         Bot: {
             id: string;
             name: string;
@@ -1562,6 +2172,34 @@ export interface components {
             rest_s: number;
             /** @enum {string} */
             state: "active" | "resting" | "quarantined" | "retired";
+        };
+        NumberStatus: {
+            number: string;
+            /** @description 0 = no cap. */
+            concurrent_cap: number;
+            hour_cap: number;
+            day_cap: number;
+            rest_s: number;
+            /**
+             * @description At this moment. Strikes quarantine a number until an operator makes it active again.
+             * @enum {string}
+             */
+            state: "active" | "resting" | "quarantined" | "retired";
+            /** @description Calls that hold it now. */
+            in_use: number;
+            /** @description Of the last 60 minutes. */
+            hour_dials: number;
+            /** @description Of the last 24 hours. */
+            day_dials: number;
+            /** @description Refusals of the caller ID among the last 20 calls. */
+            strikes: number;
+            /** @description Of the last ended calls. */
+            answered: number;
+            /** @description The ended calls that answered speaks of, 64 at most. */
+            ended: number;
+            answer_rate: number | null;
+            used_at: components["schemas"]["WhenOrNull"];
+            rests_until: components["schemas"]["WhenOrNull"];
         };
         NumberRequest: {
             number?: string;
@@ -1751,6 +2389,11 @@ export interface components {
         /** @description The same for clients that cannot set the header. */
         LastEventIDQuery: string;
         ImportID: string;
+        /**
+         * @description Actions, separated by commas.
+         * @example edit,restart
+         */
+        ActivityKinds: string;
         Page: number;
         PageSize: number;
     };
@@ -2409,6 +3052,82 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    editCampaign: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+                /** @description The `version` that was edited, in double quotes or bare. */
+                "If-Match"?: string;
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["SettingsPatch"];
+                "application/json": components["schemas"]["SettingsPatch"];
+            };
+        };
+        responses: {
+            /** @description The campaign afterwards. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaign"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preflight: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether it can start, and what is ahead. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preflight"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     watchCampaign: {
         parameters: {
             query?: {
@@ -2512,6 +3231,10 @@ export interface operations {
                 page?: components["parameters"]["Page"];
                 page_size?: components["parameters"]["PageSize"];
                 status?: components["schemas"]["ContactStatus"];
+                /** @description The contact with this number. */
+                number?: components["schemas"]["E164"];
+                /** @description Contacts whose callback is in this state. */
+                callback?: components["schemas"]["CallbackState"];
             };
             header?: {
                 /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
@@ -2580,7 +3303,10 @@ export interface operations {
                 content: {
                     "application/json": {
                         added: number;
+                        /** @description The campaign has a contact with the number. */
                         duplicates: number;
+                        /** @description Of the duplicates, contacts that were excluded and can be called again, because sticky exclusion is off. */
+                        readmitted: number;
                         excluded: number;
                         total: number;
                     };
@@ -2592,6 +3318,213 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getContact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The contact with its attempts. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContactDetail"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRuns: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        runs: components["schemas"]["Run"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cloneCampaign: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Of the copy; left out: the original's and ` (copy)`. */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The copy. */
+            201: {
+                headers: {
+                    /** @description Where the copy is. */
+                    Location?: string;
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaign"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listActivity: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+                /** @description Everything. */
+                all?: boolean;
+                /**
+                 * @description Actions, separated by commas.
+                 * @example edit,restart
+                 */
+                kinds?: components["parameters"]["ActivityKinds"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        activity: components["schemas"]["Activity"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listConfigActivity: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+                /**
+                 * @description Actions, separated by commas.
+                 * @example edit,restart
+                 */
+                kinds?: components["parameters"]["ActivityKinds"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        activity: components["schemas"]["Activity"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -3005,7 +3938,14 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default false */
+                    only_unreached?: boolean | null;
+                };
+            };
+        };
         responses: {
             /** @description The campaign afterwards. */
             200: {
@@ -3058,6 +3998,170 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSuppressions: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+                /** @description Whether this one is on the list. */
+                number?: components["schemas"]["E164"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        suppressions: components["schemas"]["Suppression"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    suppress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    number?: components["schemas"]["E164"];
+                    numbers?: components["schemas"]["E164"][];
+                    /** @description Default `manual`. */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description They are on the list. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        added: number;
+                        /** @description Were on the list already. */
+                        known: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    importSuppressions: {
+        parameters: {
+            query?: {
+                /** @description Default `import`. */
+                reason?: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description The file was read to its end. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        rows: number;
+                        added: number;
+                        /** @description Were on the list already, or stand in the file twice. */
+                        known: number;
+                        invalid: number;
+                        /** @description The first 100 of the invalid ones. */
+                        rejected: components["schemas"]["RejectedRow"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    liftSuppression: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                number: components["schemas"]["E164"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It may be called again. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -3137,6 +4241,39 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteBot: {
+        parameters: {
+            query?: {
+                force?: boolean;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                bot_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -3241,7 +4378,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        numbers: components["schemas"]["Number"][];
+                        numbers: components["schemas"]["NumberStatus"][];
                         total: number;
                     };
                 };

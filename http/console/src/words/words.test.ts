@@ -19,7 +19,7 @@ const settings: Campaign['settings'] = {
 
 function campaign(change: Partial<Campaign> = {}): Campaign {
   return {
-    campaign_id: 'cmp_1', status: 'running', settings, version: 1, run: 1, ever_run: true, prepared_restart: false, draining: false,
+    campaign_id: 'cmp_1', status: 'running', settings, version: 1, run: 1, ever_run: true, prepared_restart: false, prepared: null, external_config: null, draining: false,
     created_at: '2030-03-01T08:00:00Z', created_by: { name: 'olga' }, started_at: null, restarted_at: null, restarted_by: null, completed_at: null, window_ends_at: null,
     counters: {
       total: 100, pending: 60, connected: 20, completed: 18, unanswered: 5, failed: 4, excluded: 10, retries_left: 150, abandoned: 1, machine_detected: 2, window_closed: 0,
@@ -89,7 +89,7 @@ test('a dialog says what an action will do', () => {
 });
 
 test('the indicator has the words of the specification', () => {
-  const f = (of: string) => indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: '', indicator: of } }));
+  const f = (of: NonNullable<NonNullable<Campaign['live']>['indicator']>) => indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: '', indicator: of } }));
   expect(f('live')).toEqual({ label: 'Live Activity', tone: 'green' });
   expect(f('idle')).toEqual({ label: 'Idle, waiting for retries', tone: 'amber' });
   expect(f('outside_window')).toEqual({ label: 'Paused, outside time window', tone: 'orange' });
