@@ -211,3 +211,51 @@ func TestAResultThatNeverComesTimesOutInAStoppedCampaignToo(t *testing.T) {
 		})
 	}
 }
+
+// An answered call that had no bot yet when the process died is abandoned for
+// loss of capacity, and the ledgers that bound the next dials know it at once.
+func TestTheAbandonsOfACrashAreInTheLedgersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: 2 * time.Second, Code: 200, BotIn: 1500 * time.Millisecond, Talk: time.Minute}
+		}, nil)
+		r.results()
+		r.add(60)
+		r.act(campaign.ActionStart)
+		waiting := func() (n int) {
+			for _, a := range r.openAttempts() {
+				if a.AnsweredAt != nil && a.ServedAt == nil {
+					n++
+				}
+			}
+			return n
+		}
+		r.until(time.Minute, "ten calls are answered and without a bot", func() bool { return waiting() == 10 })
+		r.kill()
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.until(time.Minute, "the calls of the earlier life are closed", func() bool {
+			closed := 0
+			r.store.View(func() {
+				for _, a := range r.store.Attempts {
+					if a.Cause == engine.AbandonCapacityLoss {
+						closed++
+					}
+				}
+			})
+			return closed == 10
+		})
+		for _, l := range r.detail().Live.Ledgers {
+			if l.Abandoned != 10 || l.CapacityLoss != 10 || l.Credit != 0 {
+				t.Errorf("%s: %+v", l.Period, l)
+			}
+		}
+		r.kill()
+		r.start()
+		for _, l := range r.detail().Live.Ledgers {
+			if l.Abandoned != 10 || l.CapacityLoss != 10 {
+				t.Errorf("after another crash, %s: %+v", l.Period, l)
+			}
+		}
+	})
+}

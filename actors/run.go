@@ -598,7 +598,16 @@ func (r *run) recovered(m *recovered) {
 		if r.lines[c.row.ID] != nil || r.loads[c.row.ID] != nil {
 			continue // the next reconciliation looks again
 		}
-		r.spawn(c.row, &c.at, nil)
+		l := r.spawn(c.row, &c.at, nil)
+		if !c.at.Live() {
+			continue
+		}
+		// It holds neither line nor seat any more, but what it comes to counts,
+		// unless the ledgers were loaded with it.
+		l.attempt = c.at.ID
+		r.setPhase(l, attempt.PhaseReleased)
+		l.counted = c.at.ServedAt != nil || c.at.Ending != nil && c.at.Ending.Outcome == engine.OutcomeAbandoned
+		l.machine = c.at.Verdict != "" && !c.at.Verdict.Live()
 	}
 	r.recovering = false
 	r.settle()
