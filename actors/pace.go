@@ -121,9 +121,11 @@ func (p *pace) explain() string {
 	return p.last.Why.String()
 }
 
-// lead is how long a line placed now may take until it is over for the rate.
-func lead(s *campaign.Settings) time.Duration {
-	return time.Duration(s.RingTimeoutSec)*time.Second + 10*time.Second
+// lead is how long a line reserved now may take until it is over for the rate:
+// its INVITE waits for the intent, it rings, it is listened to, and its answer
+// waits for the bot.
+func lead(s *campaign.Settings, sendWithin time.Duration) time.Duration {
+	return sendWithin + ringing(s) + attempt.BridgeBudget + time.Second
 }
 
 // ringing is how long a line may take until it wants a seat: with sequential
@@ -168,7 +170,7 @@ func (r *run) left() time.Duration {
 func (r *run) decide() pacing.Decision {
 	s := &r.m.C.Settings
 	p := &r.pace
-	p.ledgers = p.books.Active(r.now, lead(s), p.ledgers[:0])
+	p.ledgers = p.books.Active(r.now, lead(s, r.d.cfg.SendByTimeout), p.ledgers[:0])
 	in := pacing.Input{
 		Mode:     pacing.Mode(s.PacingMode),
 		Paused:   r.m.C.State != campaign.Running,
