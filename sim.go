@@ -15,7 +15,7 @@ import (
 type simCmd struct {
 	File   string   `arg:"" optional:"" help:"Scenario (YAML, docs/simulation.md); - reads standard input; the standard scenario when none is given."`
 	JSON   bool     `name:"json" help:"Print the outcome as JSON."`
-	Out    string   `help:"Folder that gets CSV files and a page with plots (report.html)." placeholder:"DIR"`
+	Out    string   `help:"Folder that gets CSV files and a page with plots (report.html); of a scenario file NAME.yaml it is NAME.report in the working directory, none is none." placeholder:"DIR"`
 	WhatIf []string `name:"what-if" sep:"none" help:"Compare: a key and its values, such as cap=1%,3%; may be given several times, every combination is played." placeholder:"KEY=V,V"`
 	Seats  string   `help:"Compare these numbers of workers, such as 50,80." placeholder:"N,N"`
 }
@@ -24,15 +24,38 @@ type simCmd struct {
 func (s *simCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
-	return s.play(ctx, os.Stdout)
+	asked := s.Out
+	s.Out = s.reportFolder()
+	return s.play(ctx, os.Stdout, asked == "")
 }
 
-func (s *simCmd) play(ctx context.Context, w io.Writer) error {
+// noReport is the folder's name for those who want none.
+const noReport = "none"
+
+// reportFolder is where the report goes when nothing is said of it: beside
+// nobody's files but in sight, and only for a scenario that has a name.
+func (s *simCmd) reportFolder() string {
+	switch {
+	case s.Out == noReport:
+		return ""
+	case s.Out != "" || s.File == "" || s.File == "-" || len(s.WhatIf) > 0 || s.Seats != "":
+		return s.Out
+	}
+	name := filepath.Base(s.File)
+	return strings.TrimSuffix(name, filepath.Ext(name)) + ".report"
+}
+
+// play prints to w. With lenient a report that cannot be written is told and no
+// failure: nobody asked for it.
+func (s *simCmd) play(ctx context.Context, w io.Writer, lenient bool) error {
 	plan, err := s.plan()
 	if err != nil {
 		return err
 	}
 	if plan.Campaign != nil {
+		if lenient {
+			s.Out = ""
+		}
 		return s.campaigns(ctx, w, &plan)
 	}
 	asked := s.WhatIf
@@ -47,10 +70,15 @@ func (s *simCmd) play(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	if s.Out != "" {
-		if err := simulate.WriteReport(s.Out, &plan, outcomes); err != nil {
+		err := simulate.WriteReport(s.Out, &plan, outcomes)
+		switch {
+		case err == nil:
+			fmt.Fprintln(os.Stderr, "report:", filepath.Join(s.Out, "report.html"))
+		case lenient:
+			fmt.Fprintln(os.Stderr, "no report:", err)
+		default:
 			return fmt.Errorf("write the report: %w", err)
 		}
-		fmt.Fprintln(os.Stderr, "report:", filepath.Join(s.Out, "report.html"))
 	}
 	if s.JSON {
 		return simulate.WriteJSON(w, outcomes)

@@ -25,7 +25,7 @@ func TestSimPlaysAScenarioFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := c.Sim.play(context.Background(), &b); err != nil {
+		if err := c.Sim.play(context.Background(), &b, false); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -54,11 +54,28 @@ func TestSimPlaysAScenarioFile(t *testing.T) {
 
 	f := func(code string, s simCmd) {
 		t.Helper()
-		if err := s.play(context.Background(), &bytes.Buffer{}); err == nil || engine.ErrorCode(err) != code {
+		if err := s.play(context.Background(), &bytes.Buffer{}, false); err == nil || engine.ErrorCode(err) != code {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
 	f("scenario_not_readable", simCmd{File: filepath.Join(dir, "none.yaml")})
 	f("invalid_comparison", simCmd{File: file, WhatIf: []string{"speed=1"}})
 	f("invalid_comparison", simCmd{File: file, Seats: "5", Out: dir})
+}
+
+func TestTheReportOfAScenarioHasItsName(t *testing.T) {
+	f := func(want string, s simCmd) {
+		t.Helper()
+		if got := s.reportFolder(); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+	f("b7.report", simCmd{File: "scenarios/b7.yaml"})
+	f("there", simCmd{File: "b7.yaml", Out: "there"})
+	f("", simCmd{File: "b7.yaml", Out: "none"})
+	f("", simCmd{File: "b7.yaml", Seats: "5,6"})
+	f("", simCmd{File: "b7.yaml", WhatIf: []string{"cap=1%"}})
+	f("", simCmd{File: "-"})
+	f("", simCmd{})
+	f("there", simCmd{Out: "there"})
 }
