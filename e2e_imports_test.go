@@ -564,6 +564,7 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
 	w.sameLedgers(model, id, 1)
 	// Many more of the same: more than the sockets between the two hold.
+	w.tampered = true
 	const attempts = 6_000
 	var n int
 	w.query(fmt.Sprintf(`WITH more AS (INSERT INTO attempts SELECT (r).* FROM (

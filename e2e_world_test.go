@@ -144,6 +144,9 @@ type world struct {
 	key    string   // of all scopes
 	admin  string   // an administrator's token
 	hidden []string // more that must not be in the log
+	// tampered: rows were changed behind the dialler's back, so that its events
+	// cannot tell of them.
+	tampered bool
 	client *nethttp.Client
 }
 
@@ -168,7 +171,9 @@ func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *wor
 	w.flags = engineFlags{ListenHTTP: "127.0.0.1:0", SIP: "127.0.0.1:0", DatabaseURL: w.url, DrainTimeout: patience}
 	w.start()
 	t.Cleanup(func() {
-		w.audited()
+		if !w.tampered {
+			w.audited()
+		}
 		w.p.Close()
 		w.discreet()
 		if t.Failed() {
