@@ -1,0 +1,170 @@
+package fleet
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestTheLeftoverSeatStaysFiveMinutesToTheNanosecond(t *testing.T) {
+	fl := New("bot", 1, 0)
+	for _, h := range []Holder{"a", "b"} {
+		fl.holders[h] = &allotment{want: 1, weight: 1}
+	}
+	turn := time.Unix(0, 0).Add(2000 * time.Minute) // divisible by ten minutes
+	f := func(after time.Duration, want Holder) {
+		t.Helper()
+		for h, n := range fl.targets(turn.Add(after)) {
+			if (n == 1) != (h == want) {
+				t.Errorf("after %v: %s has %d, the seat is %s's", after, h, n, want)
+			}
+		}
+	}
+	f(0, "a")
+	f(5*time.Minute-1, "a")
+	f(5*time.Minute, "b")
+	f(10*time.Minute-1, "b")
+	f(10*time.Minute, "a")
+}
+
+func TestWhoeverWantsExactlyHisPartIsServedAndTheRestIsDividedAmongTheOthers(t *testing.T) {
+	f := func(seats int, claims map[Holder][2]int, want map[Holder]int) {
+		t.Helper()
+		fl := New("bot", seats, 0)
+		for h, c := range claims {
+			fl.holders[h] = &allotment{want: c[0], weight: c[1]}
+		}
+		for turn := range 6 {
+			if got := fl.targets(start.Add(time.Duration(turn) * rotation)); !maps.Equal(got, want) {
+				t.Errorf("%d seats, %v, turn %d: %v, want %v", seats, claims, turn, got, want)
+			}
+		}
+	}
+	type c = map[Holder][2]int
+	type w = map[Holder]int
+	f(10, c{"a": {5, 1}, "b": {5, 1}}, w{"a": 5, "b": 5})
+	f(10, c{"a": {4, 1}, "b": {6, 1}}, w{"a": 4, "b": 6})
+	f(10, c{"a": {6, 1}, "b": {5, 1}}, w{"a": 5, "b": 5})
+	f(9, c{"a": {3, 1}, "b": {6, 2}}, w{"a": 3, "b": 6})
+	f(9, c{"a": {3, 1}, "b": {7, 2}}, w{"a": 3, "b": 6})
+	f(9, c{"a": {2, 1}, "b": {7, 2}}, w{"a": 2, "b": 7})
+}
+
+func TestNothingIsCutWhileWhatIsGrantedStillFits(t *testing.T) {
+	fl := New("bot", 10, 0)
+	fl.Request(start, "a", 6, 1, ttl)
+	if changed := fl.SetSeats(start, 6); changed != nil || fl.Granted() != 6 || fl.Free() != 0 {
+		t.Fatalf("six of six: %+v", changed)
+	}
+	changed := fl.SetSeats(start, 5)
+	want := []Grant{{Holder: "a", Granted: 5, Target: 5, Until: start.Add(ttl)}}
+	if !reflect.DeepEqual(changed, want) || fl.Free() != 0 {
+		t.Fatalf("six of five: %+v", changed)
+	}
+}
+
+func TestOfThoseEquallyFarAboveTheirShareTheFirstByNameLosesTheSeat(t *testing.T) {
+	fl := New("bot", 4, 0)
+	for _, h := range []Holder{"b", "a"} {
+		fl.Request(start, h, 2, 1, ttl)
+	}
+	changed := fl.SetSeats(start.Add(rotation), 3) // the seat left over is b's: a is one above, b none
+	want := []Grant{{Holder: "a", Granted: 1, Target: 1, Until: start.Add(ttl)}}
+	if !reflect.DeepEqual(changed, want) {
+		t.Errorf("a is above its share: %+v", changed)
+	}
+	fl = New("bot", 4, 0)
+	for _, h := range []Holder{"b", "a"} {
+		fl.Request(start, h, 2, 1, ttl)
+	}
+	changed = fl.SetSeats(start, 2) // both are one above
+	want = []Grant{{Holder: "a", Granted: 1, Target: 1, Until: start.Add(ttl)}, {Holder: "b", Granted: 1, Target: 1, Until: start.Add(ttl)}}
+	if !reflect.DeepEqual(changed, want) {
+		t.Errorf("both are above: %+v", changed)
+	}
+	// With a reserve that nobody has asked for yet, three seats are one and one.
+	fl = New("bot", 4, 0)
+	for _, h := range []Holder{"b", "a"} {
+		fl.Request(start, h, 2, 1, ttl)
+	}
+	fl.reserve = 1
+	changed = fl.SetSeats(start, 3)
+	want = []Grant{{Holder: "a", Granted: 1, Target: 1, Until: start.Add(ttl)}}
+	if !reflect.DeepEqual(changed, want) {
+		t.Errorf("equally far above: %+v", changed)
+	}
+}
+
+func TestWhoHasNothingLosesNothing(t *testing.T) {
+	fl := New("bot", 2, 0)
+	fl.Request(start, "b", 2, 1, ttl)
+	fl.Request(start, "a", 0, 1, ttl) // wants nothing, has nothing, its share is nothing
+	fl.Request(start, "c", 2, 1, ttl) // waits for a seat
+	for seats := 1; seats >= 0; seats-- {
+		changed := fl.SetSeats(start, seats)
+		if len(changed) != 1 || changed[0].Holder != "b" || changed[0].Granted != seats || fl.Granted() != seats {
+			t.Fatalf("%d seats: %+v", seats, changed)
+		}
+	}
+}
+
+func TestOnlyThoseAboveTheirTargetAreToldAndOnlyWhileAnotherWaits(t *testing.T) {
+	fl := New("bot", 6, 0)
+	fl.Request(start, "a", 4, 1, ttl)
+	fl.Request(start, "b", 2, 1, ttl)
+	if over := fl.Over(start); over != nil {
+		t.Fatalf("everybody has his target: %+v", over)
+	}
+	fl.Request(start, "c", 2, 1, ttl) // two each: a is above, b has it, c waits
+	want := []Grant{{Holder: "a", Granted: 4, Target: 2, Until: start.Add(ttl)}}
+	if over := fl.Over(start); !reflect.DeepEqual(over, want) {
+		t.Fatalf("c waits: %+v, want %+v", over, want)
+	}
+	fl.holders["c"].want = 0 // now a may have its four, and nobody waits
+	if over := fl.Over(start); over != nil {
+		t.Fatalf("nobody waits: %+v", over)
+	}
+	// Above their target with the others at theirs: the reserve was raised, and
+	// nobody has asked for it.
+	fl = New("bot", 6, 0)
+	fl.Request(start, "a", 4, 1, ttl)
+	fl.Request(start, "b", 2, 1, ttl)
+	fl.reserve = 1
+	if over := fl.Over(start); over != nil {
+		t.Fatalf("a is above, b at its target, nobody waits: %+v", over)
+	}
+}
+
+// turns gives who has a single leftover seat in each of the first six turns.
+func turns(fl *Fleet, without map[Holder]int) (names []Holder) {
+	for turn := range 6 {
+		for h, n := range fl.targets(time.Unix(0, 0).Add(600 * rotation).Add(time.Duration(turn) * rotation)) {
+			if n > without[h] {
+				names = append(names, h)
+			}
+		}
+	}
+	return names
+}
+
+func TestWithoutAReserveDialoutTakesItsTurnLikeEverybody(t *testing.T) {
+	fl := New("bot", 1, 0)
+	for _, h := range []Holder{"a", "b", Dialout} {
+		fl.holders[h] = &allotment{want: 1, weight: 1}
+	}
+	if got, want := turns(fl, nil), []Holder{"a", "b", Dialout, "a", "b", Dialout}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestTheLeftoverSeatMovesOnlyAmongThoseWhoWaitForIt(t *testing.T) {
+	fl := New("bot", 6, 0)
+	fl.holders["a"] = &allotment{want: 3, weight: 2} // exactly its part
+	fl.holders["b"] = &allotment{want: 5, weight: 1}
+	fl.holders["c"] = &allotment{want: 5, weight: 1}
+	if got, want := turns(fl, map[Holder]int{"a": 3, "b": 1, "c": 1}), []Holder{"b", "c", "b", "c", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
