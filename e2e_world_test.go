@@ -147,7 +147,7 @@ type world struct {
 	// tampered: rows were changed behind the dialler's back, so that its events
 	// cannot tell of them.
 	tampered bool
-	client *nethttp.Client
+	client   *nethttp.Client
 }
 
 // newWorld starts a world; conversations last as long as talk says, 0 until
