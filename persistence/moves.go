@@ -31,8 +31,10 @@ func awaits(alias string) string {
 const kind = "state, used, max, connected_once, has_result, rang_unanswered, attempt_id, due_pass, callback"
 
 // sweep changes the contacts of a run at rest that where names and tells it by
-// one event. change may name the row as it was (w); what it says of state and
-// callback, and after of the facts beside, is told.
+// one event; what change says of state and callback, and after of the facts
+// beside, is told. The rows are found by their keys in an array: how many a join
+// would expect, the planner cannot know, and it would read the whole table for a
+// part of it.
 func sweep(where, change string, t journal.Type, after string) string {
 	return `WITH found AS MATERIALIZED (
 		SELECT id, ` + kind + ` FROM contacts c
@@ -41,9 +43,9 @@ func sweep(where, change string, t journal.Type, after string) string {
 		LIMIT nullif($7::integer, 0)
 	), changed AS (
 		UPDATE contacts c SET updated_at = $3, version = c.version + 1, ` + change + `
-		FROM found w WHERE c.id = w.id RETURNING w.*, c.state AS to_state, c.callback AS to_callback
+		WHERE c.id = ANY (ARRAY(SELECT id FROM found)) RETURNING c.id, c.state AS to_state, c.callback AS to_callback
 	), kinds AS (
-		SELECT ` + kind + `, to_state, to_callback, count(*) AS n FROM changed GROUP BY ` + kind + `, to_state, to_callback
+		SELECT ` + kind + `, to_state, to_callback, count(*) AS n FROM changed JOIN found USING (id) GROUP BY ` + kind + `, to_state, to_callback
 	), moves AS (
 		SELECT ` + factsOf("k", "true") + ` AS before, jsonb_build_object('state', k.to_state, 'callback', k.to_callback,
 			'open', k.to_state IN ('pending', 'unanswered', 'connected')` + after + `) AS change, k.n FROM kinds k
