@@ -304,3 +304,28 @@ func TestTheLimitsOfAFile(t *testing.T) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }
+
+func TestARowThatEndsBeforeTheColumnOfTheNumbersHasNoNumber(t *testing.T) {
+	rows, err := all(strings.NewReader("name,phone_number\nAda\n"))
+	if err != nil || len(rows) != 1 || rows[0].Reason != "invalid_number" || rows[0].Message != "the row has no number" || rows[0].Given != "" {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+func TestOfDelimitersThatStandEquallyOftenTheCommaCountsThenTheSemicolon(t *testing.T) {
+	for file, want := range map[string]Row{
+		"phone_number,a;b\n" + ada + ",x\n":     good(2, ada, "a;b", "x"),
+		"phone_number,a\tb\n" + ada + ",x\n":    good(2, ada, "a\tb", "x"),
+		"phone_number;a\tb\n" + ada + ";x\n":    good(2, ada, "a\tb", "x"),
+		"phone_number,a;b;c\n" + ada + ",x;y\n": {},
+	} {
+		rows, err := all(strings.NewReader(file))
+		if want.Number == "" {
+			if engine.ErrorCode(err) != "missing_column" {
+				t.Errorf("%q: %+v, %v", file, rows, err)
+			}
+		} else if err != nil || !reflect.DeepEqual(rows, []Row{want}) {
+			t.Errorf("%q: %+v, %v", file, rows, err)
+		}
+	}
+}

@@ -207,3 +207,11 @@ func TestANumberOfAFileHasAtMost64Characters(t *testing.T) {
 		t.Error("65 characters are a number")
 	}
 }
+
+func TestThreeDigitsBehindPlusOneAreAnAreaAndTwoAreNone(t *testing.T) {
+	for n, want := range map[engine.PhoneNumber]string{"+1212": "+1212", "+121": "+1"} {
+		if got := AreaKey(n); got != want {
+			t.Errorf("%s: %q, want %q", n.E164(), got, want)
+		}
+	}
+}

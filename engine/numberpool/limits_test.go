@@ -57,3 +57,33 @@ func TestADialOlderThanTheWindowCountsNowhere(t *testing.T) {
 		t.Error("a dial of the hour is forgotten")
 	}
 }
+
+func TestADialMattersForTheRollingDayAndTheBucketThatHasJustLeftIt(t *testing.T) {
+	end := time.Unix(0, 0).Add(3000*24*time.Hour - 1) // the last moment of ten minutes
+	for ago, want := range map[time.Duration]int{Memory - 1: 1, Memory: 0} {
+		s := NewSlot(engine.NumberSettings{State: "active"})
+		s.Replay(end.Add(-ago))
+		if got := s.Status(end).DayDials; got != want {
+			t.Errorf("%v ago: %d dials of the day, want %d", ago, got, want)
+		}
+	}
+}
+
+func TestARestIsShownUntilItIsOver(t *testing.T) {
+	s := NewSlot(engine.NumberSettings{State: "active", RestSec: 30})
+	ended(s, 0, End{})
+	over := start.Add(30 * time.Second)
+	if at := s.Status(over.Add(-1)).RestsTill; at == nil || !at.Equal(over) {
+		t.Errorf("a moment before: %v", at)
+	}
+	if at := s.Status(over).RestsTill; at != nil {
+		t.Errorf("when it is over: %v", at)
+	}
+}
+
+func TestOfRefusalsThatEndTogetherTheFirstOfThePoolIsGiven(t *testing.T) {
+	at := start.Add(time.Minute)
+	if i, r := Choose([]Candidate{{Number: "a", Refusal: Refusal{CapHour, at}}, {Number: "b", Refusal: Refusal{CapRest, at}}}, Want{}); i != -1 || r != (Refusal{CapHour, at}) {
+		t.Errorf("%d, %+v", i, r)
+	}
+}

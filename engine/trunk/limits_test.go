@@ -87,3 +87,38 @@ func TestARefusalKeepsTheEarliestTime(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestACallerThatIsTwentyMillisecondsLateLosesNoRate(t *testing.T) {
+	tr := fresh(10, 100)
+	tr.Acquire(start, leg(1), ttl)
+	// The next is due 102 ms later, and may come 20 ms before that.
+	if ok, c, at := tr.Check(start); ok || c != engine.ConstraintTrunkCPS || !at.Equal(start.Add(82*time.Millisecond)) {
+		t.Errorf("%v %s, again at %v", ok, c, at.Sub(start))
+	}
+}
+
+func TestTheTwentiethResultFromTheEndCountsForAHold(t *testing.T) {
+	tr := fresh(10, 100)
+	n := 0
+	report := func(times, class int) {
+		for range times {
+			n++
+			to := engine.PhoneNumber("+49151123456" + string(rune('0'+n/10)) + string(rune('0'+n%10)))
+			if class == 0 {
+				tr.Report(start, leg(n), to, nil)
+			} else {
+				tr.Report(start, leg(n), to, code(class))
+			}
+		}
+	}
+	report(1, 403)
+	report(10, 0)
+	report(8, 403)
+	if h := tr.Health(start); h != Up {
+		t.Fatalf("nine of nineteen are refused: %s", h)
+	}
+	report(1, 403)
+	if h := tr.Health(start); h != Held {
+		t.Errorf("ten of twenty are refused: %s", h)
+	}
+}
