@@ -21,7 +21,8 @@ type ListFigures struct {
 	Calls     int     `json:"calls"`            // that ended while the campaign ran
 	Duration  float64 `json:"duration_s"`       // for which it ran
 	LivePeak  int     `json:"live_peak"`
-	StopTook  float64 `json:"stop_s"` // the command, with all who waited put away
+	StopTook  float64 `json:"stop_s"` // until the command was answered
+	AwayTook  float64 `json:"away_s"` // until all who waited were put away
 	PutAway   int     `json:"manually_stopped"`
 	LimitMiB  float64 `json:"limit_mib"`
 	WithinMiB bool    `json:"within_limit"`
@@ -72,8 +73,8 @@ func List(ctx context.Context, cfg Config, n int) (*ListFigures, error) {
 	}
 	f.StopTook = time.Since(begun).Seconds()
 	var d struct {
+		Draining bool
 		Counters struct {
-			Total           int
 			ManuallyStopped int `json:"manually_stopped"`
 		}
 	}
@@ -82,9 +83,10 @@ func List(ctx context.Context, cfg Config, n int) (*ListFigures, error) {
 	err = w.sampled(ctx, &f.Peak, func() error {
 		return poll(ctx, time.Second, func() (bool, error) {
 			err := w.api.do(ctx, http.MethodGet, "/api/v1/campaigns/"+id, nil, &d)
-			return d.Counters.ManuallyStopped > n/2 || f.Calls > n/2, err
+			return !d.Draining, err
 		})
 	})
+	f.AwayTook = time.Since(begun).Seconds()
 	f.PutAway, f.WithinMiB = d.Counters.ManuallyStopped, f.Peak < listLimit
 	return f, err
 }
@@ -158,7 +160,7 @@ func (f *ListFigures) Print(out io.Writer) {
 	}
 	row("list", "%d contacts, imported in %.0f s", f.Contacts, f.Import)
 	row("dialled", "%d calls in %.0f s, at most %d at a time", f.Calls, f.Duration, f.LivePeak)
-	row("stopped", "in %.1f s, %d who waited put away", f.StopTook, f.PutAway)
+	row("stopped", "answered in %.1f s, %d who waited put away in %.0f s", f.StopTook, f.PutAway, f.AwayTook)
 	row("memory", "%.0f MiB started, %.0f MiB importing, %.0f MiB at most", f.Started, f.Imported, f.Peak)
 	_ = t.Flush()
 }
