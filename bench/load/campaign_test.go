@@ -76,9 +76,11 @@ func TestAComparisonRefusesWhatItCannotPlay(t *testing.T) {
 		"--contacts":   func(c *CampaignConfig) { c.Scenario.Contacts = 0 },
 		"machines":     func(c *CampaignConfig) { c.Scenario.Machines = 0.2 },
 		"ring timeout": func(c *CampaignConfig) { c.Scenario.Timeout = 14 * time.Second },
-		"in time":      func(c *CampaignConfig) { c.Scenario.Answer = sim.Schedule{Steps: []sim.Step{{Value: 0.1}, {At: time.Hour, Value: 0.2}}} },
-		"--runs":       func(c *CampaignConfig) { c.Runs = 1 },
-		"N":            func(c *CampaignConfig) { c.Scenario.Workers = sim.Always(-1) },
+		"in time": func(c *CampaignConfig) {
+			c.Scenario.Answer = sim.Schedule{Steps: []sim.Step{{Value: 0.1}, {At: time.Hour, Value: 0.2}}}
+		},
+		"--runs": func(c *CampaignConfig) { c.Runs = 1 },
+		"N":      func(c *CampaignConfig) { c.Scenario.Workers = sim.Always(-1) },
 	} {
 		c := CampaignConfig{Binary: "x", Scenario: short(), Policy: sim.Hybrid}
 		change(&c)
