@@ -27,9 +27,7 @@ func (r *rig) wishes(wish func(to engine.PhoneNumber, nth int) *attempt.Callback
 				id, to := e.Attempt, w.Attempts[0].To
 				nth[to]++
 				res := attempt.Result{Disposition: "later", ReceivedAt: time.Now(), Callback: wish(to, nth[to])}
-				go func() {
-					_ = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id.Call(), Result: res})
-				}()
+				go r.post(id.Call(), res)
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,20 @@ type rig struct {
 
 	configs actors.Configs
 	optOut  byte
+	life    atomic.Pointer[life]
+}
+
+// life is one tree of a rig; bots post while it is still coming up.
+type life struct {
+	up   chan struct{} // closed when tree can be used
+	tree *actors.Tree
+}
+
+// post gives the tree of the present life a result, as soon as it is up.
+func (r *rig) post(call engine.CallID, res attempt.Result) {
+	l := r.life.Load()
+	<-l.up
+	_ = l.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: res})
 }
 
 func number(i int) engine.PhoneNumber { return engine.PhoneNumber(fmt.Sprintf("+4915112%06d", i)) }
@@ -68,12 +83,15 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 
 func (r *rig) start() {
 	r.t.Helper()
+	l := &life{up: make(chan struct{})}
+	r.life.Store(l)
 	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
 		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour)}, Configs: r.configs})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.tree = tree
+	r.tree, l.tree = tree, tree
+	close(l.up)
 }
 
 func (r *rig) add(n int) {
@@ -233,9 +251,7 @@ func (r *rig) results() {
 			for _, e := range w.Events {
 				if e.Type == journal.AttemptEnded && e.Data.Connected {
 					id := e.Attempt
-					go func() {
-						_ = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id.Call(), Result: attempt.Result{Disposition: "interested", ReceivedAt: time.Now()}})
-					}()
+					go r.post(id.Call(), attempt.Result{Disposition: "interested", ReceivedAt: time.Now()})
 				}
 			}
 		}

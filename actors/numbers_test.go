@@ -16,8 +16,8 @@ import (
 // the given number on.
 func (r *rig) beside(id engine.CampaignID, from, n int, edit func(*campaign.Settings)) *rig {
 	r.t.Helper()
-	other := *r
-	other.id = id
+	other := &rig{t: r.t, store: r.store, world: r.world, tree: r.tree, id: id, configs: r.configs, optOut: r.optOut}
+	other.life.Store(r.life.Load())
 	r.store.View(func() {
 		c := *r.store.Campaigns[r.id]
 		c.ID, c.State, c.Run, c.EverRun = id, campaign.Draft, 1, false
@@ -33,7 +33,7 @@ func (r *rig) beside(id engine.CampaignID, from, n int, edit func(*campaign.Sett
 		r.t.Fatal(err)
 	}
 	other.act(campaign.ActionStart)
-	return &other
+	return other
 }
 
 func TestTwoCampaignsShareTheSeatsOfTheirBotByWeight(t *testing.T) {

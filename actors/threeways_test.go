@@ -39,7 +39,7 @@ func (r *rig) chatty(seed uint64) {
 					for _, wait := range []time.Duration{first, time.Minute} {
 						time.Sleep(wait) // virtual
 						res.ReceivedAt = time.Now()
-						_ = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id.Call(), Result: res})
+						r.post(id.Call(), res)
 						if !again {
 							return
 						}
@@ -214,7 +214,7 @@ func (r *rig) late(rnd *rand.Rand) {
 		}
 	})
 	for _, id := range calls {
-		_ = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id, Result: attempt.Result{Disposition: "sold", ReceivedAt: time.Now()}})
+		r.post(id, attempt.Result{Disposition: "sold", ReceivedAt: time.Now()})
 	}
 	_ = rnd
 }
