@@ -18,23 +18,83 @@ type Bot struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// TrunkKind says how a carrier knows who calls.
+type TrunkKind string
+
+const (
+	TrunkByIP       TrunkKind = "ip"          // by our address; a challenge is a refusal
+	TrunkByPassword TrunkKind = "credentials" // by digest (RFC 3261 §22)
+	TrunkRegistered TrunkKind = "registered"  // by digest, and REGISTER keeps our address with the carrier (RFC 3261 §10)
+)
+
 // TrunkSettings are one carrier connection: where it is and what it may carry.
 type TrunkSettings struct {
-	ID         TrunkID `json:"id"`
-	Host       string  `json:"host"`
-	Port       int     `json:"port"`
-	Transport  string  `json:"transport"` // udp, tcp
-	Username   string  `json:"username,omitempty"`
-	Password   string  `json:"-"` // secret
-	FromDomain string  `json:"from_domain,omitempty"`
-	// NumberFormat: e164 (with plus), e164_no_plus.
-	NumberFormat string `json:"number_format,omitempty"`
-	CPSCap       int    `json:"cps_cap"`     // new calls a second, 0 = 10
-	ChannelCap   int    `json:"channel_cap"` // simultaneous legs, 0 = 100
-	Priority     int    `json:"priority"`    // lower is tried first
-	Weight       int    `json:"weight"`      // share among equal priority, 0 = 1
-	OptionsSec   int    `json:"options_s"`   // OPTIONS interval, 0 = 30
-	Active       bool   `json:"active"`
+	ID        TrunkID `json:"id"`
+	Host      string  `json:"host"`
+	Port      int     `json:"port"`
+	Transport string  `json:"transport"` // udp, tcp, tls
+	// Kind: empty is credentials with a username, else ip.
+	Kind       TrunkKind `json:"kind,omitempty"`
+	Username   string    `json:"username,omitempty"`
+	Password   string    `json:"-"` // secret
+	FromDomain string    `json:"from_domain,omitempty"`
+	// FromUser takes the place of the caller ID in From, for a carrier that
+	// wants the account there; CallerIDHeader then carries the number.
+	FromUser string `json:"from_user,omitempty"`
+	// CallerIDHeader: none, p_asserted_identity, p_preferred_identity (RFC 3325).
+	CallerIDHeader string `json:"caller_id_header,omitempty"`
+	// Privacy header (RFC 3323): empty or none, id, header, user, critical,
+	// or several with ";".
+	Privacy string `json:"privacy,omitempty"`
+	// NumberFormat: e164 (with plus), e164_no_plus, national, international
+	// (with 00). National wants NumberCountry.
+	NumberFormat  string `json:"number_format,omitempty"`
+	NumberCountry string `json:"number_country,omitempty"` // ISO 3166
+	// OutboundProxy is the host[:port] that requests are sent to in place of
+	// Host, which stays in the Request-URI.
+	OutboundProxy string `json:"outbound_proxy,omitempty"`
+	// Listener is the name of the SIP listener that the trunk uses; empty is
+	// the first one. ExternalHost overrides the listener's address behind NAT.
+	Listener     string `json:"listener,omitempty"`
+	ExternalHost string `json:"external_host,omitempty"`
+	// TLS: the name that the certificate must bear (empty: Host), roots of our
+	// own as PEM (empty: the system's), or none of it checked.
+	TLSServerName string      `json:"tls_server_name,omitempty"`
+	TLSRoots      string      `json:"tls_roots,omitempty"`
+	TLSInsecure   bool        `json:"tls_insecure,omitempty"`
+	RegisterSec   int         `json:"register_s,omitempty"`    // asked lifetime of a registration, 0 = 600
+	UserAgent     string      `json:"user_agent,omitempty"`    // empty: the dialler's
+	ExtraHeaders  []SIPHeader `json:"extra_headers,omitempty"` // of every INVITE
+	// Redirects is how many 3xx answers one leg follows; 0 none, at most 5.
+	Redirects int `json:"redirects,omitempty"`
+	// ReliableProvisionals (RFC 3262): supported (also when empty), required, off.
+	ReliableProvisionals string `json:"reliable_provisionals,omitempty"`
+	// SessionSec is the Session-Expires of RFC 4028; 0 = 1800, -1 = no timer.
+	SessionSec int          `json:"session_s,omitempty"`
+	Media      MediaProfile `json:"media,omitzero"`
+	CPSCap     int          `json:"cps_cap"`     // new calls a second, 0 = 10
+	ChannelCap int          `json:"channel_cap"` // simultaneous legs, 0 = 100
+	Priority   int          `json:"priority"`    // lower is tried first
+	Weight     int          `json:"weight"`      // share among equal priority, 0 = 1
+	OptionsSec int          `json:"options_s"`   // OPTIONS interval, 0 = 30
+	Active     bool         `json:"active"`
+}
+
+// SIPHeader is a header to be written into a request.
+type SIPHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// MediaProfile is what a trunk wants of the media path.
+type MediaProfile struct {
+	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.
+	Codecs []string `json:"codecs,omitempty"`
+	// SRTP: empty or off; required (RTP/SAVP with SDES, RFC 4568).
+	SRTP string `json:"srtp,omitempty"`
+	// DTMF that we send: rfc4733 (also when empty, with INFO where the far side
+	// did not offer it), info.
+	DTMF string `json:"dtmf,omitempty"`
 }
 
 // NumberSettings are one outbound number and its caps.

@@ -179,7 +179,7 @@ func configured(t *testing.T, w *world) {
 	trunks, err := w.store.Trunks(t.Context())
 	must(t, err)
 	trunk.Password = filled[engine.TrunkSettings]().Password
-	if len(trunks) != 1 || trunks[0] != trunk {
+	if len(trunks) != 1 || !reflect.DeepEqual(trunks[0], trunk) {
 		t.Errorf("trunks %+v, want %+v", trunks, trunk)
 	}
 
