@@ -166,18 +166,28 @@ type sipp struct {
 
 func startSipp(t *testing.T, steps string) *sipp {
 	t.Helper()
+	file := filepath.Join(t.TempDir(), "scenario.xml")
+	if err := os.WriteFile(file, []byte(scenario(steps)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return startSippFile(t, file)
+}
+
+// startSippFile plays the scenario of a file; args are more of SIPp's own.
+func startSippFile(t *testing.T, file string, args ...string) *sipp {
+	t.Helper()
 	path, err := exec.LookPath("sipp")
 	if err != nil {
 		t.Fatal("sipp is not installed; make deps installs it (Debian package sip-tester)")
 	}
-	s := &sipp{t: t, dir: t.TempDir(), port: freeUDP(t), done: make(chan struct{})}
-	file := filepath.Join(s.dir, "scenario.xml")
-	if err := os.WriteFile(file, []byte(scenario(steps)), 0o600); err != nil {
+	if file, err = filepath.Abs(file); err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.CommandContext(t.Context(), path, "-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1", "-p", strconv.Itoa(s.port),
-		"-mp", strconv.Itoa(freeUDP(t)), "-rtp_echo", "-nostdin", "-trace_msg", "-trace_err", "-message_file", "messages.log",
-		"-error_file", "errors.log", "-recv_timeout", "30000", "-timeout", "90", "-timeout_error")
+	s := &sipp{t: t, dir: t.TempDir(), port: freeUDP(t), done: make(chan struct{})}
+	s.cmd = exec.CommandContext(t.Context(), path, append([]string{"-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1",
+		"-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(freeUDP(t)), "-rtp_echo", "-nostdin", "-trace_msg", "-trace_err",
+		"-message_file", "messages.log", "-error_file", "errors.log", "-recv_timeout", "30000", "-timeout", "90",
+		"-timeout_error"}, args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.out, &s.out
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -196,8 +206,13 @@ func startSipp(t *testing.T, steps string) *sipp {
 			t.Fatalf("SIPp ended at once: %v", s.err)
 		default:
 		}
-		table, err := os.ReadFile("/proc/net/udp")
-		return err == nil && strings.Contains(string(table), fmt.Sprintf("0100007F:%04X ", s.port))
+		for _, table := range []string{"/proc/net/udp", "/proc/net/tcp"} {
+			open, err := os.ReadFile(table)
+			if err == nil && strings.Contains(string(open), fmt.Sprintf("0100007F:%04X ", s.port)) {
+				return true
+			}
+		}
+		return false
 	})
 	return s
 }
