@@ -20,6 +20,12 @@ type PlaceLeg struct {
 	SendBy      BootTime      // checked immediately before the write to the socket
 	RingTimeout time.Duration // informative; the attempt machine cancels
 	Offer       []byte        // SDP
+	// URI is where the INVITE goes in place of a trunk: the leg is not a call
+	// over a carrier but to a bot or to a person by SIP (ParseSIPURI). To is empty
+	// then.
+	URI string
+	// Headers are further headers of the INVITE.
+	Headers []SIPHeader
 }
 
 // DialogState is what must be durable before the ACK of a 200 leaves, so that
@@ -117,6 +123,7 @@ type RecoveredLeg struct {
 	Leg      LegID
 	Trunk    TrunkID
 	From, To PhoneNumber
+	URI      string        // of a leg without a trunk
 	Dialog   *DialogState  // nil when the leg was not known to be answered
 	CSeq     uint32        // of the last INVITE of a leg without dialog; 1 unless challenged
 	GiveUp   time.Duration // how long to keep owning it without a final answer

@@ -45,7 +45,7 @@ func FuzzMessage(f *testing.F) {
 		for id, p := range fuzzLegs {
 			l := s.newLeg(id, engine.AttemptID(id), s.trunk("t"), sink)
 			l.offer, l.cseq, l.sendBy = []byte("v=0\r\n"), 1, BootNow().Add(time.Hour)
-			l.setParties("+1", "+2")
+			l.setParties("+1", "+2", "")
 			s.add(l)
 			l.mu.Lock()
 			l.begin(s.trunk("t").targets())

@@ -60,6 +60,7 @@ type leg struct {
 	cancelsUnknown uint8 // … and answered with 481
 	dlg            *dialog
 	remoteSDP      []byte
+	headers        []engine.SIPHeader // of the INVITE
 	txs            []*clientTx
 
 	timer     *time.Timer

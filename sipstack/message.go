@@ -121,6 +121,12 @@ func (l *leg) appendInvite(b []byte) []byte {
 		b = append(b, clean(h.Value)...)
 		b = append(b, "\r\n"...)
 	}
+	for _, h := range l.headers {
+		b = append(b, cleanName(h.Name)...)
+		b = append(b, ": "...)
+		b = append(b, clean(h.Value)...)
+		b = append(b, "\r\n"...)
+	}
 	return appendBody(b, l.offer)
 }
 

@@ -22,8 +22,8 @@ import (
 // is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
 // credentials. A leg that lives in this stack is given the new sink and ended.
 func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
-	t := s.trunk(r.Trunk)
-	if t == nil {
+	t := s.legTrunk(r.Trunk, r.URI)
+	if t.conf.Host == "" {
 		c := TrunkConfig{ID: r.Trunk}
 		if r.Dialog != nil {
 			c.Transport = Transport(r.Dialog.Transport)
@@ -35,7 +35,7 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	}
 	l := s.newLeg(r.Leg, r.Attempt, t, sink)
 	l.recovered = true
-	l.setParties(r.From, r.To)
+	l.setParties(r.From, r.To, r.URI)
 	if known := s.add(l); known != nil {
 		s.count.duplicates.Add(1)
 		s.endKnown(known, sink)

@@ -176,13 +176,10 @@ func (s *Stack) now() time.Duration { return time.Since(s.start) }
 // that is known already, ended or not, is left as it is, and sink is not
 // called.
 func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
-	t := s.trunk(p.Trunk)
-	if t == nil {
-		t = s.newTrunk(TrunkConfig{ID: p.Trunk})
-	}
+	t := s.legTrunk(p.Trunk, p.URI)
 	l := s.newLeg(p.Leg, p.Attempt, t, sink)
-	l.sendBy, l.offer, l.cseq = p.SendBy, p.Offer, 1
-	l.setParties(p.From, p.To)
+	l.sendBy, l.offer, l.cseq, l.headers = p.SendBy, p.Offer, 1, p.Headers
+	l.setParties(p.From, p.To, p.URI)
 	if s.add(l) != nil {
 		s.count.duplicates.Add(1)
 		s.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).Msg("leg placed twice; the second is ignored")
@@ -341,14 +338,17 @@ func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk, sink func(
 
 // setParties writes the URIs of From and To; From without a configured domain
 // gets our own address once it is known.
-func (l *leg) setParties(from, to engine.PhoneNumber) {
+func (l *leg) setParties(from, to engine.PhoneNumber, uri string) {
 	t := l.trunk
 	domain := t.conf.FromDomain
 	if domain == "" {
 		domain = l.s.external
 	}
 	l.fromURI = "sip:" + clean(t.user(from)) + "@" + clean(domain)
-	l.toURI = "sip:" + clean(t.user(to)) + "@" + t.hostPort + t.params
+	l.toURI = clean(uri)
+	if uri == "" {
+		l.toURI = "sip:" + clean(t.user(to)) + "@" + t.hostPort + t.params
+	}
 }
 
 func (s *Stack) hash(id string) uint64 { return maphash.String(s.seed, id) % shardCount }

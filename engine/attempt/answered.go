@@ -9,8 +9,11 @@ import (
 
 // This file holds the actions from the answer to the end of the conversation.
 
-func (m *Machine) takeSeat(Event) {
+func (m *Machine) takeSeat(ev Event) {
 	m.A.Seated = true
+	if m.callBot(ev.At) {
+		return
+	}
 	m.emit(AttachBot{Deadline: m.bridgeDeadline()})
 }
 
@@ -24,7 +27,7 @@ func (m *Machine) returnSeat(Event) {
 }
 
 func (m *Machine) returnTrunk(ev Event) {
-	m.emit(TrunkEvent{Trunk: ev.Trunk, Leg: m.A.ID.Leg(len(m.A.Legs) + 1), Over: true})
+	m.emit(TrunkEvent{Trunk: ev.Trunk, Leg: m.nextLegID(), Over: true})
 }
 
 func (m *Machine) noteVerdict(ev Event) {

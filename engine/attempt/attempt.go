@@ -99,6 +99,9 @@ type Attempt struct {
 	Result *Result
 
 	Legs []Leg
+	// Peers are the far legs of an answered call: the bot's, when it is reached
+	// by SIP. They are numbered on with the legs.
+	Peers []Peer
 }
 
 // Live says whether the attempt has not ended.
@@ -115,14 +118,14 @@ type Ending struct {
 }
 
 // OpenLeg says whether a leg may still ring or be answered: of a lost attempt,
-// which ended before its legs were over.
+// which ended before its legs were over, or the bot's of one that just ended.
 func (a *Attempt) OpenLeg() bool {
 	for i := range a.Legs {
 		if a.Legs[i].EndedAt == nil {
 			return true
 		}
 	}
-	return false
+	return a.OpenPeers() > 0
 }
 
 // Result is what a bot or a post-call analysis reports of a conversation.

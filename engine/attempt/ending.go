@@ -17,6 +17,7 @@ func (m *Machine) decide(now time.Time, o engine.Outcome, cause engine.AbandonCa
 	m.disarmAll()
 	if m.A.AnsweredAt != nil {
 		m.emit(effectDetachBot)
+		m.dropPeers(now)
 	}
 	m.A.Seated = false
 	if o == engine.OutcomeAbandoned {
@@ -149,6 +150,7 @@ func (m *Machine) close(now time.Time, strike bool) {
 		// Ended before it began: the first leg's channel was reserved with it.
 		m.emit(TrunkEvent{Trunk: a.Trunk, Leg: a.ID.Leg(1), Over: true})
 	}
+	m.dropPeers(now)
 	m.emit(effectCloseMedia)
 	m.emit(NumberFree{Strike: strike})
 	m.emit(lineOver)

@@ -42,11 +42,15 @@ const (
 	ExcludeRequested Kind = "exclude_requested" // exclusion or suppression: ringing legs only
 	HangUpRequested  Kind = "hang_up_requested" // API or operator: any phase
 	DigitPressed     Kind = "digit_pressed"     //
+	PeerJoined       Kind = "peer_joined"       // a far leg's SDP answer was taken
+	PeerUnfit        Kind = "peer_unfit"        // it cannot be used
+	PeerTimedOut     Kind = "peer_timed_out"    // a far leg's share of the time is used up
+	PeerDropped      Kind = "peer_dropped"      // the call wants a far leg no more
 	ResultStored     Kind = "result_stored"     //
 	OwnerLost        Kind = "owner_lost"        // the process that owned the attempt died, or its leg is gone
 )
 
-// Kinds lists every event kind.
+// Kinds lists every event kind of an attempt; PeerKinds has those of a far leg.
 var Kinds = []Kind{
 	Began, IntentRefused, LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused,
 	LegSilent, LegHungUp, LegClosed, TrunkGranted, TrunkRefused, SeatGranted, VerdictLive,
@@ -66,6 +70,7 @@ type Event struct {
 	Err    string             // of IntentRefused, BotFailed, TrunkRefused
 	Result *Result            // of ResultStored
 	By     engine.Party       // of HangUpRequested: who asks, "" = the bot
+	Peer   engine.LegID       // of PeerJoined, PeerUnfit
 }
 
 // FromLeg turns an adapter's leg event into the machine's; ok is false for a
@@ -142,6 +147,7 @@ const (
 	TimerBridge Timer = "bridge"
 	TimerScreen Timer = "screen"
 	TimerCall   Timer = "call"
+	TimerPeer   Timer = "peer"
 )
 
 // Fired gives the event of a timer that fired.
@@ -156,6 +162,8 @@ func (t Timer) Fired(at time.Time, epoch int) Event {
 		ev.Kind = ScreenTimedOut
 	case TimerCall:
 		ev.Kind = CallTimedOut
+	case TimerPeer:
+		ev.Kind = PeerTimedOut
 	}
 	return ev
 }
@@ -186,8 +194,23 @@ type (
 	// AnswerMedia starts the audio with the far side's SDP.
 	AnswerMedia struct{ SDP []byte }
 	// AttachBot opens the bot's socket; all tries together end at Deadline.
-	AttachBot   struct{ Deadline time.Time }
-	DetachBot   struct{}
+	AttachBot struct{ Deadline time.Time }
+	DetachBot struct{}
+	// DialPeer opens a second media path and places a far leg, not after SendBy.
+	// Gated.
+	DialPeer struct {
+		Leg    engine.LegID
+		URI    string
+		SendBy time.Time
+	}
+	// JoinPeer connects the callee with a far leg by its SDP answer; PeerJoined or
+	// PeerUnfit follows. It may come twice.
+	JoinPeer struct {
+		Leg engine.LegID
+		SDP []byte
+	}
+	// ClosePeer ends a far leg's media path. It may come twice.
+	ClosePeer   struct{ Leg engine.LegID }
 	PlayMessage struct{}
 	CloseMedia  struct{}
 	// Arm starts a timer; an older one of the name is void by its epoch.
@@ -226,6 +249,9 @@ func (HangUp) effect()      {}
 func (AnswerMedia) effect() {}
 func (AttachBot) effect()   {}
 func (DetachBot) effect()   {}
+func (DialPeer) effect()    {}
+func (JoinPeer) effect()    {}
+func (ClosePeer) effect()   {}
 func (PlayMessage) effect() {}
 func (CloseMedia) effect()  {}
 func (Arm) effect()         {}
@@ -238,7 +264,7 @@ func (Over) effect()        {}
 // Gated says whether an effect waits for what was recorded before it.
 func Gated(e Effect) bool {
 	switch e.(type) {
-	case Dial, Confirm:
+	case Dial, DialPeer, Confirm:
 		return true
 	}
 	return false

@@ -30,6 +30,9 @@ type Config struct {
 	// OptOut is the key with which somebody who hears the information message
 	// asks never to be called again; 0 is none.
 	OptOut byte
+	// BotURIs are the addresses of a bot that is reached by SIP, tried in this
+	// order; none: the bot has a socket.
+	BotURIs []string
 }
 
 // Machine drives one attempt. A is its whole state; effects are handed out by
@@ -50,7 +53,7 @@ type Machine struct {
 }
 
 // timerSlots is how many timers there are.
-const timerSlots = 4
+const timerSlots = 5
 
 func (t Timer) slot() int {
 	switch t {
@@ -62,6 +65,8 @@ func (t Timer) slot() int {
 		return 2
 	case TimerCall:
 		return 3
+	case TimerPeer:
+		return 4
 	}
 	return 0
 }
@@ -72,6 +77,9 @@ func (t Timer) slot() int {
 func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 	if incomplete(ev) {
 		return dst, &fsm.IllegalError{Machine: table.Name(), State: string(m.A.State), Event: string(ev.Kind)}
+	}
+	if i := m.peerOf(ev); i >= 0 {
+		return m.applyPeer(i, ev, dst)
 	}
 	if m.stale(ev) {
 		return dst, nil
@@ -105,6 +113,8 @@ func incomplete(ev Event) bool {
 // replays from the first), and anything of a leg that is over or not ours.
 func (m *Machine) stale(ev Event) bool {
 	switch ev.Kind {
+	case PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped:
+		return true // of a far leg that is not there
 	case RingTimedOut:
 		return m.staleTimer(TimerRing, ev.Epoch)
 	case BridgeTimedOut:
@@ -215,8 +225,27 @@ func (m *Machine) Rearm(now time.Time, dst []Effect) []Effect {
 	case l != nil && l.SentAt != nil && l.EndedAt == nil:
 		m.arm(TimerRing, l.SentAt.Add(m.Config.RingTimeout))
 	}
+	m.rearmPeers(now)
 	dst, m.out = m.out, nil
 	return dst
+}
+
+// rearmPeers asks once more for the end of far legs that nobody wants, and
+// gives one that is being called its time again.
+func (m *Machine) rearmPeers(now time.Time) {
+	if m.A.Ending != nil {
+		m.dropPeers(now)
+	}
+	for i := range m.A.Peers {
+		switch p := &m.A.Peers[i]; {
+		case p.State == PeerLeaving && p.Dialog != nil:
+			m.emit(HangUp{Leg: p.ID, Cause: causeNormal})
+		case p.State == PeerLeaving:
+			m.emit(Cancel{Leg: p.ID})
+		case p.State == PeerCalling:
+			m.arm(TimerPeer, m.bridgeDeadline())
+		}
+	}
 }
 
 // bridgeDeadline is 1.8 s after the moment that counts (SEMANTICS §6): the

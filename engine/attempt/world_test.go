@@ -38,6 +38,7 @@ type world struct {
 	mediaSeq                int
 	legSeq                  map[engine.LegID]int
 	armed                   map[Timer]Arm
+	dialled                 map[engine.LegID]int // far legs
 	last                    []Effect
 }
 
@@ -53,7 +54,7 @@ func newWorld(tb reporter, cfg Config) *world {
 		tb: tb, now: t0,
 		m: Machine{Config: cfg, A: Attempt{ID: attemptID, State: Reserved, Trunk: "a", Number: 1,
 			To: "+4915112345678", From: "+4930123456"}},
-		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{},
+		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{}, dialled: map[engine.LegID]int{},
 	}
 }
 
@@ -61,8 +62,9 @@ func newWorld(tb reporter, cfg Config) *world {
 func (w *world) clone(tb reporter) *world {
 	c := *w
 	c.tb = tb
-	c.m.A.Legs = slices.Clone(w.m.A.Legs)
+	c.m.A.Legs, c.m.A.Peers = slices.Clone(w.m.A.Legs), slices.Clone(w.m.A.Peers)
 	c.channels, c.legSeq, c.armed = cloneMap(w.channels), cloneMap(w.legSeq), cloneMap(w.armed)
+	c.dialled = cloneMap(w.dialled)
 	c.log = slices.Clone(w.log)
 	return &c
 }
@@ -82,7 +84,7 @@ func (w *world) fail(format string, args ...any) {
 
 func copyAttempt(a *Attempt) Attempt {
 	c := *a
-	c.Legs = slices.Clone(a.Legs)
+	c.Legs, c.Peers = slices.Clone(a.Legs), slices.Clone(a.Peers)
 	return c
 }
 
@@ -117,7 +119,7 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 	}
 	recorded := false
 	for i, e := range effects {
-		if before.State == Ended {
+		if before.State == Ended && w.m.peerOf(ev) < 0 {
 			switch e := e.(type) {
 			case Record:
 				if e.What != WhatResult {
@@ -138,17 +140,19 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 				w.fail("the ACK of %s does not wait for a record", e.Leg)
 			}
 		case Cancel:
-			if l := w.m.leg(e.Leg); l == nil || l.EndedAt != nil || w.answered(l) {
+			if l := w.anyLeg(e.Leg); l == nil || l.EndedAt != nil || w.answered(l) {
 				w.fail("CANCEL for a leg that is over or answered")
 			}
 		case HangUp:
-			if l := w.m.leg(e.Leg); l == nil || l.EndedAt != nil || !w.answered(l) {
+			if l := w.anyLeg(e.Leg); l == nil || l.EndedAt != nil || !w.answered(l) {
 				w.fail("BYE for a leg that is over or was never answered")
 			}
 		case AttachBot:
-			if w.attached++; w.attached > 1 || !a.Seated || !w.seat {
+			if w.attached++; w.attached > 1 || !a.Seated || !w.seat || len(w.m.Config.BotURIs) > 0 {
 				w.fail("a bot is attached twice or without a seat")
 			}
+		case DialPeer:
+			w.dialPeer(e, recorded)
 		case Arm:
 			w.arm(e)
 		case TrunkEvent:
@@ -173,6 +177,28 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 		w.ended()
 	} else if w.over+w.closed+w.freed+w.lineOver > 0 {
 		w.fail("given back before the end")
+	}
+}
+
+// anyLeg is a leg of the callee or a far one.
+func (w *world) anyLeg(id engine.LegID) *Leg {
+	if i := w.m.peerAt(id); i >= 0 {
+		return &w.m.A.Peers[i].Leg
+	}
+	return w.m.leg(id)
+}
+
+func (w *world) dialPeer(e DialPeer, recorded bool) {
+	w.tb.Helper()
+	a := &w.m.A
+	if w.dialled[e.Leg]++; w.dialled[e.Leg] > 1 || !recorded || w.m.leg(e.Leg) != nil {
+		w.fail("far leg %s is placed twice, or before it is recorded, or with a number in use", e.Leg)
+	}
+	if !a.Seated || !w.seat || a.AnsweredAt == nil || a.Ending != nil || a.State == Ended {
+		w.fail("a bot is called without an answer, without a seat, or after the end was decided")
+	}
+	if e.SendBy.After(w.m.bridgeDeadline()) {
+		w.fail("a bot is called past the time of the 2 s rule")
 	}
 }
 
@@ -266,6 +292,11 @@ func (w *world) ended() {
 	for i := range a.Legs {
 		if w.channels[a.Legs[i].ID] != 1 {
 			w.fail("the channel of %s was given back %d times", a.Legs[i].ID, w.channels[a.Legs[i].ID])
+		}
+	}
+	for i := range a.Peers {
+		if p := &a.Peers[i]; p.State != PeerLeaving && p.State != PeerOver {
+			w.fail("the call is over and far leg %s is %s", p.ID, p.State)
 		}
 	}
 	if !slices.Contains(engine.Outcomes, a.Outcome) || a.EndedAt == nil {

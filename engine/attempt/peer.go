@@ -1,0 +1,328 @@
+package attempt
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/fsm"
+)
+
+// This file holds the far legs of an answered call: whoever the callee is
+// connected to by SIP, a bot or the person that the bot transferred to. They
+// are legs of the attempt, placed after its answer, each with a small machine
+// of its own that tells the attempt's.
+
+// PeerKind says who is called.
+type PeerKind string
+
+// PeerBot is a bot that is reached by SIP.
+const PeerBot PeerKind = "bot"
+
+// PeerState is where a far leg stands, as it is stored.
+type PeerState string
+
+const (
+	PeerCalling  PeerState = "calling"  // its INVITE is out or about to be
+	PeerAnswered PeerState = "answered" // 200 OK; its media path is being joined, the ACK is owed
+	PeerUp       PeerState = "up"       // callee and peer hear each other
+	PeerLeaving  PeerState = "leaving"  // CANCEL or BYE is owed
+	PeerOver     PeerState = "over"
+)
+
+// PeerStates lists every state in order.
+var PeerStates = []PeerState{PeerCalling, PeerAnswered, PeerUp, PeerLeaving, PeerOver}
+
+// Peer is a far leg of an answered call.
+type Peer struct {
+	Leg
+	Kind  PeerKind
+	State PeerState
+	URI   string // sip:…, where the INVITE goes
+}
+
+// PeerKinds are the events of a far leg's machine.
+var PeerKinds = []Kind{
+	LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed,
+	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, DigitPressed,
+}
+
+// peerStep is one step of a far leg's machine; tell is what the attempt hears
+// of it once the step is done.
+type peerStep struct {
+	m    *Machine
+	p    *Peer
+	tell Kind
+}
+
+type peerRow = fsm.Row[PeerState, Kind, *peerStep, Event]
+
+// PeerTable is the transition table of a far leg.
+func PeerTable() *fsm.Table[PeerState, Kind, *peerStep, Event] { return peerTable }
+
+var peerTable = fsm.New("peer", PeerStates, PeerKinds, peerRows())
+
+func peerRows() []peerRow {
+	calling, answered := []PeerState{PeerCalling}, []PeerState{PeerAnswered}
+	leaving := []PeerState{PeerLeaving}
+	talking := []PeerState{PeerAnswered, PeerUp}
+	rs := []peerRow{
+		{From: calling, On: LegAnswered, To: PeerAnswered, Do: (*peerStep).answered, Why: "its SDP decides whether the two can hear each other"},
+		{From: answered, On: PeerJoined, To: PeerUp, Do: (*peerStep).joined, Why: "the dialog is durable before the ACK leaves"},
+		{From: answered, On: PeerUnfit, To: PeerLeaving, Do: (*peerStep).unfit, Why: "no common codec or address: ACK, BYE, and the next one"},
+		{From: calling, On: LegSilent, To: PeerLeaving, Do: (*peerStep).failed, Why: "no response at all; the leg stays owned until it closes"},
+		{From: calling, On: PeerTimedOut, To: PeerLeaving, Do: (*peerStep).timedOut, Why: "its share of the time is used up"},
+		{From: calling, On: PeerDropped, To: PeerLeaving, Do: (*peerStep).cancel, Why: "the call wants it no more"},
+		{From: talking, On: PeerDropped, To: PeerLeaving, Do: (*peerStep).hangUp, Why: "either side's BYE ends both"},
+		{From: talking, On: LegHungUp, To: PeerOver, Do: (*peerStep).left, Why: "either side's BYE ends both"},
+		{From: talking, On: LegClosed, To: PeerOver, Do: (*peerStep).left, Why: "let go on our side without a decision"},
+		{From: leaving, On: LegAnswered, Do: (*peerStep).crossed, Why: "a 200 that crosses our CANCEL is ACKed and ended with BYE (RFC 3261 §9.1)"},
+		{From: leaving, On: LegSilent, Ignore: true, Why: "no answer to CANCEL or BYE; the leg stays owned until it closes"},
+	}
+	for _, k := range []Kind{LegNotSent, LegRefused, LegHungUp, LegClosed} {
+		rs = append(rs,
+			peerRow{From: calling, On: k, To: PeerOver, Do: (*peerStep).failed, Why: "not to be had: the next one"},
+			peerRow{From: leaving, On: k, To: PeerOver, Do: (*peerStep).ended})
+	}
+	for _, k := range []Kind{LegSent, LegTrying, LegRinging} {
+		rs = append(rs,
+			peerRow{From: []PeerState{PeerCalling, PeerLeaving}, On: k, Do: (*peerStep).progress, Why: "what happened is reported"},
+			peerRow{From: talking, On: k, Ignore: true})
+	}
+	every := []PeerState{PeerCalling, PeerAnswered, PeerUp, PeerLeaving, PeerOver}
+	late := func(k Kind, from ...PeerState) {
+		rs = append(rs, peerRow{From: from, On: k, Ignore: true, Why: "late"})
+	}
+	late(DigitPressed, every...)
+	late(PeerTimedOut, PeerAnswered, PeerUp, PeerLeaving, PeerOver)
+	late(PeerDropped, PeerLeaving, PeerOver)
+	late(PeerJoined, PeerUp, PeerLeaving, PeerOver)
+	late(PeerUnfit, PeerUp, PeerLeaving, PeerOver)
+	return rs
+}
+
+// peerAt is the place of the far leg that an event is about, -1 for none.
+func (m *Machine) peerAt(id engine.LegID) int {
+	return slices.IndexFunc(m.A.Peers, func(p Peer) bool { return p.ID == id })
+}
+
+// peerOf finds the far leg that an event is about: the one that its leg event
+// names, or the one that is being called when its time is over.
+func (m *Machine) peerOf(ev Event) int {
+	switch {
+	case len(m.A.Peers) == 0:
+		return -1
+	case ev.Kind == PeerTimedOut:
+		return slices.IndexFunc(m.A.Peers, func(p Peer) bool { return p.State == PeerCalling })
+	case ev.Leg != nil:
+		return m.peerAt(ev.Leg.Leg)
+	case ev.Peer != "":
+		return m.peerAt(ev.Peer)
+	}
+	return -1
+}
+
+// stalePeer drops what is not news of a far leg.
+func (m *Machine) stalePeer(p *Peer, ev Event) bool {
+	switch {
+	case ev.Kind == PeerTimedOut:
+		return m.staleTimer(TimerPeer, ev.Epoch)
+	case ev.Leg != nil:
+		return p.EndedAt != nil || ev.Leg.Seq <= p.Seq
+	}
+	return false
+}
+
+// applyPeer takes one event through the machine of the i-th far leg, and what
+// it means for the attempt through the attempt's.
+func (m *Machine) applyPeer(i int, ev Event, dst []Effect) ([]Effect, error) {
+	p := &m.A.Peers[i]
+	if m.stalePeer(p, ev) {
+		return dst, nil
+	}
+	m.out = dst
+	s := peerStep{m: m, p: p}
+	to, err := peerTable.Step(p.State, ev.Kind, &s, ev)
+	if err != nil {
+		m.out = nil
+		return dst, err
+	}
+	p.State = to
+	if ev.Leg != nil {
+		p.Seq = ev.Leg.Seq
+	}
+	from := len(m.out)
+	if s.tell != "" {
+		m.told(s.tell, p.ID, ev.At)
+	}
+	if ev.Kind == PeerJoined && to == PeerUp {
+		m.confirmPeer(i, from)
+	}
+	dst, m.out, m.class = m.out, nil, nil
+	return dst, nil
+}
+
+// told: something happened to a far leg that the attempt must know.
+func (m *Machine) told(k Kind, id engine.LegID, now time.Time) {
+	if k == BotFailed && m.callBot(now) {
+		return // the next endpoint has its turn
+	}
+	ev := Event{Kind: k, At: now, Media: &engine.MediaEvent{Attempt: m.A.ID, Session: engine.SessionID(id)}}
+	if to, err := table.Step(m.A.State, k, m, ev); err == nil {
+		m.A.State = to
+	}
+}
+
+// confirmPeer: the ACK of a far leg waits until its dialog is durable, together
+// with what the answer meant for the attempt where that was recorded. One that
+// was dropped at once has its ACK with its BYE.
+func (m *Machine) confirmPeer(i, from int) {
+	p := &m.A.Peers[i]
+	if p.State != PeerUp {
+		return
+	}
+	recorded := slices.ContainsFunc(m.out[from:], func(e Effect) bool { _, ok := e.(Record); return ok })
+	if !recorded {
+		m.emit(recordLeg)
+	}
+	m.emit(Confirm{Leg: p.ID})
+}
+
+// nextLegID names the leg that is placed next.
+func (m *Machine) nextLegID() engine.LegID {
+	return m.A.ID.Leg(len(m.A.Legs) + len(m.A.Peers) + 1)
+}
+
+// callBot calls the bot's next address, if there is another one. The time that
+// is left is shared evenly; the last one has all of it, which the 2 s rule ends.
+func (m *Machine) callBot(now time.Time) bool {
+	tried := 0
+	for i := range m.A.Peers {
+		if m.A.Peers[i].Kind == PeerBot {
+			tried++
+		}
+	}
+	left := len(m.Config.BotURIs) - tried
+	if m.A.Ending != nil || m.A.State == Ended || m.A.ServedAt != nil || left <= 0 {
+		return false
+	}
+	deadline := m.bridgeDeadline()
+	by := now.Add(deadline.Sub(now) / time.Duration(left))
+	p := Peer{Leg: Leg{ID: m.nextLegID()}, Kind: PeerBot, State: PeerCalling, URI: m.Config.BotURIs[tried]}
+	m.A.Peers = append(m.A.Peers, p)
+	m.emit(recordLeg)
+	m.emit(DialPeer{Leg: p.ID, URI: p.URI, SendBy: by})
+	if left > 1 {
+		m.arm(TimerPeer, by)
+	}
+	return true
+}
+
+// dropPeers ends every far leg: the call wants them no more.
+func (m *Machine) dropPeers(now time.Time) {
+	for i := range m.A.Peers {
+		p := &m.A.Peers[i]
+		s := peerStep{m: m, p: p}
+		if to, err := peerTable.Step(p.State, PeerDropped, &s, Event{Kind: PeerDropped, At: now}); err == nil {
+			p.State = to
+		}
+	}
+}
+
+// OpenPeers counts the far legs that are not over.
+func (a *Attempt) OpenPeers() (n int) {
+	for i := range a.Peers {
+		if a.Peers[i].EndedAt == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// --- actions ----------------------------------------------------------------
+
+func (s *peerStep) progress(ev Event) {
+	if s.p.SentAt == nil {
+		s.p.SentAt = at(ev.At)
+	}
+	if ev.Kind != LegSent && s.p.TryingAt == nil {
+		s.p.TryingAt = at(ev.At)
+	}
+}
+
+// wire keeps what the far side said.
+func (s *peerStep) wire(ev Event) {
+	if l := ev.Leg; l != nil {
+		s.p.SIPCode, s.p.SIPReason, s.p.Q850 = l.Code, l.Reason, l.Q850
+	}
+}
+
+func (s *peerStep) answered(ev Event) {
+	s.progress(ev)
+	s.wire(ev)
+	s.p.Dialog = ev.Leg.Dialog
+	s.m.disarm(TimerPeer)
+	s.m.emit(JoinPeer{Leg: s.p.ID, SDP: ev.Leg.SDP})
+}
+
+func (s *peerStep) joined(Event) { s.tell = BotConnected }
+
+func (s *peerStep) unfit(Event) {
+	s.m.emit(HangUp{Leg: s.p.ID, Cause: engine.HangUpCause{Q850: 88, Text: "Incompatible destination"}})
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+	s.tell = BotFailed
+}
+
+// failed: this address did not take the call.
+func (s *peerStep) failed(ev Event) {
+	s.wire(ev)
+	if ev.Leg.Kind.Final() {
+		s.p.EndedAt = at(ev.At)
+	}
+	s.m.disarm(TimerPeer)
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+	s.tell = BotFailed
+}
+
+func (s *peerStep) timedOut(Event) {
+	s.m.emit(Cancel{Leg: s.p.ID})
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+	s.tell = BotFailed
+}
+
+func (s *peerStep) cancel(Event) {
+	s.m.disarm(TimerPeer)
+	s.m.emit(Cancel{Leg: s.p.ID})
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+}
+
+func (s *peerStep) hangUp(Event) {
+	s.m.emit(HangUp{Leg: s.p.ID, Cause: causeNormal})
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+}
+
+// left: the peer hung up.
+func (s *peerStep) left(ev Event) {
+	if ev.Leg.Q850 != 0 {
+		s.p.Q850 = ev.Leg.Q850
+	}
+	s.p.EndedAt = at(ev.At)
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+	s.tell = BotClosed
+}
+
+func (s *peerStep) crossed(ev Event) {
+	s.progress(ev)
+	s.wire(ev)
+	s.p.Dialog = ev.Leg.Dialog
+	s.m.emit(recordLeg)
+	s.m.emit(Confirm{Leg: s.p.ID})
+	s.m.emit(HangUp{Leg: s.p.ID, Cause: causeNormal})
+}
+
+func (s *peerStep) ended(ev Event) {
+	if ev.Kind == LegRefused {
+		s.wire(ev)
+	}
+	s.p.EndedAt = at(ev.At)
+}
