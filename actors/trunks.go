@@ -71,9 +71,9 @@ func newTrunks(d *deps, set []engine.TrunkSettings) *trunks {
 func (t *trunks) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		t.configure(ctx, t.set)
+		t.configure(ctx, t.set, trunk.Resumed)
 	case *trunksConfigured:
-		t.configure(ctx, m.trunks)
+		t.configure(ctx, m.trunks, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
 	case *reserveTrunkBatch:
 		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), batch: m})
 	case *reserveTrunk:
@@ -97,7 +97,10 @@ func (t *trunks) Receive(ctx actor.Context) {
 	}
 }
 
-func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings) {
+// configure takes the settings over. first makes the trunks that are new here:
+// those that were there before the process have a past that nobody knows, as
+// has each after a crash of its actor.
+func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
 	t.set = set
 	for _, s := range set {
 		// Until the trunk itself has spoken: it takes calls from this moment on.
@@ -106,9 +109,11 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings) {
 			ctx.Send(pid, &s)
 			continue
 		}
-		d, known, self := t.d, s, ctx.Self()
+		d, known, self, birth := t.d, s, ctx.Self(), first
 		pid, err := ctx.SpawnNamed(d.props(func() actor.Actor {
-			return &trunkActor{d: d, t: trunk.New(known), known: &known, parent: self}
+			a := &trunkActor{d: d, t: birth(known, d.clock.Now()), known: &known, parent: self}
+			birth = trunk.Resumed
+			return a
 		}), "trunk-"+string(s.ID))
 		if err == nil {
 			t.byID[s.ID] = pid

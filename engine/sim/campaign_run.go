@@ -80,7 +80,7 @@ func (w *office) boot() {
 	w.fleet = fleet.New("bot", w.seats, 0)
 	w.trunks, w.slots, w.cands = nil, nil, nil
 	for i := range w.in.Trunks {
-		w.trunks = append(w.trunks, trunk.New(w.in.Trunks[i].Settings))
+		w.trunks = append(w.trunks, trunk.Resumed(w.in.Trunks[i].Settings, w.mono()))
 	}
 	for _, s := range w.in.Numbers {
 		slot := numberpool.NewSlot(s)

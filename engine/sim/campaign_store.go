@@ -42,22 +42,28 @@ func (w *office) commitSoon() {
 	w.committing = true
 	n := len(w.writes)
 	w.after(w.commit, func() {
+		if w.dbAway == 0 { // else it went away in between: nothing was taken
+			w.take(n)
+		}
 		w.committing = false
-		if w.dbAway > 0 {
-			return // it went away in between: nothing was taken
-		}
-		group := w.writes[:n]
-		w.writes = append([]*write(nil), w.writes[n:]...)
-		for _, x := range group {
-			err := w.apply(x)
-			if x.line != nil {
-				x.line.durable(x, err)
-			} else if x.then != nil {
-				x.then(err)
-			}
-		}
 		w.commitSoon()
 	})
+}
+
+// take makes the first writes durable, one by one: who counts anew meanwhile
+// finds each either on its way or in the tables.
+func (w *office) take(n int) {
+	for range n {
+		x := w.writes[0]
+		w.writes[0] = nil
+		w.writes = w.writes[1:]
+		err := w.apply(x)
+		if x.line != nil {
+			x.line.durable(x, err)
+		} else if x.then != nil {
+			x.then(err)
+		}
+	}
 }
 
 func (w *office) apply(x *write) error {

@@ -8,7 +8,8 @@
 //
 //   - In no second (half-open, anywhere) are more legs granted than the CPS cap.
 //     The bucket lets a late caller catch up by at most 20 ms and pays for that
-//     with a rate 2 % under the cap.
+//     with a rate 2 % under the cap. A restart forgets the last grants, so a
+//     trunk begins as if one had been made that moment.
 //   - Channels in use are the live leases, one per leg, and never above the cap.
 //   - A trunk that is inactive, down, held or broken grants nothing, except the
 //     single trial call by which a broken or held one recovers.

@@ -30,6 +30,15 @@ func New(s engine.TrunkSettings) *Trunk {
 	return t
 }
 
+// Resumed gives a trunk whose last second is not known: its owner, or the whole
+// process, was restarted. Its first token comes when the one after a grant of
+// this very moment would, so that the cap holds across the restart.
+func Resumed(s engine.TrunkSettings, now time.Time) *Trunk {
+	t := New(s)
+	t.bucket.dueAt = now.Add(catchUp + t.bucket.interval(now))
+	return t
+}
+
 // Configure takes over edited settings. It ends a hold: the operator may have
 // mended the credentials.
 func (t *Trunk) Configure(s engine.TrunkSettings) {

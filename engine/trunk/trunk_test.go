@@ -378,3 +378,41 @@ func BenchmarkAcquire(b *testing.B) {
 		tr.Release("leg")
 	}
 }
+
+func TestTheCapHoldsAcrossARestartOfTheOwner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cps := rapid.IntRange(1, 60).Draw(t, "cps")
+		tr := fresh(cps, 1<<30)
+		now := start
+		var grants []time.Time
+		for i := range 300 {
+			if rapid.IntRange(0, 15).Draw(t, "restarts") == 0 {
+				tr = Resumed(tr.Settings(), now)
+			}
+			ok, _, retry := tr.Acquire(now, leg(i), ttl)
+			if ok {
+				grants = append(grants, now)
+				continue
+			}
+			now = retry.Add(time.Duration(rapid.IntRange(0, 30_000_000).Draw(t, "late")))
+		}
+		for i := cps; i < len(grants); i++ {
+			if d := grants[i].Sub(grants[i-cps]); d < time.Second {
+				t.Fatalf("%d grants within %s, cap %d", cps+1, d, cps)
+			}
+		}
+		if len(grants) == 0 {
+			t.Fatal("nothing was ever granted")
+		}
+	})
+}
+
+func TestARestartedTrunkGrantsItsFirstLegAfterOneInterval(t *testing.T) {
+	tr := Resumed(engine.TrunkSettings{ID: "a", CPSCap: 1, ChannelCap: 10, Active: true}, start)
+	if ok, c, retry := tr.Acquire(at(1019), leg(1), ttl); ok || c != engine.ConstraintTrunkCPS || !retry.Equal(at(1020)) {
+		t.Errorf("before: %v %s %s", ok, c, retry)
+	}
+	if ok, _, _ := tr.Acquire(at(1020), leg(1), ttl); !ok {
+		t.Error("not granted after an interval")
+	}
+}
