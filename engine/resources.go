@@ -70,7 +70,11 @@ type TrunkSettings struct {
 	// ReliableProvisionals (RFC 3262): supported (also when empty), required, off.
 	ReliableProvisionals string `json:"reliable_provisionals,omitempty"`
 	// SessionSec is the Session-Expires of RFC 4028; 0 = 1800, -1 = no timer.
-	SessionSec int          `json:"session_s,omitempty"`
+	SessionSec int `json:"session_s,omitempty"`
+	// Inbound is the status with which a call to one of our numbers that comes
+	// over this trunk is refused: unavailable (480, also when empty), busy
+	// (486), decline (603).
+	Inbound    string       `json:"inbound,omitempty"`
 	Media      MediaProfile `json:"media,omitzero"`
 	CPSCap     int          `json:"cps_cap"`     // new calls a second, 0 = 10
 	ChannelCap int          `json:"channel_cap"` // simultaneous legs, 0 = 100
@@ -78,6 +82,9 @@ type TrunkSettings struct {
 	Weight     int          `json:"weight"`      // share among equal priority, 0 = 1
 	OptionsSec int          `json:"options_s"`   // OPTIONS interval, 0 = 30
 	Active     bool         `json:"active"`
+	// Origin: api (also when empty), or file for a trunk of the configuration
+	// file, which says again at every start what it is.
+	Origin string `json:"origin,omitempty"`
 }
 
 // SIPHeader is a header to be written into a request.

@@ -40,6 +40,7 @@ var attemptColumns = []column[attemptRow]{
 	integer("sip_code", func(a *attemptRow) *int { return &a.SIPCode }),
 	text("sip_reason", func(a *attemptRow) *string { return &a.SIPReason }),
 	integer("q850", func(a *attemptRow) *int { return &a.Q850 }),
+	text("attestation", func(a *attemptRow) *string { return &a.Attestation }),
 	text("friendly", func(a *attemptRow) *string { return &a.Friendly }),
 	bigint("retry_after", func(a *attemptRow) *time.Duration { return &a.RetryAfter }),
 	text("verdict", func(a *attemptRow) *string { return (*string)(&a.Verdict) }),

@@ -2,24 +2,97 @@ package persistence
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/journal"
 )
 
-const trunkColumns = `id, host, port, transport, username, password, from_domain, number_format,
-	cps_cap, channel_cap, priority, weight, options_s, active`
+// trunkColumn is one column of a trunk; its field is both what is written and
+// where a scan goes.
+type trunkColumn struct {
+	name  string
+	field func(*engine.TrunkSettings) any
+}
+
+var trunkColumns = []trunkColumn{
+	{"id", func(t *engine.TrunkSettings) any { return &t.ID }},
+	{"host", func(t *engine.TrunkSettings) any { return &t.Host }},
+	{"port", func(t *engine.TrunkSettings) any { return &t.Port }},
+	{"transport", func(t *engine.TrunkSettings) any { return &t.Transport }},
+	{"kind", func(t *engine.TrunkSettings) any { return &t.Kind }},
+	{"username", func(t *engine.TrunkSettings) any { return &t.Username }},
+	{"password", func(t *engine.TrunkSettings) any { return &t.Password }},
+	{"from_domain", func(t *engine.TrunkSettings) any { return &t.FromDomain }},
+	{"from_user", func(t *engine.TrunkSettings) any { return &t.FromUser }},
+	{"caller_id_header", func(t *engine.TrunkSettings) any { return &t.CallerIDHeader }},
+	{"privacy", func(t *engine.TrunkSettings) any { return &t.Privacy }},
+	{"number_format", func(t *engine.TrunkSettings) any { return &t.NumberFormat }},
+	{"number_country", func(t *engine.TrunkSettings) any { return &t.NumberCountry }},
+	{"outbound_proxy", func(t *engine.TrunkSettings) any { return &t.OutboundProxy }},
+	{"listener", func(t *engine.TrunkSettings) any { return &t.Listener }},
+	{"external_host", func(t *engine.TrunkSettings) any { return &t.ExternalHost }},
+	{"tls_server_name", func(t *engine.TrunkSettings) any { return &t.TLSServerName }},
+	{"tls_roots", func(t *engine.TrunkSettings) any { return &t.TLSRoots }},
+	{"tls_insecure", func(t *engine.TrunkSettings) any { return &t.TLSInsecure }},
+	{"register_s", func(t *engine.TrunkSettings) any { return &t.RegisterSec }},
+	{"user_agent", func(t *engine.TrunkSettings) any { return &t.UserAgent }},
+	{"extra_headers", func(t *engine.TrunkSettings) any { return &t.ExtraHeaders }},
+	{"redirects", func(t *engine.TrunkSettings) any { return &t.Redirects }},
+	{"reliable_provisionals", func(t *engine.TrunkSettings) any { return &t.ReliableProvisionals }},
+	{"session_s", func(t *engine.TrunkSettings) any { return &t.SessionSec }},
+	{"inbound", func(t *engine.TrunkSettings) any { return &t.Inbound }},
+	{"media", func(t *engine.TrunkSettings) any { return &t.Media }},
+	{"cps_cap", func(t *engine.TrunkSettings) any { return &t.CPSCap }},
+	{"channel_cap", func(t *engine.TrunkSettings) any { return &t.ChannelCap }},
+	{"priority", func(t *engine.TrunkSettings) any { return &t.Priority }},
+	{"weight", func(t *engine.TrunkSettings) any { return &t.Weight }},
+	{"options_s", func(t *engine.TrunkSettings) any { return &t.OptionsSec }},
+	{"active", func(t *engine.TrunkSettings) any { return &t.Active }},
+	{"origin", func(t *engine.TrunkSettings) any { return &t.Origin }},
+}
+
+func trunkFields(t *engine.TrunkSettings) []any {
+	out := make([]any, len(trunkColumns))
+	for i, c := range trunkColumns {
+		out[i] = c.field(t)
+	}
+	return out
+}
 
 func scanTrunk(row pgx.CollectableRow) (t engine.TrunkSettings, err error) {
-	err = row.Scan(&t.ID, &t.Host, &t.Port, &t.Transport, &t.Username, &t.Password, &t.FromDomain, &t.NumberFormat,
-		&t.CPSCap, &t.ChannelCap, &t.Priority, &t.Weight, &t.OptionsSec, &t.Active)
+	err = row.Scan(trunkFields(&t)...)
 	return t, err
+}
+
+// selectTrunks and upsertTrunk are written from the one list of columns. The
+// parameter after the columns says whether the stored password stays.
+var selectTrunks, upsertTrunk = trunkStatements()
+
+func trunkStatements() (read, write string) {
+	var names, places, sets []string
+	keep := fmt.Sprintf("$%d::boolean", len(trunkColumns)+1)
+	for i, c := range trunkColumns {
+		names, places = append(names, c.name), append(places, fmt.Sprintf("$%d", i+1))
+		switch c.name {
+		case "id":
+		case "password":
+			sets = append(sets, "password = CASE WHEN "+keep+" THEN t.password ELSE excluded.password END")
+		default:
+			sets = append(sets, c.name+" = excluded."+c.name)
+		}
+	}
+	list := strings.Join(names, ", ")
+	return "SELECT " + list + " FROM trunks ORDER BY priority, id",
+		"INSERT INTO trunks AS t (" + list + ") VALUES (" + strings.Join(places, ", ") + ") ON CONFLICT (id) DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
 // Trunks lists every trunk in the order in which they are tried.
 func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
-	rows, _ := s.read.Query(ctx, "SELECT "+trunkColumns+" FROM trunks ORDER BY priority, id")
+	rows, _ := s.read.Query(ctx, selectTrunks)
 	list, err := pgx.CollectRows(rows, scanTrunk)
 	return list, s.wrap("trunks not read", err)
 }
@@ -31,18 +104,24 @@ func (s *Store) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 		if created, err = absent(ctx, tx, "trunks", "id", string(t.ID)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO trunks AS t (`+trunkColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-			ON CONFLICT (id) DO UPDATE SET host = excluded.host, port = excluded.port, transport = excluded.transport,
-			username = excluded.username, password = CASE WHEN $15 THEN t.password ELSE excluded.password END,
-			from_domain = excluded.from_domain, number_format = excluded.number_format, cps_cap = excluded.cps_cap,
-			channel_cap = excluded.channel_cap, priority = excluded.priority, weight = excluded.weight,
-			options_s = excluded.options_s, active = excluded.active`,
-			string(t.ID), t.Host, t.Port, t.Transport, t.Username, t.Password, t.FromDomain, t.NumberFormat,
-			t.CPSCap, t.ChannelCap, t.Priority, t.Weight, t.OptionsSec, t.Active, keepSecret)
-		if err != nil {
+		if _, err := tx.Exec(ctx, upsertTrunk, append(trunkFields(&t), keepSecret)...); err != nil {
 			return err
 		}
 		return s.note(ctx, tx, verb("trunk", created), string(t.ID), who)
 	})
 	return created, err
+}
+
+// DeleteTrunk removes a trunk. NotFound "trunk_not_found".
+func (s *Store) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error {
+	return s.inTx(ctx, "trunk not deleted", func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, "DELETE FROM trunks WHERE id = $1", string(id))
+		if err != nil {
+			return err
+		}
+		if done.RowsAffected() == 0 {
+			return engine.NotFound("trunk_not_found", "no trunk has this identifier")
+		}
+		return s.note(ctx, tx, journal.Type("trunk.deleted"), string(id), who)
+	})
 }

@@ -69,6 +69,9 @@ type Attempt struct {
 	SIPReason string
 	Q850      int
 	Friendly  string
+	// Attestation is what the network said of our caller ID (STIR/SHAKEN), as
+	// it wrote it; "" when it said nothing.
+	Attestation string
 	// RetryAfter is the least wait that the network asked for (Retry-After).
 	RetryAfter time.Duration
 

@@ -182,6 +182,20 @@ func configured(t *testing.T, w *world) {
 	if len(trunks) != 1 || !reflect.DeepEqual(trunks[0], trunk) {
 		t.Errorf("trunks %+v, want %+v", trunks, trunk)
 	}
+	bare := engine.TrunkSettings{ID: trunk.ID}
+	if created, err := w.store.PutTrunk(t.Context(), bare, false, admin); err != nil || created {
+		t.Fatal(created, err)
+	}
+	if trunks, err = w.store.Trunks(t.Context()); err != nil || len(trunks) != 1 || !reflect.DeepEqual(trunks[0], bare) {
+		t.Errorf("trunks %+v %v, want %+v", trunks, err, bare)
+	}
+	must(t, w.store.DeleteTrunk(t.Context(), bare.ID, admin))
+	if err := w.store.DeleteTrunk(t.Context(), bare.ID, admin); code(err) != "trunk_not_found" {
+		t.Errorf("deleted again: %v", err)
+	}
+	if trunks, err = w.store.Trunks(t.Context()); err != nil || len(trunks) != 0 {
+		t.Errorf("trunks after the deletion: %+v %v", trunks, err)
+	}
 
 	n := engine.NumberSettings{Number: number(), ConcurrentCap: 1, HourCap: 2, DayCap: 3, RestSec: 4, State: "active"}
 	if created, err := w.store.PutNumber(t.Context(), n, admin); err != nil || !created {
