@@ -34,7 +34,7 @@ func (l *leg) beginTx(tx *clientTx) {
 	now := l.s.now()
 	_ = l.s.write(tx.to, tx.data) // a failure is retried, then timer F ends it
 	tx.endAt = now + l.s.conf.Timers.transaction()
-	if !tx.to.tcp {
+	if !tx.to.reliable() {
 		tx.gap = l.s.conf.Timers.T1
 		tx.resendAt = now + tx.gap
 	}

@@ -1,6 +1,8 @@
 package sipstack
 
 import (
+	"reflect"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -66,7 +68,29 @@ type Transport string
 const (
 	UDP Transport = "udp" // the default
 	TCP Transport = "tcp"
+	TLS Transport = "tls" // over TCP
 )
+
+func (t Transport) reliable() bool { return t == TCP || t == TLS }
+
+// via is the transport as a Via header names it (RFC 3261 §20.42).
+func (t Transport) via() string {
+	switch t {
+	case TCP:
+		return "TCP"
+	case TLS:
+		return "TLS"
+	case UDP:
+	}
+	return "UDP"
+}
+
+// transportOf reads a transport's name as URIs and Via headers have it; ok is
+// false when it is none of ours.
+func transportOf(name string) (t Transport, ok bool) {
+	t = Transport(strings.ToLower(name))
+	return t, t == UDP || t == TCP || t == TLS
+}
 
 // TrunkConfig is one carrier connection as this package needs to know it.
 type TrunkConfig struct {
@@ -82,21 +106,25 @@ type TrunkConfig struct {
 	// OptionsInterval between keepalives; 0 for 30 s, negative for none.
 	OptionsInterval time.Duration
 	ExtraHeaders    []Header // added to every INVITE
+
+	// Kind: a registered trunk sends REGISTER and is up only while it is
+	// registered; RegisterSec is the lifetime that it asks for, 0 = 600.
+	Kind        engine.TrunkKind
+	RegisterSec int
+	// OutboundProxy is the host[:port] that requests are sent to in place of
+	// Host, which stays in the Request-URI.
+	OutboundProxy string
+	// Listener is the name of the listener that the trunk uses; empty for the
+	// first. ExternalHost takes the place of the listener's.
+	Listener, ExternalHost string
+	// TLSServerName is the name that the certificate must bear, empty for
+	// Host; TLSRoots are the roots to trust as PEM, empty for the system's;
+	// TLSInsecure checks neither.
+	TLSServerName, TLSRoots string
+	TLSInsecure             bool
 }
 
 // Header is one extra header of an INVITE.
 type Header struct{ Name, Value string }
 
-func (c TrunkConfig) equal(o TrunkConfig) bool {
-	if len(c.ExtraHeaders) != len(o.ExtraHeaders) {
-		return false
-	}
-	for i := range c.ExtraHeaders {
-		if c.ExtraHeaders[i] != o.ExtraHeaders[i] {
-			return false
-		}
-	}
-	return c.ID == o.ID && c.Host == o.Host && c.Port == o.Port && c.Transport == o.Transport &&
-		c.Username == o.Username && c.Password == o.Password && c.FromDomain == o.FromDomain &&
-		c.NumberFormat == o.NumberFormat && c.OptionsInterval == o.OptionsInterval
-}
+func (c *TrunkConfig) equal(o *TrunkConfig) bool { return reflect.DeepEqual(c, o) }

@@ -44,7 +44,7 @@ func (l *leg) route(d *dialog) {
 	if d.requestURI == "" {
 		d.requestURI = l.toURI // a 2xx without Contact breaks §12.1.1; try what is known
 	}
-	d.hop = l.s.nextHop(next, target{d.source, l.to.tcp})
+	d.hop = l.s.nextHop(next, target{d.source, l.to.transport})
 }
 
 // nextHop finds the address of a URI without waiting. source is where the 2xx
@@ -54,29 +54,32 @@ func (s *Stack) nextHop(uri string, source target) target {
 	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
 		return source
 	}
-	tcp := source.tcp
+	over := source.transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
-			tcp = strings.EqualFold(p.V, "tcp")
+			over = UDP
+			if strings.EqualFold(p.V, "tcp") {
+				over = TCP
+			}
 		}
 	}
-	addrs := s.dns.cached(u.Host, u.Port, tcp)
+	addrs := s.dns.cached(u.Host, u.Port, over)
 	if len(addrs) == 0 {
 		return source
 	}
 	addr, from := addrs[0].Addr(), source.addr
 	if !from.IsValid() {
-		return target{addrs[0], tcp}
+		return target{addrs[0], over}
 	}
 	unreachable := (addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified()) &&
 		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
-	sameConnection := tcp && source.tcp && addr == from.Addr()
+	sameConnection := over.reliable() && over == source.transport && addr == from.Addr()
 	if unreachable || sameConnection {
 		// A far side behind NAT that does not know its own address; or the
 		// TCP connection that is already open to the same host.
 		return source
 	}
-	return target{addrs[0], tcp}
+	return target{addrs[0], over}
 }
 
 func toTag(m sip.Message) string {
@@ -106,10 +109,7 @@ func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog
 func (l *leg) state(d *dialog) *engine.DialogState {
 	st := &engine.DialogState{
 		ToTag: d.toTag, RemoteTarget: d.target, RouteSet: d.routeSet, CSeq: d.invite,
-		RemoteAddr: d.source.String(), Transport: string(UDP), LocalAddr: l.sentBy,
-	}
-	if l.to.tcp {
-		st.Transport = string(TCP)
+		RemoteAddr: d.source.String(), Transport: string(l.to.transport), LocalAddr: l.sentBy,
 	}
 	return st
 }

@@ -225,7 +225,7 @@ func appendTopVia(b []byte, via *sip.ViaHeader, src target) ([]byte, target) {
 	if ip, err := netip.ParseAddr(strings.Trim(v.Host, "[]")); rport || err != nil || ip.Unmap() != src.addr.Addr() {
 		v.Params.Add("received", src.addr.Addr().String())
 	}
-	if !rport && !src.tcp {
+	if !rport && !src.reliable() {
 		port := v.Port
 		if port <= 0 || port > 65535 {
 			port = 5060

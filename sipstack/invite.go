@@ -2,6 +2,7 @@ package sipstack
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,17 +24,15 @@ func BootNow() engine.BootTime {
 
 // begin sends the first INVITE to the first address that takes it. The leg is
 // locked and queued.
-func (l *leg) begin(addrs []netip.AddrPort) {
+func (l *leg) begin(to []target) {
 	if l.phase != phaseQueued {
 		return
 	}
-	if len(addrs) == 0 {
+	if len(to) == 0 {
 		l.notSent(engine.NotSentNoRoute, "host name of the trunk not resolved")
 		return
 	}
-	for _, a := range addrs {
-		l.spare = append(l.spare, target{a, l.trunk.tcp})
-	}
+	l.spare = slices.Clone(to)
 	l.tryNext("")
 }
 
@@ -45,7 +44,7 @@ func (l *leg) tryNext(failure string) {
 		l.enter(phaseQueued)
 		l.address()
 		l.invite = l.appendInvite(make([]byte, 0, 768+len(l.offer)))
-		if l.to.tcp {
+		if l.to.reliable() {
 			err := l.s.line(l.to.addr).push(queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
 			if err == nil {
 				return
@@ -96,7 +95,7 @@ func (l *leg) written() {
 	now := l.s.now()
 	l.enter(phaseCalling)
 	l.deadline = now + l.s.conf.Timers.transaction() // timer B
-	if !l.to.tcp {
+	if !l.to.reliable() {
 		l.resendGap = l.s.conf.Timers.T1 // timer A
 		l.resendAt = now + l.resendGap
 	}
@@ -307,7 +306,7 @@ func (l *leg) retryWithCredentials(r *sip.Response) bool {
 	l.cseq++
 	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
 	l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
-	if l.to.tcp {
+	if l.to.reliable() {
 		refused := refusal(r)
 		seq := l.cseq
 		err := l.s.line(l.to.addr).push(queued{data: l.invite, before: func() bool {

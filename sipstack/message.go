@@ -44,15 +44,13 @@ func derive(what, callID string, n int) string {
 }
 
 // appendStart writes the request line, Via and Max-Forwards.
-func appendStart(b []byte, method, uri string, tcp bool, sentBy, branch string) []byte {
+func appendStart(b []byte, method, uri string, over Transport, sentBy, branch string) []byte {
 	b = append(b, method...)
 	b = append(b, ' ')
 	b = append(b, uri...)
-	if tcp {
-		b = append(b, " SIP/2.0\r\nVia: SIP/2.0/TCP "...)
-	} else {
-		b = append(b, " SIP/2.0\r\nVia: SIP/2.0/UDP "...)
-	}
+	b = append(b, " SIP/2.0\r\nVia: SIP/2.0/"...)
+	b = append(b, over.via()...)
+	b = append(b, ' ')
 	b = append(b, sentBy...)
 	b = append(b, ";rport;branch="...)
 	b = append(b, branch...)
@@ -109,7 +107,7 @@ func (l *leg) appendContact(b []byte) []byte {
 
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (l *leg) appendInvite(b []byte) []byte {
-	b = appendStart(b, "INVITE", l.toURI, l.to.tcp, l.sentBy, l.branch)
+	b = appendStart(b, "INVITE", l.toURI, l.to.transport, l.sentBy, l.branch)
 	b = l.appendDialogID(b, "", l.cseq, "INVITE")
 	b = l.appendContact(b)
 	b = append(b, l.s.agentLines...)
@@ -133,7 +131,7 @@ func (l *leg) appendInvite(b []byte) []byte {
 // appendHopACK writes the ACK of a final response other than 2xx (RFC 3261
 // §17.1.1.3); to is the To header of that response.
 func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
-	b = appendStart(b, "ACK", l.toURI, l.to.tcp, l.sentBy, l.inviteBranch(cseq))
+	b = appendStart(b, "ACK", l.toURI, l.to.transport, l.sentBy, l.inviteBranch(cseq))
 	b = append(b, "From: <"...)
 	b = append(b, l.fromURI...)
 	b = append(b, ">;tag="...)
@@ -147,7 +145,7 @@ func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
-	b = appendStart(b, "CANCEL", l.toURI, l.to.tcp, l.sentBy, l.inviteBranch(cseq))
+	b = appendStart(b, "CANCEL", l.toURI, l.to.transport, l.sentBy, l.inviteBranch(cseq))
 	b = l.appendDialogID(b, "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }
@@ -155,7 +153,7 @@ func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
 // appendInDialog writes the headers of a request inside a dialog (RFC 3261
 // §12.2.1.1) up to and without Content-Length.
 func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32) []byte {
-	b = appendStart(b, method, d.requestURI, d.hop.tcp, l.sentBy, deriveBranch(string(l.id)+"/"+d.toTag, cseq, method))
+	b = appendStart(b, method, d.requestURI, d.hop.transport, l.sentBy, deriveBranch(string(l.id)+"/"+d.toTag, cseq, method))
 	for _, r := range d.routes {
 		b = append(b, "Route: "...)
 		b = append(b, r...)

@@ -18,8 +18,9 @@ func (s *Stack) onMessage(m sip.Message) {
 	if s.closed.Load() {
 		return
 	}
-	src := target{tcp: m.Transport() != "UDP"}
-	if src.tcp {
+	src := target{transport: UDP}
+	if m.Transport() != "UDP" {
+		src.transport = TCP
 		a, err := netip.ParseAddrPort(m.Source())
 		if err != nil {
 			return

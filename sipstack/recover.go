@@ -2,7 +2,6 @@ package sipstack
 
 import (
 	"net/netip"
-	"strings"
 
 	"dialler/engine"
 )
@@ -47,10 +46,10 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 		l.recoverDialog(r.Dialog)
 		return
 	}
-	s.withTargets(t, func(addrs []netip.AddrPort) {
+	s.withTargets(t, func(to []target) {
 		l.mu.Lock()
 		defer l.unlock()
-		l.recoverInvite(r, addrs)
+		l.recoverInvite(r, to)
 	})
 }
 
@@ -73,7 +72,8 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		return
 	}
 	src, _ := netip.ParseAddrPort(st.RemoteAddr)
-	l.to = target{src, strings.EqualFold(st.Transport, string(TCP))}
+	over, _ := transportOf(st.Transport)
+	l.to = target{src, over}
 	l.cseq = max(st.CSeq, 1)
 	if src.IsValid() {
 		l.address()
@@ -95,7 +95,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
 }
 
-func (l *leg) recoverInvite(r engine.RecoveredLeg, addrs []netip.AddrPort) {
+func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
 	if l.phase != phaseQueued {
 		return
 	}
@@ -105,10 +105,10 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, addrs []netip.AddrPort) {
 		giveUp = l.s.conf.Timers.transaction()
 	}
 	l.deadline = l.s.now() + giveUp
-	if len(addrs) == 0 {
+	if len(to) == 0 {
 		return // nothing can be sent; a late response is still answered
 	}
-	l.to = target{addrs[0], l.trunk.tcp}
+	l.to = to[0]
 	l.cseq = max(r.CSeq, 1)
 	l.address()
 	l.sendCancel(l.cseq)

@@ -26,7 +26,7 @@ type resolver struct {
 type dnsKey struct {
 	host string
 	port int // 0: by SRV, else 5060
-	tcp  bool
+	over Transport
 }
 
 type dnsEntry struct {
@@ -50,20 +50,20 @@ func literal(host string, port int) (netip.AddrPort, bool) {
 
 // cached gives what is known of a host without waiting; it starts a look-up
 // when that is nothing or not fresh.
-func (r *resolver) cached(host string, port int, tcp bool) []netip.AddrPort {
+func (r *resolver) cached(host string, port int, over Transport) []netip.AddrPort {
 	if a, ok := literal(host, port); ok {
 		return []netip.AddrPort{a}
 	}
-	e, _ := r.refresh(dnsKey{strings.ToLower(host), port, tcp})
+	e, _ := r.refresh(dnsKey{strings.ToLower(host), port, over})
 	return e.addrs
 }
 
 // wait is cached, but waits for the first answer.
-func (r *resolver) wait(host string, port int, tcp bool) ([]netip.AddrPort, error) {
+func (r *resolver) wait(host string, port int, over Transport) ([]netip.AddrPort, error) {
 	if a, ok := literal(host, port); ok {
 		return []netip.AddrPort{a}, nil
 	}
-	key := dnsKey{strings.ToLower(host), port, tcp}
+	key := dnsKey{strings.ToLower(host), port, over}
 	e, busy := r.refresh(key)
 	if len(e.addrs) > 0 || busy == nil {
 		return e.addrs, e.err
@@ -114,12 +114,8 @@ func (r *resolver) look(key dnsKey, e *dnsEntry) {
 // lookUp follows RFC 3263 §4.2: without a port SRV first, then addresses.
 func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
 	if key.port == 0 {
-		proto := "udp"
-		if key.tcp {
-			proto = "tcp"
-		}
 		// The records come sorted by priority and shuffled by weight.
-		if _, records, err := net.DefaultResolver.LookupSRV(ctx, "sip", proto, key.host); err == nil {
+		if _, records, err := net.DefaultResolver.LookupSRV(ctx, "sip", string(key.over), key.host); err == nil {
 			var out []netip.AddrPort
 			for _, srv := range records {
 				if ips, err := addresses(ctx, srv.Target); err == nil {

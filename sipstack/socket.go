@@ -24,9 +24,13 @@ const (
 
 // target is where a message goes.
 type target struct {
-	addr netip.AddrPort
-	tcp  bool
+	addr      netip.AddrPort
+	transport Transport
 }
+
+// reliable says that the transport retransmits by itself: no timers A, E and
+// G (RFC 3261 §17).
+func (t target) reliable() bool { return t.transport.reliable() }
 
 // udpSocket lends our UDP socket to sipgo's transport layer. It differs from
 // the plain socket in two ways. A read error other than "closed" does not end
@@ -93,7 +97,7 @@ func sockets(listen string) (*net.UDPConn, *net.TCPListener, error) {
 // write sends a message: at once over UDP, by the connection's queue over TCP.
 // b is not kept. An error means that nothing left.
 func (s *Stack) write(to target, b []byte) error {
-	if to.tcp {
+	if to.reliable() {
 		return s.line(to.addr).push(queued{data: append([]byte(nil), b...)})
 	}
 	_, err := s.udp.WriteToUDPAddrPort(b, to.addr)

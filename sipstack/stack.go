@@ -191,27 +191,27 @@ func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		l.unlock()
 		return
 	}
-	s.withTargets(t, func(addrs []netip.AddrPort) {
+	s.withTargets(t, func(to []target) {
 		l.mu.Lock()
-		l.begin(addrs)
+		l.begin(to)
 		l.unlock()
 	})
 }
 
 // withTargets calls f with the trunk's addresses: at once when they are known,
 // else from a goroutine when its name is resolved.
-func (s *Stack) withTargets(t *trunk, f func([]netip.AddrPort)) {
+func (s *Stack) withTargets(t *trunk, f func([]target)) {
 	if t.conf.Host == "" {
 		f(nil)
 		return
 	}
-	if addrs := t.targets(); len(addrs) > 0 {
-		f(addrs)
+	if to := t.targets(); len(to) > 0 {
+		f(to)
 		return
 	}
 	go func() {
-		addrs, _ := s.dns.wait(t.conf.Host, t.conf.Port, t.tcp)
-		f(addrs)
+		to, _ := t.resolved()
+		f(to)
 	}()
 }
 

@@ -21,7 +21,6 @@ type trunk struct {
 	// hostPort is the host part of Request-URI and To.
 	hostPort string
 	params   string // URI parameters: ";transport=tcp" or none
-	tcp      bool
 
 	keepalive keepalive
 }
@@ -36,12 +35,12 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.OptionsInterval == 0 {
 		c.OptionsInterval = 30 * time.Second
 	}
-	t := &trunk{s: s, conf: c, tcp: c.Transport == TCP, hostPort: uriHost(c.Host)}
+	t := &trunk{s: s, conf: c, hostPort: uriHost(c.Host)}
 	if c.Port != 0 && c.Port != 5060 {
 		t.hostPort += ":" + strconv.Itoa(c.Port)
 	}
-	if t.tcp {
-		t.params = ";transport=tcp"
+	if c.Transport != UDP {
+		t.params = ";transport=" + string(c.Transport)
 	}
 	t.keepalive.trunk = t
 	return t
@@ -65,8 +64,22 @@ func (t *trunk) user(n engine.PhoneNumber) string {
 
 // targets lists the trunk's addresses, best first; none while its name is
 // not resolved.
-func (t *trunk) targets() []netip.AddrPort {
-	return t.s.dns.cached(t.conf.Host, t.conf.Port, t.tcp)
+func (t *trunk) targets() []target {
+	return t.to(t.s.dns.cached(t.conf.Host, t.conf.Port, t.conf.Transport))
+}
+
+// resolved is targets, but waits for the first answer of the name server.
+func (t *trunk) resolved() ([]target, error) {
+	addrs, err := t.s.dns.wait(t.conf.Host, t.conf.Port, t.conf.Transport)
+	return t.to(addrs), err
+}
+
+func (t *trunk) to(addrs []netip.AddrPort) []target {
+	out := make([]target, len(addrs))
+	for i, a := range addrs {
+		out[i] = target{a, t.conf.Transport}
+	}
+	return out
 }
 
 // localHost is the host that we give a far side at addr as our own: what is
@@ -94,7 +107,7 @@ func (s *Stack) SetTrunk(c TrunkConfig) {
 	t := s.newTrunk(c)
 	s.trunksMu.Lock()
 	old := s.trunks[c.ID]
-	if old != nil && old.conf.equal(t.conf) || s.closed.Load() {
+	if old != nil && old.conf.equal(&t.conf) || s.closed.Load() {
 		s.trunksMu.Unlock()
 		return
 	}
@@ -186,12 +199,12 @@ func (k *keepalive) tick() {
 	s := k.trunk.s
 	if k.callID0() == "" {
 		// Outside of the lock: the first look-up of a name may take seconds.
-		addrs, err := s.dns.wait(k.trunk.conf.Host, k.trunk.conf.Port, k.trunk.tcp)
-		if err != nil || len(addrs) == 0 {
+		to, err := k.trunk.resolved()
+		if err != nil || len(to) == 0 {
 			k.result(false, "host name not resolved")
 			return
 		}
-		k.send(addrs[0])
+		k.send(to[0])
 		return
 	}
 	k.mu.Lock()
@@ -202,7 +215,7 @@ func (k *keepalive) tick() {
 		k.mu.Unlock()
 		k.result(false, "no reply to OPTIONS")
 		return
-	case !k.to.tcp && now >= k.next:
+	case !k.to.reliable() && now >= k.next:
 		if s.write(k.to, k.data) == nil {
 			s.count.retransmissions.Add(1)
 		}
@@ -221,7 +234,7 @@ func (k *keepalive) callID0() string {
 	return k.callID
 }
 
-func (k *keepalive) send(addr netip.AddrPort) {
+func (k *keepalive) send(to target) {
 	s, t := k.trunk.s, k.trunk
 	k.mu.Lock()
 	if k.stopped {
@@ -232,11 +245,11 @@ func (k *keepalive) send(addr netip.AddrPort) {
 	callID := s.nonce + "-options-" + string(t.conf.ID)
 	k.callID = callID
 	s.probes.Store(callID, k)
-	k.to = target{addr, t.tcp}
-	local := s.localHost(addr.Addr())
+	k.to = to
+	local := s.localHost(to.addr.Addr())
 	branch := deriveBranch(callID, k.cseq, "OPTIONS")
 	uri := "sip:" + t.hostPort + t.params
-	b := appendStart(nil, "OPTIONS", uri, t.tcp, local+s.portSuffix, branch)
+	b := appendStart(nil, "OPTIONS", uri, to.transport, local+s.portSuffix, branch)
 	b = append(b, "From: <sip:"+local+s.portSuffix+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = appendCallID(b, callID, k.cseq, "OPTIONS")
 	b = append(b, "Contact: <sip:"+local+s.portSuffix+t.params+">\r\nAccept: application/sdp\r\n"...)
@@ -247,16 +260,15 @@ func (k *keepalive) send(addr netip.AddrPort) {
 	k.interval = s.conf.Timers.T1
 	k.next = now + k.interval
 	k.end = now + min(s.conf.Timers.transaction(), t.conf.OptionsInterval)
-	if k.to.tcp {
+	if to.reliable() {
 		k.next = k.end
 	}
 	k.timer.Reset(min(k.next, k.end) - now)
-	to := k.to
 	k.mu.Unlock()
 
 	var err error
-	if to.tcp {
-		err = s.line(addr).push(queued{data: b, after: func(left bool, err error) {
+	if to.reliable() {
+		err = s.line(to.addr).push(queued{data: b, after: func(left bool, err error) {
 			if err != nil {
 				k.result(false, "not sent: "+err.Error())
 			}
