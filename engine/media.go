@@ -7,6 +7,7 @@ import "time"
 type OpenMedia struct {
 	Attempt AttemptID
 	AMD     AMDMode
+	Profile MediaProfile // of the trunk that is tried
 }
 
 // AttachBot is the command to open the bot's socket of an answered attempt.

@@ -93,6 +93,12 @@ type SIPHeader struct {
 	Value string `json:"value"`
 }
 
+// Values of MediaProfile.SRTP; empty is off.
+const (
+	SRTPOff      = "off"
+	SRTPRequired = "required"
+)
+
 // MediaProfile is what a trunk wants of the media path.
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.

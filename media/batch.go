@@ -10,4 +10,6 @@ const (
 	rtpHeaderBytes = 12
 	frameBytes     = 160 // 20 ms of G.711
 	sendBytes      = rtpHeaderBytes + frameBytes
+	// sendCap leaves room for the tag of SRTP.
+	sendCap = sendBytes + srtpTrailCap
 )

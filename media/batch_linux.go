@@ -95,7 +95,7 @@ type writer struct {
 	hdrs  [batchSize]mmsghdr
 	iovs  [batchSize]unix.Iovec
 	names [batchSize]unix.RawSockaddrInet4
-	bufs  [batchSize][sendBytes]byte
+	bufs  [batchSize][sendCap]byte
 	n     int // datagrams filled
 	from  int // first one of the current call
 	done  int
@@ -107,7 +107,6 @@ func newWriter() *writer {
 	w := &writer{}
 	for i := range w.hdrs {
 		w.iovs[i].Base = &w.bufs[i][0]
-		w.iovs[i].SetLen(sendBytes)
 		w.names[i].Family = unix.AF_INET
 		h := &w.hdrs[i].hdr
 		h.Name = (*byte)(unsafe.Pointer(&w.names[i])) //nolint:gosec // the kernel's interface
@@ -132,10 +131,12 @@ func newWriter() *writer {
 	return w
 }
 
-// slot gives the buffer of the next datagram; commit adds it to the batch.
-func (w *writer) slot() *[sendBytes]byte { return &w.bufs[w.n] }
+// slot gives the buffer of the next datagram; commit adds its first n bytes to
+// the batch.
+func (w *writer) slot() *[sendCap]byte { return &w.bufs[w.n] }
 
-func (w *writer) commit(to netip.AddrPort) {
+func (w *writer) commit(to netip.AddrPort, n int) {
+	w.iovs[w.n].SetLen(n)
 	name := &w.names[w.n]
 	name.Addr = to.Addr().As4()
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&name.Port))[:], to.Port()) //nolint:gosec // network byte order

@@ -29,16 +29,17 @@ func (r *reader) datagram(int) ([]byte, netip.AddrPort) { return r.buf[:r.n], r.
 
 type writer struct {
 	n    int
-	bufs [batchSize][sendBytes]byte
+	bufs [batchSize][sendCap]byte
+	size [batchSize]int
 	to   [batchSize]netip.AddrPort
 }
 
 func newWriter() *writer { return &writer{} }
 
-func (w *writer) slot() *[sendBytes]byte { return &w.bufs[w.n] }
+func (w *writer) slot() *[sendCap]byte { return &w.bufs[w.n] }
 
-func (w *writer) commit(to netip.AddrPort) {
-	w.to[w.n] = to
+func (w *writer) commit(to netip.AddrPort, n int) {
+	w.to[w.n], w.size[w.n] = to, n
 	w.n++
 }
 
@@ -49,7 +50,7 @@ func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
 		to := &syscall.SockaddrInet4{Port: int(w.to[i].Port()), Addr: w.to[i].Addr().As4()}
 		var err error
 		if e := raw.Write(func(fd uintptr) bool {
-			err = syscall.Sendto(int(fd), w.bufs[i][:], 0, to)
+			err = syscall.Sendto(int(fd), w.bufs[i][:w.size[i]], 0, to)
 			return true
 		}); e != nil || err != nil {
 			failed++

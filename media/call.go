@@ -41,6 +41,7 @@ type call struct {
 	answeredAt time.Time // the 200 OK
 	ans        answer
 	dest       netip.AddrPort
+	secure     *security // nil: plain RTP
 	openedAt   time.Time
 
 	clock int64 // of the packet or tick at hand
@@ -127,6 +128,9 @@ func (c *call) answer(sdp []byte, at time.Time) {
 		c.mu.Unlock()
 		return
 	}
+	if err == nil {
+		err = c.protect(&a)
+	}
 	if err != nil {
 		if !c.answered { // a bad re-offer leaves the call as it is
 			c.emit(engine.MediaEvent{Kind: engine.MediaFailed, Error: err.Error()})
@@ -152,21 +156,69 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	c.sock.answer(c, &a)
 }
 
-// sign is a sign of life without audio.
-func (c *call) sign(now int64) {
+// offer prepares an unanswered call for the trunk that is tried: with SRTP it
+// has keys, the same ones when it is offered again.
+func (c *call) offer(p engine.MediaProfile) *security {
 	c.mu.Lock()
-	c.lastSign = now
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if want := p.SRTP == engine.SRTPRequired; !c.answered && want != (c.secure != nil) {
+		c.secure = nil
+		if want {
+			c.secure = newSecurity()
+		}
+	}
+	return c.secure
 }
 
-// receive takes an RTP packet of this call.
-func (c *call) receive(pkt *rtp.Packet, from netip.AddrPort, moved bool, now int64) {
+// protect takes the keys of the SDP answer; mu is held. What was offered with
+// SRTP is never answered without (RFC 4568 §5.1.2), nor the reverse.
+func (c *call) protect(a *answer) error {
+	switch {
+	case c.secure == nil && a.secure:
+		return errProtocol
+	case c.secure == nil:
+		return nil
+	case !a.secure:
+		return errInsecure
+	}
+	return c.secure.answered(a.crypto, !c.answered)
+}
+
+// report takes an RTCP packet of this call: a sign of life. b is changed.
+func (c *call) report(b []byte, now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.secure != nil {
+		if _, err := c.secure.openReport(b); err != nil {
+			c.e.unauthentic(err)
+			return
+		}
+	}
+	c.lastSign = now
+}
+
+// receive takes an RTP packet of this call; pkt is scratch, b is changed.
+func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, now int64) {
 	c.mu.Lock()
 	if c.closed || !c.answered {
 		c.mu.Unlock()
 		return
 	}
+	var err error
+	if c.secure != nil {
+		if b, err = c.secure.open(b); err != nil {
+			c.e.unauthentic(err)
+			c.mu.Unlock()
+			return
+		}
+	}
+	if err = pkt.Unmarshal(b); err != nil {
+		c.e.counters.malformed.Add(1)
+		c.mu.Unlock()
+		return
+	}
 	if moved {
+		c.e.counters.latched.Add(1)
 		c.dest = from
 	}
 	c.clock, c.lastSign = now, now
@@ -327,10 +379,11 @@ func (c *call) tick(w *writer, now int64) {
 		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
 	}
 	slot := w.slot()
-	if c.next(slot[rtpHeaderBytes:]) && c.ans.heListens {
-		c.seal(slot)
-		w.commit(c.dest)
-		c.sent++
+	if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.heListens {
+		if n := c.seal(slot); n > 0 {
+			w.commit(c.dest, n)
+			c.sent++
+		}
 	} else {
 		c.talking = false
 	}
@@ -382,8 +435,9 @@ func (c *call) mute() bool {
 }
 
 // seal writes the RTP header (RFC 3550 §5.1) before the frame. The marker
-// says that sound begins after a pause (RFC 3551 §4.1).
-func (c *call) seal(b *[sendBytes]byte) {
+// says that sound begins after a pause (RFC 3551 §4.1). It gives the length of
+// the datagram, 0 when there is none to send.
+func (c *call) seal(b *[sendCap]byte) int {
 	h := rtp.Header{
 		Version: 2, Marker: !c.talking, PayloadType: c.ans.sendPT,
 		SequenceNumber: c.seq, Timestamp: c.ts, SSRC: c.ssrc,
@@ -391,6 +445,10 @@ func (c *call) seal(b *[sendBytes]byte) {
 	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
 	c.seq++
 	c.talking = true
+	if c.secure != nil {
+		return c.secure.seal(b[:], sendBytes)
+	}
+	return sendBytes
 }
 
 // attachBot opens the bot's socket.

@@ -74,6 +74,13 @@
 // callee's first audio; gaps after it are filled. A call without any audio then
 // costs next to nothing.
 //
+// # SRTP
+//
+// A trunk's profile may require SRTP: the offer is RTP/SAVP with keys of this
+// call alone, and whatever is not encrypted and authentic is dropped and
+// counted, RTCP included. Packets find their call before decryption: addresses
+// and SSRC are in clear. Keys are never logged; see docs/adr/0016.
+//
 // # RTCP
 //
 // Reports are received on the odd port and, after RFC 5761, on the RTP port;

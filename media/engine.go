@@ -171,7 +171,8 @@ func (e *Engine) Close() {
 }
 
 // Open reserves a media path and gives its SDP offer. Opening an attempt
-// again gives the same offer to the new sink. sink may be nil: events are
+// again gives the same offer to the new sink, unless another trunk's profile
+// asks for another one. sink may be nil: events are
 // kept until AttachMedia. The error says that the engine is closed.
 //
 // sink is called from the engine's goroutines, one event at a time; it must
@@ -195,10 +196,11 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 		e.done.forget(cmd.Attempt)
 	}
 	e.mu.Unlock()
+	keys := c.offer(cmd.Profile)
 	if ok {
 		c.attach(sink)
 	}
-	return appendOffer(make([]byte, 0, 288), e.cfg.Host, c.sock.port, c.sdp), nil
+	return appendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys), nil
 }
 
 // choose gives the socket with the fewest calls whose source is not known

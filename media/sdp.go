@@ -5,14 +5,15 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // eventPayloadType is the payload type that we offer for telephone-event.
 const eventPayloadType = 101
 
 // appendOffer writes the SDP offer (RFC 3264) of a call: PCMU, PCMA and
-// telephone-event, 20 ms.
-func appendOffer(b []byte, host string, port uint16, session uint64) []byte {
+// telephone-event, 20 ms; with keys as RTP/SAVP.
+func appendOffer(b []byte, host string, port uint16, session uint64, keys *security) []byte {
 	b = append(b, "v=0\r\no=- "...)
 	b = strconv.AppendUint(b, session, 10)
 	b = append(b, " 1 IN IP4 "...)
@@ -21,13 +22,21 @@ func appendOffer(b []byte, host string, port uint16, session uint64) []byte {
 	b = append(b, host...)
 	b = append(b, "\r\nt=0 0\r\nm=audio "...)
 	b = strconv.AppendUint(b, uint64(port), 10)
-	return append(b, " RTP/AVP 0 8 101\r\n"+
+	profile := " RTP/AVP"
+	if keys != nil {
+		profile = " RTP/SAVP"
+	}
+	b = append(append(b, profile...), " 0 8 101\r\n"+
 		"a=rtpmap:0 PCMU/8000\r\n"+
 		"a=rtpmap:8 PCMA/8000\r\n"+
 		"a=rtpmap:101 telephone-event/8000\r\n"+
 		"a=fmtp:101 0-15\r\n"+
 		"a=ptime:20\r\n"+
 		"a=sendrecv\r\n"...)
+	if keys != nil {
+		b = appendCrypto(b, &keys.offered)
+	}
+	return b
 }
 
 // answer is what counts of the far side's SDP.
@@ -43,6 +52,8 @@ type answer struct {
 	heSends, heListens bool
 	ssrc               uint32 // a=ssrc (RFC 5576)
 	hasSSRC            bool
+	secure             bool     // RTP/SAVP
+	crypto             []crypto // what we can use of its a=crypto
 }
 
 var (
@@ -103,7 +114,11 @@ func parseAnswer(sdp []byte) (answer, error) {
 			}
 			port = n
 			proto, rest := word(rest)
-			if !bytes.EqualFold(proto, []byte("RTP/AVP")) && !bytes.EqualFold(proto, []byte("RTP/AVPF")) {
+			switch strings.ToUpper(string(proto)) {
+			case "RTP/AVP", "RTP/AVPF":
+			case "RTP/SAVP", "RTP/SAVPF":
+				a.secure = true
+			default:
 				return a, errProtocol
 			}
 			formats = rest
@@ -140,6 +155,10 @@ func parseAnswer(sdp []byte) (answer, error) {
 					dynamic[pt] = codecAlaw
 				case encoding(name, "telephone-event"):
 					a.events = int16(pt) //nolint:gosec // at most 127
+				}
+			} else if rest, ok := bytes.CutPrefix(value, []byte("crypto:")); ok {
+				if c, ok := parseCrypto(rest); ok && len(a.crypto) < cryptoLineCap {
+					a.crypto = append(a.crypto, c)
 				}
 			} else if rest, ok := bytes.CutPrefix(value, []byte("ssrc:")); ok {
 				p, _ := word(rest)

@@ -196,17 +196,10 @@ func (s *socket) read() {
 			}
 			b, from := r.datagram(i)
 			if isRTCP(b) {
-				a.call.sign(now)
+				a.call.report(b, now)
 				continue
 			}
-			if err := pkt.Unmarshal(b); err != nil {
-				s.e.counters.malformed.Add(1)
-				continue
-			}
-			if a.moved {
-				s.e.counters.latched.Add(1)
-			}
-			a.call.receive(&pkt, from, a.moved, now)
+			a.call.receive(b, &pkt, from, a.moved, now)
 		}
 		clear(arrivals[:n])
 		// Waiting a moment lets the next system call carry more datagrams.
@@ -270,7 +263,7 @@ func (s *socket) readRTCP() {
 		s.mu.Unlock()
 		if p != nil {
 			s.e.counters.rtcp.Add(1)
-			p.call.sign(s.e.now())
+			p.call.report(b, s.e.now())
 		}
 	}
 }

@@ -12,6 +12,7 @@ type counters struct {
 	sent, sendErrors, readErrors      atomic.Uint64
 	received, lost, late              atomic.Uint64 // of ended calls
 	malformed, rtcp                   atomic.Uint64
+	srtpForged, srtpReplayed          atomic.Uint64
 	latched, collisions, ticksSkipped atomic.Uint64
 	dropped                           [routeKinds]atomic.Uint64
 }
@@ -35,6 +36,8 @@ type Stats struct {
 	DropAmbiguous   uint64 `json:"drop_ambiguous"` // that could belong to more than one call
 	DropStale       uint64 `json:"drop_stale"`     // of calls that ended
 	DropProbation   uint64 `json:"drop_probation"` // of a source that was not proven yet
+	SRTPForged      uint64 `json:"srtp_forged"`    // SRTP and SRTCP packets without a valid tag
+	SRTPReplayed    uint64 `json:"srtp_replayed"`  // SRTP and SRTCP packets that came before, or are too old to tell
 	Latched         uint64 `json:"latched"`        // calls whose remote address moved
 	Collisions      uint64 `json:"collisions"`     // answers that named another live call's address
 	TicksSkipped    uint64 `json:"ticks_skipped"`  // 20 ms steps lost to a stalled process
@@ -63,6 +66,7 @@ func (e *Engine) Stats() Stats {
 		RTCPReceived: c.rtcp.Load(), SendErrors: c.sendErrors.Load(), ReadErrors: c.readErrors.Load(), Malformed: c.malformed.Load(),
 		DropUnknown: c.dropped[dropUnknown].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
 		DropStale: c.dropped[dropStale].Load(), DropProbation: c.dropped[dropProbation].Load(),
+		SRTPForged: c.srtpForged.Load(), SRTPReplayed: c.srtpReplayed.Load(),
 		Latched: c.latched.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(),
 		BotsConnected: b.Connected.Load(), BotsFailed: b.Failed.Load(), BotRetries: b.Retries.Load(),
 		BotsClosed: b.Closed.Load(), SlowBots: b.SlowBots.Load(),

@@ -1,0 +1,184 @@
+package media
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+	"github.com/pion/srtp/v3"
+)
+
+const (
+	// srtpTrailCap is how much longer than its RTP packet an SRTP packet of
+	// ours is at most: the tag of HMAC_SHA1_80. We use no MKI.
+	srtpTrailCap = 10
+	// replayWindow is how many packets back a repeated one is recognised; RFC
+	// 3711 §3.3.2 asks for at least 64.
+	replayWindow = 128
+)
+
+// security is the SRTP of a call (RFC 3711) with keys from SDP (RFC 4568). The
+// call's lock guards it.
+type security struct {
+	offered [len(cryptoSuites)]master // ours, one a suite
+	// out are the contexts of our keys, made when the far side first chose the
+	// suite and then kept: a second one with the same key would use its key
+	// stream again.
+	out  [len(cryptoSuites)]*srtp.Context
+	send *srtp.Context // of out; nil before the answer
+
+	chosen  crypto // the far side's key
+	receive *srtp.Context
+	// A far side that changed its key counts its packets' roll-overs on (RFC
+	// 3711 §3.3.1) or starts again; which of them, its first packet shows.
+	rolled map[uint32]uint32 // until then: the roll-over counter by SSRC
+	ssrcs  []uint32          // that were heard, for the next change
+
+	header rtp.Header // scratch
+	report rtcp.Header
+}
+
+// newSecurity makes the keys of an offer.
+func newSecurity() *security {
+	k := &security{}
+	for i := range k.offered {
+		_, _ = rand.Read(k.offered[i][:]) // never fails
+	}
+	return k
+}
+
+// ssrcCap bounds how many sources of one call are remembered.
+const ssrcCap = 16
+
+// answered takes the far side's a=crypto lines. first: they answer our offer,
+// so that the tag must be ours too.
+func (k *security) answered(lines []crypto, first bool) error {
+	for _, c := range lines {
+		if first && c.tag != c.suite+1 {
+			continue
+		}
+		if k.receive == nil || c.suite != k.chosen.suite || c.key != k.chosen.key || c.mki != k.chosen.mki {
+			receive, err := newContext(c.key, c.suite, c.mki)
+			if err != nil {
+				return fmt.Errorf("SRTP: %w", err)
+			}
+			k.rekey(receive)
+			k.chosen = c
+		}
+		if k.out[c.suite] == nil {
+			out, err := newContext(k.offered[c.suite], c.suite, "")
+			if err != nil {
+				return fmt.Errorf("SRTP: %w", err)
+			}
+			k.out[c.suite] = out
+		}
+		k.send = k.out[c.suite]
+		return nil
+	}
+	return errCrypto
+}
+
+func newContext(m master, suite int, mki string) (*srtp.Context, error) {
+	opts := []srtp.ContextOption{srtp.SRTPReplayProtection(replayWindow), srtp.SRTCPReplayProtection(replayWindow)}
+	if mki != "" {
+		opts = append(opts, srtp.MasterKeyIndicator([]byte(mki)))
+	}
+	return srtp.CreateContext(m[:masterKeyBytes], m[masterKeyBytes:], cryptoSuites[suite].profile, opts...)
+}
+
+func (k *security) rekey(receive *srtp.Context) {
+	k.rolled = nil
+	for _, ssrc := range k.ssrcs {
+		if roc, ok := k.receive.ROC(ssrc); ok && roc > 0 {
+			if k.rolled == nil {
+				k.rolled = map[uint32]uint32{}
+			}
+			k.rolled[ssrc] = roc
+			receive.SetROC(ssrc, roc)
+		}
+	}
+	k.receive = receive
+}
+
+// open checks and decrypts an SRTP packet in place; what it gives is the RTP
+// packet.
+func (k *security) open(b []byte) ([]byte, error) {
+	if k.receive == nil || len(b) < rtpHeaderBytes {
+		return nil, srtp.ErrFailedToVerifyAuthTag
+	}
+	plain, err := k.receive.DecryptRTP(b, b, &k.header)
+	ssrc := binary.BigEndian.Uint32(b[8:])
+	if err != nil && k.rolled != nil {
+		if roc, ok := k.rolled[ssrc]; ok {
+			k.receive.SetROC(ssrc, 0)
+			if plain, err = k.receive.DecryptRTP(b, b, &k.header); err != nil {
+				k.receive.SetROC(ssrc, roc)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if k.rolled != nil {
+		delete(k.rolled, ssrc)
+	}
+	k.heard(ssrc)
+	return plain, nil
+}
+
+func (k *security) heard(ssrc uint32) {
+	for _, s := range k.ssrcs {
+		if s == ssrc {
+			return
+		}
+	}
+	if len(k.ssrcs) < ssrcCap {
+		k.ssrcs = append(k.ssrcs, ssrc)
+	}
+}
+
+// openReport checks and decrypts an SRTCP packet in place.
+func (k *security) openReport(b []byte) ([]byte, error) {
+	if k.receive == nil {
+		return nil, srtp.ErrFailedToVerifyAuthTag
+	}
+	return k.receive.DecryptRTCP(b, b, &k.report)
+}
+
+// seal encrypts the n bytes of an RTP packet in place and gives the length of
+// the SRTP packet; b has srtpTrailCap bytes to spare. 0: it must not be sent.
+func (k *security) seal(b []byte, n int) int {
+	if k.send == nil {
+		return 0
+	}
+	out, err := k.send.EncryptRTP(b[:n], b[:n], &k.header)
+	if err != nil || len(out) > len(b) {
+		return 0
+	}
+	return len(out)
+}
+
+// sealReport gives the SRTCP packet of a report; nil: it must not be sent.
+func (k *security) sealReport(b []byte) []byte {
+	if k.send == nil {
+		return nil
+	}
+	out, err := k.send.EncryptRTCP(nil, b, &k.report)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// unauthentic counts a packet that was dropped for err.
+func (e *Engine) unauthentic(err error) {
+	if errors.Is(err, srtp.ErrFailedToVerifyAuthTag) || errors.Is(err, srtp.ErrMKINotFound) {
+		e.counters.srtpForged.Add(1)
+		return
+	}
+	// Too short, or seen already; pion has no name for the latter.
+	e.counters.srtpReplayed.Add(1)
+}

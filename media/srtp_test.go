@@ -1,0 +1,425 @@
+package media
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+	"github.com/pion/sdp/v3"
+	"github.com/pion/srtp/v3"
+
+	"dialler/engine"
+)
+
+// secured is a phone that speaks SRTP.
+type secured struct {
+	*phone
+	suite   int    // that it chose
+	key     master // its own
+	encrypt *srtp.Context
+	decrypt *srtp.Context
+}
+
+func srtpContext(t testing.TB, m master, suite int) *srtp.Context {
+	t.Helper()
+	c, err := srtp.CreateContext(m[:16], m[16:], cryptoSuites[suite].profile, srtp.SRTPReplayProtection(64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// offeredKeys gives the keys of an offer by suite.
+func offeredKeys(t testing.TB, offer []byte) (keys []master) {
+	t.Helper()
+	var d sdp.SessionDescription
+	if err := d.Unmarshal(offer); err != nil {
+		t.Fatal(err)
+	}
+	m := d.MediaDescriptions[0]
+	if strings.Join(m.MediaName.Protos, "/") != "RTP/SAVP" {
+		t.Fatalf("the offer is %v", m.MediaName.Protos)
+	}
+	for _, a := range m.Attributes {
+		if a.Key != "crypto" {
+			continue
+		}
+		c, ok := parseCrypto([]byte(a.Value))
+		if !ok || c.tag != len(keys)+1 || c.suite != len(keys) {
+			t.Fatalf("offered a crypto that we could not read: tag %d", c.tag)
+		}
+		keys = append(keys, c.key)
+	}
+	if len(keys) != len(cryptoSuites) {
+		t.Fatalf("%d keys are offered", len(keys))
+	}
+	return keys
+}
+
+func (p *secured) line() string {
+	return fmt.Sprintf("a=crypto:%d %s inline:%s|2^31", p.suite+1, cryptoSuites[p.suite].name, base64.StdEncoding.EncodeToString(p.key[:]))
+}
+
+// securely opens an attempt with SRTP and answers it.
+func securely(t testing.TB, e *Engine, n, suite int, ev *events) (*secured, []byte) {
+	t.Helper()
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}}, ev.sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &secured{phone: newPhone(t, uint32(n)), suite: suite}
+	copy(p.key[:], speech(len(p.key), byte(n)))
+	keys := offeredKeys(t, offer)
+	p.encrypt, p.decrypt = srtpContext(t, p.key, suite), srtpContext(t, keys[suite], suite)
+	for line := range strings.Lines(string(offer)) {
+		var port int
+		if _, err := fmt.Sscanf(line, "m=audio %d RTP/SAVP 0 8 101", &port); err == nil {
+			p.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
+		}
+	}
+	e.Answer(attempt(n), p.answer(), time.Now())
+	return p, offer
+}
+
+func (p *secured) answer() []byte {
+	return bytes.ReplaceAll(sdpAnswer(p.port(), "0 101", p.line()), []byte("RTP/AVP"), []byte("RTP/SAVP"))
+}
+
+// protected is the next packet as it goes over the wire.
+func (p *secured) protected(payload []byte) []byte {
+	p.t.Helper()
+	b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, SSRC: p.ssrc}, Payload: payload}).Marshal()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.seq++
+	p.ts += uint32(len(payload))
+	if b, err = p.encrypt.EncryptRTP(nil, b, nil); err != nil {
+		p.t.Fatal(err)
+	}
+	return b
+}
+
+func (p *secured) say(payload []byte) { p.raw(p.protected(payload)) }
+
+// hearUntil collects what was sent until total bytes that are no silence came.
+func (p *secured) hearUntil(total int) []byte {
+	p.t.Helper()
+	var out []byte
+	_ = p.conn.SetReadDeadline(time.Now().Add(patience))
+	for len(out) < total {
+		buf := make([]byte, 2000)
+		n, _, err := p.conn.ReadFromUDP(buf)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		plain, err := p.decrypt.DecryptRTP(nil, buf[:n], nil)
+		if err != nil {
+			p.t.Fatalf("what we sent does not decrypt: %v", err)
+		}
+		for _, b := range plain[rtpHeaderBytes:] {
+			if b != ulawSilence {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+func TestSRTPPassesBothWaysAcrossARollOver(t *testing.T) {
+	for suite := range cryptoSuites {
+		t.Run(cryptoSuites[suite].name, func(t *testing.T) {
+			e, b, ev := start(t, nil), newBot(t), record(t)
+			p, _ := securely(t, e, 1, suite, ev)
+			c := e.call(attempt(1))
+			c.mu.Lock()
+			c.seq = 65530 // it wraps soon
+			c.mu.Unlock()
+			p.seq = 65526
+			e.AttachBot(attach(attempt(1), b.url()))
+			s := b.session()
+			ev.next(engine.MediaBotConnected)
+			said := speech(160*20, 3)
+			for i := 0; i < len(said); i += 160 {
+				p.say(said[i : i+160])
+			}
+			if got := s.hearUntil(len(said)); !bytes.Equal(got, said) {
+				t.Fatal("the bot heard something else")
+			}
+			reply := speech(160*20, 5)
+			s.say(reply)
+			if got := p.hearUntil(len(reply)); !bytes.Equal(got, reply) {
+				t.Fatal("the callee heard something else")
+			}
+			if q := e.CloseMedia(attempt(1)); q.PacketsReceived != 20 || q.PacketsLost != 0 {
+				t.Fatalf("wrong counts %+v", q)
+			}
+		})
+	}
+}
+
+// offerOf opens an attempt again, which gives the same offer.
+func (e *Engine) offerOf(t testing.TB, n int) []byte {
+	t.Helper()
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return offer
+}
+
+func TestForgedAndReplayedPacketsAreDroppedAndCounted(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	p, _ := securely(t, e, 1, 0, ev)
+	first := p.protected(speech(160, 1))
+	p.raw(first)
+	p.raw(first)
+	good := p.encrypt
+	p.encrypt = srtpContext(t, master{1}, 0)
+	p.say(speech(160, 2))
+	p.encrypt = good
+	p.seq--
+	p.phone.say(0, speech(160, 3)) // in clear
+	p.say(speech(160, 4))
+	wait(t, func() bool {
+		s := e.Stats()
+		return s.PacketsReceived == 2 && s.SRTPReplayed == 1 && s.SRTPForged == 2
+	}, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+}
+
+func TestAnSRTCPReportIsALifeSignOnlyWhenItIsGenuine(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	p, _ := securely(t, e, 1, 0, ev)
+	report, err := rtcp.Marshal([]rtcp.Packet{&rtcp.ReceiverReport{SSRC: p.ssrc}, &rtcp.SourceDescription{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	genuine, err := p.encrypt.EncryptRTCP(nil, report, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := e.call(attempt(1))
+	signed := func() int64 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.lastSign
+	}
+	at := signed()
+	p.raw(report)
+	wait(t, func() bool { return e.Stats().SRTPForged == 1 }, nil)
+	if signed() != at {
+		t.Fatal("a report in clear was a sign of life")
+	}
+	p.raw(genuine)
+	wait(t, func() bool { return signed() > at }, nil)
+	c.mu.Lock()
+	sealed := c.secure.sealReport(report)
+	c.mu.Unlock()
+	if got, err := p.decrypt.DecryptRTCP(nil, sealed, nil); err != nil || !bytes.Equal(got, report) {
+		t.Fatalf("a report of ours does not decrypt: %v", err)
+	}
+}
+
+func TestEveryOfferHasKeysOfItsOwnUntilItIsOfferedAgain(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	_, offer := securely(t, e, 1, 0, ev)
+	_, other := securely(t, e, 2, 0, ev)
+	keys, others := offeredKeys(t, offer), offeredKeys(t, other)
+	if keys[0] == keys[1] || keys[0] == others[0] || keys[1] == others[1] || keys[0] == (master{}) {
+		t.Fatal("a key is used twice")
+	}
+	if !bytes.Equal(offer, e.offerOf(t, 1)) {
+		t.Fatal("the same attempt has another offer")
+	}
+	if s := fmt.Sprintf("%v %+v %s %x", keys[0], keys, keys[0], keys[0]); strings.Trim(s, "[key] ") != "" {
+		t.Fatalf("a key is printed: %s", s)
+	}
+}
+
+func TestAnAttemptThatIsTriedOnAnotherTrunkIsOfferedAsThatTrunkWants(t *testing.T) {
+	e := start(t, nil)
+	secure := engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}}
+	a, _ := e.Open(secure, nil)
+	b, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
+	c, _ := e.Open(secure, nil)
+	if bytes.Contains(b, []byte("crypto")) || bytes.Contains(b, []byte("SAVP")) {
+		t.Fatalf("a trunk without SRTP is offered %s", b)
+	}
+	if offeredKeys(t, a)[0] == offeredKeys(t, c)[0] {
+		t.Fatal("a key is offered to two trunks")
+	}
+}
+
+func TestAnAnswerWithoutAnAcceptableCryptoFails(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString(make([]byte, 30))
+	f := func(name string, want error, profile engine.MediaProfile, proto string, lines ...string) {
+		t.Run(name, func(t *testing.T) {
+			e, ev := start(t, nil), record(t)
+			if _, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: profile}, ev.sink); err != nil {
+				t.Fatal(err)
+			}
+			e.Answer(attempt(1), bytes.ReplaceAll(sdpAnswer(4000, "0", lines...), []byte("RTP/AVP"), []byte(proto)), time.Now())
+			if got := ev.next(engine.MediaFailed); got.Error != want.Error() {
+				t.Fatalf("failed with %q, want %q", got.Error, want)
+			}
+		})
+	}
+	secure := engine.MediaProfile{SRTP: engine.SRTPRequired}
+	const s80, s32 = "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32"
+	f("plain RTP", errInsecure, secure, "RTP/AVP", "a=crypto:1 "+s80+" inline:"+key)
+	f("SRTP not asked for", errProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key)
+	f("no crypto", errCrypto, secure, "RTP/SAVP")
+	f("another suite", errCrypto, secure, "RTP/SAVP", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:"+key)
+	f("a tag that was not offered", errCrypto, secure, "RTP/SAVP", "a=crypto:3 "+s80+" inline:"+key)
+	f("the other suite's tag", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s32+" inline:"+key)
+	f("a short key", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key[:36])
+	f("a long key", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+key)
+	f("no base64", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+strings.Repeat("?", 40))
+	f("another method", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" uri:"+key)
+	f("without encryption", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
+	f("an MKI without length", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+"|1:0")
+}
+
+func TestCryptoParametersAreRead(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString(speech(30, 1))
+	c, ok := parseCrypto([]byte("2 AES_CM_128_HMAC_SHA1_32 inline:" + key + "|2^20|258:4 WSH=128 -X=1"))
+	if !ok || c.tag != 2 || c.suite != 1 || c.mki != "\x00\x00\x01\x02" || !bytes.Equal(c.key[:], speech(30, 1)) {
+		t.Fatalf("%v, tag %d, suite %d, MKI %x", ok, c.tag, c.suite, c.mki)
+	}
+}
+
+func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprintf("roll-overs from zero %v", restart), func(t *testing.T) {
+			e, ev := start(t, nil), record(t)
+			p, _ := securely(t, e, 1, 0, ev)
+			p.seq = 65534
+			for range 4 {
+				p.say(speech(160, 1))
+			}
+			received := func(n uint64) {
+				t.Helper()
+				wait(t, func() bool { return e.Stats().PacketsReceived == n }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+			}
+			received(4)
+			c := e.call(attempt(1))
+			send := c.secure.send
+			e.Answer(attempt(1), p.answer(), time.Now()) // a session timer's re-INVITE
+			p.say(speech(160, 1))
+			received(5)
+			p.key = master{7}
+			e.Answer(attempt(1), p.answer(), time.Now())
+			p.encrypt = srtpContext(t, p.key, 0)
+			if !restart {
+				p.encrypt.SetROC(p.ssrc, 1)
+			}
+			p.say(speech(160, 2))
+			p.say(speech(160, 3))
+			received(7)
+			p.suite = 1
+			e.Answer(attempt(1), p.answer(), time.Now())
+			other := c.secure.send
+			p.suite = 0
+			e.Answer(attempt(1), p.answer(), time.Now())
+			if c.secure.send != send || other == send {
+				t.Fatal("a key of ours began its key stream again")
+			}
+		})
+	}
+}
+
+// wait waits for a condition.
+func wait(t testing.TB, ok func() bool, say func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); {
+		if time.Now().After(deadline) {
+			if say == nil {
+				say = func() string { return "" }
+			}
+			t.Fatalf("it did not come about: %s", say())
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// benchSecurity gives a call SRTP, and the far side's context.
+func benchSecurity(t testing.TB, c *call) *srtp.Context {
+	t.Helper()
+	c.secure = newSecurity()
+	theirs := crypto{tag: 1, key: master{9}}
+	if err := c.secure.answered([]crypto{theirs}, true); err != nil {
+		t.Fatal(err)
+	}
+	return srtpContext(t, theirs.key, 0)
+}
+
+func TestSRTPPacketsDoNotAllocate(t *testing.T) {
+	c := benchCall(t)
+	far := benchSecurity(t, c)
+	w, in := newWriter(), newIncoming()
+	var header rtp.Header
+	if n := testing.AllocsPerRun(1000, func() {
+		b, err := far.EncryptRTP(in.next(), in.next(), &header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.receive(b, &in.pkt, netipNone, false, in.now)
+		w.n = 0
+		c.tick(w, in.now)
+	}); n != 0 {
+		t.Fatalf("%v allocations per packet", n)
+	}
+	if c.in.received == 0 || c.sent == 0 {
+		t.Fatalf("received %d, sent %d", c.in.received, c.sent)
+	}
+}
+
+func BenchmarkReceiveSRTPPacket(b *testing.B) {
+	c := benchCall(b)
+	far := benchSecurity(b, c)
+	packets := make([][]byte, 10000)
+	in := newIncoming()
+	for i := range packets {
+		packets[i], _ = far.EncryptRTP(nil, in.next(), nil)
+	}
+	var buf [sendCap]byte
+	i, now := 0, int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		if i == len(packets) { // once more, as a call that has heard nothing
+			b.StopTimer()
+			i = 0
+			fresh := benchCall(b)
+			fresh.secure = c.secure
+			c = fresh
+			c.secure.receive = srtpContext(b, c.secure.chosen.key, 0)
+			b.StartTimer()
+		}
+		n := copy(buf[:], packets[i])
+		i++
+		now += 20 * millis
+		c.receive(buf[:n], &in.pkt, netipNone, false, now)
+	}
+	if c.in.received != uint64(i) {
+		b.Fatalf("%d of %d packets were genuine", c.in.received, i)
+	}
+}
+
+func BenchmarkTickSRTP(b *testing.B) {
+	c := benchCall(b)
+	benchSecurity(b, c)
+	w := newWriter()
+	b.ReportAllocs()
+	for b.Loop() {
+		w.n = 0
+		c.lastAudio, c.lastSign = 1, 1
+		c.tsKnown = true
+		c.tick(w, 1)
+	}
+}
