@@ -233,6 +233,7 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 	return sipstack.TrunkConfig{
 		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
 		FromDomain: t.FromDomain, NumberFormat: sipstack.NumberFormat(t.NumberFormat), OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+		ReliableProvisionals: t.ReliableProvisionals, SessionSec: t.SessionSec, Redirects: t.Redirects,
 	}
 }
 

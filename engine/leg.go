@@ -55,6 +55,7 @@ const (
 	LegHungUp      LegEventKind = "hung_up"     // BYE from the remote side, answered 200; last event of the leg
 	LegClosed      LegEventKind = "closed"      // our BYE was answered or timed out, or a silent leg was given up; last event of the leg
 	LegDigit       LegEventKind = "digit"       // INFO DTMF
+	LegReferred    LegEventKind = "referred"    // REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined
 )
 
 // Final says whether an event of this kind is the last one of its leg.
@@ -62,7 +63,7 @@ func (k LegEventKind) Final() bool {
 	switch k {
 	case LegNotSent, LegRefused, LegHungUp, LegClosed:
 		return true
-	case LegSent, LegProvisional, LegAnswered, LegSilent, LegDigit:
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegDigit, LegReferred:
 		return false
 	}
 	return false
@@ -94,6 +95,10 @@ type LegEvent struct {
 	Dialog       *DialogState
 	Digit        byte
 	Contacts     []string // of a 3xx
+	// ReferTo is where a REFER wants the call to go: a URI without headers.
+	// Replaces is the value of its Replaces header (RFC 3891), unescaped, when
+	// the transfer is attended; ReferredBy names who asks (RFC 3892).
+	ReferTo, Replaces, ReferredBy string
 }
 
 // NotSentReason says why an INVITE certainly did not leave.

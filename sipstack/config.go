@@ -26,6 +26,26 @@ type Config struct {
 	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
 	// every change after it. It must not block; nil is allowed.
 	OnTrunkHealth func(engine.TrunkHealth)
+	// Media negotiates sessions that change after their first answer; nil
+	// refuses every further offer with 488.
+	Media Negotiator
+	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
+	// waits for its AnswerRefer; without it every REFER is declined.
+	Transfers bool
+}
+
+// Negotiator knows the media of answered legs: sipstack moves SDP as bytes.
+// Its methods are called with the leg locked: they must not block, nor call
+// the Stack, nor take a lock that is held while the Stack is called.
+type Negotiator interface {
+	// Reoffer answers an offer of the far side (RFC 3264 §8) and changes the
+	// media accordingly. An error refuses the offer with 488 and leaves
+	// everything as it was.
+	Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (answer []byte, err error)
+	// Offer is what we offer when the far side asks for an offer (re-INVITE
+	// without SDP); Reanswer takes the answer to it.
+	Offer(a engine.AttemptID, leg engine.LegID) ([]byte, error)
+	Reanswer(a engine.AttemptID, leg engine.LegID, answer []byte)
 }
 
 // Timers are the timer values of RFC 3261 §17 and table 4; zero fields take
@@ -122,6 +142,14 @@ type TrunkConfig struct {
 	// TLSInsecure checks neither.
 	TLSServerName, TLSRoots string
 	TLSInsecure             bool
+
+	// ReliableProvisionals (RFC 3262): supported (also when empty), required, off.
+	ReliableProvisionals string
+	// SessionSec is the Session-Expires of RFC 4028 in seconds; 0 = 1800,
+	// negative = no session timer, at least 90 otherwise.
+	SessionSec int
+	// Redirects is how many 3xx answers one leg follows; 0 = none.
+	Redirects int
 }
 
 // Header is one extra header of an INVITE.
