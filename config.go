@@ -24,6 +24,7 @@ type cli struct {
 	Sandbox sandboxCmd `cmd:"" help:"Run the dialler with a model carrier, a model bot and a campaign of 400 contacts, all on this machine."`
 	Bench   benchCmd   `cmd:"" help:"Model carrier and model bot as processes of their own."`
 	Sim     simCmd     `cmd:"" help:"Simulate pacing: what a scenario comes to with each policy, in seconds instead of hours."`
+	Trunk   trunkCmd   `cmd:"" help:"Carrier connections."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys."`
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`
@@ -45,6 +46,7 @@ type engineFlags struct {
 	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
 	AllowedCountries []string      `name:"allowed-countries" help:"Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called." placeholder:"CODES"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"Key (0-9, * or #) with which the caller of an abandoned call asks, during the message, never to be called again; the message should name it. None when empty." placeholder:"KEY"`
+	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept for two weeks: of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
 	Message          string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }
 
@@ -65,7 +67,7 @@ func parse(args []string) (*cli, *kong.Context, error) {
 		kong.Name("dialler"),
 		kong.Description("An outbound dialler engine for voice bots."),
 		kong.DefaultEnvars("DIALLER"),
-		kong.Vars{"default_sip": defaultSIP, "default_http": defaultHTTP},
+		kong.Vars{"default_sip": defaultSIP, "default_http": defaultHTTP, "first_admin": firstAdminEmail},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}
 	if file != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -316,6 +317,27 @@ func (f *front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dia
 // Call implements http.Calls.
 func (f *front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	return f.tree.Call(ctx, id)
+}
+
+// Ladder implements http.Calls: what the SIP side still knows, else what was
+// kept.
+func (f *front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error) {
+	a, ok := id.Attempt()
+	if !ok {
+		return nil, engine.NotFound("call_not_found", "no call has this identifier")
+	}
+	kept, err := f.Store.Ladder(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	var out []engine.SIPMessage
+	live := f.p.sip.Ladder(a)
+	for _, m := range kept {
+		if !slices.ContainsFunc(live, func(l engine.SIPMessage) bool { return l.Leg == m.Leg }) {
+			out = append(out, m)
+		}
+	}
+	return append(out, live...), nil
 }
 
 // SubmitResult implements http.Calls.

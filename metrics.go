@@ -22,6 +22,13 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
 	}
 	t := p.tree.Stats()
+	if p.ladders != nil {
+		if err := reg.Register(counter("dialler_sip_ladders_dropped_total",
+			"SIP ladders of failed calls that were not stored because the database was too slow or away.",
+			func() float64 { return float64(p.ladders.dropped.Load()) })); err != nil {
+			return err
+		}
+	}
 	for _, c := range []prometheus.Collector{
 		p.commits,
 		newCampaignMetrics(p.tree.Figures),

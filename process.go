@@ -41,9 +41,11 @@ type process struct {
 	pg    *private.Server
 	store *persistence.Store
 	sip   *sipstack.Stack
-	media *media.Engine
-	tree  *actors.Tree
-	api   *http.Server
+	// ladders is nil when none are kept.
+	ladders *ladderKeeper
+	media   *media.Engine
+	tree    *actors.Tree
+	api     *http.Server
 
 	listener net.Listener
 	profiles net.Listener
@@ -186,8 +188,15 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("--sip must be host:port: %w", err)
 	}
+	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
+	if p.flags.SIPLadders != "none" {
+		p.ladders = newLadderKeeper(p.store, p.flags.SIPLadders == "all", p.log)
+		p.closing = append(p.closing, p.ladders.close)
+		over = p.ladders.legOver
+	}
 	p.sip, err = sipstack.New(sipstack.Config{
-		Listen: p.flags.SIP, ExternalHost: p.flags.SIPExternal, Timers: p.tuning.timers, Log: p.log,
+		OnLegOver: over,
+		Listen:    p.flags.SIP, ExternalHost: p.flags.SIPExternal, Timers: p.tuning.timers, Log: p.log,
 		OnTrunkHealth: func(h engine.TrunkHealth) {
 			if t := p.treeUp.Load(); t != nil {
 				t.TrunkHealth(h)

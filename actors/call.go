@@ -39,6 +39,7 @@ type call struct {
 	bot    engine.Bot
 	sendBy engine.BootTime
 	offer  []byte
+	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
 	timers [4]func()
 	buf    []attempt.Effect
@@ -65,6 +66,7 @@ type reserveTrunk struct {
 	Leg     engine.LegID
 	Attempt engine.AttemptID
 	Tried   []engine.TrunkID
+	Only    engine.TrunkID // no other; "" = any
 	ReplyTo *actor.PID
 }
 
@@ -170,7 +172,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.TrunkEvent:
 		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, To: a.To, Class: e.Class, Over: e.Over, At: now})
 	case attempt.NextTrunk:
-		d.root.Send(d.trunks, &reserveTrunk{Leg: a.ID.Leg(len(a.Legs) + 1), Attempt: a.ID, Tried: e.Tried, ReplyTo: c.self})
+		d.root.Send(d.trunks, &reserveTrunk{Leg: a.ID.Leg(len(a.Legs) + 1), Attempt: a.ID, Tried: e.Tried, Only: c.only, ReplyTo: c.self})
 	case attempt.Line:
 		if e.Phase == attempt.PhaseServed {
 			d.stats.Served.Add(1)

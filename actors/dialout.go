@@ -254,7 +254,7 @@ func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 		}
 		s.used++
 		w.seated = true
-		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, ReplyTo: ctx.Self()})
+		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
 	}
 }
 
@@ -276,7 +276,7 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 	}
 	if wait := m.RetryAt.Sub(o.now); m.Trunk == "" && !m.RetryAt.IsZero() && wait < dialoutPatience {
 		// The trunk's next token is near: worth the wait.
-		o.d.after(wait, o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, ReplyTo: ctx.Self()})
+		o.d.after(wait, o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
 		return
 	}
 	if m.Trunk == "" {
@@ -462,6 +462,7 @@ func (c *dialoutCall) start() {
 		c.seated = true
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
 			Trunk: w.trunk, Variables: w.cmd.Variables, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
+		c.call.only = w.cmd.Trunk
 		c.call.begin(c.now, c.d.cfg.SendByTimeout)
 	}
 	c.begun = true

@@ -127,6 +127,9 @@ func (t *trunks) place(ctx actor.Context, op *trunkOp) {
 		if g == "" {
 			cands := make([]trunk.Candidate, 0, len(t.known))
 			for _, c := range t.known {
+				if op.single != nil && op.single.Only != "" && op.single.Only != c.ID {
+					continue
+				}
 				c.Available = true // its own word decides; the copy only orders
 				cands = append(cands, c)
 			}

@@ -134,6 +134,18 @@ func (s *Server) call(r *request) error {
 	return r.reply(nethttp.StatusOK, viewCall(&a))
 }
 
+// hangUp ends a live call; one that is not answered yet is called off.
+func (s *Server) hangUp(r *request) error {
+	a, err := s.visibleCall(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Calls.HangUp(r.ctx(), a.ID.Call()); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: a.ID.Call()})
+}
+
 type resultReply struct {
 	Status string        `json:"status"`
 	CallID engine.CallID `json:"call_id"`

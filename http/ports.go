@@ -111,6 +111,9 @@ type Calls interface {
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 	// Call: NotFound "call_not_found" when there is none.
 	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
+	// Ladder gives the SIP messages of a call, oldest first; none when they are
+	// not kept (any more).
+	Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error)
 	// SubmitResult upserts; the call exists.
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
 	// HangUp ends a live call; NotFound when it is unknown or has ended.

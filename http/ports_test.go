@@ -39,6 +39,7 @@ type ports struct {
 	triggers []campaign.Trigger
 	excludes []campaign.Exclude
 	dialouts []campaign.Dialout
+	ladder   []engine.SIPMessage
 	creates  []campaign.Create
 	adds     []campaign.AddContacts
 	acts     []campaign.Act
@@ -334,6 +335,14 @@ func (p *ports) Dialout(_ context.Context, c campaign.Dialout) (campaign.Dialout
 	reply := campaign.DialoutReply{Status: "ok", CallID: theCall, AttemptID: theAttempt, BotID: c.Bot,
 		ToNumber: c.To.E164(), FromNumber: "+493023125000", CreatedAt: testAt}
 	return reply, p.commit(c.Idempotency, 201, reply)
+}
+
+func (p *ports) Ladder(_ context.Context, id engine.CallID) ([]engine.SIPMessage, error) {
+	defer p.lock()()
+	if id != theCall {
+		return nil, errNoCall
+	}
+	return p.ladder, p.fail
 }
 
 func (p *ports) Call(_ context.Context, id engine.CallID) (attempt.Attempt, error) {

@@ -38,6 +38,8 @@ func (s *Server) table() []*route {
 		// For bots and post-call analyses. The result's own token and the
 		// bot's account are checked by the handlers.
 		{method: "GET", path: v1 + "/calls/{call_id}", access: access{scope: scopeRead, alsoScope: scopeDialout, role: roleViewer}, handle: s.call},
+		{method: "POST", path: v1 + "/calls/{call_id}/hang-up", access: access{scope: scopeDialout, role: roleOperator}, handle: s.hangUp},
+		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: access{scope: scopeRead, role: roleViewer}, handle: s.ladder},
 		{method: "POST", path: v1 + "/calls/{call_id}/result", access: access{open: true}, handle: s.result},
 		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: access{open: true}, handle: s.twilioUpdate},
 
@@ -84,6 +86,7 @@ func (s *Server) table() []*route {
 		{method: "DELETE", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.deleteBot},
 		{method: "GET", path: v1 + "/trunks", access: access{role: roleViewer}, handle: s.listTrunks},
 		{method: "PUT", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.putTrunk},
+		{method: "POST", path: v1 + "/trunks/{trunk_id}/test", access: access{role: roleAdmin}, handle: s.testTrunk},
 		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},
 		{method: "PUT", path: v1 + "/numbers/{number}", access: access{role: roleAdmin}, handle: s.putNumber},
 

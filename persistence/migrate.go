@@ -54,7 +54,7 @@ const eventMonths = 3
 
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
-// that are over, imports that nobody will finish. Open calls it; a process that
+// that are over, imports that nobody will finish, old SIP ladders. Open calls it; a process that
 // runs for long calls it once in a while.
 func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.makePartitions(ctx, now); err != nil {
@@ -67,6 +67,9 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
+		return err
+	}
+	if err := s.purgeLadders(ctx, now); err != nil {
 		return err
 	}
 	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")

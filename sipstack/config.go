@@ -26,6 +26,10 @@ type Config struct {
 	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
 	// every change after it. It must not block; nil is allowed.
 	OnTrunkHealth func(engine.TrunkHealth)
+	// OnLegOver hears the final event of every leg of this life, whether it was
+	// answered, and can ask for the messages of the leg, only while it runs. It
+	// must not block nor call the Stack; nil is allowed.
+	OnLegOver func(final engine.LegEvent, answered bool, messages func() []engine.SIPMessage)
 	// Media negotiates sessions that change after their first answer; nil
 	// refuses every further offer with 488.
 	Media Negotiator

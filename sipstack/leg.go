@@ -62,6 +62,7 @@ type leg struct {
 	remoteSDP      []byte
 	headers        []engine.SIPHeader // of the INVITE
 	txs            []*clientTx
+	ladder         []rung
 
 	timer     *time.Timer
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
@@ -108,6 +109,9 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.resendAt, l.invite, l.offer, l.remoteSDP = 0, nil, nil, nil
 	l.setPurge()
 	l.s.count.live.Add(-1)
+	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
+		over(l.events[len(l.events)-1], l.dlg != nil, l.messages)
+	}
 	if e.Kind == engine.LegNotSent {
 		l.s.count.notSent.Add(1)
 	}

@@ -115,6 +115,7 @@ type Dialout struct {
 	Bot         engine.BotID
 	To          engine.PhoneNumber
 	From        engine.PhoneNumber // "" = choose
+	Trunk       engine.TrunkID     // the only one that may carry it; "" = choose
 	Variables   map[string]string
 	Who         engine.Who
 	Idempotency engine.Idempotency
