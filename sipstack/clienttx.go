@@ -32,7 +32,7 @@ func (l *leg) beginTx(tx *clientTx) {
 		return
 	}
 	now := l.s.now()
-	_ = l.s.write(tx.to, tx.data) // a failure is retried, then timer F ends it
+	_ = l.write(tx.to, tx.data) // a failure is retried, then timer F ends it
 	tx.endAt = now + l.s.conf.Timers.transaction()
 	if !tx.to.reliable() {
 		tx.gap = l.s.conf.Timers.T1
@@ -51,7 +51,7 @@ func (l *leg) resendTxs(now time.Duration) {
 			i--
 			l.txEnded(tx, nil)
 		case tx.resendAt != 0 && now >= tx.resendAt:
-			if l.s.write(tx.to, tx.data) == nil {
+			if l.write(tx.to, tx.data) == nil {
 				l.s.count.retransmissions.Add(1)
 			}
 			tx.gap = min(2*tx.gap, l.s.conf.Timers.T2)

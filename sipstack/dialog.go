@@ -171,7 +171,7 @@ func (l *leg) ack(d *dialog) {
 	*b = append(*b, l.auth.lines[0]...)
 	*b = append(*b, l.auth.lines[1]...)
 	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
-	if l.s.write(d.hop, *b) == nil {
+	if l.write(d.hop, *b) == nil {
 		l.s.count.acks.Add(1)
 	}
 	putBuffer(b)

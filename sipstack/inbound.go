@@ -58,46 +58,47 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 	}
 	l.mu.Lock()
 	defer l.unlock()
+	l.received(r, src.addr)
 	ours := l.dlg != nil && l.dlg.toTag == from
 	if !ours && l.phase == phaseWatch && r.Method == sip.BYE {
 		// Answered before the earlier life ended, and ended by the far side.
-		s.respond(r, src, 200, "OK", s.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", s.userAgentLine, nil)
 		l.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side"})
 		return
 	}
 	if !ours || (l.phase >= phaseOver && r.Method != sip.BYE) {
 		s.count.unmatched.Add(1)
-		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+		l.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
 		return
 	}
 	seq := r.CSeq().SeqNo
 	if seq < l.dlg.remote {
-		s.respond(r, src, 500, "CSeq Out of Order", s.userAgentLine, nil) // §12.2.2
+		l.respond(r, src, 500, "CSeq Out of Order", s.userAgentLine, nil) // §12.2.2
 		return
 	}
 	repeated := seq == l.dlg.remote
 	l.dlg.remote = seq
 	if required := r.GetHeader("require"); required != nil && r.Method != sip.BYE && r.Method != sip.CANCEL {
-		s.respond(r, src, 420, "Bad Extension", "Unsupported: "+clean(required.Value())+"\r\n"+s.userAgentLine, nil) // §8.2.2.3
+		l.respond(r, src, 420, "Bad Extension", "Unsupported: "+clean(required.Value())+"\r\n"+s.userAgentLine, nil) // §8.2.2.3
 		return
 	}
 	switch r.Method {
 	case sip.BYE:
-		s.respond(r, src, 200, "OK", s.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", s.userAgentLine, nil)
 		l.onBye(r)
 	case sip.INVITE, sip.UPDATE:
 		l.onOffer(r, src)
 	case sip.INFO:
-		s.respond(r, src, 200, "OK", s.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", s.userAgentLine, nil)
 		if d := infoDigit(r); d != 0 && !repeated && (l.phase == phaseAnswered || l.phase == phaseConfirmed) {
 			l.emit(engine.LegEvent{Kind: engine.LegDigit, Digit: d})
 		}
 	case sip.OPTIONS:
-		s.respond(r, src, 200, "OK", s.agentLines+"Accept: application/sdp\r\n", nil)
+		l.respond(r, src, 200, "OK", s.agentLines+"Accept: application/sdp\r\n", nil)
 	case sip.CANCEL:
 		// A re-INVITE is answered at once: there is never one to cancel.
-		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+		l.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
 	default:
 		s.respondUnsupported(r, src)
 	}
@@ -118,16 +119,16 @@ func (l *leg) onBye(r *sip.Request) {
 // is, 488 otherwise, which leaves the session as it was (RFC 3261 §14.2).
 func (l *leg) onOffer(r *sip.Request, src target) {
 	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
-		l.s.respond(r, src, 481, "Call/Transaction Does Not Exist", l.s.userAgentLine, nil)
+		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.s.userAgentLine, nil)
 		return
 	}
 	offer := sdpOf(r)
 	if len(r.Body()) > 0 && offer == nil {
-		l.s.respond(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.s.userAgentLine, nil)
+		l.respond(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.s.userAgentLine, nil)
 		return
 	}
 	if offer != nil && !keepsSession(l.remoteSDP, offer) {
-		l.s.respond(r, src, 488, "Not Acceptable Here", l.s.userAgentLine, nil)
+		l.respond(r, src, 488, "Not Acceptable Here", l.s.userAgentLine, nil)
 		return
 	}
 	if uris := contactURIs(r); len(uris) > 0 {
@@ -142,7 +143,7 @@ func (l *leg) onOffer(r *sip.Request, src target) {
 		body = l.offer // offerless: ours is the offer now
 	}
 	extra := string(l.appendContact(nil)) + l.s.agentLines
-	l.s.respond(r, src, 200, "OK", extra, body)
+	l.respond(r, src, 200, "OK", extra, body)
 }
 
 // infoDigit reads a digit from an INFO body: application/dtmf-relay

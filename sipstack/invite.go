@@ -55,7 +55,7 @@ func (l *leg) tryNext(failure string) {
 		if !l.mayWrite() {
 			return
 		}
-		err := l.s.write(l.to, l.invite)
+		err := l.write(l.to, l.invite)
 		if err == nil {
 			l.written()
 			l.ensureSent()
@@ -93,6 +93,9 @@ func (l *leg) mayWrite() bool {
 // written starts the client transaction's timers (RFC 3261 §17.1.1.2).
 func (l *leg) written() {
 	now := l.s.now()
+	if l.to.tcp { // over UDP it was noted where it was written
+		l.sentMessage(l.invite, l.to.addr)
+	}
 	l.enter(phaseCalling)
 	l.deadline = now + l.s.conf.Timers.transaction() // timer B
 	if !l.to.reliable() {
@@ -149,7 +152,7 @@ func (l *leg) resendInvite(now time.Duration) {
 		l.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
 		return
 	}
-	if l.s.write(l.to, l.invite) == nil {
+	if l.write(l.to, l.invite) == nil {
 		l.s.count.retransmissions.Add(1)
 	}
 	l.resendGap *= 2
@@ -291,7 +294,7 @@ func (l *leg) ackFailure(r *sip.Response, seq uint32) {
 	}
 	b := getBuffer()
 	*b = l.appendHopACK((*b)[:0], to.Value(), seq)
-	if l.s.write(l.to, *b) == nil {
+	if l.write(l.to, *b) == nil {
 		l.s.count.acks.Add(1)
 	}
 	putBuffer(b)
@@ -324,7 +327,7 @@ func (l *leg) retryWithCredentials(r *sip.Response) bool {
 		if err != nil {
 			return false
 		}
-	} else if l.s.write(l.to, l.invite) != nil {
+	} else if l.write(l.to, l.invite) != nil {
 		return false
 	}
 	l.written()

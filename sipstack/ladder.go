@@ -13,18 +13,21 @@ import (
 )
 
 // rung is one message of a leg's ladder in the form in which a live leg keeps
-// it: some 70 bytes, mostly without a pointer of its own.
+// it: 56 bytes.
 type rung struct {
 	at      time.Duration // of the stack's clock
-	peer    netip.AddrPort
-	method  string // a constant
-	reason  string // only where it is not the standard phrase
+	reason  string        // only where it is not the standard phrase
 	note    string
 	cseq    uint32
 	code    uint16
+	method  uint8 // place in methods
+	peer    uint8 // place in leg.peers
 	repeats uint8
 	sent    bool
 }
+
+// maxPeers bounds the addresses that are told apart in one ladder.
+const maxPeers = 16
 
 // Longest texts of a rung, in bytes.
 const (
@@ -34,7 +37,7 @@ const (
 
 // sentMessage notes a message of ours. The leg is locked.
 func (l *leg) sentMessage(b []byte, to netip.AddrPort) {
-	r := rung{at: l.s.now(), peer: to, sent: true}
+	r := rung{at: l.s.now(), peer: l.peer(to), sent: true}
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
 	if status, ok := bytes.CutPrefix(line, []byte("SIP/2.0 ")); ok {
 		code, phrase, _ := bytes.Cut(status, []byte(" "))
@@ -51,35 +54,72 @@ func (l *leg) sentMessage(b []byte, to netip.AddrPort) {
 	l.note(r)
 }
 
+// write sends a message of the leg and notes it. The leg is locked.
+func (l *leg) write(to target, b []byte) error {
+	err := l.s.write(to, b)
+	if err == nil {
+		l.sentMessage(b, to.addr)
+	}
+	return err
+}
+
+// respond answers a request of the far side in the leg's dialog. The leg is
+// locked.
+func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) {
+	l.s.respond(r, src, code, phrase, headers, sdp)
+	line := rung{at: l.s.now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
+	if phrase != standardPhrase(code) {
+		line.reason = phrase
+	}
+	if len(sdp) > 0 {
+		line.note = "SDP"
+	}
+	l.note(line)
+}
+
 // cseqOf finds CSeq in a message that this package wrote.
-func cseqOf(b []byte) (uint32, string) {
+func cseqOf(b []byte) (uint32, uint8) {
 	_, after, ok := bytes.Cut(b, []byte("\r\nCSeq: "))
 	if !ok {
-		return 0, ""
+		return 0, 0
 	}
 	line, _, _ := bytes.Cut(after, []byte("\r\n"))
 	seq, method, _ := bytes.Cut(line, []byte(" "))
 	n, _ := strconv.ParseUint(string(seq), 10, 32)
-	return uint32(n), knownMethod(string(method))
+	return uint32(n), methodOf(sip.RequestMethod(method))
 }
 
-// knownMethod gives the constant of a method, so that no message is kept alive
-// by the name in it.
-func knownMethod(m string) string {
-	for _, known := range [...]sip.RequestMethod{sip.INVITE, sip.ACK, sip.CANCEL, sip.BYE, sip.OPTIONS, sip.INFO, sip.UPDATE,
-		sip.PRACK, sip.REFER, sip.NOTIFY, sip.REGISTER, sip.MESSAGE, sip.SUBSCRIBE} {
-		if m == string(known) {
-			return string(known)
+// methods are those that a rung can name; the first stands for all others.
+var methods = [...]sip.RequestMethod{"other", sip.INVITE, sip.ACK, sip.CANCEL, sip.BYE, sip.OPTIONS, sip.INFO, sip.UPDATE,
+	sip.PRACK, sip.REFER, sip.NOTIFY, sip.REGISTER, sip.MESSAGE, sip.SUBSCRIBE}
+
+func methodOf(m sip.RequestMethod) uint8 {
+	for i, known := range methods {
+		if m == known {
+			return uint8(i) //nolint:gosec // a dozen
 		}
 	}
-	return "other"
+	return 0
+}
+
+// peer gives an address its place in the ladder. Beyond the bound all are one.
+func (l *leg) peer(a netip.AddrPort) uint8 {
+	for i, have := range l.peers {
+		if have == a {
+			return uint8(i) //nolint:gosec // bounded
+		}
+	}
+	if len(l.peers) < maxPeers {
+		l.peers = append(l.peers, a)
+	}
+	return uint8(len(l.peers) - 1) //nolint:gosec // bounded
 }
 
 // received notes a message of the far side. The leg is locked.
 func (l *leg) received(m sip.Message, from netip.AddrPort) {
-	r := rung{at: l.s.now(), peer: from}
+	r := rung{at: l.s.now(), peer: l.peer(from)}
 	if c := m.CSeq(); c != nil {
-		r.cseq, r.method = c.SeqNo, knownMethod(string(c.MethodName))
+		r.cseq, r.method = c.SeqNo, methodOf(c.MethodName)
 	}
 	if resp, ok := m.(*sip.Response); ok {
 		r.code = uint16(resp.StatusCode) //nolint:gosec // 100…699: checked when it was matched
@@ -93,36 +133,68 @@ func (l *leg) received(m sip.Message, from netip.AddrPort) {
 
 // noteOf says what a message held that explains it.
 func noteOf(m sip.Message) string {
+	sdp := len(m.Body()) > 0
 	var parts []string
-	if len(m.Body()) > 0 {
-		ct, _, _ := strings.Cut(contentType(m), ";")
-		switch ct {
-		case "application/sdp":
-			parts = append(parts, "SDP")
+	for _, h := range headersOf(m) {
+		name := h.Name()
+		title := noted(name)
+		switch {
+		case title == "":
+		case title == "challenge":
+			parts = append(parts, title)
+		case title == "Content-Type":
+			if ct, _, _ := strings.Cut(strings.ToLower(h.Value()), ";"); sdp && ct != "application/sdp" {
+				sdp = false
+				parts = append(parts, "body "+clean(cut(ct, 40)))
+			}
 		default:
-			parts = append(parts, "body "+clean(cut(ct, 40)))
+			parts = append(parts, title+": "+clean(cut(h.Value(), 60)))
 		}
 	}
-	for _, name := range [...]string{"reason", "retry-after", "warning", "require", "unsupported", "session-expires", "min-se", "min-expires"} {
-		if hs := m.GetHeaders(name); len(hs) > 0 {
-			parts = append(parts, headerTitles[name]+": "+clean(cut(hs[0].Value(), 60)))
-		}
-	}
-	if hs := m.GetHeaders("www-authenticate"); len(hs) > 0 {
-		parts = append(parts, "challenge")
-	} else if hs := m.GetHeaders("proxy-authenticate"); len(hs) > 0 {
-		parts = append(parts, "challenge")
-	}
-	if len(parts) == 1 && parts[0] == "SDP" {
+	switch {
+	case sdp && len(parts) == 0:
 		return "SDP"
+	case sdp:
+		parts = append([]string{"SDP"}, parts...)
+	case len(parts) == 0:
+		return ""
 	}
 	return strings.Clone(cut(strings.Join(parts, ", "), maxNote))
 }
 
-var headerTitles = map[string]string{
-	"reason": "Reason", "retry-after": "Retry-After", "warning": "Warning", "require": "Require", "unsupported": "Unsupported",
-	"session-expires": "Session-Expires", "min-se": "Min-SE", "min-expires": "Min-Expires",
+func headersOf(m sip.Message) []sip.Header {
+	if h, ok := m.(interface{ Headers() []sip.Header }); ok {
+		return h.Headers()
+	}
+	return nil
 }
+
+// noted gives the title of a header that goes into a note, "" for others. The
+// length is asked first: this runs for every header of every message.
+func noted(name string) string {
+	for _, title := range notedByLength[min(len(name), len(notedByLength)-1)] {
+		if strings.EqualFold(name, title) {
+			if strings.HasSuffix(title, "uthenticate") {
+				return "challenge"
+			}
+			if title == "c" {
+				return "Content-Type"
+			}
+			return title
+		}
+	}
+	return ""
+}
+
+// notedByLength are the headers that explain something, by the length of their
+// names; the last one is for all that are longer.
+var notedByLength = func() (t [20][]string) {
+	for _, n := range [...]string{"c", "Content-Type", "Reason", "Retry-After", "Warning", "Require", "Unsupported", "Session-Expires", "Min-SE",
+		"Min-Expires", "WWW-Authenticate", "Proxy-Authenticate"} {
+		t[len(n)] = append(t[len(n)], n)
+	}
+	return t
+}()
 
 func cut(s string, n int) string {
 	if len(s) > n {
@@ -146,6 +218,9 @@ func (l *leg) note(r rung) {
 		l.ladder[len(l.ladder)-1] = r
 		return
 	}
+	if l.ladder == nil {
+		l.ladder = make([]rung, 0, 7) // a call without surprises
+	}
 	l.ladder = append(l.ladder, r)
 }
 
@@ -153,10 +228,10 @@ func (l *leg) note(r rung) {
 func (l *leg) messages() []engine.SIPMessage {
 	out := make([]engine.SIPMessage, len(l.ladder))
 	for i, r := range l.ladder {
-		m := engine.SIPMessage{At: l.s.start.Add(r.at).UTC(), Leg: l.id, Sent: r.sent, Method: r.method, Code: int(r.code),
+		m := engine.SIPMessage{At: l.s.start.Add(r.at).UTC(), Leg: l.id, Sent: r.sent, Method: string(methods[r.method]), Code: int(r.code),
 			Reason: r.reason, CSeq: r.cseq, Note: r.note, Repeats: int(r.repeats)}
-		if r.peer.IsValid() {
-			m.Peer = r.peer.String()
+		if p := l.peers[r.peer]; p.IsValid() {
+			m.Peer = p.String()
 		}
 		if m.Code != 0 && m.Reason == "" {
 			m.Reason = standardPhrase(m.Code)

@@ -1,6 +1,7 @@
 package sipstack
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -63,6 +64,7 @@ type leg struct {
 	headers        []engine.SIPHeader // of the INVITE
 	txs            []*clientTx
 	ladder         []rung
+	peers          []netip.AddrPort // that its ladder names
 
 	timer     *time.Timer
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none

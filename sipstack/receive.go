@@ -66,9 +66,11 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 			s.count.unmatched.Add(1)
 			return
 		}
+		l.received(r, src)
 		l.onInviteResponse(r, cseq.SeqNo, src)
 		return
 	}
+	l.received(r, src)
 	if !l.onTxResponse(r, cseq.MethodName, branch) && l.phase < phaseOver && cseq.MethodName != sip.CANCEL {
 		s.count.unmatched.Add(1)
 	}
