@@ -93,7 +93,7 @@ func (l *leg) mayWrite() bool {
 // written starts the client transaction's timers (RFC 3261 §17.1.1.2).
 func (l *leg) written() {
 	now := l.s.now()
-	if l.to.tcp { // over UDP it was noted where it was written
+	if l.to.reliable() { // over UDP it was noted where it was written
 		l.sentMessage(l.invite, l.to.addr)
 	}
 	l.enter(phaseCalling)
