@@ -73,6 +73,8 @@ type sipCall struct {
 
 func (c *sipCase) name() string { return strings.TrimSpace(c.file + " " + c.label) }
 
+func (c *sipCall) leg() string { return string(c.id.Leg(1)) }
+
 // play starts the scenario of a case.
 func play(t *testing.T, c *sipCase) *sipp {
 	t.Helper()
@@ -151,7 +153,7 @@ func (w *world) place(c *sipCase) {
 
 func (c *sipCall) checkRow() {
 	c.t.Helper()
-	a, leg := &c.row, string(c.id.Leg(1))
+	a, leg := &c.row, c.leg()
 	requests, invited := c.sipp.requests(leg)
 	if requests != c.requests || len(invited) != 1 || invited[0] != leg {
 		c.t.Errorf("the trunk saw %q of %s and calls %v, want %q", requests, leg, invited, c.sipCase.requests)

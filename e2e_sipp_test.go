@@ -264,6 +264,29 @@ func (s *sipp) requests(callID string) (methods string, invited []string) {
 	return strings.Join(list, " "), invited
 }
 
+// wireMessage is what SIPp sent or received.
+type wireMessage struct {
+	sent bool
+	text string // lines end in CR LF
+}
+
+var traced = regexp.MustCompile(`(?s)message (received \[\d+\] bytes :|sent \(\d+ bytes\):)\s+(\S.*)`)
+
+// messages lists what went over the wire with a Call-ID, in order.
+func (s *sipp) messages(callID string) (list []wireMessage) {
+	s.t.Helper()
+	log, err := os.ReadFile(filepath.Join(s.dir, "messages.log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for part := range strings.SplitSeq(string(log), "-----------------------------------------------") {
+		if m := traced.FindStringSubmatch(part); m != nil && strings.Contains(m[2], callID) {
+			list = append(list, wireMessage{sent: strings.HasPrefix(m[1], "sent"), text: m[2]})
+		}
+	}
+	return list
+}
+
 // report is what SIPp says of its failure.
 func (s *sipp) report() string {
 	var b strings.Builder

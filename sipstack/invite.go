@@ -358,8 +358,11 @@ func sdpOf(m sip.Message) []byte {
 	if len(body) == 0 {
 		return nil
 	}
-	if strings.HasPrefix(contentType(m), "application/sdp") {
+	switch ct := contentType(m); {
+	case strings.HasPrefix(ct, "application/sdp"):
 		return body
+	case strings.HasPrefix(ct, "multipart/"):
+		return sdpPart(m, body)
 	}
 	return nil
 }
