@@ -74,7 +74,7 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 	}
 	seq := r.CSeq().SeqNo
 	if seq < l.dlg.remote {
-		l.respond(r, src, 500, "CSeq Out of Order", s.userAgentLine, nil) // §12.2.2
+		l.respond(r, src, 500, "Request Out of Order", s.userAgentLine, nil) // §12.2.2
 		return
 	}
 	repeated := seq == l.dlg.remote
