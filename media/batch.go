@@ -10,6 +10,9 @@ const (
 	rtpHeaderBytes = 12
 	frameBytes     = 160 // 20 ms of G.711
 	sendBytes      = rtpHeaderBytes + frameBytes
-	// sendCap leaves room for the tag of SRTP.
-	sendCap = sendBytes + srtpTrailCap
+	// sendCap is the longest datagram that is sent, with room for the tag of
+	// SRTP: what is relayed may come in longer packets than our own.
+	sendCap = rtpHeaderBytes + relayedCap + srtpTrailCap
+	// relayedCap is the longest payload that is relayed: 120 ms of G.711.
+	relayedCap = 6 * frameBytes
 )

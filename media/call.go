@@ -32,6 +32,10 @@ type call struct {
 	sock *socket
 	peer peer   // guarded by sock.mu
 	sdp  uint64 // session id of the offer
+	// callee is the call that this path of a far leg belongs to, leg which one;
+	// nil and empty for the callee's own (relay.go).
+	callee *call
+	leg    engine.LegID
 
 	// mu guards everything below. Order of locks: mu, then the link's own;
 	// sock.mu is never taken under mu, nor mu under sock.mu.
@@ -79,6 +83,10 @@ type call struct {
 	playing    bool // the information message
 	played     int  // bytes of it
 
+	peers map[engine.LegID]*call // paths of far legs
+	other *call                  // to whom the audio goes and from whom it comes
+	out   passage
+
 	// Events. told is how many the sink has had.
 	history    []engine.MediaEvent
 	told       int
@@ -88,7 +96,7 @@ type call struct {
 
 // emit appends an event; unlock delivers it.
 func (c *call) emit(ev engine.MediaEvent) {
-	if c.closed {
+	if c.closed || c.callee != nil { // what happens on a far leg's path is no news of the call's
 		return
 	}
 	ev.Attempt, ev.Seq = c.id, len(c.history)+1
@@ -197,8 +205,9 @@ func (c *call) report(b []byte, now int64) {
 	c.lastSign = now
 }
 
-// receive takes an RTP packet of this call; pkt is scratch, b is changed.
-func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, now int64) {
+// receive takes an RTP packet of this call; pkt is scratch, b is changed. What
+// is relayed is added to the batch.
+func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, w *writer, now int64) {
 	c.mu.Lock()
 	if c.closed || !c.answered {
 		c.mu.Unlock()
@@ -214,6 +223,10 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 	}
 	if err = pkt.Unmarshal(b); err != nil {
 		c.e.counters.malformed.Add(1)
+		c.mu.Unlock()
+		return
+	}
+	if c.other != nil && !c.relay(pkt, w, now) {
 		c.mu.Unlock()
 		return
 	}
@@ -378,6 +391,11 @@ func (c *call) tick(w *writer, now int64) {
 		c.silent = true
 		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
 	}
+	if c.passing(now) {
+		c.ticks++
+		c.unlock()
+		return
+	}
 	slot := w.slot()
 	if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.heListens {
 		if n := c.seal(slot); n > 0 {
@@ -477,6 +495,7 @@ func (c *call) detachBot() {
 		c.link.Stop()
 		c.link = nil
 	}
+	c.other = nil
 	c.unlock()
 }
 
@@ -528,6 +547,7 @@ func (c *call) close(now int64) engine.MediaQuality {
 	}
 	c.det = nil
 	c.in.reset()
+	peers := c.takePeers()
 	q := engine.MediaQuality{
 		PacketsReceived: c.in.received, PacketsSent: c.sent, PacketsLost: c.in.lost, PacketsLate: c.in.late,
 		Jitter: time.Duration(c.jitter * float64(time.Second) / clockRate), Codec: c.ans.send.String(),
@@ -537,5 +557,8 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.e.counters.lost.Add(q.PacketsLost)
 	c.e.counters.late.Add(q.PacketsLate)
 	c.sock.remove(c, now)
+	for _, p := range peers {
+		p.close(now)
+	}
 	return q
 }

@@ -349,7 +349,7 @@ func FuzzDatagram(f *testing.F) {
 			if isRTCP(b) {
 				return
 			}
-			c.receive(b, &pkt, netip.AddrPort{}, false, int64(i)*20*millis)
+			c.receive(b, &pkt, netip.AddrPort{}, false, nil, int64(i)*20*millis)
 		}
 		c.in.reset()
 	})

@@ -72,10 +72,10 @@ func (p *pacer) tick(w *writer) (served bool) {
 		for _, c := range *list {
 			c.tick(w, now)
 			if w.full() {
-				p.flush(w, s)
+				s.flush(w)
 			}
 		}
-		p.flush(w, s)
+		s.flush(w)
 	}
 	return served
 }
@@ -88,11 +88,12 @@ func (p *pacer) called() {
 	}
 }
 
-func (p *pacer) flush(w *writer, s *socket) {
+// flush sends what was gathered for the socket.
+func (s *socket) flush(w *writer) {
 	if w.n == 0 {
 		return
 	}
 	sent, failed := w.flush(s.raw)
-	p.e.counters.sent.Add(uint64(sent))         //nolint:gosec // not negative
-	p.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
+	s.e.counters.sent.Add(uint64(sent))         //nolint:gosec // not negative
+	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }

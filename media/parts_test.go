@@ -204,7 +204,7 @@ func BenchmarkReceivePacket(b *testing.B) {
 	in := newIncoming()
 	b.ReportAllocs()
 	for b.Loop() {
-		c.receive(in.next(), &in.pkt, netipNone, false, in.now)
+		c.receive(in.next(), &in.pkt, netipNone, false, nil, in.now)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestPacketsDoNotAllocate(t *testing.T) {
 	w := newWriter()
 	in := newIncoming()
 	if n := testing.AllocsPerRun(1000, func() {
-		c.receive(in.next(), &in.pkt, netipNone, false, in.now)
+		c.receive(in.next(), &in.pkt, netipNone, false, nil, in.now)
 		w.n = 0
 		c.tick(w, in.now)
 	}); n != 0 {

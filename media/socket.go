@@ -171,6 +171,7 @@ func (s *socket) read() {
 		s.e.log.Error().Err(err).Uint16("port", s.port).Msg("RTP socket cannot be read")
 		return
 	}
+	w := newWriter()
 	var arrivals [batchSize]arrival
 	var pkt rtp.Packet
 	for {
@@ -199,8 +200,12 @@ func (s *socket) read() {
 				a.call.report(b, now)
 				continue
 			}
-			a.call.receive(b, &pkt, from, a.moved, now)
+			a.call.receive(b, &pkt, from, a.moved, w, now)
+			if w.full() {
+				s.flush(w)
+			}
 		}
+		s.flush(w)
 		clear(arrivals[:n])
 		// Waiting a moment lets the next system call carry more datagrams.
 		if s.e.cfg.ReadPause > 0 && n < batchSize && s.live.Load() >= busySocket {

@@ -369,7 +369,7 @@ func TestSRTPPacketsDoNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.receive(b, &in.pkt, netipNone, false, in.now)
+		c.receive(b, &in.pkt, netipNone, false, nil, in.now)
 		w.n = 0
 		c.tick(w, in.now)
 	}); n != 0 {
@@ -404,7 +404,7 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 		n := copy(buf[:], packets[i])
 		i++
 		now += 20 * millis
-		c.receive(buf[:n], &in.pkt, netipNone, false, now)
+		c.receive(buf[:n], &in.pkt, netipNone, false, nil, now)
 	}
 	if c.in.received != uint64(i) {
 		b.Fatalf("%d of %d packets were genuine", c.in.received, i)

@@ -1,0 +1,228 @@
+package media
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+)
+
+// relayGap: when nothing was relayed for this long, silence takes its place
+// until the other side goes on.
+const relayGap = 60 * millis
+
+var (
+	errNoCall   = errors.New("media: no such call")
+	errNoPeer   = errors.New("media: no such far leg")
+	errUnheard  = errors.New("media: the call is not answered")
+	errCrowded  = errors.New("media: too many far legs on one call")
+	errLeftover = errors.New("media: the call is over")
+)
+
+// peersCap bounds the far legs of a call that are open at the same time.
+const peersCap = 8
+
+// passage is how packets of one path leave on the other: their sequence numbers
+// and timestamps go on from what was sent there before.
+type passage struct {
+	on     bool
+	last   int64 // when a packet was relayed
+	ssrc   uint32
+	base   uint16 // the first sequence number used; older ones are too late
+	seqOff uint16
+	tsOff  uint32
+}
+
+// OpenPeer reserves a second path of a call, for the far leg to whom the callee
+// is to be connected, and gives its SDP offer. The same leg again gets the same
+// offer.
+func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID) (offer []byte, err error) {
+	c := e.call(a)
+	if c == nil {
+		return nil, errNoCall
+	}
+	c.mu.Lock()
+	p := c.peers[leg]
+	switch {
+	case c.closed:
+		err = errLeftover
+	case p == nil && len(c.peers) >= peersCap:
+		err = errCrowded
+	case p == nil:
+		p = &call{
+			e: e, id: a, callee: c, leg: leg, amd: engine.AMDOff, sock: c.sock, openedAt: time.Now(),
+			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
+			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
+		}
+		p.peer.call = p
+		if c.peers == nil {
+			c.peers = map[engine.LegID]*call{}
+		}
+		c.peers[leg] = p
+		defer p.sock.open(p, e.now())
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return appendOffer(make([]byte, 0, 288), e.cfg.Host, p.sock.port, p.sdp, nil), nil
+}
+
+// JoinPeer takes the SDP answer of a far leg and connects the callee with it,
+// in place of any other: what one of the two sends goes to the other as it
+// comes. An error says why the answer cannot be used; nothing has changed then.
+func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) error {
+	c := e.call(a)
+	if c == nil {
+		return errNoCall
+	}
+	switch ans, err := parseAnswer(sdp); {
+	case err != nil:
+		return err
+	case ans.secure:
+		return errProtocol // far legs are offered plain RTP
+	}
+	c.mu.Lock()
+	p, answered := c.peers[leg], c.answered
+	if p != nil && answered {
+		c.other, c.firstAudio = p, false
+	}
+	c.mu.Unlock()
+	switch {
+	case p == nil:
+		return errNoPeer
+	case !answered:
+		return errUnheard
+	}
+	p.answer(sdp, time.Now())
+	p.mu.Lock()
+	p.other = c
+	p.mu.Unlock()
+	return nil
+}
+
+// ClosePeer ends the path of a far leg.
+func (e *Engine) ClosePeer(a engine.AttemptID, leg engine.LegID) {
+	c := e.call(a)
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	p := c.peers[leg]
+	delete(c.peers, leg)
+	if c.other == p {
+		c.other = nil
+	}
+	c.mu.Unlock()
+	if p != nil {
+		p.close(e.now())
+	}
+}
+
+// takePeers empties the list of far legs, for the end of the call; mu is held.
+func (c *call) takePeers() []*call {
+	list := make([]*call, 0, len(c.peers))
+	for _, p := range c.peers {
+		list = append(list, p)
+	}
+	c.peers, c.other = nil, nil
+	return list
+}
+
+// relay sends a packet on to the other side before anything else is done with
+// it: nothing is held back for it. mu is held, and let go meanwhile;
+// open says that the call is not over since.
+func (c *call) relay(pkt *rtp.Packet, w *writer, now int64) (open bool) {
+	o := c.other
+	law, event := c.ans.codecs[pkt.PayloadType&0x7F], int16(pkt.PayloadType) == c.ans.events
+	if len(pkt.Payload) == 0 || (law == codecNone && !event) {
+		return true
+	}
+	c.mu.Unlock()
+	o.mu.Lock()
+	o.pass(c, pkt, law, w, now)
+	o.unlock()
+	c.mu.Lock()
+	return !c.closed
+}
+
+// pass sends what the other side said; mu is held. law is codecNone for a
+// telephone-event.
+func (c *call) pass(from *call, pkt *rtp.Packet, law codec, w *writer, now int64) {
+	if c.closed || !c.answered || c.playing || !c.ans.heListens || c.other != from {
+		return
+	}
+	pt := c.ans.sendPT
+	if law == codecNone {
+		if c.ans.events < 0 {
+			return // the far side takes no telephone-event
+		}
+		pt = uint8(c.ans.events) //nolint:gosec // a payload type
+	}
+	slot := w.slot()
+	if len(pkt.Payload) > relayedCap {
+		return
+	}
+	p := &c.out
+	begins := !p.on || p.ssrc != pkt.SSRC
+	if begins {
+		*p = passage{on: true, ssrc: pkt.SSRC, base: c.seq, seqOff: c.seq - pkt.SequenceNumber, tsOff: c.ts - pkt.Timestamp}
+	}
+	seq, ts := pkt.SequenceNumber+p.seqOff, pkt.Timestamp+p.tsOff
+	if int16(seq-p.base) < 0 { //nolint:gosec // RFC 1982 arithmetic
+		return // older than what silence has taken the place of
+	}
+	p.last = now
+	if int16(seq-c.seq) >= 0 { //nolint:gosec // RFC 1982 arithmetic
+		c.seq = seq + 1
+	}
+	next := ts
+	if law != codecNone {
+		next += uint32(len(pkt.Payload)) //nolint:gosec // a datagram
+	}
+	if int32(next-c.ts) > 0 { //nolint:gosec // RFC 1982 arithmetic
+		c.ts = next
+	}
+	h := rtp.Header{Version: 2, Marker: pkt.Marker || begins, PayloadType: pt, SequenceNumber: seq, Timestamp: ts, SSRC: c.ssrc}
+	_, _ = h.MarshalTo(slot[:rtpHeaderBytes]) // cannot fail: the room is there
+	n := copy(slot[rtpHeaderBytes:], pkt.Payload)
+	if law != codecNone && law != c.ans.send {
+		table := &ulawToAlaw
+		if law == codecAlaw {
+			table = &alawToUlaw
+		}
+		transcode(slot[rtpHeaderBytes:rtpHeaderBytes+n], table)
+	}
+	n += rtpHeaderBytes
+	if c.secure != nil {
+		if n = c.secure.seal(slot[:], n); n == 0 {
+			return
+		}
+	}
+	w.commit(c.dest, n)
+	c.sent++
+	if c.callee == nil && !c.firstAudio && law != codecNone {
+		c.firstAudio = true
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: engine.SessionID(from.leg)})
+	}
+}
+
+// passing says at a tick whether the other side's packets go out, so that
+// nothing else has to; mu is held. When they stop, the timestamps go on from
+// where they would be.
+func (c *call) passing(now int64) bool {
+	if !c.out.on {
+		return false
+	}
+	gap := now - c.out.last
+	if gap <= relayGap && c.other != nil && !c.playing {
+		return true
+	}
+	c.out.on = false
+	c.ts += uint32(gap/int64(frameTime)) * frameBytes //nolint:gosec // a few frames
+	c.talking = false
+	return false
+}

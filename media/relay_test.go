@@ -1,0 +1,277 @@
+package media
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+)
+
+// bridged is an answered call that is joined with a far leg: two phones.
+type bridged struct {
+	e            *Engine
+	id           engine.AttemptID
+	leg          engine.LegID
+	events       *events
+	callee, peer *phone
+}
+
+func bridge(t *testing.T, calleeFormats, peerFormats string) *bridged {
+	t.Helper()
+	b := &bridged{e: start(t, nil), id: attempt(1), events: record(t), callee: newPhone(t, 11), peer: newPhone(t, 22)}
+	b.leg = b.id.Leg(2)
+	offer, err := b.e.Open(engine.OpenMedia{Attempt: b.id, AMD: engine.AMDOff}, b.events.sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.e.Answer(b.id, b.callee.called(offer, calleeFormats), time.Now())
+	b.join(t, b.leg, b.peer, peerFormats)
+	return b
+}
+
+func (b *bridged) join(t *testing.T, leg engine.LegID, p *phone, formats string) {
+	t.Helper()
+	offer, err := b.e.OpenPeer(b.id, leg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.JoinPeer(b.id, leg, p.called(offer, formats)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hears gives the next packet with sound.
+func (p *phone) hears(silence byte) *rtp.Packet {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if pkt := p.hear(); len(pkt.Payload) < frameBytes || bytes.Count(pkt.Payload, []byte{silence}) < len(pkt.Payload) {
+			return pkt
+		}
+	}
+	p.t.Fatal("only silence came")
+	return nil
+}
+
+func TestTheAudioOfCalleeAndBotGoesBothWaysAsItComes(t *testing.T) {
+	b := bridge(t, "0 101", "0 101")
+	for i := range 20 {
+		said, answer := speech(frameBytes, byte(i)), speech(frameBytes, byte(100+i))
+		b.callee.say(0, said)
+		if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, said) || got.PayloadType != 0 {
+			t.Fatalf("packet %d is not what the callee said", i)
+		}
+		b.peer.say(0, answer)
+		if got := b.callee.hears(ulawSilence); !bytes.Equal(got.Payload, answer) {
+			t.Fatalf("packet %d is not what the bot said", i)
+		}
+	}
+	if ev := b.events.next(engine.MediaBotFirstAudio); ev.Session != engine.SessionID(b.leg) {
+		t.Errorf("session %q", ev.Session)
+	}
+	b.events.none()
+}
+
+func TestLawsAreTranslatedBetweenCalleeAndBot(t *testing.T) {
+	b := bridge(t, "8", "0")
+	said := speech(frameBytes, 1)
+	b.callee.say(8, said)
+	want := slices.Clone(said)
+	transcode(want, &alawToUlaw)
+	if got := b.peer.hears(ulawSilence); got.PayloadType != 0 || !bytes.Equal(got.Payload, want) {
+		t.Fatal("A-law was not made μ-law")
+	}
+	b.peer.say(0, said)
+	want = slices.Clone(said)
+	transcode(want, &ulawToAlaw)
+	if got := b.callee.hears(alawSilence); got.PayloadType != 8 || !bytes.Equal(got.Payload, want) {
+		t.Fatal("μ-law was not made A-law")
+	}
+}
+
+func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
+	b := bridge(t, "0 101", "0 96")
+	// The bot's telephone-event has another number.
+	offer, err := b.e.OpenPeer(b.id, b.leg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.JoinPeer(b.id, b.leg, b.peer.called(offer, "0 96", "a=rtpmap:96 telephone-event/8000")); err != nil {
+		t.Fatal(err)
+	}
+	b.callee.say(0, speech(frameBytes, 1))
+	first := b.peer.hears(ulawSilence)
+	key := []byte{5, 0x80 | 10, 3, 0x20} // digit 5, end, 800 samples
+	b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc, Marker: true}, key)
+	b.callee.seq++
+	got := b.peer.hears(ulawSilence)
+	if got.PayloadType != 96 || !bytes.Equal(got.Payload, key) || !got.Marker || got.SequenceNumber != first.SequenceNumber+1 || got.Timestamp != first.Timestamp+frameBytes {
+		t.Fatalf("%+v after %+v", got.Header, first.Header)
+	}
+	if ev := b.events.next(engine.MediaDigit); ev.Digit != '5' {
+		t.Errorf("digit %q", ev.Digit)
+	}
+}
+
+func TestAKeyIsNotSentToAFarSideThatTakesNone(t *testing.T) {
+	b := bridge(t, "0 101", "0")
+	b.callee.say(0, speech(frameBytes, 1))
+	first := b.peer.hears(ulawSilence)
+	b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc}, []byte{5, 0x8A, 3, 0x20})
+	b.callee.seq++
+	said := speech(frameBytes, 2)
+	b.callee.say(0, said)
+	if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, said) || got.SequenceNumber != first.SequenceNumber+2 {
+		t.Fatalf("%+v", got.Header)
+	}
+}
+
+func TestWhatOneSideLosesTheOtherSideSeesAsLost(t *testing.T) {
+	b := bridge(t, "0", "0")
+	b.callee.say(0, speech(frameBytes, 1))
+	first := b.peer.hears(ulawSilence)
+	b.callee.seq += 3
+	b.callee.ts += 3 * frameBytes
+	b.callee.say(0, speech(frameBytes, 2))
+	got := b.peer.hears(ulawSilence)
+	if got.SequenceNumber != first.SequenceNumber+4 || got.Timestamp != first.Timestamp+4*frameBytes || got.SSRC != first.SSRC {
+		t.Fatalf("%+v after %+v", got.Header, first.Header)
+	}
+}
+
+func TestSilenceTakesThePlaceOfASideThatStopsAndTheStreamGoesOn(t *testing.T) {
+	b := bridge(t, "0", "0")
+	b.callee.say(0, speech(frameBytes, 1)) // who was heard hears silence
+	b.peer.hears(ulawSilence)
+	b.peer.say(0, speech(frameBytes, 2))
+	last := b.callee.hears(ulawSilence)
+	for range 3 { // nothing more of the bot: our silence
+		got := b.callee.hear()
+		if bytes.Count(got.Payload, []byte{ulawSilence}) != frameBytes || got.SequenceNumber != last.SequenceNumber+1 || int32(got.Timestamp-last.Timestamp) <= 0 {
+			t.Fatalf("%+v after %+v", got.Header, last.Header)
+		}
+		last = got
+	}
+	b.peer.say(0, speech(frameBytes, 3))
+	for {
+		got := b.callee.hear()
+		if got.SequenceNumber != last.SequenceNumber+1 || int32(got.Timestamp-last.Timestamp) <= 0 || got.SSRC != last.SSRC {
+			t.Fatalf("%+v after %+v", got.Header, last.Header)
+		}
+		if last = got; bytes.Count(got.Payload, []byte{ulawSilence}) < frameBytes {
+			if !got.Marker {
+				t.Error("sound begins without a marker")
+			}
+			break
+		}
+	}
+}
+
+func TestADetachedBotIsNotHeardAnyMore(t *testing.T) {
+	b := bridge(t, "0", "0")
+	b.callee.say(0, speech(frameBytes, 1))
+	b.peer.hears(ulawSilence)
+	b.peer.say(0, speech(frameBytes, 2))
+	b.callee.hears(ulawSilence)
+	b.e.DetachBot(b.id)
+	for i := range 3 {
+		b.peer.say(0, speech(frameBytes, byte(3+i)))
+	}
+	b.e.PlayMessage(b.id)
+	b.events.next(engine.MediaBotFirstAudio)
+	got := b.callee.hearUntil(4*frameBytes, ulawSilence)
+	message := bytes.ReplaceAll(b.e.message, []byte{ulawSilence}, nil)
+	if !bytes.HasPrefix(message, got[:4*frameBytes]) {
+		t.Fatal("something else than the message is heard")
+	}
+}
+
+func TestTheCalleeIsTakenFromOneFarLegToAnother(t *testing.T) {
+	b := bridge(t, "0", "0")
+	b.callee.say(0, speech(frameBytes, 1))
+	b.peer.hears(ulawSilence)
+	person := newPhone(t, 33)
+	b.join(t, b.id.Leg(3), person, "0")
+	said := speech(frameBytes, 4)
+	b.callee.say(0, said)
+	if got := person.hears(ulawSilence); !bytes.Equal(got.Payload, said) {
+		t.Fatal("the person does not hear the callee")
+	}
+	b.peer.say(0, speech(frameBytes, 5)) // nobody is to hear this
+	answer := speech(frameBytes, 6)
+	person.say(0, answer)
+	if got := b.callee.hears(ulawSilence); !bytes.Equal(got.Payload, answer) {
+		t.Fatal("the callee hears somebody else")
+	}
+}
+
+func TestClosingTheCallClosesItsFarLegs(t *testing.T) {
+	b := bridge(t, "0", "0")
+	b.e.CloseMedia(b.id)
+	for _, s := range b.e.sockets {
+		if n := s.live.Load(); n != 0 {
+			t.Errorf("%d paths are left on a socket", n)
+		}
+	}
+	if _, err := b.e.OpenPeer(b.id, b.leg); err == nil {
+		t.Error("a far leg of a call that is over")
+	}
+	b.e.ClosePeer(b.id, b.leg)
+}
+
+func TestAFarLegIsRefusedForWhatCannotBe(t *testing.T) {
+	e := start(t, nil)
+	id := attempt(1)
+	if _, err := e.OpenPeer(id, id.Leg(2)); err == nil {
+		t.Error("of no call")
+	}
+	if err := e.JoinPeer(id, id.Leg(2), nil); err == nil {
+		t.Error("joined to no call")
+	}
+	offer, err := e.Open(engine.OpenMedia{Attempt: id}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	callee := newPhone(t, 1)
+	peerOffer, err := e.OpenPeer(id, id.Leg(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := e.OpenPeer(id, id.Leg(2))
+	if err != nil || !bytes.Equal(peerOffer, again) {
+		t.Errorf("%q, %v", again, err)
+	}
+	if err := e.JoinPeer(id, id.Leg(2), sdpAnswer(4000, "0")); err == nil {
+		t.Error("joined to a call that rings")
+	}
+	e.Answer(id, callee.called(offer, "0"), time.Now())
+	for _, sdp := range [][]byte{nil, sdpAnswer(4000, "18"), sdpAnswer(0, "0")} {
+		if err := e.JoinPeer(id, id.Leg(2), sdp); err == nil {
+			t.Errorf("%q is taken", sdp)
+		}
+	}
+	if err := e.JoinPeer(id, id.Leg(9), sdpAnswer(4000, "0")); err == nil {
+		t.Error("joined to a leg without a path")
+	}
+	for n := 3; n < 2+peersCap; n++ {
+		if _, err := e.OpenPeer(id, id.Leg(n)); err != nil {
+			t.Fatalf("far leg %d: %v", n, err)
+		}
+	}
+	if _, err := e.OpenPeer(id, id.Leg(2+peersCap)); err == nil {
+		t.Error("more far legs than can be")
+	}
+}
+
+func TestAPacketTooLongForUsIsNotRelayed(t *testing.T) {
+	b := bridge(t, "0", "0")
+	longest := speech(relayedCap, 1)
+	b.callee.say(0, append(longest, 1))
+	b.callee.say(0, longest)
+	if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, longest) {
+		t.Fatalf("%d bytes", len(got.Payload))
+	}
+}
