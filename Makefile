@@ -22,8 +22,9 @@ FUZZTIME      ?= 10s
 
 # What has to be on the machine beside Go. PostgreSQL 14 or newer: the dialler
 # starts a private one from the installed binaries. A C compiler: the race
-# detector needs it. SIPp: an independent SIP peer for the tests. Node.js and
-# npm: they build the console. Chromium: the tests use the console in it.
+# detector needs it. SIPp, Kamailio and baresip: independent SIP peers for the
+# tests. Node.js and npm: they build the console. Chromium: the tests use the
+# console in it.
 PG_LEAST := 14
 
 # Node.js as the console's build needs it: 20.19, 22.12 or newer. Where the
@@ -63,8 +64,9 @@ done | sed -nE 's/^[^0-9]*([0-9]+).*/\1/p' | sort -rn | head -n 1; }
 endef
 
 # install_missing installs the Debian packages named in $$want, or says what is
-# missing. A server package of Debian makes a system cluster when it is
-# installed; ours asks it not to, since the dialler starts its own.
+# missing. A server package of Debian makes a system cluster, or starts a
+# service, when it is installed; ours asks it not to, since the dialler and the
+# tests start their own.
 define install_missing
 [ -n "$$want" ] || exit 0; \
 if ! command -v apt-get >/dev/null; then \
@@ -76,15 +78,21 @@ if [ "$$(id -u)" = 0 ]; then sudo=; elif command -v sudo >/dev/null; then sudo=s
 	echo "As root: apt-get update && apt-get install -y --no-install-recommends$$want" >&2; exit 1; \
 fi; \
 echo "make deps: installing$$want" >&2; \
-no_cluster=/etc/postgresql-common/createcluster.d/dialler-make-deps.conf; \
+no_cluster=/etc/postgresql-common/createcluster.d/dialler-make-deps.conf; no_start=/usr/sbin/policy-rc.d; undo=; \
+trap '[ -z "$$undo" ] || $$sudo rm -f $$undo' EXIT; \
 case "$$want" in *postgresql*) \
 	$$sudo mkdir -p "$${no_cluster%/*}"; \
 	echo "create_main_cluster = false" | $$sudo tee "$$no_cluster" >/dev/null; \
-	trap '$$sudo rm -f "$$no_cluster"' EXIT;; \
+	undo="$$no_cluster";; \
+esac; \
+case "$$want" in *kamailio*) [ -e "$$no_start" ] || { \
+	printf '#!/bin/sh\nexit 101\n' | $$sudo tee "$$no_start" >/dev/null; \
+	$$sudo chmod 755 "$$no_start"; \
+	undo="$$undo $$no_start"; };; \
 esac; \
 install="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends$$want"; \
-if apt-cache show $$want >/dev/null 2>&1 && $$install >&2; then exit 0; fi; \
-$$sudo apt-get update -q >&2 && $$install >&2
+{ apt-cache show $$want >/dev/null 2>&1 && $$install >&2; } || { $$sudo apt-get update -q >&2 && $$install >&2; } || exit 1; \
+case "$$want" in *" kamailio "*) ! command -v systemctl >/dev/null || $$sudo systemctl -q disable kamailio >&2 || true;; esac
 endef
 
 define want_postgresql
@@ -117,13 +125,19 @@ define upgrade_node
 	npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix bin/node "node-linux-$$arch@$(NODE_PACKAGE)" npm@$(NPM_PACKAGE) >&2; }
 endef
 
+# Kamailio's daemon and its TLS module, and a baresip with its modules.
+define want_peers
+ls /usr/lib/*/kamailio/modules/tls.so >/dev/null 2>&1 || { want="$$want kamailio kamailio-tls-modules"; need="$$need Kamailio with its TLS module;"; }; \
+command -v baresip >/dev/null || { want="$$want baresip"; need="$$need baresip;"; }
+endef
+
 define want_chromium
 [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	{ want="$$want chromium"; need="$$need Chromium or Google Chrome (on Ubuntu, whose package is a snap, Chrome from google.com/chrome; CHROMIUM=/path names another);"; }
 endef
 
-deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, a C compiler, Node.js, Chromium (Debian, Ubuntu; as root or with sudo).
-	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); \
+deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, a C compiler, Node.js, Chromium (Debian, Ubuntu; as root or with sudo).
+	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); \
 	command -v sipp >/dev/null || { want="$$want sip-tester"; need="$$need SIPp (package sip-tester);"; }; \
 	command -v "$$($(GO) env CC)" >/dev/null && [ -e /usr/include/stdlib.h -o "$$(uname)" = Darwin ] || \
 		{ want="$$want gcc libc6-dev"; need="$$need a C compiler;"; }; \
