@@ -239,9 +239,17 @@ func (p *process) setTrunks(ctx context.Context) error {
 }
 
 func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
+	var extra []sipstack.Header
+	for _, h := range t.ExtraHeaders {
+		extra = append(extra, sipstack.Header{Name: h.Name, Value: h.Value})
+	}
 	return sipstack.TrunkConfig{
 		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
-		FromDomain: t.FromDomain, NumberFormat: sipstack.NumberFormat(t.NumberFormat), OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+		FromDomain: t.FromDomain, FromUser: t.FromUser, CallerIDHeader: sipstack.CallerIDHeader(t.CallerIDHeader), Privacy: t.Privacy,
+		NumberFormat: sipstack.NumberFormat(t.NumberFormat), NumberCountry: t.NumberCountry, UserAgent: t.UserAgent,
+		ExtraHeaders: extra, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener, ExternalHost: t.ExternalHost,
+		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
 		ReliableProvisionals: t.ReliableProvisionals, SessionSec: t.SessionSec, Redirects: t.Redirects,
 	}
 }

@@ -21,8 +21,12 @@ type Config struct {
 	ExternalHost string
 	// UserAgent is the User-Agent header; empty for "dialler".
 	UserAgent string
-	Timers    Timers
-	Log       zerolog.Logger
+	// WriteNumber writes a number as a trunk wants it (TrunkConfig.NumberFormat,
+	// NumberCountry): what a country's own format is, is not known here. Without
+	// it there are e164 and e164_no_plus only.
+	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
+	Timers      Timers
+	Log         zerolog.Logger
 	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
 	// every change after it. It must not block; nil is allowed.
 	OnTrunkHealth func(engine.TrunkHealth)
@@ -84,6 +88,9 @@ type NumberFormat string
 const (
 	NumberE164       NumberFormat = "e164"         // with the plus; the default
 	NumberE164NoPlus NumberFormat = "e164_no_plus" // digits only
+	// These two need Config.WriteNumber.
+	NumberInternational NumberFormat = "international" // 00 and the digits
+	NumberNational      NumberFormat = "national"      // as within TrunkConfig.NumberCountry
 )
 
 // Transport is the transport of a trunk.
@@ -125,8 +132,20 @@ type TrunkConfig struct {
 	// Username and Password answer digest challenges; without a username a
 	// challenge is a refusal.
 	Username, Password string
-	FromDomain         string // host part of From; empty for our own address
-	NumberFormat       NumberFormat
+	// FromDomain is the host part of From; empty for our own address, with a
+	// registered trunk for Host. FromUser takes the place of the caller ID in
+	// From; CallerIDHeader then is the one that carries it.
+	FromDomain, FromUser string
+	CallerIDHeader       CallerIDHeader
+	// Privacy is the header of that name (RFC 3323), empty for none. With "id"
+	// From is anonymous.
+	Privacy       string
+	NumberFormat  NumberFormat
+	NumberCountry string // ISO 3166, for NumberNational
+	UserAgent     string // empty for that of Config
+	// Inbound is the status that refuses a call from the trunk: 480, 486 or
+	// 603; 0 = 480.
+	Inbound int
 	// OptionsInterval between keepalives; 0 for 30 s, negative for none.
 	OptionsInterval time.Duration
 	ExtraHeaders    []Header // added to every INVITE

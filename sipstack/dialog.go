@@ -205,7 +205,7 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool, credentials string) {
 	d.seq++
 	b := l.appendInDialog(make([]byte, 0, 640), d, "BYE", d.seq)
-	b = append(b, l.s.userAgentLine...)
+	b = append(b, l.trunk.userAgentLine...)
 	b = append(b, credentials...)
 	b = appendReason(b, cause)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)

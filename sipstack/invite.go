@@ -70,10 +70,7 @@ func (l *leg) tryNext(failure string) {
 func (l *leg) address() {
 	local := l.s.localHost(l.to.addr.Addr())
 	l.sentBy = local + l.s.portSuffix
-	if l.trunk.conf.FromDomain == "" {
-		user, _, _ := strings.Cut(l.fromURI, "@")
-		l.fromURI = user + "@" + local
-	}
+	l.setFrom(local)
 	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
 }
 

@@ -46,7 +46,10 @@ type leg struct {
 
 	mu             sync.Mutex
 	phase          phase
+	caller         caller
 	fromURI, toURI string
+	fromName       string // display name of From with a space, or ""
+	callerID       string // URI of the caller ID beside From
 	sentBy         string // our host:port in Via and Contact
 	to             target // where the INVITE went
 	spare          []target

@@ -12,6 +12,8 @@ import (
 // allow lists the methods that the far side may send us (RFC 3261 §20.5).
 const allow = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
 
+const allowLine = "Allow: " + allow + "\r\n"
+
 // deriveTag is the From tag of a Call-ID.
 func deriveTag(callID string) string { return derive("tag", callID, 8) }
 
@@ -81,7 +83,9 @@ func appendBody(b, sdp []byte) []byte {
 // appendDialogID writes From, To, Call-ID and CSeq of one of the leg's
 // requests; toTag is empty outside of a dialog.
 func (l *leg) appendDialogID(b []byte, toTag string, cseq uint32, method string) []byte {
-	b = append(b, "From: <"...)
+	b = append(b, "From: "...)
+	b = append(b, l.fromName...)
+	b = append(b, '<')
 	b = append(b, l.fromURI...)
 	b = append(b, ">;tag="...)
 	b = append(b, l.fromTag...)
@@ -110,29 +114,36 @@ func (l *leg) appendInvite(b []byte) []byte {
 	b = appendStart(b, "INVITE", l.toURI, l.to.transport, l.sentBy, l.branch)
 	b = l.appendDialogID(b, "", l.cseq, "INVITE")
 	b = l.appendContact(b)
-	b = append(b, l.s.agentLines...)
+	b = append(b, l.trunk.agentLines...)
+	b = l.appendCaller(b)
 	b = append(b, l.auth.lines[0]...)
 	b = append(b, l.auth.lines[1]...)
-	for _, h := range l.trunk.conf.ExtraHeaders {
-		b = append(b, cleanName(h.Name)...)
-		b = append(b, ": "...)
-		b = append(b, clean(h.Value)...)
-		b = append(b, "\r\n"...)
-	}
+	b = append(b, l.trunk.extraLines...)
 	for _, h := range l.headers {
-		b = append(b, cleanName(h.Name)...)
-		b = append(b, ": "...)
-		b = append(b, clean(h.Value)...)
-		b = append(b, "\r\n"...)
+		b = appendHeader(b, h.Name, h.Value)
 	}
 	return appendBody(b, l.offer)
+}
+
+// appendHeader writes a header of somebody else; whatever it holds, it stays
+// one header.
+func appendHeader(b []byte, name, value string) []byte {
+	if name = cleanName(name); name == "" {
+		return b
+	}
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, clean(value)...)
+	return append(b, "\r\n"...)
 }
 
 // appendHopACK writes the ACK of a final response other than 2xx (RFC 3261
 // §17.1.1.3); to is the To header of that response.
 func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 	b = appendStart(b, "ACK", l.toURI, l.to.transport, l.sentBy, l.inviteBranch(cseq))
-	b = append(b, "From: <"...)
+	b = append(b, "From: "...)
+	b = append(b, l.fromName...)
+	b = append(b, '<')
 	b = append(b, l.fromURI...)
 	b = append(b, ">;tag="...)
 	b = append(b, l.fromTag...)

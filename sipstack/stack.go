@@ -97,7 +97,7 @@ func New(c Config) (*Stack, error) {
 		seed:          maphash.MakeSeed(),
 		start:         time.Now().Add(-time.Second), // so that 0 can mean "never"
 	}
-	s.agentLines = "Allow: " + allow + "\r\n" + s.userAgentLine
+	s.agentLines = allowLine + s.userAgentLine
 	if s.external == "" && !bound.IP.IsUnspecified() {
 		s.external = uriHost(bound.IP.String())
 	}
@@ -333,21 +333,6 @@ func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk, sink func(
 		s: s, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
 		fromTag: deriveTag(string(id)),
 		auth:    authenticator{username: t.conf.Username, password: t.conf.Password},
-	}
-}
-
-// setParties writes the URIs of From and To; From without a configured domain
-// gets our own address once it is known.
-func (l *leg) setParties(from, to engine.PhoneNumber, uri string) {
-	t := l.trunk
-	domain := t.conf.FromDomain
-	if domain == "" {
-		domain = l.s.external
-	}
-	l.fromURI = "sip:" + clean(t.user(from)) + "@" + clean(domain)
-	l.toURI = clean(uri)
-	if uri == "" {
-		l.toURI = "sip:" + clean(t.user(to)) + "@" + t.hostPort + t.params
 	}
 }
 

@@ -22,6 +22,11 @@ type trunk struct {
 	hostPort string
 	params   string // URI parameters: ";transport=tcp" or none
 
+	userAgentLine string // "User-Agent: …\r\n"
+	agentLines    string // Allow and User-Agent
+	extraLines    []byte // its extra headers
+	anonymous     bool   // From does not tell who calls
+
 	keepalive keepalive
 }
 
@@ -42,6 +47,15 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.Transport != UDP {
 		t.params = ";transport=" + string(c.Transport)
 	}
+	t.userAgentLine, t.agentLines = s.userAgentLine, s.agentLines
+	if c.UserAgent != "" {
+		t.userAgentLine = "User-Agent: " + clean(c.UserAgent) + "\r\n"
+		t.agentLines = allowLine + t.userAgentLine
+	}
+	for _, h := range c.ExtraHeaders {
+		t.extraLines = appendHeader(t.extraLines, h.Name, h.Value)
+	}
+	t.anonymous = asksForAnonymity(c.Privacy)
 	t.keepalive.trunk = t
 	return t
 }
@@ -56,6 +70,9 @@ func uriHost(host string) string {
 
 // user writes a number as the trunk wants it.
 func (t *trunk) user(n engine.PhoneNumber) string {
+	if write := t.s.conf.WriteNumber; write != nil && n != "" {
+		return write(n, t.conf.NumberFormat, t.conf.NumberCountry)
+	}
 	if t.conf.NumberFormat == NumberE164NoPlus {
 		return strings.TrimPrefix(n.E164(), "+")
 	}
@@ -253,7 +270,7 @@ func (k *keepalive) send(to target) {
 	b = append(b, "From: <sip:"+local+s.portSuffix+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = appendCallID(b, callID, k.cseq, "OPTIONS")
 	b = append(b, "Contact: <sip:"+local+s.portSuffix+t.params+">\r\nAccept: application/sdp\r\n"...)
-	b = append(b, s.agentLines...)
+	b = append(b, t.agentLines...)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	k.data = b
 	now := s.now()
