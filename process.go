@@ -23,6 +23,7 @@ import (
 	"dialler/actors"
 	"dialler/engine"
 	"dialler/engine/destination"
+	"dialler/engine/number"
 	"dialler/http"
 	"dialler/media"
 	"dialler/persistence"
@@ -197,6 +198,9 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	p.sip, err = sipstack.New(sipstack.Config{
 		OnLegOver: over,
 		Listen:    p.flags.SIP, ExternalHost: p.flags.SIPExternal, Timers: p.tuning.timers, Log: p.log,
+		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
+			return number.Written(n, number.Format(f), country)
+		},
 		OnTrunkHealth: func(h engine.TrunkHealth) {
 			if t := p.treeUp.Load(); t != nil {
 				t.TrunkHealth(h)

@@ -29,13 +29,13 @@ type caller struct {
 // own (uri) goes there.
 func (l *leg) setParties(from, to engine.PhoneNumber, uri string) {
 	t := l.trunk
-	l.caller = caller{number: escapeUser(t.user(from)), domain: clean(t.conf.FromDomain)}
+	l.caller = caller{number: escapeUser(t.user(from)), domain: cleanHost(t.conf.FromDomain)}
 	l.caller.user = l.caller.number
 	if t.conf.FromUser != "" {
 		l.caller.user = escapeUser(t.conf.FromUser)
 	}
 	if l.caller.domain == "" && t.conf.Kind == engine.TrunkRegistered {
-		l.caller.domain = uriHost(clean(t.conf.Host)) // the registrar's: the account is known there only
+		l.caller.domain = uriHost(cleanHost(t.conf.Host)) // the registrar's: the account is known there only
 	}
 	l.setFrom(l.s.external)
 	l.toURI = clean(uri)
@@ -112,6 +112,16 @@ func escapeUser(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// cleanHost keeps what a host may be made of: a name or an address.
+func cleanHost(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') && !strings.ContainsRune("!~*'()&=+$,;?/", r) {
+			return r
+		}
+		return -1
+	}, s)
 }
 
 func userChar(c byte) bool {

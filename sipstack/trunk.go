@@ -40,7 +40,7 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.OptionsInterval == 0 {
 		c.OptionsInterval = 30 * time.Second
 	}
-	t := &trunk{s: s, conf: c, hostPort: uriHost(c.Host)}
+	t := &trunk{s: s, conf: c, hostPort: uriHost(cleanHost(c.Host))}
 	if c.Port != 0 && c.Port != 5060 {
 		t.hostPort += ":" + strconv.Itoa(c.Port)
 	}
