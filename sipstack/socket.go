@@ -56,12 +56,25 @@ func (u *udpSocket) ReadFrom(b []byte) (int, net.Addr, error) {
 		n, src, err := u.ReadFromUDPAddrPort(b)
 		if err == nil {
 			u.src = netip.AddrPortFrom(src.Addr().Unmap(), src.Port())
-			return n, everybody{}, nil
+			return tolerate(b, n), everybody{}, nil
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return 0, nil, err
 		}
 	}
+}
+
+// tolerate mends a status line that ends behind the code: RFC 3261 §7.2 wants a
+// space there even when the phrase is empty, and the parser insists on it, but
+// some far sides leave it out. b holds n bytes; the new number is given.
+func tolerate(b []byte, n int) int {
+	const upToCode = len("SIP/2.0 404")
+	if n <= upToCode || n >= len(b) || b[upToCode] != '\r' || string(b[:8]) != "SIP/2.0 " {
+		return n
+	}
+	copy(b[upToCode+1:], b[upToCode:n])
+	b[upToCode] = ' '
+	return n + 1
 }
 
 // sockets opens UDP and TCP on the same port; port 0 takes a port that is free

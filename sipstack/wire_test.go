@@ -806,3 +806,18 @@ func toTagOf(m sip.Message) string {
 	tag, _ := m.To().Params.Get("tag")
 	return tag
 }
+
+// Some far sides leave out the space that RFC 3261 §7.2 wants behind the code
+// when the phrase is empty.
+func TestAStatusLineThatEndsBehindItsCodeIsUnderstood(t *testing.T) {
+	for _, status := range []string{"404", "404 "} {
+		u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			text := response(r, "404 Not Found", "far", "", "")
+			u.send(from, strings.Replace(text, "SIP/2.0 404 Not Found\r\n", "SIP/2.0 "+status+"\r\n", 1))
+		}}.start(t)
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), nil)
+		l := listen(t, nil)
+		l.expect(place(s, l), "sent refused(404)")
+	}
+}
