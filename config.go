@@ -45,6 +45,8 @@ type engineFlags struct {
 	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
 	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
 	AllowedCountries []string      `name:"allowed-countries" help:"Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called." placeholder:"CODES"`
+	CalleeCap        int           `name:"callee-cap" help:"How often one number may be called within --callee-period, over all campaigns and dialouts; 0 is no limit. A contact beyond it waits." default:"0" placeholder:"N"`
+	CalleePeriod     time.Duration `name:"callee-period" help:"Period of --callee-cap, which ends with each new call." default:"24h"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"Key (0-9, * or #) with which the caller of an abandoned call asks, during the message, never to be called again; the message should name it. None when empty." placeholder:"KEY"`
 	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept for two weeks: of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
 	Message          string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`

@@ -92,6 +92,9 @@ func (p *process) open(ctx context.Context, name string) error {
 	if err := destination.Check(flags.AllowedCountries); err != nil {
 		return fmt.Errorf("--allowed-countries: %w", err)
 	}
+	if flags.CalleeCap < 0 || flags.CalleeCap > 1000 || flags.CalleeCap > 0 && (flags.CalleePeriod < time.Minute || flags.CalleePeriod > 90*24*time.Hour) {
+		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s", flags.CalleeCap, flags.CalleePeriod)
+	}
 	url, err := p.database(ctx, name)
 	if err != nil {
 		return err
@@ -122,7 +125,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	p.tree, err = actors.Start(ctx, actors.Config{
 		ResultBase: base, ResultToken: tokens,
 		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
-		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, Log: log,
+		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}, Configs: newConfigFetcher()})
 	if err != nil {
 		return err

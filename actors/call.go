@@ -127,7 +127,7 @@ func (c *call) durable(step int, refused error, now time.Time) {
 	c.acked = max(c.acked, step)
 	if refused != nil && c.m.A.State == attempt.Reserved && len(c.m.A.Legs) == 1 {
 		c.gated = nil
-		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: now, Err: engine.ErrorCode(refused)})
+		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: now, Err: engine.ErrorCode(refused), Until: engine.ErrorUntil(refused)})
 		return
 	}
 	for len(c.gated) > 0 && c.gated[0].step <= c.acked {

@@ -39,6 +39,7 @@ type rig struct {
 
 	configs actors.Configs
 	optOut  byte
+	cap     int // calls to a number within a day
 	life    atomic.Pointer[life]
 }
 
@@ -85,7 +86,7 @@ func (r *rig) start() {
 	r.t.Helper()
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
-	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
+	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
 		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour)}, Configs: r.configs})
 	if err != nil {
 		r.t.Fatal(err)
@@ -245,13 +246,18 @@ func (r *rig) fold() tally.Runs {
 }
 
 // results posts a result for every connected attempt as its bot would.
-func (r *rig) results() {
+func (r *rig) results() { r.resultsLike(attempt.Result{Disposition: "interested"}) }
+
+// resultsLike posts this result for every conversation that ended.
+func (r *rig) resultsLike(x attempt.Result) {
 	r.store.View(func() {
 		r.store.OnWrite = func(w *journal.Write) {
 			for _, e := range w.Events {
 				if e.Type == journal.AttemptEnded && e.Data.Connected {
 					id := e.Attempt
-					go r.post(id.Call(), attempt.Result{Disposition: "interested", ReceivedAt: time.Now()})
+					res := x
+					res.ReceivedAt = time.Now()
+					go r.post(id.Call(), res)
 				}
 			}
 		}

@@ -593,7 +593,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 	var then func(error)
 	switch what {
 	case attempt.WhatReserved:
-		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: a.d.destinations.judge(at.To, at.From)}
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: a.d.destinations.judge(at.To, at.From), Cap: a.d.calleeCap(a.now)}
 		w.Contacts = []contact.Contact{a.m.C}
 		data.Before, data.After = a.reserving[0], a.reserving[1]
 		if t := a.trigger; t != nil {
@@ -687,6 +687,9 @@ func (a *contactActor) over(now time.Time) {
 	// An intent that the database refused was never held: nothing to release.
 	if t := a.trigger; t != nil {
 		a.trigger = nil
+		if sum.Refusal == engine.CodeCalleeCap {
+			t.nextAt = a.m.C.DueAt
+		}
 		then := t.attach(&w, a, "queued", "")
 		a.persist(w, then)
 		return
@@ -868,7 +871,7 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 	}
 	return func(err error) {
 		if err != nil {
-			if code := engine.ErrorCode(err); code == engine.CodeNumberHeld || code == engine.CodeSuppressed || code == engine.CodeDestination {
+			if code := engine.ErrorCode(err); code == engine.CodeNumberHeld || code == engine.CodeSuppressed || code == engine.CodeDestination || code == engine.CodeCalleeCap {
 				// The intent was refused; the contact is written without it.
 				if t.reason == "" {
 					t.reason = code

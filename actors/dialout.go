@@ -487,7 +487,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 	var then func(error)
 	switch what {
 	case attempt.WhatReserved:
-		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: c.d.destinations.judge(at.To, at.From)}
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: c.d.destinations.judge(at.To, at.From), Cap: c.d.calleeCap(c.now)}
 		rep := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 			ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: c.now.UTC()}
 		cmd, to := c.want.cmd, c.want.replyTo

@@ -8,6 +8,7 @@ import (
 
 	"dialler/actors/actortest"
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -145,4 +146,101 @@ func TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestADoNotCallResultSuppressesTheNumberWhereverItIsCalledNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
+		defer r.tree.Close()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+		r.resultsLike(attempt.Result{Disposition: "never again", DoNotCall: true})
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "a conversation with its result", func() bool { return r.detail().Counters.Completed == 1 })
+		r.store.View(func() {
+			if !r.store.Supp[number(0)] {
+				t.Error("the number is not on the list")
+			}
+		})
+		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(0)}); engine.ErrorCode(err) != "suppressed" {
+			t.Errorf("dialout: %v", err)
+		}
+		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)}); engine.ErrorCode(err) != "suppressed" {
+			t.Errorf("trigger: %v", err)
+		}
+		if n := r.world.InvitedTo(number(0)); n != 1 {
+			t.Errorf("%d INVITEs", n)
+		}
+	})
+}
+
+// The cap holds over campaigns and dialouts; a contact waits for it, whatever
+// its retry delay, and a dialout is refused.
+func TestANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }
+		r := newRig(t, busy, func(s *campaign.Settings) { s.MaxAttempts, s.RetryDelaySec, s.Concurrency = 3, 60, 5 })
+		r.tree.Close()
+		r.cap = 2
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+		dialout := func() error {
+			_, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(0)})
+			return err
+		}
+		began := time.Now()
+		if err := dialout(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // virtual
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(5*time.Minute, "the contact waits", func() bool { return r.contactOf(number(0)).Reason == engine.CodeCalleeCap })
+		due := r.contactOf(number(0)).DueAt
+		if n := r.world.InvitedTo(number(0)); n != 2 || due == nil || due.Sub(began) < 24*time.Hour || due.Sub(began) > 24*time.Hour+time.Second {
+			t.Errorf("%d calls, the next at %v, the first was at %s", n, due, began)
+		}
+		if err := dialout(); engine.ErrorCode(err) != engine.CodeCalleeCap {
+			t.Errorf("the third within a day: %v", err)
+		}
+		if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)}); err != nil || rep.Status != "queued" {
+			t.Errorf("trigger: %+v %v", rep, err)
+		}
+		time.Sleep(22 * time.Hour) // virtual
+		if n := r.world.InvitedTo(number(0)); n != 2 {
+			t.Errorf("%d calls within the day", n)
+		}
+		r.until(4*24*time.Hour, "completed", r.completed)
+		r.check()
+		if c := r.contactOf(number(0)); c.State != contact.Failed || c.Reason != contact.ReasonExhausted || c.Used != 3 {
+			t.Errorf("%s %q after %d calls", c.State, c.Reason, c.Used)
+		}
+	})
+}
+
+func TestATriggerOfANumberAtItsCapIsQueuedUntilItMayBeCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, 5*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
+		r.tree.Close()
+		r.cap = 1
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.results()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(0)}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		time.Sleep(time.Minute) // virtual
+		r.act(campaign.ActionStart)
+		rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)})
+		if err != nil || rep.Status != "queued" || rep.Reason != engine.CodeCalleeCap || rep.NextEligibleAt == nil || rep.NextEligibleAt.Sub(began).Round(time.Minute) != 24*time.Hour {
+			t.Fatalf("%+v %v", rep, err)
+		}
+		r.until(25*time.Hour, "called when the day is over", func() bool { return r.detail().Counters.Completed == 1 })
+		if d := time.Since(began); d < 24*time.Hour {
+			t.Errorf("after %s", d)
+		}
+	})
 }

@@ -1,6 +1,11 @@
 package actors
 
-import "dialler/engine"
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
 
 // A number that was put on the suppression list is refused by the database from
 // then on. What was under way to it is told here: a dial that waits or rings is
@@ -28,4 +33,13 @@ func (r *run) suppressed(m *numbersSuppressed) {
 			r.send(l, &endAttempt{Reason: engine.CodeSuppressed})
 		}
 	}
+}
+
+// calleeCap is what bounds how often a number is called, for an intent of now;
+// nil when nothing does.
+func (d *deps) calleeCap(now time.Time) *journal.CalleeCap {
+	if d.cfg.CalleeCap <= 0 {
+		return nil
+	}
+	return &journal.CalleeCap{Attempts: d.cfg.CalleeCap, Period: d.cfg.CalleePeriod, Now: now}
 }

@@ -42,6 +42,10 @@ type Config struct {
 	// AllowedCountries are where calls may go, ISO 3166; none: the countries of
 	// the configured numbers (package destination).
 	AllowedCountries []string
+	// CalleeCap bounds the attempts to one number within CalleePeriod, over all
+	// campaigns and the calls outside them; 0 = as often as may be.
+	CalleeCap    int
+	CalleePeriod time.Duration
 	// ResultToken gives the bearer token of a call's result.
 	ResultToken func(engine.CallID) string
 	// OnCommit sees every group commit that succeeded: its writes and how long

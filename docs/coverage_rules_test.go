@@ -98,9 +98,9 @@ func contactRules() []sentence {
 		proven("suppression.cancels", "What rings to a number that is suppressed is cancelled; a conversation is left alone.",
 			"actors.TestASuppressedNumberThatRingsIsCancelledAndAConversationIsLeftAlone", "actors.TestADialoutThatRingsIsCancelledWhenItsNumberIsSuppressed"),
 		proven("suppression.commands", "Triggers and dialouts to a suppressed number are refused.", "actors.TestATriggerAndADialoutToASuppressedNumberAreRefused"),
-		open("suppression.sources", "do_not_call results, opt-out digits and imports fill it; a cap bounds attempts per number and period.",
-			"a do_not_call result and the cap have no test of their own yet",
-			"actors.TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber", "engine/attempt.TestTheOptOutKeyIsHeardOnceAndOnlyDuringTheMessage", "http.TestAFileOfNumbersIsSuppressed", "http.TestNumbersAreSuppressedFoundAndLifted"),
+		proven("suppression.sources", "do_not_call results, opt-out digits and imports fill it; a cap bounds attempts per number and period.",
+			"actors.TestADoNotCallResultSuppressesTheNumberWhereverItIsCalledNext", "actors.TestANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod",
+			"persistence.TestStore/a number is not called more often than its cap allows, in any campaign", "actors.TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber", "engine/attempt.TestTheOptOutKeyIsHeardOnceAndOnlyDuringTheMessage", "http.TestAFileOfNumbersIsSuppressed", "http.TestNumbersAreSuppressedFoundAndLifted"),
 		proven("variables", "Variables are strings; a trigger's scalars are made strings, nested values JSON text; 64 keys of 64 bytes, 16 KiB.",
 			"http.TestTriggerAddsOneContact", "http.TestTriggerRefusesBodiesThatFailValidation", "engine/contact.TestTheLimitsOfVariablesAreThoseOfTheRulebook"),
 	}

@@ -29,6 +29,7 @@ type Error struct {
 	Detail     string // a sentence that says what is wrong and what to do
 	Fields     []FieldError
 	RetryAfter time.Duration // for KindUnavailable and KindTooMany
+	Until      time.Time     // from when on the same would be accepted; zero when that is not known
 	Current    any           // the present state, for version conflicts; nil otherwise
 }
 
@@ -85,10 +86,23 @@ func ErrorDetail(err error) string {
 	return ""
 }
 
+// ErrorUntil tells from when on what was refused would be accepted, zero when
+// that is not known.
+func ErrorUntil(err error) time.Time {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Until
+	}
+	return time.Time{}
+}
+
 // Codes that more than one package must know.
 const (
 	CodeSuppressed = "suppressed"
 	CodeNumberHeld = "number_held"
 	// CodeDestination: the installation places no calls there.
 	CodeDestination = "destination_not_allowed"
+	// CodeCalleeCap: the number was called as often as the installation allows
+	// within its period.
+	CodeCalleeCap = "callee_cap"
 )

@@ -111,6 +111,11 @@ func (a *array) float8(v float64) {
 // microsecondsToY2K lies between the Unix epoch and PostgreSQL's.
 const microsecondsToY2K = 946684800 * 1000000
 
+// instantOf reads what instant writes.
+func instantOf(b []byte) time.Time {
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(b)) + microsecondsToY2K).UTC() //nolint:gosec // two's complement is the wire form
+}
+
 func (a *array) instant(t time.Time) {
 	a.int8(t.Unix()*1000000 + int64(t.Nanosecond()/1000) - microsecondsToY2K)
 }

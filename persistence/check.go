@@ -19,6 +19,7 @@ func (t *commit) check() (more bool, err error) {
 	c.suppressions()
 	c.replies()
 	c.holds()
+	c.caps()
 	t.variables()
 	if err := t.send(); err != nil {
 		return false, err
@@ -204,6 +205,45 @@ func (c *checks) holds() {
 			if _, ok := held[c.t.writes[i].Intent.Attempt]; !ok {
 				c.refuse(i, journal.ErrNumberHeld)
 			}
+		}
+		return nil
+	})
+}
+
+// caps asks which numbers were called as often as is allowed. It comes behind
+// holds: of two attempts to one number the later begins when the other's hold is
+// over, and finds it counted.
+func (c *checks) caps() {
+	a := &c.t.g.arrays
+	since := &c.t.g.instants
+	asked := map[engine.AttemptID]int{}
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent == nil || w.Intent.Cap == nil {
+			return
+		}
+		if len(asked) == 0 {
+			a[0].reset(pgtype.TextOID)
+			a[1].reset(pgtype.UUIDOID)
+			a[2].reset(pgtype.Int4OID)
+			since.reset(pgtype.TimestamptzOID)
+		}
+		n := w.Intent
+		asked[n.Attempt] = i
+		a[0].text(string(n.Number))
+		a[1].id(string(n.Attempt))
+		a[2].int4(int64(n.Cap.Attempts))
+		since.instant(n.Cap.Now.Add(-n.Cap.Period))
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("capped", [][]byte{a[0].param(), a[1].param(), a[2].param(), since.param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			i, ok := asked[engine.AttemptID(idOf(r[0]))]
+			if !ok {
+				continue
+			}
+			c.refuse(i, c.t.writes[i].Intent.Cap.Refusal(instantOf(r[1])))
 		}
 		return nil
 	})

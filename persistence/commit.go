@@ -36,6 +36,14 @@ var statements = map[string]string{
 			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
 			RETURNING attempt_id
 		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
+	// When the attempt began that keeps another from being allowed; one that is
+	// stored already is a repeat and no refusal.
+	"capped": `SELECT u.attempt, a.reserved_at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::timestamptz[]) AS u(number, attempt, cap, since)
+		CROSS JOIN LATERAL (
+			SELECT reserved_at, row_number() OVER (ORDER BY reserved_at DESC) AS n FROM attempts
+			WHERE to_number = u.number AND reserved_at > u.since AND (consumed OR live)
+		) a
+		WHERE a.n = u.cap AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,
 	// A reply that is there already, with the same body of the same moment, is
 	// this one, whose commit was not heard of.
 	"replies": `INSERT INTO idempotency AS t (key_id, route, token, body_hash, status, body, at)

@@ -134,6 +134,9 @@ func (s *Store) apply(w *journal.Write) error {
 		if s.Supp[n.Number] {
 			return journal.ErrSuppressed
 		}
+		if err := s.capped(n); err != nil {
+			return err
+		}
 		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
 	}
 	for _, c := range w.Contacts {
@@ -175,6 +178,24 @@ func (s *Store) apply(w *journal.Write) error {
 	}
 	s.Events = append(s.Events, w.Events...)
 	return nil
+}
+
+// capped refuses an intent whose number was called as often as is allowed.
+func (s *Store) capped(n *journal.Intent) error {
+	if _, repeat := s.Attempts[n.Attempt]; repeat || n.Cap == nil {
+		return nil
+	}
+	var begun []time.Time
+	for _, a := range s.Attempts {
+		if a.To == n.Number && a.ReservedAt != nil && a.ReservedAt.After(n.Cap.Now.Add(-n.Cap.Period)) && (a.Consumed || a.Live()) {
+			begun = append(begun, *a.ReservedAt)
+		}
+	}
+	if len(begun) < n.Cap.Attempts {
+		return nil
+	}
+	slices.SortFunc(begun, func(a, b time.Time) int { return b.Compare(a) })
+	return n.Cap.Refusal(begun[n.Cap.Attempts-1])
 }
 
 // AcquireCampaign implements actors.Store.

@@ -32,6 +32,8 @@ func (m *Machine) intentRefused(ev Event) {
 			a.Outcome, a.Friendly = engine.OutcomeBlocked, "Calls to this destination are not allowed"
 		case engine.CodeNumberHeld:
 			a.Friendly = "Another call to this number was not over yet"
+		case engine.CodeCalleeCap:
+			a.Friendly, a.RetryAfter = "The number was called as often as is allowed for now", max(ev.Until.Sub(ev.At), 0)
 		}
 	}
 	m.endLeg(ev)

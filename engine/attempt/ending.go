@@ -139,7 +139,7 @@ func (m *Machine) lost(ev Event) {
 // close is the one way into Ended: everything is given back, once.
 func (m *Machine) close(now time.Time, strike bool) {
 	a := &m.A
-	a.Consumed = a.Consumed || a.AnsweredAt != nil || m.Config.MustConsume
+	a.Consumed = a.Consumed || a.AnsweredAt != nil || m.Config.MustConsume && m.Refusal != engine.CodeCalleeCap
 	if !a.Consumed {
 		a.Number = 0
 	}

@@ -71,6 +71,7 @@ type Event struct {
 	Result *Result            // of ResultStored
 	By     engine.Party       // of HangUpRequested: who asks, "" = the bot
 	Peer   engine.LegID       // of PeerJoined, PeerUnfit
+	Until  time.Time          // of IntentRefused: from when on it would be taken; zero when that is not known
 }
 
 // FromLeg turns an adapter's leg event into the machine's; ok is false for a

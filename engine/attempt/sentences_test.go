@@ -41,6 +41,9 @@ func TestAnAttemptIsConsumedOnceItsInviteLeftUnlessTheTableSaysNo(t *testing.T) 
 	sent := func(w *world) *world { return w.must(w.leg(engine.LegSent, 0)) }
 	none := Config{}
 	f(false, none, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeNumberHeld}) })
+	f(true, Config{MustConsume: true}, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeNumberHeld}) })
+	// Calls of others to the number are no attempts of the contact.
+	f(false, Config{MustConsume: true}, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeCalleeCap}) })
 	f(false, none, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, expired)) })
 	f(false, none, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkRefused}) })
 	f(true, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 486)) })

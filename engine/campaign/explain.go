@@ -34,6 +34,7 @@ const (
 	WhyRetryDelay    = "retry_delay"
 	WhyOutsideWindow = "outside_window"
 	WhyNumberHeld    = "number_held"
+	WhyCalleeCap     = engine.CodeCalleeCap
 	WhySeatNeeded    = "seat_needed"
 	WhyQueued        = "queued"
 )
@@ -82,6 +83,8 @@ func Explain(q Question) Explanation {
 func (q Question) later() Explanation {
 	c := q.Contact
 	switch {
+	case c.Reason == engine.CodeCalleeCap:
+		return until(WhyCalleeCap, *c.DueAt, "its number was called as often as this installation allows within its period; it may be called again then")
 	case c.DueClass == contact.DueCallback:
 		return until(WhyCallback, *c.DueAt, "it asked to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:

@@ -52,6 +52,9 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask("campaign_not_started", nil, func(q *Question) { q.Campaign.State = Draft })
 	ask("campaign_ended", nil, func(q *Question) { q.Campaign.State = Failed })
 	// Its own time.
+	ask("callee_cap", in(time.Hour), func(q *Question) {
+		q.Contact.DueAt, q.Contact.Reason, q.Contact.DueClass = in(time.Hour), engine.CodeCalleeCap, contact.DueRetry
+	})
 	ask("callback_scheduled", in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.DueClass = in(time.Hour), contact.DueCallback })
 	ask("retry_delay", in(time.Hour), func(q *Question) {
 		q.Contact.DueAt, q.Contact.DueClass, q.Contact.Used = in(time.Hour), contact.DueRetry, 1

@@ -20,6 +20,9 @@ const (
 
 func (m *Machine) reserve(ev Event) {
 	m.C.Attempt, m.C.DueAt = ev.Attempt.ID, nil
+	if m.C.Reason == engine.CodeCalleeCap {
+		m.C.Reason = ""
+	}
 	if ev.Attempt.From != "" {
 		m.C.CalledFrom = ev.Attempt.From
 	}
@@ -111,6 +114,14 @@ func (m *Machine) again(ev Event) {
 	}
 	wait := 2 * time.Second << (2 * min(m.C.Unconsumed-1, 2))
 	m.due(ev, m.C.DueClass, ev.Attempt.EndedAt.Add(max(wait, ev.Attempt.RetryAfter)))
+}
+
+// capped: the number was called as often as is allowed within the period. That
+// says nothing of the contact, whose attempts in a row it does not touch.
+func (m *Machine) capped(ev Event) {
+	row := m.C.Unconsumed
+	m.again(ev)
+	m.C.Unconsumed, m.C.Reason = row, engine.CodeCalleeCap
 }
 
 // readmitted: the exclusion's attempt is over, so that the contact that was

@@ -18,6 +18,7 @@ const (
 	fateExcluded  fate = "excluded meanwhile"
 	fateReadmit   fate = "readmitted meanwhile"
 	fateAgain     fate = "unconsumed"
+	fateCapped    fate = "number called too often"
 	fateAwait     fate = "result owed"
 	fateCompleted fate = "result stored"
 	fateRedial    fate = "disposition listed"
@@ -125,6 +126,9 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	case !a.Consumed && a.Outcome != engine.OutcomeBlocked:
 		if over != fateNone {
 			return over
+		}
+		if a.Refusal == engine.CodeCalleeCap {
+			return fateCapped
 		}
 		return fateAgain
 	case a.Connected && a.HasResult:

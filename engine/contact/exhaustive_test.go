@@ -46,6 +46,7 @@ func moves() []move {
 		end("excluded", engine.OutcomeExcluded),
 		end("throttled", engine.OutcomeThrottled, unconsumed),
 		end("suppressed", engine.OutcomeBlocked, unconsumed),
+		end("capped", engine.OutcomeCancelled, unconsumed, func(a *Attempt) { a.Refusal, a.RetryAfter = engine.CodeCalleeCap, time.Hour }),
 		end("no result", engine.OutcomeConnectedNoResult, talked(time.Minute)),
 		end("result", engine.OutcomeCompleted, withResult("sold")),
 		end("call again", engine.OutcomeCompleted, withResult("call again")),

@@ -551,3 +551,33 @@ func TestARunForTheUnreachedLeavesOutWhoWasConnected(t *testing.T) {
 	// Everybody, the next time that nobody is left out.
 	sold.must(Event{Kind: RunReset, Run: 3}).is(Pending, "")
 }
+
+// A cap on calls to a number, over campaigns, is not the contact's doing.
+func TestAContactWhoseNumberWasCalledTooOftenWaitsAndLosesNothing(t *testing.T) {
+	capped := func(wait time.Duration) func(*Attempt) {
+		return func(a *Attempt) {
+			a.Consumed, a.Refusal, a.RetryAfter = false, engine.CodeCalleeCap, wait
+		}
+	}
+	w := newWorld(t).dial(engine.OutcomeThrottled, unconsumed)
+	for range 2 * MaxUnconsumed {
+		w.dial(engine.OutcomeCancelled, capped(3*time.Hour)).is(Pending, engine.CodeCalleeCap).dueAt(w.now.Add(3*time.Hour), DueFirst)
+		if w.m.C.Used != 0 || w.m.C.Unconsumed != 1 {
+			t.Fatalf("%d used, %d unconsumed in a row", w.m.C.Used, w.m.C.Unconsumed)
+		}
+	}
+	w.reserve()
+	if w.m.C.Reason != "" {
+		t.Errorf("%q while it is dialled again", w.m.C.Reason)
+	}
+	// A retry stays a retry, and a callback a callback.
+	newWorld(t).dial(noAnswer).dial(engine.OutcomeCancelled, capped(time.Hour)).is(Unanswered, engine.CodeCalleeCap)
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).dial(engine.OutcomeCancelled, capped(time.Hour))
+	w.callback(CallbackPending).dueAt(w.now.Add(time.Hour), DueCallback)
+	// Clipped into the window; over with the run.
+	w = newWorld(t, func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } })
+	w.dial(engine.OutcomeCancelled, capped(time.Hour)).dueAt(w.now.Add(2*time.Hour), DueFirst)
+	w = newWorld(t).reserve()
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.ended(engine.OutcomeCancelled, capped(time.Hour))).is(ManuallyStopped, "")
+}

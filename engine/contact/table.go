@@ -62,6 +62,7 @@ func attemptRows() []row {
 		fated(open, Attempted, fateAbandoned, Abandoned, (*Machine).abandoned, "abandoned is final in its run"),
 		fated(open, Attempted, fateCallback, Connected, (*Machine).toCallback, "a contact with an active callback is not final"),
 		fated(open, Attempted, fateAgain, "", (*Machine).again, "an unconsumed attempt is tried again after a back-off"),
+		fated(open, Attempted, fateCapped, "", (*Machine).capped, "it waits until its number may be called again, and loses nothing by it"),
 		fated(open, Attempted, fateAwait, Connected, (*Machine).await, "connected until a result is stored"),
 		fated(open, Attempted, fateCompleted, Completed, (*Machine).attempted, "the result came before the end"),
 		fated(open, Attempted, fateRedial, Connected, (*Machine).retry, "Retry On Custom"),

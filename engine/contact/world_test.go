@@ -107,7 +107,7 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("%s, and nothing will ever happen to it", c.State)
 	case c.Callback == CallbackPending && c.CallbackAt == nil:
 		w.fail("a callback without a time")
-	case c.Callback == CallbackPending && c.Attempt == "" && (c.DueAt == nil || c.DueClass != DueCallback || !c.DueAt.Equal(*c.CallbackAt)) && c.Unconsumed == 0:
+	case c.Callback == CallbackPending && c.Attempt == "" && (c.DueAt == nil || c.DueClass != DueCallback || !c.DueAt.Equal(*c.CallbackAt)) && c.Unconsumed == 0 && c.Reason != engine.CodeCalleeCap:
 		w.fail("a pending callback that is not due")
 	case c.State == Failed && c.Reason == "":
 		w.fail("failed without a reason")

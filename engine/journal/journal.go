@@ -11,6 +11,7 @@
 package journal
 
 import (
+	"fmt"
 	"time"
 
 	"dialler/engine"
@@ -119,15 +120,38 @@ type Move struct {
 }
 
 // Intent is the right to dial one number, durable before the INVITE leaves.
-// The database refuses it (ErrNumberHeld, ErrSuppressed) while another attempt
-// holds the number or the number is on the suppression list.
+// The database refuses it (ErrNumberHeld, ErrSuppressed, code callee_cap) while
+// another attempt holds the number, the number is on the suppression list, or it
+// was called as often as is allowed.
 type Intent struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
+	// Cap bounds how often the number is called, nil: as often as may be.
+	Cap *CalleeCap
 	// Refused is why its owner knows that the number must not be dialled: the
 	// write is refused with it, as with the database's own reasons and in their
 	// place in the order of writes.
 	Refused error
+}
+
+// CalleeCap bounds the attempts to one number within a period that ends now,
+// over all campaigns and the calls outside them. An attempt counts from its
+// beginning, when it was consumed or lives.
+type CalleeCap struct {
+	Attempts int
+	Period   time.Duration
+	Now      time.Time
+}
+
+// Refusal is what refuses an intent whose number was called as often as
+// allowed; nth is when the attempt began with whose end of period one more is
+// allowed.
+func (c *CalleeCap) Refusal(nth time.Time) error {
+	until := nth.Add(c.Period)
+	e := engine.Conflict(engine.CodeCalleeCap, fmt.Sprintf("the number was called %d times within %s, which is the most that this installation allows (--callee-cap); it may be called again from %s",
+		c.Attempts, c.Period, until.UTC().Format(time.RFC3339)))
+	e.Until = until
+	return e
 }
 
 // HoldRelease ends the hold of a number: at once (Until zero) when all legs

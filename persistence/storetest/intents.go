@@ -113,6 +113,57 @@ func lostHolds(t *testing.T, w *world) {
 	}
 }
 
+// cappedNumber: two calls an hour are allowed, wherever they come from.
+func cappedNumber(t *testing.T, w *world) {
+	n := number()
+	dial := func(w *world, ago time.Duration) (journal.Write, *contact.Contact, attempt.Attempt) {
+		c := w.contact(func(c *contact.Contact) { c.Number = n })
+		x, a := w.intent(&c)
+		begun := w.now.Add(-ago)
+		a.ReservedAt = &begun
+		x.Attempts[0] = a
+		x.Intent.Cap = &journal.CalleeCap{Attempts: 2, Period: time.Hour, Now: w.now}
+		return x, &c, a
+	}
+	call := func(w *world, ago time.Duration, consumed bool) {
+		x, c, a := dial(w, ago)
+		w.commit(x)
+		y, a := w.ended(c, a, engine.OutcomeNoAnswer)
+		a.Consumed = consumed
+		y.Attempts[0] = a
+		w.commit(y)
+	}
+	one := func() *world { // a contact each, in campaigns of their own
+		o := newWorld(t, w.store)
+		o.now = w.now
+		return o
+	}
+	call(one(), time.Hour, true) // just out of the period
+	call(one(), 50*time.Minute, true)
+	call(one(), 40*time.Minute, false) // does not count
+	third, _, a := dial(one(), 0)
+	w.commit(third)
+	w.commit(third) // a repeat is no refusal, although its attempt is the second
+	fourth := one()
+	x, _, b := dial(fourth, 0)
+	if err := fourth.try(x)[0]; !errors.Is(err, journal.ErrNumberHeld) {
+		t.Fatalf("while the third lives: %v", err)
+	}
+	w.commit(w.write(func(x *journal.Write) { x.Holds = []journal.HoldRelease{{Attempt: a.ID, Number: n}} }))
+	err := fourth.try(x)[0]
+	if engine.ErrorCode(err) != engine.CodeCalleeCap || !engine.ErrorUntil(err).Equal(w.now.Add(10*time.Minute)) {
+		t.Errorf("the third call within the hour: %v, until %s, want %s", err, engine.ErrorUntil(err), w.now.Add(10*time.Minute))
+	}
+	fourth.noAttempt(b.ID)
+	x.Intent.Cap.Now = w.now.Add(10 * time.Minute) // the first of the two is an hour old
+	fourth.commit(x)
+	// Nobody else is concerned, nor whoever has no cap.
+	c := w.contact()
+	other, _ := w.intent(&c)
+	other.Intent.Cap = &journal.CalleeCap{Attempts: 1, Period: time.Hour, Now: w.now}
+	w.commit(other)
+}
+
 func suppressed(t *testing.T, w *world) {
 	c := w.contact()
 	w.commit(journal.Write{Suppressions: []journal.Suppression{
