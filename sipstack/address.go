@@ -14,7 +14,7 @@ func (s *Stack) legTrunk(id engine.TrunkID, uri string) *trunk {
 		return s.newTrunk(TrunkConfig{ID: id})
 	}
 	u, ok := engine.ParseSIPURI(uri)
-	if !ok || u.Transport == "tls" {
+	if !ok {
 		return s.newTrunk(TrunkConfig{ID: id})
 	}
 	return s.newTrunk(TrunkConfig{ID: id, Host: u.Host, Port: u.Port, Transport: Transport(u.Transport)})

@@ -12,13 +12,12 @@ import (
 
 // Config is what a Stack needs to start.
 type Config struct {
-	// Listen is the host:port of both the UDP and the TCP socket; port 0 takes
-	// a free one, the same for both.
-	Listen string
-	// ExternalHost is the address written into Via, Contact and, where the
-	// trunk has no domain, From. Empty: the listening address, or for a
-	// wildcard one the address that the route to the trunk leaves from.
-	ExternalHost string
+	// Listeners are the addresses at which we are reached; the first serves
+	// trunks that choose none.
+	Listeners []Listener
+	// Listen and ExternalHost are the short form for one listener of the name
+	// "default" over UDP and TCP; they count only without Listeners.
+	Listen, ExternalHost string
 	// UserAgent is the User-Agent header; empty for "dialler".
 	UserAgent string
 	// WriteNumber writes a number as a trunk wants it (TrunkConfig.NumberFormat,
@@ -64,6 +63,9 @@ type Timers struct {
 	// Keep is how long a leg whose end was reported, but not forgotten, can
 	// still be attached to; default 10 min.
 	Keep time.Duration
+	// Flow is the interval of pings on connections that we opened; default 95 s
+	// (RFC 5626 §4.4.1: 80% of two minutes).
+	Flow time.Duration
 }
 
 func (t *Timers) setDefaults() {
@@ -75,6 +77,9 @@ func (t *Timers) setDefaults() {
 	}
 	if t.Keep <= 0 {
 		t.Keep = 10 * time.Minute
+	}
+	if t.Flow <= 0 {
+		t.Flow = 95 * time.Second
 	}
 }
 

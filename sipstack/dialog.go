@@ -44,12 +44,12 @@ func (l *leg) route(d *dialog) {
 	if d.requestURI == "" {
 		d.requestURI = l.toURI // a 2xx without Contact breaks §12.1.1; try what is known
 	}
-	d.hop = l.s.nextHop(next, target{d.source, l.to.transport})
+	d.hop = l.nextHop(next, l.to.at(d.source))
 }
 
 // nextHop finds the address of a URI without waiting. source is where the 2xx
 // came from: it serves when the URI tells no usable address.
-func (s *Stack) nextHop(uri string, source target) target {
+func (l *leg) nextHop(uri string, source target) target {
 	var u sip.Uri
 	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
 		return source
@@ -57,29 +57,33 @@ func (s *Stack) nextHop(uri string, source target) target {
 	over := source.transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
-			over = UDP
-			if strings.EqualFold(p.V, "tcp") {
-				over = TCP
+			over, _ = transportOf(p.V)
+			if over != TCP && over != TLS {
+				over = UDP
 			}
 		}
 	}
-	addrs := s.dns.cached(u.Host, u.Port, over)
+	if u.Scheme == "sips" {
+		over = TLS
+	}
+	addrs := l.s.dns.cached(u.Host, u.Port, over)
 	if len(addrs) == 0 {
 		return source
 	}
 	addr, from := addrs[0].Addr(), source.addr
+	hop := l.trunk.named(u.Host, l.trunk.over(addrs[0], over))
 	if !from.IsValid() {
-		return target{addrs[0], over}
+		return hop
 	}
 	unreachable := (addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified()) &&
 		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
 	sameConnection := over.reliable() && over == source.transport && addr == from.Addr()
 	if unreachable || sameConnection {
 		// A far side behind NAT that does not know its own address; or the
-		// TCP connection that is already open to the same host.
+		// connection that is already open to the same host.
 		return source
 	}
-	return target{addrs[0], over}
+	return hop
 }
 
 func toTag(m sip.Message) string {

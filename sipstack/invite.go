@@ -45,7 +45,7 @@ func (l *leg) tryNext(failure string) {
 		l.address()
 		l.invite = l.appendInvite(make([]byte, 0, 768+len(l.offer)))
 		if l.to.reliable() {
-			err := l.s.line(l.to.addr).push(queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
+			err := l.s.push(l.to, queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
 			if err == nil {
 				return
 			}
@@ -68,9 +68,8 @@ func (l *leg) tryNext(failure string) {
 
 // address sets what depends on where the INVITE goes.
 func (l *leg) address() {
-	local := l.s.localHost(l.to.addr.Addr())
-	l.sentBy = local + l.s.portSuffix
-	l.setFrom(local)
+	l.sentBy = l.trunk.sentBy(l.to)
+	l.setFrom(l.trunk.localHost(l.to))
 	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
 }
 
@@ -162,7 +161,7 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 		l.s.count.byStatus[r.StatusCode].Add(1)
 	}
 	if !l.to.addr.IsValid() { // recovered, and its trunk has no address now
-		l.to.addr, l.cseq = src, max(l.cseq, 1)
+		l.to, l.cseq = l.trunk.to(src), max(l.cseq, 1)
 		l.address()
 	}
 	if l.phase < phaseOver && !l.recovered {
@@ -309,7 +308,7 @@ func (l *leg) retryWithCredentials(r *sip.Response) bool {
 	if l.to.reliable() {
 		refused := refusal(r)
 		seq := l.cseq
-		err := l.s.line(l.to.addr).push(queued{data: l.invite, before: func() bool {
+		err := l.s.push(l.to, queued{data: l.invite, before: func() bool {
 			l.mu.Lock()
 			defer l.unlock()
 			if l.phase != phaseCalling || l.cseq != seq {

@@ -1,33 +1,18 @@
 package sipstack
 
 import (
-	"context"
-	"log/slog"
 	"net/netip"
-	"strings"
 
 	"dialler/engine"
 
 	"github.com/emiago/sipgo/sip"
 )
 
-// onMessage is called by the transport layer for every message, by one
-// goroutine per socket, in wire order: nothing between here and the event of
-// the leg may start a goroutine.
-func (s *Stack) onMessage(m sip.Message) {
+// onMessage is called for every message, by one goroutine per socket, in wire
+// order: nothing between here and the event of the leg may start a goroutine.
+func (s *Stack) onMessage(m sip.Message, src target) {
 	if s.closed.Load() {
 		return
-	}
-	src := target{transport: UDP}
-	if m.Transport() != "UDP" {
-		src.transport = TCP
-		a, err := netip.ParseAddrPort(m.Source())
-		if err != nil {
-			return
-		}
-		src.addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-	} else {
-		src.addr = s.udp.src
 	}
 	switch m := m.(type) {
 	case *sip.Response:
@@ -75,20 +60,3 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 		s.count.unmatched.Add(1)
 	}
 }
-
-// malformedCounter is where sipgo's transport layer logs to: a message that
-// cannot be parsed is counted; its text, which may hold numbers, is dropped.
-type malformedCounter struct{ c *counters }
-
-func (malformedCounter) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelError
-}
-
-func (m malformedCounter) Handle(_ context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "failed to parse") {
-		m.c.malformed.Add(1)
-	}
-	return nil
-}
-func (m malformedCounter) WithAttrs([]slog.Attr) slog.Handler { return m }
-func (m malformedCounter) WithGroup(string) slog.Handler      { return m }

@@ -72,8 +72,10 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		return
 	}
 	src, _ := netip.ParseAddrPort(st.RemoteAddr)
-	over, _ := transportOf(st.Transport)
-	l.to = target{src, over}
+	l.to = l.trunk.to(src)
+	if over, ok := transportOf(st.Transport); ok {
+		l.to = l.trunk.over(src, over)
+	}
 	l.cseq = max(st.CSeq, 1)
 	if src.IsValid() {
 		l.address()
@@ -91,7 +93,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})
 		return
 	}
-	l.sentBy = l.s.localHost(l.dlg.hop.addr.Addr()) + l.s.portSuffix
+	l.sentBy = l.trunk.sentBy(l.dlg.hop)
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
 }
 

@@ -1,6 +1,7 @@
 package sipstack
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -25,7 +26,7 @@ type resolver struct {
 
 type dnsKey struct {
 	host string
-	port int // 0: by SRV, else 5060
+	port int // 0: by SRV, else the transport's
 	over Transport
 }
 
@@ -36,14 +37,19 @@ type dnsEntry struct {
 	busy  chan struct{} // closed when the running look-up ends; nil when none runs
 }
 
+// defaultPort is that of a transport (RFC 3261 §19.1.2).
+func defaultPort(t Transport) int {
+	if t == TLS {
+		return 5061
+	}
+	return 5060
+}
+
 // literal gives the address of a host that needs no look-up.
 func literal(host string, port int) (netip.AddrPort, bool) {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {
 		return netip.AddrPort{}, false
-	}
-	if port == 0 {
-		port = 5060
 	}
 	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true
 }
@@ -51,7 +57,7 @@ func literal(host string, port int) (netip.AddrPort, bool) {
 // cached gives what is known of a host without waiting; it starts a look-up
 // when that is nothing or not fresh.
 func (r *resolver) cached(host string, port int, over Transport) []netip.AddrPort {
-	if a, ok := literal(host, port); ok {
+	if a, ok := literal(host, cmp.Or(port, defaultPort(over))); ok {
 		return []netip.AddrPort{a}
 	}
 	e, _ := r.refresh(dnsKey{strings.ToLower(host), port, over})
@@ -60,7 +66,7 @@ func (r *resolver) cached(host string, port int, over Transport) []netip.AddrPor
 
 // wait is cached, but waits for the first answer.
 func (r *resolver) wait(host string, port int, over Transport) ([]netip.AddrPort, error) {
-	if a, ok := literal(host, port); ok {
+	if a, ok := literal(host, cmp.Or(port, defaultPort(over))); ok {
 		return []netip.AddrPort{a}, nil
 	}
 	key := dnsKey{strings.ToLower(host), port, over}
@@ -114,8 +120,12 @@ func (r *resolver) look(key dnsKey, e *dnsEntry) {
 // lookUp follows RFC 3263 §4.2: without a port SRV first, then addresses.
 func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
 	if key.port == 0 {
+		service, proto := "sip", string(key.over)
+		if key.over == TLS {
+			service, proto = "sips", "tcp"
+		}
 		// The records come sorted by priority and shuffled by weight.
-		if _, records, err := net.DefaultResolver.LookupSRV(ctx, "sip", string(key.over), key.host); err == nil {
+		if _, records, err := net.DefaultResolver.LookupSRV(ctx, service, proto, key.host); err == nil {
 			var out []netip.AddrPort
 			for _, srv := range records {
 				if ips, err := addresses(ctx, srv.Target); err == nil {
@@ -128,7 +138,7 @@ func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
 				return out, nil
 			}
 		}
-		key.port = 5060
+		key.port = defaultPort(key.over)
 	}
 	ips, err := addresses(ctx, key.host)
 	if err != nil {

@@ -1,15 +1,13 @@
 package sipstack
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
-	"io"
-	"log/slog"
-	"net"
-	"net/netip"
-	"strconv"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,24 +23,29 @@ const shardCount = 64
 // Stack is the SIP side of the dialler. Its methods are safe for concurrent
 // use and do not wait for the network.
 type Stack struct {
-	conf     Config
-	log      zerolog.Logger
-	external string // host for Via and Contact; empty: by route
-	// portSuffix is ":5060" or whatever the sockets are bound to.
-	portSuffix    string
+	conf          Config
+	log           zerolog.Logger
+	external      string // host for Via and Contact; empty: by route
 	userAgentLine string // "User-Agent: …\r\n"
 	agentLines    string // Allow and User-Agent
 	nonce         string // tells the OPTIONS of this life from those of others
 
-	udp   *udpSocket
-	tcp   net.Listener
-	layer *sip.TransportLayer
-	dns   resolver
+	listening []*listener // never empty
+	parser    *sip.Parser
+	dns       resolver
 	// locals caches the address that the route to a far side leaves from.
 	locals sync.Map // netip.Addr → string
 
 	linesMu sync.Mutex
-	lines   map[netip.AddrPort]*line
+	lines   map[target]*line
+
+	connsMu sync.Mutex
+	conns   map[target]*stream   // by where they lead; the newest
+	all     map[*stream]struct{} // open ones
+	inbound atomic.Int64         // of all, those that far sides opened
+
+	tlsMu    sync.Mutex
+	tlsPeers map[tlsKey]*tlsPeer
 
 	trunksMu sync.RWMutex
 	trunks   map[engine.TrunkID]*trunk
@@ -55,6 +58,8 @@ type Stack struct {
 	start   time.Time
 	count   counters
 	closed  atomic.Bool
+	ctx     context.Context //nolint:containedctx // of the goroutines that Close ends
+	stop    context.CancelFunc
 	serving sync.WaitGroup
 }
 
@@ -68,39 +73,31 @@ type attemptShard struct {
 	legs map[engine.AttemptID][]*leg
 }
 
-// quiet silences sipgo, which would log whole messages, numbers in clear.
-var quiet = sync.OnceFunc(func() {
-	sip.SetDefaultLogger(slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 4})))
-})
-
 // New opens the sockets and starts to serve them. Errors: the listening
 // address is malformed or taken.
 func New(c Config) (*Stack, error) {
-	quiet()
 	c.Timers.setDefaults()
 	if c.UserAgent == "" {
 		c.UserAgent = "dialler"
 	}
-	udp, tcp, err := sockets(c.Listen)
+	listeners, err := c.listeners()
 	if err != nil {
 		return nil, err
 	}
-	bound := udp.LocalAddr().(*net.UDPAddr)
 	s := &Stack{
-		conf: c, log: c.Log, external: uriHost(c.ExternalHost),
-		portSuffix:    ":" + strconv.Itoa(bound.Port),
+		conf: c, log: c.Log,
 		userAgentLine: "User-Agent: " + clean(c.UserAgent) + "\r\n",
-		udp:           &udpSocket{UDPConn: udp},
-		tcp:           tcp,
-		lines:         map[netip.AddrPort]*line{},
+		parser:        sip.NewParser(sip.WithHeadersParsers(parsers())),
+		lines:         map[target]*line{},
+		conns:         map[target]*stream{},
+		all:           map[*stream]struct{}{},
+		tlsPeers:      map[tlsKey]*tlsPeer{},
 		trunks:        map[engine.TrunkID]*trunk{},
 		seed:          maphash.MakeSeed(),
 		start:         time.Now().Add(-time.Second), // so that 0 can mean "never"
 	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.agentLines = allowLine + s.userAgentLine
-	if s.external == "" && !bound.IP.IsUnspecified() {
-		s.external = uriHost(bound.IP.String())
-	}
 	var random [6]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("sipstack: no randomness: %w", err)
@@ -110,13 +107,20 @@ func New(c Config) (*Stack, error) {
 		s.shards[i].legs = map[engine.LegID]*leg{}
 		s.attempts[i].legs = map[engine.AttemptID][]*leg{}
 	}
-	s.layer = sip.NewTransportLayer(net.DefaultResolver, sip.NewParser(sip.WithHeadersParsers(parsers())), nil,
-		sip.WithTransportLayerLogger(slog.New(malformedCounter{&s.count})),
-		sip.WithTransportLayerTransports(sip.TransportsConfig{TCP: &sip.TransportTCP{WriteTimeout: writeTimeout}}))
-	s.layer.OnMessage(s.onMessage)
-	s.serving.Add(2)
-	go func() { defer s.serving.Done(); s.served("udp", s.layer.ServeUDP(s.udp)) }()
-	go func() { defer s.serving.Done(); s.served("tcp", s.layer.ServeTCP(s.tcp)) }()
+	for _, l := range listeners {
+		ln, err := openListener(l)
+		if err != nil {
+			for _, open := range s.listening {
+				_ = open.close()
+			}
+			return nil, err
+		}
+		s.listening = append(s.listening, ln)
+	}
+	s.external = s.listening[0].external
+	for _, ln := range s.listening {
+		s.serve(ln)
+	}
 	return s, nil
 }
 
@@ -131,32 +135,33 @@ func parsers() sip.HeadersParser {
 	return some
 }
 
-// served reports the end of a read loop that nobody asked to end.
-func (s *Stack) served(network string, err error) {
-	if !s.closed.Load() {
-		s.log.Error().Err(err).Str("network", network).Msg("sip socket is no longer served")
-	}
-}
-
-// Addr is the host:port that both sockets are bound to.
-func (s *Stack) Addr() string { return s.udp.LocalAddr().String() }
-
 // Close closes the sockets and stops all timers. Nothing is sent and no event
 // is given: calls that still live are left to a later life's RecoverLeg.
 func (s *Stack) Close() error {
-	if s.closed.Swap(true) {
+	s.linesMu.Lock()
+	again := s.closed.Swap(true)
+	s.linesMu.Unlock()
+	if again {
 		return nil
 	}
+	s.stop()
 	s.trunksMu.Lock()
 	for _, t := range s.trunks {
 		t.keepalive.stop()
 	}
 	s.trunksMu.Unlock()
-	err := s.udp.Close()
-	if e := s.tcp.Close(); err == nil {
-		err = e
+	var err error
+	for _, ln := range s.listening {
+		if e := ln.close(); err == nil {
+			err = e
+		}
 	}
-	_ = s.layer.Close() // closes what the two lines above closed once more
+	s.connsMu.Lock()
+	open := slices.Collect(maps.Keys(s.all))
+	s.connsMu.Unlock()
+	for _, c := range open {
+		c.close()
+	}
 	s.each(func(l *leg) {
 		l.mu.Lock()
 		if l.timer != nil {
@@ -185,9 +190,9 @@ func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		s.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).Msg("leg placed twice; the second is ignored")
 		return
 	}
-	if t.conf.Host == "" {
+	if why := t.unusable(); why != "" {
 		l.mu.Lock()
-		l.notSent(engine.NotSentTrunk, "the trunk is not configured")
+		l.notSent(engine.NotSentTrunk, why)
 		l.unlock()
 		return
 	}

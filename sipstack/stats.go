@@ -17,13 +17,14 @@ type Stats struct {
 	Malformed       uint64         // datagrams that are not SIP
 	Duplicates      uint64         // PlaceLeg and RecoverLeg of a leg that was known
 	WriteErrors     uint64         // failed writes of any message
+	RefusedConns    uint64         // connections of far sides beyond the bound
 	LiveLegs        int            // legs without a final event
 	KnownLegs       int            // legs with state here, ended ones included
 }
 
 type counters struct {
 	invites, notSent, retransmissions, acks, cancels, byes, remoteByes atomic.Uint64
-	strays, unmatched, malformed, duplicates, writeErrors              atomic.Uint64
+	strays, unmatched, malformed, duplicates, writeErrors, refusedConns              atomic.Uint64
 	live                                                               atomic.Int64
 	byStatus                                                           [700]atomic.Uint64
 }
@@ -45,6 +46,7 @@ func (s *Stack) Stats() Stats {
 		Malformed:       c.malformed.Load(),
 		Duplicates:      c.duplicates.Load(),
 		WriteErrors:     c.writeErrors.Load(),
+		RefusedConns:    c.refusedConns.Load(),
 		LiveLegs:        int(c.live.Load()),
 	}
 	for code := range c.byStatus {

@@ -1,7 +1,6 @@
 package sipstack
 
 import (
-	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -21,6 +20,10 @@ type trunk struct {
 	// hostPort is the host part of Request-URI and To.
 	hostPort string
 	params   string // URI parameters: ";transport=tcp" or none
+	external string // our host as its far side knows it; empty: the listener's
+	from     *listener
+	tls      *tlsPeer
+	fault    string // why it cannot send at all; empty when it can
 
 	userAgentLine string // "User-Agent: …\r\n"
 	agentLines    string // Allow and User-Agent
@@ -40,8 +43,9 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.OptionsInterval == 0 {
 		c.OptionsInterval = 30 * time.Second
 	}
-	t := &trunk{s: s, conf: c, hostPort: uriHost(cleanHost(c.Host))}
-	if c.Port != 0 && c.Port != 5060 {
+	t := &trunk{s: s, conf: c, hostPort: uriHost(cleanHost(c.Host)), external: uriHost(cleanHost(c.ExternalHost))}
+	t.connect()
+	if c.Port != 0 && c.Port != defaultPort(c.Transport) {
 		t.hostPort += ":" + strconv.Itoa(c.Port)
 	}
 	if c.Transport != UDP {
@@ -58,6 +62,14 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	t.anonymous = asksForAnonymity(c.Privacy)
 	t.keepalive.trunk = t
 	return t
+}
+
+// unusable says why nothing can be sent over the trunk; empty when it can.
+func (t *trunk) unusable() string {
+	if t.conf.Host == "" {
+		return "the trunk is not configured"
+	}
+	return t.fault
 }
 
 // uriHost puts an IPv6 address into brackets.
@@ -82,40 +94,65 @@ func (t *trunk) user(n engine.PhoneNumber) string {
 // targets lists the trunk's addresses, best first; none while its name is
 // not resolved.
 func (t *trunk) targets() []target {
-	return t.to(t.s.dns.cached(t.conf.Host, t.conf.Port, t.conf.Transport))
+	return t.toAll(t.s.dns.cached(t.conf.Host, t.conf.Port, t.conf.Transport))
 }
 
 // resolved is targets, but waits for the first answer of the name server.
 func (t *trunk) resolved() ([]target, error) {
 	addrs, err := t.s.dns.wait(t.conf.Host, t.conf.Port, t.conf.Transport)
-	return t.to(addrs), err
+	return t.toAll(addrs), err
 }
 
-func (t *trunk) to(addrs []netip.AddrPort) []target {
+func (t *trunk) toAll(addrs []netip.AddrPort) []target {
 	out := make([]target, len(addrs))
 	for i, a := range addrs {
-		out[i] = target{a, t.conf.Transport}
+		out[i] = t.to(a)
 	}
 	return out
 }
 
-// localHost is the host that we give a far side at addr as our own: what is
-// configured, or the address that the route to it leaves from.
-func (s *Stack) localHost(addr netip.Addr) string {
-	if s.external != "" {
-		return s.external
+// to is the way to one address of the trunk.
+func (t *trunk) to(a netip.AddrPort) target { return t.over(a, t.conf.Transport) }
+
+// over is the way to an address of the trunk's far side over any transport.
+func (t *trunk) over(a netip.AddrPort, over Transport) target {
+	to := target{addr: a, transport: over, from: t.from}
+	if over == TLS {
+		to.tls = t.tls
 	}
-	if v, ok := s.locals.Load(addr); ok {
-		return v.(string)
+	return to
+}
+
+// named is the way to a host that a dialog names: over TLS it must bear that
+// name, unless the trunk's own settings say what is to be checked.
+func (t *trunk) named(host string, to target) target {
+	if _, literal := literal(host, 1); to.transport != TLS || literal || t.conf.TLSServerName != "" {
+		return to
 	}
-	host := "127.0.0.1"
-	// Connecting a UDP socket only looks up the route; nothing is sent.
-	if c, err := net.Dial("udp", netip.AddrPortFrom(addr, 5060).String()); err == nil {
-		host = uriHost(c.LocalAddr().(*net.UDPAddr).IP.String())
-		_ = c.Close()
-		s.locals.Store(addr, host)
+	if p, err := t.s.tlsPeer(t.from, host, t.conf.TLSRoots, t.conf.TLSInsecure); err == nil {
+		to.tls = p
 	}
-	return host
+	return to
+}
+
+// connect finds what the trunk sends from and trusts; fault says why it cannot
+// send at all.
+func (t *trunk) connect() {
+	if t.from = t.s.listener(t.conf.Listener); t.from == nil {
+		t.from, t.fault = t.s.listening[0], "there is no SIP listener "+t.conf.Listener
+		return
+	}
+	if t.conf.Transport == UDP && t.from.udp == nil {
+		t.fault = "the SIP listener " + t.from.name + " has no UDP"
+	}
+	name := t.conf.TLSServerName
+	if name == "" {
+		name = t.conf.Host
+	}
+	var err error
+	if t.tls, err = t.s.tlsPeer(t.from, name, t.conf.TLSRoots, t.conf.TLSInsecure); err != nil && t.conf.Transport == TLS {
+		t.fault = err.Error()
+	}
 }
 
 // SetTrunk adds a trunk or changes it. Legs that exist keep the configuration
@@ -215,6 +252,10 @@ func (k *keepalive) stop() {
 func (k *keepalive) tick() {
 	s := k.trunk.s
 	if k.callID0() == "" {
+		if k.trunk.fault != "" {
+			k.result(false, k.trunk.fault)
+			return
+		}
 		// Outside of the lock: the first look-up of a name may take seconds.
 		to, err := k.trunk.resolved()
 		if err != nil || len(to) == 0 {
@@ -263,13 +304,13 @@ func (k *keepalive) send(to target) {
 	k.callID = callID
 	s.probes.Store(callID, k)
 	k.to = to
-	local := s.localHost(to.addr.Addr())
+	local := t.sentBy(to)
 	branch := deriveBranch(callID, k.cseq, "OPTIONS")
 	uri := "sip:" + t.hostPort + t.params
-	b := appendStart(nil, "OPTIONS", uri, to.transport, local+s.portSuffix, branch)
-	b = append(b, "From: <sip:"+local+s.portSuffix+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
+	b := appendStart(nil, "OPTIONS", uri, to.transport, local, branch)
+	b = append(b, "From: <sip:"+local+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = appendCallID(b, callID, k.cseq, "OPTIONS")
-	b = append(b, "Contact: <sip:"+local+s.portSuffix+t.params+">\r\nAccept: application/sdp\r\n"...)
+	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
 	b = append(b, t.agentLines...)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	k.data = b
@@ -285,7 +326,7 @@ func (k *keepalive) send(to target) {
 
 	var err error
 	if to.reliable() {
-		err = s.line(to.addr).push(queued{data: b, after: func(left bool, err error) {
+		err = s.push(to, queued{data: b, after: func(left bool, err error) {
 			if err != nil {
 				k.result(false, "not sent: "+err.Error())
 			}
