@@ -17,9 +17,12 @@ var leftRow = sipRow{outcome: engine.OutcomeCompleted, code: 200, q850: 16, by: 
 func TestACalleeMayChangeTheCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
-	var cases []sipCase
+	cases := []sipCase{
+		{file: "info-dtmf-relay", then: heard("5#0")},
+		{file: "info-dtmf", then: heard("5#0")},
+	}
 	for file := range strings.FieldsSeq(`reinvite-hold reinvite-hold-old reinvite-inactive reinvite-offerless reinvite-unchanged
-		reinvite-unacceptable update-hold info-dtmf-relay info-dtmf update-empty info-unknown options-in-dialog cseq-too-low require-unknown refer-refused
+		reinvite-unacceptable update-hold update-empty info-unknown options-in-dialog cseq-too-low require-unknown refer-refused
 		message-refused tag-unknown`) {
 		cases = append(cases, sipCase{file: file, then: audio})
 	}
@@ -30,6 +33,16 @@ func TestACalleeMayChangeTheCall(t *testing.T) {
 		}
 	}
 	w.run(cases)
+}
+
+// heard checks which digits the bot was told of.
+func heard(digits string) func(*sipCall) {
+	return func(c *sipCall) {
+		c.t.Helper()
+		if s, ok := c.bot.Session(c.id.Call()); !ok || s.Digits != digits {
+			c.t.Errorf("the bot heard %q, want %q", s.Digits, digits)
+		}
+	}
 }
 
 func TestACalleeMayLeaveBeforeTheBotIsThere(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 func TestACallToASoftphoneIsHeardAtBothEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
-	b := w.startToneBot("tone", 1200 * time.Millisecond)
+	b := w.startToneBot("tone", 1200*time.Millisecond)
 	to := newNumber()
 	phone := startSoftphone(t, to, "", "")
 	w.trunk("phone", "127.0.0.1", phone.port, nil)
@@ -25,7 +25,7 @@ func TestACallThroughAProxyIsHeardAtBothEnds(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			own := *w
 			own.t = t
-			b := own.startToneBot("tone-"+transport, 1200 * time.Millisecond)
+			b := own.startToneBot("tone-"+transport, 1200*time.Millisecond)
 			phone := startSoftphone(t, "desk", "", "")
 			p := startProxy(t, phone, fmt.Sprintf("127.0.0.1:%d", phone.port))
 			trunk := map[string]any{"username": alice, "password": alicesPassword, "transport": transport}

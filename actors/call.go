@@ -162,6 +162,8 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.PlayMessage:
 		d.stats.Abandoned.Add(1)
 		d.media.PlayMessage(a.ID)
+	case attempt.HearDigit:
+		d.media.HearDigit(a.ID, e.Digit)
 	case attempt.CloseMedia:
 		if c.opened {
 			q := d.media.CloseMedia(a.ID)

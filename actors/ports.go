@@ -159,6 +159,7 @@ type Media interface {
 	AttachBot(cmd engine.AttachBot)
 	DetachBot(a engine.AttemptID)
 	PlayMessage(a engine.AttemptID)
+	HearDigit(a engine.AttemptID, digit byte)
 	CloseMedia(a engine.AttemptID) engine.MediaQuality
 	AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool
 }

@@ -536,6 +536,14 @@ func (c *call) playMessage() {
 	c.unlock()
 }
 
+func (c *call) hearDigit(digit byte) {
+	c.mu.Lock()
+	if c.link != nil {
+		c.link.WriteDigit(digit)
+	}
+	c.unlock()
+}
+
 // close ends everything and gives the counts.
 func (c *call) close(now int64) engine.MediaQuality {
 	c.mu.Lock()

@@ -256,6 +256,14 @@ func (e *Engine) PlayMessage(a engine.AttemptID) {
 	}
 }
 
+// HearDigit tells the bot of a digit of the callee, 0-9, *, #, A-D, that came
+// by another way than the media path.
+func (e *Engine) HearDigit(a engine.AttemptID, digit byte) {
+	if c := e.call(a); c != nil {
+		c.hearDigit(digit)
+	}
+}
+
 // CloseMedia ends the media path, with a stop frame to the bot, and gives its
 // counts. Closing again gives them again for a while, then zero.
 func (e *Engine) CloseMedia(a engine.AttemptID) engine.MediaQuality {

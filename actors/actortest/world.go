@@ -330,6 +330,9 @@ func (w *World) PlayMessage(a engine.AttemptID) {
 	}
 }
 
+// HearDigit implements actors.Media; the bots of this world do not listen.
+func (w *World) HearDigit(engine.AttemptID, byte) {}
+
 // CloseMedia implements actors.Media.
 func (w *World) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	w.mu.Lock()

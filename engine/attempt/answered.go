@@ -214,3 +214,5 @@ func (m *Machine) mediaSilent(ev Event) {
 	m.decide(ev.At, engine.OutcomeMediaError, "", engine.PartySystem)
 	m.hangUp(engine.HangUpCause{Q850: 41, Text: "Media timeout"})
 }
+
+func (m *Machine) hearDigit(ev Event) { m.emit(HearDigit{Digit: ev.Media.Digit}) }

@@ -213,7 +213,10 @@ type (
 	// ClosePeer ends a far leg's media path. It may come twice.
 	ClosePeer   struct{ Leg engine.LegID }
 	PlayMessage struct{}
-	CloseMedia  struct{}
+	// HearDigit tells the bot of a digit that came by signalling (INFO); digits
+	// of the media path reach it there.
+	HearDigit  struct{ Digit byte }
+	CloseMedia struct{}
 	// Arm starts a timer; an older one of the name is void by its epoch.
 	Arm struct {
 		Timer Timer
@@ -254,6 +257,7 @@ func (DialPeer) effect()    {}
 func (JoinPeer) effect()    {}
 func (ClosePeer) effect()   {}
 func (PlayMessage) effect() {}
+func (HearDigit) effect()   {}
 func (CloseMedia) effect()  {}
 func (Arm) effect()         {}
 func (TrunkEvent) effect()  {}

@@ -74,6 +74,7 @@ func moves() []move {
 		plain(CancelRequested), plain(ExcludeRequested), plain(HangUpRequested),
 		media("digit_pressed", DigitPressed, engine.MediaDigit),
 		media("digit_pressed opt-out", DigitPressed, engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }),
+		leg("digit_pressed info", DigitPressed, engine.LegDigit, 0, func(e *engine.LegEvent) { e.Digit = '5' }),
 		{"result_stored", ResultStored, func(*world) Event { return Event{Kind: ResultStored, Result: result("sold")} }},
 		{"owner_lost crash", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost} }},
 		{"owner_lost gone", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost, Err: "gone"} }},

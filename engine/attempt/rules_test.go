@@ -77,6 +77,8 @@ func (r *rule) want() string {
 		return r.beforeAnswer()
 	case r.is(IntentRefused, LegSent, LegNotSent, LegAnswered, LegRefused, LegSilent, MessagePlayed):
 		return illegal // answered: the wire cannot say that any more, and nothing plays
+	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "info"):
+		return r.stays("HearDigit") // the media path has not told the bot
 	case r.is(LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed, TrunkRefused, BotFirstAudio):
 		return r.stays(nothing) // Stop and Exclude leave answered calls alone
 	case r.is(TrunkGranted) && r.repeated():

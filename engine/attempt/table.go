@@ -53,6 +53,9 @@ func optsOut(m *Machine, ev Event) bool {
 	return m.Config.OptOut != 0 && e != nil && e.Outcome == engine.OutcomeAbandoned && !e.OptedOut && ev.Media != nil && ev.Media.Digit == m.Config.OptOut
 }
 
+// signalled: the digit came by INFO, and the media path knows nothing of it.
+func signalled(_ *Machine, ev Event) bool { return ev.Leg != nil }
+
 func nextTrunk(m *Machine, ev Event) bool { return m.classify(ev).NextTrunk }
 
 // tooLate: the bot's path stood only after its time, though its timer has not
@@ -223,6 +226,7 @@ func commonRows() []row {
 		{From: answeredUp, On: CancelRequested, Ignore: true, Why: "Stop lets conversations finish"},
 		{From: answeredUp, On: ExcludeRequested, Ignore: true, Why: "a live conversation is left alone"},
 		{From: answeredUp, On: RingTimedOut, Ignore: true},
+		{From: answeredUp, On: DigitPressed, Guard: "by signalling", When: signalled, Do: (*Machine).hearDigit},
 		{From: answeredUp, On: DigitPressed, Ignore: true, Why: "digits go to the bot on the media path"},
 		{From: answeredUp, On: LegTrying, Ignore: true},
 		{From: answeredUp, On: LegRinging, Ignore: true},
