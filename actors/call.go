@@ -41,7 +41,7 @@ type call struct {
 	offer  []byte
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
-	timers [4]func()
+	timers [5]func()
 	buf    []attempt.Effect
 
 	acked int // newest durable step
@@ -157,6 +157,12 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		d.media.Answer(a.ID, e.SDP, now)
 	case attempt.AttachBot:
 		c.attachBot(e, now)
+	case attempt.DialPeer:
+		c.dialPeer(e, now)
+	case attempt.JoinPeer:
+		c.joinPeer(e, now)
+	case attempt.ClosePeer:
+		d.media.ClosePeer(a.ID, e.Leg)
 	case attempt.DetachBot:
 		d.media.DetachBot(a.ID)
 	case attempt.PlayMessage:
@@ -196,7 +202,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 // notPlaced says whether the leg's INVITE still waits for its intent.
 func (c *call) notPlaced(leg engine.LegID) bool {
 	for i, g := range c.gated {
-		if d, ok := g.e.(attempt.Dial); ok && d.Leg == leg {
+		if dialled(g.e) == leg {
 			c.gated = append(c.gated[:i:i], c.gated[i+1:]...)
 			return true
 		}
@@ -232,6 +238,22 @@ func (c *call) dial(e attempt.Dial, now time.Time) {
 
 func (c *call) attachBot(e attempt.AttachBot, now time.Time) {
 	a := &c.m.A
+	if a.Session == "" {
+		a.Session = newSessionID(now)
+	}
+	c.d.media.AttachBot(engine.AttachBot{
+		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.bot.Endpoints,
+		AuthToken: c.bot.AuthToken, Account: c.bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,
+	})
+}
+
+// standard are the parameters of every call, in the order of the headers that a
+// bot by SIP gets.
+var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number", "result_url", "result_token"}
+
+// parameters are what the bot is told of the call.
+func (c *call) parameters() map[string]string {
+	a := &c.m.A
 	extra := c.owner.parameters()
 	p := make(map[string]string, len(extra)+10)
 	for k, v := range extra {
@@ -244,16 +266,10 @@ func (c *call) attachBot(e attempt.AttachBot, now time.Time) {
 		p["result_url"] = c.d.cfg.ResultBase + "/api/v1/calls/" + string(id) + "/result"
 		p["result_token"] = c.d.cfg.ResultToken(id)
 	}
-	if a.Session == "" {
-		a.Session = newSessionID(now)
-	}
-	c.d.media.AttachBot(engine.AttachBot{
-		Attempt: a.ID, Session: a.Session, Call: id, Endpoints: c.bot.Endpoints,
-		AuthToken: c.bot.AuthToken, Account: c.bot.Account, Parameters: p, Deadline: e.Deadline,
-	})
+	return p
 }
 
-var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3}
+var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3, attempt.TimerPeer: 4}
 
 func (c *call) arm(e attempt.Arm, now time.Time) {
 	i := timerSlot[e.Timer]
@@ -267,7 +283,7 @@ func (c *call) arm(e attempt.Arm, now time.Time) {
 func (c *call) receive(msg any, now time.Time) {
 	switch msg := msg.(type) {
 	case *engine.LegEvent:
-		if msg.Kind == engine.LegSent {
+		if msg.Kind == engine.LegSent && !c.far(msg.Leg) {
 			c.d.stats.LegsSent.Add(1)
 		}
 		if ev, ok := attempt.FromLeg(*msg); ok {
@@ -316,6 +332,11 @@ func (c *call) reattach(now time.Time) (ok bool) {
 				c.d.phone.ConfirmLeg(l.ID) // harmless when it was confirmed
 			}
 		}
+		for i := range a.Peers {
+			if p := &a.Peers[i]; p.State == attempt.PeerUp && a.Ending == nil {
+				c.d.phone.ConfirmLeg(p.ID)
+			}
+		}
 		for _, e := range c.m.Rearm(now, nil) {
 			c.do(e, now)
 		}
@@ -339,7 +360,34 @@ func (c *call) recoverLegs() (watched int) {
 		}, c.legSink())
 		watched++
 	}
+	for i := range a.Peers {
+		p := &a.Peers[i]
+		if p.EndedAt != nil {
+			continue
+		}
+		c.d.phone.RecoverLeg(engine.RecoveredLeg{
+			Attempt: a.ID, Leg: p.ID, Trunk: p.Trunk, From: a.To, URI: p.URI, Dialog: p.Dialog,
+			GiveUp: c.m.Config.RingTimeout + c.d.cfg.RingGrace,
+		}, c.legSink())
+		watched++
+	}
 	return watched
+}
+
+// closed notes the end of a leg that is watched.
+func (c *call) closed(e *engine.LegEvent) {
+	for i := range c.m.A.Legs {
+		if l := &c.m.A.Legs[i]; l.ID == e.Leg {
+			t := e.At
+			l.EndedAt = &t
+		}
+	}
+	for i := range c.m.A.Peers {
+		if p := &c.m.A.Peers[i]; p.ID == e.Leg {
+			t := e.At
+			p.EndedAt, p.State = &t, attempt.PeerOver
+		}
+	}
 }
 
 // tokenHash is how a result token is stored: hex SHA-256.
@@ -392,6 +440,7 @@ func (c *call) show(m *liveAttempt, pending []pendingWrite) {
 func (c *call) snapshot() attempt.Attempt {
 	a := c.m.A
 	a.Legs = append([]attempt.Leg(nil), a.Legs...)
+	a.Peers = append([]attempt.Peer(nil), a.Peers...)
 	return a
 }
 

@@ -418,6 +418,7 @@ func (a *contactActor) own(c *call) {
 func (a *contactActor) adopt(at attempt.Attempt) {
 	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot,
 		m: attempt.Machine{A: at, Config: a.rules.Attempt}})
+	a.call.m.Config.BotURIs = a.rules.Bot.URIs()
 	a.call.m.Config.MustConsume = a.m.C.Unconsumed >= contact.MaxUnconsumed
 }
 
@@ -446,14 +447,8 @@ func (a *contactActor) watched(e *engine.LegEvent) {
 		return
 	}
 	a.watching--
+	a.call.closed(e)
 	at := a.call.snapshot()
-	for i := range at.Legs {
-		if at.Legs[i].ID == e.Leg {
-			t := e.At
-			at.Legs[i].EndedAt = &t
-			a.call.m.A.Legs[i].EndedAt = &t
-		}
-	}
 	w := journal.Write{Attempts: []attempt.Attempt{at}}
 	w.Events = []journal.Event{a.event(journal.LegClosed, journal.Data{Leg: e.Leg})}
 	if a.watching == 0 {
@@ -578,6 +573,7 @@ func (a *contactActor) dial(msg *dial) {
 	a.rest()
 	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step})
 	a.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
+	a.call.m.Config.BotURIs = a.rules.Bot.URIs()
 	a.call.begin(a.now, msg.SendWithin)
 }
 
@@ -668,6 +664,9 @@ func (a *contactActor) over(now time.Time) {
 		}
 	}
 	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
+	if a.watching == 0 {
+		a.watching = at.OpenPeers() // the bot's leg, which is being ended
+	}
 	if a.watching > 0 {
 		hold.Until = now.Add(a.rules.Attempt.RingTimeout + a.d.cfg.RingGrace)
 	}

@@ -432,6 +432,7 @@ func (c *dialoutCall) config() attempt.Config {
 
 func (c *dialoutCall) adopt(a attempt.Attempt) {
 	c.call = &call{d: c.d, self: c.self, owner: c, bot: c.bot, m: attempt.Machine{A: a, Config: c.config()}}
+	c.call.m.Config.BotURIs = c.bot.URIs()
 	c.d.owners.add(a.ID, owner{})
 }
 
@@ -547,6 +548,9 @@ func (c *dialoutCall) parameters() map[string]string {
 func (c *dialoutCall) over(now time.Time) {
 	at := c.call.snapshot()
 	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
+	if c.watching == 0 {
+		c.watching = at.OpenPeers() // the bot's leg, which is being ended
+	}
 	if c.watching > 0 {
 		hold.Until = now.Add(c.d.cfg.DialoutRing + c.d.cfg.RingGrace)
 	}
@@ -564,13 +568,8 @@ func (c *dialoutCall) watched(e *engine.LegEvent) {
 		return
 	}
 	c.watching--
+	c.call.closed(e)
 	at := &c.call.m.A
-	for i := range at.Legs {
-		if at.Legs[i].ID == e.Leg {
-			t := e.At
-			at.Legs[i].EndedAt = &t
-		}
-	}
 	w := journal.Write{Attempts: []attempt.Attempt{c.call.snapshot()}, Events: []journal.Event{c.event(journal.LegClosed, journal.Data{Leg: e.Leg})}}
 	if c.watching == 0 {
 		w.Holds = []journal.HoldRelease{{Attempt: at.ID, Number: at.To}}

@@ -162,6 +162,12 @@ type Media interface {
 	HearDigit(a engine.AttemptID, digit byte)
 	CloseMedia(a engine.AttemptID) engine.MediaQuality
 	AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool
+	// OpenPeer reserves a second path of an answered call, for a far leg, and
+	// gives its SDP offer; JoinPeer connects the callee with it by its answer;
+	// ClosePeer ends it.
+	OpenPeer(a engine.AttemptID, leg engine.LegID) (offer []byte, err error)
+	JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) error
+	ClosePeer(a engine.AttemptID, leg engine.LegID)
 }
 
 // Clock gives the wall time (with Go's monotonic reading) and the boot-time

@@ -2,13 +2,14 @@ package engine
 
 import "time"
 
-// Bot is a configured voice bot: workers that speak Twilio Media Streams.
+// Bot is a configured voice bot: workers that speak Twilio Media Streams, or
+// that are called by SIP.
 type Bot struct {
 	ID        BotID    `json:"id"`
 	Name      string   `json:"name"`
 	Active    bool     `json:"active"`
 	Seats     int      `json:"seats"`     // conversations that its workers can hold at the same time
-	Endpoints []string `json:"endpoints"` // ws:// or wss:// URLs, tried in this order
+	Endpoints []string `json:"endpoints"` // ws:// or wss:// URLs, or sip: URIs; tried in this order
 	// AuthToken signs the upgrade request (X-Twilio-Signature). Secret.
 	AuthToken string `json:"-"`
 	// Account is the "AC" identifier that the bot sees.

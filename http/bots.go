@@ -2,7 +2,6 @@ package http
 
 import (
 	nethttp "net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -65,19 +64,15 @@ func (s *Server) putBot(r *request) error {
 		Name:      f.text("name", required, 100),
 		Active:    f.flag("active", true),
 		Seats:     f.within("seats", 1, 1, 100_000),
-		Endpoints: f.words("endpoints", 64),
+		Endpoints: f.words("endpoints", engine.EndpointsCap),
 		AuthToken: f.text("auth_token", optional, 255),
 		Account:   f.text("account", optional, 34),
 		Variables: f.words("required_variables", maxVariables),
 		CreatedAt: s.Now(),
 	}
-	if len(bot.Endpoints) == 0 && len(f.errs.list) == 0 {
-		f.fail("endpoints", "required", "must name at least one ws:// or wss:// address")
-	}
-	for i, e := range bot.Endpoints {
-		u, err := url.Parse(e)
-		if err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "" {
-			f.fail("endpoints["+strconv.Itoa(i)+"]", "invalid_format", "must be a ws:// or wss:// address")
+	if wrong := len(f.errs.list) > 0; !wrong || len(bot.Endpoints) > 0 {
+		for _, e := range engine.CheckEndpoints(bot.Endpoints) {
+			f.fail(e.Field, e.Code, e.Message)
 		}
 	}
 	for i, v := range bot.Variables {

@@ -66,6 +66,7 @@ var attemptColumns = []column[attemptRow]{
 	boolean("seated", func(a *attemptRow) *bool { return &a.Seated }),
 	merged(object("result", func(a *attemptRow) **attempt.Result { return &a.Result }, present),
 		"coalesce(excluded.result, t.result)"),
+	object("transfer", func(a *attemptRow) **attempt.Transfer { return &a.Transfer }, present),
 }
 
 // progress grows with every event of the legs and the media path, so that a
@@ -74,6 +75,9 @@ func progress(a *attemptRow) int64 {
 	n := int64(a.MediaSeq)
 	for i := range a.Legs {
 		n += int64(a.Legs[i].Seq)
+	}
+	for i := range a.Peers {
+		n += int64(a.Peers[i].Seq)
 	}
 	return n
 }
@@ -87,6 +91,14 @@ type legRow struct {
 	attempt string
 	n       int
 	leg     *attempt.Leg
+	far     farLeg
+}
+
+// farLeg is what a far leg has besides.
+type farLeg struct {
+	kind  attempt.PeerKind
+	state attempt.PeerState
+	uri   string
 }
 
 var legColumns = []column[legRow]{
@@ -101,9 +113,12 @@ var legColumns = []column[legRow]{
 	integer("q850", func(l *legRow) *int { return &l.leg.Q850 }),
 	object("dialog", func(l *legRow) **engine.DialogState { return &l.leg.Dialog }, present),
 	integer("seq", func(l *legRow) *int { return &l.leg.Seq }),
+	text("kind", func(l *legRow) *attempt.PeerKind { return &l.far.kind }),
+	text("state", func(l *legRow) *attempt.PeerState { return &l.far.state }),
+	text("uri", func(l *legRow) *string { return &l.far.uri }),
 }
 
 // legNewer: a leg's row is written again only when it moved on.
 const legNewer = "excluded.seq >= t.seq AND (t.ended_at IS NULL OR excluded.ended_at IS NOT NULL)" +
-	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.dialog IS NULL)" +
-	" IS DISTINCT FROM (excluded.seq, excluded.sent_at, excluded.ended_at, excluded.sip_code, excluded.q850, excluded.dialog IS NULL)"
+	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.state, t.dialog IS NULL)" +
+	" IS DISTINCT FROM (excluded.seq, excluded.sent_at, excluded.ended_at, excluded.sip_code, excluded.q850, excluded.state, excluded.dialog IS NULL)"

@@ -41,6 +41,10 @@ func (s *Store) attempts(ctx context.Context, where string, args ...any) ([]atte
 		}
 		row.leg.ID = engine.AttemptID(row.attempt).Leg(row.n)
 		a := &list[at[row.attempt]]
+		if row.far.kind != "" {
+			a.Peers = append(a.Peers, attempt.Peer{Leg: *row.leg, Kind: row.far.kind, State: row.far.state, URI: row.far.uri})
+			continue
+		}
 		a.Legs = append(a.Legs, *row.leg)
 	}
 	return list, s.wrap("legs not read", legs.Err())

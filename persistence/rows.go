@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/journal"
 )
 
@@ -89,13 +90,22 @@ func (t *commit) queueLegs() error {
 	b := &t.g.legs
 	b.reset(legColumns, &t.g.shapes.legs)
 	var row legRow
+	put := func(a *attempt.Attempt, i int, l *attempt.Leg, far farLeg) error {
+		row = legRow{attempt: string(a.ID), n: i + 1, leg: l, far: far}
+		if _, n, ok := l.ID.Attempt(); ok {
+			row.n = n
+		}
+		return b.add(&row)
+	}
 	for _, a := range t.g.rows.attempts {
 		for i := range a.Legs {
-			row = legRow{attempt: string(a.ID), n: i + 1, leg: &a.Legs[i]}
-			if _, n, ok := a.Legs[i].ID.Attempt(); ok {
-				row.n = n
+			if err := put(a, i, &a.Legs[i], farLeg{}); err != nil {
+				return err
 			}
-			if err := b.add(&row); err != nil {
+		}
+		for i := range a.Peers {
+			p := &a.Peers[i]
+			if err := put(a, len(a.Legs)+i, &p.Leg, farLeg{p.Kind, p.State, p.URI}); err != nil {
 				return err
 			}
 		}

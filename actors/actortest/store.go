@@ -549,7 +549,7 @@ func (s *Store) OpenLegs(context.Context) ([]attempt.Attempt, error) {
 		if a.State != attempt.Ended || !held || h.Attempt != a.ID || !time.Now().Before(h.Until) {
 			continue
 		}
-		if slices.ContainsFunc(a.Legs, func(l attempt.Leg) bool { return l.EndedAt == nil }) {
+		if a.OpenLeg() {
 			list = append(list, a)
 		}
 	}

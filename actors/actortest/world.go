@@ -22,6 +22,10 @@ type Script struct {
 	BotTalk   time.Duration // connected → the bot hangs up; 0: never
 	// Press is the key pressed a second into the information message, 0: none.
 	Press byte
+	// Of a bot that is called by SIP: how many of its addresses refuse before one
+	// answers, and whether its SDP cannot be used.
+	BotRefuses int
+	BotUnfit   bool
 }
 
 // World is a carrier and a media path that follow a script for every number.
@@ -45,6 +49,8 @@ type World struct {
 	Boot func() engine.BootTime
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
+	// BotInvites are the INVITEs to bots.
+	BotInvites []engine.PlaceLeg
 }
 
 type worldLeg struct {
@@ -53,6 +59,7 @@ type worldLeg struct {
 	events []engine.LegEvent
 	script Script
 	state  string // ringing, answered, over
+	far    bool   // to a bot
 	timer  *time.Timer
 }
 
@@ -61,6 +68,8 @@ type worldCall struct {
 	events []engine.MediaEvent
 	script Script
 	bot    bool
+	peers  []engine.LegID
+	joined engine.LegID
 	timers []*time.Timer
 }
 
@@ -79,7 +88,9 @@ func (w *World) leg(l *worldLeg, k engine.LegEventKind, code int) {
 	l.events = append(l.events, e)
 	if k.Final() {
 		l.state = "over"
-		delete(w.live, l.cmd.To)
+		if !l.far {
+			delete(w.live, l.cmd.To)
+		}
 	}
 	if l.sink != nil {
 		l.sink(e)
@@ -96,6 +107,10 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	}
 	if w.Boot != nil && w.Boot() > cmd.SendBy {
 		sink(engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: time.Now(), Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
+		return
+	}
+	if cmd.URI != "" {
+		w.placePeer(cmd, sink)
 		return
 	}
 	w.nth[cmd.To]++

@@ -105,6 +105,8 @@ type Attempt struct {
 	// Peers are the far legs of an answered call: the bot's, when it is reached
 	// by SIP. They are numbered on with the legs.
 	Peers []Peer
+	// Transfer is the latest one that was asked for.
+	Transfer *Transfer
 }
 
 // Live says whether the attempt has not ended.

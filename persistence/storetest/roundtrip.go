@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -114,11 +115,21 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	for i := range a.Legs {
 		a.Legs[i].Dialog.BytesSent = 0 // of this process life only
 	}
+	a.Peers = []attempt.Peer{filled[attempt.Peer](), filled[attempt.Peer]()}
+	a.Peers[0].ID, a.Peers[1].ID = a.ID.Leg(3), a.ID.Leg(4)
+	a.Peers[0].Dialog.BytesSent, a.Peers[1].Dialog.BytesSent = 0, 0
+	a.Peers[1].EndedAt = nil
+	w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
+	sameFields(t, w.storedAttempt(a.ID), a)
+
+	// A far leg that is left alone since is stored as such, with the same Seq.
+	a.Peers = slices.Clone(a.Peers)
+	a.Peers[1].State = attempt.PeerLeaving
 	w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
 	sameFields(t, w.storedAttempt(a.ID), a)
 
 	b := filled[attempt.Attempt]() // a dialout
-	b.ID, b.Campaign, b.Contact, b.Legs = engine.AttemptID(id()), "", "", nil
+	b.ID, b.Campaign, b.Contact, b.Legs, b.Peers = engine.AttemptID(id()), "", "", nil, nil
 	w.commit(journal.Write{Attempts: []attempt.Attempt{b}})
 	sameFields(t, w.storedAttempt(b.ID), b)
 	list, err := w.store.Dialouts(t.Context(), 10)
