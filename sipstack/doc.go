@@ -38,12 +38,16 @@
 //     gets ACK and BYE from here (RFC 3261 §13.2.2.4, §15). Crossing and late
 //     ones are still reported as LegAnswered, then LegClosed.
 //   - A write that may have left counts as sent. LegNotSent is certain.
+//   - Only addresses of trunks are answered, and addresses that a live dialog
+//     named itself; requests outside of dialogs at a bounded rate. A response is
+//     known by the branch of our own request, wherever it comes from.
 //
 // # Files
 //
 // stack.go holds the commands, leg.go a leg's state and its events, invite.go
 // the INVITE client transaction, dialog.go what follows a 2xx, clienttx.go the
-// CANCEL and BYE transactions, inbound.go requests of the far side, recover.go
+// CANCEL and BYE transactions, inbound.go requests of the far side, guard.go who
+// may send them, ladder.go what is kept of a leg's messages, recover.go
 // legs of an earlier life, trunk.go trunks and their OPTIONS keepalive,
 // resolve.go the DNS cache, socket.go the transports, receive.go the way of a
 // message to its leg, message.go the bytes, header.go, auth.go and sdp.go what

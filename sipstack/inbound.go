@@ -25,6 +25,9 @@ func (s *Stack) onRequest(r *sip.Request, src target) {
 		s.onInDialog(r, src)
 		return
 	}
+	if !s.mayAsk(src.addr.Addr()) {
+		return
+	}
 	switch r.Method {
 	case sip.OPTIONS:
 		s.respond(r, src, 200, "OK", s.agentLines+"Accept: application/sdp\r\n", nil)
@@ -52,12 +55,19 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 	l := s.leg(engine.LegID(r.CallID().Value()))
 	from, _ := r.From().Params.Get("tag")
 	if l == nil || toTag(r) != l.fromTag {
+		if !s.mayAsk(src.addr.Addr()) {
+			return
+		}
 		s.count.unmatched.Add(1)
 		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
 		return
 	}
 	l.mu.Lock()
 	defer l.unlock()
+	if !l.talksTo(src.addr.Addr()) {
+		s.count.strangers.Add(1)
+		return
+	}
 	l.received(r, src.addr)
 	ours := l.dlg != nil && l.dlg.toTag == from
 	if !ours && l.phase == phaseWatch && r.Method == sip.BYE {

@@ -47,6 +47,7 @@ type Stack struct {
 	tlsMu    sync.Mutex
 	tlsPeers map[tlsKey]*tlsPeer
 
+	guard    guard
 	trunksMu sync.RWMutex
 	trunks   map[engine.TrunkID]*trunk
 	probes   sync.Map // Call-ID of a running OPTIONS → *keepalive

@@ -15,6 +15,8 @@ type Stats struct {
 	StrayAnswers    uint64         // 2xx that nobody wanted: forks and late ones, each ended with ACK and BYE
 	Unmatched       uint64         // responses and in-dialog requests of no leg that is known
 	Malformed       uint64         // datagrams that are not SIP
+	Strangers       uint64         // requests from addresses of no trunk; dropped
+	Floods          uint64         // requests outside of dialogs beyond the rate of one address; dropped
 	Duplicates      uint64         // PlaceLeg and RecoverLeg of a leg that was known
 	WriteErrors     uint64         // failed writes of any message
 	RefusedConns    uint64         // connections of far sides beyond the bound
@@ -23,10 +25,10 @@ type Stats struct {
 }
 
 type counters struct {
-	invites, notSent, retransmissions, acks, cancels, byes, remoteByes atomic.Uint64
-	strays, unmatched, malformed, duplicates, writeErrors, refusedConns              atomic.Uint64
-	live                                                               atomic.Int64
-	byStatus                                                           [700]atomic.Uint64
+	invites, notSent, retransmissions, acks, cancels, byes, remoteByes                     atomic.Uint64
+	strays, unmatched, malformed, duplicates, writeErrors, refusedConns, strangers, floods atomic.Uint64
+	live                                                                                   atomic.Int64
+	byStatus                                                                               [700]atomic.Uint64
 }
 
 // Stats gives a snapshot; its figures are not taken at one instant.
@@ -44,6 +46,8 @@ func (s *Stack) Stats() Stats {
 		StrayAnswers:    c.strays.Load(),
 		Unmatched:       c.unmatched.Load(),
 		Malformed:       c.malformed.Load(),
+		Strangers:       c.strangers.Load(),
+		Floods:          c.floods.Load(),
 		Duplicates:      c.duplicates.Load(),
 		WriteErrors:     c.writeErrors.Load(),
 		RefusedConns:    c.refusedConns.Load(),

@@ -182,6 +182,7 @@ func (s *Stack) RemoveTrunk(id engine.TrunkID) {
 	s.trunksMu.Unlock()
 	if old != nil {
 		old.keepalive.stop()
+		s.guard.keep(s.isPeer)
 	}
 }
 

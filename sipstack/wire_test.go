@@ -403,6 +403,7 @@ func TestInDialogRequests(t *testing.T) {
 func TestRequestsOutsideOfDialogs(t *testing.T) {
 	u := newUAS(t, nil)
 	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), nil)
 	n := 0
 	f := func(method, to string, code int) {
 		t.Helper()

@@ -1,0 +1,97 @@
+package sipstack
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Requests outside of dialogs that one address may send: enough for a keepalive
+// a second of many trunks, and for a carrier that tries its luck.
+const (
+	strangeRate  = 50 // a second
+	strangeBurst = 100
+)
+
+// guard is who may ask us something outside of a live dialog, and how often.
+// Only addresses of trunks ever have an entry, so that it stays small.
+type guard struct {
+	mu      sync.Mutex
+	buckets map[netip.Addr]*tokens
+}
+
+// tokens is a token bucket.
+type tokens struct {
+	left float64
+	at   time.Duration // when that was
+}
+
+// take says whether one more request is answered now.
+func (g *guard) take(from netip.Addr, now time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.buckets[from]
+	if t == nil {
+		if g.buckets == nil {
+			g.buckets = map[netip.Addr]*tokens{}
+		}
+		t = &tokens{left: strangeBurst, at: now}
+		g.buckets[from] = t
+	}
+	t.left = min(strangeBurst, t.left+strangeRate*(now-t.at).Seconds())
+	t.at = now
+	if t.left < 1 {
+		return false
+	}
+	t.left--
+	return true
+}
+
+// keep drops what is known of addresses that are no peers any more.
+func (g *guard) keep(peer func(netip.Addr) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for a := range g.buckets {
+		if !peer(a) {
+			delete(g.buckets, a)
+		}
+	}
+}
+
+// isPeer says whether an address belongs to a configured trunk.
+func (s *Stack) isPeer(a netip.Addr) bool {
+	s.trunksMu.RLock()
+	defer s.trunksMu.RUnlock()
+	for _, t := range s.trunks {
+		for _, to := range t.targets() {
+			if to.addr.Addr() == a {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayAsk says whether a request that belongs to no live dialog is answered: it
+// comes from a trunk's address, and not too many did. All others are dropped
+// without a word, so that nobody learns that somebody listens here.
+func (s *Stack) mayAsk(src netip.Addr) bool {
+	if !s.isPeer(src) {
+		s.count.strangers.Add(1)
+		return false
+	}
+	if !s.guard.take(src, s.now()) {
+		s.count.floods.Add(1)
+		return false
+	}
+	return true
+}
+
+// talksTo says whether a request in the leg's dialog may come from an address:
+// a trunk's, or one that the dialog itself named. The leg is locked.
+func (l *leg) talksTo(a netip.Addr) bool {
+	if l.to.addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.addr.Addr() == a)) {
+		return true
+	}
+	return l.s.isPeer(a)
+}
