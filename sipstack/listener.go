@@ -81,47 +81,50 @@ func (c *Config) listeners() ([]Listener, error) {
 }
 
 // openListener opens the sockets of a listener.
-func openListener(c Listener) (ln *listener, err error) {
+func openListener(c Listener) (*listener, error) {
+	ln := &listener{name: c.Name, external: uriHost(cleanHost(c.ExternalHost)), cert: c.Certificate}
+	if err := ln.open(c); err != nil {
+		_ = ln.close()
+		return nil, err
+	}
+	return ln, nil
+}
+
+func (ln *listener) open(c Listener) error {
 	want := c.Transports
 	if len(want) == 0 {
 		want = []Transport{UDP, TCP}
 	}
 	host, port, err := splitListen(c.Address)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ln = &listener{name: c.Name, external: uriHost(cleanHost(c.ExternalHost)), cert: c.Certificate}
 	if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
 		ln.bind = ip.Unmap()
 		if ln.external == "" {
 			ln.external = uriHost(ln.bind.String())
 		}
 	}
-	defer func() {
-		if err != nil {
-			_ = ln.close()
-		}
-	}()
 	if err := ln.openPlain(host, port, slices.Contains(want, UDP), slices.Contains(want, TCP)); err != nil {
-		return nil, err
+		return err
 	}
 	if !slices.Contains(want, TLS) {
 		ln.tlsPort = ln.port
-		return ln, nil
+		return nil
 	}
 	if ln.port != 0 && port != 0 {
 		port++
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return nil, fmt.Errorf("sipstack: listener %s cannot listen on tls port %d, is another process using it? %w", c.Name, port, err)
+		return fmt.Errorf("sipstack: listener %s cannot listen on tls port %d, is another process using it? %w", c.Name, port, err)
 	}
 	ln.tls = l
 	ln.tlsPort = l.Addr().(*net.TCPAddr).Port
 	if ln.port == 0 {
 		ln.port = ln.tlsPort
 	}
-	return ln, nil
+	return nil
 }
 
 func splitListen(address string) (host string, port int, err error) {

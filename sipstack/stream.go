@@ -20,7 +20,8 @@ const (
 	// cannot be longer either.
 	maxMessage = 65535
 	// firstMessage is how long a far side that connects to us may take for its
-	// TLS handshake and its first message.
+	// TLS handshake and its first message; one of no trunk's address is closed
+	// after it in any case.
 	firstMessage = 32 * time.Second
 )
 
@@ -119,8 +120,8 @@ func (c *stream) take(f *framer, b []byte) bool {
 		if data == nil {
 			return true
 		}
-		if c.inbound {
-			_ = c.conn.SetReadDeadline(time.Time{})
+		if c.inbound && c.s.isPeer(c.key.addr.Addr()) {
+			_ = c.conn.SetReadDeadline(time.Time{}) // anybody else's connection ends soon
 		}
 		m, err := c.s.parse(data)
 		if err != nil {
@@ -302,4 +303,12 @@ func tolerate(b []byte) []byte {
 		return b
 	}
 	return append(append(append(make([]byte, 0, len(b)+1), b[:upToCode]...), ' '), b[upToCode:]...)
+}
+
+// OpenConnections counts the TCP and TLS connections that are open now, ours
+// and those of far sides.
+func (s *Stack) OpenConnections() int {
+	s.connsMu.Lock()
+	defer s.connsMu.Unlock()
+	return len(s.all)
 }
