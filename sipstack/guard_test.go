@@ -1,10 +1,13 @@
 package sipstack_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/sipstack"
@@ -55,6 +58,26 @@ func TestOnlyAddressesOfTrunksAreAnswered(t *testing.T) {
 	s.RemoveTrunk("carrier")
 	u.send(addr(s), outside("OPTIONS", "late"))
 	eventually(t, "a trunk that was removed is a stranger", func() bool { return s.Stats().Strangers == 8 })
+}
+
+func TestConnectionsOfStrangersAreClosed(t *testing.T) {
+	u := newUAS(t, nil)
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), nil)
+	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}).DialContext(t.Context(), "tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) || err == nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if n := s.Stats().Strangers; n != 1 {
+		t.Errorf("%d counted", n)
+	}
 }
 
 func TestAFloodOfRequestsIsAnsweredAtABoundedRate(t *testing.T) {

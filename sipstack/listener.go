@@ -235,8 +235,8 @@ func (s *Stack) served(ln *listener, t Transport, err error) {
 	}
 }
 
-// accept takes connections of far sides. Beyond the bound they are closed: a
-// carrier's connections are few and stay.
+// accept takes connections of trunks' addresses. Others are closed, and those
+// beyond the bound: a carrier's connections are few and stay.
 func (s *Stack) accept(ln *listener, l net.Listener, t Transport) error {
 	for {
 		conn, err := l.Accept()
@@ -248,15 +248,20 @@ func (s *Stack) accept(ln *listener, l net.Listener, t Transport) error {
 			<-time.After(acceptPause)
 			continue
 		}
+		key := target{transport: t, from: ln}
+		if a, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+			key.addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+		}
+		if !s.isPeer(key.addr.Addr()) {
+			s.count.strangers.Add(1)
+			_ = conn.Close()
+			continue
+		}
 		if s.inbound.Add(1) > maxInbound {
 			s.inbound.Add(-1)
 			s.count.refusedConns.Add(1)
 			_ = conn.Close()
 			continue
-		}
-		key := target{transport: t, from: ln}
-		if a, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
-			key.addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 		}
 		if t == TLS {
 			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*ln.cert}, MinVersion: tls.VersionTLS12})
