@@ -38,7 +38,6 @@ type call struct {
 	m      attempt.Machine
 	bot    engine.Bot
 	sendBy engine.BootTime
-	offer  []byte
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
 	timers [5]func()
@@ -75,6 +74,7 @@ type trunkReserved struct {
 	Attempt    engine.AttemptID
 	Leg        engine.LegID
 	Trunk      engine.TrunkID // "" when refused
+	Media      *engine.MediaProfile
 	Constraint engine.Constraint
 	RetryAt    time.Time
 }
@@ -91,11 +91,11 @@ func (c *call) mediaSink() func(engine.MediaEvent) {
 
 // begin starts the attempt, whose leases are held: its INVITEs leave within
 // the given time or not at all.
-func (c *call) begin(now time.Time, within time.Duration) {
+func (c *call) begin(now time.Time, within time.Duration, p *engine.MediaProfile) {
 	c.sendBy = c.d.clock.Boot().Add(within)
 	c.m.A.SendBy = now.Add(within)
 	c.d.stats.Attempts.Add(1)
-	c.apply(attempt.Event{Kind: attempt.Began, At: now})
+	c.apply(attempt.Event{Kind: attempt.Began, At: now, Profile: p})
 }
 
 // apply takes one event through the machine and carries out what it says.
@@ -220,19 +220,21 @@ func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 
 func (c *call) dial(e attempt.Dial, now time.Time) {
 	a := &c.m.A
-	if !c.opened {
-		offer, err := c.d.media.Open(engine.OpenMedia{Attempt: a.ID, AMD: c.m.Config.AMD}, c.mediaSink())
-		if err != nil {
-			c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path; the call is not placed")
-			c.notSent(e.Leg, engine.NotSentMedia, now)
-			return
-		}
-		c.offer, c.opened = offer, true
+	open := engine.OpenMedia{Attempt: a.ID, AMD: c.m.Config.AMD}
+	if e.Profile != nil {
+		open.Profile = *e.Profile
 	}
+	offer, err := c.d.media.Open(open, c.mediaSink())
+	if err != nil {
+		c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path; the call is not placed")
+		c.notSent(e.Leg, engine.NotSentMedia, now)
+		return
+	}
+	c.opened = true
 	c.d.stats.LegsPlaced.Add(1)
 	c.d.phone.PlaceLeg(engine.PlaceLeg{
 		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
-		SendBy: c.sendBy, RingTimeout: c.m.Config.RingTimeout, Offer: c.offer,
+		SendBy: c.sendBy, RingTimeout: c.m.Config.RingTimeout, Offer: offer,
 	}, c.legSink())
 }
 
@@ -310,7 +312,7 @@ func (c *call) receive(msg any, now time.Time) {
 			}
 			return
 		}
-		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk}
+		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk, Profile: msg.Media}
 		if msg.Trunk == "" {
 			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)
 		}

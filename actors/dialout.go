@@ -72,6 +72,7 @@ type dialoutWant struct {
 	bot     engine.Bot
 	attempt engine.AttemptID
 	trunk   engine.TrunkID
+	media   *engine.MediaProfile // the trunk's
 	seated  bool
 	stop    func()
 }
@@ -283,7 +284,7 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 		o.fail(ctx, w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 		return
 	}
-	w.trunk = m.Trunk
+	w.trunk, w.media = m.Trunk, m.Media
 	ctx.Send(o.d.numbers, &leaseAny{Attempt: w.attempt, From: w.cmd.From, ReplyTo: ctx.Self()})
 }
 
@@ -464,7 +465,7 @@ func (c *dialoutCall) start() {
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
 			Trunk: w.trunk, Variables: w.cmd.Variables, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
 		c.call.only = w.cmd.Trunk
-		c.call.begin(c.now, c.d.cfg.SendByTimeout)
+		c.call.begin(c.now, c.d.cfg.SendByTimeout, w.media)
 	}
 	c.begun = true
 }

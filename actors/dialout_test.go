@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -50,4 +51,38 @@ func TestATrunkTakesCallsAsSoonAsItIsConfigured(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEveryLegOffersTheMediaOfItsOwnTrunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := func(_ engine.PhoneNumber, nth int) actortest.Script {
+			if nth == 1 {
+				return actortest.Script{Ring: time.Second, Code: 503, Reason: "Service Unavailable"}
+			}
+			return steady(2*time.Second, 10*time.Second)("", nth)
+		}
+		r := newRig(t, script, nil)
+		defer r.tree.Close()
+		r.store.View(func() {
+			r.store.TrunkList = []engine.TrunkSettings{
+				{ID: "trunk", Active: true, Priority: 1, Media: engine.MediaProfile{Codecs: []string{"G722", "PCMA"}}},
+				{ID: "next", Active: true, Priority: 2, Media: engine.MediaProfile{SRTP: engine.SRTPRequired}},
+			}
+			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}}
+		})
+		r.tree.NumberChanged(r.store.Nums[0])
+		if err := r.tree.TrunksChanged(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // virtual
+		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)}); err != nil {
+			t.Fatal(err)
+		}
+		r.until(time.Minute, "two INVITEs", func() bool { return r.world.Invited() == 2 })
+		r.world.View(func() {
+			if got := r.world.Offers; got[0] != "v=0 G722,PCMA " || got[1] != "v=0  required" {
+				t.Errorf("offers %q", got)
+			}
+		})
+	})
 }

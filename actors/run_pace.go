@@ -37,6 +37,7 @@ type candidate struct {
 	row     contact.Contact
 	attempt engine.AttemptID
 	trunk   engine.TrunkID
+	media   *engine.MediaProfile // the trunk's
 	trigger *triggerContext
 	seated  bool // a seat is held for it from now on
 	// overtaken: an exclusion came while this trigger was being reserved for.
@@ -184,6 +185,7 @@ func (r *run) trunksReserved(m *trunksReserved) {
 			r.unreserve(c, m.Constraint)
 			continue
 		}
+		c.media = m.Media[i]
 		keep = append(keep, c)
 	}
 	r.pace.granted(len(r.round.cands), len(keep))
@@ -245,7 +247,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
 			r.unreserve(c, engine.ConstraintWindow)
 		default:
-			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, From: g.From,
+			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, Media: c.media, From: g.From,
 				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within}})
 			l.attempt = c.attempt
 			if c.seated {

@@ -29,6 +29,7 @@ type (
 		Round      int
 		Legs       []engine.LegID
 		Trunks     []engine.TrunkID // one a leg, "" when refused
+		Media      []*engine.MediaProfile
 		Constraint engine.Constraint
 		RetryAt    time.Time
 	}
@@ -47,6 +48,7 @@ type (
 	trunkOp struct {
 		legs    []engine.LegID
 		got     []engine.TrunkID
+		media   []*engine.MediaProfile // of the trunks in got
 		tried   []engine.TrunkID
 		refusal trunk.Refusal
 		batch   *reserveTrunkBatch
@@ -75,9 +77,9 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *trunksConfigured:
 		t.configure(ctx, m.trunks, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
 	case *reserveTrunkBatch:
-		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), batch: m})
+		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), batch: m})
 	case *reserveTrunk:
-		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), tried: m.Tried, single: m})
+		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), media: make([]*engine.MediaProfile, 1), tried: m.Tried, single: m})
 	case *trunkOp:
 		t.place(ctx, m)
 	case *trunkState:
@@ -151,10 +153,10 @@ func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
 		c = engine.ConstraintTrunkHealth // there is no trunk at all
 	}
 	if op.single != nil {
-		ctx.Send(op.single.ReplyTo, &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+		ctx.Send(op.single.ReplyTo, &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Constraint: c, RetryAt: op.refusal.RetryAt})
 		return
 	}
-	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Constraint: c, RetryAt: op.refusal.RetryAt})
+	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, Constraint: c, RetryAt: op.refusal.RetryAt})
 }
 
 // trunkActor owns one trunk's calls a second and channels.
@@ -208,6 +210,7 @@ func (a *trunkActor) tell(ctx actor.Context) {
 }
 
 func (a *trunkActor) grant(ctx actor.Context, op *trunkOp) {
+	s := a.t.Settings()
 	for i, leg := range op.legs {
 		if op.got[i] != "" {
 			continue
@@ -220,7 +223,7 @@ func (a *trunkActor) grant(ctx actor.Context, op *trunkOp) {
 			break
 		}
 		a.d.stats.TrunkLeases.Add(1)
-		op.got[i] = a.t.Settings().ID
+		op.got[i], op.media[i] = s.ID, &s.Media
 	}
 	ctx.Send(a.parent, op)
 }

@@ -2,6 +2,7 @@ package actortest
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type World struct {
 	Invites   int
 	Overlaps  int
 	live      map[engine.PhoneNumber]engine.LegID
+	Offers    []string // of the INVITEs, in order
 	Byes      int
 	Cancels   int
 	PeakBots  int
@@ -117,6 +119,7 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	l := &worldLeg{cmd: cmd, sink: sink, script: w.Script(cmd.To, w.nth[cmd.To]), state: "ringing"}
 	w.legs[cmd.Leg] = l
 	w.Invites++
+	w.Offers = append(w.Offers, string(cmd.Offer))
 	if w.live[cmd.To] != "" {
 		w.Overlaps++
 	}
@@ -258,8 +261,17 @@ func (w *World) RecoverLeg(cmd engine.RecoveredLeg, sink func(engine.LegEvent)) 
 func (w *World) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls[cmd.Attempt] = &worldCall{sink: sink}
-	return []byte("v=0"), nil
+	c := w.calls[cmd.Attempt]
+	if c == nil {
+		c = &worldCall{}
+		w.calls[cmd.Attempt] = c
+	}
+	c.sink = sink
+	for _, e := range c.events {
+		sink(e)
+	}
+	// The offer names what it was made for, so that a test can tell offers apart.
+	return []byte("v=0 " + strings.Join(cmd.Profile.Codecs, ",") + " " + cmd.Profile.SRTP), nil
 }
 
 func (w *World) media(a engine.AttemptID, c *worldCall, e engine.MediaEvent) {

@@ -14,7 +14,7 @@ func (m *Machine) begin(ev Event) {
 	a.Legs = append(a.Legs, leg)
 	m.emit(lineDialling)
 	m.emit(recordReserved)
-	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk})
+	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk, Profile: ev.Profile})
 }
 
 // intentRefused: nothing left and nothing will.
@@ -176,7 +176,7 @@ func (m *Machine) nextLeg(ev Event) {
 	leg := Leg{ID: a.ID.Leg(len(a.Legs) + 1), Trunk: ev.Trunk}
 	a.Legs = append(a.Legs, leg)
 	m.emit(recordLeg)
-	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk})
+	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk, Profile: ev.Profile})
 }
 
 func (m *Machine) noTrunk(ev Event) {

@@ -61,17 +61,19 @@ var Kinds = []Kind{
 
 // Event is one input of the machine.
 type Event struct {
-	Kind   Kind
-	At     time.Time
-	Leg    *engine.LegEvent   // of Leg… kinds
-	Media  *engine.MediaEvent // of Verdict…, Bot…, MediaSilent, MediaFailed, DigitPressed
-	Trunk  engine.TrunkID     // of TrunkGranted
-	Epoch  int                // of timer events; a stale one is dropped
-	Err    string             // of IntentRefused, BotFailed, TrunkRefused
-	Result *Result            // of ResultStored
-	By     engine.Party       // of HangUpRequested: who asks, "" = the bot
-	Peer   engine.LegID       // of PeerJoined, PeerUnfit
-	Until  time.Time          // of IntentRefused: from when on it would be taken; zero when that is not known
+	Kind  Kind
+	At    time.Time
+	Leg   *engine.LegEvent   // of Leg… kinds
+	Media *engine.MediaEvent // of Verdict…, Bot…, MediaSilent, MediaFailed, DigitPressed
+	Trunk engine.TrunkID     // of TrunkGranted
+	// Profile is the granted trunk's, of Began and TrunkGranted; nil: nothing is asked for.
+	Profile *engine.MediaProfile
+	Epoch   int          // of timer events; a stale one is dropped
+	Err     string       // of IntentRefused, BotFailed, TrunkRefused
+	Result  *Result      // of ResultStored
+	By      engine.Party // of HangUpRequested: who asks, "" = the bot
+	Peer    engine.LegID // of PeerJoined, PeerUnfit
+	Until   time.Time    // of IntentRefused: from when on it would be taken; zero when that is not known
 }
 
 // FromLeg turns an adapter's leg event into the machine's; ok is false for a
@@ -176,10 +178,12 @@ type (
 	// Record makes the attempt durable as it stands, with an event of the type.
 	// Gated effects that follow it in the same step wait for it.
 	Record struct{ What What }
-	// Dial opens the media path if need be and places the leg. Gated.
+	// Dial opens the media path as the trunk wants it, again for each leg, and
+	// places the leg. Gated.
 	Dial struct {
-		Leg   engine.LegID
-		Trunk engine.TrunkID
+		Leg     engine.LegID
+		Trunk   engine.TrunkID
+		Profile *engine.MediaProfile // nil: nothing is asked for
 	}
 	// Confirm sends the ACK. Gated.
 	Confirm struct{ Leg engine.LegID }
