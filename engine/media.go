@@ -8,6 +8,7 @@ type OpenMedia struct {
 	Attempt AttemptID
 	AMD     AMDMode
 	Profile MediaProfile // of the trunk that is tried
+	Record  bool         // both sides, from the answer on
 }
 
 // AttachBot is the command to open the bot's socket of an answered attempt.
@@ -64,6 +65,16 @@ type MediaEvent struct {
 	Refused bool
 }
 
+// Recording is the audio of a call as it is kept: both sides from the answer
+// to the end.
+type Recording struct {
+	ID         string        `json:"id"` // where it is kept
+	StartedAt  time.Time     `json:"started_at"`
+	Duration   time.Duration `json:"duration_ns"`
+	Bytes      int64         `json:"bytes"`
+	Incomplete bool          `json:"incomplete,omitempty"` // some of it is missing; silence stands there
+}
+
 // MediaQuality is what a closed media path reports.
 type MediaQuality struct {
 	PacketsReceived uint64        `json:"packets_received"`
@@ -72,4 +83,6 @@ type MediaQuality struct {
 	PacketsLate     uint64        `json:"packets_late"`
 	Jitter          time.Duration `json:"jitter_ns"`
 	Codec           string        `json:"codec"`
+	// Recording is set when the call was recorded.
+	Recording *Recording `json:"recording,omitempty"`
 }

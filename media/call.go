@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/botlink"
+	"dialler/media/recording"
 )
 
 const (
@@ -46,6 +47,8 @@ type call struct {
 	ans        answer
 	dest       netip.AddrPort
 	secure     *security // nil: plain RTP
+	record     bool
+	tape       *recording.Recording // nil: not recorded; of a far leg its call's
 	openedAt   time.Time
 
 	clock int64 // of the packet or tick at hand
@@ -154,6 +157,9 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	c.lastSign = now
 	if !c.answered {
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
+		if c.record && c.e.cfg.Recorder != nil {
+			c.tape = c.e.cfg.Recorder.Start(c.id, at)
+		}
 		switch c.amd {
 		case engine.AMDSequential, engine.AMDParallel:
 			c.det = amd.New(c.e.cfg.AMD)
@@ -338,11 +344,21 @@ func (c *call) frame(b []byte, law codec) {
 	if c.det != nil {
 		c.classify(b, law)
 	}
-	if c.link != nil && c.tsKnown {
-		if law == codecAlaw {
-			transcode(b, &alawToUlaw)
-		}
+	if (c.link == nil && c.tape == nil) || !c.tsKnown {
+		return
+	}
+	if law == codecAlaw {
+		transcode(b, &alawToUlaw)
+	}
+	if c.link != nil {
 		c.link.WriteFrame(b)
+	}
+	switch {
+	case c.tape == nil:
+	case c.callee == nil:
+		c.tape.Callee(b)
+	case c.other != nil:
+		c.tape.Far(b)
 	}
 }
 
@@ -392,7 +408,7 @@ func (c *call) tick(w *writer, now int64) {
 		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
 	}
 	if c.passing(now) {
-		c.ticks++
+		c.ticked(now)
 		c.unlock()
 		return
 	}
@@ -406,8 +422,15 @@ func (c *call) tick(w *writer, now int64) {
 		c.talking = false
 	}
 	c.ts += frameBytes
-	c.ticks++
+	c.ticked(now)
 	c.unlock()
+}
+
+func (c *call) ticked(now int64) {
+	c.ticks++
+	if c.tape != nil && c.callee == nil {
+		c.tape.Tick(now)
+	}
 }
 
 // next writes the next frame to be heard by the callee; false when nothing is
@@ -432,6 +455,9 @@ func (c *call) next(dst []byte) bool {
 	}
 	for i := n; i < len(dst); i++ {
 		dst[i] = ulawSilence
+	}
+	if c.tape != nil && c.callee == nil && c.ans.heListens {
+		c.tape.Bot(dst)
 	}
 	if c.ans.send == codecAlaw {
 		transcode(dst, &ulawToAlaw)
@@ -560,6 +586,10 @@ func (c *call) close(now int64) engine.MediaQuality {
 		PacketsReceived: c.in.received, PacketsSent: c.sent, PacketsLost: c.in.lost, PacketsLate: c.in.late,
 		Jitter: time.Duration(c.jitter * float64(time.Second) / clockRate), Codec: c.ans.send.String(),
 	}
+	if c.tape != nil && c.callee == nil {
+		q.Recording = c.tape.End()
+	}
+	c.tape = nil
 	c.mu.Unlock()
 	c.e.counters.received.Add(q.PacketsReceived)
 	c.e.counters.lost.Add(q.PacketsLost)

@@ -81,6 +81,12 @@
 // counted, RTCP included. Packets find their call before decryption: addresses
 // and SSRC are in clear. Keys are never logged; see docs/adr/0016.
 //
+// # Recording
+//
+// A call that is recorded gives its frames to package recording: the callee's as
+// the classifier and the bot hear them, the bot's as they leave at a tick. It
+// never waits for a disk.
+//
 // # RTCP
 //
 // Reports are received on the odd port and, after RFC 5761, on the RTP port;

@@ -14,6 +14,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/botlink"
+	"dialler/media/recording"
 )
 
 // Config says where media runs and what it may cost.
@@ -42,7 +43,9 @@ type Config struct {
 	ReadPause time.Duration
 	AMD       amd.Config
 	Bot       botlink.Config
-	Log       zerolog.Logger
+	// Recorder keeps the recordings of calls that ask for one; nil: none are made.
+	Recorder *recording.Recorder
+	Log      zerolog.Logger
 }
 
 // Engine carries the audio of all calls of a process. Its methods are safe
@@ -186,7 +189,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	c, ok := e.calls[cmd.Attempt]
 	if !ok {
 		c = &call{
-			e: e, id: cmd.Attempt, amd: cmd.AMD, sock: e.choose(), sink: sink, openedAt: time.Now(),
+			e: e, id: cmd.Attempt, amd: cmd.AMD, record: cmd.Record, sock: e.choose(), sink: sink, openedAt: time.Now(),
 			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}

@@ -86,7 +86,7 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) erro
 		return errProtocol // far legs are offered plain RTP
 	}
 	c.mu.Lock()
-	p, answered := c.peers[leg], c.answered
+	p, answered, tape := c.peers[leg], c.answered, c.tape
 	if p != nil && answered {
 		c.other, c.firstAudio = p, false
 	}
@@ -99,7 +99,7 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) erro
 	}
 	p.answer(sdp, time.Now())
 	p.mu.Lock()
-	p.other = c
+	p.other, p.tape = c, tape
 	p.mu.Unlock()
 	return nil
 }

@@ -1,0 +1,246 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+)
+
+// Config says where recordings are kept.
+type Config struct {
+	// Dir is the folder; it is made when it is not there.
+	Dir string
+	// Writers is the number of goroutines that write; default 2.
+	Writers int
+	Log     zerolog.Logger
+
+	create func(path string) (file, error) // for tests
+	queue  int                             // chunks a writer may have before it, default queueCap
+}
+
+const (
+	// queueCap is how many chunks may wait for one writer: 8 MiB of sound. It
+	// covers a second of 512 calls while the disk stands still.
+	queueCap = 512
+	// sweepEvery is how often a writer looks for recordings whose end did not
+	// fit into its queue.
+	sweepEvery = time.Second
+	// closeLimit is how long Close waits for the disk.
+	closeLimit = 5 * time.Second
+	// damagedCap bounds the list of those that became incomplete after their end.
+	damagedCap = 10_000
+
+	suffix  = ".wav"
+	partial = suffix + ".part"
+)
+
+// file is what a writer needs of one.
+type file interface {
+	WriteAt(b []byte, offset int64) (int, error)
+	Close() error
+}
+
+// Recorder writes the recordings of all calls. Its methods are safe for
+// concurrent use.
+type Recorder struct {
+	cfg    Config
+	queues []chan message
+	turn   atomic.Uint32
+	late   atomic.Bool // an end found no room in a queue
+	stop   chan struct{}
+	tasks  sync.WaitGroup
+	once   sync.Once
+
+	since   time.Time
+	mu      sync.Mutex
+	live    map[string]*Recording // by id, until the file is whole
+	damaged []engine.AttemptID
+
+	stats stats
+}
+
+type stats struct {
+	files, framesDropped, writeErrors atomic.Uint64
+	bytes                             atomic.Int64
+}
+
+// Stats counts since New.
+type Stats struct {
+	Live          int    // recordings whose file is not whole yet
+	Files         uint64 // files made whole
+	Bytes         int64  // of the folder, partial files aside
+	FramesDropped uint64 // 20 ms of both sides for which the disk was too slow or full
+	WriteErrors   uint64
+}
+
+// message is a chunk, or without one the end of a recording.
+type message struct {
+	t *Recording
+	c *chunk
+}
+
+// New makes the folder and starts the writers.
+func New(cfg Config) (*Recorder, error) {
+	if cfg.Writers <= 0 {
+		cfg.Writers = 2
+	}
+	if cfg.queue <= 0 {
+		cfg.queue = queueCap
+	}
+	if cfg.create == nil {
+		cfg.create = func(path string) (file, error) {
+			return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // a path of ours
+		}
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the folder of the recordings cannot be made: %w", err)
+	}
+	r := &Recorder{cfg: cfg, since: time.Now(), stop: make(chan struct{}), live: map[string]*Recording{}}
+	for range cfg.Writers {
+		r.queues = append(r.queues, make(chan message, cfg.queue))
+	}
+	for i := range r.queues {
+		r.tasks.Add(1)
+		go (&writer{r: r, queue: i, open: map[*Recording]*tape{}}).run()
+	}
+	return r, nil
+}
+
+// Close ends the writers; every Recording has ended. What a disk does not take
+// within five seconds is left to Recover.
+func (r *Recorder) Close() {
+	r.once.Do(func() {
+		close(r.stop)
+		done := make(chan struct{})
+		go func() { r.tasks.Wait(); close(done) }()
+		limit := time.NewTimer(closeLimit)
+		defer limit.Stop()
+		select {
+		case <-done:
+		case <-limit.C:
+			r.cfg.Log.Error().Msg("the disk does not take the recordings; they are completed at the next start")
+		}
+	})
+}
+
+// Start begins the recording of a call that was answered at at.
+func (r *Recorder) Start(a engine.AttemptID, at time.Time) *Recording {
+	t := &Recording{
+		r: r, attempt: a, id: at.UTC().Format("2006/01/02/") + string(a), started: at,
+		queue: int(r.turn.Add(1)) % len(r.queues),
+	}
+	r.mu.Lock()
+	r.live[t.id] = t
+	r.mu.Unlock()
+	return t
+}
+
+// send hands a chunk to the recording's writer; false when there is no room.
+func (r *Recorder) send(t *Recording, c *chunk) bool {
+	t.queued.Add(1)
+	select {
+	case r.queues[t.queue] <- message{t, c}:
+		return true
+	default:
+		t.queued.Add(-1)
+		r.stats.framesDropped.Add(uint64(c.frames)) //nolint:gosec // at most 50
+		return false
+	}
+}
+
+// end tells the writer; when there is no room it finds out by itself.
+func (r *Recorder) end(t *Recording) {
+	select {
+	case r.queues[t.queue] <- message{t: t}:
+	default:
+		r.late.Store(true)
+	}
+}
+
+// Stats takes a reading.
+func (r *Recorder) Stats() Stats {
+	r.mu.Lock()
+	live := len(r.live)
+	r.mu.Unlock()
+	return Stats{
+		Live: live, Files: r.stats.files.Load(), Bytes: r.stats.bytes.Load(),
+		FramesDropped: r.stats.framesDropped.Load(), WriteErrors: r.stats.writeErrors.Load(),
+	}
+}
+
+// Damaged gives, once, the attempts whose recordings turned out incomplete after
+// their end had been told.
+func (r *Recorder) Damaged() []engine.AttemptID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.damaged
+	r.damaged = nil
+	return list
+}
+
+var idPattern = regexp.MustCompile(`^\d{4}/\d{2}/\d{2}/[0-9A-Za-z-]{1,64}$`)
+
+var errNotFound = engine.NotFound("recording_not_found", "There is no recording of this call.")
+
+// path gives the place of a recording without its suffix.
+func (r *Recorder) path(id string) (string, error) {
+	if !idPattern.MatchString(id) {
+		return "", errNotFound
+	}
+	return filepath.Join(r.cfg.Dir, filepath.FromSlash(id)), nil
+}
+
+// Open opens a whole recording for reading. NotFound "recording_not_found" when
+// there is none, Conflict "recording_in_progress" while it is written.
+func (r *Recorder) Open(id string) (*os.File, error) {
+	path, err := r.path(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path + suffix) //nolint:gosec // checked
+	if err == nil {
+		return f, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("recording not opened: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live[id] != nil {
+		return nil, engine.Conflict("recording_in_progress", "The recording is being written; ask again in a moment.")
+	}
+	return nil, errNotFound
+}
+
+// Remove deletes a recording; that it is gone already is no error.
+func (r *Recorder) Remove(id string) error {
+	path, err := r.path(id)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path + suffix)
+	if err == nil {
+		err = os.Remove(path + suffix)
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("recording not deleted: %w", err)
+	}
+	r.stats.bytes.Add(-info.Size())
+	// A day, month or year without recordings is not kept; one with some stays.
+	for dir, n := filepath.Dir(path), 0; n < 3 && os.Remove(dir) == nil; n++ {
+		dir = filepath.Dir(dir)
+	}
+	return nil
+}

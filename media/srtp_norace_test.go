@@ -1,0 +1,31 @@
+//go:build !race
+
+package media
+
+import (
+	"testing"
+
+	"github.com/pion/rtp"
+)
+
+// The race detector lets pools forget what they hold, pion's among them.
+func TestSRTPPacketsDoNotAllocate(t *testing.T) {
+	c := benchCall(t)
+	far := benchSecurity(t, c)
+	w, in := newWriter(), newIncoming()
+	var header rtp.Header
+	if n := testing.AllocsPerRun(1000, func() {
+		b, err := far.EncryptRTP(in.next(), in.next(), &header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.receive(b, &in.pkt, netipNone, false, nil, in.now)
+		w.n = 0
+		c.tick(w, in.now)
+	}); n != 0 {
+		t.Fatalf("%v allocations per packet", n)
+	}
+	if c.in.received == 0 || c.sent == 0 {
+		t.Fatalf("received %d, sent %d", c.in.received, c.sent)
+	}
+}
