@@ -84,6 +84,7 @@ type benchLoadCmd struct {
 	AMD       bool          `name:"amd" help:"Classify who answered."`
 	Seats     int           `help:"Seats of the bot; twice what the rate needs when 0."`
 	Trunk     string        `help:"Another answerer in place of the model carrier, host:port." placeholder:"HOST:PORT"`
+	Bot       string        `help:"How the bot is reached: by a socket (ws), or called by SIP with its audio relayed (sip)." enum:"ws,sip" default:"ws"`
 	SIPp      bool          `name:"sipp" help:"Let SIPp's built-in answerer (-sn uas) take the calls."`
 	FindMax   bool          `help:"Search the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
@@ -105,7 +106,7 @@ func (b *benchLoadCmd) Run(*cli) error {
 	}
 	cfg := load.Config{
 		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD, Seats: b.Seats,
-		Trunk: b.Trunk, SIPp: b.SIPp, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
+		Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}
 	switch {

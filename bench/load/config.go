@@ -19,6 +19,7 @@ type Config struct {
 
 	Trunk string // host:port of another answerer; the model carrier is not started
 	SIPp  bool   // start SIPp's -sn uas as the answerer
+	Bot   string // how the bot is reached: ws (the default), or sip: a model that takes INVITEs and hangs up after Talk
 
 	FindMax bool // search the highest rate that succeeds, from Rate upwards
 	Step    int  // resolution of the search, calls/s (25)
@@ -78,6 +79,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("load: rate times duration is over %d calls", contactLimit)
 	case c.Trunk != "" && c.SIPp:
 		return c, fmt.Errorf("load: --trunk and --sipp exclude each other")
+	case c.Bot != "" && c.Bot != "ws" && c.Bot != "sip":
+		return c, fmt.Errorf("load: --bot must be ws or sip")
 	case c.MaxRate > rateLimit || c.Step < 1:
 		return c, fmt.Errorf("load: --max-rate is at most %d and --step at least 1", rateLimit)
 	}

@@ -120,6 +120,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		"--ring":     {Binary: "x", Ring: time.Minute},
 		"--sipp":     {Binary: "x", Trunk: "127.0.0.1:5060", SIPp: true},
 		"--step":     {Binary: "x", Step: -1},
+		"--bot":      {Binary: "x", Bot: "tel"},
 		"program":    {},
 	} {
 		if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), flag) {
@@ -204,5 +205,15 @@ func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
 	}
 	if good, why := f.Good(); good || f.OK != 0 || why == "" {
 		t.Errorf("good %v, %q: %+v", good, why, f)
+	}
+}
+
+func TestARunWithABotBySIP(t *testing.T) {
+	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 10, Duration: 3 * time.Second, Talk: time.Second, Bot: "sip", Media: true, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if good, why := f.Good(); !good || f.OK != 30 || f.CPU.Bot <= 0 || f.Served != 30 {
+		t.Errorf("%s: %+v", why, f)
 	}
 }

@@ -197,9 +197,12 @@ func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, h
 		if moving != was {
 			was, moved = moving, now
 		}
-		if now.Sub(moved) > settleLimit && now.After(steadyTo) {
+		if now.Sub(moved) > settleLimit+w.cfg.Talk && now.After(steadyTo) {
 			w.stuck(ctx, m)
 			return true, nil
+		}
+		if w.cfg.Bot == "sip" {
+			return int(m["dialler_attempts_ended_total"]) >= n, nil
 		}
 		return int(m["dialler_results_total"]) >= n, nil
 	})
@@ -305,7 +308,7 @@ func (w *world) read(ctx context.Context, id string, f *Figures) error {
 		if result {
 			f.Results++
 		}
-		if answered != nil && connected != nil && ended != nil && result && outcome == "completed" {
+		if answered != nil && connected != nil && ended != nil && w.whole(result, outcome) {
 			f.OK++
 		} else {
 			if outcome == "" {
@@ -331,6 +334,14 @@ func (w *world) read(ctx context.Context, id string, f *Figures) error {
 	f.PostDial, f.AnswerBot = spread(postDial), spread(answerBot)
 	f.Reached = steadyRate(invites)
 	return nil
+}
+
+// whole: a bot with a socket reports a result; one by SIP is gone with its BYE.
+func (w *world) whole(result bool, outcome string) bool {
+	if w.cfg.Bot == "sip" {
+		return outcome == "connected_no_result"
+	}
+	return result && outcome == "completed"
 }
 
 // steadyRate is the rate of what came between the first second and the last.

@@ -117,6 +117,9 @@ func (w *world) openBot(ctx context.Context) (err error) {
 	if w.botAddr, err = freePort(); err != nil {
 		return err
 	}
+	if w.cfg.Bot == "sip" {
+		return w.openSIPBot()
+	}
 	talk := w.cfg.conversation
 	if talk == nil {
 		talk = map[string]any{"weight": 1, "talk": w.cfg.Talk.String(), "mute": !w.cfg.Media}
@@ -140,6 +143,29 @@ func (w *world) openBot(ctx context.Context) (err error) {
 		}
 		return err == nil
 	})
+}
+
+// openSIPBot starts a model that takes the INVITEs of the bot's legs, speaks for
+// as long as the conversation is to last, and hangs up.
+func (w *world) openSIPBot() error {
+	voice := map[string]any{"kind": "human", "talk": w.cfg.Talk.String(), "mute": !w.cfg.Media}
+	if w.cfg.Media {
+		voice["chatter"] = "20ms"
+	}
+	spec, err := w.spec("bot.json", map[string]any{"media": w.cfg.Media, "profile": []map[string]any{voice}})
+	if err != nil {
+		return err
+	}
+	w.bot, err = spawn(w.dir, "bot", nil, w.cfg.Binary, "bench", "carrier", "--listen", w.botAddr, "--spec", spec, "--log-level", "warn")
+	return err
+}
+
+// botEndpoint is where the engine reaches the bot.
+func (w *world) botEndpoint() string {
+	if w.cfg.Bot == "sip" {
+		return "sip:+4930123456999@" + w.botAddr
+	}
+	return "ws://" + w.botAddr + "/media"
 }
 
 // await waits until a program answers.
@@ -246,7 +272,7 @@ func (w *world) furnish(ctx context.Context) error {
 		return err
 	}
 	if err := w.api.do(ctx, http.MethodPut, "/api/v1/bots/"+botID, map[string]any{
-		"name": "Load", "seats": w.cfg.seats(), "endpoints": []string{"ws://" + w.botAddr + "/media"}}, nil); err != nil {
+		"name": "Load", "seats": w.cfg.seats(), "endpoints": []string{w.botEndpoint()}}, nil); err != nil {
 		return err
 	}
 	return w.setTrunk(ctx, host, port, w.cfg.Rate)

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/sipstack"
+)
+
+// sipBot starts a model that is called by SIP and makes it the world's bot:
+// refuses tells how many addresses before it refuse.
+func (w *world) sipBot(b carrier.Behaviour, refuses int) *carrier.Carrier {
+	w.t.Helper()
+	start := func(b carrier.Behaviour) (*carrier.Carrier, string) {
+		m, err := carrier.Start(carrier.Config{Media: true, KeepInvites: true, Profile: []carrier.Behaviour{b}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { _ = m.Close() })
+		return m, "sip:+4930999999@" + m.Addr()
+	}
+	var endpoints []string
+	for range refuses {
+		_, uri := start(carrier.Refusal(503, "", 0))
+		endpoints = append(endpoints, uri)
+	}
+	m, uri := start(b)
+	endpoints = append(endpoints, uri)
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": endpoints}).expect(200)
+	return m
+}
+
+// only waits for the one call of a model.
+func only(t *testing.T, m *carrier.Carrier, what string, ok func(carrier.Call) bool) (row carrier.Call) {
+	t.Helper()
+	eventually(t, what, func() bool {
+		rows := m.Ledger().Calls()
+		if len(rows) == 1 {
+			row = rows[0]
+		}
+		return len(rows) == 1 && ok(row)
+	})
+	if len(row.Violations) > 0 {
+		t.Errorf("violations: %v", row.Violations)
+	}
+	return row
+}
+
+func over(r carrier.Call) bool { return !r.Live() && !r.EndedAt.IsZero() }
+
+func speaking(kind carrier.Kind, talk time.Duration) carrier.Behaviour {
+	b := carrier.Behaviour{Kind: kind, Chatter: draw.Exactly(100 * time.Millisecond)}
+	if talk > 0 {
+		b.Talk = draw.Exactly(talk)
+	}
+	return b
+}
+
+func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}, Codecs: []string{"PCMA"}})
+	voice := w.sipBot(speaking(carrier.Human, 2*time.Second), 1)
+	to := newNumber()
+	id := w.dialout(to)
+	if c := w.ended(id, engine.OutcomeConnectedNoResult); c.HungUpBy != "bot" {
+		t.Errorf("the API shows %+v", c)
+	}
+	callee, bot := only(t, phone, "the callee's call is over", over), only(t, voice, "the bot's call is over", over)
+	if callee.ByeBy != carrier.Caller || bot.ByeBy != carrier.Callee || bot.ByeCode != 200 || bot.AckMissing || callee.AckMissing {
+		t.Errorf("callee %+v\nbot %+v", callee, bot)
+	}
+	for who, r := range map[string]carrier.RTPCount{"callee": callee.RTP, "bot": bot.RTP} {
+		if r.Received < 25 || r.Strange > 0 || r.AudioAt.IsZero() || !r.LastAudioAt.After(r.AudioAt) {
+			t.Errorf("the %s hears %+v", who, r)
+		}
+	}
+	a := w.stored(id)
+	if len(a.Peers) != 2 || a.Peers[0].SIPCode != 503 || a.Peers[1].State != attempt.PeerOver || a.OpenLeg() || a.Session != engine.SessionID(a.Peers[1].ID) ||
+		!inOrder(a.AnsweredAt, a.BotConnectedAt, a.ServedAt, a.BotFirstAudioAt, a.EndedAt) {
+		t.Errorf("%+v", a)
+	}
+	if bot.CallID != string(a.Peers[1].ID) || bot.From.E164() != to {
+		t.Errorf("Call-ID %s from %s", bot.CallID, bot.From)
+	}
+	for _, h := range []string{"X-call_id: " + string(id), "X-attempt_id: " + string(a.ID), "X-to_number: " + to, "X-from_number: " + ourNumber, "X-result_token: "} {
+		if !strings.Contains(bot.Invite, "\r\n"+h) {
+			t.Errorf("the INVITE has no %q:\n%s", h, bot.Invite)
+		}
+	}
+}
+
+func TestACalleeWhoHangsUpEndsTheBotsLeg(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	callee := speaking(carrier.Human, time.Second)
+	callee.Digits = "7"
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{callee}})
+	voice := w.sipBot(speaking(carrier.Human, 0), 0)
+	id := w.dialout(newNumber())
+	if c := w.ended(id, engine.OutcomeConnectedNoResult); c.HungUpBy != "callee" {
+		t.Errorf("the API shows %+v", c)
+	}
+	only(t, phone, "the callee's call is over", over)
+	if bot := only(t, voice, "the bot's call is over", over); bot.ByeBy != carrier.Caller || !strings.Contains(bot.ByeReason, "cause=16") {
+		t.Errorf("%+v", bot)
+	}
+	eventually(t, "the bot's leg is stored as over, and the number is free", func() bool { a := w.stored(id); return !a.OpenLeg() })
+}
+
+func TestABotBySIPThatRefusesIsAnAbandonedCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
+	w.sipBot(carrier.Refusal(486, "", 17), 1)
+	id := w.dialout(newNumber())
+	w.ended(id, engine.OutcomeAbandoned)
+	if a := w.stored(id); a.Cause != engine.AbandonCapacityLoss || len(a.Peers) != 2 || a.OpenLeg() {
+		t.Errorf("%s %+v", a.Cause, a.Peers)
+	}
+	if r := only(t, phone, "the callee heard the message", over); r.RTP.AudioAt.IsZero() {
+		t.Errorf("%+v", r.RTP)
+	}
+}
+
+func TestNoLegOfABotBySIPOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{timers: sipstack.Timers{}}, 0)
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
+	voice := w.sipBot(speaking(carrier.Human, 0), 0)
+	id := w.dialout(newNumber())
+	eventually(t, "the bot has the call", func() bool { return w.call(id).State == "connected" })
+	only(t, voice, "the bot has its ACK", func(r carrier.Call) bool { return !r.AckAt.IsZero() })
+	w.restart()
+	for who, m := range map[string]*carrier.Carrier{"callee": phone, "bot": voice} {
+		if r := only(t, m, "the "+who+" is hung up", over); r.ByeBy != carrier.Caller {
+			t.Errorf("%s: %+v", who, r)
+		}
+	}
+	w.ended(id, engine.OutcomeLost)
+	eventually(t, "both legs are stored as over", func() bool { a := w.stored(id); return !a.OpenLeg() })
+}
