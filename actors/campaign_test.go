@@ -24,9 +24,12 @@ import (
 )
 
 // bubbleClock is the virtual clock of a synctest bubble.
-type bubbleClock struct{ start time.Time }
+type bubbleClock struct {
+	start time.Time
+	step  *atomic.Int64 // of the wall clock
+}
 
-func (c bubbleClock) Now() time.Time        { return time.Now() }
+func (c bubbleClock) Now() time.Time        { return stepped(time.Now(), time.Duration(c.step.Load())) }
 func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(c.start)) + 1 }
 
 // rig is a tree over fake ports with one campaign.
@@ -39,7 +42,8 @@ type rig struct {
 
 	configs actors.Configs
 	optOut  byte
-	cap     int // calls to a number within a day
+	cap     int          // calls to a number within a day
+	step    atomic.Int64 // of the wall clock
 	life    atomic.Pointer[life]
 }
 
@@ -87,7 +91,7 @@ func (r *rig) start() {
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
 	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
-		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour)}, Configs: r.configs})
+		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs})
 	if err != nil {
 		r.t.Fatal(err)
 	}

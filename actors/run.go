@@ -15,6 +15,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/tally"
+	"dialler/engine/window"
 )
 
 // run is a campaign's lifecycle, pace, due queue and tally. It is a leaf of
@@ -101,6 +102,7 @@ type run struct {
 
 	wake        func() // stops the timer of the next due contact or opening
 	ticked      bool
+	clocks      window.Reading // at the last tick
 	lastOverdue time.Time
 
 	lastReconcile time.Time
@@ -668,7 +670,7 @@ func (r *run) refused(m *writeRefused) {
 }
 
 // write persists something of the run's own.
-func (r *run) write(w journal.Write, step int) {
+func (r *run) write(w journal.Write) {
 	r.sequence(&w)
-	r.d.root.Send(r.d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: r.self, Step: step, Run: r.self})
+	r.d.root.Send(r.d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: r.self, Run: r.self})
 }

@@ -98,7 +98,7 @@ func (r *run) follow(s *journal.Sweep) {
 func (r *run) closeAgain() {
 	as := r.rules.Policy.ClosedAs
 	w := journal.Write{Bulk: r.closeWaiting(as)}
-	r.write(w, 0)
+	r.write(w)
 	r.endContacts(as)
 	r.follow(&w.Bulk.Sweep)
 }

@@ -357,6 +357,7 @@ func (r *run) tick() {
 		r.pace.model.Tick(r.now)
 		r.keepPacing()
 	}
+	r.watchClock()
 	c := &r.m.C
 	if c.WindowEndsAt != nil && !r.now.Before(*c.WindowEndsAt) && !r.gated() && (c.State == campaign.Running || c.State == campaign.Paused) {
 		_ = r.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: r.now})

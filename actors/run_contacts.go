@@ -245,6 +245,7 @@ func (r *run) contactStopped(m *contactStopped) {
 // expect notes that a contact becomes due, so that the look-ahead is asked
 // again then.
 func (r *run) expect(due time.Time) {
+	due = due.Round(0) // by the wall clock, also when that is stepped
 	if r.nextDue == nil || due.Before(*r.nextDue) {
 		r.nextDue = &due
 		r.setWake()

@@ -113,7 +113,7 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 	if r.readmission.running > 0 {
 		r.readmission.newer = append(r.readmission.newer, m.cmd)
 	}
-	r.write(journal.Write{Exclusions: []journal.Exclusion{x}}, 0)
+	r.write(journal.Write{Exclusions: []journal.Exclusion{x}})
 	self, d := r.self, r.d
 	d0 := r.id
 	// The tables are asked behind what is queued for them: a contact that a
@@ -242,7 +242,7 @@ func (r *run) finishExclude(n int) {
 	delete(r.ops, n)
 	if op.cmd.Idempotency.Present() {
 		rep := op.reply
-		r.write(journal.Write{Reply: storedReply(op.cmd.Idempotency, 200, rep, r.now)}, 0)
+		r.write(journal.Write{Reply: storedReply(op.cmd.Idempotency, 200, rep, r.now)})
 		r.afterWrites(func() { reply(r.d, op.replyTo, rep, nil) })
 		return
 	}

@@ -49,7 +49,7 @@ func (r *run) liftAll(list []campaign.NewContact) {
 		w.Exclusions = append(w.Exclusions, x)
 	}
 	if len(w.Exclusions) > 0 {
-		r.write(w, 0)
+		r.write(w)
 	}
 }
 

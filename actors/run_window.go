@@ -106,7 +106,7 @@ func (r *run) deferClosed() {
 	if len(ids) == 0 {
 		return
 	}
-	r.write(w, 0)
+	r.write(w)
 	r.afterWrites(func() {
 		for _, id := range ids {
 			if len(r.loads[id]) > 0 {
@@ -117,4 +117,22 @@ func (r *run) deferClosed() {
 		}
 		r.lookAgain()
 	})
+}
+
+// watchClock looks whether the wall clock was stepped (SEMANTICS §8). Due times
+// and windows are its, so that what was concluded from it before no longer
+// holds: whether the window is open, who is due, and when to look again.
+func (r *run) watchClock() {
+	before := r.clocks
+	r.clocks = window.Reading{Wall: r.now, Boot: time.Duration(r.d.clock.Boot())}
+	step := r.clocks.Stepped(before)
+	if step == 0 {
+		return
+	}
+	r.d.log.Warn().Str("campaign_id", string(r.id)).Dur("step", step).Msg("the wall clock was stepped; windows and due contacts are looked at anew")
+	r.windowFrom, r.windowUntil, r.own.opens = time.Time{}, time.Time{}, time.Time{}
+	r.lastOverdue = time.Time{}
+	r.queue.clear()
+	r.lookAgain()
+	r.refillStale = r.refilling
 }

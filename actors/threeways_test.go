@@ -21,7 +21,7 @@ import (
 // chatty posts results of every kind: in the call, after it, late, corrected,
 // with callbacks.
 func (r *rig) chatty(seed uint64) {
-	rnd := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // drawn again from the seed; the store's lock guards it
+	rnd := rand.New(rand.NewPCG(seed, 7))
 	r.store.View(func() {
 		r.store.OnWrite = func(w *journal.Write) {
 			for _, e := range w.Events {

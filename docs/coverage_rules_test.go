@@ -225,7 +225,9 @@ func windowRules() []sentence {
 		proven("window.contact_zone", "With the contact's zone a number of several zones is called when all are open.",
 			"engine/window.TestNumbersOfSeveralZonesAreCalledWhenAllAreOpen", "actors.TestEveryContactIsCalledByItsOwnClock"),
 		proven("window.live_calls", "Live calls are not cut; no INVITE leaves after the closing.", "actors.TestNoINVITELeavesAfterTheWindowHasClosed"),
-		open("window.clock_step", "A step of the wall clock over 2 s re-evaluates windows and queues.", "no test steps the clock"),
+		proven("window.clock_step", "A step of the wall clock over 2 s re-evaluates windows and queues.",
+			"engine/window.TestAStepOfTheWallClockIsWhatTheBootTimeClockDoesNotShow", "actors.TestAStepOfTheWallClockOpensAndClosesTheWindowAtOnce",
+			"actors.TestAStepOfTheWallClockChangesWhoIsDue", "actors.TestAStepBackTakesContactsThatAreNotDueYetOutOfTheLookAhead"),
 	}
 }
 

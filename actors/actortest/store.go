@@ -401,6 +401,7 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, or
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	order.Now = order.Now.Round(0) // a database knows no monotonic clock
 	var rows []contact.Contact
 	for _, c := range s.Contacts_ {
 		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) {
@@ -409,6 +410,8 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, or
 		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || order.Now.Before(h.Until)) {
 			continue
 		}
+		due := c.DueAt.Round(0)
+		c.DueAt = &due
 		rows = append(rows, c)
 	}
 	sort.Slice(rows, func(i, j int) bool { return order.Before(&rows[i], &rows[j]) })
@@ -439,7 +442,7 @@ func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *t
 		}
 		open++
 		if c.DueAt != nil && c.Attempt == "" && (next == nil || c.DueAt.Before(*next)) {
-			t := *c.DueAt
+			t := c.DueAt.Round(0)
 			next = &t
 		}
 	}

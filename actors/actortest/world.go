@@ -49,6 +49,8 @@ type World struct {
 	Recovered int
 	// Boot, when it is set, makes the carrier side check send-by times.
 	Boot func() engine.BootTime
+	// Now, when it is set, is the wall clock in place of time.Now.
+	Now func() time.Time
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
 	// BotInvites are the INVITEs to bots.
@@ -81,8 +83,15 @@ func NewWorld(script func(engine.PhoneNumber, int) Script) *World {
 		nth: map[engine.PhoneNumber]int{}, live: map[engine.PhoneNumber]engine.LegID{}}
 }
 
+func (w *World) now() time.Time {
+	if w.Now != nil {
+		return w.Now()
+	}
+	return time.Now()
+}
+
 func (w *World) leg(l *worldLeg, k engine.LegEventKind, code int) {
-	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: l.cmd.Leg, Trunk: l.cmd.Trunk, Seq: len(l.events) + 1, At: time.Now(), Kind: k, Code: code, Reason: l.script.Reason}
+	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: l.cmd.Leg, Trunk: l.cmd.Trunk, Seq: len(l.events) + 1, At: w.now(), Kind: k, Code: code, Reason: l.script.Reason}
 	if k == engine.LegAnswered {
 		e.Dialog = &engine.DialogState{ToTag: "t"}
 		e.SDP = []byte("v=0")
@@ -108,7 +117,7 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 		return
 	}
 	if w.Boot != nil && w.Boot() > cmd.SendBy {
-		sink(engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: time.Now(), Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
+		sink(engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: w.now(), Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
 		return
 	}
 	if cmd.URI != "" {
@@ -275,7 +284,7 @@ func (w *World) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byte
 }
 
 func (w *World) media(a engine.AttemptID, c *worldCall, e engine.MediaEvent) {
-	e.Attempt, e.Seq, e.At = a, len(c.events)+1, time.Now()
+	e.Attempt, e.Seq, e.At = a, len(c.events)+1, w.now()
 	c.events = append(c.events, e)
 	if c.sink != nil {
 		c.sink(e)

@@ -136,7 +136,7 @@ func Campaign(ctx context.Context, cfg CampaignConfig) (*Comparison, error) {
 func (c *CampaignConfig) script() map[string]any {
 	script := make(map[string]any, c.Scenario.Contacts)
 	for i := range c.Scenario.Contacts {
-		f := sim.FateOf(&c.Scenario, c.Seed, uint64(i)+1, 0) //nolint:gosec // not negative
+		f := sim.FateOf(&c.Scenario, c.Seed, uint64(i)+1, 0)
 		b := map[string]any{"kind": "no_answer"}
 		switch {
 		case f.Answered:

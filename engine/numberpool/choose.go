@@ -39,6 +39,7 @@ type Want struct {
 // and the refusal is the one that ends first.
 func Choose(pool []Candidate, want Want) (i int, r Refusal) {
 	i = -1
+	var best *Candidate
 	for k := range pool {
 		c := &pool[k]
 		if !c.Available {
@@ -47,8 +48,8 @@ func Choose(pool []Candidate, want Want) (i int, r Refusal) {
 		if want.Sticky != "" && c.Number == want.Sticky {
 			return k, Refusal{}
 		}
-		if i < 0 || better(c, &pool[i], &want) {
-			i = k
+		if best == nil || better(c, best, &want) {
+			i, best = k, c
 		}
 	}
 	if i >= 0 {

@@ -181,11 +181,11 @@ func (r *desk) restoreContacts() {
 	added := len(d.book.rows) - len(d.previous)
 	_ = added // a prepared run takes no contacts
 	for i := range d.previous {
-		was := d.book.open(int32(i)) //nolint:gosec // bounded by the plan
+		was := d.book.open(int32(i))
 		v := d.book.rows[i].version
 		d.book.rows[i] = d.previous[i]
 		d.book.rows[i].version = v + 1
-		d.reckon(was, d.book.open(int32(i))) //nolint:gosec // bounded by the plan
+		d.reckon(was, d.book.open(int32(i)))
 	}
 	delete(d.fold, r.m.C.Run+1)
 	r.resting = false

@@ -20,7 +20,6 @@ type wire struct {
 	answered bool
 	over     bool
 	ending   bool // a cancel or a BYE of ours is under way
-	cross    bool // our CANCEL meets the answer
 }
 
 // tell lets the dialler know what happened to a leg.
@@ -35,6 +34,7 @@ func (w *office) wireTells(x *wire, e engine.LegEvent) {
 		x.progress = true
 	case engine.LegAnswered:
 		x.answered = true
+	default: // the rest says nothing of what may still come
 	}
 	if e.Kind.Final() {
 		x.over = true
@@ -142,7 +142,7 @@ func (w *office) progress(c *phoneCall, x *wire, f fate) {
 			return
 		}
 	}
-	if c.chance.at(drawNetwork+uint64(x.seq)*7+uint64(len(x.id))) < p.Refuses {
+	if c.chance.at(drawNetwork+uint64(x.seq)*7+uint64(len(x.id))) < p.Refuses { //nolint:gosec // a count
 		refuse(300*time.Millisecond, engine.LegEvent{Code: 503, Reason: "Service Unavailable"})
 		return
 	}

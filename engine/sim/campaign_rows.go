@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -47,8 +48,8 @@ func (w *words) number(s string) uint8 {
 	if w.no == nil {
 		w.no, w.list = map[string]uint8{}, []string{""}
 	}
-	if len(w.list) > 255 {
-		panic("sim: too many different words in rows")
+	if len(w.list) > math.MaxUint8 { // more dispositions than any campaign has: the rest are one
+		return math.MaxUint8
 	}
 	n := uint8(len(w.list)) //nolint:gosec // checked
 	w.no[s], w.list = n, append(w.list, s)
@@ -96,12 +97,6 @@ func numberOf(prefixes []string, n int) engine.PhoneNumber {
 	return engine.PhoneNumber(fmt.Sprintf("%s%07d", prefixes[n%len(prefixes)], n))
 }
 
-// placeOf is its inverse.
-func placeOf(p engine.PhoneNumber) int {
-	n, _ := strconv.Atoi(string(p[len(p)-7:]))
-	return n
-}
-
 // segments is how many values the variable "segment" has.
 const segments = 10
 
@@ -112,7 +107,7 @@ func (b *book) contactID(i int32) engine.ContactID {
 // placeIn is the place in the list of the contact with that identifier.
 func placeIn(id engine.ContactID) int32 {
 	n, _ := strconv.ParseUint(string(id[24:]), 16, 31)
-	return int32(n) //nolint:gosec // 31 bits
+	return int32(n)
 }
 
 // find is the place in the list of a number of the world; ok is false when it

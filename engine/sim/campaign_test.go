@@ -55,7 +55,7 @@ var (
 func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 	broken := 0
 	for i := range *campaigns {
-		seed := *seedFrom + uint64(i) //nolint:gosec // a count
+		seed := *seedFrom + uint64(i)
 		r := RunCampaigns(DrawInstallation(seed), seed)
 		if r.Broken == nil {
 			continue
