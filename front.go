@@ -389,19 +389,6 @@ func (f *front) account(ctx context.Context, id engine.BotID) (string, error) {
 	return "AC" + hex.EncodeToString(fresh[:]), nil
 }
 
-// PutTrunk implements http.Trunks: the telephony adapter and the tree hear of
-// the change.
-func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
-	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
-	if err == nil {
-		err = f.p.setTrunks(ctx)
-	}
-	if err == nil {
-		err = f.tree.TrunksChanged(ctx)
-	}
-	return created, err
-}
-
 // NumberStatuses implements http.Numbers.
 func (f *front) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
 	return f.tree.NumberStatuses(ctx)

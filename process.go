@@ -229,38 +229,6 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	return p.setTrunks(ctx)
 }
 
-// setTrunks tells the telephony adapter where the configured trunks are.
-func (p *process) setTrunks(ctx context.Context) error {
-	trunks, err := p.store.Trunks(ctx)
-	if err != nil {
-		return fmt.Errorf("load trunks: %w", err)
-	}
-	for _, t := range trunks {
-		if !t.Active {
-			p.sip.RemoveTrunk(t.ID)
-			continue
-		}
-		p.sip.SetTrunk(trunkConfig(t))
-	}
-	return nil
-}
-
-func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
-	var extra []sipstack.Header
-	for _, h := range t.ExtraHeaders {
-		extra = append(extra, sipstack.Header{Name: h.Name, Value: h.Value})
-	}
-	return sipstack.TrunkConfig{
-		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
-		FromDomain: t.FromDomain, FromUser: t.FromUser, CallerIDHeader: sipstack.CallerIDHeader(t.CallerIDHeader), Privacy: t.Privacy,
-		NumberFormat: sipstack.NumberFormat(t.NumberFormat), NumberCountry: t.NumberCountry, UserAgent: t.UserAgent,
-		ExtraHeaders: extra, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
-		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener, ExternalHost: t.ExternalHost,
-		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
-		ReliableProvisionals: t.ReliableProvisionals, SessionSec: t.SessionSec, Redirects: t.Redirects,
-	}
-}
-
 // optOutDigit reads one key of a telephone; "" is none.
 func optOutDigit(s string) (byte, error) {
 	switch {

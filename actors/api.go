@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	"dialler/engine/trunk"
 )
 
 // This file is the tree's front: blocking calls with a deadline, for the HTTP
@@ -199,14 +200,33 @@ func (t *Tree) BotsChanged(ctx context.Context) error {
 	return nil
 }
 
-// TrunksChanged makes the tree read the configured trunks anew.
-func (t *Tree) TrunksChanged(ctx context.Context) error {
+// TrunksChanged makes the tree read the configured trunks anew. put names those
+// that were edited: it ends a hold of theirs.
+func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {
 	trunks, err := t.d.store.Trunks(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
-	t.d.root.Send(t.d.trunks, &trunksConfigured{trunks})
+	t.d.root.Send(t.d.trunks, &trunksConfigured{trunks: trunks, put: put})
 	return nil
+}
+
+// TrunkStatuses tells how the trunks stand, those that were deleted while legs
+// of theirs were under way among them.
+func (t *Tree) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]trunk.Status, error) {
+	pids, err := ask[map[engine.TrunkID]*actor.PID](ctx, t.d, t.d.trunks, &trunkActors{})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[engine.TrunkID]trunk.Status, len(pids))
+	for id, pid := range pids {
+		s, err := ask[trunk.Status](ctx, t.d, pid, &trunkStatus{})
+		if err != nil {
+			return nil, err
+		}
+		all[id] = s
+	}
+	return all, nil
 }
 
 // TrunkHealth takes what the telephony adapter says of a trunk.

@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"maps"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -42,7 +45,12 @@ type (
 		Over  bool
 		At    time.Time
 	}
-	trunksConfigured struct{ trunks []engine.TrunkSettings }
+	// trunksConfigured are all trunks; those of put were edited, be it to what
+	// they were.
+	trunksConfigured struct {
+		trunks []engine.TrunkSettings
+		put    []engine.TrunkID
+	}
 	// trunkOp travels from trunk to trunk until every leg has a channel or no
 	// trunk is left.
 	trunkOp struct {
@@ -55,6 +63,10 @@ type (
 		single  *reserveTrunk
 	}
 	trunkState struct{ c trunk.Candidate }
+	// trunkActors asks for the actors of all trunks, trunkStatus a trunk how it
+	// stands.
+	trunkActors struct{}
+	trunkStatus struct{}
 )
 
 // trunks keeps what the last word of each trunk was, and passes reservations
@@ -64,18 +76,20 @@ type trunks struct {
 	byID  map[engine.TrunkID]*actor.PID
 	known map[engine.TrunkID]trunk.Candidate
 	set   []engine.TrunkSettings
+	told  map[engine.TrunkID]engine.TrunkSettings
 }
 
 func newTrunks(d *deps, set []engine.TrunkSettings) *trunks {
-	return &trunks{d: d, byID: map[engine.TrunkID]*actor.PID{}, known: map[engine.TrunkID]trunk.Candidate{}, set: set}
+	return &trunks{d: d, byID: map[engine.TrunkID]*actor.PID{}, known: map[engine.TrunkID]trunk.Candidate{},
+		told: map[engine.TrunkID]engine.TrunkSettings{}, set: set}
 }
 
 func (t *trunks) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		t.configure(ctx, t.set, trunk.Resumed)
+		t.configure(ctx, t.set, nil, trunk.Resumed)
 	case *trunksConfigured:
-		t.configure(ctx, m.trunks, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
+		t.configure(ctx, m.trunks, m.put, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
 	case *reserveTrunkBatch:
 		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), batch: m})
 	case *reserveTrunk:
@@ -83,7 +97,9 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *trunkOp:
 		t.place(ctx, m)
 	case *trunkState:
-		t.known[m.c.ID] = m.c
+		if _, there := t.known[m.c.ID]; there { // else it was deleted meanwhile
+			t.known[m.c.ID] = m.c
+		}
 	case *trunkEvent:
 		if pid := t.byID[m.Trunk]; pid != nil {
 			ctx.Send(pid, m)
@@ -94,17 +110,26 @@ func (t *trunks) Receive(ctx actor.Context) {
 		}
 	case *trunksKnown:
 		reply(t.d, ctx.Sender(), t.last(), nil)
+	case *trunkActors:
+		reply(t.d, ctx.Sender(), maps.Clone(t.byID), nil)
 	case *crash:
 		panic("fault injected")
 	}
 }
 
-// configure takes the settings over. first makes the trunks that are new here:
+// configure takes the settings over; a trunk that was not edited keeps its hold.
+// first makes the trunks that are new here:
 // those that were there before the process have a past that nobody knows, as
 // has each after a crash of its actor.
-func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
+func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID, first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
 	t.set = set
+	gone := maps.Clone(t.byID)
 	for _, s := range set {
+		delete(gone, s.ID)
+		if old := t.told[s.ID]; t.byID[s.ID] != nil && reflect.DeepEqual(old, s) && !slices.Contains(put, s.ID) {
+			continue
+		}
+		t.told[s.ID] = s
 		// Until the trunk itself has spoken: it takes calls from this moment on.
 		t.known[s.ID] = trunk.New(s).Candidate(t.d.clock.Now())
 		if pid := t.byID[s.ID]; pid != nil {
@@ -120,6 +145,13 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, first 
 		if err == nil {
 			t.byID[s.ID] = pid
 		}
+	}
+	for id, pid := range gone {
+		// A deleted trunk grants nothing more; its actor stays for the legs
+		// that are under way, and for a trunk that takes its name again.
+		delete(t.known, id)
+		delete(t.told, id)
+		ctx.Send(pid, &engine.TrunkSettings{ID: id})
 	}
 }
 
@@ -190,6 +222,8 @@ func (a *trunkActor) Receive(ctx actor.Context) {
 		if m.Class != nil {
 			a.tell(ctx)
 		}
+	case *trunkStatus:
+		reply(a.d, ctx.Sender(), a.t.Status(a.now), nil)
 	case *engine.TrunkHealth:
 		a.t.Options(m.Up)
 		a.tell(ctx)

@@ -28,6 +28,12 @@ const (
 	TrunkRegistered TrunkKind = "registered"  // by digest, and REGISTER keeps our address with the carrier (RFC 3261 §10)
 )
 
+// Values of TrunkSettings.Origin.
+const (
+	TrunkOfAPI  = "api"
+	TrunkOfFile = "file"
+)
+
 // TrunkSettings are one carrier connection: where it is and what it may carry.
 type TrunkSettings struct {
 	ID        TrunkID `json:"id"`
@@ -72,9 +78,9 @@ type TrunkSettings struct {
 	ReliableProvisionals string `json:"reliable_provisionals,omitempty"`
 	// SessionSec is the Session-Expires of RFC 4028; 0 = 1800, -1 = no timer.
 	SessionSec int `json:"session_s,omitempty"`
-	// Inbound is the status with which a call to one of our numbers that comes
-	// over this trunk is refused: unavailable (480, also when empty), busy
-	// (486), decline (603).
+	// Inbound is the status with which a call that comes over this trunk is
+	// refused: forbidden (403, also when empty), unavailable (480), busy (486),
+	// decline (603).
 	Inbound    string       `json:"inbound,omitempty"`
 	Media      MediaProfile `json:"media,omitzero"`
 	CPSCap     int          `json:"cps_cap"`     // new calls a second, 0 = 10

@@ -24,7 +24,7 @@ var actionNames = map[journal.Type]string{
 	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts",
 
 	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
-	"trunk.created": "create_trunk", "trunk.changed": "change_trunk",
+	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key",
 	"user.created": "create_user", "user.changed": "change_user",

@@ -10,6 +10,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	"dialler/engine/trunk"
 )
 
 // This file is all that the API knows of the rest of the dialler. Every call
@@ -187,7 +188,21 @@ type Bots interface {
 type Trunks interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 	// PutTrunk creates or replaces by id; with keepSecret the stored Password stays.
-	PutTrunk(ctx context.Context, trunk engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error)
+	PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error)
+	// DeleteTrunk: NotFound "trunk_not_found".
+	DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error
+	// TrunkStatuses tells how trunks stand; one that it does not know was made
+	// this moment.
+	TrunkStatuses(ctx context.Context) (map[engine.TrunkID]TrunkStatus, error)
+}
+
+// TrunkStatus is how a trunk stands: what its owner grants, and what the
+// telephony adapter found when it last asked the carrier.
+type TrunkStatus struct {
+	trunk.Status
+	Reason          string     // of the last answer, or why there was none
+	CheckedAt       *time.Time // when that was; nil before the first time
+	RegisteredUntil *time.Time // nil unless the trunk is registered
 }
 
 // Numbers stores outbound numbers.

@@ -18,6 +18,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
+	"dialler/engine/trunk"
 )
 
 // ports are the rest of the dialler, faked: what was asked is kept, what is
@@ -530,6 +531,24 @@ func (p *ports) PutBot(_ context.Context, b engine.Bot, keep bool, _ engine.Who)
 func (p *ports) Trunks(context.Context) ([]engine.TrunkSettings, error) {
 	defer p.lock()()
 	return append([]engine.TrunkSettings(nil), p.trunks...), nil
+}
+
+func (p *ports) DeleteTrunk(_ context.Context, id engine.TrunkID, _ engine.Who) error {
+	defer p.lock()()
+	n := len(p.trunks)
+	p.trunks = slices.DeleteFunc(p.trunks, func(t engine.TrunkSettings) bool { return t.ID == id })
+	if len(p.trunks) == n {
+		return engine.NotFound("trunk_not_found", "no trunk has this identifier")
+	}
+	return nil
+}
+
+func (p *ports) TrunkStatuses(context.Context) (map[engine.TrunkID]TrunkStatus, error) {
+	defer p.lock()()
+	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	until, retry := at.Add(10*time.Minute), at.Add(time.Minute)
+	return map[engine.TrunkID]TrunkStatus{"t1": {Status: trunk.Status{Health: trunk.Held, Rate: 5, Share: 0.5, Legs: 7, RetryAt: &retry},
+		Reason: "200 OK", CheckedAt: &at, RegisteredUntil: &until}}, nil
 }
 
 func (p *ports) PutTrunk(_ context.Context, t engine.TrunkSettings, keep bool, _ engine.Who) (bool, error) {

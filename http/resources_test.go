@@ -1,9 +1,13 @@
 package http
 
 import (
+	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
+
+	"dialler/engine"
 )
 
 func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
@@ -51,11 +55,93 @@ func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"x","password":"p","transport":"tcp","number_format":"e164_no_plus"}`).is(201, "")
-	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"a b","port":0,"transport":"tls","username":"a\r\nb","password":"\n","from_domain":"x/y",
+	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"a b","port":-1,"transport":"sctp","username":"a\r\nb","password":"\n","from_domain":"x/y",
 		"number_format":"z","cps_cap":0,"channel_cap":0,"priority":-1,"weight":0,"options_s":1,"x":1}`).is(422, "validation_failed",
 		"host invalid_format", "port out_of_range", "transport unknown_value", "username invalid_format", "password invalid_format",
 		"from_domain invalid_format", "number_format unknown_value", "cps_cap out_of_range", "channel_cap out_of_range",
 		"priority out_of_range", "weight out_of_range", "options_s out_of_range", "x unknown_field")
+}
+
+// wholeTrunk has every field of a trunk, none of them with its default.
+const wholeTrunk = `{"host":"sip.example.net","port":5070,"transport":"tls","kind":"registered","username":"acme","password":"geheim",
+	"from_domain":"acme.example","from_user":"acme","caller_id_header":"p_preferred_identity","privacy":"id;critical",
+	"number_format":"national","number_country":"DE","outbound_proxy":"proxy.example.net:5080","listener":"wan","external_host":"203.0.113.9",
+	"tls_server_name":"sip.example.net","tls_roots":"-----BEGIN","tls_insecure":true,"register_s":300,"user_agent":"acme/1",
+	"extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,"reliable_provisionals":"required","session_s":900,"inbound":"busy",
+	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info"},"cps_cap":7,"channel_cap":70,"priority":2,"weight":5,"options_s":60,"active":false}`
+
+func TestEveryFieldOfATrunkIsSetAndShown(t *testing.T) {
+	b := newBench(t)
+	a := b.byAdmin("PUT", "/api/v1/trunks/whole", wholeTrunk).is(201, "")
+	stored := b.ports.trunks[len(b.ports.trunks)-1]
+	v := reflect.ValueOf(stored)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Active" && name != "Origin" {
+			t.Errorf("%s is not taken from the request", name)
+		}
+	}
+	var sent map[string]any
+	if err := json.Unmarshal([]byte(wholeTrunk), &sent); err != nil {
+		t.Fatal(err)
+	}
+	delete(sent, "password")
+	for field, want := range sent {
+		if got := a.get(field); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is answered as %v, sent was %v", field, got, want)
+		}
+	}
+	if strings.Contains(string(a.body), "geheim") || a.get("has_password") != true || a.get("origin") != "api" {
+		t.Errorf("%s", a.body)
+	}
+	shown := b.byAdmin("GET", "/api/v1/trunks/whole", "").is(200, "")
+	if string(shown.body) != string(a.body) {
+		t.Errorf("shown as %s", shown.body)
+	}
+}
+
+func TestATrunkIsShownAsItStands(t *testing.T) {
+	b := newBench(t)
+	a := b.do("GET", "/api/v1/trunks/t1", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
+	status := a.get("status").(map[string]any)
+	for field, want := range map[string]any{"health": "held", "reason": "200 OK", "checked_at": "2026-03-02T09:00:00Z", "registered_until": "2026-03-02T09:10:00Z",
+		"calls_per_second": 5.0, "cps_share": 0.5, "live_legs": 7.0, "retry_at": "2026-03-02T09:01:00Z"} {
+		if status[field] != want {
+			t.Errorf("%s: %v, want %v", field, status[field], want)
+		}
+	}
+	list := b.byAdmin("GET", "/api/v1/trunks", "").is(200, "").get("trunks").([]any)
+	if listed := list[0].(map[string]any); !reflect.DeepEqual(listed["status"], a.get("status")) {
+		t.Errorf("listed as %v", listed)
+	}
+	b.byAdmin("GET", "/api/v1/trunks/nobody", "").is(404, "trunk_not_found")
+}
+
+func TestATrunkIsDeletedUnlessTheFileHasIt(t *testing.T) {
+	b := newBench(t)
+	b.do("DELETE", "/api/v1/trunks/t1", "", "Authorization", "Bearer "+b.token("usr_oper")).is(403, "role_too_low")
+	b.byAdmin("DELETE", "/api/v1/trunks/t1", "").is(204, "")
+	b.byAdmin("DELETE", "/api/v1/trunks/t1", "").is(404, "trunk_not_found")
+	b.ports.trunks = []engine.TrunkSettings{{ID: "f1", Host: "192.0.2.1", Port: 5060, Transport: "udp", Kind: engine.TrunkByIP, NumberFormat: "e164", Origin: engine.TrunkOfFile}}
+	b.byAdmin("DELETE", "/api/v1/trunks/f1", "").is(409, "trunk_of_file")
+	if a := b.byAdmin("PUT", "/api/v1/trunks/f1", `{"host":"192.0.2.2"}`).is(200, ""); a.get("origin") != "file" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestWhatIsWrongWithATrunkIsSaidFieldByField(t *testing.T) {
+	b := newBench(t)
+	b.byAdmin("PUT", "/api/v1/trunks/t3", `{"host":"192.0.2.1","kind":"registered","from_user":"a@b","caller_id_header":"x","privacy":"x",
+		"number_format":"national","outbound_proxy":"sip:x","listener":"a b","external_host":"a b","tls_server_name":"a b","tls_insecure":1,
+		"register_s":1,"user_agent":"a\nb","extra_headers":[{"name":"Via","value":"x"},{"name":"X-A","value":"a\r\nb"},7,{"nome":"x"}],
+		"redirects":6,"reliable_provisionals":"x","session_s":1,"inbound":"x","media":{"codecs":["OPUS"],"srtp":"x","dtmf":"x","x":1}}`).is(422, "validation_failed",
+		"username required", "from_user invalid_format", "caller_id_header unknown_value", "privacy unknown_value", "number_country required",
+		"outbound_proxy invalid_format", "listener invalid_format", "external_host invalid_format", "tls_server_name invalid_format",
+		"tls_insecure wrong_type", "register_s out_of_range", "user_agent invalid_format", "extra_headers[0].name reserved_header",
+		"extra_headers[1].value invalid_format", "extra_headers[2] wrong_type", "extra_headers[3].nome unknown_field",
+		"extra_headers[3].name required", "extra_headers[3].value required", "redirects out_of_range", "reliable_provisionals unknown_value",
+		"session_s out_of_range", "inbound unknown_value", "media.codecs[0] unknown_value", "media.srtp unknown_value",
+		"media.dtmf unknown_value", "media.x unknown_field")
+	b.byAdmin("PUT", "/api/v1/trunks/a%20b", `{"host":"192.0.2.1"}`).is(422, "validation_failed", "trunk_id invalid_format")
 }
 
 func TestNumbersAreUpserted(t *testing.T) {

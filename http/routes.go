@@ -85,6 +85,8 @@ func (s *Server) table() []*route {
 		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},
 		{method: "DELETE", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.deleteBot},
 		{method: "GET", path: v1 + "/trunks", access: access{role: roleViewer}, handle: s.listTrunks},
+		{method: "GET", path: v1 + "/trunks/{trunk_id}", access: access{role: roleViewer}, handle: s.showTrunk},
+		{method: "DELETE", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.deleteTrunk},
 		{method: "PUT", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.putTrunk},
 		{method: "POST", path: v1 + "/trunks/{trunk_id}/test", access: access{role: roleAdmin}, handle: s.testTrunk},
 		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},

@@ -148,8 +148,8 @@ type TrunkConfig struct {
 	NumberFormat  NumberFormat
 	NumberCountry string // ISO 3166, for NumberNational
 	UserAgent     string // empty for that of Config
-	// Inbound is the status that refuses a call from the trunk: 480, 486 or
-	// 603; 0 = 480.
+	// Inbound is the status that refuses a call from the trunk's addresses: 480,
+	// 486 or 603; 0 = 403.
 	Inbound int
 	// OptionsInterval between keepalives; 0 for 30 s, negative for none.
 	OptionsInterval time.Duration

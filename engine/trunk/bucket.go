@@ -31,9 +31,26 @@ type bucket struct {
 	throttle time.Time // when that was
 }
 
+// full is the interval between two grants at the whole rate.
+func (b *bucket) full() time.Duration {
+	return (time.Second + catchUp + time.Duration(b.cap) - 1) / time.Duration(b.cap) // rounded up: the cap is exact
+}
+
+// resize changes the cap. The next grant is due as if the last one had been
+// made under the new cap.
+func (b *bucket) resize(n int) {
+	if b.cap > 0 && !b.dueAt.IsZero() {
+		b.dueAt = b.dueAt.Add(-b.full())
+	}
+	b.cap = n
+	if !b.dueAt.IsZero() {
+		b.dueAt = b.dueAt.Add(b.full())
+	}
+}
+
 // interval between two grants at the present rate.
 func (b *bucket) interval(now time.Time) time.Duration {
-	full := (time.Second + catchUp + time.Duration(b.cap) - 1) / time.Duration(b.cap) // rounded up: the cap is exact
+	full := b.full()
 	if f := b.share(now); f < whole {
 		return full * whole / time.Duration(f)
 	}

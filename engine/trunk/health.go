@@ -32,6 +32,7 @@ const (
 	Broken Health = "broken" // too many failures in a row
 	Held   Health = "held"   // credentials or 403s: an operator should look
 	Trying Health = "trying" // broken or held; one trial call may go
+	Off    Health = "off"    // not active
 )
 
 type result struct {
@@ -177,6 +178,8 @@ func (t *Trunk) Options(answered bool) { t.health.unreachable = !answered }
 func (t *Trunk) Health(now time.Time) Health {
 	h := &t.health
 	switch {
+	case !t.settings.Active:
+		return Off
 	case h.unreachable:
 		return Down
 	case h.until.IsZero():

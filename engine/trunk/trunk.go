@@ -40,7 +40,8 @@ func Resumed(s engine.TrunkSettings, now time.Time) *Trunk {
 }
 
 // Configure takes over edited settings. It ends a hold: the operator may have
-// mended the credentials.
+// mended the credentials. Legs keep their leases: over a cap that became
+// smaller nothing is granted until enough of them have ended.
 func (t *Trunk) Configure(s engine.TrunkSettings) {
 	if s.CPSCap <= 0 {
 		s.CPSCap = defaultCPS
@@ -52,7 +53,7 @@ func (t *Trunk) Configure(s engine.TrunkSettings) {
 		s.Weight = 1
 	}
 	t.settings = s
-	t.bucket.cap = s.CPSCap
+	t.bucket.resize(s.CPSCap)
 	t.health.forgive()
 }
 
@@ -141,4 +142,26 @@ func (t *Trunk) Candidate(now time.Time) Candidate {
 	ok, c, at := t.Check(now)
 	return Candidate{ID: t.settings.ID, Priority: t.settings.Priority, Weight: t.settings.Weight,
 		Available: ok, Constraint: c, RetryAt: at}
+}
+
+// Status is how a trunk stands at a moment.
+type Status struct {
+	Health Health
+	// Rate is the calls a second that it grants now, Share the part of the cap
+	// that throttling has left of it, 0 to 1.
+	Rate  float64
+	Share float64
+	Legs  int // live ones
+	// RetryAt is when it grants again what it refuses now; nil when it refuses
+	// nothing, or that depends on others.
+	RetryAt *time.Time
+}
+
+// Status gives the trunk's present state for people.
+func (t *Trunk) Status(now time.Time) Status {
+	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole, Legs: t.Held()}
+	if _, c, at := t.Check(now); c == engine.ConstraintTrunkHealth && !at.IsZero() {
+		s.RetryAt = &at
+	}
+	return s
 }

@@ -164,7 +164,7 @@ func TestAnInactiveOrUnreachableTrunkGrantsNothing(t *testing.T) {
 	s := tr.Settings()
 	s.Active = false
 	tr.Configure(s)
-	f(false, Up)
+	f(false, Off)
 }
 
 func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {

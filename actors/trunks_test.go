@@ -1,0 +1,97 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/trunk"
+)
+
+func (r *rig) trunkStatus(id engine.TrunkID) trunk.Status {
+	r.t.Helper()
+	all, err := r.tree.TrunkStatuses(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all[id]
+}
+
+// trunks makes the trunks what the list says; put are the edited ones.
+func (r *rig) trunks(list []engine.TrunkSettings, put ...engine.TrunkID) {
+	r.t.Helper()
+	r.store.View(func() { r.store.TrunkList = list })
+	if err := r.tree.TrunksChanged(context.Background(), put...); err != nil {
+		r.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func TestEditingOneTrunkLeavesAnotherOnesHealthAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 401} }, nil)
+		defer r.tree.Close()
+		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
+		r.tree.NumberChanged(r.store.Nums[0])
+		list := []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}, {ID: "other", Active: true, Priority: 9}}
+		r.trunks(list)
+		time.Sleep(time.Second) // virtual: a restarted trunk waits for its first token
+		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // virtual
+		if s := r.trunkStatus("trunk"); s.Health != trunk.Held || s.RetryAt == nil {
+			t.Fatalf("%+v", s)
+		}
+		list[1].CPSCap = 3
+		r.trunks(list, "other")
+		if s := r.trunkStatus("trunk"); s.Health != trunk.Held {
+			t.Errorf("after an edit of another one: %+v", s)
+		}
+		r.trunks(list, "trunk") // put again as it is: the operator says that it is mended
+		if s := r.trunkStatus("trunk"); s.Health != trunk.Up {
+			t.Errorf("after it was put again: %+v", s)
+		}
+	})
+}
+
+func TestADeletedTrunkTakesNoCallAndItsLiveOneGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 60*time.Second), nil)
+		defer r.tree.Close()
+		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
+		r.tree.NumberChanged(r.store.Nums[0])
+		synctest.Wait()
+		rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second) // virtual
+		if s := r.trunkStatus("trunk"); s.Legs != 1 || s.Health != trunk.Up {
+			t.Fatalf("%+v", s)
+		}
+		r.trunks([]engine.TrunkSettings{{ID: "other", Active: true}})
+		if s := r.trunkStatus("trunk"); s.Legs != 1 || s.Health != trunk.Off {
+			t.Errorf("%+v", s)
+		}
+		second, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // virtual
+		if a, err := r.tree.Call(context.Background(), second.CallID); err != nil || a.Trunk != "other" {
+			t.Errorf("by trunk %q, %v", a.Trunk, err)
+		}
+		if a, err := r.tree.Call(context.Background(), rep.CallID); err != nil || !a.Live() {
+			t.Errorf("the call over the deleted trunk: %+v, %v", a.State, err)
+		}
+		time.Sleep(3 * time.Minute) // virtual
+		if s := r.trunkStatus("trunk"); s.Legs != 0 {
+			t.Errorf("its channel is not back: %+v", s)
+		}
+	})
+}

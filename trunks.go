@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"time"
+
+	"dialler/engine"
+	"dialler/http"
+	"dialler/sipstack"
+)
+
+// setTrunks tells the telephony adapter where the configured trunks are.
+func (p *process) setTrunks(ctx context.Context) error {
+	trunks, err := p.store.Trunks(ctx)
+	if err != nil {
+		return fmt.Errorf("load trunks: %w", err)
+	}
+	for _, t := range trunks {
+		if !t.Active {
+			p.sip.RemoveTrunk(t.ID)
+			continue
+		}
+		p.sip.SetTrunk(trunkConfig(t))
+	}
+	return nil
+}
+
+func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
+	var extra []sipstack.Header
+	for _, h := range t.ExtraHeaders {
+		extra = append(extra, sipstack.Header{Name: h.Name, Value: h.Value})
+	}
+	return sipstack.TrunkConfig{
+		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
+		FromDomain: t.FromDomain, FromUser: t.FromUser, CallerIDHeader: sipstack.CallerIDHeader(t.CallerIDHeader), Privacy: t.Privacy,
+		NumberFormat: sipstack.NumberFormat(t.NumberFormat), NumberCountry: t.NumberCountry, UserAgent: t.UserAgent,
+		ExtraHeaders: extra, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener, ExternalHost: t.ExternalHost,
+		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
+		ReliableProvisionals: t.ReliableProvisionals, SessionSec: t.SessionSec, Redirects: t.Redirects,
+	}
+}
+
+// PutTrunk implements http.Trunks: the telephony adapter and the tree hear of
+// the change. It takes effect with the next leg; those under way keep what they
+// were placed with.
+func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
+	if wrong := checkRoots(t.TLSRoots); wrong != nil {
+		return false, engine.Invalid("validation_failed", "The body failed validation; see errors.", *wrong)
+	}
+	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
+	if err == nil {
+		err = f.p.setTrunks(ctx)
+	}
+	if err == nil {
+		err = f.tree.TrunksChanged(ctx, t.ID)
+	}
+	return created, err
+}
+
+// DeleteTrunk implements http.Trunks: nothing more goes over the trunk; legs
+// that are under way go on.
+func (f *front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error {
+	if err := f.Store.DeleteTrunk(ctx, id, who); err != nil {
+		return err
+	}
+	f.p.sip.RemoveTrunk(id)
+	return f.tree.TrunksChanged(ctx)
+}
+
+// TrunkStatuses implements http.Trunks: what the tree grants, with what the
+// telephony adapter last heard.
+func (f *front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]http.TrunkStatus, error) {
+	owned, err := f.tree.TrunkStatuses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[engine.TrunkID]http.TrunkStatus, len(owned))
+	for id, s := range owned {
+		out[id] = http.TrunkStatus{Status: s}
+	}
+	for _, h := range f.p.sip.Health() {
+		if s, ok := out[h.Trunk]; ok {
+			s.Reason, s.CheckedAt = h.Reason, &h.At
+			out[h.Trunk] = s
+		}
+	}
+	return out, nil
+}
+
+// checkRoots says what is wrong with trusted roots: each block must be a
+// certificate.
+func checkRoots(text string) *engine.FieldError {
+	wrong := func(message string) *engine.FieldError {
+		return &engine.FieldError{Field: "tls_roots", Code: "invalid_pem", Message: message}
+	}
+	n, rest := 0, []byte(text)
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		n++
+		if block.Type != "CERTIFICATE" {
+			return wrong("must hold certificates only, no keys: PEM blocks that begin with -----BEGIN CERTIFICATE-----")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return wrong(fmt.Sprintf("certificate %d cannot be read; export it again as PEM", n))
+		}
+	}
+	if n == 0 && text != "" {
+		return wrong("must be certificates as PEM: blocks that begin with -----BEGIN CERTIFICATE-----")
+	}
+	return nil
+}
