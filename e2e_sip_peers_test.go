@@ -205,7 +205,9 @@ type proxy struct {
 	port int
 }
 
-func startProxy(t *testing.T, to *softphone, next string) *proxy {
+// startProxy starts Kamailio; with a certificate it listens for TLS on the port
+// after its own.
+func startProxy(t *testing.T, to *softphone, next, certificate string) *proxy {
 	t.Helper()
 	p := &proxy{port: freePort(t)}
 	modules, _ := filepath.Glob("/usr/lib/*/kamailio/modules")
@@ -214,11 +216,16 @@ func startProxy(t *testing.T, to *softphone, next string) *proxy {
 	}
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "kamailio.cfg")
-	text := strings.NewReplacer("PORT", strconv.Itoa(p.port), "MODULES", modules[0], "NEXT", next, "USER", to.user).Replace(proxyConfig)
+	secure := ""
+	if certificate != "" {
+		secure = fmt.Sprintf("enable_tls=yes\nlisten=tls:127.0.0.1:%d\nloadmodule \"tls.so\"\nmodparam(\"tls\", \"tls_method\", \"TLSv1.2+\")\nmodparam(\"tls\", \"private_key\", %q)\n"+
+			"modparam(\"tls\", \"certificate\", %q)\n", p.port+1, certificate, certificate)
+	}
+	text := strings.NewReplacer("SECURE", secure, "PORT", strconv.Itoa(p.port), "MODULES", modules[0], "NEXT", next, "USER", to.user).Replace(proxyConfig)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.peer = startPeer(t, "kamailio", "/usr/sbin /usr/local/sbin", "-DD", "-E", "-f", conf, "-m", "32", "-M", "4", "-Y", dir, "-w", dir)
+	p.peer = startPeer(t, "kamailio", "/usr/sbin /usr/local/sbin", "-DD", "-E", "-f", conf, "-m", "64", "-M", "8", "-Y", dir, "-w", dir)
 	eventually(t, "Kamailio answers", func() bool {
 		select {
 		case <-p.done:
@@ -252,6 +259,7 @@ loadmodule "textops.so"
 loadmodule "siputils.so"
 loadmodule "auth.so"
 loadmodule "xlog.so"
+SECURE
 request_route {
 	xlog("L_NOTICE", "$rm $ru from $si $proto: route $hdr(Route)\n");
 	if (!mf_process_maxfwd_header("10")) { sl_send_reply("483", "Too Many Hops"); exit; }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,9 @@ func (w *world) place(c *sipCase) {
 	name := fmt.Sprintf("sipp-%d", call.sipp.port)
 	trunk := map[string]any{}
 	for k, v := range c.trunk {
+		if text, ok := v.(string); ok { // PORT is SIPp's
+			v = strings.ReplaceAll(text, "PORT", strconv.Itoa(call.sipp.port))
+		}
 		trunk[k] = v
 	}
 	w.trunk(name, "127.0.0.1", call.sipp.port, trunk)
