@@ -7,72 +7,136 @@ import (
 	"github.com/icholy/digest"
 )
 
-// maxAuthTries bounds how often one request is sent again with credentials:
-// once for the far side, once for a proxy before it, once for a stale nonce.
-const maxAuthTries = 3
+const (
+	// maxAuthTries bounds how often one request is sent again with credentials:
+	// once for the far side, once for a proxy before it, once for a stale nonce.
+	maxAuthTries = 3
+	// maxRealms bounds the realms that one request answers to.
+	maxRealms = 4
+)
 
-// authenticator holds the credentials of one leg's requests.
+// authenticator holds the credentials of one request and of its repetitions.
 type authenticator struct {
 	username, password string
 	tries              int
-	// lines are the credential headers of the present INVITE, index 0 for 401
-	// and 1 for 407: an ACK of its 2xx repeats them (RFC 3261 §13.2.2.4).
-	lines [2]string
-	stale bool // a stale nonce was replaced once
-	nonce string
-	nc    int // nonce count of the last use of nonce (RFC 7616 §3.4)
+	given              []credential
+	// lines are the credential headers of the present request, index 0 for 401
+	// and 1 for 407: an ACK of the INVITE's 2xx repeats them (RFC 3261 §13.2.2.4).
+	lines  [2]string
+	counts *nonceCounts // shared by the requests of a leg
 }
 
-// answer builds the credentials for a challenge of method and uri. ok is
-// false when the challenge is a refusal: no credentials, no algorithm in
-// common, or our credentials were turned down.
+// credential answers the challenges of one realm.
+type credential struct {
+	kind      int // index of lines
+	challenge *digest.Challenge
+	stale     bool // a stale nonce was replaced once
+}
+
+// nonceCounts counts how often each of the last nonces was used (RFC 7616 §3.4).
+type nonceCounts struct {
+	last [4]struct {
+		nonce string
+		n     int
+	}
+	at int
+}
+
+func (c *nonceCounts) next(nonce string) int {
+	for i := range c.last {
+		if u := &c.last[i]; u.n > 0 && u.nonce == nonce {
+			u.n++
+			return u.n
+		}
+	}
+	u := &c.last[c.at]
+	c.at = (c.at + 1) % len(c.last)
+	u.nonce, u.n = nonce, 1
+	return 1
+}
+
+var authHeaders = [2]struct{ challenge, credentials string }{
+	{"www-authenticate", "Authorization"},
+	{"proxy-authenticate", "Proxy-Authorization"},
+}
+
+// answer builds the credentials for the challenges of a response to method and
+// uri, those of earlier responses included. ok is false when the response is
+// a refusal: no credentials, no algorithm in common, or our credentials were
+// turned down.
 func (a *authenticator) answer(r *sip.Response, method, uri string) (ok bool) {
 	if a.username == "" || a.tries >= maxAuthTries {
 		return false
 	}
-	i, header, name := 0, "www-authenticate", "Authorization"
+	asked := 0
 	if r.StatusCode == 407 {
-		i, header, name = 1, "proxy-authenticate", "Proxy-Authorization"
+		asked = 1
 	}
-	var values []string
-	for _, h := range r.GetHeaders(header) {
-		values = append(values, h.Value())
-	}
-	c := strongestChallenge(values)
-	if c == nil {
-		return false
-	}
-	if a.lines[i] != "" {
-		// A second challenge after we have answered means that the password
-		// is wrong, unless the far side says that only the nonce was too old.
-		if !c.Stale || a.stale {
-			return false
+	for kind := range authHeaders {
+		var values []string
+		for _, h := range r.GetHeaders(authHeaders[kind].challenge) {
+			values = append(values, h.Value())
 		}
-		a.stale = true
+		for _, c := range strongestChallenges(values) {
+			if !a.take(kind, c) {
+				return false
+			}
+			ok = ok || kind == asked
+		}
 	}
-	if c.Nonce == a.nonce {
-		a.nc++
-	} else {
-		a.nonce, a.nc = c.Nonce, 1
-	}
-	cred, err := digest.Digest(c, digest.Options{
-		Method: method, URI: uri, Username: a.username, Password: a.password, Count: a.nc,
-	})
-	if err != nil {
+	if !ok || !a.renew(method, uri) {
 		return false
 	}
-	a.lines[i] = name + ": " + cred.String() + "\r\n"
 	a.tries++
 	return true
 }
 
-// strongestChallenge picks the digest challenge with the strongest algorithm
-// that we can answer with qop=auth or without qop (RFC 8760 §2.4); nil when
-// there is none.
-func strongestChallenge(values []string) *digest.Challenge {
-	var best *digest.Challenge
-	bestRank := 0
+// take notes a challenge. A second one of the same realm means that the
+// password is wrong, unless the far side says that only the nonce was too old.
+func (a *authenticator) take(kind int, c *digest.Challenge) bool {
+	for i := range a.given {
+		g := &a.given[i]
+		if g.kind != kind || g.challenge.Realm != c.Realm {
+			continue
+		}
+		if !c.Stale || g.stale {
+			return false
+		}
+		g.challenge, g.stale = c, true
+		return true
+	}
+	if len(a.given) >= maxRealms {
+		return false
+	}
+	a.given = append(a.given, credential{kind: kind, challenge: c})
+	return true
+}
+
+// renew writes all credentials for one more request.
+func (a *authenticator) renew(method, uri string) bool {
+	a.lines = [2]string{}
+	for _, g := range a.given {
+		if a.counts == nil {
+			a.counts = &nonceCounts{}
+		}
+		cred, err := digest.Digest(g.challenge, digest.Options{
+			Method: method, URI: uri, Username: a.username, Password: a.password, Count: a.counts.next(g.challenge.Nonce),
+		})
+		if err != nil {
+			return false
+		}
+		a.lines[g.kind] += authHeaders[g.kind].credentials + ": " + cred.String() + "\r\n"
+	}
+	return true
+}
+
+// strongestChallenges picks of each realm the digest challenge with the
+// strongest algorithm that we can answer with qop=auth or without qop
+// (RFC 8760 §2.4, RFC 3261 §22.3).
+func strongestChallenges(values []string) []*digest.Challenge {
+	var best []*digest.Challenge
 	for _, value := range values {
+	challenges:
 		for _, one := range splitChallenges(value) {
 			c, err := digest.ParseChallenge(one)
 			if err != nil || c.Nonce == "" {
@@ -83,8 +147,19 @@ func strongestChallenge(values []string) *digest.Challenge {
 				c.QOP[i] = strings.ToLower(strings.TrimSpace(c.QOP[i]))
 				auth = auth || c.QOP[i] == "auth"
 			}
-			if rank := algorithmRank(c.Algorithm); auth && rank > bestRank {
-				best, bestRank = c, rank
+			if !auth || algorithmRank(c.Algorithm) == 0 {
+				continue
+			}
+			for i, b := range best {
+				if b.Realm == c.Realm {
+					if algorithmRank(c.Algorithm) > algorithmRank(b.Algorithm) {
+						best[i] = c
+					}
+					continue challenges
+				}
+			}
+			if len(best) < maxRealms {
+				best = append(best, c)
 			}
 		}
 	}

@@ -8,18 +8,22 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// clientTx is a non-INVITE client transaction (RFC 3261 §17.1.2): a CANCEL or
-// a BYE of a leg, driven by the leg's timer.
+// clientTx is a client transaction other than that of the first INVITE: a
+// CANCEL, or a request inside a dialog, driven by the leg's timer (RFC 3261
+// §17.1.2; for a re-INVITE §17.1.1).
 type clientTx struct {
 	method sip.RequestMethod
 	branch string
 	cseq   uint32
 	to     target
 	data   []byte
-	// dlg is the dialog that a BYE ends; stray when it is not the leg's own.
-	dlg   *dialog
-	stray bool
-	cause engine.HangUpCause
+	// dlg is the dialog of the request; stray when it is not the leg's own.
+	dlg     *dialog
+	stray   bool
+	cause   engine.HangUpCause // of a BYE
+	headers string             // whole lines
+	body    []byte
+	auth    *authenticator // once challenged
 
 	gap      time.Duration
 	resendAt time.Duration // timer E; 0 over TCP
@@ -54,7 +58,10 @@ func (l *leg) resendTxs(now time.Duration) {
 			if l.write(tx.to, tx.data) == nil {
 				l.s.count.retransmissions.Add(1)
 			}
-			tx.gap = min(2*tx.gap, l.s.conf.Timers.T2)
+			tx.gap *= 2
+			if tx.method != sip.INVITE { // timer A knows no bound
+				tx.gap = min(tx.gap, l.s.conf.Timers.T2)
+			}
 			tx.resendAt = now + tx.gap
 		}
 	}
@@ -69,22 +76,29 @@ func (l *leg) removeTx(i int) {
 
 // dropCancels stops CANCEL transactions, whose outcome is known by other means.
 func (l *leg) dropCancels() {
+	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.CANCEL })
+}
+
+// dropTxs stops the transactions that f names.
+func (l *leg) dropTxs(f func(*clientTx) bool) {
 	for i := len(l.txs) - 1; i >= 0; i-- {
-		if l.txs[i].method == sip.CANCEL {
+		if f(l.txs[i]) {
 			l.removeTx(i)
 		}
 	}
 }
 
-// onTxResponse takes a response to a CANCEL or BYE; false when none waits for
-// it.
+// onTxResponse takes a response to one of our requests; false when none waits
+// for it.
 func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch string) bool {
 	for i, tx := range l.txs {
 		if tx.method != method || tx.branch != branch {
 			continue
 		}
 		if r.StatusCode < 200 {
-			if tx.resendAt != 0 { // Proceeding: timer E at T2
+			if tx.method == sip.INVITE { // Proceeding: no timer A; timer B begins again
+				tx.resendAt, tx.endAt = 0, l.s.now()+l.s.conf.Timers.transaction()
+			} else if tx.resendAt != 0 { // Proceeding: timer E at T2
 				tx.gap = l.s.conf.Timers.T2
 				tx.resendAt = l.s.now() + tx.gap
 			}
@@ -99,11 +113,23 @@ func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch str
 
 // txEnded acts on the final response to a request; nil is timer F.
 func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
-	if tx.method == sip.CANCEL {
-		l.cancelEnded(r)
+	if tx.method == sip.INVITE && r != nil {
+		l.ackReinvite(tx, r)
+	}
+	if r != nil && (r.StatusCode == 401 || r.StatusCode == 407) && tx.method != sip.CANCEL && l.sendWithCredentials(tx, r) {
 		return
 	}
-	l.byeEnded(tx, r)
+	switch tx.method {
+	case sip.CANCEL:
+		l.cancelEnded(r)
+	case sip.BYE:
+		l.byeEnded(tx, r)
+	case sip.UPDATE, sip.INVITE:
+		l.refreshEnded(tx, r)
+	case sip.INFO, sip.NOTIFY:
+		l.waitingEnded(tx, r)
+	default: // PRACK: whatever becomes of it, the final response to the INVITE decides
+	}
 }
 
 // cancelEnded: 200 says that the final response to the INVITE follows. 481

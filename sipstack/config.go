@@ -34,7 +34,7 @@ type Config struct {
 	// must not block nor call the Stack; nil is allowed.
 	OnLegOver func(final engine.LegEvent, answered bool, messages func() []engine.SIPMessage)
 	// Media negotiates sessions that change after their first answer; nil
-	// refuses every further offer with 488.
+	// allows only offers that leave the media where it is.
 	Media Negotiator
 	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
 	// waits for its AnswerRefer; without it every REFER is declined.

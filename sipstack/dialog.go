@@ -2,6 +2,7 @@ package sipstack
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 
@@ -9,6 +10,9 @@ import (
 
 	"github.com/emiago/sipgo/sip"
 )
+
+// maxEarly bounds the early dialogs of one INVITE.
+const maxEarly = 16
 
 // dialog is what in-dialog requests need (RFC 3261 §12.1.2).
 type dialog struct {
@@ -20,7 +24,11 @@ type dialog struct {
 	seq      uint32 // CSeq of our last request
 	remote   uint32 // highest CSeq of the far side's requests
 	acked    bool
-	byeTries int
+	rseq     uint32 // RSeq of the last reliable provisional response, 0 = none
+	// remoteSDP is what the far side answered in this dialog before the 2xx.
+	remoteSDP []byte
+	// updates: the far side takes UPDATE (RFC 3311 §4).
+	updates bool
 
 	// Derived by route: what goes into a request and where it is sent.
 	requestURI string
@@ -95,18 +103,31 @@ func toTag(m sip.Message) string {
 	return tag
 }
 
-// newDialog reads the dialog that a 2xx makes.
+// newDialog reads the dialog that a 2xx or a reliable 1xx makes. An early one
+// takes over what the 2xx says and goes on with its CSeqs (RFC 3261 §13.2.2.4).
 func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog {
-	d := &dialog{toTag: toTag(r), source: src, invite: seq, seq: seq}
+	d := l.earlyDialog(toTag(r))
+	if d == nil {
+		d = &dialog{toTag: toTag(r), seq: seq}
+	}
+	d.source, d.invite = src, seq
 	if uris := contactURIs(r); len(uris) > 0 {
 		d.target = uris[0]
 	}
 	d.routeSet = recordRoutes(r)
-	for i, j := 0, len(d.routeSet)-1; i < j; i, j = i+1, j-1 {
-		d.routeSet[i], d.routeSet[j] = d.routeSet[j], d.routeSet[i]
-	}
+	slices.Reverse(d.routeSet)
 	l.route(d)
 	return d
+}
+
+// earlyDialog finds a dialog that the present INVITE has made.
+func (l *leg) earlyDialog(tag string) *dialog {
+	for _, d := range l.early {
+		if d.toTag == tag {
+			return d
+		}
+	}
+	return nil
 }
 
 // state is what has to be durable before the ACK leaves.
@@ -133,7 +154,15 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		l.resendAt, l.deadline, l.invite = 0, 0, nil
 		l.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
+		l.dlg.updates = lists(r, "allow", "UPDATE")
 		l.remoteSDP = sdpOf(r)
+		if l.remoteSDP == nil {
+			l.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
+		}
+		if l.localSDP == nil { // else changed by an UPDATE before the 2xx
+			l.localSDP = l.offer
+		}
+		l.startSession(r)
 		l.emit(engine.LegEvent{
 			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason,
 			SDP: l.remoteSDP, Dialog: l.state(l.dlg),
@@ -164,22 +193,28 @@ func (l *leg) endStray(d *dialog) {
 		}
 	}
 	l.s.count.strays.Add(1)
-	l.bye(d, engine.HangUpCause{Q850: 16, Text: "another fork answered"}, true, "")
+	l.bye(d, engine.HangUpCause{Q850: 16, Text: "another fork answered"}, true)
 }
 
 // ack sends the ACK of a 2xx: a request of its own with the credentials of the
 // INVITE (RFC 3261 §13.2.2.4).
 func (l *leg) ack(d *dialog) {
+	l.ackAs(d, d.invite, &l.auth)
+	d.acked = true
+}
+
+func (l *leg) ackAs(d *dialog, cseq uint32, auth *authenticator) {
 	b := getBuffer()
-	*b = l.appendInDialog((*b)[:0], d, "ACK", d.invite)
-	*b = append(*b, l.auth.lines[0]...)
-	*b = append(*b, l.auth.lines[1]...)
+	*b = l.appendInDialog((*b)[:0], d, "ACK", cseq, l.dialogBranch(d, cseq, "ACK"))
+	if auth != nil {
+		*b = append(*b, auth.lines[0]...)
+		*b = append(*b, auth.lines[1]...)
+	}
 	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
 	if l.write(d.hop, *b) == nil {
 		l.s.count.acks.Add(1)
 	}
 	putBuffer(b)
-	d.acked = true
 }
 
 // confirm is ConfirmLeg.
@@ -201,38 +236,23 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 	// The ACK first: a UAS may refuse a BYE while its 2xx is unacknowledged,
 	// and would go on repeating it.
 	l.confirm()
+	// The session ends: only what a transfer reports still matters.
+	l.dropTxs(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.waiting = slices.DeleteFunc(l.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
+	l.session = nil
 	l.enter(phaseClosing)
-	l.bye(l.dlg, cause, false, "")
+	l.bye(l.dlg, cause, false)
 }
 
-// bye begins a BYE transaction; credentials is a header line or empty.
-func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool, credentials string) {
-	d.seq++
-	b := l.appendInDialog(make([]byte, 0, 640), d, "BYE", d.seq)
-	b = append(b, l.trunk.userAgentLine...)
-	b = append(b, credentials...)
-	b = appendReason(b, cause)
-	b = append(b, "Content-Length: 0\r\n\r\n"...)
+// bye begins a BYE transaction.
+func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool) {
 	l.s.count.byes.Add(1)
-	l.beginTx(&clientTx{
-		method: sip.BYE, branch: deriveBranch(string(l.id)+"/"+d.toTag, d.seq, "BYE"), cseq: d.seq,
-		to: d.hop, data: b, dlg: d, stray: stray, cause: cause,
-	})
+	l.send(&clientTx{method: sip.BYE, dlg: d, stray: stray, cause: cause})
 }
 
-// byeEnded: any final response ends the dialog (RFC 3261 §15.1.1), save a
-// challenge that we can answer. So does timer F: there is nobody left to tell.
+// byeEnded: any final response ends the dialog (RFC 3261 §15.1.1). So does
+// timer F: there is nobody left to tell.
 func (l *leg) byeEnded(tx *clientTx, r *sip.Response) {
-	if r != nil && (r.StatusCode == 401 || r.StatusCode == 407) && tx.dlg.byeTries < 2 {
-		a := authenticator{username: l.auth.username, password: l.auth.password, nonce: l.auth.nonce, nc: l.auth.nc}
-		a.stale = tx.dlg.byeTries > 0 // a second challenge must not loop
-		if a.answer(r, "BYE", tx.dlg.requestURI) {
-			tx.dlg.byeTries++
-			l.auth.nonce, l.auth.nc = a.nonce, a.nc
-			l.bye(tx.dlg, tx.cause, tx.stray, a.lines[0]+a.lines[1])
-			return
-		}
-	}
 	if tx.stray {
 		return
 	}
@@ -240,7 +260,19 @@ func (l *leg) byeEnded(tx *clientTx, r *sip.Response) {
 	if r != nil {
 		e.Code, e.Reason = r.StatusCode, r.Reason
 	}
+	if l.lost != "" {
+		e.Reason = l.lost
+	}
 	l.finish(e)
+}
+
+// dialogLost ends an answered leg that the far side has lost or left
+// (RFC 3261 §12.2.1.2, RFC 5057).
+func (l *leg) dialogLost(why string) {
+	if l.phase == phaseAnswered || l.phase == phaseConfirmed {
+		l.lost = why
+		l.hangUp(engine.HangUpCause{Q850: 102, Text: why}) // 102: recovery on timer expiry
+	}
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}

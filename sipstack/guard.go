@@ -93,5 +93,10 @@ func (l *leg) talksTo(a netip.Addr) bool {
 	if l.to.addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.addr.Addr() == a)) {
 		return true
 	}
+	for _, d := range l.early {
+		if d.source.Addr() == a || d.hop.addr.Addr() == a {
+			return true
+		}
+	}
 	return l.s.isPeer(a)
 }

@@ -73,15 +73,12 @@ func TestNamesLimit(t *testing.T) {
 func TestStrongestChallengeWins(t *testing.T) {
 	f := func(want string, values ...string) {
 		t.Helper()
-		c := strongestChallenge(values)
-		if c == nil {
-			if want != "" {
-				t.Fatalf("none of %q", values)
-			}
-			return
+		var got []string
+		for _, c := range strongestChallenges(values) {
+			got = append(got, c.Nonce)
 		}
-		if c.Nonce != want {
-			t.Fatalf("%q: %+v", values, c)
+		if strings.Join(got, " ") != want {
+			t.Fatalf("%q: %q, want %q", values, got, want)
 		}
 	}
 	md5 := `Digest realm="r", nonce="md5", algorithm=MD5, qop="auth, auth-int"`
@@ -90,6 +87,7 @@ func TestStrongestChallengeWins(t *testing.T) {
 	f("sha", md5, sha)
 	f("sha", sha, md5)
 	f("sha", md5+", "+sha)
+	f("md5 other", md5, `Digest realm="proxy", nonce="other"`) // each realm wants its own (RFC 3261 §22.3)
 	f("plain", `Digest realm="r",nonce="plain"`)
 	f("md5", `Digest realm="r", nonce="x", algorithm=AKAv1-MD5`, md5)
 	f("md5", `Digest realm="r", nonce="x", algorithm=SHA-256, qop="auth-int"`, md5) // a body hash is not offered
@@ -174,8 +172,19 @@ func FuzzHeaderValues(f *testing.F) {
 				t.Fatalf("%q", e)
 			}
 		}
-		if c := strongestChallenge([]string{s}); c != nil && c.Nonce == "" {
-			t.Fatalf("%+v", c)
+		for _, c := range strongestChallenges([]string{s}) {
+			if c.Nonce == "" {
+				t.Fatalf("%+v", c)
+			}
+		}
+		if _, _, ok := followable(s); ok && strings.ContainsAny(s[:strings.IndexByte(s+"?", '?')], " \r\n\t<>") {
+			t.Fatalf("followed %q", s)
+		}
+		if uri, replaces, ok := referTo(s); ok && strings.ContainsAny(uri+replaces, "\r\n") {
+			t.Fatalf("%q %q", uri, replaces)
+		}
+		if n := deltaSeconds(s); n > maxSessionSec {
+			t.Fatal(n)
 		}
 		namesLimit(s)
 		answerInDirection([]byte(s), []byte(s))

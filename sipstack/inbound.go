@@ -4,50 +4,118 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 
 	"dialler/engine"
 
 	"github.com/emiago/sipgo/sip"
 )
 
-// onRequest takes a request of the far side. Responses are built from the
-// request alone (RFC 3261 §8.2.7), so that a retransmission gets the same
-// answer without a server transaction.
+// onRequest takes a request of the far side. Outside of dialogs responses are
+// built from the request alone (RFC 3261 §8.2.7), so that a retransmission
+// gets the same answer without a server transaction. Max-Forwards is a
+// proxy's business: an endpoint takes a request with 0 (§16.3, RFC 4475 §3.3.11).
 func (s *Stack) onRequest(r *sip.Request, src target) {
-	if r.Method == sip.ACK {
-		return // never answered (§17)
-	}
 	if r.Via() == nil || r.To() == nil || r.From() == nil || r.CSeq() == nil || r.CallID() == nil {
-		s.count.malformed.Add(1)
+		if r.Method != sip.ACK {
+			s.count.malformed.Add(1)
+		}
 		return // nothing that could be answered
 	}
 	if toTag(r) != "" {
 		s.onInDialog(r, src)
 		return
 	}
-	if !s.mayAsk(src.addr.Addr()) {
+	if r.Method == sip.ACK || !s.mayAsk(src.addr.Addr()) {
+		return // an ACK is never answered (§17)
+	}
+	if tags := unsupported(r, true); tags != "" {
+		s.respond(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+s.userAgentLine, nil) // §8.2.2.3
 		return
 	}
 	switch r.Method {
 	case sip.OPTIONS:
-		s.respond(r, src, 200, "OK", s.agentLines+"Accept: application/sdp\r\n", nil)
+		s.respond(r, src, 200, "OK", s.agentLines+capabilities, nil)
 	case sip.INVITE:
+		s.refused.add(r)
 		s.respond(r, src, 403, "Inbound Calls Not Accepted", s.userAgentLine, nil)
-	case sip.CANCEL, sip.BYE, sip.INFO, sip.UPDATE, sip.PRACK:
+	case sip.CANCEL:
+		if s.refused.has(r) { // answered already: the CANCEL changes nothing (§9.2)
+			s.respond(r, src, 200, "OK", s.userAgentLine, nil)
+			return
+		}
+		fallthrough
+	case sip.BYE, sip.INFO, sip.UPDATE, sip.PRACK:
 		s.count.unmatched.Add(1)
 		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+	case sip.REFER:
+		s.respond(r, src, 603, declined, s.userAgentLine, nil)
 	default:
-		s.respondUnsupported(r, src)
+		code, phrase, headers := notSupported(r.Method)
+		s.respond(r, src, code, phrase, headers+s.agentLines, nil)
 	}
 }
 
-func (s *Stack) respondUnsupported(r *sip.Request, src target) {
-	switch r.Method {
-	case sip.REGISTER, sip.SUBSCRIBE, sip.NOTIFY, sip.REFER, sip.MESSAGE, sip.PUBLISH, sip.PRACK:
-		s.respond(r, src, 405, "Method Not Allowed", s.agentLines, nil)
+// capabilities are the header lines of an answer to OPTIONS beside Allow.
+const capabilities = "Accept: application/sdp, application/dtmf-relay, application/dtmf\r\nSupported: 100rel, timer\r\n"
+
+// notSupported is how a method is refused that we do not take.
+func notSupported(m sip.RequestMethod) (code int, phrase, headers string) {
+	switch m {
+	case sip.SUBSCRIBE:
+		return 489, "Bad Event", "Allow-Events: refer\r\n"
+	case sip.REGISTER, sip.NOTIFY, sip.REFER, sip.MESSAGE, sip.PUBLISH:
+		return 405, "Method Not Allowed", ""
 	default:
-		s.respond(r, src, 501, "Not Implemented", s.agentLines, nil)
+		return 501, "Not Implemented", ""
 	}
+}
+
+// unsupported lists the options that a request requires and we do not know.
+func unsupported(r *sip.Request, timer bool) string {
+	if r.Method == sip.CANCEL || r.Method == sip.ACK {
+		return ""
+	}
+	var out []string
+	for _, h := range r.GetHeaders("require") {
+		for _, tag := range splitList(h.Value()) {
+			if !strings.EqualFold(tag, "100rel") && (!timer || !strings.EqualFold(tag, "timer")) {
+				out = append(out, clean(tag))
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// refusedCalls remembers the last inbound INVITEs, for their CANCELs.
+type refusedCalls struct {
+	mu   sync.Mutex
+	last [256]string
+	at   int
+}
+
+func transactionOf(r *sip.Request) string {
+	branch, _ := r.Via().Params.Get("branch")
+	return r.CallID().Value() + "\x00" + branch
+}
+
+func (c *refusedCalls) add(r *sip.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last[c.at] = transactionOf(r)
+	c.at = (c.at + 1) % len(c.last)
+}
+
+func (c *refusedCalls) has(r *sip.Request) bool {
+	key := transactionOf(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, have := range c.last {
+		if have == key {
+			return true
+		}
+	}
+	return false
 }
 
 // onInDialog takes a request with a To tag.
@@ -59,7 +127,9 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 			return
 		}
 		s.count.unmatched.Add(1)
-		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+		if r.Method != sip.ACK {
+			s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+		}
 		return
 	}
 	l.mu.Lock()
@@ -69,49 +139,107 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 		return
 	}
 	l.received(r, src.addr)
-	ours := l.dlg != nil && l.dlg.toTag == from
-	if !ours && l.phase == phaseWatch && r.Method == sip.BYE {
+	if a := l.answered(r); a != nil { // a retransmission
+		if a.data != nil {
+			_ = l.write(a.to, a.data)
+		}
+		return
+	}
+	d := l.dialogOf(from, r)
+	switch {
+	case r.Method == sip.ACK:
+		if d != nil && d == l.dlg {
+			l.onAck(r)
+		}
+	case d == nil && l.phase == phaseWatch && r.Method == sip.BYE:
 		// Answered before the earlier life ended, and ended by the far side.
-		l.respond(r, src, 200, "OK", s.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
 		l.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side"})
-		return
-	}
-	if !ours || (l.phase >= phaseOver && r.Method != sip.BYE) {
+	case d == nil, l.phase >= phaseOver && r.Method != sip.BYE:
 		s.count.unmatched.Add(1)
-		l.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
-		return
+		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+	case r.Method == sip.CANCEL:
+		l.onCancel(r, src)
+	default:
+		l.onRequest(r, src, d)
 	}
+}
+
+// dialogOf finds the dialog of a request. Before the 2xx, a request that tells
+// of an early dialog makes it known: only requests of ours would have to know
+// more of it.
+func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
+	if l.dlg != nil && l.dlg.toTag == from {
+		return l.dlg
+	}
+	if l.dlg != nil || from == "" || (l.phase != phaseProceeding && l.phase != phaseSilent) {
+		return nil
+	}
+	if d := l.earlyDialog(from); d != nil {
+		return d
+	}
+	if len(l.early) >= maxEarly || r.Method == sip.BYE { // §15: no BYE before the answer
+		return nil
+	}
+	d := &dialog{toTag: from, source: l.to.addr, invite: l.cseq, seq: l.cseq}
+	l.route(d)
+	l.early = append(l.early, d)
+	return d
+}
+
+// onRequest takes a new request inside a dialog.
+func (l *leg) onRequest(r *sip.Request, src target, d *dialog) {
 	seq := r.CSeq().SeqNo
-	if seq < l.dlg.remote {
-		l.respond(r, src, 500, "Request Out of Order", s.userAgentLine, nil) // §12.2.2
+	if seq < d.remote {
+		l.respond(r, src, 500, "Request Out of Order", l.trunk.userAgentLine, nil) // §12.2.2
 		return
 	}
-	repeated := seq == l.dlg.remote
-	l.dlg.remote = seq
-	if required := r.GetHeader("require"); required != nil && r.Method != sip.BYE && r.Method != sip.CANCEL {
-		l.respond(r, src, 420, "Bad Extension", "Unsupported: "+clean(required.Value())+"\r\n"+s.userAgentLine, nil) // §8.2.2.3
+	repeated := seq == d.remote
+	d.remote = seq
+	if tags := unsupported(r, l.trunk.sessionSec > 0); tags != "" && r.Method != sip.BYE {
+		l.reply(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+l.trunk.userAgentLine, nil)
 		return
 	}
+	talking := l.phase == phaseAnswered || l.phase == phaseConfirmed
 	switch r.Method {
 	case sip.BYE:
-		l.respond(r, src, 200, "OK", s.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
 		l.onBye(r)
 	case sip.INVITE, sip.UPDATE:
-		l.onOffer(r, src)
+		if d == l.dlg && !talking {
+			l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+			return
+		}
+		l.onOffer(r, src, d)
 	case sip.INFO:
-		l.respond(r, src, 200, "OK", s.userAgentLine, nil)
-		if d := infoDigit(r); d != 0 && !repeated && (l.phase == phaseAnswered || l.phase == phaseConfirmed) {
-			l.emit(engine.LegEvent{Kind: engine.LegDigit, Digit: d})
+		l.reply(r, src, 200, "OK", l.trunk.userAgentLine, nil)
+		if key := infoDigit(r); key != 0 && !repeated && talking {
+			l.emit(engine.LegEvent{Kind: engine.LegDigit, Digit: key})
 		}
 	case sip.OPTIONS:
-		l.respond(r, src, 200, "OK", s.agentLines+"Accept: application/sdp\r\n", nil)
-	case sip.CANCEL:
-		// A re-INVITE is answered at once: there is never one to cancel.
-		l.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+		l.reply(r, src, 200, "OK", l.trunk.agentLines+capabilities, nil)
+	case sip.PRACK: // we send no reliable provisional response
+		l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+	case sip.REFER:
+		l.onRefer(r, src)
 	default:
-		s.respondUnsupported(r, src)
+		code, phrase, headers := notSupported(r.Method)
+		l.reply(r, src, code, phrase, headers+l.trunk.agentLines, nil)
 	}
+}
+
+// onCancel: a re-INVITE is answered at once, so its CANCEL changes nothing
+// (§9.2).
+func (l *leg) onCancel(r *sip.Request, src target) {
+	branch, _ := r.Via().Params.Get("branch")
+	for i := range l.answers {
+		if a := &l.answers[i]; a.method == sip.INVITE && a.branch == branch {
+			l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
+			return
+		}
+	}
+	l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
 }
 
 // onBye: the far side hung up. While our own BYE is on its way, that one's end
@@ -121,84 +249,23 @@ func (l *leg) onBye(r *sip.Request) {
 		return
 	}
 	l.s.count.remoteByes.Add(1)
+	if l.refer != nil && l.refer.request != nil {
+		l.answerRefer(false) // §15.1.2: pending requests are answered
+	}
 	cause, text := q850(messageReasons(r))
 	l.finish(engine.LegEvent{Kind: engine.LegHungUp, Q850: cause, Reason: text})
 }
 
-// onOffer answers a re-INVITE or an UPDATE: 200 when the media stays where it
-// is, 488 otherwise, which leaves the session as it was (RFC 3261 §14.2).
-func (l *leg) onOffer(r *sip.Request, src target) {
-	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
-		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.s.userAgentLine, nil)
-		return
-	}
-	offer := sdpOf(r)
-	if len(r.Body()) > 0 && offer == nil {
-		l.respond(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.s.userAgentLine, nil)
-		return
-	}
-	if offer != nil && !keepsSession(l.remoteSDP, offer) {
-		l.respond(r, src, 488, "Not Acceptable Here", l.s.userAgentLine, nil)
-		return
-	}
-	if uris := contactURIs(r); len(uris) > 0 {
-		l.dlg.target = uris[0] // target refresh (§12.2.2)
-		l.route(l.dlg)
-	}
-	var body []byte
-	switch {
-	case offer != nil:
-		body = answerInDirection(l.offer, offer)
-	case r.Method == sip.INVITE:
-		body = l.offer // offerless: ours is the offer now
-	}
-	extra := string(l.appendContact(nil)) + l.s.agentLines
-	l.respond(r, src, 200, "OK", extra, body)
-}
-
-// infoDigit reads a digit from an INFO body: application/dtmf-relay
-// ("Signal=5") or application/dtmf ("5"); 0 when there is none.
-func infoDigit(r *sip.Request) byte {
-	body := strings.TrimSpace(string(r.Body()))
-	switch ct := contentType(r); {
-	case strings.HasPrefix(ct, "application/dtmf-relay"):
-		for line := range strings.Lines(body) {
-			name, value, _ := strings.Cut(line, "=")
-			if strings.EqualFold(strings.TrimSpace(name), "Signal") {
-				return digit(strings.TrimSpace(value))
-			}
-		}
-	case strings.HasPrefix(ct, "application/dtmf"):
-		return digit(body)
-	}
-	return 0
-}
-
-// digit gives one of 0-9*#A-D, 0 when the text is none; 10 and 11 stand for
-// star and pound in some gateways.
-func digit(s string) byte {
-	switch s {
-	case "10":
-		return '*'
-	case "11":
-		return '#'
-	}
-	if len(s) == 1 && strings.Contains("0123456789*#ABCD", strings.ToUpper(s)) {
-		return strings.ToUpper(s)[0]
-	}
-	return 0
-}
-
 // respond answers a request to where it came from (RFC 3261 §18.2.2, RFC 3581
 // §4). headers are whole lines.
-func (s *Stack) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) {
+func (s *Stack) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) (data []byte, to target) {
 	b := make([]byte, 0, 768+len(sdp))
 	b = append(b, "SIP/2.0 "...)
 	b = strconv.AppendInt(b, int64(code), 10)
 	b = append(b, ' ')
 	b = append(b, phrase...)
 	b = append(b, "\r\n"...)
-	to := src
+	to = src
 	for i, h := range r.GetHeaders("via") {
 		b = append(b, "Via: "...)
 		if via, ok := h.(*sip.ViaHeader); ok && i == 0 {
@@ -220,7 +287,9 @@ func (s *Stack) respond(r *sip.Request, src target, code int, phrase, headers st
 	b = append(b, "\r\n"...)
 	b = appendCallID(b, r.CallID().Value(), r.CSeq().SeqNo, string(r.CSeq().MethodName))
 	b = append(b, headers...)
-	_ = s.write(to, appendBody(b, sdp)) // a lost response is asked for again
+	b = appendBody(b, sdp)
+	_ = s.write(to, b) // a lost response is asked for again
+	return b, to
 }
 
 // appendTopVia writes the top Via with received and rport and says where the

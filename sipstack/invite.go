@@ -43,7 +43,7 @@ func (l *leg) tryNext(failure string) {
 		l.to, l.spare = l.spare[0], l.spare[1:]
 		l.enter(phaseQueued)
 		l.address()
-		l.invite = l.appendInvite(make([]byte, 0, 768+len(l.offer)))
+		l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
 		if l.to.reliable() {
 			err := l.s.push(l.to, queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
 			if err == nil {
@@ -169,7 +169,7 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 	}
 	switch {
 	case r.StatusCode < 200:
-		l.onProvisional(r, seq)
+		l.onProvisional(r, seq, src)
 	case r.StatusCode < 300:
 		l.onSuccess(r, seq, src)
 	default:
@@ -177,7 +177,7 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 	}
 }
 
-func (l *leg) onProvisional(r *sip.Response, seq uint32) {
+func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if seq != l.cseq && l.phase != phaseWatch {
 		return
 	}
@@ -191,6 +191,9 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32) {
 		return
 	default:
 		return // reordered behind the final response
+	}
+	if !l.acknowledge(r, seq, src) {
+		return
 	}
 	rs := messageReasons(r)
 	cause, _ := q850(rs)
@@ -261,7 +264,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 		if seq != l.cseq {
 			return // the challenge that was answered, once more
 		}
-		if challenge && l.retryWithCredentials(r) {
+		if l.goOn(r) {
 			return
 		}
 		l.dropCancels()
@@ -285,28 +288,44 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 // each time again (RFC 3261 §17.1.1.2, Completed).
 func (l *leg) ackFailure(r *sip.Response, seq uint32) {
 	to := r.GetHeader("to")
-	if to == nil || !l.to.addr.IsValid() {
+	at := l.placeOf(seq).to
+	if to == nil || !at.addr.IsValid() {
 		return
 	}
 	b := getBuffer()
 	*b = l.appendHopACK((*b)[:0], to.Value(), seq)
-	if l.write(l.to, *b) == nil {
+	if l.write(at, *b) == nil {
 		l.s.count.acks.Add(1)
 	}
 	putBuffer(b)
 }
 
-// retryWithCredentials answers a challenge with a new INVITE: CSeq+1, same
-// Call-ID and From tag, no To tag (RFC 3261 §22.2).
-func (l *leg) retryWithCredentials(r *sip.Response) bool {
-	if l.cancelWanted || BootNow() > l.sendBy || !l.auth.answer(r, "INVITE", l.toURI) {
+// goOn begins another INVITE where a final response asks for one: a challenge
+// (RFC 3261 §22.2), a longer session interval (RFC 4028 §7.3), another place
+// (RFC 3261 §8.1.3.4).
+func (l *leg) goOn(r *sip.Response) bool {
+	if l.cancelWanted || BootNow() > l.sendBy {
 		return false
 	}
+	switch r.StatusCode {
+	case 401, 407:
+		return l.auth.answer(r, "INVITE", l.requestURI()) && l.sendAgain(refusal(r))
+	case 422:
+		return l.lengthen(r) && l.auth.renew("INVITE", l.requestURI()) && l.sendAgain(refusal(r))
+	}
+	return l.redirect(r)
+}
+
+// sendAgain begins a new INVITE transaction after one that was certainly
+// refused: CSeq+1, same Call-ID and From tag, no To tag. A failure to write it
+// ends the leg as refused.
+func (l *leg) sendAgain(refused engine.LegEvent) bool {
 	l.cseq++
 	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
-	l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
+	l.early = nil
+	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.PRACK })
+	l.invite = l.appendInvite(make([]byte, 0, 1280+len(l.offer)))
 	if l.to.reliable() {
-		refused := refusal(r)
 		seq := l.cseq
 		err := l.s.push(l.to, queued{data: l.invite, before: func() bool {
 			l.mu.Lock()
@@ -319,6 +338,12 @@ func (l *leg) retryWithCredentials(r *sip.Response) bool {
 				return false
 			}
 			return true
+		}, after: func(left bool, _ error) {
+			l.mu.Lock()
+			defer l.unlock()
+			if !left && l.phase == phaseCalling && l.cseq == seq {
+				l.finish(refused)
+			}
 		}})
 		if err != nil {
 			return false

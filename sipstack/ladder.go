@@ -65,8 +65,8 @@ func (l *leg) write(to target, b []byte) error {
 
 // respond answers a request of the far side in the leg's dialog. The leg is
 // locked.
-func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) {
-	l.s.respond(r, src, code, phrase, headers, sdp)
+func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) (data []byte, to target) {
+	data, to = l.s.respond(r, src, code, phrase, headers, sdp)
 	line := rung{at: l.s.now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
 	if phrase != standardPhrase(code) {
 		line.reason = phrase
@@ -75,6 +75,7 @@ func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers stri
 		line.note = "SDP"
 	}
 	l.note(line)
+	return data, to
 }
 
 // cseqOf finds CSeq in a message that this package wrote.

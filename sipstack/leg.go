@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
 )
 
 // phase is where a leg stands on the wire.
@@ -63,11 +65,22 @@ type leg struct {
 	cancels        uint8 // CANCEL transactions begun …
 	cancelsUnknown uint8 // … and answered with 481
 	dlg            *dialog
-	remoteSDP      []byte
-	headers        []engine.SIPHeader // of the INVITE
-	txs            []*clientTx
-	ladder         []rung
-	peers          []netip.AddrPort // that its ladder names
+	early          []*dialog // that the present INVITE has made and we must know
+	// localSDP and remoteSDP are the last session descriptions in force.
+	localSDP, remoteSDP []byte
+	redirected          *redirects         // nil: no 3xx was followed
+	refer               *referral          // the last REFER of the far side
+	reinvite            *clientTx          // our last re-INVITE, for repeated responses
+	minSE               uint32             // Min-SE that the far side has asked for …
+	lengthened          uint8              // … and how often
+	session             *sessionTimer      // nil: none agreed
+	waiting             []*clientTx        // INFO and NOTIFY that go out one at a time
+	answers             []answer           // of the far side's last requests
+	lost                string             // why we ended the dialog by ourselves
+	headers             []engine.SIPHeader // of the INVITE
+	txs                 []*clientTx
+	ladder              []rung
+	peers               []netip.AddrPort // that its ladder names
 
 	timer     *time.Timer
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
@@ -111,7 +124,9 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.emit(e)
 	l.enter(phaseOver)
 	l.overAt = l.s.now()
-	l.resendAt, l.invite, l.offer, l.remoteSDP = 0, nil, nil, nil
+	l.resendAt, l.invite, l.offer, l.localSDP, l.remoteSDP = 0, nil, nil, nil, nil
+	l.session = nil
+	l.dropTxs(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
 	l.setPurge()
 	l.s.count.live.Add(-1)
 	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
@@ -167,6 +182,15 @@ func (l *leg) arm() {
 		next = earliest(next, tx.endAt)
 		next = earliest(next, tx.resendAt)
 	}
+	if l.session != nil {
+		next = earliest(next, earliest(l.session.refreshAt, l.session.endAt))
+	}
+	for i := range l.answers {
+		next = earliest(next, earliest(l.answers[i].resendAt, l.answers[i].endAt))
+	}
+	if l.refer != nil {
+		next = earliest(next, l.refer.declineAt)
+	}
 	switch {
 	case next == 0 || l.phase == phaseGone || l.s.closed.Load():
 		if l.timer != nil {
@@ -197,6 +221,9 @@ func (l *leg) onTimer() {
 		l.resendInvite(now)
 	}
 	l.resendTxs(now)
+	l.resendAnswers(now)
+	l.sessionTick(now)
+	l.referTick(now)
 	if l.deadline != 0 && now >= l.deadline {
 		l.deadline = 0
 		l.onDeadline(now)

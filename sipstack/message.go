@@ -10,7 +10,7 @@ import (
 )
 
 // allow lists the methods that the far side may send us (RFC 3261 §20.5).
-const allow = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE"
+const allow = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER"
 
 const allowLine = "Allow: " + allow + "\r\n"
 
@@ -74,10 +74,15 @@ func appendBody(b, sdp []byte) []byte {
 	if len(sdp) > 0 {
 		b = append(b, "Content-Type: application/sdp\r\n"...)
 	}
+	return appendContent(b, sdp)
+}
+
+// appendContent writes Content-Length and a body whose type was written.
+func appendContent(b, body []byte) []byte {
 	b = append(b, "Content-Length: "...)
-	b = strconv.AppendInt(b, int64(len(sdp)), 10)
+	b = strconv.AppendInt(b, int64(len(body)), 10)
 	b = append(b, "\r\n\r\n"...)
-	return append(b, sdp...)
+	return append(b, body...)
 }
 
 // appendDialogID writes From, To, Call-ID and CSeq of one of the leg's
@@ -111,10 +116,11 @@ func (l *leg) appendContact(b []byte) []byte {
 
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (l *leg) appendInvite(b []byte) []byte {
-	b = appendStart(b, "INVITE", l.toURI, l.to.transport, l.sentBy, l.branch)
+	b = appendStart(b, "INVITE", l.requestURI(), l.to.transport, l.sentBy, l.branch)
 	b = l.appendDialogID(b, "", l.cseq, "INVITE")
 	b = l.appendContact(b)
 	b = append(b, l.trunk.agentLines...)
+	b = l.appendExtensions(b)
 	b = l.appendCaller(b)
 	b = append(b, l.auth.lines[0]...)
 	b = append(b, l.auth.lines[1]...)
@@ -140,7 +146,8 @@ func appendHeader(b []byte, name, value string) []byte {
 // appendHopACK writes the ACK of a final response other than 2xx (RFC 3261
 // §17.1.1.3); to is the To header of that response.
 func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
-	b = appendStart(b, "ACK", l.toURI, l.to.transport, l.sentBy, l.inviteBranch(cseq))
+	at := l.placeOf(cseq)
+	b = appendStart(b, "ACK", at.uri, at.to.transport, at.sentBy, l.inviteBranch(cseq))
 	b = append(b, "From: "...)
 	b = append(b, l.fromName...)
 	b = append(b, '<')
@@ -156,15 +163,15 @@ func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
-	b = appendStart(b, "CANCEL", l.toURI, l.to.transport, l.sentBy, l.inviteBranch(cseq))
+	b = appendStart(b, "CANCEL", l.requestURI(), l.to.transport, l.sentBy, l.inviteBranch(cseq))
 	b = l.appendDialogID(b, "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }
 
 // appendInDialog writes the headers of a request inside a dialog (RFC 3261
 // §12.2.1.1) up to and without Content-Length.
-func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32) []byte {
-	b = appendStart(b, method, d.requestURI, d.hop.transport, l.sentBy, deriveBranch(string(l.id)+"/"+d.toTag, cseq, method))
+func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32, branch string) []byte {
+	b = appendStart(b, method, d.requestURI, d.hop.transport, l.sentBy, branch)
 	for _, r := range d.routes {
 		b = append(b, "Route: "...)
 		b = append(b, r...)

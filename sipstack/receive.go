@@ -47,6 +47,13 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	l.mu.Lock()
 	defer l.unlock()
 	if cseq.MethodName == sip.INVITE {
+		if cseq.SeqNo > l.cseq && l.dlg != nil {
+			l.received(r, src)
+			if !l.onReinviteResponse(r, branch) {
+				s.count.unmatched.Add(1)
+			}
+			return
+		}
 		if l.phase == phaseQueued || l.phase == phaseGone || branch != l.inviteBranch(cseq.SeqNo) {
 			s.count.unmatched.Add(1)
 			return

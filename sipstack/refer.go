@@ -1,16 +1,153 @@
 package sipstack
 
-import "dialler/engine"
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// referral is the far side's wish to have the call transferred, and the
+// implicit subscription to how that goes (RFC 3515).
+type referral struct {
+	request   *sip.Request // until it is answered
+	src       target
+	declineAt time.Duration // nobody has answered it by then: 603; 0 once answered
+	id        string        // event parameter of the second REFER and later ones
+	open      bool          // NOTIFYs are owed
+	refers    int
+}
+
+const declined = "Decline"
+
+// onRefer takes a REFER inside the dialog.
+func (l *leg) onRefer(r *sip.Request, src target) {
+	if l.phase != phaseConfirmed || !l.s.conf.Transfers {
+		l.reply(r, src, 603, declined, l.trunk.userAgentLine, nil)
+		return
+	}
+	targets := append(r.GetHeaders("refer-to"), r.GetHeaders("r")...)
+	if len(targets) != 1 { // §2.4.2
+		l.reply(r, src, 400, "Exactly One Refer-To Wanted", l.trunk.userAgentLine, nil)
+		return
+	}
+	to, replaces, ok := referTo(targets[0].Value())
+	if !ok {
+		l.reply(r, src, 603, declined, l.trunk.userAgentLine, nil)
+		return
+	}
+	n := 1
+	if l.refer != nil {
+		if l.refer.request != nil {
+			l.reply(r, src, 491, "Request Pending", l.trunk.userAgentLine, nil)
+			return
+		}
+		n = l.refer.refers + 1
+	}
+	l.refer = &referral{request: r, src: src, refers: n, declineAt: l.s.now() + 16*l.s.conf.Timers.T1}
+	if n > 1 {
+		l.refer.id = ";id=" + strconv.FormatUint(uint64(r.CSeq().SeqNo), 10)
+	}
+	l.remember(r)
+	l.emit(engine.LegEvent{Kind: engine.LegReferred, ReferTo: to, Replaces: replaces,
+		ReferredBy: cut(addrSpec(headerValue(r, "referred-by", "b")), maxURI)})
+}
+
+// referTo reads a Refer-To header: the URI without headers, and its Replaces
+// header (RFC 3891 §3). ok is false for what asks for anything but a call.
+func referTo(value string) (uri, replaces string, ok bool) {
+	uri = addrSpec(value)
+	if !strings.Contains(value, "<") { // bare: its ? belongs to the URI all the same
+		uri, _, _ = strings.Cut(strings.TrimSpace(value), ";")
+	}
+	uri, headers, _ := strings.Cut(uri, "?")
+	if uri == "" || len(uri) > maxURI || clean(uri) != uri || strings.ContainsAny(uri, " \t\"<>") {
+		return "", "", false
+	}
+	for _, p := range strings.Split(uri, ";")[1:] {
+		if name, v, _ := strings.Cut(p, "="); strings.EqualFold(name, "method") && !strings.EqualFold(v, "INVITE") {
+			return "", "", false
+		}
+	}
+	for _, h := range strings.Split(headers, "&") {
+		if name, v, _ := strings.Cut(h, "="); strings.EqualFold(name, "Replaces") {
+			text, err := url.PathUnescape(v)
+			if err != nil || len(text) > maxURI {
+				return "", "", false
+			}
+			replaces = clean(text)
+		}
+	}
+	return uri, replaces, true
+}
 
 // AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
 // that RFC 3515 §2.4.4 wants at once, or 603. It is false when none waits for
 // an answer: it was answered before, or declined because nobody answered in
 // 16*T1.
 func (s *Stack) AnswerRefer(id engine.LegID, accept bool) bool {
-	return false
+	l := s.leg(id)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	return l.answerRefer(accept && l.phase == phaseConfirmed)
+}
+
+func (l *leg) answerRefer(accept bool) bool {
+	f := l.refer
+	if f == nil || f.request == nil {
+		return false
+	}
+	r := f.request
+	f.request, f.declineAt = nil, 0
+	if !accept {
+		l.reply(r, f.src, 603, declined, l.trunk.userAgentLine, nil)
+		return true
+	}
+	l.reply(r, f.src, 202, "Accepted", string(l.appendContact(nil))+l.trunk.userAgentLine, nil)
+	f.open = true
+	l.notify(100, "Trying")
+	return true
+}
+
+func (l *leg) referTick(now time.Duration) {
+	if l.refer != nil && l.refer.declineAt != 0 && now >= l.refer.declineAt {
+		l.answerRefer(false)
+	}
 }
 
 // NotifyRefer tells the far side how the transfer goes that it asked for: the
 // status code of the transferred call and its reason phrase (RFC 3515 §2.4.5).
-// A final one (200 and above) ends the implicit subscription.
-func (s *Stack) NotifyRefer(id engine.LegID, code int, reason string) {}
+// A final one (200 and above) ends the implicit subscription. It works beyond
+// the end of the leg while the stack still knows it.
+func (s *Stack) NotifyRefer(id engine.LegID, code int, reason string) {
+	l := s.leg(id)
+	if l == nil || code < 100 || code > 699 {
+		return
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	l.notify(code, reason)
+}
+
+func (l *leg) notify(code int, reason string) {
+	f := l.refer
+	if f == nil || !f.open || l.dlg == nil || l.phase == phaseGone {
+		return
+	}
+	state := "active;expires=180"
+	if code >= 200 {
+		state = "terminated;reason=noresource"
+		f.open = false
+	}
+	body := "SIP/2.0 " + strconv.Itoa(code) + " " + clean(reason) + "\r\n"
+	l.sendInTurn(&clientTx{method: sip.NOTIFY, dlg: l.dlg, body: []byte(body),
+		headers: string(l.appendContact(nil)) + "Event: refer" + f.id + "\r\nSubscription-State: " + state +
+			"\r\nContent-Type: message/sipfrag;version=2.0\r\n"})
+}

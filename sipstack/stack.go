@@ -57,6 +57,7 @@ type Stack struct {
 	attempts [shardCount]attemptShard
 
 	start   time.Time
+	refused refusedCalls
 	count   counters
 	closed  atomic.Bool
 	ctx     context.Context //nolint:containedctx // of the goroutines that Close ends

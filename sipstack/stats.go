@@ -11,6 +11,9 @@ type Stats struct {
 	Acks            uint64         // ACKs written, repeated ones included
 	Cancels         uint64         // CANCEL transactions
 	Byes            uint64         // BYE transactions of ours
+	Pracks          uint64         // PRACK transactions, answers to challenges not counted
+	Refreshes       uint64         // session refreshes of ours
+	Redirects       uint64         // 3xx that were followed
 	RemoteByes      uint64         // BYEs of the far side that ended a leg
 	StrayAnswers    uint64         // 2xx that nobody wanted: forks and late ones, each ended with ACK and BYE
 	Unmatched       uint64         // responses and in-dialog requests of no leg that is known
@@ -29,6 +32,7 @@ type counters struct {
 	strays, unmatched, malformed, duplicates, writeErrors, refusedConns, strangers, floods atomic.Uint64
 	live                                                                                   atomic.Int64
 	byStatus                                                                               [700]atomic.Uint64
+	pracks, refreshes, redirects                                                           atomic.Uint64
 }
 
 // Stats gives a snapshot; its figures are not taken at one instant.
@@ -42,6 +46,9 @@ func (s *Stack) Stats() Stats {
 		Acks:            c.acks.Load(),
 		Cancels:         c.cancels.Load(),
 		Byes:            c.byes.Load(),
+		Pracks:          c.pracks.Load(),
+		Refreshes:       c.refreshes.Load(),
+		Redirects:       c.redirects.Load(),
 		RemoteByes:      c.remoteByes.Load(),
 		StrayAnswers:    c.strays.Load(),
 		Unmatched:       c.unmatched.Load(),

@@ -25,10 +25,14 @@ type trunk struct {
 	tls      *tlsPeer
 	fault    string // why it cannot send at all; empty when it can
 
-	userAgentLine string // "User-Agent: …\r\n"
-	agentLines    string // Allow and User-Agent
-	extraLines    []byte // its extra headers
-	anonymous     bool   // From does not tell who calls
+	// supported and extensions are header lines of INVITEs (see prack.go).
+	supported, extensions string
+	reliable              bool   // 100rel is supported
+	sessionSec            uint32 // our Session-Expires; 0 = no session timer
+	userAgentLine         string // "User-Agent: …\r\n"
+	agentLines            string // Allow and User-Agent
+	extraLines            []byte // its extra headers
+	anonymous             bool   // From does not tell who calls
 
 	keepalive keepalive
 }
@@ -51,6 +55,7 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.Transport != UDP {
 		t.params = ";transport=" + string(c.Transport)
 	}
+	t.setExtensions()
 	t.userAgentLine, t.agentLines = s.userAgentLine, s.agentLines
 	if c.UserAgent != "" {
 		t.userAgentLine = "User-Agent: " + clean(c.UserAgent) + "\r\n"

@@ -373,6 +373,9 @@ func TestInDialogRequests(t *testing.T) {
 		if r.StatusCode != code || string(r.CSeq().MethodName) != method {
 			t.Fatalf("%s: got %s, want %d", method, r.StartLine(), code)
 		}
+		if method == "INVITE" {
+			u.inDialog(invite, "far", "ACK", cseq, "", "")
+		}
 		return r
 	}
 	hold := answerSDP + "a=sendonly\r\n"
@@ -392,8 +395,13 @@ func TestInDialogRequests(t *testing.T) {
 	f("INFO", 7, "Content-Type: application/dtmf-relay\r\n", "Signal= #\r\nDuration= 100\r\n", 200)
 	f("INFO", 7, "Content-Type: application/dtmf-relay\r\n", "Signal= #\r\nDuration= 100\r\n", 200)
 	f("INFO", 6, "", "", 500)
-	f("UPDATE", 8, "Require: timer\r\n", "", 420)
+	if r := f("UPDATE", 8, "Require: timer, frob\r\n", "", 420); r.GetHeader("Unsupported").Value() != "frob" {
+		t.Fatalf("%s", r)
+	}
 	f("CANCEL", 9, "", "", 481)
+	f("SUBSCRIBE", 10, "", "", 489)
+	f("REFER", 11, "Refer-To: <sip:x@y>\r\n", "", 603)
+	f("PRACK", 12, "", "", 481)
 	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
 	if es := l.expect(leg, "sent answered(200) digit closed(200)"); es[2].Digit != '#' {
 		t.Fatalf("%q", es[2].Digit)
@@ -427,6 +435,8 @@ func TestRequestsOutsideOfDialogs(t *testing.T) {
 	f("REGISTER", "", 405)
 	f("MESSAGE", "", 405)
 	f("FROBNICATE", "", 501)
+	f("SUBSCRIBE", "", 489)
+	f("REFER", "", 603)
 	u.send(addr(s), "ACK sip:x@y SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;branch=z9hG4bKa\r\n\r\n")
 	u.send(addr(s), "nonsense\r\n\r\n")
 	eventually(t, "the malformed one is counted", func() bool { return s.Stats().Malformed == 1 })

@@ -1,0 +1,121 @@
+package sipstack
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// Values of TrunkConfig.ReliableProvisionals.
+const (
+	reliableRequired = "required"
+	reliableOff      = "off"
+)
+
+// appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
+// §4) and a session timer (RFC 4028 §7.1).
+func (l *leg) appendExtensions(b []byte) []byte {
+	if l.minSE == 0 {
+		return append(b, l.trunk.extensions...)
+	}
+	b = append(b, l.trunk.supported...)
+	b = append(b, "Session-Expires: "...)
+	b = strconv.AppendUint(b, uint64(max(l.trunk.sessionSec, l.minSE)), 10)
+	b = append(b, "\r\nMin-SE: "...)
+	b = strconv.AppendUint(b, uint64(l.minSE), 10)
+	return append(b, "\r\n"...)
+}
+
+// setExtensions writes the header lines that all INVITEs of a trunk have.
+func (t *trunk) setExtensions() {
+	var tags []string
+	required := ""
+	switch t.conf.ReliableProvisionals {
+	case reliableOff:
+	case reliableRequired:
+		required = "Require: 100rel\r\n"
+		fallthrough
+	default:
+		tags = append(tags, "100rel")
+		t.reliable = true
+	}
+	if t.conf.SessionSec >= 0 {
+		tags = append(tags, "timer")
+		t.sessionSec = uint32(min(t.conf.SessionSec, maxSessionSec)) //nolint:gosec // not negative
+		if t.sessionSec == 0 {
+			t.sessionSec = defaultSessionSec
+		}
+		t.sessionSec = max(t.sessionSec, minSessionSec)
+	}
+	if len(tags) > 0 {
+		t.supported = "Supported: " + strings.Join(tags, ", ") + "\r\n"
+	}
+	t.supported += required
+	t.extensions = t.supported
+	if t.sessionSec > 0 {
+		t.extensions += "Session-Expires: " + strconv.Itoa(int(t.sessionSec)) + "\r\n"
+	}
+}
+
+// lists says whether a comma-separated header holds a token.
+func lists(m sip.Message, header, token string) bool {
+	for _, h := range m.GetHeaders(header) {
+		for _, have := range splitList(h.Value()) {
+			if strings.EqualFold(have, token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rseqOf is the RSeq of a reliable provisional response (RFC 3262 §7.1), 0
+// when the response is not reliable.
+func rseqOf(r *sip.Response) uint32 {
+	if r.StatusCode == 100 || !lists(r, "require", "100rel") {
+		return 0
+	}
+	h := r.GetHeader("rseq")
+	if h == nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(h.Value()), 10, 32)
+	if err != nil || n > 1<<31-1 {
+		return 0
+	}
+	return uint32(n)
+}
+
+// acknowledge sends the PRACK of a reliable provisional response in the early
+// dialog that it belongs to. False: the response is a repeated one or comes
+// before its turn, and is not to be looked at (RFC 3262 §4): a lost PRACK is
+// repeated by its own transaction.
+func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool {
+	rseq := rseqOf(r)
+	if rseq == 0 || !l.trunk.reliable || toTag(r) == "" {
+		return true
+	}
+	d := l.earlyDialog(toTag(r))
+	if d != nil && d.rseq != 0 && rseq != d.rseq+1 {
+		return false
+	}
+	if d == nil && len(l.early) >= maxEarly {
+		return false
+	}
+	known := d != nil
+	d = l.newDialog(r, seq, src)
+	if !known {
+		l.early = append(l.early, d)
+	}
+	d.rseq = rseq
+	d.updates = d.updates || lists(r, "allow", "UPDATE")
+	if sdp := sdpOf(r); sdp != nil && d.remoteSDP == nil {
+		d.remoteSDP = sdp
+	}
+	l.s.count.pracks.Add(1)
+	l.send(&clientTx{method: sip.PRACK, dlg: d,
+		headers: "RAck: " + strconv.FormatUint(uint64(rseq), 10) + " " + strconv.FormatUint(uint64(seq), 10) + " INVITE\r\n"})
+	return true
+}

@@ -1,0 +1,212 @@
+package sipstack
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+const (
+	// maxRedirects bounds TrunkConfig.Redirects.
+	maxRedirects = 5
+	// maxContacts bounds the places of one leg that are still to be tried.
+	maxContacts = 16
+	maxURI      = 512 // bytes
+)
+
+// redirects is where a leg was sent on to.
+type redirects struct {
+	uri       string   // present Request-URI
+	pending   []string // not tried yet, best first
+	tried     []string // in lower case, the first Request-URI included
+	followed  int
+	resolving bool
+	places    []place // of the INVITEs before the present one
+}
+
+// place is where an INVITE went: its ACK goes there too.
+type place struct {
+	cseq   uint32
+	uri    string
+	to     target
+	sentBy string
+}
+
+// requestURI is the Request-URI of the present INVITE.
+func (l *leg) requestURI() string {
+	if l.redirected != nil && l.redirected.uri != "" {
+		return l.redirected.uri
+	}
+	return l.toURI
+}
+
+// placeOf tells where the INVITE with that CSeq went.
+func (l *leg) placeOf(cseq uint32) place {
+	if l.redirected != nil {
+		for _, p := range l.redirected.places {
+			if cseq <= p.cseq {
+				return p
+			}
+		}
+	}
+	return place{l.cseq, l.requestURI(), l.to, l.sentBy}
+}
+
+// contact is an element of a Contact header.
+type contact struct {
+	uri string
+	q   float64
+}
+
+// contactsByQ lists the Contacts of a 3xx, the most wanted first (RFC 3261
+// §8.1.3.4, §20.10).
+func contactsByQ(m sip.Message) []string {
+	var cs []contact
+	for _, name := range [...]string{"contact", "m"} {
+		for _, h := range m.GetHeaders(name) {
+			for _, element := range splitList(h.Value()) {
+				c := contact{addrSpec(element), 1}
+				for _, p := range splitParams(element)[1:] {
+					if name, v, _ := strings.Cut(p, "="); strings.EqualFold(strings.TrimSpace(name), "q") {
+						if q, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil && q >= 0 && q <= 1 {
+							c.q = q
+						}
+					}
+				}
+				if c.uri != "" && len(cs) < maxContacts {
+					cs = append(cs, c)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(cs, func(a, b contact) int { return cmp.Compare(b.q, a.q) })
+	out := make([]string, len(cs))
+	for i, c := range cs {
+		out[i] = c.uri
+	}
+	return out
+}
+
+// followable gives the Request-URI for a Contact and what it says of the way;
+// ok is false for anything but a sip URI that can be called.
+func followable(uri string) (string, sip.Uri, bool) {
+	uri, _, _ = strings.Cut(uri, "?") // headers are not taken from strangers
+	var u sip.Uri
+	if len(uri) > maxURI || len(uri) < 4 || !strings.EqualFold(uri[:4], "sip:") || strings.ContainsAny(uri, " \t\"<>") || clean(uri) != uri {
+		return "", u, false
+	}
+	if sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
+		return "", u, false
+	}
+	for _, p := range u.UriParams {
+		if strings.EqualFold(p.K, "method") && !strings.EqualFold(p.V, "INVITE") {
+			return "", u, false
+		}
+		if strings.EqualFold(p.K, "transport") {
+			if _, ok := transportOf(p.V); !ok {
+				return "", u, false
+			}
+		}
+	}
+	return uri, u, true
+}
+
+// redirect follows a 3xx as often as the trunk allows, the Contacts in the
+// order of their q; a place that refuses is followed by the next one. No place
+// is tried twice, so a loop ends. False: the response is the leg's end.
+func (l *leg) redirect(r *sip.Response) bool {
+	limit := min(l.trunk.conf.Redirects, maxRedirects)
+	d := l.redirected
+	switch r.StatusCode {
+	case 300, 301, 302:
+		if limit <= 0 {
+			return false
+		}
+		if d == nil {
+			d = &redirects{tried: []string{strings.ToLower(l.toURI)}}
+			l.redirected = d
+		}
+		if d.resolving {
+			return true // the same once more
+		}
+		d.pending = append(contactsByQ(r), d.pending...)
+		d.pending = d.pending[:min(len(d.pending), maxContacts)]
+	default:
+		// RFC 3261 §8.1.3.4: the next one after a failure, but for those that
+		// speak for the callee wherever he is.
+		if d == nil || r.StatusCode < 400 || r.StatusCode >= 600 || r.StatusCode == 487 {
+			return false
+		}
+	}
+	for len(d.pending) > 0 && d.followed < limit {
+		uri, u, ok := followable(d.pending[0])
+		d.pending = d.pending[1:]
+		if key := strings.ToLower(uri); ok && !slices.Contains(d.tried, key) {
+			d.tried = append(d.tried, key)
+			d.followed++
+			if l.follow(uri, u, refusal(r)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// follow sends the INVITE to a Contact: at once when its address is known,
+// else from a goroutine when its name is resolved.
+func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
+	over := l.trunk.conf.Transport
+	for _, p := range u.UriParams {
+		if strings.EqualFold(p.K, "transport") {
+			over, _ = transportOf(p.V)
+		}
+	}
+	if l.trunk.conf.OutboundProxy != "" {
+		return l.inviteAt(uri, l.to, refused)
+	}
+	if addrs := l.s.dns.cached(u.Host, u.Port, over); len(addrs) > 0 {
+		return l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused)
+	}
+	l.redirected.resolving = true
+	l.enter(phaseCalling)
+	l.invite, l.resendAt = nil, 0
+	l.deadline = l.s.now() + l.s.conf.Timers.transaction()
+	cseq := l.cseq
+	go func() {
+		addrs, _ := l.s.dns.wait(u.Host, u.Port, over)
+		l.mu.Lock()
+		defer l.unlock()
+		l.redirected.resolving = false
+		if l.phase != phaseCalling || l.cseq != cseq {
+			return
+		}
+		if l.cancelWanted || BootNow() > l.sendBy || len(addrs) == 0 || !l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused) {
+			l.dropCancels()
+			l.finish(refused)
+		}
+	}()
+	return true
+}
+
+// inviteAt begins the INVITE to another place: CSeq+1, To and From as before,
+// no credentials of the place before.
+func (l *leg) inviteAt(uri string, to target, refused engine.LegEvent) bool {
+	d := l.redirected
+	d.places = append(d.places, place{l.cseq, l.requestURI(), l.to, l.sentBy})
+	d.uri = uri
+	from, name, id := l.fromURI, l.fromName, l.callerID
+	l.to = to
+	l.address()
+	l.fromURI, l.fromName, l.callerID = from, name, id
+	l.auth = authenticator{username: l.auth.username, password: l.auth.password, counts: l.auth.counts}
+	if !l.sendAgain(refused) {
+		return false
+	}
+	l.s.count.redirects.Add(1)
+	return true
+}

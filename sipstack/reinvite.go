@@ -1,0 +1,256 @@
+package sipstack
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// keptAnswers bounds how many requests of the far side are remembered of a leg.
+const keptAnswers = 4
+
+// answer is a server transaction inside a dialog (RFC 3261 §17.2): a repeated
+// request gets the same bytes again and is not acted on twice. That of an
+// INVITE is repeated until its ACK comes.
+type answer struct {
+	method sip.RequestMethod
+	branch string
+	cseq   uint32
+	to     target
+	data   []byte // nil: not answered yet
+	code   int
+	gap    time.Duration
+	// resendAt is timer G, endAt timer H (64*T1); 0 once the ACK came.
+	resendAt, endAt time.Duration
+	offered         bool // our 2xx holds an offer; the ACK answers it
+}
+
+// reply answers a request and remembers the answer.
+func (l *leg) reply(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) *answer {
+	data, to := l.respond(r, src, code, phrase, headers, sdp)
+	a := l.remember(r)
+	a.data, a.to, a.code = data, to, code
+	if r.Method == sip.INVITE {
+		now := l.s.now()
+		a.endAt = now + l.s.conf.Timers.transaction()
+		if code < 300 || !to.reliable() {
+			a.gap = l.s.conf.Timers.T1
+			a.resendAt = now + a.gap
+		}
+	}
+	return a
+}
+
+// remember enters a request that is, or will be, answered.
+func (l *leg) remember(r *sip.Request) *answer {
+	if a := l.answered(r); a != nil {
+		return a
+	}
+	if len(l.answers) >= keptAnswers {
+		oldest := max(slices.IndexFunc(l.answers, func(a answer) bool { return a.endAt == 0 }), 0)
+		l.answers = slices.Delete(l.answers, oldest, oldest+1)
+	}
+	branch, _ := r.Via().Params.Get("branch")
+	l.answers = append(l.answers, answer{method: r.Method, branch: branch, cseq: r.CSeq().SeqNo})
+	return &l.answers[len(l.answers)-1]
+}
+
+// answered finds a request that came before.
+func (l *leg) answered(r *sip.Request) *answer {
+	branch, _ := r.Via().Params.Get("branch")
+	for i := range l.answers {
+		if a := &l.answers[i]; a.method == r.Method && a.cseq == r.CSeq().SeqNo && a.branch == branch {
+			return a
+		}
+	}
+	return nil
+}
+
+// unacked finds a re-INVITE of the far side whose 2xx has no ACK yet.
+func (l *leg) unacked() *answer {
+	for i := range l.answers {
+		if a := &l.answers[i]; a.endAt != 0 && a.code < 300 {
+			return a
+		}
+	}
+	return nil
+}
+
+// resendAnswers is timers G and H of all answers to INVITEs.
+func (l *leg) resendAnswers(now time.Duration) {
+	for i := range l.answers {
+		a := &l.answers[i]
+		switch {
+		case a.endAt != 0 && now >= a.endAt:
+			a.resendAt, a.endAt = 0, 0
+			if a.code < 300 {
+				l.dialogLost("no ACK") // RFC 3261 §13.3.1.4
+			}
+		case a.resendAt != 0 && now >= a.resendAt:
+			if l.write(a.to, a.data) == nil {
+				l.s.count.retransmissions.Add(1)
+			}
+			a.gap = min(2*a.gap, l.s.conf.Timers.T2)
+			a.resendAt = now + a.gap
+		}
+	}
+}
+
+// onAck ends the repetition of our answer to a re-INVITE. When the answer held
+// our offer, the ACK holds the far side's answer.
+func (l *leg) onAck(r *sip.Request) {
+	for i := range l.answers {
+		a := &l.answers[i]
+		if a.method != sip.INVITE || a.cseq != r.CSeq().SeqNo || a.endAt == 0 {
+			continue
+		}
+		a.resendAt, a.endAt = 0, 0
+		if sdp := sdpOf(r); sdp != nil && a.offered {
+			l.remoteSDP = sdp
+			if m := l.s.conf.Media; m != nil {
+				m.Reanswer(l.attempt, l.id, sdp)
+			}
+		}
+	}
+}
+
+// onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
+func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
+	invite := r.Method == sip.INVITE
+	offer := sdpOf(r)
+	if len(r.Body()) > 0 && offer == nil {
+		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.userAgentLine, nil)
+		return
+	}
+	if code, phrase := l.pending(invite, offer != nil, d); code != 0 {
+		headers := l.trunk.userAgentLine
+		if code == 500 {
+			headers += "Retry-After: " + strconv.Itoa(rand.IntN(11)) + "\r\n" //nolint:gosec // not secret
+		}
+		l.reply(r, src, code, phrase, headers, nil)
+		return
+	}
+	refresh, ok := l.onRefresh(r)
+	if !ok {
+		l.reply(r, src, 422, "Session Interval Too Small", "Min-SE: "+strconv.Itoa(minSessionSec)+"\r\n"+l.trunk.userAgentLine, nil)
+		return
+	}
+	body, ok := l.negotiate(invite, offer)
+	if !ok {
+		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.userAgentLine, nil)
+		return
+	}
+	if offer != nil {
+		d.remoteSDP = offer
+	}
+	if d == l.dlg {
+		if offer != nil {
+			l.remoteSDP = offer
+		}
+		refresh.apply(l)
+	} else {
+		refresh.lines = ""
+	}
+	if len(body) > 0 {
+		l.localSDP = body
+	}
+	if uris := contactURIs(r); len(uris) > 0 {
+		d.target = uris[0] // target refresh (§12.2.2)
+		l.route(d)
+	}
+	headers := string(l.appendContact(nil)) + l.trunk.agentLines + l.trunk.supportedInDialog() + refresh.lines
+	l.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
+}
+
+// pending says which response an offer gets that comes at a bad moment; 0 when
+// the moment is good.
+func (l *leg) pending(invite, offer bool, d *dialog) (code int, phrase string) {
+	const glare = "Request Pending"
+	if d != l.dlg { // before the 2xx
+		if invite || (offer && d.remoteSDP == nil) {
+			return 491, glare // our own INVITE, or its offer, is unanswered
+		}
+		return 0, ""
+	}
+	if l.phase == phaseAnswered && (invite || offer) {
+		return 491, glare // our INVITE has no ACK yet
+	}
+	for _, tx := range l.txs {
+		if tx.method == sip.INVITE && (invite || offer) {
+			return 491, glare
+		}
+	}
+	if a := l.unacked(); a != nil && (invite || offer) {
+		if a.offered {
+			return 491, glare // our offer is not answered
+		}
+		if invite {
+			return 500, "Server Internal Error" // §14.2: one after the other
+		}
+	}
+	return 0, ""
+}
+
+// negotiate gives the SDP of a 2xx: the answer to an offer, or our own offer
+// when an INVITE asks for one.
+func (l *leg) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
+	m := l.s.conf.Media
+	var err error
+	switch {
+	case offer == nil && !invite:
+		return nil, true
+	case m == nil && offer == nil:
+		return l.offer, len(l.offer) > 0
+	case m == nil:
+		return answerInDirection(l.localSDP, offer), keepsSession(l.remoteSDP, offer)
+	case offer == nil:
+		body, err = m.Offer(l.attempt, l.id)
+	default:
+		body, err = m.Reoffer(l.attempt, l.id, offer)
+	}
+	return body, err == nil && len(body) > 0
+}
+
+// refreshTarget takes the Contact of a 2xx to a re-INVITE or UPDATE of ours
+// (§12.2.1.2).
+func (l *leg) refreshTarget(r *sip.Response) {
+	if uris := contactURIs(r); len(uris) > 0 && l.dlg != nil {
+		l.dlg.target = uris[0]
+		l.route(l.dlg)
+	}
+}
+
+// onReinviteResponse takes a response to a re-INVITE of ours, also a repeated
+// one, whose ACK was lost.
+func (l *leg) onReinviteResponse(r *sip.Response, branch string) bool {
+	if l.onTxResponse(r, sip.INVITE, branch) {
+		return true
+	}
+	if tx := l.reinvite; tx != nil && tx.branch == branch {
+		if r.StatusCode >= 200 {
+			l.ackReinvite(tx, r)
+		}
+		return true
+	}
+	return false
+}
+
+// ackReinvite acknowledges a final response to a re-INVITE: a 2xx by a request
+// of its own, another one in the INVITE's transaction (§17.1.1.3).
+func (l *leg) ackReinvite(tx *clientTx, r *sip.Response) {
+	if l.reinvite != tx {
+		l.reinvite = &clientTx{method: sip.INVITE, branch: tx.branch, cseq: tx.cseq, dlg: tx.dlg, auth: tx.auth}
+	}
+	if r.StatusCode < 300 {
+		l.ackAs(tx.dlg, tx.cseq, tx.auth)
+		return
+	}
+	b := l.appendInDialog(make([]byte, 0, 512), tx.dlg, "ACK", tx.cseq, tx.branch)
+	b = append(b, "Content-Length: 0\r\n\r\n"...)
+	if l.write(tx.dlg.hop, b) == nil {
+		l.s.count.acks.Add(1)
+	}
+}

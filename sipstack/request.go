@@ -1,0 +1,81 @@
+package sipstack
+
+import (
+	"github.com/emiago/sipgo/sip"
+)
+
+// maxWaiting bounds the INFO and NOTIFY requests that wait for their turn.
+const maxWaiting = 64
+
+// dialogBranch is the branch of a request inside a dialog.
+func (l *leg) dialogBranch(d *dialog, cseq uint32, method string) string {
+	return deriveBranch(string(l.id)+"/"+d.toTag, cseq, method)
+}
+
+// send begins the transaction of a request inside its dialog, with the next
+// CSeq (RFC 3261 §12.2.1.1).
+func (l *leg) send(tx *clientTx) {
+	d := tx.dlg
+	d.seq++
+	tx.cseq, tx.to = d.seq, d.hop
+	tx.branch = l.dialogBranch(d, d.seq, string(tx.method))
+	b := l.appendInDialog(make([]byte, 0, 640+len(tx.headers)+len(tx.body)), d, string(tx.method), d.seq, tx.branch)
+	b = append(b, l.trunk.userAgentLine...)
+	if tx.auth != nil {
+		b = append(b, tx.auth.lines[0]...)
+		b = append(b, tx.auth.lines[1]...)
+	}
+	if tx.method == sip.BYE {
+		b = appendReason(b, tx.cause)
+	}
+	b = append(b, tx.headers...)
+	tx.data = appendContent(b, tx.body)
+	l.beginTx(tx)
+}
+
+// sendWithCredentials answers the challenge of a request (RFC 3261 §22.2).
+func (l *leg) sendWithCredentials(tx *clientTx, r *sip.Response) bool {
+	if l.auth.username == "" {
+		return false
+	}
+	if l.auth.counts == nil {
+		l.auth.counts = &nonceCounts{}
+	}
+	if tx.auth == nil {
+		tx.auth = &authenticator{username: l.auth.username, password: l.auth.password, counts: l.auth.counts}
+	}
+	if !tx.auth.answer(r, string(tx.method), tx.dlg.requestURI) {
+		return false
+	}
+	l.send(tx)
+	return true
+}
+
+// sendInTurn sends a request when those before it are answered, so that a
+// lost one is not overtaken by the next. False: too many wait.
+func (l *leg) sendInTurn(tx *clientTx) bool {
+	if len(l.waiting) >= maxWaiting {
+		return false
+	}
+	for _, running := range l.txs {
+		if running.method == sip.INFO || running.method == sip.NOTIFY {
+			l.waiting = append(l.waiting, tx)
+			return true
+		}
+	}
+	l.send(tx)
+	return true
+}
+
+// waitingEnded sends the next request that waits. 481 means that the far side
+// knows the dialog no more.
+func (l *leg) waitingEnded(tx *clientTx, r *sip.Response) {
+	if len(l.waiting) > 0 {
+		next := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.send(next)
+	}
+	if r != nil && r.StatusCode == 481 && tx.method == sip.INFO {
+		l.dialogLost("the far side does not know the call")
+	}
+}

@@ -1,0 +1,254 @@
+package sipstack
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// Session intervals of RFC 4028 in seconds.
+const (
+	defaultSessionSec = 1800
+	minSessionSec     = 90 // the smallest that may be asked of us (§4)
+	maxSessionSec     = 24 * 3600
+	// maxLengthened bounds how often a 422 is answered with a longer interval.
+	maxLengthened = 2
+)
+
+// sessionTimer watches a confirmed dialog (RFC 4028): one side refreshes it in
+// time, and when it does not the other ends the call.
+type sessionTimer struct {
+	sec       uint32
+	ours      bool          // we refresh
+	refreshAt time.Duration // 0: not our turn, or a refresh runs
+	endAt     time.Duration // then the session has expired: BYE
+	noUpdate  bool          // the far side lists UPDATE and refuses it
+	tries     int           // 422 in a row
+}
+
+// sessionExpires reads Session-Expires: its interval in seconds, 0 without,
+// and its refresher parameter: uac, uas or empty.
+func sessionExpires(m sip.Message) (sec uint32, refresher string) {
+	parts := splitParams(headerValue(m, "session-expires", "x"))
+	sec = deltaSeconds(parts[0])
+	for _, p := range parts[1:] {
+		if name, v, _ := strings.Cut(p, "="); strings.EqualFold(strings.TrimSpace(name), "refresher") {
+			switch v = strings.ToLower(strings.TrimSpace(v)); v {
+			case "uac", "uas":
+				refresher = v
+			}
+		}
+	}
+	return sec, refresher
+}
+
+// deltaSeconds reads a number of seconds, at most maxSessionSec; 0 when it is
+// none.
+func deltaSeconds(s string) uint32 {
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(min(n, maxSessionSec)) //nolint:gosec // bounded
+}
+
+func minSEOf(m sip.Message) uint32 {
+	value, _, _ := strings.Cut(headerValue(m, "min-se"), ";")
+	return deltaSeconds(value)
+}
+
+// lengthen takes the Min-SE of a 422 to the INVITE.
+func (l *leg) lengthen(r *sip.Response) bool {
+	n := minSEOf(r)
+	if l.trunk.sessionSec == 0 || n <= l.minSE || l.lengthened >= maxLengthened {
+		return false
+	}
+	l.lengthened++
+	l.minSE = n
+	return true
+}
+
+// startSession reads what a 2xx to the INVITE says of a session timer. Without
+// Session-Expires there is none (§7.2); without refresher it is us, so that it
+// is somebody.
+func (l *leg) startSession(r *sip.Response) {
+	if sec, refresher := sessionExpires(r); sec > 0 && l.trunk.sessionSec > 0 {
+		l.session = &sessionTimer{}
+		l.session.agreed(l.s.now(), sec, refresher != "uas")
+	}
+}
+
+// agreed restarts the timer: a refresh at half time, BYE by the smaller of 32
+// s and a third of the interval before the end (§10).
+func (t *sessionTimer) agreed(now time.Duration, sec uint32, ours bool) {
+	interval := time.Duration(sec) * time.Second
+	t.sec, t.ours, t.refreshAt, t.tries = sec, ours, 0, 0
+	if ours {
+		t.refreshAt = now + interval/2
+	}
+	t.endAt = now + interval - min(32*time.Second, interval/3)
+}
+
+func (l *leg) sessionTick(now time.Duration) {
+	t := l.session
+	switch {
+	case t == nil:
+	case l.phase != phaseAnswered && l.phase != phaseConfirmed:
+		l.session = nil
+	case now >= t.endAt:
+		l.session = nil
+		l.dialogLost("session timer expired")
+	case t.refreshAt != 0 && now >= t.refreshAt:
+		t.refreshAt = 0
+		l.refresh(now)
+	}
+}
+
+// refresh sends UPDATE without SDP where the far side takes it, else a
+// re-INVITE with the SDP that is in force (§7.4).
+func (l *leg) refresh(now time.Duration) {
+	t := l.session
+	for _, tx := range l.txs {
+		if tx.method == sip.UPDATE || tx.method == sip.INVITE {
+			return
+		}
+	}
+	if l.phase != phaseConfirmed || l.unacked() != nil {
+		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
+		return
+	}
+	headers := string(l.appendContact(nil)) + allowLine + l.trunk.supportedInDialog() +
+		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
+	if l.minSE > 0 {
+		headers += "Min-SE: " + strconv.Itoa(int(l.minSE)) + "\r\n"
+	}
+	l.s.count.refreshes.Add(1)
+	if l.dlg.updates && !t.noUpdate {
+		l.send(&clientTx{method: sip.UPDATE, dlg: l.dlg, headers: headers})
+		return
+	}
+	l.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers + "Content-Type: application/sdp\r\n", body: l.localSDP})
+}
+
+// refreshEnded takes the final response to a refresh; nil when none came.
+func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
+	if l.phase != phaseConfirmed {
+		return
+	}
+	if r == nil || r.StatusCode == 408 || r.StatusCode == 481 {
+		l.dialogLost("the far side does not know the call") // RFC 3261 §12.2.1.2, RFC 5057
+		return
+	}
+	if r.StatusCode < 300 {
+		l.sessionRefreshed(r)
+		return
+	}
+	t := l.session
+	if t == nil {
+		return
+	}
+	now := l.s.now()
+	after := parseRetryAfter(headerValue(r, "retry-after"))
+	switch n := minSEOf(r); {
+	case r.StatusCode == 422 && n > t.sec && t.tries < maxLengthened:
+		t.tries++
+		t.sec, l.minSE = n, max(n, l.minSE)
+		t.refreshAt = now
+	case tx.method == sip.UPDATE && (r.StatusCode == 405 || r.StatusCode == 501 || r.StatusCode == 420):
+		t.noUpdate = true
+		t.refreshAt = now
+	case r.StatusCode == 491:
+		t.refreshAt = now + l.s.conf.Timers.glare()
+	case after > 0:
+		t.refreshAt = now + after
+	default: // the session stays as it is; try once more before it expires
+		t.refreshAt = now + max((t.endAt-now)/2, l.s.conf.Timers.T1)
+	}
+}
+
+// sessionRefreshed takes the 2xx of our refresh, which is a target refresh too.
+func (l *leg) sessionRefreshed(r *sip.Response) {
+	l.refreshTarget(r)
+	if sdp := sdpOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, l.remoteSDP) {
+		l.remoteSDP = sdp
+		if m := l.s.conf.Media; m != nil {
+			m.Reanswer(l.attempt, l.id, sdp)
+		}
+	}
+	sec, refresher := sessionExpires(r)
+	if sec == 0 || l.session == nil {
+		l.session = nil // §7.2: no session timer any more
+		return
+	}
+	l.session.agreed(l.s.now(), sec, refresher != "uas")
+}
+
+// glare is how long the owner of the Call-ID waits after a 491: 2.1 to 4 s in
+// steps of 10 ms (RFC 3261 §14.1) with the default T1, in proportion otherwise.
+func (t *Timers) glare() time.Duration {
+	return time.Duration(210+rand.IntN(191)) * t.T1 / 50 //nolint:gosec // not secret
+}
+
+// refreshAnswer is what a 2xx to a refresh of the far side says and does.
+type refreshAnswer struct {
+	lines string
+	sec   uint32 // 0: no session timer
+	ours  bool
+}
+
+// onRefresh reads the session interval of a re-INVITE or UPDATE (§9). ok is
+// false when it is too small.
+func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
+	if l.trunk.sessionSec == 0 {
+		return a, true
+	}
+	sec, refresher := sessionExpires(r)
+	supports := lists(r, "supported", "timer") || lists(r, "k", "timer")
+	switch {
+	case sec == 0 && (l.session == nil || (!l.session.ours && !supports)):
+		return a, true
+	case sec == 0:
+		sec = l.session.sec
+	case sec < minSessionSec && supports:
+		return a, false
+	}
+	switch {
+	case !supports:
+		refresher = "uas"
+	case refresher == "" && l.session != nil && l.session.ours:
+		refresher = "uas"
+	case refresher == "":
+		refresher = "uac"
+	}
+	a.sec, a.ours = max(sec, minSessionSec), refresher == "uas"
+	a.lines = "Session-Expires: " + strconv.Itoa(int(a.sec)) + ";refresher=" + refresher + "\r\n"
+	if supports {
+		a.lines = "Require: timer\r\n" + a.lines
+	}
+	return a, true
+}
+
+// apply restarts the session timer when the refresh was accepted.
+func (a refreshAnswer) apply(l *leg) {
+	switch {
+	case a.sec == 0:
+		l.session = nil
+	case l.session == nil:
+		l.session = &sessionTimer{}
+		fallthrough
+	default:
+		l.session.agreed(l.s.now(), a.sec, a.ours)
+	}
+}
+
+// supportedInDialog are the extensions of requests inside a dialog.
+func (t *trunk) supportedInDialog() string {
+	if t.sessionSec == 0 {
+		return ""
+	}
+	return "Supported: timer\r\n"
+}

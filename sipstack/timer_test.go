@@ -1,0 +1,182 @@
+package sipstack_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/sipstack"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// sessionUAS answers INVITEs with a session of a few seconds and other
+// requests as the script says.
+func sessionUAS(t *testing.T, expires, allow string, more script) *uas {
+	invites := 0
+	more[sip.INVITE] = func(u *uas, r *sip.Request, from netip.AddrPort) {
+		invites++
+		if f := more["re-INVITE"]; f != nil && invites > 1 {
+			f(u, r, from)
+			return
+		}
+		u.reply(r, from, "200 OK", "far", "Session-Expires: "+expires+"\r\nAllow: INVITE, ACK, BYE"+allow+"\r\n", answerSDP)
+	}
+	if more[sip.BYE] == nil {
+		more[sip.BYE] = answers("200 OK")
+	}
+	return more.start(t)
+}
+
+func TestTheSessionIsRefreshedByUpdateAtHalfTime(t *testing.T) {
+	u := sessionUAS(t, "1;refresher=uac", ", UPDATE", script{sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		u.reply(r, from, "200 OK", "far", "Session-Expires: 1;refresher=uac\r\nRequire: timer\r\n", "")
+	}})
+	s := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(s, u.port(), nil)
+	l, leg, invite := answered(t, s, u)
+	if got := header(invite, "Session-Expires"); got != "1800" {
+		t.Fatalf("Session-Expires: %q", got)
+	}
+	update := u.request(sip.UPDATE, 2)
+	if header(update, "Session-Expires") != "1;refresher=uac" || header(update, "Supported") != "timer" || update.Contact() == nil || len(update.Body()) != 0 || update.CSeq().SeqNo != 3 {
+		t.Fatalf("%s", update)
+	}
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	l.expect(leg, "sent answered(200) closed(200)")
+}
+
+func TestTheSessionIsRefreshedByReinviteWithTheSameSDP(t *testing.T) {
+	u := sessionUAS(t, "1;refresher=uac", "", script{"re-INVITE": func(u *uas, r *sip.Request, from netip.AddrPort) {
+		if r.GetHeader("Authorization") == nil {
+			u.send(from, response(r, "401 Unauthorized", "far", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n", ""))
+			return
+		}
+		u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", answerSDP)
+		u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", answerSDP) // repeated: its ACK too
+	}})
+	s := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(s, u.port(), withCredentials)
+	l, leg, first := answered(t, s, u)
+	again := u.request(sip.INVITE, 3)
+	if string(again.Body()) != string(first.Body()) || toTagOf(again) != "far" || header(again, "Content-Type") != "application/sdp" {
+		t.Fatalf("%s", again)
+	}
+	acks := u.request(sip.ACK, 4)
+	if acks.CSeq().SeqNo != 3 || u.all(sip.ACK)[1].CSeq().SeqNo != 2 || header(acks, "Authorization") == "" {
+		t.Fatalf("%s", acks)
+	}
+	if hop := u.all(sip.ACK)[1]; hop.Via().Value() != u.request(sip.INVITE, 2).Via().Value() {
+		t.Fatal("the ACK of a 401 belongs to its INVITE")
+	}
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	l.expect(leg, "sent answered(200) closed(200)")
+}
+
+func TestASessionThatTheFarSideDoesNotRefreshEnds(t *testing.T) {
+	u := sessionUAS(t, "1;refresher=uas", ", UPDATE", script{})
+	s := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(s, u.port(), nil)
+	l, leg, _ := answered(t, s, u)
+	es := l.expect(leg, "sent answered(200) closed(200)")
+	if es[2].Reason != "session timer expired" || u.count(sip.UPDATE) != 0 {
+		t.Fatalf("%+v", es[2])
+	}
+	if lasted := es[2].At.Sub(es[1].At); lasted < 600*time.Millisecond {
+		t.Fatalf("ended after %v", lasted)
+	}
+	if got := header(u.request(sip.BYE, 1), "Reason"); !strings.HasPrefix(got, "Q.850;cause=102") {
+		t.Fatal(got)
+	}
+}
+
+func TestARefreshOfTheFarSideKeepsTheSession(t *testing.T) {
+	u := sessionUAS(t, "1;refresher=uas", ", UPDATE", script{})
+	s := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(s, u.port(), nil)
+	l, leg, invite := answered(t, s, u)
+	u.inDialog(invite, "far", "UPDATE", 1, "Supported: timer\r\nSession-Expires: 50;refresher=uac\r\n", "")
+	if r := u.response(1); r.StatusCode != 422 || header(r, "Min-SE") != "90" {
+		t.Fatalf("%s", r)
+	}
+	u.inDialog(invite, "far", "UPDATE", 2, "Supported: timer\r\nSession-Expires: 90;refresher=uac\r\n", "")
+	if r := u.response(2); r.StatusCode != 200 || header(r, "Session-Expires") != "90;refresher=uac" || header(r, "Require") != "timer" {
+		t.Fatalf("%s", r)
+	}
+	u.inDialog(invite, "far", "UPDATE", 3, "Session-Expires: 90\r\n", "") // a far side without timer: we refresh
+	if r := u.response(3); header(r, "Session-Expires") != "90;refresher=uas" || header(r, "Require") != "" {
+		t.Fatalf("%s", r)
+	}
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	l.expect(leg, "sent answered(200) closed(200)")
+}
+
+func TestARefreshAnsweredWith481EndsTheCall(t *testing.T) {
+	u := sessionUAS(t, "1;refresher=uac", ", UPDATE", script{sip.UPDATE: answers("481 Call/Transaction Does Not Exist")})
+	s := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(s, u.port(), nil)
+	l, leg, _ := answered(t, s, u)
+	l.expect(leg, "sent answered(200) closed(200)")
+	u.request(sip.BYE, 1)
+}
+
+func TestARefusedRefreshIsTriedAgain(t *testing.T) {
+	f := func(status, headers string, after string) {
+		t.Helper()
+		n := 0
+		u := sessionUAS(t, "2;refresher=uac", ", UPDATE", script{
+			sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+				if n++; n == 1 {
+					u.reply(r, from, status, "far", headers, "")
+					return
+				}
+				u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", "")
+			},
+			"re-INVITE": func(u *uas, r *sip.Request, from netip.AddrPort) {
+				u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", answerSDP)
+			},
+		})
+		s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 10 * time.Millisecond, T2: 80 * time.Millisecond}})
+		setTrunk(s, u.port(), nil)
+		_, _, _ = answered(t, s, u)
+		method := sip.UPDATE
+		n2 := 2
+		if after == "INVITE" {
+			method = sip.INVITE
+		}
+		again := u.request(method, n2)
+		if after != "INVITE" && header(again, "Session-Expires") != after {
+			t.Fatalf("%s: %s", status, again)
+		}
+	}
+	f("491 Request Pending", "", "2;refresher=uac")
+	f("500 Server Internal Error", "Retry-After: 0\r\n", "2;refresher=uac")
+	f("422 Session Interval Too Small", "Min-SE: 120\r\n", "120;refresher=uac")
+	f("405 Method Not Allowed", "", "INVITE")
+}
+
+func TestAnIntervalThatIsTooSmallIsLengthened(t *testing.T) {
+	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		switch r.CSeq().SeqNo {
+		case 1:
+			u.send(from, response(r, "422 Session Interval Too Small", "a", "Min-SE: 3600\r\n", ""))
+		case 2:
+			u.send(from, response(r, "422 Session Interval Too Small", "a", "Min-SE: 7200\r\n", ""))
+		default:
+			u.send(from, response(r, "422 Session Interval Too Small", "a", "Min-SE: 9000\r\n", ""))
+		}
+	}}.start(t)
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.SessionSec = 600 })
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(422)") // twice at most
+	last := u.request(sip.INVITE, 3)
+	if header(u.request(sip.INVITE, 1), "Session-Expires") != "600" || header(last, "Session-Expires") != "7200" || header(last, "Min-SE") != "7200" || toTagOf(last) != "" {
+		t.Fatalf("%s", last)
+	}
+	if u.count(sip.INVITE) != 3 || u.request(sip.INVITE, 1).CallID().Value() != last.CallID().Value() {
+		t.Fatalf("%d INVITEs", u.count(sip.INVITE))
+	}
+}
