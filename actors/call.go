@@ -220,7 +220,7 @@ func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 
 func (c *call) dial(e attempt.Dial, now time.Time) {
 	a := &c.m.A
-	open := engine.OpenMedia{Attempt: a.ID, AMD: c.m.Config.AMD}
+	open := engine.OpenMedia{Attempt: a.ID, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
 	if e.Profile != nil {
 		open.Profile = *e.Profile
 	}

@@ -73,6 +73,7 @@ type Recording struct {
 	Duration   time.Duration `json:"duration_ns"`
 	Bytes      int64         `json:"bytes"`
 	Incomplete bool          `json:"incomplete,omitempty"` // some of it is missing; silence stands there
+	DeletedAt  *time.Time    `json:"deleted_at,omitempty"` // kept no longer
 }
 
 // MediaQuality is what a closed media path reports.

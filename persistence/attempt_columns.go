@@ -60,7 +60,10 @@ var attemptColumns = []column[attemptRow]{
 	moment("bot_connected_at", func(a *attemptRow) **time.Time { return &a.BotConnectedAt }),
 	moment("bot_first_audio_at", func(a *attemptRow) **time.Time { return &a.BotFirstAudioAt }),
 	moment("ended_at", func(a *attemptRow) **time.Time { return &a.EndedAt }),
-	object("quality", func(a *attemptRow) **engine.MediaQuality { return &a.Quality }, present),
+	// Of an ended attempt it is final: what is noted of its recording later is
+	// not taken away by a row that comes late.
+	merged(object("quality", func(a *attemptRow) **engine.MediaQuality { return &a.Quality }, present),
+		"CASE WHEN t.live OR t.quality IS NULL THEN excluded.quality ELSE t.quality END"),
 	object("ending", func(a *attemptRow) **attempt.Ending { return &a.Ending }, present),
 	boolean("bot_up", func(a *attemptRow) *bool { return &a.BotUp }),
 	boolean("seated", func(a *attemptRow) *bool { return &a.Seated }),

@@ -62,7 +62,9 @@ var statements = map[string]string{
 		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[]) AS u(id, version, hash, variables)
 		JOIN contacts c ON c.id = u.id AND c.version = u.version
 		ON CONFLICT (contact_id) DO UPDATE SET hash = excluded.hash, variables = excluded.variables`,
-	"attempts":  upsertInto("attempts", attemptColumns, "id", attemptNewer),
+	"attempts": upsertInto("attempts", attemptColumns, "id", attemptNewer),
+	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
 	"legs":      upsertInto("legs", legColumns, "attempt_id, n", legNewer),
 	"events":    insertFrom("events", eventColumns) + " ON CONFLICT DO NOTHING",
 	"campaigns": upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),

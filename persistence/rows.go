@@ -33,6 +33,7 @@ func (t *commit) queueRows() error {
 	if err := addRows(t, "attempts", &t.g.attempts, attemptColumns, &shapes.attempts, r.attempts); err != nil {
 		return err
 	}
+	t.queueRecordings()
 	if err := t.queueLegs(); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type Config struct {
 	RingTimeout time.Duration // never under 15 s in production settings
 	CallLimit   time.Duration // of a conversation, from the bot's connection
 	AMD         engine.AMDMode
+	Record      bool // both sides, from the answer on
 	// MustConsume: three unconsumed attempts went before, so this one counts
 	// whatever comes of it.
 	MustConsume bool

@@ -75,6 +75,11 @@ type Settings struct {
 	LocalMatch        bool   `json:"local_match"`
 	StopEndsCalls     bool   `json:"stop_ends_calls"`
 	ConfigURL         string `json:"config_url,omitempty"`
+
+	// Recording: off, on (both sides of every answered call, from the answer on);
+	// empty is off. How many days they are kept; 0 counts as 30.
+	Recording              string `json:"recording"`
+	RecordingRetentionDays int    `json:"recording_retention_days"`
 }
 
 // Campaign is the exported state of the campaign machine, stored as one row.

@@ -38,6 +38,8 @@ const (
 	redialRuleCap    = 24 * 3600
 	defaultRetry     = 30 * 60
 	defaultAttempts  = 3
+	retentionCap     = 3650 // days
+	defaultRetention = 30
 )
 
 // Pacing modes.
@@ -45,6 +47,12 @@ const (
 	PacingStrict      = "strict"
 	PacingHybrid      = "hybrid"
 	PacingProgressive = "progressive"
+)
+
+// Values of Settings.Recording.
+const (
+	RecordingOff = "off"
+	RecordingOn  = "on"
 )
 
 // Defaults are the settings of a campaign of which nothing is said. Name, bot,
@@ -64,6 +72,7 @@ func Defaults() Settings {
 		Weight:           1,
 		// The safe side: whoever said no stays undisturbed.
 		StickyExclusion: true,
+		Recording:       RecordingOff, RecordingRetentionDays: defaultRetention,
 	}
 }
 
@@ -83,6 +92,10 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.CallLimitSec, d.CallLimitSec)
 	fill(&s.ResultTimeoutSec, d.ResultTimeoutSec)
 	fill(&s.Weight, d.Weight)
+	fill(&s.RecordingRetentionDays, d.RecordingRetentionDays)
+	if s.Recording == "" {
+		s.Recording = d.Recording
+	}
 	if s.RetryOnSystem == nil {
 		s.RetryOnSystem = d.RetryOnSystem
 	}
@@ -163,6 +176,12 @@ func (s Settings) Validate() error {
 	}
 	within("max_lines", s.MaxLines, 0, concurrencyCap)
 	within("weight", s.Weight, 1, weightCap)
+	switch s.Recording {
+	case RecordingOff, RecordingOn:
+	default:
+		wrong("recording", "unknown_value", "must be one of off, on")
+	}
+	within("recording_retention_days", s.RecordingRetentionDays, 1, retentionCap)
 	if !wellFormed(s.ConfigURL) {
 		wrong("config_url", "invalid_format", "must be an http or https address")
 	}

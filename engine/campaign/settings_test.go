@@ -106,6 +106,7 @@ func TestValidateNamesTheField(t *testing.T) {
 	f("retry_on_custom", "too_long", func(s *Settings) { s.RetryOnCustom = make([]string, 201) })
 	f("amd", "unknown_value", func(s *Settings) { s.AMD = "maybe" })
 	f("pacing_mode", "unknown_value", func(s *Settings) { s.PacingMode = "fast" })
+	f("recording", "unknown_value", func(s *Settings) { s.Recording = "yes" })
 	f("abandon_cap_pct", "out_of_range", func(s *Settings) { s.AbandonCapPPM = 50_001 })
 	f("abandon_cap_pct", "out_of_range", func(s *Settings) { s.AbandonCapPPM = -1 })
 	f("max_lines", "out_of_range", func(s *Settings) { s.MaxLines = -1 })
@@ -133,6 +134,7 @@ func TestEveryLimitOfTheSettingsIsAcceptedAndNothingBeyond(t *testing.T) {
 	}
 	f("concurrency", 1, 100_000, func(s *Settings, n int) { s.Concurrency = n })
 	f("max_lines", 0, 100_000, func(s *Settings, n int) { s.MaxLines = n })
+	f("recording_retention_days", 1, 3650, func(s *Settings, n int) { s.RecordingRetentionDays = n })
 	f("weight", 1, 100, func(s *Settings, n int) { s.Weight = n })
 	f("max_attempts", 1, 50, func(s *Settings, n int) { s.MaxAttempts = n })
 	f("retry_delay_s", 1, 2_592_000, func(s *Settings, n int) { s.RetryDelaySec = n })
@@ -170,7 +172,7 @@ func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
 	if want := []int{3, 1800, 30, 900, 900, 30_000}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if !d.StickyExclusion || d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
+	if d.Recording != RecordingOff || d.RecordingRetentionDays != 30 || !d.StickyExclusion || d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
 		t.Errorf("%+v", d)
 	}
 }

@@ -38,6 +38,7 @@ const (
 	CampaignDeleted          Type = "campaign.deleted"  // of no campaign any more; Reason names it
 	SuppressionAdded         Type = "suppression.added" // of no campaign; Count numbers, Reason names a single one, masked
 	SuppressionLifted        Type = "suppression.lifted"
+	RecordingDeleted         Type = "recording.deleted" // of no campaign; Reason names the attempt
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"

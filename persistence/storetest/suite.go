@@ -96,6 +96,8 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"bots, trunks and numbers are stored and replaced", configured},
 		{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
 		{"abandons are found in every campaign", abandons},
+		{"recordings are found by their attempt, and what is noted of them stays", recordings},
+		{"recordings expire as their campaign wants", recordingsExpire},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/persistence"
+)
+
+// recorded stores an ended attempt with a recording that began so long ago.
+func (w *world) recorded(ago time.Duration) attempt.Attempt {
+	w.t.Helper()
+	c := w.contact()
+	write, a := w.intent(&c)
+	w.commit(write)
+	ended := w.now
+	a.State, a.Outcome, a.EndedAt = attempt.Ended, engine.OutcomeCompleted, &ended
+	a.Quality = &engine.MediaQuality{Codec: "PCMU", PacketsReceived: 7, Recording: &engine.Recording{
+		ID: "2026/11/21/" + string(a.ID), StartedAt: w.now.Add(-ago), Duration: time.Minute, Bytes: 960_058,
+	}}
+	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Attempts: []attempt.Attempt{a}, Events: []journal.Event{w.event(journal.AttemptEnded, a.Contact, a.ID)}})
+	return a
+}
+
+func (w *world) kept(a engine.AttemptID) *engine.Recording {
+	w.t.Helper()
+	got, ok, err := w.store.Attempt(w.ctx, a)
+	must(w.t, err)
+	if !ok || got.Quality == nil || got.Quality.Recording == nil {
+		w.t.Fatalf("no recording stands in the attempt: %+v", got.Quality)
+	}
+	return got.Quality.Recording
+}
+
+func recordings(t *testing.T, w *world) {
+	a := w.recorded(time.Hour)
+	place, owner, err := w.store.Recording(w.ctx, a.ID)
+	must(t, err)
+	if rec := w.kept(a.ID); place != rec.ID || owner != w.c.ID || rec.Duration != time.Minute || rec.Bytes != 960_058 || rec.Incomplete || !rec.StartedAt.Equal(w.now.Add(-time.Hour)) {
+		t.Fatalf("%q of %q, %+v", place, owner, rec)
+	}
+	c := w.contact()
+	write, b := w.intent(&c)
+	w.commit(write)
+	for _, other := range []engine.AttemptID{b.ID, "x", engine.AttemptID(id())} {
+		if _, _, err := w.store.Recording(w.ctx, other); engine.ErrorCode(err) != "recording_not_found" {
+			t.Fatal(err)
+		}
+	}
+	unknown, err := w.store.UnknownRecordings(w.ctx, []engine.AttemptID{a.ID, b.ID, "x"})
+	must(t, err)
+	if !slices.Equal(unknown, []engine.AttemptID{b.ID}) {
+		t.Fatalf("%v", unknown)
+	}
+
+	// What a crash left behind is found by its attempt, once.
+	for range 2 {
+		ok, err := w.store.AddRecording(w.ctx, b.ID, engine.Recording{ID: "2026/11/21/" + string(b.ID), StartedAt: w.now, Duration: time.Second, Incomplete: true})
+		if must(t, err); !ok {
+			t.Fatal("an attempt is not there")
+		}
+	}
+	if rec := w.kept(b.ID); rec.Duration != time.Second || !rec.Incomplete {
+		t.Fatalf("%+v", rec)
+	}
+	if ok, err := w.store.AddRecording(w.ctx, engine.AttemptID(id()), engine.Recording{ID: "2026/11/21/x"}); ok || err != nil {
+		t.Fatalf("a recording of no attempt was taken: %v", err)
+	}
+
+	// Notes stay when the attempt's row comes late once more.
+	must(t, w.store.RecordingsIncomplete(w.ctx, []engine.AttemptID{a.ID}))
+	must(t, w.store.NoteRecordingDeleted(w.ctx, a.ID, admin))
+	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Attempts: []attempt.Attempt{a}})
+	if rec := w.kept(a.ID); !rec.Incomplete || rec.DeletedAt == nil {
+		t.Fatalf("%+v", rec)
+	}
+	if _, _, err := w.store.Recording(w.ctx, a.ID); engine.ErrorCode(err) != "recording_deleted" {
+		t.Fatal(err)
+	}
+	events, _, err := w.store.Activity(w.ctx, "", []journal.Type{journal.RecordingDeleted}, campaign.Page{Number: 1, Size: 1})
+	must(t, err)
+	if len(events) != 1 || events[0].Data.Reason != string(a.ID) || *events[0].Data.Who != admin {
+		t.Fatalf("%+v", events)
+	}
+}
+
+func recordingsExpire(t *testing.T, w *world) {
+	const day = 24 * time.Hour
+	mine := map[engine.AttemptID]bool{}
+	kept := func(days int, ago time.Duration) attempt.Attempt {
+		w.c = w.campaign(func(c *campaign.Campaign) { c.Settings.RecordingRetentionDays = days })
+		a := w.recorded(ago)
+		mine[a.ID] = true
+		return a
+	}
+	young, old := kept(7, 7*day-time.Minute), kept(7, 7*day)
+	standard, older := kept(0, 29*day), kept(0, 31*day)
+	expired := func(now time.Time) (ids []engine.AttemptID) {
+		t.Helper()
+		var last persistence.KeptRecording
+		for { // one at a time
+			list, err := w.store.ExpiredRecordings(w.ctx, now, last, 1)
+			must(t, err)
+			if len(list) == 0 {
+				return ids
+			}
+			if last = list[0]; mine[last.Attempt] {
+				ids = append(ids, last.Attempt)
+			}
+		}
+	}
+	if got := expired(w.now); !slices.Equal(got, []engine.AttemptID{older.ID, old.ID}) {
+		t.Fatalf("%v have expired, want %v", got, []engine.AttemptID{older.ID, old.ID})
+	}
+	must(t, w.store.RecordingsDeleted(w.ctx, []engine.AttemptID{older.ID, old.ID}, w.now))
+	if at := w.kept(old.ID).DeletedAt; at == nil || !at.Equal(w.now) {
+		t.Fatalf("deleted at %v", at)
+	}
+	if got := expired(w.now.Add(2 * day)); !slices.Equal(got, []engine.AttemptID{standard.ID, young.ID}) {
+		t.Fatalf("%v have expired two days later", got)
+	}
+}
