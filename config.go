@@ -14,7 +14,7 @@ import (
 
 // cli is the command line. Every flag is also an environment variable
 // (DIALLER_ and its name) and a key of the YAML file: flags win over the
-// environment, the environment over the file.
+// environment, the environment over the file. The file may have trunks as well.
 type cli struct {
 	ConfigFile string `name:"config" help:"YAML file with settings: each key is a flag's name." type:"existingfile" placeholder:"FILE"`
 	LogLevel   string `help:"Least level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
@@ -49,7 +49,10 @@ type engineFlags struct {
 	CalleePeriod     time.Duration `name:"callee-period" help:"Period of --callee-cap, which ends with each new call." default:"24h"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"Key (0-9, * or #) with which the caller of an abandoned call asks, during the message, never to be called again; the message should name it. None when empty." placeholder:"KEY"`
 	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept for two weeks: of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
-	Message          string        `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
+	// ConfigPath is the file of --config, which may have trunks.
+	ConfigPath string `kong:"-"`
+
+	Message string `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }
 
 // Where SIP and the API listen unless told otherwise.
@@ -87,6 +90,7 @@ func parse(args []string) (*cli, *kong.Context, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	c.Serve.ConfigPath, c.Sandbox.ConfigPath = file, file
 	return c, ctx, nil
 }
 
@@ -136,7 +140,7 @@ func (f *fileValues) Validate(app *kong.Application) error {
 		return next(nil)
 	})
 	for key := range f.values {
-		if !known[key] {
+		if !known[key] && key != trunksKey {
 			return fmt.Errorf("%s: unknown setting %q; settings are the names of flags, see dialler serve --help", f.path, key)
 		}
 	}

@@ -88,10 +88,31 @@ func (s *serveCmd) Run(c *cli) error {
 	} else if password != "" {
 		fmt.Printf("First administrator: %s, password (shown once): %s\n", firstAdminEmail, password)
 	}
+	p.reloadOnSignal(ctx)
 	<-ctx.Done()
 	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")
 	p.drain(context.Background())
 	return nil
+}
+
+// reloadOnSignal has each SIGHUP read the trunks of the configuration file anew,
+// until ctx ends.
+func (p *process) reloadOnSignal(ctx context.Context) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(ch)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ch:
+				if err := p.reload(ctx); err != nil {
+					p.log.Error().Err(err).Msg("the configuration file was not applied; everything stays as it was")
+				}
+			}
+		}
+	}()
 }
 
 type versionCmd struct{}

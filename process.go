@@ -10,6 +10,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"net/http/pprof"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type process struct {
 	media   *media.Engine
 	tree    *actors.Tree
 	api     *http.Server
+	front   *front
 
 	listener net.Listener
 	profiles net.Listener
@@ -95,6 +97,10 @@ func (p *process) open(ctx context.Context, name string) error {
 	if flags.CalleeCap < 0 || flags.CalleeCap > 1000 || flags.CalleeCap > 0 && (flags.CalleePeriod < time.Minute || flags.CalleePeriod > 90*24*time.Hour) {
 		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s", flags.CalleeCap, flags.CalleePeriod)
 	}
+	trunks, err := readFileTrunks(flags.ConfigPath, os.LookupEnv)
+	if err != nil {
+		return err
+	}
 	url, err := p.database(ctx, name)
 	if err != nil {
 		return err
@@ -113,6 +119,9 @@ func (p *process) open(ctx context.Context, name string) error {
 	}
 	p.closing = append(p.closing, func() { _ = p.listener.Close() })
 
+	if _, err := applyFileTrunks(ctx, p.store, trunks); err != nil {
+		return err
+	}
 	if err := p.telephony(ctx); err != nil {
 		return err
 	}
@@ -142,6 +151,7 @@ func (p *process) open(ctx context.Context, name string) error {
 		return err
 	}
 	front := &front{Store: p.store, tree: p.tree, p: p}
+	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front})
