@@ -89,6 +89,8 @@ type call struct {
 	peers map[engine.LegID]*call // paths of far legs
 	other *call                  // to whom the audio goes and from whom it comes
 	out   passage
+	wb    *wideband // of G.722; nil until it is needed
+	wbOut *wideband // the decoder of what is relayed
 
 	// Events. told is how many the sink has had.
 	history    []engine.MediaEvent
@@ -265,7 +267,7 @@ func (c *call) measure(ts uint32, now int64) {
 
 // deliver takes packets in order; mu is held.
 func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
-	if int16(pt) == c.ans.events {
+	if c.ans.event(pt) {
 		if digit, ok := c.events.packet(ts, payload); ok {
 			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
 			if c.link != nil {
@@ -279,6 +281,9 @@ func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 		return
 	}
 	c.conceal(ts)
+	if law == codecG722 { // a byte is as long as in G.711
+		payload, law = c.wide().decode(payload), codecUlaw
+	}
 	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
 	c.lastAudio = c.clock
 	if law != c.partLaw {
@@ -426,6 +431,14 @@ func (c *call) tick(w *writer, now int64) {
 	c.unlock()
 }
 
+// wide gives the call's G.722; mu is held.
+func (c *call) wide() *wideband {
+	if c.wb == nil {
+		c.wb = newWideband()
+	}
+	return c.wb
+}
+
 func (c *call) ticked(now int64) {
 	c.ticks++
 	if c.tape != nil && c.callee == nil {
@@ -459,8 +472,12 @@ func (c *call) next(dst []byte) bool {
 	if c.tape != nil && c.callee == nil && c.ans.heListens {
 		c.tape.Bot(dst)
 	}
-	if c.ans.send == codecAlaw {
+	switch c.ans.send {
+	case codecAlaw:
 		transcode(dst, &ulawToAlaw)
+	case codecG722:
+		c.wide().encode(dst)
+	case codecUlaw, codecNone:
 	}
 	return true
 }

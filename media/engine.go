@@ -203,7 +203,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if ok {
 		c.attach(sink)
 	}
-	return appendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys), nil
+	return appendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys, codecsOf(cmd.Profile)...), nil
 }
 
 // choose gives the socket with the fewest calls whose source is not known

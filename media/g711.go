@@ -1,5 +1,12 @@
 package media
 
+import (
+	"slices"
+	"strings"
+
+	"dialler/engine"
+)
+
 // G.711 (ITU-T G.711). Tables are computed once; everything on the media
 // path is a lookup.
 
@@ -87,6 +94,8 @@ const (
 	codecNone codec = iota
 	codecUlaw
 	codecAlaw
+	codecG722
+	codecKinds = iota
 )
 
 func (c codec) String() string {
@@ -95,6 +104,8 @@ func (c codec) String() string {
 		return "PCMU"
 	case codecAlaw:
 		return "PCMA"
+	case codecG722:
+		return "G722"
 	case codecNone:
 	}
 	return ""
@@ -102,10 +113,31 @@ func (c codec) String() string {
 
 // payloadType is the static RTP payload type (RFC 3551 §6).
 func (c codec) payloadType() uint8 {
-	if c == codecAlaw {
+	switch c {
+	case codecAlaw:
 		return 8
+	case codecG722:
+		return 9
+	case codecUlaw, codecNone:
 	}
 	return 0
+}
+
+// codecsOf are the codecs of a trunk's profile in its order, those that we have
+// and each once; none known: PCMU, PCMA.
+func codecsOf(p engine.MediaProfile) []codec {
+	var list []codec
+	for _, name := range p.Codecs {
+		for c := codecUlaw; c < codecKinds; c++ {
+			if strings.EqualFold(name, c.String()) && !slices.Contains(list, c) {
+				list = append(list, c)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return []codec{codecUlaw, codecAlaw}
+	}
+	return list
 }
 
 func transcode(b []byte, table *[256]byte) {

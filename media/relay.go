@@ -137,13 +137,23 @@ func (c *call) takePeers() []*call {
 // open says that the call is not over since.
 func (c *call) relay(pkt *rtp.Packet, w *writer, now int64) (open bool) {
 	o := c.other
-	law, event := c.ans.codecs[pkt.PayloadType&0x7F], int16(pkt.PayloadType) == c.ans.events
+	law, event := c.ans.codecs[pkt.PayloadType&0x7F], c.ans.event(pkt.PayloadType)
+	if event {
+		law = codecNone
+	}
+	payload := pkt.Payload
 	if len(pkt.Payload) == 0 || (law == codecNone && !event) {
 		return true
 	}
+	if law == codecG722 { // in order or not: what comes late is not worth waiting for
+		if c.wbOut == nil {
+			c.wbOut = newWideband()
+		}
+		payload, law = c.wbOut.decode(payload), codecUlaw
+	}
 	c.mu.Unlock()
 	o.mu.Lock()
-	o.pass(c, pkt, law, w, now)
+	o.pass(c, pkt, payload, law, w, now)
 	o.unlock()
 	c.mu.Lock()
 	return !c.closed
@@ -151,7 +161,7 @@ func (c *call) relay(pkt *rtp.Packet, w *writer, now int64) (open bool) {
 
 // pass sends what the other side said; mu is held. law is codecNone for a
 // telephone-event.
-func (c *call) pass(from *call, pkt *rtp.Packet, law codec, w *writer, now int64) {
+func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec, w *writer, now int64) {
 	if c.closed || !c.answered || c.playing || !c.ans.heListens || c.other != from {
 		return
 	}
@@ -163,7 +173,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, law codec, w *writer, now int64
 		pt = uint8(c.ans.events) //nolint:gosec // a payload type
 	}
 	slot := w.slot()
-	if len(pkt.Payload) > relayedCap {
+	if len(payload) > relayedCap {
 		return
 	}
 	p := &c.out
@@ -181,20 +191,16 @@ func (c *call) pass(from *call, pkt *rtp.Packet, law codec, w *writer, now int64
 	}
 	next := ts
 	if law != codecNone {
-		next += uint32(len(pkt.Payload)) //nolint:gosec // a datagram
+		next += uint32(len(payload)) //nolint:gosec // a datagram
 	}
 	if int32(next-c.ts) > 0 { //nolint:gosec // RFC 1982 arithmetic
 		c.ts = next
 	}
 	h := rtp.Header{Version: 2, Marker: pkt.Marker || begins, PayloadType: pt, SequenceNumber: seq, Timestamp: ts, SSRC: c.ssrc}
 	_, _ = h.MarshalTo(slot[:rtpHeaderBytes]) // cannot fail: the room is there
-	n := copy(slot[rtpHeaderBytes:], pkt.Payload)
+	n := copy(slot[rtpHeaderBytes:], payload)
 	if law != codecNone && law != c.ans.send {
-		table := &ulawToAlaw
-		if law == codecAlaw {
-			table = &alawToUlaw
-		}
-		transcode(slot[rtpHeaderBytes:rtpHeaderBytes+n], table)
+		c.recode(slot[rtpHeaderBytes:rtpHeaderBytes+n], law)
 	}
 	n += rtpHeaderBytes
 	if c.secure != nil {
@@ -207,6 +213,20 @@ func (c *call) pass(from *call, pkt *rtp.Packet, law codec, w *writer, now int64
 	if c.callee == nil && !c.firstAudio && law != codecNone {
 		c.firstAudio = true
 		c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: engine.SessionID(from.leg)})
+	}
+}
+
+// recode turns audio of another codec into that of the far side, in place.
+func (c *call) recode(b []byte, law codec) {
+	if law == codecAlaw {
+		transcode(b, &alawToUlaw)
+	}
+	switch c.ans.send {
+	case codecAlaw:
+		transcode(b, &ulawToAlaw)
+	case codecG722:
+		c.wide().encode(b)
+	case codecUlaw, codecNone:
 	}
 }
 

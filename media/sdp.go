@@ -11,9 +11,12 @@ import (
 // eventPayloadType is the payload type that we offer for telephone-event.
 const eventPayloadType = 101
 
-// appendOffer writes the SDP offer (RFC 3264) of a call: PCMU, PCMA and
-// telephone-event, 20 ms; with keys as RTP/SAVP.
-func appendOffer(b []byte, host string, port uint16, session uint64, keys *security) []byte {
+// appendOffer writes the SDP offer (RFC 3264) of a call: the codecs in their
+// order (none: PCMU, PCMA) and telephone-event, 20 ms; with keys as RTP/SAVP.
+func appendOffer(b []byte, host string, port uint16, session uint64, keys *security, codecs ...codec) []byte {
+	if len(codecs) == 0 {
+		codecs = []codec{codecUlaw, codecAlaw}
+	}
 	b = append(b, "v=0\r\no=- "...)
 	b = strconv.AppendUint(b, session, 10)
 	b = append(b, " 1 IN IP4 "...)
@@ -26,10 +29,17 @@ func appendOffer(b []byte, host string, port uint16, session uint64, keys *secur
 	if keys != nil {
 		profile = " RTP/SAVP"
 	}
-	b = append(append(b, profile...), " 0 8 101\r\n"+
-		"a=rtpmap:0 PCMU/8000\r\n"+
-		"a=rtpmap:8 PCMA/8000\r\n"+
-		"a=rtpmap:101 telephone-event/8000\r\n"+
+	b = append(b, profile...)
+	for _, c := range codecs {
+		b = strconv.AppendUint(append(b, ' '), uint64(c.payloadType()), 10)
+	}
+	b = append(b, " 101\r\n"...)
+	for _, c := range codecs {
+		// The clock of G.722 is 8000, though it samples 16000 (RFC 3551 §4.5.2).
+		b = strconv.AppendUint(append(b, "a=rtpmap:"...), uint64(c.payloadType()), 10)
+		b = append(append(append(b, ' '), c.String()...), "/8000\r\n"...)
+	}
+	b = append(b, "a=rtpmap:101 telephone-event/8000\r\n"+
 		"a=fmtp:101 0-15\r\n"+
 		"a=ptime:20\r\n"+
 		"a=sendrecv\r\n"...)
@@ -43,11 +53,14 @@ func appendOffer(b []byte, host string, port uint16, session uint64, keys *secur
 type answer struct {
 	remote netip.AddrPort
 	// codecs by payload type of what the far side may send; send is what it
-	// gets, the first it lists.
+	// gets, the first it lists. Dynamic types are the far side's own: it should
+	// send with ours (RFC 3264 §6.1), many send with theirs.
 	codecs [128]codec
 	send   codec
 	sendPT uint8
-	events int16 // payload type of telephone-event, -1 without
+	// events is the payload type of telephone-event, -1 without; eventsIn is
+	// another one with which it may come.
+	events, eventsIn int16
 	// heSends, heListens: direction from the far side's point of view.
 	heSends, heListens bool
 	ssrc               uint32 // a=ssrc (RFC 5576)
@@ -59,17 +72,17 @@ type answer struct {
 var (
 	errNoAudio  = errors.New("the SDP answer has no audio stream")
 	errRefused  = errors.New("the SDP answer refuses the audio stream (port 0)")
-	errCodec    = errors.New("the SDP answer has neither PCMU nor PCMA")
+	errCodec    = errors.New("the SDP answer has none of the codecs PCMU, PCMA, G722")
 	errAddress  = errors.New("the SDP answer has no usable IPv4 address")
 	errPort     = errors.New("the SDP answer has no usable port")
 	errProtocol = errors.New("the SDP answer asks for a transport other than RTP/AVP")
 )
 
 // parseAnswer reads an SDP answer. It is lenient: lines may end in LF alone,
-// unknown lines are skipped, payload types 0 and 8 need no rtpmap (RFC 3551),
+// unknown lines are skipped, payload types 0, 8 and 9 need no rtpmap (RFC 3551),
 // and telephone-event without rtpmap is taken to be what we offered.
 func parseAnswer(sdp []byte) (answer, error) {
-	a := answer{events: -1}
+	a := answer{events: -1, eventsIn: -1}
 	var (
 		session, media []byte // c= lines
 		formats        []byte // of the m= line
@@ -153,6 +166,8 @@ func parseAnswer(sdp []byte) (answer, error) {
 					dynamic[pt] = codecUlaw
 				case encoding(name, "PCMA"):
 					dynamic[pt] = codecAlaw
+				case encoding(name, "G722"):
+					dynamic[pt] = codecG722
 				case encoding(name, "telephone-event"):
 					a.events = int16(pt) //nolint:gosec // at most 127
 				}
@@ -189,6 +204,8 @@ func parseAnswer(sdp []byte) (answer, error) {
 				c = codecUlaw
 			case 8:
 				c = codecAlaw
+			case 9:
+				c = codecG722
 			case eventPayloadType:
 				listed = true
 			}
@@ -207,6 +224,9 @@ func parseAnswer(sdp []byte) (answer, error) {
 	if a.events < 0 && listed {
 		a.events = eventPayloadType
 	}
+	if a.eventsIn = a.events; a.codecs[eventPayloadType] == codecNone {
+		a.eventsIn = eventPayloadType // as we offered it, under whatever type it gets ours
+	}
 	if media == nil {
 		media = session
 	}
@@ -222,6 +242,9 @@ func parseAnswer(sdp []byte) (answer, error) {
 	}
 	return a, nil
 }
+
+// event says whether a payload type is telephone-event.
+func (a *answer) event(pt uint8) bool { return int16(pt) == a.events || int16(pt) == a.eventsIn }
 
 // word splits off the first word.
 func word(b []byte) (first, rest []byte) {

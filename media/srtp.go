@@ -140,9 +140,13 @@ func (k *security) heard(ssrc uint32) {
 	}
 }
 
+// srtcpLeast is the length of the shortest SRTCP packet (RFC 3711 §3.4): header,
+// index, and the tag, which has 80 bits with either suite.
+const srtcpLeast = 8 + 4 + 10
+
 // openReport checks and decrypts an SRTCP packet in place.
 func (k *security) openReport(b []byte) ([]byte, error) {
-	if k.receive == nil {
+	if k.receive == nil || len(b) < srtcpLeast {
 		return nil, srtp.ErrFailedToVerifyAuthTag
 	}
 	return k.receive.DecryptRTCP(b, b, &k.report)

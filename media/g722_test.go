@@ -1,0 +1,230 @@
+package media
+
+import (
+	"hash/fnv"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+func tone16(n int, hz, level float64) []int16 {
+	out := make([]int16, n)
+	for i := range out {
+		out[i] = int16(level * math.Sin(2*math.Pi*hz*float64(i)/16000))
+	}
+	return out
+}
+
+// snr is the signal to noise ratio in dB at the best of the delays.
+func snr(in, out []int16, delays ...int) (best float64, delay int) {
+	best = math.Inf(-1)
+	for _, d := range delays {
+		var s, e float64
+		for i := 400; i+d < len(out) && i < len(in); i++ { // after the start
+			x, y := float64(in[i]), float64(out[i+d])
+			s += x * x
+			e += (x - y) * (x - y)
+		}
+		if v := 10 * math.Log10(s/max(e, 1)); v > best {
+			best, delay = v, d
+		}
+	}
+	return best, delay
+}
+
+func through(pcm []int16) []int16 {
+	e, d := newG722(), newG722()
+	coded := make([]byte, len(pcm)/2)
+	e.encode(coded, pcm)
+	out := make([]int16, len(pcm))
+	d.decode(out, coded)
+	return out
+}
+
+func TestG722CarriesTonesOfBothBands(t *testing.T) {
+	for hz, least := range map[float64]float64{200: 35, 1000: 35, 3000: 30, 5000: 15, 6500: 15} {
+		in := tone16(16000, hz, 8000)
+		if got, delay := snr(in, through(in), 20, 21, 22, 23, 24); got < least || delay != 22 {
+			t.Errorf("%v Hz: %.1f dB at a delay of %d samples, want %v and 22", hz, got, delay, least)
+		}
+	}
+}
+
+func TestG722SilenceStaysSilent(t *testing.T) {
+	for _, s := range through(make([]int16, 3200)) {
+		if s > 4 || s < -4 {
+			t.Fatalf("silence became %d", s)
+		}
+	}
+}
+
+// The filter alone: joined again, the bands give the input, 22 samples later.
+func TestG722BandsJoinToTheInput(t *testing.T) {
+	split, join := newG722(), newG722()
+	in := tone16(4000, 3900, 9000) // where the bands meet
+	out := make([]int16, len(in))
+	for i := 0; i < len(in); i += 2 {
+		older, newer := split.push(int32(in[i]), int32(in[i+1]))
+		low, high := (newer+older)>>14, (newer-older)>>14
+		older, newer = join.push(low+high, low-high)
+		out[i], out[i+1] = int16(newer>>11), int16(older>>11)
+	}
+	if got, delay := snr(in, out, 20, 21, 22, 23, 24); got < 50 || delay != 22 {
+		t.Fatalf("%.1f dB at %d", got, delay)
+	}
+}
+
+// A tone of the callee reaches the bot, and the bot's the callee, as loud as it
+// was; what 8 kHz cannot carry is no lower tone there.
+func TestG722IsHeardAsNarrowBandAndBack(t *testing.T) {
+	power := func(pcm []int16) (p float64) {
+		for _, s := range pcm {
+			p += float64(s) * float64(s) / float64(len(pcm))
+		}
+		return p
+	}
+	narrow := func(hz float64) float64 {
+		far, us := newG722(), newWideband()
+		coded := make([]byte, 8000)
+		far.encode(coded, tone16(16000, hz, 8000))
+		var heard []int16
+		for at := 0; at < len(coded); at += 240 { // 30 ms packets
+			for _, u := range us.decode(coded[at:min(at+240, len(coded))]) {
+				heard = append(heard, ulawToPCM[u])
+			}
+		}
+		return 10 * math.Log10(power(heard[800:])/(8000*8000/2))
+	}
+	for _, hz := range []float64{300, 1000, 3200} {
+		if g := narrow(hz); math.Abs(g) > 0.5 {
+			t.Errorf("%v Hz reach the bot at %.2f dB", hz, g)
+		}
+	}
+	if g := narrow(5500); g > -35 {
+		t.Errorf("5500 Hz reach the bot at %.1f dB", g)
+	}
+	us, far := newWideband(), newG722()
+	spoken := make([]byte, 8000)
+	for i := range spoken {
+		spoken[i] = encodeUlaw(int16(8000 * math.Sin(2*math.Pi*1000*float64(i)/8000)))
+	}
+	us.encode(spoken)
+	heard := make([]int16, 16000)
+	far.decode(heard, spoken)
+	var at1000, at7000 float64
+	for hz, p := range map[float64]*float64{1000: &at1000, 7000: &at7000} {
+		var re, im float64
+		for i, s := range heard[1600:] {
+			sin, cos := math.Sincos(2 * math.Pi * hz * float64(i) / 16000)
+			re, im = re+float64(s)*cos, im+float64(s)*sin
+		}
+		*p = 2 * math.Hypot(re, im) / 14400
+	}
+	if math.Abs(at1000-8000) > 300 || at7000 > 40 {
+		t.Errorf("the callee hears %.0f at 1 kHz and %.0f of its image at 7 kHz", at1000, at7000)
+	}
+}
+
+// What the codec gives for a given input is fixed, whatever is made faster.
+func TestG722GivesTheSameBytes(t *testing.T) {
+	var pcm []int16
+	x := uint32(1)
+	for i := range 32000 { // noise that swells and fades, beyond full scale at times
+		x = x*1664525 + 1013904223
+		pcm = append(pcm, int16(float64(int16(x>>16))*math.Abs(math.Sin(float64(i)/2000))))
+	}
+	e, d := newG722(), newG722()
+	coded := make([]byte, len(pcm)/2)
+	e.encode(coded, pcm)
+	out := make([]int16, len(pcm))
+	d.decode(out, coded)
+	h := fnv.New64a()
+	h.Write(coded)
+	for _, s := range out {
+		h.Write([]byte{byte(s), byte(s >> 8)})
+	}
+	if got := h.Sum64(); got != 0x6a77c41b363f0a6b {
+		t.Fatalf("%#x", got)
+	}
+}
+
+func TestG722DoesNotAllocate(t *testing.T) {
+	w := newWideband()
+	b := make([]byte, frameBytes)
+	if n := testing.AllocsPerRun(200, func() {
+		w.encode(b)
+		w.decode(b)
+	}); n != 0 {
+		t.Fatalf("%v allocations a frame", n)
+	}
+}
+
+func FuzzG722(f *testing.F) {
+	f.Add([]byte{0, 255, 128, 127, 63, 192})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w := newWideband()
+		if got := w.decode(b); len(got) != min(len(b), datagramCap) {
+			t.Fatalf("%d bytes of %d", len(got), len(b))
+		}
+	})
+}
+
+func BenchmarkG722Frame(b *testing.B) {
+	w := newWideband()
+	frame := make([]byte, frameBytes)
+	copy(frame, speech(frameBytes, 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		w.encode(frame)
+		copy(frame, w.decode(frame))
+	}
+}
+
+func TestACallInG722CarriesTheBotBothWays(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	p := newPhone(t, 722)
+	cmd := engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{Codecs: []string{"G722", "PCMA"}}}
+	offer, err := e.Open(cmd, ev.sink)
+	if err != nil || !strings.Contains(string(offer), " RTP/AVP 9 8 101\r\na=rtpmap:9 G722/8000\r\na=rtpmap:8 PCMA/8000\r\n") {
+		t.Fatalf("%q %v", offer, err)
+	}
+	port, _, _ := strings.Cut(string(offer[strings.Index(string(offer), "m=audio ")+8:]), " ")
+	n, _ := strconv.Atoi(port)
+	p.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: n}
+	e.Answer(attempt(1), sdpAnswer(p.port(), "9 101"), time.Now())
+	b := newBot(t)
+	e.AttachBot(attach(attempt(1), b.url()))
+	ev.next(engine.MediaBotConnected)
+	s := b.session()
+	far := newG722()
+	coded := make([]byte, 10*frameBytes)
+	far.encode(coded, tone16(20*frameBytes, 1000, 8000))
+	for at := 0; at < len(coded); at += frameBytes {
+		p.say(9, coded[at:at+frameBytes])
+	}
+	heard := s.hearUntil(1200)
+	loud := 0
+	for _, u := range heard {
+		loud = max(loud, abs(int(ulawToPCM[u])))
+	}
+	if loud < 7600 || loud > 8400 {
+		t.Errorf("the bot hears a peak of %d of 8000", loud)
+	}
+	s.say(speech(1600, 3))
+	ev.next(engine.MediaBotFirstAudio)
+	first := p.hear()
+	for first.PayloadType != 9 || len(first.Payload) != frameBytes {
+		t.Fatalf("payload type %d with %d bytes", first.PayloadType, len(first.Payload))
+	}
+	if next := p.hear(); next.Timestamp-first.Timestamp != frameBytes {
+		t.Errorf("the timestamp moves by %d", next.Timestamp-first.Timestamp)
+	}
+	if q := e.CloseMedia(attempt(1)); q.Codec != "G722" {
+		t.Errorf("codec %q", q.Codec)
+	}
+}
