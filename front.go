@@ -205,6 +205,9 @@ func (f *front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyC
 		if change.ExpiresAt != nil {
 			k.ExpiresAt = *change.ExpiresAt
 		}
+		if change.DialoutsPerDay != nil {
+			k.DialoutsPerDay = *change.DialoutsPerDay
+		}
 		if change.Scopes != nil {
 			k.Scopes = *change.Scopes
 		}

@@ -77,6 +77,14 @@ type dialoutWant struct {
 	stop    func()
 }
 
+// keyCap is what bounds the dialouts of the key that asked, nil when nothing does.
+func (w *dialoutWant) keyCap(now time.Time) *journal.KeyCap {
+	if w.cmd.DayCap <= 0 {
+		return nil
+	}
+	return &journal.KeyCap{Key: w.cmd.Who.Key, Calls: w.cmd.DayCap, Now: now}
+}
+
 func newDialout(d *deps) *dialout {
 	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
 		calls: map[engine.AttemptID]*actor.PID{}, wants: map[engine.AttemptID]*dialoutWant{}}
@@ -463,7 +471,7 @@ func (c *dialoutCall) start() {
 		w := c.want
 		c.seated = true
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
-			Trunk: w.trunk, Variables: w.cmd.Variables, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
+			Trunk: w.trunk, Variables: w.cmd.Variables, Key: w.cmd.Who.Key, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
 		c.call.only = w.cmd.Trunk
 		c.call.begin(c.now, c.d.cfg.SendByTimeout, w.media)
 	}
@@ -489,7 +497,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 	var then func(error)
 	switch what {
 	case attempt.WhatReserved:
-		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: c.d.destinations.judge(at.To, at.From), Cap: c.d.calleeCap(c.now)}
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: c.d.destinations.judge(at.To, at.From), Cap: c.d.calleeCap(c.now), KeyCap: c.want.keyCap(c.now)}
 		rep := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 			ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: c.now.UTC()}
 		cmd, to := c.want.cmd, c.want.replyTo

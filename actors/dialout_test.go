@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,5 +85,46 @@ func TestEveryLegOffersTheMediaOfItsOwnTrunk(t *testing.T) {
 				t.Errorf("offers %q", got)
 			}
 		})
+	})
+}
+
+func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, 5*time.Second), nil)
+		defer r.tree.Close()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+		dial := func(key engine.KeyID, most, i int) error {
+			_, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i), Who: engine.Who{Key: key}, DayCap: most})
+			return err
+		}
+		for i := range 2 {
+			if err := dial("key_1", 2, i); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour) // virtual
+		}
+		var e *engine.Error
+		err := dial("key_1", 2, 2)
+		if !errors.As(err, &e) || e.Code != "key_dialout_cap" || e.Kind != engine.KindTooMany || e.RetryAfter.Round(time.Minute) != 22*time.Hour {
+			t.Fatalf("%+v", err)
+		}
+		if err := dial("key_2", 2, 3); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+		if err := dial("key_1", 0, 4); err != nil {
+			t.Errorf("without a cap: %v", err)
+		}
+		time.Sleep(e.RetryAfter) // virtual
+		// The one without a cap counts when there is one again.
+		if err := dial("key_1", 2, 5); engine.ErrorCode(err) != "key_dialout_cap" {
+			t.Errorf("two within the day: %v", err)
+		}
+		time.Sleep(time.Hour) // virtual
+		if err := dial("key_1", 2, 5); err != nil {
+			t.Errorf("a day later: %v", err)
+		}
+		if n := r.world.InvitedTo(number(2)); n != 0 {
+			t.Errorf("%d INVITEs of the refused one", n)
+		}
 	})
 }

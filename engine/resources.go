@@ -136,17 +136,20 @@ type NumberDials struct {
 
 // APIKey is a stored key: only the hash and what is shown of it.
 type APIKey struct {
-	ID         KeyID        `json:"id"`
-	Name       string       `json:"name"`
-	Hash       [32]byte     `json:"-"`      // SHA-256 of the key
-	Masked     string       `json:"masked"` // "vx_AbCd…"
-	Active     bool         `json:"is_active"`
-	ExpiresAt  *time.Time   `json:"expires_at"`
-	Scopes     []string     `json:"scopes,omitempty"`    // empty = all of dialout, trigger, exclude, results, read
-	Campaigns  []CampaignID `json:"campaigns,omitempty"` // empty = all
-	CreatedAt  time.Time    `json:"created_at"`
-	CreatedBy  string       `json:"created_by"`
-	LastUsedAt *time.Time   `json:"last_used_at"`
+	ID        KeyID        `json:"id"`
+	Name      string       `json:"name"`
+	Hash      [32]byte     `json:"-"`      // SHA-256 of the key
+	Masked    string       `json:"masked"` // "vx_AbCd…"
+	Active    bool         `json:"is_active"`
+	ExpiresAt *time.Time   `json:"expires_at"`
+	Scopes    []string     `json:"scopes,omitempty"`    // empty = all of dialout, trigger, exclude, results, read
+	Campaigns []CampaignID `json:"campaigns,omitempty"` // empty = all
+	// DialoutsPerDay bounds the calls that it places outside campaigns within any
+	// 24 hours, 0 = as many as there is capacity for.
+	DialoutsPerDay int        `json:"dialouts_per_day"`
+	CreatedAt      time.Time  `json:"created_at"`
+	CreatedBy      string     `json:"created_by"`
+	LastUsedAt     *time.Time `json:"last_used_at"`
 }
 
 // User is a person who may log in.

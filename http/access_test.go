@@ -355,3 +355,47 @@ func TestPasswordHashes(t *testing.T) {
 		}
 	}
 }
+
+// SEMANTICS §10: "optional daily cap per key".
+func TestAKeyHasADailyCapOfDialouts(t *testing.T) {
+	b := newBench(t)
+	const path = "/api/v1/api-keys"
+	for _, bad := range []string{"-1", "1000001"} {
+		b.byAdmin("POST", path, `{"name":"x","dialouts_per_day":`+bad+`}`).is(422, "validation_failed", "dialouts_per_day out_of_range")
+	}
+	b.byAdmin("POST", path, `{"name":"x","dialouts_per_day":"9"}`).is(422, "validation_failed", "dialouts_per_day wrong_type")
+	for body, want := range map[string]int{`{"name":"x"}`: 0, `{"name":"x","dialouts_per_day":null}`: 0, `{"name":"x","dialouts_per_day":1000000}`: 1000000} {
+		if got := b.byAdmin("POST", path, body).is(201, "").get("dialouts_per_day"); got != float64(want) {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+	a := b.byAdmin("POST", path, `{"name":"CRM","dialouts_per_day":40}`).is(201, "")
+	full, id := a.get("key").(string), a.get("id").(string)
+	dial := func() int {
+		t.Helper()
+		b.do("POST", dialoutPath, `{"bot_id":"bot_1","to_number":"`+mobile+`"}`, "X-API-Key", full).is(201, "")
+		got := b.ports.dialouts[len(b.ports.dialouts)-1]
+		if got.Who.Key != engine.KeyID(id) {
+			t.Errorf("by %+v", got.Who)
+		}
+		return got.DayCap
+	}
+	if n := dial(); n != 40 {
+		t.Errorf("placed with a cap of %d", n)
+	}
+	if got := b.byAdmin("PATCH", path+"/"+id, `{"dialouts_per_day":2}`).is(200, "").get("dialouts_per_day"); got != 2.0 || dial() != 2 {
+		t.Errorf("changed to %v", got)
+	}
+	b.byAdmin("PATCH", path+"/"+id, `{"name":"other"}`).is(200, "")
+	if n := dial(); n != 2 {
+		t.Errorf("a change of the name made it %d", n)
+	}
+	b.byAdmin("PATCH", path+"/"+id, `{"dialouts_per_day":null}`).is(200, "")
+	if n := dial(); n != 0 {
+		t.Errorf("%d without a cap", n)
+	}
+	b.byAdmin("POST", dialoutPath, `{"bot_id":"bot_1","to_number":"`+mobile+`"}`).is(201, "")
+	if got := b.ports.dialouts[len(b.ports.dialouts)-1]; got.DayCap != 0 {
+		t.Errorf("an administrator has a cap of %d", got.DayCap)
+	}
+}

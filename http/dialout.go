@@ -19,6 +19,7 @@ func (s *Server) dialout(r *request) error {
 			To:          f.phone("to_number", required),
 			From:        f.phone("from_number", optional),
 			Who:         r.who(),
+			DayCap:      r.dialoutsPerDay(),
 			Idempotency: id,
 			Deadline:    r.deadline(),
 		}
@@ -46,4 +47,12 @@ func (s *Server) dialout(r *request) error {
 		r.rc.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
 		return reply, nil
 	})
+}
+
+// dialoutsPerDay is the cap of the key that asks; people have none.
+func (r *request) dialoutsPerDay() int {
+	if r.key == nil {
+		return 0
+	}
+	return r.key.DialoutsPerDay
 }

@@ -14,6 +14,9 @@ import (
 // API keys (spec: API key). The full key is in the answer to its creation and
 // nowhere else.
 
+// maxDialoutsPerDay is the greatest cap that a key can have: 11 calls a second.
+const maxDialoutsPerDay = 1_000_000
+
 type keyView struct {
 	ID         engine.KeyID        `json:"id"`
 	Name       string              `json:"name"`
@@ -21,8 +24,9 @@ type keyView struct {
 	Key        string              `json:"key,omitempty"` // full; only when created
 	Active     bool                `json:"is_active"`
 	ExpiresAt  *time.Time          `json:"expires_at"`
-	Scopes     []string            `json:"scopes"`    // all of them when the key is not restricted
-	Campaigns  []engine.CampaignID `json:"campaigns"` // empty = all
+	Scopes     []string            `json:"scopes"`           // all of them when the key is not restricted
+	Campaigns  []engine.CampaignID `json:"campaigns"`        // empty = all
+	PerDay     int                 `json:"dialouts_per_day"` // 0 = no cap
 	CreatedAt  time.Time           `json:"created_at"`
 	CreatedBy  string              `json:"created_by"`
 	LastUsedAt *time.Time          `json:"last_used_at"`
@@ -31,7 +35,7 @@ type keyView struct {
 func viewKey(k *engine.APIKey) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Masked: k.Masked, Active: k.Active, ExpiresAt: k.ExpiresAt, Scopes: k.Scopes,
-		Campaigns: k.Campaigns, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsedAt: k.LastUsedAt,
+		Campaigns: k.Campaigns, PerDay: k.DialoutsPerDay, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsedAt: k.LastUsedAt,
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = scopes
@@ -73,6 +77,7 @@ func (s *Server) createKey(r *request) error {
 	if list := f.campaignList(); list != nil {
 		key.Campaigns = *list
 	}
+	key.DialoutsPerDay = f.within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
 	key.CreatedBy = r.who().Name
 	f.done()
 	if err := f.errs.err(); err != nil {
@@ -106,6 +111,10 @@ func (s *Server) changeKey(r *request) error {
 	if f.sent("expires_at") { // null: never expires
 		at := f.when("expires_at")
 		change.ExpiresAt = &at
+	}
+	if f.sent("dialouts_per_day") {
+		n := f.within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
+		change.DialoutsPerDay = &n
 	}
 	change.Scopes = f.scopeList()
 	change.Campaigns = f.campaignList()

@@ -141,6 +141,8 @@ type KeyChange struct {
 	ExpiresAt **time.Time // pointing to nil: never expires
 	Scopes    *[]string
 	Campaigns *[]engine.CampaignID
+	// DialoutsPerDay: 0 ends the cap.
+	DialoutsPerDay *int
 }
 
 // Users stores the people who may log in.

@@ -404,6 +404,9 @@ func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c KeyChange, _ eng
 		if c.Name != nil {
 			k.Name = *c.Name
 		}
+		if c.DialoutsPerDay != nil {
+			k.DialoutsPerDay = *c.DialoutsPerDay
+		}
 		if c.Scopes != nil {
 			k.Scopes = *c.Scopes
 		}

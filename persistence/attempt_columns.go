@@ -24,6 +24,7 @@ var attemptColumns = []column[attemptRow]{
 	immutable(object("variables", func(a *attemptRow) *map[string]string { return &a.Variables }, filled)),
 	immutable(boolean("callback", func(a *attemptRow) *bool { return &a.Callback })),
 	immutable(moment("callback_at", func(a *attemptRow) **time.Time { return &a.CallbackAt })),
+	immutable(text("key_id", func(a *attemptRow) *string { return (*string)(&a.Key) })),
 	bigint("epoch", func(a *attemptRow) *int64 { return &a.Epoch }),
 	instant("send_by", func(a *attemptRow) *time.Time { return &a.SendBy }),
 	text("result_token", func(a *attemptRow) *string { return &a.ResultToken }),

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -20,6 +21,7 @@ func (t *commit) check() (more bool, err error) {
 	c.replies()
 	c.holds()
 	c.caps()
+	c.keyCaps()
 	t.variables()
 	if err := t.send(); err != nil {
 		return false, err
@@ -244,6 +246,62 @@ func (c *checks) caps() {
 				continue
 			}
 			c.refuse(i, c.t.writes[i].Intent.Cap.Refusal(instantOf(r[1])))
+		}
+		return nil
+	})
+}
+
+// keyCaps asks which API keys have placed as many dialouts as they may. Of those
+// in the group the first come first.
+func (c *checks) keyCaps() {
+	a := &c.t.g.arrays
+	since := &c.t.g.instants
+	asked := map[engine.KeyID][]int{}
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent == nil || w.Intent.KeyCap == nil {
+			return
+		}
+		if len(asked) == 0 {
+			a[0].reset(pgtype.TextOID)
+			a[1].reset(pgtype.Int4OID)
+			a[2].reset(pgtype.UUIDOID)
+			since.reset(pgtype.TimestamptzOID)
+		}
+		n := w.Intent.KeyCap
+		if asked[n.Key] == nil {
+			a[0].text(string(n.Key))
+			a[1].int4(int64(n.Calls))
+			since.instant(n.Now.Add(-journal.KeyCapPeriod))
+		}
+		a[2].id(string(w.Intent.Attempt))
+		asked[n.Key] = append(asked[n.Key], i)
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("keylock", [][]byte{a[0].param()}, nothing)
+	c.t.queue("keycalls", [][]byte{a[0].param(), a[1].param(), since.param(), a[2].param()}, func(rows [][][]byte) error {
+		placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
+		for _, r := range rows {
+			k := engine.KeyID(r[0])
+			placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])), instantOf(r[2]) //nolint:gosec // a count
+		}
+		for k, list := range asked {
+			for _, i := range list {
+				n := c.t.writes[i].Intent.KeyCap
+				if c.t.refused[i] != nil {
+					continue
+				}
+				if placed[k] < int64(n.Calls) {
+					placed[k]++
+					continue
+				}
+				nth, ok := oldest[k]
+				if !ok {
+					nth = n.Now // all of them are of this moment
+				}
+				c.refuse(i, n.Refusal(nth))
+			}
 		}
 		return nil
 	})

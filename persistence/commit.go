@@ -36,6 +36,17 @@ var statements = map[string]string{
 			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
 			RETURNING attempt_id
 		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
+	// Dialouts of one key are counted one after the other: each sees those before
+	// it, whoever writes them.
+	"keylock": "SELECT id FROM api_keys WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE",
+	// How many each has placed but for those asked about, and when the one began
+	// with whose end of period there is room again.
+	"keycalls": `SELECT u.key, count(*), min(a.reserved_at) FILTER (WHERE a.n <= u.cap)
+		FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u(key, cap, since)
+		CROSS JOIN LATERAL (
+			SELECT reserved_at, row_number() OVER (ORDER BY reserved_at DESC) AS n FROM attempts
+			WHERE key_id = u.key AND key_id <> '' AND reserved_at > u.since AND (consumed OR live) AND id <> ALL($4::uuid[])
+		) a GROUP BY u.key`,
 	// When the attempt began that keeps another from being allowed; one that is
 	// stored already is a repeat and no refusal.
 	"capped": `SELECT u.attempt, a.reserved_at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::timestamptz[]) AS u(number, attempt, cap, since)

@@ -10,11 +10,11 @@ import (
 	"dialler/engine"
 )
 
-const keyColumns = "id, name, hash, masked, active, expires_at, scopes, campaigns, created_at, created_by, last_used_at"
+const keyColumns = "id, name, hash, masked, active, expires_at, scopes, campaigns, created_at, created_by, last_used_at, dialouts_per_day"
 
 func scanKey(row pgx.CollectableRow) (k engine.APIKey, err error) {
 	var hash []byte
-	err = row.Scan(&k.ID, &k.Name, &hash, &k.Masked, &k.Active, &k.ExpiresAt, &k.Scopes, &k.Campaigns, &k.CreatedAt, &k.CreatedBy, &k.LastUsedAt)
+	err = row.Scan(&k.ID, &k.Name, &hash, &k.Masked, &k.Active, &k.ExpiresAt, &k.Scopes, &k.Campaigns, &k.CreatedAt, &k.CreatedBy, &k.LastUsedAt, &k.DialoutsPerDay)
 	copy(k.Hash[:], hash)
 	return k, err
 }
@@ -42,9 +42,9 @@ func (s *Store) Keys(ctx context.Context) ([]engine.APIKey, error) {
 // CreateKey stores a new key.
 func (s *Store) CreateKey(ctx context.Context, k engine.APIKey, who engine.Who) error {
 	return s.inTx(ctx, "API key not stored", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+		_, err := tx.Exec(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 			string(k.ID), k.Name, k.Hash[:], k.Masked, k.Active, k.ExpiresAt, list(k.Scopes), list(k.Campaigns), orNow(k.CreatedAt),
-			k.CreatedBy, k.LastUsedAt)
+			k.CreatedBy, k.LastUsedAt, k.DialoutsPerDay)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (s *Store) CreateKey(ctx context.Context, k engine.APIKey, who engine.Who) 
 }
 
 // UpdateKey changes a key: change gets it as stored, under a lock, and what it
-// leaves in name, active, expiry, scopes and campaigns is stored.
+// leaves in name, active, expiry, scopes, campaigns and cap is stored.
 // ErrKeyNotFound when there is none.
 func (s *Store) UpdateKey(ctx context.Context, id engine.KeyID, change func(*engine.APIKey), who engine.Who) (k engine.APIKey, err error) {
 	err = s.inTx(ctx, "API key not changed", func(tx pgx.Tx) error {
@@ -65,8 +65,8 @@ func (s *Store) UpdateKey(ctx context.Context, id engine.KeyID, change func(*eng
 			return err
 		}
 		change(&k)
-		_, err := tx.Exec(ctx, "UPDATE api_keys SET name = $2, active = $3, expires_at = $4, scopes = $5, campaigns = $6 WHERE id = $1",
-			string(id), k.Name, k.Active, k.ExpiresAt, list(k.Scopes), list(k.Campaigns))
+		_, err := tx.Exec(ctx, "UPDATE api_keys SET name = $2, active = $3, expires_at = $4, scopes = $5, campaigns = $6, dialouts_per_day = $7 WHERE id = $1",
+			string(id), k.Name, k.Active, k.ExpiresAt, list(k.Scopes), list(k.Campaigns), k.DialoutsPerDay)
 		if err != nil {
 			return err
 		}

@@ -137,6 +137,9 @@ func (s *Store) apply(w *journal.Write) error {
 		if err := s.capped(n); err != nil {
 			return err
 		}
+		if err := s.keyCapped(n); err != nil {
+			return err
+		}
 		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
 	}
 	for _, c := range w.Contacts {
@@ -196,6 +199,24 @@ func (s *Store) capped(n *journal.Intent) error {
 	}
 	slices.SortFunc(begun, func(a, b time.Time) int { return b.Compare(a) })
 	return n.Cap.Refusal(begun[n.Cap.Attempts-1])
+}
+
+// keyCapped refuses a dialout of a key that has placed as many as it may.
+func (s *Store) keyCapped(n *journal.Intent) error {
+	if n.KeyCap == nil {
+		return nil
+	}
+	var begun []time.Time
+	for _, a := range s.Attempts {
+		if a.Key == n.KeyCap.Key && a.ID != n.Attempt && a.ReservedAt != nil && a.ReservedAt.After(n.KeyCap.Now.Add(-journal.KeyCapPeriod)) && (a.Consumed || a.Live()) {
+			begun = append(begun, *a.ReservedAt)
+		}
+	}
+	if len(begun) < n.KeyCap.Calls {
+		return nil
+	}
+	slices.SortFunc(begun, func(a, b time.Time) int { return b.Compare(a) })
+	return n.KeyCap.Refusal(begun[n.KeyCap.Calls-1])
 }
 
 // AcquireCampaign implements actors.Store.

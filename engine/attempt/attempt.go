@@ -52,6 +52,8 @@ type Attempt struct {
 	Trunk     engine.TrunkID // of the last leg
 	Variables map[string]string
 	Callback  bool // placed for a callback
+	// Key placed a dialout, "" when none did.
+	Key engine.KeyID
 	// CallbackAt is when that callback was due.
 	CallbackAt  *time.Time
 	Epoch       int64

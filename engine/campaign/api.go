@@ -112,12 +112,14 @@ type ExcludeReply struct {
 
 // Dialout places one call outside campaigns.
 type Dialout struct {
-	Bot         engine.BotID
-	To          engine.PhoneNumber
-	From        engine.PhoneNumber // "" = choose
-	Trunk       engine.TrunkID     // the only one that may carry it; "" = choose
-	Variables   map[string]string
-	Who         engine.Who
+	Bot       engine.BotID
+	To        engine.PhoneNumber
+	From      engine.PhoneNumber // "" = choose
+	Trunk     engine.TrunkID     // the only one that may carry it; "" = choose
+	Variables map[string]string
+	Who       engine.Who
+	// DayCap bounds the dialouts of the key within 24 hours, 0 = no cap.
+	DayCap      int
 	Idempotency engine.Idempotency
 	Deadline    time.Time
 }

@@ -129,10 +129,31 @@ type Intent struct {
 	Number  engine.PhoneNumber
 	// Cap bounds how often the number is called, nil: as often as may be.
 	Cap *CalleeCap
+	// KeyCap bounds how many dialouts its API key places, nil: as many as it likes.
+	KeyCap *KeyCap
 	// Refused is why its owner knows that the number must not be dialled: the
 	// write is refused with it, as with the database's own reasons and in their
 	// place in the order of writes.
 	Refused error
+}
+
+// KeyCapPeriod is over what an API key's cap of dialouts counts.
+const KeyCapPeriod = 24 * time.Hour
+
+// KeyCap bounds the dialouts of one API key within the KeyCapPeriod that ends
+// now. A dialout counts from its beginning, when it was consumed or lives.
+type KeyCap struct {
+	Key   engine.KeyID
+	Calls int
+	Now   time.Time
+}
+
+// Refusal refuses a dialout beyond the cap; nth is when the one began with whose
+// end of period one more is allowed.
+func (c *KeyCap) Refusal(nth time.Time) error {
+	return &engine.Error{Kind: engine.KindTooMany, Code: "key_dialout_cap",
+		Detail:     fmt.Sprintf("this API key has placed the %d dialouts that it may within 24 hours; wait for Retry-After, or let an administrator raise dialouts_per_day", c.Calls),
+		RetryAfter: max(nth.Add(KeyCapPeriod).Sub(c.Now), time.Second), Until: nth.Add(KeyCapPeriod)}
 }
 
 // CalleeCap bounds the attempts to one number within a period that ends now,

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/sha256"
 	"errors"
 	"sync"
 	"testing"
@@ -162,6 +163,66 @@ func cappedNumber(t *testing.T, w *world) {
 	other, _ := w.intent(&c)
 	other.Intent.Cap = &journal.CalleeCap{Attempts: 1, Period: time.Hour, Now: w.now}
 	w.commit(other)
+}
+
+// cappedKey: three dialouts a day, however many ask at once.
+func cappedKey(t *testing.T, w *world) {
+	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true, DialoutsPerDay: 3, CreatedAt: w.now}
+	must(t, w.store.CreateKey(t.Context(), k, admin))
+	dialout := func(ago time.Duration) journal.Write {
+		c := w.contact()
+		a := w.attempt(c)
+		begun := w.now.Add(-ago)
+		a.Campaign, a.Contact, a.Key, a.ReservedAt = "", "", k.ID, &begun
+		return journal.Write{Intent: &journal.Intent{Attempt: a.ID, Number: c.Number, KeyCap: &journal.KeyCap{Key: k.ID, Calls: 3, Now: w.now}}, Attempts: []attempt.Attempt{a}}
+	}
+	refused := func(err error, after time.Duration) {
+		t.Helper()
+		var e *engine.Error
+		if !errors.As(err, &e) || e.Code != "key_dialout_cap" || e.Kind != engine.KindTooMany || e.RetryAfter != after {
+			t.Errorf("%v, want a refusal with Retry-After %s", err, after)
+		}
+	}
+	w.commit(dialout(24*time.Hour), dialout(23*time.Hour)) // the first is out of the day
+	// Five at once, by writers of their own: two places are left.
+	var wg sync.WaitGroup
+	errs := make([]error, 5)
+	for i := range errs {
+		x := dialout(0)
+		wg.Go(func() {
+			r, err := w.store.Commit(t.Context(), []journal.Write{x})
+			if errs[i] = err; err == nil {
+				errs[i] = r[0]
+			}
+		})
+	}
+	wg.Wait()
+	placed := 0
+	for _, err := range errs {
+		if err == nil {
+			placed++
+		} else {
+			refused(err, time.Hour)
+		}
+	}
+	if placed != 2 {
+		t.Errorf("%d placed, want 2: %v", placed, errs)
+	}
+	refused(w.try(dialout(0))[0], time.Hour)
+	// Other keys are not concerned; in one group the first come first; a repeat is
+	// no refusal.
+	k.ID, k.Hash = engine.KeyID("key_"+id()[:12]), sha256.Sum256([]byte(id()))
+	must(t, w.store.CreateKey(t.Context(), k, admin))
+	group := []journal.Write{dialout(0), dialout(0), dialout(0), dialout(0)}
+	for range 2 {
+		for i, err := range w.try(group...) {
+			if i < 3 && err != nil {
+				t.Errorf("dialout %d: %v", i+1, err)
+			} else if i == 3 {
+				refused(err, 24*time.Hour)
+			}
+		}
+	}
 }
 
 func suppressed(t *testing.T, w *world) {

@@ -81,7 +81,7 @@ var admin = engine.Who{User: "u1", Name: "ada@example.org"}
 
 func keys(t *testing.T, w *world) {
 	k := engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("vx_secret")), Masked: "vx_secr…", Active: true,
-		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, CreatedAt: w.now, CreatedBy: admin.Name}
+		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, DialoutsPerDay: 40, CreatedAt: w.now, CreatedBy: admin.Name}
 	must(t, w.store.CreateKey(t.Context(), k, admin))
 	got, ok, err := w.store.KeyByHash(t.Context(), k.Hash)
 	must(t, err)
@@ -92,9 +92,9 @@ func keys(t *testing.T, w *world) {
 		t.Errorf("unknown key: %v %v", ok, err)
 	}
 	until := w.now.Add(time.Hour)
-	got, err = w.store.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes = false, &until, nil }, admin)
+	got, err = w.store.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 }, admin)
 	must(t, err)
-	if got.Active || !got.ExpiresAt.Equal(until) {
+	if got.DialoutsPerDay != 0 || got.Active || !got.ExpiresAt.Equal(until) {
 		t.Errorf("changed key %+v", got)
 	}
 	if _, err := w.store.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {

@@ -19,6 +19,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"of many writers one gets the number", heldByOne},
 		{"a lost attempt holds its number until its time", lostHolds},
 		{"a suppressed number is not dialled", suppressed},
+		{"a key places no more dialouts a day than its cap allows", cappedKey},
 		{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
 		{"an intent that its owner refuses leaves nothing", barredIntent},
 		{"the suppression list is kept, shown and lifted", suppressions},
