@@ -64,6 +64,7 @@ var importRules = []importRule{
 		ours: []string{"engine", "sipstack/..."},
 		third: []string{"github.com/emiago/sipgo", "github.com/rs/zerolog",
 			"github.com/icholy/digest", // answers to digest challenges, sipgo's own choice
+			"golang.org/x/net",         // a DNS server, in tests
 			"golang.org/x/sys"},        // the boot-time clock
 		remedy: adapterRemedy},
 	{dir: "media/...",

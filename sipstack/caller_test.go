@@ -13,11 +13,12 @@ import (
 // invited gives the INVITE of one leg over a trunk that is set as said.
 func invited(t *testing.T, change func(*sipstack.TrunkConfig), leg func(*engine.PlaceLeg)) *sip.Request {
 	t.Helper()
-	u := script{sip.INVITE: answers("100 Trying", "486 Busy Here")}.start(t)
+	u := script{sip.INVITE: answers("100 Trying", "486 Busy Here"), sip.REGISTER: answers("200 OK")}.start(t)
 	s := newStack(t, sipstack.Config{ExternalHost: "192.0.2.9", WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
 		return string(f) + country + strings.TrimPrefix(n.E164(), "+") // what a format looks like is not this package's
 	}})
 	setTrunk(s, u.port(), change)
+	eventually(t, "a trunk that registers has done so", func() bool { return len(s.Registrations()) == 0 || s.Registrations()[0].Registered })
 	l := listen(t, nil)
 	a, id := newLeg()
 	cmd := placeCommand(a, id)

@@ -26,8 +26,11 @@ type Config struct {
 	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
 	Timers      Timers
 	Log         zerolog.Logger
+	// Resolver answers for DNS; nil is net.DefaultResolver.
+	Resolver Resolver
 	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
-	// every change after it. It must not block; nil is allowed.
+	// every change after it; a registered trunk is up only while it is
+	// registered too. It must not block; nil is allowed.
 	OnTrunkHealth func(engine.TrunkHealth)
 	// OnLegOver hears the final event of every leg of this life, whether it was
 	// answered, and can ask for the messages of the leg, only while it runs. It
@@ -66,6 +69,10 @@ type Timers struct {
 	// Flow is the interval of pings on connections that we opened; default 95 s
 	// (RFC 5626 §4.4.1: 80% of two minutes).
 	Flow time.Duration
+	// RegisterRetry is the first pause after a registration that failed; it
+	// doubles up to 4 times as much where the registrar is away, and to 60 times
+	// as much where it refuses. Default 30 s (RFC 5626 §4.5).
+	RegisterRetry time.Duration
 }
 
 func (t *Timers) setDefaults() {
@@ -80,6 +87,9 @@ func (t *Timers) setDefaults() {
 	}
 	if t.Flow <= 0 {
 		t.Flow = 95 * time.Second
+	}
+	if t.RegisterRetry <= 0 {
+		t.RegisterRetry = 30 * time.Second
 	}
 }
 

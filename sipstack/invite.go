@@ -44,6 +44,7 @@ func (l *leg) tryNext(failure string) {
 		l.enter(phaseQueued)
 		l.address()
 		l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
+		l.preferStream()
 		if l.to.reliable() {
 			err := l.s.push(l.to, queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
 			if err == nil {
@@ -62,6 +63,7 @@ func (l *leg) tryNext(failure string) {
 			return
 		}
 		failure = err.Error()
+		l.s.marks.fail(l.to, 0)
 	}
 	l.notSent(engine.NotSentNoRoute, failure)
 }
@@ -138,6 +140,7 @@ func (l *leg) afterWrite(left bool, err error) {
 			l.notSent(engine.NotSentCancelled, "cancelled before it could be sent")
 			return
 		}
+		l.putLast()
 		l.tryNext(err.Error())
 	}
 }
@@ -163,6 +166,8 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 	if !l.to.addr.IsValid() { // recovered, and its trunk has no address now
 		l.to, l.cseq = l.trunk.to(src), max(l.cseq, 1)
 		l.address()
+	} else if l.phase == phaseWatch {
+		l.to = l.to.at(src) // of all the addresses that were asked, it is this one
 	}
 	if l.phase < phaseOver && !l.recovered {
 		l.ensureSent() // over TCP a response can be handled before the write returns

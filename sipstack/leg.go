@@ -55,6 +55,7 @@ type leg struct {
 	sentBy         string // our host:port in Via and Contact
 	to             target // where the INVITE went
 	spare          []target
+	bulky          target // of UDP, where the INVITE is too long for it and TCP was tried
 	cseq           uint32 // of the present INVITE
 	branch         string // of the present INVITE
 	offer          []byte

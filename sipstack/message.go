@@ -117,6 +117,7 @@ func (l *leg) appendContact(b []byte) []byte {
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (l *leg) appendInvite(b []byte) []byte {
 	b = appendStart(b, "INVITE", l.requestURI(), l.to.transport, l.sentBy, l.branch)
+	b = append(b, l.trunk.routeLine...)
 	b = l.appendDialogID(b, "", l.cseq, "INVITE")
 	b = l.appendContact(b)
 	b = append(b, l.trunk.agentLines...)
@@ -148,6 +149,7 @@ func appendHeader(b []byte, name, value string) []byte {
 func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 	at := l.placeOf(cseq)
 	b = appendStart(b, "ACK", at.uri, at.to.transport, at.sentBy, l.inviteBranch(cseq))
+	b = append(b, l.trunk.routeLine...)
 	b = append(b, "From: "...)
 	b = append(b, l.fromName...)
 	b = append(b, '<')
@@ -164,6 +166,7 @@ func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
 	b = appendStart(b, "CANCEL", l.requestURI(), l.to.transport, l.sentBy, l.inviteBranch(cseq))
+	b = append(b, l.trunk.routeLine...)
 	b = l.appendDialogID(b, "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }

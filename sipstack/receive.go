@@ -31,12 +31,12 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 		return
 	}
 	branch, _ := via.Params.Get("branch")
-	if cseq.MethodName == sip.OPTIONS {
-		if k, ok := s.probes.Load(callID.Value()); ok {
-			k.(*keepalive).onResponse(r, cseq.SeqNo)
+	if cseq.MethodName == sip.OPTIONS || cseq.MethodName == sip.REGISTER {
+		if p, ok := s.probes.Load(callID.Value()); ok {
+			p.(prober).onResponse(r, cseq.SeqNo)
 			return
 		}
-		s.count.unmatched.Add(1) // the late reply to an OPTIONS that was given up
+		s.count.unmatched.Add(1) // the late reply to a request that was given up
 		return
 	}
 	l := s.leg(engine.LegID(callID.Value()))

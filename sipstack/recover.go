@@ -110,11 +110,18 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
 	if len(to) == 0 {
 		return // nothing can be sent; a late response is still answered
 	}
-	l.to = to[0]
 	l.cseq = max(r.CSeq, 1)
-	l.address()
-	l.sendCancel(l.cseq)
-	if r.CSeq == 0 || (r.CSeq == 1 && l.auth.username != "") {
-		l.sendCancel(l.cseq + 1)
+	// The INVITE went to one of the trunk's addresses: which, is not known.
+	for i := min(len(to), maxCancelled) - 1; i >= 0; i-- {
+		l.to = to[i]
+		l.address()
+		l.sendCancel(l.cseq)
+		if r.CSeq == 0 || (r.CSeq == 1 && l.auth.username != "") {
+			l.sendCancel(l.cseq + 1)
+		}
 	}
 }
+
+// maxCancelled bounds the addresses at which a leg of an earlier life is
+// cancelled.
+const maxCancelled = 3

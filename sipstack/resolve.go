@@ -16,12 +16,22 @@ const (
 	// answer serves while the new one is being fetched, and when that fails.
 	dnsFresh   = time.Minute
 	dnsTimeout = 5 * time.Second
+	// maxTargets bounds the addresses that are used of one name.
+	maxTargets = 8
 )
+
+// Resolver is what is asked of DNS: a *net.Resolver. It gives SRV records sorted
+// by priority and shuffled by weight (RFC 2782).
+type Resolver interface {
+	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
 
 // resolver is a cache of host names, so that no message waits for DNS.
 type resolver struct {
-	mu sync.Mutex
-	m  map[dnsKey]*dnsEntry
+	ask Resolver
+	mu  sync.Mutex
+	m   map[dnsKey]*dnsEntry
 }
 
 type dnsKey struct {
@@ -106,7 +116,7 @@ func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 func (r *resolver) look(key dnsKey, e *dnsEntry) {
 	ctx, cancel := context.WithTimeout(context.Background(), dnsTimeout)
 	defer cancel()
-	addrs, err := lookUp(ctx, key)
+	addrs, err := lookUp(ctx, r.ask, key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
@@ -118,18 +128,18 @@ func (r *resolver) look(key dnsKey, e *dnsEntry) {
 }
 
 // lookUp follows RFC 3263 §4.2: without a port SRV first, then addresses.
-func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
+func lookUp(ctx context.Context, ask Resolver, key dnsKey) ([]netip.AddrPort, error) {
 	if key.port == 0 {
 		service, proto := "sip", string(key.over)
 		if key.over == TLS {
 			service, proto = "sips", "tcp"
 		}
 		// The records come sorted by priority and shuffled by weight.
-		if _, records, err := net.DefaultResolver.LookupSRV(ctx, service, proto, key.host); err == nil {
+		if _, records, err := ask.LookupSRV(ctx, service, proto, key.host); err == nil {
 			var out []netip.AddrPort
 			for _, srv := range records {
-				if ips, err := addresses(ctx, srv.Target); err == nil {
-					for _, ip := range ips {
+				if ips, err := addresses(ctx, ask, srv.Target); err == nil {
+					for _, ip := range ips[:min(len(ips), maxTargets-len(out))] {
 						out = append(out, netip.AddrPortFrom(ip, srv.Port))
 					}
 				}
@@ -140,10 +150,11 @@ func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
 		}
 		key.port = defaultPort(key.over)
 	}
-	ips, err := addresses(ctx, key.host)
+	ips, err := addresses(ctx, ask, key.host)
 	if err != nil {
 		return nil, err
 	}
+	ips = ips[:min(len(ips), maxTargets)]
 	out := make([]netip.AddrPort, len(ips))
 	for i, ip := range ips {
 		out[i] = netip.AddrPortFrom(ip, uint16(key.port)) //nolint:gosec // a port: of the configuration, or checked by nextHop
@@ -152,8 +163,8 @@ func lookUp(ctx context.Context, key dnsKey) ([]netip.AddrPort, error) {
 }
 
 // addresses lists a name's addresses, IPv4 first.
-func addresses(ctx context.Context, host string) ([]netip.Addr, error) {
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", strings.TrimSuffix(host, "."))
+func addresses(ctx context.Context, ask Resolver, host string) ([]netip.Addr, error) {
+	ips, err := ask.LookupNetIP(ctx, "ip", strings.TrimSuffix(host, "."))
 	if err != nil {
 		return nil, err
 	}

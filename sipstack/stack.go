@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type Stack struct {
 	listening []*listener // never empty
 	parser    *sip.Parser
 	dns       resolver
+	marks     marks
 	// locals caches the address that the route to a far side leaves from.
 	locals sync.Map // netip.Addr → string
 
@@ -50,7 +52,7 @@ type Stack struct {
 	guard    guard
 	trunksMu sync.RWMutex
 	trunks   map[engine.TrunkID]*trunk
-	probes   sync.Map // Call-ID of a running OPTIONS → *keepalive
+	probes   sync.Map // Call-ID of a running OPTIONS or REGISTER → prober
 
 	seed     maphash.Seed
 	shards   [shardCount]shard
@@ -59,7 +61,8 @@ type Stack struct {
 	start   time.Time
 	refused refusedCalls
 	count   counters
-	closed  atomic.Bool
+	closing atomic.Bool     // Close has begun
+	closed  atomic.Bool     // nothing is sent any more
 	ctx     context.Context //nolint:containedctx // of the goroutines that Close ends
 	stop    context.CancelFunc
 	serving sync.WaitGroup
@@ -79,6 +82,9 @@ type attemptShard struct {
 // address is malformed or taken.
 func New(c Config) (*Stack, error) {
 	c.Timers.setDefaults()
+	if c.Resolver == nil {
+		c.Resolver = net.DefaultResolver
+	}
 	if c.UserAgent == "" {
 		c.UserAgent = "dialler"
 	}
@@ -98,6 +104,7 @@ func New(c Config) (*Stack, error) {
 		seed:          maphash.MakeSeed(),
 		start:         time.Now().Add(-time.Second), // so that 0 can mean "never"
 	}
+	s.dns.ask = c.Resolver
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.agentLines = allowLine + s.userAgentLine
 	var random [6]byte
@@ -137,15 +144,18 @@ func parsers() sip.HeadersParser {
 	return some
 }
 
-// Close closes the sockets and stops all timers. Nothing is sent and no event
-// is given: calls that still live are left to a later life's RecoverLeg.
+// Close takes our addresses back from registrars, as far as they answer within
+// two seconds, then closes the sockets and stops all timers. Nothing else is
+// sent and no event is given: calls that still live are left to a later life's
+// RecoverLeg.
 func (s *Stack) Close() error {
-	s.linesMu.Lock()
-	again := s.closed.Swap(true)
-	s.linesMu.Unlock()
-	if again {
+	if s.closing.Swap(true) {
 		return nil
 	}
+	s.unregisterAll()
+	s.linesMu.Lock()
+	s.closed.Store(true)
+	s.linesMu.Unlock()
 	s.stop()
 	s.trunksMu.Lock()
 	for _, t := range s.trunks {

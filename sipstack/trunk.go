@@ -1,6 +1,8 @@
 package sipstack
 
 import (
+	"cmp"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -23,6 +25,8 @@ type trunk struct {
 	external string // our host as its far side knows it; empty: the listener's
 	from     *listener
 	tls      *tlsPeer
+	hopHost  string // where requests are sent: Host, or the outbound proxy
+	hopPort  int
 	fault    string // why it cannot send at all; empty when it can
 
 	// supported and extensions are header lines of INVITEs (see prack.go).
@@ -33,8 +37,51 @@ type trunk struct {
 	agentLines            string // Allow and User-Agent
 	extraLines            []byte // its extra headers
 	anonymous             bool   // From does not tell who calls
+	routeLine             string // to the outbound proxy, or empty
 
-	keepalive keepalive
+	keepalive    keepalive
+	registration *registration // nil unless the trunk is registered
+
+	reporting sync.Mutex // of report, so that changes are told in order
+	healthMu  sync.Mutex
+	known     bool
+	last      engine.TrunkHealth
+}
+
+// prober is what waits for responses outside of a leg.
+type prober interface {
+	onResponse(r *sip.Response, seq uint32)
+}
+
+// report tells the trunk's health when it has changed: that of its OPTIONS, or,
+// while a registered trunk is not registered, that.
+func (t *trunk) report() {
+	t.reporting.Lock()
+	defer t.reporting.Unlock()
+	h := engine.TrunkHealth{Trunk: t.conf.ID, At: time.Now()}
+	k := &t.keepalive
+	k.mu.Lock()
+	known, stopped := k.known, k.stopped
+	h.Up, h.Reason = k.up, k.reason
+	k.mu.Unlock()
+	if r := t.registration; r != nil {
+		switch ok, reason := r.registered(); {
+		case !ok:
+			known, h.Up, h.Reason = true, false, "not registered: "+reason
+		case !known:
+			known, h.Up, h.Reason = true, true, "registered: "+reason
+		}
+	}
+	if stopped || !known {
+		return
+	}
+	t.healthMu.Lock()
+	changed := !t.known || t.last.Up != h.Up
+	t.known, t.last = true, h
+	t.healthMu.Unlock()
+	if tell := t.s.conf.OnTrunkHealth; changed && tell != nil {
+		tell(h)
+	}
 }
 
 func (s *Stack) newTrunk(c TrunkConfig) *trunk {
@@ -48,6 +95,7 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 		c.OptionsInterval = 30 * time.Second
 	}
 	t := &trunk{s: s, conf: c, hostPort: uriHost(cleanHost(c.Host)), external: uriHost(cleanHost(c.ExternalHost))}
+	t.proxy()
 	t.connect()
 	if c.Port != 0 && c.Port != defaultPort(c.Transport) {
 		t.hostPort += ":" + strconv.Itoa(c.Port)
@@ -74,6 +122,11 @@ func (t *trunk) unusable() string {
 	if t.conf.Host == "" {
 		return "the trunk is not configured"
 	}
+	if t.fault == "" && t.registration != nil {
+		if ok, reason := t.registration.registered(); !ok {
+			return "not registered: " + reason
+		}
+	}
 	return t.fault
 }
 
@@ -99,12 +152,12 @@ func (t *trunk) user(n engine.PhoneNumber) string {
 // targets lists the trunk's addresses, best first; none while its name is
 // not resolved.
 func (t *trunk) targets() []target {
-	return t.toAll(t.s.dns.cached(t.conf.Host, t.conf.Port, t.conf.Transport))
+	return t.toAll(t.s.dns.cached(t.hopHost, t.hopPort, t.conf.Transport))
 }
 
 // resolved is targets, but waits for the first answer of the name server.
 func (t *trunk) resolved() ([]target, error) {
-	addrs, err := t.s.dns.wait(t.conf.Host, t.conf.Port, t.conf.Transport)
+	addrs, err := t.s.dns.wait(t.hopHost, t.hopPort, t.conf.Transport)
 	return t.toAll(addrs), err
 }
 
@@ -113,7 +166,7 @@ func (t *trunk) toAll(addrs []netip.AddrPort) []target {
 	for i, a := range addrs {
 		out[i] = t.to(a)
 	}
-	return out
+	return t.s.marks.sort(out)
 }
 
 // to is the way to one address of the trunk.
@@ -140,6 +193,34 @@ func (t *trunk) named(host string, to target) target {
 	return to
 }
 
+// proxy finds where requests outside of dialogs are sent. An outbound proxy is
+// the pre-loaded route of them all (RFC 3261 §8.1.2).
+func (t *trunk) proxy() {
+	t.hopHost, t.hopPort = t.conf.Host, t.conf.Port
+	if t.conf.OutboundProxy == "" {
+		return
+	}
+	host, port := t.conf.OutboundProxy, ""
+	if h, p, err := net.SplitHostPort(host); err == nil {
+		host, port = h, p
+	}
+	n, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16)
+	t.hopHost, t.hopPort = cleanHost(strings.Trim(host, "[]")), int(n) //nolint:gosec // at most 65535
+	if err != nil || t.hopHost == "" {
+		t.fault = "outbound_proxy must be host or host:port"
+		return
+	}
+	at := uriHost(t.hopHost)
+	if n != 0 {
+		at += ":" + port
+	}
+	params := ""
+	if t.conf.Transport != UDP {
+		params = ";transport=" + string(t.conf.Transport)
+	}
+	t.routeLine = "Route: <sip:" + at + params + ";lr>\r\n"
+}
+
 // connect finds what the trunk sends from and trusts; fault says why it cannot
 // send at all.
 func (t *trunk) connect() {
@@ -152,7 +233,7 @@ func (t *trunk) connect() {
 	}
 	name := t.conf.TLSServerName
 	if name == "" {
-		name = t.conf.Host
+		name = t.hopHost
 	}
 	var err error
 	if t.tls, err = t.s.tlsPeer(t.from, name, t.conf.TLSRoots, t.conf.TLSInsecure); err != nil && t.conf.Transport == TLS {
@@ -166,16 +247,31 @@ func (s *Stack) SetTrunk(c TrunkConfig) {
 	t := s.newTrunk(c)
 	s.trunksMu.Lock()
 	old := s.trunks[c.ID]
-	if old != nil && old.conf.equal(&t.conf) || s.closed.Load() {
+	if old != nil && old.conf.equal(&t.conf) || s.closing.Load() {
 		s.trunksMu.Unlock()
 		return
+	}
+	keeps := old != nil && old.registration != nil && sameRegistration(&old.conf, &t.conf)
+	if keeps {
+		t.registration = old.registration
+	} else if t.conf.Kind == engine.TrunkRegistered {
+		t.registration = s.newRegistration(t)
 	}
 	s.trunks[c.ID] = t
 	s.trunksMu.Unlock()
 	if old != nil {
 		old.keepalive.stop()
+		if old.registration != nil && !keeps {
+			old.registration.stop()
+		}
 	}
 	t.keepalive.start()
+	if keeps {
+		t.registration.adopt(t)
+	} else if t.registration != nil {
+		t.registration.start()
+	}
+	t.report()
 }
 
 // RemoveTrunk forgets a trunk: further legs of it end with LegNotSent(trunk),
@@ -187,21 +283,24 @@ func (s *Stack) RemoveTrunk(id engine.TrunkID) {
 	s.trunksMu.Unlock()
 	if old != nil {
 		old.keepalive.stop()
+		if old.registration != nil {
+			old.registration.stop()
+		}
 		s.guard.keep(s.isPeer)
 	}
 }
 
-// Health lists the last OPTIONS result of every trunk that has one.
+// Health lists how every trunk is of which that is known.
 func (s *Stack) Health() []engine.TrunkHealth {
 	s.trunksMu.RLock()
 	defer s.trunksMu.RUnlock()
 	var out []engine.TrunkHealth
 	for _, t := range s.trunks {
-		t.keepalive.mu.Lock()
-		if t.keepalive.known {
-			out = append(out, t.keepalive.last)
+		t.healthMu.Lock()
+		if t.known {
+			out = append(out, t.last)
 		}
-		t.keepalive.mu.Unlock()
+		t.healthMu.Unlock()
 	}
 	return out
 }
@@ -210,175 +309,4 @@ func (s *Stack) trunk(id engine.TrunkID) *trunk {
 	s.trunksMu.RLock()
 	defer s.trunksMu.RUnlock()
 	return s.trunks[id]
-}
-
-// keepalive asks a trunk with OPTIONS whether it lives (RFC 3261 §11). Any
-// final response says yes, a 4xx too.
-type keepalive struct {
-	trunk *trunk
-
-	mu       sync.Mutex
-	stopped  bool
-	timer    *time.Timer
-	cseq     uint32
-	callID   string // of the running OPTIONS; empty between two
-	data     []byte
-	to       target
-	interval time.Duration // to the next retransmission
-	next     time.Duration // of the stack's clock: the next retransmission
-	end      time.Duration // when the running OPTIONS counts as unanswered
-	known    bool
-	last     engine.TrunkHealth
-}
-
-func (k *keepalive) start() {
-	if k.trunk.conf.OptionsInterval < 0 {
-		// A trunk without keepalive still wants its name resolved early.
-		k.trunk.targets()
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.timer = time.AfterFunc(0, k.tick)
-}
-
-func (k *keepalive) stop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.stopped = true
-	if k.timer != nil {
-		k.timer.Stop()
-	}
-	if k.callID != "" {
-		k.trunk.s.probes.Delete(k.callID)
-	}
-}
-
-// tick begins an OPTIONS, retransmits it, or gives it up.
-func (k *keepalive) tick() {
-	s := k.trunk.s
-	if k.callID0() == "" {
-		if k.trunk.fault != "" {
-			k.result(false, k.trunk.fault)
-			return
-		}
-		// Outside of the lock: the first look-up of a name may take seconds.
-		to, err := k.trunk.resolved()
-		if err != nil || len(to) == 0 {
-			k.result(false, "host name not resolved")
-			return
-		}
-		k.send(to[0])
-		return
-	}
-	k.mu.Lock()
-	now := s.now()
-	switch {
-	case k.stopped || k.callID == "":
-	case now >= k.end:
-		k.mu.Unlock()
-		k.result(false, "no reply to OPTIONS")
-		return
-	case !k.to.reliable() && now >= k.next:
-		if s.write(k.to, k.data) == nil {
-			s.count.retransmissions.Add(1)
-		}
-		k.interval = min(2*k.interval, s.conf.Timers.T2) // timer E
-		k.next = now + k.interval
-		fallthrough
-	default:
-		k.timer.Reset(max(min(k.next, k.end)-now, 0))
-	}
-	k.mu.Unlock()
-}
-
-func (k *keepalive) callID0() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.callID
-}
-
-func (k *keepalive) send(to target) {
-	s, t := k.trunk.s, k.trunk
-	k.mu.Lock()
-	if k.stopped {
-		k.mu.Unlock()
-		return
-	}
-	k.cseq++
-	callID := s.nonce + "-options-" + string(t.conf.ID)
-	k.callID = callID
-	s.probes.Store(callID, k)
-	k.to = to
-	local := t.sentBy(to)
-	branch := deriveBranch(callID, k.cseq, "OPTIONS")
-	uri := "sip:" + t.hostPort + t.params
-	b := appendStart(nil, "OPTIONS", uri, to.transport, local, branch)
-	b = append(b, "From: <sip:"+local+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
-	b = appendCallID(b, callID, k.cseq, "OPTIONS")
-	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
-	b = append(b, t.agentLines...)
-	b = append(b, "Content-Length: 0\r\n\r\n"...)
-	k.data = b
-	now := s.now()
-	k.interval = s.conf.Timers.T1
-	k.next = now + k.interval
-	k.end = now + min(s.conf.Timers.transaction(), t.conf.OptionsInterval)
-	if to.reliable() {
-		k.next = k.end
-	}
-	k.timer.Reset(min(k.next, k.end) - now)
-	k.mu.Unlock()
-
-	var err error
-	if to.reliable() {
-		err = s.push(to, queued{data: b, after: func(left bool, err error) {
-			if err != nil {
-				k.result(false, "not sent: "+err.Error())
-			}
-		}})
-	} else {
-		err = s.write(to, b)
-	}
-	if err != nil {
-		k.result(false, "not sent: "+err.Error())
-	}
-}
-
-// onResponse takes a response to the running OPTIONS.
-func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
-	k.mu.Lock()
-	mine := seq == k.cseq && k.callID != ""
-	if mine && r.StatusCode < 200 {
-		// Proceeding: retransmit at T2 (RFC 3261 §17.1.2.2).
-		k.interval = k.trunk.s.conf.Timers.T2
-		mine = false
-	}
-	k.mu.Unlock()
-	if mine {
-		k.result(true, strconv.Itoa(r.StatusCode)+" "+r.Reason)
-	}
-}
-
-// result ends the running OPTIONS, reports a change and plans the next.
-func (k *keepalive) result(up bool, reason string) {
-	s := k.trunk.s
-	k.mu.Lock()
-	if k.stopped {
-		k.mu.Unlock()
-		return
-	}
-	if k.callID != "" {
-		s.probes.Delete(k.callID)
-		k.callID, k.data = "", nil
-	}
-	changed := !k.known || k.last.Up != up
-	k.known = true
-	k.last = engine.TrunkHealth{Trunk: k.trunk.conf.ID, Up: up, At: time.Now(), Reason: reason}
-	h := k.last
-	k.timer.Reset(k.trunk.conf.OptionsInterval)
-	k.mu.Unlock()
-	if changed && s.conf.OnTrunkHealth != nil {
-		s.conf.OnTrunkHealth(h)
-	}
 }

@@ -1,0 +1,301 @@
+package sipstack_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"dialler/engine"
+	"dialler/sipstack"
+
+	"github.com/emiago/sipgo/sip"
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// nameServer is a DNS server on loopback for one test.
+type nameServer struct {
+	t    testing.TB
+	conn net.PacketConn
+
+	mu  sync.Mutex
+	a   map[string][][4]byte
+	srv map[string][]dnsmessage.SRVResource
+}
+
+func newNameServer(t testing.TB) *nameServer {
+	t.Helper()
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &nameServer{t: t, conn: c, a: map[string][][4]byte{}, srv: map[string][]dnsmessage.SRVResource{}}
+	ended := make(chan struct{})
+	go func() { defer close(ended); n.serve() }()
+	t.Cleanup(func() { _ = c.Close(); <-ended })
+	return n
+}
+
+// record adds an SRV record whose target is a name for 127.0.0.1.
+func (n *nameServer) record(name string, priority, port int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	host := "host." + name
+	n.a[host] = [][4]byte{{127, 0, 0, 1}}
+	n.srv[name] = append(n.srv[name], dnsmessage.SRVResource{
+		Priority: uint16(priority), Weight: 10, Port: uint16(port), Target: dnsmessage.MustNewName(host),
+	})
+}
+
+// resolver asks this server only.
+func (n *nameServer) resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", n.conn.LocalAddr().String())
+	}}
+}
+
+func (n *nameServer) serve() {
+	buf := make([]byte, 4096)
+	for {
+		size, from, err := n.conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(buf[:size]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		out := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true}, Questions: m.Questions}
+		name := strings.ToLower(q.Name.String())
+		h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET, TTL: 60}
+		n.mu.Lock()
+		switch q.Type {
+		case dnsmessage.TypeA:
+			for _, a := range n.a[name] {
+				out.Answers = append(out.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a}})
+			}
+		case dnsmessage.TypeSRV:
+			for _, s := range n.srv[name] {
+				out.Answers = append(out.Answers, dnsmessage.Resource{Header: h, Body: &s})
+			}
+		}
+		if n.a[name] == nil && n.srv[name] == nil {
+			out.RCode = dnsmessage.RCodeNameError
+		}
+		n.mu.Unlock()
+		b, err := out.Pack()
+		if err != nil {
+			n.t.Error(err)
+			continue
+		}
+		_, _ = n.conn.WriteTo(b, from)
+	}
+}
+
+func byName(c *sipstack.TrunkConfig) { c.Host, c.Port = "carrier.example", 0 }
+
+// unusedPort is one that nobody listens on and that nobody will be given.
+func unusedPort(t *testing.T) int { return freePort(t) }
+
+func TestSRVRecordsLeadToTheTrunkByItsTransport(t *testing.T) {
+	ca := newAuthority(t)
+	ns := newNameServer(t)
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver()})
+	for name, c := range map[string]struct {
+		cert   bool
+		change func(*sipstack.TrunkConfig)
+	}{
+		"_sip._udp.carrier.example.":  {change: func(*sipstack.TrunkConfig) {}},
+		"_sip._tcp.carrier.example.":  {change: overTCP},
+		"_sips._tcp.carrier.example.": {cert: true, change: overTLS(ca.roots)},
+	} {
+		cert := ca.certify("carrier.example") // the name that was asked for, not the one of the record
+		if !c.cert {
+			cert = nil
+		}
+		u, _ := newStreamUAS(t, cert, script{sip.INVITE: answers("486 Busy Here")})
+		ns.record(name, 20, unusedPort(t))
+		ns.record(name, 10, u.port())
+		setTrunk(s, 0, func(t *sipstack.TrunkConfig) { byName(t); c.change(t) })
+		l := listen(t, nil)
+		l.expect(place(s, l), "sent refused(486)")
+		if r := u.request(sip.INVITE, 1); r.Recipient.Host != "carrier.example" || !strings.Contains(name, strings.ToLower(map[string]string{"UDP": "_udp", "TCP": "_sip._tcp", "TLS": "_sips"}[r.Via().Transport])) {
+			t.Errorf("%s: %s", name, r)
+		}
+	}
+}
+
+func TestANameWithAPortHasAddressesOnly(t *testing.T) {
+	ns := newNameServer(t)
+	u := script{sip.INVITE: answers("486 Busy Here")}.start(t)
+	ns.a["carrier.example."] = [][4]byte{{127, 0, 0, 1}}
+	ns.record("_sip._udp.carrier.example.", 1, unusedPort(t))
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver()})
+	setTrunk(s, 0, func(c *sipstack.TrunkConfig) { byName(c); c.Port = u.port() })
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+}
+
+func TestAnAddressThatRefusesIsFollowedByTheNextAndPutLast(t *testing.T) {
+	ns := newNameServer(t)
+	dead := unusedPort(t)
+	u, _ := newStreamUAS(t, nil, script{sip.INVITE: answers("486 Busy Here")})
+	ns.record("_sip._tcp.carrier.example.", 1, dead)
+	ns.record("_sip._tcp.carrier.example.", 2, u.port())
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver()})
+	setTrunk(s, 0, func(c *sipstack.TrunkConfig) { byName(c); overTCP(c) })
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+	failures := s.Stats().WriteErrors
+	if failures == 0 {
+		t.Fatal("the first address was not tried")
+	}
+	l.expect(place(s, l), "sent refused(486)")
+	if n := s.Stats().WriteErrors; n != failures {
+		t.Fatalf("the address that refused was tried first again: %d failures", n)
+	}
+	ns.mu.Lock()
+	ns.srv["_sip._tcp.carrier.example."] = nil
+	ns.mu.Unlock()
+}
+
+func TestSilenceIsNeverAReasonToInviteAtAnotherAddress(t *testing.T) {
+	ns := newNameServer(t)
+	silent := newUAS(t, nil)
+	other := script{sip.INVITE: answers("486 Busy Here")}.start(t)
+	ns.record("_sip._udp.carrier.example.", 1, silent.port())
+	ns.record("_sip._udp.carrier.example.", 2, other.port())
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast})
+	setTrunk(s, 0, byName)
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent silent closed")
+	if n := other.count(sip.INVITE); n != 0 {
+		t.Fatalf("%d INVITEs at the other address", n)
+	}
+}
+
+func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
+	ns := newNameServer(t)
+	silent := newUAS(t, nil)
+	other := script{sip.INVITE: answers("486 Busy Here"), sip.OPTIONS: answers("200 OK")}.start(t)
+	ns.record("_sip._udp.carrier.example.", 1, silent.port())
+	ns.record("_sip._udp.carrier.example.", 2, other.port())
+	health := make(chan engine.TrunkHealth, 10)
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast, OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	setTrunk(s, 0, func(c *sipstack.TrunkConfig) { byName(c); c.OptionsInterval = fast.T1 * 20 })
+	if h := <-health; !h.Up {
+		t.Fatalf("%+v", h)
+	}
+	l := listen(t, nil)
+	for range 3 {
+		l.expect(place(s, l), "sent refused(486)")
+	}
+	if n := silent.count(sip.INVITE); n != 0 {
+		t.Fatalf("%d INVITEs at the silent address", n)
+	}
+	silent.request(sip.OPTIONS, 2)
+	other.request(sip.OPTIONS, 3) // rounds go on, and the trunk stays up
+	if len(health) != 0 {
+		t.Fatalf("%+v", <-health)
+	}
+}
+
+func TestRegistrationFailsOverToTheNextAddress(t *testing.T) {
+	for what, first := range map[string]script{
+		"silence": {},
+		"503":     {sip.REGISTER: answers("503 Service Unavailable")},
+	} {
+		ns := newNameServer(t)
+		a := first.start(t)
+		b := script{sip.REGISTER: registrar(grants("600")), sip.INVITE: answers("486 Busy Here")}.start(t)
+		ns.record("_sip._udp.carrier.example.", 1, a.port())
+		ns.record("_sip._udp.carrier.example.", 2, b.port())
+		timers := fast
+		timers.RegisterRetry = patience * 10
+		s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: timers})
+		setTrunk(s, 0, func(c *sipstack.TrunkConfig) { registering(c); byName(c) })
+		eventually(t, what+": registered at the second address", func() bool { return registered(s) })
+		a.request(sip.REGISTER, 1)
+		l := listen(t, nil)
+		l.expect(place(s, l), "sent refused(486)") // there, too: the first one is put last
+	}
+}
+
+func TestRequestsGoToTheOutboundProxy(t *testing.T) {
+	ns := newNameServer(t)
+	u := script{
+		sip.INVITE: answers("180 Ringing"), sip.CANCEL: answers("200 OK"), sip.OPTIONS: answers("200 OK"), sip.REGISTER: registrar(grants("600")),
+	}.start(t)
+	ns.record("_sip._udp.proxy.example.", 1, u.port())
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast})
+	setTrunk(s, 5070, func(c *sipstack.TrunkConfig) {
+		registering(c)
+		c.Host, c.OutboundProxy, c.OptionsInterval = "carrier.invalid", "proxy.example", patience
+	})
+	eventually(t, "registered", func() bool { return registered(s) })
+	l := listen(t, nil)
+	leg := place(s, l)
+	l.kind(leg, engine.LegProvisional)
+	s.CancelLeg(leg)
+	for _, m := range []*sip.Request{u.request(sip.INVITE, 1), u.request(sip.CANCEL, 1), u.request(sip.OPTIONS, 1), u.request(sip.REGISTER, 1)} {
+		if m.Recipient.Host != "carrier.invalid" || m.Recipient.Port != 5070 || header(m, "Route") != "<sip:proxy.example;lr>" {
+			t.Errorf("%s", m)
+		}
+	}
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.OutboundProxy = "proxy.example:nowhere" })
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk || !strings.Contains(e.Reason, "outbound_proxy") {
+		t.Fatalf("%+v", e)
+	}
+}
+
+func bulky(c *sipstack.TrunkConfig) {
+	c.ExtraHeaders = []sipstack.Header{{Name: "X-Long", Value: strings.Repeat("x", 1300)}}
+}
+
+func TestALongInviteGoesOverTCP(t *testing.T) {
+	u, f := newStreamUAS(t, nil, takesCalls)
+	s := newStack(t, sipstack.Config{})
+	l := listen(t, confirming(s, true))
+	setTrunk(s, u.port(), bulky)
+	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+	setTrunk(s, u.port(), nil)
+	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+	first, second := u.request(sip.INVITE, 1), u.request(sip.INVITE, 2)
+	if first.Via().Transport != "TCP" || u.request(sip.ACK, 1).Via().Transport != "TCP" || second.Via().Transport != "UDP" || f.count() != 1 {
+		t.Fatalf("%s\n%s", first, second)
+	}
+	if strings.Contains(header(first, "Contact"), "transport") {
+		t.Fatalf("%s", first) // the trunk is one of UDP
+	}
+}
+
+func TestALongInviteGoesOverUDPWhereTCPIsRefused(t *testing.T) {
+	u := takesCalls.start(t)
+	s := newStack(t, sipstack.Config{})
+	l := listen(t, confirming(s, true))
+	setTrunk(s, u.port(), bulky)
+	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+	failures := s.Stats().WriteErrors
+	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+	if r := u.request(sip.INVITE, 2); r.Via().Transport != "UDP" || failures != 1 || s.Stats().WriteErrors != 1 {
+		t.Fatalf("%d, then %d failures\n%s", failures, s.Stats().WriteErrors, r)
+	}
+}
+
+func TestALegOfAnEarlierLifeIsCancelledAtEveryAddress(t *testing.T) {
+	ns := newNameServer(t)
+	a := script{sip.CANCEL: answers("481 Call/Transaction Does Not Exist")}.start(t)
+	b := script{sip.CANCEL: answers("481 Call/Transaction Does Not Exist")}.start(t)
+	ns.record("_sip._udp.carrier.example.", 1, a.port())
+	ns.record("_sip._udp.carrier.example.", 2, b.port())
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast})
+	setTrunk(s, 0, byName)
+	l := listen(t, nil)
+	attempt, leg := newLeg()
+	s.RecoverLeg(engine.RecoveredLeg{Attempt: attempt, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4915112345678", CSeq: 1, GiveUp: patience}, l.sink)
+	l.expect(leg, "closed")
+	a.request(sip.CANCEL, 1)
+	b.request(sip.CANCEL, 1)
+}

@@ -1,0 +1,212 @@
+package sipstack
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// keepalive asks a trunk with OPTIONS whether it lives (RFC 3261 §11). Any
+// final response says yes, a 4xx too.
+type keepalive struct {
+	trunk *trunk
+
+	mu       sync.Mutex
+	stopped  bool
+	timer    *time.Timer
+	cseq     uint32
+	callID   string // of the running OPTIONS; empty between two
+	data     []byte
+	to       target
+	interval time.Duration // to the next retransmission
+	next     time.Duration // of the stack's clock: the next retransmission
+	end      time.Duration // when the running OPTIONS counts as unanswered
+	known    bool
+	up       bool
+	reason   string
+
+	// A round asks one address of the trunk after the other.
+	rest  []target
+	alive bool // one has answered in this round
+}
+
+func (k *keepalive) start() {
+	if k.trunk.conf.OptionsInterval < 0 {
+		// A trunk without keepalive still wants its name resolved early.
+		k.trunk.targets()
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(0, k.tick)
+}
+
+func (k *keepalive) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	if k.callID != "" {
+		k.trunk.s.probes.Delete(k.callID)
+	}
+}
+
+// tick begins an OPTIONS, retransmits it, or gives it up.
+func (k *keepalive) tick() {
+	s := k.trunk.s
+	if k.callID0() == "" {
+		if k.trunk.fault != "" {
+			k.result(0, false, k.trunk.fault)
+			return
+		}
+		// Outside of the lock: the first look-up of a name may take seconds.
+		to, err := k.trunk.resolved()
+		if err != nil || len(to) == 0 {
+			k.result(0, false, "host name not resolved")
+			return
+		}
+		k.round(to)
+		return
+	}
+	k.mu.Lock()
+	now := s.now()
+	switch {
+	case k.stopped || k.callID == "":
+	case now >= k.end:
+		seq := k.cseq
+		k.mu.Unlock()
+		k.result(seq, false, "no reply to OPTIONS")
+		return
+	case !k.to.reliable() && now >= k.next:
+		if s.write(k.to, k.data) == nil {
+			s.count.retransmissions.Add(1)
+		}
+		k.interval = min(2*k.interval, s.conf.Timers.T2) // timer E
+		k.next = now + k.interval
+		fallthrough
+	default:
+		k.timer.Reset(max(min(k.next, k.end)-now, 0))
+	}
+	k.mu.Unlock()
+}
+
+func (k *keepalive) callID0() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.callID
+}
+
+func (k *keepalive) send(to target) {
+	s, t := k.trunk.s, k.trunk
+	k.mu.Lock()
+	if k.stopped {
+		k.mu.Unlock()
+		return
+	}
+	k.cseq++
+	callID := s.nonce + "-options-" + string(t.conf.ID)
+	k.callID = callID
+	s.probes.Store(callID, k)
+	k.to = to
+	local := t.sentBy(to)
+	branch := deriveBranch(callID, k.cseq, "OPTIONS")
+	uri := "sip:" + t.hostPort + t.params
+	b := appendStart(nil, "OPTIONS", uri, to.transport, local, branch)
+	b = append(b, t.routeLine...)
+	b = append(b, "From: <sip:"+local+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
+	b = appendCallID(b, callID, k.cseq, "OPTIONS")
+	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
+	b = append(b, t.agentLines...)
+	b = append(b, "Content-Length: 0\r\n\r\n"...)
+	k.data = b
+	now := s.now()
+	k.interval = s.conf.Timers.T1
+	k.next = now + k.interval
+	k.end = now + min(s.conf.Timers.transaction(), t.conf.OptionsInterval)
+	if to.reliable() {
+		k.next = k.end
+	}
+	k.timer.Reset(min(k.next, k.end) - now)
+	seq := k.cseq
+	k.mu.Unlock()
+
+	var err error
+	if to.reliable() {
+		err = s.push(to, queued{data: b, after: func(left bool, err error) {
+			if err != nil {
+				k.result(seq, false, "not sent: "+err.Error())
+			}
+		}})
+	} else {
+		err = s.write(to, b)
+	}
+	if err != nil {
+		k.result(seq, false, "not sent: "+err.Error())
+	}
+}
+
+// onResponse takes a response to the running OPTIONS.
+func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
+	k.mu.Lock()
+	mine := seq == k.cseq && k.callID != ""
+	if mine && r.StatusCode < 200 {
+		// Proceeding: retransmit at T2 (RFC 3261 §17.1.2.2).
+		k.interval = k.trunk.s.conf.Timers.T2
+		mine = false
+	}
+	k.mu.Unlock()
+	if mine {
+		k.result(seq, true, strconv.Itoa(r.StatusCode)+" "+r.Reason)
+	}
+}
+
+// round asks all addresses, best first.
+func (k *keepalive) round(to []target) {
+	k.mu.Lock()
+	k.rest, k.alive = slices.Clone(to[1:]), false
+	k.mu.Unlock()
+	k.send(to[0])
+}
+
+// result ends the running OPTIONS and goes on with the next address, or plans
+// the next round. The trunk is up as soon as one address answers, and down when
+// none has; one that does not is put behind the others for as long as it takes
+// to ask it again. seq is the CSeq of the OPTIONS, 0 when none was sent.
+func (k *keepalive) result(seq uint32, up bool, reason string) {
+	s, every := k.trunk.s, k.trunk.conf.OptionsInterval
+	k.mu.Lock()
+	if k.stopped || (seq != 0 && (k.callID == "" || seq != k.cseq)) {
+		k.mu.Unlock()
+		return // of an OPTIONS that has ended
+	}
+	if k.callID != "" {
+		s.probes.Delete(k.callID)
+		k.callID, k.data = "", nil
+		if up {
+			s.marks.clear(k.to)
+		} else {
+			s.marks.fail(k.to, 2*(every+s.conf.Timers.transaction()))
+		}
+	}
+	more := len(k.rest) > 0
+	if up || (!more && !k.alive) {
+		k.known, k.up, k.reason = true, up, reason
+	}
+	k.alive = k.alive || up
+	var next target
+	if more {
+		next, k.rest = k.rest[0], k.rest[1:]
+	} else {
+		k.timer.Reset(every)
+	}
+	k.mu.Unlock()
+	k.trunk.report()
+	if more {
+		k.send(next)
+	}
+}

@@ -1,0 +1,297 @@
+package sipstack_test
+
+import (
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/sipstack"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+const (
+	registerChallenge = `WWW-Authenticate: Digest realm="carrier", nonce="n1", qop="auth", algorithm=SHA-256` + "\r\n"
+	aMoment           = 30 * time.Millisecond // first pause after a failed registration in these tests
+)
+
+func registering(c *sipstack.TrunkConfig) { withCredentials(c); c.Kind = engine.TrunkRegistered }
+
+// registrar answers REGISTER: n counts from 1.
+func registrar(f func(n int, r *sip.Request) (status, headers string)) func(*uas, *sip.Request, netip.AddrPort) {
+	return func(u *uas, r *sip.Request, from netip.AddrPort) {
+		status, headers := f(u.count(sip.REGISTER), r)
+		if status != "" {
+			u.send(from, response(r, status, "registrar", headers, ""))
+		}
+	}
+}
+
+// binding echoes the Contact with a lifetime.
+func binding(r *sip.Request, expires string) string {
+	return "Contact: <sip:someone@192.0.2.1>;expires=7, <" + r.Contact().Address.String() + ">;expires=" + expires + "\r\nExpires: 9999\r\n"
+}
+
+func grants(expires string) func(int, *sip.Request) (string, string) {
+	return func(_ int, r *sip.Request) (string, string) {
+		if r.GetHeader("Authorization") == nil {
+			return "401 Unauthorized", registerChallenge
+		}
+		return "200 OK", binding(r, expires)
+	}
+}
+
+func registered(s *sipstack.Stack) bool {
+	rs := s.Registrations()
+	return len(rs) == 1 && rs[0].Registered
+}
+
+func quickRetry() sipstack.Timers {
+	timers := fast
+	timers.RegisterRetry = aMoment
+	return timers
+}
+
+func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
+	let := make(chan struct{})
+	u := script{sip.INVITE: answers("486 Busy Here"), sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+		if r.GetHeader("Authorization") == nil {
+			return "401 Unauthorized", registerChallenge
+		}
+		select {
+		case <-let:
+			return "200 OK", binding(r, "600")
+		default:
+			return "", "" // asked again by timer E
+		}
+	})}.start(t)
+	health := make(chan engine.TrunkHealth, 10)
+	s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 50 * time.Millisecond}, OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	setTrunk(s, u.port(), registering)
+	if h := <-health; h.Up || !strings.HasPrefix(h.Reason, "not registered") {
+		t.Fatalf("%+v", h)
+	}
+	l := listen(t, nil)
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk || !strings.HasPrefix(e.Reason, "not registered") {
+		t.Fatalf("%+v", e)
+	}
+	close(let)
+	select {
+	case h := <-health:
+		if !h.Up || h.Reason != "registered: 200 OK" {
+			t.Fatalf("%+v", h)
+		}
+	case <-time.After(patience):
+		t.Fatalf("no health; %+v", s.Registrations())
+	}
+	l.expect(place(s, l), "sent refused(486)")
+	r := s.Registrations()[0]
+	if left := time.Until(r.Until); !r.Registered || r.Code != 200 || left > 600*time.Second || left < 500*time.Second || r.At.IsZero() || r.Trunk != trunkID {
+		t.Fatalf("%+v", r)
+	}
+	// Refreshed a minute before it ends.
+	if next := time.Until(r.Next); next > 540*time.Second || next < 440*time.Second {
+		t.Fatalf("next in %s", next)
+	}
+	m := u.request(sip.REGISTER, 2)
+	if m.Recipient.Host != "127.0.0.1" || m.Recipient.User != "" || m.To().Address.String() != "sip:alice@127.0.0.1" || m.From().Address.String() != m.To().Address.String() ||
+		header(m, "Expires") != "600" || m.Contact().Address.Port != int(addr(s).Port()) {
+		t.Fatalf("%s", m)
+	}
+	if hs := s.Health(); len(hs) != 1 || !hs[0].Up {
+		t.Fatalf("%+v", hs)
+	}
+}
+
+func TestARegistrationIsRefreshedBeforeItExpires(t *testing.T) {
+	u := script{sip.REGISTER: registrar(grants("1"))}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); c.RegisterSec = 300 })
+	eventually(t, "registered", func() bool { return registered(s) })
+	first := u.request(sip.REGISTER, 1)
+	last := u.request(sip.REGISTER, 6)
+	if last.CallID().Value() != first.CallID().Value() || last.CSeq().SeqNo != first.CSeq().SeqNo+5 || header(last, "Contact") != header(first, "Contact") || header(last, "Expires") != "300" {
+		t.Fatalf("%s\n%s", first, last)
+	}
+}
+
+func TestABindingThatIsNotRefreshedExpires(t *testing.T) {
+	u := script{sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+		if n > 1 {
+			return "", ""
+		}
+		return "200 OK", "Expires: 1\r\n" // without Contact: what was asked for, for so long
+	})}.start(t)
+	health := make(chan engine.TrunkHealth, 10)
+	s := newStack(t, sipstack.Config{Timers: quickRetry(), OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	setTrunk(s, u.port(), registering)
+	for i, up := range []bool{false, true, false} {
+		select {
+		case h := <-health:
+			if h.Up != up {
+				t.Fatalf("%d: %+v", i, h)
+			}
+		case <-time.After(patience):
+			t.Fatalf("health %d does not come: %+v", i, s.Registrations())
+		}
+	}
+}
+
+func TestMinExpiresIsAskedFor(t *testing.T) {
+	u := script{sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+		if header(r, "Expires") == "60" {
+			return "423 Interval Too Brief", "Min-Expires: 1800\r\n"
+		}
+		return grants("1800")(n, r)
+	})}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); c.RegisterSec = 60 })
+	eventually(t, "registered", func() bool { return registered(s) })
+	if last := u.request(sip.REGISTER, 3); header(last, "Expires") != "1800" || u.count(sip.REGISTER) != 3 {
+		t.Fatalf("%d\n%s", u.count(sip.REGISTER), last)
+	}
+}
+
+func TestARefusedRegistrationIsTriedAgainLessAndLessOften(t *testing.T) {
+	for status, want := range map[string]int{"403 Forbidden": 403, "423 Interval Too Brief": 423, "404 Not Found": 404} {
+		var mu sync.Mutex
+		var at []time.Time
+		u := script{sip.REGISTER: registrar(func(int, *sip.Request) (string, string) {
+			mu.Lock()
+			defer mu.Unlock()
+			at = append(at, time.Now())
+			return status, "Min-Expires: 100000000\r\n"
+		})}.start(t)
+		s := newStack(t, sipstack.Config{Timers: quickRetry()})
+		setTrunk(s, u.port(), registering)
+		u.request(sip.REGISTER, 5)
+		if r := s.Registrations()[0]; r.Registered || r.Code != want || !strings.Contains(r.Reason, status) {
+			t.Fatalf("%+v", r)
+		}
+		_ = s.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		// 30, 60, 120, 240 ms with at most a quarter less.
+		for i := range 4 {
+			if least := aMoment << i * 3 / 4; at[i+1].Sub(at[i]) < least {
+				t.Errorf("%s: try %d came %s after the one before, at least %s expected", status, i+2, at[i+1].Sub(at[i]), least)
+			}
+		}
+	}
+}
+
+func TestAWrongPasswordIsNotTriedInALoop(t *testing.T) {
+	u := script{sip.REGISTER: registrar(func(int, *sip.Request) (string, string) { return "401 Unauthorized", registerChallenge })}.start(t)
+	timers := fast
+	timers.RegisterRetry = time.Minute
+	s := newStack(t, sipstack.Config{Timers: timers})
+	setTrunk(s, u.port(), registering)
+	eventually(t, "the refusal is known", func() bool { return s.Registrations()[0].Code == 401 })
+	if n := u.count(sip.REGISTER); n != 2 {
+		t.Fatalf("%d REGISTERs", n)
+	}
+	if next := time.Until(s.Registrations()[0].Next); next < 40*time.Second || next > time.Minute {
+		t.Fatal(next)
+	}
+}
+
+func TestARegistrarMayAskForAPause(t *testing.T) {
+	u := script{sip.REGISTER: registrar(func(int, *sip.Request) (string, string) {
+		return "503 Service Unavailable", "Retry-After: 300\r\n"
+	})}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	setTrunk(s, u.port(), registering)
+	eventually(t, "the refusal is known", func() bool { return s.Registrations()[0].Code == 503 })
+	if next := time.Until(s.Registrations()[0].Next); next < 240*time.Second {
+		t.Fatal(next)
+	}
+}
+
+func TestATrunkIsUnregisteredWhenItGoes(t *testing.T) {
+	for name, end := range map[string]func(*sipstack.Stack){
+		"removed": func(s *sipstack.Stack) { s.RemoveTrunk(trunkID) },
+		"closed":  func(s *sipstack.Stack) { _ = s.Close() },
+		"another account": func(s *sipstack.Stack) {
+			s.SetTrunk(sipstack.TrunkConfig{ID: trunkID, Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+		},
+	} {
+		u := script{sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+			if header(r, "Expires") == "0" && r.GetHeader("Authorization") != nil {
+				return "200 OK", ""
+			}
+			return grants("600")(n, r)
+		})}.start(t)
+		s := newStack(t, sipstack.Config{Timers: quickRetry()})
+		setTrunk(s, u.port(), registering)
+		eventually(t, "registered", func() bool { return registered(s) })
+		end(s)
+		first, last := u.request(sip.REGISTER, 2), u.request(sip.REGISTER, 4)
+		if header(last, "Expires") != "0" || last.GetHeader("Authorization") == nil || header(last, "Contact") != header(first, "Contact") || last.CallID().Value() != first.CallID().Value() {
+			t.Errorf("%s: %s", name, last)
+		}
+	}
+}
+
+func TestCloseDoesNotWaitForASilentRegistrar(t *testing.T) {
+	u := script{sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+		if n > 2 {
+			return "", ""
+		}
+		return grants("600")(n, r)
+	})}.start(t)
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), registering)
+	eventually(t, "registered", func() bool { return registered(s) })
+	closed := make(chan struct{})
+	go func() { defer close(closed); _ = s.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		t.Fatal("Close waits")
+	}
+}
+
+func TestAChangeOfTheTrunkKeepsItsRegistration(t *testing.T) {
+	u := script{sip.REGISTER: registrar(grants("600")), sip.INVITE: answers("486 Busy Here")}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	setTrunk(s, u.port(), registering)
+	eventually(t, "registered", func() bool { return registered(s) })
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); c.UserAgent = "other" })
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+	if n := u.count(sip.REGISTER); n != 2 || !registered(s) {
+		t.Fatalf("%d REGISTERs, %+v", n, s.Registrations())
+	}
+}
+
+func TestRegistrationOverTLSUsesTheConnectionOfCalls(t *testing.T) {
+	ca := newAuthority(t)
+	u, f := newStreamUAS(t, ca.certify("127.0.0.1"), script{sip.REGISTER: registrar(grants("600")), sip.INVITE: answers("486 Busy Here")})
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) {
+		registering(c)
+		overTLS(ca.roots)(c)
+		c.FromDomain, c.FromUser = "carrier.example", "4930"
+	})
+	eventually(t, "registered", func() bool { return registered(s) })
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+	if m := u.request(sip.REGISTER, 1); f.count() != 1 || m.To().Address.String() != "sip:4930@carrier.example" || !strings.Contains(header(m, "Contact"), ";transport=tls") {
+		t.Fatalf("%d connections\n%s", f.count(), m)
+	}
+}
+
+func TestARegistrarThatCannotBeReachedIsTriedAgain(t *testing.T) {
+	u := script{sip.REGISTER: registrar(grants("600"))}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); overTCP(c) }) // nobody listens on TCP
+	eventually(t, "the failure is known", func() bool { return strings.Contains(s.Registrations()[0].Reason, "not sent") })
+	if r := s.Registrations()[0]; r.Code != 0 || r.Registered {
+		t.Fatalf("%+v", r)
+	}
+	setTrunk(s, u.port(), registering)
+	eventually(t, "registered", func() bool { return registered(s) })
+}
