@@ -210,6 +210,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	}
 	p.sip, err = sipstack.New(sipstack.Config{
 		OnLegOver: over,
+		Media:     sessions{p},
 		Listen:    p.flags.SIP, ExternalHost: p.flags.SIPExternal, Timers: p.tuning.timers, Log: p.log,
 		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
 			return number.Written(n, number.Format(f), country)

@@ -33,6 +33,8 @@ type call struct {
 	sock *socket
 	peer peer   // guarded by sock.mu
 	sdp  uint64 // session id of the offer
+	// written is guarded by mu.
+	written written
 	// callee is the call that this path of a far leg belongs to, leg which one;
 	// nil and empty for the callee's own (relay.go).
 	callee *call

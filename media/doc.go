@@ -87,6 +87,12 @@
 // the classifier and the bot hear them, the bot's as they leave at a tick. It
 // never waits for a disk.
 //
+// # Changes of a call
+//
+// Reoffer answers an offer that the far side makes during the call: hold,
+// another address or port, other codecs; reoffer.go writes the answer (RFC
+// 3264 §6) and moves the audio at once.
+//
 // # RTCP
 //
 // Reports are received on the odd port and, after RFC 5761, on the RTP port;

@@ -53,8 +53,9 @@ type Negotiator interface {
 	// everything as it was.
 	Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (answer []byte, err error)
 	// Offer is what we offer when the far side asks for an offer (re-INVITE
-	// without SDP); Reanswer takes the answer to it.
-	Offer(a engine.AttemptID, leg engine.LegID) ([]byte, error)
+	// without SDP): the leg's first one with the version that it gets now;
+	// Reanswer takes the answer to it.
+	Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]byte, error)
 	Reanswer(a engine.AttemptID, leg engine.LegID, answer []byte)
 }
 

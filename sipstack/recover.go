@@ -67,6 +67,11 @@ func (s *Stack) endKnown(l *leg, sink func(engine.LegEvent)) {
 	}
 }
 
+// recoveredCSeq is how far beyond the INVITE's the CSeq of a recovered dialog's
+// BYE is: what the earlier life sent in it (PRACK, refreshes, keys) was not
+// written down, and a CSeq may skip but not go back (RFC 3261 §12.2.2).
+const recoveredCSeq = 1 << 16
+
 func (l *leg) recoverDialog(st *engine.DialogState) {
 	if l.phase != phaseQueued {
 		return
@@ -82,7 +87,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 	}
 	l.dlg = &dialog{
 		toTag: clean(st.ToTag), target: clean(st.RemoteTarget), source: src,
-		invite: l.cseq, seq: l.cseq,
+		invite: l.cseq, seq: l.cseq + recoveredCSeq,
 	}
 	for _, r := range st.RouteSet {
 		l.dlg.routeSet = append(l.dlg.routeSet, clean(r))

@@ -207,7 +207,7 @@ func (l *leg) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 	case m == nil:
 		return answerInDirection(l.localSDP, offer), keepsSession(l.remoteSDP, offer)
 	case offer == nil:
-		body, err = m.Offer(l.attempt, l.id)
+		body, err = m.Offer(l.attempt, l.id, l.offer)
 	default:
 		body, err = m.Reoffer(l.attempt, l.id, offer)
 	}

@@ -26,7 +26,10 @@ func (*negotiator) Reoffer(_ engine.AttemptID, _ engine.LegID, offer []byte) ([]
 	return []byte("answer to " + string(offer)), nil
 }
 
-func (*negotiator) Offer(engine.AttemptID, engine.LegID) ([]byte, error) {
+func (*negotiator) Offer(_ engine.AttemptID, _ engine.LegID, first []byte) ([]byte, error) {
+	if string(first) != string(testOffer) {
+		return nil, errors.New("not the first offer")
+	}
 	return []byte("our offer"), nil
 }
 
