@@ -143,11 +143,13 @@ func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
 		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.userAgentLine, nil)
 		return
 	}
-	if offer != nil {
+	// An old-style hold says nothing of where the media will go on.
+	moved := offer != nil && parseMedia(offer).connection != heldConnection
+	if moved {
 		d.remoteSDP = offer
 	}
 	if d == l.dlg {
-		if offer != nil {
+		if moved {
 			l.remoteSDP = offer
 		}
 		refresh.apply(l)

@@ -50,9 +50,11 @@ func keepsSession(before, offer []byte) bool {
 	if o.media != b.media {
 		return false
 	}
-	// The old form of hold sets the address to zero.
-	return o.connection == b.connection || o.connection == "IN IP4 0.0.0.0"
+	return o.connection == b.connection || o.connection == heldConnection
 }
+
+// heldConnection is the old form of hold: no address (RFC 3264 §8.4).
+const heldConnection = "IN IP4 0.0.0.0"
 
 // answerInDirection gives our SDP with the direction that answers the far
 // side's (RFC 3264 §6.1).
