@@ -3,6 +3,7 @@ package sipstack_test
 import (
 	"context"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -298,4 +299,72 @@ func TestALegOfAnEarlierLifeIsCancelledAtEveryAddress(t *testing.T) {
 	l.expect(leg, "closed")
 	a.request(sip.CANCEL, 1)
 	b.request(sip.CANCEL, 1)
+}
+
+// pair is a trunk's name with two addresses.
+func pair(t *testing.T, first, second script) (s *sipstack.Stack, a, b *uas) {
+	t.Helper()
+	ns := newNameServer(t)
+	a, b = first.start(t), second.start(t)
+	ns.record("_sip._udp.carrier.example.", 1, a.port())
+	ns.record("_sip._udp.carrier.example.", 2, b.port())
+	s = newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast})
+	setTrunk(s, 0, byName)
+	return s, a, b
+}
+
+func TestAnOverloadedServerIsFollowedByTheNextAddress(t *testing.T) {
+	s, a, b := pair(t, script{sip.INVITE: answers("100 Trying", "503 Service Unavailable")}, takesCalls)
+	l := listen(t, confirming(s, true))
+	events := l.expect(place(s, l), "sent provisional(100) provisional(180) answered(200) closed(200)")
+	x, y := a.request(sip.INVITE, 1), b.request(sip.INVITE, 1)
+	if x.CallID().Value() != y.CallID().Value() || y.CSeq().SeqNo != 2 || header(x, "From") != header(y, "From") || header(x, "Via") == header(y, "Via") || x.Recipient.String() != y.Recipient.String() {
+		t.Fatalf("%s\n%s\n%v", x, y, events)
+	}
+	if ack := a.request(sip.ACK, 1); header(ack, "Via") != header(x, "Via") {
+		t.Fatalf("%s", ack)
+	}
+	b.request(sip.ACK, 1)
+	// The overloaded one is put last.
+	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+	if n := a.count(sip.INVITE); n != 1 {
+		t.Fatalf("%d INVITEs at the overloaded server", n)
+	}
+}
+
+func TestALimitOfTheCarrierHoldsForAllItsAddresses(t *testing.T) {
+	s, _, b := pair(t, script{sip.INVITE: answers("503 CPS limit exceeded")}, takesCalls)
+	l := listen(t, nil)
+	if es := l.expect(place(s, l), "sent refused(503)"); !es[1].LimitReached {
+		t.Fatalf("%+v", es)
+	}
+	if n := b.count(sip.INVITE); n != 0 {
+		t.Fatalf("%d INVITEs at the other address", n)
+	}
+}
+
+func TestNobodyIsCalledAtAnotherAddressAfterCancel(t *testing.T) {
+	s, a, b := pair(t, script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		u.reply(r, from, "200 OK", "far", "", "")
+		u.reply(u.all(sip.INVITE)[0], from, "503 Service Unavailable", "far", "", "")
+	}}, takesCalls)
+	l := listen(t, nil)
+	leg := place(s, l)
+	l.kind(leg, engine.LegProvisional)
+	s.CancelLeg(leg)
+	l.expect(leg, "sent provisional(180) refused(503)")
+	a.request(sip.ACK, 1)
+	if n := b.count(sip.INVITE); n != 0 {
+		t.Fatalf("%d INVITEs at the other address", n)
+	}
+}
+
+func TestWhenAllAddressesAreOverloadedTheLastOneSpeaks(t *testing.T) {
+	s, a, b := pair(t, script{sip.INVITE: answers("503 One")}, script{sip.INVITE: answers("503 Two")})
+	l := listen(t, nil)
+	if es := l.expect(place(s, l), "sent refused(503)"); es[1].Reason != "Two" {
+		t.Fatalf("%+v", es)
+	}
+	a.request(sip.ACK, 1)
+	b.request(sip.ACK, 1)
 }

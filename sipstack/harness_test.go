@@ -348,7 +348,7 @@ type uas struct {
 	// handle is called for every message by the reading goroutine.
 	handle func(u *uas, m sip.Message, from netip.AddrPort)
 
-	flows *flows // nil: UDP only
+	flows atomic.Pointer[flows] // nil: UDP only
 
 	mu   sync.Mutex
 	seen []sip.Message
@@ -422,10 +422,10 @@ func (u *uas) request(method sip.RequestMethod, n int) *sip.Request {
 }
 
 func (u *uas) send(to netip.AddrPort, text string) {
-	if u.flows != nil {
-		u.flows.mu.Lock()
-		c := u.flows.open[to]
-		u.flows.mu.Unlock()
+	if f := u.flows.Load(); f != nil {
+		f.mu.Lock()
+		c := f.open[to]
+		f.mu.Unlock()
 		if c != nil {
 			_, _ = c.Write([]byte(text)) // a test may have closed it
 			return

@@ -318,7 +318,7 @@ func (l *leg) goOn(r *sip.Response) bool {
 	case 422:
 		return l.lengthen(r) && l.auth.renew("INVITE", l.requestURI()) && l.sendAgain(refusal(r))
 	}
-	return l.redirect(r)
+	return l.redirect(r) || l.failOver(r)
 }
 
 // sendAgain begins a new INVITE transaction after one that was certainly

@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	// maxFailOvers bounds the addresses of one name that a 503 leads to.
+	maxFailOvers = 2
 	// maxRedirects bounds TrunkConfig.Redirects.
 	maxRedirects = 5
 	// maxContacts bounds the places of one leg that are still to be tried.
@@ -25,6 +27,7 @@ type redirects struct {
 	pending   []string // not tried yet, best first
 	tried     []string // in lower case, the first Request-URI included
 	followed  int
+	failed    int // addresses that answered 503 and were followed by another
 	resolving bool
 	places    []place // of the INVITEs before the present one
 }

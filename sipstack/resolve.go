@@ -16,6 +16,8 @@ const (
 	// answer serves while the new one is being fetched, and when that fails.
 	dnsFresh   = time.Minute
 	dnsTimeout = 5 * time.Second
+	// maxNames bounds the names that are kept: far sides may name hosts, too.
+	maxNames = 10_000
 	// maxTargets bounds the addresses that are used of one name.
 	maxTargets = 8
 )
@@ -85,9 +87,8 @@ func (r *resolver) wait(host string, port int, over Transport) ([]netip.AddrPort
 		return e.addrs, e.err
 	}
 	<-busy
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.m[key].addrs, r.m[key].err
+	e, _ = r.refresh(key)
+	return e.addrs, e.err
 }
 
 // refresh copies the entry and starts a look-up unless the entry is fresh.
@@ -98,6 +99,9 @@ func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 		r.m = map[dnsKey]*dnsEntry{}
 	}
 	e := r.m[key]
+	if e == nil && len(r.m) >= maxNames {
+		r.prune()
+	}
 	if e == nil {
 		e = &dnsEntry{}
 		r.m[key] = e
@@ -111,6 +115,15 @@ func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 		go r.look(key, e)
 	}
 	return *e, e.busy
+}
+
+// prune forgets what is not fresh and not being asked for.
+func (r *resolver) prune() {
+	for k, e := range r.m {
+		if e.busy == nil && time.Since(e.at) > dnsFresh {
+			delete(r.m, k)
+		}
+	}
 }
 
 func (r *resolver) look(key dnsKey, e *dnsEntry) {

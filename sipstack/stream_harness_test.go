@@ -124,7 +124,7 @@ func newStreamUAS(t testing.TB, cert *tls.Certificate, s script) (*uas, *flows) 
 				return nil, nil
 			}})
 		}
-		u.flows = f
+		u.flows.Store(f)
 		var serving sync.WaitGroup
 		serving.Go(func() {
 			for {
@@ -157,11 +157,12 @@ func (u *uas) readFlow(c net.Conn) {
 			return
 		}
 		if strings.Trim(string(buf[:n]), "\r\n") == "" {
-			u.flows.mu.Lock()
+			f := u.flows.Load()
+			f.mu.Lock()
 			if n == 4 {
-				u.flows.pings++
+				f.pings++
 			}
-			u.flows.mu.Unlock()
+			f.mu.Unlock()
 			continue
 		}
 		_ = p.ParseSIPStream(buf[:n], func(m sip.Message) {
