@@ -84,6 +84,15 @@ type MediaQuality struct {
 	PacketsLate     uint64        `json:"packets_late"`
 	Jitter          time.Duration `json:"jitter_ns"`
 	Codec           string        `json:"codec"`
+	// MOS is what was heard of the callee, 1 … 4.5, estimated by loss, delay and
+	// codec; 0: nothing was heard.
+	MOS float64 `json:"mos,omitempty"`
+	// What the callee's side said of our audio (RTCP); zero without a report.
+	FarReports uint64        `json:"far_reports,omitempty"`
+	FarLost    uint64        `json:"far_packets_lost,omitempty"`
+	FarJitter  time.Duration `json:"far_jitter_ns,omitempty"`
+	FarMOS     float64       `json:"far_mos,omitempty"`
+	RoundTrip  time.Duration `json:"round_trip_ns,omitempty"`
 	// Recording is set when the call was recorded.
 	Recording *Recording `json:"recording,omitempty"`
 }

@@ -73,6 +73,8 @@ type call struct {
 	jitter      float64 // RFC 3550 §6.4.1, timestamp units
 	lastTransit int64
 	transitSet  bool
+	heard       heard
+	far         told
 
 	// Sending.
 	ssrc    uint32
@@ -81,6 +83,11 @@ type call struct {
 	talking bool // the last tick had a packet
 	ticks   int  // since the answer
 	sent    uint64
+	octets  uint64 // of payloads
+	// reported is how many packets were sent before the last report, nextReport
+	// when the next one is due.
+	reported   uint64
+	nextReport int64
 
 	det        *amd.Detector
 	link       *botlink.Link
@@ -161,6 +168,7 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	c.lastSign = now
 	if !c.answered {
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
+		c.nextReport = now + untilReport()/2 // the first one comes early (§6.2)
 		if c.record && c.e.cfg.Recorder != nil {
 			c.tape = c.e.cfg.Recorder.Start(c.id, at)
 		}
@@ -207,12 +215,14 @@ func (c *call) report(b []byte, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.secure != nil {
-		if _, err := c.secure.openReport(b); err != nil {
+		var err error
+		if b, err = c.secure.openReport(b); err != nil {
 			c.e.unauthentic(err)
 			return
 		}
 	}
 	c.lastSign = now
+	c.far.take(b, c.ssrc, &c.heard, uint32(ntpTime(time.Now())>>16), now) //nolint:gosec // the middle of it
 }
 
 // receive takes an RTP packet of this call; pkt is scratch, b is changed. What
@@ -245,6 +255,7 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 		c.dest = from
 	}
 	c.clock, c.lastSign = now, now
+	c.heard.count(pkt.SSRC, pkt.SequenceNumber)
 	if c.ans.codecs[pkt.PayloadType] != codecNone {
 		c.measure(pkt.Timestamp, now)
 	}
@@ -403,6 +414,12 @@ func (c *call) tick(w *writer, now int64) {
 		return
 	}
 	c.clock = now
+	if now >= c.nextReport && c.nextReport > 0 {
+		if c.reportDue(now); c.closed {
+			c.mu.Unlock()
+			return
+		}
+	}
 	if c.in.holding > 0 && now-c.lastAudio > fillAfter {
 		c.in.flush(c.deliver)
 	}
@@ -424,6 +441,7 @@ func (c *call) tick(w *writer, now int64) {
 		if n := c.seal(slot); n > 0 {
 			w.commit(c.dest, n)
 			c.sent++
+			c.octets += frameBytes
 		}
 	} else {
 		c.talking = false
@@ -601,10 +619,9 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.det = nil
 	c.in.reset()
 	peers := c.takePeers()
-	q := engine.MediaQuality{
-		PacketsReceived: c.in.received, PacketsSent: c.sent, PacketsLost: c.in.lost, PacketsLate: c.in.late,
-		Jitter: time.Duration(c.jitter * float64(time.Second) / clockRate), Codec: c.ans.send.String(),
-	}
+	q := c.quality()
+	bye, to := c.reporting(now, true)
+	mux := c.ans.mux
 	if c.tape != nil && c.callee == nil {
 		q.Recording = c.tape.End()
 	}
@@ -613,6 +630,7 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.e.counters.received.Add(q.PacketsReceived)
 	c.e.counters.lost.Add(q.PacketsLost)
 	c.e.counters.late.Add(q.PacketsLate)
+	c.sock.report(bye, to, mux)
 	c.sock.remove(c, now)
 	for _, p := range peers {
 		p.close(now)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,7 @@ type Engine struct {
 	stop    chan struct{}
 	tasks   sync.WaitGroup
 	turn    atomic.Uint32
+	cname   string // of our reports (RFC 7022 §4.2: random, for the life of the process)
 
 	mu     sync.RWMutex
 	calls  map[engine.AttemptID]*call
@@ -109,6 +111,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
 		calls: map[engine.AttemptID]*call{}, done: newRecent(),
+		cname: strconv.FormatUint(rand.Uint64(), 36) + "@dialler", //nolint:gosec // an identifier
 	}
 	ports := newPortRange(cfg.PortMin, cfg.PortMax)
 	for range cfg.Sockets {

@@ -210,6 +210,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec, w *w
 	}
 	w.commit(c.dest, n)
 	c.sent++
+	c.octets += uint64(len(payload))
 	if c.callee == nil && !c.firstAudio && law != codecNone {
 		c.firstAudio = true
 		c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: engine.SessionID(from.leg)})

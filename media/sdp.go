@@ -42,6 +42,7 @@ func appendOffer(b []byte, host string, port uint16, session uint64, keys *secur
 	b = append(b, "a=rtpmap:101 telephone-event/8000\r\n"+
 		"a=fmtp:101 0-15\r\n"+
 		"a=ptime:20\r\n"+
+		"a=rtcp-mux\r\n"+
 		"a=sendrecv\r\n"...)
 	if keys != nil {
 		b = appendCrypto(b, &keys.offered)
@@ -52,6 +53,8 @@ func appendOffer(b []byte, host string, port uint16, session uint64, keys *secur
 // answer is what counts of the far side's SDP.
 type answer struct {
 	remote netip.AddrPort
+	rtcp   netip.AddrPort // where reports go
+	mux    bool           // to the port of RTP (RFC 5761)
 	// codecs by payload type of what the far side may send; send is what it
 	// gets, the first it lists. Dynamic types are the far side's own: it should
 	// send with ours (RFC 3264 §6.1), many send with theirs.
@@ -86,7 +89,7 @@ func parseAnswer(sdp []byte) (answer, error) {
 	var (
 		session, media []byte // c= lines
 		formats        []byte // of the m= line
-		port           int
+		port, reports  int
 		seen, audio    bool // some m= line; inside the first audio section
 		direction      = "sendrecv"
 		dynamic        [128]codec
@@ -171,6 +174,13 @@ func parseAnswer(sdp []byte) (answer, error) {
 				case encoding(name, "telephone-event"):
 					a.events = int16(pt) //nolint:gosec // at most 127
 				}
+			} else if string(value) == "rtcp-mux" {
+				a.mux = true
+			} else if rest, ok := bytes.CutPrefix(value, []byte("rtcp:")); ok {
+				p, _ := word(rest)
+				if n, ok := number(p, 65535); ok {
+					reports = n
+				}
 			} else if rest, ok := bytes.CutPrefix(value, []byte("crypto:")); ok {
 				if c, ok := parseCrypto(rest); ok && len(a.crypto) < cryptoLineCap {
 					a.crypto = append(a.crypto, c)
@@ -235,6 +245,14 @@ func parseAnswer(sdp []byte) (answer, error) {
 		return a, errAddress
 	}
 	a.remote = netip.AddrPortFrom(ip, uint16(port))
+	switch {
+	case a.mux:
+		a.rtcp = a.remote
+	case reports > 0: // RFC 3605
+		a.rtcp = netip.AddrPortFrom(ip, uint16(reports)) //nolint:gosec // a port
+	case port < 65535:
+		a.rtcp = netip.AddrPortFrom(ip, uint16(port+1))
+	}
 	a.heSends = direction == "sendrecv" || direction == "sendonly"
 	a.heListens = direction == "sendrecv" || direction == "recvonly"
 	if ip.IsUnspecified() { // hold in the style of RFC 2543

@@ -11,7 +11,7 @@ import (
 type counters struct {
 	sent, sendErrors, readErrors      atomic.Uint64
 	received, lost, late              atomic.Uint64 // of ended calls
-	malformed, rtcp                   atomic.Uint64
+	malformed, rtcp, rtcpSent         atomic.Uint64
 	srtpForged, srtpReplayed          atomic.Uint64
 	latched, collisions, ticksSkipped atomic.Uint64
 	dropped                           [routeKinds]atomic.Uint64
@@ -29,6 +29,7 @@ type Stats struct {
 	PacketsLost     uint64 `json:"packets_lost"`
 	PacketsLate     uint64 `json:"packets_late"`
 	RTCPReceived    uint64 `json:"rtcp_received"`
+	RTCPSent        uint64 `json:"rtcp_sent"`
 	SendErrors      uint64 `json:"send_errors"`
 	ReadErrors      uint64 `json:"read_errors"`
 	Malformed       uint64 `json:"malformed"`
@@ -63,7 +64,7 @@ func (e *Engine) Stats() Stats {
 	s := Stats{
 		Sockets: len(e.sockets), Bots: int(b.Open.Load()),
 		PacketsReceived: c.received.Load(), PacketsSent: c.sent.Load(), PacketsLost: c.lost.Load(), PacketsLate: c.late.Load(),
-		RTCPReceived: c.rtcp.Load(), SendErrors: c.sendErrors.Load(), ReadErrors: c.readErrors.Load(), Malformed: c.malformed.Load(),
+		RTCPReceived: c.rtcp.Load(), RTCPSent: c.rtcpSent.Load(), SendErrors: c.sendErrors.Load(), ReadErrors: c.readErrors.Load(), Malformed: c.malformed.Load(),
 		DropUnknown: c.dropped[dropUnknown].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
 		DropStale: c.dropped[dropStale].Load(), DropProbation: c.dropped[dropProbation].Load(),
 		SRTPForged: c.srtpForged.Load(), SRTPReplayed: c.srtpReplayed.Load(),

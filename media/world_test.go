@@ -153,9 +153,12 @@ func (p *phone) hear() *rtp.Packet {
 	p.t.Helper()
 	_ = p.conn.SetReadDeadline(time.Now().Add(patience))
 	buf := make([]byte, 2000)
-	n, _, err := p.conn.ReadFromUDP(buf)
-	if err != nil {
-		p.t.Fatal(err)
+	n := 0
+	for n == 0 || isRTCP(buf[:n]) {
+		var err error
+		if n, _, err = p.conn.ReadFromUDP(buf); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 	var pkt rtp.Packet
 	if err := pkt.Unmarshal(buf[:n]); err != nil {

@@ -1,0 +1,227 @@
+package media
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+)
+
+// RTCP (RFC 3550 §6): what is told to the far side and what it tells.
+
+const (
+	rtcpSR, rtcpRR, rtcpSDES, rtcpBye = 200, 201, 202, 203
+
+	// reportEvery is the least interval of a session of two (§6.2), which is
+	// varied by half either way and made shorter by e − 1.5 (§6.3.1).
+	reportEvery   = 5 * time.Second
+	reconsider    = 1.21828
+	reportCap     = 128
+	reportRoom    = reportCap + 32 // with the index and tag of SRTCP
+	ntpEpoch      = 2208988800     // seconds from 1900 to 1970
+	roundTripMost = 10 * time.Second
+)
+
+// heard counts the packets of the source that is heard (appendix A.1 and A.3).
+type heard struct {
+	known         bool
+	ssrc          uint32
+	first, newest uint32 // extended sequence numbers
+	received      uint32
+	// At the last report.
+	expectedThen, receivedThen uint32
+	// The last sender report: the middle of its time, and when it came.
+	sr   uint32
+	srAt int64
+}
+
+// count takes a packet in.
+func (h *heard) count(ssrc uint32, seq uint16) {
+	step := int16(seq - uint16(h.newest)) //nolint:gosec // RFC 1982 arithmetic
+	if !h.known || ssrc != h.ssrc || step > restartGap || step < -restartGap {
+		*h = heard{known: true, ssrc: ssrc, first: 1<<16 | uint32(seq), newest: 1<<16 | uint32(seq), received: 1, sr: h.sr, srAt: h.srAt}
+		return
+	}
+	h.received++
+	if step > 0 {
+		h.newest += uint32(step)
+	}
+}
+
+// block writes a report block (§6.4.1).
+func (h *heard) block(b []byte, jitter float64, now int64) []byte {
+	expected := h.newest - h.first + 1
+	interval, got := expected-h.expectedThen, h.received-h.receivedThen
+	h.expectedThen, h.receivedThen = expected, h.received
+	var fraction uint32
+	if interval > got {
+		fraction = min((interval-got)<<8/interval, 255)
+	}
+	lost := min(max(int64(expected)-int64(h.received), -1<<23), 1<<23-1)
+	b = binary.BigEndian.AppendUint32(b, h.ssrc)
+	b = binary.BigEndian.AppendUint32(b, fraction<<24|uint32(lost)&0xFFFFFF) //nolint:gosec // 24 bits of two's complement
+	b = binary.BigEndian.AppendUint32(b, h.newest-1<<16)
+	b = binary.BigEndian.AppendUint32(b, uint32(jitter))
+	b = binary.BigEndian.AppendUint32(b, h.sr)
+	var since uint32
+	if h.sr != 0 {
+		since = uint32((now - h.srAt) * 65536 / int64(time.Second)) //nolint:gosec // wraps after hours
+	}
+	return binary.BigEndian.AppendUint32(b, since)
+}
+
+// told is what the far side's reports said of our stream.
+type told struct {
+	reports   uint64
+	lost      int32         // packets, since it began
+	worst     uint8         // the greatest fraction lost, of 256
+	jitter    uint32        // timestamp units
+	roundTrip time.Duration // 0: not known
+}
+
+// take reads a compound packet; ntp is the time it came, the middle 32 bits.
+// What is malformed ends the reading.
+func (t *told) take(b []byte, ours uint32, h *heard, ntp uint32, now int64) {
+	for len(b) >= 8 && b[0]>>6 == 2 {
+		size := 4 * (int(binary.BigEndian.Uint16(b[2:])) + 1)
+		if size > len(b) || size < 8 {
+			return
+		}
+		p := b[:size]
+		b = b[size:]
+		blocks := 8
+		switch p[1] {
+		case rtcpSR:
+			if size < 28 {
+				return
+			}
+			blocks = 28
+			if h.known && binary.BigEndian.Uint32(p[4:]) == h.ssrc {
+				h.sr, h.srAt = binary.BigEndian.Uint32(p[10:]), now
+			}
+		case rtcpRR:
+		default:
+			continue
+		}
+		for i := range int(p[0] & 31) {
+			at := blocks + 24*i
+			if at+24 > size {
+				return
+			}
+			if binary.BigEndian.Uint32(p[at:]) == ours {
+				t.block(p[at:at+24], ntp)
+			}
+		}
+	}
+}
+
+func (t *told) block(b []byte, ntp uint32) {
+	t.reports++
+	t.worst = max(t.worst, b[4])
+	t.lost = int32(binary.BigEndian.Uint32(b[4:])<<8) >> 8 //nolint:gosec // 24 bits of two's complement
+	t.jitter = binary.BigEndian.Uint32(b[12:])
+	lsr, dlsr := binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint32(b[20:])
+	if lsr == 0 {
+		return
+	}
+	if rtt := time.Duration(ntp-lsr-dlsr) * time.Second / 65536; rtt < roundTripMost { // else it wrapped below zero
+		t.roundTrip = rtt
+	}
+}
+
+// ntpTime is a time as NTP has it: seconds since 1900, and 2^-32 of them.
+func ntpTime(t time.Time) uint64 {
+	return uint64(t.Unix()+ntpEpoch)<<32 | uint64(t.Nanosecond())<<32/uint64(time.Second) //nolint:gosec // after 1900
+}
+
+// untilReport is how long to wait for the next report.
+func untilReport() int64 {
+	return int64(float64(reportEvery) * (0.5 + rand.Float64()) / reconsider) //nolint:gosec // a spread, no secret
+}
+
+// appendReport writes SR or RR, SDES with the CNAME, and BYE at the end of the
+// call; mu is held.
+func (c *call) appendReport(b []byte, at time.Time, now int64, bye bool) []byte {
+	first := len(b)
+	kind := byte(rtcpRR)
+	if c.sent > c.reported {
+		kind = rtcpSR
+	}
+	c.reported = c.sent
+	b = append(b, 2<<6, kind, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, c.ssrc)
+	if kind == rtcpSR {
+		b = binary.BigEndian.AppendUint64(b, ntpTime(at))
+		b = binary.BigEndian.AppendUint32(b, c.ts)
+		b = binary.BigEndian.AppendUint32(b, uint32(c.sent))   //nolint:gosec // wraps (§6.4.1)
+		b = binary.BigEndian.AppendUint32(b, uint32(c.octets)) //nolint:gosec // wraps
+	}
+	if c.heard.known {
+		b[first]++
+		b = c.heard.block(b, c.jitter, now)
+	}
+	b = sized(b, first)
+
+	first = len(b)
+	b = append(b, 2<<6|1, rtcpSDES, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, c.ssrc)
+	b = append(b, 1, byte(len(c.e.cname)))
+	b = append(append(b, c.e.cname...), 0)
+	for (len(b)-first)%4 != 0 {
+		b = append(b, 0)
+	}
+	b = sized(b, first)
+	if bye {
+		first = len(b)
+		b = append(b, 2<<6|1, rtcpBye, 0, 0)
+		b = sized(binary.BigEndian.AppendUint32(b, c.ssrc), first)
+	}
+	return b
+}
+
+// sized fills in the length of the packet that begins at first.
+func sized(b []byte, first int) []byte {
+	binary.BigEndian.PutUint16(b[first+2:], uint16((len(b)-first)/4-1)) //nolint:gosec // short
+	return b
+}
+
+// reporting gives the report that is due and where it goes; nil: none. mu is held.
+func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
+	if !c.answered || !c.ans.rtcp.IsValid() || c.ans.rtcp.Addr().IsUnspecified() {
+		return nil, to
+	}
+	b = c.appendReport(make([]byte, 0, reportRoom), time.Now(), now, bye)
+	if c.secure != nil {
+		b = c.secure.sealReport(b)
+	}
+	if c.ans.mux {
+		return b, c.dest
+	}
+	return b, c.ans.rtcp
+}
+
+// reportDue sends a report at a tick; mu is held and let go meanwhile.
+func (c *call) reportDue(now int64) {
+	c.nextReport = now + untilReport()
+	b, to := c.reporting(now, false)
+	mux := c.ans.mux
+	c.mu.Unlock()
+	c.sock.report(b, to, mux)
+	c.mu.Lock()
+}
+
+// report sends a report from the port of RTCP, or of RTP (RFC 5761).
+func (s *socket) report(b []byte, to netip.AddrPort, mux bool) {
+	if len(b) == 0 || s.rtcp == nil {
+		return
+	}
+	conn := s.rtcp
+	if mux {
+		conn = s.conn
+	}
+	if _, err := conn.WriteToUDPAddrPort(b, to); err != nil {
+		s.e.counters.sendErrors.Add(1)
+		return
+	}
+	s.e.counters.rtcpSent.Add(1)
+}
