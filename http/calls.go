@@ -52,6 +52,7 @@ type attemptView struct {
 	Disp       string         `json:"disposition,omitempty"`
 	Callback   bool           `json:"callback,omitempty"`
 	TalkSec    *float64       `json:"talk_s,omitempty"`
+	Quality    *qualityView   `json:"quality,omitempty"`
 }
 
 type resultView struct {
@@ -71,7 +72,7 @@ func viewAttempt(a *attempt.Attempt) attemptView {
 		Outcome: a.Outcome, Cause: string(a.Cause), FromNumber: a.From.E164(), Trunk: a.Trunk,
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
 		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict,
-		HungUpBy: a.HungUpBy, Callback: a.Callback,
+		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
 	}
 	if v.StartedAt == nil {
 		v.StartedAt = a.ReservedAt

@@ -21,10 +21,15 @@ func TestStateAndOutcomeOfACall(t *testing.T) {
 	end := at.Add(90 * time.Second)
 	b.ports.attempt = attempt.Attempt{ID: theAttempt, Bot: "bot_1", To: mobile, State: attempt.Ended, Outcome: engine.OutcomeCompleted,
 		HungUpBy: engine.PartyBot, BotConnectedAt: &at, EndedAt: &end, Verdict: engine.VerdictHuman, Friendly: "Answered", SIPCode: 200,
-		Session: "MZ1", Result: &attempt.Result{Disposition: "sold", ReceivedAt: end}}
+		Session: "MZ1", Quality: &engine.MediaQuality{Codec: "PCMA", PacketsReceived: 50, PacketsLost: 2, Jitter: 1260 * time.Microsecond, MOS: 4.1,
+			FarReports: 1, FarMOS: 3.9, RoundTrip: 80 * time.Millisecond}, Result: &attempt.Result{Disposition: "sold", ReceivedAt: end}}
 	a = b.byAdmin("GET", path, "").is(200, "")
 	if a.get("talk_s") != 90.0 || a.get("disposition") != "sold" || a.get("sip_code") != nil || a.get("result") == nil {
 		t.Errorf("%s", a.body)
+	}
+	if q, _ := a.get("quality").(map[string]any); q["codec"] != "PCMA" || q["packets_lost"] != 2.0 || q["jitter_ms"] != 1.3 || q["mos"] != 4.1 ||
+		q["far_mos"] != 3.9 || q["far_packets_lost"] != 0.0 || q["round_trip_ms"] != 80.0 {
+		t.Errorf("%v", q)
 	}
 	for _, id := range []string{"CA" + strings.Repeat("cd", 16), "CAx", "x", "%00"} {
 		b.byKey("GET", "/api/v1/calls/"+id, "").is(404, "call_not_found")
