@@ -90,6 +90,7 @@ type benchLoadCmd struct {
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
 	Step      int           `help:"How fine the search is." default:"25"`
 	List      int           `help:"In place of a measurement a call: import a list of so many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
+	Leak      int           `help:"In place of a measurement a call: place so many calls that end in every way, and report what is left of them." placeholder:"N"`
 	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
@@ -114,6 +115,8 @@ func (b *benchLoadCmd) Run(*cli) error {
 		return b.search(ctx, cfg)
 	case b.List != 0:
 		return b.list(ctx, cfg)
+	case b.Leak != 0:
+		return b.leak(ctx, cfg)
 	}
 	f, err := load.Run(ctx, cfg)
 	if err != nil {
@@ -124,6 +127,23 @@ func (b *benchLoadCmd) Run(*cli) error {
 	}
 	if good, why := f.Good(); !good {
 		return errors.New(why)
+	}
+	return nil
+}
+
+func (b *benchLoadCmd) leak(ctx context.Context, cfg load.Config) error {
+	f, err := load.Leak(ctx, cfg, b.Leak)
+	if err != nil {
+		return err
+	}
+	if err := b.print(f, nil); err != nil {
+		return err
+	}
+	if !b.JSON {
+		f.Print(os.Stdout)
+	}
+	if len(f.Leaks) > 0 {
+		return fmt.Errorf("left behind: %s", strings.Join(f.Leaks, "; "))
 	}
 	return nil
 }

@@ -114,6 +114,11 @@ func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
 
 // draft makes a campaign of these settings with n contacts.
 func (w *world) draft(ctx context.Context, n int, settings map[string]any) (id string, err error) {
+	return w.draftFrom(ctx, 0, n, settings)
+}
+
+// draftFrom is draft with contacts that begin at another one than the first.
+func (w *world) draftFrom(ctx context.Context, first, n int, settings map[string]any) (id string, err error) {
 	var c struct {
 		ID string `json:"campaign_id"`
 	}
@@ -124,7 +129,7 @@ func (w *world) draft(ctx context.Context, n int, settings map[string]any) (id s
 	for from := 0; from < n; from += chunk {
 		rows := make([]map[string]any, 0, chunk)
 		for i := from; i < min(from+chunk, n); i++ {
-			rows = append(rows, map[string]any{"mobile": contactNumber(i), "metadata": map[string]string{"row": fmt.Sprint(i)}})
+			rows = append(rows, map[string]any{"mobile": contactNumber(first + i), "metadata": map[string]string{"row": fmt.Sprint(i)}})
 		}
 		if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+c.ID+"/contacts", map[string]any{"contacts": rows}, nil); err != nil {
 			return "", err
