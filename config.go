@@ -14,7 +14,8 @@ import (
 
 // cli is the command line. Every flag is also an environment variable
 // (DIALLER_ and its name) and a key of the YAML file: flags win over the
-// environment, the environment over the file. The file may have trunks as well.
+// environment, the environment over the file. The file may have trunks and
+// SIP listeners as well.
 type cli struct {
 	ConfigFile string `name:"config" help:"YAML file with settings: each key is a flag's name." type:"existingfile" placeholder:"FILE"`
 	LogLevel   string `help:"Least level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
@@ -140,7 +141,7 @@ func (f *fileValues) Validate(app *kong.Application) error {
 		return next(nil)
 	})
 	for key := range f.values {
-		if !known[key] && key != trunksKey {
+		if !known[key] && key != trunksKey && key != listenersKey {
 			return fmt.Errorf("%s: unknown setting %q; settings are the names of flags, see dialler serve --help", f.path, key)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dialler/bench/carrier"
 	"dialler/engine"
+	"dialler/sipstack"
 )
 
 type shownTrunk struct {
@@ -90,7 +91,7 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
 	t.Setenv("ACME_SECRET", "wonderland")
 	w.trunk("by-api", "192.0.2.7", 5060, map[string]any{"active": false})
-	model, err := carrier.Start(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}, Media: true})
+	model, err := carrier.Start(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}, Media: true, KeepInvites: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,8 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	}
 	w.flags.ConfigPath = trunksFile(t, "")
 	entry := "  - {id: by-file, host: " + host + ", port: " + port + ", username: acme, password_env: ACME_SECRET, cps_cap: "
-	write("trunks:\n" + entry + "20}\n")
+	listeners := "sip-listeners:\n  - {name: inside, address: \"127.0.0.1:0\"}\n  - {name: outside, address: \"127.0.0.1:0\", external: 203.0.113.7}\n"
+	write(listeners + "trunks:\n" + entry + "20, listener: outside}\n")
 	w.restart()
 	if s := w.shownTrunk("by-file"); s.Origin != "file" || !s.HasPassword || s.CPSCap != 20 {
 		t.Fatalf("%+v", s)
@@ -112,7 +114,13 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	if s := w.shownTrunk("by-api"); s.Origin != "api" || s.Host != "192.0.2.7" {
 		t.Errorf("%+v", s)
 	}
-	w.ended(w.dialout(newNumber()), engine.OutcomeCompleted)
+	call := w.dialout(newNumber())
+	w.ended(call, engine.OutcomeCompleted)
+	_, outside, _ := strings.Cut(w.p.sip.ListenerAddr("outside", sipstack.UDP), ":")
+	a, _ := call.Attempt()
+	if row, _ := model.Ledger().Call(string(a.Leg(1))); !strings.Contains(row.Invite, "Via: SIP/2.0/UDP 203.0.113.7:"+outside+";") {
+		t.Errorf("not from the listener that the trunk chose: %.200s", row.Invite)
+	}
 
 	write("trunks:\n" + entry + "33}\n")
 	if err := w.p.reload(context.Background()); err != nil {

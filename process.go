@@ -198,9 +198,9 @@ func (p *process) database(ctx context.Context, name string) (string, error) {
 }
 
 func (p *process) telephony(ctx context.Context) (err error) {
-	host, _, err := net.SplitHostPort(p.flags.SIP)
+	listeners, err := p.flags.sipListeners()
 	if err != nil {
-		return fmt.Errorf("--sip must be host:port: %w", err)
+		return err
 	}
 	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
 	if p.flags.SIPLadders != "none" {
@@ -211,7 +211,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	p.sip, err = sipstack.New(sipstack.Config{
 		OnLegOver: over,
 		Media:     sessions{p},
-		Listen:    p.flags.SIP, ExternalHost: p.flags.SIPExternal, Timers: p.tuning.timers, Log: p.log,
+		Listeners: listeners, Timers: p.tuning.timers, Log: p.log,
 		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
 			return number.Written(n, number.Format(f), country)
 		},
@@ -222,10 +222,14 @@ func (p *process) telephony(ctx context.Context) (err error) {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("SIP cannot listen on %s (choose another with --sip): %w", p.flags.SIP, err)
+		return fmt.Errorf("SIP cannot listen (choose another address with --sip, or in sip-listeners of the file): %w", err)
 	}
 	p.closing = append(p.closing, func() { _ = p.sip.Close() })
 
+	host, _, err := net.SplitHostPort(listeners[0].Address)
+	if err != nil {
+		return err
+	}
 	mc := media.Config{Host: host, Log: p.log, Message: p.flags.Message}
 	if p.flags.RTPHost != "" {
 		mc.Host = p.flags.RTPHost
