@@ -1,10 +1,10 @@
 // Package sipstack places outbound calls over SIP trunks: it sends the INVITE
 // of a leg, reports every response in wire order as an engine.LegEvent, and
 // ends the call with CANCEL or BYE, also for a leg of an earlier process life.
-// It speaks UDP and TCP on sipgo's parser and transport layer; the INVITE
-// client transaction (RFC 3261 §17.1.1, RFC 6026) and the dialog are its own,
-// because responses must not overtake each other and no goroutine may be
-// parked per call.
+// It keeps trunks registered that want it. It speaks UDP, TCP and TLS on sockets
+// of its own and sipgo's parser; the INVITE client transaction (RFC 3261
+// §17.1.1, RFC 6026) and the dialog are its own, because responses must not
+// overtake each other and no goroutine may be parked per call.
 //
 // What it must not know: campaigns, contacts, pacing, CPS and channel caps,
 // which trunk to choose, what a response code means for an attempt, the
@@ -21,7 +21,9 @@
 // # Invariants
 //
 //   - A LegID is its Call-ID, and at most one INVITE transaction is ever begun
-//     for it, save the answer to a digest challenge with CSeq+1. A LegID that
+//     for it, save those that follow a final refusal with CSeq+1: the answer to
+//     a challenge or to 422, a 3xx followed, and a 503 that leads to the next
+//     address of the trunk's name. Silence leads nowhere: the phone may be ringing. A LegID that
 //     is known is never placed again: a second PlaceLeg changes nothing.
 //   - From tag, Contact user and every Via branch are functions of the LegID,
 //     the CSeq and the method, so that a later life can build the CANCEL, ACK
@@ -48,14 +50,17 @@
 // the INVITE client transaction, dialog.go what follows a 2xx, clienttx.go the
 // CANCEL and BYE transactions, inbound.go requests of the far side, guard.go who
 // may send them, ladder.go what is kept of a leg's messages, recover.go
-// legs of an earlier life, trunk.go trunks and their OPTIONS keepalive,
-// resolve.go the DNS cache, socket.go the transports, receive.go the way of a
+// legs of an earlier life, trunk.go trunks, keepalive.go their OPTIONS,
+// register.go their registration, resolve.go the DNS cache, marks.go addresses
+// that failed lately, failover.go and bulky.go other ways for an INVITE,
+// listener.go where we are reached, socket.go what is written, stream.go
+// connections and what is read, tls.go whom they trust, receive.go the way of a
 // message to its leg, message.go the bytes, header.go, auth.go and sdp.go what
 // is read from messages.
 //
 // # Not here yet
 //
-// Registration, TLS, PRACK (100rel), session timers of our own (RFC 4028) and
-// P-Asserted-Identity. 100rel and timer are not offered, so no far side may
-// require them. Redirects are reported, not followed.
+// NAPTR (a trunk's transport is configured, which RFC 3263 §4.1 makes enough),
+// Service-Route, Outbound flows (RFC 5626), sips: URIs of our own, and TCP for
+// long requests other than the first INVITE.
 package sipstack
