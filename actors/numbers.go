@@ -60,6 +60,7 @@ type (
 	numbersConfigured struct {
 		list []engine.NumberSettings
 		past []engine.NumberDials // of earlier process lives, when they are loaded
+		ends []engine.NumberEnd   // likewise
 	}
 	// numberActors asks for the actors of all numbers, configured or used.
 	numberActors struct{}
@@ -81,11 +82,12 @@ type numbers struct {
 	used    map[engine.PhoneNumber]time.Time
 	barred  map[engine.PhoneNumber]struct{}             // quarantined by their strikes
 	past    map[engine.PhoneNumber][]engine.NumberDials // of earlier process lives
+	ends    map[engine.PhoneNumber][]engine.NumberEnd   // likewise
 }
 
 func newNumbers(d *deps) *numbers {
 	return &numbers{d: d, byNo: map[engine.PhoneNumber]*actor.PID{}, set: map[engine.PhoneNumber]engine.NumberSettings{},
-		any: map[engine.AttemptID]*leaseAny{}, used: map[engine.PhoneNumber]time.Time{}, barred: map[engine.PhoneNumber]struct{}{}, past: map[engine.PhoneNumber][]engine.NumberDials{}}
+		any: map[engine.AttemptID]*leaseAny{}, used: map[engine.PhoneNumber]time.Time{}, barred: map[engine.PhoneNumber]struct{}{}, past: map[engine.PhoneNumber][]engine.NumberDials{}, ends: map[engine.PhoneNumber][]engine.NumberEnd{}}
 }
 
 func (n *numbers) Receive(ctx actor.Context) {
@@ -97,6 +99,9 @@ func (n *numbers) Receive(ctx actor.Context) {
 	case *numbersConfigured:
 		for _, d := range m.past {
 			n.past[d.Number] = append(n.past[d.Number], d)
+		}
+		for _, e := range m.ends {
+			n.ends[e.Number] = append(n.ends[e.Number], e)
 		}
 		n.configure(ctx, m.list)
 		n.loaded = true
@@ -126,6 +131,9 @@ func (n *numbers) Receive(ctx actor.Context) {
 	}
 }
 
+// endsMemory is how far back the ended calls of a number are looked for.
+const endsMemory = 30 * 24 * time.Hour
+
 func (n *numbers) load(ctx actor.Context) {
 	d, self, now := n.d, ctx.Self(), n.d.clock.Now()
 	go func() {
@@ -136,11 +144,15 @@ func (n *numbers) load(ctx actor.Context) {
 		if err == nil {
 			past, err = d.store.NumberDials(c, now.Add(-numberpool.Memory))
 		}
+		var ends []engine.NumberEnd
+		if err == nil {
+			ends, err = d.store.NumberEnds(c, now.Add(-endsMemory), numberpool.CallsKept)
+		}
 		if err != nil {
 			d.after(time.Second, self, &retryLoad{})
 			return
 		}
-		d.root.Send(self, &numbersConfigured{list, past})
+		d.root.Send(self, &numbersConfigured{list, past, ends})
 	}()
 }
 
@@ -231,8 +243,9 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 	if !ok {
 		s = engine.NumberSettings{Number: no, State: string(numberpool.Active)}
 	}
-	d, past := n.d, n.past[no]
+	d, past, ends := n.d, n.past[no], n.ends[no]
 	delete(n.past, no)
+	delete(n.ends, no)
 	pid, err := ctx.SpawnNamed(d.props(func() actor.Actor {
 		slot := numberpool.NewSlot(s)
 		for _, p := range past {
@@ -240,7 +253,10 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 				slot.Replay(p.At)
 			}
 		}
-		return &numberActor{d: d, slot: slot, no: no}
+		for _, e := range ends {
+			slot.Recall(e.At, numberpool.End{Answered: e.Answered, Strike: e.Struck})
+		}
+		return &numberActor{d: d, slot: slot, no: no, alarm: slot.Alarm()}
 	}), "number-"+no.E164())
 	if err != nil {
 		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/number-"+no.E164())
@@ -263,7 +279,8 @@ type numberActor struct {
 	slot *numberpool.Slot
 	no   engine.PhoneNumber
 
-	area, region string // of the number, for local match
+	alarm        numberpool.Alarm // as it was told last
+	area, region string           // of the number, for local match
 }
 
 func (a *numberActor) Receive(ctx actor.Context) {
@@ -284,6 +301,7 @@ func (a *numberActor) Receive(ctx actor.Context) {
 			a.store(ctx.Self())
 		}
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
+		a.watch()
 	case *quarantine:
 		if a.slot.State(now) == numberpool.Quarantined {
 			a.store(ctx.Self())
@@ -292,12 +310,29 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		reply(a.d, ctx.Sender(), a.slot.Status(now), nil)
 	case *engine.NumberSettings:
 		a.slot.Configure(*m)
+		a.watch()
 	case *expireLeases:
 		before := a.slot.Held()
 		a.slot.Expire(now)
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
 		a.d.after(a.d.cfg.Reconcile, ctx.Self(), m)
 	}
+}
+
+// watch tells people when the number's answer rate begins to alarm, and when it
+// does no more.
+func (a *numberActor) watch() {
+	before := a.alarm
+	if a.alarm = a.slot.Alarm(); a.alarm == before {
+		return
+	}
+	answered, of := a.slot.AnswerRate()
+	if a.alarm == numberpool.AlarmNone {
+		a.d.log.Info().Stringer("number", a.no).Int("answered", answered).Int("calls", of).Msg("outbound number: its answer rate is usual again")
+		return
+	}
+	a.d.log.Warn().Stringer("number", a.no).Str("alarm", string(a.alarm)).Int("answered", answered).Int("calls", of).
+		Msg("outbound number: so few answer that it may be labelled as spam; look at it, rest it or replace it")
 }
 
 // store makes a quarantine durable: it outlives the process.

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -214,5 +215,89 @@ func TestStrikesQuarantineANumberUntilAnOperatorEndsThat(t *testing.T) {
 			t.Errorf("ended by an operator: %+v", s)
 		}
 		r.act(campaign.ActionStop)
+	})
+}
+
+func TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const from = engine.PhoneNumber("+4930111111")
+		r := newRig(t, func(n engine.PhoneNumber, _ int) actortest.Script {
+			if n == number(0) || n == number(1) {
+				return actortest.Script{Ring: time.Second, Code: 403}
+			}
+			return actortest.Script{Ring: time.Second, Code: 486}
+		}, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{from}, 1 })
+		r.tree.Close()
+		r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, RestSec: 60, AnswerFloor: 1, State: "active"}}
+		r.start()
+		r.add(100)
+		r.act(campaign.ActionStart)
+		r.until(3*time.Hour, "70 calls", func() bool { return r.numberStatus(from).Ended == 64 && r.world.Invited() == 70 })
+		r.until(time.Minute, "the last is over, and it rests", func() bool { return r.numberStatus(from).State == numberpool.Resting })
+		before := r.numberStatus(from)
+		if before.Alarm != numberpool.AlarmFloor || before.RestsTill == nil || before.Strikes != 0 { // those of the first two calls are long gone
+			t.Fatalf("%+v", before)
+		}
+		time.Sleep(time.Second) // virtual
+		r.kill()
+		r.start()
+		defer func() { r.tree.Close() }()
+		after := r.numberStatus(from)
+		if after.State != numberpool.Resting || after.Ended != 64 || after.Answered != 0 || after.Alarm != numberpool.AlarmFloor ||
+			after.RestsTill == nil || after.RestsTill.Sub(*before.RestsTill).Abs() > time.Second {
+			t.Errorf("after a restart %+v, before %+v", after, before)
+		}
+		r.act(campaign.ActionStop)
+	})
+}
+
+func TestStrikesBelowTheLimitSurviveTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const from = engine.PhoneNumber("+4930111111")
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 403} },
+			func(s *campaign.Settings) { s.Numbers, s.MaxAttempts, s.AlwaysOn = []engine.PhoneNumber{from}, 1, true })
+		r.tree.Close()
+		r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, State: "active"}}
+		r.start()
+		r.add(4)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "four strikes", func() bool { return r.numberStatus(from).Strikes == 4 && r.detail().Counters.Failed == 4 })
+		time.Sleep(time.Second) // virtual
+		r.kill()
+		r.start()
+		defer func() { r.tree.Close() }()
+		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(50)}); err != nil {
+			t.Fatal(err)
+		}
+		r.until(time.Minute, "the fifth quarantines it", func() bool { return r.numberStatus(from).State == numberpool.Quarantined })
+	})
+}
+
+func TestANumberWhoseAnswerRateFallsRaisesAnAlarmAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const from = engine.PhoneNumber("+4930111111")
+		var labelled atomic.Bool
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			if labelled.Load() {
+				return actortest.Script{Ring: time.Second, Code: 486}
+			}
+			return actortest.Script{Ring: time.Second, Code: 200, Talk: 2 * time.Second}
+		}, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{from}, 1 })
+		defer r.tree.Close()
+		r.results()
+		r.tree.NumberChanged(engine.NumberSettings{Number: from, State: "active"})
+		r.add(320)
+		r.act(campaign.ActionStart)
+		r.until(time.Hour, "200 calls", func() bool { return r.world.Invited() >= 200 })
+		if s := r.numberStatus(from); s.Alarm != numberpool.AlarmNone {
+			t.Errorf("%+v", s)
+		}
+		labelled.Store(true)
+		r.until(time.Hour, "an alarm", func() bool { return r.numberStatus(from).Alarm == numberpool.AlarmFalling })
+		n := r.world.Invited()
+		r.until(time.Hour, "campaign completed", r.completed)
+		if s := r.numberStatus(from); r.world.Invited() <= n || s.State != numberpool.Active {
+			t.Errorf("%d dials after the alarm, %+v", r.world.Invited()-n, s)
+		}
 	})
 }

@@ -107,6 +107,9 @@ type Store interface {
 	// NumberDials counts the dials since a time from the numbers whose dials are
 	// capped.
 	NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error)
+	// NumberEnds tells how the last calls of every number ended since a time, at
+	// most so many of each, the oldest first.
+	NumberEnds(ctx context.Context, since time.Time, most int) ([]engine.NumberEnd, error)
 	// QuarantineNumber takes a number out of use until an operator ends that.
 	QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error
 }

@@ -124,7 +124,10 @@ type NumberSettings struct {
 	HourCap       int         `json:"hour_cap"`       // dials an hour, 0 = no cap
 	DayCap        int         `json:"day_cap"`        // dials a day, 0 = no cap
 	RestSec       int         `json:"rest_s"`         // rest after use
-	State         string      `json:"state"`          // active, resting, quarantined, retired
+	// AnswerFloor is the least share of answered calls, in per cent, below which
+	// the number raises an alarm; 0 = only against its own past.
+	AnswerFloor int    `json:"answer_floor_pct"`
+	State       string `json:"state"` // active, resting, quarantined, retired
 }
 
 // NumberDials are dials from an outbound number at about one time.
@@ -132,6 +135,14 @@ type NumberDials struct {
 	Number PhoneNumber
 	At     time.Time
 	Count  int
+}
+
+// NumberEnd is how a call from an outbound number ended.
+type NumberEnd struct {
+	Number   PhoneNumber
+	At       time.Time
+	Answered bool
+	Struck   bool // the caller ID was refused
 }
 
 // APIKey is a stored key: only the hash and what is shown of it.

@@ -27,6 +27,9 @@ func viewNumber(n engine.NumberSettings, s numberpool.Status, known bool) number
 	if known {
 		n.State = string(s.State)
 	}
+	if s.Alarm == "" {
+		s.Alarm = numberpool.AlarmNone
+	}
 	v := numberView{NumberSettings: n, Status: s}
 	if s.Ended > 0 {
 		rate := float64(s.Answered) / float64(s.Ended)
@@ -68,6 +71,7 @@ func (s *Server) putNumber(r *request) error {
 		HourCap:       f.within("hour_cap", 0, 0, most),
 		DayCap:        f.within("day_cap", 0, 0, most),
 		RestSec:       f.within("rest_s", 0, 0, 86_400),
+		AnswerFloor:   f.within("answer_floor_pct", 0, 0, 100),
 		// resting is what the dialler makes of an active number after use; it
 		// is not chosen.
 		State: f.oneOf("state", "active", "active", "quarantined", "retired"),

@@ -160,6 +160,26 @@ func TestNumbersAreUpserted(t *testing.T) {
 		"validation_failed", "number mismatch", "hour_cap out_of_range", "state unknown_value")
 }
 
+// SEMANTICS §7: "answer-rate watch".
+func TestTheAnswerRateOfANumberIsShownWithItsAlarm(t *testing.T) {
+	b := newBench(t)
+	const path = "/api/v1/numbers/+493023125001"
+	if a := b.byAdmin("PUT", path, `{"answer_floor_pct":30}`).is(201, ""); a.get("answer_floor_pct") != 30.0 || b.ports.numbers[len(b.ports.numbers)-1].AnswerFloor != 30 {
+		t.Errorf("%s", a.body)
+	}
+	for _, bad := range []string{"-1", "101"} {
+		b.byAdmin("PUT", path, `{"answer_floor_pct":`+bad+`}`).is(422, "validation_failed", "answer_floor_pct out_of_range")
+	}
+	alarms := map[string]any{}
+	for _, n := range b.byAdmin("GET", "/api/v1/numbers", "").is(200, "").get("numbers").([]any) {
+		n := n.(map[string]any)
+		alarms[n["number"].(string)] = n["answer_alarm"]
+	}
+	if alarms["+493023125000"] != "below_floor" || alarms["+493023125001"] != "none" {
+		t.Errorf("%v", alarms)
+	}
+}
+
 func TestProbes(t *testing.T) {
 	b := newBench(t)
 	b.do("GET", "/healthz", "").is(200, "")

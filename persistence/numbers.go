@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/disposition"
 )
 
 // Numbers lists every outbound number.
 func (s *Store) Numbers(ctx context.Context) ([]engine.NumberSettings, error) {
-	rows, _ := s.read.Query(ctx, "SELECT number, concurrent_cap, hour_cap, day_cap, rest_s, state FROM numbers ORDER BY number")
+	rows, _ := s.read.Query(ctx, "SELECT number, concurrent_cap, hour_cap, day_cap, rest_s, state, answer_floor FROM numbers ORDER BY number")
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n engine.NumberSettings, err error) {
-		err = row.Scan(&n.Number, &n.ConcurrentCap, &n.HourCap, &n.DayCap, &n.RestSec, &n.State)
+		err = row.Scan(&n.Number, &n.ConcurrentCap, &n.HourCap, &n.DayCap, &n.RestSec, &n.State, &n.AnswerFloor)
 		return n, err
 	})
 	return list, s.wrap("numbers not read", err)
@@ -33,6 +34,27 @@ func (s *Store) NumberDials(ctx context.Context, since time.Time) ([]engine.Numb
 	return list, s.wrap("dials of numbers not read", err)
 }
 
+// NumberEnds tells how the last calls of every number ended, at most so many of
+// each and none before a time, the oldest first. Strikes of before an operator
+// ended the number's quarantine are forgiven.
+func (s *Store) NumberEnds(ctx context.Context, since time.Time, most int) ([]engine.NumberEnd, error) {
+	rows, _ := s.read.Query(ctx, `SELECT n.number, e.ended_at, e.answered_at IS NOT NULL, e.outcome, e.sip_code, e.ended_at > n.strikes_since
+		FROM numbers n CROSS JOIN LATERAL (
+			SELECT ended_at, answered_at, outcome, sip_code FROM attempts a
+			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND NOT a.live AND a.invite_at IS NOT NULL AND a.ended_at IS NOT NULL
+			ORDER BY a.reserved_at DESC LIMIT $2
+		) e ORDER BY n.number, e.ended_at`, since, most)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e engine.NumberEnd, err error) {
+		var outcome engine.Outcome
+		var code int
+		var counts bool
+		err = row.Scan(&e.Number, &e.At, &e.Answered, &outcome, &code, &counts)
+		e.Struck = counts && disposition.Struck(outcome, code)
+		return e, err
+	})
+	return list, s.wrap("ended calls of numbers not read", err)
+}
+
 // QuarantineNumber takes a number out of use until an operator ends that; one
 // that is not configured becomes so, without caps.
 func (s *Store) QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error {
@@ -49,10 +71,11 @@ func (s *Store) PutNumber(ctx context.Context, n engine.NumberSettings, who engi
 		if created, err = absent(ctx, tx, "numbers", "number", n.Number.E164()); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state) VALUES ($1, $2, $3, $4, $5, $6)
+		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state, answer_floor) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (number) DO UPDATE SET concurrent_cap = excluded.concurrent_cap, hour_cap = excluded.hour_cap,
-			day_cap = excluded.day_cap, rest_s = excluded.rest_s, state = excluded.state`,
-			n.Number.E164(), n.ConcurrentCap, n.HourCap, n.DayCap, n.RestSec, n.State)
+			day_cap = excluded.day_cap, rest_s = excluded.rest_s, state = excluded.state, answer_floor = excluded.answer_floor,
+			strikes_since = CASE WHEN numbers.state = 'quarantined' AND excluded.state = 'active' THEN $8 ELSE numbers.strikes_since END`,
+			n.Number.E164(), n.ConcurrentCap, n.HourCap, n.DayCap, n.RestSec, n.State, n.AnswerFloor, time.Now())
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/disposition"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/tally"
@@ -622,6 +623,24 @@ func (s *Store) NumberDials(_ context.Context, since time.Time) ([]engine.Number
 				list = append(list, engine.NumberDials{Number: n.Number, At: a.ReservedAt.Truncate(time.Minute), Count: 1})
 			}
 		}
+	}
+	return list, nil
+}
+
+// NumberEnds implements actors.Store; nothing is ever forgiven.
+func (s *Store) NumberEnds(_ context.Context, since time.Time, most int) ([]engine.NumberEnd, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []engine.NumberEnd
+	for _, n := range s.Nums {
+		var of []engine.NumberEnd
+		for _, a := range s.Attempts {
+			if a.From == n.Number && a.ReservedAt != nil && !a.ReservedAt.Before(since) && a.State == attempt.Ended && a.InviteAt != nil {
+				of = append(of, engine.NumberEnd{Number: n.Number, At: *a.EndedAt, Answered: a.AnsweredAt != nil, Struck: disposition.Struck(a.Outcome, a.SIPCode)})
+			}
+		}
+		slices.SortFunc(of, func(a, b engine.NumberEnd) int { return a.At.Compare(b.At) })
+		list = append(list, of[max(0, len(of)-most):]...)
 	}
 	return list, nil
 }

@@ -89,6 +89,21 @@ type Result struct {
 	Mapped   bool
 }
 
+// Struck says whether a call that ended so was a refusal of its caller ID: what
+// Classify says, of what is stored of it.
+func Struck(o engine.Outcome, code int) bool {
+	switch o {
+	case engine.OutcomeBlocked:
+		return code >= 300 && code != 607 // else it never left, or the callee says so
+	case engine.OutcomeRejected:
+		return code == 403
+	case engine.OutcomeMediaError:
+		return code == 606
+	default:
+		return false
+	}
+}
+
 // Classify says what the end of a leg means. It never fails.
 func Classify(in Input) Result {
 	switch in.CancelledBy {

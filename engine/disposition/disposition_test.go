@@ -288,3 +288,26 @@ func TestAnUnlistedRefusalIsTheNetworksFault(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestAStrikeIsToldFromWhatIsStored(t *testing.T) {
+	struck := 0
+	for code := 300; code <= 699; code++ {
+		for q := range 128 {
+			for _, blocked := range []bool{false, true} {
+				r := Classify(Input{Code: code, Q850: q, NetworkBlocked: blocked})
+				if got := Struck(r.Outcome, code); got != r.Strike {
+					t.Fatalf("%d, cause %d, blocked %v: %v, want %v", code, q, blocked, got, r.Strike)
+				}
+				if r.Strike {
+					struck++
+				}
+			}
+		}
+	}
+	if struck == 0 {
+		t.Error("no strike at all")
+	}
+	if Struck(engine.OutcomeBlocked, 0) {
+		t.Error("a call that never left")
+	}
+}

@@ -18,5 +18,8 @@
 // a call; a dial that certainly never left gives its place in the caps back
 // and causes no rest. Strikes quarantine when five of the last twenty ended
 // calls were refusals of the caller ID: single 403s happen to every number
-// that calls strangers. The operator ends a quarantine.
+// that calls strangers. The operator ends a quarantine. The answer rate is
+// watched, and raises an alarm for people (Alarm); no call is held for it. What
+// a slot knows of ended calls comes back after a restart (Recall), strikes that
+// an operator forgave aside.
 package numberpool

@@ -26,7 +26,6 @@ var States = []State{Active, Resting, Quarantined, Retired}
 const (
 	strikeCap    = 5
 	strikeWindow = 20
-	answerWindow = 64
 )
 
 // Memory is how far back dials matter to a slot: the rolling day and the bucket
@@ -46,9 +45,10 @@ type Slot struct {
 	restEnd time.Time
 	usedAt  time.Time
 
-	// The last ended calls, newest in bit 0.
-	strikes, answers uint64
-	endedCount       int
+	// The last ended calls, newest in bit 0 (of the first word).
+	strikes    uint64
+	answers    history
+	endedCount int
 }
 
 // NewSlot gives the slot of a configured number, with no past. Replay tells
@@ -170,23 +170,31 @@ func (s *Slot) Release(now time.Time, a engine.AttemptID, end End) (quarantined 
 		}
 		return false
 	}
-	if rest := time.Duration(s.caps.RestSec) * time.Second; rest > 0 {
-		s.restEnd = now.Add(rest)
-	}
-	s.endedCount++
-	s.strikes, s.answers = s.strikes<<1, s.answers<<1
-	if end.Answered {
-		s.answers |= 1
-	}
-	if end.Strike {
-		s.strikes |= 1
-		if s.state == Active && s.Strikes() >= strikeCap {
-			s.state = Quarantined
-			return true
-		}
+	s.note(now, end)
+	if end.Strike && s.state == Active && s.Strikes() >= strikeCap {
+		s.state = Quarantined
+		return true
 	}
 	return false
 }
+
+// note keeps how a call ended.
+func (s *Slot) note(at time.Time, end End) {
+	if rest := time.Duration(s.caps.RestSec) * time.Second; rest > 0 {
+		s.restEnd = at.Add(rest)
+	}
+	s.endedCount++
+	s.strikes <<= 1
+	if end.Strike {
+		s.strikes |= 1
+	}
+	s.answers.push(end.Answered)
+}
+
+// Recall tells a new slot how a call of an earlier process life ended, the
+// oldest first, CallsKept at most. It quarantines nothing: what there was to
+// quarantine is stored.
+func (s *Slot) Recall(at time.Time, end End) { s.note(at, end) }
 
 // Expire ends the leases that ran out: their attempts are lost. It names them.
 func (s *Slot) Expire(now time.Time) []engine.AttemptID {
@@ -212,14 +220,6 @@ func (s *Slot) State(now time.Time) State {
 	return s.state
 }
 
-// AnswerRate is the share of answered calls among the last ended ones, at most
-// 64; of is how many that are. A share that falls means that the number is
-// being labelled as spam; it is shown, not acted on.
-func (s *Slot) AnswerRate() (answered, of int) {
-	of = min(s.endedCount, answerWindow)
-	return bits.OnesCount64(s.answers), of
-}
-
 // Status is a number's slot as it stands, for people.
 type Status struct {
 	State     State      `json:"-"`
@@ -229,6 +229,7 @@ type Status struct {
 	Strikes   int        `json:"strikes"`    // refusals of the caller ID among the last 20 calls
 	Answered  int        `json:"answered"`   // of the last ended calls …
 	Ended     int        `json:"ended"`      // … of which these were looked at, 64 at most
+	Alarm     Alarm      `json:"answer_alarm"`
 	UsedAt    *time.Time `json:"used_at"`
 	RestsTill *time.Time `json:"rests_until"`
 }
@@ -237,6 +238,7 @@ type Status struct {
 func (s *Slot) Status(now time.Time) Status {
 	t := Status{State: s.State(now), InUse: s.Held(), HourDials: s.hour.sum(now), DayDials: s.day.sum(now), Strikes: s.Strikes()}
 	t.Answered, t.Ended = s.AnswerRate()
+	t.Alarm = s.Alarm()
 	if at := s.usedAt; !at.IsZero() {
 		t.UsedAt = &at
 	}

@@ -57,3 +57,63 @@ func numberDials(t *testing.T, w *world) {
 		t.Errorf("numbers %+v", all)
 	}
 }
+
+// numberEnds: what a number's calls came to, for a process that comes up.
+func numberEnds(t *testing.T, w *world) {
+	who := engine.Who{Name: "ada@example.org"}
+	n, other := number(), number()
+	for _, s := range []engine.NumberSettings{{Number: n, AnswerFloor: 12, State: "active"}, {Number: other, State: "active"}} {
+		_, err := w.store.PutNumber(t.Context(), s, who)
+		must(t, err)
+	}
+	call := func(ago time.Duration, edit func(*attempt.Attempt)) {
+		c := w.contact()
+		a := w.attempt(c)
+		begun, over := w.now.Add(-ago), w.now.Add(-ago).Add(time.Second)
+		a.From, a.ReservedAt, a.InviteAt, a.EndedAt, a.State, a.Outcome = n, &begun, &begun, &over, attempt.Ended, engine.OutcomeBusy
+		edit(&a)
+		w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
+	}
+	refused := func(a *attempt.Attempt) { a.Outcome, a.SIPCode = engine.OutcomeRejected, 403 }
+	call(time.Hour, func(*attempt.Attempt) {}) // before what is asked for
+	call(50*time.Minute, refused)
+	call(40*time.Minute, func(a *attempt.Attempt) { t := a.EndedAt; a.AnsweredAt, a.Outcome = t, engine.OutcomeCompleted })
+	call(30*time.Minute, func(a *attempt.Attempt) { a.State, a.EndedAt = attempt.Ringing, nil })
+	call(20*time.Minute, func(a *attempt.Attempt) { a.InviteAt = nil }) // it never left
+	call(10*time.Minute, refused)
+	call(5*time.Minute, func(a *attempt.Attempt) { a.From = other })
+	ends := func(most int) (of []engine.NumberEnd, others int) {
+		t.Helper()
+		list, err := w.store.NumberEnds(t.Context(), w.now.Add(-55*time.Minute), most)
+		must(t, err)
+		for _, e := range list {
+			switch e.Number {
+			case n:
+				of = append(of, e)
+			case other:
+				others++
+			}
+		}
+		return of, others
+	}
+	got, others := ends(256)
+	if len(got) != 3 || others != 1 || !got[0].Struck || got[0].Answered || !got[1].Answered || got[1].Struck || !got[2].Struck ||
+		!got[0].At.Equal(w.now.Add(-50*time.Minute+time.Second)) {
+		t.Fatalf("%+v, %d of the other", got, others)
+	}
+	if got, _ := ends(2); len(got) != 2 || !got[0].Answered {
+		t.Errorf("the last two: %+v", got)
+	}
+	// An operator ends the quarantine that the strikes led to.
+	must(t, w.store.QuarantineNumber(t.Context(), n))
+	if got, _ := ends(256); !got[0].Struck {
+		t.Error("forgiven while it is quarantined")
+	}
+	for range 2 {
+		_, err := w.store.PutNumber(t.Context(), engine.NumberSettings{Number: n, AnswerFloor: 12, State: "active"}, who)
+		must(t, err)
+	}
+	if got, _ := ends(256); len(got) != 3 || got[0].Struck || got[2].Struck || !got[1].Answered {
+		t.Errorf("forgiven: %+v", got)
+	}
+}

@@ -95,6 +95,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"of a user's sessions the newest are kept", sessionsKept},
 		{"sessions end with their user, the password and their time", sessionsEnd},
 		{"bots, trunks and numbers are stored and replaced", configured},
+		{"the ended calls of a number are told, with its strikes unless they were forgiven", numberEnds},
 		{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
 		{"abandons are found in every campaign", abandons},
 		{"recordings are found by their attempt, and what is noted of them stays", recordings},
