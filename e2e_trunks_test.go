@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/sipstack"
@@ -151,4 +152,42 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 		t.Errorf("a trunk that is no longer in the file: %+v", s)
 	}
 	w.operator("DELETE", "/api/v1/trunks/by-file", nil).expect(204)
+}
+
+func TestASignedCallerIDReachesTheCarrierAndItsAttestationIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 200*time.Millisecond)
+	callee := person(50 * time.Millisecond)
+	callee.Headers = map[string]string{"P-Attestation-Indicator": "A"}
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{callee}, KeepInvites: true})
+	identity := "eyJhbGciOiJFUzI1NiJ9.eyJhdHRlc3QiOiJBIn0." + strings.Repeat("c2ln", 100) + `;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`
+	w.hidden = append(w.hidden, "eyJhbGciOiJFUzI1NiJ9")
+	body := map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": map[string]any{"name": "Ada", "sip_identity": identity}}
+	var rep struct {
+		CallID engine.CallID `json:"call_id"`
+	}
+	w.crm("POST", "/api/v1/sip/dialout", body).expect(201).into(&rep)
+	w.ended(rep.CallID, engine.OutcomeCompleted)
+	a := w.stored(rep.CallID)
+	row, _ := model.Ledger().Call(string(a.ID.Leg(1)))
+	if !strings.Contains(row.Invite, "\r\nIdentity: "+identity+"\r\n") {
+		t.Errorf("the INVITE has no such Identity header")
+	}
+	var shown struct{ Attestation string }
+	w.crm("GET", "/api/v1/calls/"+string(rep.CallID), nil).expect(200).into(&shown)
+	if a.Attestation != "A" || shown.Attestation != "A" {
+		t.Errorf("attestation %q is stored, %q shown", a.Attestation, shown.Attestation)
+	}
+	told := w.session(rep.CallID, "begun", func(s bot.Session) bool { return s.Parameters != nil }).Parameters
+	if _, ok := told["sip_identity"]; ok || told["name"] != "Ada" {
+		t.Errorf("the bot is told %d parameters, the signature among them: %v", len(told), ok)
+	}
+	body["variables"] = map[string]any{"sip_identity": "a\r\nVia: b"}
+	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 || !strings.Contains(string(r.body), "invalid_identity") {
+		t.Errorf("two lines: %s", r)
+	}
+	body["variables"] = map[string]any{"sip_identity": strings.Repeat("x", 4097)}
+	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 || !strings.Contains(string(r.body), "variables.sip_identity") {
+		t.Errorf("4097 bytes: %s", r)
+	}
 }

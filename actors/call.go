@@ -235,6 +235,7 @@ func (c *call) dial(e attempt.Dial, now time.Time) {
 	c.d.phone.PlaceLeg(engine.PlaceLeg{
 		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
 		SendBy: c.sendBy, RingTimeout: c.m.Config.RingTimeout, Offer: offer,
+		Headers: engine.IdentityHeaders(c.owner.parameters()),
 	}, c.legSink())
 }
 
@@ -261,6 +262,7 @@ func (c *call) parameters() map[string]string {
 	for k, v := range extra {
 		p[k] = v
 	}
+	delete(p, engine.IdentityVariable) // is the carrier's to read
 	id := a.ID.Call()
 	p["from_number"], p["to_number"] = a.From.E164(), a.To.E164()
 	p["attempt_id"], p["call_id"] = string(a.ID), string(id)

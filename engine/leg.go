@@ -95,6 +95,9 @@ type LegEvent struct {
 	Dialog       *DialogState
 	Digit        byte
 	Contacts     []string // of a 3xx
+	// Attestation is what the network says of our caller ID (STIR/SHAKEN): A, B
+	// or C, a verstat value, or what a carrier's own header says; "" is nothing.
+	Attestation string
 	// ReferTo is where a REFER wants the call to go: a URI without headers.
 	// Replaces is the value of its Replaces header (RFC 3891), unescaped, when
 	// the transfer is attended; ReferredBy names who asks (RFC 3892).

@@ -53,6 +53,8 @@ type attemptView struct {
 	Callback   bool           `json:"callback,omitempty"`
 	TalkSec    *float64       `json:"talk_s,omitempty"`
 	Quality    *qualityView   `json:"quality,omitempty"`
+	// Attestation is what the network said of our caller ID.
+	Attestation string `json:"attestation,omitempty"`
 }
 
 type resultView struct {
@@ -73,6 +75,7 @@ func viewAttempt(a *attempt.Attempt) attemptView {
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
 		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict,
 		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
+		Attestation: a.Attestation,
 	}
 	if v.StartedAt == nil {
 		v.StartedAt = a.ReservedAt

@@ -268,6 +268,10 @@ func (f form) variables(field string, scalars bool) map[string]string {
 			continue
 		}
 		s := m.value.asText()
+		if m.name == engine.IdentityVariable && !engine.ValidIdentity(s) {
+			f.fail(field+"."+m.name, "invalid_identity", "must be the value of one Identity header (RFC 8224): one line of at most "+strconv.Itoa(engine.IdentityCap)+" bytes")
+			continue
+		}
 		total += len(m.name) + len(s)
 		out[m.name] = s
 	}

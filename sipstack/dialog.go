@@ -164,7 +164,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		}
 		l.startSession(r)
 		l.emit(engine.LegEvent{
-			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason,
+			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: attestation(r),
 			SDP: l.remoteSDP, Dialog: l.state(l.dlg),
 		})
 		l.enter(phaseAnswered)

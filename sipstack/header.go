@@ -259,3 +259,39 @@ func namesLimit(text string) bool {
 	}
 	return limit && calls
 }
+
+// maxAttestation bounds what is kept of a header that tells an attestation.
+const maxAttestation = 64
+
+// attestation is what the network says in a response of our caller ID: the
+// level of P-Attestation-Indicator, the verstat parameter of
+// P-Asserted-Identity (3GPP TS 24.229 §7.2A.20), or what a header of a
+// carrier's own, named X-…attest…, says.
+func attestation(m *sip.Response) string {
+	if h := m.GetHeader("p-attestation-indicator"); h != nil {
+		return bounded(h.Value())
+	}
+	for _, h := range m.GetHeaders("p-asserted-identity") {
+		_, v, ok := strings.Cut(h.Value(), ";verstat=")
+		if end := strings.IndexAny(v, ";>,\" @"); end >= 0 {
+			v = v[:end]
+		}
+		if ok && v != "" {
+			return bounded(v)
+		}
+	}
+	for _, h := range m.Headers() {
+		if name := strings.ToLower(h.Name()); strings.HasPrefix(name, "x-") && strings.Contains(name, "attest") {
+			return bounded(h.Value())
+		}
+	}
+	return ""
+}
+
+func bounded(s string) string {
+	s = strings.TrimSpace(clean(s))
+	if len(s) > maxAttestation {
+		s = strings.ToValidUTF8(s[:maxAttestation], "")
+	}
+	return s
+}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
 )
 
 func TestParseReason(t *testing.T) {
@@ -189,4 +191,27 @@ func FuzzHeaderValues(f *testing.F) {
 		namesLimit(s)
 		answerInDirection([]byte(s), []byte(s))
 	})
+}
+
+func TestTheNetworksWordOnTheCallerIDIsRead(t *testing.T) {
+	f := func(want string, headers ...string) {
+		t.Helper()
+		r := sip.NewResponse(180, "Ringing")
+		for _, h := range headers {
+			name, value, _ := strings.Cut(h, ": ")
+			r.AppendHeader(sip.NewHeader(name, value))
+		}
+		if got := attestation(r); got != want {
+			t.Errorf("%q: %q, want %q", headers, got, want)
+		}
+	}
+	f("")
+	f("", "P-Asserted-Identity: <sip:+4930123@example.org>", "X-Account: attest")
+	f("A", "P-Attestation-Indicator: A")
+	f("TN-Validation-Passed-A", "P-Asserted-Identity: <sip:+4930123@example.org;verstat=TN-Validation-Passed-A;user=phone>")
+	f("No-TN-Validation", "P-Asserted-Identity: \"Acme\" <tel:+4930123;verstat=No-TN-Validation>")
+	f("TN-Validation-Failed", "P-Asserted-Identity: <sip:+4930123;verstat=TN-Validation-Failed@example.org>")
+	f("B", "X-Carrier-Attestation-Level:  B ")
+	f("A", "X-Attest: C", "P-Attestation-Indicator: A")
+	f("A"+strings.Repeat("x", 63), "X-Attest: A\x01"+strings.Repeat("x", 500))
 }

@@ -202,7 +202,7 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 	rs := messageReasons(r)
 	cause, _ := q850(rs)
-	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: sdpOf(r)})
+	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: sdpOf(r), Attestation: attestation(r)})
 	if l.cancelWanted || l.phase == phaseSilent {
 		// RFC 3261 §9.1: a CANCEL only after a provisional response.
 		l.cancelOnce(seq)
@@ -364,7 +364,7 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 func refusal(r *sip.Response) engine.LegEvent {
 	rs := messageReasons(r)
 	e := engine.LegEvent{
-		Kind: engine.LegRefused, Code: r.StatusCode, Reason: r.Reason,
+		Kind: engine.LegRefused, Code: r.StatusCode, Reason: r.Reason, Attestation: attestation(r),
 		NetworkBlocked: networkBlocked(r, rs),
 		LimitReached:   limitReached(r, rs),
 	}

@@ -63,6 +63,14 @@ func (m *Machine) provisional(ev Event) {
 		m.sent(ev)
 	}
 	m.markTrying(ev)
+	m.noteAttestation(ev)
+}
+
+// noteAttestation keeps the network's last word on our caller ID.
+func (m *Machine) noteAttestation(ev Event) {
+	if ev.Leg.Attestation != "" {
+		m.A.Attestation = ev.Leg.Attestation
+	}
 }
 
 func (m *Machine) markTrying(ev Event) {
@@ -114,6 +122,7 @@ func (m *Machine) noteAnswer(ev Event) {
 	l := m.leg(ev.Leg.Leg)
 	l.Dialog, l.SIPCode, l.SIPReason = ev.Leg.Dialog, ev.Leg.Code, ev.Leg.Reason
 	m.A.SIPCode, m.A.SIPReason = ev.Leg.Code, ev.Leg.Reason
+	m.noteAttestation(ev)
 }
 
 func (m *Machine) answered(ev Event) {
@@ -146,6 +155,7 @@ func (m *Machine) noteRefusal(ev Event) *disposition.Result {
 	l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
 	a.SIPCode, a.SIPReason, a.Q850, a.Friendly = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850, r.Friendly
 	a.RetryAfter = r.MinRetryAfter
+	m.noteAttestation(ev)
 	a.Outcome = r.Outcome
 	a.Consumed = a.Consumed || (ev.Kind == LegRefused && r.Consumes)
 	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Class: r, Over: true})

@@ -379,3 +379,24 @@ func TestATimerOfAnEarlierOwnerDoesNothing(t *testing.T) {
 		t.Error("an earlier owner's timer ended the call")
 	}
 }
+
+func TestTheNetworksLastWordOnTheCallerIDIsKept(t *testing.T) {
+	says := func(a string) func(*engine.LegEvent) { return func(e *engine.LegEvent) { e.Attestation = a } }
+	w := newWorld(t, Config{}).must(Event{Kind: Began})
+	is := func(want string) {
+		t.Helper()
+		if w.m.A.Attestation != want {
+			t.Errorf("%q, want %q", w.m.A.Attestation, want)
+		}
+	}
+	w.must(w.leg(engine.LegSent, 0))
+	is("")
+	w.must(w.leg(engine.LegProvisional, 180, says("B")))
+	is("B")
+	w.must(w.leg(engine.LegProvisional, 183))
+	is("B")
+	w.must(w.leg(engine.LegRefused, 503, says("C")), Event{Kind: TrunkGranted, Trunk: "b"})
+	is("C")
+	w.must(w.leg(engine.LegSent, 0), w.leg(engine.LegAnswered, 200, says("A")))
+	is("A")
+}

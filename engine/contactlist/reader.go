@@ -178,6 +178,9 @@ func (r *Reader) variables(row Row, fields []string) Row {
 		case strings.IndexByte(v, 0) >= 0:
 			return refuse(row, VariablesInvalid, "the cell of "+name+" contains the character U+0000, which cannot be kept")
 		}
+		if name == engine.IdentityVariable && !engine.ValidIdentity(v) {
+			return refuse(row, VariablesInvalid, "the cell of "+name+" is no Identity header: one line of at most "+strconv.Itoa(engine.IdentityCap)+" bytes")
+		}
 		total += len(name) + len(v)
 		vars[name] = v
 	}
