@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack"
 )
 
 func TestProvisionalsAreAcknowledgedWhereTheyAreReliable(t *testing.T) {
@@ -33,11 +34,26 @@ func TestSessionTimersAreAgreedOn(t *testing.T) {
 		{file: "timer-422", requests: again, want: servedRow},
 		{file: "timer-422-again", requests: "INVITE ACK INVITE ACK", want: sipRow{outcome: engine.OutcomeMediaError, code: 422, by: engine.PartySystem, retry: retryNever}},
 	})
-	w = newWorld(t, tuning{}, 0)
+}
+
+func TestSessionsAreRefreshedByEitherSide(t *testing.T) {
+	t.Parallel()
+	// The pause after a 491 goes by T1: 0.2 to 0.4 s.
+	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 50 * time.Millisecond}}, 0)
+	lost := sipRow{outcome: engine.OutcomeCompleted, code: 200, by: engine.PartySystem, retry: retryNever}
 	w.run([]sipCase{
 		{file: "timer-they-refresh-update", requests: "INVITE ACK", want: leftRow},
 		{file: "timer-they-refresh-invite", requests: "INVITE ACK", want: leftRow},
 		{file: "timer-too-short", requests: "INVITE ACK", want: leftRow},
+		{file: "timer-we-refresh-update", requests: "INVITE ACK UPDATE", want: leftRow},
+		{file: "timer-we-refresh-invite", requests: "INVITE ACK INVITE ACK", want: leftRow, then: audio},
+		{file: "timer-refresh-491", requests: "INVITE ACK INVITE ACK INVITE ACK", want: leftRow, then: audio},
+		{file: "timer-refresh-422", requests: "INVITE ACK UPDATE", want: leftRow},
+		{file: "timer-refresh-481", requests: "INVITE ACK UPDATE BYE", want: lost},
+		{file: "timer-expired", requests: "INVITE ACK BYE", want: lost},
+		{file: "glare-491", requests: "INVITE ACK INVITE ACK", want: leftRow, then: audio},
+		{file: "reinvite-codec", requests: "INVITE ACK", want: leftRow, then: audio},
+		{file: "reinvite-moved", requests: "INVITE ACK", want: leftRow, then: audio},
 	})
 }
 

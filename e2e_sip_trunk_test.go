@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,13 @@ func TestATrunkIsAskedAsItsSettingsSay(t *testing.T) {
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
 	type set = map[string]any
 	header := func(name, value string) any { return set{"name": name, "value": value} }
+	var padding []any
+	for i := range 10 {
+		padding = append(padding, header(fmt.Sprintf("X-Padding-%d", i), strings.Repeat("x", 100)))
+	}
 	cases := []sipCase{
+		{file: "outbound-proxy", trunk: set{"host": "carrier.example", "port": 5060, "outbound_proxy": "127.0.0.1:PORT"}},
+		{file: "large-over-tcp", args: []string{"-t", "t1"}, trunk: set{"extra_headers": padding}},
 		{file: "number-e164"},
 		{file: "number-e164-no-plus", trunk: set{"number_format": "e164_no_plus"}},
 		{file: "number-national", trunk: set{"number_format": "national", "number_country": "DE"}},

@@ -35,8 +35,9 @@ type sipCase struct {
 	dialout  bool   // no contact's call, so that the ring timeout is the world's
 	requests string // what the trunk saw of the call: "INVITE ACK BYE"
 	want     sipRow
-	// meanwhile acts while the call lives; then looks on at its end.
-	meanwhile, then func(*sipCall)
+	// before waits until the trunk can be called, meanwhile acts while the call
+	// lives, then looks on at its end.
+	before, meanwhile, then func(*sipCall)
 }
 
 // sipRow is what the stored rows have to say. Zero: 0, empty, no.
@@ -119,6 +120,9 @@ func (w *world) place(c *sipCase) {
 		w.trunk(name, "127.0.0.1", call.sipp.port, trunk)
 	}
 	defer hold()
+	if c.before != nil {
+		c.before(&call)
+	}
 	var id engine.CampaignID
 	if c.dialout {
 		call.id, _ = w.dialout(call.to).Attempt()

@@ -58,7 +58,30 @@ func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 	if err == nil {
 		err = f.tree.TrunksChanged(ctx, t.ID)
 	}
+	if err == nil {
+		f.p.tellHealth(t.ID)
+	}
 	return created, err
+}
+
+// tellHealth repeats to the tree how a trunk stands, which the telephony adapter
+// may have told before the tree knew the trunk. It ends with what still holds
+// once it was told: the adapter tells every change after that.
+func (p *process) tellHealth(id engine.TrunkID) {
+	var told *engine.TrunkHealth
+	for {
+		var now *engine.TrunkHealth
+		for _, h := range p.sip.Health() {
+			if h.Trunk == id {
+				now = &h
+			}
+		}
+		if now == nil || told != nil && told.Up == now.Up {
+			return
+		}
+		p.tree.TrunkHealth(*now)
+		told = now
+	}
 }
 
 // DeleteTrunk implements http.Trunks: nothing more goes over the trunk; legs
