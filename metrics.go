@@ -58,6 +58,15 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		counter("dialler_rtp_packets_received_total", "RTP packets received.", func() float64 { return float64(p.media.Stats().PacketsReceived) }),
 		counter("dialler_rtp_packets_sent_total", "RTP packets sent.", func() float64 { return float64(p.media.Stats().PacketsSent) }),
 		counter("dialler_rtp_packets_lost_total", "RTP packets that did not come.", func() float64 { return float64(p.media.Stats().PacketsLost) }),
+		counter("dialler_srtp_packets_dropped_total", "SRTP and SRTCP packets that were not genuine, or came before.", func() float64 {
+			s := p.media.Stats()
+			return float64(s.SRTPForged + s.SRTPReplayed)
+		}),
+		gauge("dialler_recordings_bytes", "Size of the recordings that are kept.", func() float64 { return float64(p.recorder.Stats().Bytes) }),
+		gauge("dialler_recordings_live", "Recordings that are being written.", func() float64 { return float64(p.recorder.Stats().Live) }),
+		counter("dialler_recordings_total", "Recordings whose file is whole.", func() float64 { return float64(p.recorder.Stats().Files) }),
+		counter("dialler_recording_frames_dropped_total", "Steps of 20 ms that a slow or full disk did not take.", func() float64 { return float64(p.recorder.Stats().FramesDropped) }),
+		counter("dialler_recording_write_errors_total", "Writes of recordings that failed.", func() float64 { return float64(p.recorder.Stats().WriteErrors) }),
 		gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.media.Stats().Bots) }),
 	} {
 		if err := reg.Register(c); err != nil {

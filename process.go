@@ -27,6 +27,7 @@ import (
 	"dialler/engine/number"
 	"dialler/http"
 	"dialler/media"
+	"dialler/media/recording"
 	"dialler/persistence"
 	"dialler/persistence/private"
 	"dialler/sipstack"
@@ -44,11 +45,12 @@ type process struct {
 	store *persistence.Store
 	sip   *sipstack.Stack
 	// ladders is nil when none are kept.
-	ladders *ladderKeeper
-	media   *media.Engine
-	tree    *actors.Tree
-	api     *http.Server
-	front   *front
+	ladders  *ladderKeeper
+	media    *media.Engine
+	recorder *recording.Recorder
+	tree     *actors.Tree
+	api      *http.Server
+	front    *front
 
 	listener net.Listener
 	profiles net.Listener
@@ -119,6 +121,9 @@ func (p *process) open(ctx context.Context, name string) error {
 	}
 	p.closing = append(p.closing, func() { _ = p.listener.Close() })
 
+	if err := p.openRecorder(name); err != nil {
+		return err
+	}
 	if _, err := applyFileTrunks(ctx, p.store, trunks); err != nil {
 		return err
 	}
@@ -154,7 +159,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
-		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front})
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front})
 	if err != nil {
 		return err
 	}
@@ -169,6 +174,7 @@ func (p *process) open(ctx context.Context, name string) error {
 		_ = p.api.Shutdown(c)
 	})
 	p.maintain()
+	p.keepRecordings()
 	if err := p.serveProfiles(); err != nil {
 		return err
 	}
@@ -230,7 +236,7 @@ func (p *process) telephony(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	mc := media.Config{Host: host, Log: p.log, Message: p.flags.Message}
+	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message}
 	if p.flags.RTPHost != "" {
 		mc.Host = p.flags.RTPHost
 	}

@@ -28,7 +28,7 @@ var actionNames = map[journal.Type]string{
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key",
 	"user.created": "create_user", "user.changed": "change_user",
-	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression",
+	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression", journal.RecordingDeleted: "delete_recording",
 }
 
 // shownActions are what the log of a campaign shows without a filter.

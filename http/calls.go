@@ -52,6 +52,7 @@ type attemptView struct {
 	Disp       string         `json:"disposition,omitempty"`
 	Callback   bool           `json:"callback,omitempty"`
 	TalkSec    *float64       `json:"talk_s,omitempty"`
+	Recording  *recordingView `json:"recording,omitempty"`
 	Quality    *qualityView   `json:"quality,omitempty"`
 	// Attestation is what the network said of our caller ID.
 	Attestation string `json:"attestation,omitempty"`
@@ -76,6 +77,7 @@ func viewAttempt(a *attempt.Attempt) attemptView {
 		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict,
 		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
 		Attestation: a.Attestation,
+		Recording:   viewRecording(a),
 	}
 	if v.StartedAt == nil {
 		v.StartedAt = a.ReservedAt

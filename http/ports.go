@@ -121,6 +121,20 @@ type Calls interface {
 	HangUp(ctx context.Context, id engine.CallID) error
 }
 
+// Recordings are the audio of calls.
+type Recordings interface {
+	// OpenRecording opens an attempt's recording, which the caller closes, and
+	// says whose it is, with an error too when that is known. NotFound
+	// "recording_not_found" or "recording_deleted", Conflict
+	// "recording_in_progress".
+	OpenRecording(ctx context.Context, id engine.AttemptID) (RecordingFile, engine.CampaignID, error)
+	// DeleteRecording deletes an attempt's recording, which exists.
+	DeleteRecording(ctx context.Context, id engine.AttemptID, who engine.Who) error
+}
+
+// RecordingFile is a WAV file.
+type RecordingFile = io.ReadSeekCloser
+
 // Keys stores API keys.
 type Keys interface {
 	// KeyByHash: ok is false when there is no key with that SHA-256.
@@ -251,4 +265,5 @@ type Deps struct {
 
 	Destinations Destinations
 	Suppressions Suppressions
+	Recordings   Recordings
 }

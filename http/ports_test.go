@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,6 +42,10 @@ type ports struct {
 	excludes []campaign.Exclude
 	dialouts []campaign.Dialout
 	ladder   []engine.SIPMessage
+	audio    []byte // of theAttempt
+	opened   int    // files
+	owner    engine.CampaignID
+	deleted  []engine.AttemptID
 	creates  []campaign.Create
 	adds     []campaign.AddContacts
 	acts     []campaign.Act
@@ -642,5 +647,31 @@ func (p *ports) DeleteBot(_ context.Context, id engine.BotID, force bool, _ engi
 		return e
 	}
 	p.forced = append(p.forced, force)
+	return p.fail
+}
+
+type audioFile struct {
+	*bytes.Reader
+	closed func()
+}
+
+func (f audioFile) Close() error { f.closed(); return nil }
+
+func (p *ports) OpenRecording(_ context.Context, id engine.AttemptID) (RecordingFile, engine.CampaignID, error) {
+	defer p.lock()()
+	switch {
+	case id != theAttempt:
+		return nil, "", errNoRecording
+	case p.audio == nil:
+		return nil, p.owner, engine.NotFound("recording_deleted", "It is kept no longer.")
+	}
+	p.opened++
+	return audioFile{bytes.NewReader(p.audio), func() { defer p.lock()(); p.opened-- }}, p.owner, p.fail
+}
+
+func (p *ports) DeleteRecording(_ context.Context, id engine.AttemptID, who engine.Who) error {
+	defer p.lock()()
+	p.deleted, p.audio = append(p.deleted, id), nil
+	p.suppressors = append(p.suppressors, who)
 	return p.fail
 }

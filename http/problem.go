@@ -21,6 +21,7 @@ const (
 	kindTimeout    engine.Kind = "request_timeout"
 	kindMediaType  engine.Kind = "unsupported_media_type"
 	kindHeaders    engine.Kind = "headers_too_large"
+	kindRange      engine.Kind = "range_not_satisfiable"
 )
 
 // statusOf maps a kind of error to its status (SEMANTICS §12).
@@ -52,6 +53,8 @@ func statusOf(kind engine.Kind) int {
 		return nethttp.StatusUnsupportedMediaType
 	case kindHeaders:
 		return nethttp.StatusRequestHeaderFieldsTooLarge
+	case kindRange:
+		return nethttp.StatusRequestedRangeNotSatisfiable
 	case engine.KindInternal:
 		return nethttp.StatusInternalServerError
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -81,8 +83,36 @@ func (s *Server) report(r *request) error {
 	h.SetConnectionClose()
 	w.head = h.AppendBytes(nil)
 	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(w.run)
+	r.rc.Hijack(s.atLeisure(func() { s.reports.Add(-1) }, w.run))
 	return nil
+}
+
+// atLeisure runs what takes as long as a client likes, on a connection of its
+// own; fasthttp closes it afterwards. It ends when the server shuts down.
+func (s *Server) atLeisure(end func(), run func(ctx context.Context, conn net.Conn)) fasthttp.HijackHandler {
+	return func(conn net.Conn) {
+		defer end()
+		if !s.feeds.begin() {
+			return
+		}
+		defer s.feeds.work.Done()
+		defer func() {
+			if p := recover(); p != nil {
+				s.panicked(p)
+			}
+		}()
+		ctx, cancel := context.WithCancel(s.feeds.ctx)
+		unblocked := make(chan struct{})
+		context.AfterFunc(ctx, func() {
+			defer close(unblocked)
+			_ = conn.SetDeadline(past)
+		})
+		defer func() {
+			cancel()
+			<-unblocked
+		}()
+		run(ctx, conn)
+	}
 }
 
 // reportWriter writes one report to a connection of its own.
@@ -94,29 +124,9 @@ type reportWriter struct {
 	head      []byte
 }
 
-// run writes the report. fasthttp closes the connection afterwards.
-func (w *reportWriter) run(conn net.Conn) {
+// run writes the report.
+func (w *reportWriter) run(ctx context.Context, conn net.Conn) {
 	s := w.server
-	defer s.reports.Add(-1)
-	if !s.feeds.begin() {
-		return
-	}
-	defer s.feeds.work.Done()
-	defer func() {
-		if p := recover(); p != nil {
-			s.panicked(p)
-		}
-	}()
-	ctx, cancel := context.WithCancel(s.feeds.ctx)
-	unblocked := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		defer close(unblocked)
-		_ = conn.SetDeadline(past)
-	})
-	defer func() {
-		cancel()
-		<-unblocked
-	}()
 	if err := w.write(ctx, conn); err != nil {
 		s.metrics.cut.Inc()
 		var timeout net.Error

@@ -76,6 +76,9 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleViewer}, handle: s.oneImport},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: access{role: roleViewer}, handle: s.rejectedRows},
 
+		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: access{scope: scopeRead, role: roleAdmin}, handle: s.recording},
+		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: access{role: roleAdmin}, handle: s.deleteRecording},
+
 		{method: "GET", path: v1 + "/suppressions", access: access{role: roleViewer}, handle: s.listSuppressions},
 		{method: "POST", path: v1 + "/suppressions", access: access{scope: scopeExclude, role: roleOperator}, handle: s.suppress},
 		{method: "POST", path: v1 + "/suppressions/imports", access: access{role: roleOperator}, handle: s.importSuppressions, streams: true},

@@ -132,7 +132,8 @@ type Server struct {
 	console *console
 	feeds   *feeds
 
-	reports atomic.Int32 // being written
+	reports   atomic.Int32 // being written
+	listening atomic.Int32 // recordings being sent
 
 	mu        sync.Mutex
 	listeners []net.Listener

@@ -46,9 +46,13 @@ type settingsView struct {
 	LocalMatch        bool   `json:"local_match"`
 	StopEndsCalls     bool   `json:"stop_ends_calls"`
 	ConfigURL         string `json:"config_url,omitempty"`
+
+	Recording              string `json:"recording"`
+	RecordingRetentionDays int    `json:"recording_retention_days"`
 }
 
 func viewSettings(c *campaign.Settings) settingsView {
+	d := c.WithDefaults() // stored before a setting was known
 	v := settingsView{
 		Name: c.Name, Bot: c.Bot, Concurrency: c.Concurrency, Window: c.Window, SingleDay: c.SingleDay,
 		AlwaysOn: c.AlwaysOn, Numbers: make([]string, len(c.Numbers)),
@@ -60,6 +64,7 @@ func viewSettings(c *campaign.Settings) settingsView {
 		FalsePositive:     float64(c.FalsePositivePPM) / 1_000_000,
 		CallbackDetection: c.CallbackDetection, StickyExclusion: c.StickyExclusion, StickyNumber: c.StickyNumber,
 		LocalMatch: c.LocalMatch, StopEndsCalls: c.StopEndsCalls, ConfigURL: c.ConfigURL,
+		Recording: d.Recording, RecordingRetentionDays: d.RecordingRetentionDays,
 	}
 	for i, n := range c.Numbers {
 		v.Numbers[i] = n.E164()
@@ -92,12 +97,16 @@ func readSettings(f form) campaign.Settings {
 	s.ResultTimeoutSec = f.whole("result_timeout_s", s.ResultTimeoutSec)
 	s.MaxLines = f.whole("max_lines", s.MaxLines)
 	s.Weight = f.whole("weight", s.Weight)
+	s.RecordingRetentionDays = f.whole("recording_retention_days", s.RecordingRetentionDays)
 
 	if amd := f.text("amd", optional, 32); amd != "" {
 		s.AMD = engine.AMDMode(amd)
 	}
 	if mode := f.text("pacing_mode", optional, 32); mode != "" {
 		s.PacingMode = mode
+	}
+	if rec := f.text("recording", optional, 32); rec != "" {
+		s.Recording = rec
 	}
 	s.CallbackDetection = f.flag("callback_detection", s.CallbackDetection)
 	s.StickyExclusion = f.flag("sticky_exclusion", s.StickyExclusion)

@@ -64,7 +64,7 @@ var attemptColumns = []column[attemptRow]{
 	// Of an ended attempt it is final: what is noted of its recording later is
 	// not taken away by a row that comes late.
 	merged(object("quality", func(a *attemptRow) **engine.MediaQuality { return &a.Quality }, present),
-		"CASE WHEN t.live OR t.quality IS NULL THEN excluded.quality ELSE t.quality END"),
+		"CASE WHEN t.live OR t.quality IS NULL THEN coalesce(excluded.quality, t.quality) ELSE t.quality END"),
 	object("ending", func(a *attemptRow) **attempt.Ending { return &a.Ending }, present),
 	boolean("bot_up", func(a *attemptRow) *bool { return &a.BotUp }),
 	boolean("seated", func(a *attemptRow) *bool { return &a.Seated }),

@@ -17,7 +17,7 @@ import (
 
 // Config says where recordings are kept.
 type Config struct {
-	// Dir is the folder; it is made when it is not there.
+	// Dir is the folder; it is made with the first recording.
 	Dir string
 	// Writers is the number of goroutines that write; default 2.
 	Writers int
@@ -88,8 +88,8 @@ type message struct {
 	c *chunk
 }
 
-// New makes the folder and starts the writers.
-func New(cfg Config) (*Recorder, error) {
+// New starts the writers.
+func New(cfg Config) *Recorder {
 	if cfg.Writers <= 0 {
 		cfg.Writers = 2
 	}
@@ -101,9 +101,6 @@ func New(cfg Config) (*Recorder, error) {
 			return os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // a path of ours
 		}
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder of the recordings cannot be made: %w", err)
-	}
 	r := &Recorder{cfg: cfg, since: time.Now(), stop: make(chan struct{}), live: map[string]*Recording{}}
 	for range cfg.Writers {
 		r.queues = append(r.queues, make(chan message, cfg.queue))
@@ -112,7 +109,7 @@ func New(cfg Config) (*Recorder, error) {
 		r.tasks.Add(1)
 		go (&writer{r: r, queue: i, open: map[*Recording]*tape{}}).run()
 	}
-	return r, nil
+	return r
 }
 
 // Close ends the writers; every Recording has ended. What a disk does not take

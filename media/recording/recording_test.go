@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +17,26 @@ import (
 	"dialler/engine"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(asVictim); dir != "" {
+		recordUntilKilled(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// asVictim has the test's program record into a folder until it is killed.
+const asVictim = "DIALLER_TEST_RECORD_INTO"
+
+func recordUntilKilled(dir string) {
+	tape := New(Config{Dir: dir}).Start(name, answered)
+	var c clock
+	for i := 0; ; i++ {
+		tape.Callee(sound(left, i))
+		tape.Bot(sound(right, i))
+		c.tick(tape)
+		<-time.After(time.Millisecond)
+	}
+}
 
 var answered = time.Date(2026, 11, 21, 23, 59, 30, 0, time.FixedZone("", -3600)) // the 22nd in UTC
 
@@ -27,10 +47,7 @@ func newRecorder(t testing.TB, cfg Config) *Recorder {
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
-	r, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := New(cfg)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -360,6 +377,39 @@ func TestWhatACrashLeftBehindIsMadeWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	tape.End()
+}
+
+func TestAFileIsPlayableAfterKillNine(t *testing.T) {
+	dir := t.TempDir()
+	victim := exec.Command(os.Args[0]) //nolint:gosec // this program
+	victim.Env = append(os.Environ(), asVictim+"="+dir)
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(dir, "2026", "11", "22", string(name)+partial)
+	await(t, "some seconds on the disk", func() bool {
+		info, err := os.Stat(part)
+		return err == nil && info.Size() > offset(3*chunkFrames)
+	})
+	if err := victim.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = victim.Wait() // it was killed
+	r := newRecorder(t, Config{Dir: dir})
+	var found []Recovered
+	if err := r.Recover(func(f Recovered) { found = append(found, f) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].Recording.Duration < 3*time.Second {
+		t.Fatalf("%+v", found)
+	}
+	l, rt := playable(t, r, found[0].Recording.ID)
+	for i := range int(found[0].Recording.Duration / frameTime) {
+		at := i * frameBytes
+		if !bytes.Equal(l[at:at+frameBytes], sound(left, i)) || !bytes.Equal(rt[at:at+frameBytes], sound(right, i)) {
+			t.Fatalf("frame %d is something else", i)
+		}
+	}
 }
 
 func TestARecordingIsListedAndRemovedWithItsFolder(t *testing.T) {
