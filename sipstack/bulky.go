@@ -1,5 +1,7 @@
 package sipstack
 
+import "strings"
+
 // maxDatagram is the longest request that goes over UDP where the MTU of the
 // path is not known (RFC 3261 §18.1.1).
 const maxDatagram = 1300
@@ -18,9 +20,46 @@ func (l *leg) preferStream() {
 	}
 	l.bulky = l.to
 	l.spare = append([]target{l.to}, l.spare...)
-	l.to = stream
-	l.address()
-	l.invite = l.appendInvite(l.invite[:0])
+	l.moveTo(stream)
+}
+
+// preferStreamAgain is preferStream for an INVITE that follows a refused one, and
+// that only its credentials have made too long. The address of UDP is given
+// when TCP is to be tried. The leg is locked.
+func (l *leg) preferStreamAgain() (plain target) {
+	stream := l.trunk.over(l.to.addr, TCP)
+	if l.to.transport != UDP || len(l.invite) <= maxDatagram || l.s.marks.marked(stream) {
+		return target{}
+	}
+	if l.redirected == nil {
+		l.redirected = &redirects{tried: []string{strings.ToLower(l.toURI)}}
+	}
+	l.redirected.places = append(l.redirected.places, place{l.cseq - 1, l.requestURI(), l.to, l.sentBy})
+	plain = l.to
+	l.moveTo(stream)
+	return plain
+}
+
+// datagramAfterAll sends the INVITE over UDP: over TCP nothing has left. The leg
+// is locked.
+func (l *leg) datagramAfterAll(plain target) bool {
+	if !plain.addr.IsValid() || l.cancelWanted || BootNow() > l.sendBy {
+		return false
+	}
+	l.s.marks.fail(l.to, maxMarked)
+	l.moveTo(plain)
+	if l.write(l.to, l.invite) != nil {
+		return false
+	}
+	l.written()
+	return true
+}
+
+// moveTo writes the INVITE for another way to the same address.
+func (l *leg) moveTo(to target) {
+	l.to = to
+	l.sentBy = l.trunk.sentBy(to)
+	l.invite = l.appendInvite(l.invite[:0:0])
 }
 
 // putLast puts an address behind the others that certainly took nothing; for

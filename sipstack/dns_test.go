@@ -368,3 +368,40 @@ func TestWhenAllAddressesAreOverloadedTheLastOneSpeaks(t *testing.T) {
 	a.request(sip.ACK, 1)
 	b.request(sip.ACK, 1)
 }
+
+func TestAnInviteThatCredentialsMakeTooLongGoesOverTCP(t *testing.T) {
+	challenged := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		if r.GetHeader("Authorization") == nil {
+			u.reply(r, from, "401 Unauthorized", "far", registerChallenge, "")
+			return
+		}
+		answers("180 Ringing", "200 OK")(u, r, from)
+	}, sip.BYE: answers("200 OK")}
+	change := func(c *sipstack.TrunkConfig) {
+		withCredentials(c)
+		c.ExtraHeaders = []sipstack.Header{{Name: "X-Long", Value: strings.Repeat("x", 500)}}
+	}
+	for _, tcp := range []bool{true, false} {
+		var u *uas
+		if tcp {
+			u, _ = newStreamUAS(t, nil, challenged)
+		} else {
+			u = challenged.start(t)
+		}
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), change)
+		l := listen(t, confirming(s, true))
+		l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+		first, second := u.request(sip.INVITE, 1), u.request(sip.INVITE, 2)
+		if n := len(first.String()); n > 1300 || len(second.String()) <= 1300 {
+			t.Fatalf("%d and %d bytes", n, len(second.String()))
+		}
+		if want := map[bool]string{true: "TCP", false: "UDP"}[tcp]; first.Via().Transport != "UDP" || second.Via().Transport != want {
+			t.Fatalf("%s\n%s", first, second)
+		}
+		// The ACK of the challenge goes where the challenge came from.
+		if acks := u.all(sip.ACK); len(acks) != 2 || acks[0].Via().Transport != "UDP" {
+			t.Fatalf("%v", acks)
+		}
+	}
+}

@@ -330,6 +330,7 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 	l.early = nil
 	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.PRACK })
 	l.invite = l.appendInvite(make([]byte, 0, 1280+len(l.offer)))
+	plain := l.preferStreamAgain()
 	if l.to.reliable() {
 		seq := l.cseq
 		err := l.s.push(l.to, queued{data: l.invite, before: func() bool {
@@ -346,7 +347,7 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 		}, after: func(left bool, _ error) {
 			l.mu.Lock()
 			defer l.unlock()
-			if !left && l.phase == phaseCalling && l.cseq == seq {
+			if !left && l.phase == phaseCalling && l.cseq == seq && !l.datagramAfterAll(plain) {
 				l.finish(refused)
 			}
 		}})

@@ -205,14 +205,15 @@ func (t *trunk) proxy() {
 		host, port = h, p
 	}
 	n, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16)
-	t.hopHost, t.hopPort = cleanHost(strings.Trim(host, "[]")), int(n) //nolint:gosec // at most 65535
-	if err != nil || t.hopHost == "" {
+	t.hopHost, t.hopPort = strings.Trim(host, "[]"), int(n) //nolint:gosec // at most 65535
+	_, ip := literal(t.hopHost, 1)
+	if err != nil || t.hopHost == "" || cleanHost(t.hopHost) != t.hopHost || (!ip && strings.ContainsAny(t.hopHost, ":[]")) {
 		t.fault = "outbound_proxy must be host or host:port"
 		return
 	}
 	at := uriHost(t.hopHost)
 	if n != 0 {
-		at += ":" + port
+		at += ":" + strconv.Itoa(int(n)) //nolint:gosec // at most 65535
 	}
 	params := ""
 	if t.conf.Transport != UDP {
