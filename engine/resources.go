@@ -106,6 +106,12 @@ const (
 	SRTPRequired = "required"
 )
 
+// Values of MediaProfile.DTMF; empty is DTMFByRTP.
+const (
+	DTMFByRTP  = "rfc4733"
+	DTMFByINFO = "info"
+)
+
 // MediaProfile is what a trunk wants of the media path.
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.

@@ -143,7 +143,8 @@ func (w *writer) commit(to netip.AddrPort, n int) {
 	w.n++
 }
 
-func (w *writer) full() bool { return w.n == batchSize }
+// full: two more, the most that one tick of a call may add, have no room.
+func (w *writer) full() bool { return w.n >= batchSize-1 }
 
 // flush sends the batch and gives how many datagrams the kernel took and
 // refused.

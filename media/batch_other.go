@@ -43,7 +43,8 @@ func (w *writer) commit(to netip.AddrPort, n int) {
 	w.n++
 }
 
-func (w *writer) full() bool { return w.n == batchSize }
+// full: two more, the most that one tick of a call may add, have no room.
+func (w *writer) full() bool { return w.n >= batchSize-1 }
 
 func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
 	for i := range w.n {

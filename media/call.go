@@ -1,12 +1,10 @@
 package media
 
 import (
-	"math"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/pion/rtp"
 
 	"dialler/engine"
 	"dialler/media/amd"
@@ -65,8 +63,8 @@ type call struct {
 	nextTS      uint32
 	lostBefore  uint64
 	filled      int // frames filled in since the last audio
-	last        [frameBytes]byte
-	lastLaw     codec
+	past        past
+	resync      bool             // another source: its timestamps say nothing about a gap
 	part        [frameBytes]byte // of a packet that is no multiple of 20 ms
 	partBytes   int
 	partLaw     codec
@@ -98,8 +96,12 @@ type call struct {
 	peers map[engine.LegID]*call // paths of far legs
 	other *call                  // to whom the audio goes and from whom it comes
 	out   passage
-	wb    *wideband // of G.722; nil until it is needed
-	wbOut *wideband // the decoder of what is relayed
+	keys  keys
+	// byINFO: the trunk's profile wants keys by SIP INFO.
+	byINFO bool
+	pack   *pack     // of packets that are no 20 ms
+	wb     *wideband // of G.722; nil until it is needed
+	wbOut  *wideband // the decoder of what is relayed
 
 	// Events. told is how many the sink has had.
 	history    []engine.MediaEvent
@@ -153,6 +155,11 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	if err == nil {
 		err = c.protect(&a)
 	}
+	if errors.Is(err, errRefused) && c.answered { // the stream is switched off, the call goes on
+		c.hold()
+		c.mu.Unlock()
+		return
+	}
 	if err != nil {
 		if !c.answered { // a bad re-offer leaves the call as it is
 			c.emit(engine.MediaEvent{Kind: engine.MediaFailed, Error: err.Error()})
@@ -161,12 +168,10 @@ func (c *call) answer(sdp []byte, at time.Time) {
 		return
 	}
 	now := c.e.now()
-	if !c.answered || c.dest != a.remote {
-		c.dest = a.remote
-	}
-	c.ans = a
-	c.lastSign = now
-	if !c.answered {
+	if c.answered {
+		c.move(&a)
+	} else {
+		c.dest, c.ans, c.lastSign = a.remote, a, now
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
 		c.nextReport = now + untilReport()/2 // the first one comes early (§6.2)
 		if c.record && c.e.cfg.Recorder != nil {
@@ -187,6 +192,7 @@ func (c *call) answer(sdp []byte, at time.Time) {
 func (c *call) offer(p engine.MediaProfile) *security {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.byINFO = p.DTMF == engine.DTMFByINFO
 	if want := p.SRTP == engine.SRTPRequired; !c.answered && want != (c.secure != nil) {
 		c.secure = nil
 		if want {
@@ -208,328 +214,6 @@ func (c *call) protect(a *answer) error {
 		return errInsecure
 	}
 	return c.secure.answered(a.crypto, !c.answered)
-}
-
-// report takes an RTCP packet of this call: a sign of life. b is changed.
-func (c *call) report(b []byte, now int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.secure != nil {
-		var err error
-		if b, err = c.secure.openReport(b); err != nil {
-			c.e.unauthentic(err)
-			return
-		}
-	}
-	c.lastSign = now
-	c.far.take(b, c.ssrc, &c.heard, uint32(ntpTime(time.Now())>>16), now) //nolint:gosec // the middle of it
-}
-
-// receive takes an RTP packet of this call; pkt is scratch, b is changed. What
-// is relayed is added to the batch.
-func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, w *writer, now int64) {
-	c.mu.Lock()
-	if c.closed || !c.answered {
-		c.mu.Unlock()
-		return
-	}
-	var err error
-	if c.secure != nil {
-		if b, err = c.secure.open(b); err != nil {
-			c.e.unauthentic(err)
-			c.mu.Unlock()
-			return
-		}
-	}
-	if err = pkt.Unmarshal(b); err != nil {
-		c.e.counters.malformed.Add(1)
-		c.mu.Unlock()
-		return
-	}
-	if c.other != nil && !c.relay(pkt, w, now) {
-		c.mu.Unlock()
-		return
-	}
-	if moved {
-		c.e.counters.latched.Add(1)
-		c.dest = from
-	}
-	c.clock, c.lastSign = now, now
-	c.heard.count(pkt.SSRC, pkt.SequenceNumber)
-	if c.ans.codecs[pkt.PayloadType] != codecNone {
-		c.measure(pkt.Timestamp, now)
-	}
-	// The packet goes through the sequence whatever it carries: comfort noise
-	// (RFC 3389) and unknown types are no losses.
-	c.in.put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
-	c.unlock()
-}
-
-// measure keeps the interarrival jitter (RFC 3550 appendix A.8).
-func (c *call) measure(ts uint32, now int64) {
-	arrival := now / (int64(time.Second) / clockRate)
-	transit := arrival - int64(ts)
-	if c.transitSet {
-		d := math.Abs(float64(int32(transit - c.lastTransit))) //nolint:gosec // wraps with the timestamp
-		if d < clockRate {                                     // a restart is no jitter
-			c.jitter += (d - c.jitter) / 16
-		}
-	}
-	c.lastTransit, c.transitSet = transit, true
-}
-
-// deliver takes packets in order; mu is held.
-func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
-	if c.ans.event(pt) {
-		if digit, ok := c.events.packet(ts, payload); ok {
-			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
-			if c.link != nil {
-				c.link.WriteDigit(digit)
-			}
-		}
-		return
-	}
-	law := c.ans.codecs[pt&0x7F]
-	if law == codecNone || len(payload) == 0 {
-		return
-	}
-	c.conceal(ts)
-	if law == codecG722 { // a byte is as long as in G.711
-		payload, law = c.wide().decode(payload), codecUlaw
-	}
-	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
-	c.lastAudio = c.clock
-	if law != c.partLaw {
-		c.partBytes, c.partLaw = 0, law
-	}
-	for len(payload) > 0 {
-		if c.partBytes == 0 && len(payload) >= frameBytes {
-			copy(c.last[:], payload)
-			c.lastLaw = law
-			c.frame(payload[:frameBytes], law)
-			payload = payload[frameBytes:]
-			continue
-		}
-		n := copy(c.part[c.partBytes:], payload)
-		payload = payload[n:]
-		if c.partBytes += n; c.partBytes == frameBytes {
-			c.partBytes = 0
-			copy(c.last[:], c.part[:])
-			c.lastLaw = law
-			c.frame(c.part[:], law)
-		}
-	}
-}
-
-// conceal fills a gap in the timestamps: after a loss the last frame is
-// repeated once, the rest is silence.
-func (c *call) conceal(ts uint32) {
-	lost := c.in.lost != c.lostBefore
-	c.lostBefore = c.in.lost
-	gap := int32(ts - c.nextTS) //nolint:gosec // RFC 1982 arithmetic
-	frames := int(gap)/frameBytes - c.filled
-	already := c.filled
-	c.filled = 0
-	if !c.tsKnown || gap <= 0 || int(gap) > 60*clockRate {
-		return
-	}
-	for i := range min(frames, concealCap) {
-		if i == 0 && lost && already == 0 && c.lastLaw != codecNone {
-			frame := c.last
-			c.frame(frame[:], c.lastLaw)
-			continue
-		}
-		c.quiet()
-	}
-}
-
-// quiet is a frame of silence in place of audio. Before the callee was heard
-// at all there is no stream with a gap in it: only the classifier hears time
-// pass then.
-func (c *call) quiet() {
-	if !c.tsKnown && c.det == nil {
-		return
-	}
-	var frame [frameBytes]byte
-	for i := range frame {
-		frame[i] = ulawSilence
-	}
-	c.frame(frame[:], codecUlaw)
-}
-
-// frame is 20 ms of what the callee says; mu is held and b may be changed.
-func (c *call) frame(b []byte, law codec) {
-	if c.det != nil {
-		c.classify(b, law)
-	}
-	if (c.link == nil && c.tape == nil) || !c.tsKnown {
-		return
-	}
-	if law == codecAlaw {
-		transcode(b, &alawToUlaw)
-	}
-	if c.link != nil {
-		c.link.WriteFrame(b)
-	}
-	switch {
-	case c.tape == nil:
-	case c.callee == nil:
-		c.tape.Callee(b)
-	case c.other != nil:
-		c.tape.Far(b)
-	}
-}
-
-func (c *call) classify(b []byte, law codec) {
-	var pcm [frameBytes]int16
-	table := &ulawToPCM
-	if law == codecAlaw {
-		table = &alawToPCM
-	}
-	for i, v := range b {
-		pcm[i] = table[v]
-	}
-	d, ok := c.det.Feed(pcm[:])
-	if !ok {
-		return
-	}
-	now := time.Now()
-	ev := engine.MediaEvent{
-		Kind: engine.MediaVerdict, At: now, Verdict: d.Verdict, Confidence: d.Confidence,
-		AMDTook: now.Sub(c.answeredAt), Features: d.Features.Map(),
-	}
-	if d.GreetingEnd > 0 {
-		ev.GreetingEnd = now.Add(d.GreetingEnd - d.At)
-	}
-	c.det = nil
-	c.emit(ev)
-}
-
-// tick is called every 20 ms of an answered call; it may add one datagram to
-// the batch.
-func (c *call) tick(w *writer, now int64) {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return
-	}
-	c.clock = now
-	if now >= c.nextReport && c.nextReport > 0 {
-		if c.reportDue(now); c.closed {
-			c.mu.Unlock()
-			return
-		}
-	}
-	if c.in.holding > 0 && now-c.lastAudio > fillAfter {
-		c.in.flush(c.deliver)
-	}
-	if now-c.lastAudio > fillAfter {
-		c.quiet()
-		c.filled++
-	}
-	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && c.ans.heSends && now-c.lastSign > timeout {
-		c.silent = true
-		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
-	}
-	if c.passing(now) {
-		c.ticked(now)
-		c.unlock()
-		return
-	}
-	slot := w.slot()
-	if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.heListens {
-		if n := c.seal(slot); n > 0 {
-			w.commit(c.dest, n)
-			c.sent++
-			c.octets += frameBytes
-		}
-	} else {
-		c.talking = false
-	}
-	c.ts += frameBytes
-	c.ticked(now)
-	c.unlock()
-}
-
-// wide gives the call's G.722; mu is held.
-func (c *call) wide() *wideband {
-	if c.wb == nil {
-		c.wb = newWideband()
-	}
-	return c.wb
-}
-
-func (c *call) ticked(now int64) {
-	c.ticks++
-	if c.tape != nil && c.callee == nil {
-		c.tape.Tick(now)
-	}
-}
-
-// next writes the next frame to be heard by the callee; false when nothing is
-// to be sent.
-func (c *call) next(dst []byte) bool {
-	n := 0
-	switch {
-	case c.playing:
-		n = copy(dst, c.e.message[c.played:])
-		if c.played += n; n == 0 {
-			c.playing = false
-			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})
-		}
-	case c.link != nil:
-		if n = c.link.ReadFrame(dst); n > 0 && !c.firstAudio {
-			c.firstAudio = true
-			c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: c.link.Session()})
-		}
-	}
-	if n == 0 && c.mute() {
-		return false
-	}
-	for i := n; i < len(dst); i++ {
-		dst[i] = ulawSilence
-	}
-	if c.tape != nil && c.callee == nil && c.ans.heListens {
-		c.tape.Bot(dst)
-	}
-	switch c.ans.send {
-	case codecAlaw:
-		transcode(dst, &ulawToAlaw)
-	case codecG722:
-		c.wide().encode(dst)
-	case codecUlaw, codecNone:
-	}
-	return true
-}
-
-// Silence to a callee who has not been heard, in ticks.
-const (
-	openingFirst = 2   // at the start,
-	openingEvery = 250 // then one packet every 5 s
-)
-
-// mute says whether silence is left out of the stream. To a callee who has
-// sent nothing yet it only opens the path and keeps it open through NAT
-// (RFC 6263 §4); once he was heard the stream has no gaps.
-func (c *call) mute() bool {
-	return !c.tsKnown && c.ticks >= openingFirst && c.ticks%openingEvery != 0
-}
-
-// seal writes the RTP header (RFC 3550 §5.1) before the frame. The marker
-// says that sound begins after a pause (RFC 3551 §4.1). It gives the length of
-// the datagram, 0 when there is none to send.
-func (c *call) seal(b *[sendCap]byte) int {
-	h := rtp.Header{
-		Version: 2, Marker: !c.talking, PayloadType: c.ans.sendPT,
-		SequenceNumber: c.seq, Timestamp: c.ts, SSRC: c.ssrc,
-	}
-	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
-	c.seq++
-	c.talking = true
-	if c.secure != nil {
-		return c.secure.seal(b[:], sendBytes)
-	}
-	return sendBytes
 }
 
 // attachBot opens the bot's socket.

@@ -125,9 +125,9 @@ func TestReorderedLostAndDuplicatedPackets(t *testing.T) {
 	for _, i := range []int{0, 2, 1, 1, 3, 5, 6, 7, 8, 9} { // 1 and 2 swapped, 1 twice, 4 lost
 		send(i)
 	}
-	want := append([]byte(nil), said...)
-	copy(want[4*160:5*160], said[3*160:4*160]) // the last frame is repeated
-	if got := s.hearUntil(len(want)); !bytes.Equal(got, want) {
+	// What is made up for packet 4 passes into the first samples of packet 5.
+	got := s.hearUntil(len(said) - 32)
+	if !bytes.HasPrefix(got, said[:4*160]) || !bytes.Contains(got, said[5*160+joinSamples:9*160]) || bytes.Contains(got, said[3*160:5*160]) {
 		t.Fatal("wrong order or concealment")
 	}
 	if q := e.CloseMedia(attempt(1)); q.PacketsLost != 1 || q.PacketsLate != 1 || q.PacketsReceived != 10 {

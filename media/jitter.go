@@ -47,6 +47,12 @@ func (r *reorder) reset() {
 	r.holding = 0
 }
 
+// restarted: the next packet is the first one of another source.
+func (r *reorder) restarted() {
+	r.reset()
+	r.started, r.suspect = false, false
+}
+
 // put takes a packet and calls deliver for each that is now in order.
 func (r *reorder) put(seq uint16, ts uint32, pt uint8, payload []byte, deliver func(ts uint32, pt uint8, payload []byte)) {
 	r.received++

@@ -162,7 +162,7 @@ func (c *call) relay(pkt *rtp.Packet, w *writer, now int64) (open bool) {
 // pass sends what the other side said; mu is held. law is codecNone for a
 // telephone-event.
 func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec, w *writer, now int64) {
-	if c.closed || !c.answered || c.playing || !c.ans.heListens || c.other != from {
+	if c.closed || !c.answered || c.playing || c.keys.queue != "" || !c.ans.heListens || c.other != from {
 		return
 	}
 	pt := c.ans.sendPT
@@ -239,7 +239,7 @@ func (c *call) passing(now int64) bool {
 		return false
 	}
 	gap := now - c.out.last
-	if gap <= relayGap && c.other != nil && !c.playing {
+	if gap <= relayGap && c.other != nil && !c.playing && c.keys.queue == "" {
 		return true
 	}
 	c.out.on = false

@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"hash/fnv"
 	"net/netip"
 	"strconv"
@@ -45,6 +46,9 @@ func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (sd
 		return nil, errNoCall
 	}
 	ans, err := parseAnswer(offer)
+	if errors.Is(err, errRefused) {
+		return c.switchedOff(offer)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +124,21 @@ func (c *call) move(a *answer) {
 	c.lastSign = c.e.now()
 }
 
+// switchedOff answers an offer with port 0: the far side wants no audio for
+// now, the call goes on.
+func (c *call) switchedOff(offer []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errLeftover
+	}
+	c.hold()
+	return c.appendAnswer(make([]byte, 0, 256), offer, nil), nil
+}
+
+// hold: neither side sends until the next description; mu is held.
+func (c *call) hold() { c.ans.heSends, c.ans.heListens = false, false }
+
 // section is an m= line of an offer.
 type section struct {
 	kind, protocol, formats string
@@ -142,11 +161,11 @@ func sectionsOf(sdp []byte) []section {
 
 // appendAnswer writes the answer to an offer: as many m= lines, the first
 // audio as ours with what both sides can do under the offer's payload types,
-// the others refused with port 0 (RFC 3264 §6).
+// the others refused with port 0 (RFC 3264 §6); all of them without a.
 func (c *call) appendAnswer(b, offer []byte, a *answer) []byte {
 	body := append([]byte("c=IN IP4 "), c.e.cfg.Host...)
 	body = append(body, "\r\nt=0 0\r\n"...)
-	taken := false
+	taken := a == nil
 	for _, s := range sectionsOf(offer) {
 		if s.kind != "audio" || taken {
 			body = append(body, "m="+s.kind+" 0 "+s.protocol+" "+s.formats+"\r\n"...)
@@ -183,6 +202,9 @@ func (c *call) appendFormats(b, formats []byte, a *answer) []byte {
 	}
 	b = append(b, "\r\n"...)
 	b = append(b, lines...)
+	if a.mux {
+		b = append(b, "a=rtcp-mux\r\n"...)
+	}
 	b = append(b, "a=ptime:20\r\na="...)
 	b = append(b, mirrored(a)...)
 	b = append(b, "\r\n"...)

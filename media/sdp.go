@@ -55,6 +55,7 @@ type answer struct {
 	remote netip.AddrPort
 	rtcp   netip.AddrPort // where reports go
 	mux    bool           // to the port of RTP (RFC 5761)
+	ptime  int            // ms of audio in the packets that it wants, 0: 20
 	// codecs by payload type of what the far side may send; send is what it
 	// gets, the first it lists. Dynamic types are the far side's own: it should
 	// send with ours (RFC 3264 §6.1), many send with theirs.
@@ -90,6 +91,8 @@ func parseAnswer(sdp []byte) (answer, error) {
 		session, media []byte // c= lines
 		formats        []byte // of the m= line
 		port, reports  int
+		ptime          = 20
+		ptimeMost      = 0
 		seen, audio    bool // some m= line; inside the first audio section
 		direction      = "sendrecv"
 		dynamic        [128]codec
@@ -174,6 +177,10 @@ func parseAnswer(sdp []byte) (answer, error) {
 				case encoding(name, "telephone-event"):
 					a.events = int16(pt) //nolint:gosec // at most 127
 				}
+			} else if rest, ok := bytes.CutPrefix(value, []byte("ptime:")); ok {
+				ptime, _ = number(bytes.TrimSpace(rest), 1000)
+			} else if rest, ok := bytes.CutPrefix(value, []byte("maxptime:")); ok {
+				ptimeMost, _ = number(bytes.TrimSpace(rest), 1000)
 			} else if string(value) == "rtcp-mux" {
 				a.mux = true
 			} else if rest, ok := bytes.CutPrefix(value, []byte("rtcp:")); ok {
@@ -237,6 +244,7 @@ func parseAnswer(sdp []byte) (answer, error) {
 	if a.eventsIn = a.events; a.codecs[eventPayloadType] == codecNone {
 		a.eventsIn = eventPayloadType // as we offered it, under whatever type it gets ours
 	}
+	a.ptime = packetLength(ptime, ptimeMost)
 	if media == nil {
 		media = session
 	}
@@ -259,6 +267,21 @@ func parseAnswer(sdp []byte) (answer, error) {
 		a.heSends, a.heListens = false, false
 	}
 	return a, nil
+}
+
+// packetLength is how long our packets are, in ms: what is asked for when it is
+// a multiple of 10 up to 60, and not longer than the most; 0: 20 ms.
+func packetLength(ptime, most int) int {
+	if ptime < 10 || ptime > 60 || ptime%10 != 0 {
+		ptime = 20
+	}
+	if most >= 10 {
+		ptime = min(ptime, most/10*10)
+	}
+	if ptime == 20 {
+		return 0
+	}
+	return ptime
 }
 
 // event says whether a payload type is telephone-event.

@@ -1,0 +1,101 @@
+package media
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+)
+
+// Keys that are sent to the callee (RFC 4733 §2.5.1), in ticks of 20 ms: a tone
+// of 100 ms, whose end is sent three times, and as long a pause after it.
+const (
+	toneTicks = 5
+	endTicks  = toneTicks + 2
+	keyTicks  = 2 * toneTicks
+	keyVolume = 10 // −10 dBm0
+	// keysCap is how many keys wait at most.
+	keysCap = 64
+)
+
+// Errors of SendDigits.
+var (
+	// ErrDigitsByINFO: the keys have to be sent by SIP (INFO); the far side
+	// takes no telephone-event, or its trunk's profile wants it so.
+	ErrDigitsByINFO = errors.New("media: the far side takes digits by SIP INFO only")
+	errDigits       = errors.New("media: digits are 0-9, *, #, A-D, at most 64 of them at a time")
+)
+
+// keys are waiting to be sent; the first of them is under way when tick > 0.
+type keys struct {
+	queue string
+	tick  int
+	ts    uint32 // where the tone under way began
+}
+
+// SendDigits sends keys (0-9, *, #, A-D) to the callee, one after the other, in
+// place of the bot's audio, which waits. ErrDigitsByINFO: none was sent, they
+// must go by SIP.
+func (e *Engine) SendDigits(a engine.AttemptID, sent string) error {
+	sent = strings.ToUpper(sent)
+	c := e.call(a)
+	if c == nil {
+		return errNoCall
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case sent == "" || strings.Trim(sent, digits) != "" || len(sent)+len(c.keys.queue) > keysCap:
+		return errDigits
+	case c.closed:
+		return errLeftover
+	case !c.answered:
+		return errUnheard
+	case c.byINFO || c.ans.events < 0:
+		return ErrDigitsByINFO
+	}
+	c.keys.queue += sent
+	return nil
+}
+
+// key writes the event of this tick; false when none is to be sent. mu is held.
+func (c *call) key(b *[sendCap]byte) (n int, ok bool) {
+	k := &c.keys
+	if k.queue == "" {
+		return 0, false
+	}
+	if c.ans.events < 0 || !c.ans.heListens { // a later answer
+		if !c.ans.heListens && k.tick == 0 {
+			return 0, false // on hold they wait
+		}
+		*k = keys{}
+		return 0, false
+	}
+	if k.tick == 0 {
+		k.ts = c.ts
+	}
+	tick, key := k.tick, k.queue[0]
+	if k.tick++; k.tick == keyTicks {
+		k.queue, k.tick = k.queue[1:], 0
+	}
+	if tick >= endTicks {
+		return 0, false // the pause: audio goes on
+	}
+	h := rtp.Header{
+		Version: 2, Marker: tick == 0, PayloadType: uint8(c.ans.events), //nolint:gosec // a payload type
+		SequenceNumber: c.seq, Timestamp: k.ts, SSRC: c.ssrc,
+	}
+	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
+	p := b[rtpHeaderBytes : rtpHeaderBytes+4]
+	p[0], p[1] = byte(strings.IndexByte(digits, key)), keyVolume
+	if tick >= toneTicks-1 {
+		p[1] |= 0x80
+	}
+	binary.BigEndian.PutUint16(p[2:], uint16(min(tick+1, toneTicks)*frameBytes)) //nolint:gosec // 800 at most
+	c.seq++
+	c.talking = false // audio after it begins anew
+	return rtpHeaderBytes + 4, true
+}

@@ -1,0 +1,221 @@
+package media
+
+import (
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+)
+
+// report takes an RTCP packet of this call: a sign of life. b is changed.
+func (c *call) report(b []byte, now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.secure != nil {
+		var err error
+		if b, err = c.secure.openReport(b); err != nil {
+			c.e.unauthentic(err)
+			return
+		}
+	}
+	c.lastSign = now
+	c.far.take(b, c.ssrc, &c.heard, uint32(ntpTime(time.Now())>>16), now) //nolint:gosec // the middle of it
+}
+
+// receive takes an RTP packet of this call; pkt is scratch, b is changed. What
+// is relayed is added to the batch.
+func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, w *writer, now int64) {
+	c.mu.Lock()
+	if c.closed || !c.answered {
+		c.mu.Unlock()
+		return
+	}
+	var err error
+	if c.secure != nil {
+		if b, err = c.secure.open(b); err != nil {
+			c.e.unauthentic(err)
+			c.mu.Unlock()
+			return
+		}
+	}
+	if err = pkt.Unmarshal(b); err != nil {
+		c.e.counters.malformed.Add(1)
+		c.mu.Unlock()
+		return
+	}
+	if c.other != nil && !c.relay(pkt, w, now) {
+		c.mu.Unlock()
+		return
+	}
+	if moved {
+		c.e.counters.latched.Add(1)
+		c.dest = from
+	}
+	c.clock, c.lastSign = now, now
+	if c.heard.known && c.heard.ssrc != pkt.SSRC {
+		c.anotherSource()
+	}
+	c.heard.count(pkt.SSRC, pkt.SequenceNumber)
+	if c.ans.codecs[pkt.PayloadType] != codecNone {
+		c.measure(pkt.Timestamp, now)
+	}
+	// The packet goes through the sequence whatever it carries: comfort noise
+	// (RFC 3389) and unknown types are no losses.
+	c.in.put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
+	c.unlock()
+}
+
+// measure keeps the interarrival jitter (RFC 3550 appendix A.8).
+func (c *call) measure(ts uint32, now int64) {
+	arrival := now / (int64(time.Second) / clockRate)
+	transit := arrival - int64(ts)
+	if c.transitSet {
+		d := math.Abs(float64(int32(transit - c.lastTransit))) //nolint:gosec // wraps with the timestamp
+		if d < clockRate {                                     // a restart is no jitter
+			c.jitter += (d - c.jitter) / 16
+		}
+	}
+	c.lastTransit, c.transitSet = transit, true
+}
+
+// deliver takes packets in order; mu is held.
+func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
+	if c.ans.event(pt) {
+		if digit, ok := c.events.packet(ts, payload); ok {
+			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
+			if c.link != nil {
+				c.link.WriteDigit(digit)
+			}
+		}
+		return
+	}
+	law := c.ans.codecs[pt&0x7F]
+	if law == codecNone || len(payload) == 0 {
+		return
+	}
+	c.conceal(ts)
+	if law == codecG722 { // a byte is as long as in G.711
+		payload, law = c.wide().decode(payload), codecUlaw
+	}
+	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
+	c.lastAudio = c.clock
+	if law != c.partLaw {
+		c.partBytes, c.partLaw = 0, law
+	}
+	c.past.join(payload, law)
+	for len(payload) > 0 {
+		if c.partBytes == 0 && len(payload) >= frameBytes {
+			c.past.keep(payload[:frameBytes], law)
+			c.frame(payload[:frameBytes], law)
+			payload = payload[frameBytes:]
+			continue
+		}
+		n := copy(c.part[c.partBytes:], payload)
+		payload = payload[n:]
+		if c.partBytes += n; c.partBytes == frameBytes {
+			c.partBytes = 0
+			c.past.keep(c.part[:], law)
+			c.frame(c.part[:], law)
+		}
+	}
+}
+
+// anotherSource: what comes now is another stream, with numbers and times of
+// its own.
+func (c *call) anotherSource() {
+	c.in.flush(c.deliver)
+	c.in.restarted()
+	c.events = dtmf{}
+	c.resync, c.transitSet = true, false
+}
+
+// conceal fills a gap in the timestamps: after a loss by what was heard before
+// it, for 60 ms, the rest is silence.
+func (c *call) conceal(ts uint32) {
+	lost := c.in.lost != c.lostBefore
+	c.lostBefore = c.in.lost
+	gap := int32(ts - c.nextTS) //nolint:gosec // RFC 1982 arithmetic
+	frames := int(gap)/frameBytes - c.filled
+	already := c.filled
+	c.filled = 0
+	if c.resync {
+		c.resync = false
+		return
+	}
+	if !c.tsKnown || gap <= 0 || int(gap) > 60*clockRate {
+		return
+	}
+	for i := range min(frames, concealCap) {
+		var frame [frameBytes]byte
+		if i < pastFrames && lost && already == 0 && c.past.lose(frame[:]) {
+			c.frame(frame[:], codecUlaw)
+			continue
+		}
+		c.quiet()
+	}
+}
+
+// quiet is a frame of silence in place of audio. Before the callee was heard
+// at all there is no stream with a gap in it: only the classifier hears time
+// pass then.
+func (c *call) quiet() {
+	if !c.tsKnown && c.det == nil {
+		return
+	}
+	var frame [frameBytes]byte
+	for i := range frame {
+		frame[i] = ulawSilence
+	}
+	c.frame(frame[:], codecUlaw)
+}
+
+// frame is 20 ms of what the callee says; mu is held and b may be changed.
+func (c *call) frame(b []byte, law codec) {
+	if c.det != nil {
+		c.classify(b, law)
+	}
+	if (c.link == nil && c.tape == nil) || !c.tsKnown {
+		return
+	}
+	if law == codecAlaw {
+		transcode(b, &alawToUlaw)
+	}
+	if c.link != nil {
+		c.link.WriteFrame(b)
+	}
+	switch {
+	case c.tape == nil:
+	case c.callee == nil:
+		c.tape.Callee(b)
+	case c.other != nil:
+		c.tape.Far(b)
+	}
+}
+
+func (c *call) classify(b []byte, law codec) {
+	var pcm [frameBytes]int16
+	table := &ulawToPCM
+	if law == codecAlaw {
+		table = &alawToPCM
+	}
+	for i, v := range b {
+		pcm[i] = table[v]
+	}
+	d, ok := c.det.Feed(pcm[:])
+	if !ok {
+		return
+	}
+	now := time.Now()
+	ev := engine.MediaEvent{
+		Kind: engine.MediaVerdict, At: now, Verdict: d.Verdict, Confidence: d.Confidence,
+		AMDTook: now.Sub(c.answeredAt), Features: d.Features.Map(),
+	}
+	if d.GreetingEnd > 0 {
+		ev.GreetingEnd = now.Add(d.GreetingEnd - d.At)
+	}
+	c.det = nil
+	c.emit(ev)
+}

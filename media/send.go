@@ -1,0 +1,188 @@
+package media
+
+import (
+	"github.com/pion/rtp"
+
+	"dialler/engine"
+)
+
+// tick is called every 20 ms of an answered call; it may add two datagrams
+// to the batch.
+func (c *call) tick(w *writer, now int64) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.clock = now
+	if now >= c.nextReport && c.nextReport > 0 {
+		if c.reportDue(now); c.closed {
+			c.mu.Unlock()
+			return
+		}
+	}
+	if c.in.holding > 0 && now-c.lastAudio > fillAfter {
+		c.in.flush(c.deliver)
+	}
+	if now-c.lastAudio > fillAfter {
+		c.quiet()
+		c.filled++
+	}
+	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && c.ans.heSends && now-c.lastSign > timeout {
+		c.silent = true
+		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
+	}
+	if c.passing(now) {
+		c.ticked(now)
+		c.unlock()
+		return
+	}
+	slot := w.slot()
+	if n, ok := c.key(slot); ok {
+		c.pack.drop()
+		c.post(w, slot, n)
+	} else if c.ans.ptime != 0 {
+		c.packed(w)
+	} else if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.heListens {
+		c.head(slot, c.ts)
+		c.post(w, slot, sendBytes)
+	} else {
+		c.talking = false
+	}
+	c.ts += frameBytes
+	c.ticked(now)
+	c.unlock()
+}
+
+// wide gives the call's G.722; mu is held.
+func (c *call) wide() *wideband {
+	if c.wb == nil {
+		c.wb = newWideband()
+	}
+	return c.wb
+}
+
+func (c *call) ticked(now int64) {
+	c.ticks++
+	if c.tape != nil && c.callee == nil {
+		c.tape.Tick(now)
+	}
+}
+
+// next writes the next frame to be heard by the callee; false when nothing is
+// to be sent.
+func (c *call) next(dst []byte) bool {
+	n := 0
+	switch {
+	case c.playing:
+		n = copy(dst, c.e.message[c.played:])
+		if c.played += n; n == 0 {
+			c.playing = false
+			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})
+		}
+	case c.link != nil:
+		if n = c.link.ReadFrame(dst); n > 0 && !c.firstAudio {
+			c.firstAudio = true
+			c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: c.link.Session()})
+		}
+	}
+	if n == 0 && c.mute() {
+		return false
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = ulawSilence
+	}
+	if c.tape != nil && c.callee == nil && c.ans.heListens {
+		c.tape.Bot(dst)
+	}
+	switch c.ans.send {
+	case codecAlaw:
+		transcode(dst, &ulawToAlaw)
+	case codecG722:
+		c.wide().encode(dst)
+	case codecUlaw, codecNone:
+	}
+	return true
+}
+
+// Silence to a callee who has not been heard, in ticks.
+const (
+	openingFirst = 2   // at the start,
+	openingEvery = 250 // then one packet every 5 s
+)
+
+// mute says whether silence is left out of the stream. To a callee who has
+// sent nothing yet it only opens the path and keeps it open through NAT
+// (RFC 6263 §4); once he was heard the stream has no gaps.
+func (c *call) mute() bool {
+	return !c.tsKnown && c.ticks >= openingFirst && c.ticks%openingEvery != 0
+}
+
+// head writes the RTP header (RFC 3550 §5.1) before the frame. The marker
+// says that sound begins after a pause (RFC 3551 §4.1).
+func (c *call) head(b *[sendCap]byte, ts uint32) {
+	h := rtp.Header{
+		Version: 2, Marker: !c.talking, PayloadType: c.ans.sendPT,
+		SequenceNumber: c.seq, Timestamp: ts, SSRC: c.ssrc,
+	}
+	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
+	c.seq++
+	c.talking = true
+}
+
+// post adds the n bytes of an RTP packet in the slot to the batch, encrypted
+// where the call is.
+func (c *call) post(w *writer, b *[sendCap]byte, n int) {
+	octets := n - rtpHeaderBytes
+	if c.secure != nil {
+		if n = c.secure.seal(b[:], n); n == 0 {
+			return
+		}
+	}
+	w.commit(c.dest, n)
+	c.sent++
+	c.octets += uint64(octets) //nolint:gosec // not negative
+}
+
+// pack gathers the frames of 20 ms for packets of another length.
+type pack struct {
+	n   int
+	ts  uint32 // of the first byte
+	buf [packetMost + frameBytes]byte
+}
+
+// packetMost is the longest packet of our own audio: 60 ms.
+const packetMost = 3 * frameBytes
+
+func (p *pack) drop() {
+	if p != nil {
+		p.n = 0
+	}
+}
+
+// packed sends at a tick what makes whole packets of the length that the far
+// side asks for; mu is held.
+func (c *call) packed(w *writer) {
+	if c.pack == nil {
+		c.pack = new(pack)
+	}
+	p := c.pack
+	if !c.next(p.buf[p.n:p.n+frameBytes]) || !c.ans.heListens {
+		p.drop()
+		c.talking = false
+		return
+	}
+	if p.n == 0 {
+		p.ts = c.ts
+	}
+	p.n += frameBytes
+	for size := c.ans.ptime * frameBytes / 20; p.n >= size; {
+		slot := w.slot()
+		c.head(slot, p.ts)
+		copy(slot[rtpHeaderBytes:], p.buf[:size])
+		c.post(w, slot, rtpHeaderBytes+size)
+		copy(p.buf[:], p.buf[size:p.n])
+		p.n -= size
+		p.ts += uint32(size) //nolint:gosec // at most 480
+	}
+}
