@@ -22,8 +22,9 @@ type shownTrunk struct {
 	Status      struct {
 		Health   string
 		Reason   string
-		Share    float64 `json:"cps_share"`
-		LiveLegs int     `json:"live_legs"`
+		Share    float64    `json:"cps_share"`
+		LiveLegs int        `json:"live_legs"`
+		Until    *time.Time `json:"registered_until"`
 	}
 }
 
@@ -84,8 +85,31 @@ func TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn(t *testing.
 		!strings.Contains(string(r.body), "invalid_pem") {
 		t.Errorf("roots: %s", r)
 	}
+	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1", "listener": "nowhere"}); r.status != 422 ||
+		!strings.Contains(string(r.body), "unknown_listener") {
+		t.Errorf("listener: %s", r)
+	}
 	w.operator("DELETE", "/api/v1/trunks/model", nil).expect(204)
 	w.operator("GET", "/api/v1/trunks/model", nil).expect(404)
+}
+
+func TestARegisteredTrunkShowsUntilWhenItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 200*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	if s := w.shownTrunk("model").Status; s.Until != nil {
+		t.Errorf("without a registration: %v", s.Until)
+	}
+	host, port, err := splitHostPort(model.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.trunk("model", host, port, map[string]any{"kind": "registered", "username": "acme", "password": "wonderland"})
+	eventually(t, "the registration is shown", func() bool {
+		s := w.shownTrunk("model").Status
+		return s.Health == "up" && s.Until != nil && s.Until.After(time.Now())
+	})
+	w.ended(w.dialout(newNumber()), engine.OutcomeCompleted)
 }
 
 func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
@@ -136,6 +160,10 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	}
 	write("trunks:\n" + entry + "0}\n")
 	if err := w.p.reload(context.Background()); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): cps_cap") {
+		t.Errorf("%v", err)
+	}
+	write("trunks:\n" + entry + "5, listener: nowhere}\n")
+	if err := w.p.reload(context.Background()); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): listener: ") {
 		t.Errorf("%v", err)
 	}
 	if s := w.shownTrunk("by-file"); s.CPSCap != 33 {

@@ -52,15 +52,16 @@ type process struct {
 	api      *http.Server
 	front    *front
 
-	listener net.Listener
-	profiles net.Listener
-	started  time.Time
-	closing  []func()
-	once     sync.Once
-	draining bool
-	mu       sync.Mutex
-	commits  prometheus.Histogram        // seconds
-	treeUp   atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
+	listeners []string // names of the SIP listeners
+	listener  net.Listener
+	profiles  net.Listener
+	started   time.Time
+	closing   []func()
+	once      sync.Once
+	draining  bool
+	mu        sync.Mutex
+	commits   prometheus.Histogram        // seconds
+	treeUp    atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 
 // databaseName is the private cluster's folder below the data folder.
@@ -103,6 +104,16 @@ func (p *process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	listeners, err := flags.sipListeners()
+	if err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		p.listeners = append(p.listeners, l.Name)
+	}
+	if err := checkFileListeners(flags.ConfigPath, trunks, p.listeners); err != nil {
+		return err
+	}
 	url, err := p.database(ctx, name)
 	if err != nil {
 		return err
@@ -127,7 +138,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	if _, err := applyFileTrunks(ctx, p.store, trunks); err != nil {
 		return err
 	}
-	if err := p.telephony(ctx); err != nil {
+	if err := p.telephony(ctx, listeners); err != nil {
 		return err
 	}
 	base := strings.TrimSuffix(flags.PublicURL, "/")
@@ -203,11 +214,7 @@ func (p *process) database(ctx context.Context, name string) (string, error) {
 	return p.pg.URL(), nil
 }
 
-func (p *process) telephony(ctx context.Context) (err error) {
-	listeners, err := p.flags.sipListeners()
-	if err != nil {
-		return err
-	}
+func (p *process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
 	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
 	if p.flags.SIPLadders != "none" {
 		p.ladders = newLadderKeeper(p.store, p.flags.SIPLadders == "all", p.log)

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -28,6 +30,9 @@ func (p *process) setTrunks(ctx context.Context) error {
 	return nil
 }
 
+// inboundStatus is how a call that comes over a trunk is refused; 0 is as ever.
+var inboundStatus = map[string]int{"unavailable": 480, "busy": 486, "decline": 603}
+
 func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 	var extra []sipstack.Header
 	for _, h := range t.ExtraHeaders {
@@ -37,6 +42,7 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
 		FromDomain: t.FromDomain, FromUser: t.FromUser, CallerIDHeader: sipstack.CallerIDHeader(t.CallerIDHeader), Privacy: t.Privacy,
 		NumberFormat: sipstack.NumberFormat(t.NumberFormat), NumberCountry: t.NumberCountry, UserAgent: t.UserAgent,
+		Inbound:      inboundStatus[t.Inbound],
 		ExtraHeaders: extra, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
 		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener, ExternalHost: t.ExternalHost,
 		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
@@ -48,8 +54,10 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 // the change. It takes effect with the next leg; those under way keep what they
 // were placed with.
 func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
-	if wrong := checkRoots(t.TLSRoots); wrong != nil {
-		return false, engine.Invalid("validation_failed", "The body failed validation; see errors.", *wrong)
+	for _, wrong := range []*engine.FieldError{checkRoots(t.TLSRoots), f.p.checkListener(t.Listener)} {
+		if wrong != nil {
+			return false, engine.Invalid("validation_failed", "The body failed validation; see errors.", *wrong)
+		}
 	}
 	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
 	if err == nil {
@@ -111,7 +119,22 @@ func (f *front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]http.Trun
 			out[h.Trunk] = s
 		}
 	}
+	for _, r := range f.p.sip.Registrations() {
+		if s, ok := out[r.Trunk]; ok && r.Registered {
+			s.RegisteredUntil = &r.Until
+			out[r.Trunk] = s
+		}
+	}
 	return out, nil
+}
+
+// checkListener says what is wrong with the name of a SIP listener.
+func (p *process) checkListener(name string) *engine.FieldError {
+	if name == "" || slices.Contains(p.listeners, name) {
+		return nil
+	}
+	return &engine.FieldError{Field: "listener", Code: "unknown_listener",
+		Message: "must be one of the SIP listeners: " + strings.Join(p.listeners, ", ") + "; more can be set as sip-listeners in the configuration file"}
 }
 
 // checkRoots says what is wrong with trusted roots: each block must be a

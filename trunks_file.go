@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -105,6 +106,17 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t fi
 	return t, mistakes
 }
 
+// checkFileListeners says which trunks name a SIP listener that is not there.
+func checkFileListeners(path string, list []fileTrunk, listeners []string) error {
+	var wrong []error
+	for i, t := range list {
+		if t.Listener != "" && !slices.Contains(listeners, t.Listener) {
+			wrong = append(wrong, fmt.Errorf("%s: trunks[%d] (%s): listener: must be one of %s (unknown_listener)", path, i, t.ID, strings.Join(listeners, ", ")))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // decodeMistake says what JSON says of a YAML file in the words of the file.
 func decodeMistake(err error) string {
 	var typ *json.UnmarshalTypeError
@@ -191,6 +203,9 @@ func applyFileTrunks(ctx context.Context, store trunkStore, list []fileTrunk) (c
 // leaves everything as it is.
 func (p *process) reload(ctx context.Context) error {
 	list, err := readFileTrunks(p.flags.ConfigPath, os.LookupEnv)
+	if err == nil {
+		err = checkFileListeners(p.flags.ConfigPath, list, p.listeners)
+	}
 	if err != nil {
 		return err
 	}

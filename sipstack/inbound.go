@@ -38,7 +38,8 @@ func (s *Stack) onRequest(r *sip.Request, src target) {
 		s.respond(r, src, 200, "OK", s.agentLines+capabilities, nil)
 	case sip.INVITE:
 		s.refused.add(r)
-		s.respond(r, src, 403, "Inbound Calls Not Accepted", s.userAgentLine, nil)
+		code, phrase := s.inboundAnswer(src.addr.Addr())
+		s.respond(r, src, code, phrase, s.userAgentLine, nil)
 	case sip.CANCEL:
 		if s.refused.has(r) { // answered already: the CANCEL changes nothing (§9.2)
 			s.respond(r, src, 200, "OK", s.userAgentLine, nil)

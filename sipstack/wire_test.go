@@ -428,6 +428,10 @@ func TestRequestsOutsideOfDialogs(t *testing.T) {
 	}
 	f("OPTIONS", "", 200)
 	f("INVITE", "", 403)
+	for _, code := range []int{480, 486, 603} {
+		setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.Inbound = code })
+		f("INVITE", "", code)
+	}
 	f("BYE", ";tag=x", 481)
 	f("BYE", "", 481)
 	f("CANCEL", "", 481)
