@@ -20,16 +20,18 @@
 //
 // # Invariants
 //
-//   - A LegID is its Call-ID, and at most one INVITE transaction is ever begun
-//     for it, save those that follow a final refusal with CSeq+1: the answer to
-//     a challenge or to 422, a 3xx followed, and a 503 that leads to the next
-//     address of the trunk's name. Silence leads nowhere: the phone may be ringing. A LegID that
+//   - A LegID is its Call-ID, and at most one INVITE transaction runs for it at
+//     a time. Another one begins, with CSeq+1, only after a final response that
+//     certainly refused the one before: a challenge (401, 407), a longer session
+//     interval (422), a redirect that the trunk allows (300–302, and 4xx and 5xx
+//     of a place that it led to), a 503 that leads to the next address of the
+//     trunk's name. Silence leads nowhere: the phone may be ringing. A LegID that
 //     is known is never placed again: a second PlaceLeg changes nothing.
 //   - From tag, Contact user and every Via branch are functions of the LegID,
 //     the CSeq and the method, so that a later life can build the CANCEL, ACK
 //     or BYE of a leg of which it only knows the id (RFC 3261 §9.1, §17.1.1.3).
 //   - No INVITE is written after its send-by time: neither the first, nor a
-//     retransmission, nor the answer to a challenge.
+//     retransmission, nor one that follows a refusal.
 //   - Every leg comes to exactly one final event. Events of a leg reach a sink
 //     one at a time, in Seq order, without a lock held: a sink may call any
 //     method of the Stack, and must not block, since it may run in the read
@@ -39,6 +41,9 @@
 //     CANCEL, that comes after LegSilent, or that belongs to another fork. It
 //     gets ACK and BYE from here (RFC 3261 §13.2.2.4, §15). Crossing and late
 //     ones are still reported as LegAnswered, then LegClosed.
+//   - A request of the far side inside a dialog is acted on once; a repeated one
+//     gets the bytes of the first answer. An offer is answered by the Negotiator
+//     at once, so there is never one under way to be overtaken.
 //   - A write that may have left counts as sent. LegNotSent is certain.
 //   - Only addresses of trunks are answered, and addresses that a live dialog
 //     named itself; requests outside of dialogs at a bounded rate. A response is
@@ -47,8 +52,11 @@
 // # Files
 //
 // stack.go holds the commands, leg.go a leg's state and its events, invite.go
-// the INVITE client transaction, dialog.go what follows a 2xx, clienttx.go the
-// CANCEL and BYE transactions, inbound.go requests of the far side, guard.go who
+// the INVITE client transaction, redirect.go where it goes after a 3xx, prack.go
+// reliable provisional responses and their early dialogs, dialog.go what follows
+// a 2xx, clienttx.go and request.go our other transactions, timer.go session
+// timers, inbound.go requests of the far side, reinvite.go its offers and how
+// answers to it are repeated, refer.go transfers, info.go keys, guard.go who
 // may send them, ladder.go what is kept of a leg's messages, recover.go
 // legs of an earlier life, trunk.go trunks, keepalive.go their OPTIONS,
 // register.go their registration, resolve.go the DNS cache, marks.go addresses
@@ -58,7 +66,24 @@
 // message to its leg, message.go the bytes, header.go, auth.go and sdp.go what
 // is read from messages.
 //
-// # Not here yet
+// # Decisions
+//
+//   - A repeated reliable provisional response is not acknowledged again: RFC
+//     3262 §4 forbids it, and the PRACK's own transaction repeats it.
+//   - Max-Forwards 0 is no error for an endpoint (RFC 4475 §3.3.11).
+//   - The SDP of a 2xx is believed though a reliable 183 had an answer already:
+//     a far side that breaks that rule means where it listens now.
+//   - A session timer without a refresher is ours to refresh.
+//   - 408, 481 or silence to a refresh, and 481 to an INFO, end the call with
+//     BYE (RFC 3261 §12.2.1.2, RFC 5057): LegClosed says why.
+//   - Credentials are not sent unasked; every request of a dialog answers its
+//     own challenge.
+//
+// # Not here
+//
+// A leg of an earlier life that was redirected is cancelled at its trunk, not
+// where it was redirected to, which nobody has written down; it is watched like
+// any other.
 //
 // NAPTR (a trunk's transport is configured, which RFC 3263 §4.1 makes enough),
 // Service-Route, Outbound flows (RFC 5626), sips: URIs of our own, and TCP for

@@ -184,7 +184,7 @@ func (l *leg) arm() {
 		next = earliest(next, tx.resendAt)
 	}
 	if l.session != nil {
-		next = earliest(next, earliest(l.session.refreshAt, l.session.endAt))
+		next = earliest(next, l.session.next())
 	}
 	for i := range l.answers {
 		next = earliest(next, earliest(l.answers[i].resendAt, l.answers[i].endAt))

@@ -42,6 +42,10 @@ func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Add
 // write sends a message: at once over UDP, by the connection's queue over TCP.
 // b is not kept. An error means that nothing left.
 func (s *Stack) write(to target, b []byte) error {
+	if s.tap != nil {
+		s.tap(b)
+		return nil
+	}
 	if to.reliable() {
 		return s.push(to, queued{data: bytes.Clone(b)})
 	}

@@ -60,6 +60,7 @@ type Stack struct {
 
 	start   time.Time
 	refused refusedCalls
+	tap     func([]byte) // takes the place of the sockets in tests
 	count   counters
 	closing atomic.Bool     // Close has begun
 	closed  atomic.Bool     // nothing is sent any more

@@ -93,18 +93,27 @@ func (t *sessionTimer) agreed(now time.Duration, sec uint32, ours bool) {
 	t.endAt = now + interval - min(32*time.Second, interval/3)
 }
 
+// next is when something is to be done; 0 while a refresh of ours runs, whose
+// end decides.
+func (t *sessionTimer) next() time.Duration {
+	if t.ours && t.refreshAt == 0 {
+		return 0
+	}
+	return earliest(t.refreshAt, t.endAt)
+}
+
 func (l *leg) sessionTick(now time.Duration) {
 	t := l.session
 	switch {
-	case t == nil:
+	case t == nil || t.next() == 0:
 	case l.phase != phaseAnswered && l.phase != phaseConfirmed:
 		l.session = nil
+	case t.refreshAt != 0 && now >= t.refreshAt: // late or not
+		t.refreshAt = 0
+		l.refresh(now)
 	case now >= t.endAt:
 		l.session = nil
 		l.dialogLost("session timer expired")
-	case t.refreshAt != 0 && now >= t.refreshAt:
-		t.refreshAt = 0
-		l.refresh(now)
 	}
 }
 

@@ -1,0 +1,322 @@
+package sipstack
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+	"pgregory.net/rapid"
+)
+
+// farSide plays a far side without rules against one leg and checks after
+// every message what must hold whatever it sends.
+type farSide struct {
+	t      *rapid.T
+	s      *Stack
+	l      *leg
+	sent   [][]byte
+	src    target
+	parser *sip.Parser
+
+	events   []engine.LegEvent
+	invites  []*sip.Request // first INVITEs, in order
+	requests []*sip.Request // all others but ACK, each once
+	branches map[string]bool
+	acks     []*sip.Request
+	replies  []*sip.Response
+	cseq     int
+	expired  bool // the send-by time has passed
+	cancels  bool
+}
+
+// written looks at what the stack has sent by now.
+func (f *farSide) written() (invites int) {
+	for _, text := range f.sent {
+		m, err := f.parser.ParseSIP(text)
+		if err != nil {
+			f.t.Fatalf("the stack sent what is not SIP: %v\n%s", err, text)
+		}
+		switch m := m.(type) {
+		case *sip.Response:
+			f.replies = append(f.replies, m)
+		case *sip.Request:
+			branch, _ := m.Via().Params.Get("branch")
+			key := string(m.Method) + branch
+			switch {
+			case m.Method == sip.ACK:
+				f.acks = append(f.acks, m)
+			case f.branches[key]: // repeated
+			case m.Method == sip.INVITE && toTag(m) == "":
+				f.invites = append(f.invites, m)
+				invites++
+			default:
+				f.requests = append(f.requests, m)
+			}
+			f.branches[key] = true
+		}
+	}
+	f.sent = nil
+	return invites
+}
+
+// respond gives the stack a response to one of its requests.
+func (f *farSide) respond(r *sip.Request, status, tag, extra, body string) {
+	to := r.To().Value()
+	if toTag(r) == "" && tag != "" {
+		to += ";tag=" + tag
+	}
+	if body != "" {
+		extra += "Content-Type: application/sdp\r\n"
+	}
+	f.give(fmt.Sprintf("SIP/2.0 %s\r\nVia: %s\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %s\r\n%sContent-Length: %d\r\n\r\n%s",
+		status, r.Via().Value(), r.From().Value(), to, r.CallID().Value(), r.CSeq().Value(), extra, len(body), body))
+}
+
+func (f *farSide) give(text string) {
+	m, err := f.parser.ParseSIP([]byte(text))
+	if err != nil {
+		f.t.Fatalf("%v:\n%s", err, text)
+	}
+	switch m := m.(type) {
+	case *sip.Response:
+		f.s.onResponse(m, f.src.addr)
+	case *sip.Request:
+		f.s.onRequest(m, f.src)
+	}
+}
+
+func (f *farSide) final() bool {
+	return len(f.events) > 0 && f.events[len(f.events)-1].Kind.Final()
+}
+
+var (
+	propertyStatuses = []string{"100 Trying", "180 Ringing", "183 Session Progress", "200 OK", "200 OK", "302 Moved Temporarily",
+		"401 Unauthorized", "407 Proxy Authentication Required", "408 Request Timeout", "422 Session Interval Too Small", "481 Call/Transaction Does Not Exist",
+		"486 Busy Here", "491 Request Pending", "500 Server Internal Error", "603 Decline"}
+	propertyHeaders = []string{"", "", "Require: 100rel\r\nRSeq: 1\r\n", "Require: 100rel\r\nRSeq: 2\r\n", "Session-Expires: 1800;refresher=uac\r\nAllow: UPDATE\r\n",
+		"Session-Expires: 1800;refresher=uas\r\n", "Session-Expires: 1800\r\n", "Retry-After: 3\r\n", "Min-SE: 3600\r\n", "WWW-Authenticate: Digest realm=\"r\", nonce=\"a\", qop=\"auth\"\r\n",
+		"Proxy-Authenticate: Digest realm=\"p\", nonce=\"b\", stale=true\r\n"}
+	propertyMethods = []string{"INVITE", "UPDATE", "INFO", "OPTIONS", "REFER", "BYE", "PRACK", "CANCEL", "NOTIFY", "SUBSCRIBE", "ACK"}
+	propertySDP     = "v=0\r\no=- 7 7 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 50000 RTP/AVP 0\r\n"
+)
+
+// response answers one of the stack's requests at random.
+func (f *farSide) response() {
+	t := f.t
+	all := append(append([]*sip.Request{}, f.invites...), f.requests...)
+	if len(all) == 0 {
+		return
+	}
+	r := rapid.SampledFrom(all).Draw(t, "to")
+	status := rapid.SampledFrom(propertyStatuses).Draw(t, "status")
+	extra := rapid.SampledFrom(propertyHeaders).Draw(t, "headers")
+	n := rapid.IntRange(0, 3).Draw(t, "contact")
+	extra += fmt.Sprintf("Contact: <sip:c%d@%s>\r\n", n, f.src.addr)
+	body := rapid.SampledFrom([]string{"", propertySDP}).Draw(t, "body")
+	before, invites := len(f.acks), len(f.invites)
+	phase := f.phase()
+	f.respond(r, status, rapid.SampledFrom([]string{"one", "two"}).Draw(t, "tag"), extra, body)
+	again := f.written()
+	code := status[:1]
+	if again > 0 {
+		asks := strings.ContainsAny(code, "345") && r == f.invites[invites-1]
+		if again > 1 || !asks || f.expired || f.cancels {
+			t.Fatalf("%d INVITEs after %s (expired %v, cancelled %v)", again, status, f.expired, f.cancels)
+		}
+	}
+	if r.Method == sip.INVITE && toTag(r) == "" && code >= "3" && phase != phaseGone {
+		if len(f.acks) == before {
+			t.Fatalf("no ACK of %s in %v", status, phase)
+		}
+		if a := f.acks[before]; a.Via().Value() != r.Via().Value() || a.Recipient.String() != r.Recipient.String() {
+			t.Fatalf("the ACK belongs to another INVITE:\n%s\n%s", a, r)
+		}
+	}
+}
+
+// request sends a request in one of the dialogs.
+func (f *farSide) request() {
+	t := f.t
+	if len(f.invites) == 0 {
+		return
+	}
+	invite := f.invites[0]
+	method := rapid.SampledFrom(propertyMethods).Draw(t, "method")
+	f.cseq += rapid.IntRange(0, 2).Draw(t, "step")
+	extra := rapid.SampledFrom([]string{"", "", "Refer-To: <sip:x@y>\r\n", "Require: frob\r\n", "Supported: timer\r\nSession-Expires: 100\r\n", "Session-Expires: 20\r\nSupported: timer\r\n"}).Draw(t, "headers")
+	body := rapid.SampledFrom([]string{"", propertySDP, propertySDP + "a=sendonly\r\n"}).Draw(t, "body")
+	if body != "" {
+		extra += "Content-Type: application/sdp\r\n"
+	}
+	tag := rapid.SampledFrom([]string{"one", "two", "stranger"}).Draw(t, "tag")
+	branch := fmt.Sprintf("z9hG4bK%s%d%s", method, f.cseq, tag)
+	text := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;rport;branch=%s\r\nMax-Forwards: 70\r\nFrom: %s;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n%sContent-Length: %d\r\n\r\n%s",
+		method, "sip:us@127.0.0.1", f.src.addr, branch, invite.To().Value(), tag, invite.From().Value(), f.l.id, f.cseq, method, extra, len(body), body)
+	for range rapid.IntRange(1, 2).Draw(t, "times") {
+		before := len(f.replies)
+		f.give(text)
+		if f.written() > 0 {
+			t.Fatal("an INVITE for a request")
+		}
+		got := 0
+		for _, r := range f.replies[before:] { // a BYE also has a waiting REFER answered
+			if r.CSeq().SeqNo == uint32(f.cseq) && string(r.CSeq().MethodName) == method { //nolint:gosec // small
+				got++
+			}
+		}
+		f.l.mu.Lock()
+		waits := f.l.refer != nil && f.l.refer.request != nil
+		f.l.mu.Unlock()
+		if want := 1; method == "ACK" && got != 0 || method != "ACK" && got != want && (got != 0 || !waits || method != "REFER") {
+			t.Fatalf("%d responses to %s", got, text)
+		}
+	}
+}
+
+func (f *farSide) phase() phase {
+	f.l.mu.Lock()
+	defer f.l.mu.Unlock()
+	return f.l.phase
+}
+
+// command is one of the owner's.
+func (f *farSide) command() {
+	t := f.t
+	switch rapid.IntRange(0, 6).Draw(t, "command") {
+	case 0:
+		f.s.ConfirmLeg(f.l.id)
+	case 1:
+		f.s.HangUpLeg(f.l.id, engine.HangUpCause{Q850: 16})
+		f.cancels = f.cancels || f.cancelled()
+	case 2:
+		f.s.CancelLeg(f.l.id)
+		f.cancels = f.cancels || f.cancelled()
+	case 3:
+		f.s.SendDigit(f.l.id, '5', time.Millisecond)
+	case 4:
+		f.s.AnswerRefer(f.l.id, rapid.Bool().Draw(t, "accept"))
+	case 5:
+		f.s.NotifyRefer(f.l.id, rapid.SampledFrom([]int{180, 200}).Draw(t, "code"), "x")
+	case 6:
+		f.l.mu.Lock()
+		f.l.sendBy, f.expired = BootNow()-1, true
+		f.l.mu.Unlock()
+	}
+	if f.written() > 0 {
+		t.Fatal("an INVITE after a command")
+	}
+}
+
+func (f *farSide) cancelled() bool {
+	f.l.mu.Lock()
+	defer f.l.mu.Unlock()
+	return f.l.cancelWanted
+}
+
+// time lets what the leg waits for be due: of several, one.
+func (f *farSide) time() {
+	l := f.l
+	l.mu.Lock()
+	now := l.s.now()
+	due := []*time.Duration{&l.deadline, &l.resendAt}
+	for _, tx := range l.txs {
+		due = append(due, &tx.resendAt, &tx.endAt)
+	}
+	if l.session != nil {
+		due = append(due, &l.session.refreshAt, &l.session.endAt)
+	}
+	for i := range l.answers {
+		due = append(due, &l.answers[i].resendAt, &l.answers[i].endAt)
+	}
+	if l.refer != nil {
+		due = append(due, &l.refer.declineAt)
+	}
+	if at := due[rapid.IntRange(0, len(due)-1).Draw(f.t, "due")]; *at != 0 && !(at == &l.deadline && l.phase >= phaseOver) {
+		*at = now
+	}
+	l.mu.Unlock()
+	l.onTimer()
+	if f.written() > 0 {
+		f.t.Fatal("a new INVITE by a timer")
+	}
+}
+
+// end brings the leg to its end by time alone.
+func (f *farSide) end() {
+	f.s.HangUpLeg(f.l.id, engine.HangUpCause{Q850: 16})
+	for range 10 {
+		if f.final() {
+			break
+		}
+		f.l.mu.Lock()
+		now := f.l.s.now()
+		if f.l.deadline != 0 {
+			f.l.deadline = now
+		}
+		for _, tx := range f.l.txs {
+			tx.endAt = now
+		}
+		f.l.mu.Unlock()
+		f.l.onTimer()
+		f.s.CancelLeg(f.l.id)
+		f.written()
+	}
+	if !f.final() {
+		f.t.Fatalf("the leg never ends: %v", f.phase())
+	}
+}
+
+func TestALegKeepsItsPromisesWhateverTheFarSideSends(t *testing.T) {
+	s, err := New(Config{Listen: "127.0.0.1:0", Timers: Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
+	src := s.trunk("t").to(fuzzPeer.addr)
+	legs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		legs++
+		f := &farSide{t: t, s: s, src: src, parser: sip.NewParser(sip.WithHeadersParsers(parsers())), branches: map[string]bool{}}
+		s.tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
+		id := engine.LegID(fmt.Sprintf("leg%d", legs))
+		s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
+			func(e engine.LegEvent) {
+				if f.final() || e.Seq != len(f.events)+1 {
+					t.Fatalf("%s as event %d after %+v", e.Kind, e.Seq, f.events)
+				}
+				f.events = append(f.events, e)
+			})
+		f.l = s.leg(id)
+		if f.written() != 1 {
+			t.Fatal("no INVITE")
+		}
+		if rapid.Bool().Draw(t, "answered") {
+			f.respond(f.invites[0], "200 OK", "one", rapid.SampledFrom(propertyHeaders).Draw(t, "headers"), propertySDP)
+			s.ConfirmLeg(id)
+			f.written()
+		}
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			case 0, 1, 2, 3:
+				f.response()
+			case 4, 5, 6:
+				f.request()
+			case 7, 8:
+				f.command()
+			case 9:
+				f.time()
+			}
+		}
+		f.end()
+		f.l.mu.Lock()
+		f.l.phase = phaseGone
+		f.l.unlock()
+		s.remove(f.l)
+	})
+}
