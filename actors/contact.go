@@ -190,6 +190,10 @@ type contactActor struct {
 	now           time.Time
 	pendingResult *storeResult // whose write is being built
 
+	// older are earlier attempts with the results that are on their way to the
+	// table: another result of one must not count again.
+	older map[engine.AttemptID]attempt.Attempt
+
 	reserving [2]*contact.Facts // the facts around the reservation of the live attempt
 	refused   []journal.Event   // of an intent that the database refused
 }
@@ -777,6 +781,9 @@ func (a *contactActor) result(msg *storeResult) {
 			return
 		}
 		a.fetching--
+		if newer, ok := a.older[id]; ok && msg.Attempt != nil {
+			msg.Attempt = &newer
+		}
 		switch {
 		case msg.Attempt == nil:
 			reply(a.d, msg.ReplyTo, nil, msg.err)
@@ -804,6 +811,10 @@ func (a *contactActor) olderResult(msg *storeResult) {
 		reply(a.d, msg.ReplyTo, nil, err)
 		return
 	}
+	if a.older == nil {
+		a.older = map[engine.AttemptID]attempt.Attempt{}
+	}
+	a.older[at.ID] = m.A
 	a.pendingResult = msg
 	a.recordResult(journal.Write{Attempts: []attempt.Attempt{m.A}}, journal.Data{Connected: m.A.CountsResult(), Disposition: r.Disposition})
 }

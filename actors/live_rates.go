@@ -5,7 +5,6 @@ import (
 
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
 
@@ -14,9 +13,8 @@ const liveSpan = 60 * time.Second
 
 // liveRates are the figures of the last minutes, kept in buckets of a second.
 type liveRates struct {
-	buckets   [300]liveBucket
-	lastDial  time.Time
-	exhausted bool // a contact used up its attempts in this run
+	buckets  [300]liveBucket
+	lastDial time.Time
 }
 
 type liveBucket struct {
@@ -56,9 +54,6 @@ func (l *liveRates) note(e *journal.Event) {
 		b := l.at(e.At)
 		b.rings++
 		b.ringTime += time.Duration(e.Data.RingMS) * time.Millisecond
-	}
-	if a := e.Data.After; a != nil && a.State == contact.Failed && e.Data.Reason == contact.ReasonExhausted {
-		l.exhausted = true
 	}
 }
 

@@ -77,6 +77,9 @@ type Store interface {
 	// contact waits for a dial. Open counts contacts that are not final:
 	// waiting for a dial, a live attempt, or a result.
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
+	// Exhausted says whether a contact of the run failed because it had used up
+	// its attempts.
+	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	// Suppressed gives those of the numbers that are on the suppression list.
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
 	// ContactByNumber and ContactByID: ok is false when there is none.

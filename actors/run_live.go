@@ -80,10 +80,6 @@ func (r *run) rollingViews() campaign.Rolling {
 // botInactive is why a bot that was deactivated has no seats.
 const botInactive = "the bot is inactive; nothing is dialled before it is activated, live calls go on"
 
-func (r *run) completionReason() campaign.CompletionReason {
-	return campaign.Complete(r.tally.C, r.live.exhausted)
-}
-
 // storeAction carries out what only the database can: reset, restore, remove.
 func (r *run) storeAction(e campaign.Effect) {
 	d, self, id, n, now := r.d, r.self, r.id, r.m.C.Run, r.now

@@ -53,10 +53,11 @@ type pendingTrigger struct {
 
 type (
 	refilled struct {
-		rows []contact.Contact
-		next *time.Time
-		open int
-		err  error
+		exhausted bool // nobody is open any more, and somebody used up its attempts
+		rows      []contact.Contact
+		next      *time.Time
+		open      int
+		err       error
 	}
 	roundLate struct{ N int }
 	overdue   struct{ rows []contact.Contact }
@@ -361,6 +362,7 @@ func (r *run) refill() {
 	}
 	n := max(r.d.cfg.LookAhead-r.queue.len(), r.d.cfg.LookAhead/2)
 	d, id, self, now, order, run := r.d, r.id, r.self, r.now, r.order(), r.m.C.Run
+	ends := !r.m.C.Settings.AlwaysOn
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
@@ -371,6 +373,9 @@ func (r *run) refill() {
 		}
 		if m.err == nil && len(m.rows) < n {
 			m.next, m.open, m.err = d.store.NextDue(ctx, id, run)
+			if m.err == nil && m.open == 0 && ends { // all of it is durable then
+				m.exhausted, m.err = d.store.Exhausted(ctx, id, run)
+			}
 		} else {
 			m.open = -1
 		}
@@ -446,7 +451,7 @@ func (r *run) refilled(m *refilled) {
 	r.nextDue = &next
 	r.setWake()
 	if m.open == 0 {
-		r.maybeExhausted()
+		r.maybeExhausted(m.exhausted)
 	}
 }
 
@@ -477,13 +482,14 @@ func (r *run) dropLookAhead() {
 }
 
 // maybeExhausted completes the run when no contact will ever be due again.
-func (r *run) maybeExhausted() {
+// exhausted says whether any of them used up its attempts.
+func (r *run) maybeExhausted(exhausted bool) {
 	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.len() > 0 || len(r.lines) > 0 ||
 		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 || r.activation != nil || r.sweeping != nil || r.adding > 0 {
 		return
 	}
 	// A running campaign takes it.
-	_ = r.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: r.now, Reason: r.completionReason()})
+	_ = r.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: r.now, Reason: campaign.Complete(r.tally.C, exhausted)})
 }
 
 // --- lines and seats ---------------------------------------------------------

@@ -110,3 +110,11 @@ func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (nex
 				) o LIMIT $3) n)`, string(id), run, openCap).Scan(&next, &open)
 	return next, open, s.wrap("next due time not read", err)
 }
+
+// Exhausted says whether a contact of the run failed because it had used up its
+// attempts. It is asked when a run is about to end.
+func (s *Store) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+	err = s.read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM contacts WHERE campaign_id = $1 AND run = $2 AND state = $3 AND reason = $4)",
+		string(id), run, string(contact.Failed), contact.ReasonExhausted).Scan(&some)
+	return some, s.wrap("contacts not read", err)
+}

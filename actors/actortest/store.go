@@ -471,6 +471,18 @@ func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *t
 	return next, open, nil
 }
 
+// Exhausted implements actors.Store.
+func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.contactsOf(id, run) {
+		if c.State == contact.Failed && c.Reason == contact.ReasonExhausted {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // ContactByNumber implements actors.Store.
 func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engine.PhoneNumber) (contact.Contact, bool, error) {
 	s.mu.Lock()

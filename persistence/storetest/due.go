@@ -129,7 +129,16 @@ func nextDue(t *testing.T, w *world) {
 			t.Errorf("next %v open %d, want %v and %d", next, open, wantNext, wantOpen)
 		}
 	}
+	exhausted := func(want bool) {
+		t.Helper()
+		got, err := w.store.Exhausted(t.Context(), w.c.ID, w.c.Run)
+		must(t, err)
+		if got != want {
+			t.Errorf("exhausted %v", got)
+		}
+	}
 	ask(nil, 0)
+	exhausted(false)
 	soon, later := w.now.Add(time.Minute), w.now.Add(time.Hour)
 	put := func(cs ...contact.Contact) { w.commit(w.write(func(x *journal.Write) { x.Contacts = cs })) }
 	retry := w.contact(func(c *contact.Contact) {
@@ -146,6 +155,13 @@ func nextDue(t *testing.T, w *world) {
 	end, _ := w.ended(&retry, a, engine.OutcomeBusy)
 	w.commit(end)
 	ask(&later, 2)
+	failed := func(reason string, run int) contact.Contact {
+		return w.contact(func(c *contact.Contact) { c.DueAt, c.State, c.Reason, c.Run = nil, contact.Failed, reason, run })
+	}
+	put(failed("busy", w.c.Run), failed(contact.ReasonExhausted, w.c.Run+1))
+	exhausted(false)
+	put(failed(contact.ReasonExhausted, w.c.Run))
+	exhausted(true)
 }
 
 func addContacts(t *testing.T, w *world) {
