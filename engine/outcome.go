@@ -49,6 +49,7 @@ type Party string
 const (
 	PartyCallee Party = "callee"
 	PartyBot    Party = "bot"
+	PartyTarget Party = "target" // of a transfer
 	PartySystem Party = "system" // limits, stop, exclusion, faults
 )
 

@@ -46,8 +46,14 @@ const (
 	PeerUnfit        Kind = "peer_unfit"        // it cannot be used
 	PeerTimedOut     Kind = "peer_timed_out"    // a far leg's share of the time is used up
 	PeerDropped      Kind = "peer_dropped"      // the call wants a far leg no more
-	ResultStored     Kind = "result_stored"     //
-	OwnerLost        Kind = "owner_lost"        // the process that owned the attempt died, or its leg is gone
+	LegReferred      Kind = "leg_referred"      // REFER: the far side wants the call transferred
+
+	TransferRequested Kind = "transfer_requested" // the bot wants the callee handed over to somebody
+	TransferAnswered  Kind = "transfer_answered"  // the target took the call, and its audio is joined
+	TransferFailed    Kind = "transfer_failed"    // it did not
+	TransferEnded     Kind = "transfer_ended"     // the target hung up
+	ResultStored      Kind = "result_stored"      //
+	OwnerLost         Kind = "owner_lost"         // the process that owned the attempt died, or its leg is gone
 )
 
 // Kinds lists every event kind of an attempt; PeerKinds has those of a far leg.
@@ -57,6 +63,7 @@ var Kinds = []Kind{
 	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
 	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
 	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
+	LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded,
 }
 
 // Event is one input of the machine.
@@ -72,7 +79,8 @@ type Event struct {
 	Err     string       // of IntentRefused, BotFailed, TrunkRefused
 	Result  *Result      // of ResultStored
 	By      engine.Party // of HangUpRequested: who asks, "" = the bot
-	Peer    engine.LegID // of PeerJoined, PeerUnfit
+	Peer    engine.LegID // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
+	To      string       // of TransferRequested: +… or sip:…
 	Until   time.Time    // of IntentRefused: from when on it would be taken; zero when that is not known
 }
 
@@ -101,6 +109,8 @@ func FromLeg(e engine.LegEvent) (ev Event, ok bool) {
 		ev.Kind = LegHungUp
 	case engine.LegClosed:
 		ev.Kind = LegClosed
+	case engine.LegReferred:
+		ev.Kind = LegReferred
 	case engine.LegDigit:
 		ev.Kind = DigitPressed
 		ev.Media = &engine.MediaEvent{Attempt: e.Attempt, At: e.At, Kind: engine.MediaDigit, Digit: e.Digit}
@@ -202,11 +212,24 @@ type (
 	AttachBot struct{ Deadline time.Time }
 	DetachBot struct{}
 	// DialPeer opens a second media path and places a far leg, not after SendBy.
-	// Gated.
+	// Gated. The URI is sip:…, or tel:+… through the trunk.
 	DialPeer struct {
 		Leg    engine.LegID
+		Kind   PeerKind
 		URI    string
+		Trunk  engine.TrunkID
 		SendBy time.Time
+	}
+	// AnswerRefer accepts or declines a REFER; NotifyRefer tells who asked how the
+	// transfer goes, by the status code of the call to the target.
+	AnswerRefer struct {
+		Leg    engine.LegID
+		Accept bool
+	}
+	NotifyRefer struct {
+		Leg    engine.LegID
+		Code   int
+		Reason string
 	}
 	// JoinPeer connects the callee with a far leg by its SDP answer; PeerJoined or
 	// PeerUnfit follows. It may come twice.
@@ -258,6 +281,8 @@ func (AnswerMedia) effect() {}
 func (AttachBot) effect()   {}
 func (DetachBot) effect()   {}
 func (DialPeer) effect()    {}
+func (AnswerRefer) effect() {}
+func (NotifyRefer) effect() {}
 func (JoinPeer) effect()    {}
 func (ClosePeer) effect()   {}
 func (PlayMessage) effect() {}

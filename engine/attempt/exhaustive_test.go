@@ -75,6 +75,10 @@ func moves() []move {
 		media("digit_pressed", DigitPressed, engine.MediaDigit),
 		media("digit_pressed opt-out", DigitPressed, engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }),
 		leg("digit_pressed info", DigitPressed, engine.LegDigit, 0, func(e *engine.LegEvent) { e.Digit = '5' }),
+		leg("leg_referred", LegReferred, engine.LegReferred, 0),
+		{"transfer_requested", TransferRequested, func(*world) Event { return Event{Kind: TransferRequested, To: "sip:desk@pbx.example"} }},
+		{"transfer_requested number", TransferRequested, func(*world) Event { return Event{Kind: TransferRequested, To: "+493099999"} }},
+		plain(TransferAnswered), plain(TransferFailed), plain(TransferEnded),
 		{"result_stored", ResultStored, func(*world) Event { return Event{Kind: ResultStored, Result: result("sold")} }},
 		{"owner_lost crash", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost} }},
 		{"owner_lost gone", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost, Err: "gone"} }},
@@ -120,7 +124,18 @@ func (w *world) situation() string {
 	if a.BotUp {
 		s = append(s, "bot up")
 	}
+	if t := a.Transfer; t != nil {
+		s = append(s, fmt.Sprintf("transfer %d %s %s", min(t.Tried, 2), t.Kind, t.Result))
+	}
 	return strings.Join(s, ", ")
+}
+
+// movesOf leaves out the events of far legs where there can be none.
+func movesOf(cfg Config) []move {
+	if len(cfg.Transfers.Allowed) == 0 && len(cfg.BotURIs) == 0 {
+		return moves()
+	}
+	return append(moves(), peerMoves()...)
 }
 
 // explore drives the machine from its start through every situation that any
@@ -133,7 +148,7 @@ func explore(t *testing.T, cfg Config, visit func(situation string, mv move, bef
 		s := queue[0]
 		queue = queue[1:]
 		situations = append(situations, s)
-		for _, mv := range moves() {
+		for _, mv := range movesOf(cfg) {
 			before, w := found[s], found[s].clone(t)
 			w.wait(100 * time.Millisecond)
 			err := w.apply(mv.ev(w))
@@ -217,25 +232,29 @@ func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
 func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	taken := map[int]map[State]bool{}
 	all := table.Rows()
-	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel} {
-		explore(t, Config{AMD: mode}, func(_ string, mv move, before, _ *world, _ error) {
-			w := before.clone(t)
-			w.wait(100 * time.Millisecond)
-			ev := mv.ev(w)
-			if w.m.stale(ev) {
+	note := func(_ string, mv move, before, _ *world, _ error) {
+		w := before.clone(t)
+		w.wait(100 * time.Millisecond)
+		ev := mv.ev(w)
+		if w.m.stale(ev) {
+			return
+		}
+		for i := range all {
+			if r := &all[i]; r.On == mv.kind && slices.Contains(r.From, w.m.A.State) && (r.When == nil || r.When(&w.m, ev)) {
+				if taken[i] == nil {
+					taken[i] = map[State]bool{}
+				}
+				taken[i][w.m.A.State] = true
+				w.m.class = nil
 				return
 			}
-			for i := range all {
-				if r := &all[i]; r.On == mv.kind && slices.Contains(r.From, w.m.A.State) && (r.When == nil || r.When(&w.m, ev)) {
-					if taken[i] == nil {
-						taken[i] = map[State]bool{}
-					}
-					taken[i][w.m.A.State] = true
-					w.m.class = nil
-					return
-				}
-			}
-		})
+		}
+	}
+	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel} {
+		explore(t, Config{AMD: mode}, note)
+	}
+	for _, cfg := range []Config{{AMD: engine.AMDOff, Transfers: toAnybody}, {AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}} {
+		explore(t, cfg, note)
 	}
 	for i, r := range all {
 		if len(taken[i]) == 0 {

@@ -34,6 +34,8 @@ type Config struct {
 	// BotURIs are the addresses of a bot that is reached by SIP, tried in this
 	// order; none: the bot has a socket.
 	BotURIs []string
+	// Transfers are to whom the bot may hand the callee over; none: to nobody.
+	Transfers TransferRules
 }
 
 // Machine drives one attempt. A is its whole state; effects are handed out by
@@ -100,7 +102,7 @@ func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 // have sent.
 func incomplete(ev Event) bool {
 	switch ev.Kind {
-	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed:
+	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed, LegReferred:
 		return ev.Leg == nil
 	case ResultStored:
 		return ev.Result == nil
@@ -237,12 +239,20 @@ func (m *Machine) rearmPeers(now time.Time) {
 	if m.A.Ending != nil {
 		m.dropPeers(now)
 	}
+	if t := m.A.Transfer; t != nil && t.Result == TransferCalling && !m.targetOpen() {
+		m.endTransfer(now, TransferUnreached, 0) // the answer about a trunk may have gone to the earlier owner
+		if !m.A.BotUp {
+			m.endConversation(now, engine.PartyBot, causeNormal)
+		}
+	}
 	for i := range m.A.Peers {
 		switch p := &m.A.Peers[i]; {
 		case p.State == PeerLeaving && p.Dialog != nil:
 			m.emit(HangUp{Leg: p.ID, Cause: causeNormal})
 		case p.State == PeerLeaving:
 			m.emit(Cancel{Leg: p.ID})
+		case p.State == PeerCalling && p.Kind == PeerTransfer:
+			m.arm(TimerPeer, m.transferDeadline())
 		case p.State == PeerCalling:
 			m.arm(TimerPeer, m.bridgeDeadline())
 		}
@@ -282,6 +292,9 @@ func (m *Machine) PhaseNow() Phase {
 		}
 		return PhaseListening
 	case Connected:
+		if m.bridged() || !a.BotUp {
+			return PhaseReleased
+		}
 		return PhaseServed
 	case Ended:
 	}

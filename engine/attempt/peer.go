@@ -16,8 +16,10 @@ import (
 // PeerKind says who is called.
 type PeerKind string
 
-// PeerBot is a bot that is reached by SIP.
-const PeerBot PeerKind = "bot"
+const (
+	PeerBot      PeerKind = "bot"      // a bot that is reached by SIP
+	PeerTransfer PeerKind = "transfer" // to whom the call is transferred
+)
 
 // PeerState is where a far leg stands, as it is stored.
 type PeerState string
@@ -38,13 +40,14 @@ type Peer struct {
 	Leg
 	Kind  PeerKind
 	State PeerState
-	URI   string // sip:…, where the INVITE goes
+	// URI is where the INVITE goes: sip:…, or tel:+… through Trunk.
+	URI string
 }
 
 // PeerKinds are the events of a far leg's machine.
 var PeerKinds = []Kind{
 	LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed,
-	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, DigitPressed,
+	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, DigitPressed, LegReferred,
 }
 
 // peerStep is one step of a far leg's machine; tell is what the attempt hears
@@ -53,7 +56,10 @@ type peerStep struct {
 	m    *Machine
 	p    *Peer
 	tell Kind
+	to   string // of TransferRequested
 }
+
+func ofBot(s *peerStep, _ Event) bool { return s.p.Kind == PeerBot }
 
 type peerRow = fsm.Row[PeerState, Kind, *peerStep, Event]
 
@@ -93,6 +99,10 @@ func peerRows() []peerRow {
 	late := func(k Kind, from ...PeerState) {
 		rs = append(rs, peerRow{From: from, On: k, Ignore: true, Why: "late"})
 	}
+	rs = append(rs,
+		peerRow{From: []PeerState{PeerUp}, On: LegReferred, Guard: "bot", When: ofBot, Do: (*peerStep).referred, Why: "the bot hands the callee over (RFC 3515)"},
+		peerRow{From: every[:4], On: LegReferred, Do: (*peerStep).declineRefer, Why: "nobody else is asked where the call goes"})
+	late(LegReferred, PeerOver)
 	late(DigitPressed, every...)
 	late(PeerTimedOut, PeerAnswered, PeerUp, PeerLeaving, PeerOver)
 	late(PeerDropped, PeerLeaving, PeerOver)
@@ -116,7 +126,7 @@ func (m *Machine) peerOf(ev Event) int {
 		return slices.IndexFunc(m.A.Peers, func(p Peer) bool { return p.State == PeerCalling })
 	case ev.Leg != nil:
 		return m.peerAt(ev.Leg.Leg)
-	case ev.Peer != "":
+	case ev.Kind == PeerJoined, ev.Kind == PeerUnfit, ev.Kind == PeerDropped:
 		return m.peerAt(ev.Peer)
 	}
 	return -1
@@ -153,7 +163,7 @@ func (m *Machine) applyPeer(i int, ev Event, dst []Effect) ([]Effect, error) {
 	}
 	from := len(m.out)
 	if s.tell != "" {
-		m.told(s.tell, p.ID, ev.At)
+		m.told(&s, ev)
 	}
 	if ev.Kind == PeerJoined && to == PeerUp {
 		m.confirmPeer(i, from)
@@ -163,15 +173,23 @@ func (m *Machine) applyPeer(i int, ev Event, dst []Effect) ([]Effect, error) {
 }
 
 // told: something happened to a far leg that the attempt must know.
-func (m *Machine) told(k Kind, id engine.LegID, now time.Time) {
-	if k == BotFailed && m.callBot(now) {
+func (m *Machine) told(s *peerStep, cause Event) {
+	k, id := s.tell, s.p.ID
+	switch {
+	case s.p.Kind == PeerTransfer:
+		k = ofTransfer[k]
+	case k == BotFailed && m.callBot(cause.At):
 		return // the next endpoint has its turn
 	}
-	ev := Event{Kind: k, At: now, Media: &engine.MediaEvent{Attempt: m.A.ID, Session: engine.SessionID(id)}}
+	ev := Event{Kind: k, At: cause.At, Peer: id, To: s.to, By: engine.PartyBot, Leg: cause.Leg,
+		Media: &engine.MediaEvent{Attempt: m.A.ID, Session: engine.SessionID(id)}}
 	if to, err := table.Step(m.A.State, k, m, ev); err == nil {
 		m.A.State = to
 	}
 }
+
+// ofTransfer is what is told of a target where a bot's leg tells the key.
+var ofTransfer = map[Kind]Kind{BotConnected: TransferAnswered, BotFailed: TransferFailed, BotClosed: TransferEnded}
 
 // confirmPeer: the ACK of a far leg waits until its dialog is durable, together
 // with what the answer meant for the attempt where that was recorded. One that
@@ -211,7 +229,7 @@ func (m *Machine) callBot(now time.Time) bool {
 	p := Peer{Leg: Leg{ID: m.nextLegID()}, Kind: PeerBot, State: PeerCalling, URI: m.Config.BotURIs[tried]}
 	m.A.Peers = append(m.A.Peers, p)
 	m.emit(recordLeg)
-	m.emit(DialPeer{Leg: p.ID, URI: p.URI, SendBy: by})
+	m.emit(DialPeer{Leg: p.ID, Kind: PeerBot, URI: p.URI, SendBy: by})
 	if left > 1 {
 		m.arm(TimerPeer, by)
 	}
@@ -220,8 +238,17 @@ func (m *Machine) callBot(now time.Time) bool {
 
 // dropPeers ends every far leg: the call wants them no more.
 func (m *Machine) dropPeers(now time.Time) {
+	m.giveUpTransfer(now)
+	m.drop(now, PeerBot)
+	m.drop(now, PeerTransfer)
+}
+
+func (m *Machine) drop(now time.Time, kind PeerKind) {
 	for i := range m.A.Peers {
 		p := &m.A.Peers[i]
+		if p.Kind != kind {
+			continue
+		}
 		s := peerStep{m: m, p: p}
 		if to, err := peerTable.Step(p.State, PeerDropped, &s, Event{Kind: PeerDropped, At: now}); err == nil {
 			p.State = to
@@ -277,7 +304,7 @@ func (s *peerStep) unfit(Event) {
 func (s *peerStep) failed(ev Event) {
 	s.wire(ev)
 	if ev.Leg.Kind.Final() {
-		s.p.EndedAt = at(ev.At)
+		s.over(ev)
 	}
 	s.m.disarm(TimerPeer)
 	s.m.emit(ClosePeer{Leg: s.p.ID})
@@ -306,7 +333,7 @@ func (s *peerStep) left(ev Event) {
 	if ev.Leg.Q850 != 0 {
 		s.p.Q850 = ev.Leg.Q850
 	}
-	s.p.EndedAt = at(ev.At)
+	s.over(ev)
 	s.m.emit(ClosePeer{Leg: s.p.ID})
 	s.tell = BotClosed
 }
@@ -324,5 +351,18 @@ func (s *peerStep) ended(ev Event) {
 	if ev.Kind == LegRefused {
 		s.wire(ev)
 	}
+	s.over(ev)
+}
+
+// over ends the leg; a channel that it held goes back.
+func (s *peerStep) over(ev Event) {
 	s.p.EndedAt = at(ev.At)
+	if s.p.Trunk == "" {
+		return
+	}
+	e := TrunkEvent{Trunk: s.p.Trunk, Leg: s.p.ID, Over: true}
+	if ev.Kind == LegRefused || ev.Kind == LegNotSent {
+		e.Class = s.m.classify(ev)
+	}
+	s.m.emit(e)
 }

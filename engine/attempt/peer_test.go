@@ -71,6 +71,12 @@ func peerMoves() []move {
 		leg("leg_answered", LegAnswered, engine.LegAnswered, 200), leg("leg_refused 486", LegRefused, engine.LegRefused, 486),
 		leg("leg_silent", LegSilent, engine.LegSilent, 0), leg("leg_hung_up", LegHungUp, engine.LegHungUp, 0),
 		leg("leg_closed", LegClosed, engine.LegClosed, 0), leg("digit", DigitPressed, engine.LegDigit, 0),
+
+		{"bot: refer", LegReferred, func(w *world) Event {
+			ev := w.peer(engine.LegReferred, 0)
+			ev.Leg.ReferTo = "sip:desk@pbx.example"
+			return ev
+		}},
 		about(PeerJoined), about(PeerUnfit), about(PeerDropped),
 		{string(PeerTimedOut), PeerTimedOut, func(w *world) Event { return w.timer(TimerPeer) }},
 	}
@@ -144,7 +150,8 @@ func notePeerRow(m *Machine, ev Event, taken map[int]bool) {
 	}
 	all := peerTable.Rows()
 	for j := range all {
-		if all[j].On == ev.Kind && slices.Contains(all[j].From, m.A.Peers[i].State) {
+		s := peerStep{m: m, p: &m.A.Peers[i]}
+		if all[j].On == ev.Kind && slices.Contains(all[j].From, s.p.State) && (all[j].When == nil || all[j].When(&s, ev)) {
 			taken[j] = true
 			return
 		}

@@ -69,6 +69,10 @@ func (r *rule) want() string {
 		return illegal
 	}
 	switch {
+	case r.is(LegReferred) && r.a.State != Ended:
+		return r.stays("AnswerRefer") // declined: the callee's side is not asked
+	case r.is(LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded):
+		return r.stays(nothing) // handed over to nobody, by default
 	case r.a.State == Ended:
 		return r.overAlready()
 	case r.a.Ending != nil:

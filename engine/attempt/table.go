@@ -58,6 +58,25 @@ func signalled(_ *Machine, ev Event) bool { return ev.Leg != nil }
 
 func nextTrunk(m *Machine, ev Event) bool { return m.classify(ev).NextTrunk }
 
+// transferable: the bot has the call, and may hand it over now.
+func transferable(m *Machine, ev Event) bool { return m.JudgeTransfer(ev.To) == nil }
+
+func bridged(m *Machine, _ Event) bool { return m.bridged() }
+
+// botless: the conversation goes on without a bot.
+func botless(m *Machine, _ Event) bool { return m.bridged() || !m.A.BotUp }
+
+func callingAlone(m *Machine, ev Event) bool { return calling(m, ev) && !m.A.BotUp }
+
+func wantsTrunk(m *Machine, _ Event) bool { return m.wantsTrunk() }
+
+func wantsTrunkAlone(m *Machine, _ Event) bool { return m.wantsTrunk() && !m.A.BotUp }
+
+func calling(m *Machine, _ Event) bool {
+	t := m.A.Transfer
+	return t != nil && t.Result == TransferCalling
+}
+
 // tooLate: the bot's path stood only after its time, though its timer has not
 // been heard yet.
 func tooLate(m *Machine, ev Event) bool { return m.A.Seated && ev.At.After(m.bridgeDeadline()) }
@@ -204,6 +223,19 @@ func connectedRows() []row {
 	rs := []row{
 		{From: in, On: LegHungUp, To: Ended, Do: (*Machine).calleeHungUp},
 		{From: in, On: LegClosed, To: Ended, Do: (*Machine).closedServed},
+		{From: in, On: TransferRequested, Guard: "allowed", When: transferable, Do: (*Machine).transfer,
+			Why: "the target is called; the bot talks on meanwhile"},
+		{From: in, On: TrunkGranted, Guard: "for the target", When: wantsTrunk, Do: (*Machine).callTarget},
+		{From: in, On: TrunkRefused, Guard: "for the target, the bot is gone", When: wantsTrunkAlone, Do: (*Machine).transferFailedAlone, Why: "nobody is left for the callee to talk to"},
+		{From: in, On: TrunkRefused, Guard: "for the target", When: wantsTrunk, Do: (*Machine).noTrunkForTarget,
+			Why: "the bot goes on and is told"},
+		{From: in, On: TransferAnswered, Guard: "calling", When: calling, Do: (*Machine).handOver, Why: "callee and target are connected, the bot is taken off and its seat goes back"},
+		{From: in, On: TransferFailed, Guard: "calling, the bot is gone", When: callingAlone, Do: (*Machine).transferFailedAlone, Why: "nobody is left for the callee to talk to"},
+		{From: in, On: TransferFailed, Guard: "calling", When: calling, Do: (*Machine).transferFailed, Why: "the bot goes on and is told"},
+		{From: in, On: TransferEnded, Guard: "bridged", When: bridged, Do: (*Machine).targetHungUp, Why: "either side's end ends both"},
+		{From: in, On: BotClosed, Guard: "bridged", When: bridged, Ignore: true, Why: "the bot was taken off"},
+		{From: in, On: BotClosed, Guard: "a target is called", When: calling, Do: (*Machine).botLeft,
+			Why: "a bot may hang up once it has handed over (RFC 5589 §6.1); the callee waits for the target"},
 		{From: in, On: BotClosed, Do: (*Machine).hangUpServed, Why: "the bot closing the socket means hang up"},
 		{From: in, On: CallTimedOut, Do: (*Machine).callLimit},
 		{From: in, On: MediaSilent, Do: (*Machine).mediaSilent,
@@ -211,6 +243,7 @@ func connectedRows() []row {
 		{From: in, On: HangUpRequested, Do: (*Machine).hangUpServed, Why: "asked for by the bot through the API, or by a Stop that ends calls"},
 		{From: in, On: BotFirstAudio, Do: (*Machine).firstAudio},
 		{From: in, On: OwnerLost, To: Ended, Do: (*Machine).lost},
+		{From: in, On: SeatGranted, Guard: "no bot", When: botless, Do: (*Machine).returnSeat, Why: "no bot is there any more"},
 		{From: in, On: SeatGranted, Ignore: true, Why: "a repeated grant of the seat it holds"},
 		{From: in, On: VerdictNotLive, Ignore: true, Why: "a live answer that was served stays one; the bot hears the beep itself"},
 	}
@@ -223,6 +256,11 @@ func connectedRows() []row {
 func commonRows() []row {
 	notAwaiting := append([]State{Reserved, Dialling, Ringing}, answeredUp...)
 	rs := []row{
+		{From: alive, On: LegReferred, Do: (*Machine).declineRefer, Why: "the callee's side does not say where the call goes"},
+		{From: States, On: TransferRequested, Do: (*Machine).declineTransfer, Why: "not allowed, or not now: only a conversation is handed over"},
+		{From: alive, On: TransferAnswered, Ignore: true, Why: "late"},
+		{From: alive, On: TransferFailed, Ignore: true, Why: "late"},
+		{From: alive, On: TransferEnded, Ignore: true, Why: "late"},
 		{From: answeredUp, On: CancelRequested, Ignore: true, Why: "Stop lets conversations finish"},
 		{From: answeredUp, On: ExcludeRequested, Ignore: true, Why: "a live conversation is left alone"},
 		{From: answeredUp, On: RingTimedOut, Ignore: true},
@@ -241,7 +279,7 @@ func commonRows() []row {
 	}
 	for _, k := range Kinds {
 		switch k {
-		case ResultStored, SeatGranted, TrunkGranted, Began:
+		case ResultStored, SeatGranted, TrunkGranted, Began, TransferRequested:
 		default:
 			rs = append(rs, row{From: []State{Ended}, On: k, Ignore: true, Why: "the attempt is over"})
 		}

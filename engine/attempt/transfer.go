@@ -1,6 +1,14 @@
 package attempt
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"dialler/engine"
+)
+
+// This file holds what becomes of a bot's wish to hand the callee over.
 
 // Transfer is what became of the wish to hand the callee over to somebody.
 type Transfer struct {
@@ -8,6 +16,8 @@ type Transfer struct {
 	Kind string `json:"kind"`
 	To   string `json:"to"` // E.164 or sip:…; personal data
 	By   string `json:"by"` // api, refer
+	// Leg is the bot's leg that asked, "" for the API.
+	Leg engine.LegID `json:"leg,omitempty"`
 	// RequestedAt, AnsweredAt and EndedAt: asked for, the target took the call,
 	// the transfer failed or the bridged call was over.
 	RequestedAt time.Time      `json:"requested_at"`
@@ -15,16 +25,268 @@ type Transfer struct {
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 	Result      TransferResult `json:"result"`
 	SIPCode     int            `json:"sip_code,omitempty"` // of the target's final response
+	// Tried counts the transfers of the call, this one included.
+	Tried int `json:"tried"`
 }
 
 // TransferResult is where a transfer stands.
 type TransferResult string
 
 const (
-	TransferCalling  TransferResult = "calling" // the target is called; the bot goes on
-	TransferBridged  TransferResult = "bridged" // callee and target are connected, the bot is off
-	TransferRefused  TransferResult = "refused" // the target said no
-	TransferNoAnswer TransferResult = "no_answer"
-	TransferFailed   TransferResult = "failed"   // not to be reached
-	TransferGivenUp  TransferResult = "given_up" // the call ended first
+	TransferCalling   TransferResult = "calling"   // the target is called; the bot goes on
+	TransferBridged   TransferResult = "bridged"   // callee and target are connected, the bot is off
+	TransferRefused   TransferResult = "refused"   // the target said no
+	TransferNoAnswer  TransferResult = "no_answer" // nobody took the call in the ring timeout
+	TransferUnreached TransferResult = "failed"    // not to be reached: no trunk, no route, no common codec
+	TransferGivenUp   TransferResult = "given_up"  // the call ended first
 )
+
+// Kinds of a transfer's target.
+const (
+	targetNumber = "number"
+	targetSIP    = "sip"
+)
+
+// TransferRules say to whom a bot may hand a call over.
+type TransferRules struct {
+	// Allowed are E.164 numbers, their prefixes ("+4930*"), SIP URIs, and all
+	// users of a host ("sip:*@host"). None: nobody.
+	Allowed []string
+	Limit   int // transfers of one call, failed ones included
+}
+
+// TransfersCap and TransferTargetsCap bound TransferRules.
+const (
+	TransfersCap       = 5
+	TransferTargetsCap = 64
+)
+
+// CheckTransferTarget says whether an entry of TransferRules.Allowed is one.
+func CheckTransferTarget(s string) bool {
+	if rest, ok := strings.CutPrefix(s, "sip:*@"); ok {
+		_, ok = engine.ParseSIPURI("sip:any@" + rest)
+		return ok
+	}
+	if strings.HasPrefix(s, "+") {
+		return isNumber(strings.TrimSuffix(s, "*"))
+	}
+	_, ok := engine.ParseSIPURI(s)
+	return ok
+}
+
+// isNumber: a plus and up to 15 digits (E.164).
+func isNumber(s string) bool {
+	digits, ok := strings.CutPrefix(s, "+")
+	return ok && len(digits) >= 1 && len(digits) <= 15 && strings.Trim(digits, "0123456789") == "" && digits[0] != '0'
+}
+
+// permits says whether the rules name the target.
+func (r *TransferRules) permits(to string) bool {
+	return slices.ContainsFunc(r.Allowed, func(entry string) bool {
+		if prefix, ok := strings.CutSuffix(entry, "*"); ok && strings.HasPrefix(entry, "+") {
+			return isNumber(to) && strings.HasPrefix(to, prefix)
+		}
+		if host, ok := strings.CutPrefix(entry, "sip:*@"); ok {
+			_, at, found := strings.Cut(to, "@")
+			return found && strings.HasPrefix(to, "sip:") && at == host
+		}
+		return to == entry
+	})
+}
+
+// target reads to whom a request wants the call to go: a number, a SIP URI, or
+// what a REFER makes of a number (tel:+…, sip:+…@host) when no such SIP address
+// is allowed.
+func (m *Machine) target(to string) (string, bool) {
+	to = strings.TrimPrefix(to, "tel:")
+	if isNumber(to) {
+		return to, len(to) > 4
+	}
+	u, ok := engine.ParseSIPURI(to)
+	if ok && isNumber(u.User) && len(u.User) > 4 && !m.Config.Transfers.permits(to) {
+		return u.User, true
+	}
+	return to, ok
+}
+
+var (
+	errTransferOff     = &engine.Error{Kind: engine.KindForbidden, Code: "transfer_not_allowed", Detail: "The campaign hands no calls over to this target; add it to transfer_targets."}
+	errTransferTarget  = engine.Invalid("transfer_target", "The target must be an E.164 number or sip:user@host.")
+	errTransferState   = engine.Conflict("call_not_connected", "Only a conversation with a bot can be transferred.")
+	errTransferRunning = engine.Conflict("transfer_in_progress", "A transfer of this call is under way or done.")
+	errTransferLimit   = engine.Conflict("transfer_limit", "The call was transferred as often as the campaign allows.")
+)
+
+// JudgeTransfer says why the call cannot be handed over to a target now, nil
+// when it can.
+func (m *Machine) JudgeTransfer(to string) error {
+	t := m.A.Transfer
+	target, ok := m.target(to)
+	switch {
+	case !ok:
+		return errTransferTarget
+	case !m.Config.Transfers.permits(target):
+		return errTransferOff
+	case m.A.State != Connected || m.A.Ending != nil:
+		return errTransferState
+	case t != nil && (t.Result == TransferCalling || t.Result == TransferBridged):
+		return errTransferRunning
+	case t != nil && t.Tried >= m.Config.Transfers.Limit:
+		return errTransferLimit
+	}
+	return nil
+}
+
+func (m *Machine) bridged() bool {
+	return m.A.Transfer != nil && m.A.Transfer.Result == TransferBridged
+}
+
+// wantsTrunk: a number is to be called, and no leg to it was placed yet.
+func (m *Machine) wantsTrunk() bool {
+	t := m.A.Transfer
+	return t != nil && t.Result == TransferCalling && t.Kind == targetNumber && !m.targetOpen()
+}
+
+// targetOpen says whether a leg to a target is not over.
+func (m *Machine) targetOpen() bool {
+	return slices.ContainsFunc(m.A.Peers, func(p Peer) bool {
+		return p.Kind == PeerTransfer && (p.State == PeerCalling || p.State == PeerAnswered || p.State == PeerUp)
+	})
+}
+
+func (m *Machine) transferDeadline() time.Time {
+	return m.A.Transfer.RequestedAt.Add(m.Config.RingTimeout)
+}
+
+// --- actions ----------------------------------------------------------------
+
+func (m *Machine) transfer(ev Event) {
+	to, _ := m.target(ev.To)
+	t := &Transfer{Kind: targetSIP, To: to, By: "api", RequestedAt: ev.At, Result: TransferCalling, Tried: 1, Leg: ev.Peer}
+	if m.A.Transfer != nil {
+		t.Tried += m.A.Transfer.Tried
+	}
+	if ev.Peer != "" {
+		t.By = "refer"
+		m.emit(AnswerRefer{Leg: ev.Peer, Accept: true})
+	}
+	m.A.Transfer = t
+	if isNumber(to) {
+		t.Kind = targetNumber
+		m.emit(NextTrunk{})
+		return
+	}
+	m.placeTarget(ev.At, to, "")
+}
+
+func (m *Machine) callTarget(ev Event) {
+	m.placeTarget(ev.At, "tel:"+m.A.Transfer.To, ev.Trunk)
+}
+
+func (m *Machine) placeTarget(now time.Time, uri string, trunk engine.TrunkID) {
+	p := Peer{Leg: Leg{ID: m.nextLegID(), Trunk: trunk}, Kind: PeerTransfer, State: PeerCalling, URI: uri}
+	m.A.Peers = append(m.A.Peers, p)
+	m.emit(recordLeg)
+	m.emit(DialPeer{Leg: p.ID, Kind: PeerTransfer, URI: uri, Trunk: trunk, SendBy: m.transferDeadline()})
+	m.arm(TimerPeer, m.transferDeadline())
+}
+
+func (m *Machine) declineTransfer(ev Event) {
+	if ev.Peer != "" {
+		m.emit(AnswerRefer{Leg: ev.Peer})
+	}
+}
+
+func (m *Machine) declineRefer(ev Event) { m.emit(AnswerRefer{Leg: ev.Leg.Leg}) }
+
+func (s *peerStep) declineRefer(ev Event) { s.m.emit(AnswerRefer{Leg: ev.Leg.Leg}) }
+
+func (s *peerStep) referred(ev Event) { s.tell, s.to = TransferRequested, ev.Leg.ReferTo }
+
+func (m *Machine) noTrunkForTarget(ev Event) {
+	m.endTransfer(ev.At, TransferUnreached, 503)
+	m.emit(recordLeg)
+}
+
+// transferFailed: the target is not to be had.
+func (m *Machine) transferFailed(ev Event) {
+	result, code := TransferUnreached, 0
+	if i := m.peerAt(ev.Peer); i >= 0 {
+		switch p := &m.A.Peers[i]; {
+		case p.State == PeerLeaving && p.SIPCode == 0: // cancelled, or no response at all
+			result, code = TransferNoAnswer, 480
+		case p.SIPCode >= 300:
+			result, code = TransferRefused, p.SIPCode
+		}
+	}
+	m.endTransfer(ev.At, result, code)
+	m.emit(recordLeg)
+}
+
+// transferFailedAlone: the bot hung up before its target was to be had.
+func (m *Machine) transferFailedAlone(ev Event) {
+	if ev.Kind == TrunkRefused {
+		m.endTransfer(ev.At, TransferUnreached, 503)
+	} else {
+		m.transferFailed(ev)
+	}
+	m.endConversation(ev.At, engine.PartyBot, causeNormal)
+}
+
+// botLeft: the bot hung up while its target is called. Its seat goes back.
+func (m *Machine) botLeft(Event) {
+	m.A.BotUp, m.A.Seated = false, false
+	m.emit(lineReleased)
+	m.emit(recordLeg)
+}
+
+// endTransfer fixes what became of a transfer that did not come about, and
+// tells who asked for it.
+func (m *Machine) endTransfer(now time.Time, result TransferResult, code int) {
+	t := *m.A.Transfer // snapshots share the one before
+	t.Result, t.SIPCode, t.EndedAt = result, code, at(now)
+	m.A.Transfer = &t
+	if t.Leg != "" {
+		if code == 0 {
+			code = 503
+		}
+		m.emit(NotifyRefer{Leg: t.Leg, Code: code, Reason: string(result)})
+	}
+}
+
+// giveUpTransfer: the call ends before its transfer came about, or after it.
+func (m *Machine) giveUpTransfer(now time.Time) {
+	switch t := m.A.Transfer; {
+	case t == nil || t.EndedAt != nil:
+	case t.Result == TransferCalling:
+		m.endTransfer(now, TransferGivenUp, 487)
+	default:
+		c := *t
+		c.EndedAt = at(now)
+		m.A.Transfer = &c
+	}
+}
+
+// handOver: the target took the call. The bot is taken off, told why, and its
+// seat goes back; the callee's conversation goes on.
+func (m *Machine) handOver(ev Event) {
+	t := *m.A.Transfer
+	t.Result, t.AnsweredAt, t.SIPCode = TransferBridged, at(ev.At), 200
+	m.A.Transfer = &t
+	if t.Leg != "" {
+		m.emit(NotifyRefer{Leg: t.Leg, Code: 200, Reason: "OK"})
+	}
+	if i := m.peerAt(ev.Peer); i >= 0 && m.A.Peers[i].Trunk != "" {
+		m.emit(TrunkEvent{Trunk: m.A.Peers[i].Trunk, Leg: ev.Peer})
+	}
+	m.emit(effectDetachBot)
+	m.drop(ev.At, PeerBot)
+	if m.A.Seated {
+		m.A.Seated = false
+		m.emit(lineReleased)
+	}
+}
+
+func (m *Machine) targetHungUp(ev Event) {
+	m.endConversation(ev.At, engine.PartyTarget, causeNormal)
+}

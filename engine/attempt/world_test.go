@@ -194,6 +194,12 @@ func (w *world) dialPeer(e DialPeer, recorded bool) {
 	if w.dialled[e.Leg]++; w.dialled[e.Leg] > 1 || !recorded || w.m.leg(e.Leg) != nil {
 		w.fail("far leg %s is placed twice, or before it is recorded, or with a number in use", e.Leg)
 	}
+	if e.Kind == PeerTransfer {
+		if a.State != Connected || a.Ending != nil || a.Transfer == nil || a.Transfer.Result != TransferCalling || (e.Trunk != "") != strings.HasPrefix(e.URI, "tel:+") {
+			w.fail("a target is called that nobody wants: %+v %+v", e, a.Transfer)
+		}
+		return
+	}
 	if !a.Seated || !w.seat || a.AnsweredAt == nil || a.Ending != nil || a.State == Ended {
 		w.fail("a bot is called without an answer, without a seat, or after the end was decided")
 	}
@@ -293,6 +299,9 @@ func (w *world) ended() {
 		if w.channels[a.Legs[i].ID] != 1 {
 			w.fail("the channel of %s was given back %d times", a.Legs[i].ID, w.channels[a.Legs[i].ID])
 		}
+	}
+	if t := a.Transfer; t != nil && (t.EndedAt == nil || t.Result == TransferCalling) {
+		w.fail("the call is over and its transfer is not: %+v", t)
 	}
 	for i := range a.Peers {
 		if p := &a.Peers[i]; p.State != PeerLeaving && p.State != PeerOver {
