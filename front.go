@@ -348,6 +348,11 @@ func (f *front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) err
 	return f.tree.SubmitResult(ctx, cmd)
 }
 
+// Transfer implements http.Calls.
+func (f *front) Transfer(ctx context.Context, id engine.CallID, to string) error {
+	return f.tree.Transfer(ctx, id, to)
+}
+
 // HangUp implements http.Calls.
 func (f *front) HangUp(ctx context.Context, id engine.CallID) error { return f.tree.HangUp(ctx, id) }
 

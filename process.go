@@ -222,7 +222,7 @@ func (p *process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 		over = p.ladders.legOver
 	}
 	p.sip, err = sipstack.New(sipstack.Config{
-		OnLegOver: over,
+		OnLegOver: over, Transfers: true,
 		Media:     sessions{p},
 		Listeners: listeners, Timers: p.tuning.timers, Log: p.log,
 		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {

@@ -161,6 +161,10 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		c.dialPeer(e, now)
 	case attempt.JoinPeer:
 		c.joinPeer(e, now)
+	case attempt.AnswerRefer:
+		d.phone.AnswerRefer(e.Leg, e.Accept)
+	case attempt.NotifyRefer:
+		d.phone.NotifyRefer(e.Leg, e.Code, e.Reason)
 	case attempt.ClosePeer:
 		d.media.ClosePeer(a.ID, e.Leg)
 	case attempt.DetachBot:
@@ -180,7 +184,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.TrunkEvent:
 		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, To: a.To, Class: e.Class, Over: e.Over, At: now})
 	case attempt.NextTrunk:
-		d.root.Send(d.trunks, &reserveTrunk{Leg: a.ID.Leg(len(a.Legs) + 1), Attempt: a.ID, Tried: e.Tried, Only: c.only, ReplyTo: c.self})
+		d.root.Send(d.trunks, &reserveTrunk{Leg: c.m.NextLeg(), Attempt: a.ID, Tried: e.Tried, Only: c.only, ReplyTo: c.self})
 	case attempt.Line:
 		if e.Phase == attempt.PhaseServed {
 			d.stats.Served.Add(1)
@@ -369,10 +373,14 @@ func (c *call) recoverLegs() (watched int) {
 		if p.EndedAt != nil {
 			continue
 		}
-		c.d.phone.RecoverLeg(engine.RecoveredLeg{
+		r := engine.RecoveredLeg{
 			Attempt: a.ID, Leg: p.ID, Trunk: p.Trunk, From: a.To, URI: p.URI, Dialog: p.Dialog,
 			GiveUp: c.m.Config.RingTimeout + c.d.cfg.RingGrace,
-		}, c.legSink())
+		}
+		if n, ok := numberOf(p.URI); ok {
+			r.From, r.To, r.URI = a.From, n, ""
+		}
+		c.d.phone.RecoverLeg(r, c.legSink())
 		watched++
 	}
 	return watched

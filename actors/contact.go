@@ -265,6 +265,12 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.endAttempt(msg)
 	case *hangUpCall:
 		a.hangUp(msg)
+	case *transferCall:
+		if a.call == nil || a.call.m.A.ID != msg.Attempt || !a.call.m.A.Live() {
+			reply(a.d, msg.ReplyTo, nil, errCallEnded)
+			break
+		}
+		a.call.transfer(msg, a.now)
 	case *liveAttempt:
 		if a.call == nil || a.call.m.A.ID != msg.Attempt {
 			reply(a.d, msg.ReplyTo, nil, errCallNotFound)

@@ -178,6 +178,12 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			return
 		}
 		reply(o.d, sender, nil, engine.NotFound("call_ended", "the call is over"))
+	case *transferContact:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
+			return
+		}
+		reply(o.d, sender, nil, errCallEnded)
 	case *expireLeases:
 		for bot, s := range o.seats {
 			if s.granted > 0 || len(s.queue) > 0 {
@@ -394,6 +400,12 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 		c.call.apply(attempt.Event{Kind: attempt.HangUpRequested, At: c.now})
 		reply(c.d, m.ReplyTo, nil, nil)
+	case *transferCall:
+		if c.call == nil || !c.call.m.A.Live() {
+			reply(c.d, m.ReplyTo, nil, errCallEnded)
+			break
+		}
+		c.call.transfer(m, c.now)
 	case *numbersSuppressed:
 		if _, ok := m.numbers[c.to()]; ok && c.call.m.A.Live() {
 			c.call.apply(attempt.Event{Kind: attempt.CancelRequested, At: c.now, By: engine.PartySystem})

@@ -1,7 +1,11 @@
 package actors
 
 import (
+	"context"
+	"strings"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -30,27 +34,98 @@ func (c *call) far(leg engine.LegID) bool {
 	return false
 }
 
-// dialPeer calls a bot by SIP. It hears that the callee calls, and all that a
-// bot with a socket is told, as headers.
+// numberOf is the number of a tel: URI.
+func numberOf(uri string) (n engine.PhoneNumber, ok bool) {
+	digits, ok := strings.CutPrefix(uri, "tel:")
+	return engine.PhoneNumber(digits), ok
+}
+
+// dialPeer calls a bot by SIP, or the target of a transfer. A bot hears that
+// the callee calls, and all that a bot with a socket is told, as headers. So
+// does a target by SIP, without what is the bot's alone; a number is called from
+// the call's own caller ID.
 func (c *call) dialPeer(e attempt.DialPeer, now time.Time) {
 	a := &c.m.A
+	cmd := engine.PlaceLeg{
+		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, URI: e.URI, From: a.To,
+		SendBy: c.d.clock.Boot().Add(e.SendBy.Sub(now)), RingTimeout: e.SendBy.Sub(now),
+	}
+	if n, ok := numberOf(e.URI); ok {
+		cmd.From, cmd.To, cmd.URI = a.From, n, ""
+		if c.d.destinations.judge(n, a.From) != nil {
+			c.notSent(e.Leg, engine.NotSentTrunk, now)
+			return
+		}
+	} else {
+		p := c.parameters()
+		if e.Kind != attempt.PeerBot {
+			delete(p, "result_url")
+			delete(p, "result_token")
+		}
+		cmd.Headers = engine.VariableHeaders(p, standard)
+	}
 	offer, err := c.d.media.OpenPeer(a.ID, e.Leg)
 	if err != nil {
-		c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path for the bot; it is not called")
+		c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path for a far leg; it is not called")
 		c.notSent(e.Leg, engine.NotSentMedia, now)
 		return
 	}
-	c.d.phone.PlaceLeg(engine.PlaceLeg{
-		Attempt: a.ID, Leg: e.Leg, URI: e.URI, From: a.To, Headers: engine.VariableHeaders(c.parameters(), standard),
-		SendBy: c.d.clock.Boot().Add(e.SendBy.Sub(now)), RingTimeout: e.SendBy.Sub(now), Offer: offer,
-	}, c.legSink())
+	cmd.Offer = offer
+	c.d.phone.PlaceLeg(cmd, c.legSink())
+}
+
+var errCallEnded = engine.NotFound("call_ended", "the call is over")
+
+// transferCall asks for a call to be handed over.
+type transferCall struct {
+	Attempt engine.AttemptID
+	To      string
+	ReplyTo *actor.PID
+}
+
+// transferContact is transferCall on its way to the contact.
+type transferContact struct {
+	Contact engine.ContactID
+	Attempt engine.AttemptID
+	To      string
+}
+
+// transfer hands the call over, or says why not.
+func (c *call) transfer(m *transferCall, now time.Time) {
+	err := c.m.JudgeTransfer(m.To)
+	if err == nil && strings.HasPrefix(m.To, "+") {
+		err = c.d.destinations.judge(engine.PhoneNumber(m.To), c.m.A.From)
+	}
+	if err == nil {
+		c.apply(attempt.Event{Kind: attempt.TransferRequested, At: now, To: m.To})
+	}
+	reply(c.d, m.ReplyTo, nil, err)
+}
+
+// Transfer asks for a live call to be handed over to a number or SIP address.
+// Call tells what became of it.
+func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error {
+	a, err := t.stored(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.State == attempt.Ended {
+		return engine.NotFound("call_ended", "the call is over")
+	}
+	m := &transferContact{Contact: a.Contact, Attempt: a.ID, To: to}
+	if a.Campaign == "" {
+		_, err = ask[any](ctx, t.d, t.d.dialout, m)
+		return err
+	}
+	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, m))
+	return err
 }
 
 // joinPeer connects callee and far leg, if its SDP answer can be used.
 func (c *call) joinPeer(e attempt.JoinPeer, now time.Time) {
 	ev := attempt.Event{Kind: attempt.PeerJoined, At: now, Peer: e.Leg}
 	if err := c.d.media.JoinPeer(c.m.A.ID, e.Leg, e.SDP); err != nil {
-		c.d.log.Warn().Err(err).Str("attempt_id", string(c.m.A.ID)).Msg("the bot's SDP cannot be used")
+		c.d.log.Warn().Err(err).Str("attempt_id", string(c.m.A.ID)).Msg("the SDP of a far leg cannot be used")
 		ev.Kind, ev.Err = attempt.PeerUnfit, err.Error()
 	}
 	c.apply(ev)

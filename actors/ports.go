@@ -150,6 +150,10 @@ type Telephony interface {
 	ConfirmLeg(leg engine.LegID)
 	CancelLeg(leg engine.LegID) engine.CancelOutcome
 	HangUpLeg(leg engine.LegID, cause engine.HangUpCause)
+	// AnswerRefer accepts or declines the REFER of LegReferred; NotifyRefer tells
+	// who sent it how the call to the target goes.
+	AnswerRefer(leg engine.LegID, accept bool) bool
+	NotifyRefer(leg engine.LegID, code int, reason string)
 	// AttachLeg gives the attempt's legs a new owner and replays their events
 	// from the first; it lists the legs that are known here.
 	AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID

@@ -326,6 +326,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		reply(r.d, sender, nil, errCallNotFound)
 	case *hangUpContact:
 		r.touch(m.Contact, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
+	case *transferContact:
+		r.touch(m.Contact, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
 	case *overdue:
 		r.overdue(m)
 	case *swept:

@@ -432,7 +432,8 @@ func (r *run) makeRules() {
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := &rules{
 		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion,
-		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit},
+		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit,
+			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
 		Policy: contact.Policy{
 			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
 			StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec),

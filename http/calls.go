@@ -55,7 +55,8 @@ type attemptView struct {
 	Recording  *recordingView `json:"recording,omitempty"`
 	Quality    *qualityView   `json:"quality,omitempty"`
 	// Attestation is what the network said of our caller ID.
-	Attestation string `json:"attestation,omitempty"`
+	Attestation string        `json:"attestation,omitempty"`
+	Transfer    *transferView `json:"transfer,omitempty"`
 }
 
 type resultView struct {
@@ -78,6 +79,7 @@ func viewAttempt(a *attempt.Attempt) attemptView {
 		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
 		Attestation: a.Attestation,
 		Recording:   viewRecording(a),
+		Transfer:    viewTransfer(a.Transfer),
 	}
 	if v.StartedAt == nil {
 		v.StartedAt = a.ReservedAt

@@ -38,28 +38,30 @@ type ports struct {
 	noted     int // sessions noted as used
 	notedFail error
 
-	triggers []campaign.Trigger
-	excludes []campaign.Exclude
-	dialouts []campaign.Dialout
-	ladder   []engine.SIPMessage
-	audio    []byte // of theAttempt
-	opened   int    // files
-	owner    engine.CampaignID
-	deleted  []engine.AttemptID
-	creates  []campaign.Create
-	adds     []campaign.AddContacts
-	acts     []campaign.Act
-	clones   []campaign.Clone
-	pages    []campaign.Page
-	kinds    [][]journal.Type // of the activity that was asked for
-	events   []journal.Event
-	results  []campaign.SubmitResult
-	hungUp   []engine.CallID
-	bots     []engine.Bot
-	forced   []bool // of the bots deleted
-	trunks   []engine.TrunkSettings
-	numbers  []engine.NumberSettings
-	keep     bool
+	triggers     []campaign.Trigger
+	excludes     []campaign.Exclude
+	dialouts     []campaign.Dialout
+	ladder       []engine.SIPMessage
+	audio        []byte // of theAttempt
+	opened       int    // files
+	owner        engine.CampaignID
+	deleted      []engine.AttemptID
+	creates      []campaign.Create
+	adds         []campaign.AddContacts
+	acts         []campaign.Act
+	clones       []campaign.Clone
+	pages        []campaign.Page
+	kinds        [][]journal.Type // of the activity that was asked for
+	events       []journal.Event
+	results      []campaign.SubmitResult
+	hungUp       []engine.CallID
+	transfers    []string
+	transferFail error
+	bots         []engine.Bot
+	forced       []bool // of the bots deleted
+	trunks       []engine.TrunkSettings
+	numbers      []engine.NumberSettings
+	keep         bool
 
 	suppressed  []journal.Suppression
 	suppressors []engine.Who
@@ -369,6 +371,12 @@ func (p *ports) HangUp(_ context.Context, id engine.CallID) error {
 	defer p.lock()()
 	p.hungUp = append(p.hungUp, id)
 	return p.fail
+}
+
+func (p *ports) Transfer(_ context.Context, _ engine.CallID, to string) error {
+	defer p.lock()()
+	p.transfers = append(p.transfers, to)
+	return p.transferFail
 }
 
 func (p *ports) KeyByHash(_ context.Context, hash [32]byte) (engine.APIKey, bool, error) {

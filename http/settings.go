@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/window"
 )
@@ -47,8 +48,10 @@ type settingsView struct {
 	StopEndsCalls     bool   `json:"stop_ends_calls"`
 	ConfigURL         string `json:"config_url,omitempty"`
 
-	Recording              string `json:"recording"`
-	RecordingRetentionDays int    `json:"recording_retention_days"`
+	Recording              string   `json:"recording"`
+	RecordingRetentionDays int      `json:"recording_retention_days"`
+	TransferTargets        []string `json:"transfer_targets"`
+	TransferLimit          int      `json:"transfer_limit"`
 }
 
 func viewSettings(c *campaign.Settings) settingsView {
@@ -65,12 +68,16 @@ func viewSettings(c *campaign.Settings) settingsView {
 		CallbackDetection: c.CallbackDetection, StickyExclusion: c.StickyExclusion, StickyNumber: c.StickyNumber,
 		LocalMatch: c.LocalMatch, StopEndsCalls: c.StopEndsCalls, ConfigURL: c.ConfigURL,
 		Recording: d.Recording, RecordingRetentionDays: d.RecordingRetentionDays,
+		TransferTargets: c.TransferTargets, TransferLimit: max(c.TransferLimit, 1),
 	}
 	for i, n := range c.Numbers {
 		v.Numbers[i] = n.E164()
 	}
 	if v.RetryOnSystem == nil {
 		v.RetryOnSystem = []engine.Outcome{}
+	}
+	if v.TransferTargets == nil {
+		v.TransferTargets = []string{}
 	}
 	if v.RetryOnCustom == nil {
 		v.RetryOnCustom = []string{}
@@ -114,6 +121,10 @@ func readSettings(f form) campaign.Settings {
 	s.LocalMatch = f.flag("local_match", s.LocalMatch)
 	s.StopEndsCalls = f.flag("stop_ends_calls", s.StopEndsCalls)
 	s.ConfigURL = f.text("config_url", optional, 2048)
+	if list := f.words("transfer_targets", attempt.TransferTargetsCap); list != nil {
+		s.TransferTargets = list
+	}
+	s.TransferLimit = f.whole("transfer_limit", s.TransferLimit)
 	if f.has("abandon_cap_pct") {
 		pct := f.decimal("abandon_cap_pct", 0)
 		// Rounded to the millionth, and clamped so that nonsense stays out of range.

@@ -242,7 +242,6 @@ func (c *call) detachBot() {
 		c.link.Stop()
 		c.link = nil
 	}
-	c.other = nil
 	c.unlock()
 }
 

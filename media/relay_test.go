@@ -176,7 +176,7 @@ func TestADetachedBotIsNotHeardAnyMore(t *testing.T) {
 	b.peer.hears(ulawSilence)
 	b.peer.say(0, speech(frameBytes, 2))
 	b.callee.hears(ulawSilence)
-	b.e.DetachBot(b.id)
+	b.e.ClosePeer(b.id, b.leg)
 	for i := range 3 {
 		b.peer.say(0, speech(frameBytes, byte(3+i)))
 	}

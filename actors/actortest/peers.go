@@ -2,6 +2,7 @@ package actortest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -15,6 +16,10 @@ func (w *World) placePeer(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	c := w.calls[cmd.Attempt]
 	l := &worldLeg{cmd: cmd, sink: sink, state: "ringing", far: true}
 	w.legs[cmd.Leg] = l
+	if cmd.URI == "" || strings.Contains(cmd.URI, "@pbx.") {
+		w.placeTarget(l)
+		return
+	}
 	w.BotInvites = append(w.BotInvites, cmd)
 	if c == nil {
 		w.Overlaps++
@@ -49,6 +54,46 @@ func (w *World) placePeer(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	})
 }
 
+// talks says whether the callee of the call has answered; the lock is held.
+func (w *World) talks(a engine.AttemptID) bool {
+	for _, l := range w.legs {
+		if l.cmd.Attempt == a && !l.far && l.state == "answered" {
+			return true
+		}
+	}
+	return false
+}
+
+// placeTarget calls the target of a transfer; the lock is held.
+func (w *World) placeTarget(l *worldLeg) {
+	w.Targets = append(w.Targets, l.cmd)
+	l.script = w.Target
+	w.leg(l, engine.LegSent, 0)
+	w.leg(l, engine.LegProvisional, 180)
+	l.timer = time.AfterFunc(l.script.Ring, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch {
+		case l.state != "ringing":
+			return
+		case l.script.Code != 200:
+			w.leg(l, engine.LegRefused, l.script.Code)
+			return
+		}
+		l.state = "answered"
+		w.leg(l, engine.LegAnswered, 200)
+		if l.script.Talk > 0 {
+			l.timer = time.AfterFunc(l.script.Talk, func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if l.state == "answered" {
+					w.leg(l, engine.LegHungUp, 0)
+				}
+			})
+		}
+	})
+}
+
 // invitesOf are the INVITEs to bots of one call; the lock is held.
 func (w *World) invitesOf(a engine.AttemptID) (list []engine.PlaceLeg) {
 	for _, cmd := range w.BotInvites {
@@ -57,6 +102,40 @@ func (w *World) invitesOf(a engine.AttemptID) (list []engine.PlaceLeg) {
 		}
 	}
 	return list
+}
+
+// AnswerRefer implements actors.Telephony.
+func (w *World) AnswerRefer(leg engine.LegID, accept bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Refers = append(w.Refers, accept)
+	return true
+}
+
+// NotifyRefer implements actors.Telephony.
+func (w *World) NotifyRefer(_ engine.LegID, code int, _ string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Notified = append(w.Notified, code)
+}
+
+// Refer lets the far side of a leg ask for a transfer.
+func (w *World) Refer(leg engine.LegID, to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.legs[leg]
+	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: leg, Seq: len(l.events) + 1, At: time.Now(), Kind: engine.LegReferred, ReferTo: to}
+	l.events = append(l.events, e)
+	l.sink(e)
+}
+
+// EndPeer hangs a far leg up from its side.
+func (w *World) EndPeer(leg engine.LegID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.legs[leg]; l != nil && l.state == "answered" {
+		w.leg(l, engine.LegHungUp, 0)
+	}
 }
 
 // OpenPeer implements actors.Media.
@@ -118,4 +197,15 @@ func (w *World) LivePeers() (n int) {
 		}
 	}
 	return n
+}
+
+// EndCallee lets the callee of a call hang up.
+func (w *World) EndCallee(a engine.AttemptID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.legs {
+		if l.cmd.Attempt == a && !l.far && l.state == "answered" {
+			w.leg(l, engine.LegHungUp, 0)
+		}
+	}
 }

@@ -55,6 +55,12 @@ type World struct {
 	RecoverTakes time.Duration
 	// BotInvites are the INVITEs to bots.
 	BotInvites []engine.PlaceLeg
+	// Refers are the answers to REFERs, Notified what was told of transfers;
+	// Target is what the calls to targets do: Ring, Code.
+	Refers   []bool
+	Notified []int
+	Target   Script
+	Targets  []engine.PlaceLeg
 }
 
 type worldLeg struct {
@@ -120,7 +126,7 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 		sink(engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: w.now(), Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
 		return
 	}
-	if cmd.URI != "" {
+	if cmd.URI != "" || w.talks(cmd.Attempt) {
 		w.placePeer(cmd, sink)
 		return
 	}

@@ -151,6 +151,7 @@ func (m *Machine) close(now time.Time, strike bool) {
 		m.emit(TrunkEvent{Trunk: a.Trunk, Leg: a.ID.Leg(1), Over: true})
 	}
 	m.dropPeers(now)
+	m.freeChannels()
 	m.emit(effectCloseMedia)
 	m.emit(NumberFree{Strike: strike})
 	m.emit(lineOver)

@@ -206,6 +206,19 @@ func (m *Machine) confirmPeer(i, from int) {
 	m.emit(Confirm{Leg: p.ID})
 }
 
+// freeChannels gives back what open far legs hold of trunks: the attempt ends,
+// and the rest of them is heard by whoever watches.
+func (m *Machine) freeChannels() {
+	for i := range m.A.Peers {
+		if p := &m.A.Peers[i]; p.Trunk != "" && p.EndedAt == nil {
+			m.emit(TrunkEvent{Trunk: p.Trunk, Leg: p.ID, Over: true})
+		}
+	}
+}
+
+// NextLeg names the leg that is placed next.
+func (m *Machine) NextLeg() engine.LegID { return m.nextLegID() }
+
 // nextLegID names the leg that is placed next.
 func (m *Machine) nextLegID() engine.LegID {
 	return m.A.ID.Leg(len(m.A.Legs) + len(m.A.Peers) + 1)
@@ -357,8 +370,8 @@ func (s *peerStep) ended(ev Event) {
 // over ends the leg; a channel that it held goes back.
 func (s *peerStep) over(ev Event) {
 	s.p.EndedAt = at(ev.At)
-	if s.p.Trunk == "" {
-		return
+	if s.p.Trunk == "" || s.m.A.State == Ended {
+		return // none, or given back with the attempt
 	}
 	e := TrunkEvent{Trunk: s.p.Trunk, Leg: s.p.ID, Over: true}
 	if ev.Kind == LegRefused || ev.Kind == LegNotSent {

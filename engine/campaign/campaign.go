@@ -80,6 +80,11 @@ type Settings struct {
 	// empty is off. How many days they are kept; 0 counts as 30.
 	Recording              string `json:"recording"`
 	RecordingRetentionDays int    `json:"recording_retention_days"`
+	// TransferTargets are to whom a bot may hand its calls over
+	// (attempt.TransferRules), none: to nobody. TransferLimit is how often one
+	// call.
+	TransferTargets []string `json:"transfer_targets"`
+	TransferLimit   int      `json:"transfer_limit"`
 }
 
 // Campaign is the exported state of the campaign machine, stored as one row.

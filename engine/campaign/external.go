@@ -49,6 +49,7 @@ var externalMembers = []string{
 	"concurrency", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
 	"stop_redials_after_s", "redial_only_under_s", "ring_timeout_s", "call_limit_s", "result_timeout_s", "amd", "abandon_cap_pct", "pacing_mode",
 	"max_lines", "weight", "false_positive_share", "callback_detection", "sticky_exclusion", "sticky_number", "local_match", "stop_ends_calls",
+	"transfer_targets", "transfer_limit",
 }
 
 // ExternalMembers lists what a document at a Config URL may set, in the API's
@@ -116,6 +117,8 @@ func takeMember(s *Settings, name string, v json.RawMessage) bool {
 		fresh.Window = Settings{}.Window
 	case "number_pool":
 		fresh.Numbers = nil
+	case "transfer_targets":
+		fresh.TransferTargets = nil
 	case "retry_on_system":
 		fresh.RetryOnSystem = nil
 	case "retry_on_custom":

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/disposition"
 	"dialler/engine/number"
 )
@@ -70,6 +71,8 @@ func Defaults() Settings {
 		AbandonCapPPM:    30_000, // 3 %
 		PacingMode:       PacingStrict,
 		Weight:           1,
+		TransferTargets:  []string{},
+		TransferLimit:    1,
 		// The safe side: whoever said no stays undisturbed.
 		StickyExclusion: true,
 		Recording:       RecordingOff, RecordingRetentionDays: defaultRetention,
@@ -95,6 +98,10 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.RecordingRetentionDays, d.RecordingRetentionDays)
 	if s.Recording == "" {
 		s.Recording = d.Recording
+	}
+	fill(&s.TransferLimit, d.TransferLimit)
+	if s.TransferTargets == nil {
+		s.TransferTargets = d.TransferTargets
 	}
 	if s.RetryOnSystem == nil {
 		s.RetryOnSystem = d.RetryOnSystem
@@ -182,6 +189,15 @@ func (s Settings) Validate() error {
 		wrong("recording", "unknown_value", "must be one of off, on")
 	}
 	within("recording_retention_days", s.RecordingRetentionDays, 1, retentionCap)
+	within("transfer_limit", s.TransferLimit, 1, attempt.TransfersCap)
+	if len(s.TransferTargets) > attempt.TransferTargetsCap {
+		wrong("transfer_targets", "too_long", "must have at most "+strconv.Itoa(attempt.TransferTargetsCap)+" entries")
+	}
+	for i, t := range s.TransferTargets {
+		if !attempt.CheckTransferTarget(t) {
+			wrong("transfer_targets["+strconv.Itoa(i)+"]", "invalid_format", "must be an E.164 number or its beginning with * (+4930*), sip:user@host, or sip:*@host")
+		}
+	}
 	if !wellFormed(s.ConfigURL) {
 		wrong("config_url", "invalid_format", "must be an http or https address")
 	}

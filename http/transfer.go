@@ -1,0 +1,72 @@
+package http
+
+import (
+	nethttp "net/http"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+// transferView is what became of handing a call over.
+type transferView struct {
+	Kind        string                 `json:"kind"`
+	To          string                 `json:"to"`
+	RequestedBy string                 `json:"requested_by"`
+	Result      attempt.TransferResult `json:"result"`
+	SIPCode     int                    `json:"sip_code,omitempty"`
+	RequestedAt time.Time              `json:"requested_at"`
+	AnsweredAt  *time.Time             `json:"answered_at"`
+	EndedAt     *time.Time             `json:"ended_at"`
+}
+
+func viewTransfer(t *attempt.Transfer) *transferView {
+	if t == nil {
+		return nil
+	}
+	return &transferView{Kind: t.Kind, To: t.To, RequestedBy: t.By, Result: t.Result, SIPCode: t.SIPCode,
+		RequestedAt: t.RequestedAt, AnsweredAt: t.AnsweredAt, EndedAt: t.EndedAt}
+}
+
+// transferCap is the longest target that is read, in bytes.
+const transferCap = engine.SIPURICap
+
+// transfer asks for a call to be handed over. Who asks is told that the target
+// is called; showTransfer says how it went.
+func (s *Server) transfer(r *request) error {
+	id, err := s.resultAccess(r)
+	if err != nil {
+		return err
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	to := f.text("to", required, transferCap)
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	if err := s.Calls.Transfer(r.ctx(), id, to); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusAccepted, resultReply{Status: "calling", CallID: id})
+}
+
+var errNoTransfer = engine.NotFound("no_transfer", "The call was not transferred.")
+
+// showTransfer is how the latest transfer of a call stands.
+func (s *Server) showTransfer(r *request) error {
+	id, err := s.resultAccess(r)
+	if err != nil {
+		return err
+	}
+	a, err := s.Calls.Call(r.ctx(), id)
+	if err != nil {
+		return err
+	}
+	if a.Transfer == nil {
+		return errNoTransfer
+	}
+	return r.reply(nethttp.StatusOK, viewTransfer(a.Transfer))
+}
