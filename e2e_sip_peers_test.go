@@ -193,7 +193,7 @@ func (s *softphone) heard() []int16 {
 	raw = raw[i+8:]
 	pcm := make([]int16, len(raw)/2)
 	for i := range pcm {
-		pcm[i] = int16(binary.LittleEndian.Uint16(raw[2*i:])) //nolint:gosec // two's complement
+		pcm[i] = int16(binary.LittleEndian.Uint16(raw[2*i:]))
 	}
 	return pcm
 }

@@ -32,8 +32,9 @@ type sipCase struct {
 	args     []string // more of SIPp's
 	trunk    map[string]any
 	campaign map[string]any
-	dialout  bool   // no contact's call, so that the ring timeout is the world's
-	requests string // what the trunk saw of the call: "INVITE ACK BYE"
+	metadata map[string]any // variables of the contact
+	dialout  bool           // no contact's call, so that the ring timeout is the world's
+	requests string         // what the trunk saw of the call: "INVITE ACK BYE"
 	want     sipRow
 	// before waits until the trunk can be called, meanwhile acts while the call
 	// lives, then looks on at its end.
@@ -132,7 +133,7 @@ func (w *world) place(c *sipCase) {
 			settings[k] = v
 		}
 		id = w.running(settings)
-		rep := w.trigger(id, call.to, nil)
+		rep := w.trigger(id, call.to, c.metadata)
 		if rep.Status != "dialled" {
 			w.t.Fatalf("triggered: %+v", rep)
 		}
