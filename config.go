@@ -41,7 +41,7 @@ type engineFlags struct {
 	RTPHost          string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`
 	RTPPorts         string        `name:"rtp-ports" help:"Ports of RTP; any free ones when empty." placeholder:"MIN-MAX"`
 	DatabaseURL      string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
-	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL." placeholder:"DIR"`
+	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL and of recordings." placeholder:"DIR"`
 	RecordingsDir    string        `name:"recordings-dir" help:"Folder of the recordings of calls; recordings in the data folder when empty." placeholder:"DIR"`
 	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
 	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`

@@ -56,6 +56,9 @@ func sides(t testing.TB, r *recording.Recorder, id string) (callee, bot []byte) 
 	return callee, bot
 }
 
+// words is a side without silence.
+func words(b []byte) []byte { return bytes.ReplaceAll(b, []byte{ulawSilence}, nil) }
+
 func TestACallIsRecordedSampleForSample(t *testing.T) {
 	f := func(name, formats string, pt uint8, silence byte, asHeard func([]byte) []byte) {
 		t.Run(name, func(t *testing.T) {
@@ -79,16 +82,9 @@ func TestACallIsRecordedSampleForSample(t *testing.T) {
 			if len(callee) != int(q.Recording.Duration/frameTime)*160 {
 				t.Fatalf("%d samples in %v", len(callee), q.Recording.Duration)
 			}
-			if !bytes.Contains(callee, asHeard(said)) {
-				t.Fatal("the callee's words are not in one piece")
-			}
-			if !bytes.Contains(bot, reply) {
-				t.Fatal("the bot's words are not in one piece")
-			}
-			for side, b := range map[string][]byte{"callee": bytes.Replace(callee, asHeard(said), nil, 1), "bot": bytes.Replace(bot, reply, nil, 1)} {
-				if len(bytes.Trim(b, "\xff")) > 0 {
-					t.Fatalf("beside the words of the %s there is more than silence", side)
-				}
+			// On a machine that is held up silence may stand between two frames.
+			if !bytes.Equal(words(callee), asHeard(said)) || !bytes.Equal(words(bot), reply) {
+				t.Fatal("something else was recorded")
 			}
 		})
 	}
@@ -158,7 +154,7 @@ func TestADiskThatStandsStillDoesNotHoldUpAudio(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	_, bot := sides(t, r, q.Recording.ID)
-	if got := bytes.ReplaceAll(bot, []byte{ulawSilence}, nil); !bytes.Equal(got, bytes.Join([][]byte{speech(160*50, 1), speech(160*50, 2)}, nil)) {
+	if got := words(bot); !bytes.Equal(got, bytes.Join([][]byte{speech(160*50, 1), speech(160*50, 2)}, nil)) {
 		t.Fatalf("%d samples of the other call were recorded", len(got))
 	}
 	if list := r.Damaged(); len(list) != 1 || list[0] != attempt(1) {
@@ -184,5 +180,32 @@ func TestRecordedPacketsDoNotAllocate(t *testing.T) {
 	}
 	if got := c.tape.End(); got.Duration < 1400*frameTime {
 		t.Fatalf("%+v", got)
+	}
+}
+
+func TestWhatAFarLegSaysIsRecordedInTheBotsPlace(t *testing.T) {
+	r := recorder(t, t.TempDir())
+	e := start(t, func(c *Config) { c.Recorder = r })
+	b := &bridged{e: e, id: attempt(1), leg: attempt(1).Leg(2), events: record(t), callee: newPhone(t, 11), peer: newPhone(t, 22)}
+	offer, err := e.Open(engine.OpenMedia{Attempt: b.id, Record: true}, b.events.sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Answer(b.id, b.callee.called(offer, "0"), time.Now())
+	b.join(t, b.leg, b.peer, "8")
+	var said, answered []byte
+	for i := range 15 {
+		word, reply := speech(frameBytes, byte(i)), speech(frameBytes, byte(100+i))
+		b.callee.say(0, word)
+		b.peer.say(8, reply)
+		b.peer.hears(ulawToAlaw[ulawSilence])
+		b.callee.hears(ulawSilence)
+		transcode(reply, &alawToUlaw)
+		said, answered = append(said, word...), append(answered, reply...)
+	}
+	q := e.CloseMedia(b.id)
+	callee, bot := sides(t, r, q.Recording.ID)
+	if !bytes.Equal(words(callee), said) || !bytes.Equal(words(bot), answered) {
+		t.Error("something else was recorded")
 	}
 }

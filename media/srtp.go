@@ -66,8 +66,8 @@ func (k *security) answered(lines []crypto, first bool) error {
 				return fmt.Errorf("SRTP: %w", err)
 			}
 			k.rekey(receive)
-			k.chosen = c
 		}
+		k.chosen = c // a new offer may give the same key another tag
 		if k.out[c.suite] == nil {
 			out, err := newContext(k.offered[c.suite], c.suite, "")
 			if err != nil {
