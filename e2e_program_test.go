@@ -255,6 +255,18 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 	if first, second := call(), call(); first != 404 || second != 429 {
 		t.Errorf("the file's key rate: %d, then %d; want 404, then 429", first, second)
 	}
+	hangUp := func(file, said string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "SIGHUP reads the trunks of the file", func() bool { return strings.Contains(r.log(), said) })
+	}
+	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, cps_cap: 0}\n", "trunks[0] (a): cps_cap: ")
+	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, active: false}\n", `"changed":1`)
 	client.CloseIdleConnections()
 	r.terminate()
 }

@@ -74,6 +74,8 @@ type serveCmd struct {
 func (s *serveCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP) // from here on it ends nothing, not even a start
 	log := c.logger()
 	p, err := start(ctx, s.engineFlags, "main", log)
 	if err != nil {
@@ -88,7 +90,7 @@ func (s *serveCmd) Run(c *cli) error {
 	} else if password != "" {
 		fmt.Printf("First administrator: %s, password (shown once): %s\n", firstAdminEmail, password)
 	}
-	p.reloadOnSignal(ctx)
+	p.reloadOnSignal(ctx, again)
 	<-ctx.Done()
 	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")
 	p.drain(context.Background())
@@ -97,16 +99,13 @@ func (s *serveCmd) Run(c *cli) error {
 
 // reloadOnSignal has each SIGHUP read the trunks of the configuration file anew,
 // until ctx ends.
-func (p *process) reloadOnSignal(ctx context.Context) {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGHUP)
+func (p *process) reloadOnSignal(ctx context.Context, again <-chan os.Signal) {
 	go func() {
-		defer signal.Stop(ch)
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ch:
+			case <-again:
 				if err := p.reload(ctx); err != nil {
 					p.log.Error().Err(err).Msg("the configuration file was not applied; everything stays as it was")
 				}
