@@ -242,6 +242,7 @@ func TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess(t *testing.T) {
 		r.kill()
 		r.start()
 		defer func() { r.tree.Close() }()
+		r.until(10*time.Second, "what it went through is loaded", func() bool { return r.numberStatus(from).Ended == 64 })
 		after := r.numberStatus(from)
 		if after.State != numberpool.Resting || after.Ended != 64 || after.Answered != 0 || after.Alarm != numberpool.AlarmFloor ||
 			after.RestsTill == nil || after.RestsTill.Sub(*before.RestsTill).Abs() > time.Second {
