@@ -51,6 +51,8 @@ func (s *Stack) onRequest(r *sip.Request, src target) {
 		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
 	case sip.REFER:
 		s.respond(r, src, 603, declined, s.userAgentLine, nil)
+	case sip.SUBSCRIBE: // inside a dialog it might mean a transfer; here nothing
+		s.respond(r, src, 405, "Method Not Allowed", s.agentLines, nil)
 	default:
 		code, phrase, headers := notSupported(r.Method)
 		s.respond(r, src, code, phrase, headers+s.agentLines, nil)

@@ -82,13 +82,15 @@ func (l *leg) startSession(r *sip.Response) {
 	}
 }
 
-// agreed restarts the timer: a refresh at half time, BYE by the smaller of 32
-// s and a third of the interval before the end (§10).
+// agreed restarts the timer. We refresh at half time and have until the end to
+// get it through; a refresh of the far side is awaited until the smaller of 32 s
+// and a third of the interval before the end (§10).
 func (t *sessionTimer) agreed(now time.Duration, sec uint32, ours bool) {
 	interval := time.Duration(sec) * time.Second
 	t.sec, t.ours, t.refreshAt, t.tries = sec, ours, 0, 0
 	if ours {
-		t.refreshAt = now + interval/2
+		t.refreshAt, t.endAt = now+interval/2, now+interval
+		return
 	}
 	t.endAt = now + interval - min(32*time.Second, interval/3)
 }
