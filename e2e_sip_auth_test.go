@@ -99,6 +99,9 @@ func TestAnAnswersSessionDescriptionIsRead(t *testing.T) {
 		"sdp-no-direction", "sdp-multipart", "sdp-of-183"} {
 		cases = append(cases, sipCase{file: file, requests: whole, want: servedRow, then: audio})
 	}
+	codecs := func(list ...string) map[string]any { return map[string]any{"media": map[string]any{"codecs": list}} }
+	cases = append(cases, sipCase{file: "sdp-g722", trunk: codecs("G722", "PCMA"), requests: whole, want: servedRow, then: audio},
+		sipCase{file: "sdp-codec-order", trunk: codecs("PCMA", "PCMU"), requests: whole, want: servedRow, then: audio})
 	for _, file := range []string{"sdp-foreign-codec", "sdp-refused-stream", "sdp-missing"} {
 		cases = append(cases, sipCase{file: file, requests: whole, want: broken, then: nobodyTalked})
 	}

@@ -175,8 +175,8 @@ snd_path %s
 	return s
 }
 
-// heard gives the samples that baresip decoded, at 8 kHz.
-func (s *softphone) heard() []int16 {
+// heard gives the samples that baresip decoded, and their rate.
+func (s *softphone) heard() (pcm []int16, rate int) {
 	s.t.Helper()
 	files, _ := filepath.Glob(filepath.Join(s.dir, "*-dec.wav"))
 	if len(files) != 1 {
@@ -190,12 +190,13 @@ func (s *softphone) heard() []int16 {
 	if i < 0 {
 		s.t.Fatal("no WAV file")
 	}
+	rate = int(binary.LittleEndian.Uint32(raw[24:]))
 	raw = raw[i+8:]
-	pcm := make([]int16, len(raw)/2)
+	pcm = make([]int16, len(raw)/2)
 	for i := range pcm {
 		pcm[i] = int16(binary.LittleEndian.Uint16(raw[2*i:]))
 	}
-	return pcm
+	return pcm, rate
 }
 
 // proxy is a Kamailio that asks INVITEs for credentials, records its route and

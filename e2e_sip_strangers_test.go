@@ -43,3 +43,17 @@ func TestACallThroughAProxyIsHeardAtBothEnds(t *testing.T) {
 		})
 	}
 }
+
+func TestACallInG722IsHeardAtBothEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	b := w.startToneBot("tone", 1200*time.Millisecond)
+	to := newNumber()
+	phone := startSoftphone(t, to, ";audio_codecs=G722", "")
+	w.trunk("phone", "127.0.0.1", phone.port, map[string]any{"media": map[string]any{"codecs": []string{"PCMA", "G722"}}})
+	w.talkedWith(b, to)
+	heardEachOther(t, b, phone)
+	if !strings.Contains(phone.said(), " RTP/AVP 9 101") {
+		t.Error("baresip did not answer with G722")
+	}
+}

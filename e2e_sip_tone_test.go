@@ -43,20 +43,20 @@ func wav(hz int, long time.Duration) []byte {
 
 // purity is the share of a signal's energy that one frequency has (Goertzel),
 // in its loudest window of 200 ms; 0 for near silence.
-func purity(pcm []int16, hz int) (best float64) {
-	const window = voice.Rate / 5
+func purity(pcm []int16, rate, hz int) (best float64) {
+	window := rate / 5
 	for at := 0; at+window <= len(pcm); at += window / 2 {
 		var s1, s2, energy float64
-		k := 2 * math.Cos(2*math.Pi*float64(hz)/voice.Rate)
+		k := 2 * math.Cos(2*math.Pi*float64(hz)/float64(rate))
 		for _, x := range pcm[at : at+window] {
 			v := float64(x)
 			s1, s2 = v+k*s1-s2, s1
 			energy += v * v
 		}
-		if energy/window < 500*500 {
+		if energy/float64(window) < 500*500 {
 			continue
 		}
-		best = max(best, 2*(s1*s1+s2*s2-k*s1*s2)/(energy*window))
+		best = max(best, 2*(s1*s1+s2*s2-k*s1*s2)/(energy*float64(window)))
 	}
 	return best
 }
@@ -136,11 +136,11 @@ func (b *toneBot) heard() []int16 {
 // heardEachOther checks the audio at both ends.
 func heardEachOther(t *testing.T, b *toneBot, s *softphone) {
 	t.Helper()
-	if p := purity(b.heard(), phoneTone); p < 0.8 {
+	if p := purity(b.heard(), voice.Rate, phoneTone); p < 0.8 {
 		t.Errorf("the bot heard %v of audio, the phone's tone is %.2f of it", b.heardFor(), p)
 	}
-	pcm := s.heard()
-	if p := purity(pcm, botTone); p < 0.8 {
-		t.Errorf("the phone heard %d samples, the bot's tone is %.2f of them", len(pcm), p)
+	pcm, rate := s.heard()
+	if p := purity(pcm, rate, botTone); p < 0.8 {
+		t.Errorf("the phone heard %d samples at %d Hz, the bot's tone is %.2f of them", len(pcm), rate, p)
 	}
 }
