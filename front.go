@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -434,5 +435,9 @@ func (f *front) Checks(ctx context.Context) []http.Check {
 	if !draining.OK {
 		draining.Detail = "the process is being stopped; live calls finish"
 	}
-	return []http.Check{db, trunks, {Name: "rtp_ports", OK: true}, draining}
+	ports := http.Check{Name: "rtp_ports", OK: true}
+	if usable, all := f.p.media.Ports(); usable == 0 {
+		ports.OK, ports.Detail = false, fmt.Sprintf("none of the %d RTP sockets can be read; see the log, and the RTP port range", all)
+	}
+	return []http.Check{db, trunks, ports, draining}
 }

@@ -209,6 +209,16 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	return appendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys, codecsOf(cmd.Profile)...), nil
 }
 
+// Ports says how many RTP sockets can carry new calls, and how many there are.
+func (e *Engine) Ports() (usable, all int) {
+	for _, s := range e.sockets {
+		if !s.broken.Load() {
+			usable++
+		}
+	}
+	return usable, len(e.sockets)
+}
+
 // choose gives the socket with the fewest calls whose source is not known
 // yet, then the fewest calls.
 func (e *Engine) choose() *socket {
@@ -217,6 +227,12 @@ func (e *Engine) choose() *socket {
 	for i := range e.sockets {
 		s := e.sockets[(at+i)%len(e.sockets)]
 		w, b := s.waiting.Load(), best.waiting.Load()
+		if bad, worse := s.broken.Load(), best.broken.Load(); bad != worse {
+			if worse {
+				best = s
+			}
+			continue
+		}
 		if w < b || w == b && s.live.Load() < best.live.Load() {
 			best = s
 		}

@@ -509,3 +509,20 @@ func TestMessageFromWAV(t *testing.T) {
 		t.Fatal("the tone is not 1.2 s")
 	}
 }
+
+func TestABrokenSocketTakesNoNewCalls(t *testing.T) {
+	e := start(t, nil)
+	if usable, all := e.Ports(); usable != 2 || all != 2 {
+		t.Fatalf("%d of %d", usable, all)
+	}
+	e.sockets[0].broken.Store(true)
+	for i := range 5 {
+		if _, err := e.Open(engine.OpenMedia{Attempt: attempt(i + 1)}, nil); err != nil || e.call(attempt(i+1)).sock != e.sockets[1] {
+			t.Fatalf("call %d: %v", i+1, err)
+		}
+	}
+	e.sockets[1].broken.Store(true)
+	if usable, _ := e.Ports(); usable != 0 {
+		t.Fatalf("%d usable", usable)
+	}
+}

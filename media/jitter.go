@@ -3,8 +3,12 @@ package media
 import "sync"
 
 const (
-	// reorderWindow is how many packets a missing one is waited for: 60 ms.
+	// reorderWindow is how many packets a missing one is waited for at first, 60
+	// ms at the usual length; reorderMost is the most, 60 ms at the shortest.
 	reorderWindow = 3
+	reorderMost   = 6
+	// futileWaits in a row make the window smaller by one.
+	futileWaits = 8
 	// restartGap is a jump in sequence numbers that is a restart of the far
 	// side rather than a loss (RFC 3550 appendix A.1).
 	restartGap = 500
@@ -24,12 +28,17 @@ type packet struct {
 var packets = sync.Pool{New: func() any { return new(packet) }}
 
 // reorder puts packets in order of their sequence numbers. In-order packets
-// pass through at once; a gap holds up at most reorderWindow later packets.
+// pass through at once; a gap holds up at most a window of later packets. The
+// window follows the network: where what is missing never comes, it shrinks to
+// one packet, where it comes too late, it grows to 60 ms again.
 type reorder struct {
 	started bool
 	next    uint16
-	held    [reorderWindow]*packet // unordered
+	held    [reorderMost]*packet // unordered
 	holding int
+	most    int    // the greatest window, in packets; 0: reorderWindow
+	smaller int    // by how much the window is smaller than that
+	futile  int    // gaps given up since one was filled
 	restart uint16 // expected next number when a restart is suspected
 	suspect bool
 
@@ -73,8 +82,14 @@ func (r *reorder) put(seq uint16, ts uint32, pt uint8, payload []byte, deliver f
 	switch {
 	case ahead < 0:
 		r.late++
+		if int(-ahead) <= reorderMost {
+			r.smaller, r.futile = max(r.smaller-1, 0), 0
+		}
 		return
 	case ahead == 0:
+		if r.holding > 0 {
+			r.futile = 0
+		}
 		r.next++
 		deliver(ts, pt, payload)
 		r.drain(deliver)
@@ -86,7 +101,8 @@ func (r *reorder) put(seq uint16, ts uint32, pt uint8, payload []byte, deliver f
 			return
 		}
 	}
-	for r.holding == reorderWindow || int16(seq-r.next) > reorderWindow { //nolint:gosec // RFC 1982 arithmetic
+	for window := r.window(); r.holding >= window || int(int16(seq-r.next)) > window; { //nolint:gosec // RFC 1982 arithmetic
+		r.gaveUp()
 		r.skip(seq, deliver)
 	}
 	if seq == r.next {
@@ -105,6 +121,21 @@ func (r *reorder) put(seq uint16, ts uint32, pt uint8, payload []byte, deliver f
 		}
 	}
 	r.holding++
+}
+
+func (r *reorder) window() int {
+	most := r.most
+	if most == 0 {
+		most = reorderWindow
+	}
+	return max(most-r.smaller, 1)
+}
+
+func (r *reorder) gaveUp() {
+	if r.futile++; r.futile >= futileWaits && r.window() > 1 {
+		r.smaller++
+		r.futile = 0
+	}
 }
 
 // skip gives up the missing packets before the first held one, or before

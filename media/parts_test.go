@@ -144,6 +144,38 @@ func TestReorder(t *testing.T) {
 	f(s{1, 9000, 2, 3}, s{1, 2, 3}, 0, 0)
 }
 
+func TestTheReorderingWindowFollowsTheNetwork(t *testing.T) {
+	var r reorder
+	seq := uint16(0)
+	put := func(s uint16) { r.put(s, 0, 0, []byte{1}, func(uint32, uint8, []byte) {}) }
+	lose := func(times int) {
+		for range times { // one lost, ten that come
+			seq++
+			for range 10 {
+				put(seq)
+				seq++
+			}
+		}
+	}
+	put(65535)
+	if lose(2); r.window() != reorderWindow {
+		t.Fatalf("a window of %d after a few losses", r.window())
+	}
+	if lose(3 * futileWaits); r.window() != 1 {
+		t.Fatalf("a window of %d where what is lost never comes", r.window())
+	}
+	lost := r.lost
+	for range 20 { // each second packet a place later than it should
+		for _, s := range []uint16{0, 3, 4, 2, 1, 5} {
+			put(seq + s)
+		}
+		seq += 6
+	}
+	if r.window() != reorderWindow || r.lost-lost > 8 {
+		t.Fatalf("a window of %d where they come late, %d given up", r.window(), r.lost-lost)
+	}
+}
+
 func TestEventsOfRFC4733(t *testing.T) {
 	var d dtmf
 	f := func(ts uint32, event, flags byte, duration uint16, want byte) {

@@ -60,6 +60,7 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 	}
 	c.heard.count(pkt.SSRC, pkt.SequenceNumber)
 	if c.ans.codecs[pkt.PayloadType] != codecNone {
+		c.in.most = min(max(pastBytes/max(len(pkt.Payload), 1), 1), reorderMost)
 		c.measure(pkt.Timestamp, now)
 	}
 	// The packet goes through the sequence whatever it carries: comfort noise

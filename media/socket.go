@@ -37,6 +37,8 @@ type socket struct {
 	waiting atomic.Int32
 	live    atomic.Int32
 	pacer   *pacer
+	// broken: it cannot be read; new calls take another one.
+	broken atomic.Bool
 }
 
 // bindPair finds an even port and the odd one above it.
@@ -173,6 +175,7 @@ func (s *socket) read() {
 	}
 	w := newWriter()
 	var arrivals [batchSize]arrival
+	failures := 0 // in a row
 	var pkt rtp.Packet
 	for {
 		n, err := r.read()
@@ -181,7 +184,15 @@ func (s *socket) read() {
 				return
 			}
 			s.e.counters.readErrors.Add(1)
+			if failures++; failures >= brokenAfter { // it will not mend by itself; nor shall it take the processor
+				s.broken.Store(true)
+				time.Sleep(brokenPause)
+			}
 			continue
+		}
+		if failures > 0 {
+			failures = 0
+			s.broken.Store(false)
 		}
 		now := s.e.now()
 		s.mu.Lock()
@@ -213,6 +224,13 @@ func (s *socket) read() {
 		}
 	}
 }
+
+// A socket that cannot be read this many times in a row is broken; it is tried
+// again after each pause.
+const (
+	brokenAfter = 10
+	brokenPause = 50 * time.Millisecond
+)
 
 // busySocket is the number of calls from which a reader gathers datagrams.
 const busySocket = 4
