@@ -357,6 +357,11 @@ func (f *front) Transfer(ctx context.Context, id engine.CallID, to string) error
 // HangUp implements http.Calls.
 func (f *front) HangUp(ctx context.Context, id engine.CallID) error { return f.tree.HangUp(ctx, id) }
 
+// SendDigits implements http.Calls.
+func (f *front) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
+	return f.tree.SendDigits(ctx, id, digits)
+}
+
 // PutBot implements http.Bots: the tree hears of the change.
 func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who engine.Who) (engine.Bot, bool, error) {
 	if b.Account == "" {

@@ -172,19 +172,26 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 }
 
 // HangUp ends a live call.
-func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error {
+func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error { return t.tell(ctx, id, "") }
+
+// SendDigits sends keys (0-9, *, #, A-D) to the callee of an answered call.
+func (t *Tree) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
+	return t.tell(ctx, id, digits)
+}
+
+func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error {
 	a, err := t.stored(ctx, id)
 	if err != nil {
 		return err
 	}
 	if a.State == attempt.Ended {
-		return engine.NotFound("call_ended", "the call is over")
+		return errCallEnded
 	}
 	if a.Campaign == "" {
-		_, err = ask[any](ctx, t.d, t.d.dialout, &hangUpContact{Attempt: a.ID})
+		_, err = ask[any](ctx, t.d, t.d.dialout, &tellContact{Attempt: a.ID, Digits: digits})
 		return err
 	}
-	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &hangUpContact{Contact: a.Contact, Attempt: a.ID}))
+	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &tellContact{Contact: a.Contact, Attempt: a.ID, Digits: digits}))
 	return err
 }
 

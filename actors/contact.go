@@ -89,8 +89,10 @@ type (
 		HangUp bool
 		Reason string // of the contact that is failed by it, "" = the outcome's name
 	}
-	hangUpCall struct {
+	// tellCall sends keys to the callee of a call, or ends it.
+	tellCall struct {
 		Attempt engine.AttemptID
+		Digits  string // "": hang up
 		ReplyTo *actor.PID
 	}
 	// liveAttempt asks for an attempt as it stands: between durable steps it is
@@ -263,8 +265,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.runEnded(msg)
 	case *endAttempt:
 		a.endAttempt(msg)
-	case *hangUpCall:
-		a.hangUp(msg)
+	case *tellCall:
+		a.tell(msg)
 	case *transferCall:
 		if a.call == nil || a.call.m.A.ID != msg.Attempt || !a.call.m.A.Live() {
 			reply(a.d, msg.ReplyTo, nil, errCallEnded)
@@ -741,14 +743,7 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	a.call.apply(attempt.Event{Kind: kind, At: a.now, By: engine.PartySystem})
 }
 
-func (a *contactActor) hangUp(msg *hangUpCall) {
-	var err error = engine.NotFound("call_ended", "the call is over")
-	if a.call != nil && a.call.m.A.ID == msg.Attempt && a.call.m.A.Live() {
-		err = nil
-		a.call.apply(attempt.Event{Kind: attempt.HangUpRequested, At: a.now})
-	}
-	reply(a.d, msg.ReplyTo, nil, err)
-}
+func (a *contactActor) tell(msg *tellCall) { reply(a.d, msg.ReplyTo, nil, a.call.tell(msg, a.now)) }
 
 // --- exclusion, results ------------------------------------------------------
 

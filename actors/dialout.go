@@ -172,12 +172,12 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			return
 		}
 		reply(o.d, sender, nil, errCallNotFound)
-	case *hangUpContact:
+	case *tellContact:
 		if pid := o.calls[m.Attempt]; pid != nil {
-			ctx.Send(pid, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
+			ctx.Send(pid, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
 			return
 		}
-		reply(o.d, sender, nil, engine.NotFound("call_ended", "the call is over"))
+		reply(o.d, sender, nil, errCallEnded)
 	case *transferContact:
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
@@ -393,13 +393,8 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			break
 		}
 		c.call.show(m, c.pending)
-	case *hangUpCall:
-		if c.call == nil || !c.call.m.A.Live() {
-			reply(c.d, m.ReplyTo, nil, engine.NotFound("call_ended", "the call is over"))
-			break
-		}
-		c.call.apply(attempt.Event{Kind: attempt.HangUpRequested, At: c.now})
-		reply(c.d, m.ReplyTo, nil, nil)
+	case *tellCall:
+		reply(c.d, m.ReplyTo, nil, c.call.tell(m, c.now))
 	case *transferCall:
 		if c.call == nil || !c.call.m.A.Live() {
 			reply(c.d, m.ReplyTo, nil, errCallEnded)

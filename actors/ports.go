@@ -150,6 +150,8 @@ type Telephony interface {
 	ConfirmLeg(leg engine.LegID)
 	CancelLeg(leg engine.LegID) engine.CancelOutcome
 	HangUpLeg(leg engine.LegID, cause engine.HangUpCause)
+	// SendDigit sends a key of an answered leg by INFO; false: it cannot.
+	SendDigit(leg engine.LegID, key byte, duration time.Duration) bool
 	// AnswerRefer accepts or declines the REFER of LegReferred; NotifyRefer tells
 	// who sent it how the call to the target goes.
 	AnswerRefer(leg engine.LegID, accept bool) bool
@@ -170,6 +172,9 @@ type Media interface {
 	DetachBot(a engine.AttemptID)
 	PlayMessage(a engine.AttemptID)
 	HearDigit(a engine.AttemptID, digit byte)
+	// SendDigits sends keys to the callee of an answered call. bySIP: none was
+	// sent, they have to go by Telephony.SendDigit.
+	SendDigits(a engine.AttemptID, digits string) (bySIP bool, err error)
 	CloseMedia(a engine.AttemptID) engine.MediaQuality
 	AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool
 	// OpenPeer reserves a second path of an answered call, for a far leg, and

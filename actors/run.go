@@ -324,8 +324,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 			return
 		}
 		reply(r.d, sender, nil, errCallNotFound)
-	case *hangUpContact:
-		r.touch(m.Contact, &hangUpCall{Attempt: m.Attempt, ReplyTo: sender})
+	case *tellContact:
+		r.touch(m.Contact, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
 	case *transferContact:
 		r.touch(m.Contact, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
 	case *overdue:

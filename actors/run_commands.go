@@ -41,9 +41,10 @@ type (
 		Contact engine.ContactID
 		Store   storeResult
 	}
-	hangUpContact struct {
+	tellContact struct {
 		Contact engine.ContactID
 		Attempt engine.AttemptID
+		Digits  string // of tellCall
 	}
 	resetDone struct {
 		of       campaign.Effect

@@ -148,7 +148,7 @@ func (r *run) refuse(msg any, err error) {
 	switch m := msg.(type) {
 	case *storeResult:
 		reply(r.d, m.ReplyTo, nil, err)
-	case *hangUpCall:
+	case *tellCall:
 		reply(r.d, m.ReplyTo, nil, err)
 	case *triggerContact:
 		reply(r.d, m.Trigger.replyTo, nil, err)

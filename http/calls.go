@@ -7,6 +7,7 @@ import (
 	"errors"
 	nethttp "net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -159,6 +160,34 @@ type resultReply struct {
 	CallID engine.CallID `json:"call_id"`
 }
 
+// digitsCap is how many keys one request may send.
+const digitsCap = 32
+
+// digits sends keys to the callee of a live call, for a bot that has to get
+// through a menu.
+func (s *Server) digits(r *request) error {
+	id, err := s.callAccess(r, scopeDialout)
+	if err != nil {
+		return err
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	keys := f.text("digits", required, digitsCap)
+	if strings.Trim(keys, "0123456789*#ABCD") != "" {
+		f.fail("digits", "invalid_format", "must be keys: 0-9, *, #, A-D")
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	if err := s.Calls.SendDigits(r.ctx(), id, keys); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
+}
+
 // result takes what a bot or a post-call analysis says of a conversation
 // (INTERFACES §3): an idempotent upsert, accepted late.
 func (s *Server) result(r *request) error {
@@ -196,15 +225,20 @@ func (s *Server) result(r *request) error {
 	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
 }
 
-// resultAccess lets in an API key with the scope results, or the call's own
-// token, and gives the call.
+// resultAccess is callAccess for what belongs to results.
 func (s *Server) resultAccess(r *request) (engine.CallID, error) {
+	return s.callAccess(r, scopeResults)
+}
+
+// callAccess lets in an API key with the scope, or the call's own token, and
+// gives the call.
+func (s *Server) callAccess(r *request, scope string) (engine.CallID, error) {
 	id := engine.CallID(r.param("call_id"))
 	if given := r.rc.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
 		if len(given) > 1 {
 			return "", errUnauthorized
 		}
-		if err := r.authenticateKey(given[0], scopeResults); err != nil {
+		if err := r.authenticateKey(given[0], scope); err != nil {
 			return "", err
 		}
 		_, err := s.visibleCall(r)

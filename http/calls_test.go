@@ -119,3 +119,26 @@ func TestBotsHangUpByTheirRoute(t *testing.T) {
 	b.ports.fail = errBoom
 	post(path, good, "Status=completed").is(500, "internal")
 }
+
+func TestKeysAreSentWithTheCallsTokenOrAKey(t *testing.T) {
+	b := newBench(t)
+	path := "/api/v1/calls/" + string(theCall) + "/digits"
+	b.do("POST", path, `{"digits":"12#"}`, "Authorization", "Bearer call-token").is(200, "")
+	b.do("POST", path, `{"digits":"A"}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).is(200, "")
+	if got := b.ports.digits; len(got) != 2 || got[0] != "12#" || got[1] != "A" {
+		t.Errorf("%q", got)
+	}
+	b.do("POST", path, `{"digits":"1"}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"results"} })).is(403, "scope_missing")
+	b.do("POST", path, `{"digits":"1"}`, "Authorization", "Bearer wrong").is(401, "unauthorized")
+	b.do("POST", path, `{"digits":"1"}`).is(401, "unauthorized")
+	f := func(body, want string) {
+		t.Helper()
+		b.byKey("POST", path, body).is(422, "validation_failed", want)
+	}
+	f(`{"digits":"1 2"}`, "digits invalid_format")
+	f(`{"digits":""}`, "digits required")
+	f(`{}`, "digits required")
+	f(`{"digits":"`+strings.Repeat("1", 33)+`"}`, "digits too_long")
+	b.ports.fail = engine.Conflict("call_not_answered", "not yet")
+	b.byKey("POST", path, `{"digits":"1"}`).is(409, "call_not_answered")
+}

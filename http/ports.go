@@ -119,6 +119,9 @@ type Calls interface {
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
 	// HangUp ends a live call; NotFound when it is unknown or has ended.
 	HangUp(ctx context.Context, id engine.CallID) error
+	// SendDigits sends keys to the callee; NotFound as HangUp, Conflict
+	// "call_not_answered" before the answer.
+	SendDigits(ctx context.Context, id engine.CallID, digits string) error
 	// Transfer hands a live call over to a number or SIP address; Forbidden,
 	// Conflict or Invalid when that is not allowed, or not now.
 	Transfer(ctx context.Context, id engine.CallID, to string) error

@@ -55,6 +55,7 @@ type ports struct {
 	events       []journal.Event
 	results      []campaign.SubmitResult
 	hungUp       []engine.CallID
+	digits       []string
 	transfers    []string
 	transferFail error
 	bots         []engine.Bot
@@ -370,6 +371,12 @@ func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) error {
 func (p *ports) HangUp(_ context.Context, id engine.CallID) error {
 	defer p.lock()()
 	p.hungUp = append(p.hungUp, id)
+	return p.fail
+}
+
+func (p *ports) SendDigits(_ context.Context, _ engine.CallID, digits string) error {
+	defer p.lock()()
+	p.digits = append(p.digits, digits)
 	return p.fail
 }
 

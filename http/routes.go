@@ -42,6 +42,7 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: access{scope: scopeRead, role: roleViewer}, handle: s.ladder},
 		{method: "POST", path: v1 + "/calls/{call_id}/transfer", access: access{open: true}, handle: s.transfer},
 		{method: "GET", path: v1 + "/calls/{call_id}/transfer", access: access{open: true}, handle: s.showTransfer},
+		{method: "POST", path: v1 + "/calls/{call_id}/digits", access: access{open: true}, handle: s.digits},
 		{method: "POST", path: v1 + "/calls/{call_id}/result", access: access{open: true}, handle: s.result},
 		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: access{open: true}, handle: s.twilioUpdate},
 

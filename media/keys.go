@@ -21,13 +21,7 @@ const (
 	keysCap = 64
 )
 
-// Errors of SendDigits.
-var (
-	// ErrDigitsByINFO: the keys have to be sent by SIP (INFO); the far side
-	// takes no telephone-event, or its trunk's profile wants it so.
-	ErrDigitsByINFO = errors.New("media: the far side takes digits by SIP INFO only")
-	errDigits       = errors.New("media: digits are 0-9, *, #, A-D, at most 64 of them at a time")
-)
+var errDigits = errors.New("media: digits are 0-9, *, #, A-D, at most 64 of them waiting")
 
 // keys are waiting to be sent; the first of them is under way when tick > 0.
 type keys struct {
@@ -37,28 +31,28 @@ type keys struct {
 }
 
 // SendDigits sends keys (0-9, *, #, A-D) to the callee, one after the other, in
-// place of the bot's audio, which waits. ErrDigitsByINFO: none was sent, they
-// must go by SIP.
-func (e *Engine) SendDigits(a engine.AttemptID, sent string) error {
+// place of the bot's audio, which waits. bySIP: none was sent, they have to go
+// by INFO; the far side takes no telephone-event, or its trunk wants it so.
+func (e *Engine) SendDigits(a engine.AttemptID, sent string) (bySIP bool, err error) {
 	sent = strings.ToUpper(sent)
 	c := e.call(a)
 	if c == nil {
-		return errNoCall
+		return false, errNoCall
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case sent == "" || strings.Trim(sent, digits) != "" || len(sent)+len(c.keys.queue) > keysCap:
-		return errDigits
+		return false, errDigits
 	case c.closed:
-		return errLeftover
+		return false, errLeftover
 	case !c.answered:
-		return errUnheard
+		return false, errUnheard
 	case c.byINFO || c.ans.events < 0:
-		return ErrDigitsByINFO
+		return true, nil
 	}
 	c.keys.queue += sent
-	return nil
+	return false, nil
 }
 
 // key writes the event of this tick; false when none is to be sent. mu is held.

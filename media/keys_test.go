@@ -2,7 +2,6 @@ package media
 
 import (
 	"encoding/binary"
-	"errors"
 	"testing"
 	"time"
 
@@ -13,19 +12,19 @@ func TestKeysAreSentAsRFC4733Says(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	p := newPhone(t, 4)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
-	if err := e.SendDigits(attempt(1), "1"); err == nil {
+	if _, err := e.SendDigits(attempt(1), "1"); err == nil {
 		t.Fatal("keys were taken before the answer")
 	}
 	e.Answer(attempt(1), p.called(offer, "0 97", "a=rtpmap:97 telephone-event/8000"), time.Now())
 	p.say(0, speech(160, 1))
 	before := p.hear()
 	for _, bad := range []string{"", "1 2", "E", "x"} {
-		if err := e.SendDigits(attempt(1), bad); err == nil || errors.Is(err, ErrDigitsByINFO) {
+		if bySIP, err := e.SendDigits(attempt(1), bad); err == nil || bySIP {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if err := e.SendDigits(attempt(1), "5d"); err != nil {
-		t.Fatal(err)
+	if bySIP, err := e.SendDigits(attempt(1), "5d"); err != nil || bySIP {
+		t.Fatal(bySIP, err)
 	}
 	var heard dtmf
 	got, ends, events := "", 0, 0
@@ -75,7 +74,7 @@ func TestKeysGoByINFOWhereTheFarSideOrTheTrunkWantsIt(t *testing.T) {
 	offer, _ = e.Open(engine.OpenMedia{Attempt: attempt(2), Profile: engine.MediaProfile{DTMF: engine.DTMFByINFO}}, ev.sink)
 	e.Answer(attempt(2), p.called(offer, "0 101"), time.Now())
 	for i := 1; i <= 2; i++ {
-		if err := e.SendDigits(attempt(i), "1"); !errors.Is(err, ErrDigitsByINFO) {
+		if bySIP, err := e.SendDigits(attempt(i), "1"); !bySIP || err != nil {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}

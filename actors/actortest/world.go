@@ -38,15 +38,18 @@ type World struct {
 	nth    map[engine.PhoneNumber]int
 
 	// Ledger.
-	Invites   int
-	Overlaps  int
-	live      map[engine.PhoneNumber]engine.LegID
-	Offers    []string // of the INVITEs, in order
-	Byes      int
-	Cancels   int
-	PeakBots  int
-	bots      int
-	Recovered int
+	Invites  int
+	Overlaps int
+	live     map[engine.PhoneNumber]engine.LegID
+	Offers   []string // of the INVITEs, in order
+	Keys     []string // that were sent to callees: "12" on the media path, "INFO 1" by signalling
+	// KeysByINFO: no media path sends keys.
+	KeysByINFO bool
+	Byes       int
+	Cancels    int
+	PeakBots   int
+	bots       int
+	Recovered  int
 	// Boot, when it is set, makes the carrier side check send-by times.
 	Boot func() engine.BootTime
 	// Now, when it is set, is the wall clock in place of time.Now.
@@ -370,6 +373,29 @@ func (w *World) PlayMessage(a engine.AttemptID) {
 		}
 		w.later(a, c, 3*time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaPlayed}) })
 	}
+}
+
+// SendDigits implements actors.Media.
+func (w *World) SendDigits(a engine.AttemptID, digits string) (bySIP bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.KeysByINFO {
+		return true, nil
+	}
+	w.Keys = append(w.Keys, digits)
+	return false, nil
+}
+
+// SendDigit implements actors.Telephony.
+func (w *World) SendDigit(leg engine.LegID, key byte, _ time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.legs[leg]
+	if l == nil || l.state != "answered" {
+		return false
+	}
+	w.Keys = append(w.Keys, "INFO "+string(key))
+	return true
 }
 
 // HearDigit implements actors.Media; the bots of this world do not listen.

@@ -1,0 +1,47 @@
+package actors
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+// keyDuration is how long a key is pressed that is sent by INFO.
+const keyDuration = 100 * time.Millisecond
+
+var (
+	errNotAnswered = engine.Conflict("call_not_answered", "keys can be sent to an answered call only; wait until the call is answered")
+	errDigitsFull  = engine.Conflict("digits_not_sent", "the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
+)
+
+// tell carries out what a bot or an operator asks of a live call; nil is a
+// call that is not there any more.
+func (c *call) tell(m *tellCall, now time.Time) error {
+	switch {
+	case c == nil || c.m.A.ID != m.Attempt || !c.m.A.Live():
+		return errCallEnded
+	case m.Digits == "":
+		c.apply(attempt.Event{Kind: attempt.HangUpRequested, At: now})
+		return nil
+	case c.m.A.AnsweredAt == nil || c.m.A.Ending != nil:
+		return errNotAnswered
+	}
+	return c.sendDigits(m.Digits)
+}
+
+// sendDigits sends keys on the media path, or by signalling where the far side
+// wants that.
+func (c *call) sendDigits(digits string) error {
+	a := &c.m.A
+	bySIP, err := c.d.media.SendDigits(a.ID, digits)
+	if err != nil {
+		return errDigitsFull
+	}
+	for i := 0; bySIP && i < len(digits); i++ {
+		if !c.d.phone.SendDigit(a.Legs[len(a.Legs)-1].ID, digits[i], keyDuration) {
+			return errDigitsFull
+		}
+	}
+	return nil
+}
