@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
 	"dialler/engine"
@@ -71,11 +73,11 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 	if c := w.ended(id, engine.OutcomeConnectedNoResult); c.HungUpBy != "bot" {
 		t.Errorf("the API shows %+v", c)
 	}
-	callee, bot := only(t, phone, "the callee's call is over", over), only(t, voice, "the bot's call is over", over)
-	if callee.ByeBy != carrier.Caller || bot.ByeBy != carrier.Callee || bot.ByeCode != 200 || bot.AckMissing || callee.AckMissing {
-		t.Errorf("callee %+v\nbot %+v", callee, bot)
+	callee, voiceRow := only(t, phone, "the callee's call is over", over), only(t, voice, "the bot's call is over", over)
+	if callee.ByeBy != carrier.Caller || voiceRow.ByeBy != carrier.Callee || voiceRow.ByeCode != 200 || voiceRow.AckMissing || callee.AckMissing {
+		t.Errorf("callee %+v\nbot %+v", callee, voiceRow)
 	}
-	for who, r := range map[string]carrier.RTPCount{"callee": callee.RTP, "bot": bot.RTP} {
+	for who, r := range map[string]carrier.RTPCount{"callee": callee.RTP, "bot": voiceRow.RTP} {
 		if r.Received < 25 || r.Strange > 0 || r.AudioAt.IsZero() || !r.LastAudioAt.After(r.AudioAt) {
 			t.Errorf("the %s hears %+v", who, r)
 		}
@@ -85,12 +87,12 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 		!inOrder(a.AnsweredAt, a.BotConnectedAt, a.ServedAt, a.BotFirstAudioAt, a.EndedAt) {
 		t.Errorf("%+v", a)
 	}
-	if bot.CallID != string(a.Peers[1].ID) || bot.From.E164() != to {
-		t.Errorf("Call-ID %s from %s", bot.CallID, bot.From)
+	if voiceRow.CallID != string(a.Peers[1].ID) || voiceRow.From.E164() != to {
+		t.Errorf("Call-ID %s from %s", voiceRow.CallID, voiceRow.From)
 	}
 	for _, h := range []string{"X-call_id: " + string(id), "X-attempt_id: " + string(a.ID), "X-to_number: " + to, "X-from_number: " + ourNumber, "X-result_token: "} {
-		if !strings.Contains(bot.Invite, "\r\n"+h) {
-			t.Errorf("the INVITE has no %q:\n%s", h, bot.Invite)
+		if !strings.Contains(voiceRow.Invite, "\r\n"+h) {
+			t.Errorf("the INVITE has no %q:\n%s", h, voiceRow.Invite)
 		}
 	}
 }
@@ -107,8 +109,8 @@ func TestACalleeWhoHangsUpEndsTheBotsLeg(t *testing.T) {
 		t.Errorf("the API shows %+v", c)
 	}
 	only(t, phone, "the callee's call is over", over)
-	if bot := only(t, voice, "the bot's call is over", over); bot.ByeBy != carrier.Caller || !strings.Contains(bot.ByeReason, "cause=16") {
-		t.Errorf("%+v", bot)
+	if r := only(t, voice, "the bot's call is over", over); r.ByeBy != carrier.Caller || !strings.Contains(r.ByeReason, "cause=16") {
+		t.Errorf("%+v", r)
 	}
 	eventually(t, "the bot's leg is stored as over, and the number is free", func() bool { a := w.stored(id); return !a.OpenLeg() })
 }
@@ -144,4 +146,70 @@ func TestNoLegOfABotBySIPOutlivesARestart(t *testing.T) {
 	}
 	w.ended(id, engine.OutcomeLost)
 	eventually(t, "both legs are stored as over", func() bool { a := w.stored(id); return !a.OpenLeg() })
+}
+
+func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
+	person, err := carrier.Start(carrier.Config{Media: true, KeepInvites: true, Profile: []carrier.Behaviour{speaking(carrier.Human, 2*time.Second)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	target := "sip:+4930777777@" + person.Addr()
+	to := newNumber()
+	id := w.campaignCall(to, map[string]any{"transfer_targets": []string{target}})
+	path := "/api/v1/calls/" + string(id) + "/transfer"
+	token := w.session(id, "it talks", func(s bot.Session) bool { return s.FramesOut > 0 }).Parameters["result_token"]
+	if code := w.send("POST", path, map[string]any{"to": "sip:+4930777778@" + person.Addr()}, "Authorization", "Bearer "+token).expect(403).code(); code != "transfer_not_allowed" {
+		t.Error(code)
+	}
+	w.send("POST", path, map[string]any{"to": target}, "Authorization", "Bearer "+token).expect(202)
+	eventually(t, "callee and person are connected", func() bool {
+		var tr struct{ Result attempt.TransferResult }
+		w.send("GET", path, nil, "Authorization", "Bearer "+token).expect(200).into(&tr)
+		return tr.Result == attempt.TransferBridged
+	})
+	w.session(id, "the bot is off", func(s bot.Session) bool { return !s.EndedAt.IsZero() })
+	callee, desk := only(t, phone, "the callee's call is over", over), only(t, person, "the person's call is over", over)
+	if callee.ByeBy != carrier.Caller || desk.ByeBy != carrier.Callee || desk.From.E164() != to || strings.Contains(desk.Invite, "X-result_token") {
+		t.Errorf("callee %+v\nperson %+v", callee, desk)
+	}
+	for who, r := range map[string]carrier.RTPCount{"callee": callee.RTP, "person": desk.RTP} {
+		if r.Received < 25 || r.Strange > 0 || r.AudioAt.IsZero() || r.Lost > 5 {
+			t.Errorf("the %s hears %+v", who, r)
+		}
+	}
+	eventually(t, "the attempt is over", func() bool { return w.stored(id).State == attempt.Ended })
+	a := w.stored(id)
+	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.To != target || tr.EndedAt == nil || a.HungUpBy != engine.PartyTarget || !a.WasConnected() {
+		t.Errorf("%+v, hung up by %s", tr, a.HungUpBy)
+	}
+}
+
+// campaignCall dials one number in a campaign of its own and gives the call.
+func (w *world) campaignCall(to string, settings map[string]any) (id engine.CallID) {
+	w.t.Helper()
+	body := map[string]any{"name": "One", "bot_id": ourBot, "concurrency": 1, "number_pool": []string{ourNumber}, "max_attempts": 1,
+		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}}
+	for k, v := range settings {
+		body[k] = v
+	}
+	var c struct {
+		ID engine.CampaignID `json:"campaign_id"`
+	}
+	w.operator("POST", "/api/v1/campaigns", body).expect(201).into(&c)
+	w.operator("POST", "/api/v1/campaigns/"+string(c.ID)+"/contacts", map[string]any{"contacts": []map[string]any{{"mobile": to}}})
+	w.operator("POST", "/api/v1/campaigns/"+string(c.ID)+"/start", nil).expect(200)
+	eventually(w.t, "its call is placed", func() bool {
+		open, err := w.p.store.OpenAttempts(context.Background())
+		for i := range open {
+			if open[i].Campaign == c.ID {
+				id = open[i].ID.Call()
+			}
+		}
+		return err == nil && id != ""
+	})
+	return id
 }
