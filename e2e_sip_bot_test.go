@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +186,32 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	eventually(t, "the attempt is over", func() bool { return w.stored(id).State == attempt.Ended })
 	a := w.stored(id)
 	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.To != target || tr.EndedAt == nil || a.HungUpBy != engine.PartyTarget || !a.WasConnected() {
+		t.Errorf("%+v, hung up by %s", tr, a.HungUpBy)
+	}
+}
+
+func TestABotBySIPHandsItsCallOverByRefer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
+	person, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	target := "+4930777777@" + person.Addr()
+	voice := startSippFile(t, filepath.Join(sipScenarios, "refer-bot.xml"), "-key", "target", target)
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10,
+		"endpoints": []string{"sip:bot@127.0.0.1:" + strconv.Itoa(voice.port)}}).expect(200)
+	id := w.campaignCall(newNumber(), map[string]any{"transfer_targets": []string{"sip:" + target}})
+	only(t, person, "the person's call is over", over)
+	if r := only(t, phone, "the callee's call is over", over); r.ByeBy != carrier.Caller {
+		t.Errorf("%+v", r)
+	}
+	voice.satisfied()
+	eventually(t, "the attempt is over", func() bool { a := w.stored(id); return a.State == attempt.Ended && !a.OpenLeg() })
+	a := w.stored(id)
+	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.By != "refer" || tr.To != "sip:"+target || a.HungUpBy != engine.PartyTarget {
 		t.Errorf("%+v, hung up by %s", tr, a.HungUpBy)
 	}
 }
