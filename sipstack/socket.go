@@ -155,6 +155,7 @@ func (q *queued) done(left bool, err error) {
 // writeOne writes a message; left is true when at least a part of it did. A
 // connection that broke before the first byte is replaced once.
 func (l *line) writeOne(conn *stream, q queued) (left bool, err error) {
+	conn.quiet.Store(0)
 	n, err := conn.write(q.data)
 	if err == nil || n > 0 {
 		return true, err

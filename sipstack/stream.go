@@ -23,6 +23,9 @@ const (
 	// TLS handshake and its first message; one of no trunk's address is closed
 	// after it in any case.
 	firstMessage = 32 * time.Second
+	// unused is after how many pings without a message between them a
+	// connection of ours to an address of no trunk any more is closed.
+	unused = 10
 )
 
 // stream is one open TCP or TLS connection, ours or the far side's.
@@ -35,6 +38,7 @@ type stream struct {
 	mu    sync.Mutex // of writes
 	ping  *time.Timer
 	pings atomic.Int32 // of ours that no pong was seen for
+	quiet atomic.Int32 // pings since the last message
 }
 
 // open enters a connection into the table and starts to read it; nil when the
@@ -123,6 +127,7 @@ func (c *stream) take(f *framer, b []byte) bool {
 		if c.inbound && c.s.isPeer(c.key.addr.Addr()) {
 			_ = c.conn.SetReadDeadline(time.Time{}) // anybody else's connection ends soon
 		}
+		c.quiet.Store(0)
 		m, err := c.s.parse(data)
 		if err != nil {
 			c.s.count.malformed.Add(1)
@@ -136,6 +141,10 @@ func (c *stream) take(f *framer, b []byte) bool {
 // §3.5.1). A pong is not asked for: a far side that does not know pings
 // ignores them (RFC 3261 §7.5); one that is gone resets the connection.
 func (c *stream) sendPing() {
+	if c.quiet.Add(1) > unused && !c.s.isPeer(c.key.addr.Addr()) {
+		c.close()
+		return
+	}
 	c.pings.Store(1)
 	if _, err := c.write([]byte("\r\n\r\n")); err != nil {
 		return

@@ -273,3 +273,59 @@ func TestListenersThatCannotBeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestConnectionsToNoTrunkAnyMoreAreClosed(t *testing.T) {
+	timers := fast
+	timers.Flow = 5 * time.Millisecond
+	u, _ := newStreamUAS(t, nil, takesCalls)
+	s := newStack(t, sipstack.Config{Timers: timers})
+	setTrunk(s, u.port(), overTCP)
+	l := listen(t, confirming(s, true))
+	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+	f := u.flows.Load()
+	eventually(t, "the connection stays, however quiet", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.pings >= 20
+	})
+	if s.OpenConnections() != 1 {
+		t.Fatal("closed")
+	}
+	s.RemoveTrunk(trunkID)
+	eventually(t, "the connection is closed", func() bool { return s.OpenConnections() == 0 })
+}
+
+func TestACarrierThatAsksForItIsShownOurCertificate(t *testing.T) {
+	ca := newAuthority(t)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{*ca.certify("127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	shown := make(chan string, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		if err := c.(*tls.Conn).Handshake(); err != nil {
+			shown <- err.Error()
+			return
+		}
+		shown <- strings.Join(c.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames, ",")
+	}()
+	s := newStack(t, sipstack.Config{Listeners: []sipstack.Listener{{Name: "a", Address: "127.0.0.1:0", Certificate: ca.certify("dialler.example")}}})
+	setTrunk(s, l.Addr().(*net.TCPAddr).Port, overTLS(ca.roots))
+	place(s, listen(t, nil))
+	select {
+	case name := <-shown:
+		if name != "dialler.example" {
+			t.Fatal(name)
+		}
+	case <-time.After(patience):
+		t.Fatal("no connection")
+	}
+}
