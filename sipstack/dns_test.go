@@ -197,10 +197,8 @@ func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
 		t.Fatalf("%d INVITEs at the silent address", n)
 	}
 	silent.request(sip.OPTIONS, 2)
-	other.request(sip.OPTIONS, 3) // rounds go on, and the trunk stays up
-	if len(health) != 0 {
-		t.Fatalf("%+v", <-health)
-	}
+	other.request(sip.OPTIONS, 3) // rounds go on, and the trunk is up
+	eventually(t, "the trunk is up", func() bool { return s.Health()[0].Up })
 }
 
 func TestRegistrationFailsOverToTheNextAddress(t *testing.T) {
@@ -400,8 +398,11 @@ func TestAnInviteThatCredentialsMakeTooLongGoesOverTCP(t *testing.T) {
 			t.Fatalf("%s\n%s", first, second)
 		}
 		// The ACK of the challenge goes where the challenge came from.
-		if acks := u.all(sip.ACK); len(acks) != 2 || acks[0].Via().Transport != "UDP" {
-			t.Fatalf("%v", acks)
+		u.request(sip.ACK, 2)
+		for _, ack := range u.all(sip.ACK) {
+			if ack.CSeq().SeqNo == 1 && ack.Via().Transport != "UDP" {
+				t.Fatalf("%s", ack)
+			}
 		}
 	}
 }
