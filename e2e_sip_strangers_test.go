@@ -49,7 +49,7 @@ func TestACallInG722IsHeardAtBothEnds(t *testing.T) {
 	w := newWorld(t, tuning{}, 0)
 	b := w.startToneBot("tone", 1200*time.Millisecond)
 	to := newNumber()
-	phone := startSoftphone(t, to, ";audio_codecs=G722", "")
+	phone := startSoftphone(t, to, ";audio_codecs=G722/16000/1", "")
 	w.trunk("phone", "127.0.0.1", phone.port, map[string]any{"media": map[string]any{"codecs": []string{"PCMA", "G722"}}})
 	w.talkedWith(b, to)
 	heardEachOther(t, b, phone)
