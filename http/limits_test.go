@@ -1,0 +1,92 @@
+package http
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine/campaign"
+)
+
+func TestTheNameOfAFileMayHave255Bytes(t *testing.T) {
+	b := newBench(t)
+	const csv = "text/csv"
+	post := func(n int) answer {
+		return b.do("POST", importsPath+"?wait=false&filename="+strings.Repeat("x", n), "phone_number\n", "Content-Type", csv, "Authorization", "Bearer "+b.token("usr_oper"))
+	}
+	post(255).is(202, "")
+	post(256).is(422, "validation_failed", "filename too_long")
+}
+
+func TestABodyMayBeNested32Deep(t *testing.T) {
+	f := func(depth int, ok bool) {
+		t.Helper()
+		var errs fieldErrors
+		src := append(bytes.Repeat([]byte(`{"a":`), depth-1), "{}"...)
+		src = append(src, bytes.Repeat([]byte("}"), depth-1)...)
+		if _, e := parseJSON(src, &errs); (e == nil) != ok {
+			t.Errorf("depth %d: %v", depth, e)
+		}
+	}
+	f(32, true)
+	f(33, false)
+}
+
+func TestUnknownKeysFillNoMoreMemoryThanTheirCap(t *testing.T) {
+	b := newBench(t)
+	k := newKeyring(b.ports, time.Hour, func() time.Time { return testAt })
+	ask := func(n int) {
+		t.Helper()
+		if _, err := k.check(t.Context(), fmt.Appendf(nil, "vx_%032d", n)); err == nil {
+			t.Fatal("an unknown key was taken")
+		}
+	}
+	for n := range 10_000 {
+		ask(n)
+	}
+	if len(k.entries) != 10_000 {
+		t.Errorf("%d remembered of 10,000", len(k.entries))
+	}
+	if ask(10_000); len(k.entries) != 1 {
+		t.Errorf("%d remembered beyond the cap", len(k.entries))
+	}
+}
+
+func TestSubjectsOfGuessesFillNoMoreMemoryThanTheirCap(t *testing.T) {
+	th := newThrottle(func() time.Time { return testAt })
+	guess := func(n int) { th.admit([]subject{{name: fmt.Sprint(n), every: time.Hour, burst: 5}}) }
+	for n := range 50_000 {
+		guess(n)
+	}
+	if len(th.buckets) != 50_000 {
+		t.Errorf("%d remembered of 50,000", len(th.buckets))
+	}
+	if guess(50_000); len(th.buckets) != 45_001 {
+		t.Errorf("%d remembered beyond the cap", len(th.buckets))
+	}
+}
+
+func TestSixteenReportsMayBeWrittenAtTheSameTime(t *testing.T) {
+	b := newBench(t)
+	b.ports.onPart = func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) { return nil, nil }
+	b.server.reports.Store(15)
+	b.byAdmin("GET", reportPath, "").is(200, "")
+	b.server.reports.Store(16)
+	b.byAdmin("GET", reportPath, "").is(503, "too_many_reports")
+}
+
+func TestTheLimitsOfASuppressionRequest(t *testing.T) {
+	b := newBench(t)
+	numbers := make([]string, 1001)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf(`"+49151%08d"`, 10_000_000+i)
+	}
+	post := func(n, reason int) answer {
+		return b.byAdmin("POST", suppressionsPath, `{"numbers":[`+strings.Join(numbers[:n], ",")+`],"reason":"`+strings.Repeat("x", reason)+`"}`)
+	}
+	post(1000, 200).is(200, "")
+	post(1001, 200).is(422, "validation_failed", "numbers too_long")
+	post(1, 201).is(422, "validation_failed", "reason too_long")
+}
