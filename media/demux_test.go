@@ -339,7 +339,7 @@ func FuzzDatagram(f *testing.F) {
 	f.Add([]byte{0xB3, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xBE, 0xDE, 0, 1, 1, 2, 3, 4})
 	e := &Engine{}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c := &call{e: e, answered: true, ans: answer{events: 101, send: codecUlaw}}
+		c := &call{e: e, answered: true, ans: answer{events: 101, eventsIn: -1, send: codecUlaw}}
 		c.ans.codecs[0], c.ans.codecs[8] = codecUlaw, codecAlaw
 		for i := range 6 {
 			if len(b) > 3 {

@@ -202,7 +202,7 @@ func TestEventsOfRFC4733(t *testing.T) {
 
 func benchCall(b testing.TB) *call {
 	e := &Engine{}
-	c := &call{e: e, answered: true, ans: answer{events: 101, send: codecUlaw, heSends: true, heListens: true}, dest: addr(4000)}
+	c := &call{e: e, answered: true, ans: answer{events: 101, eventsIn: -1, send: codecUlaw, heSends: true, heListens: true}, dest: addr(4000)}
 	c.ans.codecs[0] = codecUlaw
 	e.cfg.RTPTimeout = 1 << 40
 	_ = b
