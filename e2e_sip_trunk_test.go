@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -72,25 +74,68 @@ func TestTheKeepaliveSaysWhetherATrunkLives(t *testing.T) {
 	}
 }
 
+// leaving is a trunk over TCP that answers one OPTIONS and then is gone: up by
+// its keepalive, but nothing can be sent to it.
+func (w *world) leaving(id string) {
+	w.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		_ = l.Close()
+		if err != nil {
+			gone <- err
+			return
+		}
+		defer func() { _ = c.Close() }()
+		var head []string
+		in := bufio.NewScanner(c)
+		for in.Scan() && in.Text() != "" {
+			for _, name := range []string{"Via:", "From:", "To:", "Call-ID:", "CSeq:"} {
+				if strings.HasPrefix(in.Text(), name) {
+					head = append(head, in.Text())
+				}
+			}
+		}
+		_, err = fmt.Fprintf(c, "SIP/2.0 200 OK\r\n%s\r\nContent-Length: 0\r\n\r\n", strings.Join(head, "\r\n"))
+		gone <- err
+	}()
+	w.t.Cleanup(func() { _ = l.Close() })
+	w.trunk(id, "127.0.0.1", l.Addr().(*net.TCPAddr).Port, map[string]any{"transport": "tcp", "priority": 0})
+	if err := <-gone; err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "it is up, and its connection closed", func() bool {
+		for _, h := range w.p.sip.Health() {
+			if h.Trunk == engine.TrunkID(id) {
+				return h.Up && w.p.sip.OpenConnections() == 0
+			}
+		}
+		return false
+	})
+}
+
 // A connection that is refused was certainly not sent on: the next trunk has
 // the call at once, and without one nothing is consumed.
 func TestAnInviteThatCannotLeaveGoesToTheNextTrunk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
-	closed := freePort(t)
-	w.trunk("closed", "127.0.0.1", closed, map[string]any{"transport": "tcp", "priority": 0})
+	w.leaving("gone")
 	id := w.dialout(newNumber())
 	w.ended(id, engine.OutcomeTrunkError)
 	if a := w.stored(id); a.Consumed || a.Legs[0].SentAt != nil || a.SIPCode != 0 {
 		t.Errorf("%+v", a)
 	}
-	w.trunk("closed", "127.0.0.1", freePort(t), map[string]any{"transport": "tcp", "priority": 0})
 	s := play(t, &sipCase{file: "answer-bot-hangs-up"})
 	w.trunk("next", "127.0.0.1", s.port, map[string]any{"priority": 1})
+	w.leaving("gone")
 	id = w.dialout(newNumber())
 	w.ended(id, engine.OutcomeCompleted)
 	s.satisfied()
-	if a := w.stored(id); a.Trunk != "next" || a.Legs[len(a.Legs)-1].SIPCode != 200 {
+	if a := w.stored(id); a.Trunk != "next" || len(a.Legs) != 2 || a.Legs[0].SentAt != nil || a.Legs[1].SIPCode != 200 {
 		t.Errorf("%+v", a)
 	}
 	w.quiet()
