@@ -26,10 +26,11 @@
 //   - No packet allocates. Per call there is no goroutine here; an attached bot
 //     has one.
 //   - Audio of one call never reaches another one; see below.
-//   - μ-law reaches the bot as it came; A-law goes through one table.
+//   - μ-law reaches the bot as it came, except for 4 ms after a loss; A-law goes
+//     through one table, G.722 through its codec and a half-band filter.
 //   - What the bot and the classifier hear has no holes: after 60 ms without
-//     audio silence is filled in, 20 ms at a time. After a loss the last frame
-//     is repeated once, the rest is silence.
+//     audio silence is filled in, 20 ms at a time. After a loss up to 60 ms
+//     are made of the last period of pitch, fading; the rest is silence.
 //
 // # Decision: shared sockets, and how packets find their call
 //
@@ -96,7 +97,9 @@
 // # RTCP
 //
 // Reports are received on the odd port and, after RFC 5761, on the RTP port;
-// they count as signs of life. None are sent yet. MediaSilent is told once when
+// they count as signs of life. They are sent about every 5 s, with BYE at the
+// end, to the far side's odd port or, when its SDP says rtcp-mux, with the RTP.
+// What both sides count makes the quality of the attempt (mos.go). MediaSilent is told once when
 // neither RTP nor RTCP came for Config.RTPTimeout, unless the far side said
 // that it sends nothing (recvonly, inactive).
 package media
