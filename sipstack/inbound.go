@@ -318,10 +318,14 @@ func appendTopVia(b []byte, via *sip.ViaHeader, src target) ([]byte, target) {
 	return append(b, v.Value()...), to
 }
 
+// headerValue is the value of the first header that has one of the names. It
+// allocates nothing when there is none, as the library's look-up does.
 func headerValue(m sip.Message, names ...string) string {
-	for _, n := range names {
-		if hs := m.GetHeaders(n); len(hs) > 0 {
-			return hs[0].Value()
+	for _, h := range headersOf(m) {
+		for _, n := range names {
+			if strings.EqualFold(h.Name(), n) {
+				return h.Value()
+			}
 		}
 	}
 	return ""

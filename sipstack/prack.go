@@ -61,7 +61,10 @@ func (t *trunk) setExtensions() {
 
 // lists says whether a comma-separated header holds a token.
 func lists(m sip.Message, header, token string) bool {
-	for _, h := range m.GetHeaders(header) {
+	for _, h := range headersOf(m) {
+		if !strings.EqualFold(h.Name(), header) {
+			continue
+		}
 		for _, have := range splitList(h.Value()) {
 			if strings.EqualFold(have, token) {
 				return true

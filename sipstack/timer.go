@@ -33,7 +33,11 @@ type sessionTimer struct {
 // sessionExpires reads Session-Expires: its interval in seconds, 0 without,
 // and its refresher parameter: uac, uas or empty.
 func sessionExpires(m sip.Message) (sec uint32, refresher string) {
-	parts := splitParams(headerValue(m, "session-expires", "x"))
+	value := headerValue(m, "session-expires", "x")
+	if value == "" {
+		return 0, ""
+	}
+	parts := splitParams(value)
 	sec = deltaSeconds(parts[0])
 	for _, p := range parts[1:] {
 		if name, v, _ := strings.Cut(p, "="); strings.EqualFold(strings.TrimSpace(name), "refresher") {
