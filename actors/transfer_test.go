@@ -19,7 +19,7 @@ func handing(t *testing.T, bot engine.Bot, target actortest.Script) (*rig, engin
 		s.TransferTargets, s.TransferLimit = []string{"+4930*", "sip:*@pbx.example"}, 2
 		s.CallLimitSec = 4 * 3600
 	})
-	r.world.Target = target
+	r.world.View(func() { r.world.Target = target })
 	r.bots(bot)
 	r.add(1)
 	r.act(campaign.ActionStart)
@@ -163,7 +163,7 @@ func TestATargetsLegOfAnEarlierLifeIsEnded(t *testing.T) {
 		synctest.Wait()
 		r.kill()
 		r.start()
-		r.until(5*time.Second, "callee and target are ended", func() bool { return r.world.Recovered == 2 && r.world.LiveCalls() == 0 })
+		r.until(5*time.Second, "callee and target are ended", func() bool { return r.world.RecoveredLegs() == 2 && r.world.LiveCalls() == 0 })
 		r.until(time.Minute, "the attempt is closed", func() bool { return len(r.openAttempts()) == 0 })
 		r.peersOver()
 	})

@@ -209,3 +209,10 @@ func (w *World) EndCallee(a engine.AttemptID) {
 		}
 	}
 }
+
+// RecoveredLegs counts the legs of earlier lives that were to be ended.
+func (w *World) RecoveredLegs() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Recovered
+}
