@@ -134,7 +134,7 @@ func decodeMistake(err error) string {
 }
 
 func kindWord(k reflect.Kind) string {
-	switch k { //nolint:exhaustive // the kinds that settings have
+	switch k {
 	case reflect.Int:
 		return "a whole number"
 	case reflect.Bool:

@@ -135,7 +135,7 @@ func (t *trunkTestCmd) follow(ctx context.Context, out io.Writer) error {
 	if err := c.ask(ctx, "POST", "/api/v1/trunks/"+url.PathEscape(t.Trunk)+"/test", want, &call); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Calling by trunk %s from %s, bot %s; call %s\n\n", t.Trunk, call.From, t.Bot, call.ID)
+	_, _ = fmt.Fprintf(out, "Calling by trunk %s from %s, bot %s; call %s\n\n", t.Trunk, call.From, t.Bot, call.ID)
 	return t.watch(ctx, c, call.ID, out)
 }
 
@@ -195,11 +195,11 @@ func (t *trunkTestCmd) watch(ctx context.Context, c *apiClient, id string, out i
 			if m.Note != "" {
 				m.Title += " (" + m.Note + ")"
 			}
-			fmt.Fprintf(out, "%s  %s %-40s %s\n", m.At.Local().Format("15:04:05.000"), way, m.Title, m.Explanation)
+			_, _ = fmt.Fprintf(out, "%s  %s %-40s %s\n", m.At.Local().Format("15:04:05.000"), way, m.Title, m.Explanation)
 		}
 		if call.Connected != nil && !connected {
 			connected = true
-			fmt.Fprintf(out, "%s     the bot is connected, %d ms after the answer\n", call.Connected.Local().Format("15:04:05.000"),
+			_, _ = fmt.Fprintf(out, "%s     the bot is connected, %d ms after the answer\n", call.Connected.Local().Format("15:04:05.000"),
 				call.Connected.Sub(*call.AnsweredAt).Milliseconds())
 		}
 		if call.EndedAt != nil {
@@ -217,16 +217,16 @@ func (t *trunkTestCmd) watch(ctx context.Context, c *apiClient, id string, out i
 		case <-tick.C:
 		}
 	}
-	fmt.Fprintf(out, "\n%s\n", ladder.Drawing)
+	_, _ = fmt.Fprintf(out, "\n%s\n", ladder.Drawing)
 	switch {
 	case call.AnsweredAt != nil:
-		fmt.Fprintf(out, "Answered: the trunk carries calls. Outcome %s, ended by %s after %s.\n", call.Outcome, call.HungUpBy,
+		_, _ = fmt.Fprintf(out, "Answered: the trunk carries calls. Outcome %s, ended by %s after %s.\n", call.Outcome, call.HungUpBy,
 			call.EndedAt.Sub(*call.AnsweredAt).Round(100*time.Millisecond))
 		return nil
 	case len(ladder.Messages) == 0:
-		fmt.Fprintf(out, "Nothing left this machine: outcome %s (%s). Is the trunk's host resolved, its port open, the trunk up?\n", call.Outcome, call.SIPReason)
+		_, _ = fmt.Fprintf(out, "Nothing left this machine: outcome %s (%s). Is the trunk's host resolved, its port open, the trunk up?\n", call.Outcome, call.SIPReason)
 	default:
-		fmt.Fprintf(out, "Not answered: outcome %s (%s).\n", call.Outcome, call.SIPReason)
+		_, _ = fmt.Fprintf(out, "Not answered: outcome %s (%s).\n", call.Outcome, call.SIPReason)
 	}
 	return errTrunkTest
 }
