@@ -23,6 +23,10 @@ const (
 	clockRate = 8000
 )
 
+// maxDigits bounds the events of a call that a far side can cause at will: they
+// are kept for an owner that attaches again.
+const maxDigits = 1000
+
 // call is the media path of one attempt.
 type call struct {
 	e    *Engine
@@ -113,6 +117,9 @@ type call struct {
 // emit appends an event; unlock delivers it.
 func (c *call) emit(ev engine.MediaEvent) {
 	if c.closed || c.callee != nil { // what happens on a far leg's path is no news of the call's
+		return
+	}
+	if ev.Kind == engine.MediaDigit && len(c.history) >= maxDigits {
 		return
 	}
 	ev.Attempt, ev.Seq = c.id, len(c.history)+1
