@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Place one call outside campaigns
-         * @description A seat at the bot is held first, so the call is never abandoned for want of one. Scope `dialout`, or a user with the role `admin`.
+         * @description A seat at the bot is held first, so the call is never abandoned for want of one. Scope `dialout`, or a user with the role `admin`. 409 `suppressed` for a number on the suppression list, 409 `callee_cap` for one that was called as often as the installation allows within its period; 429 `key_dialout_cap` for a key that has placed as many within 24 hours as it may. The variable `sip_identity` is the value of an Identity header (RFC 8224, one line of at most 4096 bytes), which goes into the INVITE unchanged.
          */
         post: operations["dialout"];
         delete?: never;
@@ -36,7 +36,8 @@ export interface paths {
         /**
          * Add one contact and dial or queue it
          * @description An open contact with the same number gets the metadata merged and is not dialled twice (`queued`,
-         *     reason `merged`); a final one is reopened. Running and paused campaigns accept. Scope `trigger`.
+         *     reason `merged`); a final one is reopened. A number that was called as often as the installation
+         *     allows within its period waits (`queued`, reason `callee_cap`). Running and paused campaigns accept. Scope `trigger`.
          */
         post: operations["trigger"];
         delete?: never;
@@ -86,6 +87,126 @@ export interface paths {
         get: operations["getCall"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{call_id}/hang-up": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a live call
+         * @description A call that is not answered yet is called off. The code of a call that has ended is `call_ended`. Scope `dialout`, or a user with the
+         *     role `operator`.
+         */
+        post: operations["hangUpCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{call_id}/ladder": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The SIP messages of a call, and what they mean
+         * @description Kept for two weeks of calls that failed for a reason that lies with trunk, network, media or us; of others
+         *     as long as the call lasts and half a minute more (`--sip-ladders all` keeps them too). Numbers, credentials and SDP are not in it.
+         *     `Accept: text/plain` gives the drawing alone. Scope `read`, or a user.
+         */
+        get: operations["getLadder"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{call_id}/transfer": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * How the transfer of a call stands
+         * @description The latest one. The code of a call that was not transferred is `no_transfer`. Credentials as for the request itself.
+         */
+        get: operations["getTransfer"];
+        put?: never;
+        /**
+         * Hand the call over to a person
+         * @description The target is called while the bot talks on, a number through a trunk from the call's own caller ID, a SIP address directly. When it answers,
+         *     the bot is taken off, its seat goes back, and callee and target talk; the end of either side ends the call. When it does not, the bot
+         *     keeps the call. A bot that hangs up meanwhile leaves the callee waiting in silence for the target. The campaign's
+         *     `transfer_targets` and `transfer_limit` say who may be called and how often. The answer says only that the target is called;
+         *     `GET` says how that went. Bots by SIP may send REFER instead, and are told by NOTIFY.
+         *     Codes: `transfer_not_allowed` (403), `call_not_connected`, `transfer_in_progress`, `transfer_limit` (409), `transfer_target`,
+         *     `destination_not_allowed` (422). The bearer is the per-call `result_token`; or an API key with the scope `results`.
+         */
+        post: operations["transferCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calls/{call_id}/digits": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Press keys on a live call
+         * @description Sent one after the other, in place of the bot's audio, which waits: as telephone-event (RFC 4733), or by SIP INFO where the far side or
+         *     the trunk's settings want it. The bearer is the per-call `result_token` that the bot received; or an API key with the scope `dialout`.
+         *     The code of a call that has ended is `call_ended`, before the answer it is `call_not_answered`, and `digits_not_sent` when too many keys
+         *     are waiting.
+         */
+        post: operations["sendDigits"];
         delete?: never;
         options?: never;
         head?: never;
@@ -838,6 +959,37 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/recordings/{attempt_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * The audio of a call
+         * @description WAV, μ-law at 8 kHz; the callee on the left, the bot on the right. It begins with the answer. A single byte range is obeyed. 409
+         *     `recording_in_progress` for a moment after the end of the call; 404 `recording_deleted` when it is kept no longer. Scope `read`, or a user
+         *     with the role `admin`.
+         */
+        get: operations["getRecording"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a recording before its time
+         * @description A user with the role `admin`.
+         */
+        delete: operations["deleteRecording"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/suppressions": {
         parameters: {
             query?: never;
@@ -997,13 +1149,46 @@ export interface paths {
             };
             cookie?: never;
         };
-        get?: never;
+        /** One trunk and how it stands */
+        get: operations["getTrunk"];
         /**
          * Create or replace a trunk
-         * @description `password` is write-only; left out, the stored one stays. Role `admin`.
+         * @description Takes effect with the next leg, without a restart; calls that are under way go on as they were placed. It ends a hold of the trunk.
+         *     `password` is write-only; left out, the stored one stays. A trunk of the configuration file can be changed, until the next start
+         *     says again what it is. Role `admin`.
          */
         put: operations["putTrunk"];
         post?: never;
+        /**
+         * Delete a trunk
+         * @description Nothing more goes over it; calls that are under way go on. 409 `trunk_of_file` for one that the configuration file has. Role `admin`.
+         */
+        delete: operations["deleteTrunk"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trunks/{trunk_id}/test": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                trunk_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place one call by this trunk and no other one
+         * @description A dialout that only this trunk may carry, with everything that belongs to a call: seat, caller ID, caps, the bot. Its ladder
+         *     is at `/api/v1/calls/{call_id}/ladder`. `dialler trunk test` uses both. Role `admin`.
+         */
+        post: operations["testTrunk"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1273,15 +1458,53 @@ export interface components {
             ended_at: components["schemas"]["WhenOrNull"];
             session_id?: string;
             sip_reason?: string;
+            /**
+             * @description What the network said of our caller ID (STIR/SHAKEN), when it said anything: A, B or C, a verstat value such as TN-Validation-Passed-A, or the value of a carrier's own header.
+             * @example A
+             */
+            attestation?: string;
             /** @description Only when the failure has no friendly reason. */
             sip_code?: number;
             /** @enum {string} */
             amd_verdict?: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener";
             /** @enum {string} */
-            hung_up_by?: "callee" | "bot" | "system";
+            hung_up_by?: "callee" | "bot" | "system" | "target";
+            transfer?: components["schemas"]["Transfer"];
             disposition?: string;
             callback?: boolean;
             talk_s?: number;
+            recording?: {
+                /** @description Where it is; absent when it is kept no longer. */
+                url?: string;
+                started_at: components["schemas"]["When"];
+                duration_s: number;
+                bytes: number;
+                /** @description Some of it is missing (a crash, a slow or full disk); silence stands in its place. */
+                incomplete: boolean;
+                deleted_at?: components["schemas"]["When"];
+            };
+            quality?: components["schemas"]["AudioQuality"];
+        };
+        /** @description What was measured of the audio of an answered call. The fields named far_ are the callee's side, as it reported them by RTCP; without a report they are absent. */
+        AudioQuality: {
+            /** @enum {string} */
+            codec: "PCMU" | "PCMA" | "G722";
+            packets_received: number;
+            packets_sent: number;
+            /** @description Of the callee's packets. */
+            packets_lost: number;
+            /** @description Came after they were given up, or twice. */
+            packets_late: number;
+            /** @description Interarrival jitter (RFC 3550). */
+            jitter_ms: number;
+            /** @description Estimate by loss, delay and codec (E-model, ITU-T G.107) of what was heard of the callee. */
+            mos?: number;
+            /** @description Of our packets. */
+            far_packets_lost?: number;
+            far_jitter_ms?: number;
+            /** @description The same estimate of what the callee heard. */
+            far_mos?: number;
+            round_trip_ms?: number;
         };
         Call: {
             attempt_id: string;
@@ -1305,15 +1528,32 @@ export interface components {
             ended_at: components["schemas"]["WhenOrNull"];
             session_id?: string;
             sip_reason?: string;
+            /**
+             * @description What the network said of our caller ID (STIR/SHAKEN), when it said anything: A, B or C, a verstat value such as TN-Validation-Passed-A, or the value of a carrier's own header.
+             * @example A
+             */
+            attestation?: string;
             /** @description Only when the failure has no friendly reason. */
             sip_code?: number;
             /** @enum {string} */
             amd_verdict?: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener";
             /** @enum {string} */
-            hung_up_by?: "callee" | "bot" | "system";
+            hung_up_by?: "callee" | "bot" | "system" | "target";
+            transfer?: components["schemas"]["Transfer"];
             disposition?: string;
             callback?: boolean;
             talk_s?: number;
+            recording?: {
+                /** @description Where it is; absent when it is kept no longer. */
+                url?: string;
+                started_at: components["schemas"]["When"];
+                duration_s: number;
+                bytes: number;
+                /** @description Some of it is missing (a crash, a slow or full disk); silence stands in its place. */
+                incomplete: boolean;
+                deleted_at?: components["schemas"]["When"];
+            };
+            quality?: components["schemas"]["AudioQuality"];
             call_id: string;
             campaign_id?: string;
             contact_id?: string;
@@ -1331,6 +1571,25 @@ export interface components {
                 recording_url?: string;
                 received_at: components["schemas"]["When"];
             };
+        };
+        /** @description What became of handing the call over to somebody, the latest time that this was asked for. */
+        Transfer: {
+            /** @enum {string} */
+            kind: "number" | "sip";
+            to: string;
+            /** @enum {string} */
+            requested_by: "api" | "refer";
+            /**
+             * @description `calling`: the target rings, the bot talks on. `bridged`: target and callee are connected and the bot is off.
+             *     `given_up`: the call ended first. After `refused`, `no_answer` and `failed` the bot still has the call.
+             * @enum {string}
+             */
+            result: "calling" | "bridged" | "refused" | "no_answer" | "failed" | "given_up";
+            /** @description Of the target's final response. */
+            sip_code?: number;
+            requested_at: components["schemas"]["When"];
+            answered_at: components["schemas"]["When"] | null;
+            ended_at: components["schemas"]["When"] | null;
         };
         ResultRequest: {
             disposition?: string | null;
@@ -1402,6 +1661,8 @@ export interface components {
             scopes: components["schemas"]["Scope"][];
             /** @description Empty = all. */
             campaigns: string[];
+            /** @description Dialouts that it may place within any 24 hours, 0 = no cap; beyond it they are refused with 429 `key_dialout_cap`. */
+            dialouts_per_day: number;
             created_at: components["schemas"]["When"];
             created_by: string;
             last_used_at: components["schemas"]["WhenOrNull"];
@@ -1416,6 +1677,8 @@ export interface components {
             scopes: components["schemas"]["Scope"][];
             /** @description Empty = all. */
             campaigns: string[];
+            /** @description Dialouts that it may place within any 24 hours, 0 = no cap; beyond it they are refused with 429 `key_dialout_cap`. */
+            dialouts_per_day: number;
             created_at: components["schemas"]["When"];
             created_by: string;
             last_used_at: components["schemas"]["WhenOrNull"];
@@ -1504,7 +1767,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "suppress" | "lift_suppression";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "suppress" | "lift_suppression" | "delete_recording";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -1603,11 +1866,29 @@ export interface components {
             sticky_exclusion?: boolean;
             /** @default false */
             sticky_number?: boolean;
+            /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
+            transfer_targets?: string[];
+            /**
+             * @description Transfers of one call, failed ones included.
+             * @default 1
+             */
+            transfer_limit?: number;
             /** @default false */
             local_match?: boolean;
             /** @default false */
             stop_ends_calls?: boolean;
             config_url?: string;
+            /**
+             * @description on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. In most countries the people called must know or agree: the bot has to say so.
+             * @default off
+             * @enum {string}
+             */
+            recording?: "off" | "on";
+            /**
+             * @description How long recordings are kept.
+             * @default 30
+             */
+            recording_retention_days?: number;
         };
         SettingsPatch: {
             name?: string;
@@ -1704,11 +1985,29 @@ export interface components {
             sticky_exclusion?: boolean;
             /** @default false */
             sticky_number?: boolean;
+            /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
+            transfer_targets?: string[];
+            /**
+             * @description Transfers of one call, failed ones included.
+             * @default 1
+             */
+            transfer_limit?: number;
             /** @default false */
             local_match?: boolean;
             /** @default false */
             stop_ends_calls?: boolean;
             config_url?: string | null;
+            /**
+             * @description on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. In most countries the people called must know or agree: the bot has to say so.
+             * @default off
+             * @enum {string}
+             */
+            recording?: "off" | "on";
+            /**
+             * @description How long recordings are kept.
+             * @default 30
+             */
+            recording_retention_days?: number;
             /** @description The version that was edited; required unless If-Match is sent. */
             version?: number;
         };
@@ -1789,11 +2088,29 @@ export interface components {
             sticky_exclusion: boolean;
             /** @default false */
             sticky_number: boolean;
+            /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
+            transfer_targets?: string[];
+            /**
+             * @description Transfers of one call, failed ones included.
+             * @default 1
+             */
+            transfer_limit?: number;
             /** @default false */
             local_match: boolean;
             /** @default false */
             stop_ends_calls: boolean;
             config_url?: string;
+            /**
+             * @description on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. In most countries the people called must know or agree: the bot has to say so.
+             * @default off
+             * @enum {string}
+             */
+            recording: "off" | "on";
+            /**
+             * @description How long recordings are kept.
+             * @default 30
+             */
+            recording_retention_days: number;
         };
         Campaign: {
             campaign_id: string;
@@ -2079,7 +2396,7 @@ export interface components {
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */
@@ -2105,6 +2422,7 @@ export interface components {
             active?: boolean;
             /** @default 1 */
             seats?: number;
+            /** @description Where the bot is reached, tried in this order: either all ws:// or wss:// URLs, or all sip:user@host[:port][;transport=udp|tcp|tls]. A SIP bot gets an INVITE whose From is the contact's number and whose headers X-call_id, X-attempt_id, X-campaign_id, X-contact_id, X-run, X-from_number, X-to_number, X-result_url, X-result_token and one X- header per variable say what the call is about: X- and the name as it is, bytes that no header name can have replaced by "_". Values over 1024 bytes are left out, and so is what does not fit into 8192 bytes of such headers. Either side's BYE ends the call. */
             endpoints: string[];
             /** @description Left out: unchanged; null: removed. */
             auth_token?: string | null;
@@ -2115,41 +2433,302 @@ export interface components {
         Trunk: {
             id: string;
             host: string;
+            /** @description 0: what SRV records of the host say (RFC 3263), else the transport's. */
             port: number;
             /** @enum {string} */
-            transport: "udp" | "tcp";
+            transport: "udp" | "tcp" | "tls";
+            /**
+             * @description How the carrier knows who calls: `ip` by our address (a challenge is a refusal), `credentials` by digest (RFC 3261 §22),
+             *     `registered` by digest and a registration that is kept up (RFC 3261 §10). Left out: `credentials` with a username, else `ip`.
+             * @enum {string}
+             */
+            kind: "ip" | "credentials" | "registered";
             username?: string;
             has_password: boolean;
+            /** @description Host part of From and of the caller ID; our own address when left out, the registrar's with `registered`. */
             from_domain?: string;
-            /** @enum {string} */
-            number_format?: "e164" | "e164_no_plus";
+            /** @description Stands in From in place of the caller ID, for carriers that want the account there; `caller_id_header` then carries the number. */
+            from_user?: string;
+            /**
+             * @description Header that carries the caller ID beside From (RFC 3325).
+             * @enum {string}
+             */
+            caller_id_header?: "none" | "p_asserted_identity" | "p_preferred_identity";
+            /**
+             * @description Privacy header (RFC 3323): none, id, header, user, session, or several with `;` and then perhaps critical. With id, From is anonymous too.
+             * @example id;critical
+             */
+            privacy?: string;
+            /**
+             * @description How numbers are written in To, From and the caller ID: +49301234567, 49301234567, 0301234567 (as dialled in `number_country`), 0049301234567.
+             * @enum {string}
+             */
+            number_format?: "e164" | "e164_no_plus" | "national" | "international";
+            /**
+             * @description ISO 3166 code of the country of `national`.
+             * @example DE
+             */
+            number_country?: string;
+            /**
+             * @description host or host:port that requests are sent to in place of `host`, which stays in the Request-URI.
+             * @example proxy.example.org:5060
+             */
+            outbound_proxy?: string;
+            /** @description Name of the SIP listener that the trunk uses; the first when left out. */
+            listener?: string;
+            /** @description Address that the carrier sees (NAT), when it is not the listener's. */
+            external_host?: string;
+            /** @description Name that the carrier's certificate must bear; `host` when left out. */
+            tls_server_name?: string;
+            /** @description Certificates to trust in place of the system's, as PEM. */
+            tls_roots?: string;
+            /** @description Takes any certificate: whoever is on the way can listen. For tests. */
+            tls_insecure?: boolean;
+            /** @description Lifetime that a registration asks for, in seconds, 30 to 86400; 0 is 600. */
+            register_s?: number;
+            /** @description User-Agent header; the dialler's own when left out. */
+            user_agent?: string;
+            /**
+             * @description Further headers of every INVITE. Those that the dialler writes itself (Via, From, To, Call-ID, CSeq, Contact, Content-*, Route, Max-Forwards, credentials and others) are refused as `reserved_header`.
+             * @example [
+             *       {
+             *         "name": "X-Account",
+             *         "value": "42"
+             *       }
+             *     ]
+             */
+            extra_headers?: {
+                name: string;
+                value: string;
+            }[];
+            /** @description 3xx answers that one leg follows; 0 is none. */
+            redirects?: number;
+            /**
+             * @description Reliable provisional responses (RFC 3262); supported when left out.
+             * @enum {string}
+             */
+            reliable_provisionals?: "supported" | "required" | "off";
+            /** @description Session-Expires (RFC 4028) in seconds, 90 to 86400; 0 is 1800, -1 no session timer. */
+            session_s?: number;
+            /**
+             * @description With what a call that comes from the trunk is refused: 403 (also when left out), 480, 486, 603.
+             * @enum {string}
+             */
+            inbound?: "forbidden" | "unavailable" | "busy" | "decline";
+            media?: {
+                /** @description In order of preference; PCMU, PCMA when left out. */
+                codecs?: ("PCMU" | "PCMA" | "G722")[];
+                /**
+                 * @description required: RTP/SAVP with keys in SDP (RFC 4568); use it with transport tls, or the keys are sent in clear.
+                 * @enum {string}
+                 */
+                srtp?: "off" | "required";
+                /**
+                 * @description How digits are sent; with rfc4733 (also when left out) INFO where the far side did not offer it.
+                 * @enum {string}
+                 */
+                dtmf?: "rfc4733" | "info";
+            };
+            /** @description New calls a second. */
             cps_cap: number;
+            /** @description Simultaneous legs. */
             channel_cap: number;
             /** @description Lower is tried first. */
             priority: number;
+            /** @description Share among trunks of equal priority. */
             weight: number;
+            /** @description Seconds between OPTIONS. */
             options_s: number;
             active: boolean;
+            /**
+             * @description file: the configuration file has the trunk, and says again at every start what it is.
+             * @enum {string}
+             */
+            origin: "api" | "file";
+            status?: components["schemas"]["TrunkStatus"];
         };
+        /** @description How the trunk stands at this moment; absent for one that was made this moment, and in answers to PUT. */
+        TrunkStatus: {
+            /**
+             * @description `down`: the carrier does not answer OPTIONS, or the registration failed. `broken`: too many failures in a row. `held`: credentials refused,
+             *     or a rate of 403s over several destinations; an operator should look. `trying`: one trial call may go. `off`: not active.
+             * @enum {string}
+             */
+            health: "up" | "down" | "broken" | "held" | "trying" | "off";
+            /**
+             * @description Status line of the carrier's last answer to OPTIONS or REGISTER, or why there was none.
+             * @example 200 OK
+             */
+            reason?: string;
+            checked_at: components["schemas"]["WhenOrNull"];
+            registered_until: components["schemas"]["WhenOrNull"];
+            /** @description Granted now. */
+            calls_per_second: number;
+            /** @description Part of the cap that throttling has left. */
+            cps_share: number;
+            live_legs: number;
+            retry_at: components["schemas"]["WhenOrNull"];
+        };
+        Ladder: {
+            call_id: string;
+            attempt_id: string;
+            /** @description The messages as text. */
+            drawing: string;
+            messages: {
+                /** Format: date-time */
+                at: string;
+                /** @description Call-ID of the leg. */
+                leg: string;
+                /** @description Sent by the dialler. */
+                sent: boolean;
+                /** @description Of the request, or of the request that is answered. */
+                method: string;
+                /** @description Status code; absent for a request. */
+                code?: number;
+                reason?: string;
+                cseq: number;
+                /** @description host:port of the far side. */
+                peer?: string;
+                /** @description What else it said. */
+                note?: string;
+                /** @description Retransmissions of it. */
+                repeats?: number;
+                title: string;
+                explanation: string;
+            }[];
+        };
+        /**
+         * @example {
+         *       "host": "sip.carrier.example",
+         *       "transport": "tls",
+         *       "kind": "registered",
+         *       "username": "acme",
+         *       "password": "secret",
+         *       "number_format": "e164_no_plus",
+         *       "cps_cap": 20,
+         *       "channel_cap": 200,
+         *       "media": {
+         *         "srtp": "required"
+         *       }
+         *     }
+         */
         TrunkRequest: {
             id?: string;
+            /** @description Name or address, without port. */
             host: string;
-            /** @default 5060 */
+            /** @description 0: what SRV records of the host say (RFC 3263), else 5060, 5061 with tls. That is the default for a name; for an address the transport's port is. */
             port?: number;
             /**
              * @default udp
              * @enum {string}
              */
-            transport?: "udp" | "tcp";
+            transport?: "udp" | "tcp" | "tls";
+            /**
+             * @description How the carrier knows who calls: `ip` by our address (a challenge is a refusal), `credentials` by digest (RFC 3261 §22),
+             *     `registered` by digest and a registration that is kept up (RFC 3261 §10). Left out: `credentials` with a username, else `ip`.
+             * @enum {string}
+             */
+            kind?: "ip" | "credentials" | "registered";
             username?: string | null;
             /** @description Left out: unchanged; null: removed. */
             password?: string | null;
+            /** @description Host part of From and of the caller ID; our own address when left out, the registrar's with `registered`. */
             from_domain?: string | null;
+            /** @description Stands in From in place of the caller ID, for carriers that want the account there; `caller_id_header` then carries the number. */
+            from_user?: string | null;
             /**
+             * @description Header that carries the caller ID beside From (RFC 3325).
+             * @enum {string|null}
+             */
+            caller_id_header?: "none" | "p_asserted_identity" | "p_preferred_identity" | null;
+            /**
+             * @description Privacy header (RFC 3323): none, id, header, user, session, or several with `;` and then perhaps critical. With id, From is anonymous too.
+             * @example id;critical
+             */
+            privacy?: string | null;
+            /**
+             * @description How numbers are written in To, From and the caller ID: +49301234567, 49301234567, 0301234567 (as dialled in `number_country`), 0049301234567.
              * @default e164
              * @enum {string}
              */
-            number_format?: "e164" | "e164_no_plus";
+            number_format?: "e164" | "e164_no_plus" | "national" | "international";
+            /**
+             * @description ISO 3166 code of the country of `national`.
+             * @example DE
+             */
+            number_country?: string | null;
+            /**
+             * @description host or host:port that requests are sent to in place of `host`, which stays in the Request-URI.
+             * @example proxy.example.org:5060
+             */
+            outbound_proxy?: string | null;
+            /** @description Name of the SIP listener that the trunk uses; the first when left out. */
+            listener?: string | null;
+            /** @description Address that the carrier sees (NAT), when it is not the listener's. */
+            external_host?: string | null;
+            /** @description Name that the carrier's certificate must bear; `host` when left out. */
+            tls_server_name?: string | null;
+            /** @description Certificates to trust in place of the system's, as PEM. */
+            tls_roots?: string | null;
+            /**
+             * @description Takes any certificate: whoever is on the way can listen. For tests.
+             * @default false
+             */
+            tls_insecure?: boolean;
+            /**
+             * @description Lifetime that a registration asks for, in seconds, 30 to 86400; 0 is 600.
+             * @default 0
+             */
+            register_s?: number;
+            /** @description User-Agent header; the dialler's own when left out. */
+            user_agent?: string | null;
+            /**
+             * @description Further headers of every INVITE. Those that the dialler writes itself (Via, From, To, Call-ID, CSeq, Contact, Content-*, Route, Max-Forwards, credentials and others) are refused as `reserved_header`.
+             * @example [
+             *       {
+             *         "name": "X-Account",
+             *         "value": "42"
+             *       }
+             *     ]
+             */
+            extra_headers?: {
+                name: string;
+                value: string;
+            }[] | null;
+            /**
+             * @description 3xx answers that one leg follows; 0 is none.
+             * @default 0
+             */
+            redirects?: number;
+            /**
+             * @description Reliable provisional responses (RFC 3262); supported when left out.
+             * @enum {string|null}
+             */
+            reliable_provisionals?: "supported" | "required" | "off" | null;
+            /**
+             * @description Session-Expires (RFC 4028) in seconds, 90 to 86400; 0 is 1800, -1 no session timer.
+             * @default 0
+             */
+            session_s?: number;
+            /**
+             * @description With what a call that comes from the trunk is refused: 403 (also when left out), 480, 486, 603.
+             * @enum {string|null}
+             */
+            inbound?: "forbidden" | "unavailable" | "busy" | "decline" | null;
+            media?: {
+                /** @description In order of preference; PCMU, PCMA when left out. */
+                codecs?: ("PCMU" | "PCMA" | "G722")[] | null;
+                /**
+                 * @description required: RTP/SAVP with keys in SDP (RFC 4568); use it with transport tls, or the keys are sent in clear.
+                 * @enum {string|null}
+                 */
+                srtp?: "off" | "required" | null;
+                /**
+                 * @description How digits are sent; with rfc4733 (also when left out) INFO where the far side did not offer it.
+                 * @enum {string|null}
+                 */
+                dtmf?: "rfc4733" | "info" | null;
+            } | null;
             /** @default 10 */
             cps_cap?: number;
             /** @default 100 */
@@ -2170,6 +2749,7 @@ export interface components {
             hour_cap: number;
             day_cap: number;
             rest_s: number;
+            answer_floor_pct: number;
             /** @enum {string} */
             state: "active" | "resting" | "quarantined" | "retired";
         };
@@ -2180,6 +2760,7 @@ export interface components {
             hour_cap: number;
             day_cap: number;
             rest_s: number;
+            answer_floor_pct: number;
             /**
              * @description At this moment. Strikes quarantine a number until an operator makes it active again.
              * @enum {string}
@@ -2198,6 +2779,11 @@ export interface components {
             /** @description The ended calls that answered speaks of, 64 at most. */
             ended: number;
             answer_rate: number | null;
+            /**
+             * @description Whether so few of the last 64 calls were answered that the number may be labelled as spam: below its floor, or below half of its 192 calls before. No call is held for it.
+             * @enum {string}
+             */
+            answer_alarm: "none" | "below_floor" | "falling";
             used_at: components["schemas"]["WhenOrNull"];
             rests_until: components["schemas"]["WhenOrNull"];
         };
@@ -2211,6 +2797,11 @@ export interface components {
             day_cap?: number;
             /** @default 0 */
             rest_s?: number;
+            /**
+             * @description The least share of answered calls; below it the number raises an alarm. 0 = none.
+             * @default 0
+             */
+            answer_floor_pct?: number;
             /**
              * @default active
              * @enum {string}
@@ -2580,6 +3171,206 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    hangUpCall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call is being ended. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "ok";
+                        call_id: string;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getLadder: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The messages, oldest first; none when they are not kept. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ladder"];
+                    "text/plain": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTransfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transfer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    transferCall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description E.164 number or sip:user@host. */
+                    to: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The target is called. */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "calling";
+                        call_id: string;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sendDigits: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    digits: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The keys are being sent. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "ok";
+                        call_id: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     submitResult: {
         parameters: {
             query?: never;
@@ -2843,6 +3634,11 @@ export interface operations {
                     expires_at?: string | null;
                     scopes?: components["schemas"]["Scope"][] | null;
                     campaigns?: string[] | null;
+                    /**
+                     * @description Dialouts within any 24 hours, 0 = no cap.
+                     * @default 0
+                     */
+                    dialouts_per_day?: number | null;
                 };
             };
         };
@@ -2890,6 +3686,8 @@ export interface operations {
                     expires_at?: string | null;
                     scopes?: components["schemas"]["Scope"][];
                     campaigns?: string[];
+                    /** @description 0 or null: no cap */
+                    dialouts_per_day?: number | null;
                 };
             };
         };
@@ -4003,6 +4801,91 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getRecording: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    "Accept-Ranges"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "audio/wav": string;
+                };
+            };
+            /** @description The range of the file that was asked for. */
+            206: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    "Content-Range"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "audio/wav": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            /** @description The file has no such range. */
+            416: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteRecording: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is deleted. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listSuppressions: {
         parameters: {
             query?: {
@@ -4310,6 +5193,37 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getTrunk: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                trunk_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trunk. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trunk"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     putTrunk: {
         parameters: {
             query?: never;
@@ -4350,6 +5264,85 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteTrunk: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                trunk_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    testTrunk: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                trunk_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    bot_id: string;
+                    to_number: string;
+                    /** @description One of the configured numbers; any when left out. */
+                    from_number?: string | null;
+                    variables?: {
+                        [key: string]: unknown;
+                    } | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call is being placed. */
+            201: {
+                headers: {
+                    /** @description Where its state is shown. */
+                    Location?: string;
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DialoutReply"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
