@@ -14,7 +14,7 @@ const settings: Campaign['settings'] = {
   name: 'Autumn', bot_id: 'sales', concurrency: 5, window: { zone: 'Europe/Berlin', start: '09:00', end: '18:00', days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] },
   single_day: false, always_on: false, number_pool: ['+493012345601'], max_attempts: 3, retry_delay_s: 1800, retry_on_system: [], retry_on_custom: [],
   stop_redials_after_s: 0, redial_only_under_s: 0, ring_timeout_s: 30, call_limit_s: 900, result_timeout_s: 900, amd: 'off', abandon_cap_pct: 3, pacing_mode: 'strict',
-  max_lines: 0, callback_detection: false, sticky_exclusion: true, sticky_number: false, local_match: false, stop_ends_calls: false,
+  max_lines: 0, callback_detection: false, sticky_exclusion: true, sticky_number: false, local_match: false, stop_ends_calls: false, recording: 'off', recording_retention_days: 30,
 };
 
 function campaign(change: Partial<Campaign> = {}): Campaign {
