@@ -1,8 +1,8 @@
 package media
 
 import (
-	"errors"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
