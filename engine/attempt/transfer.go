@@ -176,14 +176,14 @@ func (m *Machine) transfer(ev Event) {
 		m.emit(NextTrunk{})
 		return
 	}
-	m.placeTarget(ev.At, to, "")
+	m.placeTarget(to, "")
 }
 
 func (m *Machine) callTarget(ev Event) {
-	m.placeTarget(ev.At, "tel:"+m.A.Transfer.To, ev.Trunk)
+	m.placeTarget("tel:"+m.A.Transfer.To, ev.Trunk)
 }
 
-func (m *Machine) placeTarget(now time.Time, uri string, trunk engine.TrunkID) {
+func (m *Machine) placeTarget(uri string, trunk engine.TrunkID) {
 	p := Peer{Leg: Leg{ID: m.nextLegID(), Trunk: trunk}, Kind: PeerTransfer, State: PeerCalling, URI: uri}
 	m.A.Peers = append(m.A.Peers, p)
 	m.emit(recordLeg)
