@@ -67,15 +67,18 @@ type sandboxSummary struct {
 	Seconds          float64                   `json:"seconds"`
 	Counters         campaign.Counters         `json:"counters"`
 
-	LegsInDatabase   int `json:"legs_in_database"`
-	CallIDsAtCarrier int `json:"call_ids_at_carrier"`
-	LegsInMetrics    int `json:"legs_in_metrics"`
-	OpenAttempts     int `json:"open_attempts"`
-	ResultsMissing   int `json:"results_missing"`
-	LeasesHeld       int `json:"leases_held"`
-	Overlaps         int `json:"overlapping_calls"`
-	Duplicates       int `json:"duplicate_invites"`
-	Violations       int `json:"bot_protocol_violations"`
+	// earlierSent and earlierSeen are legs in /metrics and Call-IDs at the carrier
+	// before this campaign began.
+	earlierSent, earlierSeen int
+	LegsInDatabase           int `json:"legs_in_database"`
+	CallIDsAtCarrier         int `json:"call_ids_at_carrier"`
+	LegsInMetrics            int `json:"legs_in_metrics"`
+	OpenAttempts             int `json:"open_attempts"`
+	ResultsMissing           int `json:"results_missing"`
+	LeasesHeld               int `json:"leases_held"`
+	Overlaps                 int `json:"overlapping_calls"`
+	Duplicates               int `json:"duplicate_invites"`
+	Violations               int `json:"bot_protocol_violations"`
 	// PeakAbandonPercent is the highest abandon rate at any moment.
 	PeakAbandonPercent float64 `json:"peak_abandon_percent"`
 	// Overdialled is the most lines that were out beyond free seats.
@@ -124,6 +127,9 @@ func (s *sandboxCmd) Run(c *cli) error {
 	}
 	defer p.Close()
 	say("dialler sandbox: API %s, documentation %s/api/docs", p.URL(), p.URL())
+	if err := endEarlier(ctx, p, say); err != nil {
+		return err
+	}
 	id, err := s.seed(ctx, p, model, voice)
 	if err != nil {
 		return err
@@ -137,11 +143,12 @@ func (s *sandboxCmd) Run(c *cli) error {
 		openPage(page, os.Getenv, exec.LookPath)
 	}
 	began := time.Now()
+	sent, seen := int(p.tree.Stats().LegsSent.Load()), len(model.Ledger().Calls())
 	if _, err := p.tree.Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStart, Who: engine.System}); err != nil {
 		return fmt.Errorf("start the sandbox campaign: %w", err)
 	}
 	say("campaign %s: %d contacts, %d seats, abandon cap 3 %%", id, s.Contacts, s.Seats)
-	sum := &sandboxSummary{Campaign: id}
+	sum := &sandboxSummary{Campaign: id, earlierSent: sent, earlierSeen: seen}
 	ended, err := s.watch(ctx, p, id, sum, say)
 	if err != nil {
 		return err
@@ -236,6 +243,29 @@ func newAdminPassword(ctx context.Context, p *process) (string, error) {
 	}
 	_, err = p.store.UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = http.HashPassword(password), true }, engine.System)
 	return password, err
+}
+
+// endEarlier stops the campaigns that an interrupted run of the sandbox left:
+// they would go on dialling beside the new one, and its ledgers would not agree.
+func endEarlier(ctx context.Context, p *process, say func(string, ...any)) error {
+	ids, err := p.store.ActiveCampaigns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		d, err := p.tree.Detail(ctx, id)
+		if err != nil {
+			return err
+		}
+		if d.Campaign.State != campaign.Running && d.Campaign.State != campaign.Paused {
+			continue // only its last results are owed
+		}
+		if _, err := p.tree.Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStop, Who: engine.System}); err != nil {
+			return fmt.Errorf("stop campaign %s of an interrupted run: %w", id, err)
+		}
+		say("campaign %s of an interrupted run is stopped", id)
+	}
+	return nil
 }
 
 // seed makes the bot, the trunk, the numbers and the campaign.
@@ -366,8 +396,8 @@ func (s *sandboxCmd) judge(ctx context.Context, p *process, model *carrier.Carri
 		}
 	}
 	calls := model.Ledger().Calls()
-	sum.CallIDsAtCarrier = len(calls)
-	sum.LegsInMetrics = int(st.LegsSent.Load())
+	sum.CallIDsAtCarrier = len(calls) - sum.earlierSeen
+	sum.LegsInMetrics = int(st.LegsSent.Load()) - sum.earlierSent
 	sum.LeasesHeld = held()
 	sum.Overlaps, sum.Duplicates = len(calls.Overlaps()), len(calls.DuplicateInvites())
 	for _, n := range voice.Summary().Violations {
