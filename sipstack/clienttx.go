@@ -8,6 +8,10 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
+// maxTxs bounds the requests of a leg whose responses are awaited: as far as a
+// far side can cause them at will.
+const maxTxs = 64
+
 // clientTx is a client transaction other than that of the first INVITE: a
 // CANCEL, or a request inside a dialog, driven by the leg's timer (RFC 3261
 // §17.1.2; for a re-INVITE §17.1.1).
@@ -37,6 +41,9 @@ func (l *leg) beginTx(tx *clientTx) {
 	}
 	now := l.s.now()
 	_ = l.write(tx.to, tx.data) // a failure is retried, then timer F ends it
+	if tx.stray && len(l.txs) >= maxTxs {
+		return // a far side that makes up forks hears of each once
+	}
 	tx.endAt = now + l.s.conf.Timers.transaction()
 	if !tx.to.reliable() {
 		tx.gap = l.s.conf.Timers.T1

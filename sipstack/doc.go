@@ -38,9 +38,10 @@
 //     loop of a socket.
 //   - The ACK of a 2xx leaves only after ConfirmLeg or HangUpLeg; the sole
 //     exception is a 2xx that nobody wants any more: one that crosses our
-//     CANCEL, that comes after LegSilent, or that belongs to another fork. It
-//     gets ACK and BYE from here (RFC 3261 §13.2.2.4, §15). Crossing and late
-//     ones are still reported as LegAnswered, then LegClosed.
+//     CANCEL, that comes after LegSilent, that belongs to another fork, or whose
+//     dialog the far side ends before its ACK. It gets ACK and BYE from here (RFC
+//     3261 §13.2.2.4, §15), the last one its ACK alone. Crossing and late ones are
+//     still reported as LegAnswered, then LegClosed.
 //   - A request of the far side inside a dialog is acted on once; a repeated one
 //     gets the bytes of the first answer. An offer is answered by the Negotiator
 //     at once, so there is never one under way to be overtaken.

@@ -252,6 +252,9 @@ func (l *leg) onBye(r *sip.Request) {
 		return
 	}
 	l.s.count.remoteByes.Add(1)
+	if !l.dlg.acked { // it did not wait for the ACK (§15), and repeats its 2xx until it has one
+		l.ack(l.dlg)
+	}
 	if l.refer != nil && l.refer.request != nil {
 		l.answerRefer(false) // §15.1.2: pending requests are answered
 	}

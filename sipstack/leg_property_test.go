@@ -16,7 +16,12 @@ import (
 // farSide plays a far side without rules against one leg and checks after
 // every message what must hold whatever it sends.
 type farSide struct {
-	t      *rapid.T
+	t interface {
+		Fatal(args ...any)
+		Fatalf(format string, args ...any)
+	}
+	// pick chooses one of n; what says of what, for the reader of a failure.
+	pick   func(n int, what string) int
 	s      *Stack
 	l      *leg
 	sent   [][]byte
@@ -29,6 +34,10 @@ type farSide struct {
 	branches map[string]bool
 	acks     []*sip.Request
 	replies  []*sip.Response
+	answers  map[string]bool // To tags of the 2xx that the INVITE was answered with
+	hungUp   map[string]bool // tags of dialogs that the far side ended with a BYE
+	rings    *sip.Request    // the INVITE that had a provisional response and no final one
+	tags     int             // of floods, so that each is new
 	cseq     int
 	expired  bool // the send-by time has passed
 	cancels  bool
@@ -63,6 +72,9 @@ func (f *farSide) written() (invites int) {
 	f.sent = nil
 	return invites
 }
+
+// oneOf chooses from a list.
+func oneOf[T any](f *farSide, list []T, what string) T { return list[f.pick(len(list), what)] }
 
 // respond gives the stack a response to one of its requests.
 func (f *farSide) respond(r *sip.Request, status, tag, extra, body string) {
@@ -112,15 +124,17 @@ func (f *farSide) response() {
 	if len(all) == 0 {
 		return
 	}
-	r := rapid.SampledFrom(all).Draw(t, "to")
-	status := rapid.SampledFrom(propertyStatuses).Draw(t, "status")
-	extra := rapid.SampledFrom(propertyHeaders).Draw(t, "headers")
-	n := rapid.IntRange(0, 3).Draw(t, "contact")
+	r := oneOf(f, all, "to")
+	status := oneOf(f, propertyStatuses, "status")
+	extra := oneOf(f, propertyHeaders, "headers")
+	n := f.pick(4, "contact")
 	extra += fmt.Sprintf("Contact: <sip:c%d@%s>\r\n", n, f.src.addr)
-	body := rapid.SampledFrom([]string{"", propertySDP}).Draw(t, "body")
+	body := oneOf(f, []string{"", propertySDP}, "body")
 	before, invites := len(f.acks), len(f.invites)
 	phase := f.phase()
-	f.respond(r, status, rapid.SampledFrom([]string{"one", "two"}).Draw(t, "tag"), extra, body)
+	tag := oneOf(f, []string{"one", "two"}, "tag")
+	f.noteResponse(r, status, tag, phase)
+	f.respond(r, status, tag, extra, body)
 	again := f.written()
 	code := status[:1]
 	if again > 0 {
@@ -139,6 +153,89 @@ func (f *farSide) response() {
 	}
 }
 
+// noteResponse keeps what the leg owes for a response that it gets now.
+func (f *farSide) noteResponse(r *sip.Request, status, tag string, at phase) {
+	if r.Method != sip.INVITE || toTag(r) != "" || at == phaseGone {
+		return
+	}
+	switch code := status[:1]; {
+	case code == "2":
+		f.answers[tag] = true
+		fallthrough
+	case code > "2":
+		f.rings = nil
+	case at == phaseCalling || at == phaseProceeding || at == phaseSilent:
+		if r == f.invites[len(f.invites)-1] {
+			f.rings = r
+		}
+	}
+}
+
+// flood is many responses that each ask for something of their own.
+func (f *farSide) flood() {
+	if len(f.invites) == 0 {
+		return
+	}
+	r := f.invites[len(f.invites)-1]
+	kind := f.pick(3, "flood")
+	for range 25 * (1 + f.pick(4, "times")) {
+		f.tags++
+		tag, status, extra := fmt.Sprintf("flood%d", f.tags), "200 OK", ""
+		if kind > 0 {
+			status, extra = "183 Session Progress", fmt.Sprintf("Require: 100rel\r\nRSeq: %d\r\n", f.tags)
+		}
+		if kind == 2 { // in one dialog, one after the other
+			tag = "flood"
+		}
+		f.noteResponse(r, status, tag, f.phase())
+		f.respond(r, status, tag, extra+fmt.Sprintf("Contact: <sip:c@%s>\r\n", f.src.addr), "")
+		if f.written() > 0 {
+			f.t.Fatal("an INVITE in a flood")
+		}
+	}
+}
+
+// bounded fails when the leg keeps more than it may.
+func (f *farSide) bounded() {
+	l := f.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	places := 0
+	if l.redirected != nil {
+		places = len(l.redirected.places) + len(l.redirected.pending) + len(l.redirected.tried)
+	}
+	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting || len(l.answers) > keptAnswers ||
+		len(l.txs) > maxTxs+8 || len(l.ladder) > engine.LadderCap || len(l.peers) > maxPeers || places > 64 {
+		f.t.Fatalf("%d events, %d early dialogs, %d and %d requests, %d answers, %d messages, %d peers, %d places",
+			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), len(l.ladder), len(l.peers), places)
+	}
+}
+
+// settled fails when a leg that is over owes something: every 2xx has its ACK
+// and its dialog a BYE of one of the sides, and what rang was cancelled.
+func (f *farSide) settled() {
+	acks, byes, cancelled := map[string]bool{}, map[string]bool{}, false
+	for _, a := range f.acks {
+		acks[toTag(a)] = true
+	}
+	for _, r := range f.requests {
+		switch r.Method {
+		case sip.BYE:
+			byes[toTag(r)] = true
+		case sip.CANCEL:
+			cancelled = cancelled || f.rings != nil && r.Via().Value() == f.rings.Via().Value()
+		}
+	}
+	for tag := range f.answers {
+		if !acks[tag] || !byes[tag] && !f.hungUp[tag] {
+			f.t.Fatalf("the 2xx of %q: ACK %v, BYE %v, BYE of the far side %v", tag, acks[tag], byes[tag], f.hungUp[tag])
+		}
+	}
+	if f.rings != nil && !cancelled {
+		f.t.Fatalf("a leg that rings is over without CANCEL: %+v", f.events)
+	}
+}
+
 // request sends a request in one of the dialogs.
 func (f *farSide) request() {
 	t := f.t
@@ -146,18 +243,18 @@ func (f *farSide) request() {
 		return
 	}
 	invite := f.invites[0]
-	method := rapid.SampledFrom(propertyMethods).Draw(t, "method")
-	f.cseq += rapid.IntRange(0, 2).Draw(t, "step")
-	extra := rapid.SampledFrom([]string{"", "", "Refer-To: <sip:x@y>\r\n", "Require: frob\r\n", "Supported: timer\r\nSession-Expires: 100\r\n", "Session-Expires: 20\r\nSupported: timer\r\n"}).Draw(t, "headers")
-	body := rapid.SampledFrom([]string{"", propertySDP, propertySDP + "a=sendonly\r\n"}).Draw(t, "body")
+	method := oneOf(f, propertyMethods, "method")
+	f.cseq += f.pick(3, "step")
+	extra := oneOf(f, []string{"", "", "Refer-To: <sip:x@y>\r\n", "Require: frob\r\n", "Supported: timer\r\nSession-Expires: 100\r\n", "Session-Expires: 20\r\nSupported: timer\r\n"}, "headers")
+	body := oneOf(f, []string{"", propertySDP, propertySDP + "a=sendonly\r\n"}, "body")
 	if body != "" {
 		extra += "Content-Type: application/sdp\r\n"
 	}
-	tag := rapid.SampledFrom([]string{"one", "two", "stranger"}).Draw(t, "tag")
+	tag := oneOf(f, []string{"one", "two", "stranger"}, "tag")
 	branch := fmt.Sprintf("z9hG4bK%s%d%s", method, f.cseq, tag)
 	text := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;rport;branch=%s\r\nMax-Forwards: 70\r\nFrom: %s;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n%sContent-Length: %d\r\n\r\n%s",
 		method, "sip:us@127.0.0.1", f.src.addr, branch, invite.To().Value(), tag, invite.From().Value(), f.l.id, f.cseq, method, extra, len(body), body)
-	for range rapid.IntRange(1, 2).Draw(t, "times") {
+	for range 1 + f.pick(2, "times") {
 		before := len(f.replies)
 		f.give(text)
 		if f.written() > 0 {
@@ -167,6 +264,9 @@ func (f *farSide) request() {
 		for _, r := range f.replies[before:] { // a BYE also has a waiting REFER answered
 			if r.CSeq().SeqNo == uint32(f.cseq) && string(r.CSeq().MethodName) == method { //nolint:gosec // small
 				got++
+				if method == "BYE" && r.StatusCode == 200 {
+					f.hungUp[tag] = true
+				}
 			}
 		}
 		f.l.mu.Lock()
@@ -187,7 +287,7 @@ func (f *farSide) phase() phase {
 // command is one of the owner's.
 func (f *farSide) command() {
 	t := f.t
-	switch rapid.IntRange(0, 6).Draw(t, "command") {
+	switch f.pick(7, "command") {
 	case 0:
 		f.s.ConfirmLeg(f.l.id)
 	case 1:
@@ -199,9 +299,9 @@ func (f *farSide) command() {
 	case 3:
 		f.s.SendDigit(f.l.id, '5', time.Millisecond)
 	case 4:
-		f.s.AnswerRefer(f.l.id, rapid.Bool().Draw(t, "accept"))
+		f.s.AnswerRefer(f.l.id, f.pick(2, "accept") > 0)
 	case 5:
-		f.s.NotifyRefer(f.l.id, rapid.SampledFrom([]int{180, 200}).Draw(t, "code"), "x")
+		f.s.NotifyRefer(f.l.id, oneOf(f, []int{180, 200}, "code"), "x")
 	case 6:
 		f.l.mu.Lock()
 		f.l.sendBy, f.expired = BootNow()-1, true
@@ -236,7 +336,7 @@ func (f *farSide) time() {
 	if l.refer != nil {
 		due = append(due, &l.refer.declineAt)
 	}
-	if at := due[rapid.IntRange(0, len(due)-1).Draw(f.t, "due")]; *at != 0 && !(at == &l.deadline && l.phase >= phaseOver) {
+	if at := oneOf(f, due, "due"); *at != 0 && !(at == &l.deadline && l.phase >= phaseOver) {
 		*at = now
 	}
 	l.mu.Unlock()
@@ -269,54 +369,101 @@ func (f *farSide) end() {
 	if !f.final() {
 		f.t.Fatalf("the leg never ends: %v", f.phase())
 	}
+	f.settled()
 }
 
-func TestALegKeepsItsPromisesWhateverTheFarSideSends(t *testing.T) {
+// lawless is a stack on which legs with far sides without rules live.
+func lawless(t testing.TB) *Stack {
 	s, err := New(Config{Listen: "127.0.0.1:0", Timers: Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
-	src := s.trunk("t").to(fuzzPeer.addr)
-	legs := 0
-	rapid.Check(t, func(t *rapid.T) {
-		legs++
-		f := &farSide{t: t, s: s, src: src, parser: sip.NewParser(sip.WithHeadersParsers(parsers())), branches: map[string]bool{}}
-		s.tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
-		id := engine.LegID(fmt.Sprintf("leg%d", legs))
-		s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
-			func(e engine.LegEvent) {
-				if f.final() || e.Seq != len(f.events)+1 {
-					t.Fatalf("%s as event %d after %+v", e.Kind, e.Seq, f.events)
-				}
-				f.events = append(f.events, e)
-			})
-		f.l = s.leg(id)
-		if f.written() != 1 {
-			t.Fatal("no INVITE")
-		}
-		if rapid.Bool().Draw(t, "answered") {
-			f.respond(f.invites[0], "200 OK", "one", rapid.SampledFrom(propertyHeaders).Draw(t, "headers"), propertySDP)
-			s.ConfirmLeg(id)
-			f.written()
-		}
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			switch rapid.IntRange(0, 9).Draw(t, "step") {
-			case 0, 1, 2, 3:
-				f.response()
-			case 4, 5, 6:
-				f.request()
-			case 7, 8:
-				f.command()
-			case 9:
-				f.time()
+	return s
+}
+
+// play gives a new leg a far side and plays steps while more says so.
+func (f *farSide) play(s *Stack, id engine.LegID, more func() bool) {
+	f.s, f.src = s, s.trunk("t").to(fuzzPeer.addr)
+	f.parser = sip.NewParser(sip.WithHeadersParsers(parsers()))
+	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s.tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
+	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
+		func(e engine.LegEvent) {
+			if f.final() || e.Seq != len(f.events)+1 {
+				f.t.Fatalf("%s as event %d after %+v", e.Kind, e.Seq, f.events)
 			}
-		}
-		f.end()
+			f.events = append(f.events, e)
+		})
+	f.l = s.leg(id)
+	defer func() {
 		f.l.mu.Lock()
 		f.l.phase = phaseGone
 		f.l.unlock()
 		s.remove(f.l)
+	}()
+	if f.written() != 1 {
+		f.t.Fatal("no INVITE")
+	}
+	if f.pick(2, "answered") > 0 {
+		f.noteResponse(f.invites[0], "200 OK", "one", phaseCalling)
+		f.respond(f.invites[0], "200 OK", "one", oneOf(f, propertyHeaders, "headers"), propertySDP)
+		s.ConfirmLeg(id)
+		f.written()
+	}
+	for more() {
+		switch f.pick(11, "step") {
+		case 0, 1, 2, 3:
+			f.response()
+		case 4, 5, 6:
+			f.request()
+		case 7, 8:
+			f.command()
+		case 9:
+			f.time()
+		case 10:
+			f.flood()
+		}
+		f.bounded()
+	}
+	f.end()
+}
+
+func TestALegKeepsItsPromisesWhateverTheFarSideSends(t *testing.T) {
+	s := lawless(t)
+	legs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		legs++
+		f := &farSide{t: t, pick: func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(t, what) }}
+		steps := rapid.IntRange(1, 25).Draw(t, "steps")
+		f.play(s, engine.LegID(fmt.Sprintf("leg%d", legs)), func() bool { steps--; return steps >= 0 })
+	})
+}
+
+// FuzzLeg is the same with a program of bytes, so that coverage leads it: any
+// sequence of responses, requests, commands and timers. Every leg ends, with
+// ACK and BYE for every 2xx, CANCEL for what rings, one event after the other
+// and none after the last, and keeps no more than it may.
+func FuzzLeg(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 0, 4, 5, 1, 0, 0, 0, 9, 0, 7, 1})
+	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 0, 7, 2, 10, 0, 3, 10, 1, 3})
+	f.Add([]byte{0, 0, 0, 6, 9, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0})
+	f.Add([]byte{1, 4, 9, 2, 8, 0, 4, 4, 2, 0, 0, 1, 7, 4, 1, 7, 5, 0})
+	s := lawless(f)
+	legs := 0
+	f.Fuzz(func(t *testing.T, program []byte) {
+		program = program[:min(len(program), 400)]
+		far := &farSide{t: t, pick: func(n int, _ string) int {
+			if len(program) == 0 {
+				return 0
+			}
+			b := program[0]
+			program = program[1:]
+			return int(b) % n
+		}}
+		legs++
+		far.play(s, engine.LegID(fmt.Sprintf("leg%d", legs)), func() bool { return len(program) > 0 })
 	})
 }

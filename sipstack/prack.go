@@ -104,7 +104,7 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 	if d != nil && d.rseq != 0 && rseq != d.rseq+1 {
 		return false
 	}
-	if d == nil && len(l.early) >= maxEarly {
+	if d == nil && len(l.early) >= maxEarly || len(l.txs) >= maxTxs {
 		return false
 	}
 	known := d != nil
