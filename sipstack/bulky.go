@@ -11,14 +11,14 @@ const maxDatagram = 1300
 // which is certain before anything has left. Where it did so a while ago, the
 // connection is not tried. The leg is locked.
 func (l *leg) preferStream() {
-	if l.to.transport != UDP || len(l.invite) <= maxDatagram || l.bulky == l.to {
+	if l.to.transport != UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.addr {
 		return
 	}
 	stream := l.trunk.over(l.to.addr, TCP)
 	if l.s.marks.marked(stream) {
 		return
 	}
-	l.bulky = l.to
+	l.bulky = l.to.addr
 	l.spare = append([]target{l.to}, l.spare...)
 	l.moveTo(stream)
 }
@@ -65,7 +65,7 @@ func (l *leg) moveTo(to target) {
 // putLast puts an address behind the others that certainly took nothing; for
 // long when it was tried only because of the INVITE's length.
 func (l *leg) putLast() {
-	if l.to.transport == TCP && l.bulky.addr == l.to.addr {
+	if l.to.transport == TCP && l.bulky == l.to.addr {
 		l.s.marks.fail(l.to, maxMarked)
 		return
 	}

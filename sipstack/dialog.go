@@ -108,13 +108,17 @@ func toTag(m sip.Message) string {
 func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog {
 	d := l.earlyDialog(toTag(r))
 	if d == nil {
-		d = &dialog{toTag: toTag(r), seq: seq}
+		d = &dialog{toTag: strings.Clone(toTag(r)), seq: seq}
 	}
 	d.source, d.invite = src, seq
+	// Copies: a part of the message would keep all of it.
 	if uris := contactURIs(r); len(uris) > 0 {
-		d.target = uris[0]
+		d.target = strings.Clone(uris[0])
 	}
 	d.routeSet = recordRoutes(r)
+	for i, uri := range d.routeSet {
+		d.routeSet[i] = strings.Clone(uri)
+	}
 	slices.Reverse(d.routeSet)
 	l.route(d)
 	return d

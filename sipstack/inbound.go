@@ -185,7 +185,7 @@ func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
 	if len(l.early) >= maxEarly || r.Method == sip.BYE { // §15: no BYE before the answer
 		return nil
 	}
-	d := &dialog{toTag: from, source: l.to.addr, invite: l.cseq, seq: l.cseq}
+	d := &dialog{toTag: strings.Clone(from), source: l.to.addr, invite: l.cseq, seq: l.cseq}
 	l.route(d)
 	l.early = append(l.early, d)
 	return d

@@ -2,6 +2,7 @@ package sipstack
 
 import (
 	"bytes"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -12,18 +13,60 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// rung is one message of a leg's ladder in the form in which a live leg keeps
-// it: 56 bytes.
+// rungs are the ladder of a leg in the form in which it is kept until the leg
+// is gone, half a minute after its end: small.
+type rungs struct {
+	list  []rung
+	peers []netip.AddrPort
+	texts []string // reasons and notes, each once
+}
+
+// rung is one message: 24 bytes.
 type rung struct {
 	at      time.Duration // of the stack's clock
-	reason  string        // only where it is not the standard phrase
-	note    string
 	cseq    uint32
 	code    uint16
 	method  uint8 // place in methods
-	peer    uint8 // place in leg.peers
+	peer    uint8 // place in rungs.peers
+	reason  uint8 // place in rungs.texts from 1; 0: the standard phrase
+	note    uint8 // the same; 0: none
 	repeats uint8
 	sent    bool
+}
+
+// text gives a reason or a note its place. There are at most two of a rung,
+// which a byte can count.
+func (l *leg) text(t string) uint8 {
+	if t == "" {
+		return 0
+	}
+	k := l.rungs()
+	for i, have := range k.texts {
+		if have == t {
+			return uint8(i + 1) //nolint:gosec // bounded
+		}
+	}
+	if len(k.texts) == math.MaxUint8 {
+		return 0
+	}
+	k.texts = append(k.texts, strings.Clone(t))
+	return uint8(len(k.texts)) //nolint:gosec // bounded
+}
+
+// rungs is the leg's ladder, begun when there was none.
+func (l *leg) rungs() *rungs {
+	if l.ladder == nil {
+		l.ladder = &rungs{}
+	}
+	return l.ladder
+}
+
+// of is the text at a place.
+func (k *rungs) of(place uint8) string {
+	if place == 0 {
+		return ""
+	}
+	return k.texts[place-1]
 }
 
 // maxPeers bounds the addresses that are told apart in one ladder.
@@ -44,12 +87,12 @@ func (l *leg) sentMessage(b []byte, to netip.AddrPort) {
 		n, _ := strconv.Atoi(string(code))
 		r.code = uint16(n) //nolint:gosec // a status code of ours
 		if string(phrase) != standardPhrase(n) {
-			r.reason = string(phrase)
+			r.reason = l.text(string(phrase))
 		}
 	}
 	r.cseq, r.method = cseqOf(rest)
 	if !bytes.HasSuffix(b, []byte("\r\n\r\n")) {
-		r.note = "SDP"
+		r.note = l.text("SDP")
 	}
 	l.note(r)
 }
@@ -69,10 +112,10 @@ func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers stri
 	data, to = l.s.respond(r, src, code, phrase, headers, sdp)
 	line := rung{at: l.s.now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
 	if phrase != standardPhrase(code) {
-		line.reason = phrase
+		line.reason = l.text(phrase)
 	}
 	if len(sdp) > 0 {
-		line.note = "SDP"
+		line.note = l.text("SDP")
 	}
 	l.note(line)
 	return data, to
@@ -105,15 +148,16 @@ func methodOf(m sip.RequestMethod) uint8 {
 
 // peer gives an address its place in the ladder. Beyond the bound all are one.
 func (l *leg) peer(a netip.AddrPort) uint8 {
-	for i, have := range l.peers {
+	k := l.rungs()
+	for i, have := range k.peers {
 		if have == a {
 			return uint8(i) //nolint:gosec // bounded
 		}
 	}
-	if len(l.peers) < maxPeers {
-		l.peers = append(l.peers, a)
+	if len(k.peers) < maxPeers {
+		k.peers = append(k.peers, a)
 	}
-	return uint8(len(l.peers) - 1) //nolint:gosec // bounded
+	return uint8(len(k.peers) - 1) //nolint:gosec // bounded
 }
 
 // received notes a message of the far side. The leg is locked.
@@ -125,10 +169,10 @@ func (l *leg) received(m sip.Message, from netip.AddrPort) {
 	if resp, ok := m.(*sip.Response); ok {
 		r.code = uint16(resp.StatusCode) //nolint:gosec // 100…699: checked when it was matched
 		if resp.Reason != standardPhrase(resp.StatusCode) {
-			r.reason = strings.Clone(cut(resp.Reason, maxPhrase))
+			r.reason = l.text(cut(resp.Reason, maxPhrase))
 		}
 	}
-	r.note = noteOf(m)
+	r.note = l.text(noteOf(m))
 	l.note(r)
 }
 
@@ -160,7 +204,7 @@ func noteOf(m sip.Message) string {
 	case len(parts) == 0:
 		return ""
 	}
-	return strings.Clone(cut(strings.Join(parts, ", "), maxNote))
+	return cut(strings.Join(parts, ", "), maxNote)
 }
 
 func headersOf(m sip.Message) []sip.Header {
@@ -206,8 +250,9 @@ func cut(s string, n int) string {
 
 // note appends a rung; a repeated message counts on the one it repeats.
 func (l *leg) note(r rung) {
-	for i := len(l.ladder) - 1; i >= 0 && i >= len(l.ladder)-4; i-- {
-		have := &l.ladder[i]
+	k := l.rungs()
+	for i := len(k.list) - 1; i >= 0 && i >= len(k.list)-4; i-- {
+		have := &k.list[i]
 		if have.sent == r.sent && have.code == r.code && have.method == r.method && have.cseq == r.cseq && have.note == r.note {
 			if have.repeats < 255 {
 				have.repeats++
@@ -215,23 +260,24 @@ func (l *leg) note(r rung) {
 			return
 		}
 	}
-	if len(l.ladder) == engine.LadderCap {
-		l.ladder[len(l.ladder)-1] = r
+	if len(k.list) == engine.LadderCap {
+		k.list[len(k.list)-1] = r
 		return
 	}
-	if l.ladder == nil {
-		l.ladder = make([]rung, 0, 7) // a call without surprises
+	if k.list == nil {
+		k.list = make([]rung, 0, 7) // a call without surprises
 	}
-	l.ladder = append(l.ladder, r)
+	k.list = append(k.list, r)
 }
 
 // messages writes the ladder out.
 func (l *leg) messages() []engine.SIPMessage {
-	out := make([]engine.SIPMessage, len(l.ladder))
-	for i, r := range l.ladder {
+	k := l.rungs()
+	out := make([]engine.SIPMessage, len(k.list))
+	for i, r := range k.list {
 		m := engine.SIPMessage{At: l.s.start.Add(r.at).UTC(), Leg: l.id, Sent: r.sent, Method: string(methods[r.method]), Code: int(r.code),
-			Reason: r.reason, CSeq: r.cseq, Note: r.note, Repeats: int(r.repeats)}
-		if p := l.peers[r.peer]; p.IsValid() {
+			Reason: k.of(r.reason), CSeq: r.cseq, Note: k.of(r.note), Repeats: int(r.repeats)}
+		if p := k.peers[r.peer]; p.IsValid() {
 			m.Peer = p.String()
 		}
 		if m.Code != 0 && m.Reason == "" {

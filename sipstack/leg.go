@@ -55,9 +55,9 @@ type leg struct {
 	sentBy         string // our host:port in Via and Contact
 	to             target // where the INVITE went
 	spare          []target
-	bulky          target // of UDP, where the INVITE is too long for it and TCP was tried
-	cseq           uint32 // of the present INVITE
-	branch         string // of the present INVITE
+	bulky          netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
+	cseq           uint32         // of the present INVITE
+	branch         string         // of the present INVITE
 	offer          []byte
 	invite         []byte // kept while it may be retransmitted
 	auth           authenticator
@@ -80,8 +80,7 @@ type leg struct {
 	lost                string             // why we ended the dialog by ourselves
 	headers             []engine.SIPHeader // of the INVITE
 	txs                 []*clientTx
-	ladder              []rung
-	peers               []netip.AddrPort // that its ladder names
+	ladder              *rungs // nil: nothing crossed the wire
 
 	timer     *time.Timer
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
@@ -172,6 +171,7 @@ func (l *leg) unlock() {
 	l.delivering = false
 	if l.forgotten && l.phase >= phaseOver {
 		l.events, l.delivered, l.sink = nil, 0, nil
+		l.headers, l.spare = nil, nil
 	}
 	l.mu.Unlock()
 }

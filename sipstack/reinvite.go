@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/emiago/sipgo/sip"
@@ -54,7 +55,7 @@ func (l *leg) remember(r *sip.Request) *answer {
 		l.answers = slices.Delete(l.answers, oldest, oldest+1)
 	}
 	branch, _ := r.Via().Params.Get("branch")
-	l.answers = append(l.answers, answer{method: r.Method, branch: branch, cseq: r.CSeq().SeqNo})
+	l.answers = append(l.answers, answer{method: r.Method, branch: strings.Clone(branch), cseq: r.CSeq().SeqNo})
 	return &l.answers[len(l.answers)-1]
 }
 
@@ -160,7 +161,7 @@ func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
 		l.localSDP = body
 	}
 	if uris := contactURIs(r); len(uris) > 0 {
-		d.target = uris[0] // target refresh (§12.2.2)
+		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
 		l.route(d)
 	}
 	headers := string(l.appendContact(nil)) + l.trunk.agentLines + l.trunk.supportedInDialog() + refresh.lines
@@ -220,7 +221,7 @@ func (l *leg) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 // (§12.2.1.2).
 func (l *leg) refreshTarget(r *sip.Response) {
 	if uris := contactURIs(r); len(uris) > 0 && l.dlg != nil {
-		l.dlg.target = uris[0]
+		l.dlg.target = strings.Clone(uris[0])
 		l.route(l.dlg)
 	}
 }
