@@ -183,19 +183,27 @@ func (f form) when(field string) *time.Time {
 	return &t
 }
 
+// list reads a list, whatever it holds; nil when it was not sent or is none.
+func (f form) list(field string, limit int) *jsonValue {
+	v := f.find(field)
+	switch {
+	case v == nil:
+		return nil
+	case v.kind != jsonArray:
+		f.wrongType(field, jsonArray, v.kind)
+		return nil
+	case len(v.items) > limit:
+		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries")
+		return nil
+	}
+	return v
+}
+
 // words reads a list of strings; nil when it was not sent, and then not the
 // same as an empty list.
 func (f form) words(field string, limit int) []string {
-	v := f.find(field)
+	v := f.list(field, limit)
 	if v == nil {
-		return nil
-	}
-	if v.kind != jsonArray {
-		f.wrongType(field, jsonArray, v.kind)
-		return nil
-	}
-	if len(v.items) > limit {
-		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries")
 		return nil
 	}
 	out := make([]string, 0, len(v.items))

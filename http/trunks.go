@@ -210,16 +210,8 @@ func (f form) word(field, def string) string {
 
 // headers reads a list of objects with name and value.
 func (f form) headers(field string, limit int) []engine.SIPHeader {
-	v := f.find(field)
+	v := f.list(field, limit)
 	if v == nil {
-		return nil
-	}
-	if v.kind != jsonArray {
-		f.wrongType(field, jsonArray, v.kind)
-		return nil
-	}
-	if len(v.items) > limit {
-		f.fail(field, "too_many", "must have at most "+strconv.Itoa(limit)+" entries")
 		return nil
 	}
 	var out []engine.SIPHeader

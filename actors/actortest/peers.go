@@ -42,14 +42,32 @@ func (w *World) placePeer(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 		}
 		l.state = "answered"
 		w.leg(l, engine.LegAnswered, 200)
-		if l.script.BotTalk > 0 {
-			l.timer = time.AfterFunc(l.script.BotTalk, func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				if l.state == "answered" {
-					w.leg(l, engine.LegHungUp, 0)
-				}
-			})
+		w.hangUpAfter(l, l.script.BotTalk)
+	})
+}
+
+// answer ends the ringing of a leg as its script says; the lock is held.
+func (w *World) answer(l *worldLeg) {
+	if l.script.Code != 200 {
+		w.leg(l, engine.LegRefused, l.script.Code)
+		return
+	}
+	l.state = "answered"
+	w.leg(l, engine.LegAnswered, 200)
+	w.hangUpAfter(l, l.script.Talk)
+}
+
+// hangUpAfter lets the far side of an answered leg talk for so long; 0: until
+// it is hung up. The lock is held.
+func (w *World) hangUpAfter(l *worldLeg, talk time.Duration) {
+	if talk <= 0 {
+		return
+	}
+	l.timer = time.AfterFunc(talk, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.state == "answered" {
+			w.leg(l, engine.LegHungUp, 0)
 		}
 	})
 }
@@ -73,23 +91,8 @@ func (w *World) placeTarget(l *worldLeg) {
 	l.timer = time.AfterFunc(l.script.Ring, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		switch {
-		case l.state != "ringing":
-			return
-		case l.script.Code != 200:
-			w.leg(l, engine.LegRefused, l.script.Code)
-			return
-		}
-		l.state = "answered"
-		w.leg(l, engine.LegAnswered, 200)
-		if l.script.Talk > 0 {
-			l.timer = time.AfterFunc(l.script.Talk, func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				if l.state == "answered" {
-					w.leg(l, engine.LegHungUp, 0)
-				}
-			})
+		if l.state == "ringing" {
+			w.answer(l)
 		}
 	})
 }

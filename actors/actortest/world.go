@@ -163,21 +163,7 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 			if l.state != "ringing" {
 				return
 			}
-			if l.script.Code != 200 {
-				w.leg(l, engine.LegRefused, l.script.Code)
-				return
-			}
-			l.state = "answered"
-			w.leg(l, engine.LegAnswered, 200)
-			if l.script.Talk > 0 {
-				l.timer = time.AfterFunc(l.script.Talk, func() {
-					w.mu.Lock()
-					defer w.mu.Unlock()
-					if l.state == "answered" {
-						w.leg(l, engine.LegHungUp, 0)
-					}
-				})
-			}
+			w.answer(l)
 		})
 	})
 }
