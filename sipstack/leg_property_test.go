@@ -3,6 +3,7 @@ package sipstack
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -200,14 +201,14 @@ func (f *farSide) bounded() {
 	l := f.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	places := 0
+	places, k := 0, l.rungs()
 	if l.redirected != nil {
 		places = len(l.redirected.places) + len(l.redirected.pending) + len(l.redirected.tried)
 	}
 	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting || len(l.answers) > keptAnswers ||
-		len(l.txs) > maxTxs+8 || len(l.ladder) > engine.LadderCap || len(l.peers) > maxPeers || places > 64 {
+		len(l.txs) > maxTxs+8 || len(k.list) > engine.LadderCap || len(k.peers) > maxPeers || len(k.texts) > math.MaxUint8 || places > 64 {
 		f.t.Fatalf("%d events, %d early dialogs, %d and %d requests, %d answers, %d messages, %d peers, %d places",
-			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), len(l.ladder), len(l.peers), places)
+			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), len(k.list), len(k.peers), places)
 	}
 }
 
