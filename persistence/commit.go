@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -140,23 +139,12 @@ func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []e
 				clear(refused)
 				continue
 			}
-		case unacceptable(err, state):
+		}
+		if v, _ := judge(err); v == unacceptable {
 			return s.commitApart(ctx, writes, err)
 		}
-		s.lost(err)
-		return nil, failure("commit_failed", "the database did not commit; it is tried again", err)
+		return nil, s.failed("commit_failed", "the database did not commit; it is tried again", err)
 	}
-}
-
-// unacceptable says whether the database will never take these rows: bad
-// values, broken constraints, no way to write them down. The connection is
-// fine then.
-func unacceptable(err error, state string) bool {
-	var e *encodeError
-	if errors.As(err, &e) {
-		return true
-	}
-	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23" || state[:2] == "21")
 }
 
 type encodeError struct{ err error }

@@ -60,7 +60,7 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 
 func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.Import) (err error) {
 	if session.conn, err = pgx.ConnectConfig(ctx, s.single.Copy()); err != nil {
-		return failure("database_unavailable", "no connection to the database", err)
+		return s.wrap("no connection to the database", err)
 	}
 	scanUTC(session.conn)
 	// The lock comes before the row, so that no open row is ever without it.

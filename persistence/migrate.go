@@ -27,7 +27,7 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return failure("database_unavailable", "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
 	}
 	defer func() { _ = conn.Close() }()
 	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"

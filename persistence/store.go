@@ -63,6 +63,7 @@ type Store struct {
 
 	single  *pgx.ConnConfig // of connections that are in no pool
 	imports importSessions
+	probe   probe
 }
 
 // Open connects, brings the schema up to date under an advisory lock, and
@@ -93,6 +94,9 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
+	if cfg.SkipMigrations {
+		return s, nil
+	}
 	if err := s.Maintain(ctx, time.Now()); err != nil {
 		s.Close()
 		return nil, err
@@ -103,21 +107,9 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 // Close waits for what runs and closes every connection.
 func (s *Store) Close() {
 	s.imports.closeAll()
+	s.probe.close()
 	s.write.Close()
 	s.read.Close()
-}
-
-// Ping says whether the database takes commits: nil when it does.
-func (s *Store) Ping(ctx context.Context) error {
-	var recovering bool
-	err := s.write.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&recovering)
-	if err != nil {
-		return failure("database_unavailable", "the database does not answer", err)
-	}
-	if recovering {
-		return engine.Unavailable("database_read_only", "the database is a standby and takes no writes; point DATABASE_URL at the primary", time.Second)
-	}
-	return nil
 }
 
 func (s *Store) connect(ctx context.Context, url string, conns int, writer bool) (*pgxpool.Pool, error) {
@@ -137,6 +129,9 @@ func (s *Store) connect(ctx context.Context, url string, conns int, writer bool)
 		// campaign locked.
 		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "10000"
 	}
+	if !writer {
+		s.probe.guard(pc)
+	}
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		scanUTC(c)
 		if writer {
@@ -146,11 +141,11 @@ func (s *Store) connect(ctx context.Context, url string, conns int, writer bool)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
-		return nil, failure("database_unavailable", "no connection to the database", err)
+		return nil, failure(awayCode, "no connection to the database", err)
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, failure("database_unavailable", "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return nil, failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
 	}
 	return pool, nil
 }
@@ -196,6 +191,7 @@ func failure(code, detail string, cause error) error {
 type databaseError struct {
 	says  *engine.Error
 	cause error
+	why   Away // "" = it is not away
 }
 
 func (e *databaseError) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
@@ -215,15 +211,26 @@ func (s *Store) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	s.lost(err)
-	return failure("database_error", what, err)
+	return s.failed("database_error", what, err)
+}
+
+// failed is the answer to an error: that the database is away, or that something
+// is wrong with what was asked of it.
+func (s *Store) failed(code, what string, err error) error {
+	switch v, why := judge(err); {
+	case v != awayNow:
+		return failure(code, what, err)
+	default:
+		s.lost(why)
+		return awayError(why, err)
+	}
 }
 
 // lost drops the idle connections when one was found dead: after a restart of
-// the server they all are, and each would fail one query more.
-func (s *Store) lost(err error) {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pgx.ErrNoRows) {
+// the server they all are, and each would fail one query more. Those to a server
+// that is a standby now are of no use either: another may be the primary.
+func (s *Store) lost(why Away) {
+	if why != Unreachable && why != ReadOnly {
 		return
 	}
 	s.write.Reset()

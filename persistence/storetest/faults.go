@@ -28,14 +28,18 @@ const (
 // Faults wraps every connection of a store. Arm it, and the next message of
 // that name meets the fault; each arming serves once.
 type Faults struct {
-	mu    sync.Mutex
-	fault Fault
-	mark  []byte
-	met   chan struct{}
-	text  []byte // of before
-	hook  func()
-	down  bool
-	conns map[*faultyConn]struct{}
+	mu     sync.Mutex
+	fault  Fault
+	mark   []byte
+	met    chan struct{}
+	text   []byte // of before
+	hook   func()
+	down   bool
+	hang   bool
+	hung   chan struct{} // closed when a message met a database that hangs
+	slow   func()        // runs before every message that names slowed
+	slowed []byte
+	conns  map[*faultyConn]struct{}
 }
 
 // errCut is what a cut connection answers.
@@ -68,14 +72,18 @@ func (f *Faults) Before(text string, run func()) {
 // before runs what waits for this message.
 func (f *Faults) before(b []byte) {
 	f.mu.Lock()
-	run := f.hook
+	run, wait := f.hook, f.slow
 	if run == nil || !bytes.Contains(b, f.text) {
 		run = func() {}
 	} else {
 		f.hook = nil
 	}
+	if wait == nil || !bytes.Contains(b, f.slowed) {
+		wait = func() {}
+	}
 	f.mu.Unlock()
 	run()
+	wait()
 }
 
 // Down makes the database unreachable, until Up: connections are lost and no
@@ -89,11 +97,51 @@ func (f *Faults) Down() {
 	}
 }
 
-// Up ends Down.
+// Hang makes the server take everything and answer nothing, to connections that
+// stand and to new ones, until Up. What it was sent is lost.
+func (f *Faults) Hang() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hang, f.hung = true, make(chan struct{})
+}
+
+// Hung waits for the first message that met Hang.
+func (f *Faults) Hung() {
+	f.mu.Lock()
+	hung := f.hung
+	f.mu.Unlock()
+	<-hung
+}
+
+// hangs says whether the server says nothing, and notes that it was asked.
+func (f *Faults) hangs() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hang && f.hung != nil {
+		close(f.hung)
+		f.hung = nil
+	}
+	return f.hang
+}
+
+// Slow has every message that names the prepared statement wait; wait nil ends
+// it.
+func (f *Faults) Slow(statement string, wait func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slow, f.slowed = wait, []byte("\x00"+statement+"\x00")
+}
+
+// Up ends Down and Hang; connections that hung are lost.
 func (f *Faults) Up() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.down = false
+	if f.hang {
+		for c := range f.conns {
+			c.cut()
+		}
+	}
+	f.down, f.hang = false, false
 }
 
 // Dial is for persistence.Config.
@@ -156,7 +204,7 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 	switch {
 	case lost:
 		return 0, errCut
-	case silent:
+	case silent || c.faults.hangs():
 		return len(b), nil
 	}
 	c.faults.before(b)

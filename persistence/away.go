@@ -1,0 +1,129 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"dialler/engine"
+)
+
+// Away says why the database takes nothing now. All of these pass, by
+// themselves or by an operator's hand: what was to be written is tried again.
+type Away string
+
+// The reasons.
+const (
+	Unreachable Away = "unreachable" // nobody listens, the connection broke, the server starts or stops
+	Silent      Away = "silent"      // no answer in time
+	Full        Away = "full"        // no space on the volume of the data or of the log
+	Exhausted   Away = "exhausted"   // out of memory, connections or another resource
+	ReadOnly    Away = "read_only"   // a standby, or a server that was told so
+	Failing     Away = "failing"     // its storage gives errors
+	Busy        Away = "busy"        // locks, deadlocks, conflicts with others
+	Closed      Away = "closed"      // it refuses our credentials, or has no such database
+)
+
+// awayCode is the one code of every answer that the database is owed.
+const awayCode = "database_unavailable"
+
+// sentences say what is wrong and what to do.
+var sentences = map[Away]string{
+	Unreachable: "the database cannot be reached; it is tried again, see that the server runs",
+	Silent:      "the database does not answer in time; it is tried again, see what the server is busy with",
+	Full:        "the volume of the database is full; make room on it, the rest goes by itself",
+	Exhausted:   "the database is out of memory, connections or another resource; it is tried again, give the server more",
+	ReadOnly:    "the database takes no writes: it is a standby or was made read-only; promote it, end that, or point DATABASE_URL at the primary",
+	Failing:     "the storage of the database gives errors; look into the server's log",
+	Busy:        "the database is locked by something else; it is tried again",
+	Closed:      "the database refuses us: wrong credentials, or no such database; check DATABASE_URL",
+}
+
+// verdict is what an error of the database means for what was to be written.
+type verdict int
+
+const (
+	faulty       verdict = iota // a fault of ours, or of the schema
+	awayNow                     // nothing of it: it is tried again
+	unacceptable                // these rows can never be stored; others can
+)
+
+// judge says what an error means. Only what is wrong with the rows themselves is
+// unacceptable: a full disk, a lock or a standby must never drop a write.
+func judge(err error) (verdict, Away) {
+	var known *databaseError
+	if errors.As(err, &known) {
+		if known.why != "" {
+			return awayNow, known.why
+		}
+		err = known.cause
+	}
+	var encode *encodeError
+	if errors.As(err, &encode) {
+		return unacceptable, ""
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return judgeState(pg.Code)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return awayNow, Silent
+	case errors.Is(err, context.Canceled), errors.Is(err, pgx.ErrNoRows):
+		return faulty, ""
+	}
+	var says *engine.Error
+	if errors.As(err, &says) {
+		return faulty, ""
+	}
+	return awayNow, Unreachable
+}
+
+// judgeState reads an SQLSTATE (PostgreSQL, appendix A).
+func judgeState(state string) (verdict, Away) {
+	switch state {
+	case "25006":
+		return awayNow, ReadOnly
+	case "53100":
+		return awayNow, Full
+	case "57014": // cancelled, by a time-out of the server's too
+		return awayNow, Silent
+	case "25P03", "57P01", "57P02", "57P03", "57P05":
+		return awayNow, Unreachable
+	case "57P04", "3D000":
+		return awayNow, Closed
+	}
+	if len(state) != 5 {
+		return faulty, ""
+	}
+	switch state[:2] {
+	case "08":
+		return awayNow, Unreachable
+	case "28":
+		return awayNow, Closed
+	case "40", "55":
+		return awayNow, Busy
+	case "53":
+		return awayNow, Exhausted
+	case "58":
+		return awayNow, Failing
+	case "21", "22", "23", "54": // values, constraints, rows beyond the server's limits
+		return unacceptable, ""
+	}
+	return faulty, ""
+}
+
+// Why gives the reason of an error of this package, "" when the database was
+// not away.
+func Why(err error) Away {
+	_, away := judge(err)
+	return away
+}
+
+// awayError is how the rest of the program hears that the database is away.
+func awayError(why Away, cause error) error {
+	return &databaseError{says: engine.Unavailable(awayCode, sentences[why], time.Second), cause: cause, why: why}
+}
