@@ -26,7 +26,13 @@ func ask[T any](ctx context.Context, d *deps, to *actor.PID, msg any) (T, error)
 	if dl, ok := ctx.Deadline(); ok {
 		wait = time.Until(dl)
 	}
-	res, err := d.root.RequestFuture(to, msg, max(wait, time.Millisecond)).Result()
+	f := d.root.RequestFuture(to, msg, max(wait, time.Millisecond))
+	release := d.database.bound(f)
+	res, err := f.Result()
+	release()
+	if res == nil && (err == nil || d.dbDown.Load()) { // given up, or the time ran out meanwhile
+		return zero, errLeftWhileAway
+	}
 	if err != nil {
 		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was carried out is not known, try again with the same Idempotency-Key", time.Second)
 	}
@@ -47,11 +53,21 @@ func (t *Tree) askRun(id engine.CampaignID, msg any) any {
 
 // Act carries out a lifecycle command.
 func (t *Tree) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.Detail{}, err
+	}
 	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &act{cmd}))
 }
 
 // Detail is the campaign as it stands, with its live figures.
 func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	if err := t.d.database.err(); err != nil { // nobody can be brought up now
+		d, up, askErr := t.DetailIfUp(ctx, id)
+		if askErr != nil || up {
+			return d, askErr
+		}
+		return d, err
+	}
 	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(id, &detail{}))
 }
 
@@ -66,21 +82,33 @@ func (t *Tree) DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign
 
 // AddContacts adds contacts to a draft that never ran or a running campaign.
 func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.AddReport{}, err
+	}
 	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd}))
 }
 
 // Trigger adds one contact and dials or queues it.
 func (t *Tree) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.TriggerReply{}, err
+	}
 	return ask[campaign.TriggerReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &trigger{cmd}))
 }
 
 // Exclude suppresses contacts of a campaign.
 func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.ExcludeReply{}, err
+	}
 	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd}))
 }
 
 // Dialout places one call outside campaigns.
 func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.DialoutReply{}, err
+	}
 	return ask[campaign.DialoutReply](ctx, t.d, t.d.dialout, &placeDialout{cmd})
 }
 
@@ -153,6 +181,9 @@ func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, e
 
 // SubmitResult stores the result of a conversation, whenever it comes.
 func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
+	if err := t.d.database.err(); err != nil {
+		return err
+	}
 	id, _ := cmd.Call.Attempt()
 	of, ok := t.d.owners.of(id)
 	if !ok {
@@ -180,18 +211,23 @@ func (t *Tree) SendDigits(ctx context.Context, id engine.CallID, digits string) 
 }
 
 func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error {
-	a, err := t.stored(ctx, id)
-	if err != nil {
+	aid, _ := id.Attempt()
+	of, live := t.d.owners.of(aid)
+	if !live {
+		a, err := t.stored(ctx, id)
+		if err != nil {
+			return err
+		}
+		if a.State == attempt.Ended {
+			return errCallEnded
+		}
+		of = owner{campaign: a.Campaign, contact: a.Contact}
+	}
+	if of.campaign == "" {
+		_, err := ask[any](ctx, t.d, t.d.dialout, &tellContact{Attempt: aid, Digits: digits})
 		return err
 	}
-	if a.State == attempt.Ended {
-		return errCallEnded
-	}
-	if a.Campaign == "" {
-		_, err = ask[any](ctx, t.d, t.d.dialout, &tellContact{Attempt: a.ID, Digits: digits})
-		return err
-	}
-	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &tellContact{Contact: a.Contact, Attempt: a.ID, Digits: digits}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &tellContact{Contact: of.contact, Attempt: aid, Digits: digits}))
 	return err
 }
 

@@ -58,6 +58,9 @@ type importing struct {
 // waiting; a switch that has begun goes on.
 func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
 	d := t.d
+	if err := d.database.err(); err != nil {
+		return campaign.Import{}, err
+	}
 	if !d.imports.enter() {
 		return campaign.Import{}, errClosing
 	}

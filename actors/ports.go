@@ -20,6 +20,8 @@ type Store interface {
 	// journal's errors). A non-nil err means that nothing is known to be
 	// durable and the same group may be given again: writes are idempotent.
 	Commit(ctx context.Context, group []journal.Write) (refused []error, err error)
+	// Ping says whether the database takes commits: nil when it does.
+	Ping(ctx context.Context) error
 
 	// AcquireCampaign takes ownership: it increments the fencing epoch and
 	// gives the campaign's row. ErrCampaignNotFound when there is none.

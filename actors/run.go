@@ -311,6 +311,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.exclude(m, sender)
 	case *excludeFound:
 		r.excludeFound(m)
+	case *excludeAgain:
+		r.findExcluded(m.op)
 	case *excludeDone:
 		r.excludeDone(m)
 	case *opPersisted:
@@ -419,7 +421,9 @@ func (r *run) loaded(m *runLoaded) {
 			r.leave()
 			return
 		}
-		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("campaign not loaded; trying again")
+		if !passes(m.err) { // else it is said of the database
+			r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("campaign not loaded; trying again")
+		}
 		r.d.after(time.Second, r.self, &reload{})
 		return
 	}

@@ -263,9 +263,9 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 	d, self := r.d, r.self
 	r.adding++
 	go func() {
+		rep, err := d.addContacts(ins)
 		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
 		defer cancel()
-		rep, err := d.store.AddContacts(ctx, ins)
 		rep.Excluded += excluded
 		ev := ins.Event
 		ev.Data.Count = rep.Added
@@ -280,6 +280,28 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		}
 		d.root.Send(self, m)
 	}()
+}
+
+// addTries bounds how often a list is given to a database that is not known to be
+// away and yet does not take it.
+const addTries = 3
+
+// addContacts gives a list to the database until it is known what became of it:
+// the answer to its commit may be lost, and giving it again is harmless.
+func (d *deps) addContacts(ins journal.ContactInsert) (rep campaign.AddReport, err error) {
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
+		rep, err = d.store.AddContacts(ctx, ins)
+		cancel()
+		if !passes(err) || try >= addTries && !d.dbDown.Load() {
+			return rep, err
+		}
+		select {
+		case <-d.ctx.Done():
+			return rep, err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func (r *run) rowsAdded(m *rowsAdded) {

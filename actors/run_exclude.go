@@ -94,6 +94,8 @@ type (
 		rows []contact.Contact
 		err  error
 	}
+	// excludeAgain asks for the contacts once more.
+	excludeAgain struct{ op int }
 )
 
 func (r *run) exclude(m *exclude, sender *actor.PID) {
@@ -114,27 +116,35 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 		r.readmission.newer = append(r.readmission.newer, m.cmd)
 	}
 	r.write(journal.Write{Exclusions: []journal.Exclusion{x}})
-	self, d := r.self, r.d
-	d0 := r.id
 	// The tables are asked behind what is queued for them: a contact that a
 	// trigger wrote a moment ago is among those found.
 	r.afterWrites(func() {
 		r.opPersisted(&opPersisted{op: n})
-		go func() {
-			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-			defer cancel()
-			f := &excludeFound{op: n}
-			if m.cmd.Number != "" {
-				row, ok, err := d.store.ContactByNumber(ctx, d0, m.cmd.Number)
-				if f.err = err; err == nil && ok {
-					f.rows = []contact.Contact{row}
-				}
-			} else {
-				f.rows, f.err = d.store.ContactsMatching(ctx, d0, m.cmd.Match)
-			}
-			d.root.Send(self, f)
-		}()
+		r.findExcluded(n)
 	})
+}
+
+// findExcluded asks for the contacts that an exclusion is about.
+func (r *run) findExcluded(n int) {
+	op := r.ops[n]
+	if op == nil {
+		return
+	}
+	d, self, id, cmd := r.d, r.self, r.id, op.cmd
+	go func() {
+		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		f := &excludeFound{op: n}
+		if cmd.Number != "" {
+			row, ok, err := d.store.ContactByNumber(ctx, id, cmd.Number)
+			if f.err = err; err == nil && ok {
+				f.rows = []contact.Contact{row}
+			}
+		} else {
+			f.rows, f.err = d.store.ContactsMatching(ctx, id, cmd.Match)
+		}
+		d.root.Send(self, f)
+	}()
 }
 
 // concerns says whether an exclusion is about a contact.
@@ -180,6 +190,11 @@ func (r *run) past(deadline time.Time, sender *actor.PID) bool {
 func (r *run) excludeFound(m *excludeFound) {
 	op := r.ops[m.op]
 	if op == nil {
+		return
+	}
+	if passes(m.err) {
+		// The exclusion is stored: it is carried out whole, whoever still waits.
+		r.d.after(time.Second, r.self, &excludeAgain{m.op})
 		return
 	}
 	if m.err != nil {

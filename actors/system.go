@@ -128,6 +128,7 @@ type deps struct {
 	board    board
 	owners   owners
 	abandons abandonedNumbers
+	database databaseWatch
 
 	destinations destinations
 	draining     atomic.Bool
@@ -166,6 +167,8 @@ type Tree struct {
 	d      *deps
 	cancel context.CancelFunc
 	once   sync.Once
+
+	watching sync.WaitGroup
 }
 
 // Start brings the tree up and recovers what an earlier process life left:
@@ -180,6 +183,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}))
 	d.root = d.system.Root
+	d.database.open(d)
 	t := &Tree{d: d, cancel: cancel}
 
 	spawn := func(name string, a func() actor.Actor, fault actor.Directive) (*actor.PID, error) {
@@ -261,6 +265,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	for _, id := range active {
 		d.root.Send(d.campaigns, &wake{Campaign: id})
 	}
+	t.watching.Go(d.database.watch)
 	return t, nil
 }
 
@@ -269,6 +274,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 func (t *Tree) Close() {
 	t.once.Do(func() {
 		t.cancel()
+		t.watching.Wait()
 		d := t.d
 		d.imports.close() // while the runs still answer
 		for _, pid := range append([]*actor.PID{d.campaigns, d.dialout, d.numbers, d.trunks, d.fleet}, d.writers...) {

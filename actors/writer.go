@@ -148,20 +148,16 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 		// Nothing is known to be durable; the same group goes again. A write
 		// that the database cannot take at all is a fault of ours and must not
 		// hold up the others for ever: the group is tried one by one.
-		if !w.down {
-			w.down = true
-			w.d.log.Error().Err(c.err).Int("writes", len(w.queue)).Msg("database does not commit; no new call is placed until it does")
-			w.d.tell(databaseState{Up: false})
-		}
-		w.backoff = min(max(2*w.backoff, 50*time.Millisecond), 2*time.Second)
+		w.down = true
+		w.d.database.failed(ctx.Self().Id, c.err)
+		w.backoff = min(max(2*w.backoff, 50*time.Millisecond), time.Second)
 		w.waiting = true
 		w.d.after(w.backoff, ctx.Self(), &retryCommit{})
 		return
 	}
 	if w.down {
 		w.down, w.backoff = false, 0
-		w.d.log.Info().Msg("database commits again")
-		w.d.tell(databaseState{Up: true})
+		w.d.database.succeeded(ctx.Self().Id)
 	}
 	for i := range n {
 		q := &w.queue[i]

@@ -96,6 +96,9 @@ func (s *Store) wait(ctx context.Context) error {
 	return nil
 }
 
+// Ping implements actors.Store.
+func (s *Store) Ping(ctx context.Context) error { return s.wait(ctx) }
+
 // Commit implements actors.Store.
 func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, error) {
 	if err := s.wait(ctx); err != nil {

@@ -1,0 +1,219 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+)
+
+const (
+	// probeEvery is how often the database is asked how it is, so that it is known
+	// to be away, and back, while nobody has anything to write.
+	probeEvery = time.Second
+	// probePatience is how long an answer may take before the database counts as
+	// away.
+	probePatience = 4 * time.Second
+	// awayPatience is how long a request that was under way when the database went
+	// away waits for its return before it is answered. Most are back sooner: one
+	// connection was lost.
+	awayPatience = 2 * time.Second
+)
+
+// DatabaseStatus says whether what calls do can be made durable.
+type DatabaseStatus struct {
+	Up     bool
+	Since  time.Time // of being up or away
+	Detail string    // why it is away, and what to do
+	// Outages counts how often it went away, in this life of the process.
+	Outages int64
+}
+
+// databaseWatch is the one place that knows whether the database takes commits:
+// as the writers find, and as it answers when it is asked. It says so once, in
+// the log and to the campaigns.
+type databaseWatch struct {
+	d *deps
+
+	mu      sync.Mutex
+	failing map[string]error // by who found it away
+	status  DatabaseStatus
+	works   context.Context // ends when the database goes away
+	gone    context.CancelFunc
+}
+
+// errDatabaseAway answers what cannot be done without the database.
+var errDatabaseAway = engine.Unavailable("database_unavailable", "the database is away and nothing can be stored; nothing was done, try again", 2*time.Second)
+
+// errLeftWhileAway answers a request that was under way when the database went.
+var errLeftWhileAway = engine.Unavailable("database_unavailable",
+	"the database went away before it was known to have stored this; repeat the request, with the same Idempotency-Key where it had one", 2*time.Second)
+
+// open says that the database answers: the tree has just been loaded from it.
+func (w *databaseWatch) open(d *deps) {
+	w.d = d
+	w.failing = map[string]error{}
+	w.status = DatabaseStatus{Up: true, Since: d.clock.Now()}
+	w.works, w.gone = context.WithCancel(d.ctx)
+}
+
+// failed notes that somebody, by name, found the database away.
+func (w *databaseWatch) failed(who string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failing[who] = err
+	detail := engine.ErrorDetail(unavailable(err))
+	if !w.status.Up {
+		w.status.Detail = detail
+		return
+	}
+	w.status.Up, w.status.Since, w.status.Detail = false, w.d.clock.Now(), detail
+	w.status.Outages++
+	w.d.log.Error().Err(err).Str("code", errDatabaseAway.Code).Msg("the database is away; no new call is placed until it is back, live calls go on")
+	w.d.tell(databaseState{Up: false})
+	w.gone()
+}
+
+// succeeded notes that whoever found the database away does so no more.
+func (w *databaseWatch) succeeded(who string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, failing := w.failing[who]; !failing {
+		return
+	}
+	delete(w.failing, who)
+	if w.status.Up {
+		return
+	}
+	if len(w.failing) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(w.failing)))
+		w.status.Detail = engine.ErrorDetail(unavailable(w.failing[first]))
+		return
+	}
+	now := w.d.clock.Now()
+	w.d.log.Info().Dur("away", now.Sub(w.status.Since)).Msg("the database is back")
+	w.status.Up, w.status.Since, w.status.Detail = true, now, ""
+	w.works, w.gone = context.WithCancel(w.d.ctx)
+	w.d.tell(databaseState{Up: true})
+}
+
+func (w *databaseWatch) now() DatabaseStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}
+
+// err refuses what would have to be stored while the database is away.
+func (w *databaseWatch) err() error {
+	if w.d.dbDown.Load() {
+		return errDatabaseAway
+	}
+	return nil
+}
+
+// bound ends the wait for an answer some time after the database went away.
+func (w *databaseWatch) bound(f *actor.Future) (release func()) {
+	b := &boundWait{of: w, f: f}
+	b.watch()
+	return b.release
+}
+
+// boundWait is one request that waits for its answer.
+type boundWait struct {
+	of *databaseWatch
+	f  *actor.Future
+
+	mu   sync.Mutex
+	stop func() bool
+	late *time.Timer
+	over bool
+}
+
+func (b *boundWait) watch() {
+	b.of.mu.Lock()
+	works := b.of.works
+	b.of.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return
+	}
+	b.stop = context.AfterFunc(works, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.over {
+			b.late = time.AfterFunc(awayPatience, b.giveUp)
+		}
+	})
+}
+
+// giveUp leaves a request without its answer, unless the database is back.
+func (b *boundWait) giveUp() {
+	if b.of.d.dbDown.Load() {
+		b.of.d.root.Stop(b.f.PID())
+		return
+	}
+	b.watch()
+}
+
+func (b *boundWait) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	b.stop()
+	if b.late != nil {
+		b.late.Stop()
+	}
+}
+
+// prober is how a writer is called among those who find the database away.
+const prober = "probe"
+
+// watch asks the database how it is until the tree is closed. When it is back the
+// writers try at once.
+func (w *databaseWatch) watch() {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	away := false
+	for {
+		select {
+		case <-w.d.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(w.d.ctx, probePatience)
+		err := w.d.store.Ping(ctx)
+		cancel()
+		switch {
+		case w.d.ctx.Err() != nil:
+			return
+		case err != nil && !errors.Is(err, context.Canceled):
+			away = true
+			w.failed(prober, err)
+		case away:
+			away = false
+			w.succeeded(prober)
+			for _, pid := range w.d.writers {
+				w.d.root.Send(pid, &retryCommit{})
+			}
+		}
+	}
+}
+
+// passes says whether an error is none of what was asked: it is asked again.
+func passes(err error) bool {
+	if err == nil {
+		return false
+	}
+	var e *engine.Error
+	return !asEngine(err, &e) || e.Code == errDatabaseAway.Code
+}
+
+// Database says how the database is.
+func (t *Tree) Database() DatabaseStatus { return t.d.database.now() }
