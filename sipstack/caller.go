@@ -51,7 +51,10 @@ func (l *leg) setFrom(ours string) {
 		domain = ours
 	}
 	l.fromURI, l.fromName = "sip:"+l.caller.user+"@"+domain, ""
-	l.callerID = "sip:" + l.caller.number + "@" + domain
+	l.callerID = l.fromURI
+	if l.caller.user != l.caller.number {
+		l.callerID = "sip:" + l.caller.number + "@" + domain
+	}
 	if l.trunk.anonymous {
 		l.fromURI, l.fromName = anonymousURI, `"Anonymous" `
 	}

@@ -112,8 +112,15 @@ func (l *leg) emit(e engine.LegEvent) {
 	}
 	l.seq++
 	e.Attempt, e.Leg, e.Trunk, e.Seq, e.At = l.attempt, l.id, l.trunk.conf.ID, l.seq, time.Now()
+	if l.events == nil {
+		l.events = make([]engine.LegEvent, 0, plainEvents)
+	}
 	l.events = append(l.events, e)
 }
+
+// plainEvents are those of a call without surprises: sent, 100, 180, answered,
+// closed.
+const plainEvents = 5
 
 // finish emits the leg's final event. What is needed to answer retransmissions
 // (RFC 3261 timers D, J) stays for 64*T1, the events until they are forgotten.

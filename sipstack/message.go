@@ -183,6 +183,9 @@ func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32, br
 	return l.appendDialogID(b, d.toTag, cseq, method)
 }
 
+// quotable makes text fit between quotes.
+var quotable = strings.NewReplacer(`"`, "'", `\`, "/")
+
 // appendReason writes a Reason header (RFC 3326).
 func appendReason(b []byte, c engine.HangUpCause) []byte {
 	if c.Q850 < 1 || c.Q850 > 127 {
@@ -190,7 +193,7 @@ func appendReason(b []byte, c engine.HangUpCause) []byte {
 	}
 	b = append(b, "Reason: Q.850;cause="...)
 	b = strconv.AppendInt(b, int64(c.Q850), 10)
-	if text := strings.NewReplacer(`"`, "'", `\`, "/").Replace(clean(c.Text)); text != "" {
+	if text := quotable.Replace(clean(c.Text)); text != "" {
 		b = append(b, `;text="`...)
 		b = append(b, text...)
 		b = append(b, '"')
