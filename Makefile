@@ -260,11 +260,15 @@ mutants: need-go ## Change every rule and limit a little: do the tests notice? M
 
 ## Kill
 
-CHAOS_KILLS ?= $(if $(CHAOS_SEED),4,20)
+CHAOS_SEED ?= $(shell date +%s)
 
-.PHONY: chaos
-chaos: deps ## Kill -9 the engine CHAOS_KILLS times in campaigns, judged by the carrier; CHAOS_SEED=n replays one, CHAOS_RACE=1.
-	CHAOS_KILLS=$(CHAOS_KILLS) $(GO) test -race -count=1 -v -timeout 2h ./bench/scenario/chaos
+.PHONY: chaos chaos-long
+chaos: CHAOS_MINUTES = 5
+chaos chaos-long: deps ## Kill -9 the engine and its database for 5 minutes, judged by carrier, database and API; CHAOS_SEED=n plans the same again, CHAOS_REPORT=FILE, CHAOS_RACE=1.
+	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m ./bench/scenario/chaos
+
+chaos-long: CHAOS_MINUTES ?= 60
+chaos-long: ## The same for CHAOS_MINUTES, an hour.
 
 ## Pacing
 

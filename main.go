@@ -85,7 +85,7 @@ func (s *serveCmd) Run(c *cli) error {
 		return err
 	}
 	defer p.Close()
-	if password, err := p.firstAdmin(context.WithoutCancel(ctx)); err != nil {
+	if password, err := p.firstAdmin(ctx); err != nil {
 		return err
 	} else if password != "" {
 		fmt.Printf("First administrator: %s, password (shown once): %s\n", firstAdminEmail, password)

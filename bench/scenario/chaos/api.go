@@ -46,19 +46,29 @@ func (r *reply) code() string {
 // made with the API key, else it is made as the administrator.
 func (a *api) send(ctx context.Context, method, path, token string, body any) (reply, error) {
 	var rd io.Reader = http.NoBody
+	kind := ""
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
 			return reply{}, err
 		}
-		rd = bytes.NewReader(b)
+		rd, kind = bytes.NewReader(b), "application/json"
 	}
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, rd)
+	return a.do(ctx, method, path, token, kind, rd)
+}
+
+// file sends a CSV file as the administrator.
+func (a *api) file(ctx context.Context, path, text string) (reply, error) {
+	return a.do(ctx, http.MethodPost, path, "", "text/csv", strings.NewReader(text))
+}
+
+func (a *api) do(ctx context.Context, method, path, token, kind string, body io.Reader) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, body)
 	if err != nil {
 		return reply{}, err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
 	}
 	switch {
 	case token != "":

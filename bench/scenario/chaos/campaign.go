@@ -9,33 +9,48 @@ import (
 	"net/http"
 	"time"
 
-	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
 
 // Campaign says what is run in a lab.
 type Campaign struct {
-	Seed     uint64
-	Kills    int
-	Contacts int
+	Seed uint64
+	// Blows is how many there are at least, For how long they go on at least;
+	// when both are reached the campaign is left to complete.
+	Blows int
+	For   time.Duration
+	// Pause is how long a paused dialler is stopped; 0: none is.
+	Pause time.Duration
+	// Stop ends the campaign by the operator's command after the last blow: the
+	// numbers of lost calls stay held for a minute.
+	Stop bool
 }
+
+// listSize is how many contacts a list has.
+const listSize = 20
 
 // Report is what became of a campaign.
 type Report struct {
 	Seed     uint64
 	ID       engine.CampaignID
-	Kills    []string // one line a kill
-	Judged   int      // lives that were judged five seconds after their start
+	Blows    []string       // one line each
+	Kills    int            // of the dialler
+	Faults   int            // that it lived through
+	ByLabel  map[string]int // blows of each kind
+	Missed   int            // kills whose step did not come; they were dealt at random
+	Judged   int            // lives that were judged five seconds after their start
 	Took     time.Duration
 	Legs     int // of the campaign, in the database
+	Attempts int
 	CallIDs  int // of the campaign, at the carrier
 	Lost     int // attempts
 	Unsent   int // legs
 	Abandons int
-	Acked    int // triggers and exclusions that were acknowledged
-	Unsure   int // of them, those first sent to a life that did not answer
-	Results  int // acknowledged to the bot
+	Acked    map[request]int // requests that were acknowledged
+	Unsure   int             // of them, those first sent to a life that did not answer
+	Rows     int             // of acknowledged imports and lists
+	Results  int             // acknowledged to the bot
 	// Failures are what was not as it must be.
 	Failures []string
 }
@@ -44,8 +59,8 @@ func (r *Report) fail(format string, args ...any) {
 	r.Failures = append(r.Failures, fmt.Sprintf(format, args...))
 }
 
-// completeLimit is how long a campaign may go on after the last kill.
-const completeLimit = 2 * time.Minute
+// completeLimit is how long a campaign may go on after the last blow.
+const completeLimit = 3 * time.Minute
 
 // run is one campaign under way.
 type run struct {
@@ -53,38 +68,29 @@ type run struct {
 	cfg    Campaign
 	id     engine.CampaignID
 	began  time.Time
-	judged int // life that was judged last
+	last   time.Time // when the last blow was over
+	judged int       // life that was judged last
 	rep    *Report
 	crm    *crm
 }
 
-// Run runs a campaign and kills the dialler in it. The error says that the
-// harness could not go on; what was wrong with the dialler is in the report.
+// Run runs a campaign and deals its blows. The error says that the harness
+// could not go on; what was wrong with the dialler is in the report.
 func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
-	r := &run{Lab: l, cfg: cfg, rep: &Report{Seed: cfg.Seed}}
-	rng := rand.New(rand.NewPCG(cfg.Seed, 0)) //nolint:gosec // a plan that can be drawn again
-	plan := drawPlan(rng, cfg.Kills)
+	r := &run{Lab: l, cfg: cfg, rep: &Report{Seed: cfg.Seed, ByLabel: map[string]int{}, Acked: map[request]int{}}}
 	if err := r.seed(ctx); err != nil {
 		return r.rep, err
 	}
-	r.crm = newCRM(l.api, r.id, cfg, rand.New(rand.NewPCG(cfg.Seed, 1))) //nolint:gosec // as above
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	go r.crm.work(work)
-	for i, k := range plan {
-		if err := r.await(ctx, k); err != nil {
-			return r.rep, err
+	p := &plan{rng: rand.New(rand.NewPCG(cfg.Seed, 0)), wired: l.wire != nil, pause: cfg.Pause} //nolint:gosec // a plan that can be drawn again
+	for i := 0; i < cfg.Blows || time.Since(r.began) < cfg.For; i++ {
+		b := p.next()
+		if err := r.deal(ctx, i, b); err != nil {
+			return r.rep, fmt.Errorf("blow %d (%s): %w", i+1, b, err)
 		}
-		r.note(i, k)
-		if err := l.proc.kill(); err != nil {
-			return r.rep, err
-		}
-		if err := until(ctx, time.Now().Add(k.down)); err != nil {
-			return r.rep, err
-		}
-		if err := l.proc.start(); err != nil {
-			return r.rep, err
-		}
+		r.last = time.Now()
 	}
 	if err := l.proc.ready(ctx); err != nil {
 		return r.rep, err
@@ -93,7 +99,7 @@ func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
 		return r.rep, err
 	}
 	r.crm.finish()
-	if err := r.completed(ctx); err != nil {
+	if err := r.end(ctx); err != nil {
 		return r.rep, err
 	}
 	err := r.judge(ctx)
@@ -101,22 +107,9 @@ func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
 	return r.rep, err
 }
 
-// note keeps what the carrier saw at the moment of a kill.
-func (r *run) note(i int, k kill) {
-	n := map[carrier.State]int{}
-	for _, c := range r.carrier.Ledger().Live() {
-		n[c.State]++
-	}
-	line := fmt.Sprintf("kill %d of seed %d, life %d aged %v (%s): %d trying, %d ringing, %d answered at the carrier",
-		i+1, r.cfg.Seed, r.proc.life, time.Since(r.proc.started).Round(10*time.Millisecond), k,
-		n[carrier.StateTrying], n[carrier.StateRinging], n[carrier.StateAnswered])
-	r.rep.Kills = append(r.rep.Kills, line)
-	r.log("%s", line)
-}
-
-// number gives the i-th number of a kind (1: listed, 2: triggered, 7: dialled
-// outside) of this campaign. Each seed has its own: a number that was called before would carry
-// the past with it.
+// number gives the i-th number of a kind (1: listed, 2: triggered, 5: imported,
+// 7: dialled outside) of this campaign. Each seed has its own: a number that was
+// called before would carry the past with it.
 func number(seed uint64, kind, i int) string {
 	return fmt.Sprintf("+4915%d%04d%04d", kind, seed%10_000, i)
 }
@@ -129,7 +122,7 @@ func (r *run) seed(ctx context.Context) error {
 	settings := map[string]any{
 		"name": fmt.Sprintf("Chaos %d", r.cfg.Seed), "bot_id": botID, "concurrency": 12, "number_pool": ownNumbers,
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "amd": "parallel",
-		"max_attempts": 3, "retry_delay_s": 3, "ring_timeout_s": 15, "result_timeout_s": 20,
+		"max_attempts": 3, "retry_delay_s": 3, "ring_timeout_s": 15, "result_timeout_s": 60,
 		"retry_on_system": []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion, engine.OutcomeThrottled,
 			engine.OutcomeTrunkError, engine.OutcomeCallerHungUp, engine.OutcomeLost, engine.OutcomeSystemError},
 	}
@@ -140,56 +133,14 @@ func (r *run) seed(ctx context.Context) error {
 		return err
 	}
 	r.id, r.rep.ID = created.ID, created.ID
-	var rows []map[string]any
-	for i := range r.cfg.Contacts {
-		rows = append(rows, map[string]any{"mobile": number(r.cfg.Seed, 1, i), "metadata": map[string]string{"group": group(i)}})
-	}
-	if err := r.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/contacts", map[string]any{"contacts": rows}, nil); err != nil {
-		return err
+	r.crm = newCRM(r.api, r.id, r.cfg.Seed, rand.New(rand.NewPCG(r.cfg.Seed, 1))) //nolint:gosec // a plan that can be drawn again
+	for range 2 {
+		r.crm.ask(ctx, askList)
 	}
 	r.began = time.Now()
+	r.last = r.began
 	r.judged = r.proc.life // this life was judged at the end of the campaign before, or is the first
 	return r.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/start", nil, nil)
-}
-
-// await waits until the planned moment. A life that is old enough on the way
-// is judged.
-func (r *run) await(ctx context.Context, k kill) error {
-	from := r.proc.started
-	if from.Before(r.began) {
-		from = r.began
-	}
-	if k.how != atStart {
-		if err := r.proc.ready(ctx); err != nil {
-			return err
-		}
-	}
-	if k.after > settleTime {
-		if err := r.judgeLife(ctx); err != nil {
-			return err
-		}
-	}
-	if err := until(ctx, from.Add(k.after)); err != nil {
-		return err
-	}
-	if k.how != atStep {
-		return nil
-	}
-	since := time.Now()
-	limit, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	err := r.carrier.Ledger().Wait(limit, func(l carrier.Ledger) bool {
-		for _, c := range l.Calls() {
-			if k.step.at(&c).After(since) {
-				return true
-			}
-		}
-		return false
-	})
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
-	return until(ctx, time.Now().Add(k.delay))
 }
 
 // until waits for a moment.
@@ -204,10 +155,15 @@ func until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// completed waits until the campaign has ended and its calls are over.
-func (r *run) completed(ctx context.Context) error {
+// end waits until the campaign has ended and its calls are over.
+func (r *run) end(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, completeLimit)
 	defer cancel()
+	if r.cfg.Stop {
+		if err := r.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/stop", nil, nil); err != nil {
+			return err
+		}
+	}
 	var d detail
 	err := poll(limit, 100*time.Millisecond, func() (bool, error) {
 		if err := r.detail(limit, &d); err != nil {
@@ -216,7 +172,7 @@ func (r *run) completed(ctx context.Context) error {
 		return d.Status != campaign.Running && !d.Draining, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.rep.fail("the campaign is %s %v after the last kill; %s", d.Status, completeLimit, d.Live)
+		r.rep.fail("the campaign is %s %v after the last blow; %s", d.Status, completeLimit, d.Live)
 		return nil
 	}
 	return err

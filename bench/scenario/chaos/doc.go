@@ -1,10 +1,26 @@
 // Package chaos kills a dialler with SIGKILL in the middle of campaigns, again
-// and again, and lets the carrier judge what became of the calls.
+// and again, kills and slows its database, and lets carrier, database and API
+// judge what became of the calls.
 //
-// The dialler is the shipped binary as a process of its own, on real ports,
-// with its private PostgreSQL; the model carrier and the model bot live on in
-// the process of the harness, as the world does when a dialler dies. A CRM
-// triggers and excludes contacts all the while.
+// The dialler is the shipped binary as a process of its own, on real ports; the
+// model carrier and the model bot live on in the process of the harness, as the
+// world does when a dialler dies. A CRM triggers and excludes contacts and sends
+// lists and files all the while. PostgreSQL is the harness's own, and the way to
+// it leads over a wire (wire.go) that sees where a transaction stands; in every
+// second installation of a long run it is the private one of the dialler, which
+// the next life adopts.
+//
+// # What is done
+//
+//   - SIGKILL at random, right after a restart, while the database is away, at
+//     each step of a call that the carrier sees (INVITE, 180, 200, ACK, audio,
+//     end) or the bot (connected, hears, over, result), and at each transaction
+//     of a call or of a request (intent, answer, connected, end, result, trigger,
+//     exclusion, import): before it, before its COMMIT, when the server has
+//     committed and the dialler has not heard, when it has.
+//   - The database killed and started again, one of its backends killed, its
+//     connections cut at those moments, silent, with slow commits.
+//   - The dialler stopped (SIGSTOP) for twice as long as an intent may wait.
 //
 // # What must hold
 //
@@ -16,15 +32,18 @@
 //     never sent. No attempt is open, no leg without an end, no lease held; the
 //     counters are those of the tables; /metrics counts this life.
 //   - What was acknowledged is there: a trigger's contact, an exclusion (no
-//     INVITE leaves after it), a conversation's result. An acknowledged
-//     request that is repeated with its Idempotency-Key gets the same answer.
+//     INVITE leaves after it), a conversation's result, the rows of a list or a
+//     file; of a file that was not acknowledged all rows are there or none. An
+//     acknowledged request that is repeated with its Idempotency-Key gets the
+//     same answer.
 //   - No call reaches the bot twice.
+//   - After a fault the same life works again by itself.
 //
 // # Chance and replay
 //
-// When and at which step of a call the process is killed, what the CRM does,
-// and what the callees do is drawn from the campaign's seed. Processes do not
-// run in lock-step, so a seed repeats the plan, not every interleaving.
+// What is done when, what the CRM asks for, and what the callees do is drawn
+// from the campaign's seed. Processes do not run in lock-step, so a seed repeats
+// the plan, not every interleaving.
 //
 // # What it must not know
 //

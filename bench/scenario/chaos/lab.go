@@ -18,6 +18,7 @@ import (
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/persistence"
 	"dialler/persistence/private"
 )
@@ -29,6 +30,10 @@ type Config struct {
 	// Dir takes data and logs. PostgreSQL runs as another user when the harness
 	// is root: every user must be able to enter it.
 	Dir string
+	// Private leaves the database to the dialler, which starts one of its own
+	// and adopts it after a kill. Else the harness has one, with a wire to it on
+	// which transactions are seen, and can kill that too.
+	Private bool
 	// Log hears what happens; nil is silence.
 	Log func(format string, args ...any)
 }
@@ -42,7 +47,9 @@ type Lab struct {
 	api     *api
 	carrier *carrier.Carrier
 	bot     *bot.Bot
-	pg      *private.Server
+	db      *database       // the harness's own; nil when the dialler has one
+	wire    *wire           // to db
+	pg      *private.Server // the dialler's own
 	store   *persistence.Store
 }
 
@@ -76,6 +83,11 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if l.proc, err = newProcess(cfg.Binary, cfg.Dir); err != nil {
 		return nil, err
 	}
+	if !cfg.Private {
+		if err := l.layWire(ctx); err != nil {
+			return nil, err
+		}
+	}
 	l.api = newAPI(l.proc.http)
 	if err := l.proc.start(); err != nil {
 		return nil, err
@@ -83,18 +95,37 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err := l.proc.ready(ctx); err != nil {
 		return nil, err
 	}
-	// The database is a witness: it is read here, never written.
-	data := filepath.Join(cfg.Dir, "data")
-	if l.pg, err = private.Start(ctx, private.Config{Dir: data, Name: "postgresql", Log: zerolog.Nop()}); err != nil {
-		return nil, err
+	url := ""
+	if cfg.Private {
+		// The database is a witness: it is read here, never written.
+		data := filepath.Join(cfg.Dir, "data")
+		if l.pg, err = private.Start(ctx, private.Config{Dir: data, Name: "postgresql", Log: zerolog.Nop()}); err != nil {
+			return nil, err
+		}
+		if !l.pg.Adopted() || !strings.HasPrefix(l.pg.Dir(), data) {
+			return nil, fmt.Errorf("the dialler's database is not in %s but in %s: its user cannot enter the folder", data, l.pg.Dir())
+		}
+		url = l.pg.URL()
+	} else {
+		url = l.db.server.URL()
 	}
-	if !l.pg.Adopted() || !strings.HasPrefix(l.pg.Dir(), data) {
-		return nil, fmt.Errorf("the dialler's database is not in %s but in %s: its user cannot enter the folder", data, l.pg.Dir())
-	}
-	if l.store, err = persistence.Open(ctx, l.pg.URL(), persistence.Config{Log: zerolog.Nop()}); err != nil {
+	if l.store, err = openWitness(ctx, url); err != nil {
 		return nil, err
 	}
 	return l, l.furnish(ctx)
+}
+
+// layWire starts a database of the harness's own and has the dialler reach it
+// by a wire.
+func (l *Lab) layWire(ctx context.Context) (err error) {
+	if l.db, err = startDatabase(ctx, filepath.Join(l.dir, "data")); err != nil {
+		return err
+	}
+	if l.wire, err = lay(l.db.server.URL()); err != nil {
+		return err
+	}
+	l.proc.url = l.wire.URL()
+	return nil
 }
 
 // callees are quick: a campaign must be over within the minute. Everybody who
@@ -172,9 +203,17 @@ func (l *Lab) Close() error {
 	if l.proc != nil && l.proc.cmd != nil {
 		errs = append(errs, l.proc.stop())
 	}
-	if l.pg != nil {
+	if l.wire != nil {
+		errs = append(errs, l.wire.Close())
+	}
+	switch {
+	case l.db != nil:
+		if l.db.server != nil {
+			errs = append(errs, l.db.server.Stop())
+		}
+	case l.pg != nil:
 		errs = append(errs, l.pg.Stop())
-	} else if l.proc != nil {
+	case l.proc != nil:
 		errs = append(errs, l.stopDatabase())
 	}
 	if l.api != nil {
@@ -207,7 +246,11 @@ func (l *Lab) stopDatabase() error {
 
 // openLegs lists the Call-IDs of live attempts that have no end.
 func (l *Lab) openLegs(ctx context.Context) (map[string]engine.AttemptID, error) {
-	open, err := l.store.OpenAttempts(ctx)
+	var open []attempt.Attempt
+	err := witness(ctx, func(ctx context.Context) (err error) {
+		open, err = l.store.OpenAttempts(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -5,21 +5,31 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/engine/journal"
 )
 
-// how says what a kill waits for.
-type how string
+// deed is what is done to the dialler or to its database.
+type deed string
 
 const (
-	// atRandom: at any moment of the life.
-	atRandom how = "at random"
-	// atStart: right after the restart, while the life before is being cleared up.
-	atStart how = "right after the restart"
-	// atStep: the moment a call reaches a step at the carrier.
-	atStep how = "at a step of a call"
-	// settled: after the life has been judged by the carrier.
-	settled how = "after five seconds"
+	// Kills of the dialler with SIGKILL, by the moment they wait for.
+	atRandom    deed = "kill at random"
+	atStart     deed = "kill right after the restart"     // while the life before is being cleared up
+	atCall      deed = "kill at a step of a call"         // as the carrier sees it
+	atBot       deed = "kill at a step of a conversation" // as the bot sees it
+	atCommit    deed = "kill at a step of a transaction"  // as PostgreSQL sees it
+	settled     deed = "kill after five seconds"          // when the life has been judged
+	withoutBase deed = "kill while the database is away"
+
+	// Faults that the dialler must live through.
+	cutCommit    deed = "connection cut"
+	slowCommits  deed = "slow commits"
+	frozen       deed = "database silent"
+	killBackend  deed = "backend killed"
+	killDatabase deed = "database killed"
+	pausedEngine deed = "dialler paused"
 )
 
 // step is a moment of a call as the carrier sees it.
@@ -34,7 +44,7 @@ const (
 	stepEnded    step = "end"
 )
 
-var steps = []step{stepInvited, stepRinging, stepAnswered, stepAcked, stepTalking, stepEnded}
+var callSteps = []step{stepInvited, stepRinging, stepAnswered, stepAcked, stepTalking, stepEnded}
 
 // at is when the call reached the step, zero while it has not.
 func (s step) at(c *carrier.Call) time.Time {
@@ -58,55 +68,197 @@ func (s step) at(c *carrier.Call) time.Time {
 	return time.Time{}
 }
 
-// kill is one planned kill.
-type kill struct {
-	how   how
-	after time.Duration // from the start of the life, or of the campaign
-	step  step          // for atStep: the first one after that time
-	delay time.Duration // from the step to the kill
-	down  time.Duration // from the kill to the restart
+// Steps of a conversation as the bot sees it.
+const (
+	stepAttached step = "bot connected"
+	stepHeard    step = "the bot hears the callee"
+	stepClosed   step = "conversation over"
+	stepReported step = "result acknowledged"
+)
+
+var botSteps = []step{stepAttached, stepHeard, stepClosed, stepReported}
+
+// during is when the conversation reached the step, zero while it has not.
+func (s step) during(b *bot.Session) time.Time {
+	switch s {
+	case stepAttached:
+		return b.StartedAt
+	case stepHeard:
+		return b.FirstHeardAt
+	case stepClosed:
+		return b.EndedAt
+	case stepReported:
+		if b.Result.State == bot.ReportTaken {
+			return b.Result.At
+		}
+	}
+	return time.Time{}
 }
 
-func (k kill) String() string {
-	down := k.down.Round(time.Millisecond)
-	if k.how == atStep {
-		return fmt.Sprintf("%v after a call's %s; down for %v", k.delay.Round(time.Millisecond), k.step, down)
+// What a transaction is about, by the event in it: the step of a call, or what
+// the CRM asked for.
+var transactions = []journal.Type{
+	journal.AttemptReserved, journal.AttemptAnswered, journal.AttemptConnected, journal.AttemptEnded, journal.ResultStored,
+	journal.ContactTriggered, journal.ContactExcluded, journal.ContactsAdded,
+}
+
+// point is a moment of a kind of transaction.
+type point struct {
+	mark   string
+	moment moment
+}
+
+func (p point) String() string { return p.mark + ", " + string(p.moment) }
+
+// pointsOf are the given moments of every kind of transaction, and the message
+// with which an intent takes its number.
+func pointsOf(moments ...moment) []point {
+	list := []point{{"holds", beforeChecks}} // a prepared statement
+	for _, t := range transactions {
+		for _, m := range moments {
+			list = append(list, point{string(t), m})
+		}
 	}
-	return fmt.Sprintf("%s, %v; down for %v", k.how, k.after.Round(time.Millisecond), down)
+	return list
+}
+
+// Where the dialler is killed, and where its connection is cut.
+var (
+	killPoints = pointsOf(beforeCommit, unheard, heard)
+	cutPoints  = pointsOf(beforeCommit, unheard)
+)
+
+// faults are those drawn from; withoutBase is a kill and a fault.
+var faults = []deed{cutCommit, killDatabase, slowCommits, killBackend, withoutBase, frozen}
+
+// blow is one planned deed.
+type blow struct {
+	deed  deed
+	after time.Duration // from the start of the life, or from the blow before when that ended no life
+	step  step          // for atCall and atBot: the first one after that time
+	point point         // for atCommit and cutCommit
+	delay time.Duration // from the step to the kill
+	down  time.Duration // from a kill to the restart
+	lasts time.Duration // of a fault
+}
+
+// kills says whether the dialler's life ends.
+func (b *blow) kills() bool {
+	switch b.deed {
+	case cutCommit, slowCommits, frozen, killBackend, killDatabase, pausedEngine:
+		return false
+	default:
+		return true
+	}
+}
+
+// label is the row of the report.
+func (b *blow) label() string {
+	switch b.deed {
+	case atCall, atBot:
+		return string(b.deed) + ": " + string(b.step)
+	case atCommit, cutCommit:
+		return string(b.deed) + ": " + b.point.String()
+	default:
+		return string(b.deed)
+	}
+}
+
+func (b *blow) String() string {
+	s := b.label()
+	if b.deed == atCall || b.deed == atBot {
+		s += fmt.Sprintf(" and %v", b.delay.Round(time.Millisecond))
+	}
+	if b.lasts > 0 {
+		s += fmt.Sprintf(" for %v", b.lasts.Round(time.Millisecond))
+	}
+	if b.kills() {
+		s += fmt.Sprintf("; down for %v", b.down.Round(time.Millisecond))
+	}
+	return s
 }
 
 // settleTime is how long after a restart the carrier has no call left that the
 // dialler does not own.
 const settleTime = 5 * time.Second
 
-// draw makes the plan of a campaign: of every four kills one of each kind, in
-// any order.
-func drawPlan(r *rand.Rand, n int) []kill {
-	span := func(lo, hi time.Duration) time.Duration { return lo + time.Duration(r.Int64N(int64(hi-lo))) }
-	kinds := []how{atRandom, atStart, atStep, settled}
-	var plan []kill
-	for len(plan) < n {
-		r.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-		if len(plan) == 0 && kinds[0] == atStart { // there was no restart yet
-			kinds[0], kinds[1] = kinds[1], kinds[0]
-		}
-		for _, kind := range kinds[:min(len(kinds), n-len(plan))] {
-			k := kill{how: kind}
-			switch kind {
-			case atRandom:
-				k.after = span(200*time.Millisecond, 6*time.Second)
-			case atStart:
-				k.after = span(0, 1500*time.Millisecond)
-			case atStep:
-				k.after, k.step, k.delay = span(500*time.Millisecond, 2*time.Second), steps[r.IntN(len(steps))], span(0, 40*time.Millisecond)
-			case settled:
-				k.after = settleTime + span(200*time.Millisecond, 1500*time.Millisecond)
-			}
-			if r.IntN(2) == 0 { // the world goes on: callees hang up, bots report
-				k.down = span(0, 2*time.Second)
-			}
-			plan = append(plan, k)
-		}
+// plan draws the blows of a campaign one by one, so that it need not know how
+// many there will be.
+type plan struct {
+	rng    *rand.Rand
+	wired  bool          // transactions can be seen, the database is ours
+	pause  time.Duration // of a paused dialler; 0 is never
+	deck   []deed
+	points []point
+	cuts   []point
+	calls  []step
+	bots   []step
+	faults []deed
+	drawn  int
+}
+
+// Of a deck's deeds each comes once, in any order.
+func (p *plan) shuffle() {
+	p.deck = []deed{atRandom, atStart, atCall, settled}
+	if p.wired {
+		p.deck = append(p.deck, atCommit, atCommit, atCommit, atBot)
+		p.deck = append(p.deck, next(p.rng, &p.faults, faults), next(p.rng, &p.faults, faults))
 	}
-	return plan
+	if p.pause > 0 {
+		p.deck = append(p.deck, pausedEngine)
+	}
+	p.rng.Shuffle(len(p.deck), func(i, j int) { p.deck[i], p.deck[j] = p.deck[j], p.deck[i] })
+	if p.drawn == 0 && p.deck[0] == atStart { // there was no restart yet
+		p.deck[0], p.deck[1] = p.deck[1], p.deck[0]
+	}
+}
+
+// next takes one of all; each comes once before any comes again.
+func next[T any](r *rand.Rand, left *[]T, all []T) T {
+	if len(*left) == 0 {
+		*left = append([]T{}, all...)
+		r.Shuffle(len(all), func(i, j int) { (*left)[i], (*left)[j] = (*left)[j], (*left)[i] })
+	}
+	one := (*left)[0]
+	*left = (*left)[1:]
+	return one
+}
+
+func (p *plan) next() *blow {
+	span := func(lo, hi time.Duration) time.Duration { return lo + time.Duration(p.rng.Int64N(int64(hi-lo))) }
+	if len(p.deck) == 0 {
+		p.shuffle()
+	}
+	b := &blow{deed: p.deck[0], after: span(500*time.Millisecond, 2*time.Second)}
+	p.deck = p.deck[1:]
+	p.drawn++
+	switch b.deed {
+	case atRandom:
+		b.after = span(200*time.Millisecond, 6*time.Second)
+	case atStart:
+		b.after = span(0, 1500*time.Millisecond)
+	case settled:
+		b.after = settleTime + span(200*time.Millisecond, 1500*time.Millisecond)
+	case atCall:
+		b.step, b.delay = next(p.rng, &p.calls, callSteps), span(0, 40*time.Millisecond)
+	case atBot:
+		b.step, b.delay = next(p.rng, &p.bots, botSteps), span(0, 40*time.Millisecond)
+	case atCommit:
+		b.point = next(p.rng, &p.points, killPoints)
+	case cutCommit:
+		b.point = next(p.rng, &p.cuts, cutPoints)
+	case killDatabase, withoutBase:
+		b.lasts = span(100*time.Millisecond, 4*time.Second)
+	case slowCommits:
+		b.lasts = span(3*time.Second, 5*time.Second)
+	case frozen:
+		b.lasts = span(500*time.Millisecond, 4*time.Second)
+	case pausedEngine:
+		b.lasts = p.pause
+	case killBackend:
+	}
+	if b.kills() && p.rng.IntN(2) == 0 { // the world goes on: callees hang up, bots report
+		b.down = span(0, 2*time.Second)
+	}
+	return b
 }

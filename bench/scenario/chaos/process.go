@@ -28,6 +28,7 @@ type process struct {
 	dir    string // of the data and of the logs
 	http   string // host:port, the same in every life
 	sip    string
+	url    string // of its database; "" is a private one
 
 	life    int
 	cmd     *exec.Cmd
@@ -79,7 +80,11 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(p.binary, "serve", "--data-dir", filepath.Join(p.dir, "data"), "--listen-http", p.http, "--sip", p.sip) //nolint:gosec,noctx // our own binary; a life ends when it is killed
+	args := []string{"serve", "--data-dir", filepath.Join(p.dir, "data"), "--listen-http", p.http, "--sip", p.sip}
+	if p.url != "" {
+		args = append(args, "--database-url", p.url)
+	}
+	cmd := exec.Command(p.binary, args...) //nolint:gosec,noctx // our own binary; a life ends when it is killed
 	cmd.Dir, cmd.Env = p.dir, environment()
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
@@ -174,6 +179,11 @@ func (p *process) kill() error {
 	<-p.done
 	return nil
 }
+
+// pause stops the process until resume; the world goes on.
+func (p *process) pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+
+func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // stop ends the life as an operator does. It is killed when it takes too long.
 func (p *process) stop() error {
