@@ -263,12 +263,12 @@ mutants: need-go ## Change every rule and limit a little: do the tests notice? M
 CHAOS_SEED ?= $(shell date +%s)
 
 .PHONY: chaos chaos-long
-chaos: CHAOS_MINUTES = 5
-chaos chaos-long: deps ## Kill -9 the engine and its database for 5 minutes, judged by carrier, database and API; CHAOS_SEED=n plans the same again, CHAOS_REPORT=FILE, CHAOS_RACE=1.
-	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m ./bench/scenario/chaos
+chaos: ## Kill -9 the engine and its database for 5 minutes, judged by carrier, database and API; CHAOS_SEED=n plans the same again, CHAOS_REPORT=FILE, CHAOS_RACE=1.
+	@$(MAKE) chaos-long CHAOS_MINUTES=$(or $(CHAOS_MINUTES),5) CHAOS_SEED=$(CHAOS_SEED)
 
 chaos-long: CHAOS_MINUTES ?= 60
-chaos-long: ## The same for CHAOS_MINUTES, an hour.
+chaos-long: deps ## The same for CHAOS_MINUTES, 60.
+	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m ./bench/scenario/chaos
 
 ## Pacing
 
