@@ -179,9 +179,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, log: cfg.Log}
-	d.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}))
+	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)
 	t := &Tree{d: d, cancel: cancel}
@@ -267,6 +265,14 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	}
 	t.watching.Go(d.database.watch)
 	return t, nil
+}
+
+func newSystem() *actor.ActorSystem {
+	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+	shrinkRegistry(s)
+	return s
 }
 
 // Close stops the tree. Calls go on in the adapters; what was not durable is

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,11 +100,17 @@ func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 	if _, f.Before, _, err = w.leak(ctx, warm, 0); err != nil {
 		return nil, err
 	}
+	if err := w.saveHeap(ctx, "heap-before"); err != nil {
+		return nil, err
+	}
 	cfg.Log("placing %d calls of every kind", n)
 	begun := time.Now()
 	var id string
 	var settled time.Duration
 	if id, f.After, settled, err = w.leak(ctx, n, warm); err != nil {
+		return nil, err
+	}
+	if err := w.saveHeap(ctx, "heap-after"); err != nil {
 		return nil, err
 	}
 	f.Wall, f.Settled = time.Since(begun).Seconds()-settled.Seconds(), settled.Seconds()
@@ -169,6 +176,22 @@ func (w *world) remains(ctx context.Context) (Remains, error) {
 	return Remains{stacks: stacks, LiveCalls: n("dialler_live_calls"), Legs: n("dialler_sip_legs_known"), MediaPaths: n("dialler_media_paths"), BotSockets: n("dialler_bot_sockets"),
 		Seats: n("dialler_seats_held"), Channels: n("dialler_trunk_channels_held"), Numbers: n("dialler_number_slots_held"),
 		Goroutines: n("go_goroutines"), Files: descriptors(w.engine.pid()), Heap: heap / (1 << 20), Resident: mib(resident(w.engine.pid()))}, nil
+}
+
+// saveHeap keeps the profile of what lives, when profiles are asked for.
+func (w *world) saveHeap(ctx context.Context, name string) error {
+	if w.cfg.Profiles == "" {
+		return nil
+	}
+	if err := os.MkdirAll(w.cfg.Profiles, 0o750); err != nil {
+		return err
+	}
+	p := &client{base: "http://" + w.profiles, http: w.api.http}
+	var b []byte
+	if err := p.do(ctx, http.MethodGet, "/debug/pprof/heap?gc=1", nil, &b); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(w.cfg.Profiles, name+".pprof"), b, 0o600)
 }
 
 // stacks counts the goroutines by what they do.
