@@ -22,9 +22,11 @@ type metrics struct {
 	streams  prometheus.Gauge
 	dropped  prometheus.Counter
 	cut      prometheus.Counter
+
+	evicted, refused, unaccepted prometheus.Counter // connections
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "dialler_http_requests_total",
@@ -64,7 +66,24 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "dialler_http_reports_broken_off_total",
 		Help: "Reports whose connection was closed before their last row.",
 	})
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited, m.streams, m.dropped, m.cut} {
+	m.evicted = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dialler_http_connections_evicted_total",
+		Help: "Connections closed to make room for others: idle, or too slow to send their request.",
+	})
+	m.refused = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dialler_http_connections_refused_total",
+		Help: "Connections answered 503 because too many were open.",
+	})
+	m.unaccepted = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dialler_http_accept_errors_total",
+		Help: "Times that no connection could be accepted, for want of descriptors for example.",
+	})
+	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "dialler_http_connections",
+		Help: "Connections that are open now, live streams among them.",
+	}, func() float64 { return float64(conns.count()) })
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited, m.streams, m.dropped, m.cut,
+		m.evicted, m.refused, m.unaccepted, open} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

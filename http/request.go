@@ -95,6 +95,11 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			r.fail(err)
 			return
 		}
+		if !r.handled() {
+			r.fail(errTooManyConnections) // which nobody reads: nothing is done that nobody hears of
+			rc.SetConnectionClose()
+			return
+		}
 		if err := rt.handle(r); err != nil {
 			r.fail(err)
 		}

@@ -38,7 +38,7 @@ type Config struct {
 	ContactsBodyCap int   // bytes, of POST /campaigns/{id}/contacts (20 MiB)
 	ImportBodyCap   int64 // bytes, of POST /campaigns/{id}/imports (1 GiB)
 	HeaderCap       int   // bytes (16 KiB)
-	ConnectionCap   int   // simultaneous connections (fasthttp's default, 262144)
+	ConnectionCap   int   // simultaneous connections (4,096), of which each takes some 20 KiB and a descriptor
 	ConnsPerIPCap   int   // simultaneous connections of one address (no cap)
 	// UploadRate is the least that a client must send of a file on the average
 	// (16 KiB a second), and it must not pause for longer than ReadTimeout.
@@ -95,6 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	orInt(&c.BodyCap, 1<<20)
 	orInt(&c.ContactsBodyCap, 20<<20)
 	orInt(&c.HeaderCap, 16<<10)
+	orInt(&c.ConnectionCap, 4096)
 	orInt(&c.StreamCap, 1000)
 	orInt(&c.StreamCapEach, 30)
 	orInt(&c.UploadRate, 16<<10)
@@ -131,6 +132,7 @@ type Server struct {
 
 	console *console
 	feeds   *feeds
+	conns   connections
 
 	reports   atomic.Int32 // being written
 	listening atomic.Int32 // recordings being sent
@@ -156,11 +158,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Config: cfg, Deps: deps}
-	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
+	if s.metrics, err = newMetrics(cfg.Registry, &s.conns); err != nil {
 		return nil, err
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
+	s.conns.cap = cfg.ConnectionCap
 	s.requests.New = func() any { return new(request) }
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
@@ -186,7 +189,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		IdleTimeout:        cfg.IdleTimeout,
 		MaxRequestBodySize: 1, // of which it takes care itself; see limits
 		ReadBufferSize:     cfg.HeaderCap,
-		Concurrency:        cfg.ConnectionCap,
+		ConnState:          connState,
 		MaxConnsPerIP:      cfg.ConnsPerIPCap,
 		CloseOnShutdown:    true,
 		StreamRequestBody:  true, // see stream.go
@@ -203,7 +206,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 // Serve accepts connections until Shutdown; it may be called with several
 // listeners. After Shutdown it closes the listener and returns at once.
 func (s *Server) Serve(l net.Listener) error {
-	l = &listener{Listener: l}
+	l = &listener{Listener: l, server: s}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -238,26 +241,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.keys.flush(ctx)
 	s.sessions.flush(ctx)
 	return err
-}
-
-// listener can be closed more than once; its connections can linger.
-type listener struct {
-	net.Listener
-	once sync.Once
-	err  error
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &conn{Conn: c}, nil
-}
-
-func (l *listener) Close() error {
-	l.once.Do(func() { l.err = l.Listener.Close() })
-	return l.err
 }
 
 // usageInterval is how often the last use of keys and sessions is written down:

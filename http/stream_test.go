@@ -183,11 +183,11 @@ func (s *stage) quiet() {
 }
 
 // figure is one of /metrics.
-func (s *stage) figure(name string) float64 {
-	s.t.Helper()
-	families, err := s.server.Registry.Gather()
+func (b *bench) figure(name string) float64 {
+	b.t.Helper()
+	families, err := b.server.Registry.Gather()
 	if err != nil {
-		s.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	for _, f := range families {
 		if f.GetName() == name {
@@ -195,7 +195,7 @@ func (s *stage) figure(name string) float64 {
 			return m.GetGauge().GetValue() + m.GetCounter().GetValue()
 		}
 	}
-	s.t.Fatalf("there is no %s", name)
+	b.t.Fatalf("there is no %s", name)
 	return 0
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -210,25 +208,4 @@ func (r *request) finish() {
 		return
 	}
 	drain(r.rc.Conn(), 2*r.server.ContactsBodyCap)
-}
-
-// conn is a connection that may have to linger.
-type conn struct {
-	net.Conn
-	linger atomic.Bool
-	once   sync.Once
-	err    error
-}
-
-// Close waits, when the client may still be sending a body that was refused,
-// until it has had time to read the answer: what arrives at a closed socket
-// resets the connection, and the answer is lost.
-func (c *conn) Close() error {
-	c.once.Do(func() {
-		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
-			drain(c.Conn, math.MaxInt)
-		}
-		c.err = c.Conn.Close()
-	})
-	return c.err
 }

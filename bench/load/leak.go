@@ -35,6 +35,7 @@ type Remains struct {
 	Seats      int     `json:"seats"`
 	Channels   int     `json:"trunk_channels"`
 	Numbers    int     `json:"numbers"`
+	HTTP       int     `json:"http_connections"` // those that bots kept open are closed when they were idle for two minutes
 	Goroutines int     `json:"goroutines"`
 	Files      int     `json:"open_files"` // descriptors: sockets among them
 	Heap       float64 `json:"heap_mib"`   // live, with stacks, after a collection
@@ -45,14 +46,16 @@ type Remains struct {
 
 const (
 	// leakSettle: silence is given up after 64*T1, its leg owned as long again,
-	// and an ended leg answers retransmissions for 64*T1 more: 96 s.
-	leakSettle = 150 * time.Second
+	// and an ended leg answers retransmissions for 64*T1 more: 96 s. A bot's
+	// connection is closed two minutes after its last result.
+	leakSettle = 170 * time.Second
 	// What may stay: some goroutines and descriptors of pools that grew, a tenth
-	// of the heap.
+	// of the heap, and the connections of the bench itself.
 	leakGoroutines = 10
 	leakFiles      = 10
 	leakHeap       = 1.1
 	leakHeapMiB    = 2
+	leakHTTP       = 2
 )
 
 // callsOfEveryKind are callees that end calls in all ways there are.
@@ -149,7 +152,7 @@ func (w *world) leak(ctx context.Context, n, from int) (id string, r Remains, se
 	defer stop()
 	err = poll(calm, time.Second, func() (bool, error) {
 		r, err = w.remains(ctx)
-		return r.LiveCalls+r.Legs+r.MediaPaths+r.BotSockets+r.Seats+r.Channels+r.Numbers == 0, err
+		return r.LiveCalls+r.Legs+r.MediaPaths+r.BotSockets+r.Seats+r.Channels+r.Numbers == 0 && r.HTTP <= leakHTTP, err
 	})
 	settled = time.Since(begun)
 	if err != nil && calm.Err() == nil {
@@ -174,7 +177,7 @@ func (w *world) remains(ctx context.Context) (Remains, error) {
 	}
 	n := func(name string) int { return int(m[name]) }
 	return Remains{stacks: stacks, LiveCalls: n("dialler_live_calls"), Legs: n("dialler_sip_legs_known"), MediaPaths: n("dialler_media_paths"), BotSockets: n("dialler_bot_sockets"),
-		Seats: n("dialler_seats_held"), Channels: n("dialler_trunk_channels_held"), Numbers: n("dialler_number_slots_held"),
+		Seats: n("dialler_seats_held"), Channels: n("dialler_trunk_channels_held"), Numbers: n("dialler_number_slots_held"), HTTP: n("dialler_http_connections"),
 		Goroutines: n("go_goroutines"), Files: descriptors(w.engine.pid()), Heap: heap / (1 << 20), Resident: mib(resident(w.engine.pid()))}, nil
 }
 
@@ -275,6 +278,7 @@ func (f *LeakFigures) judge() {
 	leak(a.Seats > 0, "%d seats", a.Seats)
 	leak(a.Channels > 0, "%d trunk channels", a.Channels)
 	leak(a.Numbers > 0, "%d number slots", a.Numbers)
+	leak(a.HTTP > leakHTTP, "%d HTTP connections", a.HTTP)
 	leak(a.Goroutines > b.Goroutines+leakGoroutines, "%d goroutines, %d before: %s", a.Goroutines, b.Goroutines, grown(b.stacks, a.stacks))
 	leak(a.Files > b.Files+leakFiles, "%d descriptors, %d before", a.Files, b.Files)
 	leak(a.Heap > b.Heap*leakHeap+leakHeapMiB, "%.1f MiB of live heap, %.1f before", a.Heap, b.Heap)
@@ -294,8 +298,8 @@ func (f *LeakFigures) Print(out io.Writer) {
 	a, b := &f.After, &f.Before
 	row("calls", "%d in %.0f s, nothing left of them %.0f s later", f.Calls, f.Wall, f.Settled)
 	row("outcomes", "%v", f.Outcomes)
-	row("left", "%d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers",
-		a.LiveCalls, a.Legs, a.MediaPaths, a.BotSockets, a.Seats, a.Channels, a.Numbers)
+	row("left", "%d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, %d HTTP connections",
+		a.LiveCalls, a.Legs, a.MediaPaths, a.BotSockets, a.Seats, a.Channels, a.Numbers, a.HTTP)
 	row("goroutines", "%d before, %d after", b.Goroutines, a.Goroutines)
 	row("descriptors", "%d before, %d after", b.Files, a.Files)
 	row("live heap", "%.1f MiB before, %.1f MiB after", b.Heap, a.Heap)

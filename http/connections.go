@@ -1,0 +1,264 @@
+package http
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	nethttp "net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"dialler/engine"
+)
+
+// Connections are what a client costs before it has shown who it is: a
+// descriptor, which the calls need too, and some 20 KiB. There are so many and
+// no more. When there is no room, the one makes room that has kept us waiting
+// longest: it is idle, or sends its request a byte at a time. Those whose
+// request is being handled stay.
+
+// connections are those that are open.
+type connections struct {
+	cap int
+
+	mu      sync.Mutex
+	open    int
+	waiting list.List // of *conn, the one that waits longest first
+
+	lingering atomic.Int32 // refused ones that may still read why
+}
+
+const (
+	// waitLeast is how long a connection must have waited before it makes room: a
+	// storm of new ones must not drive out those that have only just come.
+	waitLeast = time.Second
+	// lingerCap bounds the refused clients that are given time to read the
+	// answer.
+	lingerCap = 64
+)
+
+var errTooManyConnections = engine.Unavailable("too_many_connections",
+	"The server has too many connections open; use fewer, keep them open, and try again after Retry-After.", time.Second)
+
+// admit counts a new connection; the one that has to make room for it is
+// given back too. When there is none, ok is false.
+func (cs *connections) admit(c *conn) (gone *conn, ok bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.open >= cs.cap {
+		if gone = cs.longest(); gone == nil {
+			return nil, false
+		}
+	}
+	cs.open++
+	c.waits(time.Now())
+	return gone, true
+}
+
+// longest takes out the connection that waits longest; mu is held.
+func (cs *connections) longest() *conn {
+	e := cs.waiting.Front()
+	if e == nil {
+		return nil
+	}
+	c := e.Value.(*conn)
+	if time.Since(c.since) < waitLeast {
+		return nil
+	}
+	c.evicted = true
+	c.leave()
+	return c
+}
+
+// count is how many are open.
+func (cs *connections) count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.open
+}
+
+// conn is a connection that is counted and that may have to linger.
+type conn struct {
+	net.Conn
+	all    *connections
+	linger atomic.Bool
+	once   sync.Once
+	err    error
+
+	// Guarded by all.mu.
+	place   *list.Element // in all.waiting, nil while a request is handled
+	since   time.Time     // it waits
+	evicted bool
+	left    bool // it is not counted any more
+}
+
+// waits puts it among those that wait for their client; all.mu is held.
+func (c *conn) waits(now time.Time) {
+	if c.place == nil && !c.left {
+		c.place, c.since = c.all.waiting.PushBack(c), now
+	}
+}
+
+// leave takes it out of the count; all.mu is held.
+func (c *conn) leave() {
+	if c.left {
+		return
+	}
+	c.left = true
+	c.all.open--
+	if c.place != nil {
+		c.all.waiting.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// connState hears from fasthttp that a connection waits for its next request.
+func connState(nc net.Conn, state fasthttp.ConnState) {
+	if c, ok := nc.(*conn); ok && state == fasthttp.StateIdle {
+		c.all.mu.Lock()
+		defer c.all.mu.Unlock()
+		c.waits(time.Now())
+	}
+}
+
+// handled says that the connection's request is here as a whole: it stays open
+// until that is answered. It is false when the connection had to make room.
+func (r *request) handled() bool {
+	c, ok := r.rc.Conn().(*conn)
+	if !ok {
+		return true
+	}
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.place != nil {
+		c.all.waiting.Remove(c.place)
+		c.place = nil
+	}
+	return !c.evicted
+}
+
+// Close waits, when the client may still be sending a body that was refused,
+// until it has had time to read the answer: what arrives at a closed socket
+// resets the connection, and the answer is lost.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
+			drain(c.Conn, math.MaxInt)
+		}
+		c.err = c.Conn.Close()
+		c.all.mu.Lock()
+		defer c.all.mu.Unlock()
+		c.leave()
+	})
+	return c.err
+}
+
+// listener can be closed more than once; its connections are counted.
+type listener struct {
+	net.Listener
+	server *Server
+	once   sync.Once
+	err    error
+	failed time.Time // when a failure was logged last
+}
+
+// acceptPause is how long nothing is accepted after a failure, at first and at
+// most.
+const (
+	acceptPause     = 5 * time.Millisecond
+	acceptPauseMost = time.Second
+)
+
+// Accept gives the next connection that there is room for. What keeps one from
+// being accepted, such as the want of descriptors, passes: only Close ends it.
+func (l *listener) Accept() (net.Conn, error) {
+	pause := acceptPause
+	for {
+		nc, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			if c := l.admit(nc); c != nil {
+				return c, nil
+			}
+			continue
+		case errors.Is(err, net.ErrClosed) || l.server.closing.Err() != nil:
+			return nil, err
+		}
+		l.server.acceptFailed(l, err)
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-l.server.closing.Done():
+			wait.Stop()
+			return nil, net.ErrClosed
+		}
+		pause = min(2*pause, acceptPauseMost)
+	}
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
+}
+
+// admit counts a connection, or refuses it and gives nil.
+func (l *listener) admit(nc net.Conn) *conn {
+	s := l.server
+	c := &conn{Conn: nc, all: &s.conns}
+	gone, ok := s.conns.admit(c)
+	if gone != nil {
+		s.metrics.evicted.Inc()
+		_ = gone.Conn.Close() // its worker notices
+	}
+	if !ok {
+		s.metrics.refused.Inc()
+		s.refuse(nc)
+		return nil
+	}
+	return c
+}
+
+// acceptFailed makes room when descriptors are short, and says so once a minute.
+func (s *Server) acceptFailed(l *listener, err error) {
+	s.metrics.unaccepted.Inc()
+	s.conns.mu.Lock()
+	gone := s.conns.longest()
+	s.conns.mu.Unlock()
+	if gone != nil {
+		s.metrics.evicted.Inc()
+		_ = gone.Conn.Close()
+	}
+	if time.Since(l.failed) >= time.Minute {
+		l.failed = time.Now()
+		s.Log.Error().Err(err).Int("connections", s.conns.count()).Msg("the API cannot accept connections; it goes on trying")
+	}
+}
+
+// refuse answers a connection for which there is no room.
+func (s *Server) refuse(nc net.Conn) {
+	status, body := problemBody(errTooManyConnections, "", requestID(nil))
+	answer := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nRetry-After: %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		status, nethttp.StatusText(status), contentProblem, retryAfter(errTooManyConnections.RetryAfter), len(body), body)
+	_ = nc.SetDeadline(time.Now().Add(time.Second))
+	if s.conns.lingering.Add(1) > lingerCap {
+		s.conns.lingering.Add(-1)
+		_, _ = nc.Write(answer) // a few hundred bytes: a new socket takes them
+		_ = nc.Close()
+		return
+	}
+	go func() {
+		defer s.conns.lingering.Add(-1)
+		if _, err := nc.Write(answer); err == nil {
+			if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+				drain(nc, 64<<10)
+			}
+		}
+		_ = nc.Close()
+	}()
+}

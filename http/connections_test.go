@@ -1,0 +1,149 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	nethttp "net/http"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"dialler/engine/campaign"
+)
+
+// knock opens a connection and sends the beginning of a request.
+func knock(t *testing.T, address, bytes string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte(bytes)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const askHealth = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.ConnectionCap = 3 })
+	address := b.served()
+	idle := knock(t, address, askHealth)
+	if status, _, _ := response(t, bufio.NewReader(idle)); status != 200 {
+		t.Fatalf("answered %d", status)
+	}
+	knock(t, address, "GET /healthz HTTP/1.1\r\nHos")                                                  // sends its head for ever
+	knock(t, address, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"mob") // or its body
+	eventually(t, "three are open", func() bool { return b.server.conns.count() == 3 })
+	// At first they might still send: who comes is told to come again, and finds
+	// room when they have waited for a second.
+	var refused int
+	for n := range 3 {
+		eventually(t, "there is room", func() bool {
+			c := knock(t, address, askHealth)
+			defer c.Close()
+			resp, err := nethttp.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode == 503 {
+				refused++
+				if resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != contentProblem || !resp.Close {
+					t.Fatalf("refused with %v", resp.Header)
+				}
+			}
+			return resp.StatusCode == 200
+		})
+		eventually(t, "it is gone", func() bool { return b.server.conns.count() == 2 })
+		knock(t, address, "G")
+		if got := b.figure("dialler_http_connections_evicted_total"); got != float64(n+1) {
+			t.Errorf("%v had to go for %d", got, n+1)
+		}
+	}
+	if got := b.figure("dialler_http_connections_refused_total"); refused == 0 || got != float64(refused) {
+		t.Errorf("%d were refused, counted %v", refused, got)
+	}
+	if n := b.server.conns.count(); n != 3 {
+		t.Errorf("%d are open", n)
+	}
+}
+
+func TestAConnectionWhoseRequestIsHandledMakesNoRoom(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.ConnectionCap = 2 })
+	address := b.served()
+	entered, leave := make(chan struct{}, 2), make(chan struct{})
+	b.ports.onTrigger = func(_ context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
+		entered <- struct{}{}
+		<-leave
+		return campaign.TriggerReply{Status: "queued", ContactID: "c", CampaignID: c.Campaign}, nil
+	}
+	body := triggerBody("")
+	ask := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", triggerPath, b.key, len(body), body)
+	one, two := knock(t, address, ask), knock(t, address, ask)
+	<-entered
+	<-entered
+	for began := time.Now(); time.Since(began) < waitLeast+100*time.Millisecond; {
+		c := knock(t, address, askHealth)
+		resp, err := nethttp.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != 503 {
+			t.Fatalf("%v %v", resp, err)
+		}
+		resp.Body.Close()
+		c.Close()
+	}
+	close(leave)
+	for _, c := range []net.Conn{one, two} {
+		if status, _, _ := response(t, bufio.NewReader(c)); status != 200 {
+			t.Errorf("answered %d", status)
+		}
+	}
+}
+
+// poor is a listener that lacks descriptors at times.
+type poor struct {
+	net.Listener
+	lacks atomic.Int32
+}
+
+func (p *poor) Accept() (net.Conn, error) {
+	if p.lacks.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return p.Listener.Accept()
+}
+
+func TestTheAPIOutlivesAWantOfDescriptors(t *testing.T) {
+	b := newBench(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &poor{Listener: ln}
+	p.lacks.Store(5)
+	served := make(chan error, 1)
+	go func() { served <- b.server.Serve(p) }()
+	if status, _, _ := response(t, bufio.NewReader(knock(t, ln.Addr().String(), askHealth))); status != 200 {
+		t.Errorf("answered %d", status)
+	}
+	if n := b.figure("dialler_http_accept_errors_total"); n != 5 {
+		t.Errorf("%v failures are counted", n)
+	}
+	p.lacks.Store(1 << 30) // Shutdown does not wait for better times
+	if err := b.server.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
