@@ -3,6 +3,7 @@ package sipstack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -100,7 +101,9 @@ func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 	}
 	e := r.m[key]
 	if e == nil && len(r.m) >= maxNames {
-		r.prune()
+		if r.prune(); len(r.m) >= maxNames {
+			return dnsEntry{err: errNames}, nil
+		}
 	}
 	if e == nil {
 		e = &dnsEntry{}
@@ -117,10 +120,21 @@ func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 	return *e, e.busy
 }
 
-// prune forgets what is not fresh and not being asked for.
+var errNames = errors.New("too many host names are being looked up")
+
+// prune forgets what is not fresh and not being asked for; when that is
+// little, some of the rest, which is asked for again when it is needed.
 func (r *resolver) prune() {
 	for k, e := range r.m {
 		if e.busy == nil && time.Since(e.at) > dnsFresh {
+			delete(r.m, k)
+		}
+	}
+	for k, e := range r.m {
+		if len(r.m) <= maxNames*7/8 {
+			return
+		}
+		if e.busy == nil {
 			delete(r.m, k)
 		}
 	}

@@ -1,0 +1,248 @@
+package sipstack
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// FuzzResponseHeaders: what is read out of a response is bounded and could
+// stand in a header of ours, whatever its headers and its body hold.
+func FuzzResponseHeaders(f *testing.F) {
+	for _, s := range [][3]string{
+		{"Contact", "<sip:a@b;transport=tcp>;q=0.7, \"x,y\" <sip:c@d>;q=1, sip:e@f;q=2", "v=0\r\n"},
+		{"Session-Expires", "4294967295;refresher=uas;refresher=uac", ""},
+		{"Content-Type", "multipart/mixed;boundary=x", "--x\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n--x--\r\n"},
+		{"P-Asserted-Identity", "<sip:+1@h;verstat=TN-Validation-Passed>", ""},
+		{"RSeq", "2147483648", ""}, {"Min-SE", "90;x", ""}, {"Reason", "Q.850;cause=127;text=\"\\\"\"", ""},
+		{"Record-Route", "<sip:p1;lr>,<sip:p2>", ""}, {"Warning", "399 h \"call limit exceeded\"", ""},
+		{"Min-Expires", "-1", ""}, {"X-My-Attest", strings.Repeat("é", 40), ""},
+	} {
+		f.Add(s[0], s[1], []byte(s[2]))
+	}
+	f.Fuzz(func(t *testing.T, name, value string, body []byte) {
+		if len(name)+len(value) > maxMessage {
+			return
+		}
+		r := sip.NewResponse(503, "Service Unavailable")
+		r.AppendHeader(sip.NewHeader("Require", "100rel"))
+		r.AppendHeader(sip.NewHeader(name, value))
+		r.SetBody(body)
+		if uris := contactsByQ(r); len(uris) > maxContacts {
+			t.Fatalf("%d Contacts", len(uris))
+		}
+		if sec, refresher := sessionExpires(r); sec > maxSessionSec || !slices.Contains([]string{"", "uac", "uas"}, refresher) {
+			t.Fatalf("%d s, refresher %q", sec, refresher)
+		}
+		if n := rseqOf(r); n > 1<<31-1 {
+			t.Fatalf("RSeq %d", n)
+		}
+		if a := attestation(r); len(a) > maxAttestation || clean(a) != a || utf8.ValidString(value) && !utf8.ValidString(a) {
+			t.Fatalf("%q says %q", value, a)
+		}
+		if n := minSEOf(r); n > maxSessionSec {
+			t.Fatal(n)
+		}
+		if n, ok := parseSeconds(value); ok && n < 0 {
+			t.Fatal(n)
+		}
+		if sdp := sdpOf(r); len(sdp) > len(body) {
+			t.Fatalf("%d bytes of SDP of %d", len(sdp), len(body))
+		}
+		e := refusal(r)
+		if cause := e.Q850; cause < 0 || cause > 127 || e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
+			t.Fatalf("%+v", e)
+		}
+		for _, route := range recordRoutes(r) {
+			if strings.TrimSpace(route) == "" {
+				t.Fatalf("%q has an empty route", value)
+			}
+		}
+		if note := noteOf(r); len(note) > maxNote {
+			t.Fatalf("a note of %d bytes", len(note))
+		}
+		r.SetBody(nil)
+		q := sip.NewRequest(sip.INFO, sip.Uri{Scheme: "sip", Host: "h"})
+		q.AppendHeader(sip.NewHeader("Content-Type", value))
+		q.SetBody(body)
+		if d := infoDigit(q); d != 0 && digit(string(d)) != d {
+			t.Fatalf("the digit %q", d)
+		}
+	})
+}
+
+// FuzzInvite: whatever a call brings along, its INVITE is one message with the
+// headers that it should have and no others, and so are its CANCEL and its ACK.
+func FuzzInvite(f *testing.F) {
+	f.Add("+4930", "+4940", "", "X-Name", "Ada", "e164", "sip:x@y", "")
+	f.Add("a\r\nX: y", "b@c>", "sip:bot@127.0.0.1:9;transport=tcp", "Via\r\nX", "1\r\n\r\nBYE", "national", "acme", "id\r\nX: 1")
+	f.Add("\x00\xff", "é", "sip:bot@[::1]", "", "", "", "\"<>", "header;user")
+	s := lawless(f)
+	parser := sip.NewParser(sip.WithHeadersParsers(parsers()))
+	f.Fuzz(func(t *testing.T, from, to, uri, name, value, format, user, privacy string) {
+		if len(from)+len(to)+len(uri)+len(name)+len(value)+len(format)+len(user)+len(privacy) > 8192 {
+			return
+		}
+		if _, ok := engine.ParseSIPURI(uri); uri != "" && !ok {
+			return // no such leg is placed
+		}
+		tr := s.newTrunk(TrunkConfig{ID: "x", Host: "127.0.0.1", Port: 9, FromUser: user, FromDomain: user, UserAgent: value, Privacy: privacy,
+			NumberFormat: NumberFormat(format), CallerIDHeader: CallerIDAsserted, ExtraHeaders: []Header{{"X-T-" + name, value}}})
+		l := s.newLeg("leg", "attempt", tr, nil)
+		l.offer, l.cseq, l.headers = []byte(propertySDP), 1, []engine.SIPHeader{{Name: "X-" + name, Value: value}}
+		l.setParties(engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
+		l.to = tr.to(fuzzPeer.addr)
+		l.address()
+		for method, b := range map[sip.RequestMethod][]byte{
+			sip.INVITE: l.appendInvite(nil), sip.CANCEL: l.appendCancel(nil, 1), sip.ACK: l.appendHopACK(nil, "<sip:x@y>", 1),
+		} {
+			m, err := parser.ParseSIP(b)
+			if err != nil {
+				t.Fatalf("%v:\n%q", err, b)
+			}
+			r, ok := m.(*sip.Request)
+			if !ok || r.Method != method || r.CallID() == nil || r.CallID().Value() != "leg" || len(r.GetHeaders("via")) != 1 || len(r.GetHeaders("call-id")) != 1 ||
+				len(r.GetHeaders("cseq")) != 1 || len(r.GetHeaders("to")) != 1 {
+				t.Fatalf("%s is\n%q", method, b)
+			}
+			// A line of ours begins with a name: nothing that was brought along begins one.
+			head, body, _ := strings.Cut(string(b), "\r\n\r\n")
+			if strings.ContainsAny(strings.ReplaceAll(head, "\r\n", ""), "\r\n\x00") || method != sip.INVITE && body != "" || method == sip.INVITE && body != propertySDP {
+				t.Fatalf("%s is\n%q", method, b)
+			}
+			if most := 24; strings.Count(head, "\r\n") > most {
+				t.Fatalf("%d header lines:\n%q", strings.Count(head, "\r\n"), b)
+			}
+		}
+	})
+}
+
+// FuzzStoredDialog: whatever stands in the database of a dialog of an earlier
+// life, the leg comes to one end, and what is sent for it is SIP.
+func FuzzStoredDialog(f *testing.F) {
+	f.Add("tag", "sip:c@127.0.0.1:9", "<sip:127.0.0.1:9;lr>", "<sip:127.0.0.1:10>", "127.0.0.1:9", "udp", "10.0.0.1:5060", uint32(2))
+	f.Add("a\r\nX: y", "<>", "", "\x00", "nowhere", "tls", "", uint32(1<<31))
+	s := lawless(f)
+	parser := sip.NewParser(sip.WithHeadersParsers(parsers()))
+	f.Fuzz(func(t *testing.T, tag, contact, route, second, addr, over, local string, cseq uint32) {
+		if strings.EqualFold(over, "tcp") || strings.EqualFold(over, "tls") || strings.Contains(strings.ToLower(contact+route), "transport") ||
+			strings.Contains(strings.ToLower(contact+route), "sips") {
+			return // connections are opened by other goroutines
+		}
+		var sent [][]byte
+		s.tap = func(b []byte) { sent = append(sent, slices.Clone(b)) }
+		ended := 0
+		s.RecoverLeg(engine.RecoveredLeg{Leg: "old", Attempt: "a", Trunk: "t", From: "+1", To: "+2", CSeq: cseq, Dialog: &engine.DialogState{
+			ToTag: tag, RemoteTarget: contact, RouteSet: []string{route, second}, CSeq: cseq, RemoteAddr: addr, Transport: over, LocalAddr: local,
+		}}, func(e engine.LegEvent) {
+			if ended++; e.Kind != engine.LegClosed || e.Seq != 1 {
+				t.Fatalf("%+v", e)
+			}
+		})
+		l := s.leg("old")
+		for range 4 {
+			l.mu.Lock()
+			for _, tx := range l.txs {
+				tx.endAt = l.s.now()
+			}
+			l.mu.Unlock()
+			l.onTimer()
+		}
+		l.mu.Lock()
+		l.phase = phaseGone
+		l.unlock()
+		s.remove(l)
+		if ended != 1 {
+			t.Fatalf("%d ends", ended)
+		}
+		for _, b := range sent {
+			head, rest, _ := strings.Cut(string(b), "\r\n\r\n")
+			if strings.ContainsAny(strings.ReplaceAll(head, "\r\n", ""), "\r\n\x00") || rest != "" {
+				t.Fatalf("sent %q", b)
+			}
+		}
+		if utf8.ValidString(contact+route+second+tag) && len(sent) > 0 && !strings.ContainsAny(contact+route+second+tag, " \t<>\"?;,%") {
+			if m, err := parser.ParseSIP(sent[0]); err == nil && m.CallID() != nil && m.CallID().Value() != "old" {
+				t.Fatalf("sent %q", sent[0])
+			}
+		}
+	})
+}
+
+// oddNames is a DNS server that answers with anything.
+type oddNames struct{ b []byte }
+
+func (o *oddNames) next() byte {
+	if len(o.b) == 0 {
+		return 0
+	}
+	c := o.b[0]
+	o.b = o.b[1:]
+	return c
+}
+
+func (o *oddNames) LookupSRV(context.Context, string, string, string) (string, []*net.SRV, error) {
+	n := int(o.next())
+	if n == 0 {
+		return "", nil, errors.New("no such name")
+	}
+	var out []*net.SRV
+	for range n {
+		out = append(out, &net.SRV{Target: string([]byte{o.next(), '.'}), Port: uint16(o.next()) << 8, Priority: uint16(o.next())})
+	}
+	return "", out, nil
+}
+
+func (o *oddNames) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	n := int(o.next())
+	if n == 255 {
+		return nil, errors.New("no such name")
+	}
+	var out []netip.Addr
+	for range n {
+		if a, ok := netip.AddrFromSlice([]byte{o.next(), o.next(), o.next(), o.next()}); ok {
+			out = append(out, a)
+		}
+	}
+	return append(out, netip.IPv6Loopback(), netip.AddrFrom16(netip.MustParseAddr("::ffff:10.0.0.1").As16())), nil
+}
+
+// FuzzLookUp: however many records and addresses DNS has, few are used, each
+// one an address as we compare it.
+func FuzzLookUp(f *testing.F) {
+	f.Add([]byte{2, 'a', 19, 0, 'b', 20, 1, 2, 10, 0, 0, 1, 10, 0, 0, 2, 255}, 0)
+	f.Add([]byte{0, 200}, 5060)
+	f.Add([]byte{255}, 0)
+	f.Fuzz(func(t *testing.T, b []byte, port int) {
+		port = min(max(port, 0), 65535)
+		addrs, err := lookUp(context.Background(), &oddNames{b}, dnsKey{"h", port, UDP})
+		if len(addrs) > maxTargets || err == nil && len(addrs) == 0 {
+			t.Fatalf("%d addresses, %v", len(addrs), err)
+		}
+		for _, a := range addrs {
+			if !a.Addr().IsValid() || a.Addr().Is4In6() || port > 0 && int(a.Port()) != port {
+				t.Fatalf("%v with port %d", a, port)
+			}
+		}
+	})
+}
+
+func TestDNSKeepsABoundedNumberOfNames(t *testing.T) {
+	r := resolver{ask: &oddNames{}, m: map[dnsKey]*dnsEntry{}}
+	for i := range maxNames {
+		r.m[dnsKey{port: i}] = &dnsEntry{at: time.Now()} // all fresh
+	}
+	if got := r.cached("one.more", 1, UDP); got != nil || len(r.m) > maxNames {
+		t.Fatalf("%v, %d names", got, len(r.m))
+	}
+}
