@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dialler/engine"
+	"dialler/engine/trunk"
 )
 
 func trunksFile(t *testing.T, text string) string {
@@ -79,4 +80,43 @@ func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T)
 	if list, err := readFileTrunks(trunksFile(t, "log-level: info\n"), noSecrets); err != nil || len(list) > 0 {
 		t.Errorf("a file without trunks: %v %v", list, err)
 	}
+}
+
+// FuzzConfigFile: whatever stands in the configuration file, its trunks and
+// listeners are read or refused with its name, and no refusal tells a password.
+func FuzzConfigFile(f *testing.F) {
+	page, err := os.ReadFile("docs/trunks.md")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for part := range strings.SplitSeq(string(page), "```yaml\n") {
+		example, _, _ := strings.Cut(part, "```")
+		f.Add([]byte(example))
+	}
+	f.Add([]byte("trunks:\n  - &a {id: a, host: 192.0.2.1, password: geheim-4711, port: x}\n  - *a\n  - {<<: *a, id: b}\n"))
+	f.Add([]byte("trunks: {a: b}\nsip-listeners: [[1]]\n"))
+	path := filepath.Join(f.TempDir(), "dialler.yaml")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 64<<10 {
+			return
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list, err := readFileTrunks(path, noSecrets)
+		_, wrong := readFileListeners(path)
+		for _, e := range []error{err, wrong} {
+			if e != nil && (!strings.Contains(e.Error(), path) || strings.Contains(e.Error(), "geheim-4711")) {
+				t.Fatalf("%q: %v", text, e)
+			}
+		}
+		if err != nil {
+			return
+		}
+		for _, e := range list {
+			if len(trunk.Validate(&e.TrunkSettings)) > 0 || e.TrunkSettings.Origin != engine.TrunkOfFile {
+				t.Fatalf("%q gives %+v", text, e.TrunkSettings.ID)
+			}
+		}
+	})
 }

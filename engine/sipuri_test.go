@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -70,4 +71,57 @@ func TestHeadersOfVariablesAreBounded(t *testing.T) {
 			t.Errorf("with %d bytes in the last value: %d headers, want %d", last, n, want)
 		}
 	}
+}
+
+// FuzzSIPURI: an address that is taken can stand in a request line as it is,
+// and written out again it is the same address.
+func FuzzSIPURI(f *testing.F) {
+	for _, s := range []string{"sip:bot@example.org", "sip:a@[::1]:5070;transport=tcp", "sip:a@192.0.2.1:5060;Transport=TLS", "sip:@h", "sips:a@h", "sip:a@h;lr", "sip:a b@h", "sip:a@h:0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		u, ok := ParseSIPURI(s)
+		if !ok {
+			return
+		}
+		if len(s) > SIPURICap || strings.ContainsAny(s, " \t\r\n\x00<>\"") || u.Port < 0 || u.Port > 65535 || u.Host == "" || u.User == "" {
+			t.Fatalf("%q is %+v", s, u)
+		}
+		host := u.Host
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		again := "sip:" + u.User + "@" + host
+		if u.Port > 0 {
+			again += ":" + strconv.Itoa(u.Port)
+		}
+		if u.Transport != "" {
+			again += ";transport=" + u.Transport
+		}
+		if got, ok := ParseSIPURI(again); !ok || got != u {
+			t.Fatalf("%q is %+v, written out %q is %+v", s, u, again, got)
+		}
+	})
+}
+
+// FuzzVariableHeaders: whatever a contact's variables are, the headers of them
+// are lines of their own, few and short, each name once.
+func FuzzVariableHeaders(f *testing.F) {
+	f.Add("first_name", "Ada", "First_Name", "ada\r\nVia: x")
+	f.Add("", "", "\x00", strings.Repeat("x", VariableHeaderCap+1))
+	f.Fuzz(func(t *testing.T, a, av, b, bv string) {
+		size := 0
+		seen := map[string]bool{}
+		for _, h := range VariableHeaders(map[string]string{a: av, b: bv}, []string{b, "missing"}) {
+			key := strings.ToLower(h.Name)
+			if seen[key] || len(h.Name) < 3 || strings.ContainsAny(h.Name, ": \t\r\n\x00") || strings.ContainsAny(h.Value, "\r\n\x00") || len(h.Value) > VariableHeaderCap {
+				t.Fatalf("%q", h)
+			}
+			seen[key] = true
+			size += len(h.Name) + len(h.Value) + 4
+		}
+		if size > VariableHeadersCap {
+			t.Fatalf("%d bytes of headers", size)
+		}
+	})
 }

@@ -100,3 +100,26 @@ func TestMergePatches(t *testing.T) {
 		t.Error("an array was taken for an object")
 	}
 }
+
+// FuzzMergePatch: whatever two objects there are, a client that applies the
+// patch to what it had has what there is now.
+func FuzzMergePatch(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":1},"c":null}`), []byte(`{"a":{"b":2,"d":[1]},"e":{}}`))
+	f.Add([]byte(`{"a":{"b":1}}`), []byte(`{"a":1}`))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		var old, now map[string]any
+		if json.Unmarshal(before, &old) != nil || json.Unmarshal(after, &now) != nil || old == nil || now == nil {
+			return
+		}
+		before, _ = json.Marshal(old) // as it is written here
+		after, _ = json.Marshal(now)
+		patch, err := mergePatch(before, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := withoutNulls(applyPatch(withoutNulls(parsed(t, before)), parsed(t, patch)))
+		if want := withoutNulls(parsed(t, after)); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s with %s becomes %v, want %v", before, patch, got, want)
+		}
+	})
+}

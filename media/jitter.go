@@ -101,7 +101,8 @@ func (r *reorder) put(seq uint16, ts uint32, pt uint8, payload []byte, deliver f
 			return
 		}
 	}
-	for window := r.window(); r.holding >= window || int(int16(seq-r.next)) > window; { //nolint:gosec // RFC 1982 arithmetic
+	// The window may be smaller than when the held ones came: at seq it ends.
+	for window := r.window(); seq != r.next && (r.holding >= window || int(int16(seq-r.next)) > window); { //nolint:gosec // RFC 1982 arithmetic
 		r.gaveUp()
 		r.skip(seq, deliver)
 	}

@@ -3,6 +3,7 @@ package media
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/pion/rtp"
@@ -107,6 +108,21 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("unusable answer accepted: %+v", a.remote)
 		}
 	})
+}
+
+func TestAWindowThatBecomesSmallerLetsWhatIsHeldGo(t *testing.T) {
+	var r reorder
+	var got []uint32
+	put := func(seq uint16, most int) {
+		r.most = most
+		r.put(seq, uint32(seq), 0, []byte{1}, func(ts uint32, _ uint8, _ []byte) { got = append(got, ts) })
+	}
+	put(10, 3)
+	put(13, 3) // waits for 11 and 12
+	put(12, 1) // in longer packets: one at most may wait now
+	if !slices.Equal(got, []uint32{10, 12, 13}) || r.lost != 1 || r.holding != 0 {
+		t.Fatalf("%v, %d lost, %d held", got, r.lost, r.holding)
+	}
 }
 
 func TestReorder(t *testing.T) {

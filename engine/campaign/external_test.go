@@ -189,3 +189,32 @@ func TestCancelRestartBringsTheExternalConfigurationBack(t *testing.T) {
 		t.Errorf("%s %v", b, err)
 	}
 }
+
+// FuzzOverlay: a document of a stranger gives settings that are valid, under
+// the campaign's own name and bot, and the same again from what is kept of it;
+// or a short reason.
+func FuzzOverlay(f *testing.F) {
+	for _, s := range []string{`{}`, `{"concurrency":7,"abandon_cap_pct":1.5,"window":{"zone":"UTC","start":"09:00","end":"10:00","days":["Mon"]}}`,
+		`{"number_pool":["+4930111111"],"retry_on_system":["busy"],"pacing_mode":"x"}`, `{"name":"x"}`, `{"abandon_cap_pct":1e400}`, `[]`, `{"amd":null}`, `{"a":`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s, x, err := Overlay(stored(), Document{URL: "https://example.org", Body: body})
+		if err != nil {
+			if x != nil || len(Failure(err)) > 1000 {
+				t.Fatalf("%q fails with %d bytes", body, len(Failure(err)))
+			}
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("%q gives settings that are not valid: %v", body, err)
+		}
+		if before := stored(); s.Name != before.Name || s.Bot != before.Bot || s.ConfigURL != before.ConfigURL {
+			t.Fatalf("%q changes who the campaign is", body)
+		}
+		again, _, err := Overlay(stored(), Document{URL: "https://example.org", Body: x.Settings})
+		if err != nil || !reflect.DeepEqual(s, again) {
+			t.Fatalf("%q is kept as %q, which gives other settings: %v", body, x.Settings, err)
+		}
+	})
+}

@@ -508,3 +508,21 @@ func BenchmarkNextOpening(b *testing.B) {
 		}
 	}
 }
+
+// FuzzTimes: a time of day and a date that are taken are written as they came.
+func FuzzTimes(f *testing.F) {
+	for _, s := range []string{"09:30", "24:00", "2026-02-28", "2024-02-29", "0000-01-01", "9:30", "24:01", "2026-02-30", "::::::"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if m, err := ParseTimeOfDay(s); err == nil {
+			b, err := m.MarshalText()
+			if m < 0 || m > minutesOfDay || err != nil || string(b) != s {
+				t.Fatalf("%q is %d, written %q: %v", s, m, b, err)
+			}
+		}
+		if d, err := ParseDate(s); err == nil && d.String() != s {
+			t.Fatalf("%q is %q", s, d)
+		}
+	})
+}

@@ -192,3 +192,45 @@ func TestFeedDoesNotAllocate(t *testing.T) {
 		t.Fatalf("%v allocations per frame", n)
 	}
 }
+
+// FuzzDetector: whatever is heard, there is at most one verdict, with a
+// confidence and times that make sense, and never a wait without end.
+func FuzzDetector(f *testing.F) {
+	f.Add([]byte{0, 0, 100, 200, 255, 0, 40, 20})
+	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0, 128, 128})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := New(Config{})
+		verdicts := 0
+		var frame [160]int16
+		for i := range 30 * 50 { // 30 s
+			level, pitch := 0, 1
+			if len(b) > 1 { // each pair is 200 ms
+				at := i / 10 * 2 % (len(b) - 1)
+				level, pitch = int(b[at])*128, int(b[at+1])+1
+			}
+			for j := range frame {
+				frame[j] = int16(level) //nolint:gosec // at most 32640
+				if j*pitch/64%2 == 0 {
+					frame[j] = -frame[j]
+				}
+			}
+			got, ok := d.Feed(frame[:])
+			if !ok {
+				continue
+			}
+			verdicts++
+			if got.Verdict == "" || got.Confidence < 0 || got.Confidence > 1 || math.IsNaN(got.Confidence) ||
+				got.At <= 0 || got.At > time.Duration(i+1)*20*time.Millisecond || got.GreetingEnd < 0 || got.GreetingEnd > got.At {
+				t.Fatalf("%+v", got)
+			}
+			for name, v := range got.Features.Map() {
+				if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+					t.Fatalf("%s is %v", name, v)
+				}
+			}
+		}
+		if verdicts != 1 {
+			t.Fatalf("%d verdicts in 30 s", verdicts)
+		}
+	})
+}

@@ -485,3 +485,46 @@ type nowhere struct{}
 
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (nowhere) Close() error                           { return nil }
+
+// FuzzRecover: whatever a crash has left in a folder, what becomes a recording
+// is whole WAV of as many frames as it says, and nothing outside is touched.
+func FuzzRecover(f *testing.F) {
+	f.Add(string(name)+".wav.part", make([]byte, headerBytes+3*blockBytes+7))
+	f.Add(string(name)+".wav.part", []byte("RIFF"))
+	f.Add(string(name)+".wav", []byte("RIFF"))
+	f.Add("..wav.part", make([]byte, 1000))
+	f.Fuzz(func(t *testing.T, file string, b []byte) {
+		if strings.ContainsAny(file, "/\x00") || file == "." || file == ".." || file == "" || len(file) > 200 {
+			return
+		}
+		dir := t.TempDir()
+		day := filepath.Join(dir, "2026", "11", "21")
+		if err := os.MkdirAll(day, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(day, file), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := New(Config{Dir: dir})
+		defer r.Close()
+		n := 0
+		err := r.Recover(func(x Recovered) {
+			n++
+			path, err := r.path(x.Recording.ID)
+			if err != nil {
+				t.Fatalf("%q: %v", x.Recording.ID, err)
+			}
+			got, err := os.ReadFile(path + suffix)
+			frames := int64(x.Recording.Duration / frameTime)
+			if err != nil || frames < 1 || int64(len(got)) != x.Recording.Bytes || x.Recording.Bytes != offset(frames) || !bytes.Equal(got[:headerBytes], appendHeader(nil, frames)) {
+				t.Fatalf("%q became %+v with %d bytes: %v", file, x, len(got), err)
+			}
+			if !bytes.Equal(got[headerBytes:], b[headerBytes:len(got)]) {
+				t.Fatal("the sound is not what was there")
+			}
+		})
+		if err != nil || n > 1 {
+			t.Fatalf("%d recordings, %v", n, err)
+		}
+	})
+}
