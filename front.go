@@ -32,7 +32,18 @@ type front struct {
 	mu      sync.Mutex
 	counted map[engine.CampaignID]counted
 	past    map[pastRun]counted
+	pages   map[campaign.Page]listedPage
 }
+
+// listedPage is what a page of the list of campaigns held when the database last
+// answered.
+type listedPage struct {
+	rows  []campaign.Campaign
+	total int
+}
+
+// listedCap bounds how many pages are kept.
+const listedCap = 16
 
 // pastRun is a run before the present one.
 type pastRun struct {
@@ -85,7 +96,7 @@ func (f *front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Deta
 // List implements http.Campaigns: a campaign whose actors are up is asked
 // itself, the others are counted.
 func (f *front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
-	rows, total, err := f.Store.Campaigns(ctx, page)
+	rows, total, err := f.rows(ctx, page)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -102,6 +113,25 @@ func (f *front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail
 		}
 	}
 	return list, total, nil
+}
+
+// rows reads a page of campaigns; while the database is away it is the page that
+// was read last: the actors know what has happened to those that run.
+func (f *front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campaign, int, error) {
+	rows, total, err := f.Store.Campaigns(ctx, page)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		if last, ok := f.pages[page]; ok && persistence.Why(err) != "" {
+			return slices.Clone(last.rows), last.total, nil
+		}
+		return nil, 0, err
+	}
+	if len(f.pages) >= listedCap || f.pages == nil {
+		f.pages = make(map[campaign.Page]listedPage)
+	}
+	f.pages[page] = listedPage{slices.Clone(rows), total}
+	return rows, total, nil
 }
 
 func (f *front) listed(ctx context.Context, row *campaign.Campaign) (campaign.Detail, error) {
@@ -128,6 +158,9 @@ func (f *front) counters(ctx context.Context, row *campaign.Campaign) (campaign.
 		return c.counters, nil
 	}
 	counters, err := f.Store.Counters(ctx, row.ID, row.Run)
+	if ok && persistence.Why(err) != "" {
+		return c.counters, nil // as they were before the database went away
+	}
 	if err != nil {
 		return campaign.Counters{}, err
 	}
@@ -372,6 +405,7 @@ func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who e
 		b.Account = account
 	}
 	stored, created, err := f.Store.PutBot(ctx, b, keepSecret, who)
+	f.p.doubt(err)
 	if err == nil {
 		err = f.tree.BotsChanged(ctx)
 	}
@@ -382,6 +416,7 @@ func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who e
 // with the bot fail.
 func (f *front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
 	if err := f.Store.DeleteBot(ctx, id, force, who); err != nil {
+		f.p.doubt(err)
 		return err
 	}
 	return f.tree.BotsChanged(ctx)
@@ -411,6 +446,7 @@ func (f *front) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numb
 // PutNumber implements http.Numbers.
 func (f *front) PutNumber(ctx context.Context, n engine.NumberSettings, who engine.Who) (bool, error) {
 	created, err := f.Store.PutNumber(ctx, n, who)
+	f.p.doubt(err)
 	if err == nil {
 		f.tree.NumberChanged(n)
 	}
@@ -423,15 +459,19 @@ func (f *front) Alive() error { return f.tree.Alive() }
 // Checks implements http.Health.
 func (f *front) Checks(ctx context.Context) []http.Check {
 	db := http.Check{Name: "database", OK: true}
-	if err := f.Store.Ping(ctx); err != nil {
-		db.OK, db.Detail = false, "the database does not answer; no new call is placed"
+	if s := f.tree.Database(); !s.Up {
+		since := s.Since.UTC()
+		db.OK, db.Since, db.Detail = false, &since, s.Detail+". No new call is placed; live calls go on."
 	}
 	trunks := http.Check{Name: "trunks"}
 	list, err := f.Store.Trunks(ctx)
 	for _, t := range list {
-		trunks.OK = trunks.OK || (err == nil && t.Active)
+		trunks.OK = trunks.OK || t.Active
 	}
-	if !trunks.OK {
+	switch {
+	case persistence.Why(err) != "":
+		trunks.OK = true // nothing is wrong with them that is known
+	case !trunks.OK:
 		trunks.Detail = "no active trunk is configured"
 	}
 	f.p.mu.Lock()

@@ -45,6 +45,13 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		counter("dialler_commits_total", "Group commits.", func() float64 { return float64(t.Writer.Commits.Load()) }),
 		counter("dialler_commit_writes_total", "Writes made durable by group commits.", func() float64 { return float64(t.Writer.Writes.Load()) }),
 		counter("dialler_commit_failures_total", "Group commits that failed and were repeated.", func() float64 { return float64(t.Writer.Failures.Load()) }),
+		gauge("dialler_database_up", "1 while the database takes commits, 0 while it is away and no new call is placed.", func() float64 {
+			if p.tree.Database().Up {
+				return 1
+			}
+			return 0
+		}),
+		counter("dialler_database_outages_total", "How often the database went away.", func() float64 { return float64(p.tree.Database().Outages) }),
 		gauge("dialler_live_calls", "Attempts that have not ended.", func() float64 { return float64(p.tree.LiveCalls()) }),
 		gauge("dialler_seats_held", "Seats granted to campaigns and dialout.", func() float64 { return float64(t.SeatsHeld.Load()) }),
 		gauge("dialler_trunk_channels_held", "Trunk channels leased to legs.", func() float64 { return float64(t.TrunkLeases.Load()) }),

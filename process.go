@@ -60,6 +60,7 @@ type process struct {
 	once      sync.Once
 	draining  bool
 	mu        sync.Mutex
+	unsettled atomic.Bool                 // what is configured may have changed, and nobody heard of it
 	commits   prometheus.Histogram        // seconds
 	treeUp    atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
@@ -72,6 +73,8 @@ const databaseName = "postgresql"
 type tuning struct {
 	timers      sipstack.Timers
 	dialoutRing time.Duration
+	// toDatabase replaces the way to the database: faults are put in there.
+	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // start brings a dialler up. On an error everything that was up is down again.
@@ -118,7 +121,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log}); err != nil {
+	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log, Dial: p.tuning.toDatabase}); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	p.closing = append(p.closing, p.store.Close)
@@ -206,6 +209,7 @@ func (p *process) database(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	p.pg.Keep()
 	p.closing = append(p.closing, func() {
 		if err := p.pg.Stop(); err != nil {
 			p.log.Error().Err(err).Msg("private PostgreSQL did not stop")
@@ -282,6 +286,42 @@ func portRange(s string) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
+// doubt notes that a change of what is configured may have been stored though
+// nobody was told.
+func (p *process) doubt(err error) {
+	if persistence.Why(err) != "" {
+		p.unsettled.Store(true)
+	}
+}
+
+// settle reads what is configured anew when a change of it was not answered by
+// the database: it may have been stored all the same.
+func (p *process) settle(ctx context.Context) {
+	if !p.unsettled.Swap(false) {
+		return
+	}
+	numbers, err := p.store.Numbers(ctx)
+	for _, f := range []func() error{
+		func() error { return p.tree.BotsChanged(ctx) },
+		func() error { return p.setTrunks(ctx) },
+		func() error { return p.tree.TrunksChanged(ctx) },
+	} {
+		if err == nil {
+			err = f()
+		}
+	}
+	if err != nil {
+		p.unsettled.Store(true)
+		return
+	}
+	for _, n := range numbers {
+		p.tree.NumberChanged(n)
+	}
+}
+
+// settleEvery is how often settle is tried.
+const settleEvery = time.Second
+
 // orphansEvery is how often imports that nobody will finish are looked for:
 // those of a database that was restarted under them, among others.
 const orphansEvery = 5 * time.Second
@@ -294,13 +334,16 @@ func (p *process) maintain() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick, orphans := time.NewTicker(6*time.Hour), time.NewTicker(orphansEvery)
+		tick, orphans, settle := time.NewTicker(6*time.Hour), time.NewTicker(orphansEvery), time.NewTicker(settleEvery)
 		defer tick.Stop()
+		defer settle.Stop()
 		defer orphans.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case <-settle.C:
+				p.settle(ctx)
 			case now := <-orphans.C:
 				// While the database is away others say so.
 				if n, err := p.store.CloseOrphanedImports(ctx, now); err == nil && n > 0 {

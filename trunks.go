@@ -60,6 +60,7 @@ func (f *front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 		}
 	}
 	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
+	f.p.doubt(err)
 	if err == nil {
 		err = f.p.setTrunks(ctx)
 	}
@@ -96,6 +97,7 @@ func (p *process) tellHealth(id engine.TrunkID) {
 // that are under way go on.
 func (f *front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error {
 	if err := f.Store.DeleteTrunk(ctx, id, who); err != nil {
+		f.p.doubt(err)
 		return err
 	}
 	f.p.sip.RemoveTrunk(id)

@@ -66,6 +66,7 @@ type keyring struct {
 	store Keys
 	ttl   time.Duration
 	now   func() time.Time
+	spare time.Duration // as in memory
 
 	mu         sync.RWMutex
 	entries    map[[32]byte]*keyEntry
@@ -123,6 +124,9 @@ func (k *keyring) lookup(ctx context.Context, hash [32]byte, now time.Time) (*ke
 	}
 	key, found, err := k.store.KeyByHash(ctx, hash)
 	if err != nil {
+		if entry != nil && away(err) && now.Sub(entry.at) < k.spare && !now.Before(entry.at) {
+			return entry, nil
+		}
 		return nil, err
 	}
 	entry = &keyEntry{key: key, found: found, at: now}

@@ -251,6 +251,8 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"`
+	// Since is when it failed, nil when that is not known.
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // Deps are the rest of the dialler.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"dialler/engine"
 )
 
 // memory keeps what a store said for a short while, also that there is
@@ -13,6 +15,8 @@ type memory[K comparable, V any] struct {
 	ttl  time.Duration
 	cap  int // entries; beyond it all are dropped
 	now  func() time.Time
+	// spare is how old what is remembered may be when the store cannot be asked.
+	spare time.Duration
 
 	mu         sync.Mutex
 	entries    map[K]memorised[V]
@@ -40,6 +44,9 @@ func (m *memory[K, V]) get(ctx context.Context, key K) (v V, found bool, err err
 		return e.v, e.found, nil
 	}
 	if v, found, err = m.load(ctx, key); err != nil {
+		if ok && away(err) && now.Sub(e.at) < m.spare && !now.Before(e.at) {
+			return e.v, e.found, nil
+		}
 		return v, false, err
 	}
 	m.mu.Lock()
@@ -52,6 +59,14 @@ func (m *memory[K, V]) get(ctx context.Context, key K) (v V, found bool, err err
 	}
 	return v, found, nil
 }
+
+// sparePeriod is how long credentials that were good hold on while the database
+// is away: nobody can revoke them then, and an operator must see what goes on.
+// Where other nodes may have revoked them there is none.
+const sparePeriod = 15 * time.Minute
+
+// away says whether an error means that the database could not be asked.
+func away(err error) bool { return engine.ErrorCode(err) == "database_unavailable" }
 
 // forget drops what is remembered of a key: the next request asks the store.
 func (m *memory[K, V]) forget(key K) {

@@ -168,6 +168,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
 	s.sessions = newSessions(deps.Sessions, cfg.Now)
+	if !cfg.SharedKeys {
+		s.keys.spare, s.tokens.known.spare, s.sessions.known.spare = sparePeriod, sparePeriod, sparePeriod
+	}
 	s.logins = newThrottle(cfg.Now)
 	s.feeds = newFeeds(s.base, cfg.StreamCap, cfg.StreamCapEach, s.panicked)
 	s.claims.running = make(map[claim]string)

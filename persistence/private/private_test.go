@@ -168,6 +168,52 @@ func TestServerAfterKill(t *testing.T) {
 	}
 }
 
+// Its processes outlive a postmaster that was killed: one in the middle of a
+// statement does not notice, and holds the shared memory.
+func TestAServerIsStartedAgainThoughAStatementOfTheKilledOneRunsOn(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := start(t, dir)
+	keep(t, s.URL())
+	adopted := start(t, dir)
+	adopted.Keep()
+	c, err := pgx.Connect(t.Context(), s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() {
+		_, err := c.Exec(context.WithoutCancel(t.Context()), "SELECT count(*) FROM generate_series(1, 1000000000000)")
+		over <- err
+	}()
+	other, err := pgx.Connect(t.Context(), s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for running := 0; running == 0; {
+		if err := other.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()").Scan(&running); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := s.Pid()
+	if err := syscall.Kill(was, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for adopted.Pid() == was || adopted.answers(ctx) != nil {
+		if err := pause(ctx); err != nil {
+			t.Fatal("it is not back")
+		}
+	}
+	if err := <-over; err == nil {
+		t.Error("the statement was answered")
+	}
+	if got := query(t, adopted.URL(), "SELECT v FROM kept"); got != "yes" {
+		t.Errorf("kept %q", got)
+	}
+}
+
 // A process number that went to somebody else is not signalled and not adopted.
 func TestForeignProcessIsNotAdopted(t *testing.T) {
 	t.Parallel()

@@ -36,18 +36,26 @@ type Server struct {
 	data    string
 	sockets string
 	adopted bool
-	pid     int
-	process *os.Process
-	exited  chan struct{} // closed once our child is reaped; nil when adopted
 	once    sync.Once
 	stopErr error
+
+	mu       sync.Mutex // of what changes when the server is started again
+	pid      int
+	process  *os.Process
+	exited   chan struct{} // closed once our child is reaped; nil when adopted
+	stopping chan struct{} // closed by Stop
+	kept     sync.WaitGroup
 }
 
 // URL is where the server's database is reached.
 func (s *Server) URL() string { return socketURL(s.sockets, database) }
 
 // Pid is the postmaster's process.
-func (s *Server) Pid() int { return s.pid }
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pid
+}
 
 // Adopted says whether the server was running already.
 func (s *Server) Adopted() bool { return s.adopted }
@@ -77,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	defer unlock()
 
-	s := &Server{log: cfg.Log, base: base, sockets: socketFolder(base, socketTemp(o))}
+	s := &Server{log: cfg.Log, base: base, sockets: socketFolder(base, socketTemp(o)), stopping: make(chan struct{})}
 	var major int
 	s.data, major = dataFolder(base)
 	adopted, err := s.adopt(ctx)
@@ -101,10 +109,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if err := s.ensureDatabase(ctx); err != nil {
-		_ = s.Stop()
+		_ = s.stop()
 		return nil, err
 	}
-	cfg.Log.Info().Str("folder", base).Int("pid", s.pid).Msg("private database runs")
+	cfg.Log.Info().Str("folder", base).Int("pid", s.Pid()).Msg("private database runs")
 	return s, nil
 }
 
@@ -155,10 +163,12 @@ func (s *Server) adopt(ctx context.Context) (ok bool, err error) {
 			s.sockets = dir // where that one listens, whatever we would choose now
 		}
 		if s.answers(ctx) == nil {
-			s.pid, s.adopted = pid, true
-			if s.process, err = os.FindProcess(pid); err != nil {
+			process, err := os.FindProcess(pid)
+			if err != nil {
 				return false, err
 			}
+			s.adopted = true
+			s.runs(process, nil)
 			s.log.Info().Str("folder", s.base).Int("pid", pid).Msg("private database was running already")
 			return true, nil
 		}
@@ -168,6 +178,13 @@ func (s *Server) adopt(ctx context.Context) (ok bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// runs notes which process the server is.
+func (s *Server) runs(process *os.Process, exited chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process, s.pid, s.exited = process, process.Pid, exited
 }
 
 // postmaster reads postmaster.pid: process, and folder of the socket.
@@ -223,24 +240,37 @@ func alive(pid int) bool {
 }
 
 // orphansLeave is how long the processes of a server that was killed may take
-// to notice and leave its shared memory.
-const orphansLeave = 15 * time.Second
+// to notice and leave its shared memory, and orphansDie how long those that are
+// told to.
+const (
+	orphansLeave = 2 * time.Second
+	orphansDie   = 15 * time.Second
+)
 
 var errEndedAtOnce = errors.New("PostgreSQL ended at once")
 
 // launchAfterCrash is launch; where a server left its postmaster.pid behind, a
 // start that fails at once is repeated: PostgreSQL refuses to start while a
-// child of the killed one still holds its shared memory.
+// child of the killed one still holds its shared memory. One that waits for a
+// client or a lock notices by itself; one in the middle of a long statement does
+// not before that is over, and is ended, as a living postmaster would have done.
 func (s *Server) launchAfterCrash(ctx context.Context, b binaries, o owner) error {
 	_, err := os.Lstat(filepath.Join(s.data, "postmaster.pid"))
 	crashed := err == nil
-	end := time.Now().Add(orphansLeave)
-	for {
+	start := time.Now()
+	for told := false; ; {
 		err := s.launch(ctx, b, o)
 		if !errors.Is(err, errEndedAtOnce) {
 			return err
 		}
-		if !crashed || time.Now().After(end) || pause(ctx) != nil {
+		if crashed && time.Since(start) > orphansLeave {
+			signal := syscall.SIGQUIT
+			if told {
+				signal = syscall.SIGKILL
+			}
+			told = endOrphans(s.data, signal) > 0 || told
+		}
+		if !crashed || time.Since(start) > orphansDie || pause(ctx) != nil {
 			return engine.Unavailable("database_not_started", "PostgreSQL ended at once; see "+filepath.Join(s.base, "postgres.log"), 0)
 		}
 	}
@@ -267,19 +297,20 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 	if err := cmd.Start(); err != nil {
 		return engine.Unavailable("database_not_started", "PostgreSQL could not be started: "+err.Error(), 0)
 	}
-	s.process, s.pid, s.exited = cmd.Process, cmd.Process.Pid, make(chan struct{})
-	go s.reap(cmd)
+	exited := make(chan struct{})
+	s.runs(cmd.Process, exited)
+	go s.reap(cmd, exited)
 	for {
 		if s.answers(ctx) == nil {
 			return nil
 		}
 		select {
-		case <-s.exited:
+		case <-exited:
 			return errEndedAtOnce
 		default:
 		}
 		if err := pause(ctx); err != nil {
-			_ = s.Stop()
+			_ = s.stop()
 			return engine.Unavailable("database_not_ready", "the private database does not accept connections in time; see "+
 				filepath.Join(s.base, "postgres.log"), time.Second)
 		}
@@ -287,9 +318,9 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 }
 
 // reap waits for the end of the server, however it comes.
-func (s *Server) reap(cmd *exec.Cmd) {
+func (s *Server) reap(cmd *exec.Cmd, exited chan struct{}) {
 	_ = cmd.Wait()
-	close(s.exited)
+	close(exited)
 }
 
 // answers connects once and makes sure that it is the server of our data.
@@ -342,7 +373,11 @@ const (
 // Stop ends the server: connections are closed, transactions rolled back, a
 // checkpoint is written. It signals this one process and waits for its end.
 func (s *Server) Stop() error {
-	s.once.Do(func() { s.stopErr = s.stop() })
+	s.once.Do(func() {
+		close(s.stopping)
+		s.kept.Wait()
+		s.stopErr = s.stop()
+	})
 	return s.stopErr
 }
 
@@ -354,14 +389,17 @@ func (s *Server) stop() error {
 		if !s.running() {
 			return nil
 		}
-		if err := s.process.Signal(step.signal); err != nil {
+		s.mu.Lock()
+		process := s.process
+		s.mu.Unlock()
+		if err := process.Signal(step.signal); err != nil {
 			if errors.Is(err, os.ErrProcessDone) {
 				return nil
 			}
 			return err
 		}
 		if s.ended(step.limit) {
-			s.log.Info().Str("folder", s.base).Int("pid", s.pid).Msg("private database stopped")
+			s.log.Info().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database stopped")
 			return nil
 		}
 	}
@@ -369,9 +407,12 @@ func (s *Server) stop() error {
 }
 
 func (s *Server) running() bool {
-	if s.exited != nil {
+	s.mu.Lock()
+	pid, exited := s.pid, s.exited
+	s.mu.Unlock()
+	if exited != nil {
 		select {
-		case <-s.exited:
+		case <-exited:
 			return false
 		default:
 			return true
@@ -379,11 +420,11 @@ func (s *Server) running() bool {
 	}
 	// A process on its way out has lost its command line but not its end: the
 	// data is not ours again before it is gone.
-	if isPostmaster(s.pid, s.data) {
+	if isPostmaster(pid, s.data) {
 		return true
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.pid), "cmdline"))
-	return err == nil && len(line) == 0 && alive(s.pid)
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	return err == nil && len(line) == 0 && alive(pid)
 }
 
 func (s *Server) ended(limit time.Duration) bool {

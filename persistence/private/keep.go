@@ -1,0 +1,146 @@
+package private
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// keepEvery is how often a server that is not our child is looked at.
+	keepEvery = 250 * time.Millisecond
+	// restartWait and restartCap are how long the next start waits after one that
+	// failed: first, and at most.
+	restartWait = 500 * time.Millisecond
+	restartCap  = 4 * time.Second
+	// restartTimeout bounds one start, recovery included.
+	restartTimeout = 10 * time.Minute
+)
+
+// Keep starts the server again whenever it ends, until Stop. The address stays
+// the same. Of several processes that keep one server the first starts it, the
+// others adopt it.
+func (s *Server) Keep() {
+	s.kept.Go(func() {
+		for s.awaitEnd() {
+			s.log.Error().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database ended; it is started again")
+			if !s.restart() {
+				return
+			}
+		}
+	})
+}
+
+// awaitEnd waits for the end of the server; false: it is being stopped.
+func (s *Server) awaitEnd() bool {
+	tick := time.NewTicker(keepEvery)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		exited := s.exited // nil, and never ready, of one that was adopted
+		s.mu.Unlock()
+		select {
+		case <-s.stopping:
+			return false
+		case <-exited:
+			return true
+		case <-tick.C:
+			if !s.running() {
+				return true
+			}
+		}
+	}
+}
+
+// restart starts the server until it runs; false: it is being stopped.
+func (s *Server) restart() bool {
+	for wait := restartWait; ; wait = min(2*wait, restartCap) {
+		ctx, cancel := context.WithTimeout(context.Background(), restartTimeout)
+		s.kept.Go(func() {
+			select {
+			case <-s.stopping:
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+		err := s.startAgain(ctx)
+		cancel()
+		if err == nil {
+			s.log.Info().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database runs again")
+			return true
+		}
+		s.log.Error().Err(err).Str("folder", s.base).Msg("private database not started; it is tried again")
+		select {
+		case <-s.stopping:
+			return false
+		case <-time.After(wait):
+		}
+	}
+}
+
+// startAgain is Start for a folder that is known.
+func (s *Server) startAgain(ctx context.Context) error {
+	unlock, err := lock(ctx, filepath.Join(s.base, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if adopted, err := s.adopt(ctx); err != nil || adopted {
+		return err
+	}
+	o, err := chooseOwner()
+	if err != nil {
+		return err
+	}
+	_, major := dataFolder(s.base)
+	b, err := find(ctx, os.Getenv("PATH"), places, major)
+	if err != nil {
+		return err
+	}
+	return s.launchAfterCrash(ctx, b, o)
+}
+
+// endOrphans signals the processes that a postmaster which was killed left behind
+// in the data: its children work in that folder, and init is their parent now.
+// It gives their number.
+func endOrphans(data string, signal syscall.Signal) (found int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range all {
+		if dir, err := os.Readlink(link); err != nil || dir != data {
+			continue
+		}
+		proc := filepath.Dir(link)
+		pid, err := strconv.Atoi(filepath.Base(proc))
+		if err != nil || pid == os.Getpid() || isPostmaster(pid, data) || !orphan(proc) {
+			continue
+		}
+		if syscall.Kill(pid, signal) == nil {
+			found++
+		}
+	}
+	return found
+}
+
+// orphan says whether a process is a PostgreSQL server process whose parent is
+// gone.
+func orphan(proc string) bool {
+	exe, err := os.Readlink(filepath.Join(proc, "exe"))
+	if err != nil || !strings.HasPrefix(filepath.Base(exe), "postgres") {
+		return false
+	}
+	stat, err := os.ReadFile(filepath.Join(proc, "stat")) //nolint:gosec // of /proc
+	if err != nil {
+		return false
+	}
+	// "pid (name) state ppid …"; the name may hold anything.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 2 {
+		return false
+	}
+	parent, err := os.Readlink(filepath.Join("/proc", fields[1], "exe"))
+	return err != nil || parent != exe
+}
