@@ -46,3 +46,10 @@ func (b *abandonedNumbers) needsSeat(n engine.PhoneNumber, now time.Time) bool {
 	defer b.mu.RUnlock()
 	return pacing.NeedsSeat(b.at[n], now)
 }
+
+// forget drops a number: its person was erased.
+func (b *abandonedNumbers) forget(n engine.PhoneNumber) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.at, n)
+}

@@ -251,6 +251,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.reattached(msg)
 	case *excludeContact:
 		a.exclude(msg)
+	case *forgetPerson:
+		a.forget(msg)
 	case *triggerContact:
 		a.triggered(msg)
 	case *readmitContact:
@@ -765,7 +767,9 @@ func (a *contactActor) exclude(msg *excludeContact) {
 	}
 	done.Excluded = true
 	w := journal.Write{Contacts: []contact.Contact{a.m.C},
-		Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after, Reason: msg.Reason})}}
+		// The reason is somebody's own words, which may be erased some day: they
+		// stand in rows, not in the history.
+		Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}
 	to := msg.ReplyTo
 	a.persist(w, func(error) { a.d.root.Send(to, done) })
 }
@@ -773,6 +777,13 @@ func (a *contactActor) exclude(msg *excludeContact) {
 // result stores what a bot reports; it may come before the call's end, after
 // it, or late.
 func (a *contactActor) result(msg *storeResult) {
+	if a.m.C.Number.Erased() {
+		if msg.fetched {
+			a.fetching--
+		}
+		reply(a.d, msg.ReplyTo, nil, errPersonErased)
+		return
+	}
 	id, _ := msg.Call.Attempt()
 	if a.call == nil || a.call.m.A.ID != id {
 		if !msg.fetched {

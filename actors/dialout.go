@@ -149,7 +149,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			o.seatBack(ctx, m.Bot)
 		}
 		ctx.Stop(m.PID)
-	case *numbersSuppressed:
+	case *numbersSuppressed, *endErasure:
 		for _, pid := range o.calls {
 			ctx.Send(pid, m)
 		}
@@ -401,6 +401,10 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			break
 		}
 		c.call.transfer(m, c.now)
+	case *endErasure:
+		if c.to() == m.Number && !c.call.m.A.Live() {
+			scrub(&c.call.m.A, m.Tombstone)
+		}
 	case *numbersSuppressed:
 		if _, ok := m.numbers[c.to()]; ok && c.call.m.A.Live() {
 			c.call.apply(attempt.Event{Kind: attempt.CancelRequested, At: c.now, By: engine.PartySystem})
@@ -601,6 +605,10 @@ func (c *dialoutCall) storeResult(m *storeResult) {
 		return
 	}
 	c.awaiting = false
+	if c.to().Erased() || m.Attempt != nil && m.Attempt.To.Erased() {
+		reply(c.d, m.ReplyTo, nil, errPersonErased)
+		return
+	}
 	if c.call == nil {
 		if m.Attempt == nil || m.Attempt.State != attempt.Ended {
 			reply(c.d, m.ReplyTo, nil, errCallNotFound)

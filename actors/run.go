@@ -96,9 +96,10 @@ type run struct {
 	// Additions, and the switch of an import, which none of them may meet.
 	activation *activation
 	parked     []parked
-	adding     int                        // lists of contacts being added
-	additions  int                        // counts the switches: triggers are older or newer than one
-	fresh      map[engine.PhoneNumber]int // contacts that triggers made and that are not stored, with additions
+	adding     int                              // lists of contacts being added
+	additions  int                              // counts the switches: triggers are older or newer than one
+	fresh      map[engine.PhoneNumber]int       // contacts that triggers made and that are not stored, with additions
+	erasing    map[engine.PhoneNumber]time.Time // persons who are being erased, until when at most
 
 	wake        func() // stops the timer of the next due contact or opening
 	ticked      bool
@@ -142,7 +143,7 @@ func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) 
 	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
 		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{},
-		fresh: map[engine.PhoneNumber]int{}}
+		fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
 }
 
 type (
@@ -281,6 +282,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.act(m, sender)
 	case *numbersSuppressed:
 		r.suppressed(m)
+	case *beginErasure:
+		r.beginErasure(m, sender)
+	case *endErasure:
+		r.endErasure(m, sender)
 	case *preflight:
 		r.preflight(sender)
 	case *preflightReady:

@@ -298,6 +298,10 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		reply(r.d, sender, nil, errContactExcluded)
 		return
 	}
+	if until, ok := r.erasing[m.cmd.Number]; ok && r.now.Before(until) {
+		reply(r.d, sender, nil, errBeingErased)
+		return
+	}
 	// The same number may have been triggered a moment ago.
 	if _, ok := r.triggering[m.cmd.Number]; ok {
 		r.d.after(20*time.Millisecond, r.self, &retriggered{m, sender})

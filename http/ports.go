@@ -99,6 +99,15 @@ type Suppressions interface {
 	Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error)
 }
 
+// Persons are those whom the dialler calls.
+type Persons interface {
+	// ErasePerson takes a person out of everything that is stored. suppress says
+	// whether the number is kept as a hash so that it is not called again; nil: if
+	// it was suppressed or excluded. Conflict "person_in_call",
+	// "person_in_import", "recording_in_progress".
+	ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error)
+}
+
 // Destinations knows where this installation places calls.
 type Destinations interface {
 	// Destination: Invalid "destination_not_allowed" for a number that is not
@@ -274,4 +283,5 @@ type Deps struct {
 	Destinations Destinations
 	Suppressions Suppressions
 	Recordings   Recordings
+	Persons      Persons
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -63,6 +64,8 @@ type ports struct {
 	trunks       []engine.TrunkSettings
 	numbers      []engine.NumberSettings
 	keep         bool
+
+	erasures []string
 
 	suppressed  []journal.Suppression
 	suppressors []engine.Who
@@ -689,4 +692,15 @@ func (p *ports) DeleteRecording(_ context.Context, id engine.AttemptID, who engi
 	p.deleted, p.audio = append(p.deleted, id), nil
 	p.suppressors = append(p.suppressors, who)
 	return p.fail
+}
+
+func (p *ports) ErasePerson(_ context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return engine.ErasedPerson{}, p.fail
+	}
+	p.erasures = append(p.erasures, fmt.Sprintf("%s %v %v %s", n.E164(), suppress != nil, suppress != nil && *suppress, who.User))
+	until := testAt
+	return engine.ErasedPerson{Contacts: 2, Attempts: 3, Recordings: 1, Suppressed: suppress != nil && *suppress, RestsUntil: &until}, nil
 }

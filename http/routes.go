@@ -87,6 +87,8 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/suppressions/imports", access: access{role: roleOperator}, handle: s.importSuppressions, streams: true},
 		{method: "DELETE", path: v1 + "/suppressions/{number}", access: access{role: roleAdmin}, handle: s.liftSuppression},
 
+		{method: "DELETE", path: v1 + "/persons/{number}", access: access{role: roleAdmin}, handle: s.erasePerson},
+
 		{method: "GET", path: v1 + "/bots", access: access{role: roleViewer}, handle: s.listBots},
 		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},
 		{method: "DELETE", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.deleteBot},

@@ -87,6 +87,11 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 	if err != nil {
 		return out, err
 	}
+	erased, err := t.refuseErased()
+	if err != nil {
+		return out, err
+	}
+	suppressed += erased
 	refused, err := t.exclude("excluded")
 	if err != nil {
 		return out, err
@@ -140,6 +145,18 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 	}
 	out.Import, err = t.finish(g, counts)
 	return out, err
+}
+
+// refuseErased marks the rows of erased persons who are not to be called.
+func (t *activation) refuseErased() (rows int, err error) {
+	var some bool
+	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))", hashPrefix).Scan(&some)
+	if err != nil || !some {
+		return 0, err
+	}
+	inner, outer := t.store.hashPads()
+	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 AND r.outcome IS NULL AND x.number = "+
+		hashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
 }
 
 // exclude marks the rows that an exclusion covers which no pass has applied

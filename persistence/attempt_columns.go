@@ -39,7 +39,7 @@ var attemptColumns = []column[attemptRow]{
 	text("cause", func(a *attemptRow) *string { return (*string)(&a.Cause) }),
 	text("hung_up_by", func(a *attemptRow) *string { return (*string)(&a.HungUpBy) }),
 	integer("sip_code", func(a *attemptRow) *int { return &a.SIPCode }),
-	text("sip_reason", func(a *attemptRow) *string { return &a.SIPReason }),
+	merged(text("sip_reason", func(a *attemptRow) *string { return &a.SIPReason }), unlessErased("sip_reason", "excluded.sip_reason")),
 	integer("q850", func(a *attemptRow) *int { return &a.Q850 }),
 	text("attestation", func(a *attemptRow) *string { return &a.Attestation }),
 	text("friendly", func(a *attemptRow) *string { return &a.Friendly }),
@@ -69,8 +69,14 @@ var attemptColumns = []column[attemptRow]{
 	boolean("bot_up", func(a *attemptRow) *bool { return &a.BotUp }),
 	boolean("seated", func(a *attemptRow) *bool { return &a.Seated }),
 	merged(object("result", func(a *attemptRow) **attempt.Result { return &a.Result }, present),
-		"coalesce(excluded.result, t.result)"),
-	object("transfer", func(a *attemptRow) **attempt.Transfer { return &a.Transfer }, present),
+		unlessErased("result", "coalesce(excluded.result, t.result)")),
+	merged(object("transfer", func(a *attemptRow) **attempt.Transfer { return &a.Transfer }, present), unlessErased("transfer", "excluded.transfer")),
+}
+
+// unlessErased keeps what is left of an erased person's call from a row that
+// was on its way when the person was erased.
+func unlessErased(column, otherwise string) string {
+	return "CASE WHEN starts_with(t.to_number, '" + engine.ErasedPrefix + "') THEN t." + column + " ELSE " + otherwise + " END"
 }
 
 // progress grows with every event of the legs and the media path, so that a

@@ -96,6 +96,7 @@ func (c *checks) suppressions() {
 		}
 		if w.Intent != nil {
 			numbers.text(string(w.Intent.Number))
+			numbers.text(c.t.hashed(w.Intent.Number))
 		}
 	})
 	if numbers.n == 0 {
@@ -105,15 +106,19 @@ func (c *checks) suppressions() {
 		if len(rows) == 0 {
 			return nil
 		}
-		found := map[engine.PhoneNumber]struct{}{}
+		found := map[string]struct{}{}
 		for _, r := range rows {
-			found[engine.PhoneNumber(r[0])] = struct{}{}
+			found[string(r[0])] = struct{}{}
 		}
 		c.each(func(i int, w *journal.Write) {
 			if w.Intent == nil {
 				return
 			}
-			if _, ok := found[w.Intent.Number]; ok {
+			_, plain := found[string(w.Intent.Number)]
+			if !plain {
+				_, plain = found[c.t.hashed(w.Intent.Number)]
+			}
+			if plain {
 				c.refuse(i, journal.ErrSuppressed)
 			}
 		})

@@ -27,7 +27,7 @@ const cloneContacts = `INSERT INTO contacts (id, campaign_id, number, position, 
 		CASE WHEN x.excluded THEN 'excluded' ELSE 'pending' END, CASE WHEN x.excluded THEN c.reason ELSE '' END,
 		$3, CASE WHEN x.excluded THEN NULL ELSE $4::timestamptz END, 2, 1, $4, $4, 1
 	FROM contacts c, LATERAL (SELECT c.state = 'excluded' OR c.exclude_after_call AS excluded) x
-	WHERE c.campaign_id = $1 ORDER BY c.position`
+	WHERE c.campaign_id = $1 AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `') ORDER BY c.position`
 
 const cloneVariables = `INSERT INTO contact_variables (contact_id, hash, variables)
 	SELECT n.id, v.hash, v.variables FROM contacts n
@@ -36,7 +36,8 @@ const cloneVariables = `INSERT INTO contact_variables (contact_id, hash, variabl
 	WHERE n.campaign_id = $2`
 
 const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, reason, lifted, created_at)
-	SELECT $2, number, match, reason, false, created_at FROM exclusions WHERE campaign_id = $1 AND NOT lifted`
+	SELECT $2, number, match, reason, false, created_at FROM exclusions
+	WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
 
 // CloneCampaign copies a campaign in any state into a new draft: settings,
 // number pool, contacts with their variables, and exclusions. Contacts are

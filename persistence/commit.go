@@ -67,10 +67,11 @@ var statements = map[string]string{
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
 
 	"contacts": upsertInto("contacts", contactColumns, "id", "excluded.version > t.version"),
-	// Behind the contacts: only the version that stands brings its variables.
+	// Behind the contacts: only the version that stands brings its variables, and
+	// an erased person gets none back.
 	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
 		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[]) AS u(id, version, hash, variables)
-		JOIN contacts c ON c.id = u.id AND c.version = u.version
+		JOIN contacts c ON c.id = u.id AND c.version = u.version AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
 		ON CONFLICT (contact_id) DO UPDATE SET hash = excluded.hash, variables = excluded.variables`,
 	"attempts": upsertInto("attempts", attemptColumns, "id", attemptNewer),
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
@@ -198,7 +199,7 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 		g.rows.reset()
 		s.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused}
+	tx := &commit{ctx: ctx, conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, hashed: s.hashed}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
@@ -218,6 +219,7 @@ type commit struct {
 	batch   pgconn.Batch
 	answers []func(rows [][][]byte) error // one for each statement that was queued
 	stale   map[engine.ContactID]struct{} // contacts whose variables changed
+	hashed  func(engine.PhoneNumber) string
 }
 
 func (t *commit) run() error {

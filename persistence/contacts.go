@@ -136,12 +136,12 @@ func (s *Store) ContactView(ctx context.Context, id engine.CampaignID, cid engin
 // ContactFacts tells what holds a contact back that its row does not say.
 func (s *Store) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts, err error) {
 	err = s.read.QueryRow(ctx, `SELECT
-			EXISTS (SELECT FROM suppressions WHERE number = $1),
+			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
 			(SELECT hold_until FROM number_holds WHERE number = $1),
 			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1 AND ended_at > $3 - $4::interval)`,
-		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon).
+		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.hashed(c.Number)).
 		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
 	if err != nil {
 		return f, s.wrap("contact not explained", err)

@@ -72,6 +72,9 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.purgeLadders(ctx, now); err != nil {
 		return err
 	}
+	if _, err := s.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
+		return s.wrap("suppressions that ran out not dropped", err)
+	}
 	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
 	return s.wrap("expired number holds not dropped", err)
 }

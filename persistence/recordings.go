@@ -52,13 +52,15 @@ func (s *Store) ExpiredRecordings(ctx context.Context, now time.Time, after Kept
 		WHERE r.deleted_at IS NULL AND (r.started_at, r.attempt_id) > ($2, $3::uuid) AND r.started_at <= $1
 		AND (c.id IS NULL OR r.started_at <= $1 - make_interval(days => coalesce(nullif((c.settings->>'recording_retention_days')::integer, 0), 30)))
 		ORDER BY r.started_at, r.attempt_id LIMIT $4`, now, after.StartedAt, last, limit)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k KeptRecording, err error) {
-		var id [16]byte
-		err = row.Scan(&id, &k.ID, &k.StartedAt)
-		k.Attempt = engine.AttemptID(formatID(id))
-		return k, err
-	})
+	list, err := pgx.CollectRows(rows, scanKept)
 	return list, s.wrap("expired recordings not read", err)
+}
+
+func scanKept(row pgx.CollectableRow) (k KeptRecording, err error) {
+	var id [16]byte
+	err = row.Scan(&id, &k.ID, &k.StartedAt)
+	k.Attempt = engine.AttemptID(formatID(id))
+	return k, err
 }
 
 const recordingGone = `WITH gone AS (

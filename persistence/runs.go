@@ -25,10 +25,14 @@ const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, res
 		reason = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN reason WHEN has_result THEN '' ELSE 'connected_no_result' END,
 		callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled' ELSE callback END, callback_extra = false,
 		attempt_id = NULL, updated_at = $3, version = version + 1
-	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded'`
+	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded' AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
+
+// outOfRuns: nobody dials an erased person, who has no number; in the next run
+// such a contact counts among the excluded.
+const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.ErasedPrefix + "'))"
 
 // ResetContacts prepares the contacts for a run: 0 attempts, pending and due
-// at now, the excluded left out; with unreached also those that were connected
+// at now, the excluded and the erased left out; with unreached also those that were connected
 // before. What the contacts were in the run before is
 // kept for RestoreContacts and for its counters. The campaign's row is in that
 // run already. ev is a contacts.reset, which tells what the contacts begin with. Given
@@ -52,10 +56,10 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
 				last_outcome = '', last_disposition = '', last_talk = 0, connected_once = false, has_result = false, rang_unanswered = false,
 				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
-				reason = CASE WHEN c.state = 'excluded' THEN c.reason ELSE '' END,
-				due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE $3::timestamptz END,
-				due_class = CASE WHEN c.state = 'excluded' THEN c.due_class ELSE 2 END,
-				state = CASE WHEN c.state = 'excluded' THEN c.state ELSE 'pending' END,
+				reason = CASE WHEN c.state = 'excluded' THEN c.reason WHEN `+outOfRuns+` THEN '`+ErasedReason+`' ELSE '' END,
+				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,
+				due_class = CASE WHEN `+outOfRuns+` THEN c.due_class ELSE 2 END,
+				state = CASE WHEN `+outOfRuns+` THEN 'excluded' ELSE 'pending' END,
 				attempt_id = NULL, updated_at = $3, version = c.version + 1
 			FROM campaigns k WHERE k.id = $1 AND c.campaign_id = $1 AND c.run < $2`, string(id), run, now)
 		if err != nil {

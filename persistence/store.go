@@ -60,6 +60,7 @@ type Store struct {
 	read   *pgxpool.Pool
 	groups sync.Pool // of *group
 	shapes atomic.Pointer[layouts]
+	key    []byte // under which the numbers of erased persons are hashed
 
 	single  *pgx.ConnConfig // of connections that are in no pool
 	imports importSessions
@@ -91,6 +92,10 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if err := s.loadShapes(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.loadKey(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}

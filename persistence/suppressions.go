@@ -16,12 +16,23 @@ func scanSuppression(row pgx.CollectableRow) (x journal.Suppression, err error) 
 	return x, err
 }
 
-// Suppressed gives those of the numbers that are on the suppression list.
+// Suppressed gives those of the numbers that are on the suppression list, as
+// themselves or as an erased person's.
 func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
-	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at FROM suppressions WHERE number = ANY($1::text[])", numbers)
+	known := make(map[engine.PhoneNumber]engine.PhoneNumber, len(numbers))
+	asked := make([]string, 0, 2*len(numbers))
+	for _, n := range numbers {
+		h := s.hashed(n)
+		known[engine.PhoneNumber(h)] = n
+		asked = append(asked, string(n), h)
+	}
+	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at FROM suppressions WHERE number = ANY($1::text[])", asked)
 	found, err := pgx.CollectRows(rows, scanSuppression)
 	out := make(map[engine.PhoneNumber]journal.Suppression, len(found))
 	for _, x := range found {
+		if n, hashed := known[x.Number]; hashed {
+			x.Number = n
+		}
 		out[x.Number] = x
 	}
 	return out, s.wrap("suppression list not read", err)
@@ -30,11 +41,12 @@ func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (
 // Suppressions gives one page of the list, newest first, and how many there
 // are: all, or the one of a number.
 func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression, total int, err error) {
-	const filter = " FROM suppressions WHERE ($1 = '' OR number = $1)"
-	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, n.E164()).Scan(&total); err != nil {
+	const filter = " FROM suppressions WHERE ($1 = '' OR number IN ($1, $2))"
+	hash := s.hashed(n)
+	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, n.E164(), hash).Scan(&total); err != nil {
 		return nil, 0, s.wrap("suppression list not counted", err)
 	}
-	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number LIMIT $2 OFFSET $3", n.E164(), page.Size, offset(page))
+	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number LIMIT $3 OFFSET $4", n.E164(), hash, page.Size, offset(page))
 	list, err = pgx.CollectRows(rows, scanSuppression)
 	return list, total, s.wrap("suppression list not read", err)
 }
@@ -62,7 +74,7 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 // Unsuppress takes a number off the list.
 func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error) {
 	err = s.inTx(ctx, "number not taken off the suppression list", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number = $1", n.E164())
+		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2)", n.E164(), s.hashed(n))
 		if found = tag.RowsAffected() > 0; err != nil || !found {
 			return err
 		}

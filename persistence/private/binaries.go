@@ -40,13 +40,8 @@ var places = []string{
 // find gives the newest server that can be used; major, when not 0, is the
 // version that the data is of.
 func find(ctx context.Context, path string, places []string, major int) (binaries, error) {
-	dirs := filepath.SplitList(path)
-	for _, p := range places {
-		found, _ := filepath.Glob(p) // only a malformed pattern is an error
-		dirs = append(dirs, found...)
-	}
 	var all []binaries
-	for _, d := range dirs {
+	for _, d := range folders(path, places) {
 		if !filepath.IsAbs(d) || !executable(filepath.Join(d, "postgres")) || !executable(filepath.Join(d, "initdb")) {
 			continue
 		}
@@ -62,6 +57,16 @@ func find(ctx context.Context, path string, places []string, major int) (binarie
 		}
 	}
 	return binaries{}, missing(all, major)
+}
+
+// folders are where programs may be, in order.
+func folders(path string, places []string) []string {
+	dirs := filepath.SplitList(path)
+	for _, p := range places {
+		found, _ := filepath.Glob(p) // only a malformed pattern is an error
+		dirs = append(dirs, found...)
+	}
+	return dirs
 }
 
 func executable(path string) bool {
@@ -128,4 +133,23 @@ func install(version string) string {
 		}
 	}
 	return "apt-get install postgresql" + suffix
+}
+
+// Tool gives the path of the newest installed program of that name that comes
+// with PostgreSQL, such as pg_dump; it may be installed apart from the server.
+func Tool(ctx context.Context, name string) (path string, err error) {
+	newest := 0
+	for _, d := range folders(os.Getenv("PATH"), places) {
+		p := filepath.Join(d, name)
+		if !filepath.IsAbs(d) || !executable(p) {
+			continue
+		}
+		if v := version(ctx, p); v > newest {
+			newest, path = v, p
+		}
+	}
+	if path == "" {
+		return "", engine.Unavailable("postgresql_missing", name+" of PostgreSQL is not installed; install it: "+install(""), 0)
+	}
+	return path, nil
 }

@@ -1,0 +1,136 @@
+package actors
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// A person is erased in the database; around that the tree takes the person out
+// of the campaigns in which it is open, and forgets it. The number is held in
+// the database meanwhile: no intent to dial it is accepted.
+
+// erasureTime is how long a run keeps triggers of a number away at most, for
+// the case that whoever erases it is gone.
+const erasureTime = time.Minute
+
+var (
+	errPersonErased = engine.NotFound("person_erased", "the person of this call was erased; its result is not kept")
+	errBeingErased  = engine.Conflict("person_being_erased", "the person is being erased; trigger again in a minute, if it is to be called at all")
+)
+
+type (
+	// beginErasure keeps triggers of a number away; it is answered once
+	// everything that was written of the campaign before is durable.
+	beginErasure struct{ Number engine.PhoneNumber }
+	// endErasure makes everybody forget the number and the exclusions that were
+	// this person's alone.
+	endErasure struct {
+		Number, Tombstone engine.PhoneNumber
+		Matches           []map[string]string
+	}
+	// forgetPerson is endErasure for a contact.
+	forgetPerson struct{ Tombstone engine.PhoneNumber }
+)
+
+// BeginErasure takes a person out of the campaigns in which it may still be
+// called (open) and lets no trigger of the number pass in all of them. Whoever
+// calls it holds the number; if it is not erased, triggers are let pass again after
+// a minute.
+func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID, reason string) error {
+	for _, id := range all {
+		m := &beginErasure{n}
+		var to any = &ifUp{Campaign: id, Msg: m}
+		if slices.Contains(open, id) {
+			to = t.askRun(id, m)
+		}
+		if _, err := ask[any](ctx, t.d, t.d.campaigns, to); err != nil {
+			return err
+		}
+	}
+	for _, id := range open {
+		if _, err := t.Exclude(ctx, campaign.Exclude{Campaign: id, Number: n, Reason: reason}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndErasure makes the tree forget a person.
+func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, all []engine.CampaignID, matches map[engine.CampaignID][]map[string]string) error {
+	t.d.abandons.forget(n)
+	t.d.root.Send(t.d.dialout, &endErasure{Number: n, Tombstone: tombstone})
+	for _, id := range all {
+		m := &endErasure{Number: n, Tombstone: tombstone, Matches: matches[id]}
+		if _, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: m}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) beginErasure(m *beginErasure, sender *actor.PID) {
+	if _, busy := r.triggering[m.Number]; busy {
+		reply(r.d, sender, nil, engine.Unavailable("person_being_added", "a trigger of this number is under way; erase again", time.Second))
+		return
+	}
+	r.erasing[m.Number] = r.now.Add(erasureTime)
+	for _, l := range r.lines {
+		if l.number == m.Number {
+			r.send(l, &rest{})
+		}
+	}
+	r.afterWrites(func() { reply(r.d, sender, nil, nil) })
+}
+
+func (r *run) endErasure(m *endErasure, sender *actor.PID) {
+	delete(r.erasing, m.Number)
+	delete(r.excluded.numbers, m.Number)
+	r.excluded.matches = slices.DeleteFunc(r.excluded.matches, func(have map[string]string) bool {
+		return slices.ContainsFunc(m.Matches, func(gone map[string]string) bool { return maps.Equal(have, gone) })
+	})
+	for _, l := range r.lines {
+		if l.number == m.Number {
+			l.number, l.variables = m.Tombstone, nil
+			r.send(l, &forgetPerson{m.Tombstone})
+		}
+	}
+	reply(r.d, sender, nil, nil)
+}
+
+func (a *contactActor) forget(m *forgetPerson) {
+	a.rest()
+	c := &a.m.C
+	c.Number, c.Variables = m.Tombstone, nil
+	if c.State == contact.Excluded {
+		c.Reason = ""
+	}
+	if a.call != nil && !a.call.m.A.Live() {
+		scrub(&a.call.m.A, m.Tombstone)
+	}
+	for id, at := range a.older {
+		scrub(&at, m.Tombstone)
+		a.older[id] = at
+	}
+}
+
+// scrub takes what is personal out of an attempt that has ended.
+func scrub(a *attempt.Attempt, tombstone engine.PhoneNumber) {
+	a.To, a.Variables, a.Transfer, a.SIPReason = tombstone, nil, nil, ""
+	if r := a.Result; r != nil {
+		kept := *r
+		kept.Summary, kept.TranscriptURL, kept.RecordingURL, kept.Variables = "", "", "", nil
+		if cb := kept.Callback; cb != nil {
+			kept.Callback = &attempt.Callback{Requested: cb.Requested, At: cb.At}
+		}
+		a.Result = &kept
+	}
+}

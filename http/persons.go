@@ -1,0 +1,47 @@
+package http
+
+import (
+	nethttp "net/http"
+	"strconv"
+)
+
+// erased is the answer to the erasure of a person.
+type erased struct {
+	Contacts   int     `json:"contacts"`
+	Attempts   int     `json:"attempts"`
+	Recordings int     `json:"recordings"`
+	Suppressed bool    `json:"suppressed"`
+	RestsUntil *string `json:"rests_until"`
+}
+
+// erasePerson takes a person out of everything that is stored. Asked for again
+// it finds nothing more.
+func (s *Server) erasePerson(r *request) error {
+	f := form{errs: &fieldErrors{}}
+	n := f.parsePhone("number", r.param("number"))
+	var suppress *bool
+	if q := r.rc.QueryArgs(); q.Has("suppress") {
+		v, err := strconv.ParseBool(string(q.Peek("suppress")))
+		if err != nil {
+			f.fail("suppress", "invalid", "must be true or false")
+		}
+		suppress = &v
+		q.Del("suppress")
+	}
+	for k := range r.rc.QueryArgs().All() {
+		f.fail(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+	}
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	done, err := s.Persons.ErasePerson(r.ctx(), n, suppress, r.who())
+	if err != nil {
+		return err
+	}
+	out := erased{Contacts: done.Contacts, Attempts: done.Attempts, Recordings: done.Recordings, Suppressed: done.Suppressed}
+	if done.RestsUntil != nil {
+		at := done.RestsUntil.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		out.RestsUntil = &at
+	}
+	return r.reply(nethttp.StatusOK, out)
+}

@@ -1,0 +1,57 @@
+package persistence
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"dialler/engine"
+)
+
+// Who was erased and shall not be called again stands on the suppression list
+// as a hash of the number under a key of the installation: the list alone
+// tells nobody the number. Whoever has the whole database has the key too, and
+// could try all numbers there are; see docs/privacy.md.
+
+const (
+	hashPrefix = "hmac:"
+	hashBytes  = 16 // of the HMAC-SHA-256
+)
+
+// loadKey derives the key from the installation's secret.
+func (s *Store) loadKey(ctx context.Context) error {
+	secret, err := s.Secret(ctx, "installation")
+	if err != nil {
+		return err
+	}
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte("numbers of erased persons"))
+	s.key = m.Sum(nil)
+	return nil
+}
+
+// hashed gives a number as the suppression list keeps that of an erased person.
+func (s *Store) hashed(n engine.PhoneNumber) string {
+	m := hmac.New(sha256.New, s.key)
+	m.Write([]byte(n))
+	return hashPrefix + hex.EncodeToString(m.Sum(nil)[:hashBytes])
+}
+
+// hashInSQL is hashed of a column, for many rows at once; the two parameters
+// are the pads of hashPads.
+func hashInSQL(column, inner, outer string) string {
+	return "'" + hashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner + "::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"
+}
+
+// hashPads are the key's blocks of RFC 2104.
+func (s *Store) hashPads() (inner, outer []byte) {
+	inner, outer = make([]byte, sha256.BlockSize), make([]byte, sha256.BlockSize)
+	copy(inner, s.key)
+	copy(outer, s.key)
+	for i := range inner {
+		inner[i] ^= 0x36
+		outer[i] ^= 0x5c
+	}
+	return inner, outer
+}
