@@ -41,8 +41,10 @@ type engineFlags struct {
 	RTPHost          string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`
 	RTPPorts         string        `name:"rtp-ports" help:"Ports of RTP; any free ones when empty." placeholder:"MIN-MAX"`
 	DatabaseURL      string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
-	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL and of recordings." placeholder:"DIR"`
+	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL, of recordings and of the spool." placeholder:"DIR"`
 	RecordingsDir    string        `name:"recordings-dir" help:"Folder of the recordings of calls; recordings in the data folder when empty." placeholder:"DIR"`
+	SpoolDir         string        `name:"spool-dir" help:"Folder where what live calls produce waits while the database is away; spool in the data folder when empty." placeholder:"DIR"`
+	SpoolSize        int           `name:"spool-size" help:"How much of it may wait, in MiB, taken from the disk at the start; 0: nothing is kept on disk and live calls wait for the database." default:"64" placeholder:"MIB"`
 	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
 	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
 	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`

@@ -169,7 +169,8 @@ func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *wor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.bot.Close() })
-	w.flags = engineFlags{ListenHTTP: "127.0.0.1:0", SIP: "127.0.0.1:0", DatabaseURL: w.url, DrainTimeout: patience, RecordingsDir: filepath.Join(t.TempDir(), "recordings")}
+	w.flags = engineFlags{ListenHTTP: "127.0.0.1:0", SIP: "127.0.0.1:0", DatabaseURL: w.url, DrainTimeout: patience, RecordingsDir: filepath.Join(t.TempDir(), "recordings"),
+		SpoolDir: filepath.Join(t.TempDir(), "spool"), SpoolSize: 4}
 	w.start()
 	t.Cleanup(func() {
 		if !w.tampered {

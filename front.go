@@ -484,5 +484,9 @@ func (f *front) Checks(ctx context.Context) []http.Check {
 	if usable, all := f.p.media.Ports(); usable == 0 {
 		ports.OK, ports.Detail = false, fmt.Sprintf("none of the %d RTP sockets can be read; see the log, and the RTP port range", all)
 	}
-	return []http.Check{db, trunks, ports, draining}
+	checks := []http.Check{db, trunks, ports, draining}
+	if f.p.spool != nil {
+		checks = append(checks, spoolCheck(f.p.spool.Stats()))
+	}
+	return checks
 }

@@ -22,6 +22,9 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
 	}
 	t := p.tree.Stats()
+	if err := registerSpoolMetrics(reg, p); err != nil {
+		return err
+	}
 	if p.ladders != nil {
 		if err := reg.Register(counter("dialler_sip_ladders_dropped_total",
 			"SIP ladders of failed calls that were not stored because the database was too slow or away.",
@@ -52,6 +55,7 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 			return 0
 		}),
 		counter("dialler_database_outages_total", "How often the database went away.", func() float64 { return float64(p.tree.Database().Outages) }),
+		gauge("dialler_commit_writes_waiting", "Writes in memory that are not yet in the database or the spool.", func() float64 { return float64(t.Writer.Waiting.Load()) }),
 		gauge("dialler_live_calls", "Attempts that have not ended.", func() float64 { return float64(p.tree.LiveCalls()) }),
 		gauge("dialler_seats_held", "Seats granted to campaigns and dialout.", func() float64 { return float64(t.SeatsHeld.Load()) }),
 		gauge("dialler_trunk_channels_held", "Trunk channels leased to legs.", func() float64 { return float64(t.TrunkLeases.Load()) }),

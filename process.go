@@ -30,6 +30,7 @@ import (
 	"dialler/media/recording"
 	"dialler/persistence"
 	"dialler/persistence/private"
+	"dialler/persistence/spool"
 	"dialler/sipstack"
 )
 
@@ -43,6 +44,8 @@ type process struct {
 
 	pg    *private.Server
 	store *persistence.Store
+	// spool is nil when nothing is kept on disk.
+	spool *spool.Spool
 	sip   *sipstack.Stack
 	// ladders is nil when none are kept.
 	ladders  *ladderKeeper
@@ -148,13 +151,20 @@ func (p *process) open(ctx context.Context, name string) error {
 	if base == "" {
 		base = "http://" + p.listener.Addr().String()
 	}
+	if err := p.openSpool(name, derive(secret, "spool")); err != nil {
+		return err
+	}
 	p.commits = newCommitHistogram()
 	tokens := resultTokens(derive(secret, "results"))
+	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}, Configs: newConfigFetcher()}
+	if p.spool != nil {
+		ports.Spool = p.spool
+	}
 	p.tree, err = actors.Start(ctx, actors.Config{
-		ResultBase: base, ResultToken: tokens,
+		Writers: writers, ResultBase: base, ResultToken: tokens,
 		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
 		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
-	}, actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}, Configs: newConfigFetcher()})
+	}, ports)
 	if err != nil {
 		return err
 	}

@@ -430,10 +430,10 @@ func (d *deps) fetchAttempt(id engine.AttemptID, to *actor.PID, msg *storeResult
 }
 
 // show answers how the attempt stands. Its end is not told before it is
-// durable.
+// durable, in the database or in the spool.
 func (c *call) show(m *liveAttempt, pending []pendingWrite) {
 	at := c.snapshot()
-	if at.State != attempt.Ended || len(pending) == 0 {
+	if at.State != attempt.Ended || len(pending) == 0 || pending[len(pending)-1].spooled {
 		reply(c.d, m.ReplyTo, at, nil)
 		return
 	}

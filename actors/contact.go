@@ -202,7 +202,17 @@ type contactActor struct {
 
 type pendingWrite struct {
 	persist
-	then func(err error)
+	then    func(err error)
+	spooled bool // durable, but not in the database
+}
+
+// spooledAt marks the write of a step.
+func spooledAt(pending []pendingWrite, step int) {
+	for i := range pending {
+		if pending[i].Step == step {
+			pending[i].spooled = true
+		}
+	}
 }
 
 func (a *contactActor) Receive(ctx actor.Context) {
@@ -506,12 +516,20 @@ func (a *contactActor) persist(w journal.Write, then func(error)) int {
 	w.Campaign, w.Epoch = a.rules.Campaign, a.rules.Epoch
 	a.step++
 	p := persist{Write: w, ReplyTo: a.self, Step: a.step}
-	a.pending = append(a.pending, pendingWrite{p, then})
+	a.pending = append(a.pending, pendingWrite{persist: p, then: then})
 	a.d.root.Send(a.seed.run, &persistFor{Contact: a.m.C.ID, persist: p})
 	return a.step
 }
 
 func (a *contactActor) durable(msg *persisted) {
+	if msg.Spooled {
+		// The actor stays until the database has it: the row there is an older one.
+		spooledAt(a.pending, msg.Step)
+		if a.call != nil {
+			a.call.durable(msg.Step, nil, a.now)
+		}
+		return
+	}
 	for len(a.pending) > 0 && a.pending[0].Step <= msg.Step {
 		p := a.pending[0]
 		a.pending = a.pending[1:]

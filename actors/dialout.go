@@ -375,6 +375,13 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 	case *actor.Restarting:
 		return
 	case *persisted:
+		if m.Spooled {
+			spooledAt(c.pending, m.Step)
+			if c.call != nil {
+				c.call.durable(m.Step, nil, c.now)
+			}
+			break
+		}
 		for len(c.pending) > 0 && c.pending[0].Step <= m.Step {
 			p := c.pending[0]
 			c.pending = c.pending[1:]
@@ -492,7 +499,7 @@ func (c *dialoutCall) start() {
 func (c *dialoutCall) persist(w journal.Write, then func(error)) int {
 	c.step++
 	p := persist{Write: w, ReplyTo: c.self, Step: c.step}
-	c.pending = append(c.pending, pendingWrite{p, then})
+	c.pending = append(c.pending, pendingWrite{persist: p, then: then})
 	c.d.root.Send(c.d.writerFor(string(c.call.m.A.ID)), &p)
 	return c.step
 }

@@ -145,6 +145,21 @@ type ContactInsert = journal.ContactInsert
 // IdentifiedContact is a new contact with its identifier.
 type IdentifiedContact = journal.IdentifiedContact
 
+// Spool keeps on disk what a database that is away cannot take: one lane for each
+// writer. Its calls block on the disk and run outside Receive.
+type Spool interface {
+	// Append makes writes durable in their order and says how many of them, from
+	// the first on, it took: there is no room for the others. After an error none
+	// was taken.
+	Append(lane int, writes []journal.Write) (n int, err error)
+	// Release forgets the oldest n writes of a lane, which the database took or, so
+	// many of them, refused.
+	Release(lane, n, refused int) error
+	// Replay gives what an earlier life left to commit, at most so many writes at
+	// a time, in the order in which each lane took them, and forgets it.
+	Replay(most int, commit func(group []journal.Write) (refused int, err error)) error
+}
+
 // Telephony places and ends SIP legs; every call returns at once and what
 // happens comes as engine.LegEvent to the sink.
 type Telephony interface {

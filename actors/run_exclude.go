@@ -437,7 +437,7 @@ type replyActor struct {
 }
 
 func (a *replyActor) Receive(ctx actor.Context) {
-	if m, ok := ctx.Message().(*persisted); ok {
+	if m, ok := ctx.Message().(*persisted); ok && !m.Spooled {
 		reply(a.d, a.to, a.value, m.Err)
 		ctx.Stop(ctx.Self())
 	}

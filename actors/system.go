@@ -22,8 +22,12 @@ type Config struct {
 	CommitTimeout time.Duration // of one transaction, 10 s
 	// Gather is the least time between the beginnings of two transactions of a
 	// busy writer: what it may add to the latency of a step, 7 ms.
-	Gather   time.Duration
-	LeaseTTL time.Duration // of a seat allotment, 30 s
+	Gather time.Duration
+	// SpoolAfter is how long a transaction may take before what calls under way
+	// produce goes to the spool instead of waiting for it, 400 ms: an answer is
+	// not confirmed before it is durable, and the callee speaks within 2 s.
+	SpoolAfter time.Duration
+	LeaseTTL   time.Duration // of a seat allotment, 30 s
 	// SendByTimeout is how long after its intent an INVITE may still leave.
 	SendByTimeout time.Duration // 10 s
 	// ActivateTimeout bounds the switch of an import, 10 min.
@@ -76,6 +80,7 @@ func (c Config) withDefaults() Config {
 	}
 	set(&c.CommitTimeout, 10*time.Second)
 	set(&c.Gather, 7*time.Millisecond)
+	set(&c.SpoolAfter, 400*time.Millisecond)
 	set(&c.ActivateTimeout, 10*time.Minute)
 	set(&c.LeaseTTL, 30*time.Second)
 	set(&c.SendByTimeout, 10*time.Second)
@@ -100,6 +105,7 @@ type Ports struct {
 	Media     Media
 	Clock     Clock
 	Configs   Configs // nil: a campaign with a Config URL cannot start
+	Spool     Spool   // nil: while the database is away calls wait for it
 }
 
 // deps is what every actor of the tree shares.
@@ -111,6 +117,7 @@ type deps struct {
 	media   Media
 	clock   Clock
 	configs Configs
+	spool   Spool
 	log     zerolog.Logger
 	system  *actor.ActorSystem
 	root    *actor.RootContext
@@ -178,7 +185,7 @@ type Tree struct {
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, log: cfg.Log}
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, log: cfg.Log}
 	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)
@@ -191,6 +198,12 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 			return nil, fmt.Errorf("actors: spawn %s: %w", name, err)
 		}
 		return pid, nil
+	}
+	// Before anything is loaded and before a campaign is taken over, which would
+	// make the earlier life's writes those of a stale owner.
+	if err := d.replay(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("actors: write what the spool holds to the database: %w", err)
 	}
 	bots, err := p.Store.Bots(ctx)
 	if err != nil {
@@ -224,7 +237,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		return nil, fmt.Errorf("actors: load active campaigns: %w", err)
 	}
 	for i := range cfg.Writers {
-		pid, err := spawn(fmt.Sprintf("writer-%d", i), func() actor.Actor { return &writer{d: d, stats: &d.stats.Writer} }, actor.RestartDirective)
+		pid, err := spawn(fmt.Sprintf("writer-%d", i), func() actor.Actor { return &writer{d: d, lane: i, stats: &d.stats.Writer} }, actor.ResumeDirective)
 		if err != nil {
 			cancel()
 			return nil, err
@@ -314,6 +327,7 @@ type Stats struct {
 
 type writerStats struct {
 	Commits, Writes, Failures atomic.Int64
+	Waiting                   atomic.Int64 // writes that are neither in the database nor in the spool
 }
 
 func (s *writerStats) observe(n int, err error) {

@@ -26,13 +26,17 @@ type persist struct {
 type persisted struct {
 	Step int
 	Err  error // one of journal's refusals, or nil
+	// Spooled: the write is durable in the spool, and what waited for that may
+	// go on; whoever reads the database does not find it yet. Another persisted
+	// follows once it does.
+	Spooled bool
 }
 
 // writeRefused tells a run which write the database did not take.
 type writeRefused struct{ Write journal.Write }
 
 // barrier is answered with barrierPassed once every write queued before it
-// is durable or refused.
+// is durable in the database, or refused.
 type barrier struct {
 	ReplyTo *actor.PID
 	N       int64 // the sender's own, repeated in barrierPassed
@@ -57,33 +61,50 @@ type databaseState struct{ Up bool }
 // what comes into the next transaction, and begins one no more often than every
 // Config.Gather: a fast disk would otherwise make many small groups, which cost
 // the server several times as much per write. While the database is away it
-// keeps its queue and tries again; every write is idempotent.
+// keeps its queue and tries again; every write is idempotent. What may wait on
+// disk waits there (writer_spool.go).
 type writer struct {
 	d       *deps
+	lane    int // of the spool
 	queue   []queued
 	flying  int       // writes of the queue's head that are in the transaction under way
+	flight  int       // counts the transactions
+	slow    func()    // stops the watch of the one under way
 	began   time.Time // of the last transaction
 	waiting bool      // gathered or retryCommit is on its way
 	down    bool
 	backoff time.Duration
+	spool   spooling
 	stats   *writerStats
 }
 
 type queued struct {
 	persist
 	barrier *barrier // in place of a write
+	state   queuedState
 }
 
 func (w *writer) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *persist:
 		w.queue = append(w.queue, queued{persist: *msg})
+		w.stats.Waiting.Add(1)
+		w.toSpool(ctx)
 		w.commit(ctx)
 	case *barrier:
 		w.queue = append(w.queue, queued{barrier: msg})
+		w.stats.Waiting.Add(1)
 		w.commit(ctx)
 	case *committed:
 		w.done(ctx, msg)
+	case *replayed:
+		w.replayed(ctx, msg)
+	case *appended:
+		w.appended(ctx, msg)
+	case *slowCommit:
+		if msg.flight == w.flight && w.busy() {
+			w.divert(ctx)
+		}
 	case *retryCommit:
 		w.waiting = false
 		w.begin(ctx)
@@ -93,12 +114,15 @@ func (w *writer) Receive(ctx actor.Context) {
 	}
 }
 
+// busy: a transaction is under way.
+func (w *writer) busy() bool { return w.flying > 0 || w.spool.replaying > 0 }
+
 // commit begins a transaction, or waits a little for more to share it.
 func (w *writer) commit(ctx actor.Context) {
-	if w.flying > 0 || w.waiting || len(w.queue) == 0 {
+	if w.busy() || w.waiting || len(w.queue)+len(w.spool.kept) == 0 {
 		return
 	}
-	if wait := w.d.cfg.Gather - w.d.clock.Now().Sub(w.began); wait > 0 && len(w.queue) < groupCap && w.queue[0].barrier == nil {
+	if wait := w.d.cfg.Gather - w.d.clock.Now().Sub(w.began); wait > 0 && len(w.spool.kept) == 0 && len(w.queue) < groupCap && w.queue[0].barrier == nil {
 		w.waiting = true
 		w.d.after(wait, ctx.Self(), &gathered{})
 		return
@@ -107,7 +131,13 @@ func (w *writer) commit(ctx actor.Context) {
 }
 
 func (w *writer) begin(ctx actor.Context) {
-	if w.flying > 0 || len(w.queue) == 0 {
+	switch {
+	case w.busy():
+		return
+	case len(w.spool.kept) > 0:
+		w.replay(ctx)
+		return
+	case len(w.queue) == 0:
 		return
 	}
 	n := 0
@@ -125,63 +155,103 @@ func (w *writer) begin(ctx actor.Context) {
 	for i := range n {
 		group[i] = w.queue[i].Write
 	}
-	w.flying, w.began = n, w.d.clock.Now()
+	w.flying = n
 	self, root := ctx.Self(), ctx.ActorSystem().Root
+	w.transact(ctx, group, func(refused []error, err error) {
+		root.Send(self, &committed{refused: refused, err: err})
+	})
+}
+
+// transact commits a group in a goroutine of its own.
+func (w *writer) transact(ctx actor.Context, group []journal.Write, then func([]error, error)) {
+	w.began = w.d.clock.Now()
+	w.flight++
+	w.slow = func() {}
+	if w.d.spool != nil {
+		w.slow = w.d.after(w.d.cfg.SpoolAfter, ctx.Self(), &slowCommit{w.flight})
+	}
 	started := time.Now()
 	go func() {
 		c, cancel := context.WithTimeout(w.d.ctx, w.d.cfg.CommitTimeout)
 		defer cancel()
 		refused, err := w.d.store.Commit(c, group)
 		took := time.Since(started)
-		w.stats.observe(n, err)
+		w.stats.observe(len(group), err)
 		if err == nil {
-			w.d.cfg.OnCommit(n, took)
+			w.d.cfg.OnCommit(len(group), took)
 		}
-		root.Send(self, &committed{refused: refused, err: err})
+		then(refused, err)
 	}()
 }
 
 func (w *writer) done(ctx actor.Context, c *committed) {
 	n := w.flying
 	w.flying = 0
+	w.slow()
 	if c.err != nil {
 		// Nothing is known to be durable; the same group goes again. A write
 		// that the database cannot take at all is a fault of ours and must not
 		// hold up the others for ever: the group is tried one by one.
-		w.down = true
-		w.d.database.failed(ctx.Self().Id, c.err)
-		w.backoff = min(max(2*w.backoff, 50*time.Millisecond), time.Second)
-		w.waiting = true
-		w.d.after(w.backoff, ctx.Self(), &retryCommit{})
+		w.dropSpooled()
+		w.failed(ctx, c.err)
 		return
-	}
-	if w.down {
-		w.down, w.backoff = false, 0
-		w.d.database.succeeded(ctx.Self().Id)
 	}
 	for i := range n {
 		q := &w.queue[i]
+		if q.state == inSpool {
+			continue // it is told when the spool's turn comes
+		}
 		var err error
 		if i < len(c.refused) {
 			err = c.refused[i]
 		}
-		if err != nil && q.Run != nil {
-			// A copy: who wrote it may write its events again.
-			refused := q.Write
-			refused.Events = slices.Clone(refused.Events)
-			ctx.Send(q.Run, &writeRefused{refused})
-		}
-		if q.ReplyTo == nil {
-			continue
-		}
-		ctx.Send(q.ReplyTo, &persisted{Step: q.Step, Err: err})
+		tellPersisted(ctx, q, err)
 	}
 	w.shift(n)
+	w.settle(ctx)
 	w.commit(ctx)
+}
+
+// tellPersisted says that a write is in the database, or was refused by it.
+func tellPersisted(ctx actor.Context, q *queued, err error) {
+	if err != nil && q.Run != nil {
+		// A copy: who wrote it may write its events again.
+		refused := q.Write
+		refused.Events = slices.Clone(refused.Events)
+		ctx.Send(q.Run, &writeRefused{refused})
+	}
+	if q.ReplyTo != nil {
+		ctx.Send(q.ReplyTo, &persisted{Step: q.Step, Err: err})
+	}
+}
+
+// failed: the transaction was not committed, as far as is known. It is tried
+// again.
+func (w *writer) failed(ctx actor.Context, err error) {
+	w.down = true
+	w.d.database.failed(ctx.Self().Id, err)
+	w.backoff = min(max(2*w.backoff, 50*time.Millisecond), time.Second)
+	w.waiting = true
+	w.d.after(w.backoff, ctx.Self(), &retryCommit{})
+	w.divert(ctx)
+}
+
+// settle: a transaction was committed. The database is back once nothing waits in
+// the spool any more: new calls must find there what the ones before came to.
+func (w *writer) settle(ctx actor.Context) {
+	if len(w.spool.kept) > 0 || w.spool.appending != nil {
+		return
+	}
+	w.spool.on, w.spool.shut = false, false
+	if w.down {
+		w.down, w.backoff = false, 0
+		w.d.database.succeeded(ctx.Self().Id)
+	}
 }
 
 func (w *writer) shift(n int) {
 	rest := copy(w.queue, w.queue[n:])
 	clear(w.queue[rest:])
 	w.queue = w.queue[:rest]
+	w.stats.Waiting.Add(int64(-n))
 }

@@ -1,0 +1,258 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// While the database is away, or takes long, what calls that are under way
+// produce is made durable in the spool, in the order in which it came. Once the
+// database commits again it is written there first, from the copy in memory (the
+// contacts keep the same writes until then: the disk is read by the next life
+// only), and what came meanwhile goes on to the spool, until so little is left
+// that it can be waited for.
+
+// spooling is a writer's part of it.
+type spooling struct {
+	on   bool // what may be spooled is
+	shut bool // there is no room, or the disk fails: nothing more is, until the spool is empty
+	// kept are the writes in the spool, in its order.
+	kept []queued
+	// appending are those on their way to it, still in the queue as well.
+	appending []queued
+	replaying int // of kept, in the transaction under way
+}
+
+// queuedState says where a write of the queue stands.
+type queuedState uint8
+
+const (
+	inQueue queuedState = iota
+	toSpool             // on its way to the spool
+	inSpool             // in the spool, and in the transaction under way too
+)
+
+type (
+	// slowCommit: the transaction with this number takes long.
+	slowCommit struct{ flight int }
+	// appended brings what the spool took back from its goroutine.
+	appended struct {
+		n   int
+		err error
+	}
+	// replayed brings the result of a commit of spooled writes back.
+	replayed struct {
+		refused []error
+		err     error
+		release error // of the spool
+	}
+)
+
+// divert: from now on what may wait on disk does.
+func (w *writer) divert(ctx actor.Context) {
+	if w.d.spool != nil {
+		w.spool.on = true
+		w.toSpool(ctx)
+	}
+}
+
+// toSpool spools what may be, unless some of it is on its way.
+func (w *writer) toSpool(ctx actor.Context) {
+	s := &w.spool
+	if !s.on || s.shut || s.appending != nil {
+		return
+	}
+	var batch []journal.Write
+	held := map[string]struct{}{} // what those that stay in the queue are about
+	for i := range w.queue {
+		q := &w.queue[i]
+		if q.barrier != nil || q.state == inSpool {
+			continue
+		}
+		may := len(batch) < groupCap && q.Write.Spoolable()
+		q.Write.Subjects(func(id string) {
+			if _, ok := held[id]; ok {
+				may = false
+			}
+		})
+		if !may {
+			q.Write.Subjects(func(id string) { held[id] = struct{}{} })
+			continue
+		}
+		q.state = toSpool
+		batch = append(batch, q.Write)
+		s.appending = append(s.appending, *q)
+	}
+	if len(batch) == 0 {
+		return
+	}
+	self, root, spool, lane := ctx.Self(), ctx.ActorSystem().Root, w.d.spool, w.lane
+	go func() {
+		n, err := spool.Append(lane, batch)
+		root.Send(self, &appended{n, err})
+	}()
+}
+
+// appended: the first n of those on their way are durable.
+func (w *writer) appended(ctx actor.Context, m *appended) {
+	s := &w.spool
+	if m.n < len(s.appending) {
+		s.shut = true
+		if m.err != nil {
+			w.d.log.Error().Err(m.err).Msg("the spool cannot be written; calls wait for the database")
+		} else {
+			w.d.log.Error().Msg("the spool is full; calls wait for the database (see --spool-size)")
+		}
+	}
+	for i := range m.n {
+		q := &s.appending[i]
+		q.state = inQueue
+		s.kept = append(s.kept, *q)
+		if q.ReplyTo != nil {
+			ctx.Send(q.ReplyTo, &persisted{Step: q.Step, Spooled: true})
+		}
+	}
+	// Those in the transaction under way stay in the queue until that is over; it
+	// may have been over already, and they gone.
+	taken := m.n
+	missing := len(s.appending)
+	for i := range w.queue {
+		if w.queue[i].state == toSpool {
+			missing--
+		}
+	}
+	taken -= missing // they were the first
+	for i := range w.queue {
+		if q := &w.queue[i]; q.state == toSpool {
+			q.state = inQueue
+			if taken > 0 {
+				q.state = inSpool
+			}
+			taken--
+		}
+	}
+	clear(s.appending)
+	s.appending = nil
+	if w.flying == 0 {
+		w.dropSpooled()
+	} else {
+		w.dropSpooledFrom(w.flying)
+	}
+	if len(w.queue)+len(s.kept) == 0 {
+		w.settle(ctx) // the database has taken all of it meanwhile
+	}
+	w.toSpool(ctx)
+	w.commit(ctx)
+}
+
+func (w *writer) dropSpooled() { w.dropSpooledFrom(0) }
+
+// dropSpooledFrom takes what is in the spool out of the queue, from a place on.
+func (w *writer) dropSpooledFrom(i int) {
+	rest := slices.DeleteFunc(w.queue[i:], func(q queued) bool { return q.state == inSpool })
+	gone := len(w.queue) - i - len(rest)
+	w.queue = w.queue[:i+len(rest)]
+	w.stats.Waiting.Add(int64(-gone))
+}
+
+// replay writes the oldest spooled writes to the database.
+func (w *writer) replay(ctx actor.Context) {
+	s := &w.spool
+	n := min(len(s.kept), groupCap)
+	group := make([]journal.Write, n)
+	for i := range n {
+		group[i] = s.kept[i].Write
+	}
+	s.replaying = n
+	self, root, spool, lane := ctx.Self(), ctx.ActorSystem().Root, w.d.spool, w.lane
+	w.transact(ctx, group, func(refused []error, err error) {
+		m := &replayed{refused: refused, err: err}
+		if err == nil {
+			m.release = spool.Release(lane, n, count(refused))
+		}
+		root.Send(self, m)
+	})
+}
+
+func (w *writer) replayed(ctx actor.Context, m *replayed) {
+	s := &w.spool
+	n := s.replaying
+	s.replaying = 0
+	w.slow()
+	if m.err != nil {
+		w.failed(ctx, m.err)
+		return
+	}
+	if m.release != nil {
+		w.d.log.Error().Err(m.release).Msg("what was spooled is in the database, but the spool cannot be overwritten; the next start tries again")
+	}
+	for i := range n {
+		q := &s.kept[i]
+		var err error
+		if i < len(m.refused) {
+			err = m.refused[i]
+		}
+		if err != nil {
+			w.d.log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(q.Write.Campaign)).Msg("the database refused a spooled write")
+		}
+		tellPersisted(ctx, q, err)
+	}
+	rest := copy(s.kept, s.kept[n:])
+	clear(s.kept[rest:])
+	s.kept = s.kept[:rest]
+	if rest == 0 {
+		s.kept = nil
+	}
+	if rest <= groupCap {
+		s.on = false // the last ones: what comes now waits for them
+	}
+	w.settle(ctx)
+	w.commit(ctx)
+}
+
+// count is how many were refused.
+func count(refused []error) (n int) {
+	for _, err := range refused {
+		if err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// replay writes what an earlier life spooled to the database, before anything is
+// read from there.
+func (d *deps) replay(ctx context.Context) error {
+	if d.spool == nil {
+		return nil
+	}
+	writes, rejected := 0, 0
+	err := d.spool.Replay(groupCap, func(group []journal.Write) (int, error) {
+		c, cancel := context.WithTimeout(ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		started := time.Now()
+		refused, err := d.store.Commit(c, group)
+		d.stats.Writer.observe(len(group), err)
+		if err != nil {
+			return 0, err
+		}
+		d.cfg.OnCommit(len(group), time.Since(started))
+		for i, err := range refused {
+			if err != nil {
+				d.log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(group[i].Campaign)).Msg("the database refused a spooled write of an earlier life")
+			}
+		}
+		writes, rejected = writes+len(group), rejected+count(refused)
+		return count(refused), nil
+	})
+	if writes > 0 {
+		d.log.Info().Int("writes", writes).Int("refused", rejected).Msg("what an earlier life had spooled was written to the database")
+	}
+	return err
+}

@@ -1,0 +1,53 @@
+package journal
+
+// spooled are the events of a call that is under way: what the network, the
+// callee and the bot do goes on while the database is away.
+var spooled = map[Type]bool{
+	AttemptAnswered: true, AttemptConnected: true, AttemptAbandoned: true, AttemptOptedOut: true, AttemptEnded: true,
+	LegAdded: true, LegClosed: true,
+}
+
+// Spoolable says whether the write counts as durable once it is on disk beside
+// a database that is away: it only carries a call on that has its intent. What
+// begins a call, what somebody asked for by the API, and what changes a campaign
+// are not: only the database can accept them.
+//
+// A write may be spooled only if none waits before it that is about the same
+// contact or attempt and is not spooled (Subjects): what was spooled is all that
+// is left after a crash.
+func (w *Write) Spoolable() bool {
+	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || w.Bulk != nil || w.Retune != nil {
+		return false
+	}
+	for i := range w.Events {
+		if !spooled[w.Events[i].Type] {
+			return false
+		}
+	}
+	return true
+}
+
+// Subjects calls f with each contact and attempt that the write is about, some
+// of them more than once.
+func (w *Write) Subjects(f func(id string)) {
+	for i := range w.Contacts {
+		f(string(w.Contacts[i].ID))
+	}
+	for i := range w.Attempts {
+		f(string(w.Attempts[i].ID))
+	}
+	for i := range w.Holds {
+		f(string(w.Holds[i].Attempt))
+	}
+	if w.Intent != nil {
+		f(string(w.Intent.Attempt))
+	}
+	for i := range w.Events {
+		if e := &w.Events[i]; e.Contact != "" {
+			f(string(e.Contact))
+		}
+		if e := &w.Events[i]; e.Attempt != "" {
+			f(string(e.Attempt))
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package spool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// recordVersion is that of the records written here. A field more needs no other
+// version: an old record has its zero value. A field that means something else
+// does.
+const recordVersion = 1
+
+// record is a write as it is written down: the parts of one that may be spooled
+// (journal.Write.Spoolable).
+type record struct {
+	Version      int                   `json:"v"`
+	Campaign     engine.CampaignID     `json:"campaign,omitempty"`
+	Epoch        int64                 `json:"epoch,omitempty"`
+	Events       []journal.Event       `json:"events,omitempty"`
+	Contacts     []contact.Contact     `json:"contacts,omitempty"`
+	Attempts     []attempt.Attempt     `json:"attempts,omitempty"`
+	Holds        []journal.HoldRelease `json:"holds,omitempty"`
+	Suppressions []journal.Suppression `json:"suppressions,omitempty"`
+}
+
+var errNotSpoolable = errors.New("spool: the write has parts that cannot be spooled")
+
+func encode(w *journal.Write) ([]byte, error) {
+	if !w.Spoolable() {
+		return nil, errNotSpoolable
+	}
+	b, err := json.Marshal(&record{
+		Version: recordVersion, Campaign: w.Campaign, Epoch: w.Epoch, Events: w.Events, Contacts: w.Contacts,
+		Attempts: w.Attempts, Holds: w.Holds, Suppressions: w.Suppressions,
+	})
+	if err != nil {
+		return nil, errors.New("spool: the write cannot be written as JSON") // the cause may repeat a value
+	}
+	return b, nil
+}
+
+func decode(b []byte) (journal.Write, error) {
+	var v struct {
+		Version int `json:"v"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return journal.Write{}, errors.New("spool: a record is not JSON")
+	}
+	if v.Version < 1 || v.Version > recordVersion {
+		return journal.Write{}, fmt.Errorf("spool: a record has version %d, this program reads up to %d; start the newer version once, so that it writes them to the database", v.Version, recordVersion)
+	}
+	var r record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return journal.Write{}, errors.New("spool: a record does not have the fields of its version")
+	}
+	return journal.Write{Campaign: r.Campaign, Epoch: r.Epoch, Events: r.Events, Contacts: r.Contacts,
+		Attempts: r.Attempts, Holds: r.Holds, Suppressions: r.Suppressions}, nil
+}

@@ -1,0 +1,246 @@
+package spool
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine/journal"
+)
+
+var update = flag.Bool("update", false, "write the golden record")
+
+// fillAll sets every exported field to something that is not its zero value.
+func fillAll(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text" + string(rune('a'+*n%26)))
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(int64(*n))
+	case reflect.Uint64, reflect.Uint32, reflect.Uint8:
+		v.SetUint(uint64(*n) % 200) //nolint:gosec // small
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillAll(v.Elem(), n)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.Set(reflect.ValueOf(json.RawMessage("7")))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fillAll(v.Index(0), n)
+	case reflect.Map:
+		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fillAll(k, n)
+		fillAll(e, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(k, e)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Date(2030, 5, 6, 7, 8, *n%60, 123456789, time.UTC)))
+			return
+		}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" { // what is not JSON is not stored either
+				fillAll(v.Field(i), n)
+			}
+		}
+	default:
+		panic("a kind of field that the test does not know: " + v.Kind().String())
+	}
+}
+
+// notSpooled are the parts of a write that only the database can accept.
+var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true, "Retune": true}
+
+// everything is a write with every field set that may be spooled.
+func everything() (w journal.Write) {
+	n := 0
+	v := reflect.ValueOf(&w).Elem()
+	for i := range v.NumField() {
+		if !notSpooled[v.Type().Field(i).Name] {
+			fillAll(v.Field(i), &n)
+		}
+	}
+	w.Events[0].Type = journal.AttemptEnded
+	w.Events[0].Data.Settings = nil // a campaign's, whose text has a form of its own
+	return w
+}
+
+func TestEveryFieldOfAWriteSurvives(t *testing.T) {
+	w := everything()
+	if !w.Spoolable() {
+		t.Fatal("the test's write may not be spooled")
+	}
+	b, err := encode(&w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, x := reflect.ValueOf(got), reflect.ValueOf(w)
+	for i := range g.NumField() {
+		if !reflect.DeepEqual(g.Field(i).Interface(), x.Field(i).Interface()) {
+			t.Errorf("%s:\n got %+v\nwant %+v", g.Type().Field(i).Name, g.Field(i), x.Field(i))
+		}
+	}
+}
+
+func TestWhatOnlyTheDatabaseCanAcceptIsNeverWrittenDown(t *testing.T) {
+	for name := range notSpooled {
+		w := everything()
+		n := 0
+		field := reflect.ValueOf(&w).Elem().FieldByName(name)
+		switch name {
+		case "Intent": // has an error in it
+			w.Intent = &journal.Intent{}
+		default:
+			fillAll(field, &n)
+		}
+		if _, err := encode(&w); err == nil {
+			t.Errorf("a write with %s is written down", name)
+		}
+	}
+}
+
+func TestARecordOfTheFirstVersionIsStillRead(t *testing.T) {
+	path := filepath.Join("testdata", "record-v1.json")
+	if *update {
+		w := everything()
+		b, err := encode(&w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All that it has is there: a field that was renamed would be missing.
+	again, err := encode(&w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var was, is map[string]any
+	if err := json.Unmarshal(b, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(again, &is); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "", was, is)
+}
+
+// within fails where is lacks something of was.
+func within(t *testing.T, path string, was, is any) {
+	t.Helper()
+	switch was := was.(type) {
+	case map[string]any:
+		is, _ := is.(map[string]any)
+		for k, v := range was {
+			within(t, path+"."+k, v, is[k])
+		}
+	case []any:
+		is, _ := is.([]any)
+		if len(is) != len(was) {
+			t.Errorf("%s: %d elements, want %d", path, len(is), len(was))
+			return
+		}
+		for i := range was {
+			within(t, path+"[]", was[i], is[i])
+		}
+	default:
+		if !reflect.DeepEqual(was, is) {
+			t.Errorf("%s: %v, was %v", path, is, was)
+		}
+	}
+}
+
+func TestARecordOfANewerVersionIsNotGuessed(t *testing.T) {
+	_, err := decode([]byte(`{"v":2,"events":[]}`))
+	if err == nil || !strings.Contains(err.Error(), "newer version") {
+		t.Error(err)
+	}
+}
+
+// FuzzFile opens files with any records in them: nothing panics, what is found
+// was whole, and what is found once is found again behind a write more.
+func FuzzFile(f *testing.F) {
+	l := &lane{generation: 1}
+	frame := func(payload string) []byte {
+		b := make([]byte, sizeOf(int64(len(payload))))
+		r := b[:frameSize+len(payload)]
+		r[0] = byte(len(payload))
+		copy(r[frameSize:], payload)
+		s := l.sum(r)
+		r[4], r[5], r[6], r[7] = byte(s), byte(s>>8), byte(s>>16), byte(s>>24)
+		return b
+	}
+	f.Add(frame(`{"v":1}`), false)
+	f.Add(append(frame(`{"v":1,"epoch":4}`), frame(`{"v":9}`)...), false)
+	f.Add(append(frame(`{"v":1}`), 0xff, 0xff, 0xff, 0x7f, 1), false)
+	f.Add([]byte{1, 0, 0, 0}, true)
+	f.Fuzz(func(t *testing.T, body []byte, mark bool) {
+		cfg := config(t.TempDir())
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		own := &lane{generation: 1, owner: owner(ours), dirty: mark}
+		file := append(append(own.header(), make([]byte, headerSize-48)...), body...)
+		if len(file) > MinLane {
+			return
+		}
+		path := filepath.Join(cfg.Dir, "lane-0.spool")
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := len(s.lanes[0].entries)
+		var size int64
+		for _, e := range s.lanes[0].entries {
+			size += e.size
+		}
+		if size > int64(len(body)+7) {
+			t.Fatalf("%d bytes of records in %d", size, len(body))
+		}
+		if n, err := s.Append(0, writes(0, 1)); err != nil || n != 1 && size+2048 < MinLane {
+			t.Fatalf("took %d: %v", n, err)
+		}
+		taken := len(s.lanes[0].entries) - found
+		_ = s.Close()
+		if s, err = Open(cfg); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		if n := len(s.lanes[0].entries); n != found+taken {
+			t.Fatalf("%d records, then %d and one more", found, n)
+		}
+		got := 0
+		err = s.Replay(100, func(group []journal.Write) (int, error) { got += len(group); return 0, nil })
+		if err == nil && (got != found+taken || s.Stats().Records != 0) {
+			t.Fatalf("replayed %d of %d", got, found+taken)
+		}
+	})
+}

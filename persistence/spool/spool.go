@@ -1,0 +1,246 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine/journal"
+)
+
+// Config of a spool.
+type Config struct {
+	Dir   string // its folder; made if it is not there
+	Size  int64  // bytes of all lanes together
+	Lanes int    // one for each writer
+	// Owner tells installations apart; at least 16 bytes, of which no secret can
+	// be learnt.
+	Owner []byte
+	Now   func() time.Time // nil: time.Now
+	Log   zerolog.Logger
+}
+
+// MinLane is the least room of a lane.
+const MinLane = 64 << 10
+
+// Spool is a bounded spool of writes on disk. Its methods may be called from
+// many goroutines and block on the disk.
+type Spool struct {
+	cfg   Config
+	lock  *os.File
+	lanes []*lane
+	stats counters
+}
+
+// counters are what Stats tells.
+type counters struct {
+	records, bytes            atomic.Int64
+	taken, replayed, rejected atomic.Int64
+	full, broken              atomic.Bool
+}
+
+func (c *counters) add(records int, bytes int64) {
+	c.records.Add(int64(records))
+	c.bytes.Add(bytes)
+}
+
+// Stats are the figures of a spool.
+type Stats struct {
+	Records, Bytes int64     // that wait
+	Size           int64     // bytes that it may hold
+	Oldest         time.Time // arrival of the oldest that waits, zero: none
+	Taken          int64     // since the start
+	Replayed       int64     // committed since the start, those of earlier lives among them
+	Rejected       int64     // of those, refused by the database
+	// Full: there was no room for a write, until the spool is empty again.
+	Full bool
+	// Broken: the disk took no write, until the spool could be emptied.
+	Broken bool
+}
+
+var laneName = regexp.MustCompile(`^lane-(0|[1-9][0-9]{0,3})\.spool$`)
+
+// Open opens the spool of a folder, makes it if need be, and takes its room.
+func Open(cfg Config) (_ *Spool, err error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if len(cfg.Owner) < len(owner{}) {
+		return nil, errors.New("spool: an owner of at least 16 bytes is needed")
+	}
+	room := cfg.Size / int64(max(cfg.Lanes, 1)) &^ 4095
+	if room < MinLane {
+		return nil, fmt.Errorf("spool: %d bytes are too few for %d lanes of at least %d", cfg.Size, cfg.Lanes, MinLane)
+	}
+	// The folder above may also be PostgreSQL's, which is another user.
+	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil { //nolint:gosec // holds no secret itself
+		return nil, fmt.Errorf("the folder of the spool cannot be made (see --spool-dir): %w", err)
+	}
+	if err := os.Mkdir(cfg.Dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("the folder of the spool cannot be made (see --spool-dir): %w", err)
+	}
+	s := &Spool{cfg: cfg}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+	if s.lock, err = os.OpenFile(filepath.Join(cfg.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil { //nolint:gosec // the operator's folder
+		return nil, fmt.Errorf("the spool cannot be opened (see --spool-dir): %w", err)
+	}
+	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor
+		return nil, fmt.Errorf("another dialler uses the spool in %s: end it, or choose another folder with --spool-dir", cfg.Dir)
+	}
+	lanes := cfg.Lanes
+	files, err := os.ReadDir(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("the spool cannot be read (see --spool-dir): %w", err)
+	}
+	for _, e := range files { // an earlier life may have had more writers
+		if m := laneName.FindStringSubmatch(e.Name()); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			lanes = max(lanes, n+1)
+		}
+	}
+	var own owner
+	copy(own[:], cfg.Owner)
+	for i := range lanes {
+		path := filepath.Join(cfg.Dir, "lane-"+strconv.Itoa(i)+".spool")
+		want := room
+		if i >= cfg.Lanes {
+			want = 0 // only for what it holds
+		}
+		l, cut, err := openLane(path, max(want, MinLane), own, &s.stats)
+		if err != nil {
+			return nil, fmt.Errorf("the spool cannot be opened: %s: %w", path, err)
+		}
+		s.lanes = append(s.lanes, l)
+		if cut > 0 {
+			cfg.Log.Warn().Int("lane", i).Int64("bytes", cut).Msg("the spool ends with a record that is not whole; it had never been taken and is cut")
+		}
+		if n := len(l.entries); n > 0 {
+			s.stats.add(n, l.tail-l.head)
+		}
+	}
+	return s, nil
+}
+
+// Append makes writes durable in their order and says how many of them, from the
+// first on, it took: there is no room for the others. After an error none was
+// taken.
+func (s *Spool) Append(lane int, writes []journal.Write) (n int, err error) {
+	payloads := make([][]byte, 0, len(writes))
+	for i := range writes {
+		b, err := encode(&writes[i])
+		if err != nil || len(b) > recordCap {
+			// It waits in memory, and what comes behind it with it.
+			s.cfg.Log.Error().Err(err).Int("bytes", len(b)).Msg("a write cannot be spooled")
+			break
+		}
+		payloads = append(payloads, b)
+	}
+	n, err = s.lanes[lane].append(payloads, s.cfg.Now())
+	s.stats.taken.Add(int64(n))
+	if n < len(writes) {
+		s.stats.full.Store(err == nil)
+		s.stats.broken.Store(err != nil)
+	}
+	return n, err
+}
+
+// Release forgets the oldest n writes of a lane, which the database took or, so
+// many of them, refused for good.
+func (s *Spool) Release(lane, n, refused int) error {
+	s.stats.replayed.Add(int64(n))
+	s.stats.rejected.Add(int64(refused))
+	err := s.lanes[lane].release(n)
+	if s.stats.records.Load() == 0 {
+		s.stats.full.Store(false)
+		s.stats.broken.Store(err != nil)
+	}
+	return err
+}
+
+// Replay gives what an earlier life left to commit, in groups, in the order in
+// which it came, and forgets what was committed.
+func (s *Spool) Replay(most int, commit func(group []journal.Write) (refused int, err error)) error {
+	for i, l := range s.lanes {
+		place := l.head
+		for left := len(l.entries); left > 0; {
+			group := make([]journal.Write, 0, most)
+			for range min(most, left) {
+				b, size, ok, err := l.at(place)
+				if err != nil || !ok {
+					return fmt.Errorf("the spool cannot be read (lane %d): %w", i, errors.Join(err, errUnreadable))
+				}
+				w, err := decode(b[frameSize:])
+				if err != nil {
+					return err
+				}
+				group = append(group, w)
+				place += size
+			}
+			refused, err := commit(group)
+			if err != nil {
+				return err
+			}
+			left -= len(group)
+			if err := s.Release(i, len(group), refused); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var errUnreadable = errors.New("a record that was whole is not any more")
+
+// Stats gives the figures.
+func (s *Spool) Stats() Stats {
+	c := &s.stats
+	st := Stats{Records: c.records.Load(), Bytes: c.bytes.Load(), Size: s.cfg.Size, Taken: c.taken.Load(),
+		Replayed: c.replayed.Load(), Rejected: c.rejected.Load(), Full: c.full.Load(), Broken: c.broken.Load()}
+	for _, l := range s.lanes {
+		if at := time.Unix(0, l.oldest.Load()); at.UnixNano() != 0 && (st.Oldest.IsZero() || at.Before(st.Oldest)) {
+			st.Oldest = at
+		}
+	}
+	return st
+}
+
+// Close leaves what waits for the next life.
+func (s *Spool) Close() error {
+	var errs []error
+	for _, l := range s.lanes {
+		errs = append(errs, l.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// fill takes room where a disk cannot be asked for it: it writes zeros behind
+// the end.
+func fill(f *os.File, size int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	zeros := make([]byte, 1<<20)
+	for at := info.Size(); at < size; at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}

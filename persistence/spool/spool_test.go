@@ -1,0 +1,413 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/journal"
+)
+
+const secretNumber = "+4915112345678"
+
+var (
+	ours   = []byte("0123456789abcdef")
+	theirs = []byte("fedcba9876543210")
+	when   = time.Date(2026, 3, 2, 10, 0, 0, 123456789, time.UTC)
+)
+
+func config(dir string) Config {
+	return Config{Dir: filepath.Join(dir, "spool"), Size: 2 * MinLane, Lanes: 2, Owner: ours, Now: func() time.Time { return when }}
+}
+
+func open(t *testing.T, cfg Config) *Spool {
+	t.Helper()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// write is the nth of a call's.
+func write(n int) journal.Write {
+	at := when.Add(time.Duration(n) * time.Second)
+	a := attempt.Attempt{ID: engine.AttemptID(fmt.Sprintf("%032x", n)), Campaign: "cmp_1", To: secretNumber, State: attempt.Answered, AnsweredAt: &at}
+	return journal.Write{Campaign: "cmp_1", Epoch: 3, Attempts: []attempt.Attempt{a},
+		Events: []journal.Event{{Campaign: "cmp_1", Seq: int64(n), Run: 1, At: at, Type: journal.AttemptAnswered, Version: 1, Attempt: a.ID}}}
+}
+
+func writes(from, to int) (list []journal.Write) {
+	for n := from; n < to; n++ {
+		list = append(list, write(n))
+	}
+	return list
+}
+
+func (s *Spool) take(t *testing.T, lane int, list []journal.Write) {
+	t.Helper()
+	if n, err := s.Append(lane, list); err != nil || n != len(list) {
+		t.Fatalf("took %d of %d: %v", n, len(list), err)
+	}
+}
+
+// left is what the next life finds, without forgetting it.
+func left(t *testing.T, cfg Config) (got []journal.Write) {
+	t.Helper()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	stop := errors.New("enough")
+	for _, l := range s.lanes {
+		one := &Spool{cfg: s.cfg, lanes: []*lane{l}}
+		if err := one.Replay(1<<20, func(group []journal.Write) (int, error) {
+			got = append(got, group...)
+			return 0, stop
+		}); err != nil && !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+	}
+	return got
+}
+
+func same(t *testing.T, got, want []journal.Write) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d writes, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("write %d:\n got %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestWhatWasTakenIsGivenToTheNextLifeInItsOrder(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	s.take(t, 0, writes(0, 3))
+	s.take(t, 0, writes(3, 4))
+	s.take(t, 1, writes(10, 12))
+	if err := s.Release(0, 2, 1); err != nil { // a crash comes before all of the lane is done
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Records != 4 || st.Replayed != 2 || st.Rejected != 1 || st.Taken != 6 || !st.Oldest.Equal(when) || st.Bytes == 0 {
+		t.Errorf("%+v", st)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, left(t, cfg), append(writes(0, 4), writes(10, 12)...))
+
+	s = open(t, cfg)
+	if st := s.Stats(); st.Records != 6 {
+		t.Errorf("%+v", st)
+	}
+	var got []journal.Write
+	if err := s.Replay(3, func(group []journal.Write) (int, error) {
+		got = append(got, group...)
+		return 0, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, append(writes(0, 4), writes(10, 12)...))
+	if st := s.Stats(); st.Records != 0 || st.Bytes != 0 || st.Replayed != 6 || !st.Oldest.IsZero() {
+		t.Errorf("%+v", st)
+	}
+	_ = s.Close()
+	same(t, left(t, cfg), nil)
+}
+
+func TestACommitThatFailsLeavesEverythingForTheNextLife(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	s.take(t, 1, writes(0, 5))
+	_ = s.Close()
+	s = open(t, cfg)
+	away := errors.New("away")
+	calls := 0
+	if err := s.Replay(2, func([]journal.Write) (int, error) {
+		if calls++; calls == 2 {
+			return 0, away
+		}
+		return 0, nil
+	}); !errors.Is(err, away) {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	same(t, left(t, cfg), writes(0, 5))
+}
+
+func TestATornTailIsCutAtTheLastWholeRecord(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config(dir)
+	s := open(t, cfg)
+	s.take(t, 0, writes(0, 2))
+	begin := s.lanes[0].tail
+	s.take(t, 0, writes(2, 3))
+	end := s.lanes[0].tail
+	_ = s.Close()
+	path := filepath.Join(cfg.Dir, "lane-0.spool")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := begin; at < end-8; at++ { // up to 7 bytes are padding
+		torn := bytes.Clone(whole)
+		clear(torn[at:])
+		if bytes.Equal(torn, whole) {
+			continue // it ends in a zero
+		}
+		if err := os.WriteFile(path, torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		same(t, left(t, cfg), writes(0, 2))
+	}
+	for at := begin; at < end-8; at += 7 {
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path, flipped, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		same(t, left(t, cfg), writes(0, 2))
+	}
+	// What is appended behind a cut is found.
+	s = open(t, cfg)
+	s.take(t, 0, writes(7, 8))
+	_ = s.Close()
+	same(t, left(t, cfg), append(writes(0, 2), write(7)))
+}
+
+func TestAFullSpoolTakesNoMoreUntilItIsEmpty(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	n, err := s.Append(0, writes(0, 1000))
+	if err != nil || n == 0 || n == 1000 {
+		t.Fatalf("took %d: %v", n, err)
+	}
+	if more, err := s.Append(0, writes(n, n+1)); more != 0 || err != nil {
+		t.Fatalf("took %d more: %v", more, err)
+	}
+	if st := s.Stats(); !st.Full || st.Broken || st.Records != int64(n) || st.Bytes > st.Size {
+		t.Errorf("%+v", st)
+	}
+	s.take(t, 1, writes(0, 1)) // another lane has room of its own
+	if err := s.Release(1, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(0, n-1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if more, _ := s.Append(0, writes(n, n+1)); more != 0 {
+		t.Error("there is room before the lane is empty")
+	}
+	if err := s.Release(0, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Full || st.Records != 0 {
+		t.Errorf("%+v", st)
+	}
+	s.take(t, 0, writes(0, n))
+	_ = s.Close()
+	same(t, left(t, cfg), writes(0, n))
+}
+
+func TestTheRoomIsTakenFromTheDiskAtOnceAndTheFilesAreTheUsersAlone(t *testing.T) {
+	cfg := config(t.TempDir())
+	cfg.Size = 4 << 20
+	open(t, cfg)
+	for _, name := range []string{"lane-0.spool", "lane-1.spool", "lock", "."} {
+		info, err := os.Stat(filepath.Join(cfg.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && strings.HasPrefix(name, "lane") && st.Blocks*512 < 2<<20 {
+			t.Errorf("%s has %d bytes on the disk, want 2 MiB", name, st.Blocks*512)
+		}
+	}
+}
+
+func TestNothingOfAnEmptiedSpoolIsLeftInItsFiles(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	digits := []byte(strings.TrimPrefix(secretNumber, "+"))
+	holds := func() bool {
+		b, err := os.ReadFile(filepath.Join(cfg.Dir, "lane-0.spool"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(b, digits)
+	}
+	s.take(t, 0, writes(0, 9))
+	if !holds() {
+		t.Fatal("the number is not there while the write waits")
+	}
+	if err := s.Release(0, 9, 0); err != nil {
+		t.Fatal(err)
+	}
+	if holds() {
+		t.Error("the number is still there")
+	}
+	// A crash in the midst of the overwriting: its beginning was done.
+	s.take(t, 0, writes(0, 9))
+	if _, err := s.lanes[0].f.WriteAt(make([]byte, 64), headerSize); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if !holds() {
+		t.Fatal("nothing is left to overwrite")
+	}
+	same(t, left(t, cfg), nil)
+	if holds() {
+		t.Error("the number is still there after the next start")
+	}
+}
+
+func TestAnotherInstallationsWritesAreNeverReplayed(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	s.take(t, 0, writes(0, 2))
+	_ = s.Close()
+	other := cfg
+	other.Owner = theirs
+	if s, err := Open(other); err == nil {
+		_ = s.Close()
+		t.Fatal("opened")
+	} else if !strings.Contains(err.Error(), "another installation's database") {
+		t.Error(err)
+	}
+	same(t, left(t, cfg), writes(0, 2))
+	s = open(t, cfg)
+	if err := s.Replay(9, func([]journal.Write) (int, error) { return 0, nil }); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	same(t, left(t, other), nil) // an empty one may be anybody's
+}
+
+func TestTwoProcessesDoNotShareASpool(t *testing.T) {
+	cfg := config(t.TempDir())
+	open(t, cfg)
+	if s, err := Open(cfg); err == nil {
+		_ = s.Close()
+		t.Fatal("opened twice")
+	} else if !strings.Contains(err.Error(), "another dialler uses the spool") {
+		t.Error(err)
+	}
+}
+
+func TestASmallerSpoolStillHasAllThatWaits(t *testing.T) {
+	cfg := config(t.TempDir())
+	big := cfg
+	big.Size, big.Lanes = 8<<20, 4
+	s := open(t, big)
+	s.take(t, 0, writes(0, 500))
+	s.take(t, 3, writes(500, 510))
+	_ = s.Close()
+	same(t, left(t, cfg), writes(0, 510))
+	s = open(t, cfg)
+	if err := s.Replay(100, func([]journal.Write) (int, error) { return 0, nil }); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	open(t, cfg)
+	if info, err := os.Stat(filepath.Join(cfg.Dir, "lane-0.spool")); err != nil || info.Size() != MinLane {
+		t.Errorf("%v, %v", info.Size(), err)
+	}
+}
+
+// faulty is a file on a disk that fails.
+type faulty struct {
+	file
+	write, sync error
+}
+
+func (f *faulty) WriteAt(b []byte, at int64) (int, error) {
+	if f.write != nil {
+		return 0, f.write
+	}
+	return f.file.WriteAt(b, at)
+}
+
+func (f *faulty) Sync() error {
+	if f.sync != nil {
+		return f.sync
+	}
+	return f.file.Sync()
+}
+
+func TestADiskThatFailsTakesNothingUntilTheLaneCouldBeEmptied(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	f := &faulty{file: s.lanes[0].f}
+	s.lanes[0].f = f
+	s.take(t, 0, writes(0, 2))
+	for _, fail := range []func(error){func(err error) { f.write = err }, func(err error) { f.sync = err }} {
+		fail(syscall.ENOSPC)
+		if n, err := s.Append(0, writes(2, 4)); n != 0 || !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("took %d: %v", n, err)
+		}
+		fail(nil)
+		// What the disk has now is not known: nothing more is taken on top of it.
+		if n, err := s.Append(0, writes(2, 4)); n != 0 || err == nil {
+			t.Fatalf("took %d: %v", n, err)
+		}
+		if st := s.Stats(); !st.Broken || st.Full {
+			t.Errorf("%+v", st)
+		}
+		fail(syscall.EIO)
+		if err := s.Release(0, int(s.Stats().Records), 0); !errors.Is(err, syscall.EIO) {
+			t.Errorf("emptied: %v", err)
+		}
+		fail(nil)
+		if err := s.Release(0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if s.Stats().Broken {
+			t.Error("still broken")
+		}
+		s.take(t, 0, writes(4, 6))
+	}
+	_ = s.Close()
+	same(t, left(t, cfg), writes(4, 6))
+}
+
+func TestAnOpenFileThatIsNoSpoolIsRefused(t *testing.T) {
+	cfg := config(t.TempDir())
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cfg.Dir, "lane-0.spool")
+	f := func(content, want string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(cfg); err == nil {
+			_ = s.Close()
+			t.Error("opened")
+		} else if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "precious") {
+			t.Error(err)
+		}
+	}
+	f("precious notes of somebody", "no file of a spool")
+	l := &lane{generation: 1}
+	b := l.header()
+	b[33] ^= 1
+	f(string(b), "header is damaged")
+}
