@@ -37,6 +37,7 @@ type rig struct {
 	t     *testing.T
 	store *actortest.Store
 	world *actortest.World
+	spool *actortest.Spool // nil: none
 	tree  *actors.Tree
 	id    engine.CampaignID
 
@@ -90,8 +91,11 @@ func (r *rig) start() {
 	r.t.Helper()
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
-	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)},
-		actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs})
+	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs}
+	if r.spool != nil {
+		ports.Spool = r.spool
+	}
+	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}

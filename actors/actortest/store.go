@@ -46,6 +46,9 @@ type Store struct {
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
 	down  bool
+	// deaf: commits are done and nobody hears of it.
+	deaf bool
+	seen map[eventKey]struct{}
 	// Reads counts the attempts and contacts that were asked for one by one.
 	Reads int
 	// OnWrite sees every accepted write.
@@ -64,6 +67,30 @@ func NewStore() *Store {
 		Attempts: map[engine.AttemptID]attempt.Attempt{}, Holds: map[engine.PhoneNumber]Hold{}, Supp: map[engine.PhoneNumber]bool{},
 		Replies: map[string]journal.Reply{}, Earlier: map[int]map[engine.ContactID]contact.Contact{},
 		Pacing_: map[engine.CampaignID]pacing.State{}, Delay: 2 * time.Millisecond}
+}
+
+// eventKey is what no second event has.
+type eventKey struct {
+	campaign engine.CampaignID
+	seq      int64
+	attempt  engine.AttemptID
+	kind     journal.Type
+	leg      engine.LegID
+	at       time.Time
+}
+
+func keyOf(e *journal.Event) eventKey {
+	if e.Campaign != "" {
+		return eventKey{campaign: e.Campaign, seq: e.Seq}
+	}
+	return eventKey{attempt: e.Attempt, kind: e.Type, leg: e.Data.Leg, at: e.At.UTC().Round(time.Microsecond)}
+}
+
+// SetDeaf makes commits succeed without an answer, or answer again.
+func (s *Store) SetDeaf(deaf bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = deaf
 }
 
 // SetDown makes commits fail, or work again.
@@ -113,6 +140,9 @@ func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, err
 			s.OnWrite(&group[i])
 		}
 	}
+	if s.deaf {
+		return nil, errDown
+	}
 	return refused, nil
 }
 
@@ -123,7 +153,7 @@ func (s *Store) apply(w *journal.Write) error {
 	now := time.Now()
 	if w.Reply != nil {
 		k := string(w.Reply.Key) + "|" + w.Reply.Route + "|" + w.Reply.Token
-		if _, dup := s.Replies[k]; dup {
+		if old, dup := s.Replies[k]; dup && !(old.At.Equal(w.Reply.At) && old.BodyHash == w.Reply.BodyHash && string(old.Body) == string(w.Reply.Body)) {
 			return journal.ErrReplyExists
 		}
 		defer func() { s.Replies[k] = *w.Reply }()
@@ -183,7 +213,15 @@ func (s *Store) apply(w *journal.Write) error {
 	if w.Retune != nil {
 		s.retune(w.Campaign, w.Retune)
 	}
-	s.Events = append(s.Events, w.Events...)
+	for _, e := range w.Events {
+		if s.seen == nil {
+			s.seen = map[eventKey]struct{}{}
+		}
+		if _, dup := s.seen[keyOf(&e)]; !dup {
+			s.seen[keyOf(&e)] = struct{}{}
+			s.Events = append(s.Events, e)
+		}
+	}
 	return nil
 }
 

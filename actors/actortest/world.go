@@ -46,6 +46,7 @@ type World struct {
 	// KeysByINFO: no media path sends keys.
 	KeysByINFO bool
 	Byes       int
+	Acks       map[engine.LegID]int // ConfirmLeg
 	Cancels    int
 	PeakBots   int
 	bots       int
@@ -89,7 +90,7 @@ type worldCall struct {
 // NewWorld is a world without calls.
 func NewWorld(script func(engine.PhoneNumber, int) Script) *World {
 	return &World{Script: script, legs: map[engine.LegID]*worldLeg{}, calls: map[engine.AttemptID]*worldCall{},
-		nth: map[engine.PhoneNumber]int{}, live: map[engine.PhoneNumber]engine.LegID{}}
+		nth: map[engine.PhoneNumber]int{}, Acks: map[engine.LegID]int{}, live: map[engine.PhoneNumber]engine.LegID{}}
 }
 
 func (w *World) now() time.Time {
@@ -169,7 +170,18 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 }
 
 // ConfirmLeg implements actors.Telephony.
-func (w *World) ConfirmLeg(engine.LegID) {}
+func (w *World) ConfirmLeg(id engine.LegID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Acks[id]++
+}
+
+// Acked counts the legs that were confirmed so far.
+func (w *World) Acked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.Acks)
+}
 
 // CancelLeg implements actors.Telephony.
 func (w *World) CancelLeg(id engine.LegID) engine.CancelOutcome {
