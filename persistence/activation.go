@@ -307,13 +307,6 @@ func (t *activation) checkEpoch(epoch int64) error {
 
 // finish writes the event and the report.
 func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaign.Import, err error) {
-	if counts.Added > 0 {
-		ev := g.Event
-		ev.Data.Count = counts.Added
-		if err := execRows(t.ctx, t.tx, statements["events"], eventColumns, &t.store.shapes.Load().events, &ev); err != nil {
-			return imp, err
-		}
-	}
 	if _, err := t.exec("DELETE FROM import_exclusions WHERE import_id = $1", t.id()); err != nil {
 		return imp, err
 	}
@@ -327,5 +320,10 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 	if err != nil {
 		return imp, err
 	}
-	return list[0], nil
+	if counts.Added > 0 { // last: it takes the head of the campaign's chain
+		ev := g.Event
+		ev.Data.Count = counts.Added
+		err = t.store.tell(t.ctx, t.tx, ev)
+	}
+	return list[0], err
 }

@@ -13,7 +13,7 @@ import (
 var selectEvent = "SELECT " + names(eventColumns, "e") + " FROM events e "
 
 func scanEvent(row pgx.CollectableRow) (e journal.Event, err error) {
-	err = row.Scan(targets(eventColumns, &e, nil)...)
+	err = row.Scan(targets(eventColumns, &eventRow{Event: &e}, nil)...)
 	return e, err
 }
 

@@ -189,11 +189,15 @@ func (a *array) json(v any) error {
 	if err != nil {
 		return err
 	}
-	b = cleanJSON(b)
+	a.jsonb(cleanJSON(b))
+	return nil
+}
+
+// jsonb sends what is clean JSON already.
+func (a *array) jsonb(b []byte) {
 	a.length(1 + len(b))
 	a.buf = append(a.buf, 1) // version of the binary form
 	a.buf = append(a.buf, b...)
-	return nil
 }
 
 var nulEscape = []byte(`\u0000`)

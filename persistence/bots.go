@@ -112,7 +112,7 @@ func verb(noun string, created bool) journal.Type {
 // and what, named by its identifier.
 func (s *Store) note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
-	return execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &e)
+	return s.tell(ctx, tx, e)
 }
 
 // list makes a nil slice an empty one: the columns know no null.

@@ -28,12 +28,7 @@ func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events 
 		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.shapes.Load().campaigns, &c); err != nil {
 			return err
 		}
-		for i := range events {
-			if err := execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &events[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.tell(ctx, tx, events...)
 	})
 }
 

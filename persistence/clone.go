@@ -56,8 +56,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 			return err
 		}
 		draft = campaign.CopyOf(&original, as, cmd, now)
-		shapes := s.shapes.Load()
-		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &shapes.campaigns, &draft); err != nil {
+		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.shapes.Load().campaigns, &draft); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {
@@ -72,12 +71,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err != nil {
 			return err
 		}
-		for i := range events {
-			if err := execRows(ctx, tx, statements["events"], eventColumns, &shapes.events, &events[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.tell(ctx, tx, events...)
 	})
 	var e *engine.Error
 	if err == nil || errors.As(err, &e) {

@@ -33,6 +33,7 @@ var (
 	typeTime   = &columnType{"timestamptz", pgtype.TimestamptzOID}
 	typeUUID   = &columnType{"uuid", pgtype.UUIDOID}
 	typeJSON   = &columnType{"jsonb", pgtype.JSONBOID}
+	typeBytea  = &columnType{"bytea", pgtype.ByteaOID}
 )
 
 func text[T any, S ~string](name string, f func(*T) *S) column[T] {

@@ -77,7 +77,7 @@ var statements = map[string]string{
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
 	"legs":      upsertInto("legs", legColumns, "attempt_id, n", legNewer),
-	"events":    insertFrom("events", eventColumns) + " ON CONFLICT DO NOTHING",
+	"events":    tellEvents(ownSlot),
 	"campaigns": upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,

@@ -1,12 +1,23 @@
 package persistence
 
 import (
+	"context"
+	"encoding/json"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine/chain"
 	"dialler/engine/journal"
 )
 
-type eventRow = journal.Event
+// eventRow is an event with what is worked out of it once for its row.
+type eventRow struct {
+	*journal.Event
+	data   []byte // JSON of Data
+	leg    int
+	digest chain.Hash
+}
 
 // eventColumns is the one mapping of an event.
 var eventColumns = []column[eventRow]{
@@ -18,11 +29,79 @@ var eventColumns = []column[eventRow]{
 	integer("version", func(e *eventRow) *int { return &e.Version }),
 	identifier("contact_id", func(e *eventRow) *string { return (*string)(&e.Contact) }),
 	identifier("attempt_id", func(e *eventRow) *string { return (*string)(&e.Attempt) }),
-	derived("leg", typeInt4, func(w *array, e *eventRow) {
-		_, n, _ := e.Data.Leg.Attempt()
-		w.int4(int64(n))
-	}),
+	derived("leg", typeInt4, func(w *array, e *eventRow) { w.int4(int64(e.leg)) }),
 	// What the activity log shows: whatever somebody did.
-	derived("activity", typeBool, func(w *array, e *eventRow) { w.bool(e.Data.Who != nil) }),
-	object("data", func(e *eventRow) *journal.Data { return &e.Data }, always),
+	derived("activity", typeBool, func(w *array, e *eventRow) { w.bool(e.activity()) }),
+	{name: "data", typ: typeJSON,
+		put:  func(a *array, e *eventRow) error { a.jsonb(e.data); return nil },
+		into: func(e *eventRow) any { return &e.Data }},
+	derived("digest", typeBytea, func(w *array, e *eventRow) { w.bytea(e.digest[:]) }),
+}
+
+func (e *eventRow) activity() bool { return e.Event.Data.Who != nil }
+
+// newEventRow works out what is stored of an event beside its fields, with the
+// digest of the row as it will be read again. The text is made in a buffer that
+// is given back for the next.
+func newEventRow(e *journal.Event, text []byte) (row eventRow, _ []byte, err error) {
+	row.Event = e
+	if row.data, err = json.Marshal(&e.Data); err != nil {
+		return row, text, err
+	}
+	row.data = cleanJSON(row.data)
+	_, row.leg, _ = e.Data.Leg.Attempt()
+	r := chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type), Version: e.Version,
+		Contact: e.Contact, Attempt: e.Attempt, Leg: row.leg, Activity: row.activity(), Data: row.data}
+	if !isID(string(e.Contact)) { // stored as null
+		r.Contact = ""
+	}
+	if !isID(string(e.Attempt)) {
+		r.Attempt = ""
+	}
+	if text, err = r.AppendText(text[:0]); err == nil {
+		row.digest = chain.Digest(text)
+	}
+	return row, text, err
+}
+
+// queueEvents comes last of all rows: the head of a chain is locked until the
+// commit, and whoever waits for it waits for nothing else.
+func (t *commit) queueEvents() (err error) {
+	events := t.g.rows.events
+	if len(events) == 0 {
+		return nil
+	}
+	b := &t.g.events
+	b.reset(eventColumns, &t.g.shapes.events)
+	var row eventRow
+	for _, e := range events {
+		if row, t.g.text, err = newEventRow(e, t.g.text); err == nil {
+			err = b.add(&row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.queue("events", [][]byte{b.rows.param()}, nothing)
+	return nil
+}
+
+var tellApart = tellEvents(chanceSlot)
+
+// tell writes events outside a group commit, in the order of their sequence. It
+// is the last that a transaction does: the head of the chain is locked from here
+// on.
+func (s *Store) tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	rows := make([]*eventRow, len(events))
+	for i := range events {
+		row, _, err := newEventRow(&events[i], nil)
+		if err != nil {
+			return err
+		}
+		rows[i] = &row
+	}
+	return execRows(ctx, tx, tellApart, eventColumns, &s.shapes.Load().events, rows...)
 }

@@ -21,6 +21,7 @@ type group struct {
 	rows      gathered
 	arrays    [6]array // parameters of the smaller statements
 	instants  array
+	text      []byte // of an event, to be hashed
 	shapes    *layouts
 }
 

@@ -38,14 +38,16 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 		}
 		report.Added = added + again
 		report.Duplicates += len(rows.ids) - report.Added - report.Excluded
+		err = tx.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1", string(add.Campaign)).Scan(&report.Total)
+		if err != nil {
+			return err
+		}
 		if report.Added > 0 {
 			ev := add.Event
 			ev.Data.Count = report.Added
-			if err := execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &ev); err != nil {
-				return err
-			}
+			return s.tell(ctx, tx, ev)
 		}
-		return tx.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1", string(add.Campaign)).Scan(&report.Total)
+		return nil
 	})
 	return report, err
 }

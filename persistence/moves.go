@@ -50,10 +50,10 @@ func sweep(where, change string, t journal.Type, after string) string {
 		SELECT ` + factsOf("k", "true") + ` AS before, jsonb_build_object('state', k.to_state, 'callback', k.to_callback,
 			'open', k.to_state IN ('pending', 'unanswered', 'connected')` + after + `) AS change, k.n FROM kinds k
 	)
-	INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data)
-	SELECT $1, $4, $5, $3, '` + string(t) + `', 1, 0, false, jsonb_build_object('moves',
-		(SELECT coalesce(jsonb_agg(jsonb_build_object('before', before, 'after', before || change, 'count', n)), '[]') FROM moves))
-	ON CONFLICT DO NOTHING`
+	, moved AS (
+		SELECT $1::text AS campaign_id, $4::bigint AS seq, $5::integer AS run, $3::timestamptz AS at, jsonb_build_object('moves',
+			(SELECT coalesce(jsonb_agg(jsonb_build_object('before', before, 'after', before || change, 'count', n)), '[]') FROM moves)) AS data
+	)` + tellMoved(quoted(t))
 }
 
 // closeWaiting does what the machine of a contact does at the end of a run, for
@@ -94,9 +94,10 @@ func tellRestored(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int,
 }
 
 func tellMoves(ctx context.Context, tx pgx.Tx, ev *journal.Event, moves string, args ...any) error {
-	_, err := tx.Exec(ctx, `INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data)
-		SELECT $1, $2, $3, $4, $5, 1, 0, false, jsonb_build_object('moves', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(
-			jsonb_build_object('before', m.before, 'after', m.after, 'count', m.n))), '[]') FROM (`+moves+`) m))
-		ON CONFLICT DO NOTHING`, append([]any{string(ev.Campaign), ev.Seq, ev.Run, ev.At, string(ev.Type)}, args...)...)
+	_, err := tx.Exec(ctx, `WITH moved AS (
+			SELECT $1::text AS campaign_id, $2::bigint AS seq, $3::integer AS run, $4::timestamptz AS at,
+				jsonb_build_object('moves', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(
+					jsonb_build_object('before', m.before, 'after', m.after, 'count', m.n))), '[]') FROM (`+moves+`) m)) AS data
+		)`+tellMoved("$5::text"), append([]any{string(ev.Campaign), ev.Seq, ev.Run, ev.At, string(ev.Type)}, args...)...)
 	return err
 }

@@ -37,9 +37,6 @@ func (t *commit) queueRows() error {
 	if err := t.queueLegs(); err != nil {
 		return err
 	}
-	if err := addRows(t, "events", &t.g.events, eventColumns, &shapes.events, r.events); err != nil {
-		return err
-	}
 	if err := addRows(t, "campaigns", &t.g.campaigns, campaignColumns, &shapes.campaigns, r.campaigns); err != nil {
 		return err
 	}
@@ -54,7 +51,7 @@ func (t *commit) queueRows() error {
 	for _, x := range r.retunes {
 		t.queueSweep("retune", x.campaign, strconv.Itoa(x.MaxAttempts), &x.Sweep)
 	}
-	return nil
+	return t.queueEvents()
 }
 
 func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *journal.Sweep) {

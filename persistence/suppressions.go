@@ -66,7 +66,7 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 			what = numbers[0].String() // masked
 		}
 		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who, Reason: what, Count: added}}
-		return execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &e)
+		return s.tell(ctx, tx, e)
 	})
 	return added, err
 }

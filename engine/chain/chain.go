@@ -1,0 +1,84 @@
+package chain
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+)
+
+// Hash is a SHA-256.
+type Hash [sha256.Size]byte
+
+// String is 64 hex digits.
+func (h Hash) String() string {
+	const digits = "0123456789abcdef"
+	var b [2 * len(h)]byte
+	for i, v := range h {
+		b[2*i], b[2*i+1] = digits[v>>4], digits[v&15]
+	}
+	return string(b[:])
+}
+
+// Record is an event as it is hashed.
+type Record struct {
+	Campaign engine.CampaignID // "" for what belongs to no campaign
+	Run      int
+	Seq      int64
+	At       time.Time // to the microsecond
+	Type     string
+	Version  int
+	Contact  engine.ContactID // "" without
+	Attempt  engine.AttemptID // "" without
+	Leg      int
+	Activity bool
+	Data     []byte // JSON
+}
+
+// instant is a time as it stands in a text: UTC, six digits of the second.
+const instant = "2006-01-02T15:04:05.000000Z"
+
+// AppendText appends the text of which the digest is made: one JSON object in
+// canonical form. It fails only when Data is not JSON.
+func (r *Record) AppendText(dst []byte) ([]byte, error) {
+	dst = append(dst, `{"activity":`...)
+	dst = strconv.AppendBool(dst, r.Activity)
+	dst = append(dst, `,"at":"`...)
+	dst = r.At.UTC().AppendFormat(dst, instant)
+	dst = append(dst, `","attempt_id":`...)
+	dst = appendString(dst, string(r.Attempt))
+	dst = append(dst, `,"campaign_id":`...)
+	dst = appendString(dst, string(r.Campaign))
+	dst = append(dst, `,"contact_id":`...)
+	dst = appendString(dst, string(r.Contact))
+	dst = append(dst, `,"data":`...)
+	dst, err := AppendCanonical(dst, r.Data)
+	if err != nil {
+		return dst, err
+	}
+	dst = append(dst, `,"leg":`...)
+	dst = strconv.AppendInt(dst, int64(r.Leg), 10)
+	dst = append(dst, `,"run":`...)
+	dst = strconv.AppendInt(dst, int64(r.Run), 10)
+	dst = append(dst, `,"seq":`...)
+	dst = strconv.AppendInt(dst, r.Seq, 10)
+	dst = append(dst, `,"type":`...)
+	dst = appendString(dst, r.Type)
+	dst = append(dst, `,"version":`...)
+	dst = strconv.AppendInt(dst, int64(r.Version), 10)
+	return append(dst, '}'), nil
+}
+
+// Digest is that of an event's text.
+func Digest(text []byte) Hash { return sha256.Sum256(text) }
+
+// Link is the hash of a batch: of the hash of the batch before (all zero for the
+// first) and the digests of its events in the order of their sequence, one behind
+// the other.
+func Link(before Hash, digests []byte) Hash {
+	h := sha256.New()
+	h.Write(before[:])
+	h.Write(digests)
+	return Hash(h.Sum(nil))
+}

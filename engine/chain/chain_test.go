@@ -1,0 +1,146 @@
+package chain_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dialler/engine/chain"
+)
+
+func TestJSONHasOneForm(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		got, err := chain.AppendCanonical([]byte("x"), []byte(in))
+		if err != nil || string(got) != "x"+want {
+			t.Errorf("%s: %s %v, want %s", in, got, err, want)
+		}
+	}
+	f(`null`, `null`)
+	f(" [ 1 , true,\nfalse ] ", `[1,true,false]`)
+	f(`{}`, `{}`)
+	f(`[]`, `[]`)
+	f(`{"b": 1, "a": {"d": [], "c": "x"}}`, `{"a":{"c":"x","d":[]},"b":1}`)
+	f(`{"aa": 1, "b": 2, "a": 3}`, `{"a":3,"aa":1,"b":2}`)
+	// The example of RFC 8785, section 3.2.3: keys go by UTF-16 code units.
+	f(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`,
+		"{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\u0080\":\"Control\",\"ö\":\"Latin Small Letter O With Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\ufb33\":\"Hebrew Letter Dalet With Dagesh\"}")
+	f(`"\u003ca\u0026b\u003e \u2028 \/ \b\f\n\r\t\u000b \" \\"`, "\"<a&b> \u2028 / \\b\\f\\n\\r\\t\\u000b \\\" \\\\\"")
+	f(`-0`, `0`)
+	f(`-12`, `-12`)
+	f(`1.50`, `1.5`)
+	f(`1e2`, `100`)
+	f(`0.000001`, `0.000001`)
+	f(`0.00000012`, `1.2e-7`)
+	f(`1e21`, `1e+21`)
+	f(`1000000000000000000000`, `1e+21`)
+	f(`259200000000000000`, `259200000000000000`)
+}
+
+func TestWhatIsNotJSONHasNoForm(t *testing.T) {
+	f := func(in string) {
+		t.Helper()
+		if got, err := chain.AppendCanonical(nil, []byte(in)); err == nil {
+			t.Errorf("%q became %s", in, got)
+		}
+	}
+	for _, in := range []string{``, ` `, `{`, `[`, `[1`, `[1,`, `[,]`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `1 2`, `01`, `1-2`, `--1`, `+1`, `.5`, `1.`,
+		`1e`, `1e999`, `tru`, `"a`, `"\`, `"\x"`, "\"\n\"", "\"\xff\"", `{"a":1,"a":2}`, `{"b":1,"a":1,"b":2}`, strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
+		f(in)
+	}
+}
+
+// Whatever the order in which a value is written and with how much space, its
+// form is the same, and says the same.
+func TestTheFormDoesNotDependOnTheWriting(t *testing.T) {
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		kinds := []*rapid.Generator[any]{rapid.String().AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
+			rapid.Custom(func(t *rapid.T) any { return rapid.Float64().Draw(t, "number") }),
+			rapid.Custom(func(t *rapid.T) any { return float64(rapid.Int32().Draw(t, "whole")) })}
+		if depth > 0 {
+			kinds = append(kinds,
+				rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(value(depth-1), 0, 4).Draw(t, "list") }),
+				rapid.Custom(func(t *rapid.T) any { return rapid.MapOfN(rapid.String(), value(depth-1), 0, 40).Draw(t, "object") }))
+		}
+		return rapid.OneOf(kinds...)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		v := value(3).Draw(t, "value")
+		plain, err := json.Marshal(v)
+		if err != nil {
+			t.Skip("not a value of JSON")
+		}
+		spaced, _ := json.MarshalIndent(v, " ", "\t")
+		a, err := chain.AppendCanonical(nil, plain)
+		b, err2 := chain.AppendCanonical(nil, spaced)
+		if err != nil || err2 != nil || !bytes.Equal(a, b) {
+			t.Fatalf("%s %v\n%s %v", a, err, b, err2)
+		}
+		again, err := chain.AppendCanonical(nil, a)
+		if err != nil || !bytes.Equal(a, again) {
+			t.Fatalf("%s became %s: %v", a, again, err)
+		}
+		var back any
+		if err := json.Unmarshal(a, &back); err != nil {
+			t.Fatal(err)
+		}
+		if old, _ := json.Marshal(back); !bytes.Equal(old, plain) {
+			t.Fatalf("%s became %s", plain, old)
+		}
+	})
+}
+
+func TestTheTextOfAnEventIsCanonicalJSON(t *testing.T) {
+	r := chain.Record{Campaign: "cmp_1", Run: 2, Seq: 77, At: time.Date(2026, 11, 21, 9, 8, 7, 123456789, time.FixedZone("", 3600)),
+		Type: "attempt.ended", Version: 1, Contact: "0123456789abcdef0123456789abcdef", Leg: 1, Data: []byte(`{"pass": 1, "cause": "no_seat"}`)}
+	text, err := r.AppendText(nil)
+	const want = `{"activity":false,"at":"2026-11-21T08:08:07.123456Z","attempt_id":"","campaign_id":"cmp_1",` +
+		`"contact_id":"0123456789abcdef0123456789abcdef","data":{"cause":"no_seat","pass":1},"leg":1,"run":2,"seq":77,"type":"attempt.ended","version":1}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s %v", text, err)
+	}
+	if same, err := chain.AppendCanonical(nil, text); err != nil || !bytes.Equal(same, text) {
+		t.Errorf("%s %v", same, err)
+	}
+	if d := chain.Digest(text); d != chain.Hash(sha256.Sum256([]byte(want))) {
+		t.Errorf("the digest is %s", d)
+	}
+	r.Data = nil
+	if _, err := r.AppendText(nil); err == nil {
+		t.Error("an event without data has a text")
+	}
+}
+
+func TestABatchIsLinkedToTheOneBefore(t *testing.T) {
+	a, b := chain.Digest([]byte("a")), chain.Digest([]byte("b"))
+	first := chain.Link(chain.Hash{}, a[:])
+	if want := sha256.Sum256(append(make([]byte, 32), a[:]...)); first != want {
+		t.Errorf("%s", first)
+	}
+	second := chain.Link(first, append(b[:], a[:]...))
+	if want := sha256.Sum256(append(append(first[:], b[:]...), a[:]...)); second != want {
+		t.Errorf("%s", second)
+	}
+}
+
+func FuzzCanonical(f *testing.F) {
+	f.Add([]byte(`{"b":[1,2.5e3,"x\u00e9"],"a":null}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out, err := chain.AppendCanonical(nil, in)
+		if err != nil {
+			return
+		}
+		if !json.Valid(in) || !json.Valid(out) {
+			t.Fatalf("%q became %q", in, out)
+		}
+		if again, err := chain.AppendCanonical(nil, out); err != nil || !bytes.Equal(again, out) {
+			t.Fatalf("%q became %q: %v", out, again, err)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package persistence
+
+import "dialler/engine/journal"
+
+// How events get into their chain (package chain): whatever writes events ends
+// with chained, in the same statement. An event that is there already is not
+// inserted and so is in no batch again; what is inserted is one batch of each
+// chain.
+
+// The chains of what is no part of a campaign's sequence: as many a month as keep
+// writers from waiting for each other. A connection that commits keeps to its
+// own; what else is written takes one by chance, so that a transaction that
+// cannot wait for another (CloneCampaign) tries again with another.
+const (
+	ownSlot    = "pg_backend_pid() % 16"
+	chanceSlot = "16 + floor(random() * 16)::integer"
+)
+
+// looseChain numbers a chain by the month of the event and the slot: dropping a
+// month's partition of events leaves no chain with a part of its events.
+const looseChain = "(to_char(t.at AT TIME ZONE 'UTC', 'YYYYMM')::integer * 100 + (SELECT "
+
+// tellEvents writes events from an array of rows.
+func tellEvents(slot string) string {
+	return "WITH told AS (" + insertFrom("events", eventColumns) + told(slot) + ")" + chained
+}
+
+// told ends an INSERT INTO events AS t.
+func told(slot string) string {
+	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, CASE WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
+	CASE WHEN t.seq > 0 THEN t.run ELSE ` + looseChain + slot + `)) END AS chain`
+}
+
+// chained goes on behind the CTE told. The head is taken last of all: it is
+// locked until the commit.
+const chained = `, batch AS (
+		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest, '') AS digests
+		FROM (SELECT * FROM told ORDER BY owner, chain, seq, at, digest) o GROUP BY o.owner, o.chain
+	), head AS (
+		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
+		SELECT owner, chain, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || digests) FROM batch ORDER BY 1, 2
+		ON CONFLICT (campaign_id, run) DO UPDATE SET n = h.n + 1,
+			hash = sha256(h.hash || (SELECT b.digests FROM batch b WHERE b.owner = excluded.campaign_id AND b.chain = excluded.run))
+		RETURNING h.campaign_id, h.run, h.n, h.hash
+	)
+	INSERT INTO event_batches (campaign_id, run, n, seqs, digests, hash)
+	SELECT h.campaign_id, h.run, h.n, b.seqs, CASE WHEN h.campaign_id = '' THEN b.digests END, h.hash
+	FROM head h JOIN batch b ON b.owner = h.campaign_id AND b.chain = h.run`
+
+// tellMoved writes the one event of a statement that makes its data itself: the
+// CTE moved has campaign_id, seq, run, at and data. Its digest is made here, as
+// chain.Record makes it; a test holds the one against the other.
+func tellMoved(t string) string {
+	return `, told AS (
+		INSERT INTO events AS t (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
+		SELECT m.campaign_id, m.seq, m.run, m.at, ` + t + `, 1, 0, false, m.data, sha256(convert_to(
+			'{"activity":false,"at":"' || to_char(m.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '","attempt_id":"","campaign_id":'
+			|| to_json(m.campaign_id)::text || ',"contact_id":"","data":' || canonical_json(m.data) || ',"leg":0,"run":' || m.run
+			|| ',"seq":' || m.seq || ',"type":"' || ` + t + ` || '","version":1}', 'UTF8'))
+		FROM moved m` + told(chanceSlot) + ")" + chained
+}
+
+func quoted(t journal.Type) string { return "'" + string(t) + "'" }
