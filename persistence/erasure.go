@@ -186,7 +186,7 @@ func (s *Store) ErasePerson(ctx context.Context, e Erasure) (out Erased, err err
 			}
 		}
 		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who, Count: out.Contacts + out.Attempts}}
-		return execRows(ctx, tx, statements["events"], eventColumns, &s.shapes.Load().events, &ev)
+		return s.tell(ctx, tx, ev)
 	})
 	return out, err
 }
