@@ -182,11 +182,12 @@ func TestDrainingPlacesNoCallAndWaitsForTheLiveOnes(t *testing.T) {
 func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
-	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
+	id := w.dialout(newNumber())
+	// The bot goes away while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
-	id := w.dialout(newNumber())
 	w.ended(id, engine.OutcomeAbandoned)
 	a := w.stored(id)
 	if (a.Cause != engine.AbandonCapacityLoss && a.Cause != engine.AbandonLateConnect) || a.AnsweredAt == nil || a.ServedAt != nil || !a.Consumed {

@@ -395,6 +395,19 @@ func (f *front) SendDigits(ctx context.Context, id engine.CallID, digits string)
 	return f.tree.SendDigits(ctx, id, digits)
 }
 
+// BotStatuses implements http.Bots.
+func (f *front) BotStatuses(ctx context.Context) (map[engine.BotID]http.BotStatus, error) {
+	owned, err := f.tree.BotStatuses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[engine.BotID]http.BotStatus, len(owned))
+	for id, s := range owned {
+		out[id] = http.BotStatus(s)
+	}
+	return out, nil
+}
+
 // PutBot implements http.Bots: the tree hears of the change.
 func (f *front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who engine.Who) (engine.Bot, bool, error) {
 	if b.Account == "" {

@@ -78,6 +78,8 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		counter("dialler_recordings_total", "Recordings whose file is whole.", func() float64 { return float64(p.recorder.Stats().Files) }),
 		counter("dialler_recording_frames_dropped_total", "Steps of 20 ms that a slow or full disk did not take.", func() float64 { return float64(p.recorder.Stats().FramesDropped) }),
 		counter("dialler_recording_write_errors_total", "Writes of recordings that failed.", func() float64 { return float64(p.recorder.Stats().WriteErrors) }),
+		gauge("dialler_bots_down", "Active bots none of whose endpoints takes calls; nothing is dialled with them.", func() float64 { return float64(t.BotsDown.Load()) }),
+		gauge("dialler_bot_endpoints_down", "Endpoints of active bots that take no calls.", func() float64 { return float64(t.EndpointsDown.Load()) }),
 		gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.media.Stats().Bots) }),
 	} {
 		if err := reg.Register(c); err != nil {

@@ -40,8 +40,10 @@ type call struct {
 	sendBy engine.BootTime
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
-	timers [5]func()
-	buf    []attempt.Effect
+	// botAsked: the bot is being reached; what comes of it is not known.
+	botAsked bool
+	timers   [5]func()
+	buf      []attempt.Effect
 
 	acked int // newest durable step
 	last  int // newest recorded step
@@ -102,6 +104,9 @@ func (c *call) begin(now time.Time, within time.Duration, p *engine.MediaProfile
 func (c *call) apply(ev attempt.Event) {
 	// Effects may lead to further events (a leg that is not sent after all):
 	// each step uses its own slice of the buffer.
+	if ev.Kind == attempt.SeatGranted && len(c.m.Config.BotURIs) > 0 && len(c.m.A.Peers) == 0 {
+		c.m.Config.BotURIs = c.d.reach.of(&c.bot)
+	}
 	effects, err := c.m.Apply(ev, c.buf[len(c.buf):])
 	if err != nil {
 		c.d.stats.Illegal.Add(1)
@@ -189,6 +194,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		if e.Phase == attempt.PhaseServed {
 			d.stats.Served.Add(1)
 		}
+		c.botLate(e)
 		c.owner.line(e, now)
 	case attempt.NumberFree:
 		c.owner.numberFree(e.Strike)
@@ -248,8 +254,9 @@ func (c *call) attachBot(e attempt.AttachBot, now time.Time) {
 	if a.Session == "" {
 		a.Session = newSessionID(now)
 	}
+	c.botAsked = true
 	c.d.media.AttachBot(engine.AttachBot{
-		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.bot.Endpoints,
+		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.d.reach.of(&c.bot),
 		AuthToken: c.bot.AuthToken, Account: c.bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,
 	})
 }
@@ -294,6 +301,9 @@ func (c *call) receive(msg any, now time.Time) {
 		if msg.Kind == engine.LegSent && !c.far(msg.Leg) {
 			c.d.stats.LegsSent.Add(1)
 		}
+		if len(c.m.A.Peers) > 0 {
+			c.peerTried(c.peerOf(msg.Leg), msg)
+		}
 		if ev, ok := attempt.FromLeg(*msg); ok {
 			waited := c.m.A.InviteAt == nil
 			c.apply(ev)
@@ -303,6 +313,9 @@ func (c *call) receive(msg any, now time.Time) {
 		}
 	case *engine.MediaEvent:
 		if ev, ok := attempt.FromMedia(*msg); ok {
+			if msg.Seq > c.m.A.MediaSeq { // else replayed
+				c.mediaTried(msg)
+			}
 			c.apply(ev)
 		}
 	case *seatGranted:

@@ -251,8 +251,12 @@ func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
 	s.granted = m.Seats
 	o.serve(ctx, m.Bot)
 	if s.granted <= s.used && m.N == s.asked { // the answer to all who wait
+		err := engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second)
+		if m.Outage != nil {
+			err = engine.Unavailable("bot_unavailable", "the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second)
+		}
 		for _, w := range s.queue { // the fleet has none to give now
-			o.fail(ctx, w, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
+			o.fail(ctx, w, err)
 		}
 		s.queue = nil
 	}

@@ -27,6 +27,8 @@ type (
 		Seats  int
 		Target int // below Seats: give back as calls end
 		N      int // of the demand that this answers, 0 for news
+		// Outage: the bot has no seats to give because it takes no call.
+		Outage *outage
 	}
 )
 
@@ -36,10 +38,12 @@ type fleetActor struct {
 	bots    map[engine.BotID]*fleet.Fleet
 	holders map[fleet.Holder]*actor.PID
 	known   *[]engine.Bot // as last configured; outlives a restart
+	ends    map[engine.BotID]*botEnds
 }
 
 func newFleet(d *deps, bots *[]engine.Bot) *fleetActor {
-	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, known: bots}
+	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, known: bots,
+		ends: map[engine.BotID]*botEnds{}}
 }
 
 func (f *fleetActor) Receive(ctx actor.Context) {
@@ -53,6 +57,16 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		f.configure(ctx, m.bots, now)
 	case *seatDemand:
 		f.demand(ctx, m, now)
+	case *botTried:
+		f.tried(ctx, m, now)
+	case *botAnswered:
+		f.answered(ctx, m, now)
+	case *askDue:
+		if e := f.ends[m.Bot]; e != nil && e == m.of {
+			f.judge(ctx, m.Bot, now)
+		}
+	case *botStatus:
+		reply(f.d, ctx.Sender(), f.statuses(), nil)
 	case *expireLeases:
 		for _, b := range f.bots {
 			b.Expire(now)
@@ -78,10 +92,9 @@ func (f *fleetActor) configure(ctx actor.Context, bots []engine.Bot, now time.Ti
 			f.bots[b.ID] = fleet.New(b.ID, seats[b.ID], 0)
 		}
 	}
-	for id, b := range f.bots {
-		for _, g := range b.SetSeats(now, seats[id]) {
-			f.tell(ctx, id, g)
-		}
+	f.configureEnds(bots)
+	for id := range f.bots {
+		f.judge(ctx, id, now)
 	}
 	f.count()
 }
@@ -93,6 +106,9 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N})
 		return
 	}
+	if m.Want > 0 && f.asksFirst(ctx, m, now) {
+		return
+	}
 	if m.Want <= 0 {
 		b.Leave(m.Holder)
 		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N})
@@ -101,7 +117,7 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 			b.Release(m.Holder, m.GiveUp)
 		}
 		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.cfg.LeaseTTL)
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N})
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N, Outage: f.outage(m.Bot)})
 	}
 	// Those who have more than their share hear of it at once.
 	for _, g := range b.Over(now) {
@@ -112,7 +128,7 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 
 func (f *fleetActor) tell(ctx actor.Context, bot engine.BotID, g fleet.Grant) {
 	if pid := f.holders[g.Holder]; pid != nil {
-		ctx.Send(pid, &seatsAllotted{Bot: bot, Seats: g.Granted, Target: g.Target})
+		ctx.Send(pid, &seatsAllotted{Bot: bot, Seats: g.Granted, Target: g.Target, Outage: f.outage(bot)})
 	}
 }
 

@@ -64,6 +64,9 @@ func (c *call) dialPeer(e attempt.DialPeer, now time.Time) {
 		}
 		cmd.Headers = engine.VariableHeaders(p, standard)
 	}
+	if e.Kind == attempt.PeerBot {
+		c.botAsked = true
+	}
 	offer, err := c.d.media.OpenPeer(a.ID, e.Leg)
 	if err != nil {
 		c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path for a far leg; it is not called")
@@ -127,6 +130,13 @@ func (c *call) joinPeer(e attempt.JoinPeer, now time.Time) {
 	if err := c.d.media.JoinPeer(c.m.A.ID, e.Leg, e.SDP); err != nil {
 		c.d.log.Warn().Err(err).Str("attempt_id", string(c.m.A.ID)).Msg("the SDP of a far leg cannot be used")
 		ev.Kind, ev.Err = attempt.PeerUnfit, err.Error()
+	}
+	if p := c.peerOf(e.Leg); p != nil && p.Kind == attempt.PeerBot {
+		if ev.Err == "" {
+			c.reached(p.URI, nil)
+		} else {
+			c.d.root.Send(c.d.fleet, &botTried{Bot: c.bot.ID, Missed: []engine.EndpointMiss{{Endpoint: p.URI, Reason: "its SDP cannot be used"}}})
+		}
 	}
 	c.apply(ev)
 }

@@ -178,6 +178,9 @@ type Telephony interface {
 	AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID
 	ForgetLegs(a engine.AttemptID)
 	RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent))
+	// Ask blocks until a SIP address has answered whether it takes calls (nil),
+	// or ctx ends.
+	Ask(ctx context.Context, uri string) error
 }
 
 // Media carries the audio of attempts and connects them to bots; every call
@@ -186,6 +189,9 @@ type Media interface {
 	Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error)
 	Answer(a engine.AttemptID, sdp []byte, at time.Time)
 	AttachBot(cmd engine.AttachBot)
+	// AskBot blocks until an endpoint has answered whether it takes connections
+	// (nil), or ctx ends.
+	AskBot(ctx context.Context, cmd engine.AskBot) error
 	DetachBot(a engine.AttemptID)
 	PlayMessage(a engine.AttemptID)
 	HearDigit(a engine.AttemptID, digit byte)

@@ -29,7 +29,10 @@ type (
 	// seatsAsked, trunksAsked and numberStates ask the owners.
 	seatsOf struct{ Bot engine.BotID }
 	// seatsLeft answers seatsOf.
-	seatsLeft   struct{ Seats, Free int }
+	seatsLeft struct {
+		Seats, Free int
+		Outage      *outage
+	}
 	trunksKnown struct{}
 	// numberStates asks for the states of those of the numbers that are
 	// configured or have been used.
@@ -112,6 +115,9 @@ func (r *run) preflightReady(m *preflightReady) {
 	f := &m.facts
 	f.BotKnown, f.BotActive = r.bot.ID != "", r.bot.Active
 	f.Seats, f.FreeSeats = m.seats.Seats, m.seats.Free+r.seatCap()
+	if m.seats.Outage != nil {
+		f.BotOutage = m.seats.Outage.Reason
+	}
 	for _, t := range m.trunks {
 		if t.Available || t.Constraint != engine.ConstraintTrunkHealth {
 			f.TrunksUp++
@@ -127,7 +133,11 @@ func (f *fleetActor) left(id engine.BotID) seatsLeft {
 	if b == nil {
 		b = fleet.New(id, 0, 0)
 	}
-	return seatsLeft{Seats: b.Seats(), Free: b.Free()}
+	left := seatsLeft{Seats: b.Seats(), Free: b.Free(), Outage: f.outage(id)}
+	if e := f.ends[id]; left.Outage != nil {
+		left.Seats, left.Free = e.conf.Seats, e.conf.Seats // when it is back
+	}
+	return left
 }
 
 // last gives the last word of every trunk.

@@ -60,10 +60,11 @@ type run struct {
 	// triggering are the numbers whose trigger is under way, from the look-up
 	// until the contact lives or is stored: another of the number waits.
 	triggering map[engine.PhoneNumber]struct{}
-	seats      int // allotted by the fleet
-	seatTarget int // the fair share of them, as the fleet sees it
-	asked      int // seats last asked for
-	askedN     int // number of the last demand
+	seats      int     // allotted by the fleet
+	seatTarget int     // the fair share of them, as the fleet sees it
+	outage     *outage // of the bot, when that is why there are no seats
+	asked      int     // seats last asked for
+	askedN     int     // number of the last demand
 	// seatsAsked is the demand that the fleet has not answered yet, 0 when none.
 	seatsAsked int
 	fewerSince time.Time // since when fewer seats would be enough

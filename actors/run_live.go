@@ -25,8 +25,13 @@ func (r *run) liveView() *campaign.Live {
 		Constraint: r.pace.last.Constraint, Explanation: r.pace.explain(), Credit: float64(r.pace.last.Why.Credit),
 		Ledgers: r.ledgerViews(), Rolling: r.rollingViews(),
 	}
-	if v.Constraint == engine.ConstraintSeats && r.bot.ID != "" && !r.bot.Active {
-		v.Explanation = botInactive
+	if v.Constraint == engine.ConstraintSeats {
+		switch {
+		case r.bot.ID != "" && !r.bot.Active:
+			v.Explanation = botInactive
+		case r.outage != nil:
+			v.Explanation = r.outage.String()
+		}
 	}
 	v.Indicator = campaign.Indicate(r.m.C.State, r.windowOpen(), r.live.lastDial, now)
 	r.live.show(v, now)

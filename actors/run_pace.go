@@ -703,7 +703,7 @@ func (r *run) seatsAllotted(m *seatsAllotted) {
 	if m.N == r.seatsAsked {
 		r.seatsAsked = 0
 	}
-	r.seats, r.seatTarget = m.Seats, m.Target
+	r.seats, r.seatTarget, r.outage = m.Seats, m.Target, m.Outage
 	r.grantSeats()
 }
 

@@ -136,6 +136,7 @@ type deps struct {
 	owners   owners
 	abandons abandonedNumbers
 	database databaseWatch
+	reach    reach
 
 	destinations destinations
 	draining     atomic.Bool
@@ -308,21 +309,23 @@ func (t *Tree) Close() {
 
 // Stats are the tree's figures for /metrics.
 type Stats struct {
-	Writer      writerStats
-	LegsPlaced  atomic.Int64 // INVITEs given to the telephony port
-	LegsSent    atomic.Int64 // INVITEs that left
-	Attempts    atomic.Int64 // attempts begun
-	Ended       atomic.Int64 // attempts ended, of those begun and those recovered
-	Recovered   atomic.Int64 // attempts of an earlier process life, taken over to be closed
-	Answered    atomic.Int64
-	Served      atomic.Int64
-	Abandoned   atomic.Int64
-	Results     atomic.Int64
-	Illegal     atomic.Int64 // events that a machine refused
-	Restarts    atomic.Int64 // actors restarted after a panic
-	SeatsHeld   atomic.Int64
-	TrunkLeases atomic.Int64
-	SlotLeases  atomic.Int64
+	Writer     writerStats
+	LegsPlaced atomic.Int64 // INVITEs given to the telephony port
+	LegsSent   atomic.Int64 // INVITEs that left
+	Attempts   atomic.Int64 // attempts begun
+	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
+	Recovered  atomic.Int64 // attempts of an earlier process life, taken over to be closed
+	Answered   atomic.Int64
+	Served     atomic.Int64
+	Abandoned  atomic.Int64
+	Results    atomic.Int64
+	Illegal    atomic.Int64 // events that a machine refused
+	Restarts   atomic.Int64 // actors restarted after a panic
+	SeatsHeld  atomic.Int64
+	// Active bots without an endpoint that takes calls, and such endpoints.
+	BotsDown, EndpointsDown atomic.Int64
+	TrunkLeases             atomic.Int64
+	SlotLeases              atomic.Int64
 }
 
 type writerStats struct {

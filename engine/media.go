@@ -26,6 +26,19 @@ type AttachBot struct {
 	Deadline   time.Time
 }
 
+// AskBot is the question whether an endpoint of a bot takes connections. No
+// session begins.
+type AskBot struct {
+	Endpoint  string // ws:// or wss://
+	AuthToken string // signs the upgrade request
+}
+
+// EndpointMiss is an endpoint of a bot that did not take a call, and why.
+type EndpointMiss struct {
+	Endpoint string
+	Reason   string
+}
+
 // MediaEventKind says what happened on the media path of an attempt.
 type MediaEventKind string
 
@@ -63,6 +76,10 @@ type MediaEvent struct {
 	// Refused: the bot's endpoint was reached and refused or closed normally,
 	// as against unreachable.
 	Refused bool
+	// Endpoint took the call (MediaBotConnected), after those of Missed had not;
+	// with MediaBotFailed they are all that were tried.
+	Endpoint string
+	Missed   []EndpointMiss
 }
 
 // Recording is the audio of a call as it is kept: both sides from the answer

@@ -21,6 +21,33 @@ type botView struct {
 	HasToken  bool         `json:"has_auth_token"`
 	Required  []string     `json:"required_variables"`
 	CreatedAt time.Time    `json:"created_at"`
+	Status    *botStatus   `json:"status,omitempty"`
+}
+
+// botStatus is how a bot stands at this moment.
+type botStatus struct {
+	Health    string           `json:"health"`
+	SeatsHeld int              `json:"seats_held"`
+	Endpoints []endpointStatus `json:"endpoints"`
+}
+
+type endpointStatus struct {
+	Endpoint     string     `json:"endpoint"`
+	Health       string     `json:"health"`
+	Since        *time.Time `json:"since"`
+	Reason       string     `json:"reason,omitempty"`
+	AskedAgainAt *time.Time `json:"asked_again_at"`
+}
+
+func viewBotStatus(s BotStatus) *botStatus {
+	v := &botStatus{Health: string(s.Health), SeatsHeld: s.Held, Endpoints: make([]endpointStatus, len(s.Endpoints))}
+	for i, e := range s.Endpoints {
+		v.Endpoints[i] = endpointStatus{Endpoint: e.Endpoint, Health: string(e.Health), Reason: e.Reason, AskedAgainAt: e.AskedAgainAt}
+		if !e.Since.IsZero() {
+			v.Endpoints[i].Since = &e.Since
+		}
+	}
+	return v
 }
 
 func viewBot(b *engine.Bot) botView {
@@ -47,9 +74,19 @@ func (s *Server) listBots(r *request) error {
 	if err != nil {
 		return err
 	}
+	statuses, err := s.Bots.BotStatuses(r.ctx())
+	if err != nil {
+		return err
+	}
 	out := botList{Bots: make([]botView, len(bots)), Total: len(bots)}
 	for i := range bots {
 		out.Bots[i] = viewBot(&bots[i])
+		if status, ok := statuses[bots[i].ID]; ok {
+			if !bots[i].Active {
+				status.Health = "off"
+			}
+			out.Bots[i].Status = viewBotStatus(status)
+		}
 	}
 	return r.reply(nethttp.StatusOK, out)
 }

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/engine/trunk"
@@ -213,6 +214,17 @@ type Bots interface {
 	// DeleteBot: NotFound "bot_not_found"; Conflict "bot_in_use" while campaigns
 	// that run or are paused use it, unless force: they fail then.
 	DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error
+	// BotStatuses tells how bots stand; one that it does not know was made this
+	// moment.
+	BotStatuses(ctx context.Context) (map[engine.BotID]BotStatus, error)
+}
+
+// BotStatus is how a bot stands: whether its endpoints take calls, the best of
+// them first, and the seats that are granted now.
+type BotStatus struct {
+	Health    fleet.EndpointHealth
+	Held      int
+	Endpoints []fleet.EndpointStatus
 }
 
 // Trunks stores carrier connections.

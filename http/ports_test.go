@@ -17,6 +17,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
@@ -536,6 +537,24 @@ func (p *ports) StoreReply(_ context.Context, r journal.Reply) error {
 func (p *ports) Bots(context.Context) ([]engine.Bot, error) {
 	defer p.lock()()
 	return append([]engine.Bot(nil), p.bots...), nil
+}
+
+func (p *ports) BotStatuses(context.Context) (map[engine.BotID]BotStatus, error) {
+	defer p.lock()()
+	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	out := map[engine.BotID]BotStatus{}
+	for _, b := range p.bots {
+		s := BotStatus{Health: fleet.Down, Held: 3}
+		for i, e := range b.Endpoints {
+			st := fleet.EndpointStatus{Endpoint: e, Health: fleet.Unknown}
+			if i == 0 {
+				st.Health, st.Since, st.Reason, st.AskedAgainAt = fleet.Down, now, "the bot answered HTTP 503", &now
+			}
+			s.Endpoints = append(s.Endpoints, st)
+		}
+		out[b.ID] = s
+	}
+	return out, nil
 }
 
 func (p *ports) PutBot(_ context.Context, b engine.Bot, keep bool, _ engine.Who) (engine.Bot, bool, error) {

@@ -16,6 +16,10 @@ func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
 	if strings.Contains(string(a.body), "bot-secret") {
 		t.Error("the token is shown")
 	}
+	if text := string(a.body); !strings.Contains(text, `"status":{"health":"down","seats_held":3,"endpoints":[{"endpoint":`) ||
+		!strings.Contains(text, `"health":"down","since":"2026-11-20T10:00:00Z","reason":"the bot answered HTTP 503","asked_again_at":"2026-11-20T10:00:00Z"`) {
+		t.Errorf("how it stands: %s", text)
+	}
 	body := `{"name":"Bea","endpoints":["wss://bot.example.org/ws"],"seats":3,"required_variables":["name"]`
 	a = b.byAdmin("PUT", "/api/v1/bots/bot_1", body+`}`).is(200, "")
 	if !b.ports.keep || a.get("has_auth_token") != true || b.ports.bots[0].AuthToken != "bot-secret" {

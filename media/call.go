@@ -254,19 +254,21 @@ func (c *call) detachBot() {
 
 // BotConnected implements botlink.Handler.
 func (c *call) BotConnected(l *botlink.Link, at time.Time) {
+	endpoint, missed := l.Tried()
 	c.mu.Lock()
 	if c.link == l {
-		c.emit(engine.MediaEvent{Kind: engine.MediaBotConnected, At: at, Session: l.Session()})
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotConnected, At: at, Session: l.Session(), Endpoint: endpoint, Missed: missed})
 	}
 	c.unlock()
 }
 
 // BotFailed implements botlink.Handler.
 func (c *call) BotFailed(l *botlink.Link, at time.Time, reason string, refused bool) {
+	_, missed := l.Tried()
 	c.mu.Lock()
 	if c.link == l {
 		c.link = nil
-		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: at, Session: l.Session(), Error: reason, Refused: refused})
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: at, Session: l.Session(), Error: reason, Refused: refused, Missed: missed})
 	}
 	c.unlock()
 }

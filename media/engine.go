@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -261,6 +262,12 @@ func (e *Engine) AttachBot(cmd engine.AttachBot) {
 	if c := e.call(cmd.Attempt); c != nil {
 		c.attachBot(cmd)
 	}
+}
+
+// AskBot is the question whether an endpoint of a bot takes connections; it
+// blocks until the answer, or ctx ends. nil: it does.
+func (e *Engine) AskBot(ctx context.Context, cmd engine.AskBot) error {
+	return e.bots.Ask(ctx, cmd.Endpoint, cmd.AuthToken)
 }
 
 // DetachBot takes the bot off: stop frame, close. No event follows.

@@ -53,6 +53,7 @@ type Stack struct {
 	trunksMu sync.RWMutex
 	trunks   map[engine.TrunkID]*trunk
 	probes   sync.Map // Call-ID of a running OPTIONS or REGISTER → prober
+	asked    atomic.Uint64
 
 	seed     maphash.Seed
 	shards   [shardCount]shard

@@ -1,7 +1,10 @@
 package actortest
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,6 +58,11 @@ type World struct {
 	Boot func() engine.BootTime
 	// Now, when it is set, is the wall clock in place of time.Now.
 	Now func() time.Time
+	// BotDown are endpoints of bots that take no call, and why; Asked counts the
+	// questions to endpoints.
+	BotDown  map[string]string
+	Asked    int
+	attached [][]string // the endpoints of every session, as they were to be tried
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
 	// BotInvites are the INVITEs to bots.
@@ -330,11 +338,23 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 	if c == nil || c.bot || c.script.BotIn < 0 {
 		return
 	}
+	w.attached = append(w.attached, cmd.Endpoints)
+	var missed []engine.EndpointMiss
+	for len(missed) < len(cmd.Endpoints) && w.BotDown[cmd.Endpoints[len(missed)]] != "" {
+		url := cmd.Endpoints[len(missed)]
+		missed = append(missed, engine.EndpointMiss{Endpoint: url, Reason: w.BotDown[url]})
+	}
+	if len(missed) == len(cmd.Endpoints) {
+		w.later(a, c, c.script.BotIn, func() {
+			w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotFailed, Session: cmd.Session, Error: missed[0].Reason, Missed: missed})
+		})
+		return
+	}
 	c.bot = true
 	w.bots++
 	w.PeakBots = max(w.PeakBots, w.bots)
 	w.later(a, c, c.script.BotIn, func() {
-		w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotConnected, Session: cmd.Session})
+		w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotConnected, Session: cmd.Session, Endpoint: cmd.Endpoints[len(missed)], Missed: missed})
 		if c.script.BotTalk > 0 {
 			w.later(a, c, c.script.BotTalk, func() {
 				if c.bot {
@@ -344,6 +364,47 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 		}
 	})
 }
+
+// AskBot implements actors.Media.
+func (w *World) AskBot(ctx context.Context, cmd engine.AskBot) error { return w.Ask(ctx, cmd.Endpoint) }
+
+// Ask implements actors.Telephony.
+func (w *World) Ask(_ context.Context, endpoint string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Asked++
+	if why := w.BotDown[endpoint]; why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// BreakBot makes an endpoint take no more calls, MendBot lets it again.
+func (w *World) BreakBot(endpoint, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.BotDown == nil {
+		w.BotDown = map[string]string{}
+	}
+	w.BotDown[endpoint] = why
+}
+
+// Questions counts the questions to endpoints so far.
+func (w *World) Questions() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Asked
+}
+
+// Attached gives the endpoints of every session so far, as they were to be tried.
+func (w *World) Attached() [][]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.attached)
+}
+
+// MendBot lets an endpoint take calls again.
+func (w *World) MendBot(endpoint string) { w.BreakBot(endpoint, "") }
 
 func (w *World) drop(c *worldCall) {
 	if c.bot {

@@ -52,6 +52,7 @@ type Bot struct {
 	refused      atomic.Int64
 	badSignature atomic.Int64
 	badUpgrade   atomic.Int64
+	probes       atomic.Int64
 
 	mu       sync.Mutex
 	sessions []*session
@@ -208,6 +209,7 @@ func (b *Bot) Summary() Summary {
 	}
 	s.PeakOpen, s.Full, s.Refused = int(b.peak.Load()), int(b.full.Load()), int(b.refused.Load())
 	s.BadSignature, s.BadUpgrade = int(b.badSignature.Load()), int(b.badUpgrade.Load())
+	s.Probes = int(b.probes.Load())
 	return s
 }
 
@@ -337,6 +339,15 @@ func (b *Bot) serve(conn *websocket.Conn) {
 	b.mu.Unlock()
 	s.read()
 	s.giveSeat()
+	if s.probe {
+		b.probes.Add(1)
+		b.mu.Lock()
+		b.sessions = slices.DeleteFunc(slices.Clone(b.sessions), func(o *session) bool { return o == s })
+		b.mu.Unlock()
+		s.release()
+		b.changed.Notify()
+		return
+	}
 	s.report()
 	s.release()
 	b.forget()

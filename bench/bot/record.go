@@ -82,6 +82,7 @@ type Summary struct {
 	Refused      int                 `json:"refused"`       // by the door's script, drops included
 	BadSignature int                 `json:"bad_signature"` // refused with 403
 	BadUpgrade   int                 `json:"bad_upgrade"`   // not a WebSocket upgrade
+	Probes       int                 `json:"probes"`        // sockets that only asked whether the bot is there
 	EndedBy      map[EndedBy]int     `json:"ended_by"`
 	FramesIn     int                 `json:"frames_in"`
 	FramesOut    int                 `json:"frames_out"`

@@ -65,6 +65,7 @@ type session struct {
 	script   player
 	marks    []mark
 	stopped  bool // a stop frame came
+	probe    bool // closed in order before any frame: no session at all
 	leaving  EndedBy
 	unseated bool   // the seat was given back
 	prefix   []byte // of a media frame
@@ -194,6 +195,9 @@ func (s *session) ended(err error) {
 		s.row.EndedBy = s.leaving
 	case s.stopped:
 		s.row.EndedBy = EndedByCallee
+	case s.messages == 0 && websocket.IsCloseError(err, websocket.CloseNormalClosure):
+		s.probe = true // the platform asked whether anybody is there
+		return
 	default:
 		s.row.EndedBy = EndedLost
 		if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {

@@ -104,6 +104,16 @@ func TestSocketThatEndsWithoutStopIsLost(t *testing.T) {
 	}
 }
 
+func TestASocketThatIsClosedInOrderBeforeAnyFrameIsNoSession(t *testing.T) {
+	b := start(t, Config{})
+	p := connect(t, b)
+	_ = p.conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+	until(t, b, "the question is counted", func(b *Bot) bool { return b.Summary().Probes == 1 })
+	if s := b.Summary(); s.Sessions != 0 || s.Open != 0 || len(s.Violations) != 0 {
+		t.Fatalf("%+v", s)
+	}
+}
+
 func TestBurstAndClear(t *testing.T) {
 	b := start(t, Config{Script: script(Conversation{
 		Burst: true, Clear: 1, Utterance: draw.Exactly(4 * time.Second), Pause: draw.Exactly(time.Minute), Result: &Result{None: true},

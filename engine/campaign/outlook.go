@@ -134,6 +134,7 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	}
 	w := &c.Settings.Window
 	warn(f.BotKnown && !f.BotActive, "bot_id", "bot_inactive", "the bot is inactive; nothing is dialled before it is activated")
+	warn(f.BotKnown && f.BotActive && f.BotOutage != "", "bot_id", "bot_down", "the bot takes no calls now ("+f.BotOutage+"); dialling begins once it does")
 	warn(f.BotKnown && f.BotActive && f.Seats == 0, "bot_id", "no_seats", "the bot has no seats; give it some")
 	warn(f.BotKnown && f.Seats > 0 && f.FreeSeats <= 0, "bot_id", "no_free_seats", "all seats of the bot are taken by other campaigns and calls now")
 	warn(f.BotKnown && f.Seats > 0 && f.Seats < c.Settings.Concurrency, "concurrency", "fewer_seats_than_concurrency",

@@ -22,9 +22,10 @@ type PreflightFacts struct {
 
 	// What only warnings and the estimate need.
 	BotActive        bool
-	Seats, FreeSeats int // of the bot
-	TrunksUp         int // active trunks that take calls
-	CPS, Channels    int // of the active trunks together
+	BotOutage        string // why the bot takes no calls now, "" when it may
+	Seats, FreeSeats int    // of the bot
+	TrunksUp         int    // active trunks that take calls
+	CPS, Channels    int    // of the active trunks together
 	DatabaseDown     bool
 	Draining         bool
 }

@@ -1,8 +1,8 @@
 // Package fleet shares the seats of one bot among those who call with it:
 // campaigns, and dialout, which has a reserve.
 //
-// What it must not know: calls, pacing, endpoints. A holder uses the seats it
-// was granted as it sees fit and says how many it wants.
+// What it must not know: calls, pacing, how an endpoint is reached. A holder uses
+// the seats it was granted as it sees fit and says how many it wants.
 //
 // Invariants:
 //
@@ -18,4 +18,6 @@
 //     target and gives seats back as calls end. Only lost seats are cut at once.
 //   - The reserve is kept for dialout; dialout may also take its fair share
 //     beyond it.
+//   - A bot none of whose endpoints takes calls has no seats: nobody is dialled
+//     with it. It is asked until it answers (Endpoints).
 package fleet

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fasthttp/websocket"
+
 	"dialler/engine"
 )
 
@@ -29,6 +31,7 @@ type Stats struct {
 	Connected      atomic.Uint64
 	Failed         atomic.Uint64 // no endpoint took the call
 	Retries        atomic.Uint64 // tries beyond the first of a session
+	Asked          atomic.Uint64 // questions that an endpoint took
 	Closed         atomic.Uint64 // by the bot
 	SlowBots       atomic.Uint64 // closed because they did not read
 	FramesReceived atomic.Uint64
@@ -64,6 +67,29 @@ type Handler interface {
 	// closed with 1000, 1001 or 1005.
 	BotClosed(l *Link, at time.Time, reason string, normal bool)
 }
+
+// Ask is the question whether an endpoint would take a session: it makes the
+// upgrade and closes the socket again, without a message. token signs the
+// upgrade. The error says why not; ctx bounds the time.
+func (c *Client) Ask(ctx context.Context, endpoint, token string) error {
+	ws, tcp, _, err := c.dial(ctx, endpoint, token)
+	if err != nil {
+		if tcp != nil {
+			_ = tcp.Close()
+		}
+		return err
+	}
+	c.stats.Asked.Add(1)
+	now := time.Now()
+	_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), now.Add(askLinger))
+	_ = tcp.SetReadDeadline(now.Add(askLinger))
+	_, _, _ = ws.NextReader() // its close frame, which it may send or not
+	_ = tcp.Close()
+	return nil
+}
+
+// askLinger bounds the goodbye of a question.
+const askLinger = 200 * time.Millisecond
 
 // Client opens sessions.
 type Client struct {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/fasthttp/websocket"
+
+	"dialler/engine"
 )
 
 // readBuffer is the size of a socket's read buffer. Longer messages are read
@@ -69,13 +72,17 @@ func (l *Link) dialAny() (ws *websocket.Conn, tcp *conn, refused bool, err error
 			share := time.Until(l.req.Deadline) / time.Duration(len(left)-i)
 			var status int
 			var e error
-			ws, tcp, status, e = l.dial(ctx, url, share)
+			try, cancel := context.WithTimeout(ctx, share)
+			ws, tcp, status, e = l.client.dial(try, url, l.req.AuthToken)
+			cancel()
 			if e == nil {
+				l.took(url)
 				return ws, tcp, refused, nil
 			}
 			if ctx.Err() == nil || round+i == 0 {
 				err = e // the last try may only say that time is up
 			}
+			l.miss(url, e.Error(), ctx.Err() == nil)
 			refused = refused || status != 0
 			if status == 0 || status == http.StatusTooManyRequests || status >= 500 {
 				keep = append(keep, url)
@@ -84,6 +91,36 @@ func (l *Link) dialAny() (ws *websocket.Conn, tcp *conn, refused bool, err error
 		left = keep
 	}
 	return nil, nil, refused, err
+}
+
+// took and miss note which endpoint took the session, and which did not and why:
+// the last time that there was time for an answer.
+func (l *Link) took(url string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endpoint = url
+}
+
+func (l *Link) miss(url, reason string, certain bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.missed {
+		if l.missed[i].Endpoint == url {
+			if certain {
+				l.missed[i].Reason = reason
+			}
+			return
+		}
+	}
+	l.missed = append(l.missed, engine.EndpointMiss{Endpoint: url, Reason: reason})
+}
+
+// Tried gives the endpoint that took the session, "" when none did, and those
+// that did not.
+func (l *Link) Tried() (endpoint string, missed []engine.EndpointMiss) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.endpoint, l.missed
 }
 
 // pause waits; false when ctx ended.
@@ -101,31 +138,29 @@ func pause(ctx context.Context, d time.Duration) bool {
 // dial makes one try. status is the HTTP status of a refusal, 0 when the
 // endpoint was not reached. The endpoint's address is not part of the error:
 // it may hold secrets.
-func (l *Link) dial(ctx context.Context, url string, share time.Duration) (ws *websocket.Conn, tcp *conn, status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, share)
-	defer cancel()
+func (c *Client) dial(ctx context.Context, url, token string) (ws *websocket.Conn, tcp *conn, status int, err error) {
 	d := websocket.Dialer{
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			// Frames go out all the time: a dead peer is found by them.
 			nd := net.Dialer{KeepAlive: -1}
-			c, err := nd.DialContext(ctx, network, addr)
+			nc, err := nd.DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			t, ok := c.(*net.TCPConn)
+			t, ok := nc.(*net.TCPConn)
 			if !ok {
-				_ = c.Close()
+				_ = nc.Close()
 				return nil, errors.New("not a TCP connection")
 			}
-			if tcp, err = newConn(t, l.client.cfg.QueueCap); err != nil {
-				_ = c.Close()
+			if tcp, err = newConn(t, c.cfg.QueueCap); err != nil {
+				_ = nc.Close()
 				return nil, err
 			}
 			return tcp, nil
 		},
-		TLSClientConfig: l.client.cfg.TLS, ReadBufferSize: readBuffer, WriteBufferSize: 256, WriteBufferPool: &writeBuffers,
+		TLSClientConfig: c.cfg.TLS, ReadBufferSize: readBuffer, WriteBufferSize: 256, WriteBufferPool: &writeBuffers,
 	}
-	header := http.Header{signatureHeader: {Sign(l.req.AuthToken, url)}}
+	header := http.Header{signatureHeader: {Sign(token, url)}}
 	ws, resp, err := d.DialContext(ctx, url, header)
 	if err == nil {
 		return ws, tcp, 0, nil
@@ -136,7 +171,7 @@ func (l *Link) dial(ctx context.Context, url string, share time.Duration) (ws *w
 	}
 	var op *net.OpError
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, nil, 0, errors.New("the bot did not answer in time")
 	case errors.As(err, &op):
 		return nil, nil, 0, fmt.Errorf("the bot is unreachable: %w", op.Err)

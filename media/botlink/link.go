@@ -41,6 +41,9 @@ type Link struct {
 	tcp     *conn
 	out     net.Conn // tcp or TLS above it
 	why     error    // of a write that failed; ends the session
+	// endpoint took the session, missed did not.
+	endpoint string
+	missed   []engine.EndpointMiss
 	byUs    bool     // Stop was called
 	stream  string   // ids as JSON strings with their quotes
 	account string

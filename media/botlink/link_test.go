@@ -2,6 +2,7 @@ package botlink
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -372,4 +373,64 @@ func TestABotThatDoesNotCloseIsLeftAfterTheLinger(t *testing.T) {
 	l.Stop()
 	wait(t, l.Done())
 	h.none()
+}
+
+func TestAQuestionMakesTheUpgradeAndSaysNothing(t *testing.T) {
+	b := newBot(t, false)
+	c := client(t, Config{})
+	if err := c.Ask(context.Background(), b.url(), "token"); err != nil {
+		t.Fatal(err)
+	}
+	if got := (<-b.headers).Get("X-Twilio-Signature"); got != Sign("token", b.url()) {
+		t.Fatalf("signature %q", got)
+	}
+	p := b.conn()
+	if _, m, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Fatalf("it heard %q and %v", m, err)
+	}
+	if s := c.Stats(); s.Asked.Load() != 1 || s.Connected.Load()+s.Failed.Load() != 0 || s.Open.Load() != 0 {
+		t.Fatalf("asked %d, connected %d", s.Asked.Load(), s.Connected.Load())
+	}
+}
+
+func TestAQuestionThatIsNotTakenSaysWhyWithoutTheAddress(t *testing.T) {
+	c := client(t, Config{})
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	sick := newBot(t, false)
+	sick.status = 503
+	f := func(url, want string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		defer cancel()
+		if err := c.Ask(ctx, url, ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	f("ws://"+silent.Addr().String()+"/?secret", "in time")
+	f("ws://"+closed.Addr().String()+"/?secret", "connection refused")
+	f(sick.url()+"&secret", "HTTP 503")
+}
+
+func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {
+	sick, well := newBot(t, false), newBot(t, false)
+	sick.status = 403
+	c, h := client(t, Config{}), listen(t)
+	r := request(sick.url())
+	r.Endpoints = append(r.Endpoints, well.url())
+	l := c.Connect(r, h)
+	h.next("connected")
+	if took, missed := l.Tried(); took != well.url() || len(missed) != 1 || missed[0].Endpoint != sick.url() || missed[0].Reason != "the bot answered HTTP 403" {
+		t.Errorf("%s after %+v", took, missed)
+	}
+	l.Stop()
+	wait(t, l.Done())
 }

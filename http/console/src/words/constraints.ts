@@ -26,11 +26,24 @@ export const byConstraint: Record<string, Words> = {
     sentence: `Concurrency is ${count(c.settings.concurrency)}; the next call is placed when one ends.`,
     normal: true,
   }),
-  seats: (_, live) => ({
-    title: 'Every worker of the bot is taken',
-    sentence: `${plural(live.seats ?? 0, 'worker')} can be used now, ${count(live.free_seats ?? 0)} free; the next call is placed when one is given back. Raise the bot's seats to dial more.`,
-    normal: true,
-  }),
+  seats: (_, live) => {
+    // Of actors/endpoints.go and run_live.go: the bot has no seats at all.
+    const bot = /^the bot (is inactive|takes no calls)/.exec(live.explanation ?? '');
+    if (bot !== null)
+      return {
+        title: `The bot ${bot[1]}`,
+        sentence:
+          bot[1] === 'is inactive'
+            ? 'Nothing is dialled before it is activated. Calls in progress go on.'
+            : 'Nothing is dialled that no bot could serve. It is asked again and again, and dialling goes on by itself once it answers. Calls in progress go on.',
+        normal: false,
+      };
+    return {
+      title: 'Every worker of the bot is taken',
+      sentence: `${plural(live.seats ?? 0, 'worker')} can be used now, ${count(live.free_seats ?? 0)} free; the next call is placed when one is given back. Raise the bot's seats to dial more.`,
+      normal: true,
+    };
+  },
   abandon_credit: (c) => ({
     title: 'Holding back so that nobody is abandoned',
     sentence: `One more line than there are free workers could break the abandon cap of ${percent(c.settings.abandon_cap_pct / 100)}. Every answered call earns room for more.`,

@@ -51,6 +51,13 @@ test('why a campaign does not dial is said in words, with its figures', () => {
   expect(whyOf(campaign({ live: null }))).toBeUndefined();
 });
 
+test('a bot that is gone is not called busy', () => {
+  const why = (explanation: string) => whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'seats', explanation, at: '' } }));
+  expect(why('the bot takes no calls since 2030-03-01 09:00:00 UTC (connection refused); nothing is dialled before it does, live calls go on')).toMatchObject({ title: 'The bot takes no calls', normal: false });
+  expect(why('the bot is inactive; nothing is dialled before it is activated, live calls go on')).toMatchObject({ title: 'The bot is inactive', normal: false });
+  expect(why('0 of 10 workers free, 0 lines ringing, 0 answered calls waiting')).toMatchObject({ title: 'Every worker of the bot is taken', normal: true });
+});
+
 test('progress counts final outcomes, and leaves the excluded out', () => {
   const c = campaign();
   expect([processed(c), scope(c), waiting(c)]).toEqual([25, 90, 65]);

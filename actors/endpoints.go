@@ -1,0 +1,341 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/fleet"
+)
+
+// This file is the fleet's care for the endpoints of bots: what calls and
+// questions tell of them, and the seats that are held back meanwhile.
+
+// askTimeout is how long an endpoint has to answer a question: one that takes
+// longer could serve nobody in time.
+const askTimeout = attempt.BridgeBudget
+
+type (
+	// botTried tells what became of a call's way to its bot.
+	botTried struct {
+		Bot     engine.BotID
+		Reached string // the endpoint that took the call, "" for none
+		Missed  []engine.EndpointMiss
+	}
+	// botAnswered is the answer to a question; Err is nil when it was taken.
+	botAnswered struct {
+		of       *botEnds
+		Bot      engine.BotID
+		Endpoint string
+		Err      error
+	}
+	askDue struct {
+		of  *botEnds
+		Bot engine.BotID
+	}
+	// botStatus asks how all bots stand.
+	botStatus struct{}
+)
+
+// outage says since when a bot takes no call, and why.
+type outage struct {
+	Since  time.Time
+	Reason string
+}
+
+// String is the outage in a sentence, for the console.
+func (o *outage) String() string {
+	return fmt.Sprintf("the bot takes no calls since %s UTC (%s); nothing is dialled before it does, live calls go on",
+		o.Since.UTC().Format("2006-01-02 15:04:05"), o.Reason)
+}
+
+// botEnds are the endpoints of one bot as the fleet knows them.
+type botEnds struct {
+	conf   engine.Bot
+	ends   *fleet.Endpoints
+	parked []*seatDemand // wait for the first answer
+	stop   func()        // of the timer to the next question
+	down   bool          // as last logged
+	downAt time.Time
+}
+
+// configureEnds: a bot that was edited is known no more.
+func (f *fleetActor) configureEnds(bots []engine.Bot) {
+	gone := f.ends
+	f.ends = make(map[engine.BotID]*botEnds, len(bots))
+	for _, b := range bots {
+		old := gone[b.ID]
+		if old != nil && reflect.DeepEqual(old.conf, b) {
+			f.ends[b.ID] = old
+			delete(gone, b.ID)
+			continue
+		}
+		f.ends[b.ID] = &botEnds{conf: b, ends: fleet.NewEndpoints(b.Endpoints)}
+	}
+	for _, e := range gone {
+		if e.stop != nil {
+			e.stop()
+		}
+		for _, m := range e.parked {
+			f.d.root.Send(f.d.fleet, m)
+		}
+	}
+}
+
+// asksFirst holds a demand back until it is known whether the bot takes calls:
+// somebody begins to dial with it.
+func (f *fleetActor) asksFirst(ctx actor.Context, m *seatDemand, now time.Time) bool {
+	e := f.ends[m.Bot]
+	if e == nil || !e.conf.Active || e.conf.URIs() != nil || f.bots[m.Bot].Granted() > 0 || e.ends.Fresh(now) {
+		return false
+	}
+	e.parked = append(e.parked, m)
+	if len(e.parked) == 1 {
+		e.ends.Ask(now)
+		f.judge(ctx, m.Bot, now)
+	}
+	return true
+}
+
+func (f *fleetActor) tried(ctx actor.Context, m *botTried, now time.Time) {
+	e := f.ends[m.Bot]
+	if e == nil {
+		return
+	}
+	for _, miss := range m.Missed {
+		e.ends.Missed(now, miss.Endpoint, miss.Reason)
+	}
+	if m.Reached != "" {
+		e.ends.Reached(now, m.Reached)
+	}
+	f.judge(ctx, m.Bot, now)
+}
+
+func (f *fleetActor) answered(ctx actor.Context, m *botAnswered, now time.Time) {
+	e := f.ends[m.Bot]
+	if e != m.of {
+		return // it was edited meanwhile
+	}
+	why := ""
+	if m.Err != nil {
+		why = m.Err.Error()
+	}
+	e.ends.Answered(now, m.Endpoint, why)
+	f.judge(ctx, m.Bot, now)
+	if len(e.parked) > 0 && e.ends.Fresh(now) {
+		parked := e.parked
+		e.parked = nil
+		for _, p := range parked {
+			f.demand(ctx, p, now)
+		}
+	}
+}
+
+// judge carries out what the endpoints of a bot have come to: its seats, the
+// order in which calls try them, and the next questions.
+func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
+	b, e := f.bots[id], f.ends[id]
+	seats := 0
+	if e != nil && e.conf.Active {
+		seats = e.ends.Seats(e.conf.Seats)
+		f.d.reach.put(id, e.ends.Order())
+		f.ask(ctx, e, now)
+		f.log(e, now)
+	}
+	for _, g := range b.SetSeats(now, seats) {
+		f.tell(ctx, id, g)
+	}
+	f.countDown()
+	f.count()
+}
+
+// ask puts the questions that are due, and wakes up for the next one.
+func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
+	for _, url := range e.ends.Due(now) {
+		d, self, of, bot := f.d, ctx.Self(), e, e.conf
+		go func() {
+			c, cancel := context.WithTimeout(d.ctx, askTimeout)
+			defer cancel()
+			var err error
+			if bot.URIs() != nil {
+				err = d.phone.Ask(c, url)
+			} else {
+				err = d.media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: bot.AuthToken})
+			}
+			if d.ctx.Err() == nil {
+				d.root.Send(self, &botAnswered{of: of, Bot: bot.ID, Endpoint: url, Err: err})
+			}
+		}()
+	}
+	if e.stop != nil {
+		e.stop()
+		e.stop = nil
+	}
+	if next := e.ends.Next(); !next.IsZero() {
+		e.stop = f.d.after(next.Sub(now), ctx.Self(), &askDue{of: e, Bot: e.conf.ID})
+	}
+}
+
+// log says once that a bot is down, and once that it is back; one that is only
+// being tried is not.
+func (f *fleetActor) log(e *botEnds, now time.Time) {
+	_, reason, down := e.ends.Outage()
+	switch {
+	case e.down && e.ends.Health() == fleet.Trying:
+		return
+	case down && !e.down:
+		e.downAt = now
+		f.d.log.Warn().Str("bot_id", string(e.conf.ID)).Str("reason", reason).Msg("the bot takes no calls; nothing is dialled with it until it does")
+	case e.down && !down:
+		f.d.log.Info().Str("bot_id", string(e.conf.ID)).Dur("away_ms", now.Sub(e.downAt)).Msg("the bot takes calls again")
+	}
+	e.down = down
+}
+
+func (f *fleetActor) countDown() {
+	bots, ends := 0, 0
+	for _, e := range f.ends {
+		if !e.conf.Active {
+			continue
+		}
+		if e.down {
+			bots++
+		}
+		for _, s := range e.ends.Status() {
+			if s.Health == fleet.Down {
+				ends++
+			}
+		}
+	}
+	f.d.stats.BotsDown.Store(int64(bots))
+	f.d.stats.EndpointsDown.Store(int64(ends))
+}
+
+// outage is why a bot has no seats, nil when that is not because of its
+// endpoints.
+func (f *fleetActor) outage(id engine.BotID) *outage {
+	e := f.ends[id]
+	if e == nil || !e.conf.Active {
+		return nil
+	}
+	since, reason, ok := e.ends.Outage()
+	if !ok {
+		return nil
+	}
+	return &outage{Since: since, Reason: reason}
+}
+
+// BotStatus is how a bot stands.
+type BotStatus struct {
+	Health    fleet.EndpointHealth // its best endpoint's
+	Held      int                  // seats granted to campaigns and dialout
+	Endpoints []fleet.EndpointStatus
+}
+
+func (f *fleetActor) statuses() map[engine.BotID]BotStatus {
+	all := make(map[engine.BotID]BotStatus, len(f.ends))
+	for id, e := range f.ends {
+		all[id] = BotStatus{Health: e.ends.Health(), Held: f.bots[id].Granted(), Endpoints: e.ends.Status()}
+	}
+	return all
+}
+
+// BotStatuses tells how the configured bots stand.
+func (t *Tree) BotStatuses(ctx context.Context) (map[engine.BotID]BotStatus, error) {
+	return ask[map[engine.BotID]BotStatus](ctx, t.d, t.d.fleet, &botStatus{})
+}
+
+// reach is in which order the endpoints of bots are tried now. The fleet writes
+// it, every call reads it.
+type reach struct {
+	mu    sync.RWMutex
+	order map[engine.BotID][]string
+}
+
+func (r *reach) put(id engine.BotID, order []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.order == nil {
+		r.order = map[engine.BotID][]string{}
+	}
+	r.order[id] = order
+}
+
+// of gives the endpoints that a call with the bot tries.
+func (r *reach) of(b *engine.Bot) []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if order := r.order[b.ID]; len(order) > 0 {
+		return order
+	}
+	return b.Endpoints
+}
+
+// --- what a call tells --------------------------------------------------------
+
+// mediaTried tells the fleet which endpoints took the call's session, and which
+// did not.
+func (c *call) mediaTried(e *engine.MediaEvent) {
+	switch e.Kind {
+	case engine.MediaBotConnected:
+		c.reached(e.Endpoint, e.Missed)
+	case engine.MediaBotFailed:
+		missed := e.Missed
+		if len(missed) == 0 {
+			missed = []engine.EndpointMiss{{Reason: e.Error}}
+		}
+		c.reached("", missed)
+	default: // of the callee
+	}
+}
+
+func (c *call) reached(endpoint string, missed []engine.EndpointMiss) {
+	c.botAsked = false
+	c.d.root.Send(c.d.fleet, &botTried{Bot: c.bot.ID, Reached: endpoint, Missed: missed})
+}
+
+// peerTried does so for a bot that is called by SIP: p is its leg as it stood
+// before the event.
+func (c *call) peerTried(p *attempt.Peer, e *engine.LegEvent) {
+	if p == nil || p.Kind != attempt.PeerBot || p.State != attempt.PeerCalling {
+		return
+	}
+	miss := engine.EndpointMiss{Endpoint: p.URI}
+	switch e.Kind {
+	case engine.LegRefused:
+		miss.Reason = fmt.Sprintf("it answered SIP %d", e.Code)
+	case engine.LegNotSent:
+		miss.Reason = "nothing can be sent to it"
+	case engine.LegSilent:
+		miss.Reason = "it does not answer"
+	default:
+		return
+	}
+	c.d.root.Send(c.d.fleet, &botTried{Bot: c.bot.ID, Missed: []engine.EndpointMiss{miss}})
+}
+
+// peerOf gives a copy of a far leg as it stands, nil when there is none.
+func (c *call) peerOf(leg engine.LegID) *attempt.Peer {
+	for i := range c.m.A.Peers {
+		if c.m.A.Peers[i].ID == leg {
+			p := c.m.A.Peers[i]
+			return &p
+		}
+	}
+	return nil
+}
+
+// botLate: the call is abandoned while its bot was being reached; nobody will
+// say which endpoint it was that did not answer.
+func (c *call) botLate(l attempt.Line) {
+	if l.Phase != attempt.PhaseAbandoned || !c.botAsked || l.Cause == engine.AbandonNoSeat {
+		return
+	}
+	c.reached("", []engine.EndpointMiss{{Reason: "it did not answer in time"}})
+}
