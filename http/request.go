@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -40,6 +41,7 @@ type request struct {
 	token      string
 	file       *upload // of a route that streams
 	bodyBuffer []byte  // stays with the request when it is used again
+	kept       int     // bytes of a long body that are counted
 }
 
 func (s *Server) acquire(rc *fasthttp.RequestCtx, rt *route) *request {
@@ -53,6 +55,7 @@ func (s *Server) release(r *request) {
 	if r.cancel != nil {
 		r.cancel()
 	}
+	s.gates.bodies.Add(int64(-r.kept))
 	*r = request{bodyBuffer: r.bodyBuffer}
 	s.requests.Put(r)
 }
@@ -82,24 +85,43 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			s.logAnswer(r, status, took)
 			s.release(r)
 		}()
+		early := !rt.streams && r.large() && r.rc.Request.Header.ContentLength() <= s.bodyCap(&rc.Request.Header)
+		if early { // nobody fills the memory without a name
+			if err := r.authenticate(); err != nil {
+				r.fail(err)
+				r.finish()
+				return
+			}
+			r.forgetTime()
+		}
 		if !rt.streams {
 			if err := s.readBody(r); err != nil {
 				r.fail(s.whyUnreadable(rc, err))
-				rc.SetConnectionClose()
+				if rc.SetConnectionClose(); errors.Is(err, errOverloaded) {
+					r.finish()
+				}
 				return
 			}
 			// What the client took to send it is not the request's time.
 			r.start, began = s.Now(), time.Now()
 		}
-		if err := r.authenticate(); err != nil {
-			r.fail(err)
-			return
+		if !early {
+			if err := r.authenticate(); err != nil {
+				r.fail(err)
+				return
+			}
 		}
 		if !r.handled() {
 			r.fail(errTooManyConnections) // which nobody reads: nothing is done that nobody hears of
 			rc.SetConnectionClose()
 			return
 		}
+		if !s.gates.pass(rt.intake) {
+			s.metrics.overloaded.WithLabelValues(rt.intake.String()).Inc()
+			r.fail(errOverloaded)
+			return
+		}
+		defer s.gates.leave(rt.intake)
 		if err := rt.handle(r); err != nil {
 			r.fail(err)
 		}
@@ -112,6 +134,14 @@ func (r *request) ctx() context.Context {
 		r.context, r.cancel = context.WithTimeout(r.server.base, r.server.CommandTimeout)
 	}
 	return r.context
+}
+
+// forgetTime has the command timeout begin anew.
+func (r *request) forgetTime() {
+	if r.cancel != nil {
+		r.cancel()
+		r.context, r.cancel = nil, nil
+	}
 }
 
 // deadline is when the work must be done: a command that is older is dropped

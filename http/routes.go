@@ -20,6 +20,7 @@ type route struct {
 	streams bool
 
 	metrics *routeMetrics
+	intake  intake
 }
 
 // noRoute labels what no template matched.
@@ -136,6 +137,7 @@ func (s *Server) route() {
 	s.router.RedirectFixedPath = false
 	s.router.HandleOPTIONS = false
 	for _, rt := range s.routes {
+		rt.intake = intakeOf(rt)
 		rt.metrics = s.metrics.forRoute(rt)
 		s.router.Handle(rt.method, rt.path, s.serve(rt))
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	// (16 KiB a second), and it must not pause for longer than ReadTimeout.
 	UploadRate int
 
+	// IntakeCap is how many requests that add calls may be under way (256).
+	IntakeCap     int
 	StreamCap     int // simultaneous live streams (1,000)
 	StreamCapEach int // of one user or key (30)
 
@@ -96,6 +98,7 @@ func (c Config) withDefaults() (Config, error) {
 	orInt(&c.ContactsBodyCap, 20<<20)
 	orInt(&c.HeaderCap, 16<<10)
 	orInt(&c.ConnectionCap, 4096)
+	orInt(&c.IntakeCap, 256)
 	orInt(&c.StreamCap, 1000)
 	orInt(&c.StreamCapEach, 30)
 	orInt(&c.UploadRate, 16<<10)
@@ -133,6 +136,7 @@ type Server struct {
 	console *console
 	feeds   *feeds
 	conns   connections
+	gates   gates
 
 	reports   atomic.Int32 // being written
 	listening atomic.Int32 // recordings being sent
@@ -164,6 +168,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
 	s.conns.cap = cfg.ConnectionCap
+	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeLooks: looksCap}
 	s.requests.New = func() any { return new(request) }
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
@@ -306,6 +311,9 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		drain(rc.Conn(), 2*s.ContactsBodyCap)
 		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The body is larger than this route accepts."}
+	case errors.Is(err, errOverloaded):
+		s.metrics.overloaded.WithLabelValues(bodiesLabel).Inc()
+		return errOverloaded
 	case errors.As(err, &small):
 		return &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
 	case errors.As(err, &netErr) && netErr.Timeout():

@@ -40,6 +40,12 @@ func (s *Server) readBody(r *request) error {
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
+			if n := cap(b); n > bodyKeep {
+				if !s.gates.keep(n - r.kept) {
+					return errOverloaded
+				}
+				r.kept = n
+			}
 		}
 		n, err := stream.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]

@@ -1,0 +1,100 @@
+package http
+
+import (
+	nethttp "net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+)
+
+// More than the dialler can take is refused at once, not queued: an answer that
+// comes late is asked for again, and makes everything later still. What adds
+// work is refused first; results, exclusions and commands have room of their
+// own, and so has looking.
+
+// intake is what a route asks of the dialler.
+type intake int
+
+const (
+	intakeNone   intake = iota // health, figures, pages; streams and files have bounds of their own
+	intakeCalls                // adds calls: triggers, dialouts, lists of contacts
+	intakeWords                // all else that changes something
+	intakeLooks                // reads
+	intakesCount               // how many there are
+)
+
+// String names the intake as figures do.
+func (i intake) String() string {
+	return [...]string{"none", "calls", "commands", "reads"}[i]
+}
+
+const (
+	// How many requests of an intake may be under way, but for calls, which
+	// Config.IntakeCap bounds.
+	wordsCap = 1024
+	looksCap = 64
+	// bodiesCap bounds the bytes of the bodies that are in memory and longer than
+	// bodyKeep.
+	bodiesCap = 48 << 20
+)
+
+// bodiesLabel is how figures name long bodies.
+const bodiesLabel = "bodies"
+
+// overloadRetry is when a refused request may come again.
+const overloadRetry = time.Second
+
+var errOverloaded = engine.Unavailable("overloaded",
+	"The dialler has as many requests under way as it can serve; nothing was done. Send more slowly, and try again after Retry-After.", overloadRetry)
+
+// gates bound what is under way.
+type gates struct {
+	cap    [intakesCount]int64
+	in     [intakesCount]atomic.Int64
+	bodies atomic.Int64 // bytes
+}
+
+// pass lets a request in, or refuses it; leave follows in the first case.
+func (g *gates) pass(i intake) bool {
+	if i == intakeNone || g.in[i].Add(1) <= g.cap[i] {
+		return true
+	}
+	g.in[i].Add(-1)
+	return false
+}
+
+func (g *gates) leave(i intake) {
+	if i != intakeNone {
+		g.in[i].Add(-1)
+	}
+}
+
+// keep counts n bytes more of a body, or refuses them.
+func (g *gates) keep(n int) bool {
+	if g.bodies.Add(int64(n)) <= bodiesCap {
+		return true
+	}
+	g.bodies.Add(int64(-n))
+	return false
+}
+
+// intakeOf says what a route asks of the dialler.
+func intakeOf(rt *route) intake {
+	switch {
+	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") || strings.HasSuffix(rt.path, "/live"):
+		return intakeNone
+	case rt.method == nethttp.MethodGet || rt.method == nethttp.MethodHead:
+		return intakeLooks
+	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"):
+		return intakeCalls
+	}
+	return intakeWords
+}
+
+// large says whether a body is worth knowing its sender before it is read.
+func (r *request) large() bool {
+	length := r.rc.Request.Header.ContentLength()
+	return r.rc.RequestBodyStream() != nil && (length > bodyKeep || length < 0)
+}
