@@ -47,6 +47,8 @@ type engineFlags struct {
 	SpoolSize        int           `name:"spool-size" help:"How much of it may wait, in MiB, taken from the disk at the start; 0: nothing is kept on disk and live calls wait for the database." default:"64" placeholder:"MIB"`
 	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
 	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
+	HTTPConnections  int           `name:"http-connections" help:"Connections of the API at the same time, at most a quarter of the descriptors that the process may have." default:"4096" placeholder:"N"`
+	IntakeCap        int           `name:"intake-cap" help:"Triggers, dialouts and lists of contacts that may be under way at the same time; more are answered 503 overloaded." default:"256" placeholder:"N"`
 	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
 	AllowedCountries []string      `name:"allowed-countries" help:"Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called." placeholder:"CODES"`
 	CalleeCap        int           `name:"callee-cap" help:"How often one number may be called within --callee-period, over all campaigns and dialouts; 0 is no limit. A contact beyond it waits." default:"0" placeholder:"N"`

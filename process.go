@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -182,7 +183,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
-		ResultToken: tokens, KeyRate: flags.KeyRate, Log: log, Registry: registry},
+		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, Log: log, Registry: registry},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Persons: front})
 	if err != nil {
 		return err
@@ -367,6 +368,21 @@ func (p *process) maintain() {
 		}
 	}()
 	p.closing = append(p.closing, func() { cancel(); <-done })
+}
+
+// connectionCap is how many connections the API may have: calls need
+// descriptors, too.
+func (p *process) connectionCap() int {
+	var limit syscall.Rlimit
+	n := p.flags.HTTPConnections
+	if n <= 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return n
+	}
+	most := int(min(limit.Cur/4, 1<<20)) //nolint:gosec // not more than that
+	if n > most {
+		p.log.Warn().Int("connections", most).Msg("the API may have a quarter of the process's descriptors; raise its limit (ulimit -n) for more")
+	}
+	return min(n, most)
 }
 
 // URL is the base address of the API.

@@ -22,6 +22,9 @@ import (
 // ask sends a request and waits for its answer until ctx ends.
 func ask[T any](ctx context.Context, d *deps, to *actor.PID, msg any) (T, error) {
 	var zero T
+	if err := d.roomFor(to, msg); err != nil {
+		return zero, err
+	}
 	wait := 10 * time.Second
 	if dl, ok := ctx.Deadline(); ok {
 		wait = time.Until(dl)

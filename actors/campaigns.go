@@ -56,6 +56,7 @@ func (c *campaigns) Receive(ctx actor.Context) {
 	case *campaignGone:
 		if pid := c.runs[m.Campaign]; pid != nil {
 			delete(c.runs, m.Campaign)
+			c.d.mailboxes.forget(m.Campaign)
 			ctx.Stop(pid)
 		}
 	case *databaseState:
@@ -108,7 +109,7 @@ func (c *campaignActor) Receive(ctx actor.Context) {
 		np, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return newPool(d, id) },
 			actor.WithSupervisor(supervise(d, "slot"))), "numbers")
 		l := new(lives)
-		c.run, _ = ctx.SpawnNamed(d.props(func() actor.Actor { return newRun(d, l, id, cp, np) }), "run")
+		c.run, _ = ctx.SpawnNamed(d.props(func() actor.Actor { return newRun(d, l, id, cp, np) }, d.mailboxes.of(id)), "run")
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
 		if c.run != nil {

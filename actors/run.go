@@ -45,6 +45,7 @@ type run struct {
 	// Contacts.
 	queue       dueQueue
 	lines       map[engine.ContactID]*line
+	byNumber    map[engine.PhoneNumber]*line
 	loads       map[engine.ContactID][]any // messages that wait for a contact's row
 	refilling   bool
 	refillAgain bool
@@ -142,7 +143,7 @@ type lives struct {
 
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
-		lines: map[engine.ContactID]*line{}, loads: map[engine.ContactID][]any{},
+		lines: map[engine.ContactID]*line{}, byNumber: map[engine.PhoneNumber]*line{}, loads: map[engine.ContactID][]any{},
 		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{},
 		fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
 }
@@ -229,6 +230,11 @@ func (r *run) Receive(ctx actor.Context) {
 		panic("fault injected")
 	}
 	if !r.ready {
+		if to := ctx.Sender(); to != nil && len(r.stash) >= stashCap {
+			r.d.stats.Overloads.Add(1)
+			reply(r.d, to, nil, errOverloaded)
+			return
+		}
 		r.stash = append(r.stash, stashed{msg, ctx.Sender()})
 		return
 	}

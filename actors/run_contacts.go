@@ -94,7 +94,7 @@ func (r *run) contactFetched(m *contactFetched) {
 
 func (r *run) newLine(id engine.ContactID, n engine.PhoneNumber) *line {
 	l := &line{id: id, number: n, phase: attempt.PhaseOver, accepted: map[int]struct{}{}}
-	r.lines[id] = l
+	r.lines[id], r.byNumber[n] = l, l
 	r.phases[phaseIndex(attempt.PhaseOver)]++
 	return l
 }
@@ -104,6 +104,9 @@ func (r *run) removeLine(l *line) {
 	r.dropLine(l)
 	r.phases[phaseIndex(attempt.PhaseOver)]--
 	delete(r.lines, l.id)
+	if r.byNumber[l.number] == l {
+		delete(r.byNumber, l.number)
+	}
 	r.settled(l.number)
 	if len(r.lines) == 0 {
 		r.nowAtRest()

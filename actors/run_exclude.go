@@ -15,67 +15,6 @@ import (
 
 func asEngine(err error, target **engine.Error) bool { return errors.As(err, target) }
 
-// exclusionBook is the run's copy of the campaign's exclusions, so that
-// look-ahead, reservations and additions that run at the same time are covered.
-type exclusionBook struct {
-	numbers map[engine.PhoneNumber]string // with the reason
-	matches []map[string]string
-}
-
-func newExclusionBook(list []journal.Exclusion) exclusionBook {
-	b := exclusionBook{numbers: map[engine.PhoneNumber]string{}}
-	for i := range list {
-		b.add(&list[i])
-	}
-	return b
-}
-
-func (b *exclusionBook) add(e *journal.Exclusion) {
-	switch {
-	case e.Lifted:
-		delete(b.numbers, e.Number)
-	case e.Number != "":
-		b.numbers[e.Number] = e.Reason
-	case len(e.Match) > 0:
-		b.matches = append(b.matches, e.Match)
-	}
-}
-
-// covers says whether a contact that is about to be dialled is excluded.
-func (b *exclusionBook) covers(c *contact.Contact) bool {
-	if c.State == contact.Excluded {
-		return true
-	}
-	_, ok := b.numbers[c.Number]
-	return ok
-}
-
-// refuses says whether an addition is refused: by number or metadata while
-// sticky.
-func (b *exclusionBook) refuses(n engine.PhoneNumber, vars map[string]string, sticky bool) bool {
-	if !sticky {
-		return false
-	}
-	if _, ok := b.numbers[n]; ok {
-		return true
-	}
-	for _, m := range b.matches {
-		if matches(vars, m) {
-			return true
-		}
-	}
-	return false
-}
-
-func matches(vars, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := vars[k]; !ok || got != v {
-			return false
-		}
-	}
-	return len(want) > 0
-}
-
 // excludeOp is one exclusion under way: it is answered when its commit and the
 // word of every live attempt concerned are in.
 type excludeOp struct {
@@ -307,11 +246,9 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		r.d.after(20*time.Millisecond, r.self, &retriggered{m, sender})
 		return
 	}
-	for id, l := range r.lines {
-		if l.number == m.cmd.Number {
-			r.touch(id, &triggerContact{Trigger: &triggerContext{cmd: m.cmd, replyTo: sender}})
-			return
-		}
+	if l := r.byNumber[m.cmd.Number]; l != nil {
+		r.touch(l.id, &triggerContact{Trigger: &triggerContext{cmd: m.cmd, replyTo: sender}})
+		return
 	}
 	r.triggering[m.cmd.Number] = struct{}{}
 	d, self, id, cmd, now := r.d, r.self, r.id, m.cmd, r.now
@@ -374,11 +311,9 @@ func (r *run) triggerFound(m *triggerFound) {
 		r.touchRow(m.row, &triggerContact{Trigger: t})
 		return
 	}
-	for id, l := range r.lines { // came up while the database was asked
-		if l.number == m.cmd.Number {
-			r.touch(id, &triggerContact{Trigger: t})
-			return
-		}
+	if l := r.byNumber[m.cmd.Number]; l != nil { // came up while the database was asked
+		r.touch(l.id, &triggerContact{Trigger: t})
+		return
 	}
 	switch {
 	case m.importing != r.activating(): // begun or ended while the database was asked

@@ -129,14 +129,15 @@ type deps struct {
 	dialout   *actor.PID
 	campaigns *actor.PID
 
-	workers  workers
-	imports  importGroup
-	stats    Stats
-	board    board
-	owners   owners
-	abandons abandonedNumbers
-	database databaseWatch
-	reach    reach
+	workers   workers
+	mailboxes mailboxes
+	imports   importGroup
+	stats     Stats
+	board     board
+	owners    owners
+	abandons  abandonedNumbers
+	database  databaseWatch
+	reach     reach
 
 	destinations destinations
 	draining     atomic.Bool
@@ -192,9 +193,9 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	d.database.open(d)
 	t := &Tree{d: d, cancel: cancel}
 
-	spawn := func(name string, a func() actor.Actor, fault actor.Directive) (*actor.PID, error) {
-		pid, err := d.root.SpawnNamed(d.props(a, actor.WithSupervisor(supervise(d, name)),
-			actor.WithGuardian(guard(d, name, fault))), name)
+	spawn := func(name string, a func() actor.Actor, fault actor.Directive, options ...actor.PropsOption) (*actor.PID, error) {
+		options = append(options, actor.WithSupervisor(supervise(d, name)), actor.WithGuardian(guard(d, name, fault)))
+		pid, err := d.root.SpawnNamed(d.props(a, options...), name)
 		if err != nil {
 			return nil, fmt.Errorf("actors: spawn %s: %w", name, err)
 		}
@@ -259,7 +260,11 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		{"dialout", &d.dialout, actor.ResumeDirective, func() actor.Actor { return newDialout(d) }},
 		{"campaigns", &d.campaigns, actor.ResumeDirective, func() actor.Actor { return newCampaigns(d) }},
 	} {
-		if *s.pid, err = spawn(s.name, s.make, s.fault); err != nil {
+		var options []actor.PropsOption
+		if s.pid == &d.dialout {
+			options = append(options, d.mailboxes.of(""))
+		}
+		if *s.pid, err = spawn(s.name, s.make, s.fault, options...); err != nil {
 			cancel()
 			return nil, err
 		}
@@ -321,6 +326,7 @@ type Stats struct {
 	Results    atomic.Int64
 	Illegal    atomic.Int64 // events that a machine refused
 	Restarts   atomic.Int64 // actors restarted after a panic
+	Overloads  atomic.Int64 // commands refused because too many waited
 	SeatsHeld  atomic.Int64
 	// Active bots without an endpoint that takes calls, and such endpoints.
 	BotsDown, EndpointsDown atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"net/http/httputil"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -190,14 +191,32 @@ func (w *reportWriter) next(ctx context.Context) ([]campaign.ReportedAttempt, er
 	return w.server.Reports.AttemptsPage(ctx, w.query)
 }
 
-// patient gives every write its own time.
-type patient struct{ conn net.Conn }
+// reportRate is the least that a reader must take on the average, bytes a
+// second: there are only so many reports at a time.
+const reportRate = 16 << 10
+
+// patient gives every write its own time, and all of them as long as a reader
+// may take who reads reportRate bytes a second.
+type patient struct {
+	conn   net.Conn
+	sent   int64
+	waited time.Duration
+}
 
 func (p *patient) Write(b []byte) (int, error) {
-	if err := p.conn.SetWriteDeadline(time.Now().Add(reportPatience)); err != nil {
+	earned := time.Duration(float64(p.sent) / reportRate * float64(time.Second))
+	wait := min(reportPatience, reportPatience+earned-p.waited)
+	if wait <= 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	began := time.Now()
+	if err := p.conn.SetWriteDeadline(began.Add(wait)); err != nil {
 		return 0, err
 	}
-	return p.conn.Write(b)
+	n, err := p.conn.Write(b)
+	p.sent += int64(n)
+	p.waited += time.Since(began)
+	return n, err
 }
 
 // dialled says whether the attempt is a dial: its INVITE left, or may have.

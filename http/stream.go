@@ -22,6 +22,9 @@ const (
 	streamRetry   = "retry: 2000\n\n"
 	streamBeat    = ": heartbeat\n\n"
 	maxEventID    = 64
+	// streamUnread is how many bytes a client may leave unread before the stream
+	// waits for it.
+	streamUnread = 64 << 10
 	lastEventName = "last_event_id"
 )
 
@@ -57,6 +60,11 @@ func (r *request) stream(key string, list bool, ask look) error {
 	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
 	h.SetConnectionClose()           // the end of the connection is the end of the answer
 	st.head = h.AppendBytes(nil)
+	if c, ok := r.rc.Conn().(*conn); ok {
+		if tcp, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+			_ = tcp.SetWriteBuffer(streamUnread) // else the system keeps megabytes
+		}
+	}
 	r.rc.HijackSetNoResponse(true)
 	r.rc.Hijack(st.run)
 	return nil

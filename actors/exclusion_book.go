@@ -1,0 +1,97 @@
+package actors
+
+import (
+	"maps"
+	"slices"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// exclusionBook is the run's copy of the campaign's exclusions, so that
+// exclusion and the check before a dial meet in one place.
+type exclusionBook struct {
+	numbers map[engine.PhoneNumber]string // with the reason
+	// matches are by one of their values, the one that the fewest others share:
+	// whoever is added is held against those that name one of its values.
+	matches map[variable][]map[string]string
+}
+
+type variable struct{ name, value string }
+
+func newExclusionBook(list []journal.Exclusion) exclusionBook {
+	b := exclusionBook{numbers: map[engine.PhoneNumber]string{}, matches: map[variable][]map[string]string{}}
+	for i := range list {
+		b.add(&list[i])
+	}
+	return b
+}
+
+func (b *exclusionBook) add(e *journal.Exclusion) {
+	switch {
+	case e.Lifted:
+		delete(b.numbers, e.Number)
+	case e.Number != "":
+		b.numbers[e.Number] = e.Reason
+	case len(e.Match) > 0:
+		b.addMatch(e.Match)
+	}
+}
+
+// addMatch adds one that is not there already.
+func (b *exclusionBook) addMatch(m map[string]string) {
+	var place variable
+	fewest := -1
+	for name, value := range m {
+		v := variable{name, value}
+		list := b.matches[v]
+		if slices.ContainsFunc(list, func(o map[string]string) bool { return maps.Equal(o, m) }) {
+			return
+		}
+		if fewest < 0 || len(list) < fewest {
+			place, fewest = v, len(list)
+		}
+	}
+	b.matches[place] = append(b.matches[place], m)
+}
+
+// covers says whether a contact that is about to be dialled is excluded.
+func (b *exclusionBook) covers(c *contact.Contact) bool {
+	if c.State == contact.Excluded {
+		return true
+	}
+	_, ok := b.numbers[c.Number]
+	return ok
+}
+
+// refuses says whether an addition is refused: by number or metadata while
+// sticky.
+func (b *exclusionBook) refuses(n engine.PhoneNumber, vars map[string]string, sticky bool) bool {
+	if !sticky {
+		return false
+	}
+	if _, ok := b.numbers[n]; ok {
+		return true
+	}
+	if len(b.matches) == 0 {
+		return false
+	}
+	for name, value := range vars {
+		for _, m := range b.matches[variable{name, value}] {
+			if matches(vars, m) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func matches(vars, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := vars[k]; !ok || got != v {
+			return false
+		}
+	}
+	return len(want) > 0
+}

@@ -1,0 +1,61 @@
+package actors
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	some := func() map[string]string {
+		m := map[string]string{}
+		for range 1 + rng.IntN(3) {
+			m[fmt.Sprint("k", rng.IntN(4))] = fmt.Sprint(rng.IntN(5))
+		}
+		return m
+	}
+	b := newExclusionBook(nil)
+	var all []map[string]string
+	for range 300 {
+		m := some()
+		for range 1 + rng.IntN(3) {
+			b.add(&journal.Exclusion{Match: maps.Clone(m)}) // and again
+		}
+		known := false
+		for _, o := range all {
+			known = known || maps.Equal(o, m)
+		}
+		if !known {
+			all = append(all, m)
+		}
+		kept := 0
+		for _, list := range b.matches {
+			kept += len(list)
+		}
+		if kept != len(all) {
+			t.Fatalf("%d are kept of %d different ones", kept, len(all))
+		}
+		for range 5 {
+			vars, want := some(), false
+			vars["other"] = "x"
+			for _, o := range all {
+				want = want || matches(vars, o)
+			}
+			if got := b.refuses("+4915100000000", vars, true); got != want {
+				t.Fatalf("%v of %v: %v", vars, all, got)
+			}
+			if b.refuses("+4915100000000", vars, false) {
+				t.Fatal("not sticky, and refused")
+			}
+		}
+	}
+	b.add(&journal.Exclusion{Number: "+4915100000001", Reason: "asked"})
+	if n := engine.PhoneNumber("+4915100000001"); !b.refuses(n, nil, true) {
+		t.Error("a number is forgotten")
+	}
+}
