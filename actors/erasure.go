@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -83,10 +82,8 @@ func (r *run) beginErasure(m *beginErasure, sender *actor.PID) {
 		return
 	}
 	r.erasing[m.Number] = r.now.Add(erasureTime)
-	for _, l := range r.lines {
-		if l.number == m.Number {
-			r.send(l, &rest{})
-		}
+	if l := r.byNumber[m.Number]; l != nil {
+		r.send(l, &rest{})
 	}
 	r.afterWrites(func() { reply(r.d, sender, nil, nil) })
 }
@@ -94,14 +91,14 @@ func (r *run) beginErasure(m *beginErasure, sender *actor.PID) {
 func (r *run) endErasure(m *endErasure, sender *actor.PID) {
 	delete(r.erasing, m.Number)
 	delete(r.excluded.numbers, m.Number)
-	r.excluded.matches = slices.DeleteFunc(r.excluded.matches, func(have map[string]string) bool {
-		return slices.ContainsFunc(m.Matches, func(gone map[string]string) bool { return maps.Equal(have, gone) })
-	})
-	for _, l := range r.lines {
-		if l.number == m.Number {
-			l.number, l.variables = m.Tombstone, nil
-			r.send(l, &forgetPerson{m.Tombstone})
-		}
+	for _, gone := range m.Matches {
+		r.excluded.dropMatch(gone)
+	}
+	if l := r.byNumber[m.Number]; l != nil {
+		delete(r.byNumber, m.Number)
+		l.number, l.variables = m.Tombstone, nil
+		r.byNumber[l.number] = l
+		r.send(l, &forgetPerson{m.Tombstone})
 	}
 	reply(r.d, sender, nil, nil)
 }

@@ -56,6 +56,17 @@ func (b *exclusionBook) addMatch(m map[string]string) {
 	b.matches[place] = append(b.matches[place], m)
 }
 
+// dropMatch forgets one.
+func (b *exclusionBook) dropMatch(m map[string]string) {
+	for name, value := range m {
+		v := variable{name, value}
+		list := slices.DeleteFunc(b.matches[v], func(o map[string]string) bool { return maps.Equal(o, m) })
+		if b.matches[v] = list; len(list) == 0 {
+			delete(b.matches, v)
+		}
+	}
+}
+
 // covers says whether a contact that is about to be dialled is excluded.
 func (b *exclusionBook) covers(c *contact.Contact) bool {
 	if c.State == contact.Excluded {

@@ -54,6 +54,12 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 			}
 		}
 	}
+	for _, m := range all {
+		b.dropMatch(m)
+	}
+	if len(b.matches) != 0 {
+		t.Errorf("%d are kept that were dropped", len(b.matches))
+	}
 	b.add(&journal.Exclusion{Number: "+4915100000001", Reason: "asked"})
 	if n := engine.PhoneNumber("+4915100000001"); !b.refuses(n, nil, true) {
 		t.Error("a number is forgotten")

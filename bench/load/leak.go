@@ -49,6 +49,8 @@ const (
 	// and an ended leg answers retransmissions for 64*T1 more: 96 s. A bot's
 	// connection is closed two minutes after its last result.
 	leakSettle = 170 * time.Second
+	// leakIdle is longer than idle workers stay.
+	leakIdle = 25 * time.Second
 	// What may stay: some goroutines and descriptors of pools that grew, a tenth
 	// of the heap, and the connections of the bench itself.
 	leakGoroutines = 10
@@ -98,7 +100,7 @@ func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 	}
 	defer w.close()
 	f := &LeakFigures{Calls: n}
-	warm := min(n, 2000) // as many as it takes until pools have grown
+	warm := min(n, 5000) // as many as it takes until pools have grown
 	cfg.Log("warming up with %d calls", warm)
 	if _, f.Before, _, err = w.leak(ctx, warm, 0); err != nil {
 		return nil, err
@@ -157,6 +159,11 @@ func (w *world) leak(ctx context.Context, n, from int) (id string, r Remains, se
 	settled = time.Since(begun)
 	if err != nil && calm.Err() == nil {
 		return "", r, settled, err
+	}
+	select { // workers that wait for the API's next connection end, too
+	case <-ctx.Done():
+		return "", r, settled, ctx.Err()
+	case <-time.After(leakIdle):
 	}
 	r, err = w.remains(ctx)
 	return id, r, settled, err
