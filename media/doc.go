@@ -27,7 +27,7 @@
 //     has one.
 //   - Audio of one call never reaches another one; see below.
 //   - μ-law reaches the bot as it came, except for 4 ms after a loss; A-law goes
-//     through one table, G.722 through its codec and a half-band filter.
+//     through one table, G.722 through the lower band of its codec.
 //   - What the bot and the classifier hear has no holes: after 60 ms without
 //     audio silence is filled in, 20 ms at a time. After a loss up to 60 ms
 //     are made of the last period of pitch, fading; the rest is silence.

@@ -65,13 +65,18 @@ func TestG722SilenceStaysSilent(t *testing.T) {
 
 // The filter alone: joined again, the bands give the input, 22 samples later.
 func TestG722BandsJoinToTheInput(t *testing.T) {
-	split, join := newG722(), newG722()
+	var split, join [qmfTaps]int32
+	push := func(x *[qmfTaps]int32, a, b int32) (older, newer int32) {
+		copy(x[:], x[2:])
+		x[qmfPast], x[qmfPast+1] = a, b
+		return joined(x)
+	}
 	in := tone16(4000, 3900, 9000) // where the bands meet
 	out := make([]int16, len(in))
 	for i := 0; i < len(in); i += 2 {
-		older, newer := split.push(int32(in[i]), int32(in[i+1]))
+		older, newer := push(&split, int32(in[i]), int32(in[i+1]))
 		low, high := (newer+older)>>14, (newer-older)>>14
-		older, newer = join.push(low+high, low-high)
+		older, newer = push(&join, low+high, low-high)
 		out[i], out[i+1] = int16(newer>>11), int16(older>>11)
 	}
 	if got, delay := snr(in, out, 20, 21, 22, 23, 24); got < 50 || delay != 22 {
