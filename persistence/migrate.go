@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,8 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		return badURL(err)
 	}
 	configure(cc, cfg)
+	// Those of tables are not: every writer that comes later would wait as well.
+	cc.RuntimeParams["lock_timeout"] = lockPatience
 	db := stdlib.OpenDB(*cc)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(2)
@@ -30,6 +33,10 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		return failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
 	}
 	defer func() { _ = conn.Close() }()
+	// The lock of schema changes is waited for as long as it takes.
+	if _, err := conn.ExecContext(ctx, "SET lock_timeout = 0"); err != nil {
+		return failure("migration_failed", "the lock for schema changes was not given", err)
+	}
 	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
 	if _, err := conn.ExecContext(ctx, lock); err != nil {
 		return failure("migration_failed", "the lock for schema changes was not given", err)
@@ -39,18 +46,40 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 	if err != nil {
 		return failure("migration_failed", "the schema changes cannot be read", err)
 	}
-	done, err := provider.Up(ctx)
-	if err != nil {
-		return failure("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
+	for try := 1; ; try++ {
+		done, err := provider.Up(ctx)
+		var part *goose.PartialError
+		if errors.As(err, &part) {
+			done = part.Applied
+		}
+		for _, r := range done {
+			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
+		}
+		if state, _ := sqlState(err); state == "55P03" && try < migrationTries && sleep(ctx, time.Second) {
+			continue
+		}
+		if err != nil {
+			return failure("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
+		}
+		return nil
 	}
-	for _, r := range done {
-		cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
-	}
-	return nil
 }
 
-// eventMonths is how many months ahead partitions are made.
-const eventMonths = 3
+// migrationTries bounds how often a change is tried for whose locks it waited
+// in vain: for as many seconds.
+const migrationTries = 120
+
+// sleep waits; false when ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
 
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
@@ -79,13 +108,24 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	return s.wrap("expired number holds not dropped", err)
 }
 
-// makePartitions makes one partition a month. Events of a month without one go
-// to the default partition: nothing is lost, it is only slower to drop.
+// lockPatience is how long a change of the schema waits for its locks: as long
+// writers that come after it wait too.
+const lockPatience = "1s"
+
+// eventMonths is how many months ahead partitions are made.
+const eventMonths = 3
+
+// eventPartition is the name of the partition of a month.
+func eventPartition(month time.Time) string { return "events_" + month.Format("200601") }
+
+// makePartitions makes one partition of the events a month. Events of a month
+// without one go to the default partition: nothing is lost, it is only slower to
+// drop.
 func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 	first := time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 	for i := range eventMonths {
 		from := first.AddDate(0, i, 0)
-		name := "events_" + from.Format("200601")
+		name := eventPartition(from)
 		var there bool
 		if err := s.read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
 			return s.wrap("event partitions not read", err)
@@ -93,20 +133,31 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		if there {
 			continue
 		}
-		sql := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
-			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339))
-		_, err := s.read.Exec(ctx, sql)
+		err := s.changeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
+			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
 		switch state, _ := sqlState(err); state {
-		case "", "42P07", "23505": // done, or another process was faster
+		case "42P07", "23505": // another process was faster
 		case "23514": // events of that month are in the default partition already
 			s.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
-			continue
+		case "55P03": // somebody is busy with the table; it is not needed yet
+			s.cfg.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
 		default:
-			return s.wrap("event partition not made", err)
-		}
-		if state, _ := sqlState(err); err != nil && state == "" {
-			return s.wrap("event partition not made", err)
+			if err != nil {
+				return s.wrap("event partition not made", err)
+			}
 		}
 	}
 	return nil
+}
+
+// changeSchema runs one statement that takes tables' locks, in a transaction of
+// its own; 55P03 when it did not get them in time.
+func (s *Store) changeSchema(ctx context.Context, sql string) error {
+	return pgx.BeginFunc(ctx, s.read, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lockPatience+"'"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sql)
+		return err
+	})
 }

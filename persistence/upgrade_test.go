@@ -1,0 +1,165 @@
+package persistence_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/persistence"
+	"dialler/persistence/migrations"
+	"dialler/persistence/storetest"
+)
+
+// servedFrom is the schema of the release before: its processes go on writing
+// while a newer one brings the schema up to date.
+const servedFrom = 21
+
+// Every change of the schema since the release before is made while calls are
+// written by statements that were prepared before it: none is lost, none is
+// refused, and the history folds to the tables.
+func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cc.RuntimeParams["lock_timeout"] = "30s"
+	db := stdlib.OpenDB(*cc)
+	defer func() { _ = db.Close() }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), servedFrom); err != nil {
+		t.Fatal(err)
+	}
+	old := storetest.OpenAt(t, url, persistence.Config{SkipMigrations: true, Writers: 2, Readers: 2})
+	w := newUpgradeWorld(t, old)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var written atomic.Int64
+	writing := make(chan error, 1)
+	go func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			if err := w.call(); err != nil {
+				writing <- fmt.Errorf("call %d: %w", n, err)
+				return
+			}
+			written.Add(1)
+		}
+		writing <- nil
+	}()
+	await := func(n int64) {
+		t.Helper()
+		deadline := time.After(time.Minute)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for written.Load() < n {
+			select {
+			case err := <-writing:
+				t.Fatalf("writing ended: %v", err)
+			case <-deadline:
+				t.Fatalf("%d calls were written, want %d", written.Load(), n)
+			case <-tick.C:
+			}
+		}
+	}
+	await(5)
+	for _, m := range provider.ListSources() {
+		if m.Version <= servedFrom {
+			continue
+		}
+		if _, err := provider.UpTo(t.Context(), m.Version); err != nil {
+			t.Fatalf("migration %d: %v", m.Version, err)
+		}
+		await(written.Load() + 5)
+	}
+	// The newer process comes up beside the old one, and makes its partitions.
+	storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
+	await(written.Load() + 5)
+	cancel()
+	if err := <-writing; err != nil {
+		t.Fatal(err)
+	}
+	counters, err := old.Counters(t.Context(), w.c.ID, 1)
+	if err != nil || int64(counters.Completed) < written.Load() {
+		t.Errorf("%d of %d calls are stored: %v", counters.Completed, written.Load(), err)
+	}
+	if a, err := old.Audit(t.Context(), w.c.ID); err != nil || len(a.Runs) != 1 || len(a.Runs[0].Differences) > 0 {
+		t.Errorf("audit: %+v, %v", a.Runs, err)
+	}
+}
+
+type upgradeWorld struct {
+	t     *testing.T
+	store *persistence.Store
+	c     campaign.Campaign
+	now   time.Time
+	seq   int64
+	n     int
+}
+
+func newUpgradeWorld(t *testing.T, s *persistence.Store) *upgradeWorld {
+	t.Helper()
+	w := &upgradeWorld{t: t, store: s, now: time.Now().UTC().Truncate(time.Microsecond), seq: 1}
+	c := campaign.Campaign{ID: "cmp_up", State: campaign.Running, Run: 1, CreatedAt: w.now, Settings: campaign.Settings{Name: "up", MaxAttempts: 3}}
+	if err := s.InsertCampaign(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.c, err = s.AcquireCampaign(t.Context(), c.ID); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// call writes one contact and its answered call, with the events of a history
+// that folds to it.
+func (w *upgradeWorld) call() error {
+	ctx := context.Background()
+	w.n++
+	due := w.now
+	k := benchCall{epoch: w.c.Epoch, c: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
+		Number: engine.PhoneNumber(fmt.Sprintf("+4915%09d", w.n)), Variables: map[string]string{"n": fmt.Sprint(w.n)}, Position: int64(w.n),
+		Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: w.now, UpdatedAt: w.now, Version: 1}}
+	facts := k.c.Facts()
+	w.seq++
+	added := journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Contacts: []contact.Contact{k.c}, Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,
+		Run: 1, At: w.now, Type: journal.ContactTriggered, Version: 1, Contact: k.c.ID, Data: journal.Data{After: &facts}}}}
+	writes := []journal.Write{added}
+	for step := range 5 {
+		w.seq++
+		before := k.c.Facts()
+		x := k.write(step, w.seq, w.now)
+		if step == 0 {
+			after := k.c.Facts()
+			x.Events[0].Data.Before, x.Events[0].Data.After = &before, &after
+			x.Events[0].Data.ReservedAt = k.a.ReservedAt
+		}
+		if step == 3 {
+			x.Events[0].Data.ReservedAt = k.a.ReservedAt
+		}
+		writes = append(writes, x)
+	}
+	for i := range writes {
+		refused, err := w.store.Commit(ctx, writes[i:i+1])
+		if err != nil {
+			return err
+		}
+		if refused[0] != nil {
+			return refused[0]
+		}
+	}
+	return nil
+}
