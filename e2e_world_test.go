@@ -161,7 +161,18 @@ func newWorld(t *testing.T, times tuning, talk time.Duration) *world {
 // newWorldOn starts a world on a database of the test's own.
 func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *world {
 	t.Helper()
-	w := &world{t: t, url: url, times: times, log: &logbook{}, client: &nethttp.Client{Timeout: patience}}
+	return bringUp(t, &world{url: url, flags: engineFlags{DatabaseURL: url}}, times, talk)
+}
+
+// newPrivateWorld starts a world on a private server in a folder.
+func newPrivateWorld(t *testing.T, dir string, times tuning) *world {
+	t.Helper()
+	return bringUp(t, &world{flags: engineFlags{DataDir: dir}}, times, 0)
+}
+
+func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
+	t.Helper()
+	w.t, w.times, w.log, w.client = t, times, &logbook{}, &nethttp.Client{Timeout: patience}
 	t.Cleanup(w.client.CloseIdleConnections)
 	var err error
 	w.bot, err = bot.Start(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{conversation(talk)}})
@@ -169,9 +180,13 @@ func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *wor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.bot.Close() })
-	w.flags = engineFlags{ListenHTTP: "127.0.0.1:0", SIP: "127.0.0.1:0", DatabaseURL: w.url, DrainTimeout: patience, RecordingsDir: filepath.Join(t.TempDir(), "recordings"),
-		SpoolDir: filepath.Join(t.TempDir(), "spool"), SpoolSize: 4}
+	f := &w.flags
+	f.ListenHTTP, f.SIP, f.DrainTimeout, f.RecordingsDir = "127.0.0.1:0", "127.0.0.1:0", patience, filepath.Join(t.TempDir(), "recordings")
+	f.SpoolDir, f.SpoolSize = filepath.Join(t.TempDir(), "spool"), 4
 	w.start()
+	if w.p.pg != nil {
+		w.url = w.p.pg.URL()
+	}
 	t.Cleanup(func() {
 		if !w.tampered {
 			w.audited()

@@ -15,8 +15,10 @@ import (
 
 const (
 	// probeEvery is how often the database is asked how it is, so that it is known
-	// to be away, and back, while nobody has anything to write.
+	// to be away, and back, while nobody has anything to write; probeAway, while it
+	// is away.
 	probeEvery = time.Second
+	probeAway  = 250 * time.Millisecond
 	// probePatience is how long an answer may take before the database counts as
 	// away.
 	probePatience = 4 * time.Second
@@ -178,14 +180,16 @@ const prober = "probe"
 // watch asks the database how it is until the tree is closed. When it is back the
 // writers try at once.
 func (w *databaseWatch) watch() {
-	tick := time.NewTicker(probeEvery)
-	defer tick.Stop()
 	away := false
 	for {
+		wait := probeEvery
+		if away {
+			wait = probeAway
+		}
 		select {
 		case <-w.d.ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 		ctx, cancel := context.WithTimeout(w.d.ctx, probePatience)
 		err := w.d.store.Ping(ctx)

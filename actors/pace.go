@@ -63,7 +63,7 @@ func (r *run) keepPacing() {
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		if err := d.store.SavePacing(ctx, id, epoch, state, now); err != nil {
+		if err := d.store.SavePacing(ctx, id, epoch, state, now); err != nil && !passes(err) {
 			d.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("what pacing has learnt was not stored; it is tried again")
 		}
 	}()

@@ -404,7 +404,9 @@ func (r *run) refilled(m *refilled) {
 	touched := r.touched
 	r.touched = map[engine.ContactID]struct{}{}
 	if m.err != nil {
-		r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("look-ahead not loaded")
+		if !passes(m.err) {
+			r.d.log.Error().Err(m.err).Str("campaign_id", string(r.id)).Msg("look-ahead not loaded")
+		}
 		retry := r.now.Add(time.Second)
 		r.nextDue = &retry
 		r.setWake()

@@ -72,7 +72,7 @@ type writer struct {
 	slow    func()    // stops the watch of the one under way
 	began   time.Time // of the last transaction
 	waiting bool      // gathered or retryCommit is on its way
-	down    bool
+	tries   int       // that failed, one after the other
 	backoff time.Duration
 	spool   spooling
 	stats   *writerStats
@@ -86,6 +86,8 @@ type queued struct {
 
 func (w *writer) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		w.d.database.succeeded(ctx.Self().Id) // an earlier life of it found nothing out for us
 	case *persist:
 		w.queue = append(w.queue, queued{persist: *msg})
 		w.stats.Waiting.Add(1)
@@ -226,14 +228,16 @@ func tellPersisted(ctx actor.Context, q *queued, err error) {
 }
 
 // failed: the transaction was not committed, as far as is known. It is tried
-// again.
+// again; one connection may be lost without the database being away.
 func (w *writer) failed(ctx actor.Context, err error) {
-	w.down = true
-	w.d.database.failed(ctx.Self().Id, err)
+	w.tries++
 	w.backoff = min(max(2*w.backoff, 50*time.Millisecond), time.Second)
 	w.waiting = true
 	w.d.after(w.backoff, ctx.Self(), &retryCommit{})
-	w.divert(ctx)
+	if w.tries > 1 {
+		w.d.database.failed(ctx.Self().Id, err)
+		w.divert(ctx)
+	}
 }
 
 // settle: a transaction was committed. The database is back once nothing waits in
@@ -243,8 +247,8 @@ func (w *writer) settle(ctx actor.Context) {
 		return
 	}
 	w.spool.on, w.spool.shut = false, false
-	if w.down {
-		w.down, w.backoff = false, 0
+	w.tries, w.backoff = 0, 0
+	if w.d.dbDown.Load() {
 		w.d.database.succeeded(ctx.Self().Id)
 	}
 }

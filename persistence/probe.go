@@ -59,6 +59,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	if why == Silent {
 		p.cut()
+		s.reset() // nobody knows what those will say
 	}
 	return e
 }

@@ -222,22 +222,28 @@ func (s *Store) wrap(what string, err error) error {
 // failed is the answer to an error: that the database is away, or that something
 // is wrong with what was asked of it.
 func (s *Store) failed(code, what string, err error) error {
-	switch v, why := judge(err); {
-	case v != awayNow:
+	v, why := judge(err)
+	if v != awayNow {
 		return failure(code, what, err)
-	default:
-		s.lost(why)
-		return awayError(why, err)
 	}
+	s.lost(why)
+	var known *databaseError
+	if errors.As(err, &known) && known.why != "" {
+		return known
+	}
+	return awayError(why, err)
 }
 
 // lost drops the idle connections when one was found dead: after a restart of
 // the server they all are, and each would fail one query more. Those to a server
 // that is a standby now are of no use either: another may be the primary.
 func (s *Store) lost(why Away) {
-	if why != Unreachable && why != ReadOnly {
-		return
+	if why == Unreachable || why == ReadOnly {
+		s.reset()
 	}
+}
+
+func (s *Store) reset() {
 	s.write.Reset()
 	s.read.Reset()
 }

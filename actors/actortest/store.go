@@ -49,6 +49,8 @@ type Store struct {
 	// deaf: commits are done and nobody hears of it.
 	deaf bool
 	seen map[eventKey]struct{}
+	// FailNext is how many commits from now on fail, each as a lost connection.
+	FailNext int
 	// Reads counts the attempts and contacts that were asked for one by one.
 	Reads int
 	// OnWrite sees every accepted write.
@@ -133,6 +135,10 @@ func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.FailNext > 0 {
+		s.FailNext--
+		return nil, errDown
+	}
 	refused := make([]error, len(group))
 	for i := range group {
 		refused[i] = s.apply(&group[i])

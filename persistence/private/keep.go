@@ -58,6 +58,7 @@ func (s *Server) awaitEnd() bool {
 
 // restart starts the server until it runs; false: it is being stopped.
 func (s *Server) restart() bool {
+	said := false
 	for wait := restartWait; ; wait = min(2*wait, restartCap) {
 		ctx, cancel := context.WithTimeout(context.Background(), restartTimeout)
 		s.kept.Go(func() {
@@ -73,7 +74,10 @@ func (s *Server) restart() bool {
 			s.log.Info().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database runs again")
 			return true
 		}
-		s.log.Error().Err(err).Str("folder", s.base).Msg("private database not started; it is tried again")
+		if !said {
+			said = true
+			s.log.Error().Err(err).Str("folder", s.base).Msg("private database not started; it is tried again until it is")
+		}
 		select {
 		case <-s.stopping:
 			return false
@@ -108,9 +112,13 @@ func (s *Server) startAgain(ctx context.Context) error {
 // in the data: its children work in that folder, and init is their parent now.
 // It gives their number.
 func endOrphans(data string, signal syscall.Signal) (found int) {
+	folder, err := os.Stat(data)
+	if err != nil {
+		return 0
+	}
 	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range all {
-		if dir, err := os.Readlink(link); err != nil || dir != data {
+		if at, err := os.Stat(link); err != nil || !os.SameFile(at, folder) {
 			continue
 		}
 		proc := filepath.Dir(link)
