@@ -193,6 +193,9 @@ func TestProbes(t *testing.T) {
 	b.ports.alive = errors.New("decision loop stale for 31 s")
 	b.do("GET", "/healthz", "").is(503, "")
 	b.ports.checks = []Check{{Name: "database", OK: true}, {Name: "draining", Detail: "the process is draining"}}
+	if a := b.byAdmin("GET", "/api/v1/health", "").is(200, ""); a.get("status") != "not_ready" {
+		t.Errorf("the console is told %s", a.body)
+	}
 	if a := b.do("GET", "/readyz", "").is(503, ""); a.get("status") != "not_ready" {
 		t.Errorf("%s", a.body)
 	}

@@ -101,6 +101,8 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},
 		{method: "PUT", path: v1 + "/numbers/{number}", access: access{role: roleAdmin}, handle: s.putNumber},
 
+		{method: "GET", path: v1 + "/health", access: access{role: roleViewer}, handle: s.showHealth},
+
 		// For machines that watch, and for readers.
 		{method: "GET", path: "/healthz", access: access{open: true}, handle: s.healthz},
 		{method: "GET", path: "/readyz", access: access{open: true}, handle: s.readyz},

@@ -21,7 +21,11 @@ export const keys = {
   imports: (id: string) => ['imports', id] as const,
   bots: ['bots'] as const,
   numbers: ['numbers'] as const,
+  health: ['health'] as const,
 };
+
+/** How often the console asks what works. */
+const healthMs = 5_000;
 
 export function newQueryClient(): QueryClient {
   return new QueryClient({
@@ -190,5 +194,17 @@ export function useNumbers() {
   return useQuery<Schemas['Number'][], Problem>({
     queryKey: keys.numbers,
     queryFn: async ({ signal }) => (await data(api.GET('/api/v1/numbers', { signal }))).numbers,
+  });
+}
+
+export type Check = Schemas['Ready']['checks'][number];
+
+/** useHealth gives what works and what does not. */
+export function useHealth() {
+  return useQuery<Check[], Problem>({
+    queryKey: keys.health,
+    queryFn: async ({ signal }) => (await data(api.GET('/api/v1/health', { signal }))).checks,
+    refetchInterval: healthMs,
+    retry: false,
   });
 }

@@ -1066,6 +1066,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/persons/{number}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                number: components["schemas"]["E164"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erase a person
+         * @description Takes number and variables of a person out of every campaign, call, report, recording and stored reply. Rows stay, with a tombstone
+         *     (`erased:…`) in the place of the number, so that counters, history and audit stay as they are. Where the person may still be called the
+         *     contact is excluded first. 409 `person_in_call` while a call with the person is not over, `person_in_import` while a file with the number
+         *     is being imported, `recording_in_progress` for a moment after a recorded call: ask again. Asking again is harmless. Role `admin`.
+         */
+        delete: operations["erasePerson"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bots": {
         parameters: {
             query?: never;
@@ -1233,6 +1261,26 @@ export interface paths {
          * @description Role `admin`.
          */
         put: operations["putNumber"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What works and what does not, for a console
+         * @description The checks of /readyz; the answer is 200 also when one of them fails.
+         */
+        get: operations["health"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -2174,7 +2222,8 @@ export interface components {
             calls_per_min: number | null;
         };
         Suppression: {
-            number: components["schemas"]["E164"];
+            /** @description The number; of an erased person a keyed hash of it, which is found by the number. */
+            number: string;
             /** @description do_not_call, opt_out, manual, import, or what was given. */
             reason: string;
             created_at: components["schemas"]["When"];
@@ -2817,9 +2866,16 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "not_ready";
             checks: {
+                /** @description database, trunks, rtp_ports, draining. */
                 name: string;
                 ok: boolean;
+                /** @description What is wrong and what to do. */
                 detail?: string;
+                /**
+                 * Format: date-time
+                 * @description When it began to fail.
+                 */
+                since?: string;
             }[];
         };
     };
@@ -2946,7 +3002,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description No capacity now, or not finished in time; the same request may succeed later. */
+        /** @description No capacity now, or not finished in time; the same request may succeed later. `database_unavailable`: the database is away (down, full, read-only, …). A command that came while it is known to be away was not carried out; one that was under way may have been: repeat it with the same Idempotency-Key. Credentials that were good a moment before stay good for reading meanwhile. */
         Unavailable: {
             headers: {
                 "X-Request-ID": components["headers"]["RequestID"];
@@ -5050,6 +5106,57 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    erasePerson: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Whether the person must not be called again: the suppression list keeps a keyed hash of the number then, from which nobody reads the
+                 *     number. When left out: if the number was suppressed, or excluded from a campaign. `false` forgets that too.
+                 */
+                suppress?: boolean;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                number: components["schemas"]["E164"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The person is erased. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description In how many campaigns the person was a contact. */
+                        contacts: number;
+                        attempts: number;
+                        recordings: number;
+                        /** @description The person is not called again. */
+                        suppressed: boolean;
+                        /**
+                         * Format: date-time
+                         * @description Before then the number is not called even if it is added again: calls before the erasure bind us (72 hours after an abandoned
+                         *     call, the period of `--callee-cap`).
+                         */
+                        rests_until: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listBots: {
         parameters: {
             query?: never;
@@ -5426,6 +5533,31 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checks. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };

@@ -6,6 +6,7 @@ import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { NotFoundPage } from '../pages/not-found-page';
 import { home, pages } from '../routes';
 import { ErrorBoundary } from './error-boundary';
+import { HealthBanner } from './health-banner';
 import { BookIcon, Brand } from './icons';
 import { LinkState } from './link-state';
 import { SchemeToggle } from './scheme-toggle';
@@ -59,6 +60,7 @@ export function Shell() {
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} className={css.main}>
+        <HealthBanner />
         <ErrorBoundary place={location}>
           <Suspense fallback={<Waiting />}>
             <Switch>

@@ -7,6 +7,7 @@ import { parts, processed, scope, waiting } from './campaigns';
 import { actionsOf, mayAddContacts, questionOf } from './commands';
 import { byConstraint, whyOf } from './constraints';
 import { age, count, plural, seconds, share, size } from './figures';
+import { troubles } from './health';
 import { indicator, named, outcome } from './states';
 import { clockTime, daysOf, inZone, minuteOf, windowOf } from './times';
 
@@ -130,4 +131,14 @@ test('windows and times', () => {
   expect(inZone(at, 'America/New_York')).toContain('07:30:05 America/New_York');
   expect(inZone(at, 'No/Where')).not.toContain('No/Where');
   expect([minuteOf(at, 'Asia/Tokyo'), minuteOf(at, 'No/Where')]).toEqual(['21:30', undefined]);
+});
+
+test('what does not work is said on every page, in words', () => {
+  expect(troubles([{ name: 'database', ok: true }, { name: 'trunks', ok: false, detail: 'no active trunk is configured' }])).toEqual([]);
+  const [away] = troubles([{ name: 'database', ok: false, detail: 'the volume of the database is full; make room on it', since: '2030-03-01T09:00:00Z' }]);
+  expect(away?.title).toBe('The database is away');
+  expect(away?.sentence).toContain('No new call is placed');
+  expect(away?.detail).toBe('The volume of the database is full; make room on it');
+  expect(away?.since).toBe('2030-03-01T09:00:00Z');
+  for (const name of ['database', 'spool', 'rtp_ports', 'draining']) expect(troubles([{ name, ok: false }])[0]?.sentence).toMatch(/^[A-Z].*\.$/);
 });
