@@ -68,7 +68,7 @@ const (
 
 // Create implements http.Campaigns.
 func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error) {
-	now := time.Now()
+	now := f.p.clock.Now()
 	c := campaign.Campaign{ID: actors.NewCampaignID(), Settings: cmd.Settings, State: campaign.Draft, Version: 1, Run: 1,
 		CreatedAt: now, CreatedBy: cmd.Who}
 	who := cmd.Who
@@ -81,7 +81,7 @@ func (f *front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 
 // Clone implements http.Campaigns.
 func (f *front) Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error) {
-	c, err := f.Store.CloneCampaign(ctx, cmd, actors.NewCampaignID(), time.Now())
+	c, err := f.Store.CloneCampaign(ctx, cmd, actors.NewCampaignID(), f.p.clock.Now())
 	if err != nil {
 		return campaign.Detail{}, err
 	}
@@ -150,7 +150,7 @@ func (f *front) listed(ctx context.Context, row *campaign.Campaign) (campaign.De
 // counters counts a campaign at rest once: with many finished campaigns a list
 // that is looked at all the time would cost more than the calls.
 func (f *front) counters(ctx context.Context, row *campaign.Campaign) (campaign.Counters, error) {
-	now := time.Now()
+	now := f.p.clock.Now()
 	f.mu.Lock()
 	c, ok := f.counted[row.ID]
 	f.mu.Unlock()
@@ -207,7 +207,7 @@ func (f *front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Pa
 // earlier counts a run before the present one; only a late result still changes
 // it.
 func (f *front) earlier(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error) {
-	key, now := pastRun{id, run}, time.Now()
+	key, now := pastRun{id, run}, f.p.clock.Now()
 	f.mu.Lock()
 	c, ok := f.past[key]
 	f.mu.Unlock()
@@ -335,7 +335,7 @@ func (f *front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	if err != nil {
 		return d, err
 	}
-	now := time.Now()
+	now := f.p.clock.Now()
 	facts, err := f.Store.ContactFacts(ctx, &view.Contact, c.Campaign.Order(now))
 	if err != nil {
 		return d, err

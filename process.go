@@ -42,6 +42,7 @@ type process struct {
 	flags  engineFlags
 	tuning tuning
 	log    zerolog.Logger
+	clock  actors.Clock
 
 	pg    *private.Server
 	store *persistence.Store
@@ -79,6 +80,7 @@ type tuning struct {
 	dialoutRing time.Duration
 	// toDatabase replaces the way to the database: faults are put in there.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
+	clock      actors.Clock
 }
 
 // start brings a dialler up. On an error everything that was up is down again.
@@ -87,7 +89,10 @@ func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logg
 }
 
 func startTuned(ctx context.Context, flags engineFlags, name string, log zerolog.Logger, times tuning) (*process, error) {
-	p := &process{flags: flags, tuning: times, log: log, started: time.Now()}
+	p := &process{flags: flags, tuning: times, log: log, clock: times.clock, started: time.Now()}
+	if p.clock == nil {
+		p.clock = systemClock{}
+	}
 	if err := p.open(ctx, name); err != nil {
 		p.Close()
 		return nil, err
@@ -157,7 +162,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	}
 	p.commits = newCommitHistogram()
 	tokens := resultTokens(derive(secret, "results"))
-	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: systemClock{}, Configs: newConfigFetcher()}
+	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: p.clock, Configs: newConfigFetcher()}
 	if p.spool != nil {
 		ports.Spool = p.spool
 	}
@@ -183,7 +188,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
-		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, Log: log, Registry: registry},
+		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, Log: log, Registry: registry, Now: p.clock.Now},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Persons: front})
 	if err != nil {
 		return err

@@ -194,7 +194,7 @@ func (p *process) openRecorder(name string) error {
 func (p *process) keepRecordings() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k := &recordingKeeper{rows: p.store, files: p.recorder, now: systemClock{}.Now, log: p.log}
+	k := &recordingKeeper{rows: p.store, files: p.recorder, now: p.clock.Now, log: p.log}
 	go func() {
 		defer close(done)
 		k.run(ctx)

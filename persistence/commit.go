@@ -81,7 +81,10 @@ var statements = map[string]string{
 	"campaigns": upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
-	"lost": `UPDATE number_holds h SET hold_until = u.until FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS u(number, attempt, until)
+	// By the server's clock, which says when the hold is over: the program's may
+	// stand elsewhere.
+	"lost": `UPDATE number_holds h SET hold_until = now() + u."left" * interval '1 microsecond'
+		FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS u(number, attempt, "left")
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	"exclusions": `INSERT INTO exclusions AS t (campaign_id, number, match, reason, lifted, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::boolean[], $6::timestamptz[])
@@ -199,7 +202,7 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 		g.rows.reset()
 		s.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, hashed: s.hashed}
+	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, hashed: s.hashed}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
@@ -212,6 +215,7 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 // commit is one group commit on one connection.
 type commit struct {
 	ctx     context.Context
+	now     time.Time // of the program
 	conn    *pgconn.PgConn
 	g       *group
 	writes  []journal.Write

@@ -145,13 +145,13 @@ func (t *commit) queueHolds() {
 		t.queue("released", [][]byte{numbers.param(), attempts.param()}, nothing)
 	}
 	if lost := t.g.rows.lost; len(lost) > 0 {
-		numbers, attempts, until := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.TimestamptzOID)
+		numbers, attempts, left := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID)
 		for _, h := range lost {
 			numbers.text(string(h.Number))
 			attempts.id(string(h.Attempt))
-			until.instant(h.Until)
+			left.int8(h.Until.Sub(t.now).Microseconds())
 		}
-		t.queue("lost", [][]byte{numbers.param(), attempts.param(), until.param()}, nothing)
+		t.queue("lost", [][]byte{numbers.param(), attempts.param(), left.param()}, nothing)
 	}
 }
 

@@ -34,6 +34,8 @@ type Config struct {
 	// SkipMigrations leaves the schema as it is: for a process that must not
 	// change it.
 	SkipMigrations bool
+	// Now is the clock of the program, time.Now; that of the server may differ.
+	Now func() time.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -45,6 +47,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Imports <= 0 {
 		c.Imports = 4
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.ConnectTimeout <= 0 {
 		c.ConnectTimeout = 5 * time.Second

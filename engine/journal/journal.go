@@ -178,7 +178,8 @@ func (c *CalleeCap) Refusal(nth time.Time) error {
 }
 
 // HoldRelease ends the hold of a number: at once (Until zero) when all legs
-// have their final answer, or at a time for an attempt that was lost.
+// have their final answer, or at a time for an attempt that was lost. The store
+// keeps how long that is from now: its clock may be another.
 type HoldRelease struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber

@@ -64,6 +64,32 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 		})
 	}
 
+	t.Run("a lost attempt holds its number as long, however the program's clock stands to the database's", func(t *testing.T) {
+		t.Parallel()
+		for _, off := range []time.Duration{-time.Hour, time.Hour} {
+			w := newWorld(t, open(t, persistence.Config{Now: func() time.Time { return time.Now().Add(off) }, Writers: 1, Readers: 2}))
+			w.now = w.now.Add(off)
+			held, over := w.contact(), w.contact()
+			for c, left := range map[*contact.Contact]time.Duration{&held: 10 * time.Minute, &over: -time.Second} {
+				x, a := w.intent(c)
+				w.commit(x)
+				end, lost := w.ended(c, a, engine.OutcomeLost)
+				lost.Legs[0].EndedAt = nil
+				end.Attempts = []attempt.Attempt{lost}
+				end.Holds[0].Until = w.now.Add(left)
+				w.commit(end)
+			}
+			again, _ := w.intent(&held)
+			if err := w.try(again)[0]; !errors.Is(err, journal.ErrNumberHeld) {
+				t.Errorf("clock %v off: an intent while the lost attempt's legs may ring: %v", off, err)
+			}
+			again, _ = w.intent(&over)
+			if err := w.try(again)[0]; err != nil {
+				t.Errorf("clock %v off: an intent after the hold: %v", off, err)
+			}
+		}
+	})
+
 	t.Run("a database that is away refuses nothing and takes all when it is back", func(t *testing.T) {
 		t.Parallel()
 		f := &Faults{}
