@@ -128,7 +128,7 @@ func (c *call) violation(name string) {
 func (sh *shard) newCall(car *Carrier, m *message, p peer, now time.Time) *call {
 	id := string(m.callID)
 	row := &Call{
-		CallID: id, Incarnation: 1, Transport: p.transport(), State: StateTrying, InviteAt: now,
+		CallID: id, Incarnation: 1, Transport: p.transport(), State: StateTrying, InviteAt: now, LeftAt: p.left,
 		Number: phoneNumber(uriUser(m.uri), car.cfg.CountryCode),
 		From:   phoneNumber(uriUser(addrURI(m.from)), car.cfg.CountryCode),
 	}

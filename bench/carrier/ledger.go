@@ -44,6 +44,7 @@ type Call struct {
 	State       State              `json:"state"`
 
 	InviteAt   time.Time `json:"invite_at"`
+	LeftAt     time.Time `json:"left_at,omitzero"` // when the INVITE came to this machine (UDP), by its wall clock; InviteAt is when it was read
 	RingingAt  time.Time `json:"ringing_at,omitzero"`
 	AnsweredAt time.Time `json:"answered_at,omitzero"`
 	AckAt      time.Time `json:"ack_at,omitzero"` // of the final response
@@ -331,6 +332,17 @@ func (l Ledger) Calls() Rows {
 		return cmp.Or(a.InviteAt.Compare(b.InviteAt), cmp.Compare(a.CallID, b.CallID))
 	})
 	return out
+}
+
+// Count is how many rows there are.
+func (l Ledger) Count() (n int) {
+	for i := range l.c.shards {
+		sh := &l.c.shards[i]
+		sh.mu.Lock()
+		n += len(sh.rows)
+		sh.mu.Unlock()
+	}
+	return n
 }
 
 // Live gives the rows of calls that may occupy a phone now.

@@ -24,7 +24,8 @@ const (
 type peer struct {
 	c    *Carrier
 	addr netip.AddrPort
-	conn *tcpConn // nil for UDP
+	conn *tcpConn  // nil for UDP
+	left time.Time // when the message left for us; zero when that is not known
 }
 
 func (p peer) transport() string {
@@ -90,6 +91,7 @@ func (c *Carrier) listen(listen string) error {
 			}
 			return fmt.Errorf("carrier: %w", err)
 		}
+		wantStamps(udp)
 		_ = udp.SetReadBuffer(socketBuffer) // the system's limit may be lower; best effort
 		_ = udp.SetWriteBuffer(socketBuffer)
 		c.udp, c.tcp, c.addr = udp, tcp, at
@@ -100,10 +102,10 @@ func (c *Carrier) listen(listen string) error {
 
 func (c *Carrier) readUDP() {
 	defer c.tasks.Done()
-	buf := make([]byte, maxMessage)
+	buf, oob := make([]byte, maxMessage), make([]byte, stampRoom)
 	var m message
 	for {
-		n, from, err := c.udp.ReadFromUDPAddrPort(buf)
+		n, beside, _, from, err := c.udp.ReadMsgUDPAddrPort(buf, oob)
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
@@ -118,7 +120,7 @@ func (c *Carrier) readUDP() {
 			c.stray.count("not_sip")
 			continue
 		}
-		c.handle(&m, peer{c: c, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())})
+		c.handle(&m, peer{c: c, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), left: stampOf(oob[:beside])})
 	}
 }
 

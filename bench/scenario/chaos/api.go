@@ -21,7 +21,7 @@ type api struct {
 }
 
 func newAPI(addr string) *api {
-	return &api{base: "http://" + addr, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}}
+	return &api{base: "http://" + addr, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: excluders}}}
 }
 
 func (a *api) close() { a.client.CloseIdleConnections() }
@@ -88,6 +88,9 @@ func (a *api) do(ctx context.Context, method, path, token, kind string, body io.
 	}
 	return reply{resp.StatusCode, b, resp.Header.Get("Idempotent-Replayed") == "true"}, nil
 }
+
+// decode reads a JSON answer.
+func decode(body []byte, into any) error { return json.Unmarshal(body, into) }
 
 // must is a request that is refused only by a fault.
 func (a *api) must(ctx context.Context, method, path string, body, into any) error {

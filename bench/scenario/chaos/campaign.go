@@ -27,6 +27,9 @@ type Campaign struct {
 	Stop bool
 }
 
+// maxAttempts is how often a contact is called.
+const maxAttempts = 3
+
 // listSize is how many contacts a list has.
 const listSize = 20
 
@@ -51,6 +54,7 @@ type Report struct {
 	Unsure   int             // of them, those first sent to a life that did not answer
 	Rows     int             // of acknowledged imports and lists
 	Results  int             // acknowledged to the bot
+	Events   int             // of the campaign
 	// Failures are what was not as it must be.
 	Failures []string
 }
@@ -122,7 +126,7 @@ func (r *run) seed(ctx context.Context) error {
 	settings := map[string]any{
 		"name": fmt.Sprintf("Chaos %d", r.cfg.Seed), "bot_id": botID, "concurrency": 12, "number_pool": ownNumbers,
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "amd": "parallel",
-		"max_attempts": 3, "retry_delay_s": 3, "ring_timeout_s": 15, "result_timeout_s": 60,
+		"max_attempts": maxAttempts, "retry_delay_s": 3, "ring_timeout_s": 15, "result_timeout_s": 60,
 		"retry_on_system": []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion, engine.OutcomeThrottled,
 			engine.OutcomeTrunkError, engine.OutcomeCallerHungUp, engine.OutcomeLost, engine.OutcomeSystemError},
 	}

@@ -68,9 +68,46 @@ func campaignOf(seed uint64, round int, all, left time.Duration) (private bool, 
 // campaignIn runs a campaign in an installation of its own.
 func campaignIn(t *testing.T, cfg Config, c Campaign) *Report {
 	t.Helper()
-	cfg.Dir, cfg.Log = folder(t), t.Logf
 	ctx, cancel := context.WithTimeout(t.Context(), c.For+time.Duration(10+c.Blows)*time.Minute)
 	defer cancel()
+	rep, err := open(t, ctx, cfg).Run(ctx, c)
+	for _, f := range rep.Failures {
+		t.Error(f)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	t.Log(rep)
+	return rep
+}
+
+// TestNoInviteLeavesAfterAnExclusionIsAcknowledged has exclusions race dials;
+// with CHAOS_MINUTES there are ten thousand.
+func TestNoInviteLeavesAfterAnExclusionIsAcknowledged(t *testing.T) {
+	n := 300
+	if setting(t, "CHAOS_MINUTES", 0) > 0 {
+		n = 10_000
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	lab := open(t, ctx, Config{Binary: build(t), Private: true})
+	race, err := lab.Race(ctx, setting(t, "CHAOS_SEED", 1), n)
+	for _, f := range race.Failures {
+		t.Error(f)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	t.Log(race)
+	if race.Excluded != n || race.Crossed == 0 || race.Dialled == n {
+		t.Error("that was no race")
+	}
+}
+
+// open brings a laboratory up for a test.
+func open(t *testing.T, ctx context.Context, cfg Config) *Lab { //nolint:revive // a test's helpers have t first
+	t.Helper()
+	cfg.Dir, cfg.Log = folder(t), t.Logf
 	lab, err := Open(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -79,19 +116,11 @@ func campaignIn(t *testing.T, cfg Config, c Campaign) *Report {
 		if err := lab.Close(); err != nil {
 			t.Error(err)
 		}
+		if t.Failed() {
+			t.Logf("logs of the %d lives are in %s", lab.proc.life, cfg.Dir)
+		}
 	})
-	rep, err := lab.Run(ctx, c)
-	for _, f := range rep.Failures {
-		t.Error(f)
-	}
-	if err != nil {
-		t.Error(err)
-	}
-	t.Log(rep)
-	if t.Failed() {
-		t.Logf("logs of the %d lives are in %s", lab.proc.life, cfg.Dir)
-	}
-	return rep
+	return lab
 }
 
 func setting(t *testing.T, name string, otherwise uint64) uint64 {

@@ -66,7 +66,7 @@ const (
 )
 
 // weights say how often each is asked for; two in five exclude nobody new.
-var weights = []request{askTrigger, askTrigger, askTrigger, askMerge, askExclude, askExclude, askDialout, askDialout, askList, askImport}
+var weights = []request{askTrigger, askTrigger, askTrigger, askMerge, askExclude, askDialout, askList, askImport}
 
 // Lists and files wait while so many contacts do.
 const backlog = 60
@@ -107,7 +107,7 @@ func (c *crm) work(ctx context.Context) {
 			kind = askTrigger
 		}
 		c.ask(ctx, kind)
-		tick.Reset(50*time.Millisecond + time.Duration(c.rng.Int64N(int64(600*time.Millisecond))))
+		tick.Reset(20*time.Millisecond + time.Duration(c.rng.Int64N(int64(300*time.Millisecond))))
 	}
 }
 

@@ -76,7 +76,48 @@ func (r *run) judge(ctx context.Context) error {
 		return err
 	}
 	r.judgeBot(attempts)
-	return r.judgeCRM(ctx, calls)
+	r.judgeTries(calls)
+	if err := r.judgeCRM(ctx, calls); err != nil {
+		return err
+	}
+	return r.judgeEvents(ctx)
+}
+
+// judgeTries: nobody who was not triggered again is called more often than the
+// campaign's attempts.
+func (r *run) judgeTries(calls carrier.Rows) {
+	free := map[engine.PhoneNumber]bool{}
+	for i := range r.crm.acked {
+		if a := &r.crm.acked[i]; a.kind == askMerge {
+			free[engine.PhoneNumber(a.numbers[0])] = true
+		}
+	}
+	n := map[engine.PhoneNumber]int{}
+	for i := range calls {
+		if !calls[i].InviteAt.Before(r.began) {
+			n[calls[i].Number]++
+		}
+	}
+	for _, to := range slices.Sorted(maps.Keys(n)) {
+		if n[to] > maxAttempts && !free[to] {
+			r.rep.fail("a number was called %d times, which has %d attempts", n[to], maxAttempts)
+		}
+	}
+}
+
+// judgeEvents: what the history adds up to is what the tables say.
+func (r *run) judgeEvents(ctx context.Context) error {
+	a, err := r.store.Audit(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	r.rep.Events = a.Events
+	for _, run := range a.Runs {
+		for _, x := range run.Differences {
+			r.rep.fail("audit, run %d: %s: events %s, tables %s", run.Run, x.Figure, x.A, x.B)
+		}
+	}
+	return nil
 }
 
 // leaseLimit is a dialout's ring time-out, and what follows it.

@@ -164,19 +164,11 @@ func (l *Lab) furnish(ctx context.Context) error {
 	case <-wait.Done():
 		return errors.New("the first life did not print the administrator's password")
 	}
-	host, p, err := net.SplitHostPort(l.carrier.Addr())
-	if err != nil {
-		return err
-	}
-	port, err := strconv.Atoi(p)
-	if err != nil {
-		return err
-	}
 	put := func(path string, body map[string]any) error { return l.api.must(ctx, http.MethodPut, path, body, nil) }
 	if err := put("/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": seats, "endpoints": []string{l.bot.URL()}}); err != nil {
 		return err
 	}
-	if err := put("/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": 20, "channel_cap": 200, "options_s": 5}); err != nil {
+	if err := l.trunk(ctx, 20); err != nil {
 		return err
 	}
 	for _, n := range ownNumbers {
@@ -192,6 +184,19 @@ func (l *Lab) furnish(ctx context.Context) error {
 	}
 	l.api.key = key.Key
 	return nil
+}
+
+// trunk leads to the carrier, with so many calls a second.
+func (l *Lab) trunk(ctx context.Context, cps int) error {
+	host, p, err := net.SplitHostPort(l.carrier.Addr())
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(p)
+	if err != nil {
+		return err
+	}
+	return l.api.must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": 10 * cps, "options_s": 5}, nil)
 }
 
 // Close ends the dialler in good order, its database with it, and the world.

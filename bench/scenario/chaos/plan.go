@@ -195,6 +195,7 @@ type plan struct {
 	bots   []step
 	faults []deed
 	drawn  int
+	decks  int
 }
 
 // Of a deck's deeds each comes once, in any order.
@@ -204,9 +205,10 @@ func (p *plan) shuffle() {
 		p.deck = append(p.deck, atCommit, atCommit, atCommit, atBot)
 		p.deck = append(p.deck, next(p.rng, &p.faults, faults), next(p.rng, &p.faults, faults))
 	}
-	if p.pause > 0 {
+	if p.pause > 0 && p.decks%2 == 0 { // it takes long
 		p.deck = append(p.deck, pausedEngine)
 	}
+	p.decks++
 	p.rng.Shuffle(len(p.deck), func(i, j int) { p.deck[i], p.deck[j] = p.deck[j], p.deck[i] })
 	if p.drawn == 0 && p.deck[0] == atStart { // there was no restart yet
 		p.deck[0], p.deck[1] = p.deck[1], p.deck[0]

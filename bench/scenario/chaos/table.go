@@ -37,7 +37,7 @@ func (s *total) add(r *Report) {
 	}{
 		{&s.sum.Kills, r.Kills}, {&s.sum.Faults, r.Faults}, {&s.sum.Missed, r.Missed}, {&s.sum.Judged, r.Judged}, {&s.sum.Legs, r.Legs},
 		{&s.sum.Attempts, r.Attempts}, {&s.sum.CallIDs, r.CallIDs}, {&s.sum.Lost, r.Lost}, {&s.sum.Unsent, r.Unsent},
-		{&s.sum.Abandons, r.Abandons}, {&s.sum.Unsure, r.Unsure}, {&s.sum.Rows, r.Rows}, {&s.sum.Results, r.Results},
+		{&s.sum.Abandons, r.Abandons}, {&s.sum.Unsure, r.Unsure}, {&s.sum.Rows, r.Rows}, {&s.sum.Results, r.Results}, {&s.sum.Events, r.Events},
 	} {
 		*x.to += x.from
 	}
@@ -66,6 +66,7 @@ func (s *total) table(took time.Duration) string {
 	row("of them first sent to a life that did not answer", r.Unsure)
 	row("rows of acknowledged lists and files", r.Rows)
 	row("acknowledged results", r.Results)
+	row("events folded and compared with the tables", r.Events)
 	row("**differences between the ledgers**", fmt.Sprintf("**%d**", len(r.Failures)))
 	b.WriteString("\n| kill or fault | times |\n|---|---:|\n")
 	for _, k := range slices.Sorted(maps.Keys(r.ByLabel)) {
