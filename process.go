@@ -134,6 +134,11 @@ func (p *process) open(ctx context.Context, name string) error {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	p.closing = append(p.closing, p.store.Close)
+	used, err := p.store.InUse(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	p.noteUse(used)
 
 	secret, err := p.store.Secret(ctx, "installation")
 	if err != nil {

@@ -29,7 +29,7 @@ var actionNames = map[journal.Type]string{
 	"key.created": "create_key", "key.changed": "change_key",
 	"user.created": "create_user", "user.changed": "change_user",
 	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression", journal.RecordingDeleted: "delete_recording",
-	journal.PersonErased: "erase_person",
+	journal.PersonErased: "erase_person", journal.RestoreAccepted: "accept_restore",
 }
 
 // shownActions are what the log of a campaign shows without a filter.

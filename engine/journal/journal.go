@@ -39,6 +39,7 @@ const (
 	SuppressionAdded         Type = "suppression.added" // of no campaign; Count numbers, Reason names a single one, masked
 	SuppressionLifted        Type = "suppression.lifted"
 	RecordingDeleted         Type = "recording.deleted" // of no campaign; Reason names the attempt
+	RestoreAccepted          Type = "restore.accepted"  // of no campaign; Reason is when the database was last in use before its backup
 	PersonErased             Type = "person.erased"     // of no campaign; Count rows, and who asked; never whom
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
