@@ -109,7 +109,7 @@ func TestEveryRequestInEveryPhase(t *testing.T) {
 		// dialogs (RFC 3261 §15).
 		phaseCalling:    "481 481 481 481 481 481 481 481 481 481 481 -",
 		phaseProceeding: "491 200 200 200 603 481 481 489 405 501 481 -",
-		phaseAnswered:   "491 200 200 200 603 481 481 489 405 501 200 -",
+		phaseAnswered:   "491 200 200 200 603 481 481 489 405 501 200 ACK -", // the BYE did not wait for the ACK
 		phaseConfirmed:  "200 200 200 200 603 481 481 489 405 501 200 -",
 		phaseClosing:    "481 481 200 200 603 481 481 489 405 501 200 -",
 		phaseSilent:     "491 200 200 200 603 481 481 489 405 501 481 -",
