@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +14,12 @@ import (
 
 type dbAuditCmd struct {
 	storeFlags `embed:""`
-	Campaign   string `help:"Only this campaign; all when empty."`
+	Campaign   string `help:"Only this campaign; all, and what belongs to none, when empty."`
+	JSON       bool   `name:"json" help:"Print one JSON object a campaign, one a line."`
 }
 
-// Run folds the events of campaigns and compares them with the tables. It fails
-// when a figure differs.
+// Run folds the events of campaigns, compares them with the tables, and follows
+// the chains of their digests. It fails when anything differs.
 func (d *dbAuditCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
@@ -26,11 +28,36 @@ func (d *dbAuditCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	return audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout)
+	return audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON)
 }
 
-// audit prints what differs of a campaign, or of all when id is "".
-func audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer) (err error) {
+func auditText(out io.Writer, a *persistence.Audit) {
+	name := string(a.Campaign)
+	if name == "" {
+		name = "of no campaign"
+	}
+	for _, h := range a.Heads {
+		_, _ = fmt.Fprintf(out, "%s run %d: %d batches, head %s\n", name, h.Run, h.Batch, h.Hash)
+	}
+	if a.Unchained > 0 {
+		_, _ = fmt.Fprintf(out, "%s: %d events are older than the chain\n", name, a.Unchained)
+	}
+	for _, r := range a.Runs {
+		for _, x := range r.Differences {
+			_, _ = fmt.Fprintf(out, "%s run %d: DIFFERS: %s: events %s, tables %s\n", name, r.Run, x.Figure, x.A, x.B)
+		}
+	}
+	for _, f := range a.Findings {
+		_, _ = fmt.Fprintf(out, "%s DIFFERS: %s\n", name, f)
+	}
+	if a.More {
+		_, _ = fmt.Fprintf(out, "%s: there are more than these\n", name)
+	}
+}
+
+// audit prints what differs of a campaign, or of all and of what belongs to none
+// when id is "": as lines of text or as one JSON object each.
+func audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool) (err error) {
 	ids := []engine.CampaignID{id}
 	if id == "" {
 		if ids, err = allCampaigns(ctx, s); err != nil {
@@ -38,23 +65,35 @@ func audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		}
 	}
 	events, wrong := 0, 0
+	add := func(a persistence.Audit) {
+		events += a.Events
+		wrong += a.Wrong()
+		if asJSON {
+			_ = json.NewEncoder(out).Encode(&a) // nothing in it that JSON cannot hold
+		} else {
+			auditText(out, &a)
+		}
+	}
 	for _, id := range ids {
 		a, err := s.Audit(ctx, id)
 		if err != nil {
 			return fmt.Errorf("campaign %s: %w", id, err)
 		}
-		events += a.Events
-		for _, r := range a.Runs {
-			for _, x := range r.Differences {
-				wrong++
-				_, _ = fmt.Fprintf(out, "%s run %d: %s: events %s, tables %s\n", id, r.Run, x.Figure, x.A, x.B)
-			}
+		add(a)
+	}
+	if id == "" {
+		a, err := s.AuditLoose(ctx)
+		if err != nil {
+			return err
 		}
+		add(a)
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d figures of %d campaigns differ between events and tables", wrong, len(ids))
+		return fmt.Errorf("%d figures or rows of %d campaigns are not what the events say, or not as they were written", wrong, len(ids))
 	}
-	_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same\n", len(ids), events)
+	if !asJSON {
+		_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same, and the chains are whole\n", len(ids), events)
+	}
 	return nil
 }
 

@@ -36,8 +36,9 @@ func (r Runs) Counters(run int) campaign.Counters {
 
 // Difference is a figure of which two counts say different things.
 type Difference struct {
-	Figure string // its name in JSON, of a pass "pass 2 attempted"
-	A, B   string
+	Figure string `json:"figure"` // its name in JSON, of a pass "pass 2 attempted"
+	A      string `json:"events"`
+	B      string `json:"tables"`
 }
 
 // Compare lists the figures in which two counts differ. What is only worked out
