@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	nethttp "net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/persistence/storetest"
 )
 
 // The console in a real browser: the scripts of http/console/e2e drive the
@@ -166,6 +169,27 @@ func TestTheConsoleKeepsUpWhateverTheLineDoes(t *testing.T) {
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
 	w.act(id, "start").expect(200)
 	w.browse("line.mjs", "EMAIL", operator, "VIEWER", viewer, "PASSWORD", browserPassword, "CAMPAIGN", string(id))
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}
+
+func TestTheConsoleSaysThatTheDatabaseIsAwayAndGoesOn(t *testing.T) {
+	faults := &storetest.Faults{}
+	w := newWorld(t, tuning{toDatabase: faults.Dial}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	const email, name = "aida@example.org", "Autumn renewals"
+	w.consoleUser(email, "operator")
+	id := w.running(map[string]any{"name": name})
+	control := httptest.NewServer(nethttp.HandlerFunc(func(_ nethttp.ResponseWriter, r *nethttp.Request) {
+		switch r.URL.Path {
+		case "/down":
+			faults.Down()
+		case "/up":
+			faults.Up()
+		}
+	}))
+	defer control.Close()
+	w.browse("away.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name, "CONTROL", control.URL)
 	w.act(id, "stop").expect(200)
 	w.quiet()
 }

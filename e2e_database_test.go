@@ -297,7 +297,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		eventually(t, "both calls are stored as they are", func() bool { return w.rows("attempts WHERE state = 'connected'") == 2 })
 		triggered := newNumber()
 		writes := w.writes(id, stays.Call(), token, csv, triggered, n)
-		quiet := loud(w.log)
+		quiet, said := loud(w.log), w.said(wentAway)
 
 		end := f.begin()
 		placed := len(model.Ledger().Calls())
@@ -365,11 +365,12 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			x.send().expect(200)
 			x.send().expect(200)
 		}
-		if lines := loud(w.log) - quiet; lines > 8 {
-			t.Errorf("%s: %d warnings and errors in the log", f.name, lines)
+		// Once each, or twice when a server that has no room comes up for a moment.
+		if away, back := w.said(wentAway)-said, w.said(cameBack)-said; away < 1 || away > 2 || back != away {
+			t.Errorf("%s: the log says %d times that it is away and %d times that it is back", f.name, away, back)
 		}
-		if away, back := strings.Count(w.log.String(), "the database is away"), strings.Count(w.log.String(), "the database is back"); away != n+1 || back != n+1 {
-			t.Errorf("%s: the log says %d times that it is away and %d times that it is back, want %d", f.name, away, back, n+1)
+		if lines := loud(w.log) - quiet; lines > 10 {
+			t.Errorf("%s: %d warnings and errors in the log", f.name, lines)
 		}
 		if x := w.exclude(id, triggered); x.Matched != 1 { // it waits for no line any more
 			t.Errorf("%s: a trigger that was repeated: %+v", f.name, x)
@@ -378,6 +379,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 
 	t.Logf("connections are cut, at %s", time.Now().Format("15:04:05.0"))
 	// Through the writer: nobody notices.
+	said := w.said(wentAway)
 	for n, cut := range []storetest.Fault{storetest.CutBefore, storetest.CutAfter} {
 		to := newNumber()
 		met := faults.Arm(cut, "commit")
@@ -390,7 +392,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		}
 		w.exclude(id, to)
 	}
-	if n := strings.Count(w.log.String(), "the database is away"); n != 6 {
+	if n := w.said(wentAway) - said; n != 0 {
 		t.Errorf("a lost connection is taken for a database that is away: %d times", n)
 	}
 	// What is configured: it was stored, and nobody was told. The tree finds out.
@@ -458,6 +460,14 @@ func noise() map[string]any {
 	}
 	return m
 }
+
+// What the log says of an outage.
+const (
+	wentAway = "the database is away"
+	cameBack = "the database is back"
+)
+
+func (w *world) said(what string) int { return strings.Count(w.log.String(), what) }
 
 // loud counts the warnings and errors in a log.
 func loud(l *logbook) (n int) {

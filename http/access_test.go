@@ -131,6 +131,50 @@ func TestWithSharedKeysADeactivationWaitsForTheOtherNodes(t *testing.T) {
 	}
 }
 
+// While the database is away nobody can be revoked, and whoever may look on must
+// see what goes on.
+func TestCredentialsThatWereGoodHoldOnWhileTheDatabaseIsAway(t *testing.T) {
+	const path = "/api/v1/campaigns/cmp_1"
+	b := newBench(t)
+	key, session := b.addKey(func(*engine.APIKey) {}), b.browser("oper@example.org")
+	unused := b.addKey(func(*engine.APIKey) {})
+	expires := b.clock.Now().Add(5 * time.Minute)
+	brief := b.addKey(func(k *engine.APIKey) { k.ExpiresAt = &expires })
+	fields := map[string][]string{"key": {"X-API-Key", key}, "token": {"Authorization", "Bearer " + b.admin}, "session": {"Cookie", session.cookie}}
+	all := func(status int, code string) {
+		t.Helper()
+		for _, f := range fields {
+			b.do("GET", path, "", f...).is(status, code)
+		}
+	}
+	all(200, "")
+	b.do("GET", path, "", "X-API-Key", brief).is(200, "")
+	away := engine.Unavailable("database_unavailable", "the database is away", time.Second)
+	fails := func(err error) { defer b.ports.lock()(); b.ports.userFail = err }
+	fails(away)
+	b.clock.advance(2 * time.Second) // what is remembered is not good any more, but all there is
+	all(200, "")
+	if a := b.do("GET", path, "", "X-API-Key", unused).is(503, "database_unavailable"); a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	b.do("GET", path, "", "X-API-Key", "vx_"+strings.Repeat("A", 32)).is(503, "database_unavailable")
+	b.clock.advance(6 * time.Minute)
+	b.do("GET", path, "", "X-API-Key", brief).is(401, "unauthorized") // it has expired, whoever can be asked
+	fails(errBoom)
+	b.do("GET", path, "", "X-API-Key", key).is(500, "internal") // nothing is known of such an error
+	fails(away)
+	b.clock.advance(sparePeriod)
+	all(503, "database_unavailable")
+	fails(nil)
+	all(200, "")
+
+	other := newBench(t, func(c *Config) { c.SharedKeys = true }) // another node may have revoked it
+	other.byAdmin("GET", path, "").is(200, "")
+	other.ports.userFail = away
+	other.clock.advance(2 * time.Second)
+	other.byAdmin("GET", path, "").is(503, "database_unavailable")
+}
+
 func TestScopesAndCampaignsOfAKey(t *testing.T) {
 	b := newBench(t)
 	scoped := b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"exclude"} })

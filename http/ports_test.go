@@ -393,6 +393,9 @@ func (p *ports) Transfer(_ context.Context, _ engine.CallID, to string) error {
 func (p *ports) KeyByHash(_ context.Context, hash [32]byte) (engine.APIKey, bool, error) {
 	defer p.lock()()
 	p.lookups++
+	if p.userFail != nil {
+		return engine.APIKey{}, false, p.userFail
+	}
 	for _, k := range p.keys {
 		if k.Hash == hash {
 			return k, true, nil
@@ -462,6 +465,9 @@ func (p *ports) UserByEmail(_ context.Context, email string) (engine.User, bool,
 
 func (p *ports) User(_ context.Context, id engine.UserID) (engine.User, bool, error) {
 	defer p.lock()()
+	if p.userFail != nil {
+		return engine.User{}, false, p.userFail
+	}
 	for _, u := range p.users {
 		if u.ID == id {
 			return u, true, nil
