@@ -78,6 +78,8 @@ const databaseName = "postgresql"
 type tuning struct {
 	timers      sipstack.Timers
 	dialoutRing time.Duration
+	// streamPatience is how long the client of a live stream may take to read.
+	streamPatience time.Duration
 	// toDatabase replaces the way to the database: faults are put in there.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      actors.Clock
@@ -193,7 +195,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	front := &front{Store: p.store, tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
-		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, Log: log, Registry: registry, Now: p.clock.Now},
+		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, Log: log, Registry: registry, Now: p.clock.Now},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Persons: front})
 	if err != nil {
 		return err

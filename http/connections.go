@@ -82,6 +82,9 @@ func (cs *connections) count() int {
 	return cs.open
 }
 
+// Connections is how many are open, live streams among them.
+func (s *Server) Connections() int { return s.conns.count() }
+
 // conn is a connection that is counted and that may have to linger.
 type conn struct {
 	net.Conn

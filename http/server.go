@@ -48,6 +48,8 @@ type Config struct {
 	IntakeCap     int
 	StreamCap     int // simultaneous live streams (1,000)
 	StreamCapEach int // of one user or key (30)
+	// StreamPatience is how long the client of a stream may take to read (10 s).
+	StreamPatience time.Duration
 
 	// ResultToken gives the bearer token with which a call's bot may post its
 	// result; nil when only the hash that is stored with the call is known.
@@ -92,6 +94,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.ReadTimeout, 30*time.Second)
 	or(&c.WriteTimeout, 30*time.Second)
 	or(&c.IdleTimeout, 2*time.Minute)
+	or(&c.StreamPatience, streamPatience)
 	or(&c.KeyCacheTTL, time.Second)
 	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
 	orInt(&c.BodyCap, 1<<20)
@@ -178,6 +181,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.logins = newThrottle(cfg.Now)
 	s.feeds = newFeeds(s.base, cfg.StreamCap, cfg.StreamCapEach, s.panicked)
+	s.feeds.patience = cfg.StreamPatience
 	s.claims.running = make(map[claim]string)
 	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now)
 	site, err := fs.Sub(consoleDist, "console/dist/site")

@@ -19,12 +19,12 @@ import (
 const (
 	contentEvents = "text/event-stream"
 	// streamRetry has browsers come back after two seconds.
-	streamRetry   = "retry: 2000\n\n"
-	streamBeat    = ": heartbeat\n\n"
-	maxEventID    = 64
+	streamRetry = "retry: 2000\n\n"
+	streamBeat  = ": heartbeat\n\n"
+	maxEventID  = 64
 	// streamUnread is how many bytes a client may leave unread before the stream
 	// waits for it.
-	streamUnread = 64 << 10
+	streamUnread  = 64 << 10
 	lastEventName = "last_event_id"
 )
 
