@@ -11,6 +11,7 @@ import (
 	nethttp "net/http"
 	"net/http/pprof"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -188,7 +189,9 @@ func (p *process) open(ctx context.Context, name string) error {
 	p.closing = append(p.closing, p.tree.Close)
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(
+		// What is alive, without the garbage since the last collection.
+		collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := registerMetrics(registry, p); err != nil {
 		return err
 	}

@@ -2,11 +2,15 @@ package actors_test
 
 import (
 	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 )
 
@@ -35,6 +39,79 @@ func TestACommandIsRefusedWhereTooMuchWaitsAlready(t *testing.T) {
 		if err := trigger(1); err != nil {
 			t.Errorf("once they are gone: %v", err)
 		}
-		r.until(time.Minute, "it is dialled", func() bool { return r.world.Invites == 1 })
+		r.until(time.Minute, "it is dialled", func() bool { return r.tree.Stats().LegsSent.Load() == 1 })
 	})
+}
+
+func TestAFloodOfMessagesToACampaignHarmsNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Minute), func(s *campaign.Settings) { s.AlwaysOn = true })
+		defer r.tree.Close()
+		r.act(campaign.ActionStart)
+		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1)}); err != nil {
+			t.Fatal(err)
+		}
+		r.until(time.Minute, "it talks", func() bool { return r.tree.Stats().Served.Load() == 1 })
+		synctest.Wait()
+		call := r.callsTo(number(1))[0].ID.Call()
+		result := attempt.Result{Disposition: "interested", ReceivedAt: time.Now()}
+		if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: result}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		const senders, each = 1000, floodEach
+		var most, refused, wrong atomic.Int64
+		before := live()
+		var all sync.WaitGroup
+		for n := range senders {
+			all.Go(func() {
+				for i := range each {
+					var err error
+					switch (n + i) % 4 {
+					case 0:
+						err = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: result})
+					case 1:
+						_, err = r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Match: map[string]string{"account": "nobody's"}})
+					case 2:
+						_, err = r.tree.Call(context.Background(), call)
+					default:
+						_, err = r.tree.Detail(context.Background(), r.id)
+					}
+					most.Store(max(most.Load(), int64(r.tree.Waiting())))
+					switch {
+					case engine.ErrorCode(err) == "overloaded":
+						refused.Add(1)
+					case err != nil:
+						wrong.Add(1)
+						t.Log(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		synctest.Wait()
+		// What the store of the test keeps is in it.
+		if kept := (live() - before) / (senders * each); kept > 1024 && floodEach == 100 {
+			t.Errorf("%d bytes a message are kept", kept)
+		}
+		if wrong.Load() > 0 || most.Load() > 10_000+senders || r.tree.Waiting() != 0 {
+			t.Errorf("%d failed, %d waited at most, %d wait", wrong.Load(), most.Load(), r.tree.Waiting())
+		}
+		if r.tree.LiveCalls() != 1 {
+			t.Fatalf("%d live calls", r.tree.LiveCalls())
+		}
+		r.until(11*time.Minute, "the call ends as it should", func() bool { return r.tree.LiveCalls() == 0 })
+		if d := r.detail(); d.Counters.Completed != 1 || d.Counters.Abandoned != 0 {
+			t.Errorf("%+v", d.Counters)
+		}
+	})
+}
+
+// live is the live heap, bytes.
+func live() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
