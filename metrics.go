@@ -47,6 +47,7 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		counter("dialler_actor_restarts_total", "Actors restarted after a panic.", func() float64 { return float64(t.Restarts.Load()) }),
 		counter("dialler_commands_overloaded_total", "Commands refused with overloaded because too many messages waited for a campaign or for dialout.", func() float64 { return float64(t.Overloads.Load()) }),
 		gauge("dialler_mailbox_messages", "Messages that wait for the campaign, or dialout, that has most to do.", func() float64 { return float64(p.tree.Waiting()) }),
+		gauge("dialler_actors_failing", "Actors that panicked again and again and wait before they are restarted.", func() float64 { return float64(t.Failing.Load()) }),
 		counter("dialler_commits_total", "Group commits.", func() float64 { return float64(t.Writer.Commits.Load()) }),
 		counter("dialler_commit_writes_total", "Writes made durable by group commits.", func() float64 { return float64(t.Writer.Writes.Load()) }),
 		counter("dialler_commit_failures_total", "Group commits that failed and were repeated.", func() float64 { return float64(t.Writer.Failures.Load()) }),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -332,20 +333,39 @@ func (t *Tree) Alive() error {
 }
 
 // Crash makes an actor of the tree panic on its next message, to prove that no
-// call is hung up by it. Target is "run" or "contact" of a campaign, or the
-// name of an actor at the top: "campaigns", "dialout", "fleet", "trunks",
-// "numbers".
+// call is hung up by it. Target is "run", "contact", "campaign", "contacts",
+// "pool" or "slot/<number>" of a campaign, the name of an actor at the top
+// ("campaigns", "dialout", "fleet", "trunks", "numbers", "writer-0"), or a child of
+// one: "trunks/trunk-<id>", "numbers/number-<number>".
 func (t *Tree) Crash(target string, id engine.CampaignID, c engine.ContactID) {
 	d := t.d
-	switch target {
-	case "run":
+	below := d.campaigns.Id + "/campaign-" + string(id)
+	slot, isSlot := strings.CutPrefix(target, "slot/")
+	switch {
+	case target == "run":
 		d.root.Send(d.campaigns, &forCampaign{Campaign: id, Msg: &crash{}})
-	case "contact":
-		d.root.Send(actor.NewPID(d.system.Address(), d.campaigns.Id+"/campaign-"+string(id)+"/contacts/contact-"+string(c)), &crash{})
+	case target == "campaign":
+		d.root.Send(d.campaigns, &forCampaign{Campaign: id, Msg: &crashChild{}})
+	case target == "contacts":
+		d.root.Send(d.campaigns, &forCampaign{Campaign: id, Msg: &crashChild{"contacts"}})
+	case target == "pool":
+		d.root.Send(d.campaigns, &forCampaign{Campaign: id, Msg: &crashChild{"numbers"}})
+	case isSlot:
+		d.root.Send(actor.NewPID(d.system.Address(), below+"/numbers/slot-"+slot), &crash{})
+	case target == "contact":
+		d.root.Send(actor.NewPID(d.system.Address(), below+"/contacts/contact-"+string(c)), &crash{})
 	default:
-		top := map[string]*actor.PID{"campaigns": d.campaigns, "dialout": d.dialout, "fleet": d.fleet, "trunks": d.trunks, "numbers": d.numbers}
-		if pid := top[target]; pid != nil {
-			d.root.Send(pid, &crash{})
-		}
+		d.root.Send(actor.NewPID(d.system.Address(), target), &crash{})
+	}
+}
+
+// crashChild makes the supervisor of a campaign panic, or a child of its own.
+type crashChild struct{ child string }
+
+// CrashOnRelease makes the owners of a trunk or number panic whenever a lease is
+// given back to them.
+func (t *Tree) CrashOnRelease(targets ...string) {
+	for _, target := range targets {
+		t.d.root.Send(actor.NewPID(t.d.system.Address(), target), &crash{onRelease: true})
 	}
 }

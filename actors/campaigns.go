@@ -80,7 +80,7 @@ func (c *campaigns) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
 	}
 	d := c.d
 	props := d.props(func() actor.Actor { return &campaignActor{d: d, id: id} },
-		actor.WithSupervisor(supervise(d, "campaign")))
+		actor.WithSupervisor(guard(d, "campaign", runRestarts)))
 	name := "campaign-" + string(id)
 	pid, err := ctx.SpawnNamed(props, name)
 	if err != nil {
@@ -101,7 +101,12 @@ type campaignActor struct {
 }
 
 func (c *campaignActor) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
+	switch m := ctx.Message().(type) {
+	case *crashChild:
+		if m.child == "" {
+			panic("fault injected")
+		}
+		ctx.Send(actor.NewPID(c.run.Address, ctx.Self().Id+"/"+m.child), &crash{})
 	case *actor.Started:
 		d, id := c.d, c.id
 		cp, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return &contactsActor{d: d} },

@@ -106,8 +106,9 @@ type (
 	report struct{ ReplyTo *actor.PID }
 	// stopNow asks an idle contact to stop; stopped or notIdle follows.
 	stopNow struct{}
-	// crash is a fault injected by tests.
-	crash struct{}
+	// crash is a fault injected by tests: at once, or with every lease that is
+	// given back.
+	crash struct{ onRelease bool }
 )
 
 // Messages from a contact to its run.
@@ -166,6 +167,8 @@ type contactSeed struct {
 	taken bool
 	// first are the messages that wait for it.
 	first []any
+	// stash are the messages that came while it loads.
+	stash []any
 	// lost: the attempt of the row is of an earlier process life.
 	recover *attempt.Attempt
 }
@@ -182,7 +185,6 @@ type contactActor struct {
 
 	step          int
 	pending       []pendingWrite // not yet durable, oldest first
-	stash         []any          // while loading
 	loading       bool
 	watching      int  // recovered legs that are not over yet
 	fetching      int  // results whose attempt is being read
@@ -238,7 +240,7 @@ func (a *contactActor) Receive(ctx actor.Context) {
 		return
 	default:
 		if a.loading {
-			a.stash = append(a.stash, msg)
+			a.seed.stash = append(a.seed.stash, msg)
 			return
 		}
 		a.handle(msg, ctx)
@@ -423,11 +425,12 @@ func (a *contactActor) loaded(msg *contactLoaded) {
 	} else {
 		a.report()
 	}
-	stash := a.stash
-	a.stash = nil
-	for _, m := range stash {
+	for len(a.seed.stash) > 0 { // one that it faults on is not handled again
+		m := a.seed.stash[0]
+		a.seed.stash = a.seed.stash[1:]
 		a.handle(m, nil)
 	}
+	a.seed.stash = nil
 	a.idle()
 }
 

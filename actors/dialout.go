@@ -38,11 +38,12 @@ type (
 	}
 	dialoutOver struct {
 		Attempt engine.AttemptID
-		Bot     engine.BotID
-		Seated  bool
 		PID     *actor.PID
 	}
-	dialoutLate struct{ Attempt engine.AttemptID }
+	// dialoutAgain asks a call to say once more if it is over: its word may have
+	// been lost with a fault.
+	dialoutAgain struct{}
+	dialoutLate  struct{ Attempt engine.AttemptID }
 )
 
 // dialout places calls outside campaigns: it never over-dials, a seat is held
@@ -55,7 +56,9 @@ type dialout struct {
 	seats map[engine.BotID]*dialoutSeats
 	calls map[engine.AttemptID]*actor.PID
 	wants map[engine.AttemptID]*dialoutWant
-	now   time.Time
+	// seated are the calls that hold a seat, and of which bot.
+	seated map[engine.AttemptID]engine.BotID
+	now    time.Time
 }
 
 // dialoutSeats are the seats of one bot that dialout holds and uses.
@@ -87,7 +90,8 @@ func (w *dialoutWant) keyCap(now time.Time) *journal.KeyCap {
 
 func newDialout(d *deps) *dialout {
 	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
-		calls: map[engine.AttemptID]*actor.PID{}, wants: map[engine.AttemptID]*dialoutWant{}}
+		calls: map[engine.AttemptID]*actor.PID{}, wants: map[engine.AttemptID]*dialoutWant{},
+		seated: map[engine.AttemptID]engine.BotID{}}
 }
 
 func (o *dialout) Receive(ctx actor.Context) {
@@ -145,8 +149,9 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		}
 	case *dialoutOver:
 		delete(o.calls, m.Attempt)
-		if m.Seated {
-			o.seatBack(ctx, m.Bot)
+		if bot, ok := o.seated[m.Attempt]; ok {
+			delete(o.seated, m.Attempt)
+			o.seatBack(ctx, bot)
 		}
 		ctx.Stop(m.PID)
 	case *numbersSuppressed, *endErasure:
@@ -189,6 +194,9 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			if s.granted > 0 || len(s.queue) > 0 {
 				o.demand(ctx, bot)
 			}
+		}
+		for _, pid := range o.calls {
+			ctx.Send(pid, &dialoutAgain{})
 		}
 		o.d.after(o.d.cfg.LeaseTTL/3, ctx.Self(), m)
 	}
@@ -320,6 +328,7 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 	}
 	w.stop()
 	delete(o.wants, w.attempt)
+	o.seated[w.attempt] = w.bot.ID
 	o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), bot: w.bot, want: w, from: m.Number}, w.attempt)
 }
 
@@ -359,7 +368,6 @@ type dialoutCall struct {
 	call     *call
 	step     int
 	pending  []pendingWrite
-	seated   bool
 	watching int
 	result   *storeResult
 	now      time.Time
@@ -434,8 +442,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 	}
 	if !c.awaiting && len(c.pending) == 0 && c.watching == 0 && (c.call == nil || !c.call.m.A.Live()) {
-		c.d.root.Send(c.parent, &dialoutOver{Attempt: c.id(), Bot: c.bot.ID, Seated: c.seated, PID: c.self})
-		c.seated = false
+		c.d.root.Send(c.parent, &dialoutOver{Attempt: c.id(), PID: c.self})
 	}
 }
 
@@ -491,7 +498,6 @@ func (c *dialoutCall) start() {
 		return
 	case c.want != nil:
 		w := c.want
-		c.seated = true
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
 			Trunk: w.trunk, Variables: w.cmd.Variables, Key: w.cmd.Who.Key, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
 		c.call.only = w.cmd.Trunk

@@ -32,6 +32,8 @@ type (
 	}
 )
 
+type fleetTick struct{ of *fleetActor }
+
 // fleetActor owns the seats of every bot.
 type fleetActor struct {
 	d       *deps
@@ -51,7 +53,7 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		f.configure(ctx, *f.known, now)
-		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), &expireLeases{})
+		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), &fleetTick{f})
 	case *refreshBots:
 		*f.known = m.bots
 		f.configure(ctx, m.bots, now)
@@ -67,7 +69,10 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		}
 	case *botStatus:
 		reply(f.d, ctx.Sender(), f.statuses(), nil)
-	case *expireLeases:
+	case *fleetTick:
+		if m.of != f {
+			return // of a life before
+		}
 		for _, b := range f.bots {
 			b.Expire(now)
 		}

@@ -279,6 +279,8 @@ type numberActor struct {
 	slot *numberpool.Slot
 	no   engine.PhoneNumber
 
+	strays       strays[engine.AttemptID]
+	faulty       bool             // by tests
 	alarm        numberpool.Alarm // as it was told last
 	area, region string           // of the number, for local match
 }
@@ -294,6 +296,9 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
 		ctx.Send(m.ReplyTo, &numberLeased{Attempt: m.Attempt, Number: a.no, OK: ok, C: a.candidate(now)})
 	case *releaseNumber:
+		if a.faulty {
+			panic("fault injected")
+		}
 		before := a.slot.Held()
 		if a.slot.Release(now, m.Attempt, m.End) {
 			ctx.Send(ctx.Parent(), &numberBarred{a.no})
@@ -306,6 +311,11 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		if a.slot.State(now) == numberpool.Quarantined {
 			a.store(ctx.Self())
 		}
+	case *crash:
+		a.faulty = m.onRelease
+		if !a.faulty {
+			panic("fault injected")
+		}
 	case *numberStatus:
 		reply(a.d, ctx.Sender(), a.slot.Status(now), nil)
 	case *engine.NumberSettings:
@@ -314,6 +324,10 @@ func (a *numberActor) Receive(ctx actor.Context) {
 	case *expireLeases:
 		before := a.slot.Held()
 		a.slot.Expire(now)
+		for _, id := range a.strays.find(now, a.slot.Attempts(), a.d.owners.owned) {
+			a.slot.Forget(id)
+			a.d.log.Warn().Stringer("number", a.no).Str("attempt_id", string(id)).Msg("an outbound number that nobody gave back is taken back")
+		}
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
 		a.d.after(a.d.cfg.Reconcile, ctx.Self(), m)
 	}
@@ -399,6 +413,8 @@ func (p *pool) Receive(ctx actor.Context) {
 		}
 	case *numberLeased:
 		p.leased(ctx, m)
+	case *crash:
+		panic("fault injected")
 	case *releaseNumber:
 		if pid := p.slots[m.Number]; pid != nil {
 			ctx.Send(pid, m)
@@ -505,6 +521,8 @@ type slotActor struct{ d *deps }
 
 func (s *slotActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
+	case *crash:
+		panic("fault injected")
 	case *leaseNumber, *releaseNumber:
 		ctx.Send(s.d.numbers, m)
 	}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"sync"
+	"time"
 
 	"dialler/engine"
 )
@@ -29,4 +30,40 @@ func (o *owners) of(id engine.AttemptID) (owner, bool) {
 		return owner{}, false
 	}
 	return v.(owner), true
+}
+
+// strayAfter is how long nobody may own the attempt of a lease before the lease
+// is taken back: whoever was to give it back faulted on that. It is long enough
+// for an owner that loads itself from a database that is away.
+const strayAfter = 10 * time.Minute
+
+// strays are leases whose attempts nobody owns, and since when.
+type strays[K ~string] struct{ since map[K]time.Time }
+
+// find gives the leases that are to be taken back.
+func (s *strays[K]) find(now time.Time, holders []K, owned func(K) bool) (gone []K) {
+	still := make(map[K]time.Time)
+	for _, k := range holders {
+		if owned(k) {
+			continue
+		}
+		at, known := s.since[k]
+		if !known {
+			at = now
+		}
+		if now.Sub(at) >= strayAfter {
+			gone = append(gone, k)
+			continue
+		}
+		still[k] = at
+	}
+	s.since = still
+	return gone
+}
+
+func (o *owners) owned(id engine.AttemptID) bool { _, ok := o.m.Load(id); return ok }
+
+func (o *owners) ownedLeg(leg engine.LegID) bool {
+	id, _, ok := leg.Attempt()
+	return ok && o.owned(id)
 }

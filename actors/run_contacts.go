@@ -286,6 +286,8 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 			// The contact's last life has not quite stopped yet.
 			name = m.Name + "." + strconv.Itoa(i)
 		}
+	case *crash:
+		panic("fault injected")
 	case *roster:
 		children := ctx.Children()
 		for _, pid := range children {

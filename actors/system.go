@@ -193,8 +193,8 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	d.database.open(d)
 	t := &Tree{d: d, cancel: cancel}
 
-	spawn := func(name string, a func() actor.Actor, fault actor.Directive, options ...actor.PropsOption) (*actor.PID, error) {
-		options = append(options, actor.WithSupervisor(supervise(d, name)), actor.WithGuardian(guard(d, name, fault)))
+	spawn := func(name string, a func() actor.Actor, fault, children func(*actor.PID) bool, options ...actor.PropsOption) (*actor.PID, error) {
+		options = append(options, actor.WithSupervisor(guard(d, name+" child", children)), actor.WithGuardian(guard(d, name, fault)))
 		pid, err := d.root.SpawnNamed(d.props(a, options...), name)
 		if err != nil {
 			return nil, fmt.Errorf("actors: spawn %s: %w", name, err)
@@ -239,7 +239,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		return nil, fmt.Errorf("actors: load active campaigns: %w", err)
 	}
 	for i := range cfg.Writers {
-		pid, err := spawn(fmt.Sprintf("writer-%d", i), func() actor.Actor { return &writer{d: d, lane: i, stats: &d.stats.Writer} }, actor.ResumeDirective)
+		pid, err := spawn(fmt.Sprintf("writer-%d", i), func() actor.Actor { return &writer{d: d, lane: i, stats: &d.stats.Writer} }, resumes, restarts)
 		if err != nil {
 			cancel()
 			return nil, err
@@ -247,24 +247,25 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		d.writers = append(d.writers, pid)
 	}
 	// A restart stops an actor's children, and calls would lose their owners
-	// with them: whoever has children goes on with what it knows.
+	// with them: whoever has children goes on with what it knows, and so does who
+	// owns leases.
 	for _, s := range []struct {
-		name  string
-		pid   **actor.PID
-		fault actor.Directive
-		make  func() actor.Actor
+		name            string
+		pid             **actor.PID
+		fault, children func(*actor.PID) bool
+		make            func() actor.Actor
 	}{
-		{"fleet", &d.fleet, actor.RestartDirective, func() actor.Actor { return newFleet(d, &bots) }},
-		{"trunks", &d.trunks, actor.ResumeDirective, func() actor.Actor { return newTrunks(d, trunks) }},
-		{"numbers", &d.numbers, actor.ResumeDirective, func() actor.Actor { return newNumbers(d) }},
-		{"dialout", &d.dialout, actor.ResumeDirective, func() actor.Actor { return newDialout(d) }},
-		{"campaigns", &d.campaigns, actor.ResumeDirective, func() actor.Actor { return newCampaigns(d) }},
+		{"fleet", &d.fleet, restarts, restarts, func() actor.Actor { return newFleet(d, &bots) }},
+		{"trunks", &d.trunks, resumes, resumes, func() actor.Actor { return newTrunks(d, trunks) }},
+		{"numbers", &d.numbers, resumes, resumes, func() actor.Actor { return newNumbers(d) }},
+		{"dialout", &d.dialout, resumes, restarts, func() actor.Actor { return newDialout(d) }},
+		{"campaigns", &d.campaigns, resumes, resumes, func() actor.Actor { return newCampaigns(d) }},
 	} {
 		var options []actor.PropsOption
 		if s.pid == &d.dialout {
 			options = append(options, d.mailboxes.of(""))
 		}
-		if *s.pid, err = spawn(s.name, s.make, s.fault, options...); err != nil {
+		if *s.pid, err = spawn(s.name, s.make, s.fault, s.children, options...); err != nil {
 			cancel()
 			return nil, err
 		}
@@ -327,6 +328,7 @@ type Stats struct {
 	Illegal    atomic.Int64 // events that a machine refused
 	Restarts   atomic.Int64 // actors restarted after a panic
 	Overloads  atomic.Int64 // commands refused because too many waited
+	Failing    atomic.Int64 // of them, those that wait because they fault again and again
 	SeatsHeld  atomic.Int64
 	// Active bots without an endpoint that takes calls, and such endpoints.
 	BotsDown, EndpointsDown atomic.Int64
@@ -350,19 +352,3 @@ func (s *writerStats) observe(n int, err error) {
 
 // Stats gives the tree's figures.
 func (t *Tree) Stats() *Stats { return &t.d.stats }
-
-// supervise restarts a failed child alone, never its siblings, and counts it.
-// There is no limit: a child that fails again and again is slowed down by its
-// own reload, and giving up would leave calls without an owner.
-func supervise(d *deps, name string) actor.SupervisorStrategy {
-	return guard(d, name, actor.RestartDirective)
-}
-
-// guard counts the faults of an actor and says what becomes of it.
-func guard(d *deps, name string, fault actor.Directive) actor.SupervisorStrategy {
-	return actor.NewOneForOneStrategy(1<<30, time.Second, func(reason any) actor.Directive {
-		d.stats.Restarts.Add(1)
-		d.log.Error().Str("actor", name).Str("panic", fmt.Sprint(reason)).Msg("actor restarted")
-		return fault
-	})
-}

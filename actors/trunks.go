@@ -119,8 +119,7 @@ func (t *trunks) Receive(ctx actor.Context) {
 
 // configure takes the settings over; a trunk that was not edited keeps its hold.
 // first makes the trunks that are new here:
-// those that were there before the process have a past that nobody knows, as
-// has each after a crash of its actor.
+// those that were there before the process have a past that nobody knows.
 func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID, first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
 	t.set = set
 	gone := maps.Clone(t.byID)
@@ -136,12 +135,8 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 			ctx.Send(pid, &s)
 			continue
 		}
-		d, known, self, birth := t.d, s, ctx.Self(), first
-		pid, err := ctx.SpawnNamed(d.props(func() actor.Actor {
-			a := &trunkActor{d: d, t: birth(known, d.clock.Now()), known: &known, parent: self}
-			birth = trunk.Resumed
-			return a
-		}), "trunk-"+string(s.ID))
+		a := &trunkActor{d: t.d, t: first(s, t.d.clock.Now()), parent: ctx.Self()}
+		pid, err := ctx.SpawnNamed(t.d.props(func() actor.Actor { return a }), "trunk-"+string(s.ID))
 		if err == nil {
 			t.byID[s.ID] = pid
 		}
@@ -195,9 +190,10 @@ func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
 type trunkActor struct {
 	d      *deps
 	t      *trunk.Trunk
-	known  *engine.TrunkSettings // as last configured; outlives a restart
 	parent *actor.PID
 	now    time.Time
+	strays strays[engine.LegID]
+	faulty bool // by tests
 }
 
 type expireLeases struct{}
@@ -215,6 +211,9 @@ func (a *trunkActor) Receive(ctx actor.Context) {
 			a.t.Report(a.now, m.Leg, m.To, m.Class)
 		}
 		if m.Over {
+			if a.faulty {
+				panic("fault injected")
+			}
 			before := a.t.Held()
 			a.t.Release(m.Leg)
 			a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
@@ -222,18 +221,27 @@ func (a *trunkActor) Receive(ctx actor.Context) {
 		if m.Class != nil {
 			a.tell(ctx)
 		}
+	case *crash:
+		a.faulty = m.onRelease
+		if !a.faulty {
+			panic("fault injected")
+		}
 	case *trunkStatus:
 		reply(a.d, ctx.Sender(), a.t.Status(a.now), nil)
 	case *engine.TrunkHealth:
 		a.t.Options(m.Up)
 		a.tell(ctx)
 	case *engine.TrunkSettings:
-		*a.known = *m
 		a.t.Configure(*m)
 		a.tell(ctx)
 	case *expireLeases:
 		if gone := a.t.Expire(a.now); len(gone) > 0 {
 			a.d.stats.TrunkLeases.Add(-int64(len(gone)))
+		}
+		for _, leg := range a.strays.find(a.now, a.t.Legs(), a.d.owners.ownedLeg) {
+			a.t.Release(leg)
+			a.d.stats.TrunkLeases.Add(-1)
+			a.d.log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).Msg("a channel that nobody gave back is taken back")
 		}
 		a.d.after(a.d.cfg.Reconcile, ctx.Self(), m)
 	}

@@ -107,6 +107,8 @@ func (w *writer) Receive(ctx actor.Context) {
 		if msg.flight == w.flight && w.busy() {
 			w.divert(ctx)
 		}
+	case *crash:
+		panic("fault injected")
 	case *retryCommit:
 		w.waiting = false
 		w.begin(ctx)

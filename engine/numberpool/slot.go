@@ -205,6 +205,15 @@ func (s *Slot) Expire(now time.Time) []engine.AttemptID {
 	return gone
 }
 
+// Attempts names the attempts that hold the number.
+func (s *Slot) Attempts() []engine.AttemptID { return s.leases.Holders() }
+
+// Forget ends the lease of an attempt of whose end nobody knows anything.
+func (s *Slot) Forget(a engine.AttemptID) {
+	s.leases.Release(a)
+	delete(s.taken, a)
+}
+
 // Held is the number of live leases.
 func (s *Slot) Held() int { return s.leases.Held() }
 

@@ -119,6 +119,9 @@ func (t *Trunk) Expire(now time.Time) []engine.LegID {
 // Held is the number of channels in use: the live leases.
 func (t *Trunk) Held() int { return t.channels.Held() }
 
+// Legs names the legs that hold a channel.
+func (t *Trunk) Legs() []engine.LegID { return t.channels.Holders() }
+
 // Tokens is how many legs would be granted at this very moment.
 func (t *Trunk) Tokens(now time.Time) int {
 	if ok, _, _ := t.Check(now); !ok {

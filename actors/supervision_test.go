@@ -1,0 +1,174 @@
+package actors_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
+	for _, target := range []string{"campaign", "contacts", "pool", "slot/+4930111111", "trunks/trunk-trunk", "numbers/number-+4930111111",
+		"writer-0", "writer-1", "writer-2", "writer-3", "fleet", "trunks", "numbers", "campaigns", "run"} {
+		t.Run(target, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { s.Numbers = s.Numbers[:1] })
+				defer r.tree.Close()
+				r.results()
+				r.store.View(func() { r.store.TrunkList[0].ChannelCap = 12 })
+				if err := r.tree.TrunksChanged(t.Context(), "trunk"); err != nil {
+					t.Fatal(err)
+				}
+				r.add(30)
+				r.act(campaign.ActionStart)
+				st, faults := r.tree.Stats(), int64(0)
+				for _, at := range []time.Duration{50 * time.Millisecond, 1100 * time.Millisecond, 2 * time.Second, 15 * time.Second, 9 * time.Second} {
+					time.Sleep(at) // virtual: reserving, ringing, answered, in conversation, the next ones
+					before, channels, numbers := r.world.LiveCalls(), st.TrunkLeases.Load(), st.SlotLeases.Load()
+					byes := r.world.HungUp()
+					r.tree.Crash(target, r.id, "")
+					synctest.Wait()
+					if faults++; st.Restarts.Load() != faults {
+						t.Fatalf("%d faults counted, want %d", st.Restarts.Load(), faults)
+					}
+					if r.world.LiveCalls() < before || r.world.HungUp() != byes || st.TrunkLeases.Load() < channels || st.SlotLeases.Load() < numbers {
+						t.Errorf("%d of %d calls, %d of %d channels, %d of %d numbers", r.world.LiveCalls(), before, st.TrunkLeases.Load(), channels, st.SlotLeases.Load(), numbers)
+					}
+					// Nothing is granted twice that is still in use.
+					if held := st.TrunkLeases.Load(); held > 12 {
+						t.Errorf("%d channels of 12", held)
+					}
+				}
+				r.until(time.Hour, "campaign completed", r.completed)
+				r.check()
+				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 || r.world.PeakBots > 10 {
+					t.Errorf("%d INVITEs, at most %d conversations, %+v", r.world.Invited(), r.world.PeakBots, n)
+				}
+			})
+		})
+	}
+}
+
+// A trunk that forgot what it has granted would grant its channels a second
+// time.
+func TestTheCapsOfATrunkAndANumberHoldAcrossTheirFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 60*time.Second), func(s *campaign.Settings) { s.Numbers = s.Numbers[:1] })
+		defer r.tree.Close()
+		r.results()
+		r.store.View(func() {
+			r.store.TrunkList[0].ChannelCap = 4
+			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active", ConcurrentCap: 3, DayCap: 8}}
+		})
+		if err := r.tree.TrunksChanged(t.Context(), "trunk"); err != nil {
+			t.Fatal(err)
+		}
+		r.tree.NumberChanged(r.store.Nums[0])
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "three talk", func() bool { return r.detail().Live.InProgress == 3 })
+		for range 3 {
+			r.tree.Crash("trunks/trunk-trunk", "", "")
+			r.tree.Crash("numbers/number-+4930111111", "", "")
+			time.Sleep(5 * time.Second) // virtual
+			if n := r.world.LiveCalls(); n > 3 {
+				t.Fatalf("%d calls from a number that may have three", n)
+			}
+		}
+		time.Sleep(time.Hour) // virtual
+		if n := r.world.Invited(); n != 8 {
+			t.Errorf("%d dials from a number that may have 8 a day", n)
+		}
+		r.act(campaign.ActionStop)
+		time.Sleep(time.Minute) // virtual
+		r.check()
+	})
+}
+
+// Poison: a fault that comes whenever the actor is started.
+func TestAContactThatFaultsAgainAndAgainWaitsEverLongerAndItsSiblingsNoticeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		sick := r.contactOf(number(0)).ID
+		for range 60 {
+			r.tree.Crash("contact", r.id, sick)
+		}
+		synctest.Wait()
+		st := r.tree.Stats()
+		if n := st.Restarts.Load(); n != 21 || st.Failing.Load() != 1 {
+			t.Fatalf("%d faults at once, %d actors wait", n, st.Failing.Load())
+		}
+		r.until(5*time.Minute, "everybody else is served", func() bool { return r.detail().Counters.Completed >= 29 })
+		if n := st.Restarts.Load(); n > 40 {
+			t.Errorf("%d faults within minutes", n)
+		}
+		r.until(time.Hour, "it has calmed down, and the campaign is completed", r.completed)
+		if st.Failing.Load() != 0 || st.Restarts.Load() != 60 {
+			t.Errorf("%d wait after %d faults", st.Failing.Load(), st.Restarts.Load())
+		}
+		r.check()
+		if n := r.detail().Counters; n.Attempts != 30 || r.world.Invited() != 30 {
+			t.Errorf("%d INVITEs, %+v", r.world.Invited(), n)
+		}
+	})
+}
+
+// A run that cannot come up: its calls go on, other campaigns do not notice.
+func TestARunThatFaultsAgainAndAgainHangsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 90*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(20)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		byes := r.world.HungUp()
+		for range 25 {
+			r.tree.Crash("run", r.id, "")
+		}
+		time.Sleep(20 * time.Second) // virtual
+		st := r.tree.Stats()
+		if st.Failing.Load() != 1 || r.world.LiveCalls() < 10 || r.world.HungUp() != byes {
+			t.Errorf("%d wait, %d calls live, %d BYEs", st.Failing.Load(), r.world.LiveCalls(), r.world.HungUp()-byes)
+		}
+		if err := r.tree.Alive(); err != nil {
+			t.Errorf("the tree: %v", err)
+		}
+		time.Sleep(time.Minute) // virtual: its last restart
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+		if n := r.detail().Counters; n.Completed != 20 || n.Attempts != 20 {
+			t.Errorf("%+v", n)
+		}
+	})
+}
+
+// What was to give a channel back faulted on that: the channel is not gone.
+func TestALeaseThatNobodyGaveBackIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: 20 * time.Second, Code: 486}
+		},
+			func(s *campaign.Settings) { s.MaxAttempts = 1; s.RingTimeoutSec = 30 })
+		defer r.tree.Close()
+		r.add(5)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "five ring", func() bool { return r.detail().Live.Ringing == 5 })
+		r.tree.CrashOnRelease("trunks/trunk-trunk", "numbers/number-+4930111111", "numbers/number-+4930111112")
+		r.until(time.Minute, "campaign completed", r.completed)
+		st := r.tree.Stats()
+		if st.TrunkLeases.Load() != 5 || st.SlotLeases.Load() != 5 {
+			t.Fatalf("%d channels, %d numbers held: nothing was lost", st.TrunkLeases.Load(), st.SlotLeases.Load())
+		}
+		r.until(15*time.Minute, "they are back", func() bool { return st.TrunkLeases.Load() == 0 && st.SlotLeases.Load() == 0 })
+		r.check()
+	})
+}
