@@ -99,6 +99,34 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 	}
 }
 
+// RFC 3261 §22: the user of the bot's address and the bot's token answer a
+// challenge, that of the BYE too.
+func TestABotBySIPMayAskForCredentials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
+	voice, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, 0)},
+		Credentials: &carrier.Credentials{Username: "anna", Password: "a token", Algorithms: []string{"SHA-256"}, WWW: true, ByeToo: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = voice.Close() })
+	put := func(token string) {
+		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{"sip:anna@" + voice.Addr()}, "auth_token": token}).expect(200)
+	}
+	put("a token")
+	w.ended(w.dialout(newNumber()), engine.OutcomeConnectedNoResult)
+	if r := only(t, voice, "the bot's call is over", over); r.ByeBy != carrier.Caller || r.AnsweredAt.IsZero() {
+		t.Errorf("%+v", r)
+	}
+	put("another")
+	id := w.dialout(newNumber())
+	w.ended(id, engine.OutcomeAbandoned)
+	if a := w.stored(id); a.Cause != engine.AbandonCapacityLoss || len(a.Peers) != 1 || a.Peers[0].SIPCode != 403 {
+		t.Errorf("%s %+v", a.Cause, a.Peers)
+	}
+}
+
 func TestACalleeWhoHangsUpEndsTheBotsLeg(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)

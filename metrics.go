@@ -72,6 +72,7 @@ func registerMetrics(reg prometheus.Registerer, p *process) error {
 		counter("dialler_rtp_packets_received_total", "RTP packets received.", func() float64 { return float64(p.media.Stats().PacketsReceived) }),
 		counter("dialler_rtp_packets_sent_total", "RTP packets sent.", func() float64 { return float64(p.media.Stats().PacketsSent) }),
 		counter("dialler_rtp_packets_lost_total", "RTP packets that did not come.", func() float64 { return float64(p.media.Stats().PacketsLost) }),
+		counter("dialler_rtp_ports_replaced_total", "RTP and RTCP ports that broke and were bound again.", func() float64 { return float64(p.media.Stats().PortsReplaced) }),
 		counter("dialler_srtp_packets_dropped_total", "SRTP and SRTCP packets that were not genuine, or came before.", func() float64 {
 			s := p.media.Stats()
 			return float64(s.SRTPForged + s.SRTPReplayed)

@@ -178,7 +178,9 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		d.stats.Abandoned.Add(1)
 		d.media.PlayMessage(a.ID)
 	case attempt.HearDigit:
-		d.media.HearDigit(a.ID, e.Digit)
+		if leg := d.media.HearDigit(a.ID, e.Digit); leg != "" {
+			d.phone.SendDigit(leg, e.Digit, keyDuration)
+		}
 	case attempt.CloseMedia:
 		if c.opened {
 			q := d.media.CloseMedia(a.ID)

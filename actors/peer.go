@@ -65,9 +65,14 @@ func (c *call) dialPeer(e attempt.DialPeer, now time.Time) {
 		cmd.Headers = engine.VariableHeaders(p, standard)
 	}
 	if e.Kind == attempt.PeerBot {
+		cmd.Password = c.bot.AuthToken
 		c.botAsked = true
 	}
-	offer, err := c.d.media.OpenPeer(a.ID, e.Leg)
+	var profile engine.MediaProfile // of the trunk, when it goes through one
+	if e.Profile != nil {
+		profile = *e.Profile
+	}
+	offer, err := c.d.media.OpenPeer(a.ID, e.Leg, profile)
 	if err != nil {
 		c.d.log.Error().Err(err).Str("attempt_id", string(a.ID)).Msg("no media path for a far leg; it is not called")
 		c.notSent(e.Leg, engine.NotSentMedia, now)

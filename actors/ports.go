@@ -194,7 +194,7 @@ type Media interface {
 	AskBot(ctx context.Context, cmd engine.AskBot) error
 	DetachBot(a engine.AttemptID)
 	PlayMessage(a engine.AttemptID)
-	HearDigit(a engine.AttemptID, digit byte)
+	HearDigit(a engine.AttemptID, digit byte) (by engine.LegID)
 	// SendDigits sends keys to the callee of an answered call. bySIP: none was
 	// sent, they have to go by Telephony.SendDigit.
 	SendDigits(a engine.AttemptID, digits string) (bySIP bool, err error)
@@ -203,7 +203,7 @@ type Media interface {
 	// OpenPeer reserves a second path of an answered call, for a far leg, and
 	// gives its SDP offer; JoinPeer connects the callee with it by its answer;
 	// ClosePeer ends it.
-	OpenPeer(a engine.AttemptID, leg engine.LegID) (offer []byte, err error)
+	OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error)
 	JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) error
 	ClosePeer(a engine.AttemptID, leg engine.LegID)
 }

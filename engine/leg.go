@@ -24,6 +24,9 @@ type PlaceLeg struct {
 	// over a carrier but to a bot or to a person by SIP (ParseSIPURI). To is empty
 	// then.
 	URI string
+	// Password answers digest challenges to a leg with a URI, for the user of
+	// that; empty: a challenge is a refusal.
+	Password string
 	// Headers are further headers of the INVITE.
 	Headers []SIPHeader
 }

@@ -42,7 +42,7 @@ var reportColumns = []string{
 	"run", "pass", "attempt_number", "attempt_id", "contact_id", "phone_number", "from_number", "trunk",
 	"reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at", "bot_connected_at", "bot_first_audio_at", "ended_at",
 	"outcome", "sip_code", "sip_reason", "q850", "amd_verdict", "amd_ms", "session_id", "disposition", "sub_disposition",
-	"ring_s", "talk_s", "hung_up_by",
+	"ring_s", "talk_s", "hung_up_by", "attestation",
 }
 
 // report answers with the Attempt Report as CSV.
@@ -246,7 +246,7 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 	if a.WasConnected() && a.EndedAt != nil {
 		talk = reportSeconds(a.Talk())
 	}
-	row = append(row, freeText(disposition), freeText(sub), ring, talk, string(a.HungUpBy))
+	row = append(row, freeText(disposition), freeText(sub), ring, talk, string(a.HungUpBy), freeText(a.Attestation))
 	values := a.ContactVariables
 	if values == nil {
 		values = a.Variables

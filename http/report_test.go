@@ -55,6 +55,7 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	verdict.AnsweredAt, verdict.ServedAt, verdict.BotConnectedAt = &served, &served, &served
 	end := served.Add(1500 * time.Millisecond)
 	verdict.EndedAt, verdict.Verdict, verdict.AMDTook, verdict.SIPCode, verdict.HungUpBy = &end, engine.VerdictHuman, 740*time.Millisecond, 200, engine.PartyBot
+	verdict.Attestation = "=A" // of a carrier of its own mind
 	verdict.Result = &attempt.Result{Disposition: "=HYPERLINK(1)", SubDisposition: "fine"}
 	list[5].ContactVariables = map[string]string{"city": "Köln, \"Süd\"", "note": "-1", "unknown": "x"}
 	b.ports.onPart = parts(list)
@@ -81,7 +82,7 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	for name, want := range map[string]string{
 		"run": "1", "pass": "1", "attempt_number": "1", "phone_number": mobile, "from_number": "+493012345601", "trunk": "carrier",
 		"answered_at": "2030-03-01T12:00:00.000Z", "ended_at": "2030-03-01T12:00:01.500Z", "sip_code": "200", "amd_verdict": "human",
-		"amd_ms": "740", "talk_s": "1.500", "hung_up_by": "bot", "disposition": "'=HYPERLINK(1)", "sub_disposition": "fine",
+		"amd_ms": "740", "talk_s": "1.500", "hung_up_by": "bot", "attestation": "'=A", "disposition": "'=HYPERLINK(1)", "sub_disposition": "fine",
 		"variables.city": "Köln, \"Süd\"", "variables.note": "'-1",
 	} {
 		if got := cell(5, name); got != want {

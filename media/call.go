@@ -291,12 +291,26 @@ func (c *call) playMessage() {
 	c.unlock()
 }
 
-func (c *call) hearDigit(digit byte) {
+func (c *call) hearDigit(digit byte) (by engine.LegID) {
 	c.mu.Lock()
 	if c.link != nil {
 		c.link.WriteDigit(digit)
 	}
+	o := c.other
 	c.unlock()
+	if o == nil {
+		return ""
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.closed || !o.answered || len(o.keys.queue) >= keysCap:
+	case o.byINFO || o.ans.events < 0:
+		return o.leg
+	default:
+		o.keys.queue += string(rune(digit))
+	}
+	return ""
 }
 
 // close ends everything and gives the counts.

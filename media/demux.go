@@ -48,6 +48,9 @@ type peer struct {
 	lastAt  int64
 	lastSeq uint16
 	fixed   bool // the SSRC is from the SDP answer (RFC 5576)
+	// sealed: its packets come by SRTP. A source becomes its own only by a packet
+	// that its key has sealed (prove).
+	sealed bool
 }
 
 // stranger is a source that no call owns (yet).
@@ -61,6 +64,7 @@ type route uint8
 const (
 	routeOK       route = iota
 	routeMoved          // and the call's remote address is now the packet's
+	routeClaim          // the call's if its key has sealed it: prove follows
 	dropUnknown         // belongs to no call
 	dropAmbiguous       // could belong to more than one
 	dropStale           // of a call that ended
@@ -315,7 +319,7 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, ssrc uint32, seq uint16
 		if d.isShared(from.Addr()) && (d.unanswered > 0 || d.elsewhere(p, ssrc)) {
 			return nil, dropAmbiguous
 		}
-		return d.take(p, from, ssrc, seq, now), routeOK
+		return d.take(p, from, ssrc, seq, now)
 	}
 	// The far side changed its source (a call is taken from the announcement
 	// server to the phone), or the address serves another call as well.
@@ -330,7 +334,7 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, ssrc uint32, seq uint16
 	case s.count < probation || p.lastAt >= s.first+aliveAfter:
 		return nil, dropProbation
 	}
-	return d.take(p, from, ssrc, seq, now), routeOK
+	return d.take(p, from, ssrc, seq, now)
 }
 
 // routeShared: several live calls have this remote address, and none of them
@@ -358,7 +362,7 @@ func (d *demux) routeShared(owners []*peer, from netip.AddrPort, ssrc uint32, se
 	case s.count < probation:
 		return nil, dropProbation
 	}
-	return d.take(only, from, ssrc, seq, now), routeOK
+	return d.take(only, from, ssrc, seq, now)
 }
 
 // routeUnknown: no call is known to send from this address. Symmetric RTP
@@ -375,7 +379,7 @@ func (d *demux) routeUnknown(from netip.AddrPort, ssrc uint32, seq uint16, s *st
 		case s.count < probation:
 			return nil, dropProbation
 		case !p.heard && p.fixed, p.heard && step > 0 && step < continuation:
-			return d.move(p, from, ssrc, seq, now), routeMoved
+			return d.move(p, from, ssrc, seq, now)
 		}
 	}
 	if d.unanswered > 0 {
@@ -401,18 +405,46 @@ func (d *demux) routeUnknown(from netip.AddrPort, ssrc uint32, seq uint16, s *st
 	case s.count < probation:
 		return nil, dropProbation
 	}
-	return d.move(only, from, ssrc, seq, now), routeMoved
+	return d.move(only, from, ssrc, seq, now)
 }
 
-func (d *demux) take(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) *peer {
+func (d *demux) take(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) (*peer, route) {
+	if p.sealed {
+		return p, routeClaim
+	}
+	d.bindSource(p, from, ssrc, seq, now)
+	return p, routeOK
+}
+
+func (d *demux) move(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) (*peer, route) {
+	if p.sealed {
+		return p, routeClaim
+	}
+	d.moveTo(p, from)
+	d.bindSource(p, from, ssrc, seq, now)
+	return p, routeMoved
+}
+
+// prove gives a source to the call that claimed it, once its key has shown that
+// the packet is its own.
+func (d *demux) prove(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) {
+	if _, ok := d.peers[p]; !ok || !p.answered {
+		return // over meanwhile
+	}
+	if p.remote != from {
+		d.moveTo(p, from)
+	}
+	d.bindSource(p, from, ssrc, seq, now)
+}
+
+func (d *demux) bindSource(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) {
 	delete(d.strangers, source{from, ssrc})
 	d.bind(p, ssrc, now)
-	return d.accept(p, seq, now)
+	d.accept(p, seq, now)
 }
 
-func (d *demux) move(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) *peer {
+func (d *demux) moveTo(p *peer, from netip.AddrPort) {
 	d.unaddr(p)
 	p.remote = from
 	d.byAddr[from] = append(d.byAddr[from], p)
-	return d.take(p, from, ssrc, seq, now)
 }

@@ -144,9 +144,11 @@ func New(cfg Config) (*Engine, error) {
 	}
 	for _, s := range e.sockets {
 		e.tasks.Add(2)
-		go s.read()
-		go s.readRTCP()
+		go s.read(s.rtp.Load())
+		go s.readRTCP(s.rtcp.Load())
 	}
+	e.tasks.Add(1)
+	go e.tend()
 	return e, nil
 }
 
@@ -286,11 +288,13 @@ func (e *Engine) PlayMessage(a engine.AttemptID) {
 }
 
 // HearDigit tells the bot of a digit of the callee, 0-9, *, #, A-D, that came
-// by another way than the media path.
-func (e *Engine) HearDigit(a engine.AttemptID, digit byte) {
+// by another way than the media path. It is sent on to a far leg that the callee
+// is connected to; by is that leg when it has to go by INFO there.
+func (e *Engine) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	if c := e.call(a); c != nil {
-		c.hearDigit(digit)
+		return c.hearDigit(digit)
 	}
+	return ""
 }
 
 // CloseMedia ends the media path, with a stop frame to the bot, and gives its

@@ -93,7 +93,7 @@ func (s *socket) flush(w *writer) {
 	if w.n == 0 {
 		return
 	}
-	sent, failed := w.flush(s.raw)
+	sent, failed := w.flush(s.rtp.Load().raw)
 	s.e.counters.sent.Add(uint64(sent))         //nolint:gosec // not negative
 	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }

@@ -26,29 +26,30 @@ func (c *call) report(b []byte, now int64) {
 }
 
 // receive takes an RTP packet of this call; pkt is scratch, b is changed. What
-// is relayed is added to the batch.
-func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, w *writer, now int64) {
+// is relayed is added to the batch. False: it was none, or sealed with another
+// key than the call's.
+func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, w *writer, now int64) (genuine bool) {
 	c.mu.Lock()
 	if c.closed || !c.answered {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	var err error
 	if c.secure != nil {
 		if b, err = c.secure.open(b); err != nil {
 			c.e.unauthentic(err)
 			c.mu.Unlock()
-			return
+			return false
 		}
 	}
 	if err = pkt.Unmarshal(b); err != nil {
 		c.e.counters.malformed.Add(1)
 		c.mu.Unlock()
-		return
+		return false
 	}
 	if c.other != nil && !c.relay(pkt, w, now) {
 		c.mu.Unlock()
-		return
+		return true
 	}
 	if moved {
 		c.e.counters.latched.Add(1)
@@ -67,6 +68,7 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 	// (RFC 3389) and unknown types are no losses.
 	c.in.put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
 	c.unlock()
+	return true
 }
 
 // measure keeps the interarrival jitter (RFC 3550 appendix A.8).

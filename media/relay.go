@@ -37,9 +37,9 @@ type passage struct {
 }
 
 // OpenPeer reserves a second path of a call, for the far leg to whom the callee
-// is to be connected, and gives its SDP offer. The same leg again gets the same
-// offer.
-func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID) (offer []byte, err error) {
+// is to be connected, and gives its SDP offer with what the profile of the leg's
+// trunk asks for. The same leg again gets the same offer.
+func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error) {
 	c := e.call(a)
 	if c == nil {
 		return nil, errNoCall
@@ -68,7 +68,8 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID) (offer []byte, e
 	if err != nil {
 		return nil, err
 	}
-	return appendOffer(make([]byte, 0, 288), e.cfg.Host, p.sock.port, p.sdp, nil), nil
+	keys := p.offer(profile)
+	return appendOffer(make([]byte, 0, 288), e.cfg.Host, p.sock.port, p.sdp, keys, codecsOf(profile)...), nil
 }
 
 // JoinPeer takes the SDP answer of a far leg and connects the callee with it,
@@ -79,23 +80,33 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) erro
 	if c == nil {
 		return errNoCall
 	}
-	switch ans, err := parseAnswer(sdp); {
-	case err != nil:
+	ans, err := parseAnswer(sdp)
+	if err != nil {
 		return err
-	case ans.secure:
-		return errProtocol // far legs are offered plain RTP
 	}
 	c.mu.Lock()
-	p, answered, tape := c.peers[leg], c.answered, c.tape
-	if p != nil && answered {
-		c.other, c.firstAudio = p, false
-	}
+	p, answered := c.peers[leg], c.answered
 	c.mu.Unlock()
 	switch {
 	case p == nil:
 		return errNoPeer
 	case !answered:
 		return errUnheard
+	}
+	p.mu.Lock()
+	err = p.protect(&ans)
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	tape, there := c.tape, c.peers[leg] == p
+	if there {
+		c.other, c.firstAudio = p, false
+	}
+	c.mu.Unlock()
+	if !there {
+		return errNoPeer
 	}
 	p.answer(sdp, time.Now())
 	p.mu.Lock()

@@ -2,6 +2,8 @@ package media
 
 import (
 	"bytes"
+	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func bridge(t *testing.T, calleeFormats, peerFormats string) *bridged {
 
 func (b *bridged) join(t *testing.T, leg engine.LegID, p *phone, formats string) {
 	t.Helper()
-	offer, err := b.e.OpenPeer(b.id, leg)
+	offer, err := b.e.OpenPeer(b.id, leg, engine.MediaProfile{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestLawsAreTranslatedBetweenCalleeAndBot(t *testing.T) {
 func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
 	b := bridge(t, "0 101", "0 96")
 	// The bot's telephone-event has another number.
-	offer, err := b.e.OpenPeer(b.id, b.leg)
+	offer, err := b.e.OpenPeer(b.id, b.leg, engine.MediaProfile{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +218,7 @@ func TestClosingTheCallClosesItsFarLegs(t *testing.T) {
 			t.Errorf("%d paths are left on a socket", n)
 		}
 	}
-	if _, err := b.e.OpenPeer(b.id, b.leg); err == nil {
+	if _, err := b.e.OpenPeer(b.id, b.leg, engine.MediaProfile{}); err == nil {
 		t.Error("a far leg of a call that is over")
 	}
 	b.e.ClosePeer(b.id, b.leg)
@@ -225,7 +227,7 @@ func TestClosingTheCallClosesItsFarLegs(t *testing.T) {
 func TestAFarLegIsRefusedForWhatCannotBe(t *testing.T) {
 	e := start(t, nil)
 	id := attempt(1)
-	if _, err := e.OpenPeer(id, id.Leg(2)); err == nil {
+	if _, err := e.OpenPeer(id, id.Leg(2), engine.MediaProfile{}); err == nil {
 		t.Error("of no call")
 	}
 	if err := e.JoinPeer(id, id.Leg(2), nil); err == nil {
@@ -236,11 +238,11 @@ func TestAFarLegIsRefusedForWhatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	callee := newPhone(t, 1)
-	peerOffer, err := e.OpenPeer(id, id.Leg(2))
+	peerOffer, err := e.OpenPeer(id, id.Leg(2), engine.MediaProfile{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := e.OpenPeer(id, id.Leg(2))
+	again, err := e.OpenPeer(id, id.Leg(2), engine.MediaProfile{})
 	if err != nil || !bytes.Equal(peerOffer, again) {
 		t.Errorf("%q, %v", again, err)
 	}
@@ -257,11 +259,11 @@ func TestAFarLegIsRefusedForWhatCannotBe(t *testing.T) {
 		t.Error("joined to a leg without a path")
 	}
 	for n := 3; n < 2+peersCap; n++ {
-		if _, err := e.OpenPeer(id, id.Leg(n)); err != nil {
+		if _, err := e.OpenPeer(id, id.Leg(n), engine.MediaProfile{}); err != nil {
 			t.Fatalf("far leg %d: %v", n, err)
 		}
 	}
-	if _, err := e.OpenPeer(id, id.Leg(2+peersCap)); err == nil {
+	if _, err := e.OpenPeer(id, id.Leg(2+peersCap), engine.MediaProfile{}); err == nil {
 		t.Error("more far legs than can be")
 	}
 }
@@ -273,5 +275,73 @@ func TestAPacketTooLongForUsIsNotRelayed(t *testing.T) {
 	b.callee.say(0, longest)
 	if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, longest) {
 		t.Fatalf("%d bytes", len(got.Payload))
+	}
+}
+
+// A callee whose carrier sends keys by INFO presses one: the bot by SIP has it as
+// telephone-event, or is told by INFO where it takes none.
+func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
+	b := bridge(t, "0", "0 101")
+	b.callee.say(0, speech(frameBytes, 1))
+	b.peer.say(0, speech(frameBytes, 3)) // from then on it hears every tick
+	b.peer.hears(ulawSilence)
+	if by := b.e.HearDigit(b.id, '#'); by != "" {
+		t.Fatalf("it has to go by INFO of %q", by)
+	}
+	var last *rtp.Packet
+	for n := 0; n < 7; { // five of the tone, the end three times
+		if pkt := b.peer.hear(); pkt.PayloadType == 101 {
+			if n++; n > 1 && pkt.Timestamp != last.Timestamp {
+				t.Fatal("one key has two timestamps")
+			}
+			last = pkt
+		}
+	}
+	if last.Payload[0] != 11 || last.Payload[1]&0x80 == 0 {
+		t.Fatalf("event %x", last.Payload)
+	}
+	word := speech(frameBytes, 2)
+	for heard := false; !heard; heard = bytes.Equal(b.peer.hear().Payload, word) { // after a pause the voice goes on
+		b.callee.say(0, word)
+	}
+	other := bridge(t, "0", "0")
+	if by := other.e.HearDigit(other.id, '5'); by != other.leg {
+		t.Fatalf("a far leg without telephone-event: %q", by)
+	}
+}
+
+// A person is called through a trunk that wants SRTP: the far leg's path is
+// encrypted, the callee's is not.
+func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	callee := newPhone(t, 11)
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Answer(attempt(1), callee.called(offer, "0 101"), time.Now())
+	leg, profile := attempt(1).Leg(2), engine.MediaProfile{SRTP: engine.SRTPRequired}
+	offer, err = e.OpenPeer(attempt(1), leg, profile)
+	if again, _ := e.OpenPeer(attempt(1), leg, profile); err != nil || !bytes.Equal(offer, again) {
+		t.Fatalf("%q %v", offer, err)
+	}
+	person := &secured{phone: newPhone(t, 22)}
+	copy(person.key[:], speech(len(person.key), 7))
+	person.encrypt, person.decrypt = srtpContext(t, person.key, 0), srtpContext(t, offeredKeys(t, offer)[0], 0)
+	person.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(e.call(attempt(1)).sock.port)}
+	if err := e.JoinPeer(attempt(1), leg, sdpAnswer(person.port(), "0 101")); !errors.Is(err, errInsecure) {
+		t.Fatalf("an answer without SRTP: %v", err)
+	}
+	if err := e.JoinPeer(attempt(1), leg, person.answer()); err != nil {
+		t.Fatal(err)
+	}
+	word, reply := speech(frameBytes, 1), speech(frameBytes, 2)
+	callee.say(0, word)
+	if got := person.hearUntil(frameBytes); !bytes.Equal(got, word) {
+		t.Fatalf("the person hears %x", got)
+	}
+	person.say(reply)
+	if got := callee.hears(ulawSilence); !bytes.Equal(got.Payload, reply) {
+		t.Fatalf("the callee hears %x", got.Payload)
 	}
 }

@@ -212,14 +212,14 @@ func (c *call) reportDue(now int64) {
 
 // report sends a report from the port of RTCP, or of RTP (RFC 5761).
 func (s *socket) report(b []byte, to netip.AddrPort, mux bool) {
-	if len(b) == 0 || s.rtcp == nil {
+	l := s.rtcp.Load()
+	if mux {
+		l = s.rtp.Load()
+	}
+	if len(b) == 0 || l == nil {
 		return
 	}
-	conn := s.rtcp
-	if mux {
-		conn = s.conn
-	}
-	if _, err := conn.WriteToUDPAddrPort(b, to); err != nil {
+	if _, err := l.conn.WriteToUDPAddrPort(b, to); err != nil {
 		s.e.counters.sendErrors.Add(1)
 		return
 	}

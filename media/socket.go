@@ -23,13 +23,14 @@ const receiveBuffer = 1 << 20
 // one (RFC 3550 §11).
 type socket struct {
 	e    *Engine
-	conn *net.UDPConn
-	raw  syscall.RawConn
-	rtcp *net.UDPConn
+	bind netip.Addr
 	port uint16
+	// rtp and rtcp are replaced when they break (replace.go).
+	rtp, rtcp atomic.Pointer[line]
 
-	mu    sync.Mutex
-	demux *demux
+	mu     sync.Mutex
+	demux  *demux
+	closed bool
 
 	// calls are the answered ones, for the pacer; replaced on every change.
 	calls atomic.Pointer[[]*call]
@@ -90,21 +91,27 @@ func (e *Engine) newSocket(ip netip.Addr, ports *portRange) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("media: RTP port: %w", err)
 	}
-	raw, err := a.SyscallConn()
+	rtpLine, err := newLine(a)
 	if err != nil {
-		return nil, errors.Join(err, a.Close(), b.Close())
+		return nil, errors.Join(err, b.Close())
 	}
-	_ = a.SetReadBuffer(receiveBuffer)
-	_ = a.SetWriteBuffer(receiveBuffer)
-	return &socket{
-		e: e, conn: a, raw: raw, rtcp: b, demux: newDemux(),
-		port: uint16(a.LocalAddr().(*net.UDPAddr).Port), //nolint:gosec // a port
-	}, nil
+	rtcpLine, err := newLine(b)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	rtpLine.widen()
+	s := &socket{e: e, bind: ip, demux: newDemux(), port: rtpLine.port}
+	s.rtp.Store(rtpLine)
+	s.rtcp.Store(rtcpLine)
+	return s, nil
 }
 
 func (s *socket) close() {
-	_ = s.conn.Close()
-	_ = s.rtcp.Close()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.rtp.Load().leave()
+	s.rtcp.Load().leave()
 }
 
 // publish refreshes what others read without the lock; it is held.
@@ -128,6 +135,7 @@ func (s *socket) answer(c *call, a *answer) {
 		return // closed meanwhile
 	}
 	first := !c.peer.answered
+	c.peer.sealed = a.secure
 	if s.demux.answer(&c.peer, a.remote, a.ssrc, a.hasSSRC) {
 		s.e.counters.collisions.Add(1)
 	}
@@ -163,12 +171,13 @@ func (s *socket) list(change func([]*call) []*call) {
 type arrival struct {
 	call  *call
 	moved bool
+	claim bool // the call's if its key has sealed it
 }
 
-// read is the socket's reader.
-func (s *socket) read() {
+// read is the reader of RTP.
+func (s *socket) read(from *line) {
 	defer s.e.tasks.Done()
-	r, err := newReader(s.conn)
+	r, err := newReader(from.conn)
 	if err != nil {
 		s.e.log.Error().Err(err).Uint16("port", s.port).Msg("RTP socket cannot be read")
 		return
@@ -180,7 +189,7 @@ func (s *socket) read() {
 	for {
 		n, err := r.read()
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
+			if from.left.Load() || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			s.e.counters.readErrors.Add(1)
@@ -206,12 +215,18 @@ func (s *socket) read() {
 			if a.call == nil {
 				continue
 			}
-			b, from := r.datagram(i)
+			b, source := r.datagram(i)
 			if isRTCP(b) {
 				a.call.report(b, now)
 				continue
 			}
-			a.call.receive(b, &pkt, from, a.moved, w, now)
+			var id packetID
+			if a.claim {
+				id = demuxed(b)
+			}
+			if a.call.receive(b, &pkt, source, a.moved, w, now) && a.claim {
+				s.prove(a.call, source, id, now)
+			}
 			if w.full() {
 				s.flush(w)
 			}
@@ -226,7 +241,7 @@ func (s *socket) read() {
 }
 
 // A socket that cannot be read this many times in a row is broken; it is tried
-// again after each pause.
+// again after each pause, until it is replaced.
 const (
 	brokenAfter = 10
 	brokenPause = 50 * time.Millisecond
@@ -253,12 +268,35 @@ func (s *socket) find(r *reader, i int, now int64) arrival {
 		s.e.counters.malformed.Add(1)
 		return arrival{}
 	}
-	p, how := s.demux.route(from, binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint16(b[2:]), now)
+	id := demuxed(b)
+	p, how := s.demux.route(from, id.ssrc, id.seq, now)
 	if p == nil {
 		s.e.counters.dropped[how].Add(1)
 		return arrival{}
 	}
+	if how == routeClaim {
+		return arrival{call: p.call, claim: true, moved: p.remote != from}
+	}
 	return arrival{call: p.call, moved: how == routeMoved}
+}
+
+// packetID is what of an RTP packet tells whose it is.
+type packetID struct {
+	ssrc uint32
+	seq  uint16
+}
+
+// demuxed reads it before the packet is decrypted in place.
+func demuxed(b []byte) packetID {
+	return packetID{binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint16(b[2:])}
+}
+
+// prove gives a source to the call whose key has sealed its packet.
+func (s *socket) prove(c *call, from netip.AddrPort, id packetID, now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.demux.prove(&c.peer, from, id.ssrc, id.seq, now)
+	s.publish()
 }
 
 // isRTCP tells RTCP from RTP on one port (RFC 5761 §4).
@@ -266,13 +304,13 @@ func isRTCP(b []byte) bool { return len(b) >= 8 && b[1] >= 192 && b[1] <= 223 }
 
 // readRTCP counts reports as signs of life. The far side sends them from the
 // port above its RTP port.
-func (s *socket) readRTCP() {
+func (s *socket) readRTCP(l *line) {
 	defer s.e.tasks.Done()
 	var buf [datagramCap]byte
 	for {
-		n, from, err := s.rtcp.ReadFromUDPAddrPort(buf[:])
+		n, from, err := l.conn.ReadFromUDPAddrPort(buf[:])
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
+			if l.left.Load() || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue

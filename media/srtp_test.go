@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -331,6 +332,75 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 				t.Fatal("a key of ours began its key stream again")
 			}
 		})
+	}
+}
+
+// Whoever guesses an address can write from it; only the key makes a source the
+// call's.
+func TestForgedPacketsTakeNoSource(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	p, _ := securely(t, e, 1, 0, ev)
+	forged := func(ssrc uint32, seq uint16) {
+		b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: ssrc}, Payload: speech(170, 1)}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.raw(b)
+	}
+	for seq := range uint16(5) { // before the first genuine packet, from its address
+		forged(99, seq)
+	}
+	for range 3 {
+		p.say(speech(160, 1))
+	}
+	wait(t, func() bool { return e.Stats().PacketsReceived == 3 }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+	if got := e.Stats(); got.SRTPForged != 5 || got.DropProbation != 0 {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestASourceThatFallsSilentIsNotTakenOverWithoutTheKey(t *testing.T) {
+	d := newDemux()
+	p := &peer{sealed: true}
+	d.open(p, 0)
+	d.answer(p, addr(1000), 0, false)
+	now, seq := int64(0), uint16(100)
+	claims := func(at netip.AddrPort, ssrc uint32, n int) (how route) {
+		for range n {
+			now += 20 * millis
+			seq++
+			_, how = d.route(at, ssrc, seq, now)
+		}
+		return how
+	}
+	if how := claims(addr(1000), 7, 1); how != routeClaim || p.bound {
+		t.Fatalf("the first packet: %d", how)
+	}
+	d.prove(p, addr(1000), 7, seq, now)
+	if how := claims(addr(1000), 7, 3); how != routeOK || p.remote != addr(1000) {
+		t.Fatalf("its own packets: %d", how)
+	}
+	now += 10 * quietAfter
+	for _, f := range []struct {
+		at   netip.AddrPort
+		ssrc uint32
+	}{{addr(1000), 8}, {addr(1001), 7}, {addr(1001), 9}} {
+		if how := claims(f.at, f.ssrc, 10); how == routeOK || how == routeMoved || p.remote != addr(1000) || p.ssrc != 7 {
+			t.Fatalf("%v with %d: %d, the call is at %v with %d", f.at, f.ssrc, how, p.remote, p.ssrc)
+		}
+	}
+	// With the key it moves.
+	if how := claims(addr(1001), 7, probation); how != routeClaim {
+		t.Fatal(how)
+	}
+	d.prove(p, addr(1001), 7, seq, now)
+	if how := claims(addr(1001), 7, 1); how != routeOK || p.remote != addr(1001) {
+		t.Fatalf("%d at %v", how, p.remote)
+	}
+	d.remove(p, now)
+	d.prove(p, addr(1002), 7, seq, now)
+	if len(d.byAddr) != 0 || len(d.bySSRC) != 0 {
+		t.Fatal("a call that is over came back")
 	}
 }
 

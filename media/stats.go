@@ -14,6 +14,7 @@ type counters struct {
 	malformed, rtcp, rtcpSent         atomic.Uint64
 	srtpForged, srtpReplayed          atomic.Uint64
 	latched, collisions, ticksSkipped atomic.Uint64
+	replaced                          atomic.Uint64
 	dropped                           [routeKinds]atomic.Uint64
 }
 
@@ -42,6 +43,7 @@ type Stats struct {
 	Latched         uint64 `json:"latched"`        // calls whose remote address moved
 	Collisions      uint64 `json:"collisions"`     // answers that named another live call's address
 	TicksSkipped    uint64 `json:"ticks_skipped"`  // 20 ms steps lost to a stalled process
+	PortsReplaced   uint64 `json:"ports_replaced"` // RTP and RTCP ports that broke and were bound again
 
 	BotsConnected        uint64 `json:"bots_connected"`
 	BotsFailed           uint64 `json:"bots_failed"`
@@ -68,7 +70,7 @@ func (e *Engine) Stats() Stats {
 		DropUnknown: c.dropped[dropUnknown].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
 		DropStale: c.dropped[dropStale].Load(), DropProbation: c.dropped[dropProbation].Load(),
 		SRTPForged: c.srtpForged.Load(), SRTPReplayed: c.srtpReplayed.Load(),
-		Latched: c.latched.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(),
+		Latched: c.latched.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(), PortsReplaced: c.replaced.Load(),
 		BotsConnected: b.Connected.Load(), BotsFailed: b.Failed.Load(), BotRetries: b.Retries.Load(),
 		BotsClosed: b.Closed.Load(), SlowBots: b.SlowBots.Load(),
 		BotFramesReceived: b.FramesReceived.Load(), BotFramesSent: b.FramesSent.Load(),

@@ -1,12 +1,16 @@
 package sipstack
 
-import "dialler/engine"
+import (
+	"net/url"
+
+	"dialler/engine"
+)
 
 // legTrunk is the trunk that a leg goes over. A leg with an address of its own
-// (a bot, a person who is called by SIP) has a connection without name,
-// credentials and keepalive; one without a usable address, or of an unknown
-// trunk, has no host.
-func (s *Stack) legTrunk(id engine.TrunkID, uri string) *trunk {
+// (a bot, a person who is called by SIP) has a connection without name and
+// keepalive, and with a password the user of its address answers challenges;
+// one without a usable address, or of an unknown trunk, has no host.
+func (s *Stack) legTrunk(id engine.TrunkID, uri, password string) *trunk {
 	if uri == "" {
 		if t := s.trunk(id); t != nil {
 			return t
@@ -17,5 +21,9 @@ func (s *Stack) legTrunk(id engine.TrunkID, uri string) *trunk {
 	if !ok {
 		return s.newTrunk(TrunkConfig{ID: id})
 	}
-	return s.newTrunk(TrunkConfig{ID: id, Host: u.Host, Port: u.Port, Transport: Transport(u.Transport)})
+	c := TrunkConfig{ID: id, Host: u.Host, Port: u.Port, Transport: Transport(u.Transport)}
+	if user, err := url.PathUnescape(u.User); password != "" && err == nil {
+		c.Username, c.Password = user, password
+	}
+	return s.newTrunk(c)
 }

@@ -22,7 +22,7 @@ type question struct {
 // OPTIONS. An answer that says that it is of no service now (408, 503) is none.
 // It blocks until then; ctx bounds the time.
 func (s *Stack) Ask(ctx context.Context, uri string) error {
-	t := s.legTrunk("", uri)
+	t := s.legTrunk("", uri, "")
 	if t.conf.Host == "" {
 		return errors.New("the address cannot be used")
 	}

@@ -21,7 +21,7 @@ import (
 // is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
 // credentials. A leg that lives in this stack is given the new sink and ended.
 func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
-	t := s.legTrunk(r.Trunk, r.URI)
+	t := s.legTrunk(r.Trunk, r.URI, "")
 	if t.conf.Host == "" {
 		c := TrunkConfig{ID: r.Trunk}
 		if r.Dialog != nil {

@@ -195,7 +195,7 @@ func (s *Stack) now() time.Duration { return time.Since(s.start) }
 // that is known already, ended or not, is left as it is, and sink is not
 // called.
 func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
-	t := s.legTrunk(p.Trunk, p.URI)
+	t := s.legTrunk(p.Trunk, p.URI, p.Password)
 	l := s.newLeg(p.Leg, p.Attempt, t, sink)
 	l.sendBy, l.offer, l.cseq, l.headers = p.SendBy, p.Offer, 1, p.Headers
 	l.setParties(p.From, p.To, p.URI)

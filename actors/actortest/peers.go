@@ -142,7 +142,7 @@ func (w *World) EndPeer(leg engine.LegID) {
 }
 
 // OpenPeer implements actors.Media.
-func (w *World) OpenPeer(a engine.AttemptID, leg engine.LegID) ([]byte, error) {
+func (w *World) OpenPeer(a engine.AttemptID, leg engine.LegID, _ engine.MediaProfile) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.calls[a]

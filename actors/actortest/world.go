@@ -458,7 +458,7 @@ func (w *World) SendDigit(leg engine.LegID, key byte, _ time.Duration) bool {
 }
 
 // HearDigit implements actors.Media; the bots of this world do not listen.
-func (w *World) HearDigit(engine.AttemptID, byte) {}
+func (w *World) HearDigit(engine.AttemptID, byte) engine.LegID { return "" }
 
 // CloseMedia implements actors.Media.
 func (w *World) CloseMedia(a engine.AttemptID) engine.MediaQuality {

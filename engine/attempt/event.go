@@ -214,11 +214,13 @@ type (
 	// DialPeer opens a second media path and places a far leg, not after SendBy.
 	// Gated. The URI is sip:…, or tel:+… through the trunk.
 	DialPeer struct {
-		Leg    engine.LegID
-		Kind   PeerKind
-		URI    string
-		Trunk  engine.TrunkID
-		SendBy time.Time
+		Leg   engine.LegID
+		Kind  PeerKind
+		URI   string
+		Trunk engine.TrunkID
+		// Profile is that trunk's; nil: nothing is asked for.
+		Profile *engine.MediaProfile
+		SendBy  time.Time
 	}
 	// AnswerRefer accepts or declines a REFER; NotifyRefer tells who asked how the
 	// transfer goes, by the status code of the call to the target.

@@ -176,18 +176,18 @@ func (m *Machine) transfer(ev Event) {
 		m.emit(NextTrunk{})
 		return
 	}
-	m.placeTarget(to, "")
+	m.placeTarget(to, "", nil)
 }
 
 func (m *Machine) callTarget(ev Event) {
-	m.placeTarget("tel:"+m.A.Transfer.To, ev.Trunk)
+	m.placeTarget("tel:"+m.A.Transfer.To, ev.Trunk, ev.Profile)
 }
 
-func (m *Machine) placeTarget(uri string, trunk engine.TrunkID) {
+func (m *Machine) placeTarget(uri string, trunk engine.TrunkID, profile *engine.MediaProfile) {
 	p := Peer{Leg: Leg{ID: m.nextLegID(), Trunk: trunk}, Kind: PeerTransfer, State: PeerCalling, URI: uri}
 	m.A.Peers = append(m.A.Peers, p)
 	m.emit(recordLeg)
-	m.emit(DialPeer{Leg: p.ID, Kind: PeerTransfer, URI: uri, Trunk: trunk, SendBy: m.transferDeadline()})
+	m.emit(DialPeer{Leg: p.ID, Kind: PeerTransfer, URI: uri, Trunk: trunk, Profile: profile, SendBy: m.transferDeadline()})
 	m.arm(TimerPeer, m.transferDeadline())
 }
 
