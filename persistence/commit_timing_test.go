@@ -1,8 +1,6 @@
 package persistence_test
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/commit"
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -64,9 +62,9 @@ func benchmarkCalls(b *testing.B, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	calls := make([]benchCall, b.N)
+	calls := make([]commit.Call, b.N)
 	for i := range calls {
-		calls[i] = benchCall{c: rows[i], epoch: c.Epoch}
+		calls[i] = commit.Call{Contact: rows[i], Epoch: c.Epoch}
 	}
 	pid := backend(b, store)
 	seq := int64(total + 10)
@@ -91,11 +89,11 @@ func benchmarkCalls(b *testing.B, size int) {
 	}
 	// A window of calls in flight, so that a group has every step in it and no
 	// call twice.
-	for at := 0; at < len(calls)+5*size; at++ {
-		for step := range 5 {
+	for at := 0; at < len(calls)+commit.Steps*size; at++ {
+		for step := range commit.Steps {
 			if i := at - step*size; i >= 0 && i < len(calls) {
 				seq++
-				group = append(group, calls[i].write(step, seq, now))
+				group = append(group, calls[i].Write(step, seq, now))
 				if len(group) == size {
 					flush()
 				}
@@ -110,79 +108,8 @@ func benchmarkCalls(b *testing.B, size int) {
 	b.ReportMetric(n/b.Elapsed().Seconds(), "calls/s")
 }
 
-type benchCall struct {
-	c     contact.Contact
-	a     attempt.Attempt
-	epoch int64
-}
-
-func (k *benchCall) write(step int, seq int64, now time.Time) journal.Write {
-	t := now.Add(time.Duration(step) * time.Second)
-	w := journal.Write{Campaign: k.c.Campaign, Epoch: k.epoch}
-	ev := journal.Event{Campaign: k.c.Campaign, Seq: seq, Run: 1, At: t, Version: 1, Contact: k.c.ID}
-	before := k.c.Facts()
-	switch step {
-	case 0:
-		k.a = attempt.Attempt{ID: engine.AttemptID(randomID()), Campaign: k.c.Campaign, Contact: k.c.ID, Run: 1, Pass: 1, Number: 1, Bot: "bot",
-			To: k.c.Number, From: "+4930111222", Trunk: "t1", Epoch: k.epoch, SendBy: t, State: attempt.Reserved, ReservedAt: &t}
-		k.a.Legs = []attempt.Leg{{ID: k.a.ID.Leg(1), Trunk: "t1"}}
-		k.c.Attempt, k.c.DueAt = k.a.ID, nil
-		k.c.Version++
-		w.Intent = &journal.Intent{Attempt: k.a.ID, Number: k.c.Number}
-		w.Contacts = []contact.Contact{k.c}
-		ev.Type, ev.Data = journal.AttemptReserved, journal.Data{Trunk: "t1", Number: 1, Pass: 1}
-	case 1:
-		k.a.State, k.a.InviteAt, k.a.RingingAt, k.a.AnsweredAt, k.a.SIPCode, k.a.SIPReason = attempt.Answered, &t, &t, &t, 200, "OK"
-		k.a.Legs = []attempt.Leg{{ID: k.a.ID.Leg(1), Trunk: "t1", SentAt: &t, SIPCode: 200, SIPReason: "OK", Seq: 4, Dialog: &engine.DialogState{
-			ToTag: "9fxced76sl", RemoteTarget: "sip:+4915112345678@192.0.2.10:5060", CSeq: 1, RemoteAddr: "192.0.2.10:5060", Transport: "udp", LocalAddr: "192.0.2.1:5060"}}}
-		ev.Type = journal.AttemptAnswered
-	case 2:
-		k.a.State, k.a.ServedAt, k.a.BotConnectedAt, k.a.Session, k.a.Verdict, k.a.MediaSeq = attempt.Connected, &t, &t, "MZ0123", engine.VerdictHuman, 2
-		k.c.State, k.c.ConnectedOnce = contact.Connected, true
-		k.c.Version++
-		w.Contacts = []contact.Contact{k.c}
-		after := k.c.Facts()
-		ev.Type, ev.Data = journal.AttemptConnected, journal.Data{Before: &before, After: &after, Verdict: engine.VerdictHuman}
-	case 3:
-		k.a.State, k.a.EndedAt, k.a.Consumed, k.a.Outcome, k.a.HungUpBy = attempt.Ended, &t, true, engine.OutcomeConnectedNoResult, engine.PartyCallee
-		k.a.Quality = &engine.MediaQuality{PacketsReceived: 1000, PacketsSent: 1000, Codec: "PCMU"}
-		legs := []attempt.Leg{k.a.Legs[0]}
-		legs[0].EndedAt, legs[0].Seq = &t, 5
-		k.a.Legs = legs
-		due := t.Add(time.Hour)
-		k.c.Attempt, k.c.ResultDueAt, k.c.Used, k.c.LastOutcome = "", &due, 1, k.a.Outcome
-		k.c.Version++
-		w.Contacts = []contact.Contact{k.c}
-		w.Holds = []journal.HoldRelease{{Attempt: k.a.ID, Number: k.c.Number}}
-		after := k.c.Facts()
-		ev.Type, ev.Data = journal.AttemptEnded, journal.Data{Before: &before, After: &after, Outcome: k.a.Outcome, Consumed: true,
-			Answered: true, Connected: true, Pass: 1, Number: 1, Trunk: "t1", SIPCode: 200, TalkMS: 1000, RingMS: 1000}
-	case 4:
-		k.a.Result = &attempt.Result{Disposition: "interested", Summary: "asked for a quote by e-mail", ReceivedAt: t}
-		k.a.Outcome = engine.OutcomeCompleted
-		k.c.State, k.c.HasResult, k.c.ResultDueAt, k.c.LastDisposition = contact.Completed, true, nil, "interested"
-		k.c.Version++
-		w.Contacts = []contact.Contact{k.c}
-		after := k.c.Facts()
-		ev.Type, ev.Data = journal.ResultStored, journal.Data{Before: &before, After: &after, Connected: true, Disposition: "interested"}
-	}
-	ev.Attempt = k.a.ID
-	w.Attempts, w.Events = []attempt.Attempt{k.a}, []journal.Event{ev}
-	return w
-}
-
 func benchID(now time.Time, i int) string {
-	return fmt.Sprintf("%012x%s", now.UnixMilli()+int64(i), randomID()[:20])
-}
-
-func randomID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	ms := time.Now().UnixMilli()
-	for i := range 6 {
-		b[i] = byte(ms >> (8 * (5 - i)))
-	}
-	return hex.EncodeToString(b[:])
+	return fmt.Sprintf("%012x%s", now.UnixMilli()+int64(i), commit.RandomID()[:20])
 }
 
 // backend is the server process of the one writing connection.
