@@ -86,6 +86,9 @@ func Run(ctx context.Context, cfg Config) (_ *Figures, err error) {
 	if err := l.people(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.age(ctx, pg.URL()); err != nil {
+		return nil, err
+	}
 	if _, err := l.writer(ctx, 500, warmUp); err != nil {
 		return nil, err
 	}
