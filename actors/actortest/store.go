@@ -112,10 +112,13 @@ func (s *Store) View(f func()) {
 var errDown = errors.New("actortest: the database is away")
 
 func (s *Store) wait(ctx context.Context) error {
+	s.mu.Lock()
+	delay := s.Delay
+	s.mu.Unlock()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(s.Delay):
+	case <-time.After(delay):
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
