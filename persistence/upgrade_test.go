@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
+	"dialler/bench/commit"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -130,25 +131,25 @@ func (w *upgradeWorld) call() error {
 	ctx := context.Background()
 	w.n++
 	due := w.now
-	k := benchCall{epoch: w.c.Epoch, c: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
+	k := commit.Call{Epoch: w.c.Epoch, Contact: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
 		Number: engine.PhoneNumber(fmt.Sprintf("+4915%09d", w.n)), Variables: map[string]string{"n": fmt.Sprint(w.n)}, Position: int64(w.n),
 		Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: w.now, UpdatedAt: w.now, Version: 1}}
-	facts := k.c.Facts()
+	facts := k.Contact.Facts()
 	w.seq++
-	added := journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Contacts: []contact.Contact{k.c}, Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,
-		Run: 1, At: w.now, Type: journal.ContactTriggered, Version: 1, Contact: k.c.ID, Data: journal.Data{After: &facts}}}}
+	added := journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Contacts: []contact.Contact{k.Contact}, Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,
+		Run: 1, At: w.now, Type: journal.ContactTriggered, Version: 1, Contact: k.Contact.ID, Data: journal.Data{After: &facts}}}}
 	writes := []journal.Write{added}
-	for step := range 5 {
+	for step := range commit.Steps {
 		w.seq++
-		before := k.c.Facts()
-		x := k.write(step, w.seq, w.now)
+		before := k.Contact.Facts()
+		x := k.Write(step, w.seq, w.now)
 		if step == 0 {
-			after := k.c.Facts()
+			after := k.Contact.Facts()
 			x.Events[0].Data.Before, x.Events[0].Data.After = &before, &after
-			x.Events[0].Data.ReservedAt = k.a.ReservedAt
+			x.Events[0].Data.ReservedAt = x.Attempts[0].ReservedAt
 		}
 		if step == 3 {
-			x.Events[0].Data.ReservedAt = k.a.ReservedAt
+			x.Events[0].Data.ReservedAt = x.Attempts[0].ReservedAt
 		}
 		writes = append(writes, x)
 	}
