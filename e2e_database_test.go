@@ -392,11 +392,22 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		}
 		w.exclude(id, to)
 	}
+	// A list of contacts: given again, added once, and counted once.
+	total := w.detail(id).Counters.Total
+	met := faults.ArmText(storetest.CutAfter, "commit")
+	listed := newNumber()
+	var added struct{ Added, Total int }
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": listed}}}).expect(200).into(&added)
+	<-met
+	if added.Added != 1 || added.Total != total+1 || w.detail(id).Counters.Total != total+1 {
+		t.Errorf("a list whose commit was not answered: %+v, %d before", added, total)
+	}
+	w.exclude(id, listed)
 	if n := w.said(wentAway) - said; n != 0 {
 		t.Errorf("a lost connection is taken for a database that is away: %d times", n)
 	}
 	// What is configured: it was stored, and nobody was told. The tree finds out.
-	met := faults.ArmText(storetest.CutAfter, "commit")
+	met = faults.ArmText(storetest.CutAfter, "commit")
 	if r := w.operator("PUT", "/api/v1/numbers/+493023125098", map[string]any{}); !away(r) {
 		t.Errorf("a number whose commit was not answered: %s", r)
 	}

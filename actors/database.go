@@ -21,7 +21,7 @@ const (
 	probeAway  = 250 * time.Millisecond
 	// probePatience is how long an answer may take before the database counts as
 	// away.
-	probePatience = 4 * time.Second
+	probePatience = 3 * time.Second
 	// awayPatience is how long a request that was under way when the database went
 	// away waits for its return before it is answered. Most are back sooner: one
 	// connection was lost.

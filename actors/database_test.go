@@ -91,6 +91,34 @@ func TestALostConnectionIsNotADatabaseThatIsAway(t *testing.T) {
 	})
 }
 
+// An exclusion that is stored is carried out: whom it is about is asked until the
+// database says so.
+func TestAnExclusionIsWholeThoughALookUpFails(t *testing.T) {
+	for name, cmd := range map[string]campaign.Exclude{"number": {Number: number(1)}, "metadata": {Match: map[string]string{"i": "1"}}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.Concurrency = 1 })
+				defer r.tree.Close()
+				r.results()
+				r.add(2)
+				r.act(campaign.ActionStart)
+				time.Sleep(time.Second) // virtual: the first is being called
+				r.store.View(func() { r.store.FailLookUps = 2 })
+				cmd.Campaign = r.id
+				rep, err := r.tree.Exclude(context.Background(), cmd)
+				if err != nil || rep.Matched != 1 || rep.Excluded != 1 {
+					t.Errorf("%+v %v", rep, err)
+				}
+				r.until(time.Hour, "campaign completed", r.completed)
+				r.check()
+				if c := r.contactOf(number(1)); c.State != contact.Excluded || r.world.Invited() != 1 {
+					t.Errorf("the contact is %s, %d INVITEs", c.State, r.world.Invited())
+				}
+			})
+		})
+	}
+}
+
 // The slower commits are, the later a call leaves and its ACK follows; the 2 s
 // rule counts from the answer all the same.
 func TestSlowCommitsSlowDiallingDownAndAbandonNobodyBeyondTheCap(t *testing.T) {

@@ -28,14 +28,21 @@ type probe struct {
 	conns map[*readConn]struct{} // of the pool of queries
 }
 
-// Ping says whether the database takes commits: nil when it does. Whoever uses
-// the store asks again and again: queries are refused between a Ping that found
-// nobody and the next that does.
+// Ping says whether the database takes commits: nil when it does. One that says
+// nothing until ctx ends is asked once more, for a second. Whoever uses the store
+// asks again and again: queries are refused between a Ping that found nobody and
+// the next that does.
 func (s *Store) Ping(ctx context.Context) error {
 	p := &s.probe
 	p.one.Lock()
 	defer p.one.Unlock()
 	readOnly, err := p.ask(ctx, s.single)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		// Were we ourselves without a processor for so long?
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
+		readOnly, err = p.ask(again, s.single)
+		cancel()
+	}
 	if err == nil && readOnly {
 		p.away.Store(nil)
 		s.lost(ReadOnly)
@@ -63,6 +70,10 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return e
 }
+
+// secondLook is how long a database that said nothing may take to the second
+// question.
+const secondLook = time.Second
 
 var errReadOnly = errors.New("transactions are read-only")
 

@@ -51,6 +51,8 @@ type Store struct {
 	seen map[eventKey]struct{}
 	// FailNext is how many commits from now on fail, each as a lost connection.
 	FailNext int
+	// FailLookUps is how many look-ups of contacts fail from now on.
+	FailLookUps int
 	// Reads counts the attempts and contacts that were asked for one by one.
 	Reads int
 	// OnWrite sees every accepted write.
@@ -537,6 +539,10 @@ func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (boo
 func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engine.PhoneNumber) (contact.Contact, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.FailLookUps > 0 {
+		s.FailLookUps--
+		return contact.Contact{}, false, errDown
+	}
 	for _, c := range s.Contacts_ {
 		if c.Campaign == id && c.Number == n {
 			return c, true, nil
@@ -558,6 +564,10 @@ func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (contact.Con
 func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.FailLookUps > 0 {
+		s.FailLookUps--
+		return nil, errDown
+	}
 	var rows []contact.Contact
 next:
 	for _, c := range s.Contacts_ {
