@@ -63,6 +63,8 @@ func TestRedirectsAreFollowedAsOftenAsTheTrunkAllows(t *testing.T) {
 	once := map[string]any{"redirects": 1}
 	w.run([]sipCase{
 		{file: "redirect-followed", trunk: once, requests: "INVITE ACK INVITE ACK BYE", want: servedRow},
+		{file: "redirect-proxy", trunk: once, requests: "INVITE ACK INVITE ACK BYE", want: servedRow},
+		{file: "redirect-alternative", trunk: once, requests: "INVITE ACK INVITE ACK BYE", want: servedRow},
 		{file: "redirect-too-often", trunk: once, requests: "INVITE ACK INVITE ACK",
 			want: sipRow{outcome: engine.OutcomeInvalidNumber, code: 302, by: engine.PartyCallee, retry: retryNever}},
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtp"
 	"golang.org/x/sys/unix"
 
 	"dialler/engine"
@@ -207,5 +208,38 @@ func TestWhatAFarLegSaysIsRecordedInTheBotsPlace(t *testing.T) {
 	callee, bot := sides(t, r, q.Recording.ID)
 	if !bytes.Equal(words(callee), said) || !bytes.Equal(words(bot), answered) {
 		t.Error("something else was recorded")
+	}
+}
+
+func TestAPauseOfAFarLegDoesNotCoverWhatItSaidBefore(t *testing.T) {
+	r := recorder(t, t.TempDir())
+	callee, far := benchCall(t), benchCall(t)
+	callee.other, far.other, far.callee = far, callee, callee
+	callee.tape = r.Start(attempt(1), time.Now())
+	far.tape = callee.tape
+	w, pkt, now := newWriter(), rtp.Packet{}, int64(0)
+	tick := func() {
+		now += 20 * millis
+		w.n = 0
+		callee.lastAudio, callee.lastSign, callee.tsKnown = now, now, true
+		callee.tick(w, now)
+	}
+	for range 3 {
+		tick()
+	}
+	said := speech(5*frameBytes, 1)
+	for i := range 5 { // at once: four of them run ahead of the time
+		b := append([]byte{0x80, 0, 0, byte(i), 0, 0, byte(i * frameBytes >> 8), byte(i * frameBytes), 0, 0, 0, 9}, said[i*frameBytes:(i+1)*frameBytes]...)
+		w.n = 0
+		far.receive(b, &pkt, netipNone, false, w, now)
+	}
+	for range 10 { // then nothing for 200 ms
+		tick()
+	}
+	callee.mu.Lock()
+	q := callee.tape.End()
+	callee.mu.Unlock()
+	if _, bot := sides(t, r, q.ID); !bytes.Equal(words(bot), said) {
+		t.Fatalf("%d of %d samples were kept", len(words(bot)), len(said))
 	}
 }

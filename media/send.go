@@ -92,7 +92,9 @@ func (c *call) next(dst []byte) bool {
 	for i := n; i < len(dst); i++ {
 		dst[i] = ulawSilence
 	}
-	if c.tape != nil && c.callee == nil && c.ans.heListens {
+	// What a far leg says is recorded as it comes; silence that fills its pauses
+	// would cover what ran ahead.
+	if c.tape != nil && c.callee == nil && c.ans.heListens && (c.other == nil || c.playing) {
 		c.tape.Bot(dst)
 	}
 	switch c.ans.send {

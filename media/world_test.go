@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 10 * time.Second
+// patience bounds every wait; it is long because machines are shared.
+const patience = 60 * time.Second
 
 // start gives an engine on loopback that ends with the test.
 func start(t testing.TB, change func(*Config)) *Engine {

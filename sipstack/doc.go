@@ -23,7 +23,7 @@
 //   - A LegID is its Call-ID, and at most one INVITE transaction runs for it at
 //     a time. Another one begins, with CSeq+1, only after a final response that
 //     certainly refused the one before: a challenge (401, 407), a longer session
-//     interval (422), a redirect that the trunk allows (300–302, and 4xx and 5xx
+//     interval (422), a redirect that the trunk allows (3xx, and 4xx and 5xx
 //     of a place that it led to), a 503 that leads to the next address of the
 //     trunk's name. Silence leads nowhere: the phone may be ringing. A LegID that
 //     is known is never placed again: a second PlaceLeg changes nothing.

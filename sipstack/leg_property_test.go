@@ -108,7 +108,7 @@ func (f *farSide) final() bool {
 }
 
 var (
-	propertyStatuses = []string{"100 Trying", "180 Ringing", "183 Session Progress", "200 OK", "200 OK", "302 Moved Temporarily",
+	propertyStatuses = []string{"100 Trying", "180 Ringing", "183 Session Progress", "200 OK", "200 OK", "302 Moved Temporarily", "305 Use Proxy", "380 Alternative Service",
 		"401 Unauthorized", "407 Proxy Authentication Required", "408 Request Timeout", "422 Session Interval Too Small", "481 Call/Transaction Does Not Exist",
 		"486 Busy Here", "491 Request Pending", "500 Server Internal Error", "603 Decline"}
 	propertyHeaders = []string{"", "", "Require: 100rel\r\nRSeq: 1\r\n", "Require: 100rel\r\nRSeq: 2\r\n", "Session-Expires: 1800;refresher=uac\r\nAllow: UPDATE\r\n",

@@ -24,12 +24,19 @@ const (
 // redirects is where a leg was sent on to.
 type redirects struct {
 	uri       string   // present Request-URI
-	pending   []string // not tried yet, best first
+	pending   []onward // not tried yet, best first
 	tried     []string // in lower case, the first Request-URI included
 	followed  int
 	failed    int // addresses that answered 503 and were followed by another
 	resolving bool
 	places    []place // of the INVITEs before the present one
+}
+
+// onward is a Contact of a 3xx: who is to be called, or with 305 the proxy
+// through which it is to be tried again (RFC 3261 §21.3.4).
+type onward struct {
+	uri   string
+	proxy bool
 }
 
 // place is where an INVITE went: its ACK goes there too.
@@ -126,7 +133,7 @@ func (l *leg) redirect(r *sip.Response) bool {
 	limit := min(l.trunk.conf.Redirects, maxRedirects)
 	d := l.redirected
 	switch r.StatusCode {
-	case 300, 301, 302:
+	case 300, 301, 302, 305, 380: // 380: what else there is has its Contact too (§21.3.5)
 		if limit <= 0 {
 			return false
 		}
@@ -137,7 +144,11 @@ func (l *leg) redirect(r *sip.Response) bool {
 		if d.resolving {
 			return true // the same once more
 		}
-		d.pending = append(contactsByQ(r), d.pending...)
+		var next []onward
+		for _, uri := range contactsByQ(r) {
+			next = append(next, onward{uri, r.StatusCode == 305})
+		}
+		d.pending = append(next, d.pending...)
 		d.pending = d.pending[:min(len(d.pending), maxContacts)]
 	default:
 		// RFC 3261 §8.1.3.4: the next one after a failure, but for those that
@@ -147,9 +158,16 @@ func (l *leg) redirect(r *sip.Response) bool {
 		}
 	}
 	for len(d.pending) > 0 && d.followed < limit {
-		uri, u, ok := followable(d.pending[0])
+		next := d.pending[0]
+		uri, u, ok := followable(next.uri)
 		d.pending = d.pending[1:]
-		if key := strings.ToLower(uri); ok && !slices.Contains(d.tried, key) {
+		key := strings.ToLower(uri)
+		if next.proxy {
+			// A proxy of our own stands before it: that one knows the way.
+			ok = ok && l.trunk.conf.OutboundProxy == ""
+			key, uri = "through "+key, l.requestURI()
+		}
+		if ok && !slices.Contains(d.tried, key) {
 			d.tried = append(d.tried, key)
 			d.followed++
 			if l.follow(uri, u, refusal(r)) {
@@ -160,8 +178,8 @@ func (l *leg) redirect(r *sip.Response) bool {
 	return false
 }
 
-// follow sends the INVITE to a Contact: at once when its address is known,
-// else from a goroutine when its name is resolved.
+// follow sends the INVITE for uri to a Contact: at once when its address is
+// known, else from a goroutine when its name is resolved.
 func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 	over := l.trunk.conf.Transport
 	for _, p := range u.UriParams {

@@ -47,6 +47,41 @@ func TestRedirectsAreFollowedByTheirOrder(t *testing.T) {
 	u.request(sip.ACK, 2)
 }
 
+// RFC 3261 §21.3.4, §21.3.5.
+func TestAProxyOrAnAlternativeThatIsNamedIsFollowed(t *testing.T) {
+	f := func(status string, proxy bool) {
+		t.Helper()
+		there := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
+		u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			u.send(from, response(r, status, "a", fmt.Sprintf("Contact: <sip:other@127.0.0.1:%d;lr>\r\n", there.port()), ""))
+		}}.start(t)
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), following(1))
+		l := listen(t, confirming(s, true))
+		l.expect(place(s, l), "sent answered(200) closed(200)")
+		first, second := u.request(sip.INVITE, 1), there.request(sip.INVITE, 1)
+		if same := second.Recipient.String() == first.Recipient.String(); same != proxy || second.CSeq().SeqNo != 2 {
+			t.Fatalf("%s: %s", status, second)
+		}
+		if ack := u.request(sip.ACK, 1); ack.Recipient.String() != first.Recipient.String() {
+			t.Fatalf("%s", ack)
+		}
+	}
+	f("305 Use Proxy", true)
+	f("380 Alternative Service", false)
+	// Again and again through the same proxy leads nowhere.
+	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		u.send(from, response(r, "305 Use Proxy", "a", fmt.Sprintf("Contact: <sip:127.0.0.1:%d>\r\n", u.port()), ""))
+	}}.start(t)
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), following(5))
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(305)")
+	if n := u.count(sip.INVITE); n != 2 {
+		t.Fatalf("%d INVITEs", n)
+	}
+}
+
 func TestRedirectsEnd(t *testing.T) {
 	f := func(redirects, invites int, contact func(u *uas, n uint32) string) {
 		t.Helper()
