@@ -54,7 +54,10 @@ type engineFlags struct {
 	CalleeCap        int           `name:"callee-cap" help:"How often one number may be called within --callee-period, over all campaigns and dialouts; 0 is no limit. A contact beyond it waits." default:"0" placeholder:"N"`
 	CalleePeriod     time.Duration `name:"callee-period" help:"Period of --callee-cap, which ends with each new call." default:"24h"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"Key (0-9, * or #) with which the caller of an abandoned call asks, during the message, never to be called again; the message should name it. None when empty." placeholder:"KEY"`
-	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept for two weeks: of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
+	KeepLadders      int           `name:"keep-ladders" help:"Days for which SIP messages are kept." default:"14" placeholder:"DAYS"`
+	KeepAttempts     int           `name:"keep-attempts" help:"Days for which the calls of runs that are over are kept, 90 at least; 0 is for ever. Their counters stay." default:"0" placeholder:"DAYS"`
+	KeepEvents       int           `name:"keep-events" help:"Days for which the events of runs that are over are kept, 90 at least; 0 is for ever. What somebody did stays." default:"0" placeholder:"DAYS"`
+	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept (--keep-ladders): of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
 	// ConfigPath is the file of --config, which may have trunks.
 	ConfigPath string `kong:"-"`
 

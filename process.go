@@ -115,6 +115,9 @@ func (p *process) open(ctx context.Context, name string) error {
 	if flags.CalleeCap < 0 || flags.CalleeCap > 1000 || flags.CalleeCap > 0 && (flags.CalleePeriod < time.Minute || flags.CalleePeriod > 90*24*time.Hour) {
 		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s", flags.CalleeCap, flags.CalleePeriod)
 	}
+	if err := checkKeep(&flags); err != nil {
+		return err
+	}
 	trunks, err := readFileTrunks(flags.ConfigPath, os.LookupEnv)
 	if err != nil {
 		return err
@@ -215,6 +218,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	})
 	p.maintain()
 	p.keepRecordings()
+	p.keepTime()
 	if err := p.serveProfiles(); err != nil {
 		return err
 	}

@@ -122,6 +122,9 @@ func (s *Store) Audit(ctx context.Context, id engine.CampaignID) (out Audit, err
 			return err
 		}
 		fold := tally.Runs{}
+		if err := fromCheckpoints(ctx, tx, id, fold); err != nil {
+			return err
+		}
 		if err = a.events(fold); err == nil {
 			err = a.chains()
 		}

@@ -10,13 +10,17 @@ import (
 // leaves it.
 
 // auditAttempts compares ended attempts with their attempt.ended. An outcome
-// becomes completed with a result.
-const auditAttempts = `WITH told AS (
+// becomes completed with a result. Runs whose calls or events were dropped have
+// checkpoints.
+const auditAttempts = `WITH dropped AS MATERIALIZED (
+		SELECT run FROM run_checkpoints WHERE campaign_id = $1 AND (attempts_gone OR events_gone)
+	), told AS (
 		SELECT e.attempt_id, min(e.run) AS run, min(e.seq) AS seq, bool_or(e.type = 'attempt.reserved') AS reserved,
 			bool_or(e.type = 'result.stored') AS result, (array_agg(e.data ORDER BY e.seq) FILTER (WHERE e.type = 'attempt.ended'))[1] AS d
 		FROM events e WHERE e.campaign_id = $1 AND e.seq > 0 AND e.attempt_id IS NOT NULL AND e.type IN ('attempt.reserved', 'attempt.ended', 'result.stored')
+			AND e.run NOT IN (SELECT run FROM dropped)
 		GROUP BY e.attempt_id
-	), kept AS (SELECT * FROM attempts WHERE campaign_id = $1)
+	), kept AS (SELECT * FROM attempts WHERE campaign_id = $1 AND run NOT IN (SELECT run FROM dropped))
 	SELECT coalesce(a.run, t.run), coalesce(t.seq, 0), replace(coalesce(a.id, t.attempt_id)::text, '-', ''), f.figure, coalesce(f.told, 'none'), coalesce(f.kept, 'none')
 	FROM told t FULL JOIN kept a ON a.id = t.attempt_id CROSS JOIN LATERAL (VALUES
 		('row', CASE WHEN t.attempt_id IS NULL THEN 'none' ELSE 'one' END, CASE WHEN a.id IS NULL THEN 'none' ELSE 'one' END),

@@ -52,12 +52,20 @@ func (s *Store) Counters(ctx context.Context, id engine.CampaignID, run int) (c 
 }
 
 func countRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (campaign.Counters, error) {
+	kept, err := readCheckpoint(ctx, tx, id, run)
+	if err != nil {
+		return campaign.Counters{}, err
+	}
 	t := tally.New()
 	found, err := addContactsOf(ctx, tx, t, "contacts c WHERE c.campaign_id = $1 AND c.run = $2", id, run)
 	if err == nil && !found {
 		_, err = addContactsOf(ctx, tx, t, "contact_runs c WHERE c.campaign_id = $1 AND c.run = $2", id, run)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case kept.attemptsGone:
+		addKept(t, &kept.counters)
+	default:
 		err = addAttemptsOf(ctx, tx, t, id, run)
 	}
 	if err != nil {

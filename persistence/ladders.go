@@ -10,9 +10,6 @@ import (
 	"dialler/engine"
 )
 
-// ladderLife is how long the ladder of a failed call is kept.
-const ladderLife = 14 * 24 * time.Hour
-
 // rung is a message as it is stored: a JSON array, a third of the size of an
 // object with names.
 type rung engine.SIPMessage
@@ -44,8 +41,7 @@ func (r *rung) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// SaveLadders keeps what crossed the wire in the legs of failed calls, for two
-// weeks. A leg that is kept already stays as it is.
+// SaveLadders keeps what crossed the wire in the legs of failed calls. A leg that is kept already stays as it is.
 func (s *Store) SaveLadders(ctx context.Context, ladders []engine.Ladder) error {
 	attempts, legs := make([]string, len(ladders)), make([]string, len(ladders))
 	at, messages := make([]time.Time, len(ladders)), make([]string, len(ladders))
@@ -83,10 +79,4 @@ func (s *Store) Ladder(ctx context.Context, id engine.AttemptID) ([]engine.SIPMe
 		}
 	}
 	return out, s.wrap("SIP ladder not read", rows.Err())
-}
-
-// purgeLadders drops those that are older than two weeks.
-func (s *Store) purgeLadders(ctx context.Context, now time.Time) error {
-	_, err := s.read.Exec(ctx, "DELETE FROM sip_ladders WHERE at <= $1", now.Add(-ladderLife))
-	return s.wrap("old SIP ladders not dropped", err)
 }

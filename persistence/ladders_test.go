@@ -50,7 +50,7 @@ func TestLaddersAreKeptForTwoWeeks(t *testing.T) {
 		at   time.Time
 		want int
 	}{{now, 3}, {now.Add(24*time.Hour - time.Minute), 3}, {now.Add(24 * time.Hour), 2}, {now.Add(15 * 24 * time.Hour), 0}} {
-		if err := s.Maintain(t.Context(), c.at); err != nil {
+		if _, err := s.Retain(t.Context(), c.at, persistence.Keep{Ladders: 14 * 24 * time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		if n := kept(); n != c.want {

@@ -83,8 +83,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
-// that are over, imports that nobody will finish, old SIP ladders. Open calls it; a process that
-// runs for long calls it once in a while.
+// that are over, imports that nobody will finish. Open calls it; a process that runs for long
+// calls it once in a while. What is kept for days or years is Retain's.
 func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.makePartitions(ctx, now); err != nil {
 		return err
@@ -96,9 +96,6 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
-		return err
-	}
-	if err := s.purgeLadders(ctx, now); err != nil {
 		return err
 	}
 	if _, err := s.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {

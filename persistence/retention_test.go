@@ -1,0 +1,144 @@
+package persistence_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dialler/bench/commit"
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/engine/tally"
+	"dialler/persistence"
+	"dialler/persistence/storetest"
+)
+
+const day = 24 * time.Hour
+
+// finish completes the caller's campaign; who started it is told first.
+func (w *caller) finish() {
+	w.t.Helper()
+	c := w.c
+	c.State, c.CompletedAt, c.EverRun, c.Seq = campaign.Completed, &w.now, true, w.seq
+	who := &engine.Who{User: "u1", Name: "ada@example.org"}
+	w.seq++
+	refused, err := w.store.Commit(w.t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &c,
+		Events: []journal.Event{{Campaign: c.ID, Seq: w.seq, Run: 1, At: w.now, Type: journal.CampaignStopped, Version: 1, Data: journal.Data{Who: who}}}}})
+	if err != nil || refused[0] != nil {
+		w.t.Fatal(err, refused)
+	}
+}
+
+func (w *caller) counters() campaign.Counters {
+	w.t.Helper()
+	c, err := w.store.Counters(w.t.Context(), w.c.ID, 1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (w *caller) audited(when string) {
+	w.t.Helper()
+	a, err := w.store.Audit(w.t.Context(), w.c.ID)
+	if err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
+		w.t.Errorf("audit of %s %s: %+v, %v", w.c.ID, when, a, err)
+	}
+}
+
+func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 2})
+	run(t, url, "UPDATE goose_db_version SET tstamp = now() - interval '1 year'") // all events are chained
+	ctx, now := t.Context(), time.Now().UTC()
+	past := now.Add(-200 * day)
+	if err := s.Maintain(ctx, past); err != nil { // the partitions of then
+		t.Fatal(err)
+	}
+	closed, open := newCaller(t, s, "cmp_closed", past), newCaller(t, s, "cmp_open", past)
+	recent := newCaller(t, s, "cmp_recent", now.Add(-50*day))
+	for i, w := range []*caller{closed, open, recent} {
+		w.n = 100 * i // of other numbers
+		for range 3 {
+			if err := w.call(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// What is no part of a campaign has chains of its own.
+	for _, at := range []time.Time{past, now} {
+		if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
+			{At: at, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &engine.System, Count: 1}},
+			{At: at, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(commit.RandomID())}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed.finish()
+	recent.finish()
+	before := map[*caller]campaign.Counters{}
+	for _, w := range []*caller{closed, open, recent} {
+		before[w] = w.counters()
+		w.audited("before")
+	}
+	count := func(from string) (n int) {
+		t.Helper()
+		if err := s.QueryRow(ctx, "SELECT count(*) FROM "+from, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	keep := persistence.Keep{Attempts: 100 * day, Events: 100 * day, Ladders: 14 * day}
+	retain := func(attempts int, partitions ...string) {
+		t.Helper()
+		d, err := s.Retain(ctx, now, keep)
+		if err != nil || d.Attempts != attempts || !slices.Equal(d.Partitions, partitions) {
+			t.Errorf("dropped %+v, want %d attempts and %v: %v", d, attempts, partitions, err)
+		}
+		for w, was := range before {
+			if diff := tally.Compare(was, w.counters()); len(diff) > 0 {
+				t.Errorf("%s: %+v", w.c.ID, diff)
+			}
+			w.audited("after")
+		}
+		if a, err := s.AuditLoose(ctx); err != nil || a.Wrong() > 0 {
+			t.Errorf("audit of what belongs to no campaign: %+v, %v", a, err)
+		}
+	}
+	if d, err := s.Retain(ctx, now, persistence.Keep{}); err != nil || d.Attempts+d.Runs+d.Ladders+len(d.Partitions) > 0 {
+		t.Errorf("what is kept for ever is dropped: %+v, %v", d, err)
+	}
+	month := "events_" + past.Format("200601")
+	other := "events_" + past.AddDate(0, 0, 1-past.Day()).AddDate(0, 1, 0).Format("200601")
+	third := "events_" + past.AddDate(0, 0, 1-past.Day()).AddDate(0, 2, 0).Format("200601")
+	// The calls of the run that is over go; its events stay with their month, in
+	// which a run that is not over has its own.
+	retain(3, other, third)
+	if n, m := count("attempts WHERE campaign_id = 'cmp_closed'"), count("legs"); n != 0 || m != 6 {
+		t.Errorf("%d attempts and %d legs are left", n, m)
+	}
+	retain(0)
+
+	open.finish()
+	retain(3, month)
+	if n := count("events WHERE campaign_id IN ('cmp_closed', 'cmp_open') AND NOT activity"); n != 0 {
+		t.Errorf("%d events are left", n)
+	}
+	if n := count("events WHERE campaign_id IN ('cmp_closed', 'cmp_open') AND activity"); n != 2 {
+		t.Errorf("%d of 2 events of what somebody did are left", n)
+	}
+	if n := count("events WHERE seq = 0 AND type = 'suppression.added' AND digest IS NOT NULL"); n != 2 {
+		t.Errorf("%d of 2 chained events of what somebody did outside campaigns are left", n)
+	}
+	if n := count("event_heads WHERE campaign_id IN ('cmp_closed', 'cmp_open')"); n != 0 {
+		t.Errorf("%d chains have no events", n)
+	}
+	if n := count("run_checkpoints WHERE attempts_gone AND events_gone AND batches > 0 AND hash IS NOT NULL AND seq > 0"); n != 2 {
+		t.Errorf("%d of 2 checkpoints", n)
+	}
+	if n := count("attempts WHERE campaign_id = 'cmp_recent'"); n != 3 {
+		t.Errorf("%d of 3 attempts of a recent run are left", n)
+	}
+	retain(0)
+}
