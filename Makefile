@@ -41,7 +41,7 @@ CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
 CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run need-go build run serve load test check fmt vet lint console console-check console-picture bench sim fuzz docs clean
+.PHONY: help deps deps-run need-go build run serve load soak test check fmt vet lint console console-check console-picture bench sim fuzz docs clean
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -172,6 +172,9 @@ serve: deps-run build ## Run the dialler for real trunks and bots.
 
 load: deps-run build ## Measure what a call costs: ARGS="--rate 300 --duration 20s", --find-max, --sipp, --media, --json; see docs/load.md.
 	@$(BIN) bench load $(ARGS)
+
+soak: deps-run build ## Half an hour of steady calls: does anything grow? ARGS="--rate 300", --json; see docs/load.md.
+	@$(BIN) bench load --soak 30m $(ARGS)
 
 ## Check
 

@@ -92,6 +92,7 @@ type benchLoadCmd struct {
 	Step      int           `help:"How fine the search is." default:"25"`
 	List      int           `help:"In place of a measurement a call: import a list of so many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
 	Leak      int           `help:"In place of a measurement a call: place so many calls that end in every way, and report what is left of them." placeholder:"N"`
+	Soak      time.Duration `help:"In place of a measurement a call: place calls at the rate for so long, and report whether memory, goroutines, descriptors or the database's tables grow." placeholder:"30m"`
 	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
@@ -118,6 +119,8 @@ func (b *benchLoadCmd) Run(*cli) error {
 		return b.list(ctx, cfg)
 	case b.Leak != 0:
 		return b.leak(ctx, cfg)
+	case b.Soak != 0:
+		return b.soak(ctx, cfg)
 	}
 	f, err := load.Run(ctx, cfg)
 	if err != nil {
@@ -145,6 +148,23 @@ func (b *benchLoadCmd) leak(ctx context.Context, cfg load.Config) error {
 	}
 	if len(f.Leaks) > 0 {
 		return fmt.Errorf("left behind: %s", strings.Join(f.Leaks, "; "))
+	}
+	return nil
+}
+
+func (b *benchLoadCmd) soak(ctx context.Context, cfg load.Config) error {
+	f, err := load.Soak(ctx, cfg, b.Soak)
+	if err != nil {
+		return err
+	}
+	if err := b.print(f, nil); err != nil {
+		return err
+	}
+	if !b.JSON {
+		f.Print(os.Stdout)
+	}
+	if len(f.Failures) > 0 {
+		return errors.New(strings.Join(f.Failures, "; "))
 	}
 	return nil
 }

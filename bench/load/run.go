@@ -127,15 +127,20 @@ func (w *world) draftFrom(ctx context.Context, first, n int, settings map[string
 	}
 	const chunk = 1000
 	for from := 0; from < n; from += chunk {
-		rows := make([]map[string]any, 0, chunk)
-		for i := from; i < min(from+chunk, n); i++ {
-			rows = append(rows, map[string]any{"mobile": contactNumber(first + i), "metadata": map[string]string{"row": fmt.Sprint(i)}})
-		}
-		if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+c.ID+"/contacts", map[string]any{"contacts": rows}, nil); err != nil {
+		if err := w.addContacts(ctx, c.ID, first+from, min(chunk, n-from)); err != nil {
 			return "", err
 		}
 	}
 	return c.ID, nil
+}
+
+// addContacts adds n contacts to a campaign, from the given one on.
+func (w *world) addContacts(ctx context.Context, id string, from, n int) error {
+	rows := make([]map[string]any, 0, n)
+	for i := from; i < from+n; i++ {
+		rows = append(rows, map[string]any{"mobile": contactNumber(i), "metadata": map[string]string{"row": fmt.Sprint(i)}})
+	}
+	return w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/contacts", map[string]any{"contacts": rows}, nil)
 }
 
 func mib(b int64) float64 { return float64(b) / (1 << 20) }
