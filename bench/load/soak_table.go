@@ -32,7 +32,7 @@ func (f *SoakFigures) Print(out io.Writer) {
 		_, _ = fmt.Fprintf(t, "%s\t%.1f %s\t%+.1f\t%+.1f\t%.0f\t%s\t\n", r.Name, r.Mean, r.Unit, r.PerH, r.Pct, r.Limit, verdict)
 	}
 	_ = t.Flush()
-	_, _ = fmt.Fprintf(out, "\npost-dial p99: %.1f ms early, %.1f ms late\n", f.DelayEarly, f.DelayLate)
+	_, _ = fmt.Fprintf(out, "\npost-dial p50 and p99: %.1f and %.1f ms early, %.1f and %.1f ms late\n", f.Early.P50, f.Early.P99, f.Late.P50, f.Late.P99)
 	a := &f.After
 	_, _ = fmt.Fprintf(out, "left at the end: %d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, %d number holds\n",
 		a.LiveCalls, a.Legs, a.MediaPaths, a.BotSockets, a.Seats, a.Channels, a.Numbers, f.HoldsLeft)
