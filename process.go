@@ -79,6 +79,7 @@ const databaseName = "postgresql"
 type tuning struct {
 	timers      sipstack.Timers
 	dialoutRing time.Duration
+	rtpTimeout  time.Duration
 	// streamPatience is how long the client of a live stream may take to read.
 	streamPatience time.Duration
 	// toDatabase replaces the way to the database: faults are put in there.
@@ -284,6 +285,7 @@ func (p *process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
 		return err
 	}
+	mc.RTPTimeout = p.tuning.rtpTimeout
 	if p.media, err = media.New(mc); err != nil {
 		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
 	}

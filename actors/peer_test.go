@@ -217,3 +217,24 @@ func TestAContactThatCrashesKeepsItsBotBySIP(t *testing.T) {
 		}
 	})
 }
+
+// A bot by SIP whose process died says no BYE; its audio ends.
+func TestACallWhoseBotBySIPFallsSilentIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sipRig(t, steady(2*time.Second, 10*time.Minute))
+		defer r.tree.Close()
+		rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.until(time.Minute, "they talk", func() bool { a, _ := r.tree.Call(context.Background(), rep.CallID); return a.State == attempt.Connected })
+		r.world.SilencePeer(rep.AttemptID)
+		r.until(time.Minute, "the call is over", func() bool { a, _ := r.tree.Call(context.Background(), rep.CallID); return a.State == attempt.Ended })
+		a, _ := r.tree.Call(context.Background(), rep.CallID)
+		if a.Outcome != engine.OutcomeConnectedNoResult || a.HungUpBy != engine.PartyBot || r.world.HungUp() != 2 {
+			t.Errorf("%s, hung up by %s, %d BYEs", a.Outcome, a.HungUpBy, r.world.HungUp())
+		}
+		r.leases()
+		r.peersOver()
+	})
+}

@@ -52,6 +52,7 @@ const (
 	MediaDigit         MediaEventKind = "digit"           // RFC 4733 digit from the callee
 	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
 	MediaFailed        MediaEventKind = "failed"          // the SDP answer cannot be used
+	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same of the far leg that Session names
 )
 
 // MediaEvent is one event of an attempt's media path. Seq counts from 1

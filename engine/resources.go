@@ -121,6 +121,9 @@ type MediaProfile struct {
 	// DTMF that we send: rfc4733 (also when empty, with INFO where the far side
 	// did not offer it), info.
 	DTMF string `json:"dtmf,omitempty"`
+	// DTX: the far side sends nothing while nobody speaks, neither RTP nor RTCP;
+	// its calls are not ended as media_error for that.
+	DTX bool `json:"dtx,omitempty"`
 }
 
 // NumberSettings are one outbound number and its caps.

@@ -188,7 +188,7 @@ func readTrunk(f form) engine.TrunkSettings {
 	t.SessionSec = f.whole("session_s", 0)
 	t.Inbound = f.word("inbound", "")
 	if m, ok := f.object("media"); ok {
-		t.Media = engine.MediaProfile{Codecs: m.words("codecs", 3), SRTP: m.word("srtp", ""), DTMF: m.word("dtmf", "")}
+		t.Media = engine.MediaProfile{Codecs: m.words("codecs", 3), SRTP: m.word("srtp", ""), DTMF: m.word("dtmf", ""), DTX: m.flag("dtx", false)}
 		m.done()
 	}
 	t.CPSCap = f.whole("cps_cap", t.CPSCap)

@@ -103,6 +103,7 @@ type call struct {
 	keys  keys
 	// byINFO: the trunk's profile wants keys by SIP INFO.
 	byINFO bool
+	dtx    bool      // it sends nothing while nobody speaks: silence is no sign of death
 	pack   *pack     // of packets that are no 20 ms
 	wb     *wideband // of G.722; nil until it is needed
 	wbOut  *wideband // the decoder of what is relayed
@@ -199,7 +200,7 @@ func (c *call) answer(sdp []byte, at time.Time) {
 func (c *call) offer(p engine.MediaProfile) *security {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.byINFO = p.DTMF == engine.DTMFByINFO
+	c.byINFO, c.dtx = p.DTMF == engine.DTMFByINFO, p.DTX
 	if want := p.SRTP == engine.SRTPRequired; !c.answered && want != (c.secure != nil) {
 		c.secure = nil
 		if want {

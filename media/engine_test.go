@@ -227,6 +227,18 @@ func TestSilentAfterTheRTPTimeout(t *testing.T) {
 	ev.none()
 }
 
+func TestATrunkWithDTXMayBeSilent(t *testing.T) {
+	e := start(t, func(c *Config) { c.RTPTimeout = 100 * time.Millisecond })
+	ev, p := record(t), newPhone(t, 1)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{DTX: true}}, ev.sink)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	p.say(0, speech(160, 1)) // from then on silence is sent every 20 ms
+	for range 15 {
+		p.hear()
+	}
+	ev.none()
+}
+
 func TestRTCPIsASignOfLife(t *testing.T) {
 	e := start(t, func(c *Config) { c.RTPTimeout = 200 * time.Millisecond })
 	ev, p := record(t), newPhone(t, 1)

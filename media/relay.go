@@ -115,6 +115,15 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) erro
 	return nil
 }
 
+// peerSilent tells that a far leg that was joined sends nothing any more.
+func (c *call) peerSilent(leg engine.LegID) {
+	c.mu.Lock()
+	if p := c.peers[leg]; p != nil && c.other == p {
+		c.emit(engine.MediaEvent{Kind: engine.MediaPeerSilent, Session: engine.SessionID(leg)})
+	}
+	c.unlock()
+}
+
 // ClosePeer ends the path of a far leg.
 func (e *Engine) ClosePeer(a engine.AttemptID, leg engine.LegID) {
 	c := e.call(a)

@@ -24,7 +24,12 @@ type bridged struct {
 
 func bridge(t *testing.T, calleeFormats, peerFormats string) *bridged {
 	t.Helper()
-	b := &bridged{e: start(t, nil), id: attempt(1), events: record(t), callee: newPhone(t, 11), peer: newPhone(t, 22)}
+	return bridgeOn(t, start(t, nil), calleeFormats, peerFormats)
+}
+
+func bridgeOn(t *testing.T, e *Engine, calleeFormats, peerFormats string) *bridged {
+	t.Helper()
+	b := &bridged{e: e, id: attempt(1), events: record(t), callee: newPhone(t, 11), peer: newPhone(t, 22)}
 	b.leg = b.id.Leg(2)
 	offer, err := b.e.Open(engine.OpenMedia{Attempt: b.id, AMD: engine.AMDOff}, b.events.sink)
 	if err != nil {
@@ -343,5 +348,35 @@ func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
 	person.say(reply)
 	if got := callee.hears(ulawSilence); !bytes.Equal(got.Payload, reply) {
 		t.Fatalf("the callee hears %x", got.Payload)
+	}
+}
+
+// A bot that is gone without a BYE must not leave the callee on a dead line.
+func TestAFarLegThatSendsNothingMoreIsTold(t *testing.T) {
+	b := bridgeOn(t, start(t, func(c *Config) { c.RTPTimeout = 300 * time.Millisecond }), "0", "0")
+	b.peer.say(0, speech(frameBytes, 1))
+	if got := b.events.next(engine.MediaBotFirstAudio); got.Session != engine.SessionID(b.leg) {
+		t.Errorf("%+v", got)
+	}
+	said := make(chan struct{})
+	done := make(chan struct{})
+	go func() { // the callee talks on
+		defer close(done)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-said:
+				return
+			case <-tick.C:
+				b.callee.say(0, speech(frameBytes, 2))
+			}
+		}
+	}()
+	got := b.events.next(engine.MediaPeerSilent)
+	close(said)
+	<-done
+	if got.Session != engine.SessionID(b.leg) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -28,8 +28,11 @@ func (c *call) tick(w *writer, now int64) {
 		c.quiet()
 		c.filled++
 	}
-	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && c.ans.heSends && now-c.lastSign > timeout {
+	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.heSends && now-c.lastSign > timeout {
 		c.silent = true
+		if c.callee != nil {
+			go c.callee.peerSilent(c.leg) // not under this lock
+		}
 		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
 	}
 	if c.passing(now) {

@@ -219,3 +219,12 @@ func (w *World) RecoveredLegs() int {
 	defer w.mu.Unlock()
 	return w.Recovered
 }
+
+// SilencePeer lets the far leg that a call is joined with send nothing any more.
+func (w *World) SilencePeer(a engine.AttemptID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.calls[a]; c != nil {
+		w.media(a, c, engine.MediaEvent{Kind: engine.MediaPeerSilent, Session: engine.SessionID(c.joined)})
+	}
+}

@@ -46,6 +46,7 @@ const (
 	PeerUnfit        Kind = "peer_unfit"        // it cannot be used
 	PeerTimedOut     Kind = "peer_timed_out"    // a far leg's share of the time is used up
 	PeerDropped      Kind = "peer_dropped"      // the call wants a far leg no more
+	PeerSilent       Kind = "peer_silent"       // RTP time-out of a far leg
 	LegReferred      Kind = "leg_referred"      // REFER: the far side wants the call transferred
 
 	TransferRequested Kind = "transfer_requested" // the bot wants the callee handed over to somebody
@@ -146,6 +147,8 @@ func FromMedia(e engine.MediaEvent) (ev Event, ok bool) {
 		ev.Kind = MediaSilent
 	case engine.MediaFailed:
 		ev.Kind = MediaFailed
+	case engine.MediaPeerSilent:
+		ev.Kind, ev.Peer = PeerSilent, engine.LegID(e.Session)
 	default:
 		return Event{}, false
 	}

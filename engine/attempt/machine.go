@@ -116,7 +116,7 @@ func incomplete(ev Event) bool {
 // replays from the first), and anything of a leg that is over or not ours.
 func (m *Machine) stale(ev Event) bool {
 	switch ev.Kind {
-	case PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped:
+	case PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent:
 		return true // of a far leg that is not there
 	case RingTimedOut:
 		return m.staleTimer(TimerRing, ev.Epoch)

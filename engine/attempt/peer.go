@@ -47,7 +47,7 @@ type Peer struct {
 // PeerKinds are the events of a far leg's machine.
 var PeerKinds = []Kind{
 	LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed,
-	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, DigitPressed, LegReferred,
+	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent, DigitPressed, LegReferred,
 }
 
 // peerStep is one step of a far leg's machine; tell is what the attempt hears
@@ -82,6 +82,7 @@ func peerRows() []peerRow {
 		{From: talking, On: PeerDropped, To: PeerLeaving, Do: (*peerStep).hangUp, Why: "either side's BYE ends both"},
 		{From: talking, On: LegHungUp, To: PeerOver, Do: (*peerStep).left, Why: "either side's BYE ends both"},
 		{From: talking, On: LegClosed, To: PeerOver, Do: (*peerStep).left, Why: "let go on our side without a decision"},
+		{From: []PeerState{PeerUp}, On: PeerSilent, To: PeerLeaving, Do: (*peerStep).silent, Why: "gone without a BYE: nobody is to talk into the void"},
 		{From: leaving, On: LegAnswered, Do: (*peerStep).crossed, Why: "a 200 that crosses our CANCEL is ACKed and ended with BYE (RFC 3261 §9.1)"},
 		{From: leaving, On: LegSilent, Ignore: true, Why: "no answer to CANCEL or BYE; the leg stays owned until it closes"},
 	}
@@ -106,6 +107,7 @@ func peerRows() []peerRow {
 	late(DigitPressed, every...)
 	late(PeerTimedOut, PeerAnswered, PeerUp, PeerLeaving, PeerOver)
 	late(PeerDropped, PeerLeaving, PeerOver)
+	late(PeerSilent, PeerCalling, PeerAnswered, PeerLeaving, PeerOver)
 	late(PeerJoined, PeerUp, PeerLeaving, PeerOver)
 	late(PeerUnfit, PeerUp, PeerLeaving, PeerOver)
 	return rs
@@ -126,7 +128,7 @@ func (m *Machine) peerOf(ev Event) int {
 		return slices.IndexFunc(m.A.Peers, func(p Peer) bool { return p.State == PeerCalling })
 	case ev.Leg != nil:
 		return m.peerAt(ev.Leg.Leg)
-	case ev.Kind == PeerJoined, ev.Kind == PeerUnfit, ev.Kind == PeerDropped:
+	case ev.Kind == PeerJoined, ev.Kind == PeerUnfit, ev.Kind == PeerDropped, ev.Kind == PeerSilent:
 		return m.peerAt(ev.Peer)
 	}
 	return -1
@@ -339,6 +341,13 @@ func (s *peerStep) cancel(Event) {
 func (s *peerStep) hangUp(Event) {
 	s.m.emit(HangUp{Leg: s.p.ID, Cause: causeNormal})
 	s.m.emit(ClosePeer{Leg: s.p.ID})
+}
+
+// silent: neither RTP nor RTCP comes from the peer any more.
+func (s *peerStep) silent(Event) {
+	s.m.emit(HangUp{Leg: s.p.ID, Cause: engine.HangUpCause{Q850: 102, Text: "Recovery on timer expiry"}})
+	s.m.emit(ClosePeer{Leg: s.p.ID})
+	s.tell = BotClosed
 }
 
 // left: the peer hung up.

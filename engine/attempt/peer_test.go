@@ -77,7 +77,7 @@ func peerMoves() []move {
 			ev.Leg.ReferTo = "sip:desk@pbx.example"
 			return ev
 		}},
-		about(PeerJoined), about(PeerUnfit), about(PeerDropped),
+		about(PeerJoined), about(PeerUnfit), about(PeerDropped), about(PeerSilent),
 		{string(PeerTimedOut), PeerTimedOut, func(w *world) Event { return w.timer(TimerPeer) }},
 	}
 }

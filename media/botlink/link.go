@@ -35,22 +35,22 @@ type Link struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	mu      sync.Mutex
-	state   linkState
-	ws      *websocket.Conn
-	tcp     *conn
-	out     net.Conn // tcp or TLS above it
-	why     error    // of a write that failed; ends the session
+	mu    sync.Mutex
+	state linkState
+	ws    *websocket.Conn
+	tcp   *conn
+	out   net.Conn // tcp or TLS above it
+	why   error    // of a write that failed; ends the session
 	// endpoint took the session, missed did not.
 	endpoint string
 	missed   []engine.EndpointMiss
-	byUs    bool     // Stop was called
-	stream  string   // ids as JSON strings with their quotes
-	account string
-	call    string
-	seq     uint64
-	chunk   uint64
-	play    playout
+	byUs     bool   // Stop was called
+	stream   string // ids as JSON strings with their quotes
+	account  string
+	call     string
+	seq      uint64
+	chunk    uint64
+	play     playout
 	// active is false while play has neither audio nor marks: then the 20 ms of
 	// a quiet bot pass without the lock.
 	active atomic.Bool
