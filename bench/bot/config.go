@@ -87,6 +87,9 @@ type Conversation struct {
 	// Burst sends a whole sentence at once, in frames of half a second, as
 	// bots with a fast speech synthesis do; else 20 ms frames in real time.
 	Burst bool `json:"burst,omitempty"`
+	// Noise is how many frames that make no sense the bot sends at the start:
+	// no JSON, unknown events, audio that is no base64, one of 300 KiB.
+	Noise int `json:"noise,omitempty"`
 	// Clear is the share of sentences that the bot breaks off half-way with
 	// a clear frame, as after being interrupted.
 	Clear float64 `json:"clear,omitempty"`

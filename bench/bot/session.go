@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -334,12 +335,28 @@ func (s *session) start(f *frame, now time.Time) {
 	s.rng = draw.Rand(r.seed, s.row.Number.E164(), nth)
 	s.plan.Conversation = r.conversation(s.rng, s.row.Number, nth)
 	s.plan.draw(r, s.rng, now)
+	s.noise()
 	s.script = player{next: now.Add(s.plan.Think.Draw(s.rng)), over: s.plan.Mute}
 	s.leave = s.turns()
 	if c, ok := s.conn.NetConn().(*drowsyConn); ok {
 		c.doze(s.bot.cfg.ReadEvery)
 	}
 	s.bot.changed.Notify()
+}
+
+// noise sends what a broken bot would; the lock is held.
+func (s *session) noise() {
+	nonsense := []string{"{", `{"event":"nonsense"}`, `{"event":"media","media":{"payload":"***"}}`, `{"event":"mark"}`, `[]`}
+	for i := range s.plan.Noise {
+		text := nonsense[i%len(nonsense)]
+		if i == 0 {
+			text = `{"event":"` + strings.Repeat("x", 300<<10) + `"}`
+		}
+		_ = s.conn.SetWriteDeadline(time.Now().Add(closeGrace))
+		if s.conn.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
+			return // the platform closed: its record says so
+		}
+	}
 }
 
 // turns gives the session its turns until the returned function is called:
