@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -294,6 +295,41 @@ func TestSpooledWritesOfAnOwnerThatWasReplacedAreRefused(t *testing.T) {
 				}
 			}
 		})
+	})
+}
+
+func TestMoreThanASlowDatabaseTakesIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newSpoolRig(t, 30*time.Second)
+		defer func() { r.tree.Close() }()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.act(campaign.ActionPause)
+		r.store.View(func() { r.store.Delay = 3500 * time.Millisecond })
+		var mu sync.Mutex
+		codes := map[string]int{}
+		var asked sync.WaitGroup
+		for batch := range 11 {
+			for i := range 2000 {
+				asked.Go(func() {
+					_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1 + 2000*batch + i)})
+					mu.Lock()
+					defer mu.Unlock()
+					codes[engine.ErrorCode(err)]++
+				})
+			}
+			time.Sleep(100 * time.Millisecond) // virtual
+			synctest.Wait()
+		}
+		if n := r.tree.Stats().Writer.Waiting.Load(); n < 20_000 || n > 22_000 {
+			t.Errorf("%d writes lie in memory", n)
+		}
+		asked.Wait()
+		if n := codes["overloaded"]; n < 10_000 || n > 14_000 { // each trigger has a write and waits behind it
+			t.Errorf("answers by code: %v", codes)
+		}
+		r.store.View(func() { r.store.Delay = time.Millisecond })
+		r.until(time.Minute, "all is stored", func() bool { return r.tree.Stats().Writer.Waiting.Load() == 0 })
 	})
 }
 
