@@ -91,6 +91,7 @@ func (w *writer) Receive(ctx actor.Context) {
 	case *persist:
 		w.queue = append(w.queue, queued{persist: *msg})
 		w.stats.Waiting.Add(1)
+		w.spool.on = w.spool.on || w.d.spool != nil && w.d.dbDown.Load() // as others have found
 		w.toSpool(ctx)
 		w.commit(ctx)
 	case *barrier:
