@@ -61,12 +61,21 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 	if err := until(ctx, time.Now().Add(b.down)); err != nil {
 		return err
 	}
-	if b.deed == withoutBase {
-		if err := r.db.start(ctx); err != nil {
+	if b.deed != withoutBase {
+		return r.proc.start()
+	}
+	if b.early {
+		if err := r.proc.start(); err != nil {
+			return err
+		}
+		if err := until(ctx, time.Now().Add(b.lasts)); err != nil {
 			return err
 		}
 	}
-	return r.proc.start()
+	if err := r.db.start(ctx); err != nil {
+		return err
+	}
+	return r.proc.revive(ctx)
 }
 
 // awaitStep waits for the step of a kill; free lets go what is held at it.

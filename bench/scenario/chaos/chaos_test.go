@@ -34,6 +34,19 @@ func TestKillsAndFaultsLoseNothingAndDialNobodyTwice(t *testing.T) {
 			break
 		}
 	}
+	if all > 0 && !t.Failed() {
+		t.Run("paused across the end of the window", func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			failures, err := open(t, ctx, Config{Binary: binary, Private: true}).Doze(ctx, seed, 20*time.Second)
+			for _, f := range failures {
+				t.Error(f)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	table := sum.table(time.Since(began))
 	t.Log("\n" + table)
 	if file := os.Getenv("CHAOS_REPORT"); file != "" {
@@ -53,7 +66,7 @@ func campaignOf(seed uint64, round int, all, left time.Duration) (private bool, 
 	c = Campaign{Seed: seed, Blows: 4}
 	switch {
 	case all == 0:
-		c.Blows, c.Stop = 7, true
+		c.Blows, c.Stop = 6, true
 	case round%2 == 1:
 		private, c.Stop = true, true
 	default:

@@ -185,12 +185,16 @@ func (r *run) judgeCarrier(calls carrier.Rows) {
 // before was challenged, and cancels both numbers that it may have had.
 const cancelOfOther = "cancel_of_other_transaction"
 
+// clockGrain is how far the wall clock, by which the send-by time is stored, may
+// be from the boot-time clock, by which it is checked.
+const clockGrain = 100 * time.Millisecond
+
 // judgeLegs: the database against the carrier.
 func (r *run) judgeLegs(calls carrier.Rows, attempts []attempt.Attempt) {
-	atCarrier := map[string]bool{}
+	atCarrier := map[string]*carrier.Call{}
 	for i := range calls {
 		if !calls[i].InviteAt.Before(r.began) {
-			atCarrier[calls[i].CallID] = true
+			atCarrier[calls[i].CallID] = &calls[i]
 		}
 	}
 	r.rep.CallIDs = len(atCarrier)
@@ -215,8 +219,12 @@ func (r *run) judgeLegs(calls carrier.Rows, attempts []attempt.Attempt) {
 			if leg.EndedAt == nil {
 				r.rep.fail("leg %s of the %s attempt has no end", leg.ID, a.Outcome)
 			}
+			c := atCarrier[string(leg.ID)]
 			switch {
-			case atCarrier[string(leg.ID)]:
+			case c != nil:
+				if late := leftAt(c).Sub(a.SendBy); late > clockGrain {
+					r.rep.fail("the INVITE of leg %s left %v after its send-by time", leg.ID, late)
+				}
 			case leg.SentAt == nil:
 				r.rep.Unsent++
 			case !lost:

@@ -5,16 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/engine/contact"
 )
-
-// lateInvite is how much later than it left an INVITE may be read by a carrier
-// on a busy machine.
-const lateInvite = 500 * time.Millisecond
 
 // stored counts the rows of a file that are contacts: all when it was
 // acknowledged, else all or none.
@@ -56,12 +51,12 @@ func (r *run) judgeCRM(ctx context.Context, calls carrier.Rows) error {
 	for i := range c.acked {
 		a := &c.acked[i]
 		r.rep.Acked[a.kind]++
-		if a.kind == askDialout {
-			id := engine.AttemptID(a.identity("attempt_id"))
+		// A dialout has an attempt, and a trigger that was dialled at once.
+		if id := engine.AttemptID(a.identity("attempt_id")); a.kind == askDialout || id != "" {
 			if _, ok, err := r.store.Attempt(ctx, id); err != nil {
 				return err
 			} else if !ok {
-				r.rep.fail("dialout %s was acknowledged and its attempt is missing", a.token)
+				r.rep.fail("%s %s was acknowledged (%s) and its attempt is missing", a.kind, a.token, a.answer)
 			}
 		}
 		for _, n := range a.numbers {
@@ -110,8 +105,8 @@ func (r *run) judgeExcluded(a *acked, row *contact.Contact, calls carrier.Rows) 
 		r.rep.fail("exclusion %s was acknowledged (%s) and contact %s is %s", a.token, a.answer, row.ID, row.State)
 	}
 	for _, call := range calls.To(row.Number) {
-		if call.InviteAt.After(a.at.Add(lateInvite)) {
-			r.rep.fail("exclusion %s was acknowledged and call %s was placed %v later", a.token, call.CallID, call.InviteAt.Sub(a.at))
+		if left := leftAt(&call).Sub(a.at.Round(0)); left > 0 {
+			r.rep.fail("exclusion %s was acknowledged and the INVITE of call %s left %v later", a.token, call.CallID, left)
 		}
 	}
 }

@@ -140,6 +140,7 @@ type blow struct {
 	delay time.Duration // from the step to the kill
 	down  time.Duration // from a kill to the restart
 	lasts time.Duration // of a fault
+	early bool          // of withoutBase: the dialler is back before its database
 }
 
 // kills says whether the dialler's life ends.
@@ -171,6 +172,9 @@ func (b *blow) String() string {
 	}
 	if b.lasts > 0 {
 		s += fmt.Sprintf(" for %v", b.lasts.Round(time.Millisecond))
+	}
+	if b.deed == withoutBase && b.early {
+		s += ", which comes back later"
 	}
 	if b.kills() {
 		s += fmt.Sprintf("; down for %v", b.down.Round(time.Millisecond))
@@ -251,6 +255,7 @@ func (p *plan) next() *blow {
 		b.point = next(p.rng, &p.cuts, cutPoints)
 	case killDatabase, withoutBase:
 		b.lasts = span(100*time.Millisecond, 4*time.Second)
+		b.early = p.rng.IntN(2) == 0
 	case slowCommits:
 		b.lasts = span(3*time.Second, 5*time.Second)
 	case frozen:

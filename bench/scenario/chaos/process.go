@@ -155,6 +155,30 @@ func (p *process) ready(ctx context.Context) error {
 	})
 }
 
+// reviveEvery is how long a supervisor waits until it starts the dialler again.
+const reviveEvery = 200 * time.Millisecond
+
+// revive does what a supervisor does until a life is ready: it starts the next
+// one when one ends by itself.
+func (p *process) revive(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		if !p.alive() {
+			if err := p.start(); err != nil {
+				return err
+			}
+		}
+		err := p.ready(limit)
+		if err == nil || p.alive() || limit.Err() != nil {
+			return err
+		}
+		if err := until(limit, time.Now().Add(reviveEvery)); err != nil {
+			return err
+		}
+	}
+}
+
 // alive says whether the life goes on.
 func (p *process) alive() bool {
 	if p.cmd == nil {

@@ -206,10 +206,7 @@ func (l *Lab) judgeRace(rep *Race, seed uint64, asked, acked []time.Time) {
 			continue
 		}
 		rep.Dialled++
-		left := calls[i].LeftAt
-		if left.IsZero() {
-			left = calls[i].InviteAt
-		}
+		left := leftAt(&calls[i])
 		gap := acked[at].Round(0).Sub(left.Round(0))
 		if gap < 0 {
 			rep.fail("exclusion %d was acknowledged and its INVITE left %v later", at, -gap)
