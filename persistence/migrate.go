@@ -101,8 +101,27 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
 		return s.wrap("suppressions that ran out not dropped", err)
 	}
+	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
+		return err
+	}
 	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
 	return s.wrap("expired number holds not dropped", err)
+}
+
+// unwatchedSince is how far back legs that nobody watches are looked for: more
+// than the hold of a lost call, little enough to be read at every start.
+const unwatchedSince = 15 * time.Minute
+
+// closeUnwatchedLegs gives an end to the legs of lost attempts that no life
+// watched for long enough to see it, one crash after the other: with the hold of
+// the number the call counts as over.
+func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
+	// Identifiers of attempts begin with their time, in milliseconds.
+	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
+	_, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
+		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
+			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL OR h.hold_until > now()))`, from, now)
+	return s.wrap("legs that nobody watches not closed", err)
 }
 
 // lockPatience is how long a change of the schema waits for its locks: as long

@@ -114,6 +114,38 @@ func lostHolds(t *testing.T, w *world) {
 	}
 }
 
+// unwatchedLegs: the program died again and again before a lost leg was seen to
+// its end, until its number was free.
+func unwatchedLegs(t *testing.T, w *world) {
+	lose := func(left time.Duration) (*contact.Contact, attempt.Attempt) {
+		c := w.contact()
+		x, a := w.intent(&c)
+		w.commit(x)
+		end, lost := w.ended(&c, a, engine.OutcomeLost)
+		lost.Legs[0].EndedAt = nil
+		end.Attempts = []attempt.Attempt{lost}
+		end.Holds[0].Until = at().Add(left)
+		w.commit(end)
+		return &c, lost
+	}
+	_, held := lose(time.Hour)
+	_, free := lose(-time.Second)
+	again, redialled := lose(-time.Second)
+	x, live := w.intent(again) // its hold replaces the one before
+	w.commit(x)
+	must(t, w.store.Maintain(t.Context(), at()))
+	for _, c := range []struct {
+		id    engine.AttemptID
+		ended bool
+	}{{held.ID, false}, {free.ID, true}, {redialled.ID, true}, {live.ID, false}} {
+		a, ok, err := w.store.Attempt(t.Context(), c.id)
+		must(t, err)
+		if !ok || (a.Legs[0].EndedAt != nil) != c.ended {
+			t.Errorf("attempt %s: leg %+v", c.id, a.Legs)
+		}
+	}
+}
+
 // cappedNumber: two calls an hour are allowed, wherever they come from.
 func cappedNumber(t *testing.T, w *world) {
 	n := number()

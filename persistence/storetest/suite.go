@@ -18,6 +18,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"two intents for one number in one group do not overlap", heldInGroup},
 		{"of many writers one gets the number", heldByOne},
 		{"a lost attempt holds its number until its time", lostHolds},
+		{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 		{"a suppressed number is not dialled", suppressed},
 		{"a key places no more dialouts a day than its cap allows", cappedKey},
 		{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
