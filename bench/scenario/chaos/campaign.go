@@ -170,16 +170,28 @@ func (r *run) end(ctx context.Context) error {
 	}
 	var d detail
 	err := poll(limit, 100*time.Millisecond, func() (bool, error) {
+		d = detail{} // a decoder adds to the maps that it finds
 		if err := r.detail(limit, &d); err != nil {
 			return false, err
 		}
-		return d.Status != campaign.Running && !d.Draining, nil
+		return d.Status != campaign.Running && !d.Draining && open(&d.Counters) == 0, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.rep.fail("the campaign is %s %v after the last blow; %s", d.Status, completeLimit, d.Live)
+		r.rep.fail("the campaign is %s %v after the last blow, its contacts are %v; %s", d.Status, completeLimit, d.Counters.States, d.Live)
 		return nil
 	}
 	return err
+}
+
+// open counts the contacts of which something is to come; when the campaign is
+// stopped, results.
+func open(c *campaign.Counters) (n int) {
+	for s, k := range c.States {
+		if !final(s) {
+			n += k
+		}
+	}
+	return n
 }
 
 // detail is what the API says of a campaign.

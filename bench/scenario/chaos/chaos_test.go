@@ -38,7 +38,7 @@ func TestKillsAndFaultsLoseNothingAndDialNobodyTwice(t *testing.T) {
 		t.Run("paused across the end of the window", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
-			failures, err := open(t, ctx, Config{Binary: binary, Private: true}).Doze(ctx, seed, 20*time.Second)
+			failures, err := bringUp(t, ctx, Config{Binary: binary, Private: true}).Doze(ctx, seed, 20*time.Second)
 			for _, f := range failures {
 				t.Error(f)
 			}
@@ -83,7 +83,7 @@ func campaignIn(t *testing.T, cfg Config, c Campaign) *Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), c.For+time.Duration(10+c.Blows)*time.Minute)
 	defer cancel()
-	rep, err := open(t, ctx, cfg).Run(ctx, c)
+	rep, err := bringUp(t, ctx, cfg).Run(ctx, c)
 	for _, f := range rep.Failures {
 		t.Error(f)
 	}
@@ -103,7 +103,7 @@ func TestNoInviteLeavesAfterAnExclusionIsAcknowledged(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	lab := open(t, ctx, Config{Binary: build(t), Private: true})
+	lab := bringUp(t, ctx, Config{Binary: build(t), Private: true})
 	race, err := lab.Race(ctx, setting(t, "CHAOS_SEED", 1), n)
 	for _, f := range race.Failures {
 		t.Error(f)
@@ -117,8 +117,8 @@ func TestNoInviteLeavesAfterAnExclusionIsAcknowledged(t *testing.T) {
 	}
 }
 
-// open brings a laboratory up for a test.
-func open(t *testing.T, ctx context.Context, cfg Config) *Lab { //nolint:revive // a test's helpers have t first
+// bringUp brings a laboratory up for a test.
+func bringUp(t *testing.T, ctx context.Context, cfg Config) *Lab { //nolint:revive // a test's helpers have t first
 	t.Helper()
 	cfg.Dir, cfg.Log = folder(t), t.Logf
 	lab, err := Open(ctx, cfg)

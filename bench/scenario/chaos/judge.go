@@ -51,27 +51,36 @@ func (r *run) judgeLife(ctx context.Context) error {
 	return nil
 }
 
-// judge compares the ledgers once the campaign has ended.
+// judge compares the ledgers once the campaign has ended: what a life knows,
+// then, in a life that was asked to end and began anew, what is stored.
 func (r *run) judge(ctx context.Context) error {
-	var errs []error
 	figures, err := r.leases(ctx)
-	errs = append(errs, err)
+	if err != nil {
+		return err
+	}
 	calls := r.carrier.Ledger().Calls()
+	r.judgeCarrier(calls)
+	r.judgeFigures(calls, figures)
+	if err := r.unwatched(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(r.proc.stop(), r.proc.start(), r.proc.ready(ctx)); err != nil {
+		return err
+	}
 	attempts, err := r.store.CampaignAttempts(ctx, r.id)
-	errs = append(errs, err)
+	if err != nil {
+		return err
+	}
 	outs, err := r.store.Dialouts(ctx, 10_000)
-	errs = append(errs, err)
+	if err != nil {
+		return err
+	}
 	for i := range outs {
 		if at := outs[i].ReservedAt; at != nil && at.After(r.began) {
 			attempts = append(attempts, outs[i])
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	r.judgeCarrier(calls)
 	r.judgeLegs(calls, attempts)
-	r.judgeFigures(calls, figures)
 	if err := r.judgeCounters(ctx); err != nil {
 		return err
 	}
@@ -80,7 +89,20 @@ func (r *run) judge(ctx context.Context) error {
 	if err := r.judgeCRM(ctx, calls); err != nil {
 		return err
 	}
+	if n := len(r.carrier.Ledger().Calls()); n != len(calls) {
+		r.rep.fail("%d calls were placed after the campaign's end", n-len(calls))
+	}
 	return r.judgeEvents(ctx)
+}
+
+// unwatched waits until no leg of a lost call is watched any more.
+func (r *run) unwatched(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return poll(limit, 100*time.Millisecond, func() (bool, error) {
+		open, err := r.store.OpenLegs(limit)
+		return len(open) == 0, err
+	})
 }
 
 // judgeTries: nobody who was not triggered again is called more often than the
