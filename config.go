@@ -29,6 +29,8 @@ type cli struct {
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys."`
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`
+	Export  exportCmd  `cmd:"" help:"Records for others."`
+	Verify  verifyCmd  `cmd:"" help:"Check what was exported."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 

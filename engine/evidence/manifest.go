@@ -1,0 +1,152 @@
+package evidence
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+)
+
+// Format names the form of the file; a manifest begins with it.
+const Format = "dialler.evidence.1"
+
+// The files of the zip.
+const (
+	ManifestFile     = "manifest.json"
+	SignatureFile    = "manifest.sig" // 64 bytes
+	PublicKeyFile    = "public_key.pem"
+	RulesFile        = "rules.json"
+	AttemptsFile     = "attempts.csv"
+	ExclusionsFile   = "exclusions.csv"
+	SuppressionsFile = "suppressions.csv"
+	EventsFile       = "events.jsonl"
+	BatchesFile      = "batches.jsonl"
+)
+
+// partFiles are those that the manifest names, in their order.
+var partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile}
+
+// Manifest is what is signed.
+type Manifest struct {
+	Format   string            `json:"format"`
+	Campaign engine.CampaignID `json:"campaign_id"`
+	Name     string            `json:"campaign_name"`
+	Run      int               `json:"run"`
+	State    string            `json:"campaign_state"` // when the file was made
+	MadeAt   time.Time         `json:"made_at"`
+	MadeBy   string            `json:"made_by"`
+	Program  string            `json:"program"`
+	Zone     string            `json:"time_zone"` // of the days below
+	// Unchained events are older than the chain: nothing but the signature speaks
+	// for them.
+	Unchained int    `json:"unchained_events"`
+	Batches   int64  `json:"batches"`
+	Head      string `json:"head"` // the hash of the last batch, "" without
+	Summary
+	Parts []Part `json:"parts"`
+}
+
+// Part is one file.
+type Part struct {
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Summary are the figures of a run, from its attempts alone.
+type Summary struct {
+	Attempts    int            `json:"attempts"`     // all that were begun
+	Consumed    int            `json:"consumed"`     // of which an INVITE left and counts
+	Answered    int            `json:"answered"`     // by anybody or anything
+	Served      int            `json:"served"`       // by a bot in time
+	Abandoned   int            `json:"abandoned"`    // answered by a person and not served in time
+	Causes      map[string]int `json:"causes"`       // of the abandoned
+	LiveAnswers int            `json:"live_answers"` // served and abandoned
+	// RatePPM is abandoned of live answers, 1,000,000 is all; CapPPM is the most
+	// that the campaign allowed when the file was made.
+	RatePPM int   `json:"abandon_rate_ppm"`
+	CapPPM  int   `json:"abandon_cap_ppm"`
+	Days    []Day `json:"days"` // calendar days in the campaign's zone that had a live answer
+}
+
+// Day is one calendar day.
+type Day struct {
+	Day         string `json:"day"` // 2006-01-02
+	LiveAnswers int    `json:"live_answers"`
+	Abandoned   int    `json:"abandoned"`
+	RatePPM     int    `json:"abandon_rate_ppm"`
+}
+
+func rate(abandoned, live int) int {
+	if live == 0 {
+		return 0
+	}
+	return int(int64(abandoned) * 1_000_000 / int64(live))
+}
+
+// summer makes the summary of rows of attempts.csv, one at a time.
+type summer struct {
+	Summary
+	zone *time.Location
+	days map[string]*Day
+}
+
+func newSummer(zone *time.Location) *summer {
+	return &summer{Summary: Summary{Causes: map[string]int{}}, zone: zone, days: map[string]*Day{}}
+}
+
+// add counts a row, of which columns tells where each column stands.
+func (s *summer) add(row []string, columns map[string]int) {
+	get := func(name string) string { return row[columns[name]] }
+	s.Attempts++
+	if consumed, _ := strconv.ParseBool(get("consumed")); consumed {
+		s.Consumed++
+	}
+	if get("answered_at") != "" {
+		s.Answered++
+	}
+	at, served := get("served_at"), get("served_at") != ""
+	abandoned := get("outcome") == string(engine.OutcomeAbandoned)
+	switch {
+	case abandoned:
+		s.Abandoned++
+		s.Causes[get("cause")]++
+		at = get("abandoned_at")
+	case served:
+		s.Served++
+	default:
+		return
+	}
+	s.LiveAnswers++
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return
+	}
+	name := t.In(s.zone).Format(time.DateOnly)
+	d := s.days[name]
+	if d == nil {
+		d = &Day{Day: name}
+		s.days[name] = d
+	}
+	d.LiveAnswers++
+	if abandoned {
+		d.Abandoned++
+	}
+}
+
+func (s *summer) summary(capPPM int) Summary {
+	s.RatePPM, s.CapPPM = rate(s.Abandoned, s.LiveAnswers), capPPM
+	s.Days = []Day{}
+	for _, d := range s.days {
+		d.RatePPM = rate(d.Abandoned, d.LiveAnswers)
+		s.Days = append(s.Days, *d)
+	}
+	slices.SortFunc(s.Days, func(a, b Day) int {
+		if a.Day < b.Day {
+			return -1
+		}
+		return 1
+	})
+	return s.Summary
+}

@@ -1,0 +1,322 @@
+package evidence
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/chain"
+	"dialler/engine/journal"
+	"dialler/engine/seal"
+)
+
+// Limits of what a file may ask for.
+const (
+	manifestCap = 16 << 20
+	lineCap     = 4 << 20
+)
+
+// Verdict is what was found of a file that can be read.
+type Verdict struct {
+	Manifest Manifest `json:"manifest"`
+	// Key is the fingerprint of the key that signed it.
+	Key string `json:"key"`
+	// Wrong are the sentences that speak against it; it is sound without any.
+	Wrong []string `json:"wrong"`
+}
+
+func (v *Verdict) wrong(format string, args ...any) {
+	const most = 50
+	if len(v.Wrong) < most {
+		v.Wrong = append(v.Wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+var errNoEvidence = engine.Invalid("evidence_unreadable", "this is no evidence file of a dialler, or it is damaged beyond reading")
+
+// Verify checks a file: that it is complete, that the manifest is signed, by
+// the trusted key when one is given, that each part is the one of the manifest,
+// that the chain of events holds, that attempts and events tell the same, and
+// that the figures of the manifest are those of the attempts. An error means
+// that it cannot be read as such a file at all.
+func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err error) {
+	z, err := zip.NewReader(file, size)
+	if err != nil {
+		return v, errNoEvidence
+	}
+	files := map[string]*zip.File{}
+	for _, f := range z.File {
+		if files[f.Name] != nil || !slices.Contains(partFiles, f.Name) && f.Name != ManifestFile && f.Name != SignatureFile && f.Name != PublicKeyFile {
+			v.wrong("%q is no part of the file, or there twice", f.Name)
+		}
+		files[f.Name] = f
+	}
+	var small [3][]byte
+	for i, name := range []string{ManifestFile, SignatureFile, PublicKeyFile} {
+		if small[i], err = readAll(files[name]); err != nil {
+			return v, errNoEvidence
+		}
+	}
+	manifest, signature := small[0], small[1]
+	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format {
+		return v, errNoEvidence
+	}
+	public, err := seal.ParsePublic(small[2])
+	switch {
+	case err != nil:
+		v.wrong("%s: %v", PublicKeyFile, err)
+	case !bytes.Equal(public.PEM(), small[2]):
+		v.wrong("%s is not as it was written", PublicKeyFile)
+	}
+	if trusted != nil {
+		if trusted.Fingerprint() != public.Fingerprint() {
+			v.wrong("the file is signed with another key (%s) than the one that is trusted (%s)", public.Fingerprint(), trusted.Fingerprint())
+		}
+		public = *trusted
+	}
+	v.Key = public.Fingerprint()
+	if !public.Verify(manifest, signature) {
+		v.wrong("the signature is not that of the manifest")
+	}
+	v.parts(files)
+	return v, nil
+}
+
+func readAll(f *zip.File) ([]byte, error) {
+	if f == nil {
+		return nil, errNoEvidence
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	b, err := io.ReadAll(io.LimitReader(r, manifestCap+1))
+	if err == nil && len(b) > manifestCap {
+		err = errNoEvidence
+	}
+	return b, err
+}
+
+// parts checks the parts and what they say together.
+func (v *Verdict) parts(files map[string]*zip.File) {
+	m := &v.Manifest
+	if len(m.Parts) != len(partFiles) {
+		v.wrong("the manifest names %d parts, not %d", len(m.Parts), len(partFiles))
+		return
+	}
+	for i, p := range m.Parts {
+		if p.File != partFiles[i] || files[p.File] == nil {
+			v.wrong("part %s is missing", partFiles[i])
+			return
+		}
+	}
+	var rows, told facts
+	v.part(files, RulesFile, func(r io.Reader) error {
+		var rules Rules
+		return json.NewDecoder(io.LimitReader(r, 4*manifestCap)).Decode(&rules)
+	})
+	v.part(files, AttemptsFile, func(r io.Reader) (err error) {
+		rows, err = v.attempts(r)
+		return err
+	})
+	v.part(files, ExclusionsFile, nil)
+	v.part(files, SuppressionsFile, nil)
+	// Events and batches are read side by side.
+	batches, err := files[BatchesFile].Open()
+	if err != nil {
+		v.wrong("%s cannot be read", BatchesFile)
+		return
+	}
+	defer func() { _ = batches.Close() }()
+	v.part(files, BatchesFile, nil)
+	v.part(files, EventsFile, func(r io.Reader) (err error) {
+		told, err = v.events(r, batches)
+		return err
+	})
+	if rows != told {
+		v.wrong("%s has %d attempts, of which %d ended and %d were abandoned; %s tells of %d, %d and %d, or of others",
+			AttemptsFile, rows.begun, rows.ended, rows.abandoned, EventsFile, told.begun, told.ended, told.abandoned)
+	}
+}
+
+// part reads one part through its hash.
+func (v *Verdict) part(files map[string]*zip.File, name string, read func(io.Reader) error) {
+	p := v.Manifest.Parts[slices.Index(partFiles, name)]
+	f, err := files[name].Open()
+	if err != nil {
+		v.wrong("%s cannot be read", name)
+		return
+	}
+	defer func() { _ = f.Close() }()
+	sum, size := sha256.New(), int64(0)
+	r := io.TeeReader(f, io.MultiWriter(sum, counter{&size}))
+	if read != nil {
+		if err := read(r); err != nil {
+			v.wrong("%s: %v", name, err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		v.wrong("%s cannot be read to its end", name)
+	}
+	if size != p.Bytes || hex.EncodeToString(sum.Sum(nil)) != p.SHA256 {
+		v.wrong("%s is not the part that the manifest names: its SHA-256 or its length is another", name)
+	}
+}
+
+// facts are what attempts.csv and events.jsonl both tell: counts, and a sum of
+// the digests of each ended attempt, whatever their order.
+type facts struct {
+	begun, ended, abandoned int
+	sum                     chain.Hash
+}
+
+func (f *facts) end(h hash.Hash, id, outcome, cause string, consumed bool) {
+	f.ended++
+	abandoned := outcome == string(engine.OutcomeAbandoned)
+	if abandoned {
+		f.abandoned++
+	}
+	h.Reset()
+	_, _ = fmt.Fprintf(h, "%s %t %s %t", id, abandoned, cause, consumed)
+	for i, b := range h.Sum(nil) {
+		f.sum[i] ^= b
+	}
+}
+
+// attempts recomputes the figures of the manifest.
+func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
+	rows := csv.NewReader(r)
+	header, err := rows.Read()
+	if err != nil || !slices.Equal(header, AttemptColumns) {
+		return f, errors.New("its columns are not those of this format")
+	}
+	rows.ReuseRecord = true
+	zone, err := time.LoadLocation(v.Manifest.Zone)
+	if err != nil {
+		return f, errors.New("the manifest's time zone is unknown")
+	}
+	s, columns, h := newSummer(zone), columnsOf(AttemptColumns), sha256.New()
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return f, errors.New("it is no CSV of its columns")
+		}
+		s.add(row, columns)
+		f.begun++
+		if row[columns["ended_at"]] != "" {
+			consumed, _ := strconv.ParseBool(row[columns["consumed"]])
+			f.end(h, row[columns["attempt_id"]], row[columns["outcome"]], row[columns["cause"]], consumed)
+		}
+	}
+	if sum := s.summary(v.Manifest.CapPPM); !reflect.DeepEqual(sum, v.Manifest.Summary) {
+		v.wrong("the figures of the manifest are not those of %s", AttemptsFile)
+	}
+	return f, nil
+}
+
+// eventLine is what is read of a line of events.jsonl.
+type eventLine struct {
+	Campaign engine.CampaignID `json:"campaign_id"`
+	Run      int               `json:"run"`
+	Seq      int64             `json:"seq"`
+	Type     journal.Type      `json:"type"`
+	Attempt  string            `json:"attempt_id"`
+	Data     struct {
+		Outcome  string `json:"outcome"`
+		Cause    string `json:"cause"`
+		Consumed bool   `json:"consumed"`
+	} `json:"data"`
+}
+
+// events follows the chain.
+func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), lineCap)
+	h := sha256.New()
+	last := int64(0)
+	next := func() ([]byte, error) {
+		if !lines.Scan() {
+			return nil, errors.New("it ends before its last batch, or has a line too long")
+		}
+		text := lines.Bytes()
+		var e eventLine
+		if json.Unmarshal(text, &e) != nil {
+			return nil, errors.New("a line is no JSON")
+		}
+		if same, err := chain.AppendCanonical(nil, text); err != nil || !bytes.Equal(same, text) {
+			v.wrong("%s: event %d is not in canonical form", EventsFile, e.Seq)
+		}
+		if e.Campaign != v.Manifest.Campaign || e.Run != v.Manifest.Run || e.Seq <= last {
+			v.wrong("%s: event %d is of another run, or not in order", EventsFile, e.Seq)
+		}
+		last = e.Seq
+		switch e.Type { //nolint:exhaustive // what attempts.csv tells too
+		case journal.AttemptReserved:
+			f.begun++
+		case journal.AttemptEnded:
+			f.end(h, e.Attempt, e.Data.Outcome, e.Data.Cause, e.Data.Consumed)
+		}
+		return text, nil
+	}
+	for range v.Manifest.Unchained {
+		if _, err := next(); err != nil {
+			return f, err
+		}
+	}
+	var c chain.Verifier
+	dec := json.NewDecoder(batches)
+	var digests []byte
+	for {
+		var b batchLine
+		err := dec.Decode(&b)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		raw, bad := hex.DecodeString(b.Hash)
+		var hash chain.Hash
+		if err != nil || bad != nil || len(raw) != len(hash) || b.Events < 1 {
+			return f, errors.New("a line of " + BatchesFile + " is no batch")
+		}
+		copy(hash[:], raw)
+		digests, last = digests[:0], 0 // batches are in the order of commits, their events in that of the run
+		for range b.Events {
+			text, err := next()
+			if err != nil {
+				return f, err
+			}
+			d := chain.Digest(text)
+			digests = append(digests, d[:]...)
+		}
+		if wrong := c.Batch(b.Batch, digests, hash); wrong != "" {
+			v.wrong("batch %d of the chain (to event %d): %s", b.Batch, last, wrong)
+		}
+	}
+	head := ""
+	if c.N > 0 {
+		head = c.Hash.String()
+	}
+	if c.N != v.Manifest.Batches || head != v.Manifest.Head {
+		v.wrong("the chain ends with batch %d, the manifest says %d, or another hash", c.N, v.Manifest.Batches)
+	}
+	if lines.Scan() {
+		return f, errors.New("it goes on behind its last batch")
+	}
+	return f, lines.Err()
+}

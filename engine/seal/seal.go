@@ -1,0 +1,99 @@
+// Package seal signs what leaves the dialler as proof, with the Ed25519 key of
+// the installation (RFC 8032), and checks such signatures. What is signed must
+// begin with what it is, so that a signature of one kind is none of another.
+//
+// Keys are PEM: PKCS 8 the private one, SubjectPublicKeyInfo the public one, as
+// every tool reads them.
+//
+// It must not know where the key is kept: main does. It is never in the
+// database, whose writers it is there to find out.
+package seal
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+
+	"dialler/engine"
+)
+
+// SeedSize is how many random bytes make a key.
+const SeedSize = ed25519.SeedSize
+
+// Key signs.
+type Key struct{ private ed25519.PrivateKey }
+
+// Public checks signatures.
+type Public struct{ key ed25519.PublicKey }
+
+var (
+	errKey    = engine.Invalid("signing_key_invalid", "the signing key is no Ed25519 private key in PEM (PKCS 8); make one with: openssl genpkey -algorithm ed25519")
+	errPublic = engine.Invalid("public_key_invalid", "the public key is no Ed25519 public key in PEM")
+)
+
+// NewKey makes the key of SeedSize random bytes.
+func NewKey(seed []byte) Key { return Key{ed25519.NewKeyFromSeed(seed)} }
+
+// ParseKey reads a private key.
+func ParseKey(text []byte) (Key, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PRIVATE KEY" {
+		return Key{}, errKey
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, ok := parsed.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return Key{}, errKey
+	}
+	return Key{private}, nil
+}
+
+// PEM is what ParseKey reads.
+func (k Key) PEM() []byte {
+	der, _ := x509.MarshalPKCS8PrivateKey(k.private) // an Ed25519 key always has one
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+}
+
+// Sign gives the 64 bytes of a signature.
+func (k Key) Sign(message []byte) []byte { return ed25519.Sign(k.private, message) }
+
+// Public is the key's other half.
+func (k Key) Public() Public {
+	public, _ := k.private.Public().(ed25519.PublicKey)
+	return Public{public}
+}
+
+// ParsePublic reads a public key.
+func ParsePublic(text []byte) (Public, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "PUBLIC KEY" {
+		return Public{}, errPublic
+	}
+	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	public, ok := parsed.(ed25519.PublicKey)
+	if err != nil || !ok {
+		return Public{}, errPublic
+	}
+	return Public{public}, nil
+}
+
+// PEM is what ParsePublic reads.
+func (p Public) PEM() []byte {
+	der, _ := x509.MarshalPKIXPublicKey(p.key) // an Ed25519 key always has one
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}
+
+// Fingerprint is the SHA-256 of the key's SubjectPublicKeyInfo, 64 hex digits:
+// what two people compare.
+func (p Public) Fingerprint() string {
+	der, _ := x509.MarshalPKIXPublicKey(p.key)
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// Verify says whether the signature is of this message by this key.
+func (p Public) Verify(message, signature []byte) bool {
+	return len(p.key) == ed25519.PublicKeySize && ed25519.Verify(p.key, message, signature)
+}

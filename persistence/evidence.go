@@ -1,0 +1,161 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/chain"
+	"dialler/engine/journal"
+)
+
+// EvidenceWriter takes the record of a run, in this order (evidence.Writer).
+type EvidenceWriter interface {
+	// Begin tells of the campaign, and its events of rulesOf, of all runs up to
+	// this one.
+	Begin(c *campaign.Campaign, changes []journal.Event) error
+	Attempt(a *attempt.Attempt) error
+	Exclusion(x journal.Exclusion) error
+	Suppression(x journal.Suppression) error
+	Event(text []byte, chained bool) error
+	Batch(n int64, events int, hash chain.Hash) error
+}
+
+// rulesCap bounds how many changes of a campaign's rules are told: the newest.
+const rulesCap = 10_000
+
+// ErrRunNotFound: the campaign has no run of this number.
+var ErrRunNotFound = engine.NotFound("run_not_found", "the campaign has no run of this number")
+
+// Evidence gives the record of one run to w, in one snapshot of the database,
+// part by part: it is never held as a whole. Run 0 is the present one.
+// ErrCampaignNotFound, ErrRunNotFound.
+func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
+	err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(id))
+		c, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrCampaignNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if run == 0 {
+			run = c.Run
+		}
+		if run < 0 || run > c.Run {
+			return ErrRunNotFound
+		}
+		e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
+		for _, part := range []func() error{
+			func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events, e.batches,
+		} {
+			if err := part(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var known *engine.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return s.wrap("evidence not read", err)
+}
+
+type evidenceReader struct {
+	ctx context.Context
+	tx  pgx.Tx
+	id  string
+	run int
+	w   EvidenceWriter
+}
+
+func (e *evidenceReader) rules(c *campaign.Campaign) error {
+	rows, _ := e.tx.Query(e.ctx, "SELECT * FROM ("+selectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run <= $2 AND e.type = ANY ($3)
+		ORDER BY e.seq DESC LIMIT $4) e ORDER BY seq`, e.id, e.run, []journal.Type{journal.CampaignCreated, journal.CampaignEdited, journal.CampaignStarted, journal.CampaignPaused,
+		journal.CampaignResumed, journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed, journal.CampaignRestarted, journal.CampaignRestartCancelled}, rulesCap)
+	changes, err := pgx.CollectRows(rows, scanEvent)
+	if err != nil {
+		return err
+	}
+	return e.w.Begin(c, changes)
+}
+
+// each gives every row of a query to f as it comes.
+func each[T any](rows pgx.Rows, err error, scan func(pgx.CollectableRow) (T, error), f func(*T) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		if err := f(&row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (e *evidenceReader) attempts() error {
+	rows, err := e.tx.Query(e.ctx, selectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 ORDER BY a.reserved_at, a.id", e.id, e.run)
+	return each(rows, err, scanAttempt, e.w.Attempt)
+}
+
+func (e *evidenceReader) exclusions() error {
+	rows, err := e.tx.Query(e.ctx, "SELECT number, match, reason, lifted, created_at FROM exclusions WHERE campaign_id = $1 ORDER BY created_at, number", e.id)
+	return each(rows, err, func(row pgx.CollectableRow) (x journal.Exclusion, err error) {
+		err = row.Scan(&x.Number, &x.Match, &x.Reason, &x.Lifted, &x.CreatedAt)
+		return x, err
+	}, func(x *journal.Exclusion) error { return e.w.Exclusion(*x) })
+}
+
+func (e *evidenceReader) suppressions() error {
+	rows, err := e.tx.Query(e.ctx, `SELECT s.number, s.reason, s.created_at FROM suppressions s JOIN contacts c ON c.number = s.number
+		WHERE c.campaign_id = $1 ORDER BY s.created_at, s.number`, e.id)
+	return each(rows, err, scanSuppression, func(x *journal.Suppression) error { return e.w.Suppression(*x) })
+}
+
+func (e *evidenceReader) tell(x *storedEvent) error {
+	r := x.record()
+	text, err := r.AppendText(nil)
+	if err != nil {
+		return fmt.Errorf("event %d: %w", x.Seq, err)
+	}
+	return e.w.Event(text, x.digest != nil)
+}
+
+func (e *evidenceReader) unchained() error {
+	rows, err := e.tx.Query(e.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 AND e.digest IS NULL ORDER BY e.seq, e.at", e.id, e.run)
+	return each(rows, err, scanStored, e.tell)
+}
+
+// events come in the order of their batches, as they are hashed.
+func (e *evidenceReader) events() error {
+	const part = 500 // batches
+	for from := int64(0); ; from += part {
+		n := 0
+		rows, err := e.tx.Query(e.ctx, "SELECT "+names(eventColumns, "e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs) AND e.digest IS NOT NULL
+			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`, e.id, e.run, from, from+part)
+		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func (e *evidenceReader) batches() error {
+	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea FROM event_batches WHERE campaign_id = $1 AND run = $2 ORDER BY n", e.id, e.run)
+	return each(rows, err, scanBatch, func(b *batchRow) error { return e.w.Batch(b.n, len(b.seqs), b.hash) })
+}
