@@ -45,6 +45,7 @@ type engineFlags struct {
 	DatabaseURL      string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
 	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL, of recordings and of the spool." placeholder:"DIR"`
 	RecordingsDir    string        `name:"recordings-dir" help:"Folder of the recordings of calls; recordings in the data folder when empty." placeholder:"DIR"`
+	SigningKey       string        `name:"signing-key" help:"Ed25519 private key, PEM, with which records are signed; signing_key.pem in the data folder when empty, made when it is first needed." placeholder:"FILE"`
 	SpoolDir         string        `name:"spool-dir" help:"Folder where what live calls produce waits while the database is away; spool in the data folder when empty." placeholder:"DIR"`
 	SpoolSize        int           `name:"spool-size" help:"How much of it may wait, in MiB, taken from the disk at the start; 0: nothing is kept on disk and live calls wait for the database." default:"64" placeholder:"MIB"`
 	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`

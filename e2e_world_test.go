@@ -182,6 +182,10 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	t.Cleanup(func() { _ = w.bot.Close() })
 	f := &w.flags
 	f.ListenHTTP, f.SIP, f.DrainTimeout, f.RecordingsDir = "127.0.0.1:0", "127.0.0.1:0", patience, filepath.Join(t.TempDir(), "recordings")
+	f.SigningKey = filepath.Join(t.TempDir(), signingKeyName)
+	if err := makeSigningKey(f.SigningKey); err != nil {
+		t.Fatal(err)
+	}
 	f.SpoolDir, f.SpoolSize = filepath.Join(t.TempDir(), "spool"), 4
 	w.start()
 	if w.p.pg != nil {

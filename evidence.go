@@ -14,6 +14,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/evidence"
 	"dialler/engine/seal"
+	"dialler/http"
 	"dialler/persistence"
 )
 
@@ -156,4 +157,36 @@ func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) erro
 		_, _ = fmt.Fprintf(out, "the file is whole; signed with the key %s, %s\n", v.Key, said)
 	}
 	return nil
+}
+
+// RunExists implements http.Evidence.
+func (f *front) RunExists(ctx context.Context, id engine.CampaignID, run int) error {
+	c, err := f.Store.Campaign(ctx, id)
+	if err == nil && run > c.Run {
+		err = persistence.ErrRunNotFound
+	}
+	return err
+}
+
+// OpenEvidence implements http.Evidence. The file has no name any more: nothing
+// of it stays, whatever becomes of this process. It lies in the folder of TMPDIR.
+func (f *front) OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (http.RecordingFile, error) {
+	key, err := f.p.signingKey()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "dialler-evidence") // 0600
+	if err == nil {
+		err = os.Remove(file.Name())
+	}
+	if err == nil {
+		_, err = writeEvidence(ctx, f.Store, key, id, run, who.Name, file)
+	}
+	if err != nil {
+		if file != nil {
+			_ = file.Close()
+		}
+		return nil, err
+	}
+	return file, nil
 }

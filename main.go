@@ -163,7 +163,7 @@ func (f *storeFlags) open(ctx context.Context, c *cli) (*persistence.Store, func
 
 type dbCmd struct {
 	Migrate       dbMigrateCmd       `cmd:"" help:"Bring the database to this version's schema; serve does it by itself."`
-	Audit         dbAuditCmd         `cmd:"" help:"Fold the events and compare them with the tables; fails when a figure differs."`
+	Audit         dbAuditCmd         `cmd:"" help:"Compare tables, events and the chain of their hashes; fails when anything differs, and names it."`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
 	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`

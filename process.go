@@ -58,6 +58,7 @@ type process struct {
 	api      *http.Server
 	front    *front
 
+	name      string   // of the instance: of its folder of data
 	listeners []string // names of the SIP listeners
 	listener  net.Listener
 	profiles  net.Listener
@@ -93,7 +94,7 @@ func start(ctx context.Context, flags engineFlags, name string, log zerolog.Logg
 }
 
 func startTuned(ctx context.Context, flags engineFlags, name string, log zerolog.Logger, times tuning) (*process, error) {
-	p := &process{flags: flags, tuning: times, log: log, clock: times.clock, started: time.Now()}
+	p := &process{name: name, flags: flags, tuning: times, log: log, clock: times.clock, started: time.Now()}
 	if p.clock == nil {
 		p.clock = systemClock{}
 	}
@@ -203,7 +204,7 @@ func (p *process) open(ctx context.Context, name string) error {
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, Log: log, Registry: registry, Now: p.clock.Now},
-		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Persons: front})
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Evidence: front, Persons: front})
 	if err != nil {
 		return err
 	}

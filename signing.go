@@ -61,3 +61,12 @@ func makeSigningKey(path string) error {
 	}
 	return nil
 }
+
+// signingKey is that of the running dialler.
+func (p *process) signingKey() (seal.Key, error) {
+	dir, err := dataDir(p.flags.DataDir, p.name)
+	if err != nil {
+		return seal.Key{}, err
+	}
+	return signingKey(p.flags.SigningKey, dir)
+}

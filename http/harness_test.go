@@ -91,7 +91,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		f(&cfg)
 	}
 	s, err := New(cfg, Deps{
-		Campaigns: b.ports, Imports: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports, Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports,
+		Campaigns: b.ports, Imports: b.ports, Evidence: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports, Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports,
 		Bots: b.ports, Trunks: b.ports, Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports, Recordings: b.ports, Persons: b.ports,
 	})
 	if err != nil {

@@ -137,6 +137,15 @@ type Calls interface {
 	Transfer(ctx context.Context, id engine.CallID, to string) error
 }
 
+// Evidence makes the records of runs.
+type Evidence interface {
+	// RunExists: NotFound "campaign_not_found", "run_not_found".
+	RunExists(ctx context.Context, id engine.CampaignID, run int) error
+	// OpenEvidence makes the record of a run as a file of its own, which is gone
+	// once it is closed.
+	OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (RecordingFile, error)
+}
+
 // Recordings are the audio of calls.
 type Recordings interface {
 	// OpenRecording opens an attempt's recording, which the caller closes, and
@@ -295,5 +304,6 @@ type Deps struct {
 	Destinations Destinations
 	Suppressions Suppressions
 	Recordings   Recordings
+	Evidence     Evidence
 	Persons      Persons
 }

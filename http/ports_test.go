@@ -712,6 +712,27 @@ func (p *ports) OpenRecording(_ context.Context, id engine.AttemptID) (Recording
 	return audioFile{bytes.NewReader(p.audio), func() { defer p.lock()(); p.opened-- }}, p.owner, p.fail
 }
 
+func (p *ports) RunExists(_ context.Context, id engine.CampaignID, run int) error {
+	defer p.lock()()
+	switch {
+	case id != "cmp_1":
+		return engine.NotFound("campaign_not_found", "no campaign has this identifier")
+	case run > 2:
+		return engine.NotFound("run_not_found", "the campaign has no run of this number")
+	}
+	return nil
+}
+
+func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who engine.Who) (RecordingFile, error) {
+	defer p.lock()()
+	if p.fail != nil {
+		return nil, p.fail
+	}
+	p.suppressors = append(p.suppressors, who)
+	p.opened++
+	return audioFile{bytes.NewReader(p.audio), func() { defer p.lock()(); p.opened-- }}, nil
+}
+
 func (p *ports) DeleteRecording(_ context.Context, id engine.AttemptID, who engine.Who) error {
 	defer p.lock()()
 	p.deleted, p.audio = append(p.deleted, id), nil

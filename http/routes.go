@@ -71,6 +71,7 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: access{scope: scopeRead, role: roleViewer}, handle: s.listRuns},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs/{run}/evidence", access: access{role: roleAdmin}, handle: s.evidence},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: access{role: roleOperator}, handle: s.cloneCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: access{role: roleViewer}, handle: s.activity},
 		{method: "GET", path: v1 + "/activity", access: access{role: roleViewer}, handle: s.configActivity},

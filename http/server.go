@@ -142,6 +142,7 @@ type Server struct {
 	gates   gates
 
 	reports   atomic.Int32 // being written
+	records   atomic.Int32 // of runs, being made or sent
 	listening atomic.Int32 // recordings being sent
 
 	mu        sync.Mutex

@@ -53,6 +53,7 @@ var errNoEvidence = engine.Invalid("evidence_unreadable", "this is no evidence f
 // that the figures of the manifest are those of the attempts. An error means
 // that it cannot be read as such a file at all.
 func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err error) {
+	v.Wrong = []string{}
 	z, err := zip.NewReader(file, size)
 	if err != nil {
 		return v, errNoEvidence

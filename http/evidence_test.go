@@ -1,0 +1,51 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"dialler/engine"
+)
+
+func TestTheRecordOfARunIsForAdmins(t *testing.T) {
+	b := newBench(t)
+	const path = "/api/v1/campaigns/cmp_1/runs/2/evidence"
+	b.ports.audio = bytes.Repeat([]byte("PK a zip file "), 5000)
+	got := b.byAdmin("GET", path, "").is(200, "").has("Content-Type", "application/zip").has("Cache-Control", "no-store").
+		has("Content-Disposition", `attachment; filename="evidence-cmp_1-2.zip"`)
+	if !bytes.Equal(got.body, b.ports.audio) || b.ports.suppressors[0].User != "usr_admin" {
+		t.Fatalf("%d bytes came", len(got.body))
+	}
+	b.closedFiles(t)
+	b.do("GET", path, "").is(401, "unauthorized")
+	for _, user := range []engine.UserID{"usr_oper", "usr_view"} {
+		b.do("GET", path, "", "Authorization", "Bearer "+b.token(user)).is(403, "role_too_low")
+	}
+	b.do("GET", path, "", "X-API-Key", b.key).is(401, "unauthorized")
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_9/runs/1/evidence", "").is(404, "campaign_not_found")
+	for _, run := range []string{"3", "0", "-1", "x", "99999999999999999999"} {
+		b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/"+run+"/evidence", "").is(404, "run_not_found")
+	}
+}
+
+func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
+	b := newBench(t)
+	b.server.records.Store(evidenceCap)
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "").is(503, "too_many_reports").has("Retry-After", "10")
+	if n := b.server.records.Load(); n != evidenceCap {
+		t.Errorf("%d are under way", n)
+	}
+	b.server.records.Store(0)
+	// One that cannot be made is no answer at all, and leaves its place.
+	b.ports.fail = errors.New("disk full")
+	c := b.connect()
+	if _, err := io.WriteString(c, "GET /api/v1/campaigns/cmp_1/runs/1/evidence HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+b.admin+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(c); err != nil || len(got) > 0 {
+		t.Errorf("an answer came: %s %v", got, err)
+	}
+	eventually(t, "the place is free", func() bool { return b.server.records.Load() == 0 })
+}
