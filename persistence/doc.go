@@ -35,9 +35,9 @@
 // line of this package.
 //
 // The order of a chain of events is that of the locks on its head; whatever writes
-events ends with chain.go's statement, and nothing of its transaction comes after.
-
-# Who owns what
+// events ends with chain.go's statement, and nothing of its transaction comes after.
+//
+// # Who owns what
 //
 // The run of a campaign owns its rows, and its one writer keeps their order.
 // What is configured (bots, trunks, numbers, keys, users) is owned by whoever
