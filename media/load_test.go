@@ -2,6 +2,8 @@ package media
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -18,12 +20,15 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
+	"github.com/pion/srtp/v3"
 
 	"dialler/engine"
 )
 
 // TestLoad measures what n two-way calls cost this process; the far sides run
-// in a child process. MEDIA_LOAD=n runs it, MEDIA_LOAD_BOTS=0 without bots.
+// in a child process. MEDIA_LOAD=n runs it; MEDIA_LOAD_KIND says what the calls
+// are: pcmu (with a bot's socket), g722, srtp, relay (joined with a bot by SIP),
+// alone (nobody to talk to).
 func TestLoad(t *testing.T) {
 	if os.Getenv("MEDIA_LOAD_CHILD") != "" {
 		farSides()
@@ -33,7 +38,17 @@ func TestLoad(t *testing.T) {
 	if n == 0 {
 		t.Skip("MEDIA_LOAD is not set")
 	}
-	bots := os.Getenv("MEDIA_LOAD_BOTS") != "0"
+	kind := cmp.Or(os.Getenv("MEDIA_LOAD_KIND"), "pcmu")
+	bots := kind != "relay" && kind != "alone"
+	formats, pt, crypto := "0 101", "0", []string(nil)
+	profile := engine.MediaProfile{}
+	switch kind {
+	case "g722":
+		formats, pt, profile.Codecs = "9 101", "9", []string{"G722"}
+	case "srtp":
+		pt, profile.SRTP = "s", engine.SRTPRequired
+		crypto = []string{"a=crypto:1 " + cryptoSuites[0].name + " inline:" + base64.StdEncoding.EncodeToString(loadKey[:])}
+	}
 	cfg := Config{Host: "127.0.0.1"}
 	cfg.Sockets, _ = strconv.Atoi(os.Getenv("MEDIA_LOAD_SOCKETS"))
 	cfg.ReadPause, _ = time.ParseDuration(os.Getenv("MEDIA_LOAD_PAUSE"))
@@ -58,16 +73,32 @@ func TestLoad(t *testing.T) {
 	before := memory()
 	verdicts := make(chan engine.MediaEvent, 10*n)
 	for i := range n {
-		offer, err := e.Open(engine.OpenMedia{Attempt: attempt(i), AMD: engine.AMDParallel}, func(ev engine.MediaEvent) { verdicts <- ev })
+		_, err := e.Open(engine.OpenMedia{Attempt: attempt(i), AMD: engine.AMDParallel, Profile: profile}, func(ev engine.MediaEvent) { verdicts <- ev })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprintln(in, offeredPort(t, offer)); err != nil {
-			t.Fatal(err)
+		phone := func(pt string) []byte {
+			if _, err := fmt.Fprintln(in, e.call(attempt(i)).sock.port, pt); err != nil {
+				t.Fatal(err)
+			}
+			lines.Scan()
+			port, _ := strconv.Atoi(lines.Text())
+			return sdpAnswer(port, formats, crypto...)
 		}
-		lines.Scan()
-		port, _ := strconv.Atoi(lines.Text())
-		e.Answer(attempt(i), sdpAnswer(port, "0 101"), time.Now())
+		answer := phone(pt)
+		if kind == "srtp" {
+			answer = bytes.ReplaceAll(answer, []byte("RTP/AVP"), []byte("RTP/SAVP"))
+		}
+		e.Answer(attempt(i), answer, time.Now())
+		if kind == "relay" {
+			leg := attempt(i).Leg(2)
+			if _, err := e.OpenPeer(attempt(i), leg, profile); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.JoinPeer(attempt(i), leg, phone(pt)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if bots {
 			e.AttachBot(attach(attempt(i), url))
 		}
@@ -83,12 +114,15 @@ func TestLoad(t *testing.T) {
 	s1, took := e.Stats(), time.Since(at)
 	used := cpu() - c0
 	after := memory()
-	t.Logf("%d calls, bots %v: %.4f %% of a core per call; heap+stacks %.1f KiB per call; received %.0f/s, sent %.0f/s, to bots %.0f/s, from bots %.0f/s, lost %d, ticks skipped %d, bots up %d, slow %d",
-		n, bots, 100*used.Seconds()/took.Seconds()/float64(n), float64(after-before)/1024/float64(n),
+	t.Logf("%d calls, %s: %.4f %% of a core per call; heap+stacks %.1f KiB per call; received %.0f/s, sent %.0f/s, to bots %.0f/s, from bots %.0f/s, lost %d, ticks skipped %d, bots up %d, slow %d",
+		n, kind, 100*used.Seconds()/took.Seconds()/float64(n), float64(after-before)/1024/float64(n),
 		float64(s1.PacketsReceived-s0.PacketsReceived)/took.Seconds(), float64(s1.PacketsSent-s0.PacketsSent)/took.Seconds(),
 		float64(s1.BotFramesSent-s0.BotFramesSent)/took.Seconds(), float64(s1.BotFramesReceived-s0.BotFramesReceived)/took.Seconds(),
 		s1.PacketsLost, s1.TicksSkipped, s1.Bots, s1.SlowBots)
 }
+
+// loadKey is that of all far sides with SRTP.
+var loadKey = master{9}
 
 func cpu() time.Duration {
 	var u syscall.Rusage
@@ -141,11 +175,21 @@ func farSides() {
 			}()
 			continue
 		}
-		port, _ := strconv.Atoi(in.Text())
+		text, kind, _ := strings.Cut(in.Text(), " ")
+		port, _ := strconv.Atoi(text)
 		conn, _ := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 		_ = conn.SetReadBuffer(1) // what it hears is dropped by the kernel
 		b := make([]byte, 172)
 		b[0] = 0x80
+		if kind == "9" {
+			b[1] = 9
+		}
+		copy(b[12:], speech(160, byte(port)))
+		var sealed *srtp.Context
+		buf := make([]byte, 0, 300)
+		if kind == "s" {
+			sealed, _ = srtp.CreateContext(loadKey[:16], loadKey[16:], cryptoSuites[0].profile)
+		}
 		binary.BigEndian.PutUint32(b[8:], uint32(conn.LocalAddr().(*net.UDPAddr).Port))
 		var seq uint16
 		mu.Lock()
@@ -153,7 +197,11 @@ func farSides() {
 			seq++
 			binary.BigEndian.PutUint16(b[2:], seq)
 			binary.BigEndian.PutUint32(b[4:], uint32(seq)*160)
-			_, _ = conn.Write(b)
+			out := b
+			if sealed != nil {
+				out, _ = sealed.EncryptRTP(buf, b, nil)
+			}
+			_, _ = conn.Write(out)
 		})
 		mu.Unlock()
 		fmt.Println(conn.LocalAddr().(*net.UDPAddr).Port)

@@ -1,6 +1,9 @@
 package sipstack
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxDatagram is the longest request that goes over UDP where the MTU of the
 // path is not known (RFC 3261 §18.1.1).
@@ -70,4 +73,46 @@ func (l *leg) putLast() {
 		return
 	}
 	l.s.marks.fail(l.to, 0)
+}
+
+// preferStreamOf is preferStream for a request inside a dialog. The leg is
+// locked.
+func (l *leg) preferStreamOf(tx *clientTx) {
+	stream := l.trunk.over(tx.to.addr, TCP)
+	if tx.to.transport != UDP || len(tx.data) <= maxDatagram || l.s.marks.marked(stream) {
+		return
+	}
+	tx.plain, tx.to = tx.data, stream
+	tx.data = l.inDialog(tx, TCP)
+}
+
+// writeStream writes a request that is too long for UDP to a connection; UDP is
+// next when there is none. The leg is locked.
+func (l *leg) writeStream(tx *clientTx) {
+	err := l.s.push(tx.to, queued{data: tx.data, after: func(left bool, _ error) {
+		if left {
+			return
+		}
+		l.mu.Lock()
+		defer l.unlock()
+		if slices.Contains(l.txs, tx) { // not answered, nor given up
+			l.datagramOf(tx)
+			tx.gap = l.s.conf.Timers.T1
+			tx.resendAt = l.s.now() + tx.gap
+		}
+	}})
+	if err != nil {
+		l.datagramOf(tx)
+		return
+	}
+	l.sentMessage(tx.data, tx.to.addr)
+}
+
+// datagramOf writes the request over UDP: over TCP nothing has left. The leg is
+// locked.
+func (l *leg) datagramOf(tx *clientTx) {
+	l.s.marks.fail(tx.to, maxMarked)
+	tx.to.transport = UDP
+	tx.data, tx.plain = tx.plain, nil
+	_ = l.write(tx.to, tx.data)
 }

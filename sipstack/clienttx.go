@@ -21,6 +21,8 @@ type clientTx struct {
 	cseq   uint32
 	to     target
 	data   []byte
+	// plain is the request for UDP, where its length led to TCP.
+	plain []byte
 	// dlg is the dialog of the request; stray when it is not the leg's own.
 	dlg     *dialog
 	stray   bool
@@ -40,7 +42,11 @@ func (l *leg) beginTx(tx *clientTx) {
 		return
 	}
 	now := l.s.now()
-	_ = l.write(tx.to, tx.data) // a failure is retried, then timer F ends it
+	if tx.plain != nil {
+		l.writeStream(tx)
+	} else {
+		_ = l.write(tx.to, tx.data) // a failure is retried, then timer F ends it
+	}
 	if tx.stray && len(l.txs) >= maxTxs {
 		return // a far side that makes up forks hears of each once
 	}

@@ -2,6 +2,7 @@ package sipstack_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -281,6 +282,30 @@ func TestALongInviteGoesOverUDPWhereTCPIsRefused(t *testing.T) {
 	if r := u.request(sip.INVITE, 2); r.Via().Transport != "UDP" || failures != 1 || s.Stats().WriteErrors != 1 {
 		t.Fatalf("%d, then %d failures\n%s", failures, s.Stats().WriteErrors, r)
 	}
+}
+
+// A long route set makes a request in the dialog long too (RFC 3261 §18.1.1).
+func TestALongRequestInADialogGoesOverTCP(t *testing.T) {
+	f := func(t *testing.T, u *uas, want string) {
+		s := newStack(t, sipstack.Config{Timers: fast})
+		l := listen(t, confirming(s, true))
+		setTrunk(s, u.port(), nil)
+		l.expect(place(s, l), "sent answered(200) closed(200)")
+		bye := u.request(sip.BYE, 1)
+		if bye.Via().Transport != want || u.request(sip.INVITE, 1).Via().Transport != "UDP" || len(bye.GetHeaders("route")) != 10 || u.count(sip.BYE) != 1 {
+			t.Fatalf("%d: %s", u.count(sip.BYE), bye)
+		}
+	}
+	routed := func(u *uas, r *sip.Request, from netip.AddrPort) {
+		line := fmt.Sprintf("Record-Route: <sip:127.0.0.1:%d;lr;x=%s>\r\n", u.port(), strings.Repeat("y", 120))
+		u.send(from, response(r, "200 OK", "a", strings.Repeat(line, 10)+fmt.Sprintf("Contact: <sip:c@127.0.0.1:%d>\r\n", u.port()), string(testOffer)))
+	}
+	calls := script{sip.INVITE: routed, sip.BYE: answers("200 OK")}
+	t.Run("taken", func(t *testing.T) {
+		u, _ := newStreamUAS(t, nil, calls)
+		f(t, u, "TCP")
+	})
+	t.Run("refused", func(t *testing.T) { f(t, calls.start(t), "UDP") })
 }
 
 func TestALegOfAnEarlierLifeIsCancelledAtEveryAddress(t *testing.T) {

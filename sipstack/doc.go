@@ -88,5 +88,5 @@
 //
 // NAPTR (a trunk's transport is configured, which RFC 3263 §4.1 makes enough),
 // Service-Route, Outbound flows (RFC 5626), sips: URIs of our own, and TCP for
-// long requests other than the first INVITE.
+// long ACKs and REGISTERs.
 package sipstack

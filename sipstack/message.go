@@ -174,7 +174,13 @@ func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
 // appendInDialog writes the headers of a request inside a dialog (RFC 3261
 // §12.2.1.1) up to and without Content-Length.
 func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32, branch string) []byte {
-	b = appendStart(b, method, d.requestURI, d.hop.transport, l.sentBy, branch)
+	return l.appendInDialogOver(b, d.hop.transport, d, method, cseq, branch)
+}
+
+// appendInDialogOver is appendInDialog for another transport than the next
+// hop's own.
+func (l *leg) appendInDialogOver(b []byte, over Transport, d *dialog, method string, cseq uint32, branch string) []byte {
+	b = appendStart(b, method, d.requestURI, over, l.sentBy, branch)
 	for _, r := range d.routes {
 		b = append(b, "Route: "...)
 		b = append(b, r...)

@@ -17,9 +17,17 @@ func (l *leg) dialogBranch(d *dialog, cseq uint32, method string) string {
 func (l *leg) send(tx *clientTx) {
 	d := tx.dlg
 	d.seq++
-	tx.cseq, tx.to = d.seq, d.hop
+	tx.cseq, tx.to, tx.plain = d.seq, d.hop, nil
 	tx.branch = l.dialogBranch(d, d.seq, string(tx.method))
-	b := l.appendInDialog(make([]byte, 0, 640+len(tx.headers)+len(tx.body)), d, string(tx.method), d.seq, tx.branch)
+	tx.data = l.inDialog(tx, tx.to.transport)
+	l.preferStreamOf(tx)
+	l.beginTx(tx)
+}
+
+// inDialog writes a request for the way that it goes.
+func (l *leg) inDialog(tx *clientTx, over Transport) []byte {
+	b := make([]byte, 0, 640+len(tx.headers)+len(tx.body))
+	b = l.appendInDialogOver(b, over, tx.dlg, string(tx.method), tx.cseq, tx.branch)
 	b = append(b, l.trunk.userAgentLine...)
 	if tx.auth != nil {
 		b = append(b, tx.auth.lines[0]...)
@@ -29,8 +37,7 @@ func (l *leg) send(tx *clientTx) {
 		b = appendReason(b, tx.cause)
 	}
 	b = append(b, tx.headers...)
-	tx.data = appendContent(b, tx.body)
-	l.beginTx(tx)
+	return appendContent(b, tx.body)
 }
 
 // sendWithCredentials answers the challenge of a request (RFC 3261 §22.2).
