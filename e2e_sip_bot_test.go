@@ -13,6 +13,7 @@ import (
 	"dialler/bench/draw"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/sipstack"
 )
 
@@ -215,6 +216,32 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	a := w.stored(id)
 	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.To != target || tr.EndedAt == nil || a.HungUpBy != engine.PartyTarget || !a.WasConnected() {
 		t.Errorf("%+v, hung up by %s", tr, a.HungUpBy)
+	}
+}
+
+func TestACallOutsideCampaignsIsHandedOverToWhomItsRequestNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
+	person, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	var rep campaign.DialoutReply
+	w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(),
+		"transfer_targets": []string{"sip:*@" + person.Addr()}}).expect(201).into(&rep)
+	path := "/api/v1/calls/" + string(rep.CallID) + "/transfer"
+	token := w.session(rep.CallID, "it talks", func(s bot.Session) bool { return s.FramesOut > 0 }).Parameters["result_token"]
+	w.send("POST", path, map[string]any{"to": "+4930777777"}, "Authorization", "Bearer "+token).expect(403)
+	w.send("POST", path, map[string]any{"to": "sip:desk@" + person.Addr()}, "Authorization", "Bearer "+token).expect(202)
+	callee, desk := only(t, phone, "the callee's call is over", over), only(t, person, "the person's call is over", over)
+	if callee.ByeBy != carrier.Caller || desk.ByeBy != carrier.Callee || desk.RTP.AudioAt.IsZero() {
+		t.Errorf("callee %+v\nperson %+v", callee, desk)
+	}
+	eventually(t, "the attempt is over", func() bool { return w.stored(rep.CallID).State == attempt.Ended })
+	if tr := w.stored(rep.CallID).Transfer; tr == nil || tr.Result != attempt.TransferBridged {
+		t.Errorf("%+v", tr)
 	}
 }
 

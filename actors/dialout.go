@@ -465,7 +465,11 @@ func (c *dialoutCall) to() engine.PhoneNumber {
 }
 
 func (c *dialoutCall) config() attempt.Config {
-	return attempt.Config{RingTimeout: c.d.cfg.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff, OptOut: c.d.cfg.OptOutDigit}
+	cfg := attempt.Config{RingTimeout: c.d.cfg.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff, OptOut: c.d.cfg.OptOutDigit}
+	if c.want != nil {
+		cfg.Transfers = c.want.cmd.Transfers
+	}
+	return cfg
 }
 
 func (c *dialoutCall) adopt(a attempt.Attempt) {

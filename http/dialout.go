@@ -4,6 +4,7 @@ import (
 	nethttp "net/http"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 )
 
@@ -33,7 +34,11 @@ func (s *Server) dialout(r *request) error {
 		} else if f.has("connected_event") {
 			cmd.Variables = f.variables("connected_event", false)
 		}
+		cmd.Transfers = attempt.TransferRules{Allowed: f.words("transfer_targets", attempt.TransferTargetsCap), Limit: f.whole("transfer_limit", 1)}
 		f.done()
+		if wrong := campaign.ValidateTransfers(cmd.Transfers); len(wrong) > 0 {
+			mergeErrors(f.errs, engine.Invalid("validation_failed", "", wrong...))
+		}
 		if err := f.errs.err(); err != nil {
 			return nil, err
 		}

@@ -39,6 +39,7 @@ func TestDialoutRefusesBodiesThatFailValidation(t *testing.T) {
 	f(`{"bot_id":"b","to_number":"`+mobile+`","connected_event":{"a":{"b":"c"}}}`, "connected_event.a wrong_type")
 	f(`{"bot_id":"b","to_number":"`+mobile+`","variables":{"a":null}}`, "variables.a wrong_type")
 	f(`{"bot_id":"b","to_number":"49151"}`, "to_number invalid_number")
+	f(`{"bot_id":"b","to_number":"`+mobile+`","transfer_targets":["+4930*","x"],"transfer_limit":6}`, "transfer_targets[1] invalid_format", "transfer_limit out_of_range")
 	f(`{"bot_id":"b","to_number":"`+mobile+`","from_number":"x"}`, "from_number invalid_number")
 	f(`{"bot_id":"b","to_number":"`+mobile+`","x":1}`, "x unknown_field")
 }

@@ -119,7 +119,9 @@ type Dialout struct {
 	Variables map[string]string
 	Who       engine.Who
 	// DayCap bounds the dialouts of the key within 24 hours, 0 = no cap.
-	DayCap      int
+	DayCap int
+	// Transfers says to whom the bot may hand the call over; none: to nobody.
+	Transfers   attempt.TransferRules
 	Idempotency engine.Idempotency
 	Deadline    time.Time
 }

@@ -190,14 +190,7 @@ func (s Settings) Validate() error {
 	}
 	within("recording_retention_days", s.RecordingRetentionDays, 1, retentionCap)
 	within("transfer_limit", s.TransferLimit, 1, attempt.TransfersCap)
-	if len(s.TransferTargets) > attempt.TransferTargetsCap {
-		wrong("transfer_targets", "too_long", "must have at most "+strconv.Itoa(attempt.TransferTargetsCap)+" entries")
-	}
-	for i, t := range s.TransferTargets {
-		if !attempt.CheckTransferTarget(t) {
-			wrong("transfer_targets["+strconv.Itoa(i)+"]", "invalid_format", "must be an E.164 number or its beginning with * (+4930*), sip:user@host, or sip:*@host")
-		}
-	}
+	judgeTransferTargets(s.TransferTargets, wrong)
 	if !wellFormed(s.ConfigURL) {
 		wrong("config_url", "invalid_format", "must be an http or https address")
 	}
@@ -270,4 +263,27 @@ func listable() string {
 		names[i] = string(o)
 	}
 	return strings.Join(names, ", ")
+}
+
+func judgeTransferTargets(list []string, wrong func(field, code, message string)) {
+	if len(list) > attempt.TransferTargetsCap {
+		wrong("transfer_targets", "too_long", "must have at most "+strconv.Itoa(attempt.TransferTargetsCap)+" entries")
+	}
+	for i, t := range list {
+		if !attempt.CheckTransferTarget(t) {
+			wrong("transfer_targets["+strconv.Itoa(i)+"]", "invalid_format", "must be an E.164 number or its beginning with * (+4930*), sip:user@host, or sip:*@host")
+		}
+	}
+}
+
+// ValidateTransfers says what is wrong with the transfers of a dialout.
+func ValidateTransfers(r attempt.TransferRules) (wrong []engine.FieldError) {
+	add := func(field, code, message string) {
+		wrong = append(wrong, engine.FieldError{Field: field, Code: code, Message: message})
+	}
+	if r.Limit < 1 || r.Limit > attempt.TransfersCap {
+		add("transfer_limit", "out_of_range", "must be 1 to "+strconv.Itoa(attempt.TransfersCap))
+	}
+	judgeTransferTargets(r.Allowed, add)
+	return wrong
 }
