@@ -402,6 +402,31 @@ func TestADiskThatFailsTakesNothingUntilTheLaneCouldBeEmptied(t *testing.T) {
 	same(t, left(t, cfg), writes(4, 6))
 }
 
+// onFullDisk writes to a disk that is full, and reads from another.
+type onFullDisk struct {
+	file
+	full *os.File
+}
+
+func (f *onFullDisk) WriteAt(b []byte, at int64) (int, error) { return f.full.WriteAt(b, at) }
+
+func TestADiskThatIsFullAllTheSameLosesNothingOfWhatWasTaken(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = full.Close() }()
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	s.take(t, 0, writes(0, 2))
+	s.lanes[0].f = &onFullDisk{s.lanes[0].f, full}
+	if n, err := s.Append(0, writes(2, 4)); n != 0 || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("took %d: %v", n, err)
+	}
+	_ = s.Close()
+	same(t, left(t, cfg), writes(0, 2))
+}
+
 func TestAnOpenFileThatIsNoSpoolIsRefused(t *testing.T) {
 	cfg := config(t.TempDir())
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
