@@ -227,7 +227,10 @@ func TestACallWhoseBotBySIPFallsSilentIsEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.until(time.Minute, "they talk", func() bool { a, _ := r.tree.Call(context.Background(), rep.CallID); return a.State == attempt.Connected })
+		r.until(time.Minute, "they talk", func() bool {
+			a, _ := r.tree.Call(context.Background(), rep.CallID)
+			return a.State == attempt.Connected
+		})
 		r.world.SilencePeer(rep.AttemptID)
 		r.until(time.Minute, "the call is over", func() bool { a, _ := r.tree.Call(context.Background(), rep.CallID); return a.State == attempt.Ended })
 		a, _ := r.tree.Call(context.Background(), rep.CallID)

@@ -95,3 +95,32 @@ func TestADeletedTrunkTakesNoCallAndItsLiveOneGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// A trunk that goes down and comes up every second.
+func TestATrunkThatFlapsLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(60)
+		r.act(campaign.ActionStart)
+		for up := false; r.world.Invited() < 60 && !r.completed(); up = !up {
+			r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Up: up})
+			synctest.Wait()
+			before := r.world.Invited()
+			time.Sleep(time.Second) // virtual
+			if n := r.world.Invited() - before; !up && n > 0 {
+				t.Fatalf("%d calls over a trunk that is down", n)
+			}
+			if l := r.detail().Live; !up && l.InProgress+l.Ringing+l.Dialling == 0 && l.Constraint != engine.ConstraintTrunkHealth {
+				t.Errorf("the campaign says %s", l.Constraint)
+			}
+		}
+		r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Up: true})
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+		if n := r.detail().Counters; n.Completed != 60 || n.Attempts != 60 {
+			t.Errorf("%+v", n)
+		}
+	})
+}

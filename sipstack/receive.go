@@ -2,6 +2,7 @@ package sipstack
 
 import (
 	"net/netip"
+	"strings"
 
 	"dialler/engine"
 
@@ -26,13 +27,13 @@ func (s *Stack) onMessage(m sip.Message, src target) {
 // the branch of the top Via (RFC 3261 §17.1.3).
 func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	callID, cseq, via := r.CallID(), r.CSeq(), r.Via()
-	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 {
+	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 || !strings.EqualFold(r.SipVersion, "SIP/2.0") {
 		s.count.malformed.Add(1)
 		return
 	}
 	branch, _ := via.Params.Get("branch")
 	if cseq.MethodName == sip.OPTIONS || cseq.MethodName == sip.REGISTER {
-		if p, ok := s.probes.Load(callID.Value()); ok {
+		if p, ok := s.probes.Load(callID.Value()); ok && (cseq.MethodName != sip.OPTIONS || branch == deriveBranch(callID.Value(), cseq.SeqNo, "OPTIONS")) {
 			p.(prober).onResponse(r, cseq.SeqNo)
 			return
 		}

@@ -1,0 +1,38 @@
+package sipstack_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/sipstack"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// What is no answer to our OPTIONS (RFC 3261 §7.1, §17.1.3) says nothing of the
+// trunk's life.
+func TestAnAnswerOfAnotherTransactionOrVersionIsNoSignOfLife(t *testing.T) {
+	for _, change := range []struct{ what, from, to string }{
+		{"branch", "branch=", "branch=x"},
+		{"version", "SIP/2.0 200", "SIP/9.9 200"},
+		{"code", "SIP/2.0 200", "SIP/2.0 999"},
+		{"Call-ID", "Call-ID: ", "Call-ID: x"},
+	} {
+		t.Run(change.what, func(t *testing.T) {
+			s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 5 * time.Millisecond}})
+			u := newUAS(t, func(u *uas, m sip.Message, from netip.AddrPort) {
+				if r, ok := m.(*sip.Request); ok {
+					text := "SIP/2.0 200 OK\r\n"
+					for _, name := range []string{"Via", "From", "To", "Call-ID", "CSeq"} {
+						text += name + ": " + r.GetHeader(name).Value() + "\r\n"
+					}
+					u.send(from, strings.Replace(text, change.from, change.to, 1)+"Content-Length: 0\r\n\r\n")
+				}
+			})
+			setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.OptionsInterval = time.Hour })
+			eventually(t, "it is down", func() bool { h := s.Health(); return len(h) == 1 && !h[0].Up })
+		})
+	}
+}
