@@ -161,11 +161,7 @@ func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) erro
 
 // RunExists implements http.Evidence.
 func (f *front) RunExists(ctx context.Context, id engine.CampaignID, run int) error {
-	c, err := f.Store.Campaign(ctx, id)
-	if err == nil && run > c.Run {
-		err = persistence.ErrRunNotFound
-	}
-	return err
+	return f.Store.RecordOf(ctx, id, run)
 }
 
 // OpenEvidence implements http.Evidence. The file has no name any more: nothing

@@ -139,7 +139,8 @@ type Calls interface {
 
 // Evidence makes the records of runs.
 type Evidence interface {
-	// RunExists: NotFound "campaign_not_found", "run_not_found".
+	// RunExists: NotFound "campaign_not_found", "run_not_found"; Conflict
+	// "record_dropped" when calls or events of the run were dropped in their time.
 	RunExists(ctx context.Context, id engine.CampaignID, run int) error
 	// OpenEvidence makes the record of a run as a file of its own, which is gone
 	// once it is closed.

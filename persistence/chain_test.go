@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/evidence"
 	"dialler/engine/journal"
+	"dialler/engine/seal"
 	"dialler/persistence"
 	"dialler/persistence/storetest"
 )
@@ -310,5 +313,48 @@ func TestTamperingIsFoundAndNamed(t *testing.T) {
 	}
 	if _, wrong := audits(t, s); wrong != "" {
 		t.Fatal(wrong)
+	}
+}
+
+// The record of a run is given in one piece, or it is said why not.
+func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	history(t, s, "cmp_1", true)
+	key := seal.NewKey(make([]byte, seal.SeedSize))
+	record := func(run int) (evidence.Verdict, error) {
+		t.Helper()
+		var out bytes.Buffer
+		w := evidence.NewWriter(&out, evidence.Manifest{Run: run}, key)
+		if err := s.Evidence(t.Context(), "cmp_1", run, w); err != nil {
+			return evidence.Verdict{}, err
+		}
+		if _, err := w.End(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := evidence.Verify(bytes.NewReader(out.Bytes()), int64(out.Len()), nil)
+		if err != nil || len(v.Wrong) > 0 {
+			t.Errorf("run %d: %v %v", run, v.Wrong, err)
+		}
+		return v, nil
+	}
+	if v, err := record(1); err != nil || v.Manifest.Attempts != 2 || v.Manifest.Served != 1 || v.Manifest.Abandoned != 1 || v.Manifest.Causes["no_seat"] != 1 {
+		t.Errorf("%+v %v", v.Manifest, err)
+	}
+	if v, err := record(2); err != nil || v.Manifest.Attempts != 0 || v.Manifest.Batches != 2 {
+		t.Errorf("%+v %v", v.Manifest, err)
+	}
+	run(t, url, "INSERT INTO run_checkpoints (campaign_id, run, counters, at, attempts_gone) VALUES ('cmp_1', 1, '{}', now(), true)")
+	for n, code := range map[int]string{1: "record_dropped", 3: "run_not_found", 0: "run_not_found", -1: "run_not_found"} {
+		if _, err := record(n); engine.ErrorCode(err) != code {
+			t.Errorf("run %d: %v, want %s", n, err, code)
+		}
+		if err := s.RecordOf(t.Context(), "cmp_1", n); engine.ErrorCode(err) != code {
+			t.Errorf("run %d: %v, want %s", n, err, code)
+		}
+	}
+	if err := s.RecordOf(t.Context(), "cmp_nobody", 1); engine.ErrorCode(err) != "campaign_not_found" {
+		t.Error(err)
 	}
 }

@@ -32,9 +32,39 @@ const rulesCap = 10_000
 // ErrRunNotFound: the campaign has no run of this number.
 var ErrRunNotFound = engine.NotFound("run_not_found", "the campaign has no run of this number")
 
+// ErrRecordDropped: the record of the run cannot be complete any more.
+var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of this run were dropped when their time was over (--keep-attempts, --keep-events); what the run came to is in its counters")
+
+// RecordOf says whether the record of a run can be made: nil,
+// ErrCampaignNotFound, ErrRunNotFound or ErrRecordDropped.
+func (s *Store) RecordOf(ctx context.Context, id engine.CampaignID, run int) error {
+	rows, _ := s.read.Query(ctx, recordOf, string(id), run)
+	return s.recordOf(run, rows)
+}
+
+const recordOf = `SELECT c.run, EXISTS (SELECT FROM run_checkpoints k WHERE k.campaign_id = $1 AND k.run = $2 AND (k.attempts_gone OR k.events_gone))
+	FROM campaigns c WHERE c.id = $1`
+
+func (s *Store) recordOf(run int, rows pgx.Rows) error {
+	var present int
+	var dropped bool
+	tag, err := pgx.ForEachRow(rows, []any{&present, &dropped}, func() error { return nil })
+	switch {
+	case err != nil:
+		return s.wrap("run not read", err)
+	case tag.RowsAffected() == 0:
+		return ErrCampaignNotFound
+	case run < 1 || run > present:
+		return ErrRunNotFound
+	case dropped:
+		return ErrRecordDropped
+	}
+	return nil
+}
+
 // Evidence gives the record of one run to w, in one snapshot of the database,
-// part by part: it is never held as a whole. Run 0 is the present one.
-// ErrCampaignNotFound, ErrRunNotFound.
+// part by part: it is never held as a whole.
+// Errors are those of RecordOf.
 func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
 	err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(id))
@@ -45,11 +75,9 @@ func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w E
 		if err != nil {
 			return err
 		}
-		if run == 0 {
-			run = c.Run
-		}
-		if run < 0 || run > c.Run {
-			return ErrRunNotFound
+		rows, _ = tx.Query(ctx, recordOf, string(id), run)
+		if err := s.recordOf(run, rows); err != nil {
+			return err
 		}
 		e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
 		for _, part := range []func() error{
