@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -129,6 +130,7 @@ func (r *run) nextCandidate(seat bool) (candidate, bool) {
 		if head := r.queue.head(r.order(), seat); head != nil && r.order().Before(head, &t.row) {
 			break
 		}
+		r.triggers[0] = nil
 		r.triggers = r.triggers[1:]
 		needs := r.d.abandons.needsSeat(t.row.Number, r.now)
 		switch {
@@ -554,10 +556,8 @@ func (r *run) count(l *line, abandoned bool, cause engine.AbandonCause) {
 }
 
 func (r *run) enqueueWaiting(l *line) {
-	for _, w := range r.waiting {
-		if w == l {
-			return
-		}
+	if slices.Contains(r.waiting, l) {
+		return
 	}
 	if l.seated {
 		r.useHeld(l)
@@ -571,7 +571,7 @@ func (r *run) enqueueWaiting(l *line) {
 func (r *run) grantSeats() {
 	for len(r.waiting) > 0 && r.busy < r.seatCap() {
 		l := r.waiting[0]
-		r.waiting = r.waiting[1:]
+		r.waiting = slices.Delete(r.waiting, 0, 1) // and holds the line no more
 		r.takeSeat(l)
 		r.send(l, &seatGranted{Attempt: l.attempt})
 	}
@@ -587,11 +587,8 @@ func (r *run) freeSeat(l *line) {
 		}
 		r.modelSeat(l, false)
 	}
-	for i, w := range r.waiting {
-		if w == l {
-			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
-			break
-		}
+	if i := slices.Index(r.waiting, l); i >= 0 {
+		r.waiting = slices.Delete(r.waiting, i, i+1)
 	}
 }
 
