@@ -116,25 +116,32 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 			}
 		}
 	}
-	files := 0
-	err := filepath.WalkDir(w.flags.RecordingsDir, func(path string, d fs.DirEntry, err error) error {
+	recordings := 0
+	search := func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		files++
+		if strings.HasSuffix(path, ".wav") {
+			recordings++
+		}
 		b, err := os.ReadFile(path) //nolint:gosec // the test's own
 		if err != nil {
 			return err
 		}
 		for i, secret := range secrets {
 			if strings.Contains(string(b), secret) || strings.Contains(path, secret) {
-				t.Errorf("a recording has secret %d", i)
+				t.Errorf("%s has secret %d", filepath.Base(path), i)
 			}
 		}
 		return nil
-	})
-	if err != nil || files != 1 {
-		t.Errorf("%d recordings are left, want that of the other person: %v", files, err)
+	}
+	for _, dir := range []string{w.flags.RecordingsDir, w.flags.SpoolDir} {
+		if err := filepath.WalkDir(dir, search); err != nil {
+			t.Error(err)
+		}
+	}
+	if recordings != 1 {
+		t.Errorf("%d recordings are left, want that of the other person", recordings)
 	}
 
 	// Rows and counters are what they were; world's audit proves the history.
@@ -183,5 +190,20 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	}
 	w.operator("DELETE", "/api/v1/suppressions/"+gone, nil).expect(204)
 	w.ended(w.dialout(gone), engine.OutcomeCompleted)
-	w.operator("GET", "/api/v1/activity?kinds=erase_person", nil).expect(200)
+	if r := w.operator("GET", "/api/v1/activity?kinds=erase_person", nil).expect(200); strings.Count(string(r.body), firstAdminEmail) != 2 {
+		t.Errorf("who asked: %s", r)
+	}
+
+	// The command refuses who is still to be called, and erases who is not.
+	w.quiet()
+	command := func(number string) (string, error) {
+		out, err := program(t, w.url, "db", "erase", "--number="+number, "--suppress", "--recordings-dir="+w.flags.RecordingsDir).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := command(other); err == nil || !strings.Contains(out, "person_open") {
+		t.Errorf("of who is to be called: %v %s", err, out)
+	}
+	if out, err := command(gone); err != nil || !strings.Contains(out, "erased: 0 contacts, 2 attempts, 0 recordings; called again: never") {
+		t.Errorf("the command: %v %s", err, out)
+	}
 }

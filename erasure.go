@@ -19,6 +19,9 @@ import (
 // for the case that this process dies meanwhile.
 const holdForErasure = 2 * time.Minute
 
+// errSpoolWaits: what waits would bring a person back.
+var errSpoolWaits = engine.Unavailable("spool_waiting", "writes of live calls wait on disk for the database; erase again when they are written", 5*time.Second)
+
 // eraser erases persons; tree is nil when no dialler runs in this process.
 type eraser struct {
 	store *persistence.Store
@@ -87,6 +90,9 @@ func (e *eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 
 // ErasePerson implements http.Persons.
 func (f *front) ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
+	if f.p.spool != nil && f.p.spool.Stats().Records > 0 {
+		return engine.ErasedPerson{}, errSpoolWaits
+	}
 	e := eraser{store: f.Store, files: f.p.recorder, tree: f.tree}
 	if f.p.flags.CalleeCap > 0 {
 		e.calleePeriod = f.p.flags.CalleePeriod
