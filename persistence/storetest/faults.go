@@ -37,6 +37,7 @@ type Faults struct {
 	down   bool
 	hang   bool
 	hung   chan struct{} // closed when a message met a database that hangs
+	asked  bool          // hung is closed
 	slow   func()        // runs before every message that names slowed
 	slowed []byte
 	conns  map[*faultyConn]struct{}
@@ -102,7 +103,7 @@ func (f *Faults) Down() {
 func (f *Faults) Hang() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hang, f.hung = true, make(chan struct{})
+	f.hang, f.asked, f.hung = true, false, make(chan struct{})
 }
 
 // Hung waits for the first message that met Hang.
@@ -117,9 +118,9 @@ func (f *Faults) Hung() {
 func (f *Faults) hangs() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.hang && f.hung != nil {
+	if f.hang && !f.asked {
+		f.asked = true
 		close(f.hung)
-		f.hung = nil
 	}
 	return f.hang
 }
