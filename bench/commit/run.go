@@ -241,7 +241,7 @@ func (l *lab) writer(ctx context.Context, load int, length time.Duration) (row W
 		n := l.index[c.Contact.Campaign]
 		l.seqs[n]++
 		write := c.Write(step, l.seqs[n], l.at)
-		at := time.Now()
+		var at time.Time
 		if load > 0 {
 			at = began.Add(time.Duration(float64(sent) / float64(load) * float64(time.Second)))
 			time.Sleep(time.Until(at))

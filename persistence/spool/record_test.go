@@ -182,6 +182,55 @@ func TestARecordOfANewerVersionIsNotGuessed(t *testing.T) {
 	}
 }
 
+// FuzzRecords looks for records in any bytes, without a disk: what is found is
+// whole and in a row, and to read it gives a write that may be spooled or an error.
+func FuzzRecords(f *testing.F) {
+	w := everything()
+	b, err := encode(&w)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b, []byte(`{"v":1}`))
+	f.Add([]byte(`{"v":1,"events":[{"Type":"attempt.ended"}]}`), []byte{0})
+	f.Add([]byte(`{"v":1,"attempts":[{"Legs":[{}]}],"contacts":[{}]}`), []byte(`{"v":2}`))
+	f.Fuzz(func(t *testing.T, payload, tail []byte) {
+		if len(payload) == 0 || len(payload)+len(tail) > 1<<16 {
+			return
+		}
+		l := &lane{f: &memory{make([]byte, 1<<17)}, room: 1 << 17, generation: 7, stats: &counters{}, head: headerSize, tail: headerSize}
+		if n, err := l.append([][]byte{payload}, when); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		begin := l.tail
+		if _, err := l.f.WriteAt(tail, begin); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.find(); err != nil {
+			t.Fatal(err)
+		}
+		if len(l.entries) == 0 || l.tail < begin || l.tail > begin+int64(len(tail))+8 {
+			t.Fatalf("%d records up to %d, the first up to %d", len(l.entries), l.tail, begin)
+		}
+		got, _, ok, err := l.at(headerSize)
+		if !ok || err != nil || string(got[frameSize:]) != string(payload) {
+			t.Fatalf("%q, %v, %v", got, ok, err)
+		}
+		w, err := decode(payload)
+		if err != nil {
+			return
+		}
+		if again, err := encode(&w); err == nil {
+			back, err := decode(again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if third, err := encode(&back); err != nil || string(third) != string(again) {
+				t.Fatalf("%s, then %s, %v", again, third, err)
+			}
+		}
+	})
+}
+
 // FuzzFile opens files with any records in them: nothing panics, what is found
 // was whole, and what is found once is found again behind a write more.
 func FuzzFile(f *testing.F) {
