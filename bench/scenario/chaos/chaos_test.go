@@ -97,9 +97,9 @@ func campaignIn(t *testing.T, cfg Config, c Campaign) *Report {
 // TestNoInviteLeavesAfterAnExclusionIsAcknowledged has exclusions race dials;
 // with CHAOS_MINUTES there are ten thousand.
 func TestNoInviteLeavesAfterAnExclusionIsAcknowledged(t *testing.T) {
-	n := 300
+	n, crossed := 300, 0
 	if setting(t, "CHAOS_MINUTES", 0) > 0 {
-		n = 10_000
+		n, crossed = 10_000, 1 // of few it may be that none crossed
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -112,7 +112,7 @@ func TestNoInviteLeavesAfterAnExclusionIsAcknowledged(t *testing.T) {
 		t.Error(err)
 	}
 	t.Log(race)
-	if race.Excluded != n || race.Crossed == 0 || race.Dialled == n {
+	if race.Excluded != n || race.Crossed < crossed || race.Dialled == 0 || race.Dialled == n {
 		t.Error("that was no race")
 	}
 }

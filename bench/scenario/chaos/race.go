@@ -44,8 +44,8 @@ func (r *Race) fail(format string, args ...any) {
 const (
 	// excluders send exclusions at the same time.
 	excluders = 64
-	// spread is how far down the list from the last dial they are at the most:
-	// a dial is decided some time before its INVITE leaves.
+	// spread is how far before and behind the last dial they are: some are
+	// excluded before their dial, some ring.
 	spread = 100
 	// raceCPS are the dials a second.
 	raceCPS = 150
@@ -99,7 +99,7 @@ func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 		rng := rand.New(rand.NewPCG(seed, uint64(k))) //nolint:gosec // a plan that can be drawn again
 		all.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				at := i - rng.Int64N(spread)
+				at := i + rng.Int64N(2*spread) - spread
 				_ = poll(work, time.Millisecond, func() (bool, error) { return front.Load() >= at, nil })
 				asked[i] = time.Now()
 				x, status, body, err := l.exclude(ctx, id, number(seed, raceKind, int(i)), fmt.Sprintf("race-%d-%d", seed, i))
