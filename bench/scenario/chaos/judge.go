@@ -15,14 +15,14 @@ import (
 	"dialler/engine/contact"
 )
 
-// judgeLife waits until this life is five seconds old, once, and compares what
-// rings and talks at the carrier with what the dialler owns.
+// judgeLife waits until this life has answered for five seconds, once, and
+// compares what rings and talks at the carrier with what the dialler owns.
 func (r *run) judgeLife(ctx context.Context) error {
 	if r.judged == r.proc.life {
 		return nil
 	}
 	r.judged = r.proc.life
-	if err := until(ctx, r.proc.started.Add(settleTime)); err != nil {
+	if err := until(ctx, r.proc.up.Add(settleTime)); err != nil {
 		return err
 	}
 	r.rep.Judged++
@@ -42,10 +42,10 @@ func (r *run) judgeLife(ctx context.Context) error {
 		}
 		switch _, ok := owned[c.CallID]; {
 		case !ok:
-			r.rep.fail("life %d: %v after its start call %s is %s at the carrier (invited %v before it) and no live leg of the dialler",
+			r.rep.fail("life %d: %v after it was up call %s is %s at the carrier (invited %v before its start) and no live leg of the dialler",
 				r.proc.life, settleTime, c.CallID, c.State, r.proc.started.Sub(c.InviteAt).Round(time.Millisecond))
 		case c.InviteAt.Before(r.proc.started):
-			r.rep.fail("life %d: %v after its start call %s of an earlier life is %s at the carrier", r.proc.life, settleTime, c.CallID, c.State)
+			r.rep.fail("life %d: %v after it was up call %s of an earlier life is %s at the carrier", r.proc.life, settleTime, c.CallID, c.State)
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ func (b *blow) String() string {
 	return s
 }
 
-// settleTime is how long after a restart the carrier has no call left that the
+// settleTime is how long after a life is up the carrier has no call left that the
 // dialler does not own.
 const settleTime = 5 * time.Second
 
