@@ -25,8 +25,8 @@
 // # What must hold
 //
 //   - No Call-ID is dialled after its end, no two calls to one number overlap.
-//   - Five seconds after a life answers again everything that rings or talks at
-//     the carrier is a live leg of a live attempt that was begun in this life. (A
+//   - Five seconds after a life has closed the attempts of those before, which it
+//     does as soon as it is up, everything that rings or talks at the carrier is a live leg of a live attempt that was begun in this life. (A
 //     200 that nobody acknowledged is repeated every four seconds, and tells the
 //     next life for the first time of the dialog that it has to end.)
 //   - Every campaign completes, and its ledgers are equal: every Call-ID at the

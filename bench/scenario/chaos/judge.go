@@ -15,14 +15,40 @@ import (
 	"dialler/engine/contact"
 )
 
-// judgeLife waits until this life has answered for five seconds, once, and
-// compares what rings and talks at the carrier with what the dialler owns.
+// closeLimit is how long a life may take until it has closed the attempts of those
+// before, on a machine that is busy.
+const closeLimit = 30 * time.Second
+
+// closed waits until no attempt of an earlier life is open.
+func (r *run) closed(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, closeLimit)
+	defer cancel()
+	err := poll(limit, 20*time.Millisecond, func() (done bool, err error) {
+		err = witness(limit, func(ctx context.Context) error {
+			open, err := r.store.OpenAttempts(ctx)
+			done = !slices.ContainsFunc(open, func(a attempt.Attempt) bool { return a.ReservedAt != nil && a.ReservedAt.Before(r.proc.started) })
+			return err
+		})
+		return done, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.rep.fail("life %d: attempts of an earlier life are open %v after it was up", r.proc.life, closeLimit)
+		return nil
+	}
+	return err
+}
+
+// judgeLife waits until this life has closed the attempts of those before and
+// five seconds have gone by, once, and compares what rings and talks at the carrier with what the dialler owns.
 func (r *run) judgeLife(ctx context.Context) error {
 	if r.judged == r.proc.life {
 		return nil
 	}
 	r.judged = r.proc.life
-	if err := until(ctx, r.proc.up.Add(settleTime)); err != nil {
+	if err := r.closed(ctx); err != nil {
+		return err
+	}
+	if err := until(ctx, time.Now().Add(settleTime)); err != nil {
 		return err
 	}
 	r.rep.Judged++
@@ -42,10 +68,10 @@ func (r *run) judgeLife(ctx context.Context) error {
 		}
 		switch _, ok := owned[c.CallID]; {
 		case !ok:
-			r.rep.fail("life %d: %v after it was up call %s is %s at the carrier (invited %v before its start) and no live leg of the dialler",
+			r.rep.fail("life %d: %v after it had closed them call %s is %s at the carrier (invited %v before its start) and no live leg of the dialler",
 				r.proc.life, settleTime, c.CallID, c.State, r.proc.started.Sub(c.InviteAt).Round(time.Millisecond))
 		case c.InviteAt.Before(r.proc.started):
-			r.rep.fail("life %d: %v after it was up call %s of an earlier life is %s at the carrier", r.proc.life, settleTime, c.CallID, c.State)
+			r.rep.fail("life %d: %v after it had closed them call %s of an earlier life is %s at the carrier", r.proc.life, settleTime, c.CallID, c.State)
 		}
 	}
 	return nil

@@ -33,7 +33,6 @@ type process struct {
 	life    int
 	cmd     *exec.Cmd
 	started time.Time
-	up      time.Time // when it was found to answer, or went on after a pause
 	log     *os.File
 	done    chan struct{} // closed when this life is over
 	exit    error         // valid once done is closed
@@ -92,7 +91,7 @@ func (p *process) start() error {
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
-	p.started, p.up = time.Now(), time.Time{}
+	p.started = time.Now()
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, log.Close())
 	}
@@ -152,9 +151,6 @@ func (p *process) ready(ctx context.Context) error {
 			return false, nil //nolint:nilerr // it does not listen yet
 		}
 		_ = resp.Body.Close()
-		if resp.StatusCode == http.StatusOK && p.up.IsZero() {
-			p.up = time.Now()
-		}
 		return resp.StatusCode == http.StatusOK, nil
 	})
 }
@@ -211,10 +207,7 @@ func (p *process) kill() error {
 // pause stops the process until resume; the world goes on.
 func (p *process) pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-func (p *process) resume() error {
-	p.up = time.Now()
-	return p.cmd.Process.Signal(syscall.SIGCONT)
-}
+func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // stop ends the life as an operator does. It is killed when it takes too long.
 func (p *process) stop() error {
