@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Place one call outside campaigns
-         * @description A seat at the bot is held first, so the call is never abandoned for want of one. Scope `dialout`, or a user with the role `admin`. 409 `suppressed` for a number on the suppression list, 409 `callee_cap` for one that was called as often as the installation allows within its period; 429 `key_dialout_cap` for a key that has placed as many within 24 hours as it may. The variable `sip_identity` is the value of an Identity header (RFC 8224, one line of at most 4096 bytes), which goes into the INVITE unchanged.
+         * @description A seat at the bot is held first, so the call is never abandoned for want of one. Scope `dialout`, or a user with the role `admin`. 409 `suppressed` for a number on the suppression list, 409 `callee_cap` for one that was called as often as the installation allows within its period; 429 `key_dialout_cap` for a key that has placed as many within 24 hours as it may; 503 `no_capacity` while no seat, trunk or number is free, `bot_unavailable` while no endpoint of the bot takes calls. The variable `sip_identity` is the value of an Identity header (RFC 8224, one line of at most 4096 bytes), which goes into the INVITE unchanged.
          */
         post: operations["dialout"];
         delete?: never;
@@ -531,7 +531,7 @@ export interface paths {
          *     after the request are not in it. Columns: `run, pass, attempt_number, attempt_id, contact_id, phone_number,
          *     from_number, trunk, reserved_at, invite_at, trying_at, ringing_at, answered_at, verdict_at, bot_connected_at,
          *     bot_first_audio_at, ended_at, outcome, sip_code, sip_reason, q850, amd_verdict, amd_ms, session_id, disposition,
-         *     sub_disposition, ring_s, talk_s, hung_up_by`, then one column a variable, named `variables.` and its name, at
+         *     sub_disposition, ring_s, talk_s, hung_up_by, attestation`, then one column a variable, named `variables.` and its name, at
          *     most 256. Times are RFC 3339 in UTC. A dial that did not count has no `attempt_number`. Before free text that
          *     begins like a formula (`=`, `+`, `-`, `@`) stands an apostrophe.
          *
@@ -541,6 +541,42 @@ export interface paths {
          *     A user, or an API key with the scope `read`.
          */
         get: operations["attemptReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/runs/{run}/evidence": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                /** @description The run's number. */
+                run: number;
+            };
+            cookie?: never;
+        };
+        /**
+         * Signed record of a run
+         * @description A zip file that stands for itself: the rules in force and who changed them, every attempt, abandoned calls with
+         *     their causes, exclusions, the numbers of the campaign that are suppressed, and the events with their chain of
+         *     hashes, signed with the key of the installation. `dialler verify evidence` checks it without a database. Phone
+         *     numbers are in it.
+         *
+         *     It is made as a whole before its first byte is sent. Where a fault prevents that, the connection closes without
+         *     an answer. At most two are made or sent at a time. 409 `record_dropped`: calls or events of the run were dropped
+         *     when their time was over (`--keep-attempts`, `--keep-events`).
+         *
+         *     An admin.
+         */
+        get: operations["runEvidence"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1086,7 +1122,8 @@ export interface paths {
          * @description Takes number and variables of a person out of every campaign, call, report, recording and stored reply. Rows stay, with a tombstone
          *     (`erased:…`) in the place of the number, so that counters, history and audit stay as they are. Where the person may still be called the
          *     contact is excluded first. 409 `person_in_call` while a call with the person is not over, `person_in_import` while a file with the number
-         *     is being imported, `recording_in_progress` for a moment after a recorded call: ask again. Asking again is harmless. Role `admin`.
+         *     is being imported, `recording_in_progress` for a moment after a recorded call, 503 `spool_waiting` while writes of live calls wait for the database: ask
+         *     again. Asking again is harmless. Role `admin`.
          */
         delete: operations["erasePerson"];
         options?: never;
@@ -1434,6 +1471,13 @@ export interface components {
             variables?: components["schemas"]["Variables"];
             /** @description Alias of variables; never both. */
             connected_event?: components["schemas"]["Variables"];
+            /** @description To whom the bot may hand the call over, as in a campaign's settings; left out, to nobody. */
+            transfer_targets?: string[];
+            /**
+             * @description How often.
+             * @default 1
+             */
+            transfer_limit?: number;
         };
         DialoutReply: {
             /** @constant */
@@ -2238,7 +2282,7 @@ export interface components {
             ready: boolean;
             /** @description Codes: bot_missing, no_usable_number, no_trunk, window_never_opens, no_callable_contact, config_url_malformed. */
             blockers: components["schemas"]["Finding"][];
-            /** @description Codes: bot_inactive, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, outside_window, window_too_short, no_contact_to_dial, database_unavailable, node_draining. */
+            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, outside_window, window_too_short, no_contact_to_dial, database_unavailable, node_draining. */
             warnings: components["schemas"]["Finding"][];
             contacts: {
                 total: number;
@@ -2463,6 +2507,30 @@ export interface components {
             has_auth_token: boolean;
             required_variables: string[];
             created_at: components["schemas"]["When"];
+            status?: components["schemas"]["BotStatus"];
+        };
+        /**
+         * @description `unknown`: not tried yet. `up`: the last call or question was taken. `doubtful`: a call was not taken, and the endpoint is being asked. `down`: it does not
+         *     answer, or takes no call; it is asked until it does. `trying`: it answers again, and one call at a time shows whether it takes calls. `off`: the bot is not active.
+         * @enum {string}
+         */
+        BotHealth: "unknown" | "up" | "doubtful" | "down" | "trying" | "off";
+        /** @description How the bot stands at this moment; absent for one that was made this moment, and in answers to PUT. While it is `down` nothing is dialled with it. */
+        BotStatus: {
+            health: components["schemas"]["BotHealth"];
+            /** @description Seats granted to campaigns and to calls outside campaigns. */
+            seats_held: number;
+            endpoints: {
+                endpoint: string;
+                health: components["schemas"]["BotHealth"];
+                since: components["schemas"]["WhenOrNull"];
+                /**
+                 * @description Why it did not take the last call or question.
+                 * @example the bot answered HTTP 503
+                 */
+                reason?: string;
+                asked_again_at: components["schemas"]["WhenOrNull"];
+            }[];
         };
         BotRequest: {
             id?: string;
@@ -2473,7 +2541,7 @@ export interface components {
             seats?: number;
             /** @description Where the bot is reached, tried in this order: either all ws:// or wss:// URLs, or all sip:user@host[:port][;transport=udp|tcp|tls]. A SIP bot gets an INVITE whose From is the contact's number and whose headers X-call_id, X-attempt_id, X-campaign_id, X-contact_id, X-run, X-from_number, X-to_number, X-result_url, X-result_token and one X- header per variable say what the call is about: X- and the name as it is, bytes that no header name can have replaced by "_". Values over 1024 bytes are left out, and so is what does not fit into 8192 bytes of such headers. Either side's BYE ends the call. */
             endpoints: string[];
-            /** @description Left out: unchanged; null: removed. */
+            /** @description Left out: unchanged; null: removed. A SIP bot that challenges is answered with the user of its address and this as the password. */
             auth_token?: string | null;
             /** @description AC and 32 hex digits; made when left out. */
             account?: string;
@@ -2577,6 +2645,8 @@ export interface components {
                  * @enum {string}
                  */
                 dtmf?: "rfc4733" | "info";
+                /** @description The carrier sends neither RTP nor RTCP while nobody speaks: its calls are not ended as media_error after 30 s of that. */
+                dtx?: boolean;
             };
             /** @description New calls a second. */
             cps_cap: number;
@@ -2777,6 +2847,11 @@ export interface components {
                  * @enum {string|null}
                  */
                 dtmf?: "rfc4733" | "info" | null;
+                /**
+                 * @description The carrier sends neither RTP nor RTCP while nobody speaks: its calls are not ended as media_error after 30 s of that.
+                 * @default false
+                 */
+                dtx?: boolean | null;
             } | null;
             /** @default 10 */
             cps_cap?: number;
@@ -4074,6 +4149,43 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    runEvidence: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                /** @description The run's number. */
+                run: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    /** @description The file's name. */
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
