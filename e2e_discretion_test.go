@@ -59,7 +59,7 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 		t.Errorf("no intent can be made durable: %s", r)
 	}
 	w.exec("ALTER TABLE elsewhere RENAME TO suppressions")
-	eventually(t, "the database commits again", func() bool { return strings.Contains(w.log.String(), "database commits again") })
+	eventually(t, "the database is back", func() bool { return strings.Contains(w.log.String(), "the database is back") })
 	w.exec("ALTER TABLE contacts RENAME TO elsewhere")
 	if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); r.status < 500 || strings.Contains(string(r.body), "elsewhere") || strings.Contains(string(r.body), "SELECT") {
 		t.Errorf("the contacts' table is gone: %s", r)

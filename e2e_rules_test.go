@@ -169,14 +169,16 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 	w := newWorld(t, tuning{}, time.Second)
 	w.flags.OptOutDigit = "9"
 	w.restart()
-	caller := person(50 * time.Millisecond)
+	caller := person(2 * time.Second)
 	caller.Digits, caller.Press = "9", draw.Exactly(2200*time.Millisecond)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{caller}})
+	to := newNumber()
+	id := w.dialout(to)
+	// The bot goes away while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
-	to := newNumber()
-	w.ended(w.dialout(to), engine.OutcomeAbandoned)
+	w.ended(id, engine.OutcomeAbandoned)
 	var list struct {
 		Suppressions []struct{ Number, Reason string }
 		Total        int
@@ -188,8 +190,18 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 	if x := list.Suppressions[0]; x.Number != to || x.Reason != "opt_out" {
 		t.Errorf("%+v", x)
 	}
-	if a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": to}); a.expect(409).code() != "suppressed" {
-		t.Errorf("called again: %s", a)
+	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+		t.Fatal(err)
 	}
+	eventually(t, "the bot is back, and the number is refused", func() bool {
+		a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": to})
+		if a.code() == "bot_unavailable" {
+			return false
+		}
+		if a.expect(409).code() != "suppressed" {
+			t.Errorf("called again: %s", a)
+		}
+		return true
+	})
 	w.quiet()
 }

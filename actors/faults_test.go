@@ -77,6 +77,24 @@ func TestACrashedRunHangsUpNobody(t *testing.T) {
 	})
 }
 
+func TestARunThatCrashedGivesTheSeatsOfTheLifeBeforeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 5*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(40)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "seats", func() bool { return r.tree.Stats().SeatsHeld.Load() > 0 })
+		r.act(campaign.ActionPause)
+		r.until(20*time.Second, "nobody talks", func() bool { return r.world.LiveCalls() == 0 })
+		r.act(campaign.ActionResume)
+		r.until(time.Second, "seats again", func() bool { return r.tree.Stats().SeatsHeld.Load() > 0 })
+		r.tree.Crash("run", r.id, "")
+		r.act(campaign.ActionStop)
+		r.until(20*time.Second, "every seat is back before its lease ends", func() bool { return r.tree.Stats().SeatsHeld.Load() == 0 })
+	})
+}
+
 func TestACrashedContactHangsUpNobodyAndItsSiblingsNoticeNothing(t *testing.T) {
 	for _, at := range []time.Duration{100 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond, 3100 * time.Millisecond, 10 * time.Second} {
 		t.Run(at.String(), func(t *testing.T) {

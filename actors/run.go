@@ -139,6 +139,7 @@ type line struct {
 type lives struct {
 	one    sync.Mutex
 	newest atomic.Pointer[run]
+	seats  atomic.Int64 // that the last demand asked for: the fleet keeps them for the next life
 }
 
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
@@ -448,6 +449,9 @@ func (r *run) loaded(m *runLoaded) {
 	r.makeRules()
 	r.tellPool()
 	r.openAttempts(m.open)
+	if n := int(r.lives.seats.Load()); n > 0 {
+		r.wantSeats(n) // those of the life before: they are used, or given back
+	}
 	// Where do the contacts stand that outlived a crash of this run?
 	r.d.root.Send(r.contacts, &roster{ReplyTo: r.self})
 	r.d.after(2*time.Second, r.self, &rosterLate{})

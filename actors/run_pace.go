@@ -688,6 +688,7 @@ func (r *run) idleSince(want int) bool {
 
 func (r *run) wantSeats(n int) {
 	r.asked, r.fewerSince = n, time.Time{}
+	r.lives.seats.Store(int64(n))
 	r.askedN++
 	r.seatsAsked = r.askedN
 	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, Weight: r.m.C.Settings.Weight, N: r.askedN, ReplyTo: r.self})

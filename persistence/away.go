@@ -119,6 +119,9 @@ func judgeState(state string) (verdict, Away) {
 // Why gives the reason of an error of this package, "" when the database was
 // not away.
 func Why(err error) Away {
+	if err == nil {
+		return ""
+	}
 	_, away := judge(err)
 	return away
 }

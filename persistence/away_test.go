@@ -141,3 +141,9 @@ func TestQueriesDoNotWaitForADatabaseThatSaysNothing(t *testing.T) {
 		t.Errorf("a query afterwards: %v", err)
 	}
 }
+
+func TestADatabaseThatAnswersIsNotAway(t *testing.T) {
+	if why := persistence.Why(nil); why != "" {
+		t.Errorf("no error says that the database is away: %s", why)
+	}
+}
