@@ -407,11 +407,17 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		t.Errorf("a lost connection is taken for a database that is away: %d times", n)
 	}
 	// What is configured: it was stored, and nobody was told. The tree finds out.
-	met = faults.ArmText(storetest.CutAfter, "commit")
-	if r := w.operator("PUT", "/api/v1/numbers/+493023125098", map[string]any{}); !away(r) {
-		t.Errorf("a number whose commit was not answered: %s", r)
+	for try := 1; ; try++ {
+		met = faults.ArmText(storetest.CutAfter, "commit")
+		r := w.operator("PUT", "/api/v1/numbers/+493023125098", map[string]any{})
+		<-met
+		if away(r) {
+			break
+		}
+		if try == 5 { // something else that ends with COMMIT comes first now and then, not always
+			t.Fatalf("a number whose commit was not answered: %s", r)
+		}
 	}
-	<-met
 	w.operator("PUT", "/api/v1/numbers/+493023125098", map[string]any{}).expect(200)
 	eventually(t, "what is configured is read anew", func() bool { return !w.p.unsettled.Load() })
 

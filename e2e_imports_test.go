@@ -532,7 +532,9 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 		s.kill()
 		a := <-answered
 		s.start()
-		eventually(t, "the database is back", ready)
+		// The server may be back before it was missed: then a query finds that the
+		// connections are broken.
+		eventually(t, "the database is back", func() bool { return w.operator("GET", importsOf(id), nil).status == 200 && ready() })
 		eventually(t, "the import is settled", func() bool { imp := w.imports(id)[0]; return !imp.Open() })
 		imp := w.imports(id)[0]
 		switch {

@@ -34,12 +34,13 @@ func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(
 
 // rig is a tree over fake ports with one campaign.
 type rig struct {
-	t     *testing.T
-	store *actortest.Store
-	world *actortest.World
-	spool *actortest.Spool // nil: none
-	tree  *actors.Tree
-	id    engine.CampaignID
+	writesCap int // 0: as by default
+	t         *testing.T
+	store     *actortest.Store
+	world     *actortest.World
+	spool     *actortest.Spool // nil: none
+	tree      *actors.Tree
+	id        engine.CampaignID
 
 	configs actors.Configs
 	optOut  byte
@@ -95,7 +96,7 @@ func (r *rig) start() {
 	if r.spool != nil {
 		ports.Spool = r.spool
 	}
-	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
+	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}

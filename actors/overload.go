@@ -17,9 +17,6 @@ const (
 	mailboxCap = 10_000
 	// stashCap is how many may wait until a campaign is loaded.
 	stashCap = 1000
-	// writesCap is how many writes may lie in memory on their way to a database
-	// that takes less than it is given; beyond it nothing is begun that adds some.
-	writesCap = 20_000
 )
 
 var errOverloaded = engine.Unavailable("overloaded",
@@ -51,7 +48,7 @@ func (b *mailboxes) waiting(id engine.CampaignID) int {
 
 // room refuses a command for an actor that has too much to do.
 func (d *deps) room(id engine.CampaignID) error {
-	if d.mailboxes.waiting(id) < mailboxCap && d.stats.Writer.Waiting.Load() < writesCap {
+	if d.mailboxes.waiting(id) < mailboxCap && d.stats.Writer.Waiting.Load() < int64(d.cfg.WritesCap) {
 		return nil
 	}
 	d.stats.Overloads.Add(1)

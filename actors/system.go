@@ -63,6 +63,10 @@ type Config struct {
 	// for more when half of them are dialled, a second before the last one at
 	// 1000 dials a second.
 	LookAhead int
+	// WritesCap is how many writes may lie in memory on their way to a database
+	// that takes less than it is given, 20,000; beyond it nothing is begun that
+	// adds some.
+	WritesCap int
 	Log       zerolog.Logger
 }
 
@@ -77,6 +81,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LookAhead == 0 {
 		c.LookAhead = 2000
+	}
+	if c.WritesCap == 0 {
+		c.WritesCap = 20_000
 	}
 	set(&c.CommitTimeout, 10*time.Second)
 	set(&c.Gather, 7*time.Millisecond)

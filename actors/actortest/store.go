@@ -476,9 +476,16 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, or
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	order.Now = order.Now.Round(0) // a database knows no monotonic clock
+	left := make(map[engine.ContactID]struct{}, len(except))
+	for _, x := range except {
+		left[x] = struct{}{}
+	}
 	var rows []contact.Contact
 	for _, c := range s.Contacts_ {
-		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() || slices.Contains(except, c.ID) {
+		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() {
+			continue
+		}
+		if _, out := left[c.ID]; out {
 			continue
 		}
 		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || order.Now.Before(h.Until)) {
