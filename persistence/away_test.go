@@ -147,3 +147,16 @@ func TestADatabaseThatAnswersIsNotAway(t *testing.T) {
 		t.Errorf("no error says that the database is away: %s", why)
 	}
 }
+
+func TestAConnectionOfTheProbeThatBreaksIsNoOutage(t *testing.T) {
+	faults := &storetest.Faults{}
+	s := storetest.OpenAt(t, storetest.URL(t), persistence.Config{Dial: faults.Dial})
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	faults.Down()
+	faults.Up()
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("a database that was restarted between two questions: %v", err)
+	}
+}

@@ -36,7 +36,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	p := &s.probe
 	p.one.Lock()
 	defer p.one.Unlock()
+	stood := p.conn != nil && !p.conn.IsClosed()
 	readOnly, err := p.ask(ctx, s.single)
+	if err != nil && stood && ctx.Err() == nil {
+		// A connection that broke says nothing of the server that is there now: it
+		// may have been restarted between two questions.
+		readOnly, err = p.ask(ctx, s.single)
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// Were we ourselves without a processor for so long?
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
