@@ -90,6 +90,9 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 
 func (r *rig) start() {
 	r.t.Helper()
+	if r.world.Now == nil { // before anybody asks for it
+		r.world.Now = func() time.Time { return stepped(time.Now(), time.Duration(r.step.Load())) }
+	}
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
 	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs}
