@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -140,16 +141,7 @@ func (b *benchLoadCmd) leak(ctx context.Context, cfg load.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := b.print(f, nil); err != nil {
-		return err
-	}
-	if !b.JSON {
-		f.Print(os.Stdout)
-	}
-	if len(f.Leaks) > 0 {
-		return fmt.Errorf("left behind: %s", strings.Join(f.Leaks, "; "))
-	}
-	return nil
+	return b.judged(f, f, f.Leaks)
 }
 
 func (b *benchLoadCmd) soak(ctx context.Context, cfg load.Config) error {
@@ -157,14 +149,19 @@ func (b *benchLoadCmd) soak(ctx context.Context, cfg load.Config) error {
 	if err != nil {
 		return err
 	}
+	return b.judged(f, f, f.Failures)
+}
+
+// judged prints figures, and fails with what is wrong with them.
+func (b *benchLoadCmd) judged(f any, page interface{ Print(out io.Writer) }, wrong []string) error {
 	if err := b.print(f, nil); err != nil {
 		return err
 	}
 	if !b.JSON {
-		f.Print(os.Stdout)
+		page.Print(os.Stdout)
 	}
-	if len(f.Failures) > 0 {
-		return errors.New(strings.Join(f.Failures, "; "))
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
 }
