@@ -35,15 +35,16 @@ func TestWorkersOfABurstEndWhenNothingNeedsThem(t *testing.T) {
 		if n := w.waiting(); n != 100 {
 			t.Fatalf("%d wait after a burst of 100", n)
 		}
+		time.Sleep(workersRest / 2) // virtual: between two looks at who is idle
 		// As many as are needed now and then stay.
 		for range 5 {
-			time.Sleep(workersRest)
+			time.Sleep(workersRest) // virtual
 			w.busy(20)
 		}
 		if n := w.waiting(); n != 20 {
 			t.Errorf("%d wait where 20 are needed every ten seconds", n)
 		}
-		time.Sleep(3 * workersRest)
+		time.Sleep(3 * workersRest) // virtual
 		synctest.Wait()
 		if n := w.waiting(); n != workersLeast {
 			t.Errorf("%d wait after a long rest", n)
