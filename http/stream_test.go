@@ -703,6 +703,12 @@ func TestAStreamOutlivesShortTrouble(t *testing.T) {
 	s.changes("cmp_1", func(d *campaign.Detail) { d.Counters.Total = 1 })
 	s.ticks()
 	v.gets("delta")
+	// The delta may be that of the look before: none may still be under way when
+	// the next trouble begins.
+	eventually(t, "every tick has had its look", func() bool {
+		defer s.ports.lock()()
+		return s.looks == 1+looksFailed // that of the snapshot, and one a tick
+	})
 	// After a while it ends, and who comes back hears why.
 	set(errBoom)
 	for range looksFailed {

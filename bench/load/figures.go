@@ -81,13 +81,22 @@ const Threshold = 0.999
 
 // Good says whether the run did what was asked, and if not, why.
 func (f *Figures) Good() (bool, string) {
+	if ok, why := f.Succeeded(); !ok {
+		return false, why
+	}
+	if f.Reached < 0.98*float64(f.Rate) {
+		return false, fmt.Sprintf("%.1f calls/s were reached of %d offered", f.Reached, f.Rate)
+	}
+	return true, ""
+}
+
+// Succeeded says whether the calls did, however fast they went, and if not, why.
+func (f *Figures) Succeeded() (bool, string) {
 	switch {
 	case f.Offered == 0:
 		return false, "no call was offered"
 	case f.Success < Threshold:
 		return false, fmt.Sprintf("%.3f %% of the calls succeeded, %.1f %% are asked for (%s)", 100*f.Success, 100*Threshold, f.failures())
-	case f.Reached < 0.98*float64(f.Rate):
-		return false, fmt.Sprintf("%.1f calls/s were reached of %d offered", f.Reached, f.Rate)
 	}
 	return true, ""
 }
