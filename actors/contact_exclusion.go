@@ -1,0 +1,45 @@
+package actors
+
+import (
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+func (a *contactActor) exclude(msg *excludeContact) {
+	done := &excludeDone{Op: msg.Op}
+	live := a.call != nil && a.call.m.A.Live()
+	done.InCall = live && a.call.m.A.AnsweredAt != nil && a.call.m.A.Ending == nil
+	was := a.m.C.State
+	before, after, ok := a.change(contact.Event{Kind: contact.ExcludedBy, Reason: msg.Reason, InCall: done.InCall})
+	if live && !done.InCall {
+		done.Cancelled = a.call.m.A.Ending == nil
+		// From here on the INVITE is known not to have left, or its CANCEL is owed.
+		a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
+	}
+	if !ok || was == contact.Excluded {
+		done.Excluded = was == contact.Excluded
+		a.d.root.Send(msg.ReplyTo, done)
+		return
+	}
+	done.Excluded = true
+	w := journal.Write{Contacts: []contact.Contact{a.m.C},
+		// The reason is somebody's own words, which may be erased some day: they
+		// stand in rows, not in the history.
+		Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}
+	to := msg.ReplyTo
+	a.persist(w, func(error) { a.d.root.Send(to, done) })
+}
+
+// readmit: the contact was added again on purpose.
+func (a *contactActor) readmit(msg *readmitContact) {
+	if a.rules.Sticky || a.m.C.State != contact.Excluded {
+		return
+	}
+	before, after, ok := a.change(contact.Event{Kind: contact.Readmitted, Variables: msg.Variables})
+	if !ok {
+		return
+	}
+	a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
+		Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: a.m.C.DueAt, Reason: "readmitted"})}}, nil)
+}

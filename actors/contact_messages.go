@@ -1,0 +1,127 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+)
+
+// Messages from the run to a contact.
+type (
+	// dial starts an attempt whose leases are held.
+	dial struct {
+		Attempt  engine.AttemptID
+		Trunk    engine.TrunkID
+		Media    *engine.MediaProfile // the trunk's
+		From     engine.PhoneNumber
+		Callback bool
+		Trigger  *triggerContext // the trigger that asked for it, if any
+		// SendWithin is how long the INVITE may take to leave: its contact's window
+		// may close before.
+		SendWithin time.Duration
+	}
+	seatGranted struct{ Attempt engine.AttemptID }
+	// excludeContact suppresses the contact; excludeDone follows.
+	excludeContact struct {
+		Reason  string
+		ReplyTo *actor.PID
+		Op      int
+	}
+	excludeDone struct {
+		Op                int
+		Cancelled, InCall bool
+		Excluded          bool
+	}
+	// triggerContact merges into or reopens the contact; the trigger's reply
+	// commits with it.
+	triggerContact struct{ Trigger *triggerContext }
+	// storeResult stores a conversation's result; Attempt is the stored row
+	// when it is not the live one.
+	storeResult struct {
+		Attempt *attempt.Attempt
+		Call    engine.CallID
+		Result  attempt.Result
+		ReplyTo *actor.PID
+		fetched bool // Attempt (nil when there is none), err: read by the contact itself
+		err     error
+	}
+	resultTimeout struct{}
+	// rest ends the wait for a result: the actor's own timer, or a run whose
+	// contacts are about to change as a whole.
+	rest struct{}
+	// endAttempt: Stop cancels ringing legs, and hangs up too when HangUp.
+	endAttempt struct {
+		HangUp bool
+		Reason string // of the contact that is failed by it, "" = the outcome's name
+	}
+	// tellCall sends keys to the callee of a call, or ends it.
+	tellCall struct {
+		Attempt engine.AttemptID
+		Digits  string // "": hang up
+		ReplyTo *actor.PID
+	}
+	// liveAttempt asks for an attempt as it stands: between durable steps it is
+	// further than its row.
+	liveAttempt struct {
+		Contact engine.ContactID
+		Attempt engine.AttemptID
+		ReplyTo *actor.PID
+	}
+	// report asks where the contact stands, for a run that counts anew.
+	report struct{ ReplyTo *actor.PID }
+	// stopNow asks an idle contact to stop; stopped or notIdle follows.
+	stopNow struct{}
+	// crash is a fault injected by tests: at once, or with every lease that is
+	// given back.
+	crash struct{ onRelease bool }
+)
+
+// Messages from a contact to its run.
+type (
+	contactUp struct {
+		ID  engine.ContactID
+		PID *actor.PID
+	}
+	// lineMoved tells where the contact's line stands.
+	lineMoved struct {
+		Contact engine.ContactID
+		Attempt engine.AttemptID
+		Phase   attempt.Phase
+		Cause   engine.AbandonCause
+		Machine bool // classification took it for no person
+		At      time.Time
+	}
+	// inviteLeft: an attempt's first INVITE left.
+	inviteLeft struct{ At time.Time }
+	// persistFor is a write on its way through the run, which gives its events
+	// their sequence.
+	persistFor struct {
+		Contact engine.ContactID
+		persist
+	}
+	contactIdle struct {
+		ID  engine.ContactID
+		PID *actor.PID
+	}
+	contactStopped struct {
+		Row contact.Contact
+		PID *actor.PID
+	}
+	contactNotIdle struct{ ID engine.ContactID }
+	contactReport  struct {
+		PID     *actor.PID
+		Row     contact.Contact
+		Attempt engine.AttemptID // "" when none lives
+		Phase   attempt.Phase
+		Seated  bool
+	}
+	// reattached is the run's word on a line that was reported: its seat.
+	reattached struct {
+		Attempt engine.AttemptID
+		Seated  bool
+	}
+)

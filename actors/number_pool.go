@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/number"
+	"dialler/engine/numberpool"
+)
+
+// pool chooses among the numbers of one campaign. Each is a slot actor below
+// it, which leases from the number's owner; the pool keeps the last word of
+// each to choose by.
+type pool struct {
+	d      *deps
+	id     engine.CampaignID
+	slots  map[engine.PhoneNumber]*actor.PID
+	cands  []numberpool.Candidate
+	local  bool
+	ops    map[engine.AttemptID]*poolOp
+	barred map[engine.PhoneNumber]time.Time // when it was last asked
+}
+
+// askBarred is how often a number that is quarantined or retired is asked again:
+// an operator may have ended that.
+const askBarred = 5 * time.Second
+
+type poolOp struct {
+	req   *reserveNumbers
+	got   []numberGrant
+	left  int
+	index map[engine.AttemptID]int
+	tried map[engine.AttemptID][]engine.PhoneNumber
+}
+
+func newPool(d *deps, id engine.CampaignID) *pool {
+	return &pool{d: d, id: id, slots: map[engine.PhoneNumber]*actor.PID{}, ops: map[engine.AttemptID]*poolOp{}, barred: map[engine.PhoneNumber]time.Time{}}
+}
+
+func (p *pool) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *poolNumbers:
+		p.configure(ctx, m)
+	case *reserveNumbers:
+		op := &poolOp{req: m, got: make([]numberGrant, len(m.Want)), left: len(m.Want),
+			index: make(map[engine.AttemptID]int, len(m.Want)), tried: map[engine.AttemptID][]engine.PhoneNumber{}}
+		for i := range m.Want {
+			op.index[m.Want[i].Attempt] = i
+			op.got[i].Attempt = m.Want[i].Attempt
+		}
+		for i := range m.Want {
+			p.choose(ctx, op, i)
+		}
+	case *numberLeased:
+		p.leased(ctx, m)
+	case *crash:
+		panic("fault injected")
+	case *releaseNumber:
+		if pid := p.slots[m.Number]; pid != nil {
+			ctx.Send(pid, m)
+		} else {
+			ctx.Send(p.d.numbers, m)
+		}
+	}
+}
+
+func (p *pool) configure(ctx actor.Context, m *poolNumbers) {
+	p.local = m.LocalMatch
+	cands := make([]numberpool.Candidate, 0, len(m.Numbers))
+	for _, no := range m.Numbers {
+		c := numberpool.Candidate{Number: no, AreaKey: number.AreaKey(no), CountryKey: number.Region(no), Available: true}
+		for i := range p.cands {
+			if p.cands[i].Number == no {
+				c = p.cands[i]
+			}
+		}
+		cands = append(cands, c)
+		if p.slots[no] == nil {
+			d := p.d
+			pid, err := ctx.SpawnNamed(d.props(func() actor.Actor { return &slotActor{d: d} }), "slot-"+no.E164())
+			if err == nil {
+				p.slots[no] = pid
+			}
+		}
+	}
+	p.cands = cands
+}
+
+func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
+	w := op.req.Want[i]
+	now := p.d.clock.Now()
+	cands := make([]numberpool.Candidate, 0, len(p.cands))
+	for _, c := range p.cands {
+		tried := false
+		for _, no := range op.tried[w.Attempt] {
+			tried = tried || no == c.Number
+		}
+		if !tried {
+			// The copy may be stale: a refusal whose time has come is asked again.
+			barred := c.Refusal.Cap == numberpool.CapState && now.Sub(p.barred[c.Number]) < askBarred
+			c.Available = c.Available || c.Refusal.Cap == numberpool.CapState && !barred || (!c.Refusal.NextAt.IsZero() && !now.Before(c.Refusal.NextAt)) || c.Refusal.Cap == numberpool.CapConcurrent
+			cands = append(cands, c)
+		}
+	}
+	want := numberpool.Want{LocalMatch: p.local, Sticky: w.Sticky}
+	if p.local {
+		want.AreaKey, want.CountryKey = number.AreaKey(w.To), number.Region(w.To)
+	}
+	k, refusal := numberpool.Choose(cands, want)
+	if k < 0 {
+		op.got[i].Constraint, op.got[i].RetryAt = engine.ConstraintNumberPool, refusal.NextAt
+		p.resolved(ctx, op)
+		return
+	}
+	no := cands[k].Number
+	for j := range p.cands {
+		if p.cands[j].Number == no {
+			p.cands[j].UsedAt = now // spread a batch over the pool
+		}
+	}
+	op.tried[w.Attempt] = append(op.tried[w.Attempt], no)
+	p.ops[w.Attempt] = op
+	ctx.Send(p.slots[no], &leaseNumber{Attempt: w.Attempt, Number: no, ReplyTo: ctx.Self()})
+}
+
+func (p *pool) leased(ctx actor.Context, m *numberLeased) {
+	for j := range p.cands {
+		if p.cands[j].Number == m.Number {
+			p.cands[j] = m.C
+		}
+	}
+	if !m.OK && m.C.Refusal.Cap == numberpool.CapState {
+		p.barred[m.Number] = p.d.clock.Now()
+	}
+	op := p.ops[m.Attempt]
+	if op == nil {
+		if m.OK { // asked before a restart of the pool; nobody waits any more
+			ctx.Send(p.d.numbers, &releaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}})
+		}
+		return
+	}
+	delete(p.ops, m.Attempt)
+	i := op.index[m.Attempt]
+	if !m.OK {
+		p.choose(ctx, op, i)
+		return
+	}
+	op.got[i].From = m.Number
+	p.resolved(ctx, op)
+}
+
+func (p *pool) resolved(ctx actor.Context, op *poolOp) {
+	if op.left--; op.left == 0 {
+		ctx.Send(op.req.ReplyTo, &numbersReserved{Round: op.req.Round, Got: op.got})
+	}
+}
+
+// slotActor is one number of a campaign's pool: the right to use it for one
+// attempt now is leased from the number's owner.
+type slotActor struct{ d *deps }
+
+func (s *slotActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *crash:
+		panic("fault injected")
+	case *leaseNumber, *releaseNumber:
+		ctx.Send(s.d.numbers, m)
+	}
+}
