@@ -443,3 +443,20 @@ func TestAKeyHasADailyCapOfDialouts(t *testing.T) {
 		t.Errorf("an administrator has a cap of %d", got.DayCap)
 	}
 }
+
+func TestAKeyOfOtherCampaignsGetsNoReportOfThisOne(t *testing.T) {
+	b := newBench(t)
+	elsewhere := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_2"} })
+	b.do("GET", reportPath, "", "X-API-Key", elsewhere).is(403, "campaign_not_allowed")
+	b.do("GET", "/api/v1/campaigns/cmp_2/attempts.csv", "", "X-API-Key", elsewhere).is(200, "")
+}
+
+func TestTextOfAnAddressThatCannotBeStoredIsRefused(t *testing.T) {
+	b := newBench(t)
+	for _, bad := range []string{"%00", "a%ff"} {
+		b.byAdmin("GET", "/api/v1/campaigns/"+bad+"/attempts.csv", "").is(404, "campaign_not_found")
+		b.byAdmin("GET", "/api/v1/campaigns/"+bad+"/runs/1/evidence", "").is(404, "campaign_not_found")
+		b.byAdmin("PATCH", "/api/v1/api-keys/"+bad, `{"is_active":false}`).is(404, "key_not_found")
+		b.byAdmin("POST", "/api/v1/suppressions/imports?reason="+bad, "phone_number\n"+mobile+"\n", "Content-Type", "text/csv").is(422, "validation_failed", "reason invalid_format")
+	}
+}

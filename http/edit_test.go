@@ -90,7 +90,7 @@ func FuzzEdit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		b.t = t
 		b.ports.acts = nil
-		a := b.byAdmin("PATCH", campaignPath, body)
+		a := b.directly("PATCH", campaignPath, body, "Authorization", "Bearer "+b.admin)
 		switch a.status {
 		case 200:
 			if got := b.ports.acts; len(got) != 1 || got[0].Settings == nil || got[0].Version < 1 {

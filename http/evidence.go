@@ -20,7 +20,10 @@ const evidenceCap = 2
 // evidence answers with the record of a run (docs/evidence.md). It is made as a
 // whole before its first byte is sent.
 func (s *Server) evidence(r *request) error {
-	id := engine.CampaignID(r.param("campaign_id"))
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
 	run, err := strconv.Atoi(r.param("run"))
 	if err != nil || run < 1 || run > 1<<30 {
 		return engine.NotFound("run_not_found", "the campaign has no run of this number")

@@ -66,7 +66,7 @@ func (r *request) importQuery(cmd *campaign.ImportContacts) error {
 	for k, v := range r.rc.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "filename":
-			if !utf8.ValidString(val) || strings.ContainsFunc(val, unicode.IsControl) {
+			if !printable(val) {
 				errs.add("filename", "invalid_format", "must be printable text in UTF-8")
 				continue
 			}
@@ -87,6 +87,11 @@ func (r *request) importQuery(cmd *campaign.ImportContacts) error {
 		}
 	}
 	return errs.err()
+}
+
+// printable is text of an address that can be stored and shown.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // wantCSV lets text/csv in UTF-8 pass.

@@ -95,6 +95,10 @@ func (s *Server) createKey(r *request) error {
 // changeKey toggles is_active and the rest. Spec: "Deactivating is preferred
 // over deleting, to keep an audit trail"; so there is no deletion.
 func (s *Server) changeKey(r *request) error {
+	id := r.param("key_id")
+	if !validIdentifier(id) {
+		return errNoKey
+	}
 	f, err := r.body()
 	if err != nil {
 		return err
@@ -125,7 +129,7 @@ func (s *Server) changeKey(r *request) error {
 	if change == (KeyChange{}) {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
-	key, err := s.Keys.ChangeKey(r.ctx(), engine.KeyID(r.param("key_id")), change, r.who())
+	key, err := s.Keys.ChangeKey(r.ctx(), engine.KeyID(id), change, r.who())
 	// Whether or not the store says that it was changed: it may have been.
 	s.keys.forget()
 	if err != nil {
@@ -140,6 +144,8 @@ func (s *Server) changeKey(r *request) error {
 	}
 	return r.reply(nethttp.StatusOK, viewKey(&key))
 }
+
+var errNoKey = engine.NotFound("key_not_found", "There is no such key.")
 
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -132,6 +134,9 @@ func (p *ports) Import(ctx context.Context, c campaign.ImportContacts, file io.R
 	if fail != nil {
 		return campaign.Import{}, fail
 	}
+	if err := asText(c.Filename); err != nil {
+		return campaign.Import{}, err
+	}
 	text, err := io.ReadAll(file)
 	defer p.lock()()
 	p.imports = append(p.imports, importedFile{c, string(text), err})
@@ -163,6 +168,15 @@ func (p *ports) RejectedRows(_ context.Context, _ engine.ImportID, page campaign
 	return []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"}, {Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}, 2, p.fail
 }
 
+// asText is what the database says of text: NUL and bytes that are no UTF-8 are
+// not stored.
+func asText[T ~string](s T) error {
+	if strings.IndexByte(string(s), 0) >= 0 || !utf8.ValidString(string(s)) {
+		return fmt.Errorf("pq: invalid byte sequence for encoding UTF8: %q", string(s))
+	}
+	return nil
+}
+
 func (p *ports) lock() func() { p.mu.Lock(); return p.mu.Unlock }
 
 func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
@@ -186,6 +200,9 @@ func (p *ports) Create(_ context.Context, c campaign.Create) (campaign.Detail, e
 }
 
 func (p *ports) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	if err := asText(id); err != nil {
+		return campaign.Detail{}, err
+	}
 	defer p.lock()()
 	if p.onDetail != nil {
 		return p.onDetail(ctx, id)
@@ -212,6 +229,9 @@ func (p *ports) AddContacts(_ context.Context, c campaign.AddContacts) (campaign
 }
 
 func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) {
+	if err := asText(c.Campaign); err != nil {
+		return campaign.Detail{}, err
+	}
 	defer p.lock()()
 	p.acts = append(p.acts, c)
 	if p.actFail != nil {
@@ -232,6 +252,9 @@ func (p *ports) Suppressions(_ context.Context, n engine.PhoneNumber, page campa
 }
 
 func (p *ports) Suppress(_ context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error) {
+	if err := asText(reason); err != nil {
+		return 0, err
+	}
 	defer p.lock()()
 	p.suppressors = append(p.suppressors, who)
 	for _, n := range numbers {
@@ -273,6 +296,9 @@ func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Rea
 }
 
 func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
+	if err := asText(page.Filter); err != nil {
+		return campaign.ContactList{}, err
+	}
 	defer p.lock()()
 	p.pages = append(p.pages, page)
 	a := p.attempt
@@ -286,6 +312,9 @@ func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.P
 }
 
 func (p *ports) Contact(_ context.Context, id engine.CampaignID, cid engine.ContactID) (campaign.ContactDetail, error) {
+	if err := asText(id); err != nil {
+		return campaign.ContactDetail{}, err
+	}
 	defer p.lock()()
 	if cid != "c1" {
 		return campaign.ContactDetail{}, engine.NotFound("contact_not_found", "The campaign has no such contact.")
@@ -416,6 +445,9 @@ func (p *ports) CreateKey(_ context.Context, key engine.APIKey, _ engine.Who) er
 }
 
 func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c KeyChange, _ engine.Who) (engine.APIKey, error) {
+	if err := asText(id); err != nil {
+		return engine.APIKey{}, err
+	}
 	defer p.lock()()
 	for i := range p.keys {
 		k := &p.keys[i]
@@ -454,6 +486,9 @@ func (p *ports) KeysUsed(_ context.Context, used map[engine.KeyID]time.Time) err
 }
 
 func (p *ports) UserByEmail(_ context.Context, email string) (engine.User, bool, error) {
+	if err := asText(email); err != nil {
+		return engine.User{}, false, err
+	}
 	defer p.lock()()
 	for _, u := range p.users {
 		if u.Email == email {
@@ -585,6 +620,9 @@ func (p *ports) Trunks(context.Context) ([]engine.TrunkSettings, error) {
 }
 
 func (p *ports) DeleteTrunk(_ context.Context, id engine.TrunkID, _ engine.Who) error {
+	if err := asText(id); err != nil {
+		return err
+	}
 	defer p.lock()()
 	n := len(p.trunks)
 	p.trunks = slices.DeleteFunc(p.trunks, func(t engine.TrunkSettings) bool { return t.ID == id })
@@ -641,6 +679,9 @@ func (p *ports) Checks(context.Context) []Check { defer p.lock()(); return p.che
 var errBoom = errors.New("pq: key (number)=(+4915112345678) is broken")
 
 func (p *ports) AttemptsPage(_ context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
+	if err := asText(q.Campaign); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.onPart == nil {
@@ -680,6 +721,9 @@ func (p *ports) Runs(_ context.Context, id engine.CampaignID, page campaign.Page
 }
 
 func (p *ports) DeleteBot(_ context.Context, id engine.BotID, force bool, _ engine.Who) error {
+	if err := asText(id); err != nil {
+		return err
+	}
 	defer p.lock()()
 	switch {
 	case id != "bot_1":
@@ -713,6 +757,9 @@ func (p *ports) OpenRecording(_ context.Context, id engine.AttemptID) (Recording
 }
 
 func (p *ports) RunExists(_ context.Context, id engine.CampaignID, run int) error {
+	if err := asText(id); err != nil {
+		return err
+	}
 	defer p.lock()()
 	switch {
 	case id != "cmp_1":

@@ -47,7 +47,11 @@ var reportColumns = []string{
 
 // report answers with the Attempt Report as CSV.
 func (s *Server) report(r *request) error {
-	q := campaign.AttemptsQuery{Campaign: engine.CampaignID(r.param("campaign_id")), Until: s.Now(), Limit: reportPart}
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
+	}
+	q := campaign.AttemptsQuery{Campaign: id, Until: s.Now(), Limit: reportPart}
 	var errs fieldErrors
 	for k, v := range r.rc.QueryArgs().All() {
 		n, err := strconv.Atoi(string(v))
@@ -69,7 +73,6 @@ func (s *Server) report(r *request) error {
 	}
 	w := &reportWriter{server: s, query: q}
 	// What can be refused is refused before the first byte.
-	var err error
 	if w.variables, err = s.Reports.ReportVariables(r.ctx(), q.Campaign, reportVariables); err == nil {
 		w.first, err = s.Reports.AttemptsPage(r.ctx(), q)
 	}

@@ -166,8 +166,11 @@ func (s *Server) importSuppressions(r *request) error {
 	reason := string(r.rc.QueryArgs().Peek("reason"))
 	r.rc.QueryArgs().Del("reason")
 	var errs fieldErrors
-	if len(reason) > suppressionReasonCap {
+	switch {
+	case len(reason) > suppressionReasonCap:
 		errs.add("reason", "too_long", "must have at most "+strconv.Itoa(suppressionReasonCap)+" bytes")
+	case !printable(reason):
+		errs.add("reason", "invalid_format", "must be printable text in UTF-8")
 	}
 	for k := range r.rc.QueryArgs().All() {
 		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")

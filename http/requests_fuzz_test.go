@@ -1,0 +1,219 @@
+package http
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"dialler/engine"
+)
+
+// direct has the routes handle one request as it stands on the wire, without a
+// connection. ok is false when it is none that a server would read; streamed
+// says that the answer would have been written later.
+func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
+	var req fasthttp.Request
+	if req.Read(bufio.NewReaderSize(bytes.NewReader(raw), 32<<10)) != nil {
+		return a, false, false
+	}
+	var rc fasthttp.RequestCtx
+	rc.Init(&req, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, quiet{})
+	b.server.router.Handler(&rc)
+	a = answer{t: b.t, status: rc.Response.StatusCode(), header: nethttp.Header{}, body: rc.Response.Body()}
+	for k, v := range rc.Response.Header.All() {
+		a.header.Add(string(k), string(v))
+	}
+	if rc.Hijacked() { // its place is free again when it has been written
+		s := b.server
+		s.reports.Store(0)
+		s.records.Store(0)
+		s.listening.Store(0)
+		s.feeds.mu.Lock()
+		s.feeds.held = 0
+		clear(s.feeds.heldBy)
+		s.feeds.mu.Unlock()
+	}
+	return a, rc.Hijacked(), true
+}
+
+// directly is do for targets that send a body a thousand times a second.
+func (b *bench) directly(method, path, body string, fields ...string) answer {
+	b.t.Helper()
+	var raw bytes.Buffer
+	req, err := nethttp.NewRequest(method, "http://api.test"+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", contentJSON)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	if err := req.Write(&raw); err != nil {
+		b.t.Fatal(err)
+	}
+	a, _, ok := b.direct(raw.Bytes())
+	if !ok {
+		b.t.Fatalf("not read: %q", raw.Bytes())
+	}
+	checkContract(b.t, b.server, req, body, a)
+	b.ports.forget()
+	b.log.forget()
+	return a
+}
+
+func (l *logbook) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
+}
+
+// forget empties what grows with every request.
+func (p *ports) forget() {
+	defer p.lock()()
+	fresh := newPorts()
+	p.keys = p.keys[:min(len(p.keys), 2)]
+	p.bots, p.trunks, p.numbers, p.replies, p.used, p.sessions = fresh.bots, fresh.trunks, fresh.numbers, fresh.replies, fresh.used, fresh.sessions
+	p.excludes, p.dialouts, p.creates, p.adds, p.clones, p.pages, p.kinds, p.results = nil, nil, nil, nil, nil, nil, nil, nil
+	p.hungUp, p.digits, p.transfers, p.forced, p.erasures, p.suppressed, p.suppressors, p.imports, p.deleted, p.logins = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+}
+
+// FuzzRequest: whatever stands in the path, the query and a header of a
+// request, it is carried out or refused as the contract says, nobody gets what
+// the key or the missing one does not open, and no number comes into the log.
+func FuzzRequest(f *testing.F) {
+	b := newBench(f)
+	elsewhere := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_other"} })
+	b.ports.owner = "cmp_1"
+	headers := []string{"Authorization", "Cookie", "X-API-Key", "If-Match", "Last-Event-ID", "Idempotency-Key", "X-Request-ID", "Range", "Accept",
+		"If-None-Match", "Accept-Encoding", "Content-Type", csrfHeader, "Origin", "X-Other"}
+	at := func(name string) uint8 {
+		for i, h := range headers {
+			if h == name {
+				return uint8(i)
+			}
+		}
+		f.Fatal(name)
+		return 0
+	}
+	routes := b.server.routes
+	for i, rt := range routes {
+		id := "cmp_1"
+		switch {
+		case strings.Contains(rt.path, "{call_id}"):
+			id = string(theCall)
+		case strings.Contains(rt.path, "{attempt_id}"):
+			id = string(theAttempt)
+		case strings.Contains(rt.path, "{number}"):
+			id = "%2B4915112345678"
+		case strings.Contains(rt.path, "{bot_id}"):
+			id = "bot_1"
+		case strings.Contains(rt.path, "{key_id}"):
+			id = "%00"
+		}
+		for as := range uint8(4) {
+			f.Add(uint8(i), as, id, "", at("Accept"), "text/plain")
+		}
+		f.Add(uint8(i), uint8(i%4), id, "page=1&page_size=5", at("X-Other"), "")
+	}
+	for _, s := range []struct{ query, header, value string }{
+		{"reason=%00", "Content-Type", "text/csv;charset=\"utf-8\""}, {"wait=false&filename=a%2Fb.csv", "Content-Type", "text/csv"}, {"all=true", "Authorization", "Basic QUM6eA=="},
+		{"kinds=start,pause,,", "Cookie", sessionCookie + "=x; a=\"b"}, {"run=1", "X-Request-ID", "a b"}, {"number=%2B49&callback=pending", "Range", "bytes=-0"},
+		{"last_event_id=a-1", "Last-Event-ID", "x-18446744073709551615"}, {"suppress=T", "If-Match", "W/\"3\""}, {"force=true", "Range", "bytes=5-3"},
+		{"status=running", "Range", "bytes=9223372036854775807-"}, {"a=b&a=c", "Idempotency-Key", `"a\"`}, {"%zz&=&&", "If-None-Match", "*"}, {"", "Accept-Encoding", "br;q=0"},
+	} {
+		for i := range routes {
+			if i%7 == len(s.query)%7 {
+				f.Add(uint8(i), uint8(i%4), "cmp_1", s.query, at(s.header), s.value)
+			}
+		}
+	}
+	audio := bytes.Repeat([]byte{1, 2}, 50)
+	f.Fuzz(func(t *testing.T, which, as uint8, segment, query string, header uint8, value string) {
+		if len(segment)+len(query)+len(value) > 4096 || strings.ContainsAny(segment+query, " \t\r\n#") || strings.Contains(segment, "?") {
+			return // another request
+		}
+		if strings.ContainsAny(value, "\r\n") || strings.EqualFold(value, b.admin) {
+			return
+		}
+		b.t, b.ports.audio = t, audio
+		rt := routes[int(which)%len(routes)]
+		path := ""
+		for i, part := range strings.Split(rt.path, "/") {
+			if i > 0 {
+				path += "/"
+			}
+			if open, end := strings.IndexByte(part, '{'), strings.IndexByte(part, '}'); open >= 0 {
+				part = part[:open] + segment + part[end+1:]
+			}
+			path += part
+		}
+		target := path
+		if query != "" {
+			target += "?" + query
+		}
+		name, body := headers[int(header)%len(headers)], ""
+		head := rt.method + " " + target + " HTTP/1.1\r\nHost: api.test\r\n" + name + ": " + value + "\r\n"
+		credentials := name == "Authorization" || name == "Cookie" || name == "X-API-Key"
+		switch {
+		case as%4 == 0 && !credentials:
+			head += "Authorization: Bearer " + b.admin + "\r\n"
+		case as%4 == 1 && name != "X-API-Key":
+			head += "X-API-Key: " + b.key + "\r\n"
+		case as%4 == 2 && name != "X-API-Key":
+			head += "X-API-Key: " + elsewhere + "\r\n"
+		default:
+			as = 3
+		}
+		if rt.method == "POST" || rt.method == "PUT" || rt.method == "PATCH" {
+			if body = "{}"; name != "Content-Type" {
+				head += "Content-Type: application/json\r\n"
+			}
+			head += "Content-Length: 2\r\n"
+		}
+		a, streamed, ok := b.direct([]byte(head + "\r\n" + body))
+		if !ok {
+			return
+		}
+		defer func() {
+			b.ports.acts, b.ports.triggers = nil, nil
+			b.ports.forget()
+			b.log.forget()
+		}()
+		if a.status < 200 || a.status >= 500 {
+			t.Fatalf("%s %q %s %q: %d %s", rt.method, target, name, value, a.status, a.body)
+		}
+		for _, h := range a.header {
+			if strings.ContainsAny(strings.Join(h, ""), "\r\n") {
+				t.Fatalf("%s %q: header %q", rt.method, target, h)
+			}
+		}
+		if log := b.log.String(); strings.Contains(log, "4915112345678") || strings.Contains(log, "bot-secret") || strings.Contains(log, b.key) {
+			t.Fatalf("%s %q: the log says %q", rt.method, target, log)
+		}
+		id, err := url.PathUnescape(segment)
+		plain := err == nil && !strings.ContainsAny(id, "/") && id != "" && id != "." && id != ".."
+		if a.status < 300 && as%4 == 3 && !rt.access.open {
+			t.Fatalf("%s %q is open: %d %s", rt.method, target, a.status, a.body)
+		}
+		if a.status < 300 && as%4 == 2 && plain && (strings.Contains(rt.path, "{attempt_id}") || strings.Contains(rt.path, "{call_id}") ||
+			strings.Contains(rt.path, "{campaign_id}") && id != "cmp_other") {
+			t.Fatalf("%s %q is open to a key of other campaigns: %d %s", rt.method, target, a.status, a.body)
+		}
+		if streamed || !plain && strings.Contains(rt.path, "{") || strings.HasPrefix(rt.path, "/metrics") {
+			return
+		}
+		req, err := nethttp.NewRequest(rt.method, "http://api.test"+target, strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		checkContract(t, b.server, req, body, a)
+	})
+}
