@@ -38,6 +38,11 @@ type (
 	UserID  string
 )
 
+// Incarnation is one life of a node in a cluster, from its joining to its
+// leaving or its lease's end: unique over all nodes and all time, counting from
+// 1. 0 is a process that is in no cluster.
+type Incarnation int32
+
 // Call gives the public name of the attempt.
 func (a AttemptID) Call() CallID { return CallID("CA" + string(a)) }
 

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/ownership"
 )
 
 // ErrCampaignNotFound: no campaign has this identifier.
@@ -63,11 +64,15 @@ func offset(p campaign.Page) int { return max(0, p.Number-1) * p.Size }
 // AcquireCampaign takes ownership: it waits for the commits under way of the
 // owner before, increments the fencing epoch, and gives the campaign's row,
 // its Seq behind every event that is stored. ErrCampaignNotFound when there is
-// none.
+// none; in a cluster (ActAs) ownership.ErrNotOwner or ErrFenced when this node
+// does not own the campaign.
 func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c campaign.Campaign, err error) {
 	err = s.inTx(ctx, "campaign not taken over", func(tx pgx.Tx) error {
 		// FOR UPDATE is what the KEY SHARE of the commits conflicts with.
 		if _, err := tx.Exec(ctx, "SELECT 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id)); err != nil {
+			return err
+		}
+		if err := s.owns(ctx, tx, ownership.Campaign, string(id)); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, `UPDATE campaigns c SET epoch = epoch + 1,

@@ -19,6 +19,9 @@
 // A stale owner writes nothing: the epoch is checked in the transaction, under
 // a lock that taking ownership (AcquireCampaign) waits for.
 //
+// An identity has one owner an epoch, judged by this server's clock and by
+// nothing else; that a node is gone is never undone (owners.go, claims.go).
+//
 // Everything in a Write may come again, also late and after newer ones:
 // contacts go by version; attempts and legs never go back and an ended one
 // stays ended, while its result may still come; campaigns go by the sequence of

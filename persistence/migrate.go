@@ -83,7 +83,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
-// that are over, imports that nobody will finish. Open calls it; a process that runs for long
+// that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for long
 // calls it once in a while. What is kept for days or years is Retain's.
 func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.makePartitions(ctx, now); err != nil {
@@ -103,6 +103,11 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
+	}
+	// Calls name the node they were placed on for longer than anybody asks.
+	if _, err := s.read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
+		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
+		return s.wrap("nodes of long ago not dropped", err)
 	}
 	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
 	return s.wrap("expired number holds not dropped", err)

@@ -70,6 +70,7 @@ type Store struct {
 	single  *pgx.ConnConfig // of connections that are in no pool
 	imports importSessions
 	probe   probe
+	acting  atomic.Int32 // the incarnation of ActAs
 }
 
 // Open connects, brings the schema up to date under an advisory lock, and

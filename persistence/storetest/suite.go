@@ -99,6 +99,14 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"the ended calls of a number are told, with its strikes unless they were forgiven", numberEnds},
 		{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
 		{"abandons are found in every campaign", abandons},
+
+		// Nodes of a cluster.
+		{"a node joins, renews its lease and leaves", nodes},
+		{"a lease that is over does not come back", leaseOver},
+		{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
+		{"of nodes that claim at once one gets the identity", claimRace},
+		{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
+
 		{"recordings are found by their attempt, and what is noted of them stays", recordings},
 		{"recordings expire as their campaign wants", recordingsExpire},
 	} {
