@@ -346,6 +346,7 @@ func (o *dialout) spawn(ctx actor.Context, c *dialoutCall, id engine.AttemptID) 
 	if err != nil {
 		return o.calls[id]
 	}
+	pid = again(pid)
 	o.calls[id] = pid
 	return pid
 }

@@ -291,7 +291,7 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	case *roster:
 		children := ctx.Children()
 		for _, pid := range children {
-			ctx.Send(pid, &report{ReplyTo: m.ReplyTo})
+			ctx.Send(again(pid), &report{ReplyTo: m.ReplyTo})
 		}
 		ctx.Send(m.ReplyTo, &rosterSize{N: len(children)})
 	}

@@ -108,8 +108,3 @@ func (w *workers) close() {
 		close(c)
 	}
 }
-
-// props are those of every actor of the tree.
-func (d *deps) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
-	return actor.PropsFromProducer(producer, append(options, actor.WithDispatcher(&d.workers))...)
-}

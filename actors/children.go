@@ -1,0 +1,23 @@
+package actors
+
+import "github.com/asynkron/protoactor-go/actor"
+
+// A PID finds its actor once and keeps it: whoever keeps the PID keeps the actor
+// with all that it knows, also when it has ended. protoactor itself does so: the
+// list in which a parent has its children never lets go of the places that were
+// in use when there were most of them.
+
+// props are those of every actor of the tree.
+func (d *deps) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(producer, append(options, actor.WithDispatcher(&d.workers), actor.WithSpawnFunc(spawnApart))...)
+}
+
+// spawnApart starts an actor whose parent lists it by a PID of its own, through
+// which nothing is sent while it lives.
+func spawnApart(s *actor.ActorSystem, name string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+	pid, err := actor.DefaultSpawner(s, name, props, parent)
+	return again(pid), err
+}
+
+// again is another PID of the same actor, which has not found it yet.
+func again(pid *actor.PID) *actor.PID { return actor.NewPID(pid.Address, pid.Id) }

@@ -1,0 +1,83 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+func TestNobodyKeepsTheActorOfAContactThatHasEnded(t *testing.T) { endsOf(t, false) }
+
+func TestNobodyKeepsTheActorsThatARunAskedWhenItHadCrashed(t *testing.T) { endsOf(t, true) }
+
+// endsOf plays a campaign to its end, whose run faults on the way or not.
+func endsOf(t *testing.T, crash bool) {
+	synctest.Test(t, func(t *testing.T) {
+		script := func(n engine.PhoneNumber, i int) actortest.Script {
+			if n[len(n)-1]%3 == 0 {
+				return actortest.Script{Ring: time.Second, Code: 486}
+			}
+			return everyoneTalks(n, i)
+		}
+		r := newRig(t, script, func(s *campaign.Settings) { s.Concurrency, s.MaxAttempts = 60, 1 })
+		defer r.tree.Close()
+		r.bots(engine.Bot{ID: "bot", Active: true, Seats: 60, Endpoints: []string{"ws://bot"}})
+		r.results()
+		const n = 300
+		r.add(n)
+		ends := r.tree.Ends()
+		r.act(campaign.ActionStart)
+		if crash {
+			r.until(time.Hour, "the last ones talk", func() bool {
+				ends.Look()
+				d := r.detail()
+				return d.Counters.Pending == 0 && d.Live.InProgress > 10
+			})
+			r.tree.Crash("run", r.id, "")
+		}
+		r.until(time.Hour, "campaign completed", func() bool {
+			ends.Look()
+			return r.completed()
+		})
+		time.Sleep(time.Hour) // virtual: whatever timer was stopped is over
+		synctest.Wait()
+		if ends.Seen() < n/2 {
+			t.Fatalf("%d actors seen of %d", ends.Seen(), n)
+		}
+		if held := ends.Held(); held > 0 {
+			t.Errorf("%d of %d actors are still held", held, ends.Seen())
+		}
+	})
+}
+
+func TestNobodyKeepsTheActorOfACallOutsideCampaigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, everyoneTalks, nil)
+		defer r.tree.Close()
+		r.bots(engine.Bot{ID: "bot", Active: true, Seats: 30, Endpoints: []string{"ws://bot"}})
+		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
+		r.tree.NumberChanged(r.store.Nums[0])
+		ends := r.tree.Ends()
+		const n = 20
+		for i := range n {
+			if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ends.Look()
+		r.until(time.Minute, "the calls ended", func() bool { return r.tree.LiveCalls() == 0 })
+		time.Sleep(time.Hour) // virtual: whatever timer was stopped is over
+		synctest.Wait()
+		if ends.Seen() != n {
+			t.Fatalf("%d actors seen of %d", ends.Seen(), n)
+		}
+		if held := ends.Held(); held > 0 {
+			t.Errorf("%d of %d actors are still held", held, n)
+		}
+	})
+}
