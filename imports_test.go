@@ -37,11 +37,21 @@ type importRule struct {
 
 const (
 	anything      = "*"
-	adapterRemedy = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let main connect the two"
+	adapterRemedy = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
 )
 
 var importRules = []importRule{
-	{dir: ".", ours: []string{anything}, third: []string{anything}},
+	{dir: ".", ours: []string{"command"},
+		remedy: "main only starts command"},
+	{dir: "command/...",
+		ours:   []string{"process", "engine/...", "actors", "http", "media/recording", "persistence", "bench/..."},
+		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
+		remedy: "a command asks process for a running dialler, or for what it needs of one"},
+	{dir: "process/...",
+		ours: []string{"engine/...", "actors", "sipstack", "media/...", "http", "persistence/..."},
+		third: []string{"github.com/prometheus/client_golang", "github.com/rs/zerolog", "gopkg.in/yaml.v3",
+			"golang.org/x/sys"}, // the boot-time clock
+		remedy: "process wires the adapters and the tree; what it is told comes in as Flags, and models of peers are for commands and tests"},
 
 	{dir: "engine", core: true,
 		remedy: "the vocabulary stands below everything: put the rule into a package below engine/"},
@@ -95,20 +105,24 @@ var importRules = []importRule{
 }
 
 // testOurs and testThird are what any test file may import beside its folder's
-// rule; testThirdOf only those of one folder.
+// rule; testOursOf and testThirdOf only those of one folder.
 var (
-	testOurs    = []string{"bench/..."}
+	testOurs   = []string{"bench/..."}
+	testOursOf = map[string][]string{
+		"process": {"command", "actors/..."}, // the test binary is the program, when a test asks for that
+	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
-		"http": {"github.com/getkin/kin-openapi"}, // answers against openapi.yaml
+		"http":    {"github.com/getkin/kin-openapi"},                         // answers against openapi.yaml
+		"process": {"github.com/jackc/pgx", "github.com/fasthttp/websocket"}, // rows behind the dialler's back; a bot of the test's own
 	}
 )
 
 // What the core may not do, and what to do instead. It is about non-test files.
 var (
 	coreImports = map[string]string{
-		"os":            "files and the environment belong to main and the adapters",
-		"os/...":        "processes and signals belong to main",
+		"os":            "files and the environment belong to process and the adapters",
+		"os/...":        "processes and signals belong to command",
 		"syscall":       "the operating system belongs to the adapters",
 		"unsafe":        "the core has no need of it",
 		"net":           "sockets belong to the adapters; net/netip and net/url are allowed",
@@ -194,7 +208,7 @@ func checkFile(name string, source []byte) []string {
 		case ok:
 			allowed := rule.ours
 			if isTest {
-				allowed = slices.Concat(allowed, testOurs, []string{dir}) // a test may be a package of its own
+				allowed = slices.Concat(allowed, testOurs, testOursOf[topOf(dir)], []string{dir}) // a test may be a package of its own
 				if rule.core {
 					allowed = append(allowed, "engine/...") // a test may look at the core as a whole
 				}
@@ -391,7 +405,14 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("persistence/private/server.go", importing("dialler/actors"), "persistence/private may not import dialler/actors")
 	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))
 	f("actors/run.go", importing("dialler/bench/draw"), "actors may not import dialler/bench/draw")
-	f("main.go", importing("dialler/actors", "dialler/http", "dialler/bench/bot", "github.com/alecthomas/kong"))
+	f("main.go", importing("os", "dialler/command"))
+	f("main.go", importing("dialler/actors", "github.com/alecthomas/kong"), ". may not import dialler/actors", ". may not import github.com/alecthomas/kong")
+	f("command/bench.go", importing("dialler/process", "dialler/bench/bot", "github.com/alecthomas/kong"))
+	f("command/bench.go", importing("dialler/sipstack"), "command may not import dialler/sipstack")
+	f("process/process.go", importing("dialler/actors", "dialler/http", "dialler/sipstack", "dialler/persistence/spool"))
+	f("process/process.go", importing("dialler/command", "dialler/bench/bot"), "process may not import dialler/command", "process may not import dialler/bench/bot")
+	f("actors/run.go", importing("dialler/process"), "actors may not import dialler/process")
+	f("process/main_test.go", importing("dialler/command", "dialler/bench/bot", "github.com/jackc/pgx/v5"))
 	f("bench/carrier/carrier.go", importing("dialler"), "bench/carrier may not import dialler")
 	f("common/strings.go", importing("strings"), "folder common has no rule")
 	f("engine/broken.go", "package", "does not parse")

@@ -20,7 +20,7 @@ func TestEveryScenarioOfSIPIsNamedAndPlayed(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d scenarios: %v", len(files), err)
 	}
-	sources, err := filepath.Glob("../e2e_sip_*_test.go")
+	sources, err := filepath.Glob("../process/e2e_sip_*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,65 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/http"
+	"dialler/process"
+)
+
+type userCmd struct {
+	Add userAddCmd `cmd:"" help:"Add a user; a generated password is printed once."`
+}
+
+type userAddCmd struct {
+	storeFlags `embed:""`
+	Email      string `arg:"" help:"E-mail address."`
+	Role       string `help:"admin, operator or viewer." enum:"admin,operator,viewer" default:"operator"`
+}
+
+// Run adds a user.
+func (u *userAddCmd) Run(c *cli) error {
+	ctx := context.Background()
+	s, done, err := u.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	password := process.NewPassword()
+	if err := process.AddUser(ctx, s, u.Email, u.Role, password); err != nil {
+		return err
+	}
+	fmt.Printf("%s added as %s, password (shown once): %s\n", strings.ToLower(u.Email), u.Role, password)
+	return nil
+}
+
+type keyCmd struct {
+	Create keyCreateCmd `cmd:"" help:"Create an API key; it is printed once."`
+}
+
+type keyCreateCmd struct {
+	storeFlags `embed:""`
+	Name       string   `arg:"" help:"What the key is for, one per CRM or integration."`
+	Scopes     []string `help:"dialout, trigger, exclude, results, read; all when empty."`
+}
+
+// Run creates a key.
+func (k *keyCreateCmd) Run(c *cli) error {
+	ctx := context.Background()
+	s, done, err := k.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	full, key := http.NewAPIKey(k.Name, time.Now())
+	key.Scopes = k.Scopes
+	if err := s.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
+		return err
+	}
+	fmt.Println(full)
+	return nil
+}

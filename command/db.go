@@ -1,0 +1,126 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"dialler/engine"
+	"dialler/persistence"
+	"dialler/process"
+)
+
+// storeFlags say which database a command works on.
+type storeFlags struct {
+	DatabaseURL string `name:"database-url" help:"Your PostgreSQL; the private one of the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL"`
+	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
+	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
+}
+
+// open connects; a private PostgreSQL that is not running is started for the
+// command, one that runs is used and left alone.
+func (f *storeFlags) open(ctx context.Context, c *cli) (*persistence.Store, func(), error) {
+	url, stop := f.DatabaseURL, func() {}
+	if url == "" {
+		pg, err := process.StartPrivate(ctx, f.DataDir, f.Instance, c.logger())
+		if err != nil {
+			return nil, nil, err
+		}
+		url = pg.URL()
+		if !pg.Adopted() {
+			stop = func() { _ = pg.Stop() }
+		}
+	}
+	s, err := persistence.Open(ctx, url, persistence.Config{Log: c.logger()})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return s, func() { s.Close(); stop() }, nil
+}
+
+type dbCmd struct {
+	Migrate       dbMigrateCmd       `cmd:"" help:"Bring the database to this version's schema; serve does it by itself."`
+	Audit         dbAuditCmd         `cmd:"" help:"Compare tables, events and the chain of their hashes; fails when anything differs, and names it."`
+	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
+	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
+	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
+}
+
+type dbMigrateCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run migrates.
+func (d *dbMigrateCmd) Run(c *cli) error {
+	_, done, err := d.open(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	done()
+	fmt.Println("the schema is up to date")
+	return nil
+}
+
+type dbURLCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run prints the URL; a private PostgreSQL that is not running is started and
+// left running.
+func (d *dbURLCmd) Run(c *cli) error {
+	if d.DatabaseURL != "" {
+		fmt.Println(d.DatabaseURL)
+		return nil
+	}
+	pg, err := process.StartPrivate(context.Background(), d.DataDir, d.Instance, c.logger())
+	if err != nil {
+		return err
+	}
+	fmt.Println(pg.URL())
+	return nil
+}
+
+type dbAuditCmd struct {
+	storeFlags `embed:""`
+	Campaign   string `help:"Only this campaign; all, and what belongs to none, when empty."`
+	JSON       bool   `name:"json" help:"Print one JSON object a campaign, one a line."`
+}
+
+// Run folds the events of campaigns, compares them with the tables, and follows
+// the chains of their digests. It fails when anything differs.
+func (d *dbAuditCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	s, done, err := d.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return process.Audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON)
+}
+
+type dbAcceptRestoreCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run accepts a restored database.
+func (d *dbAcceptRestoreCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	s, done, err := d.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	was, err := s.AcceptRestore(ctx, engine.Who{Name: "command line"})
+	switch {
+	case err != nil:
+		return err
+	case was:
+		fmt.Println("accepted: the dialler may run on this database; who asked not to be called since the backup is not known to it")
+	default:
+		fmt.Println("this database was not restored; there is nothing to accept")
+	}
+	return nil
+}

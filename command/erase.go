@@ -1,0 +1,63 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/number"
+	"dialler/media/recording"
+	"dialler/process"
+)
+
+type dbEraseCmd struct {
+	storeFlags    `embed:""`
+	Number        string        `help:"Number of the person, with its country: +4915112345678." required:"" placeholder:"NUMBER"`
+	Suppress      *bool         `help:"Whether the person must not be called again; when left out: if the number was suppressed or excluded." negatable:""`
+	RecordingsDir string        `name:"recordings-dir" help:"Folder of the recordings; recordings in the data folder when empty." placeholder:"DIR"`
+	CalleePeriod  time.Duration `name:"callee-period" help:"Period of --callee-cap, when serve has one." default:"0"`
+}
+
+// Run erases a person who is not to be called in any campaign any more.
+func (d *dbEraseCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	n, err := number.Parse(d.Number)
+	if err != nil {
+		return err
+	}
+	s, done, err := d.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	dir := d.RecordingsDir
+	if dir == "" {
+		data, err := process.DataDir(d.DataDir, d.Instance)
+		if err != nil {
+			return err
+		}
+		dir = filepath.Join(data, "recordings")
+	}
+	files := recording.New(recording.Config{Dir: dir, Log: c.logger()})
+	defer files.Close()
+	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod}
+	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(os.Stdout, "erased: %d contacts, %d attempts, %d recordings; called again: %s\n", out.Contacts, out.Attempts, out.Recordings, calledAgain(&out))
+	return nil
+}
+
+func calledAgain(out *engine.ErasedPerson) string {
+	switch {
+	case out.Suppressed:
+		return "never"
+	case out.RestsUntil != nil:
+		return "not before " + out.RestsUntil.UTC().Format(time.RFC3339)
+	}
+	return "if the number is added again"
+}

@@ -1,0 +1,118 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/evidence"
+	"dialler/engine/seal"
+	"dialler/process"
+)
+
+type exportCmd struct {
+	Evidence exportEvidenceCmd `cmd:"" help:"The compliance record of a campaign's run: rules, every attempt, abandoned calls, exclusions and the chained events, signed. Phone numbers are in it."`
+}
+
+type exportEvidenceCmd struct {
+	storeFlags `embed:""`
+	Campaign   string `required:"" help:"The campaign's identifier."`
+	RunNumber  int    `name:"run" help:"Which run; the present one when 0." default:"0" placeholder:"N"`
+	Out        string `short:"o" required:"" help:"The file to write, readable by its owner only." placeholder:"FILE"`
+	SigningKey string `name:"signing-key" help:"Ed25519 private key in PEM; the one of the data folder when empty." placeholder:"FILE"`
+}
+
+// Run exports.
+func (x *exportEvidenceCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	dir, err := process.DataDir(x.DataDir, x.Instance)
+	if err != nil {
+		return err
+	}
+	key, err := process.SigningKey(x.SigningKey, dir)
+	if err != nil {
+		return err
+	}
+	s, done, err := x.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	m, err := process.ExportEvidence(ctx, s, key, engine.CampaignID(x.Campaign), x.RunNumber, "dialler export evidence", x.Out)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d attempts, %d abandoned of %d live answers; signed with the key %s\n", x.Out, m.Attempts, m.Abandoned, m.LiveAnswers, key.Public().Fingerprint())
+	return nil
+}
+
+type verifyCmd struct {
+	Evidence verifyEvidenceCmd `cmd:"" help:"Check an evidence file: its signature, its parts, the chain of events, its figures. Needs no database."`
+}
+
+type verifyEvidenceCmd struct {
+	File string `arg:"" help:"The file." type:"existingfile"`
+	Key  string `help:"The public key that is trusted, in PEM; the one in the file when empty, which proves only that the file was not changed since." type:"existingfile" placeholder:"PUBLIC"`
+	JSON bool   `name:"json" help:"Print the manifest and what is wrong as JSON."`
+}
+
+// Run verifies; it fails when anything speaks against the file.
+func (x *verifyEvidenceCmd) Run() error {
+	var trusted *seal.Public
+	if x.Key != "" {
+		text, err := os.ReadFile(x.Key)
+		if err != nil {
+			return err
+		}
+		p, err := seal.ParsePublic(text)
+		if err != nil {
+			return err
+		}
+		trusted = &p
+	}
+	f, err := os.Open(x.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	v, err := evidence.Verify(f, info.Size(), trusted)
+	if err != nil {
+		return err
+	}
+	return printVerdict(os.Stdout, &v, trusted != nil, x.JSON)
+}
+
+func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) error {
+	m := &v.Manifest
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(v) // nothing in it that JSON cannot hold
+	} else {
+		_, _ = fmt.Fprintf(out, "campaign %s (%s) run %d, made %s\n", m.Campaign, m.Name, m.Run, m.MadeAt.Format(time.RFC3339))
+		_, _ = fmt.Fprintf(out, "%d attempts, %d answered, %d served, %d abandoned: %.3f %% of %d live answers; at most %.3f %% allowed\n",
+			m.Attempts, m.Answered, m.Served, m.Abandoned, float64(m.RatePPM)/10_000, m.LiveAnswers, float64(m.CapPPM)/10_000)
+		for _, w := range v.Wrong {
+			_, _ = fmt.Fprintf(out, "WRONG: %s\n", w)
+		}
+	}
+	if n := len(v.Wrong); n > 0 {
+		return fmt.Errorf("the file is not as it was signed: %d things are wrong", n)
+	}
+	if !asJSON {
+		said := "which is the one in the file: compare it with the one of the installation"
+		if trusted {
+			said = "which is trusted"
+		}
+		_, _ = fmt.Fprintf(out, "the file is whole; signed with the key %s, %s\n", v.Key, said)
+	}
+	return nil
+}

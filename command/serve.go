@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	_ "time/tzdata" // zones are known wherever the binary runs
+
+	"github.com/rs/zerolog"
+
+	"dialler/process"
+)
+
+// Main runs the program with its arguments and gives its exit status.
+func Main(args []string) int {
+	if err := run(args); err != nil {
+		// One line, whatever libraries make of it: it ends in logs and consoles.
+		fmt.Fprintln(os.Stderr, "dialler:", strings.Join(strings.Fields(err.Error()), " "))
+		return 1
+	}
+	return 0
+}
+
+// collectAt is how much the heap grows until garbage is collected, in per cent
+// of what lives.
+const collectAt = 60
+
+func run(args []string) error {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(collectAt) // docs/architecture.md
+	}
+	c, k, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if servesLong(k.Command()) {
+		steadyMonitor()
+	}
+	return k.Run(c)
+}
+
+// servesLong says whether a command runs until it is told to end.
+func servesLong(command string) bool {
+	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench bot")
+}
+
+// signals gives a context that ends at the first SIGINT or SIGTERM; a second
+// one ends the process at once.
+func signals() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-ch
+		cancel()
+		<-ch
+		os.Exit(130)
+	}()
+	return ctx, cancel
+}
+
+type serveCmd struct {
+	process.Flags `embed:""`
+}
+
+// Run serves until a signal, then drains.
+func (s *serveCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP) // from here on it ends nothing, not even a start
+	log := c.logger()
+	p, err := process.Start(ctx, s.Flags, "main", log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to end before it was up
+		}
+		return err
+	}
+	defer p.Close()
+	if password, err := p.FirstAdmin(ctx); err != nil {
+		return err
+	} else if password != "" {
+		fmt.Printf("First administrator: %s, password (shown once): %s\n", process.FirstAdminEmail, password)
+	}
+	reloadOnSignal(ctx, p, again, log)
+	<-ctx.Done()
+	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")
+	p.Drain(context.Background())
+	return nil
+}
+
+// reloadOnSignal has each SIGHUP read the trunks of the configuration file anew,
+// until ctx ends.
+func reloadOnSignal(ctx context.Context, p *process.Process, again <-chan os.Signal, log zerolog.Logger) {
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-again:
+				if err := p.Reload(ctx); err != nil {
+					log.Error().Err(err).Msg("the configuration file was not applied; everything stays as it was")
+				}
+			}
+		}
+	}()
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run() error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("no build information")
+	}
+	fmt.Println("dialler", info.Main.Version, info.GoVersion)
+	return nil
+}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package main
-
-// raceEnabled: reading a phone number takes twenty times as long.
-const raceEnabled = false

@@ -1,0 +1,95 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/persistence"
+)
+
+func auditText(out io.Writer, a *persistence.Audit) {
+	name := string(a.Campaign)
+	if name == "" {
+		name = "of no campaign"
+	}
+	for _, h := range a.Heads {
+		_, _ = fmt.Fprintf(out, "%s run %d: %d batches, head %s\n", name, h.Run, h.Batch, h.Hash)
+	}
+	if a.Unchained > 0 {
+		_, _ = fmt.Fprintf(out, "%s: %d events are older than the chain\n", name, a.Unchained)
+	}
+	for _, r := range a.Runs {
+		for _, x := range r.Differences {
+			_, _ = fmt.Fprintf(out, "%s run %d: DIFFERS: %s: events %s, tables %s\n", name, r.Run, x.Figure, x.A, x.B)
+		}
+	}
+	for _, f := range a.Findings {
+		_, _ = fmt.Fprintf(out, "%s DIFFERS: %s\n", name, f)
+	}
+	if a.More {
+		_, _ = fmt.Fprintf(out, "%s: there are more than these\n", name)
+	}
+}
+
+// Audit prints what differs of a campaign, or of all and of what belongs to none
+// when id is "": as lines of text or as one JSON object each.
+func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool) (err error) {
+	ids := []engine.CampaignID{id}
+	if id == "" {
+		if ids, err = allCampaigns(ctx, s); err != nil {
+			return err
+		}
+	}
+	events, wrong := 0, 0
+	add := func(a persistence.Audit) {
+		events += a.Events
+		wrong += a.Wrong()
+		if asJSON {
+			_ = json.NewEncoder(out).Encode(&a) // nothing in it that JSON cannot hold
+		} else {
+			auditText(out, &a)
+		}
+	}
+	for _, id := range ids {
+		a, err := s.Audit(ctx, id)
+		if err != nil {
+			return fmt.Errorf("campaign %s: %w", id, err)
+		}
+		add(a)
+	}
+	if id == "" {
+		a, err := s.AuditLoose(ctx)
+		if err != nil {
+			return err
+		}
+		add(a)
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d figures or rows of %d campaigns are not what the events say, or not as they were written", wrong, len(ids))
+	}
+	if !asJSON {
+		_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same, and the chains are whole\n", len(ids), events)
+	}
+	return nil
+}
+
+// allCampaigns lists the campaigns, newest first.
+func allCampaigns(ctx context.Context, s *persistence.Store) (ids []engine.CampaignID, err error) {
+	const size = 200
+	for n := 1; ; n++ {
+		rows, _, err := s.Campaigns(ctx, campaign.Page{Number: n, Size: size})
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			ids = append(ids, rows[i].ID)
+		}
+		if len(rows) < size {
+			return ids, nil
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package process
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dialler/actors"
+)
+
+// campaignMetrics puts what the campaigns publish at /metrics: those that run,
+// at most 200, so that the label campaign_id stays bounded.
+type campaignMetrics struct {
+	figures  func() []actors.Figures
+	lines    *prometheus.Desc
+	seats    *prometheus.Desc
+	contacts *prometheus.Desc
+	pending  *prometheus.Desc
+	left     *prometheus.Desc
+	rate     *prometheus.Desc
+}
+
+func newCampaignMetrics(figures func() []actors.Figures) *campaignMetrics {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("dialler_campaign_"+name, help, append([]string{"campaign_id"}, labels...), nil)
+	}
+	return &campaignMetrics{
+		figures:  figures,
+		lines:    desc("lines", "Calls of a running campaign, by phase.", "phase"),
+		seats:    desc("seats", "Seats that a running campaign may use."),
+		contacts: desc("contacts", "Contacts of a running campaign, by status.", "status"),
+		pending:  desc("pending_contacts", "Contacts of a running campaign that were not attempted yet."),
+		left:     desc("retries_left", "Attempts that the open contacts of a running campaign still have."),
+		rate:     desc("abandon_ratio", "Abandoned of the live answers, by the period in which the cap is kept.", "period"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *campaignMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.lines, m.seats, m.contacts, m.pending, m.left, m.rate} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *campaignMetrics) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range m.figures() {
+		id := string(f.Campaign)
+		gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{id}, labels...)...)
+		}
+		gauge(m.lines, float64(f.Dialling), "dialling")
+		gauge(m.lines, float64(f.Ringing), "ringing")
+		gauge(m.lines, float64(f.Waiting), "waiting")
+		gauge(m.lines, float64(f.InProgress), "in_progress")
+		gauge(m.seats, float64(f.Seats))
+		for s, n := range f.Contacts {
+			gauge(m.contacts, float64(n), string(s))
+		}
+		gauge(m.pending, float64(f.Pending))
+		gauge(m.left, float64(f.RetriesLeft))
+		for p, v := range f.AbandonRates {
+			gauge(m.rate, v, string(p))
+		}
+	}
+}

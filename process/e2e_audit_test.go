@@ -1,0 +1,69 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+)
+
+// audited holds the events of every campaign of the world against the tables:
+// whatever a test did, they tell the same.
+func (w *world) audited() {
+	w.t.Helper()
+	if out, err := w.audit(""); err != nil {
+		w.t.Errorf("the audit: %v\n%s", err, out)
+	}
+}
+
+func (w *world) audit(id engine.CampaignID) (out string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var b bytes.Buffer
+	err = Audit(ctx, w.p.store, id, &b, false)
+	return b.String(), err
+}
+
+// The command prints what differs, and fails then.
+func TestTheAuditFindsARowThatNoEventExplains(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	id := w.campaign(nil)
+	n := newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
+	if out, err := w.audit(id); err != nil || out == "" {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.exec("UPDATE contacts SET has_result = false")
+	if out, err := w.audit(""); err == nil || !strings.Contains(out, string(id)+" run 1: DIFFERS: completed: events 1, tables 0\n") ||
+		!strings.Contains(out, ": has_result: events true, tables false\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.exec("UPDATE contacts SET has_result = true")
+	if _, err := w.audit("cmp_nobody"); engine.ErrorCode(err) != "campaign_not_found" {
+		t.Errorf("of no campaign: %v", err)
+	}
+}
+
+func TestMetricsShowTheFiguresOfRunningCampaigns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	id := w.campaign(map[string]any{"stop_ends_calls": true})
+	n := newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.act(id, "start").expect(200)
+	line := `dialler_campaign_lines{campaign_id="` + string(id) + `",phase="in_progress"} 1`
+	eventually(t, "the conversation is a figure", func() bool { return strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), line) })
+	w.act(id, "stop").expect(200)
+	eventually(t, "a campaign that is over has none", func() bool {
+		return !strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), "dialler_campaign_lines{")
+	})
+}

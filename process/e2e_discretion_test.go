@@ -1,0 +1,97 @@
+package process
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/engine"
+)
+
+// exec changes the world's database behind its back.
+func (w *world) exec(sql string) {
+	w.t.Helper()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if _, err := c.Exec(ctx, sql); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// Every world looks through its log at the end; this one makes it write about
+// all that can go wrong with a number in hand.
+func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Credentials: &carrier.Credentials{Username: "alice", Password: "wonderland"}, Profile: []carrier.Behaviour{person(50 * time.Millisecond), carrier.Refusal(404, "", 1), carrier.Refusal(480, "", 20), carrier.Busy()}})
+	host, port, err := splitHostPort(model.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.trunk("model", host, port, map[string]any{"username": "alice", "password": "wonderland"})
+	id := w.running(map[string]any{"max_attempts": 1})
+	for range 8 {
+		to := newNumber()
+		w.trigger(id, to, map[string]any{"first_name": "Ada", "number": to})
+		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": map[string]any{"first_name": "Ada"}})
+	}
+	eventually(t, "the calls are over", func() bool { return w.p.tree.LiveCalls() == 0 && w.detail(id).Counters.Pending == 0 })
+	// Mistakes of senders, in every place of a request.
+	number := newNumber()
+	w.send("GET", "/api/v1/calls/"+number+"?mobile="+number, nil, "X-API-Key", w.key)
+	w.send("POST", "/api/v1/"+number, `{"mobile":"`+number+`"}`, "X-API-Key", w.key, "X-Request-ID", number)
+	w.send("POST", "/api/v1/campaigns/trigger", `{"mobile":"`+number+`","`+number+`":"Ada"`, "X-API-Key", w.key)
+	w.operator("PUT", "/api/v1/numbers/"+number+"0000000", map[string]any{"state": number})
+	w.send("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail, "password": "wonderland"}).expect(401)
+	// Faults of ours: a database that refuses what it is told, and a panic.
+	w.exec("ALTER TABLE suppressions RENAME TO elsewhere")
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": number, "variables": map[string]any{"first_name": "Ada"}}); r.status != 503 {
+		t.Errorf("no intent can be made durable: %s", r)
+	}
+	w.exec("ALTER TABLE elsewhere RENAME TO suppressions")
+	eventually(t, "the database is back", func() bool { return strings.Contains(w.log.String(), "the database is back") })
+	w.exec("ALTER TABLE contacts RENAME TO elsewhere")
+	if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); r.status < 500 || strings.Contains(string(r.body), "elsewhere") || strings.Contains(string(r.body), "SELECT") {
+		t.Errorf("the contacts' table is gone: %s", r)
+	}
+	w.exec("ALTER TABLE elsewhere RENAME TO contacts")
+	w.p.tree.Crash("run", id, "")
+	eventually(t, "it goes on", func() bool { return w.detail(id).Status == "running" })
+	w.act(id, "stop").expect(200)
+	w.quiet()
+	if n := strings.Count(w.log.String(), "\n"); n < 40 {
+		t.Errorf("only %d lines were logged", n)
+	}
+}
+
+func TestAProcessThatWasClosedLeavesNothingBehind(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	id := w.running(nil)
+	w.trigger(id, newNumber(), nil)
+	call := w.dialout(newNumber())
+	w.ended(call, engine.OutcomeCompleted)
+	live := w.dialout(newNumber())
+	w.session(live, "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
+	api, sip := strings.TrimPrefix(w.p.URL(), "http://"), w.p.sip.Addr()
+	w.p.Close() // a call is live
+	_ = model.Close()
+	_ = w.bot.Close()
+	w.client.CloseIdleConnections()
+	goleak.VerifyNone(t, append([]goleak.Option{before}, Lingering...)...)
+	// Its ports are free for the next life.
+	w.flags.ListenHTTP, w.flags.SIP = api, sip
+	w.start()
+	w.send("GET", "/healthz", nil).expect(200)
+}

@@ -1,0 +1,714 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	nethttp "net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/persistence/private"
+)
+
+// contactFile makes a file of contacts; every number is one that no other test
+// dials.
+func contactFile(n int) (text string, numbers []string) {
+	var b strings.Builder
+	b.WriteString("phone_number,first_name,account\n")
+	for i := range n {
+		numbers = append(numbers, newNumber())
+		fmt.Fprintf(&b, "%s,Ada,%s\n", numbers[i], numbers[i][1:])
+	}
+	return b.String(), numbers
+}
+
+func importsOf(id engine.CampaignID) string { return "/api/v1/campaigns/" + string(id) + "/imports" }
+
+// upload sends a file.
+func (w *world) upload(id engine.CampaignID, file string) answer {
+	w.t.Helper()
+	return w.send("POST", importsOf(id)+"?filename=autumn.csv", file, "Authorization", "Bearer "+w.admin, "Content-Type", "text/csv")
+}
+
+func (w *world) imports(id engine.CampaignID) []campaign.Import {
+	w.t.Helper()
+	var list struct{ Imports []campaign.Import }
+	w.operator("GET", importsOf(id), nil).expect(200).into(&list)
+	return list.Imports
+}
+
+// slowUpload is an upload whose pieces the test sends.
+type slowUpload struct {
+	t testing.TB
+	c net.Conn
+}
+
+func (w *world) slowUpload(id engine.CampaignID) *slowUpload {
+	w.t.Helper()
+	u, err := url.Parse(w.p.URL())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+		w.t.Fatal(err)
+	}
+	s := &slowUpload{w.t, c}
+	s.write("POST " + importsOf(id) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.admin + "\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n")
+	return s
+}
+
+func (s *slowUpload) write(text string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.c, text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *slowUpload) piece(text string) { s.write(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
+func (s *slowUpload) end()              { s.write("0\r\n\r\n") }
+
+func (s *slowUpload) answer() answer {
+	s.t.Helper()
+	resp, err := nethttp.ReadResponse(bufio.NewReader(s.c), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{t: s.t, status: resp.StatusCode, header: resp.Header, body: body}
+}
+
+// report reads the Attempt Report by column names.
+func (w *world) report(id engine.CampaignID, query string) (rows []map[string]string) {
+	w.t.Helper()
+	a := w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv"+query, nil).expect(200)
+	list, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range list[1:] {
+		row := map[string]string{}
+		for i, name := range list[0] {
+			row[name] = r[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// nothingOf fails when anything of an import is in the campaign or staged.
+func (w *world) nothingOf(id engine.CampaignID, contacts int) {
+	w.t.Helper()
+	if n := w.rows("contacts"); n != contacts {
+		w.t.Errorf("%d contacts are stored, want %d", n, contacts)
+	}
+	eventually(w.t, "nothing is staged", func() bool { return w.rows("import_rows") == 0 })
+	if d := w.detail(id); d.Counters.Total != contacts {
+		w.t.Errorf("the campaign shows %+v", d.Counters)
+	}
+}
+
+func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	id := w.campaign(map[string]any{"concurrency": 4, "sticky_exclusion": true})
+	first, there := contactFile(15)
+	var imp campaign.Import
+	w.upload(id, first).expect(201).into(&imp)
+	if imp.Added != 15 || imp.State != campaign.ImportActive || imp.Filename != "autumn.csv" || imp.CreatedBy.Name != FirstAdminEmail {
+		t.Errorf("into a draft: %+v", imp)
+	}
+	file, numbers := contactFile(30)
+	w.exclude(id, numbers[3])
+	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "match": map[string]any{"account": numbers[7][1:]}}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "it dials", func() bool { return len(model.Ledger().Calls()) > 2 })
+	file += there[0] + ",twice,x\nno number,Ada,x\n" + numbers[5] + ",twice,y\n"
+	w.upload(id, file).expect(201).into(&imp)
+	if imp.Rows != 33 || imp.Added != 28 || imp.Duplicate != 2 || imp.Invalid != 1 || imp.Excluded != 2 {
+		t.Errorf("into a running campaign: %+v", imp)
+	}
+	eventually(t, "it completes", func() bool { d := w.detail(id); return d.Status == "completed" && !d.Draining })
+	d := w.detail(id)
+	if d.Counters.Total != 43 || d.Counters.Completed != 43 || d.Counters.Attempts != 43 {
+		t.Errorf("%+v", d.Counters)
+	}
+	for i, n := range append(there, numbers...) {
+		want := 1
+		if excluded := i - len(there); excluded == 3 || excluded == 7 {
+			want = 0
+		}
+		if calls := len(model.Ledger().To(engine.PhoneNumber(n))); calls != want {
+			t.Errorf("number %d was called %d times, want %d", i, calls, want)
+		}
+	}
+	var rejected struct {
+		Rows  []campaign.RejectedRow
+		Total int
+	}
+	w.operator("GET", importsOf(id)+"/"+string(imp.ID)+"/rejected", nil).expect(200).into(&rejected)
+	var lines []string
+	for _, r := range rejected.Rows {
+		lines = append(lines, fmt.Sprintf("%d %s", r.Line, r.Reason))
+	}
+	if want := []string{"5 excluded", "9 excluded", "32 duplicate", "33 invalid_number", "34 duplicate"}; !slices.Equal(lines, want) || rejected.Total != 5 {
+		t.Errorf("rejected %v, want %v", lines, want)
+	}
+	if list := w.imports(id); len(list) != 2 || list[0].ID != imp.ID {
+		t.Errorf("imports %+v", list)
+	}
+	log, _, err := w.p.store.Activity(context.Background(), id, []journal.Type{journal.ContactsAdded}, campaign.Page{Number: 1, Size: 10})
+	if err != nil || len(log) != 2 || log[0].Data.Import != imp.ID || log[0].Data.Count != 28 || log[0].Data.Who.Name != FirstAdminEmail {
+		t.Errorf("activity %+v, %v", log, err)
+	}
+	w.upload(id, file).expect(409) // completed
+	w.sameLedgers(model, id, 43)
+
+	// Another run is dialled; the report has both, or the one asked for.
+	w.act(id, "restart").expect(200)
+	if r := w.upload(id, file).expect(409); r.code() != "contacts_locked" {
+		t.Errorf("into a prepared run: %s", r)
+	}
+	w.act(id, "start").expect(200)
+	eventually(t, "run 2 completes", func() bool { d := w.detail(id); return d.Status == "completed" && !d.Draining })
+	w.sameLedgers(model, id, 86)
+	if one, two := len(w.report(id, "?run=1")), len(w.report(id, "?run=2")); one != 43 || two != 43 {
+		t.Errorf("run 1 has %d rows, run 2 %d", one, two)
+	}
+	w.quiet()
+}
+
+// sameLedgers holds the Attempt Report against the carrier's calls and the legs
+// of the database.
+func (w *world) sameLedgers(model *carrier.Carrier, id engine.CampaignID, want int) {
+	w.t.Helper()
+	rows := w.report(id, "")
+	attempts, err := w.p.store.CampaignAttempts(context.Background(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	legs := 0
+	for i := range attempts {
+		legs += len(attempts[i].Legs)
+	}
+	if calls := len(model.Ledger().Calls()); len(rows) != want || calls != want || len(attempts) != want || legs != want {
+		w.t.Fatalf("%d rows, %d calls at the carrier, %d attempts and %d legs in the database, want %d of each", len(rows), calls, len(attempts), legs, want)
+	}
+	last := ""
+	for _, r := range rows {
+		call, ok := model.Ledger().Call(string(engine.AttemptID(r["attempt_id"]).Leg(1)))
+		if !ok || call.Number != engine.PhoneNumber(r["phone_number"]) || r["outcome"] != "completed" || r["disposition"] != "interested" ||
+			r["from_number"] != ourNumber || r["variables.first_name"] != "Ada" || r["attempt_number"] != "1" {
+			w.t.Errorf("row %v, at the carrier %+v", r, call)
+		}
+		if r["reserved_at"] < last {
+			w.t.Errorf("out of order: %s behind %s", r["reserved_at"], last)
+		}
+		last = r["reserved_at"]
+	}
+}
+
+// Exclusions and triggers come all the while a file is staged and activated,
+// and the calls of another campaign go on.
+func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 200*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	id, other := w.running(map[string]any{"concurrency": 4}), w.running(map[string]any{"concurrency": 4})
+	const rows, each = 8000, 24
+	file, numbers := contactFile(rows)
+	answered := make(chan answer, 1)
+	go func() { answered <- w.upload(id, file) }()
+	eventually(t, "the file comes in", func() bool { return w.rows("import_rows") > 0 })
+
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	confirmed := map[string]time.Time{}
+	var slowest time.Duration
+	at := func(i int, f func()) { // spread over the import
+		all.Go(func() {
+			wait := time.NewTimer(time.Duration(i) * 60 * time.Millisecond)
+			defer wait.Stop()
+			<-wait.C
+			f()
+		})
+	}
+	for i := range each {
+		// The first rows: those that would be dialled at once.
+		at(i, func() {
+			a := w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": numbers[2*i]})
+			mu.Lock()
+			defer mu.Unlock()
+			if a.status == 200 {
+				confirmed[numbers[2*i]] = time.Now()
+			} else if a.status != 503 {
+				t.Errorf("exclude: %s", a)
+			}
+		})
+		at(i, func() {
+			by := map[string]any{"account": numbers[2*i+1][1:]}
+			a := w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "match": by})
+			mu.Lock()
+			defer mu.Unlock()
+			if a.status == 200 {
+				confirmed[numbers[2*i+1]] = time.Now()
+			} else if a.status != 503 {
+				t.Errorf("exclude: %s", a)
+			}
+		})
+		at(i, func() {
+			a := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": numbers[rows-1-i]})
+			if a.status != 200 && (a.status != 503 || a.code() != "import_activating") {
+				t.Errorf("trigger: %s", a)
+			}
+		})
+		at(i, func() {
+			began := time.Now()
+			w.trigger(other, newNumber(), nil)
+			mu.Lock()
+			defer mu.Unlock()
+			slowest = max(slowest, time.Since(began))
+		})
+	}
+	all.Wait()
+	var imp campaign.Import
+	(<-answered).expect(201).into(&imp)
+	if imp.Rows != rows || imp.Added+imp.Duplicate+imp.Excluded != rows || len(confirmed) == 0 {
+		t.Errorf("%+v, %d exclusions confirmed", imp, len(confirmed))
+	}
+	eventually(t, "some rows are dialled", func() bool { return len(model.Ledger().Calls()) > each+20 })
+	w.act(id, "pause").expect(200)
+	w.act(other, "pause").expect(200)
+	eventually(t, "their calls are over", func() bool { return w.p.tree.LiveCalls() == 0 })
+	for n, when := range confirmed {
+		for _, call := range model.Ledger().To(engine.PhoneNumber(n)) {
+			if call.InviteAt.After(when) {
+				t.Errorf("an INVITE left %v after an exclusion was confirmed", call.InviteAt.Sub(when))
+			}
+		}
+		var pending int
+		w.query("SELECT count(*) FROM contacts WHERE number = '"+n+"' AND due_at IS NOT NULL", &pending)
+		if pending > 0 {
+			t.Error("an excluded contact waits for its call")
+		}
+	}
+	eventually(t, "the figures are those of the tables", func() bool {
+		return w.detail(id).Counters.Total == w.rows("contacts WHERE campaign_id = '"+string(id)+"'")
+	})
+	// The group commits of a neighbour never waited for the switch.
+	if slowest > 3*time.Second {
+		t.Errorf("a trigger of another campaign took %v", slowest)
+	}
+	if dup := model.Ledger().DuplicateInvites(); len(dup) > 0 {
+		t.Errorf("duplicates %v", dup)
+	}
+}
+
+func TestAnUploadThatBreaksOffLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	id := w.running(nil)
+	file, numbers := contactFile(3000)
+	staged := func() bool { return w.rows("import_rows") > 0 }
+	last := func() campaign.Import { return w.imports(id)[0] }
+
+	// The client goes away.
+	u := w.slowUpload(id)
+	u.piece(file)
+	eventually(t, "rows are staged", staged)
+	if imp := last(); imp.State != campaign.ImportStaging || imp.Rows == 0 {
+		t.Errorf("%+v", imp)
+	}
+	if r := w.upload(id, file).expect(409); r.code() != "import_in_progress" {
+		t.Errorf("a second file: %s", r)
+	}
+	if err := u.c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the import has failed", func() bool { return last().State == campaign.ImportFailed })
+	if imp := last(); imp.Problem == nil || imp.Problem.Code != "upload_broken" || imp.Added != 0 {
+		t.Errorf("%+v", imp)
+	}
+	w.nothingOf(id, 0)
+
+	// The file is broken in its last line.
+	if r := w.upload(id, file+numbers[0]+",\"Ada\n+49").expect(422); r.code() != "malformed_csv" {
+		t.Errorf("a broken file: %s", r)
+	}
+	// The campaign stops meanwhile.
+	other := w.running(nil)
+	u = w.slowUpload(other)
+	u.piece(file)
+	eventually(t, "rows are staged", staged)
+	w.act(other, "stop").expect(200)
+	u.end()
+	if r := u.answer().expect(409); r.code() != "contacts_locked" {
+		t.Errorf("into a stopped campaign: %s", r)
+	}
+	// The process is restarted meanwhile.
+	u = w.slowUpload(id)
+	u.piece(file)
+	eventually(t, "rows are staged", staged)
+	w.restart()
+	if r := u.answer().expect(503); r.code() != "closing" {
+		t.Errorf("%s", r)
+	}
+	if imp := last(); imp.State != campaign.ImportFailed {
+		t.Errorf("%+v", imp)
+	}
+	w.nothingOf(id, 0)
+	never(t, model, 500*time.Millisecond, "a row was dialled", func(l carrier.Ledger) bool { return len(l.Calls()) > 0 })
+	// Then it goes through, once.
+	var imp campaign.Import
+	w.upload(id, file).expect(201).into(&imp)
+	if imp.Added != 3000 || w.rows("contacts") != 3000 || w.rows("import_rows") != 0 {
+		t.Errorf("%+v, %d contacts", imp, w.rows("contacts"))
+	}
+	w.act(id, "stop").expect(200)
+}
+
+// --- a PostgreSQL that dies ---------------------------------------------------
+
+// server is a PostgreSQL of the test's own.
+type server struct {
+	t   *testing.T
+	dir string
+	pg  *private.Server
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dialler-e2e-") // reached by the server's user, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, dir: dir}
+	s.start()
+	t.Cleanup(func() {
+		if s.pg == nil {
+			return
+		}
+		if err := s.pg.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	var err error
+	if s.pg, err = private.Start(context.Background(), private.Config{Dir: s.dir, Name: "one", Log: zerolog.Nop()}); err != nil {
+		s.t.Fatalf("this test needs a PostgreSQL server: %v", err)
+	}
+}
+
+// kill ends it without a word, and the processes that it started.
+func (s *server) kill() {
+	s.t.Helper()
+	of := []int{s.pg.Pid()}
+	processes, err := os.ReadDir("/proc")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range processes {
+		id, err := strconv.Atoi(p.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + p.Name() + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		// "pid (name) state parent …"; the name may hold anything.
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(s.pg.Pid()) {
+			of = append(of, id)
+		}
+	}
+	for i, id := range of {
+		if err := syscall.Kill(id, syscall.SIGKILL); err != nil && (i == 0 || !errors.Is(err, syscall.ESRCH)) {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := newWorldOn(t, s.pg.URL(), tuning{}, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
+	id := w.campaign(map[string]any{"concurrency": 1})
+	file, _ := contactFile(6000)
+	ready := func() bool { return w.send("GET", "/readyz", nil).status == 200 }
+
+	// While it is uploaded.
+	u := w.slowUpload(id)
+	half := strings.LastIndexByte(file[:len(file)/2], '\n') + 1
+	u.piece(file[:half])
+	eventually(t, "rows are staged", func() bool { return w.rows("import_rows") > 0 })
+	s.kill()
+	go func() { // the answer may come before all is sent
+		_, _ = fmt.Fprintf(u.c, "%x\r\n%s\r\n0\r\n\r\n", len(file)-half, file[half:])
+	}()
+	if r := u.answer().expect(503); r.header.Get("Retry-After") == "" {
+		t.Errorf("%s %v", r, r.header)
+	}
+	w.upload(id, file).expect(503)
+	s.start()
+	eventually(t, "the database is back", ready)
+	eventually(t, "the import has failed", func() bool { return w.imports(id)[0].State == campaign.ImportFailed })
+	w.nothingOf(id, 0)
+
+	// While its rows become contacts, or right behind that.
+	for range 2 {
+		big, _ := contactFile(12_000)
+		answered := make(chan answer, 1)
+		go func() {
+			req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id), strings.NewReader(big))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+w.admin)
+			req.Header.Set("Content-Type", "text/csv")
+			client := nethttp.Client{Timeout: 3 * patience}
+			defer client.CloseIdleConnections()
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Error(err)
+				close(answered)
+				return
+			}
+			defer func() { _ = resp.Body.Close() }()
+			body, _ := io.ReadAll(resp.Body)
+			answered <- answer{t: t, status: resp.StatusCode, header: resp.Header, body: body}
+		}()
+		before := w.rows("contacts")
+		deadline := time.After(3 * patience)
+		for w.rows("imports WHERE state = 'activating'") == 0 {
+			select {
+			case <-deadline:
+				t.Fatal("the import is never activated")
+			default:
+			}
+		}
+		s.kill()
+		a := <-answered
+		s.start()
+		// The server may be back before it was missed: then a query finds that the
+		// connections are broken.
+		eventually(t, "the database is back", func() bool { return w.operator("GET", importsOf(id), nil).status == 200 && ready() })
+		eventually(t, "the import is settled", func() bool { imp := w.imports(id)[0]; return !imp.Open() })
+		imp := w.imports(id)[0]
+		switch {
+		case a.status == 503 && imp.State == campaign.ImportFailed && imp.Added == 0:
+			w.nothingOf(id, before)
+		case imp.State == campaign.ImportActive && imp.Added == 12_000 && (a.status == 201 || a.status == 503 && a.code() == "import_unsettled"):
+			w.nothingOf(id, before+12_000)
+		default:
+			t.Errorf("answered %s, stored %+v", a, imp)
+		}
+	}
+	var imp campaign.Import
+	before := w.rows("contacts")
+	w.upload(id, file).expect(201).into(&imp)
+	if imp.Added != 6000 {
+		t.Errorf("the next file: %+v", imp)
+	}
+	w.nothingOf(id, before+6000)
+}
+
+func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := newWorldOn(t, s.pg.URL(), tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	id := w.campaign(nil)
+	file, _ := contactFile(1)
+	w.upload(id, file).expect(201)
+	w.act(id, "start").expect(200)
+	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
+	w.sameLedgers(model, id, 1)
+	// Many more of the same: more than the sockets between the two hold.
+	w.tampered = true
+	const attempts = 6_000
+	var n int
+	w.query(fmt.Sprintf(`WITH more AS (INSERT INTO attempts SELECT (r).* FROM (
+		SELECT jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'reserved_at', a.reserved_at + n * interval '1 microsecond',
+			'sip_reason', repeat('x', 2500))) AS r
+		FROM attempts a, generate_series(1, %d) n) x RETURNING 1) SELECT count(*) FROM more`, attempts-1), &n)
+	if rows := w.report(id, ""); len(rows) != attempts {
+		t.Fatalf("%d rows", len(rows))
+	}
+	req, err := nethttp.NewRequestWithContext(context.Background(), "GET", w.p.URL()+"/api/v1/campaigns/"+string(id)+"/attempts.csv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-API-Key", w.key)
+	resp, err := w.client.Do(req)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	if n, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%d bytes more, and then %v", n, err)
+	}
+	w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv", nil).expect(503)
+	s.start()
+	eventually(t, "the database is back", func() bool { return w.send("GET", "/readyz", nil).status == 200 })
+	if rows := w.report(id, ""); len(rows) != attempts {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// --- a large file -------------------------------------------------------------
+
+// endlessFile makes the rows of a large file as they are read.
+type endlessFile struct {
+	row, rows int
+	rest      []byte
+}
+
+func (f *endlessFile) Read(p []byte) (int, error) {
+	for len(f.rest) < 4096 && f.row <= f.rows {
+		if f.row == 0 {
+			f.rest = append(f.rest, "phone_number,first_name,account,region\n"...)
+		} else {
+			f.rest = fmt.Appendf(f.rest, "+49151%08d,Ada,%d,north\n", f.row, f.row)
+		}
+		f.row++
+	}
+	if len(f.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// Not parallel to others: it measures the memory of the process.
+func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
+	// How long it takes says nothing under the race detector.
+	rows, limit := 200_000, 30*time.Second
+	if raceEnabled {
+		rows, limit = 50_000, 10*time.Minute
+	}
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Exactly(50 * time.Millisecond)}}})
+	id := w.campaign(map[string]any{"concurrency": 2})
+	file, _ := contactFile(1000)
+	w.upload(id, file).expect(201)
+	w.act(id, "start").expect(200)
+	eventually(t, "it dials", func() bool { return len(model.Ledger().Calls()) > 5 })
+
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	// What is garbage already must not count: with the usual setting there is as
+	// much of it as the tests before have left alive.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
+	before := heap()
+	var peak atomic.Uint64
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				if h := heap(); h > peak.Load() {
+					peak.Store(h)
+				}
+			}
+		}
+	})
+	dialled := len(model.Ledger().Calls())
+	began := time.Now()
+	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id), &endlessFile{rows: rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+w.admin)
+	req.Header.Set("Content-Type", "text/csv")
+	client := nethttp.Client{Timeout: 10 * time.Minute}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	close(stop)
+	watching.Wait()
+	body, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	var imp campaign.Import
+	answer{t: t, status: resp.StatusCode, body: body}.expect(201).into(&imp)
+	if imp.Rows != rows || imp.Added != rows {
+		t.Errorf("%+v", imp)
+	}
+	if got := w.rows("contacts"); got != rows+1000 {
+		t.Errorf("%d contacts", got)
+	}
+	grown := int64(peak.Load()) - int64(before)
+	if grown > 50<<20 || took > limit {
+		t.Errorf("%d rows took %v and %d MiB", rows, took, grown>>20)
+	}
+	calls := len(model.Ledger().Calls()) - dialled
+	t.Logf("%d rows took %v and %d MiB, with %d calls meanwhile", rows, took, grown>>20, calls)
+	// Two lines, a call of some 400 ms each: it went on dialling all the time.
+	if least := int(took / time.Second); calls < least {
+		t.Errorf("%d calls in %v", calls, took)
+	}
+	w.act(id, "pause").expect(200)
+	eventually(t, "its calls are over", func() bool { return w.p.tree.LiveCalls() == 0 })
+	if dup := model.Ledger().DuplicateInvites(); len(dup) > 0 {
+		t.Errorf("duplicates %v", dup)
+	}
+}

@@ -1,0 +1,104 @@
+package process
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+	"dialler/sipstack"
+)
+
+func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
+	exactly(t)
+	// Timer B is 1.3 s, and a leg answers retransmissions as long.
+	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}, dialoutRing: 2 * time.Second}, 200*time.Millisecond)
+	short := draw.Exactly(50 * time.Millisecond)
+	kinds := []carrier.Behaviour{
+		person(50 * time.Millisecond), {Kind: carrier.Human, Ring: short, Talk: short}, {Kind: carrier.Human, Ring: short, Forks: 1},
+		{Kind: carrier.Human, Ring: short, Reliable: true}, {Kind: carrier.Human, Progress: carrier.EarlyMedia, Ring: short},
+		{Kind: carrier.Human, Ring: short, Hold: short}, {Kind: carrier.Machine, Ring: short}, {Kind: carrier.NoAnswer},
+		{Kind: carrier.NoAnswer, CancelRace: true}, {Kind: carrier.Silent}, carrier.Busy(), carrier.Refusal(404, "", 0), carrier.Refusal(503, "", 0),
+		carrier.Refusal(488, "", 0), carrier.Refusal(603, "", 0),
+	}
+	script := map[engine.PhoneNumber][]carrier.Behaviour{}
+	var numbers []string
+	for range 8 {
+		for _, k := range kinds {
+			n := newNumber()
+			numbers = append(numbers, n)
+			script[engine.PhoneNumber(n)] = []carrier.Behaviour{k}
+		}
+	}
+	w.carrier(carrier.Config{Script: script})
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 200, "endpoints": []string{w.bot.URL()}}).expect(200)
+	play := func(numbers []string) {
+		t.Helper()
+		for _, n := range numbers {
+			w.dialout(n)
+		}
+		eventually(t, "nothing of the calls is left", func() bool { return w.p.tree.LiveCalls() == 0 && w.p.sip.Stats().KnownLegs == 0 })
+	}
+	play(numbers[:4*len(kinds)]) // and the pools are as large as they get
+	before, held := runtime.NumGoroutine(), ours()
+	play(numbers[4*len(kinds):])
+	w.quiet()
+	if st := w.p.media.Stats(); st.Calls != 0 || st.Bots != 0 {
+		t.Errorf("%d media paths, %d bot sockets", st.Calls, st.Bots)
+	}
+	eventually(t, "the goroutines are as before", func() bool { return runtime.NumGoroutine() <= before+20 })
+
+	// Maps that are used for the first time and the like take 1.3 KiB a call; the
+	// garbage of a moment may still be held.
+	var left int64
+	defer func() { t.Logf("%d bytes a call are left", left/int64(4*len(kinds))) }()
+	eventually(t, "the memory is as before", func() bool { left = ours() - held; return left <= leakBytes*int64(4*len(kinds)) })
+}
+
+// leakBytes is how much of the heap a call may leave behind.
+const leakBytes = 2 << 10
+
+// exactly has every allocation of a test counted.
+func exactly(t *testing.T) {
+	rate := runtime.MemProfileRate
+	runtime.MemProfileRate = 1
+	t.Cleanup(func() { runtime.MemProfileRate = rate })
+}
+
+// ours is how much of the heap is held by what the dialler's own packages
+// allocated since exactly: models and tests are left out.
+func ours() (held int64) {
+	runtime.GC() // what was freed shows after the second one
+	runtime.GC()
+	n, _ := runtime.MemProfile(nil, false)
+	records := make([]runtime.MemProfileRecord, n+1000)
+	n, ok := runtime.MemProfile(records, false)
+	if !ok {
+		return 1 << 62
+	}
+	for i := range records[:n] {
+		r := &records[i]
+		if mine(r.Stack()) {
+			held += r.InUseBytes()
+		}
+	}
+	return held
+}
+
+// mine says whether a stack is the dialler's.
+func mine(stack []uintptr) bool {
+	frames, found := runtime.CallersFrames(stack), false
+	for {
+		f, more := frames.Next()
+		if strings.HasPrefix(f.Function, "dialler/bench/") || strings.HasPrefix(f.Function, "dialler.Test") || strings.HasSuffix(f.File, "_test.go") {
+			return false
+		}
+		found = found || strings.HasPrefix(f.Function, "dialler/")
+		if !more {
+			return found
+		}
+	}
+}

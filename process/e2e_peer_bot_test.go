@@ -1,0 +1,160 @@
+package process
+
+import (
+	"net"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+)
+
+// shownBot is a bot as GET /api/v1/bots shows it.
+type shownBot struct {
+	ID     string
+	Status struct {
+		Health    string
+		Held      int `json:"seats_held"`
+		Endpoints []struct{ Endpoint, Health, Reason string }
+	}
+}
+
+func (w *world) shownBot(id string) (b shownBot) {
+	w.t.Helper()
+	var list struct{ Bots []shownBot }
+	w.operator("GET", "/api/v1/bots", nil).expect(200).into(&list)
+	for _, b := range list.Bots {
+		if b.ID == id {
+			return b
+		}
+	}
+	w.t.Fatalf("no bot %s", id)
+	return b
+}
+
+func (w *world) endpoints(urls ...string) {
+	w.t.Helper()
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": urls}).expect(200)
+}
+
+// A bot that takes no call, whatever way it does that, has nobody dialled; the
+// campaign, the API, a dialout and the metrics say so, and dialling goes on by
+// itself.
+func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	answering := func(status int) string {
+		s := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, _ *nethttp.Request) { rw.WriteHeader(status) }))
+		t.Cleanup(s.Close)
+		return "ws" + strings.TrimPrefix(s.URL, "http")
+	}
+	silent, closed := listen(), listen()
+	_ = closed.Close()
+	id := w.running(nil)
+	to := newNumber()
+	f := func(url, why string) {
+		t.Helper()
+		w.endpoints(url)
+		rep := w.trigger(id, to, nil)
+		if rep.Status != "queued" || rep.Reason != "seats" && rep.Reason != "merged" {
+			t.Errorf("%s: a trigger is answered %+v", why, rep)
+		}
+		r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}).expect(503)
+		if r.code() != "bot_unavailable" || r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), why) {
+			t.Errorf("%s: a dialout is answered %s", why, r)
+		}
+		if b := w.shownBot(ourBot); b.Status.Health != "down" || b.Status.Held != 0 || len(b.Status.Endpoints) != 1 || !strings.Contains(b.Status.Endpoints[0].Reason, why) {
+			t.Errorf("%s: the bot is shown as %+v", why, b.Status)
+		}
+		eventually(t, why+": the campaign says why", func() bool {
+			l := w.detail(id).Live
+			return l != nil && l.Constraint == engine.ConstraintSeats && strings.Contains(l.Explanation, "takes no calls since") && strings.Contains(l.Explanation, why)
+		})
+		if n := w.metric("dialler_bots_down"); n != 1 {
+			t.Errorf("%s: %v bots are down", why, n)
+		}
+	}
+	f("ws://"+silent.Addr().String(), "in time")
+	f(answering(403), "HTTP 403")
+	f(answering(503), "HTTP 503")
+	f("ws://"+closed.Addr().String()+"/media", "connection refused")
+	if n := len(model.Ledger().Calls()); n != 0 {
+		t.Fatalf("%d calls were placed", n)
+	}
+	// The bot is started again, where it was.
+	again, err := bot.Start(bot.Config{Listen: closed.Addr().String(), Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Close() })
+	eventually(t, "the contact is called and served", func() bool { return w.contact(id, to).Status == "completed" })
+	if b := w.shownBot(ourBot); b.Status.Health != "up" || w.metric("dialler_bots_down") != 0 || w.metric("dialler_abandoned_total") != 0 {
+		t.Errorf("afterwards %+v", b.Status)
+	}
+	if s := again.Summary(); s.Probes == 0 || s.Sessions != 1 || len(s.Violations) > 0 {
+		t.Errorf("the bot saw %+v", s)
+	}
+	if n := strings.Count(w.log.String(), "the bot takes no calls"); n != 4 {
+		t.Errorf("%d lines of the log for four outages", n)
+	}
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}
+
+func TestABotThatBreaksInTheConversationEndsItsCallAndNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	dies, floods, sibling := engine.PhoneNumber(newNumber()), engine.PhoneNumber(newNumber()), newNumber()
+	// One dies without a word, one sends nonsense and minutes of speech at once.
+	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(0)}, Script: map[engine.PhoneNumber][]bot.Conversation{
+		dies:   {{Die: draw.Exactly(300 * time.Millisecond), Result: &bot.Result{None: true}}},
+		floods: {{Noise: 500, Burst: true, Utterance: draw.Exactly(2 * time.Minute), Pause: draw.Exactly(time.Hour), Result: &bot.Result{Disposition: "interested"}}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	other, flood := w.dialout(sibling), w.dialout(floods.E164())
+	w.session(other, "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
+	dead := w.dialout(dies.E164())
+	if c := w.ended(dead, engine.OutcomeConnectedNoResult); c.HungUpBy != "bot" {
+		t.Errorf("the bot died: %+v", c)
+	}
+	leg := func(id engine.CallID) engine.LegID { return w.stored(id).ID.Leg(1) }
+	eventually(t, "its callee is hung up", func() bool {
+		row, _ := model.Ledger().Call(string(leg(dead)))
+		return row.State == carrier.StateEnded && row.ByeBy == carrier.Caller
+	})
+	w.session(flood, "begun", func(s bot.Session) bool { return s.FramesIn > 0 && s.FramesOut > 0 })
+	for _, id := range []engine.CallID{other, flood} {
+		eventually(t, "audio goes both ways", func() bool {
+			row, _ := model.Ledger().Call(string(leg(id)))
+			s, _ := w.bot.Session(id)
+			return row.State == carrier.StateAnswered && row.RTP.Received > 25 && s.FramesIn > 25 && s.EndedAt.IsZero()
+		})
+		if !model.HangUp(string(leg(id))) {
+			t.Fatal("the call is gone")
+		}
+		w.ended(id, engine.OutcomeCompleted)
+	}
+	if n := w.p.media.Stats().BotFramesMalformed + w.p.media.Stats().BotFramesUnknown; n < 300 {
+		t.Errorf("%d frames were counted as nonsense", n)
+	}
+	if b := w.shownBot(ourBot); b.Status.Health != "up" {
+		t.Errorf("a bot that took every call is %+v", b.Status)
+	}
+	w.quiet()
+}

@@ -1,0 +1,207 @@
+package process
+
+import (
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+)
+
+// configured is what the API says of a campaign with a Config URL.
+type configured struct {
+	ID       engine.CampaignID `json:"campaign_id"`
+	Status   string
+	Failure  string `json:"failure_reason"`
+	Settings struct {
+		Concurrency int
+		MaxAttempts int `json:"max_attempts"`
+	}
+	External *struct {
+		URL, Hash string
+		FetchedAt time.Time `json:"fetched_at"`
+		Settings  map[string]any
+	} `json:"external_config"`
+}
+
+func (w *world) addTo(id engine.CampaignID, numbers ...string) answer {
+	w.t.Helper()
+	var rows []map[string]any
+	for _, n := range numbers {
+		rows = append(rows, map[string]any{"mobile": n})
+	}
+	return w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows})
+}
+
+func TestACampaignTakesItsSettingsFromItsConfigURL(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	var served atomic.Value
+	var asked atomic.Int32
+	served.Store(`{"concurrency": 3, "max_attempts": 1, "retry_on_system": []}`)
+	site := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, _ *nethttp.Request) {
+		asked.Add(1)
+		_, _ = rw.Write([]byte(served.Load().(string)))
+	}))
+	defer site.Close()
+
+	id := w.campaign(map[string]any{"config_url": site.URL + "/c.json", "max_attempts": 9})
+	w.addTo(id, newNumber(), newNumber()).expect(200)
+	var ready struct {
+		Ready    bool
+		Contacts struct {
+			ToDial int `json:"to_dial"`
+		}
+	}
+	w.operator("GET", "/api/v1/campaigns/"+string(id)+"/preflight", nil).expect(200).into(&ready)
+	if !ready.Ready || ready.Contacts.ToDial != 2 || asked.Load() != 0 {
+		t.Errorf("preflight %+v, %d fetches", ready, asked.Load())
+	}
+	var c configured
+	w.act(id, "start").expect(200).into(&c)
+	if c.Status != "running" || c.Settings.Concurrency != 3 || c.External == nil || len(c.External.Hash) != 64 || c.External.Settings["max_attempts"] != 1.0 {
+		t.Errorf("%+v", c)
+	}
+	eventually(t, "completed after one attempt each", func() bool {
+		w.operator("GET", "/api/v1/campaigns/"+string(id), nil).expect(200).into(&c)
+		return c.Status == "completed"
+	})
+	if n := len(model.Ledger().Calls()); n != 2 || asked.Load() != 1 {
+		t.Errorf("%d calls, %d fetches", n, asked.Load())
+	}
+
+	// The next run asks anew; what it finds cannot be used.
+	w.act(id, "restart").expect(200)
+	for document, reason := range map[string]string{
+		`{"concurrency": 0}`:  "config_url_invalid: ",
+		`{"name": "another"}`: "config_url_invalid: ",
+		`[]`:                  "config_url_invalid: ",
+	} {
+		served.Store(document)
+		c = configured{}
+		w.act(id, "start").expect(200).into(&c)
+		if c.Status != "failed" || !strings.HasPrefix(c.Failure, reason) || c.External != nil {
+			t.Errorf("%s: %+v", document, c)
+		}
+		w.act(id, "restart").expect(200)
+	}
+	site.Close()
+	w.act(id, "start").expect(200).into(&c)
+	if c.Status != "failed" || !strings.HasPrefix(c.Failure, "config_url_unreachable: ") || strings.Contains(c.Failure, "c.json") {
+		t.Errorf("%+v", c)
+	}
+	w.restart()
+	c = configured{}
+	w.operator("GET", "/api/v1/campaigns/"+string(id), nil).expect(200).into(&c)
+	if c.Status != "failed" || !strings.HasPrefix(c.Failure, "config_url_unreachable: ") {
+		t.Errorf("after a restart of the process: %+v", c)
+	}
+	if n := len(model.Ledger().Calls()); n != 2 {
+		t.Errorf("%d calls in all, want those of the first run", n)
+	}
+}
+
+func TestNobodyIsCalledWhoIsSuppressedOrLivesWhereNoCallsGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
+	never, rings, vienna := newNumber(), newNumber(), "+43676123456"
+	var put struct{ Added, Known int }
+	w.operator("POST", "/api/v1/suppressions", map[string]any{"numbers": []string{never, never}, "reason": "asked"}).expect(200).into(&put)
+	if put.Added != 1 || put.Known != 1 {
+		t.Errorf("%+v", put)
+	}
+
+	id := w.running(nil)
+	for what, a := range map[string]answer{
+		"trigger": w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": never}),
+		"dialout": w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": never}),
+	} {
+		if a.expect(409).code() != "suppressed" {
+			t.Errorf("%s to a suppressed number: %s", what, a)
+		}
+	}
+	for what, a := range map[string]answer{
+		"trigger": w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": vienna}),
+		"dialout": w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": vienna}),
+	} {
+		if a.expect(422).code() != "destination_not_allowed" {
+			t.Errorf("%s abroad: %s", what, a)
+		}
+	}
+	w.addTo(id, never).expect(200)
+	eventually(t, "the suppressed contact fails", func() bool { return w.contact(id, never).Status == "failed" })
+
+	// One that rings is cancelled when it is suppressed.
+	rep := w.trigger(id, rings, nil)
+	leg := string(rep.AttemptID.Leg(1))
+	eventually(t, "it rings", func() bool { row, _ := model.Ledger().Call(leg); return row.State == carrier.StateRinging })
+	w.crm("POST", "/api/v1/suppressions", map[string]any{"number": rings}).expect(200)
+	w.ended(rep.AttemptID.Call(), engine.OutcomeCancelled)
+	if row, _ := model.Ledger().Call(leg); row.CancelAt.IsZero() {
+		t.Errorf("at the carrier: %+v", row)
+	}
+	if n := len(model.Ledger().Calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+	w.operator("DELETE", "/api/v1/suppressions/"+never, nil).expect(204)
+	w.trigger(id, never, nil)
+	eventually(t, "it is called once it is off the list", func() bool { return len(model.Ledger().Calls()) == 2 })
+	w.quietly(id)
+}
+
+// quietly ends a campaign and waits for its calls.
+func (w *world) quietly(id engine.CampaignID) {
+	w.t.Helper()
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}
+
+func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.flags.OptOutDigit = "9"
+	w.restart()
+	caller := person(2 * time.Second)
+	caller.Digits, caller.Press = "9", draw.Exactly(2200*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{caller}})
+	to := newNumber()
+	id := w.dialout(to)
+	// The bot goes away while the phone rings.
+	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+		t.Fatal(err)
+	}
+	w.ended(id, engine.OutcomeAbandoned)
+	var list struct {
+		Suppressions []struct{ Number, Reason string }
+		Total        int
+	}
+	eventually(t, "the number is suppressed", func() bool {
+		w.operator("GET", "/api/v1/suppressions?number=%2B"+to[1:], nil).expect(200).into(&list)
+		return list.Total == 1
+	})
+	if x := list.Suppressions[0]; x.Number != to || x.Reason != "opt_out" {
+		t.Errorf("%+v", x)
+	}
+	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the bot is back, and the number is refused", func() bool {
+		a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": to})
+		if a.code() == "bot_unavailable" {
+			return false
+		}
+		if a.expect(409).code() != "suppressed" {
+			t.Errorf("called again: %s", a)
+		}
+		return true
+	})
+	w.quiet()
+}

@@ -1,0 +1,197 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+)
+
+// elsewhere stands in for the listener of a dialler that is another process.
+type elsewhere struct {
+	net.Listener
+	addr net.Addr
+}
+
+func (e elsewhere) Addr() net.Addr { return e.addr }
+
+// another starts the program on the world's installation, whose requests go
+// there from then on.
+func (w *world) another() *running {
+	w.t.Helper()
+	r := serve(w.t, w.url, "--sip="+w.flags.SIP, "--spool-dir="+w.flags.SpoolDir, fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
+		"--recordings-dir="+w.flags.RecordingsDir)
+	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(r.api, "http://"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.p = &Process{listener: elsewhere{addr: addr}}
+	return r
+}
+
+// checkOf is a line of /readyz.
+func (w *world) checkOf(name string) (ok bool, detail string) {
+	w.t.Helper()
+	var v struct {
+		Checks []struct {
+			Name, Detail string
+			OK           bool
+		}
+	}
+	w.send("GET", "/readyz", nil).into(&v)
+	for _, c := range v.Checks {
+		if c.Name == name {
+			return c.OK, c.Detail
+		}
+	}
+	w.t.Fatalf("/readyz has no check %s", name)
+	return false, ""
+}
+
+func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) {
+	t.Parallel()
+	pg := newServer(t)
+	w := newWorldOn(t, pg.pg.URL(), tuning{}, 0)
+	var numbers []string
+	script := map[engine.PhoneNumber][]carrier.Behaviour{}
+	for range 5 {
+		n := newNumber()
+		numbers, script[engine.PhoneNumber(n)] = append(numbers, n), []carrier.Behaviour{person(3 * time.Second)}
+	}
+	rings := newNumber()
+	script[engine.PhoneNumber(rings)] = []carrier.Behaviour{{Kind: carrier.NoAnswer}}
+	model := w.carrier(carrier.Config{Script: script})
+	id := w.running(map[string]any{"max_attempts": 1, "concurrency": 8})
+
+	w.p.Close()
+	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", freeUDP(t))
+	w.tampered = true // there is nothing here to audit while it is another process
+	first := w.another()
+	dead := false
+	t.Cleanup(func() {
+		if !dead {
+			_ = first.cmd.Process.Kill()
+			_ = first.cmd.Wait()
+		}
+	})
+	// Its trunk and its bot are known to answer once they were asked.
+	var rep campaign.DialoutReply
+	eventually(t, "the first call is placed", func() bool {
+		r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": numbers[0]})
+		if r.status == 201 {
+			r.into(&rep)
+		}
+		return r.status == 201
+	})
+	calls := []engine.CallID{rep.CallID}
+	for _, n := range append(numbers[1:], rings) {
+		calls = append(calls, w.trigger(id, n, nil).AttemptID.Call())
+	}
+	row := func(c engine.CallID) carrier.Call {
+		a, _ := c.Attempt()
+		r, _ := model.Ledger().Call(string(a.Leg(1)))
+		return r
+	}
+	eventually(t, "every phone rings", func() bool {
+		for _, c := range calls {
+			if row(c).RingingAt.IsZero() {
+				return false
+			}
+		}
+		return true
+	})
+	pg.kill()
+
+	// They are answered, confirmed, and talk with the bot.
+	talking := calls[:5]
+	for _, c := range talking {
+		w.session(c, "begun while the database is away", func(s bot.Session) bool { return s.FramesIn > 0 && s.FramesOut > 0 })
+		eventually(t, "its answer is confirmed", func() bool { return !row(c).AckAt.IsZero() })
+		if r := row(c); len(r.Violations) > 0 {
+			t.Errorf("at the carrier: %+v", r)
+		}
+	}
+	over := calls[1]
+	if a, _ := over.Attempt(); !model.HangUp(string(a.Leg(1))) {
+		t.Fatal("no call to hang up")
+	}
+	w.session(over, "ended", func(s bot.Session) bool { return !s.EndedAt.IsZero() })
+	eventually(t, "five answers, five connections and an end wait on disk", func() bool { return w.metric("dialler_spool_writes") >= 11 })
+	if ok, detail := w.checkOf("spool"); !ok || !strings.Contains(detail, "writes of live calls wait on disk for the database since") {
+		t.Errorf("/readyz says of the spool: %v, %q", ok, detail)
+	}
+	if w.metric("dialler_spool_bytes") == 0 || w.metric("dialler_spool_full") != 0 || w.metric("dialler_spool_size_bytes") != 4<<20 {
+		t.Error("figures of the spool")
+	}
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.header.Get("Retry-After") == "" {
+		t.Errorf("a dialout: %s", r)
+	}
+	invites := len(model.Ledger().Calls())
+
+	// The dialler dies as well.
+	if err := first.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-first.read
+	_ = first.cmd.Wait()
+	dead = true
+	pg.start()
+	w.start()
+	w.tampered = false
+
+	for _, c := range talking {
+		want := engine.OutcomeLost
+		if c == over {
+			want = engine.OutcomeConnectedNoResult
+		}
+		w.ended(c, want)
+		a := w.stored(c)
+		if a.AnsweredAt == nil || a.BotConnectedAt == nil || a.ServedAt == nil || !a.Consumed || a.Session == "" || a.Legs[0].Dialog == nil {
+			t.Errorf("what was spooled of the call is not stored: %+v", a)
+		}
+		if c == over && a.HungUpBy != engine.PartyCallee {
+			t.Errorf("the callee ended it: %+v", a)
+		}
+	}
+	w.ended(calls[5], engine.OutcomeLost)
+	eventually(t, "nothing lives at the carrier", func() bool { return len(model.Ledger().Live()) == 0 })
+	for _, c := range talking {
+		if r := row(c); c != over && r.ByeBy != carrier.Caller || r.Invites != 1 {
+			t.Errorf("at the carrier: %+v", r)
+		}
+	}
+	if dup, lap := model.Ledger().DuplicateInvites(), model.Ledger().Overlaps(); len(dup)+len(lap) > 0 || len(model.Ledger().Calls()) != invites {
+		t.Errorf("duplicates %v, overlaps %v, %d calls where %d were", dup, lap, len(model.Ledger().Calls()), invites)
+	}
+	if n := w.metric("dialler_spool_replayed_total"); n < 11 || w.metric("dialler_spool_refused_total") != 0 || w.metric("dialler_spool_writes") != 0 {
+		t.Errorf("%v writes were replayed", n)
+	}
+	if ok, detail := w.checkOf("spool"); !ok || detail != "" {
+		t.Errorf("/readyz says of the spool: %v, %q", ok, detail)
+	}
+	for _, s := range []string{`"message":"what an earlier life had spooled was written to the database"`} {
+		if !strings.Contains(w.log.String(), s) {
+			t.Errorf("the log has no %s", s)
+		}
+	}
+	if d := w.detail(id); d.Counters.Attempts != 5 || d.Counters.Answered != 4 || d.Counters.ConnectedCalls != 4 {
+		t.Errorf("%+v", d.Counters)
+	}
+	if leak := personal.FindString(first.log()); leak != "" {
+		t.Error("the log gives away a number")
+	}
+	eventually(t, "no number is held any more", func() bool { return w.rows("number_holds WHERE hold_until IS NULL") == 0 })
+	if a := w.stored(over); a.State != attempt.Ended {
+		t.Errorf("%+v", a)
+	}
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}

@@ -1,0 +1,521 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	nethttp "net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/persistence/storetest"
+)
+
+// The tests of e2e_*_test.go run the whole process: real HTTP, SIP, RTP, bot
+// socket and PostgreSQL, all on loopback. Nothing of it may be left over.
+
+// Lingering goroutines are none of the process.
+var Lingering = []goleak.Option{
+	// The test database outlives its tests; its starter waits for it.
+	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).reap"),
+	// fasthttp's date keeper lives as long as the program; the cleaner of a
+	// worker pool that was stopped sleeps out its ten seconds.
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+	// One second of silence after a message to an actor that is gone.
+	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"),
+}
+
+// splitHostPort reads the address of a model.
+func splitHostPort(addr string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	port, err = strconv.Atoi(p)
+	return host, port, err
+}
+
+// patience bounds every wait; it is generous because the tests share their
+// machine.
+const patience = 30 * time.Second
+
+// eventually waits for a condition that has no event of its own.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// logbook keeps what the process logs.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// personal is what must never be in a log: a number of a callee, or ours.
+var personal = regexp.MustCompile(`4915112[0-9]{4,}|15112[0-9]{6}|3023125000`)
+
+// discreet fails when the log gives away a number, a variable or a secret.
+func (w *world) discreet() {
+	w.t.Helper()
+	secrets := append([]string{w.key, w.admin, ourToken, "Ada", "wonderland", "gold", "vx_"}, w.hidden...)
+	for _, s := range w.bot.Sessions() {
+		secrets = append(secrets, s.Parameters["result_token"])
+	}
+	for line := range strings.Lines(w.log.String()) {
+		leaked := personal.MatchString(line)
+		for _, secret := range secrets {
+			leaked = leaked || secret != "" && strings.Contains(line, secret)
+		}
+		if leaked {
+			w.t.Errorf("the log gives away a number, a variable or a secret: %s", line)
+		}
+	}
+}
+
+// without leaves out the lines that contain a text.
+func (l *logbook) without(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(l.String()) {
+		if !strings.Contains(line, text) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// Names that every world has.
+const (
+	ourBot    = "anna"
+	ourNumber = "+493023125000"
+	ourToken  = "f5c1a0a2d87b41de9e1b6c6a1f5b77aa"
+)
+
+var ourAccount = "AC" + strings.Repeat("7e", 16)
+
+// world is a dialler with a bot, an outbound number, an administrator and an
+// API key, on a database schema of its own.
+type world struct {
+	t      *testing.T
+	url    string
+	times  tuning
+	flags  Flags
+	log    *logbook
+	p      *Process
+	bot    *bot.Bot
+	key    string   // of all scopes
+	admin  string   // an administrator's token
+	hidden []string // more that must not be in the log
+	// tampered: rows were changed behind the dialler's back, so that its events
+	// cannot tell of them.
+	tampered bool
+	client   *nethttp.Client
+}
+
+// newWorld starts a world; conversations last as long as talk says, 0 until
+// the callee hangs up.
+func newWorld(t *testing.T, times tuning, talk time.Duration) *world {
+	t.Helper()
+	return newWorldOn(t, storetest.URL(t), times, talk)
+}
+
+// newWorldOn starts a world on a database of the test's own.
+func newWorldOn(t *testing.T, url string, times tuning, talk time.Duration) *world {
+	t.Helper()
+	return bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url}}, times, talk)
+}
+
+// newPrivateWorld starts a world on a private server in a folder.
+func newPrivateWorld(t *testing.T, dir string, times tuning) *world {
+	t.Helper()
+	return bringUp(t, &world{flags: Flags{DataDir: dir}}, times, 0)
+}
+
+func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
+	t.Helper()
+	w.t, w.times, w.log, w.client = t, times, &logbook{}, &nethttp.Client{Timeout: patience}
+	t.Cleanup(w.client.CloseIdleConnections)
+	var err error
+	w.bot, err = bot.Start(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{conversation(talk)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.bot.Close() })
+	f := &w.flags
+	f.ListenHTTP, f.SIP, f.DrainTimeout, f.RecordingsDir = "127.0.0.1:0", "127.0.0.1:0", patience, filepath.Join(t.TempDir(), "recordings")
+	f.SigningKey = filepath.Join(t.TempDir(), signingKeyName)
+	if err := makeSigningKey(f.SigningKey); err != nil {
+		t.Fatal(err)
+	}
+	f.SpoolDir, f.SpoolSize = filepath.Join(t.TempDir(), "spool"), 4
+	w.start()
+	if w.p.pg != nil {
+		w.url = w.p.pg.URL()
+	}
+	t.Cleanup(func() {
+		if !w.tampered {
+			w.audited()
+		}
+		w.p.Close()
+		w.discreet()
+		if t.Failed() {
+			t.Logf("log of the process:\n%s", w.log.without(`"level":"debug"`))
+		}
+	})
+	password, err := w.p.FirstAdmin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.hidden = append(w.hidden, password)
+	var login struct{ Token string }
+	w.send("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail, "password": password}).expect(200).into(&login)
+	w.admin = login.Token
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{w.bot.URL()},
+		"auth_token": ourToken, "account": ourAccount}).expect(201)
+	w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{}).expect(201)
+	w.key = w.newKey(nil)
+	return w
+}
+
+// conversation talks from the first moment on and reports a result.
+func conversation(talk time.Duration) bot.Conversation {
+	c := bot.Conversation{Utterance: draw.Exactly(time.Second), Pause: draw.Exactly(20 * time.Millisecond),
+		Result: &bot.Result{Disposition: "interested", Variables: map[string]string{"plan": "gold"}}}
+	if talk > 0 {
+		c.Talk = draw.Exactly(talk)
+	}
+	return c
+}
+
+// Start brings the process up on the world's database.
+func (w *world) start() {
+	w.t.Helper()
+	p, err := startTuned(context.Background(), w.flags, "main", zerolog.New(w.log).Level(zerolog.DebugLevel), w.times)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.p = p
+}
+
+// restart ends the process without draining and starts another on the same
+// database and the same SIP port.
+func (w *world) restart() {
+	w.t.Helper()
+	w.flags.SIP = w.p.sip.Addr()
+	w.p.Close()
+	w.start()
+}
+
+// newKey makes an API key the way a console does; fields adds to the request.
+func (w *world) newKey(fields map[string]any) string {
+	w.t.Helper()
+	body := map[string]any{"name": "crm"}
+	for k, v := range fields {
+		body[k] = v
+	}
+	var key struct{ Key string }
+	w.operator("POST", "/api/v1/api-keys", body).expect(201).into(&key)
+	return key.Key
+}
+
+// trunk adds or changes a carrier connection.
+func (w *world) trunk(id, host string, port int, fields map[string]any) {
+	w.t.Helper()
+	body := map[string]any{"host": host, "port": port, "cps_cap": 100}
+	for k, v := range fields {
+		body[k] = v
+	}
+	if r := w.operator("PUT", "/api/v1/trunks/"+id, body); r.status != 201 && r.status != 200 {
+		w.t.Fatalf("trunk %s: %s", id, r)
+	}
+}
+
+// carrier starts a model carrier and makes it the world's trunk.
+func (w *world) carrier(c carrier.Config) *carrier.Carrier {
+	w.t.Helper()
+	c.Media = true
+	m, err := carrier.Start(c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = m.Close() })
+	host, port, err := splitHostPort(m.Addr())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.trunk("model", host, port, nil)
+	return m
+}
+
+// --- requests ---------------------------------------------------------------
+
+type answer struct {
+	t      testing.TB
+	status int
+	header nethttp.Header
+	body   []byte
+}
+
+func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.body) }
+
+func (a answer) expect(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("answered %s, want %d", a, status)
+	}
+	return a
+}
+
+func (a answer) into(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("%s: %v", a, err)
+	}
+}
+
+// code is the stable code of a problem.
+func (a answer) code() string {
+	var p struct{ Code string }
+	_ = json.Unmarshal(a.body, &p)
+	return p.Code
+}
+
+// send sends a request. A body that is a string goes out as it is; headers are
+// name and value in turn.
+func (w *world) send(method, path string, body any, headers ...string) answer {
+	w.t.Helper()
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r = bytes.NewReader(raw)
+	}
+	req, err := nethttp.NewRequestWithContext(context.Background(), method, w.p.URL()+path, r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if r != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer{t: w.t, status: resp.StatusCode, header: resp.Header, body: raw}
+}
+
+// operator sends a request as the administrator.
+func (w *world) operator(method, path string, body any) answer {
+	w.t.Helper()
+	return w.send(method, path, body, "Authorization", "Bearer "+w.admin)
+}
+
+// crm sends a request with the API key.
+func (w *world) crm(method, path string, body any, headers ...string) answer {
+	w.t.Helper()
+	return w.send(method, path, body, append([]string{"X-API-Key", w.key}, headers...)...)
+}
+
+// number makes a German mobile number that no other test dials.
+var numbersMade atomic.Int64
+
+func newNumber() string { return fmt.Sprintf("+4915112%06d", 100_000+numbersMade.Add(1)) }
+
+// dialout places a call and gives its identifier.
+func (w *world) dialout(to string) engine.CallID {
+	w.t.Helper()
+	var rep campaign.DialoutReply
+	w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": to}).expect(201).into(&rep)
+	return rep.CallID
+}
+
+// call is what GET /api/v1/calls/{call_id} shows.
+type call struct {
+	State       string
+	Outcome     engine.Outcome
+	Trunk       string
+	SIPCode     int    `json:"sip_code"`
+	SIPReason   string `json:"sip_reason"`
+	HungUpBy    string `json:"hung_up_by"`
+	Disposition string
+	AnsweredAt  *time.Time `json:"answered_at"`
+}
+
+func (w *world) call(id engine.CallID) (c call) {
+	w.t.Helper()
+	w.crm("GET", "/api/v1/calls/"+string(id), nil).expect(200).into(&c)
+	return c
+}
+
+// ended waits until the API shows the call ended with the outcome, and until it
+// is stored so: what lives is shown before it is durable.
+func (w *world) ended(id engine.CallID, want engine.Outcome) (c call) {
+	w.t.Helper()
+	var last call
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("the API showed %+v", last)
+		}
+	}()
+	eventually(w.t, fmt.Sprintf("call %s ends as %s", id, want), func() bool {
+		last = w.call(id)
+		return last.State == "ended" && last.Outcome == want
+	})
+	eventually(w.t, "the row agrees", func() bool { a := w.stored(id); return a.State == attempt.Ended && a.Outcome == want })
+	return last
+}
+
+// stored is the row of a call, with its legs.
+func (w *world) stored(id engine.CallID) attempt.Attempt {
+	w.t.Helper()
+	aid, _ := id.Attempt()
+	a, ok, err := w.p.store.Attempt(context.Background(), aid)
+	if err != nil || !ok {
+		w.t.Fatalf("call %s is not stored: %v", id, err)
+	}
+	return a
+}
+
+// session waits for the bot's session of a call.
+func (w *world) session(id engine.CallID, what string, ok func(bot.Session) bool) bot.Session {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var s bot.Session
+	if err := w.bot.Wait(ctx, func(b *bot.Bot) bool {
+		var found bool
+		s, found = b.Session(id)
+		return found && ok(s)
+	}); err != nil {
+		w.t.Fatalf("no bot session of %s: %s; last %+v", id, what, s)
+	}
+	return s
+}
+
+// rows counts the rows of a table.
+func (w *world) rows(table string) (n int) {
+	w.t.Helper()
+	w.query("SELECT count(*) FROM "+table, &n)
+	return n
+}
+
+func (w *world) query(sql string, into ...any) {
+	w.t.Helper()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if err := c.QueryRow(ctx, sql).Scan(into...); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// metric is a figure of /metrics.
+func (w *world) metric(name string) (v float64) {
+	w.t.Helper()
+	for line := range strings.Lines(string(w.send("GET", "/metrics", nil).expect(200).body)) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			if _, err := fmt.Sscan(rest, &v); err != nil {
+				w.t.Fatal(err)
+			}
+			return v
+		}
+	}
+	w.t.Fatalf("/metrics has no %s", name)
+	return 0
+}
+
+// quiet waits until no call lives and nothing is leased to one any more; with
+// seats, those of idle campaigns too.
+func (w *world) quiet() {
+	w.t.Helper()
+	st := w.p.tree.Stats()
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("%d live calls, leases: %d seats, %d channels, %d numbers", w.p.tree.LiveCalls(), st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load())
+		}
+	}()
+	eventually(w.t, "every lease is back", func() bool {
+		return w.p.tree.LiveCalls() == 0 && st.SeatsHeld.Load() == 0 && st.TrunkLeases.Load() == 0 && st.SlotLeases.Load() == 0
+	})
+}
+
+// freeUDP finds four UDP ports in a row, below those that the system gives to
+// whoever asks for any.
+func freeUDP(t testing.TB) int {
+	t.Helper()
+	for range 200 {
+		base := 12000 + 4*rand.IntN(4000)
+		free := 0
+		for port := base; port < base+4; port++ {
+			c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+			if err != nil {
+				break
+			}
+			_ = c.Close()
+			free++
+		}
+		if free == 4 {
+			return base
+		}
+	}
+	t.Fatal("no UDP ports are free")
+	return 0
+}

@@ -1,0 +1,83 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/evidence"
+	"dialler/engine/seal"
+	"dialler/http"
+	"dialler/persistence"
+)
+
+// ExportEvidence writes the file whole or not at all.
+func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by, path string) (m evidence.Manifest, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".evidence") // 0600
+	if err != nil {
+		return m, fmt.Errorf("the file cannot be written: %w", err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	m, err = writeEvidence(ctx, s, key, id, run, by, f)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return m, err
+	}
+	return m, os.Rename(f.Name(), path)
+}
+
+func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by string, out io.Writer) (evidence.Manifest, error) {
+	if run == 0 {
+		c, err := s.Campaign(ctx, id)
+		if err != nil {
+			return evidence.Manifest{}, err
+		}
+		run = c.Run
+	}
+	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by, Program: programVersion()}, key)
+	if err := s.Evidence(ctx, id, run, w); err != nil {
+		return evidence.Manifest{}, err
+	}
+	return w.End()
+}
+
+// programVersion names this program and its version.
+func programVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return "dialler " + info.Main.Version
+	}
+	return "dialler"
+}
+
+// RunExists implements http.Evidence.
+func (f *Front) RunExists(ctx context.Context, id engine.CampaignID, run int) error {
+	return f.Store.RecordOf(ctx, id, run)
+}
+
+// OpenEvidence implements http.Evidence. The file has no name any more: nothing
+// of it stays, whatever becomes of this process. It lies in the folder of TMPDIR.
+func (f *Front) OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (http.RecordingFile, error) {
+	key, err := f.p.signingKey()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "dialler-evidence") // 0600
+	if err == nil {
+		err = os.Remove(file.Name())
+	}
+	if err == nil {
+		_, err = writeEvidence(ctx, f.Store, key, id, run, who.Name, file)
+	}
+	if err != nil {
+		if file != nil {
+			_ = file.Close()
+		}
+		return nil, err
+	}
+	return file, nil
+}

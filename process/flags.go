@@ -1,0 +1,62 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Flags are the settings of a running dialler.
+type Flags struct {
+	ListenHTTP       string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"${default_http}" placeholder:"HOST:PORT"`
+	PublicURL        string        `name:"public-url" help:"Base URL under which bots reach the API to post results; the API's own address when empty." placeholder:"URL"`
+	SIP              string        `name:"sip" help:"Address of SIP over UDP and TCP, host:port." default:"${default_sip}" placeholder:"HOST:PORT"`
+	SIPExternal      string        `name:"sip-external" help:"Address that carriers see, when it is not the one of --sip (NAT)." placeholder:"HOST"`
+	RTPHost          string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`
+	RTPPorts         string        `name:"rtp-ports" help:"Ports of RTP; any free ones when empty." placeholder:"MIN-MAX"`
+	DatabaseURL      string        `name:"database-url" help:"Your PostgreSQL; a private one in the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
+	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL, of recordings and of the spool." placeholder:"DIR"`
+	RecordingsDir    string        `name:"recordings-dir" help:"Folder of the recordings of calls; recordings in the data folder when empty." placeholder:"DIR"`
+	SigningKey       string        `name:"signing-key" help:"Ed25519 private key, PEM, with which records are signed; signing_key.pem in the data folder when empty, made when it is first needed." placeholder:"FILE"`
+	SpoolDir         string        `name:"spool-dir" help:"Folder where what live calls produce waits while the database is away; spool in the data folder when empty." placeholder:"DIR"`
+	SpoolSize        int           `name:"spool-size" help:"How much of it may wait, in MiB, taken from the disk at the start; 0: nothing is kept on disk and live calls wait for the database." default:"64" placeholder:"MIB"`
+	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
+	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
+	HTTPConnections  int           `name:"http-connections" help:"Connections of the API at the same time, at most a quarter of the descriptors that the process may have." default:"4096" placeholder:"N"`
+	IntakeCap        int           `name:"intake-cap" help:"Triggers, dialouts and lists of contacts that may be under way at the same time; more are answered 503 overloaded." default:"256" placeholder:"N"`
+	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
+	AllowedCountries []string      `name:"allowed-countries" help:"Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called." placeholder:"CODES"`
+	CalleeCap        int           `name:"callee-cap" help:"How often one number may be called within --callee-period, over all campaigns and dialouts; 0 is no limit. A contact beyond it waits." default:"0" placeholder:"N"`
+	CalleePeriod     time.Duration `name:"callee-period" help:"Period of --callee-cap, which ends with each new call." default:"24h"`
+	OptOutDigit      string        `name:"opt-out-digit" help:"Key (0-9, * or #) with which the caller of an abandoned call asks, during the message, never to be called again; the message should name it. None when empty." placeholder:"KEY"`
+	KeepLadders      int           `name:"keep-ladders" help:"Days for which SIP messages are kept." default:"14" placeholder:"DAYS"`
+	KeepAttempts     int           `name:"keep-attempts" help:"Days for which the calls of runs that are over are kept, 90 at least; 0 is for ever. Their counters stay." default:"0" placeholder:"DAYS"`
+	KeepEvents       int           `name:"keep-events" help:"Days for which the events of runs that are over are kept, 90 at least; 0 is for ever. What somebody did stays." default:"0" placeholder:"DAYS"`
+	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept (--keep-ladders): of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
+	// ConfigPath is the file of --config, which may have trunks.
+	ConfigPath string `kong:"-"`
+
+	Message string `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
+}
+
+// Where SIP and the API listen unless told otherwise.
+const (
+	DefaultSIP  = "127.0.0.1:5060"
+	DefaultHTTP = "127.0.0.1:8080"
+)
+
+// DataDir is where the private PostgreSQL lives unless told otherwise.
+func DataDir(flag, name string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	if os.Geteuid() == 0 {
+		return filepath.Join("/var/lib/dialler", name), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no home folder for the data; give --data-dir: %w", err)
+	}
+	return filepath.Join(home, ".local", "share", "dialler", name), nil
+}

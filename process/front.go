@@ -1,0 +1,171 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"dialler/actors"
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/numberpool"
+	"dialler/http"
+	"dialler/persistence"
+)
+
+// Front is what the API knows of the dialler: commands go to the campaign
+// tree, lists come from the store.
+type Front struct {
+	*persistence.Store
+	tree *actors.Tree
+	p    *Process
+
+	mu      sync.Mutex
+	counted map[engine.CampaignID]counted
+	past    map[pastRun]counted
+	pages   map[campaign.Page]listedPage
+}
+
+// ChangeKey implements http.Keys.
+func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyChange, who engine.Who) (engine.APIKey, error) {
+	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
+		if change.Name != nil {
+			k.Name = *change.Name
+		}
+		if change.Active != nil {
+			k.Active = *change.Active
+		}
+		if change.ExpiresAt != nil {
+			k.ExpiresAt = *change.ExpiresAt
+		}
+		if change.DialoutsPerDay != nil {
+			k.DialoutsPerDay = *change.DialoutsPerDay
+		}
+		if change.Scopes != nil {
+			k.Scopes = *change.Scopes
+		}
+		if change.Campaigns != nil {
+			k.Campaigns = *change.Campaigns
+		}
+	}, who)
+}
+
+// Suppress implements http.Suppressions: calls that ring already are cancelled.
+func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int, error) {
+	added, err := f.Store.Suppress(ctx, numbers, reason, who)
+	if err == nil {
+		f.tree.Suppressed(numbers)
+	}
+	return added, err
+}
+
+// BotStatuses implements http.Bots.
+func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]http.BotStatus, error) {
+	owned, err := f.tree.BotStatuses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[engine.BotID]http.BotStatus, len(owned))
+	for id, s := range owned {
+		out[id] = http.BotStatus(s)
+	}
+	return out, nil
+}
+
+// PutBot implements http.Bots: the tree hears of the change.
+func (f *Front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who engine.Who) (engine.Bot, bool, error) {
+	if b.Account == "" {
+		account, err := f.account(ctx, b.ID)
+		if err != nil {
+			return engine.Bot{}, false, err
+		}
+		b.Account = account
+	}
+	stored, created, err := f.Store.PutBot(ctx, b, keepSecret, who)
+	f.p.doubt(err)
+	if err == nil {
+		err = f.tree.BotsChanged(ctx)
+	}
+	return stored, created, err
+}
+
+// DeleteBot implements http.Bots: the tree hears of it, and campaigns that ran
+// with the bot fail.
+func (f *Front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
+	if err := f.Store.DeleteBot(ctx, id, force, who); err != nil {
+		f.p.doubt(err)
+		return err
+	}
+	return f.tree.BotsChanged(ctx)
+}
+
+// account gives the "AC" identifier that a bot has, or a new one.
+func (f *Front) account(ctx context.Context, id engine.BotID) (string, error) {
+	bots, err := f.Store.Bots(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range bots {
+		if b.ID == id && b.Account != "" {
+			return b.Account, nil
+		}
+	}
+	var fresh [16]byte
+	_, _ = rand.Read(fresh[:]) // never fails
+	return "AC" + hex.EncodeToString(fresh[:]), nil
+}
+
+// NumberStatuses implements http.Numbers.
+func (f *Front) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
+	return f.tree.NumberStatuses(ctx)
+}
+
+// PutNumber implements http.Numbers.
+func (f *Front) PutNumber(ctx context.Context, n engine.NumberSettings, who engine.Who) (bool, error) {
+	created, err := f.Store.PutNumber(ctx, n, who)
+	f.p.doubt(err)
+	if err == nil {
+		f.tree.NumberChanged(n)
+	}
+	return created, err
+}
+
+// Alive implements http.Health.
+func (f *Front) Alive() error { return f.tree.Alive() }
+
+// Checks implements http.Health.
+func (f *Front) Checks(ctx context.Context) []http.Check {
+	db := http.Check{Name: "database", OK: true}
+	if s := f.tree.Database(); !s.Up {
+		since := s.Since.UTC()
+		db.OK, db.Since, db.Detail = false, &since, s.Detail+". No new call is placed; live calls go on."
+	}
+	trunks := http.Check{Name: "trunks"}
+	list, err := f.Store.Trunks(ctx)
+	for _, t := range list {
+		trunks.OK = trunks.OK || t.Active
+	}
+	switch {
+	case persistence.Why(err) != "":
+		trunks.OK = true // nothing is wrong with them that is known
+	case !trunks.OK:
+		trunks.Detail = "no active trunk is configured"
+	}
+	f.p.mu.Lock()
+	draining := http.Check{Name: "draining", OK: !f.p.draining}
+	f.p.mu.Unlock()
+	if !draining.OK {
+		draining.Detail = "the process is being stopped; live calls finish"
+	}
+	ports := http.Check{Name: "rtp_ports", OK: true}
+	if usable, all := f.p.media.Ports(); usable == 0 {
+		ports.OK, ports.Detail = false, fmt.Sprintf("none of the %d RTP sockets can be read; see the log, and the RTP port range", all)
+	}
+	checks := []http.Check{db, trunks, ports, draining}
+	if f.p.spool != nil {
+		checks = append(checks, spoolCheck(f.p.spool.Stats()))
+	}
+	return checks
+}

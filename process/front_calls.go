@@ -1,0 +1,59 @@
+package process
+
+import (
+	"context"
+	"slices"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+)
+
+// Dialout implements http.Calls.
+func (f *Front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
+	return f.tree.Dialout(ctx, cmd)
+}
+
+// Call implements http.Calls.
+func (f *Front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	return f.tree.Call(ctx, id)
+}
+
+// Ladder implements http.Calls: what the SIP side still knows, else what was
+// kept.
+func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error) {
+	a, ok := id.Attempt()
+	if !ok {
+		return nil, engine.NotFound("call_not_found", "no call has this identifier")
+	}
+	kept, err := f.Store.Ladder(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	var out []engine.SIPMessage
+	live := f.p.sip.Ladder(a)
+	for _, m := range kept {
+		if !slices.ContainsFunc(live, func(l engine.SIPMessage) bool { return l.Leg == m.Leg }) {
+			out = append(out, m)
+		}
+	}
+	return append(out, live...), nil
+}
+
+// SubmitResult implements http.Calls.
+func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
+	return f.tree.SubmitResult(ctx, cmd)
+}
+
+// Transfer implements http.Calls.
+func (f *Front) Transfer(ctx context.Context, id engine.CallID, to string) error {
+	return f.tree.Transfer(ctx, id, to)
+}
+
+// HangUp implements http.Calls.
+func (f *Front) HangUp(ctx context.Context, id engine.CallID) error { return f.tree.HangUp(ctx, id) }
+
+// SendDigits implements http.Calls.
+func (f *Front) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
+	return f.tree.SendDigits(ctx, id, digits)
+}

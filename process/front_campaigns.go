@@ -1,0 +1,296 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"dialler/actors"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/engine/number"
+	"dialler/persistence"
+)
+
+// listedPage is what a page of the list of campaigns held when the database last
+// answered.
+type listedPage struct {
+	rows  []campaign.Campaign
+	total int
+}
+
+// listedCap bounds how many pages are kept.
+const listedCap = 16
+
+// pastRun is a run before the present one.
+type pastRun struct {
+	campaign engine.CampaignID
+	run      int
+}
+
+// counted is what the tables said of a campaign at rest.
+type counted struct {
+	run      int
+	seq      int64
+	counters campaign.Counters
+	at       time.Time
+}
+
+// countedFor is how long a count is good when nothing says otherwise, countedCap
+// how many are kept.
+const (
+	countedFor = 5 * time.Minute
+	countedCap = 10_000
+)
+
+// Create implements http.Campaigns.
+func (f *Front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error) {
+	now := f.p.clock.Now()
+	c := campaign.Campaign{ID: actors.NewCampaignID(), Settings: cmd.Settings, State: campaign.Draft, Version: 1, Run: 1,
+		CreatedAt: now, CreatedBy: cmd.Who}
+	who := cmd.Who
+	created := journal.Event{Campaign: c.ID, Seq: 1, Run: 1, At: now, Type: journal.CampaignCreated, Version: 1, Data: journal.Data{Who: &who}}
+	if err := f.Store.InsertCampaign(ctx, c, created); err != nil {
+		return campaign.Detail{}, err
+	}
+	return f.tree.Detail(ctx, c.ID)
+}
+
+// Clone implements http.Campaigns.
+func (f *Front) Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error) {
+	c, err := f.Store.CloneCampaign(ctx, cmd, actors.NewCampaignID(), f.p.clock.Now())
+	if err != nil {
+		return campaign.Detail{}, err
+	}
+	return f.tree.Detail(ctx, c.ID)
+}
+
+// Detail implements http.Campaigns.
+func (f *Front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	return f.tree.Detail(ctx, id)
+}
+
+// List implements http.Campaigns: a campaign whose actors are up is asked
+// itself, the others are counted.
+func (f *Front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
+	rows, total, err := f.rows(ctx, page)
+	if err != nil {
+		return nil, 0, err
+	}
+	list := make([]campaign.Detail, 0, len(rows))
+	for i := range rows {
+		d, err := f.listed(ctx, &rows[i])
+		switch e := (*engine.Error)(nil); {
+		case err == nil:
+			list = append(list, d)
+		case errors.As(err, &e) && e.Kind == engine.KindNotFound:
+			total-- // removed after its row was read
+		default:
+			return nil, 0, err
+		}
+	}
+	return list, total, nil
+}
+
+// rows reads a page of campaigns; while the database is away it is the page that
+// was read last: the actors know what has happened to those that run.
+func (f *Front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campaign, int, error) {
+	rows, total, err := f.Store.Campaigns(ctx, page)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		if last, ok := f.pages[page]; ok && persistence.Why(err) != "" {
+			return slices.Clone(last.rows), last.total, nil
+		}
+		return nil, 0, err
+	}
+	if len(f.pages) >= listedCap || f.pages == nil {
+		f.pages = make(map[campaign.Page]listedPage)
+	}
+	f.pages[page] = listedPage{slices.Clone(rows), total}
+	return rows, total, nil
+}
+
+func (f *Front) listed(ctx context.Context, row *campaign.Campaign) (campaign.Detail, error) {
+	if row.State == campaign.Running || row.State == campaign.Paused {
+		return f.tree.Detail(ctx, row.ID)
+	}
+	d, up, err := f.tree.DetailIfUp(ctx, row.ID)
+	if err != nil || up {
+		return d, err
+	}
+	d.Campaign = *row
+	d.Counters, err = f.counters(ctx, row)
+	return d, err
+}
+
+// counters counts a campaign at rest once: with many finished campaigns a list
+// that is looked at all the time would cost more than the calls.
+func (f *Front) counters(ctx context.Context, row *campaign.Campaign) (campaign.Counters, error) {
+	now := f.p.clock.Now()
+	f.mu.Lock()
+	c, ok := f.counted[row.ID]
+	f.mu.Unlock()
+	if ok && c.run == row.Run && c.seq == row.Seq && now.Sub(c.at) < countedFor {
+		return c.counters, nil
+	}
+	counters, err := f.Store.Counters(ctx, row.ID, row.Run)
+	if ok && persistence.Why(err) != "" {
+		return c.counters, nil // as they were before the database went away
+	}
+	if err != nil {
+		return campaign.Counters{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.counted) >= countedCap || f.counted == nil {
+		f.counted = make(map[engine.CampaignID]counted)
+	}
+	f.counted[row.ID] = counted{run: row.Run, seq: row.Seq, counters: counters, at: now}
+	return counters, nil
+}
+
+// Runs implements http.Campaigns. What an earlier run came to is counted once
+// in a while: with a million contacts each run takes a second.
+func (f *Front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.RunRecord, int, error) {
+	row, err := f.Store.Campaign(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	events, err := f.Store.RunEvents(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	runs := journal.Runs(&row, events)
+	total := len(runs)
+	from := min((page.Number-1)*page.Size, total)
+	runs = runs[from:min(from+page.Size, total)]
+	for i := range runs {
+		if runs[i].Run == row.Run {
+			d, err := f.listed(ctx, &row)
+			if err != nil {
+				return nil, 0, err
+			}
+			runs[i].Counters = d.Counters
+			continue
+		}
+		if runs[i].Counters, err = f.earlier(ctx, id, runs[i].Run); err != nil {
+			return nil, 0, err
+		}
+	}
+	return runs, total, nil
+}
+
+// earlier counts a run before the present one; only a late result still changes
+// it.
+func (f *Front) earlier(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error) {
+	key, now := pastRun{id, run}, f.p.clock.Now()
+	f.mu.Lock()
+	c, ok := f.past[key]
+	f.mu.Unlock()
+	if ok && now.Sub(c.at) < countedFor {
+		return c.counters, nil
+	}
+	counters, err := f.Store.Counters(ctx, id, run)
+	if err != nil {
+		return campaign.Counters{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.past) >= countedCap || f.past == nil {
+		f.past = make(map[pastRun]counted)
+	}
+	f.past[key] = counted{counters: counters, at: now}
+	return counters, nil
+}
+
+// AddContacts implements http.Campaigns.
+func (f *Front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
+	return f.tree.AddContacts(ctx, cmd)
+}
+
+// Import implements http.Imports.
+func (f *Front) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	return f.tree.Import(ctx, cmd, file)
+}
+
+// ImportByID implements http.Imports.
+func (f *Front) ImportByID(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
+	return f.Store.Import(ctx, id)
+}
+
+// Act implements http.Campaigns.
+func (f *Front) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
+	return f.tree.Act(ctx, cmd)
+}
+
+// Preflight implements http.Campaigns.
+func (f *Front) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
+	return f.tree.Preflight(ctx, id)
+}
+
+// Trigger implements http.Campaigns.
+func (f *Front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
+	return f.tree.Trigger(ctx, cmd)
+}
+
+// Exclude implements http.Campaigns.
+func (f *Front) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
+	return f.tree.Exclude(ctx, cmd)
+}
+
+// Contacts implements http.Campaigns: live attempts as their owners know them.
+func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
+	list, err := f.Store.Contacts(ctx, id, page)
+	if err != nil {
+		return list, err
+	}
+	var wg sync.WaitGroup
+	for i := range list.Contacts {
+		for j := range list.Contacts[i].Attempts {
+			if a := &list.Contacts[i].Attempts[j]; a.State != attempt.Ended {
+				wg.Go(func() { *a = f.tree.Live(ctx, *a) })
+			}
+		}
+	}
+	wg.Wait()
+	return list, nil
+}
+
+// Contact implements http.Campaigns: the row, as far as its call is concerned up
+// to date, and why it is not dialled now.
+func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (d campaign.ContactDetail, err error) {
+	view, ok, err := f.Store.ContactView(ctx, id, cid)
+	if err == nil && !ok {
+		err = engine.NotFound("contact_not_found", "The campaign has no such contact.")
+	}
+	if err != nil {
+		return d, err
+	}
+	for i := range view.Attempts {
+		if a := &view.Attempts[i]; a.State != attempt.Ended {
+			*a = f.tree.Live(ctx, *a)
+		}
+	}
+	c, up, err := f.tree.DetailIfUp(ctx, id)
+	if err == nil && !up {
+		c.Campaign, err = f.Store.Campaign(ctx, id)
+	}
+	if err != nil {
+		return d, err
+	}
+	now := f.p.clock.Now()
+	facts, err := f.Store.ContactFacts(ctx, &view.Contact, c.Campaign.Order(now))
+	if err != nil {
+		return d, err
+	}
+	d.ContactView = view
+	d.Explain = campaign.Explain(campaign.Question{Campaign: &c.Campaign, Contact: &view.Contact, Facts: facts,
+		Zones: number.Zones(view.Contact.Number), Live: c.Live, Now: now})
+	return d, nil
+}

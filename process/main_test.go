@@ -1,0 +1,20 @@
+package process_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"dialler/command"
+	"dialler/process"
+)
+
+// TestMain lets the test binary be the program when a test asks for that, and
+// looks for goroutines that nobody ended.
+func TestMain(m *testing.M) {
+	if os.Getenv(process.AsProgram) != "" {
+		os.Exit(command.Main(os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m, process.Lingering...)
+}

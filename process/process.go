@@ -1,0 +1,493 @@
+package process
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	nethttp "net/http"
+	"net/http/pprof"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+
+	"dialler/actors"
+	"dialler/engine"
+	"dialler/engine/destination"
+	"dialler/engine/number"
+	"dialler/http"
+	"dialler/media"
+	"dialler/media/recording"
+	"dialler/persistence"
+	"dialler/persistence/private"
+	"dialler/persistence/spool"
+	"dialler/sipstack"
+)
+
+// Process is one running dialler: the database, the telephony and media
+// adapters, the campaign tree and the API, wired together. Close undoes
+// everything in the opposite order.
+type Process struct {
+	flags  Flags
+	tuning tuning
+	log    zerolog.Logger
+	clock  actors.Clock
+
+	pg    *private.Server
+	store *persistence.Store
+	// spool is nil when nothing is kept on disk.
+	spool *spool.Spool
+	sip   *sipstack.Stack
+	// ladders is nil when none are kept.
+	ladders  *ladderKeeper
+	media    *media.Engine
+	recorder *recording.Recorder
+	tree     *actors.Tree
+	api      *http.Server
+	front    *Front
+
+	name      string   // of the instance: of its folder of data
+	listeners []string // names of the SIP listeners
+	listener  net.Listener
+	profiles  net.Listener
+	started   time.Time
+	closing   []func()
+	once      sync.Once
+	draining  bool
+	mu        sync.Mutex
+	unsettled atomic.Bool                 // what is configured may have changed, and nobody heard of it
+	commits   prometheus.Histogram        // seconds
+	treeUp    atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
+}
+
+// databaseName is the private cluster's folder below the data folder.
+const databaseName = "postgresql"
+
+// tuning are times that no operator sets: the zero value is production, tests
+// of the whole process shorten them.
+type tuning struct {
+	timers      sipstack.Timers
+	dialoutRing time.Duration
+	rtpTimeout  time.Duration
+	// streamPatience is how long the client of a live stream may take to read.
+	streamPatience time.Duration
+	// toDatabase replaces the way to the database: faults are put in there.
+	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
+	clock      actors.Clock
+}
+
+// Start brings a dialler up; name is its instance: main, sandbox. On an error everything that was up is down again.
+func Start(ctx context.Context, flags Flags, name string, log zerolog.Logger) (*Process, error) {
+	return startTuned(ctx, flags, name, log, tuning{})
+}
+
+func startTuned(ctx context.Context, flags Flags, name string, log zerolog.Logger, times tuning) (*Process, error) {
+	p := &Process{name: name, flags: flags, tuning: times, log: log, clock: times.clock, started: time.Now()}
+	if p.clock == nil {
+		p.clock = systemClock{}
+	}
+	if err := p.open(ctx, name); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Process) open(ctx context.Context, name string) error {
+	flags, log := p.flags, p.log
+	optOut, err := optOutDigit(flags.OptOutDigit)
+	if err != nil {
+		return err
+	}
+	if err := destination.Check(flags.AllowedCountries); err != nil {
+		return fmt.Errorf("--allowed-countries: %w", err)
+	}
+	if flags.CalleeCap < 0 || flags.CalleeCap > 1000 || flags.CalleeCap > 0 && (flags.CalleePeriod < time.Minute || flags.CalleePeriod > 90*24*time.Hour) {
+		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s", flags.CalleeCap, flags.CalleePeriod)
+	}
+	if err := checkKeep(&flags); err != nil {
+		return err
+	}
+	trunks, err := readFileTrunks(flags.ConfigPath, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	listeners, err := flags.sipListeners()
+	if err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		p.listeners = append(p.listeners, l.Name)
+	}
+	if err := checkFileListeners(flags.ConfigPath, trunks, p.listeners); err != nil {
+		return err
+	}
+	url, err := p.database(ctx, name)
+	if err != nil {
+		return err
+	}
+	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log, Dial: p.tuning.toDatabase}); err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	p.closing = append(p.closing, p.store.Close)
+	used, err := p.store.InUse(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	p.noteUse(used)
+
+	secret, err := p.store.Secret(ctx, "installation")
+	if err != nil {
+		return fmt.Errorf("read the installation's secret: %w", err)
+	}
+	if p.listener, err = net.Listen("tcp", flags.ListenHTTP); err != nil {
+		return fmt.Errorf("the API cannot listen on %s (choose another with --listen-http): %w", flags.ListenHTTP, err)
+	}
+	p.closing = append(p.closing, func() { _ = p.listener.Close() })
+
+	if err := p.openRecorder(name); err != nil {
+		return err
+	}
+	if _, err := applyFileTrunks(ctx, p.store, trunks); err != nil {
+		return err
+	}
+	if err := p.telephony(ctx, listeners); err != nil {
+		return err
+	}
+	base := strings.TrimSuffix(flags.PublicURL, "/")
+	if base == "" {
+		base = "http://" + p.listener.Addr().String()
+	}
+	if err := p.openSpool(name, derive(secret, "spool")); err != nil {
+		return err
+	}
+	p.commits = newCommitHistogram()
+	tokens := resultTokens(derive(secret, "results"))
+	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: p.clock, Configs: newConfigFetcher()}
+	if p.spool != nil {
+		ports.Spool = p.spool
+	}
+	p.tree, err = actors.Start(ctx, actors.Config{
+		Writers: writers, ResultBase: base, ResultToken: tokens,
+		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
+		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
+	}, ports)
+	if err != nil {
+		return err
+	}
+	p.treeUp.Store(p.tree)
+	for _, h := range p.sip.Health() { // what was found before the tree was up
+		p.tree.TrunkHealth(h)
+	}
+	p.closing = append(p.closing, p.tree.Close)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(
+		// What is alive, without the garbage since the last collection.
+		collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := registerMetrics(registry, p); err != nil {
+		return err
+	}
+	front := &Front{Store: p.store, tree: p.tree, p: p}
+	p.front = front
+	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
+		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, Log: log, Registry: registry, Now: p.clock.Now},
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Evidence: front, Persons: front})
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := p.api.Serve(p.listener); err != nil && !errors.Is(err, net.ErrClosed) {
+			log.Error().Err(err).Msg("the API stopped")
+		}
+	}()
+	p.closing = append(p.closing, func() {
+		c, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = p.api.Shutdown(c)
+	})
+	p.maintain()
+	p.keepRecordings()
+	p.keepTime()
+	if err := p.serveProfiles(); err != nil {
+		return err
+	}
+	log.Info().Str("api", p.URL()).Str("sip", p.sip.Addr()).Msg("dialler up")
+	return nil
+}
+
+// database gives the URL of the operator's PostgreSQL, or starts a private one.
+func (p *Process) database(ctx context.Context, name string) (string, error) {
+	if p.flags.DatabaseURL != "" {
+		return p.flags.DatabaseURL, nil
+	}
+	var err error
+	if p.pg, err = StartPrivate(ctx, p.flags.DataDir, name, p.log); err != nil {
+		return "", err
+	}
+	p.pg.Keep()
+	p.closing = append(p.closing, func() {
+		if err := p.pg.Stop(); err != nil {
+			p.log.Error().Err(err).Msg("private PostgreSQL did not stop")
+		}
+	})
+	return p.pg.URL(), nil
+}
+
+func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
+	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
+	if p.flags.SIPLadders != "none" {
+		p.ladders = newLadderKeeper(p.store, p.flags.SIPLadders == "all", p.log)
+		p.closing = append(p.closing, p.ladders.close)
+		over = p.ladders.legOver
+	}
+	p.sip, err = sipstack.New(sipstack.Config{
+		OnLegOver: over, Transfers: true,
+		Media:     sessions{p},
+		Listeners: listeners, Timers: p.tuning.timers, Log: p.log,
+		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
+			return number.Written(n, number.Format(f), country)
+		},
+		OnTrunkHealth: func(h engine.TrunkHealth) {
+			if t := p.treeUp.Load(); t != nil {
+				t.TrunkHealth(h)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("SIP cannot listen (choose another address with --sip, or in sip-listeners of the file): %w", err)
+	}
+	p.closing = append(p.closing, func() { _ = p.sip.Close() })
+
+	host, _, err := net.SplitHostPort(listeners[0].Address)
+	if err != nil {
+		return err
+	}
+	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message}
+	if p.flags.RTPHost != "" {
+		mc.Host = p.flags.RTPHost
+	}
+	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
+		return err
+	}
+	mc.RTPTimeout = p.tuning.rtpTimeout
+	if p.media, err = media.New(mc); err != nil {
+		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
+	}
+	p.closing = append(p.closing, p.media.Close)
+	return p.setTrunks(ctx)
+}
+
+// optOutDigit reads one key of a telephone; "" is none.
+func optOutDigit(s string) (byte, error) {
+	switch {
+	case s == "":
+		return 0, nil
+	case len(s) == 1 && strings.Contains("0123456789*#", s):
+		return s[0], nil
+	}
+	return 0, fmt.Errorf("--opt-out-digit must be one key, 0-9, * or #; got %q", s)
+}
+
+// portRange reads "16000-16999".
+func portRange(s string) (lo, hi int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	a, b, ok := strings.Cut(s, "-")
+	lo, err1 := strconv.Atoi(strings.TrimSpace(a))
+	hi, err2 := strconv.Atoi(strings.TrimSpace(b))
+	if !ok || err1 != nil || err2 != nil || lo < 1024 || hi < lo || hi > 65535 {
+		return 0, 0, fmt.Errorf("--rtp-ports must be MIN-MAX within 1024-65535, for example 16000-16999; got %q", s)
+	}
+	return lo, hi, nil
+}
+
+// doubt notes that a change of what is configured may have been stored though
+// nobody was told.
+func (p *Process) doubt(err error) {
+	if persistence.Why(err) != "" {
+		p.unsettled.Store(true)
+	}
+}
+
+// settle reads what is configured anew when a change of it was not answered by
+// the database: it may have been stored all the same.
+func (p *Process) settle(ctx context.Context) {
+	if !p.unsettled.Swap(false) {
+		return
+	}
+	numbers, err := p.store.Numbers(ctx)
+	for _, f := range []func() error{
+		func() error { return p.tree.BotsChanged(ctx) },
+		func() error { return p.setTrunks(ctx) },
+		func() error { return p.tree.TrunksChanged(ctx) },
+	} {
+		if err == nil {
+			err = f()
+		}
+	}
+	if err != nil {
+		p.unsettled.Store(true)
+		return
+	}
+	for _, n := range numbers {
+		p.tree.NumberChanged(n)
+	}
+}
+
+// settleEvery is how often settle is tried.
+const settleEvery = time.Second
+
+// orphansEvery is how often imports that nobody will finish are looked for:
+// those of a database that was restarted under them, among others.
+const orphansEvery = 5 * time.Second
+
+// maintain has the store do its daily work: partitions of the coming months,
+// stored replies and number holds that ran out. It also closes what is left of
+// imports that were interrupted.
+func (p *Process) maintain() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick, orphans, settle := time.NewTicker(6*time.Hour), time.NewTicker(orphansEvery), time.NewTicker(settleEvery)
+		defer tick.Stop()
+		defer settle.Stop()
+		defer orphans.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-settle.C:
+				p.settle(ctx)
+			case now := <-orphans.C:
+				// While the database is away others say so.
+				if n, err := p.store.CloseOrphanedImports(ctx, now); err == nil && n > 0 {
+					p.log.Warn().Int("imports", n).Msg("interrupted imports closed; nothing of them was added")
+				}
+			case now := <-tick.C:
+				if err := p.store.Maintain(ctx, now); err != nil {
+					p.log.Error().Err(err).Msg("daily work of the database not done; it is tried again")
+				}
+			}
+		}
+	}()
+	p.closing = append(p.closing, func() { cancel(); <-done })
+}
+
+// connectionCap is how many connections the API may have: calls need
+// descriptors, too.
+func (p *Process) connectionCap() int {
+	var limit syscall.Rlimit
+	n := p.flags.HTTPConnections
+	if n <= 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return n
+	}
+	most := int(min(limit.Cur/4, 1<<20)) //nolint:gosec // not more than that
+	if n > most {
+		p.log.Warn().Int("connections", most).Msg("the API may have a quarter of the process's descriptors; raise its limit (ulimit -n) for more")
+	}
+	return min(n, most)
+}
+
+// StartPrivate starts the private PostgreSQL of an instance in its data folder,
+// or adopts the one that runs there.
+func StartPrivate(ctx context.Context, dataDir, instance string, log zerolog.Logger) (*private.Server, error) {
+	dir, err := DataDir(dataDir, instance)
+	if err != nil {
+		return nil, err
+	}
+	return private.Start(ctx, private.Config{Dir: dir, Name: databaseName, Log: log})
+}
+
+// Store is the dialler's database.
+func (p *Process) Store() *persistence.Store { return p.store }
+
+// Tree is the campaign tree.
+func (p *Process) Tree() *actors.Tree { return p.tree }
+
+// Front is what the API knows of the dialler.
+func (p *Process) Front() *Front { return p.front }
+
+// URL is the base address of the API.
+func (p *Process) URL() string { return "http://" + p.listener.Addr().String() }
+
+// Drain places no new call and waits for the live ones, at most the drain
+// timeout, or until ctx ends.
+func (p *Process) Drain(ctx context.Context) {
+	p.mu.Lock()
+	p.draining = true
+	p.mu.Unlock()
+	p.tree.Drain()
+	deadline := time.NewTimer(p.flags.DrainTimeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for p.tree.LiveCalls() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadline.C:
+			p.log.Warn().Int64("calls", p.tree.LiveCalls()).Msg("drain timeout; the calls still live are closed as lost at the next start")
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close stops everything.
+func (p *Process) Close() {
+	p.once.Do(func() {
+		for i := len(p.closing) - 1; i >= 0; i-- {
+			p.closing[i]()
+		}
+	})
+}
+
+func (p *Process) serveProfiles() (err error) {
+	if p.flags.Pprof == "" {
+		return nil
+	}
+	if p.profiles, err = net.Listen("tcp", p.flags.Pprof); err != nil {
+		return fmt.Errorf("--pprof cannot listen on %s: %w", p.flags.Pprof, err)
+	}
+	mux := nethttp.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	srv := &nethttp.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = srv.Serve(p.profiles) }()
+	p.closing = append(p.closing, func() { _ = srv.Close() })
+	return nil
+}
+
+// derive makes a purpose's own key from the installation's secret.
+func derive(secret []byte, purpose string) []byte {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte(purpose))
+	return m.Sum(nil)
+}
+
+// resultTokens gives the bearer token of a call's result: an HMAC of the call,
+// so that nothing but the installation's secret has to be kept for it.
+func resultTokens(key []byte) func(engine.CallID) string {
+	return func(id engine.CallID) string {
+		m := hmac.New(sha256.New, key)
+		m.Write([]byte(id))
+		return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+	}
+}

@@ -1,0 +1,228 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/http"
+	"dialler/media/recording"
+	"dialler/persistence"
+)
+
+const (
+	// retentionEvery is how often recordings are looked through, retentionBatch
+	// how many at a time.
+	retentionEvery = 24 * time.Hour
+	retentionBatch = 500
+	// damagedEvery is how often it is noted which recordings turned out
+	// incomplete.
+	damagedEvery = 30 * time.Second
+	// adoptDays is how many days back files are looked for of which the database
+	// does not know: those of calls whose end a crash kept from it.
+	adoptDays = 3
+)
+
+// recordingRows is what the database knows of recordings.
+type recordingRows interface {
+	ExpiredRecordings(ctx context.Context, now time.Time, after persistence.KeptRecording, limit int) ([]persistence.KeptRecording, error)
+	RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error
+	RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error
+	AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (bool, error)
+	UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
+}
+
+// recordingKeeper keeps files and rows of recordings in step, and neither for
+// longer than wanted.
+type recordingKeeper struct {
+	rows    recordingRows
+	files   *recording.Recorder
+	now     func() time.Time
+	log     zerolog.Logger
+	damaged []engine.AttemptID
+}
+
+// sweep deletes the recordings whose time is over.
+func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
+	now := k.now()
+	var last persistence.KeptRecording
+	for {
+		list, err := k.rows.ExpiredRecordings(ctx, now, last, retentionBatch)
+		if err != nil || len(list) == 0 {
+			return deleted, err
+		}
+		last = list[len(list)-1]
+		gone := make([]engine.AttemptID, 0, len(list))
+		for _, r := range list {
+			// One that cannot be deleted now is tried again the next day. The file
+			// goes first: of a file without a row nobody would know.
+			if err := k.files.Remove(r.ID); err != nil && engine.ErrorCode(err) != "recording_not_found" {
+				k.log.Error().Err(err).Str("attempt_id", string(r.Attempt)).Msg("a recording whose time is over cannot be deleted; it is tried again tomorrow")
+				continue
+			}
+			gone = append(gone, r.Attempt)
+		}
+		if err := k.rows.RecordingsDeleted(ctx, gone, now); err != nil {
+			return deleted, err
+		}
+		deleted += len(gone)
+	}
+}
+
+// recover makes the files whole that a crash left behind, and tells the
+// database of them.
+func (k *recordingKeeper) recover(ctx context.Context) error {
+	var failed error
+	err := k.files.Recover(func(f recording.Recovered) {
+		failed = errors.Join(failed, k.adopt(ctx, f.Attempt, f.Recording))
+	})
+	return errors.Join(err, failed)
+}
+
+// adopt stores what is known of a file. The file of no attempt stays: it may be
+// another database's.
+func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec engine.Recording) error {
+	ok, err := k.rows.AddRecording(ctx, a, rec)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		k.log.Warn().Str("recording", rec.ID).Msg("a recording belongs to no attempt of this database; it is left where it is")
+		return nil
+	}
+	k.log.Warn().Str("attempt_id", string(a)).Msg("a recording that an earlier process left behind is kept as incomplete")
+	return nil
+}
+
+// reconcile looks for files of the last days of which the database does not
+// know.
+func (k *recordingKeeper) reconcile(ctx context.Context) error {
+	for i := range adoptDays {
+		err := k.files.Day(k.now().AddDate(0, 0, -i), func(ids []string) error {
+			attempts, places := make([]engine.AttemptID, len(ids)), make(map[engine.AttemptID]string, len(ids))
+			for j, id := range ids {
+				attempts[j] = recording.Attempt(id)
+				places[attempts[j]] = id
+			}
+			unknown, err := k.rows.UnknownRecordings(ctx, attempts)
+			if err != nil {
+				return err
+			}
+			for _, a := range unknown {
+				rec, err := k.files.Describe(places[a])
+				if err != nil {
+					continue // deleted meanwhile
+				}
+				if err := k.adopt(ctx, a, rec); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteDamaged tells the database of recordings that turned out incomplete.
+func (k *recordingKeeper) noteDamaged(ctx context.Context) {
+	k.damaged = append(k.damaged, k.files.Damaged()...)
+	if len(k.damaged) == 0 || k.rows.RecordingsIncomplete(ctx, k.damaged) != nil {
+		return // while the database is away others say so
+	}
+	k.damaged = nil
+}
+
+func (k *recordingKeeper) daily(ctx context.Context) {
+	if err := k.reconcile(ctx); err != nil && ctx.Err() == nil {
+		k.log.Error().Err(err).Msg("the folder of the recordings was not looked through; it is tried again tomorrow")
+	}
+	switch n, err := k.sweep(ctx); {
+	case err != nil && ctx.Err() == nil:
+		k.log.Error().Err(err).Msg("recordings whose time is over are not all deleted; it is tried again tomorrow")
+	case n > 0:
+		k.log.Info().Int("recordings", n).Msg("recordings whose time was over deleted")
+	}
+}
+
+func (k *recordingKeeper) run(ctx context.Context) {
+	day, damaged := time.NewTicker(retentionEvery), time.NewTicker(damagedEvery)
+	defer day.Stop()
+	defer damaged.Stop()
+	if err := k.recover(ctx); err != nil && ctx.Err() == nil {
+		k.log.Error().Err(err).Msg("partial recordings were not all recovered; it is tried again at the next start")
+	}
+	k.daily(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-damaged.C:
+			k.noteDamaged(ctx)
+		case <-day.C:
+			k.daily(ctx)
+		}
+	}
+}
+
+// openRecorder opens the folder of the recordings.
+func (p *Process) openRecorder(name string) error {
+	dir := p.flags.RecordingsDir
+	if dir == "" {
+		data, err := DataDir(p.flags.DataDir, name)
+		if err != nil {
+			return err
+		}
+		dir = filepath.Join(data, "recordings")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	p.recorder = recording.New(recording.Config{Dir: dir, Log: p.log})
+	p.closing = append(p.closing, p.recorder.Close)
+	return nil
+}
+
+// keepRecordings starts the keeper.
+func (p *Process) keepRecordings() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	k := &recordingKeeper{rows: p.store, files: p.recorder, now: p.clock.Now, log: p.log}
+	go func() {
+		defer close(done)
+		k.run(ctx)
+	}()
+	p.closing = append(p.closing, func() { cancel(); <-done })
+}
+
+// OpenRecording implements http.Recordings.
+func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (http.RecordingFile, engine.CampaignID, error) {
+	place, owner, err := f.Store.Recording(ctx, id)
+	if err != nil {
+		return nil, owner, err
+	}
+	file, err := f.p.recorder.Open(place)
+	if err != nil { // no typed nil in the interface
+		return nil, owner, err
+	}
+	return file, owner, nil
+}
+
+// DeleteRecording implements http.Recordings.
+func (f *Front) DeleteRecording(ctx context.Context, id engine.AttemptID, who engine.Who) error {
+	place, _, err := f.Store.Recording(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := f.p.recorder.Remove(place); err != nil {
+		return err
+	}
+	return f.Store.NoteRecordingDeleted(ctx, id, who)
+}

@@ -1,0 +1,72 @@
+package process
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dialler/engine/seal"
+)
+
+// signingKeyName is the file in the data folder. It is not in the database: the
+// signature is there to find out whoever can write that.
+const signingKeyName = "signing_key.pem"
+
+// SigningKey reads the installation's key, and makes it when there is none: only
+// its owner may read it. With a path of its own the file must be there.
+func SigningKey(path, dataDir string) (seal.Key, error) {
+	own := path == ""
+	if own {
+		path = filepath.Join(dataDir, signingKeyName)
+	}
+	text, err := os.ReadFile(path) //nolint:gosec // the operator's own path
+	if own && errors.Is(err, fs.ErrNotExist) {
+		if err := makeSigningKey(path); err != nil {
+			return seal.Key{}, fmt.Errorf("the signing key %s cannot be made (--signing-key names another): %w", path, err)
+		}
+		text, err = os.ReadFile(path) //nolint:gosec // the operator's own path
+	}
+	if err != nil {
+		return seal.Key{}, fmt.Errorf("the signing key cannot be read: %w", err)
+	}
+	key, err := seal.ParseKey(text)
+	if err != nil {
+		return key, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+// makeSigningKey writes a new key whole or not at all; of two processes that do
+// so at once one wins.
+func makeSigningKey(path string) error {
+	var seed [seal.SeedSize]byte
+	_, _ = rand.Read(seed[:])                                      // never fails
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the private PostgreSQL's user must reach its part of it
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".signing_key") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.Write(seal.NewKey(seed[:]).PEM())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// signingKey is that of the running dialler.
+func (p *Process) signingKey() (seal.Key, error) {
+	dir, err := DataDir(p.flags.DataDir, p.name)
+	if err != nil {
+		return seal.Key{}, err
+	}
+	return SigningKey(p.flags.SigningKey, dir)
+}

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"gopkg.in/yaml.v3"
+
+	"dialler/sipstack"
+)
+
+// ListenersKey is the key of the configuration file that has SIP listeners.
+const ListenersKey = "sip-listeners"
+
+// fileListener is one entry of "sip-listeners:".
+type fileListener struct {
+	Name       string   `yaml:"name"`
+	Address    string   `yaml:"address"`
+	Transports []string `yaml:"transports"`
+	External   string   `yaml:"external"`
+	// Certificate is a PEM file with the chain; Key one with its key, the same
+	// when empty.
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+}
+
+// sipListeners are the SIP listeners: those of the configuration file, else the
+// one of --sip and --sip-external.
+func (f *Flags) sipListeners() ([]sipstack.Listener, error) {
+	list, err := readFileListeners(f.ConfigPath)
+	if err != nil || len(list) > 0 {
+		return list, err
+	}
+	if _, _, err := net.SplitHostPort(f.SIP); err != nil {
+		return nil, fmt.Errorf("--sip must be host:port: %w", err)
+	}
+	return []sipstack.Listener{{Name: "default", Address: f.SIP, ExternalHost: f.SIPExternal}}, nil
+}
+
+// readFileListeners reads the listeners of a configuration file; none without
+// a file. What can be wrong with one is checked when it is opened.
+func readFileListeners(path string) ([]sipstack.Listener, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	var file map[string]yaml.Node
+	if err := yaml.Unmarshal(b, &file); err != nil {
+		return nil, fmt.Errorf("%s is not valid YAML: %w", path, err)
+	}
+	node, ok := file[ListenersKey]
+	if !ok {
+		return nil, nil
+	}
+	text, err := yaml.Marshal(&node)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", path, ListenersKey, err)
+	}
+	var entries []fileListener
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true) // a misspelt field must not be ignored
+	if err := d.Decode(&entries); err != nil {
+		return nil, fmt.Errorf("%s: %s must be a list of listeners with name, address, transports, external, certificate, key: %w", path, ListenersKey, err)
+	}
+	var out []sipstack.Listener
+	var wrong []error
+	for i, e := range entries {
+		l, err := e.listener()
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %s[%d] (%s): %w", path, ListenersKey, i, e.Name, err))
+		}
+		out = append(out, l)
+	}
+	return out, errors.Join(wrong...)
+}
+
+func (e *fileListener) listener() (sipstack.Listener, error) {
+	l := sipstack.Listener{Name: e.Name, Address: e.Address, ExternalHost: e.External}
+	for _, t := range e.Transports {
+		l.Transports = append(l.Transports, sipstack.Transport(t))
+	}
+	if e.Certificate == "" {
+		if e.Key != "" {
+			return l, errors.New("key: needs a certificate")
+		}
+		return l, nil
+	}
+	key := e.Key
+	if key == "" {
+		key = e.Certificate
+	}
+	pair, err := tls.LoadX509KeyPair(e.Certificate, key)
+	if err != nil {
+		return l, fmt.Errorf("certificate: must be PEM, with its private key there or in key: %w", err)
+	}
+	l.Certificate = &pair
+	return l, nil
+}

@@ -1,0 +1,218 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"dialler/engine"
+	"dialler/engine/trunk"
+)
+
+// TrunksKey is the one key of the configuration file that is no flag.
+const TrunksKey = "trunks"
+
+// fileTrunksCap bounds the trunks of a file.
+const fileTrunksCap = 1000
+
+// fileTrunk is one entry of "trunks:": the fields of the API.
+type fileTrunk struct {
+	engine.TrunkSettings
+	// Password is a secret: nil leaves the stored one as it is.
+	Password *string `json:"password"`
+	// PasswordEnv names the environment variable that has it.
+	PasswordEnv string  `json:"password_env"`
+	Origin      *string `json:"origin"` // not for people to say
+}
+
+// readFileTrunks reads the trunks of a configuration file; none without a file.
+// The error names file, trunk and field of everything that is wrong.
+func readFileTrunks(path string, env func(string) (string, bool)) ([]fileTrunk, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	var file struct {
+		Trunks []map[string]any `yaml:"trunks"`
+	}
+	if err := yaml.Unmarshal(b, &file); err != nil {
+		return nil, fmt.Errorf("%s: trunks must be a list of trunks, each with its fields: %w", path, err)
+	}
+	if len(file.Trunks) > fileTrunksCap {
+		return nil, fmt.Errorf("%s: trunks: %d entries, at most %d are allowed", path, len(file.Trunks), fileTrunksCap)
+	}
+	var out []fileTrunk
+	var wrong []error
+	seen := map[engine.TrunkID]bool{}
+	for i, fields := range file.Trunks {
+		t, mistakes := readFileTrunk(fields, env)
+		if seen[t.ID] {
+			mistakes = append(mistakes, "id: is there already; give each trunk its own (duplicate)")
+		}
+		seen[t.ID] = t.ID != ""
+		for _, m := range mistakes {
+			wrong = append(wrong, fmt.Errorf("%s: trunks[%d] (%v): %s", path, i, fields["id"], m))
+		}
+		out = append(out, t)
+	}
+	return out, errors.Join(wrong...)
+}
+
+func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t fileTrunk, mistakes []string) {
+	t.TrunkSettings = trunk.Defaults()
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return t, []string{"keys must be the names of fields (invalid_format)"}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return t, []string{decodeMistake(err)}
+	}
+	switch {
+	case t.Origin != nil:
+		return t, []string{"origin: is not a field of this list; leave it out (unknown_field)"}
+	case t.Password != nil && t.PasswordEnv != "":
+		mistakes = append(mistakes, "password_env: must not stand beside password; leave one of them out (mutually_exclusive)")
+	case t.PasswordEnv != "":
+		secret, ok := env(t.PasswordEnv)
+		if !ok {
+			mistakes = append(mistakes, fmt.Sprintf("password_env: the environment variable %q is not set; set it where the dialler is started (not_set)", t.PasswordEnv))
+		}
+		t.Password = &secret
+	}
+	if t.Password != nil {
+		t.TrunkSettings.Password = *t.Password
+	}
+	t.TrunkSettings.Origin = engine.TrunkOfFile
+	trunk.Complete(&t.TrunkSettings)
+	for _, e := range trunk.Validate(&t.TrunkSettings) {
+		mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
+	}
+	if e := checkRoots(t.TLSRoots); e != nil {
+		mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
+	}
+	return t, mistakes
+}
+
+// checkFileListeners says which trunks name a SIP listener that is not there.
+func checkFileListeners(path string, list []fileTrunk, listeners []string) error {
+	var wrong []error
+	for i, t := range list {
+		if t.Listener != "" && !slices.Contains(listeners, t.Listener) {
+			wrong = append(wrong, fmt.Errorf("%s: trunks[%d] (%s): listener: must be one of %s (unknown_listener)", path, i, t.ID, strings.Join(listeners, ", ")))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// decodeMistake says what JSON says of a YAML file in the words of the file.
+func decodeMistake(err error) string {
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		field := strings.TrimPrefix(typ.Field, "TrunkSettings.")
+		if typ.Type.Kind() == reflect.String {
+			return field + ": must be text; put quotes around it (wrong_type)"
+		}
+		return fmt.Sprintf("%s: must be %s, not %s (wrong_type)", field, kindWord(typ.Type.Kind()), typ.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return strings.Trim(name, `"`) + ": is not a field of a trunk; the fields are those of PUT /api/v1/trunks (unknown_field)"
+	}
+	return "cannot be read: " + err.Error()
+}
+
+func kindWord(k reflect.Kind) string {
+	switch k {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "a set of fields"
+	}
+}
+
+// trunkStore is where file trunks go.
+type trunkStore interface {
+	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
+	PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error)
+}
+
+// byFile is who changes trunks when the file does.
+var byFile = engine.Who{Name: "configuration file"}
+
+// applyFileTrunks makes the stored trunks what the file says. Those that the
+// file does not have are left alone; one that it had before is from now on like
+// one that was made by the API. It says how many changed.
+func applyFileTrunks(ctx context.Context, store trunkStore, list []fileTrunk) (changed int, err error) {
+	stored, err := store.Trunks(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("load trunks: %w", err)
+	}
+	have := make(map[engine.TrunkID]engine.TrunkSettings, len(stored))
+	for _, t := range stored {
+		have[t.ID] = t
+	}
+	put := func(t engine.TrunkSettings, keep bool) error {
+		changed++
+		if _, err := store.PutTrunk(ctx, t, keep, byFile); err != nil {
+			return fmt.Errorf("store trunk %s of the configuration file: %w", t.ID, err)
+		}
+		return nil
+	}
+	for _, f := range list {
+		t, old := f.TrunkSettings, have[f.ID]
+		delete(have, f.ID)
+		if f.Password == nil {
+			t.Password = old.Password
+		}
+		if reflect.DeepEqual(t, old) {
+			continue
+		}
+		if err := put(t, f.Password == nil); err != nil {
+			return changed, err
+		}
+	}
+	for _, old := range have {
+		if old.Origin != engine.TrunkOfFile {
+			continue
+		}
+		old.Origin = engine.TrunkOfAPI
+		if err := put(old, true); err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
+// Reload reads the trunks of the configuration file anew. What is wrong with it
+// leaves everything as it is.
+func (p *Process) Reload(ctx context.Context) error {
+	list, err := readFileTrunks(p.flags.ConfigPath, os.LookupEnv)
+	if err == nil {
+		err = checkFileListeners(p.flags.ConfigPath, list, p.listeners)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := applyFileTrunks(ctx, p.front, list)
+	if err != nil {
+		return err
+	}
+	p.log.Info().Int("changed", n).Msg("trunks of the configuration file read anew")
+	return nil
+}
