@@ -73,7 +73,7 @@ func (l LegID) Attempt() (id AttemptID, n int, ok bool) {
 		return "", 0, false
 	}
 	n, err := strconv.Atoi(string(l[33:]))
-	if err != nil || n < 1 {
+	if err != nil || n < 1 || l[33] < '1' || l[33] > '9' { // as Leg writes it: no sign, no zeros before it
 		return "", 0, false
 	}
 	return AttemptID(l[:32]), n, true

@@ -28,7 +28,7 @@ func TestALegIsNamedByItsAttemptAndItsNumber(t *testing.T) {
 		}
 	}
 	for _, bad := range []LegID{"", LegID(someAttempt), LegID(someAttempt) + ".", LegID(someAttempt) + ".0", LegID(someAttempt) + ".-1",
-		LegID(someAttempt) + ".x", LegID(someAttempt) + "-1", LegID(someAttempt[1:]) + ".12"} {
+		LegID(someAttempt) + ".+1", LegID(someAttempt) + ".01", LegID(someAttempt) + ".x", LegID(someAttempt) + "-1", LegID(someAttempt[1:]) + ".12"} {
 		if _, _, ok := bad.Attempt(); ok {
 			t.Errorf("%q names a leg", bad)
 		}

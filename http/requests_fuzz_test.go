@@ -118,102 +118,87 @@ func FuzzRequest(f *testing.F) {
 		case strings.Contains(rt.path, "{key_id}"):
 			id = "%00"
 		}
-		for as := range uint8(4) {
-			f.Add(uint8(i), as, id, "", at("Accept"), "text/plain")
-		}
-		f.Add(uint8(i), uint8(i%4), id, "page=1&page_size=5", at("X-Other"), "")
+		f.Add(uint8(i), id, "", at("Accept"), "text/plain")
 	}
-	for _, s := range []struct{ query, header, value string }{
+	for n, s := range []struct{ query, header, value string }{
 		{"reason=%00", "Content-Type", "text/csv;charset=\"utf-8\""}, {"wait=false&filename=a%2Fb.csv", "Content-Type", "text/csv"}, {"all=true", "Authorization", "Basic QUM6eA=="},
 		{"kinds=start,pause,,", "Cookie", sessionCookie + "=x; a=\"b"}, {"run=1", "X-Request-ID", "a b"}, {"number=%2B49&callback=pending", "Range", "bytes=-0"},
 		{"last_event_id=a-1", "Last-Event-ID", "x-18446744073709551615"}, {"suppress=T", "If-Match", "W/\"3\""}, {"force=true", "Range", "bytes=5-3"},
 		{"status=running", "Range", "bytes=9223372036854775807-"}, {"a=b&a=c", "Idempotency-Key", `"a\"`}, {"%zz&=&&", "If-None-Match", "*"}, {"", "Accept-Encoding", "br;q=0"},
 	} {
-		for i := range routes {
-			if i%7 == len(s.query)%7 {
-				f.Add(uint8(i), uint8(i%4), "cmp_1", s.query, at(s.header), s.value)
-			}
-		}
+		f.Add(uint8(5*n), "cmp_1", s.query, at(s.header), s.value)
 	}
 	audio := bytes.Repeat([]byte{1, 2}, 50)
-	f.Fuzz(func(t *testing.T, which, as uint8, segment, query string, header uint8, value string) {
+	f.Fuzz(func(t *testing.T, which uint8, segment, query string, header uint8, value string) {
 		if len(segment)+len(query)+len(value) > 4096 || strings.ContainsAny(segment+query, " \t\r\n#") || strings.Contains(segment, "?") {
 			return // another request
 		}
-		if strings.ContainsAny(value, "\r\n") || strings.EqualFold(value, b.admin) {
+		if strings.ContainsAny(value, "\r\n") || strings.Contains(value, b.admin) {
 			return
 		}
-		b.t, b.ports.audio = t, audio
-		rt := routes[int(which)%len(routes)]
-		path := ""
-		for i, part := range strings.Split(rt.path, "/") {
-			if i > 0 {
-				path += "/"
-			}
+		b.t = t
+		rt, name := routes[int(which)%len(routes)], headers[int(header)%len(headers)]
+		var path []string
+		for part := range strings.SplitSeq(rt.path, "/") {
 			if open, end := strings.IndexByte(part, '{'), strings.IndexByte(part, '}'); open >= 0 {
 				part = part[:open] + segment + part[end+1:]
 			}
-			path += part
+			path = append(path, part)
 		}
-		target := path
+		target := strings.Join(path, "/")
 		if query != "" {
 			target += "?" + query
 		}
-		name, body := headers[int(header)%len(headers)], ""
-		head := rt.method + " " + target + " HTTP/1.1\r\nHost: api.test\r\n" + name + ": " + value + "\r\n"
-		credentials := name == "Authorization" || name == "Cookie" || name == "X-API-Key"
-		switch {
-		case as%4 == 0 && !credentials:
-			head += "Authorization: Bearer " + b.admin + "\r\n"
-		case as%4 == 1 && name != "X-API-Key":
-			head += "X-API-Key: " + b.key + "\r\n"
-		case as%4 == 2 && name != "X-API-Key":
-			head += "X-API-Key: " + elsewhere + "\r\n"
-		default:
-			as = 3
-		}
+		head, body := rt.method+" "+target+" HTTP/1.1\r\nHost: api.test\r\n"+name+": "+value+"\r\n", ""
 		if rt.method == "POST" || rt.method == "PUT" || rt.method == "PATCH" {
 			if body = "{}"; name != "Content-Type" {
 				head += "Content-Type: application/json\r\n"
 			}
 			head += "Content-Length: 2\r\n"
 		}
-		a, streamed, ok := b.direct([]byte(head + "\r\n" + body))
-		if !ok {
-			return
-		}
-		defer func() {
+		id, err := url.PathUnescape(segment)
+		plain := err == nil && !strings.ContainsAny(id, "/") && id != "" && id != "." && id != ".."
+		elses := strings.Contains(rt.path, "{attempt_id}") || strings.Contains(rt.path, "{call_id}") || strings.Contains(rt.path, "{campaign_id}") && id != "cmp_other"
+		for as, credentials := range []string{"", "X-API-Key: " + elsewhere, "X-API-Key: " + b.key, "Authorization: Bearer " + b.admin} {
+			own, _, _ := strings.Cut(credentials, ":")
+			if own == name || own == "Authorization" && name == "Cookie" {
+				continue
+			}
+			if credentials != "" {
+				credentials += "\r\n"
+			}
+			b.ports.audio = audio
+			a, streamed, ok := b.direct([]byte(head + credentials + "\r\n" + body))
+			if !ok {
+				return
+			}
+			log := b.log.String()
 			b.ports.acts, b.ports.triggers = nil, nil
 			b.ports.forget()
 			b.log.forget()
-		}()
-		if a.status < 200 || a.status >= 500 {
-			t.Fatalf("%s %q %s %q: %d %s", rt.method, target, name, value, a.status, a.body)
-		}
-		for _, h := range a.header {
-			if strings.ContainsAny(strings.Join(h, ""), "\r\n") {
-				t.Fatalf("%s %q: header %q", rt.method, target, h)
+			if a.status < 200 || a.status >= 500 {
+				t.Fatalf("%s %q %s %q: %d %s", rt.method, target, name, value, a.status, a.body)
+			}
+			for _, h := range a.header {
+				if strings.ContainsAny(strings.Join(h, ""), "\r\n") {
+					t.Fatalf("%s %q: header %q", rt.method, target, h)
+				}
+			}
+			if strings.Contains(log, "4915112345678") || strings.Contains(log, "bot-secret") || strings.Contains(log, b.key) {
+				t.Fatalf("%s %q: the log says %q", rt.method, target, log)
+			}
+			if a.status < 300 && as == 0 && !rt.access.open {
+				t.Fatalf("%s %q is open: %d %s", rt.method, target, a.status, a.body)
+			}
+			if a.status < 300 && as == 1 && plain && elses {
+				t.Fatalf("%s %q is open to a key of other campaigns: %d %s", rt.method, target, a.status, a.body)
+			}
+			if streamed || !plain && strings.Contains(rt.path, "{") || rt.path == "/metrics" {
+				continue
+			}
+			if req, err := nethttp.NewRequest(rt.method, "http://api.test"+target, strings.NewReader(body)); err == nil {
+				checkContract(t, b.server, req, body, a)
 			}
 		}
-		if log := b.log.String(); strings.Contains(log, "4915112345678") || strings.Contains(log, "bot-secret") || strings.Contains(log, b.key) {
-			t.Fatalf("%s %q: the log says %q", rt.method, target, log)
-		}
-		id, err := url.PathUnescape(segment)
-		plain := err == nil && !strings.ContainsAny(id, "/") && id != "" && id != "." && id != ".."
-		if a.status < 300 && as%4 == 3 && !rt.access.open {
-			t.Fatalf("%s %q is open: %d %s", rt.method, target, a.status, a.body)
-		}
-		if a.status < 300 && as%4 == 2 && plain && (strings.Contains(rt.path, "{attempt_id}") || strings.Contains(rt.path, "{call_id}") ||
-			strings.Contains(rt.path, "{campaign_id}") && id != "cmp_other") {
-			t.Fatalf("%s %q is open to a key of other campaigns: %d %s", rt.method, target, a.status, a.body)
-		}
-		if streamed || !plain && strings.Contains(rt.path, "{") || strings.HasPrefix(rt.path, "/metrics") {
-			return
-		}
-		req, err := nethttp.NewRequest(rt.method, "http://api.test"+target, strings.NewReader(body))
-		if err != nil {
-			return
-		}
-		checkContract(t, b.server, req, body, a)
 	})
 }

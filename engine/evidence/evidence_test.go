@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -285,6 +286,30 @@ func resigned(t testing.TB, b []byte) []byte {
 	}
 	b = rebuilt(t, b, evidence.ManifestFile, func(string) string { return string(text) })
 	return rebuilt(t, b, evidence.SignatureFile, func(string) string { return string(key.Sign(text)) })
+}
+
+// Zeros pack to a thousandth: whoever sends the file must not fill the memory
+// of whoever checks it.
+func TestALineWithoutEndIsNotReadIntoMemory(t *testing.T) {
+	was := contents(file(t))
+	var m evidence.Manifest
+	if err := json.Unmarshal([]byte(was[evidence.ManifestFile]), &m); err != nil {
+		t.Fatal(err)
+	}
+	const long = 4<<20 + 1
+	for name, added := range map[string][]string{
+		evidence.AttemptsFile: {strings.Repeat("0", long), `"` + strings.Repeat("\n", long)},
+		evidence.EventsFile:   {strings.Repeat("0", long)}, evidence.BatchesFile: {strings.Repeat("0", long)},
+	} {
+		for _, add := range added {
+			parts := maps.Clone(was)
+			parts[name] += add
+			v, err := verify(signedParts(t, m, was[evidence.PublicKeyFile], parts), nil)
+			if err != nil || !strings.Contains(strings.Join(v.Wrong, "; "), "too long") {
+				t.Errorf("%s: %v, %q", name, err, v.Wrong)
+			}
+		}
+	}
 }
 
 func FuzzVerify(f *testing.F) {

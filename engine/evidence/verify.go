@@ -125,13 +125,13 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 			return
 		}
 	}
-	var rows, told facts
+	var listed, told facts
 	v.part(files, RulesFile, func(r io.Reader) error {
 		var rules Rules
 		return json.NewDecoder(io.LimitReader(r, 4*manifestCap)).Decode(&rules)
 	})
 	v.part(files, AttemptsFile, func(r io.Reader) (err error) {
-		rows, err = v.attempts(r)
+		listed, err = v.attempts(r)
 		return err
 	})
 	v.part(files, ExclusionsFile, nil)
@@ -148,9 +148,9 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 		told, err = v.events(r, batches)
 		return err
 	})
-	if rows != told {
+	if listed != told {
 		v.wrong("%s has %d attempts, of which %d ended and %d were abandoned; %s tells of %d, %d and %d, or of others",
-			AttemptsFile, rows.begun, rows.ended, rows.abandoned, EventsFile, told.begun, told.ended, told.abandoned)
+			AttemptsFile, listed.begun, listed.ended, listed.abandoned, EventsFile, told.begun, told.ended, told.abandoned)
 	}
 }
 
@@ -178,6 +178,36 @@ func (v *Verdict) part(files map[string]*zip.File, name string, read func(io.Rea
 	}
 }
 
+// rows lets no row of a CSV file through that is longer than one of ours could
+// be: a few packed bytes can become more than there is memory for.
+type rows struct {
+	r      io.Reader
+	quoted bool
+	length int // of the present row, bytes
+}
+
+var errRow = errors.New("it has a row too long")
+
+// Read implements io.Reader.
+func (l *rows) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	for _, c := range p[:n] {
+		l.length++
+		switch c {
+		case '"':
+			l.quoted = !l.quoted
+		case '\n':
+			if !l.quoted {
+				l.length = 0
+			}
+		}
+		if l.length > lineCap {
+			return 0, errRow
+		}
+	}
+	return n, err
+}
+
 // facts are what attempts.csv and events.jsonl both tell: counts, and a sum of
 // the digests of each ended attempt, whatever their order.
 type facts struct {
@@ -200,21 +230,24 @@ func (f *facts) end(h hash.Hash, id, outcome, cause string, consumed bool) {
 
 // attempts recomputes the figures of the manifest.
 func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
-	rows := csv.NewReader(r)
-	header, err := rows.Read()
+	table := csv.NewReader(&rows{r: r})
+	header, err := table.Read()
 	if err != nil || !slices.Equal(header, AttemptColumns) {
 		return f, errors.New("its columns are not those of this format")
 	}
-	rows.ReuseRecord = true
+	table.ReuseRecord = true
 	zone, err := time.LoadLocation(v.Manifest.Zone)
 	if err != nil {
 		return f, errors.New("the manifest's time zone is unknown")
 	}
 	s, columns, h := newSummer(zone), columnsOf(AttemptColumns), sha256.New()
 	for {
-		row, err := rows.Read()
+		row, err := table.Read()
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if errors.Is(err, errRow) {
+			return f, errRow
 		}
 		if err != nil {
 			return f, errors.New("it is no CSV of its columns")
@@ -282,14 +315,12 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		}
 	}
 	var c chain.Verifier
-	dec := json.NewDecoder(batches)
+	hashes := bufio.NewScanner(batches)
+	hashes.Buffer(nil, lineCap)
 	var digests []byte
-	for {
+	for hashes.Scan() {
 		var b batchLine
-		err := dec.Decode(&b)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+		err := json.Unmarshal(hashes.Bytes(), &b)
 		raw, bad := hex.DecodeString(b.Hash)
 		var hash chain.Hash
 		if err != nil || bad != nil || len(raw) != len(hash) || b.Events < 1 {
@@ -308,6 +339,9 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		if wrong := c.Batch(b.Batch, digests, hash); wrong != "" {
 			v.wrong("batch %d of the chain (to event %d): %s", b.Batch, last, wrong)
 		}
+	}
+	if hashes.Err() != nil {
+		return f, errors.New(BatchesFile + " cannot be read, or has a line too long")
 	}
 	head := ""
 	if c.N > 0 {
