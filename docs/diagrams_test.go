@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/fsm"
+	"dialler/engine/ownership"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated pages")
@@ -37,6 +38,7 @@ Ignored events are known to come late and harmlessly; a pair that no row names i
 	write(&b, attempt.Table(), "Attempt", "One dial of a contact, from its leases to the end of its last SIP leg. "+
 		"*Ending* means that the end is decided and CANCEL, BYE or the information message is under way.")
 	write(&b, attempt.PeerTable(), "Far leg", "A leg of an answered call: to a bot that is reached by SIP. The attempt hears of it as of a bot with a socket.")
+	write(&b, ownership.LeaseTable(), "Lease of a node", "A node of a cluster acts as long as its lease lives; one that is over does not come back.")
 	got := b.String()
 	if *update {
 		if err := os.WriteFile(diagramsPath, []byte(got), 0o644); err != nil {
@@ -92,6 +94,7 @@ func TestEveryTransitionTableIsOnThePageAndCoversItsEvents(t *testing.T) {
 	covered(t, drawn, contact.Table())
 	covered(t, drawn, attempt.Table())
 	covered(t, drawn, attempt.PeerTable())
+	covered(t, drawn, ownership.LeaseTable())
 	err := filepath.WalkDir("../engine", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
