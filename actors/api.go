@@ -369,3 +369,11 @@ func (t *Tree) CrashOnRelease(targets ...string) {
 		t.d.root.Send(actor.NewPID(t.d.system.Address(), target), &crash{onRelease: true})
 	}
 }
+
+// CrashOnResult makes every writer panic on the message that brings its next
+// result, at a place of its handling: 1 is before anything of it is done.
+func (t *Tree) CrashOnResult(place int) {
+	for _, pid := range t.d.writers {
+		t.d.root.Send(pid, &crash{onResult: place})
+	}
+}

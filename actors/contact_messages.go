@@ -75,9 +75,13 @@ type (
 	report struct{ ReplyTo *actor.PID }
 	// stopNow asks an idle contact to stop; stopped or notIdle follows.
 	stopNow struct{}
-	// crash is a fault injected by tests: at once, or with every lease that is
-	// given back.
-	crash struct{ onRelease bool }
+	// crash is a fault injected by tests: at once, with every lease that is given
+	// back, or with what brings a writer's next result, at the onResult-th place of
+	// its handling.
+	crash struct {
+		onRelease bool
+		onResult  int
+	}
 )
 
 // Messages from a contact to its run.

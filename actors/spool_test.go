@@ -28,7 +28,11 @@ func newSpoolRig(t *testing.T, talk time.Duration) *rig {
 func (r *rig) ordered() {
 	last := map[engine.ContactID]int64{}
 	seen := map[int64]bool{}
+	also := r.store.OnWrite
 	r.store.OnWrite = func(w *journal.Write) {
+		if also != nil {
+			also(w)
+		}
 		for i := range w.Events {
 			e := &w.Events[i]
 			if seen[e.Seq] || e.Contact == "" {

@@ -45,6 +45,7 @@ type barrierPassed struct{ N int64 }
 
 // committed brings the result of a commit back from its goroutine.
 type committed struct {
+	flight  int // whose
 	refused []error
 	err     error
 }
@@ -52,6 +53,7 @@ type committed struct {
 type (
 	retryCommit struct{}
 	gathered    struct{} // a busy writer has gathered long enough
+	resumed     struct{} // after a fault: what the queue holds is looked at
 )
 
 // databaseState tells whoever dials whether intents can be made durable.
@@ -75,6 +77,8 @@ type writer struct {
 	tries   int       // that failed, one after the other
 	backoff time.Duration
 	spool   spooling
+	faults  int // in a row
+	crashIn int // places for faults until one injected by tests happens, 0 = none does
 	stats   *writerStats
 }
 
@@ -82,9 +86,52 @@ type queued struct {
 	persist
 	barrier *barrier // in place of a write
 	state   queuedState
+	told    bool // what became of it is known to who asked
 }
 
 func (w *writer) Receive(ctx actor.Context) {
+	whole := false
+	defer func() {
+		if !whole {
+			w.faulted(ctx)
+		}
+	}()
+	w.receive(ctx)
+	whole = true
+}
+
+// faulted: the message on which the writer panics must not leave its lane to wait
+// for what is over already. What brings the end of something comes again, and is
+// handled from where it was; writes and barriers were in the queue before
+// anything could fail.
+func (w *writer) faulted(ctx actor.Context) {
+	var again any = &resumed{}
+	switch msg := ctx.Message().(type) {
+	case *committed, *replayed, *appended, *retryCommit, *gathered, *slowCommit:
+		again = msg
+	}
+	wait := min(faultFirst<<min(w.faults, 10), faultLast)
+	w.faults++
+	w.d.after(wait, ctx.Self(), again)
+}
+
+// A writer that faulted goes on after faultFirst; twice that for each fault in a
+// row, faultLast at most.
+const (
+	faultFirst = 10 * time.Millisecond
+	faultLast  = time.Second
+)
+
+// place is where a test may have a result's handling fault.
+func (w *writer) place() {
+	if w.crashIn > 0 {
+		if w.crashIn--; w.crashIn == 0 {
+			panic("fault injected")
+		}
+	}
+}
+
+func (w *writer) receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		w.d.database.succeeded(ctx.Self().Id) // an earlier life of it found nothing out for us
@@ -109,12 +156,18 @@ func (w *writer) Receive(ctx actor.Context) {
 			w.divert(ctx)
 		}
 	case *crash:
-		panic("fault injected")
+		if msg.onResult == 0 {
+			panic("fault injected")
+		}
+		w.crashIn = msg.onResult
 	case *retryCommit:
 		w.waiting = false
 		w.begin(ctx)
 	case *gathered:
 		w.waiting = false
+		w.commit(ctx)
+	case *resumed:
+		w.toSpool(ctx)
 		w.commit(ctx)
 	}
 }
@@ -160,11 +213,11 @@ func (w *writer) begin(ctx actor.Context) {
 	for i := range n {
 		group[i] = w.queue[i].Write
 	}
-	w.flying = n
-	self, root := ctx.Self(), ctx.ActorSystem().Root
+	self, root, flight := ctx.Self(), ctx.ActorSystem().Root, w.flight+1
 	w.transact(ctx, group, func(refused []error, err error) {
-		root.Send(self, &committed{refused: refused, err: err})
+		root.Send(self, &committed{flight: flight, refused: refused, err: err})
 	})
+	w.flying = n
 }
 
 // transact commits a group in a goroutine of its own.
@@ -190,10 +243,15 @@ func (w *writer) transact(ctx actor.Context, group []journal.Write, then func([]
 }
 
 func (w *writer) done(ctx actor.Context, c *committed) {
+	w.place()
+	if c.flight != w.flight || w.flying == 0 { // it had been handled before the fault
+		w.commit(ctx)
+		return
+	}
 	n := w.flying
-	w.flying = 0
 	w.slow()
 	if c.err != nil {
+		w.flying = 0
 		// Nothing is known to be durable; the same group goes again. A write
 		// that the database cannot take at all is a fault of ours and must not
 		// hold up the others for ever: the group is tried one by one.
@@ -203,7 +261,7 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 	}
 	for i := range n {
 		q := &w.queue[i]
-		if q.state == inSpool {
+		if q.state == inSpool || q.told {
 			continue // it is told when the spool's turn comes
 		}
 		var err error
@@ -212,13 +270,18 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 		}
 		tellPersisted(ctx, q, err)
 	}
+	w.place()
+	w.flying = 0
 	w.shift(n)
 	w.settle(ctx)
+	w.place()
 	w.commit(ctx)
+	w.faults = 0
 }
 
 // tellPersisted says that a write is in the database, or was refused by it.
 func tellPersisted(ctx actor.Context, q *queued, err error) {
+	q.told = true
 	if err != nil && q.Run != nil {
 		// A copy: who wrote it may write its events again.
 		refused := q.Write

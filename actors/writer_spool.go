@@ -26,6 +26,7 @@ type spooling struct {
 	kept []queued
 	// appending are those on their way to it, still in the queue as well.
 	appending []queued
+	batch     int // counts what was given to the spool
 	replaying int // of kept, in the transaction under way
 }
 
@@ -43,11 +44,13 @@ type (
 	slowCommit struct{ flight int }
 	// appended brings what the spool took back from its goroutine.
 	appended struct {
-		n   int
-		err error
+		batch int // of which
+		n     int
+		err   error
 	}
 	// replayed brings the result of a commit of spooled writes back.
 	replayed struct {
+		flight  int // whose
 		refused []error
 		err     error
 		release error // of the spool
@@ -72,7 +75,7 @@ func (w *writer) toSpool(ctx actor.Context) {
 	held := map[string]struct{}{} // what those that stay in the queue are about
 	for i := range w.queue {
 		q := &w.queue[i]
-		if q.barrier != nil || q.state == inSpool {
+		if q.barrier != nil || q.state == inSpool || q.told {
 			continue
 		}
 		may := len(batch) < groupCap && q.Write.Spoolable()
@@ -92,16 +95,22 @@ func (w *writer) toSpool(ctx actor.Context) {
 	if len(batch) == 0 {
 		return
 	}
-	self, root, spool, lane := ctx.Self(), ctx.ActorSystem().Root, w.d.spool, w.lane
+	s.batch++
+	self, root, spool, lane, no := ctx.Self(), ctx.ActorSystem().Root, w.d.spool, w.lane, s.batch
 	go func() {
 		n, err := spool.Append(lane, batch)
-		root.Send(self, &appended{n, err})
+		root.Send(self, &appended{no, n, err})
 	}()
 }
 
 // appended: the first n of those on their way are durable.
 func (w *writer) appended(ctx actor.Context, m *appended) {
+	w.place()
 	s := &w.spool
+	if m.batch != s.batch || s.appending == nil { // it had been handled before the fault
+		w.commit(ctx)
+		return
+	}
 	if m.n < len(s.appending) {
 		s.shut = true
 		if m.err != nil {
@@ -147,6 +156,7 @@ func (w *writer) appended(ctx actor.Context, m *appended) {
 	if len(w.queue)+len(s.kept) == 0 {
 		w.settle(ctx) // the database has taken all of it meanwhile
 	}
+	w.place()
 	w.toSpool(ctx)
 	w.commit(ctx)
 }
@@ -169,23 +179,28 @@ func (w *writer) replay(ctx actor.Context) {
 	for i := range n {
 		group[i] = s.kept[i].Write
 	}
-	s.replaying = n
-	self, root, spool, lane := ctx.Self(), ctx.ActorSystem().Root, w.d.spool, w.lane
+	self, root, spool, lane, flight := ctx.Self(), ctx.ActorSystem().Root, w.d.spool, w.lane, w.flight+1
 	w.transact(ctx, group, func(refused []error, err error) {
-		m := &replayed{refused: refused, err: err}
+		m := &replayed{flight: flight, refused: refused, err: err}
 		if err == nil {
 			m.release = spool.Release(lane, n, count(refused))
 		}
 		root.Send(self, m)
 	})
+	s.replaying = n
 }
 
 func (w *writer) replayed(ctx actor.Context, m *replayed) {
+	w.place()
 	s := &w.spool
+	if m.flight != w.flight || s.replaying == 0 { // it had been handled before the fault
+		w.commit(ctx)
+		return
+	}
 	n := s.replaying
-	s.replaying = 0
 	w.slow()
 	if m.err != nil {
+		s.replaying = 0
 		w.failed(ctx, m.err)
 		return
 	}
@@ -194,6 +209,9 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 	}
 	for i := range n {
 		q := &s.kept[i]
+		if q.told {
+			continue
+		}
 		var err error
 		if i < len(m.refused) {
 			err = m.refused[i]
@@ -203,6 +221,8 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 		}
 		tellPersisted(ctx, q, err)
 	}
+	w.place()
+	s.replaying = 0
 	rest := copy(s.kept, s.kept[n:])
 	clear(s.kept[rest:])
 	s.kept = s.kept[:rest]
@@ -213,7 +233,9 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 		s.on = false // the last ones: what comes now waits for them
 	}
 	w.settle(ctx)
+	w.place()
 	w.commit(ctx)
+	w.faults = 0
 }
 
 // count is how many were refused.

@@ -1,0 +1,75 @@
+package actors_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/engine/campaign"
+)
+
+// A writer that faults on the message which brings the result of its commit would
+// wait for it for ever, and everybody of its lane with it.
+func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
+	for place := 1; place <= 5; place++ { // before it is told, when it is, when the next begins, of two results
+		t.Run(fmt.Sprint(place), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
+				defer r.tree.Close()
+				r.results()
+				r.ordered()
+				r.add(30)
+				r.act(campaign.ActionStart)
+				st, faults := r.tree.Stats(), int64(0)
+				for _, at := range []time.Duration{50 * time.Millisecond, 2 * time.Second, 19 * time.Second} {
+					time.Sleep(at) // virtual: reserving, answered, the next ones
+					r.tree.CrashOnResult(place)
+					faults++
+					r.until(time.Minute, "it has faulted", func() bool { return st.Restarts.Load() == faults })
+				}
+				r.until(5*time.Minute, "campaign completed", r.completed)
+				r.check()
+				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writer.Waiting.Load() != 0 {
+					t.Errorf("%d INVITEs, %d writes wait, %+v", r.world.Invited(), st.Writer.Waiting.Load(), n)
+				}
+			})
+		})
+	}
+}
+
+// The same of what was given to the spool, and of what is written from there.
+func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
+	for place := 1; place <= 8; place++ {
+		for name, back := range map[string]bool{"going to it": false, "coming from it": true} {
+			t.Run(fmt.Sprintf("%s %d", name, place), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newSpoolRig(t, 30*time.Second)
+					defer func() { r.tree.Close() }()
+					r.results()
+					r.ordered()
+					r.add(30)
+					r.act(campaign.ActionStart)
+					time.Sleep(4 * time.Second) // virtual: ten ring
+					r.store.SetDown(true)
+					if !back {
+						r.tree.CrashOnResult(place)
+					}
+					r.until(10*time.Second, "every call is with the bot", func() bool { return r.detail().Live.InProgress == 10 && r.world.Acked() == 10 })
+					time.Sleep(time.Minute) // virtual: every conversation ends meanwhile
+					if back {
+						r.tree.CrashOnResult(place)
+					}
+					r.store.SetDown(false)
+					r.spoolEmpty()
+					r.until(time.Hour, "campaign completed", r.completed)
+					r.check()
+					st := r.tree.Stats()
+					if n := r.detail().Counters; st.Restarts.Load() != 1 || n.Abandoned != 0 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writer.Waiting.Load() != 0 {
+						t.Errorf("%d faults, %d INVITEs, %d writes wait, %+v", st.Restarts.Load(), r.world.Invited(), st.Writer.Waiting.Load(), n)
+					}
+				})
+			})
+		}
+	}
+}
