@@ -83,8 +83,10 @@ func (d *dbURLCmd) Run(c *cli) error {
 
 type dbAuditCmd struct {
 	storeFlags `embed:""`
-	Campaign   string `help:"Only this campaign; all, and what belongs to none, when empty."`
-	JSON       bool   `name:"json" help:"Print one JSON object a campaign, one a line."`
+	Campaign   string   `help:"Only this campaign; all, and what belongs to none, when empty."`
+	JSON       bool     `name:"json" help:"Print one JSON object a campaign, one a line."`
+	SigningKey string   `name:"signing-key" help:"The installation's key, with which what was kept of old runs is signed; the one of the data folder when empty." type:"existingfile" placeholder:"FILE"`
+	Key        []string `help:"A public key in PEM that is trusted too, of an earlier signing key for example." type:"existingfile" placeholder:"PUBLIC"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and follows
@@ -92,12 +94,20 @@ type dbAuditCmd struct {
 func (d *dbAuditCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
+	dir, err := process.DataDir(d.DataDir, d.Instance)
+	if err != nil {
+		return err
+	}
+	trusted, err := process.TrustedKeys(d.SigningKey, dir, d.Key)
+	if err != nil {
+		return err
+	}
 	s, done, err := d.open(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return process.Audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON)
+	return process.Audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON, trusted...)
 }
 
 type dbAcceptRestoreCmd struct {

@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/chain"
+	"dialler/engine/seal"
 	"dialler/engine/tally"
 )
 
@@ -19,10 +20,13 @@ type Audit struct {
 	Campaign engine.CampaignID `json:"campaign_id"` // "" of what belongs to none
 	Events   int               `json:"events"`
 	// Unchained are the events that were there before histories were chained.
-	Unchained int        `json:"unchained"`
-	Batches   int        `json:"batches"`
-	Runs      []RunAudit `json:"runs"`            // in ascending order; runs that were prepared and discarded are left out
-	Heads     []Head     `json:"heads,omitempty"` // of every run
+	Unchained int `json:"unchained"`
+	// Unsigned are the runs whose checkpoints were there before checkpoints were
+	// signed; nothing vouches for them.
+	Unsigned []int      `json:"unsigned,omitempty"`
+	Batches  int        `json:"batches"`
+	Runs     []RunAudit `json:"runs"`            // in ascending order; runs that were prepared and discarded are left out
+	Heads    []Head     `json:"heads,omitempty"` // of every run
 	// Findings are the rows that are not as they were written, the first of them.
 	Findings []Finding `json:"findings"`
 	More     bool      `json:"more,omitempty"` // there are more than are listed
@@ -107,9 +111,10 @@ func (a *auditor) found(f Finding) {
 
 // Audit folds the events of a campaign in their order and compares what comes
 // of it with the tables, and follows the chain of their digests, in one snapshot
-// of the database: the campaign may run meanwhile. ErrCampaignNotFound when there
-// is none.
-func (s *Store) Audit(ctx context.Context, id engine.CampaignID) (out Audit, err error) {
+// of the database: the campaign may run meanwhile. What was kept of runs whose
+// calls or events are gone must be signed with a trusted key. ErrCampaignNotFound
+// when there is none.
+func (s *Store) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	out.Campaign = id
 	err = pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
@@ -127,6 +132,9 @@ func (s *Store) Audit(ctx context.Context, id engine.CampaignID) (out Audit, err
 		}
 		if err = a.events(fold); err == nil {
 			err = a.chains()
+		}
+		if err == nil {
+			err = a.checkpoints(trusted)
 		}
 		if err == nil {
 			err = a.strays()

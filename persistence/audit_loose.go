@@ -5,15 +5,19 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"dialler/engine/seal"
 )
 
 // AuditLoose follows the chains of what belongs to no campaign: calls outside
 // campaigns, and what was done to the installation. It goes through the whole
-// history once.
-func (s *Store) AuditLoose(ctx context.Context) (out Audit, err error) {
+// history once. What was kept of months whose events are gone must be signed with a
+// trusted key.
+func (s *Store) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Audit, err error) {
 	err = pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		a := &auditor{Audit: &out, ctx: ctx, tx: tx}
-		for _, step := range []func() error{a.looseEvents, a.chains, a.looseStrays, a.looseRemoved} {
+		kept := func() error { return a.checkpoints(trusted) }
+		for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved} {
 			if err := step(); err != nil {
 				return err
 			}

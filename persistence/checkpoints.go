@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/seal"
 	"dialler/engine/tally"
 )
 
@@ -85,9 +86,21 @@ func scanCheckpoint(row pgx.CollectableRow) (c checkpoint, err error) {
 	return c, err
 }
 
-// makeCheckpoint keeps what a run came to. Of one whose calls are gone the
-// figures of its calls stay as they were kept.
-func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time) error {
+// gone is what a checkpoint is made for, as its column.
+type gone string
+
+const (
+	attemptsGone gone = "attempts_gone"
+	eventsGone   gone = "events_gone"
+)
+
+// makeCheckpoint keeps what a run came to, and signs it. Of one whose calls are
+// gone the figures of its calls stay as they were kept.
+func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time, what gone, key seal.Key) error {
+	older, err := checkpointBefore(ctx, tx, id, run, key)
+	if err != nil {
+		return err
+	}
 	c, err := countRun(ctx, tx, id, run)
 	if err != nil {
 		return err
@@ -95,10 +108,16 @@ func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	_, err = tx.Exec(ctx, `INSERT INTO run_checkpoints AS k (campaign_id, run, counters, at, seq, batches, hash)
 		SELECT $1, $2, $3, $4, coalesce((SELECT max(seq) FROM events WHERE campaign_id = $1 AND run = $2), 0), coalesce(h.n, 0), h.hash
 		FROM (SELECT) one LEFT JOIN event_heads h ON h.campaign_id = $1 AND h.run = $2
-		ON CONFLICT (campaign_id, run) DO UPDATE SET counters = excluded.counters, at = excluded.at,
+		ON CONFLICT (campaign_id, run) DO UPDATE SET counters = excluded.counters, at = CASE WHEN k.signature IS NULL THEN k.at ELSE excluded.at END,
 			seq = greatest(k.seq, excluded.seq), batches = greatest(k.batches, excluded.batches), hash = coalesce(excluded.hash, k.hash)
 		WHERE NOT k.events_gone`, string(id), run, storeCounters(c), at)
-	return err
+	if err == nil {
+		_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET "+string(what)+" = true WHERE campaign_id = $1 AND run = $2", string(id), run)
+	}
+	if err != nil || older {
+		return err
+	}
+	return signCheckpoint(ctx, tx, id, run, key)
 }
 
 // fromCheckpoints begins the fold of the runs whose events are gone with what

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/seal"
 )
 
 // Retention drops what is kept for longer than the installation wants, whole
@@ -23,7 +25,11 @@ type Keep struct {
 	Attempts time.Duration // calls, with legs and ladders
 	Events   time.Duration
 	Ladders  time.Duration
+	// Key signs what is kept of runs; needed where Attempts or Events are given.
+	Key *seal.Key
 }
+
+var errNoKey = engine.Invalid("signing_key_missing", "calls and events are dropped only with a key that signs what is kept of them (--signing-key)")
 
 // LeastKept is the least that calls and events are kept for: abandons bind us
 // for 72 hours and over 30 days, a cap on calls to a number over 90 days.
@@ -50,13 +56,19 @@ func (s *Store) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped
 			return d, err
 		}
 	}
+	if keep.Attempts <= 0 && keep.Events <= 0 {
+		return d, nil
+	}
+	if keep.Key == nil {
+		return d, errNoKey
+	}
 	if keep.Attempts > 0 {
-		if err = s.dropAttempts(ctx, now, now.Add(-keep.Attempts), &d); err != nil {
+		if err = s.dropAttempts(ctx, now, now.Add(-keep.Attempts), *keep.Key, &d); err != nil {
 			return d, err
 		}
 	}
 	if keep.Events > 0 {
-		err = s.dropEvents(ctx, now, now.Add(-keep.Events), &d)
+		err = s.dropEvents(ctx, now, now.Add(-keep.Events), *keep.Key, &d)
 	}
 	return d, err
 }
@@ -81,7 +93,7 @@ type runOf struct {
 
 // dropAttempts deletes the calls of runs whose last one began before a time,
 // and of dialouts before it.
-func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, d *Dropped) error {
+func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
 	rows, _ := s.read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
 		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at LIMIT 1) oldest
 		CROSS JOIN LATERAL (SELECT a.run FROM attempts a WHERE a.campaign_id = c.id GROUP BY a.run HAVING max(coalesce(a.ended_at, a.reserved_at)) < $1) r
@@ -95,12 +107,11 @@ func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, d *Drop
 	}
 	for _, r := range runs {
 		err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
-			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now); err != nil {
-				return err
-			}
-			_, err := tx.Exec(ctx, "UPDATE run_checkpoints SET attempts_gone = true WHERE campaign_id = $1 AND run = $2", string(r.campaign), r.run)
-			return err
+			return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
 		})
+		if s.notOurs(err) {
+			continue
+		}
 		if err != nil {
 			return s.wrap("what a run came to not kept", err)
 		}
@@ -114,6 +125,17 @@ func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, d *Drop
 	n, err := s.deleteAttempts(ctx, "campaign_id = $1 AND reserved_at < $3 AND NOT live", "", retainBatch, before)
 	d.Attempts += n
 	return err
+}
+
+// notOurs says whether a checkpoint is not as it was signed, and logs it: what it
+// stands for is kept, the rest of the retention goes on.
+func (s *Store) notOurs(err error) bool {
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
+		return false
+	}
+	s.cfg.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it was signed")
+	return true
 }
 
 // deleteAttempts deletes attempts with what hangs on them, in batches.
@@ -136,7 +158,7 @@ func (s *Store) deleteAttempts(ctx context.Context, which string, args ...any) (
 // dropEvents drops the partitions of events that ended before a time and whose
 // runs are over for good, with the last of their events. What somebody did stays:
 // it is little, and tells of runs.
-func (s *Store) dropEvents(ctx context.Context, now, before time.Time, d *Dropped) error {
+func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
 	rows, _ := s.read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{6}$' ORDER BY 1`)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -160,15 +182,19 @@ func (s *Store) dropEvents(ctx context.Context, now, before time.Time, d *Droppe
 			s.cfg.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not over, or not for long")
 			continue
 		}
-		if err := s.dropPartition(ctx, name, month, now); err != nil {
+		dropped, err := s.dropPartition(ctx, name, month, now, key)
+		if err != nil {
 			return err
+		}
+		if !dropped {
+			continue
 		}
 		d.Partitions = append(d.Partitions, name)
 	}
 	return nil
 }
 
-func (s *Store) dropPartition(ctx context.Context, name string, month, now time.Time) error {
+func (s *Store) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool, err error) {
 	table := pgx.Identifier{name}.Sanitize()
 	rows, _ := s.read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+table+" r JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
 	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
@@ -176,15 +202,14 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		return r, err
 	})
 	if err != nil {
-		return s.wrap("runs of a partition not read", err)
+		return false, s.wrap("runs of a partition not read", err)
 	}
 	err = pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		for _, r := range runs {
-			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now); err != nil {
+			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now, eventsGone, key); err != nil {
 				return err
 			}
 			for _, sql := range []string{
-				"UPDATE run_checkpoints SET events_gone = true WHERE campaign_id = $1 AND run = $2",
 				"DELETE FROM event_batches WHERE campaign_id = $1 AND run = $2",
 				"DELETE FROM event_heads WHERE campaign_id = $1 AND run = $2",
 			} {
@@ -196,6 +221,9 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		// The chains of what is no part of a campaign's sequence are numbered by
 		// their month (chain.go).
 		first, _ := strconv.Atoi(month.Format("200601"))
+		if err := keepMonth(ctx, tx, table, first, now, key); err != nil {
+			return err
+		}
 		for _, t := range []string{"event_batches", "event_heads"} {
 			if _, err := tx.Exec(ctx, "DELETE FROM "+t+" WHERE campaign_id = '' AND run BETWEEN $1 AND $2", first*100, first*100+99); err != nil {
 				return err
@@ -219,7 +247,10 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 	})
 	if state, _ := sqlState(err); state == "55P03" {
 		s.cfg.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
-		return nil
+		return false, nil
 	}
-	return s.wrap("old events not dropped", err)
+	if s.notOurs(err) {
+		return false, nil
+	}
+	return err == nil, s.wrap("old events not dropped", err)
 }

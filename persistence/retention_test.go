@@ -1,7 +1,10 @@
 package persistence_test
 
 import (
+	"bytes"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,12 +12,16 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/seal"
 	"dialler/engine/tally"
 	"dialler/persistence"
 	"dialler/persistence/storetest"
 )
 
 const day = 24 * time.Hour
+
+// keeper signs what is kept of runs.
+var keeper = seal.NewKey(make([]byte, seal.SeedSize))
 
 // finish completes the caller's campaign; who started it is told first.
 func (w *caller) finish() {
@@ -41,7 +48,7 @@ func (w *caller) counters() campaign.Counters {
 
 func (w *caller) audited(when string) {
 	w.t.Helper()
-	a, err := w.store.Audit(w.t.Context(), w.c.ID)
+	a, err := w.store.Audit(w.t.Context(), w.c.ID, keeper.Public())
 	if err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
 		w.t.Errorf("audit of %s %s: %+v, %v", w.c.ID, when, a, err)
 	}
@@ -89,7 +96,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 		}
 		return n
 	}
-	keep := persistence.Keep{Attempts: 100 * day, Events: 100 * day, Ladders: 14 * day}
+	keep := persistence.Keep{Attempts: 100 * day, Events: 100 * day, Ladders: 14 * day, Key: &keeper}
 	retain := func(attempts int, partitions ...string) {
 		t.Helper()
 		d, err := s.Retain(ctx, now, keep)
@@ -102,7 +109,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 			}
 			w.audited("after")
 		}
-		if a, err := s.AuditLoose(ctx); err != nil || a.Wrong() > 0 {
+		if a, err := s.AuditLoose(ctx, keeper.Public()); err != nil || a.Wrong() > 0 {
 			t.Errorf("audit of what belongs to no campaign: %+v, %v", a, err)
 		}
 	}
@@ -141,4 +148,108 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 		t.Errorf("%d of 3 attempts of a recent run are left", n)
 	}
 	retain(0)
+}
+
+func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 2})
+	run(t, url, "UPDATE goose_db_version SET tstamp = now() - interval '1 year'") // all is chained, and signed
+	ctx, now := t.Context(), time.Now().UTC()
+	past := now.Add(-200 * day)
+	if err := s.Maintain(ctx, past); err != nil { // the partitions of then
+		t.Fatal(err)
+	}
+	w := newCaller(t, s, "cmp_kept", past)
+	if err := w.call(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
+		{At: past, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(commit.RandomID())}}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.finish()
+	if _, err := s.Retain(ctx, now, persistence.Keep{Attempts: 100 * day}); engine.ErrorCode(err) != "signing_key_missing" {
+		t.Errorf("without a key: %v", err)
+	}
+	keep := persistence.Keep{Attempts: 100 * day, Key: &keeper}
+	if d, err := s.Retain(ctx, now, keep); err != nil || d.Attempts != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	keep.Events = 100 * day
+
+	// What somebody made of the checkpoint is found, and not signed anew.
+	run(t, url, "CREATE TABLE genuine AS SELECT * FROM run_checkpoints")
+	genuine := func() {
+		run(t, url, "DELETE FROM run_checkpoints")
+		run(t, url, "INSERT INTO run_checkpoints SELECT * FROM genuine")
+	}
+	findings := func(trusted ...seal.Public) (list []persistence.Finding) {
+		t.Helper()
+		a, err := s.Audit(ctx, "cmp_kept", trusted...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loose, err := s.AuditLoose(ctx, trusted...)
+		if err != nil || len(a.Unsigned)+len(loose.Unsigned) > 0 {
+			t.Fatal(a.Unsigned, loose.Unsigned, err)
+		}
+		for _, f := range append(a.Findings, loose.Findings...) {
+			if strings.Contains(f.What, "checkpoint") {
+				list = append(list, f)
+			}
+		}
+		return list
+	}
+	f := func(sql string, number int, says string) {
+		t.Helper()
+		genuine()
+		run(t, url, "UPDATE run_checkpoints SET "+sql)
+		list := findings(keeper.Public())
+		if len(list) != 1 || list[0].Run != number || !strings.Contains(list[0].What, says) {
+			t.Errorf("%s: %v", sql, list)
+		}
+	}
+	sealed := func(name string, number int, says string) {
+		t.Helper()
+		if list := findings(keeper.Public()); len(list) > 0 {
+			t.Errorf("as it was signed: %v", list)
+		}
+		of := " WHERE campaign_id = '" + name + "'"
+		f("seq = seq + 1"+of, number, says)
+		f("batches = batches - 1"+of, number, says)
+		f("at = at - interval '1 s'"+of, number, says)
+		f("hash = sha256(hash)"+of, number, says)
+		f("attempts_gone = NOT attempts_gone"+of, number, says)
+		f("counters = counters || '{\"talk_ms\": 1}'"+of, number, says)
+		f("signature = sha512(signature)"+of, number, says)
+		f("signature = NULL, signed_by = NULL"+of, number, "no signature")
+		f("signed_by = repeat('0', 64)"+of, number, "not among those that are trusted")
+		genuine()
+		run(t, url, "UPDATE run_checkpoints SET signature = NULL, signed_by = NULL, at = now() - interval '2 years'"+of)
+		a, err := s.Audit(ctx, engine.CampaignID("cmp_kept"), keeper.Public())
+		loose, err2 := s.AuditLoose(ctx, keeper.Public())
+		if got := append(a.Unsigned, loose.Unsigned...); err != nil || err2 != nil || !slices.Equal(got, []int{number}) {
+			t.Errorf("one of before there were signatures: %v %v %v", got, err, err2)
+		}
+		genuine()
+	}
+	sealed("cmp_kept", 1, "what was kept of the run was changed")
+	if list := findings(seal.NewKey(bytes.Repeat([]byte{1}, seal.SeedSize)).Public()); len(list) != 1 || !strings.Contains(list[0].What, keeper.Public().Fingerprint()) {
+		t.Errorf("with another key: %v", list)
+	}
+	month := past.Format("200601")
+	run(t, url, "UPDATE run_checkpoints SET counters = counters || '{\"talk_ms\": 1}'")
+	if d, err := s.Retain(ctx, now, keep); err != nil || slices.Contains(d.Partitions, "events_"+month) {
+		t.Errorf("the events that a wrong checkpoint would replace: %+v, %v", d, err)
+	}
+	genuine()
+	if d, err := s.Retain(ctx, now, keep); err != nil || !slices.Contains(d.Partitions, "events_"+month) {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	run(t, url, "DROP TABLE genuine")
+	run(t, url, "CREATE TABLE genuine AS SELECT * FROM run_checkpoints")
+	sealed("cmp_kept", 1, "what was kept of the run was changed")
+	number, _ := strconv.Atoi(month)
+	sealed("", number, "what was kept of the month "+past.Format("2006-01")+" was changed")
 }

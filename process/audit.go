@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/seal"
 	"dialler/persistence"
 )
 
@@ -21,6 +22,9 @@ func auditText(out io.Writer, a *persistence.Audit) {
 	}
 	if a.Unchained > 0 {
 		_, _ = fmt.Fprintf(out, "%s: %d events are older than the chain\n", name, a.Unchained)
+	}
+	for _, run := range a.Unsigned {
+		_, _ = fmt.Fprintf(out, "%s run %d: what was kept of it is older than signatures, nothing vouches for it\n", name, run)
 	}
 	for _, r := range a.Runs {
 		for _, x := range r.Differences {
@@ -37,7 +41,7 @@ func auditText(out io.Writer, a *persistence.Audit) {
 
 // Audit prints what differs of a campaign, or of all and of what belongs to none
 // when id is "": as lines of text or as one JSON object each.
-func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool) (err error) {
+func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool, trusted ...seal.Public) (err error) {
 	ids := []engine.CampaignID{id}
 	if id == "" {
 		if ids, err = allCampaigns(ctx, s); err != nil {
@@ -55,14 +59,14 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		}
 	}
 	for _, id := range ids {
-		a, err := s.Audit(ctx, id)
+		a, err := s.Audit(ctx, id, trusted...)
 		if err != nil {
 			return fmt.Errorf("campaign %s: %w", id, err)
 		}
 		add(a)
 	}
 	if id == "" {
-		a, err := s.AuditLoose(ctx)
+		a, err := s.AuditLoose(ctx, trusted...)
 		if err != nil {
 			return err
 		}

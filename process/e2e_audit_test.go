@@ -24,7 +24,11 @@ func (w *world) audit(id engine.CampaignID) (out string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var b bytes.Buffer
-	err = Audit(ctx, w.p.store, id, &b, false)
+	key, err := SigningKey(w.flags.SigningKey, "")
+	if err != nil {
+		return "", err
+	}
+	err = Audit(ctx, w.p.store, id, &b, false, key.Public())
 	return b.String(), err
 }
 
@@ -50,6 +54,35 @@ func TestTheAuditFindsARowThatNoEventExplains(t *testing.T) {
 	if _, err := w.audit("cmp_nobody"); engine.ErrorCode(err) != "campaign_not_found" {
 		t.Errorf("of no campaign: %v", err)
 	}
+}
+
+func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	id := w.campaign(nil)
+	n := newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" && w.rows("attempts WHERE live") == 0 })
+	w.p.flags.KeepAttempts = 100
+	w.p.retain(context.Background(), time.Now().Add(200*day))
+	if w.rows("attempts") != 0 || w.rows("run_checkpoints WHERE attempts_gone AND signature IS NOT NULL") != 1 {
+		t.Fatal("the run's calls are not dropped")
+	}
+	command := func() (string, error) {
+		out, err := program(t, w.url, "db", "audit", "--signing-key="+w.flags.SigningKey).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := command(); err != nil {
+		t.Errorf("as it was signed: %v\n%s", err, out)
+	}
+	// A run that looks better than it was.
+	w.exec("UPDATE run_checkpoints SET counters = jsonb_set(counters, '{counters,live_answers}', '1000')")
+	if out, err := command(); err == nil || !strings.Contains(out, string(id)+" DIFFERS: run 1: the checkpoint is not as it was signed: what was kept of the run was changed\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.tampered = true
 }
 
 func TestMetricsShowTheFiguresOfRunningCampaigns(t *testing.T) {

@@ -53,7 +53,16 @@ func (p *Process) keepTime() {
 // retain drops what has served its time.
 func (p *Process) retain(ctx context.Context, now time.Time) {
 	days := func(n int) time.Duration { return time.Duration(n) * day }
-	d, err := p.store.Retain(ctx, now, persistence.Keep{Attempts: days(p.flags.KeepAttempts), Events: days(p.flags.KeepEvents), Ladders: days(p.flags.KeepLadders)})
+	keep := persistence.Keep{Attempts: days(p.flags.KeepAttempts), Events: days(p.flags.KeepEvents), Ladders: days(p.flags.KeepLadders)}
+	if keep.Attempts > 0 || keep.Events > 0 {
+		key, err := p.signingKey()
+		if err != nil {
+			p.log.Error().Err(err).Msg("nothing that has served its time is dropped without a key that signs what is kept of it")
+			return
+		}
+		keep.Key = &key
+	}
+	d, err := p.store.Retain(ctx, now, keep)
 	if err != nil && ctx.Err() == nil {
 		p.log.Error().Err(err).Msg("what has served its time is not all dropped; it is tried again")
 	}

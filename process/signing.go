@@ -39,6 +39,34 @@ func SigningKey(path, dataDir string) (seal.Key, error) {
 	return key, nil
 }
 
+// TrustedKeys are the public keys that may have signed what was kept of runs: the
+// installation's, and those in the named files. It makes no key: one that is not
+// there has signed nothing.
+func TrustedKeys(path, dataDir string, files []string) (list []seal.Public, err error) {
+	if path == "" {
+		path = filepath.Join(dataDir, signingKeyName)
+	}
+	if _, err := os.Stat(path); err == nil {
+		key, err := SigningKey(path, "")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, key.Public())
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name) //nolint:gosec // the operator's own path
+		if err != nil {
+			return nil, err
+		}
+		p, err := seal.ParsePublic(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
 // makeSigningKey writes a new key whole or not at all; of two processes that do
 // so at once one wins.
 func makeSigningKey(path string) error {
