@@ -123,11 +123,20 @@ func (f *fileValues) Validate(app *kong.Application) error {
 
 // Resolve implements kong.Resolver.
 func (f *fileValues) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	v, ok := f.values[flag.Name]
-	if !ok {
-		return nil, nil
+	switch v := f.values[flag.Name].(type) {
+	case nil:
+		return nil, nil // not there, or nothing behind the colon
+	case []any:
+		parts := make([]string, len(v))
+		for i, one := range v {
+			parts[i] = fmt.Sprint(one)
+		}
+		return strings.Join(parts, ","), nil
+	case map[string]any, map[any]any:
+		return nil, fmt.Errorf("%s: the setting %q is one value, not keys and values", f.path, flag.Name)
+	default:
+		return fmt.Sprint(v), nil
 	}
-	return fmt.Sprint(v), nil
 }
 
 // logger writes to stderr: stdout belongs to what a command prints.
