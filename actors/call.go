@@ -94,8 +94,9 @@ func (c *call) mediaSink() func(engine.MediaEvent) {
 // begin starts the attempt, whose leases are held: its INVITEs leave within
 // the given time or not at all.
 func (c *call) begin(now time.Time, within time.Duration, p *engine.MediaProfile) {
-	c.sendBy = c.d.clock.Boot().Add(within)
-	c.m.A.SendBy = now.Add(within)
+	boot := c.d.clock.Boot()
+	c.sendBy = c.d.sendBy(within)
+	c.m.A.SendBy = now.Add(time.Duration(c.sendBy - boot))
 	c.d.stats.Attempts.Add(1)
 	c.apply(attempt.Event{Kind: attempt.Began, At: now, Profile: p})
 }

@@ -42,6 +42,7 @@ type rig struct {
 	tree      *actors.Tree
 	id        engine.CampaignID
 
+	member  actors.Membership // nil: alone
 	configs actors.Configs
 	optOut  byte
 	cap     int          // calls to a number within a day
@@ -99,6 +100,7 @@ func (r *rig) start() {
 	if r.spool != nil {
 		ports.Spool = r.spool
 	}
+	ports.Membership = r.member
 	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)

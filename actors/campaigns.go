@@ -33,7 +33,8 @@ type (
 	}
 	// everyRun carries news to the runs that are up.
 	everyRun struct{ Msg any }
-	// campaignGone stops the actors of a campaign that does not exist.
+	// campaignGone stops the actors of a campaign that does not exist, or that is
+	// not this node's.
 	campaignGone struct{ Campaign engine.CampaignID }
 	// areYouThere is answered as soon as it is read.
 	areYouThere struct{}
@@ -58,6 +59,17 @@ func (c *campaigns) Receive(ctx actor.Context) {
 			delete(c.runs, m.Campaign)
 			c.d.mailboxes.forget(m.Campaign)
 			ctx.Stop(pid)
+		}
+	case *letGo:
+		pid := c.runs[m.Campaign]
+		delete(c.runs, m.Campaign)
+		c.d.mailboxes.forget(m.Campaign)
+		reply(c.d, ctx.Sender(), pid, nil)
+	case *actor.Terminated:
+		for id, pid := range c.runs {
+			if pid.Equal(m.Who) { // it stopped under a message that brought it up again
+				delete(c.runs, id)
+			}
 		}
 	case *databaseState:
 		c.every(ctx, m)
@@ -87,6 +99,7 @@ func (c *campaigns) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
 		// The guardian was restarted; the campaign lives on under its name.
 		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/"+name)
 	}
+	ctx.Watch(pid)
 	c.runs[id] = pid
 	return pid
 }

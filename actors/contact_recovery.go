@@ -74,13 +74,7 @@ func (a *contactActor) loaded(msg *contactLoaded) {
 	}
 	if msg.attempt != nil && msg.attempt.State != attempt.Ended {
 		a.adopt(*msg.attempt)
-		if a.call.reattach(a.now) {
-			// The seat comes first: replayed media events presume it.
-			a.report()
-			if a.m.C.State == contact.Excluded && a.call.m.A.AnsweredAt == nil {
-				a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
-			}
-		} else {
+		if !a.resume() {
 			a.lost("gone")
 		}
 	} else {
@@ -102,8 +96,22 @@ func (a *contactActor) adopt(at attempt.Attempt) {
 	a.call.m.Config.MustConsume = a.m.C.Unconsumed >= contact.MaxUnconsumed
 }
 
-// recover closes an attempt of an earlier process life. One that had been
-// closed there has legs that were still watched.
+// resume goes on with the call if its legs are known.
+func (a *contactActor) resume() (ok bool) {
+	if !a.call.reattach(a.now) {
+		return false
+	}
+	// The seat comes first: replayed media events presume it.
+	a.report()
+	if a.m.C.State == contact.Excluded && a.call.m.A.AnsweredAt == nil {
+		a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
+	}
+	return true
+}
+
+// recover takes over an attempt of another owner of the campaign: a node that
+// still has its legs, or an earlier process life, with which they were lost. One
+// that had been closed there has legs that were still watched.
 func (a *contactActor) recover(at *attempt.Attempt) {
 	a.adopt(*at)
 	if !at.Live() {
@@ -111,7 +119,9 @@ func (a *contactActor) recover(at *attempt.Attempt) {
 		return
 	}
 	a.d.stats.Recovered.Add(1)
-	a.lost("")
+	if !a.resume() {
+		a.lost("")
+	}
 }
 
 // lost ends the attempt whose legs nobody holds and watches them to their end.

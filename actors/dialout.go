@@ -211,6 +211,9 @@ func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
 	case o.d.draining.Load():
 		reply(o.d, sender, nil, engine.Unavailable("node_draining", "the dialler is being stopped and places no new call", 5*time.Second))
 		return
+	case o.d.fenced():
+		reply(o.d, sender, nil, errFenced)
+		return
 	case o.d.dbDown.Load():
 		reply(o.d, sender, nil, engine.Unavailable("database_unavailable", "the database does not answer and no call can be placed; try again", 2*time.Second))
 		return

@@ -64,7 +64,7 @@ func (d *deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int
 	if f.Numbers, err = ask[map[engine.PhoneNumber]numberpool.State](ctx, d, d.numbers, &numberStates{pool}); err != nil {
 		return f, nil, err
 	}
-	f.DatabaseDown, f.Draining = d.dbDown.Load(), d.draining.Load()
+	f.DatabaseDown, f.Draining, f.Fenced = d.dbDown.Load(), d.draining.Load(), d.fenced()
 	_, f.OpenContacts, err = d.store.NextDue(ctx, id, run)
 	return f, bots, err
 }

@@ -30,6 +30,7 @@ type run struct {
 	lives    *lives
 	loading  bool
 	ready    bool
+	absent   error // why this node cannot act for the campaign: errCampaignNotFound when nil
 	stash    []stashed
 	roster   int // reports still awaited
 	rostered bool
@@ -317,10 +318,11 @@ func (r *run) handle(msg any, sender *actor.PID) {
 // answering that.
 const leaveAfter = 5 * time.Second
 
-// leave forgets a campaign that does not exist, or not any more.
-func (r *run) leave() {
+// leave forgets a campaign that does not exist, or not any more, or that
+// another node acts for.
+func (r *run) leave(after time.Duration) {
 	r.m.C.ID, r.tally = "", nil
-	r.d.after(leaveAfter, r.d.campaigns, &campaignGone{r.id})
+	r.d.after(after, r.d.campaigns, &campaignGone{r.id})
 }
 
 // persist gives a contact's events their place in the campaign's sequence,

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -70,7 +71,7 @@ func reply(d *deps, to *actor.PID, value any, err error) {
 
 func (r *run) known(sender *actor.PID) bool {
 	if r.m.C.ID == "" {
-		reply(r.d, sender, nil, errCampaignNotFound)
+		reply(r.d, sender, nil, cmp.Or(r.absent, error(errCampaignNotFound)))
 		return false
 	}
 	return true

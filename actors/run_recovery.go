@@ -98,9 +98,15 @@ func (r *run) load() {
 
 func (r *run) loaded(m *runLoaded) {
 	if m.err != nil {
-		if engine.ErrorCode(m.err) == "campaign_not_found" {
+		switch engine.ErrorCode(m.err) {
+		case "campaign_not_found":
 			r.becomeReady()
-			r.leave()
+			r.leave(leaveAfter)
+			return
+		case "not_owner":
+			r.absent = m.err
+			r.becomeReady()
+			r.leave(0)
 			return
 		}
 		if !passes(m.err) { // else it is said of the database

@@ -113,6 +113,8 @@ type Ports struct {
 	Clock     Clock
 	Configs   Configs // nil: a campaign with a Config URL cannot start
 	Spool     Spool   // nil: while the database is away calls wait for it
+	// Membership: nil, this process acts for every campaign.
+	Membership Membership
 }
 
 // deps is what every actor of the tree shares.
@@ -125,6 +127,7 @@ type deps struct {
 	clock   Clock
 	configs Configs
 	spool   Spool
+	member  Membership // nil: alone
 	log     zerolog.Logger
 	system  *actor.ActorSystem
 	root    *actor.RootContext
@@ -194,7 +197,7 @@ type Tree struct {
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, log: cfg.Log}
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, member: p.Membership, log: cfg.Log}
 	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)
@@ -276,6 +279,9 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 			cancel()
 			return nil, err
 		}
+	}
+	if d.member != nil { // others may be at it: what this node owns it is told
+		open, watched, active = nil, nil, nil
 	}
 	for _, a := range append(open, watched...) {
 		if a.Campaign == "" {

@@ -105,4 +105,5 @@ const (
 	ConstraintRetryDelay    Constraint = "retry_delay"
 	ConstraintDatabase      Constraint = "database"
 	ConstraintNodeDraining  Constraint = "node_draining"
+	ConstraintNodeFenced    Constraint = "node_fenced"
 )

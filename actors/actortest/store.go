@@ -43,6 +43,9 @@ type Store struct {
 	Imports   Imports
 	Pacing_   map[engine.CampaignID]pacing.State
 
+	// NotOwned: another node acts for the campaigns.
+	NotOwned bool
+
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
 	down  bool
@@ -279,6 +282,9 @@ func (s *Store) AcquireCampaign(_ context.Context, id engine.CampaignID) (campai
 	c := s.Campaigns[id]
 	if c == nil {
 		return campaign.Campaign{}, engine.NotFound("campaign_not_found", "no such campaign")
+	}
+	if s.NotOwned {
+		return campaign.Campaign{}, engine.Conflict("not_owner", "another node acts for the campaign")
 	}
 	c.Epoch++
 	for i := range s.Events {

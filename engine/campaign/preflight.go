@@ -28,6 +28,7 @@ type PreflightFacts struct {
 	CPS, Channels    int    // of the active trunks together
 	DatabaseDown     bool
 	Draining         bool
+	Fenced           bool // this node lost its lease
 }
 
 // Preflight says whether Start or Resume can lead to a call. A blocker refuses

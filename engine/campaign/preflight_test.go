@@ -93,6 +93,7 @@ func TestWarningsOfPreflightDoNotRefuse(t *testing.T) {
 		"no_contact_to_dial":   func(_ *Campaign, _ *PreflightFacts, o *Outlook) { o.Waiting = 0 },
 		"database_unavailable": func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.DatabaseDown = true },
 		"node_draining":        func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Draining = true },
+		"node_fenced":          func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Fenced = true },
 	} {
 		c, f, o, now := ahead(change)
 		r := Ready(c, f, o, now)

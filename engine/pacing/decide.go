@@ -33,6 +33,7 @@ type Input struct {
 	OutsideWindow bool
 	DatabaseAway  bool // intents cannot be made durable
 	Draining      bool // this node takes no new calls
+	Fenced        bool // this node's lease ran out: another may have taken over
 
 	// Workers and lines.
 	Concurrency int // the campaign's own limit of simultaneous calls with a seat
@@ -152,6 +153,8 @@ func stopped(in *Input) engine.Constraint {
 		return engine.ConstraintNodeDraining
 	case in.DatabaseAway:
 		return engine.ConstraintDatabase
+	case in.Fenced: // after the database: while that is away no lease is renewed
+		return engine.ConstraintNodeFenced
 	}
 	return engine.ConstraintNone
 }

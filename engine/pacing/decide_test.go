@@ -26,6 +26,8 @@ func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
 	f(0, engine.ConstraintPaused, func(in *Input) { in.Paused, in.OutsideWindow = true, true })
 	f(0, engine.ConstraintWindow, func(in *Input) { in.OutsideWindow, in.Draining = true, true })
 	f(0, engine.ConstraintNodeDraining, func(in *Input) { in.Draining, in.DatabaseAway = true, true })
+	f(0, engine.ConstraintDatabase, func(in *Input) { in.DatabaseAway, in.Fenced = true, true })
+	f(0, engine.ConstraintNodeFenced, func(in *Input) { in.Fenced = true })
 	f(0, engine.ConstraintDatabase, func(in *Input) { in.DatabaseAway, in.DueContacts = true, 0 })
 
 	f(10, engine.ConstraintAbandonCredit, func(*Input) {}) // with credit it would dial more

@@ -2282,7 +2282,7 @@ export interface components {
             ready: boolean;
             /** @description Codes: bot_missing, no_usable_number, no_trunk, window_never_opens, no_callable_contact, config_url_malformed. */
             blockers: components["schemas"]["Finding"][];
-            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, outside_window, window_too_short, no_contact_to_dial, database_unavailable, node_draining. */
+            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, outside_window, window_too_short, no_contact_to_dial, database_unavailable, node_draining, node_fenced. */
             warnings: components["schemas"]["Finding"][];
             contacts: {
                 total: number;
@@ -2489,7 +2489,7 @@ export interface components {
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */

@@ -73,6 +73,7 @@ export const byConstraint: Record<string, Words> = {
     normal: false,
   }),
   node_draining: () => ({ title: 'The dialler is shutting down', sentence: 'Calls in progress finish; dialling goes on after its next start.', normal: false }),
+  node_fenced: () => ({ title: 'This node lost its lease', sentence: 'Another node takes over within ten seconds; calls in progress go on.', normal: false }),
 };
 
 /** whyOf explains a campaign; undefined when there is nothing to explain. */

@@ -1,0 +1,96 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+)
+
+// Membership is this node's place among several that share the campaigns. A
+// tree without one is alone and acts for all of them.
+type Membership interface {
+	// LeaseEnds is when this node begins nothing any more unless its lease is
+	// renewed before: another may act for its campaigns from then on.
+	LeaseEnds() engine.BootTime
+}
+
+// errFenced answers whoever wants a call from a node whose lease ran out.
+var errFenced = engine.Unavailable("node_fenced", "this node lost its lease and places no new call; another one takes over, try again", 2*time.Second)
+
+// fenced says that this node's lease ran out.
+func (d *deps) fenced() bool { return d.member != nil && d.clock.Boot() >= d.member.LeaseEnds() }
+
+// sendBy is when an INVITE of which the intent is stored now has to have left:
+// within the given time, and before another node may dial the same contact.
+func (d *deps) sendBy(within time.Duration) engine.BootTime {
+	by := d.clock.Boot().Add(within)
+	if d.member != nil {
+		by = min(by, d.member.LeaseEnds())
+	}
+	return by
+}
+
+// Adopt brings up a campaign that this node has become the owner of: it goes
+// on as after a start.
+func (t *Tree) Adopt(id engine.CampaignID) { t.d.root.Send(t.d.campaigns, &wake{Campaign: id}) }
+
+// ActiveCampaigns are those for which somebody has to act.
+func (t *Tree) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
+	return t.d.store.ActiveCampaigns(ctx)
+}
+
+// letGo stops the actors of a campaign; the answer comes when none is left.
+type letGo struct{ Campaign engine.CampaignID }
+
+// Release stops the actors of a campaign that another node is to act for. When
+// it returns nil, what they had to say is in the database. Legs and audio go on:
+// whoever takes the campaign over attaches to them.
+func (t *Tree) Release(ctx context.Context, id engine.CampaignID) error {
+	d := t.d
+	pid, err := ask[*actor.PID](ctx, d, d.campaigns, &letGo{id})
+	if err != nil {
+		return err
+	}
+	if pid != nil {
+		if err := wait(ctx, d.root.StopFuture(pid)); err != nil {
+			return fmt.Errorf("actors: campaign %s does not stop: %w", id, err)
+		}
+	}
+	return t.flush(ctx)
+}
+
+// flush waits until every write that is under way has reached the database.
+func (t *Tree) flush(ctx context.Context) error {
+	d := t.d
+	left := time.Minute
+	if dl, ok := ctx.Deadline(); ok {
+		left = max(time.Until(dl), time.Millisecond)
+	}
+	passed := make([]*actor.Future, len(d.writers))
+	for i, w := range d.writers {
+		passed[i] = actor.NewFuture(d.system, left)
+		d.root.Send(w, &barrier{ReplyTo: passed[i].PID()})
+	}
+	for _, f := range passed {
+		if err := wait(ctx, f); err != nil {
+			return fmt.Errorf("actors: writes are not in the database yet: %w", err)
+		}
+	}
+	return nil
+}
+
+// wait for a future, or for the end of ctx.
+func wait(ctx context.Context, f *actor.Future) error {
+	done := make(chan error, 1)
+	go func() { done <- f.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

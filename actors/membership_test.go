@@ -1,0 +1,187 @@
+package actors_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// leaseOf is a node's lease that ends when the test says so.
+type leaseOf struct{ ends atomic.Int64 }
+
+func (l *leaseOf) LeaseEnds() engine.BootTime { return engine.BootTime(l.ends.Load()) }
+
+func newLease() *leaseOf {
+	l := new(leaseOf)
+	l.ends.Store(int64(1000 * time.Hour))
+	return l
+}
+
+// Two nodes share the database, and legs and audio can be reached from both: the
+// calls of a campaign go on when the other node takes it over.
+func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.results()
+		r.tree.Close()
+		r.member = newLease()
+		r.start()
+		first := r.tree
+		defer first.Close()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		invited := r.world.Invited()
+
+		r.start()
+		defer func() { r.tree.Close() }()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := first.Release(ctx, r.id); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(r.openAttempts()); n != 10 {
+			t.Fatalf("%d attempts are open after the release, want 10", n)
+		}
+		r.tree.Adopt(r.id)
+		r.until(10*time.Second, "its conversations are the new owner's", func() bool { return r.detail().Live.InProgress == 10 })
+		if n := r.world.HungUp(); n != 0 {
+			t.Errorf("%d calls were hung up by the hand-over", n)
+		}
+		if n := r.world.Invited(); n != invited {
+			t.Errorf("%d INVITEs, %d before the hand-over", n, invited)
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+		if n := r.world.Invited(); n != 30 || r.world.Overlaps != 0 {
+			t.Errorf("%d INVITEs for 30 contacts, %d overlaps", n, r.world.Overlaps)
+		}
+		st := r.tree.Stats()
+		if n := st.Recovered.Load(); n != 10 {
+			t.Errorf("%d attempts were taken over, want 10", n)
+		}
+	})
+}
+
+// A node that starts acts for nothing before it is told to, and leaves what
+// others own alone.
+func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		owner := r.tree
+		defer owner.Close()
+		epoch := r.detail().Campaign.Epoch
+
+		r.member = newLease()
+		r.start()
+		defer func() { r.tree.Close() }()
+		time.Sleep(time.Minute) // virtual
+		if d, err := owner.Detail(t.Context(), r.id); err != nil || d.Campaign.Epoch != epoch {
+			t.Fatalf("epoch %d, was %d (%v): somebody else took the campaign over", d.Campaign.Epoch, epoch, err)
+		}
+		r.store.View(func() { r.store.NotOwned = true })
+		for range 2 { // it has left meanwhile, and comes up again
+			if _, err := r.tree.Detail(t.Context(), r.id); engine.ErrorCode(err) != "not_owner" {
+				t.Fatalf("a node that does not own the campaign answers %v", err)
+			}
+			time.Sleep(10 * time.Second) // virtual
+		}
+		// It may own it later.
+		r.store.View(func() { r.store.NotOwned = false })
+		if err := owner.Release(t.Context(), r.id); err != nil {
+			t.Fatal(err)
+		}
+		r.tree.Adopt(r.id)
+		r.until(time.Minute, "it acts", func() bool { return r.detail().Live.InProgress == 10 })
+	})
+}
+
+// Self-fencing: a node whose lease ran out places no call, says why, and lets the
+// live ones go on.
+func TestAFencedNodePlacesNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		lease := newLease()
+		r.results()
+		r.tree.Close()
+		r.member = lease
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		lease.ends.Store(0)
+		time.Sleep(time.Second) // virtual
+		invited := r.world.Invited()
+		time.Sleep(time.Minute) // virtual
+		d := r.detail()
+		if n := r.world.Invited(); n != invited || d.Live.InProgress != 0 {
+			t.Errorf("%d INVITEs after the lease ran out, %d calls in progress", n-invited, d.Live.InProgress)
+		}
+		if d.Live.Constraint != engine.ConstraintNodeFenced {
+			t.Errorf("why it is not dialling: %q", d.Live.Constraint)
+		}
+		r.store.View(func() {
+			for _, a := range r.store.Attempts {
+				if a.Ending == nil || a.Ending.Outcome != engine.OutcomeCompleted {
+					t.Errorf("a live call came to %+v", a.Ending)
+				}
+			}
+		})
+		if _, err := r.tree.Dialout(t.Context(), campaign.Dialout{Bot: "bot", To: number(77)}); engine.ErrorCode(err) != "node_fenced" {
+			t.Errorf("a dialout answers %v", err)
+		}
+		ready, err := r.tree.Preflight(t.Context(), r.id)
+		if err != nil || !hasFinding(ready.Warnings, "node_fenced") {
+			t.Errorf("preflight %+v, %v", ready.Warnings, err)
+		}
+		lease.ends.Store(int64(1000 * time.Hour))
+		r.until(time.Hour, "campaign completed", r.completed)
+	})
+}
+
+// An INVITE leaves before the lease of the moment of its intent ends, or never.
+func TestAnIntentIsNotSentAfterTheEndOfTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		lease := newLease()
+		r.tree.Close()
+		r.member = lease
+		r.start()
+		defer func() { r.tree.Close() }()
+		began := time.Now().Add(-time.Hour) // boot time zero of the rig's clock
+		r.world.Boot = func() engine.BootTime { return engine.BootTime(time.Since(began)) + 1 }
+		r.add(5)
+		r.store.View(func() { r.store.Delay = 3 * time.Second })
+		// Start is durable after three seconds, the first intents after six.
+		lease.ends.Store(int64(time.Since(began) + 5*time.Second))
+		r.act(campaign.ActionStart)
+		time.Sleep(20 * time.Second) // virtual
+		if len(r.store.Attempts) == 0 {
+			t.Error("no call was begun before the end of the lease")
+		}
+		if n := r.world.Invited(); n != 0 {
+			t.Errorf("%d INVITEs left after the end of the lease", n)
+		}
+		r.store.View(func() { r.store.Delay = 0 })
+		lease.ends.Store(int64(1000 * time.Hour))
+		r.until(time.Minute, "they are dialled after its renewal", func() bool { return r.world.Invited() > 0 })
+	})
+}
+
+func hasFinding(list []engine.FieldError, code string) bool {
+	for i := range list {
+		if list[i].Code == code {
+			return true
+		}
+	}
+	return false
+}
