@@ -47,6 +47,24 @@ const chained = `, batch AS (
 	SELECT h.campaign_id, h.run, h.n, b.seqs, CASE WHEN h.campaign_id = '' THEN b.digests END, h.hash
 	FROM head h JOIN batch b ON b.owner = h.campaign_id AND b.chain = h.run`
 
+// Nearly every group commit has events of one run that were never written
+// before. For those a statement that appends one batch to one chain is enough, and
+// costs the server a third of what the one above does: the batch is put together
+// by the program. Their insert fails when one of them is there already; then the
+// group is tried again with the statement above.
+var (
+	freshEvents = insertFrom("events", eventColumns)
+	appendBatch = `WITH head AS (
+		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
+		VALUES ($1::text, $2::integer, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || $4::bytea))
+		ON CONFLICT (campaign_id, run) DO UPDATE SET n = h.n + 1, hash = sha256(h.hash || $4::bytea) RETURNING h.n, h.hash
+	) INSERT INTO event_batches (campaign_id, run, n, seqs, hash) SELECT $1::text, $2::integer, n, $3::bigint[], hash FROM head`
+)
+
+// chainsCap is how many chains a group may append to in that way; with more, one
+// statement for all of them is cheaper.
+const chainsCap = 4
+
 // tellMoved writes the one event of a statement that makes its data itself: the
 // CTE moved has campaign_id, seq, run, at and data. Its digest is made here, as
 // chain.Record makes it; a test holds the one against the other.

@@ -358,3 +358,60 @@ func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Groups whose events are new, partly repeated, of one run or of many, and beside
+// what belongs to no campaign: each event is in its chain once.
+func TestARepeatAmongNewEventsIsChainedOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	const campaigns = 6
+	var epochs [campaigns]int64
+	id := func(i int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf("cmp_%d", i)) }
+	for i := range campaigns {
+		if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: id(i), State: campaign.Running, Run: 1, CreatedAt: now}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.AcquireCampaign(t.Context(), id(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		epochs[i] = c.Epoch
+	}
+	write := func(i int, seq ...int64) journal.Write {
+		w := journal.Write{Campaign: id(i), Epoch: epochs[i]}
+		for _, n := range seq {
+			w.Events = append(w.Events, journal.Event{Campaign: id(i), Seq: n, Run: 1, At: now.Add(time.Duration(n) * time.Second), Type: journal.CampaignEdited, Version: 1})
+		}
+		return w
+	}
+	loose := journal.Write{Events: []journal.Event{{At: now, Type: journal.AttemptAnswered, Version: 1, Attempt: "0123456789abcdef0123456789abcdef"}}}
+	var all []journal.Write
+	for i := range campaigns {
+		all = append(all, write(i, 4))
+	}
+	for _, group := range [][]journal.Write{
+		{write(0, 1)}, {write(0, 1), write(0, 2)}, {write(0, 3, 2), write(1, 2, 1)}, {write(1, 1), write(1, 3), write(1, 3)}, {loose, write(2, 1)}, {loose}, all, all,
+	} {
+		refused, err := s.Commit(t.Context(), group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range refused {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	list, wrong := audits(t, s)
+	if wrong != "" {
+		t.Error(wrong)
+	}
+	events := 0
+	for _, a := range list {
+		events += a.Events
+	}
+	if events != 3+3+1+1+campaigns { // of the first, the second, the third, of none, of all
+		t.Errorf("%d events are in chains", events)
+	}
+}

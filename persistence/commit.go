@@ -76,9 +76,11 @@ var statements = map[string]string{
 	"attempts": upsertInto("attempts", attemptColumns, "id", attemptNewer),
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
-	"legs":      upsertInto("legs", legColumns, "attempt_id, n", legNewer),
-	"events":    tellEvents(ownSlot),
-	"campaigns": upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
+	"legs":         upsertInto("legs", legColumns, "attempt_id, n", legNewer),
+	"events":       tellEvents(ownSlot),
+	"fresh events": freshEvents,
+	"append batch": appendBatch,
+	"campaigns":    upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	// By the server's clock, which says when the hold is over: the program's may
@@ -124,13 +126,18 @@ func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []e
 	if len(writes) == 0 {
 		return refused, nil
 	}
+	repeated := false
 	for try := 1; ; try++ {
-		err = s.commitOnce(ctx, writes, refused)
+		err = s.commitOnce(ctx, writes, refused, repeated)
 		if err == nil {
 			return refused, nil
 		}
 		state, _ := sqlState(err)
 		switch {
+		case state == "23505" && !repeated: // events that are there already, most likely
+			repeated = true
+			clear(refused)
+			continue
 		case state == "40001" || state == "40P01": // serialisation, deadlock
 			if try < commitTries {
 				clear(refused)
@@ -190,7 +197,7 @@ func rejected(cause error) error {
 	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected", Detail: "the database cannot store this write"}
 }
 
-func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused []error) error {
+func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
 	conn, err := s.write.Acquire(ctx)
 	if err != nil {
 		return err
@@ -202,7 +209,7 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 		g.rows.reset()
 		s.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, hashed: s.hashed}
+	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: s.hashed}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
@@ -220,10 +227,12 @@ type commit struct {
 	g       *group
 	writes  []journal.Write
 	refused []error
-	batch   pgconn.Batch
-	answers []func(rows [][][]byte) error // one for each statement that was queued
-	stale   map[engine.ContactID]struct{} // contacts whose variables changed
-	hashed  func(engine.PhoneNumber) string
+	// repeated: some of it may be stored already.
+	repeated bool
+	batch    pgconn.Batch
+	answers  []func(rows [][][]byte) error // one for each statement that was queued
+	stale    map[engine.ContactID]struct{} // contacts whose variables changed
+	hashed   func(engine.PhoneNumber) string
 }
 
 func (t *commit) run() error {

@@ -22,6 +22,7 @@ type group struct {
 	arrays    [6]array // parameters of the smaller statements
 	instants  array
 	text      []byte // of an event, to be hashed
+	links     []link
 	shapes    *layouts
 }
 
