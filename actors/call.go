@@ -180,7 +180,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		d.media.PlayMessage(a.ID)
 	case attempt.HearDigit:
 		if leg := d.media.HearDigit(a.ID, e.Digit); leg != "" {
-			d.phone.SendDigit(leg, e.Digit, keyDuration)
+			d.phone.SendDigit(leg, e.Digit, engine.KeyDuration)
 		}
 	case attempt.CloseMedia:
 		if c.opened {

@@ -7,9 +7,6 @@ import (
 	"dialler/engine/attempt"
 )
 
-// keyDuration is how long a key is pressed that is sent by INFO.
-const keyDuration = 100 * time.Millisecond
-
 var (
 	errNotAnswered = engine.Conflict("call_not_answered", "keys can be sent to an answered call only; wait until the call is answered")
 	errDigitsFull  = engine.Conflict("digits_not_sent", "the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
@@ -39,7 +36,7 @@ func (c *call) sendDigits(digits string) error {
 		return errDigitsFull
 	}
 	for i := 0; bySIP && i < len(digits); i++ {
-		if !c.d.phone.SendDigit(a.Legs[len(a.Legs)-1].ID, digits[i], keyDuration) {
+		if !c.d.phone.SendDigit(a.Legs[len(a.Legs)-1].ID, digits[i], engine.KeyDuration) {
 			return errDigitsFull
 		}
 	}

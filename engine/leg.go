@@ -118,6 +118,9 @@ const (
 	NotSentMedia     NotSentReason = "media"     // no media path could be opened
 )
 
+// KeyDuration is how long a key is pressed that is sent by INFO.
+const KeyDuration = 100 * time.Millisecond
+
 // CancelOutcome is the immediate answer to CancelLeg.
 type CancelOutcome string
 
@@ -126,6 +129,7 @@ const (
 	CancelOwed     CancelOutcome = "owed"     // CANCEL was sent, or goes out after the first provisional; a crossing 200 gets ACK + BYE
 	CancelAnswered CancelOutcome = "answered" // the call is answered; use HangUpLeg
 	CancelUnknown  CancelOutcome = "unknown"  // no such leg here
+	CancelTold     CancelOutcome = "told"     // the leg is on another node, which carries it out
 )
 
 // RecoveredLeg is a leg of an earlier process life that must be ended.

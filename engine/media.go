@@ -9,6 +9,11 @@ type OpenMedia struct {
 	AMD     AMDMode
 	Profile MediaProfile // of the trunk that is tried
 	Record  bool         // both sides, from the answer on
+	// Node is the incarnation of the node that is to carry the call, 0 = this one.
+	// Epoch is the fencing epoch of who asks: nobody with a lower one can take the
+	// call over.
+	Node  int
+	Epoch int64
 }
 
 // AttachBot is the command to open the bot's socket of an answered attempt.

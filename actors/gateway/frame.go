@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// frameVersion is the first byte of every frame.
+const frameVersion = 1
+
+// Bounds of a frame: what one is filled up to, and what is taken of another
+// node.
+const (
+	frameFill = 64 << 10
+	frameCap  = 1 << 20
+)
+
+// frame is one message between two nodes: a part of what one has to say to the
+// other, and what it has got.
+type frame struct {
+	from, to int // incarnations
+	// stamp is the sender's boot-time clock, echo the last stamp that it has got
+	// (0: none), held how long ago.
+	stamp, echo engine.BootTime
+	held        time.Duration
+	// hello asks for a frame in return; missing says that items are missing after
+	// ack, which is the last one that was dealt with.
+	hello, missing bool
+	ack            uint64
+	first          uint64 // number of the first item
+	items          [][]byte
+}
+
+func (w *wire) frame(f *frame) {
+	number(w, &f.from)
+	number(w, &f.to)
+	number(w, &f.stamp)
+	number(w, &f.echo)
+	number(w, &f.held)
+	w.flag(&f.hello)
+	w.flag(&f.missing)
+	w.unsigned(&f.ack)
+	w.unsigned(&f.first)
+	n := w.size(len(f.items))
+	if w.reading && n > 0 {
+		f.items = make([][]byte, n)
+	}
+	for i := range f.items {
+		l := uint64(len(f.items[i]))
+		w.unsigned(&l)
+		if w.reading {
+			f.items[i] = w.take(l)
+		} else {
+			w.b = append(w.b, f.items[i]...)
+		}
+	}
+}
+
+func (f *frame) encode() []byte {
+	size := 64
+	for _, i := range f.items {
+		size += len(i) + 3
+	}
+	w := wire{b: append(make([]byte, 0, size), frameVersion)}
+	w.frame(f)
+	return w.b
+}
+
+// decodeFrame reads a frame; its items are parts of b.
+func decodeFrame(b []byte) (f frame, err error) {
+	if len(b) == 0 || len(b) > frameCap || b[0] != frameVersion {
+		return frame{}, errMalformed
+	}
+	w := wire{b: b[1:], reading: true}
+	w.frame(&f)
+	if w.bad || len(w.b) > 0 || f.from <= 0 || f.to <= 0 || f.held < 0 {
+		return frame{}, errMalformed
+	}
+	return f, nil
+}

@@ -1,0 +1,387 @@
+package gateway
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/actors"
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+// Transport brings messages to other nodes.
+type Transport interface {
+	// Send hands a message to the node with the incarnation, which gives it to its
+	// Gateway's Receive. It may get lost, be late, come twice, or overtake others.
+	// Send must not wait for the other node, and must not change payload.
+	Send(to int, payload []byte)
+}
+
+// Config is what a Gateway works with.
+type Config struct {
+	// Telephony and Media are this node's own; they need not know of other nodes.
+	Telephony actors.Telephony
+	Media     actors.Media
+	Clock     actors.Clock
+	Transport Transport
+	Log       zerolog.Logger
+	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
+	// another node's call leaves after it. nil: it has none.
+	LeaseEnd func() engine.BootTime
+	// OrphanAfter is how long a call's owner may not be heard before the call is
+	// hung up, 30 s.
+	OrphanAfter time.Duration
+	// Keep is how long what became of a call that was hung up so is kept for an
+	// owner that comes after all, 10 min.
+	Keep time.Duration
+	// Patience is how long an answer of another node may take, 5 s.
+	Patience time.Duration
+	// QueueCap is how many bytes may wait for one other node, 8 MiB. Beyond it no
+	// call begins there; events of calls here wait in the ports that made them.
+	QueueCap int
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&c.OrphanAfter, 30*time.Second)
+	set(&c.Keep, 10*time.Minute)
+	set(&c.Patience, 5*time.Second)
+	if c.QueueCap == 0 {
+		c.QueueCap = 8 << 20
+	}
+	if c.LeaseEnd == nil {
+		c.LeaseEnd = func() engine.BootTime { return 1<<63 - 1 }
+	}
+	return c
+}
+
+// Errors of a call that is to be carried elsewhere.
+var (
+	errUnreachable = engine.Unavailable("node_unreachable", "the node that carries the call does not answer; try again", time.Second)
+	errGone        = engine.Unavailable("node_gone", "the node that carried the call is gone; the call is being closed", time.Second)
+	errNodeBusy    = engine.Unavailable("node_busy", "too much waits for the node that is to carry the call; try another one", time.Second)
+	errNotTheirs   = engine.Conflict("call_taken_over", "another node has taken the call over")
+)
+
+const shards = 64
+
+// Gateway is a node's Telephony and Media in a cluster. Its methods are safe for
+// concurrent use and do not wait for other nodes.
+type Gateway struct {
+	cfg  Config
+	own  atomic.Int64 // the present incarnation
+	away atomic.Int64 // calls whose legs are on other nodes
+
+	// Figures for /metrics.
+	Repeats   atomic.Int64 // times that something was sent again
+	Malformed atomic.Int64 // messages that could not be read
+	Strays    atomic.Int64 // messages of nodes that do not own the call, or are gone
+	Orphans   atomic.Int64 // calls that were hung up because nobody owned them
+	Stalls    atomic.Int64 // times that a call's events had to wait for room
+
+	mu      sync.Mutex
+	closed  bool
+	names   map[int]struct{} // incarnations of this process
+	gone    map[int]struct{}
+	links   map[[2]int]*link
+	serial  uint64
+	pending map[uint64]*pendingAnswer
+
+	routes [shards]routeShard
+	hosts  [shards]hostShard
+
+	tasks sync.WaitGroup
+	stop  chan struct{}
+}
+
+var (
+	_ actors.Telephony = (*Gateway)(nil)
+	_ actors.Media     = (*Gateway)(nil)
+)
+
+type pendingAnswer struct {
+	link  *link
+	then  func(legs []engine.LegID, err error)
+	timer *time.Timer
+}
+
+// New makes the gateway of a node that is not in a cluster yet (Join).
+func New(cfg Config) *Gateway {
+	g := &Gateway{cfg: cfg.withDefaults(), names: map[int]struct{}{}, gone: map[int]struct{}{},
+		links: map[[2]int]*link{}, pending: map[uint64]*pendingAnswer{}, stop: make(chan struct{})}
+	for i := range shards {
+		g.routes[i].m = map[engine.AttemptID]*route{}
+		g.hosts[i].m = map[engine.AttemptID]*hosted{}
+	}
+	g.tasks.Go(g.tend)
+	return g
+}
+
+// Join says that this node is a member from now on, with that incarnation. Calls
+// that were given to it under an earlier one stay with it.
+func (g *Gateway) Join(incarnation int) {
+	g.mu.Lock()
+	g.names[incarnation] = struct{}{}
+	g.mu.Unlock()
+	g.own.Store(int64(incarnation))
+}
+
+// Gone says that a node is dead or has left, and that its lease is over: it sends
+// no INVITE any more. lost are the calls of this node's runs that it carried,
+// which have no route from now on; what waits for its answers gets an error.
+func (g *Gateway) Gone(incarnation int) (lost []engine.AttemptID) {
+	g.mu.Lock()
+	g.gone[incarnation] = struct{}{}
+	var dead []*link
+	for k, l := range g.links {
+		if l.peer == incarnation {
+			dead = append(dead, l)
+			delete(g.links, k)
+		}
+	}
+	g.mu.Unlock()
+	for _, l := range dead {
+		l.close()
+	}
+	for i := range g.routes {
+		s := &g.routes[i]
+		s.mu.Lock()
+		for id, r := range s.m {
+			if r.link.peer == incarnation {
+				delete(s.m, id)
+				g.away.Add(-1)
+				lost = append(lost, id)
+			}
+		}
+		s.mu.Unlock()
+	}
+	g.failAnswers(func(p *pendingAnswer) bool { return p.link.peer == incarnation }, errGone)
+	return lost
+}
+
+// Close ends the links. Calls here go on in the ports, without an owner.
+func (g *Gateway) Close() {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return
+	}
+	g.closed = true
+	close(g.stop)
+	for _, l := range g.links {
+		l.close()
+	}
+	g.mu.Unlock()
+	g.failAnswers(func(*pendingAnswer) bool { return true }, errUnreachable)
+	g.tasks.Wait()
+}
+
+// Receive takes a message of another node. It may be called by several
+// goroutines; it carries commands out before it returns.
+func (g *Gateway) Receive(payload []byte) {
+	f, err := decodeFrame(payload)
+	if err != nil {
+		g.Malformed.Add(1)
+		return
+	}
+	if l := g.linkOf(f.to, f.from); l != nil {
+		l.take(&f)
+		return
+	}
+	g.Strays.Add(1)
+}
+
+// linkOf gives the link of two nodes, nil when we are not the one, or the other
+// is gone.
+func (g *Gateway) linkOf(own, peer int) *link {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ours := g.names[own]
+	_, self := g.names[peer]
+	if _, gone := g.gone[peer]; gone || !ours || self || g.closed {
+		return nil
+	}
+	k := [2]int{own, peer}
+	l := g.links[k]
+	if l == nil {
+		l = newLink(g, own, peer)
+		g.links[k] = l
+		g.tasks.Go(l.run)
+	}
+	return l
+}
+
+// Ready says whether calls can begin on a node: it has been heard within the
+// last seconds, and takes what it is sent. The first question makes the
+// acquaintance.
+func (g *Gateway) Ready(node int) bool {
+	if g.mine(node) {
+		return true
+	}
+	l := g.linkOf(int(g.own.Load()), node)
+	if l == nil {
+		return false
+	}
+	if l.ready(g.cfg.Clock.Boot()) {
+		return true
+	}
+	l.greet()
+	return false
+}
+
+// mine says whether an incarnation is one of this process.
+func (g *Gateway) mine(node int) bool {
+	if node == 0 {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.names[node]
+	return ok
+}
+
+// moment reads the clocks.
+func (g *Gateway) moment() reading {
+	return reading{now: g.cfg.Clock.Now(), boot: g.cfg.Clock.Boot()}
+}
+
+// ask sends a request; then is called once, from any goroutine: with the answer,
+// or an error after Patience (never, when that is 0: the node answers or is
+// gone).
+func (g *Gateway) ask(l *link, m *message, patience time.Duration, then func([]engine.LegID, error)) {
+	p := &pendingAnswer{link: l, then: then}
+	g.mu.Lock()
+	_, gone := g.gone[l.peer]
+	if g.closed || gone {
+		g.mu.Unlock()
+		then(nil, errGone)
+		return
+	}
+	g.serial++
+	n := g.serial
+	g.pending[n] = p
+	if patience > 0 {
+		p.timer = time.AfterFunc(patience, func() { g.answered(n, nil, errUnreachable) })
+	}
+	g.mu.Unlock()
+	m.serial = n
+	l.send(m, true)
+}
+
+// answered ends a request.
+func (g *Gateway) answered(n uint64, legs []engine.LegID, err error) {
+	g.mu.Lock()
+	p := g.pending[n]
+	delete(g.pending, n)
+	g.mu.Unlock()
+	if p == nil {
+		return
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.then(legs, err)
+}
+
+func (g *Gateway) failAnswers(which func(*pendingAnswer) bool, err error) {
+	g.mu.Lock()
+	var due []uint64
+	for n, p := range g.pending {
+		if which(p) {
+			due = append(due, n)
+		}
+	}
+	g.mu.Unlock()
+	slices.Sort(due)
+	for _, n := range due {
+		g.answered(n, nil, err)
+	}
+}
+
+// dispatch deals with one message of another node; the link's order is kept.
+func (g *Gateway) dispatch(l *link, b []byte, at reading) {
+	m, err := decodeMessage(b, at)
+	if err != nil {
+		g.Malformed.Add(1)
+		g.cfg.Log.Error().Err(err).Int("node", l.peer).Msg("a message of another node is dropped")
+		return
+	}
+	switch m.kind {
+	case kResult:
+		var err error
+		if m.err != nil {
+			err = m.err
+		}
+		g.answered(m.serial, m.legs, err)
+	case kLegEvent, kMediaEvent:
+		g.happened(l, m)
+	default:
+		g.carryOut(l, m)
+	}
+}
+
+// tend looks after calls without an owner, and after those whose events wait.
+func (g *Gateway) tend() {
+	every := min(g.cfg.OrphanAfter/10, time.Second)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-tick.C:
+			g.lookAfter(g.cfg.Clock.Boot())
+		}
+	}
+}
+
+// AdoptLegs makes this node the owner of an attempt that is open in the database
+// and whose legs are on the given node. then gets the legs that are known there,
+// or why it is not known; it is called once, from any goroutine. With legs, the
+// next AttachLeg and AttachMedia replay what has happened, as after a restart of
+// the attempt's actor. Without any, or with the error node_gone, the attempt is
+// lost and its legs are to be recovered.
+func (g *Gateway) AdoptLegs(at *attempt.Attempt, node int, then func(known []engine.LegID, err error)) {
+	if g.mine(node) {
+		g.takeBack(at.ID)
+		then(g.cfg.Telephony.AttachLeg(at.ID, func(engine.LegEvent) {}), nil)
+		return
+	}
+	l := g.linkOf(int(g.own.Load()), node)
+	if l == nil {
+		then(nil, errGone)
+		return
+	}
+	peers := make([]engine.LegID, 0, len(at.Peers))
+	for i := range at.Peers {
+		peers = append(peers, at.Peers[i].ID)
+	}
+	g.ask(l, &message{kind: kAdopt, attempt: at.ID, epoch: at.Epoch, legs: peers}, g.cfg.Patience, func(known []engine.LegID, err error) {
+		if err == nil && len(known) > 0 {
+			g.addRoute(at.ID, l, known)
+		}
+		then(known, err)
+	})
+}
+
+// Waiting is how many bytes wait for a node to take them.
+func (g *Gateway) Waiting(node int) (bytes int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k, l := range g.links {
+		if k[1] == node {
+			l.mu.Lock()
+			bytes += l.waiting
+			l.mu.Unlock()
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"dialler/engine"
+)
+
+// fill gives every field below v a value that is not its zero.
+func fill(t *testing.T, v reflect.Value, n *int64) {
+	t.Helper()
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(1_700_000_000+*n, *n)))
+		return
+	default:
+	}
+	switch v.Kind() { //nolint:exhaustive // the default tells of others
+	case reflect.String:
+		v.SetString(string(rune('a'+*n%26)) + "x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(*n)
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(*n)) //nolint:gosec // small
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(t, v.Index(i), n)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range 2 {
+			k, x := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fill(t, k, n)
+			fill(t, x, n)
+			v.SetMapIndex(k, x)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), n)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i), n)
+		}
+	default:
+		t.Fatalf("a field of kind %s: teach the wire and this test about it", v.Kind())
+	}
+}
+
+// crosses says that a filled and an empty value come out as they went in.
+func crosses[T any](t *testing.T, describe func(*wire, *T)) {
+	t.Helper()
+	at := reading{now: time.Unix(1_700_000_000, 0), boot: 77}
+	for _, full := range []bool{true, false} {
+		var in, out T
+		if full {
+			var n int64
+			fill(t, reflect.ValueOf(&in).Elem(), &n)
+		}
+		w := wire{clock: at}
+		describe(&w, &in)
+		whole := w.b
+		r := wire{b: whole, reading: true, clock: at}
+		describe(&r, &out)
+		if r.bad || len(r.b) > 0 || !reflect.DeepEqual(in, out) {
+			t.Errorf("%T (full %v): sent %+v, got %+v (bad %v, %d bytes left)", in, full, in, out, r.bad, len(r.b))
+		}
+		for cut := range whole { // none of its beginnings is read beyond its end
+			var part T
+			p := wire{b: whole[:cut], reading: true, clock: at}
+			describe(&p, &part)
+			if !p.bad {
+				t.Fatalf("%T: %d of %d bytes were taken for all", in, cut, len(whole))
+			}
+		}
+	}
+}
+
+func TestEveryFieldCrossesTheWire(t *testing.T) {
+	crosses(t, (*wire).placeLeg)
+	crosses(t, (*wire).legEvent)
+	crosses(t, (*wire).recoveredLeg)
+	crosses(t, (*wire).hangUpCause)
+	crosses(t, (*wire).profile)
+	crosses(t, (*wire).openMedia)
+	crosses(t, (*wire).attachBot)
+	crosses(t, (*wire).mediaEvent)
+	crosses(t, (*wire).quality)
+}
+
+func TestNoBytesBreakTheReader(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "bytes")
+		_, _ = decodeFrame(append([]byte{frameVersion}, b...))
+		r := func() *wire { return &wire{b: b, reading: true} }
+		r().legEvent(&engine.LegEvent{})
+		r().mediaEvent(&engine.MediaEvent{})
+		r().placeLeg(&engine.PlaceLeg{})
+		r().attachBot(&engine.AttachBot{})
+		r().quality(&engine.MediaQuality{})
+	})
+}
+
+func TestAFrameIsWhatWasSentOrNothing(t *testing.T) {
+	f := frame{from: 3, to: 4, stamp: 5, echo: 6, held: 7, hello: true, missing: true, ack: 8, first: 9, items: [][]byte{{1, 2}, {}, {3}}}
+	b := f.encode()
+	got, err := decodeFrame(b)
+	if err != nil || !reflect.DeepEqual(got, f) {
+		t.Fatalf("sent %+v, got %+v (%v)", f, got, err)
+	}
+	for cut := range b {
+		if _, err := decodeFrame(b[:cut]); err == nil {
+			t.Fatalf("%d of %d bytes were taken for a frame", cut, len(b))
+		}
+	}
+	if _, err := decodeFrame(make([]byte, frameCap+1)); err == nil {
+		t.Fatal("a frame over the cap was read")
+	}
+}
+
+// Whatever the delays and the clocks are, the bounds hold the true difference,
+// and a send-by time is never later on the node that sends than on the one that
+// gave it.
+func TestASendByTimeIsNeverLaterOnAnotherNode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		truth := engine.BootTime(rapid.Int64Range(-1e15, 1e15).Draw(t, "truth")) // ours − theirs
+		delay := rapid.Int64Range(0, 2e9)
+		var o offset
+		now := engine.BootTime(1e16)
+		for range rapid.IntRange(1, 20).Draw(t, "frames") {
+			// We send, they get it, hold it, answer.
+			echo := now
+			got := echo + engine.BootTime(delay.Draw(t, "there"))
+			held := time.Duration(delay.Draw(t, "held"))
+			theirs := got.Add(held)
+			now = theirs + engine.BootTime(delay.Draw(t, "back"))
+			o.observe(now, theirs-truth, echo, held)
+			now += engine.BootTime(rapid.Int64Range(0, 60e9).Draw(t, "pause"))
+			r := o.read(time.Unix(0, 0), now)
+			if !o.known || o.least > time.Duration(truth) || o.most < time.Duration(truth) {
+				t.Fatalf("the difference %d is not within %d … %d", truth, o.least, o.most)
+			}
+			w := wire{}
+			sendBy := now - truth + 5e9 // on their clock
+			w.sendBy(&sendBy)
+			in := wire{b: w.b, reading: true, clock: r}
+			var here engine.BootTime
+			in.sendBy(&here)
+			if here > now+5e9 {
+				t.Fatalf("the send-by time moved from %d to %d", now+5e9, here)
+			}
+		}
+	})
+}
