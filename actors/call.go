@@ -202,7 +202,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.NumberFree:
 		c.owner.numberFree(e.Strike)
 	case attempt.Over:
-		d.stats.Ended.Add(1)
+		d.stats.ended(c.m.A.Outcome)
 		for _, stop := range c.timers {
 			if stop != nil {
 				stop()

@@ -142,6 +142,9 @@ func TestARunThatFaultsAgainAndAgainHangsUpNobody(t *testing.T) {
 		if err := r.tree.Alive(); err != nil {
 			t.Errorf("the tree: %v", err)
 		}
+		if _, err := r.tree.Detail(t.Context(), r.id); engine.ErrorCode(err) != "timeout" {
+			t.Errorf("the campaign answers %v", err)
+		}
 		time.Sleep(time.Minute) // virtual: its last restart
 		r.until(time.Hour, "campaign completed", r.completed)
 		r.check()

@@ -333,6 +333,7 @@ type Stats struct {
 	LegsSent   atomic.Int64 // INVITEs that left
 	Attempts   atomic.Int64 // attempts begun
 	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
+	outcomes   [numOutcomes]atomic.Int64
 	Recovered  atomic.Int64 // attempts of an earlier process life, taken over to be closed
 	Answered   atomic.Int64
 	Served     atomic.Int64
@@ -345,8 +346,29 @@ type Stats struct {
 	SeatsHeld  atomic.Int64
 	// Active bots without an endpoint that takes calls, and such endpoints.
 	BotsDown, EndpointsDown atomic.Int64
-	TrunkLeases             atomic.Int64
-	SlotLeases              atomic.Int64
+	// TrunksDown are active trunks that take no calls as they should.
+	TrunksDown  atomic.Int64
+	TrunkLeases atomic.Int64
+	SlotLeases  atomic.Int64
+}
+
+// numOutcomes is the length of engine.Outcomes; a test holds them together.
+const numOutcomes = 19
+
+// ended counts an attempt by what it came to.
+func (s *Stats) ended(o engine.Outcome) {
+	s.Ended.Add(1)
+	if i := slices.Index(engine.Outcomes, o); i >= 0 {
+		s.outcomes[i].Add(1)
+	}
+}
+
+// Outcome is how many attempts ended with an outcome.
+func (s *Stats) Outcome(o engine.Outcome) int64 {
+	if i := slices.Index(engine.Outcomes, o); i >= 0 {
+		return s.outcomes[i].Load()
+	}
+	return 0
 }
 
 type writerStats struct {

@@ -193,6 +193,7 @@ type trunkActor struct {
 	parent *actor.PID
 	now    time.Time
 	strays strays[engine.LegID]
+	down   bool // it is counted so
 	faulty bool // by tests
 }
 
@@ -200,6 +201,27 @@ type expireLeases struct{}
 
 func (a *trunkActor) Receive(ctx actor.Context) {
 	a.now = a.d.clock.Now()
+	a.receive(ctx)
+	a.count()
+}
+
+// count keeps the figure of trunks that are down. One that is tried after a pause
+// is until the trial has succeeded.
+func (a *trunkActor) count() {
+	h := a.t.Health(a.now)
+	down := h != trunk.Up && h != trunk.Off
+	if down == a.down {
+		return
+	}
+	a.down = down
+	if down {
+		a.d.stats.TrunksDown.Add(1)
+	} else {
+		a.d.stats.TrunksDown.Add(-1)
+	}
+}
+
+func (a *trunkActor) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		a.tell(ctx)

@@ -310,6 +310,10 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		if up := w.metric("dialler_database_up"); up != 0 {
 			t.Errorf("%s: dialler_database_up %v", f.name, up)
 		}
+		// The console's banner shows what this says.
+		if h := w.operator("GET", "/api/v1/health", nil).expect(200); !strings.Contains(string(h.body), f.says) || !strings.Contains(string(h.body), `"database"`) {
+			t.Errorf("%s: the console is told %s", f.name, h)
+		}
 		// A call ends, and audio flows, as ever.
 		if !w.bot.HangUp(goes.Call()) {
 			t.Fatalf("%s: the session is gone", f.name)
@@ -379,7 +383,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 
 	t.Logf("connections are cut, at %s", time.Now().Format("15:04:05.0"))
 	// Through the writer: nobody notices.
-	said := w.said(wentAway)
+	said, failed := w.said(wentAway), w.metric("dialler_commit_failures_total")
 	for n, cut := range []storetest.Fault{storetest.CutBefore, storetest.CutAfter} {
 		to := newNumber()
 		met := faults.Arm(cut, "commit")
@@ -391,6 +395,9 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			t.Errorf("cut %d: %s, %d contacts", cut, r, w.rows("contacts WHERE number = '"+to+"'"))
 		}
 		w.exclude(id, to)
+	}
+	if n := w.metric("dialler_commit_failures_total") - failed; n < 2 {
+		t.Errorf("%v commits failed, two were cut", n)
 	}
 	// A list of contacts: given again, added once, and counted once.
 	total := w.detail(id).Counters.Total
@@ -422,7 +429,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	eventually(t, "what is configured is read anew", func() bool { return !w.p.unsettled.Load() })
 
 	t.Logf("commits are slow, at %s", time.Now().Format("15:04:05.0"))
-	outages := w.metric("dialler_database_outages_total")
+	outages, commits, took := w.metric("dialler_database_outages_total"), w.metric("dialler_commit_seconds_count"), w.metric("dialler_commit_seconds_sum")
 	faults.Slow("commit", func() { time.Sleep(200 * time.Millisecond) })
 	slow := w.running(map[string]any{"concurrency": 6})
 	var calls []engine.AttemptID
@@ -440,6 +447,9 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		t.Errorf("%d abandoned", d.Counters.Abandoned)
 	}
 	w.flows(model, stays.Call(), stays.Leg(1))
+	if commits, took = w.metric("dialler_commit_seconds_count")-commits, w.metric("dialler_commit_seconds_sum")-took; took < 0.2*commits {
+		t.Errorf("%v commits of 200 ms each took %v s", commits, took)
+	}
 	if r := w.ready(); r.status != 200 || w.metric("dialler_database_outages_total") != outages {
 		t.Errorf("slow is taken for away: %+v", r)
 	}

@@ -95,6 +95,11 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 	if d := w.detail(id); d.Counters.Completed != 18 || d.Counters.Attempts != 18 || d.Counters.LiveAnswers != 18 || d.Counters.Abandoned != 0 {
 		t.Errorf("%+v", d.Counters)
 	}
+	for range 21 { // poison: the last restart is put off
+		w.p.tree.Crash("run", id, "")
+	}
+	eventually(t, "the run waits before it is restarted", func() bool { return w.metric("dialler_actors_failing") == 1 })
+	eventually(t, "it is restarted", func() bool { return w.metric("dialler_actors_failing") == 0 && w.detail(id).Status == "running" })
 	if dup := model.Ledger().DuplicateInvites(); len(dup) > 0 || len(model.Ledger().Calls()) != 18 {
 		t.Errorf("duplicates %v, %d calls", dup, len(model.Ledger().Calls()))
 	}
@@ -189,6 +194,9 @@ func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.ended(id, engine.OutcomeAbandoned)
+	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 || m != 1 {
+		t.Errorf("%v and %v abandoned", n, m)
+	}
 	a := w.stored(id)
 	if (a.Cause != engine.AbandonCapacityLoss && a.Cause != engine.AbandonLateConnect) || a.AnsweredAt == nil || a.ServedAt != nil || !a.Consumed {
 		t.Errorf("row %+v", a)

@@ -115,6 +115,29 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	w.quiet()
 }
 
+// A bot that takes its time is as good as none.
+func TestABotThatIsTooSlowMakesAnAbandonWithTheMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
+	id := w.dialout(newNumber())
+	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(5 * time.Second)}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+		t.Fatal(err)
+	}
+	c := w.ended(id, engine.OutcomeAbandoned)
+	if a := w.stored(id); a.Cause != engine.AbandonLateConnect && a.Cause != engine.AbandonCapacityLoss || a.AnsweredAt == nil || a.ServedAt != nil || c.State != "ended" {
+		t.Errorf("cause %s, shown as %+v", a.Cause, c)
+	}
+	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 || m != 1 {
+		t.Errorf("%v and %v abandoned", n, m)
+	}
+	row, _ := model.Ledger().Call(string(w.stored(id).ID.Leg(1)))
+	if row.ByeBy != carrier.Caller || row.RTP.AudioAt.IsZero() {
+		t.Errorf("the callee hears the message: %+v", row.RTP)
+	}
+	w.quiet()
+}
+
 func TestABotThatBreaksInTheConversationEndsItsCallAndNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
@@ -132,6 +155,9 @@ func TestABotThatBreaksInTheConversationEndsItsCallAndNoOther(t *testing.T) {
 	dead := w.dialout(dies.E164())
 	if c := w.ended(dead, engine.OutcomeConnectedNoResult); c.HungUpBy != "bot" {
 		t.Errorf("the bot died: %+v", c)
+	}
+	if n := w.labelled("dialler_outcomes_total", "outcome", "connected_no_result"); n != 1 {
+		t.Errorf("%v calls ended without a result", n)
 	}
 	leg := func(id engine.CallID) engine.LegID { return w.stored(id).ID.Leg(1) }
 	eventually(t, "its callee is hung up", func() bool {

@@ -33,6 +33,9 @@ func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) 
 	if s.Status.Health != "broken" && s.Status.Health != "trying" {
 		t.Errorf("the trunk is shown as %+v", s.Status)
 	}
+	eventually(t, "the figures say so", func() bool {
+		return w.metric("dialler_trunks_down") == 1 && w.labelled("dialler_outcomes_total", "outcome", "trunk_error") >= 5
+	})
 	if n := len(model.Ledger().Calls()); n < 5 || n > 30 {
 		t.Errorf("%d calls were placed over a trunk that answers none", n)
 	}
@@ -50,8 +53,8 @@ func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) 
 	}
 	w.trunk("model", host, port, nil) // an operator has looked: that ends the pause
 	eventually(t, "those who were not called are served", func() bool { return w.detail(id).Counters.Completed >= len(numbers)-tried })
-	if d := w.detail(id); d.Counters.Abandoned != 0 {
-		t.Errorf("%+v", d.Counters)
+	if d := w.detail(id); d.Counters.Abandoned != 0 || w.metric("dialler_trunks_down") != 0 {
+		t.Errorf("%v trunks are down, %+v", w.metric("dialler_trunks_down"), d.Counters)
 	}
 	w.act(id, "stop").expect(200)
 	w.quiet()
@@ -124,11 +127,22 @@ func TestATrunkThatAnswersGarbageIsAsGoodAsSilentAndStopsNobodyElse(t *testing.T
 		t.Fatal(err)
 	}
 	w.trunk("model", host, port, map[string]any{"active": false})
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.code() != "no_capacity" || r.header.Get("Retry-After") == "" {
+		t.Errorf("a dialout with a trunk that is down and one that is switched off: %s", r)
+	}
+	if n := w.metric("dialler_trunks_down"); n != 1 { // that which is switched off is not
+		t.Errorf("%v trunks are down", n)
+	}
 	alive.Store(true)
 	w.trunk("garbled", "127.0.0.1", at.Port, map[string]any{"options_s": 3600})
-	eventually(t, "it is up", func() bool { return w.shownTrunk("garbled").Status.Health == "up" })
+	eventually(t, "it is up", func() bool {
+		return w.shownTrunk("garbled").Status.Health == "up" && w.metric("dialler_trunks_down") == 0
+	})
 	id := w.dialout(newNumber())
 	w.ended(id, engine.OutcomeTrunkError)
+	if n := w.labelled("dialler_outcomes_total", "outcome", "trunk_error"); n != 1 {
+		t.Errorf("%v calls that no trunk took", n)
+	}
 	if a := w.stored(id); !a.Consumed || a.SIPCode != 0 || len(a.Legs) != 1 || a.AnsweredAt != nil {
 		t.Errorf("%+v", a)
 	}
@@ -151,7 +165,9 @@ func TestACallWhoseAudioStopsIsEndedEvenIfTheTrunkAnswersNothingMore(t *testing.
 	}})
 	id, oneWay := w.dialout(mute.E164()), w.dialout(deaf.E164())
 	eventually(t, "it talks", func() bool { return w.call(id).State == "connected" && w.call(oneWay).State == "connected" })
-	w.ended(id, engine.OutcomeMediaError)
+	if c := w.ended(id, engine.OutcomeMediaError); c.HungUpBy != "system" || w.labelled("dialler_outcomes_total", "outcome", "media_error") != 1 {
+		t.Errorf("shown as %+v", c)
+	}
 	if a := w.stored(id); a.HungUpBy != engine.PartySystem || !a.Consumed || a.Quality == nil || a.Quality.PacketsReceived != 0 {
 		t.Errorf("nothing was heard of the callee: %s %+v", a.HungUpBy, a.Quality)
 	}

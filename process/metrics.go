@@ -37,6 +37,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		newCampaignMetrics(p.tree.Figures),
 		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
 		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),
+		newOutcomeMetrics(t.Outcome),
 		counter("dialler_attempts_recovered_total", "Attempts of an earlier process life that were closed.", func() float64 { return float64(t.Recovered.Load()) }),
 		counter("dialler_legs_sent_total", "SIP legs whose INVITE left.", func() float64 { return float64(t.LegsSent.Load()) }),
 		counter("dialler_answers_total", "Calls answered.", func() float64 { return float64(t.Answered.Load()) }),
@@ -84,6 +85,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		counter("dialler_recording_write_errors_total", "Writes of recordings that failed.", func() float64 { return float64(p.recorder.Stats().WriteErrors) }),
 		gauge("dialler_bots_down", "Active bots none of whose endpoints takes calls; nothing is dialled with them.", func() float64 { return float64(t.BotsDown.Load()) }),
 		gauge("dialler_bot_endpoints_down", "Endpoints of active bots that take no calls.", func() float64 { return float64(t.EndpointsDown.Load()) }),
+		gauge("dialler_trunks_down", "Active trunks that do not take calls as they should: no answer to OPTIONS, failures in a row, or held; one that is tried again is among them until a call succeeds.", func() float64 { return float64(t.TrunksDown.Load()) }),
 		gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.media.Stats().Bots) }),
 	} {
 		if err := reg.Register(c); err != nil {

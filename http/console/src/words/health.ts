@@ -20,7 +20,7 @@ const words: Record<string, { title: string; sentence: string }> = {
     sentence: 'Calls in progress go on. No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.',
   },
   spool: {
-    title: 'The spool is full',
+    title: 'The spool takes nothing more',
     sentence: 'What calls in progress produce cannot be kept on disk: answered calls wait for the database.',
   },
   rtp_ports: { title: 'No audio', sentence: 'None of the sockets for audio can be read: calls are silent.' },

@@ -133,6 +133,30 @@ test('windows and times', () => {
   expect([minuteOf(at, 'Asia/Tokyo'), minuteOf(at, 'No/Where')]).toEqual(['21:30', undefined]);
 });
 
+test('each fault has its sentence', () => {
+  // docs/faults.md quotes these; its test looks for them here.
+  const banner = (name: string, detail: string) => troubles([{ name, ok: false, detail }]).map((x) => `${x.title}. ${x.sentence} ${x.detail}`)[0];
+  for (const [detail, said] of [
+    ['the database cannot be reached; it is tried again', 'The database cannot be reached'],
+    ['the database does not answer in time; it is tried again', 'The database does not answer in time'],
+    ['the volume of the database is full; make room on it', 'The volume of the database is full'],
+    ['the database takes no writes: it is a standby', 'The database takes no writes'],
+  ] as const) {
+    expect(banner('database', detail)).toContain('The database is away. Calls in progress go on. No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.');
+    expect(banner('database', detail)).toContain(said);
+  }
+  expect(banner('spool', 'the disk of the spool takes no writes')).toContain('The spool takes nothing more. What calls in progress produce cannot be kept on disk: answered calls wait for the database. The disk of the spool takes no writes');
+  const why = (constraint: string, explanation = '') => {
+    const w = whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint, explanation, at: '' } }));
+    return `${w?.title}. ${w?.sentence}`;
+  };
+  expect(why('database')).toBe('The database does not answer. No call is placed whose intent cannot be stored. Calls in progress go on; dialling resumes by itself.');
+  expect(why('trunk_health')).toBe('No trunk is usable. The trunks do not answer, refuse our calls or are switched off. Dialling goes on as soon as one recovers.');
+  expect(why('seats', 'the bot takes no calls since 2030-03-01 09:00:00 UTC (connection refused)')).toContain('The bot takes no calls. Nothing is dialled that no bot could serve.');
+  const ended = ['abandoned', 'connected_no_result', 'trunk_error', 'media_error', 'lost', 'system_error'].map((o) => named(outcome, o).label);
+  expect(ended).toEqual(['Abandoned', 'Connected, no result', 'Trunk error', 'Media error', 'Lost', 'System error']);
+});
+
 test('what does not work is said on every page, in words', () => {
   expect(troubles([{ name: 'database', ok: true }, { name: 'trunks', ok: false, detail: 'no active trunk is configured' }])).toEqual([]);
   const [away] = troubles([{ name: 'database', ok: false, detail: 'the volume of the database is full; make room on it', since: '2030-03-01T09:00:00Z' }]);
