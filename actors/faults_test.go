@@ -77,6 +77,32 @@ func TestACrashedRunHangsUpNobody(t *testing.T) {
 	})
 }
 
+// What one life of the run asked for, or waited for, is nothing to the next one.
+func TestARunThatCrashesAgainAndAgainHangsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 60*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.add(20)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		before, byes := r.world.LiveCalls(), r.world.HungUp()
+		for range 15 {
+			r.tree.Crash("run", r.id, "")
+			time.Sleep(2 * time.Second) // virtual: the life before would wait no longer while this one loads
+		}
+		synctest.Wait()
+		if d := r.detail(); d.Live.InProgress != 10 || r.world.LiveCalls() < before || r.world.HungUp() != byes {
+			t.Errorf("%d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(), before, r.world.HungUp(), byes)
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+		if d := r.detail(); d.Counters.Completed != 20 || d.Counters.Attempts != 20 {
+			t.Errorf("every contact is dialled once and served: %+v", d.Counters)
+		}
+	})
+}
+
 func TestARunThatCrashedGivesTheSeatsOfTheLifeBeforeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 5*time.Second), nil)

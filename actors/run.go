@@ -32,8 +32,9 @@ type run struct {
 	ready    bool
 	absent   error // why this node cannot act for the campaign: errCampaignNotFound when nil
 	stash    []stashed
-	roster   int // reports still awaited
-	rostered bool
+	awaited  map[string]struct{} // contacts' actors that have not reported yet, by the names of their PIDs
+	heard    map[string]struct{} // those that reported before all were known
+	rostered bool                // awaited is known
 
 	m     campaign.Machine
 	tally *tally.Tally
@@ -123,7 +124,7 @@ func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) 
 	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, byNumber: map[engine.PhoneNumber]*line{}, loads: map[engine.ContactID][]any{},
 		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{},
-		fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
+		heard: map[string]struct{}{}, fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
 }
 
 type (
@@ -162,19 +163,26 @@ func (r *run) Receive(ctx actor.Context) {
 			r.loaded(m)
 		}
 		return
-	case *rosterSize:
-		r.roster = m.N
-		r.rostered = true
-		r.settle()
+	case *rosterCalled:
+		if m.of == r {
+			r.rosterKnown(m)
+		}
 		return
 	case *rosterLate:
-		r.roster, r.rostered = 0, true
-		r.settle()
+		if m.of == r {
+			r.awaited, r.heard, r.rostered = nil, nil, true
+			r.settle()
+		}
 		return
 	case *recovered:
+		if m.of != r {
+			return
+		}
 		r.recovered(m)
 	case *openListed:
-		r.reconcile(m)
+		if m.of == r {
+			r.reconcile(m)
+		}
 		return
 	case *contactReport:
 		r.reported(m)

@@ -293,6 +293,6 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 		for _, pid := range children {
 			ctx.Send(again(pid), &report{ReplyTo: m.ReplyTo})
 		}
-		ctx.Send(m.ReplyTo, &rosterSize{N: len(children)})
+		ctx.Send(m.ReplyTo, &rosterCalled{of: m.of, PIDs: children})
 	}
 }

@@ -29,18 +29,29 @@ type (
 		err        error
 	}
 	recovered struct {
+		of   *run // likewise
 		rows []recoveredContact
 	}
 	recoveredContact struct {
 		row contact.Contact
 		at  attempt.Attempt
 	}
-	rosterSize struct{ N int }
-	roster     struct{ ReplyTo *actor.PID }
-	rosterLate struct{}
+	// roster asks for the actors of the contacts, each of which is asked to report.
+	roster struct {
+		of      *run
+		ReplyTo *actor.PID
+	}
+	rosterCalled struct {
+		of   *run
+		PIDs []*actor.PID
+	}
+	rosterLate struct{ of *run }
 	// openListed brings the attempts that the database calls open.
-	openListed struct{ open []attempt.Attempt }
-	reload     struct{}
+	openListed struct {
+		of   *run
+		open []attempt.Attempt
+	}
+	reload struct{}
 )
 
 // load takes ownership and reads what is durable. It runs behind a barrier in
@@ -128,8 +139,8 @@ func (r *run) loaded(m *runLoaded) {
 		r.wantSeats(n) // those of the life before: they are used, or given back
 	}
 	// Where do the contacts stand that outlived a crash of this run?
-	r.d.root.Send(r.contacts, &roster{ReplyTo: r.self})
-	r.d.after(2*time.Second, r.self, &rosterLate{})
+	r.d.root.Send(r.contacts, &roster{of: r, ReplyTo: r.self})
+	r.d.after(2*time.Second, r.self, &rosterLate{of: r})
 }
 
 // openAttempts keeps, for after the roster, the attempts that the database
@@ -142,6 +153,19 @@ func (r *run) openAttempts(open []attempt.Attempt) {
 			r.orphans = append(r.orphans, open[i])
 		}
 	}
+}
+
+// rosterKnown: these are the actors of the contacts. Some may have reported
+// already.
+func (r *run) rosterKnown(m *rosterCalled) {
+	r.awaited = make(map[string]struct{}, len(m.PIDs))
+	for _, pid := range m.PIDs {
+		if _, ok := r.heard[pid.Id]; !ok {
+			r.awaited[pid.Id] = struct{}{}
+		}
+	}
+	r.heard, r.rostered = nil, true
+	r.settle()
 }
 
 func (r *run) reported(m *contactReport) {
@@ -171,7 +195,11 @@ func (r *run) reported(m *contactReport) {
 		r.dropLine(l)
 	}
 	if !r.ready {
-		r.roster--
+		if r.rostered {
+			delete(r.awaited, m.PID.Id)
+		} else {
+			r.heard[m.PID.Id] = struct{}{}
+		}
 		r.settle()
 		return
 	}
@@ -183,12 +211,13 @@ func (r *run) reported(m *contactReport) {
 // an earlier process life has its contact's actor: whatever concerns such a
 // contact (its bot's result comes first of all) finds the attempt there.
 func (r *run) settle() {
-	if r.ready || r.recovering || !r.rostered || r.roster > 0 || r.tally == nil {
+	if r.ready || r.recovering || !r.rostered || len(r.awaited) > 0 || r.tally == nil {
 		return
 	}
 	var lost []attempt.Attempt
 	for i := range r.orphans {
-		if l := r.lines[r.orphans[i].Contact]; l == nil || l.attempt != r.orphans[i].ID {
+		// One whose contact is only slow to report has an owner all the same.
+		if l := r.lines[r.orphans[i].Contact]; (l == nil || l.attempt != r.orphans[i].ID) && !r.d.owners.owned(r.orphans[i].ID) {
 			lost = append(lost, r.orphans[i])
 		}
 	}
@@ -232,7 +261,7 @@ func (r *run) recoverLost(lost []attempt.Attempt) {
 	r.d.log.Info().Str("campaign_id", string(r.id)).Int("attempts", len(lost)).Msg("closing attempts of an earlier process life")
 	d, self := r.d, r.self
 	go func() {
-		m := &recovered{}
+		m := &recovered{of: r}
 		for _, at := range lost {
 			for {
 				ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
@@ -268,7 +297,7 @@ func (r *run) listOpen() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		if open, err := d.store.OpenAttempts(ctx); err == nil {
-			d.root.Send(self, &openListed{open})
+			d.root.Send(self, &openListed{of: r, open: open})
 		}
 	}()
 }
