@@ -1,6 +1,7 @@
 package media
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"testing"
@@ -341,6 +342,7 @@ func FuzzDatagram(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := &call{e: e, answered: true, ans: answer{events: 101, eventsIn: -1, send: codecUlaw}}
 		c.ans.codecs[0], c.ans.codecs[8] = codecUlaw, codecAlaw
+		b = bytes.Clone(b)
 		for i := range 6 {
 			if len(b) > 3 {
 				b[3] += byte(i)
