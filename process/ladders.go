@@ -72,9 +72,11 @@ func (k *ladderKeeper) run() {
 		ctx, cancel := context.WithTimeout(context.Background(), ladderTimeout)
 		err := k.store.SaveLadders(ctx, batch)
 		cancel()
+		n := len(batch)
+		clear(batch) // the messages of a burst are not to stay until the next one
 		if err != nil {
-			k.dropped.Add(int64(len(batch)))
-			k.log.Warn().Err(err).Int("ladders", len(batch)).Msg("SIP ladders of failed calls not stored")
+			k.dropped.Add(int64(n))
+			k.log.Warn().Err(err).Int("ladders", n).Msg("SIP ladders of failed calls not stored")
 			if stopped {
 				return // the way out must not wait for a database that is away
 			}

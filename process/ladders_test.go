@@ -3,8 +3,11 @@ package process
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/rs/zerolog"
 
@@ -65,6 +68,46 @@ func TestOnTheWayOutADatabaseThatIsAwayIsAskedOnce(t *testing.T) {
 				t.Errorf("%d stored", len(s.got))
 			}
 			return
+		}
+	}
+}
+
+// forgetfulStore says that it was given ladders and keeps none.
+type forgetfulStore chan int
+
+func (s forgetfulStore) SaveLadders(_ context.Context, l []engine.Ladder) error {
+	s <- len(l)
+	return nil
+}
+
+func TestNobodyKeepsTheMessagesOfLaddersThatAreStored(t *testing.T) {
+	s := make(forgetfulStore)
+	k := newLadderKeeper(s, true, zerolog.Nop())
+	defer k.close()
+	var kept []weak.Pointer[engine.SIPMessage]
+	const n = 50
+	for range n {
+		k.legOver(engine.LegEvent{Kind: engine.LegHungUp}, true, func() []engine.SIPMessage {
+			list := make([]engine.SIPMessage, 1)
+			kept = append(kept, weak.Make(&list[0]))
+			return list
+		})
+	}
+	for stored := 0; stored < n; {
+		stored += <-s
+	}
+	held := func() (n int) {
+		runtime.GC()
+		for _, p := range kept {
+			if p.Value() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for end := time.Now().Add(30 * time.Second); held() > 0; {
+		if time.Now().After(end) {
+			t.Fatalf("the messages of %d of %d ladders are still there", held(), n)
 		}
 	}
 }
