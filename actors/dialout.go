@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -274,7 +275,7 @@ func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 	s := o.seats[bot]
 	for len(s.queue) > 0 && s.used < s.granted {
 		w := s.queue[0]
-		s.queue = s.queue[1:]
+		s.queue = slices.Delete(s.queue, 0, 1) // and holds it no more
 		if o.wants[w.attempt] == nil {
 			continue
 		}

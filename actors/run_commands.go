@@ -368,6 +368,23 @@ func (r *run) needsTick() bool {
 		r.tally != nil && r.tally.C.States[contact.Connected] > 0
 }
 
+// putAway lets go of the room that the contacts of a campaign took: one that has
+// ended may stay in memory for long, and maps keep the room that they once had.
+func (r *run) putAway() {
+	if r.queue.len() == 0 {
+		r.queue.clear()
+	}
+	if len(r.lines) == 0 {
+		r.lines, r.byNumber = map[engine.ContactID]*line{}, map[engine.PhoneNumber]*line{}
+	}
+	if len(r.loads) == 0 {
+		r.loads = map[engine.ContactID][]any{}
+	}
+	if !r.refilling {
+		r.touched = map[engine.ContactID]struct{}{}
+	}
+}
+
 // tick looks at what happens without a message: windows, days, results that do
 // not come, seats to renew.
 func (r *run) tick() {
@@ -376,6 +393,9 @@ func (r *run) tick() {
 	r.publish()
 	if !r.ready || r.tally == nil {
 		return
+	}
+	if !r.ticked {
+		r.putAway()
 	}
 	if r.pace.model != nil {
 		r.pace.model.Tick(r.now)

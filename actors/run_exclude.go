@@ -107,6 +107,7 @@ func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
 		}
 		keep = append(keep, t)
 	}
+	clear(r.triggers[len(keep):])
 	r.triggers = keep
 	r.overtakeParked(cmd)
 	if r.round == nil {
