@@ -76,11 +76,16 @@ func (s *Store) OpenLegs(ctx context.Context) ([]attempt.Attempt, error) {
 		WHERE h.hold_until > now() AND l.ended_at IS NULL) ORDER BY a.id`)
 }
 
+// longestCall bounds how long an attempt lasts, with much to spare: the longest
+// call that a campaign allows has 4 h.
+const longestCall = 7 * 24 * time.Hour
+
 // AbandonedSince says of each number when it was last abandoned, in any
 // campaign and run; numbers that were not are left out.
 func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	rows, _ := s.read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
-		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2 GROUP BY 1`, numbers, since)
+		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2 AND a.reserved_at >= $3 GROUP BY 1`,
+		numbers, since, since.Add(-longestCall))
 	out := map[engine.PhoneNumber]time.Time{}
 	var n engine.PhoneNumber
 	var at time.Time
