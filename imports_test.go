@@ -65,6 +65,10 @@ var importRules = []importRule{
 		third:  []string{"github.com/nyaruka/phonenumbers"},
 		remedy: "the core is pure Go on the standard library and phonenumbers"},
 
+	{dir: "actors/routing",
+		ours:   []string{"engine/..."},
+		third:  []string{"github.com/rs/zerolog", "github.com/vmihailenco/msgpack"},
+		remedy: "routing knows the tree and the nodes by the interfaces that it declares"},
 	{dir: "actors/...",
 		ours:   []string{"engine/...", "actors/..."},
 		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},

@@ -136,6 +136,9 @@ func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, err
 	return t.Live(ctx, a), nil
 }
 
+// Has says whether the actor of an attempt lives here.
+func (t *Tree) Has(id engine.AttemptID) bool { return t.d.owners.owned(id) }
+
 // liveWait bounds how long the owner of a live attempt is waited for; its row
 // is good enough after that.
 const liveWait = 500 * time.Millisecond

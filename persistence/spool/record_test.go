@@ -8,56 +8,17 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
+	"dialler/engine/enginetest"
 	"dialler/engine/journal"
 )
 
 var update = flag.Bool("update", false, "write the golden record")
 
-// fillAll sets every exported field to something that is not its zero value.
+// fillAll sets every field that is written down: what is not JSON is not stored
+// either.
 func fillAll(v reflect.Value, n *int) {
-	*n++
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("text" + string(rune('a'+*n%26)))
-	case reflect.Int, reflect.Int64, reflect.Int32:
-		v.SetInt(int64(*n))
-	case reflect.Uint64, reflect.Uint32, reflect.Uint8:
-		v.SetUint(uint64(*n) % 200) //nolint:gosec // small
-	case reflect.Float64:
-		v.SetFloat(float64(*n) + 0.5)
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fillAll(v.Elem(), n)
-	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			v.Set(reflect.ValueOf(json.RawMessage("7")))
-			return
-		}
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fillAll(v.Index(0), n)
-	case reflect.Map:
-		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fillAll(k, n)
-		fillAll(e, n)
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(k, e)
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Date(2030, 5, 6, 7, 8, *n%60, 123456789, time.UTC)))
-			return
-		}
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" { // what is not JSON is not stored either
-				fillAll(v.Field(i), n)
-			}
-		}
-	default:
-		panic("a kind of field that the test does not know: " + v.Kind().String())
-	}
+	enginetest.Fill(v, n, func(f reflect.StructField) bool { return f.Tag.Get("json") != "-" })
 }
 
 // notSpooled are the parts of a write that only the database can accept.

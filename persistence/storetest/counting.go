@@ -11,6 +11,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/enginetest"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/tally"
@@ -319,7 +320,7 @@ func restart(t *testing.T, w *world) {
 func restarted(t *testing.T, w *world, unreached bool) {
 	contacts := make([]contact.Contact, 0, 7)
 	for i, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped, contact.Failed, contact.Connected, contact.Connected} {
-		c := filled[contact.Contact]()
+		c := enginetest.Filled[contact.Contact]()
 		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt = engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
 		c.Position = w.seq.Add(1)
 		switch i {

@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/enginetest"
 	"dialler/engine/journal"
 	"dialler/engine/window"
 )
@@ -43,7 +44,7 @@ func eventOrder(t *testing.T, w *world) {
 	if len(after) != 5 || after[0].Seq != 51 {
 		t.Errorf("events after 50: %d", len(after))
 	}
-	filledEvent := filled[journal.Event]()
+	filledEvent := enginetest.Filled[journal.Event]()
 	filledEvent.Campaign, filledEvent.Seq, filledEvent.Contact, filledEvent.Attempt = w.c.ID, w.seq.Add(1), engine.ContactID(id()), engine.AttemptID(id())
 	filledEvent.Data.Settings.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "UTC"}
 	w.commit(w.write(func(x *journal.Write) { x.Events = []journal.Event{filledEvent} }))

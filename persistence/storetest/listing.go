@@ -13,6 +13,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/enginetest"
 	"dialler/engine/journal"
 )
 
@@ -167,7 +168,7 @@ func configured(t *testing.T, w *world) {
 		t.Errorf("bots %+v", bots)
 	}
 
-	trunk := filled[engine.TrunkSettings]()
+	trunk := enginetest.Filled[engine.TrunkSettings]()
 	trunk.ID = "t1"
 	if created, err := w.store.PutTrunk(t.Context(), trunk, false, admin); err != nil || !created {
 		t.Fatal(created, err)
@@ -178,7 +179,7 @@ func configured(t *testing.T, w *world) {
 	}
 	trunks, err := w.store.Trunks(t.Context())
 	must(t, err)
-	trunk.Password = filled[engine.TrunkSettings]().Password
+	trunk.Password = enginetest.Filled[engine.TrunkSettings]().Password
 	if len(trunks) != 1 || !reflect.DeepEqual(trunks[0], trunk) {
 		t.Errorf("trunks %+v, want %+v", trunks, trunk)
 	}

@@ -4,70 +4,16 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
 	"testing"
-	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/enginetest"
 	"dialler/engine/journal"
 	"dialler/engine/window"
 )
-
-// fill sets every field of a struct to something that is not its zero value,
-// so that a field without a column is found here.
-func fill(v reflect.Value, n *int) {
-	*n++
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString("text" + string(rune('a'+*n%26)))
-	case reflect.Int, reflect.Int64, reflect.Int32:
-		v.SetInt(int64(*n))
-	case reflect.Uint64, reflect.Uint32:
-		v.SetUint(uint64(*n)) //nolint:gosec // small
-	case reflect.Float64:
-		v.SetFloat(float64(*n) + 0.5)
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), n)
-	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			v.Set(reflect.ValueOf(json.RawMessage(strconv.Itoa(*n))))
-			return
-		}
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0), n)
-	case reflect.Map:
-		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(k, n)
-		fill(e, n)
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(k, e)
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Date(2030, 5, 6, 7, 8, *n%60, 123456000, time.UTC)))
-			return
-		}
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fill(v.Field(i), n)
-			}
-		}
-	default:
-		panic("a kind of field that the tests do not know: " + v.Kind().String())
-	}
-}
-
-func filled[T any]() T {
-	var v T
-	n := 0
-	fill(reflect.ValueOf(&v).Elem(), &n)
-	return v
-}
 
 // sameFields compares field by field, so that the test names the one that is
 // not stored.
@@ -82,7 +28,7 @@ func sameFields(t *testing.T, got, want any) {
 }
 
 func contactRoundTrip(t *testing.T, w *world) {
-	c := filled[contact.Contact]()
+	c := enginetest.Filled[contact.Contact]()
 	c.ID, c.Campaign, c.Attempt, c.Number = engine.ContactID(id()), w.c.ID, engine.AttemptID(id()), number()
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
 	sameFields(t, w.stored(c.ID), c)
@@ -108,14 +54,14 @@ func contactRoundTrip(t *testing.T, w *world) {
 }
 
 func attemptRoundTrip(t *testing.T, w *world) {
-	a := filled[attempt.Attempt]()
+	a := enginetest.Filled[attempt.Attempt]()
 	a.ID, a.Campaign, a.Contact, a.State = engine.AttemptID(id()), w.c.ID, engine.ContactID(id()), attempt.Connected
-	a.Legs = []attempt.Leg{filled[attempt.Leg](), filled[attempt.Leg]()}
+	a.Legs = []attempt.Leg{enginetest.Filled[attempt.Leg](), enginetest.Filled[attempt.Leg]()}
 	a.Legs[0].ID, a.Legs[1].ID = a.ID.Leg(1), a.ID.Leg(2)
 	for i := range a.Legs {
 		a.Legs[i].Dialog.BytesSent = 0 // of this process life only
 	}
-	a.Peers = []attempt.Peer{filled[attempt.Peer](), filled[attempt.Peer]()}
+	a.Peers = []attempt.Peer{enginetest.Filled[attempt.Peer](), enginetest.Filled[attempt.Peer]()}
 	a.Peers[0].ID, a.Peers[1].ID = a.ID.Leg(3), a.ID.Leg(4)
 	a.Peers[0].Dialog.BytesSent, a.Peers[1].Dialog.BytesSent = 0, 0
 	a.Peers[1].EndedAt = nil
@@ -128,7 +74,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
 	sameFields(t, w.storedAttempt(a.ID), a)
 
-	b := filled[attempt.Attempt]() // a dialout
+	b := enginetest.Filled[attempt.Attempt]() // a dialout
 	b.ID, b.Campaign, b.Contact, b.Legs, b.Peers = engine.AttemptID(id()), "", "", nil, nil
 	w.commit(journal.Write{Attempts: []attempt.Attempt{b}})
 	sameFields(t, w.storedAttempt(b.ID), b)
@@ -145,7 +91,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 }
 
 func campaignRoundTrip(t *testing.T, w *world) {
-	c := filled[campaign.Campaign]()
+	c := enginetest.Filled[campaign.Campaign]()
 	c.ID, c.Epoch, c.Seq = "cmp_roundtrip", 0, 0
 	c.Settings.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "Europe/Berlin", Days: []window.Day{"Mon", "Tue"}}
 	c.Previous.Settings.Window = c.Settings.Window

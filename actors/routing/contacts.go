@@ -1,0 +1,165 @@
+package routing
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// AddContacts adds contacts to a campaign.
+func (r *Router) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
+	return carry(ctx, r, cmd.Campaign, "add_contacts", cmd, r.tree.AddContacts)
+}
+
+const (
+	// pieceSize is how much of a file goes to its campaign's owner at a time.
+	pieceSize = 256 << 10
+	// uploadsCap bounds the files that come from other nodes at the same time,
+	// uploadIdle how long the next piece of one may take.
+	uploadsCap = 64
+	uploadIdle = time.Minute
+	// settleWait bounds how long the end of an import is waited for.
+	settleWait = 15 * time.Minute
+)
+
+var (
+	errUploads = engine.Unavailable("too_many_uploads", "the node that acts for the campaign takes too many files at once; try again later", 5*time.Second)
+	// errUploadLost: the pieces so far went to another owner, or came too slowly.
+	errUploadLost = engine.Unavailable("upload_interrupted", "another node acts for the campaign now, and none of the file's contacts were added; send the file again", time.Second)
+	errCutShort   = errors.New("routing: the file was cut short")
+)
+
+// piece is a part of a file on its way.
+type piece struct {
+	Upload string
+	Begin  *campaign.ImportContacts // of the first one
+	Bytes  []byte
+	Last   bool
+	Broken bool // the file cannot be read to its end
+}
+
+// Import reads a file of contacts into a campaign. The file goes to the owner
+// in pieces, at the pace at which that takes them.
+func (r *Router) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	if _, err := r.nodes.Owner(ctx, of(cmd.Campaign)); err != nil {
+		return campaign.Import{}, err
+	}
+	if _, mine := r.nodes.Owned(of(cmd.Campaign)); mine {
+		return r.tree.Import(ctx, cmd, file)
+	}
+	send := func(p piece) (campaign.Import, error) {
+		wait := uploadIdle
+		if p.Last {
+			wait = settleWait
+		}
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		return carry(ctx, r, cmd.Campaign, "upload", p, r.take)
+	}
+	p := piece{Upload: rand.Text(), Begin: &cmd}
+	if imp, err := send(p); err != nil {
+		return imp, err
+	}
+	p.Begin = nil
+	buf := make([]byte, pieceSize)
+	for {
+		n, err := io.ReadFull(file, buf)
+		p.Bytes, p.Last = buf[:n], errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !p.Last {
+			p.Bytes, p.Broken = nil, true
+			_, _ = send(p)
+			return campaign.Import{}, err // the reader's own
+		}
+		if imp, serr := send(p); serr != nil || p.Last {
+			return imp, serr
+		}
+	}
+}
+
+// uploads are the files that other nodes send here.
+type uploads struct {
+	mu   sync.Mutex
+	open map[string]*upload
+}
+
+type upload struct {
+	pipe   *io.PipeWriter
+	cancel context.CancelFunc
+	idle   *time.Timer
+	done   chan struct{} // closed once imp and err are known
+	imp    campaign.Import
+	err    error
+}
+
+// take is the owner's side.
+func (r *Router) take(ctx context.Context, p piece) (campaign.Import, error) {
+	if p.Begin != nil {
+		return campaign.Import{}, r.beginUpload(p)
+	}
+	r.uploads.mu.Lock()
+	u := r.uploads.open[p.Upload]
+	r.uploads.mu.Unlock()
+	if u == nil {
+		return campaign.Import{}, errUploadLost
+	}
+	u.idle.Reset(uploadIdle)
+	if p.Broken {
+		_ = u.pipe.CloseWithError(errCutShort)
+		return campaign.Import{}, nil
+	}
+	if _, err := u.pipe.Write(p.Bytes); err != nil || !p.Last {
+		if err == nil {
+			return campaign.Import{}, nil
+		}
+		// Nobody reads on: the import has ended before the file has.
+	}
+	u.idle.Stop()
+	_ = u.pipe.Close()
+	select {
+	case <-u.done:
+		r.uploads.mu.Lock()
+		delete(r.uploads.open, p.Upload)
+		r.uploads.mu.Unlock()
+		if errors.Is(u.err, errCutShort) {
+			return u.imp, errUploadLost
+		}
+		return u.imp, u.err
+	case <-ctx.Done():
+		return campaign.Import{}, ctx.Err()
+	}
+}
+
+func (r *Router) beginUpload(p piece) error {
+	r.uploads.mu.Lock()
+	defer r.uploads.mu.Unlock()
+	if r.uploads.open == nil {
+		r.uploads.open = map[string]*upload{}
+	}
+	if len(r.uploads.open) >= uploadsCap {
+		return errUploads
+	}
+	reader, writer := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // ends with the upload
+	u := &upload{pipe: writer, cancel: cancel, done: make(chan struct{})}
+	u.idle = time.AfterFunc(uploadIdle, func() { _ = writer.CloseWithError(errCutShort) })
+	r.uploads.open[p.Upload] = u
+	go func() {
+		defer cancel()
+		u.imp, u.err = r.tree.Import(ctx, *p.Begin, reader)
+		_ = reader.CloseWithError(io.ErrClosedPipe) // whoever still writes hears that nobody reads
+		close(u.done)
+		// Whoever sent it asks for the end, or never will.
+		time.AfterFunc(uploadIdle, func() {
+			r.uploads.mu.Lock()
+			delete(r.uploads.open, p.Upload)
+			r.uploads.mu.Unlock()
+		})
+	}()
+	return nil
+}

@@ -1,0 +1,164 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/ownership"
+)
+
+// Tree is what this node does itself; package actors has it.
+type Tree interface {
+	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
+	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
+	DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error)
+	Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error)
+	AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error)
+	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
+	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
+	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
+
+	// Has says whether the actor of an attempt lives here.
+	Has(id engine.AttemptID) bool
+	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
+	Live(ctx context.Context, a attempt.Attempt) attempt.Attempt
+	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
+	HangUp(ctx context.Context, id engine.CallID) error
+	SendDigits(ctx context.Context, id engine.CallID, digits string) error
+	Transfer(ctx context.Context, id engine.CallID, to string) error
+}
+
+// Nodes are the cluster as this node sees it; package cluster has it.
+type Nodes interface {
+	// Owner tells who acts for an identity; when nobody does, somebody claims it.
+	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
+	// Owned gives the claim by which this node acts for an identity.
+	Owned(id ownership.Identity) (w ownership.Owner, ok bool)
+	// Ask has the owner carry out a method.
+	Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error)
+	// Handle says who carries out a method here.
+	Handle(method string, h Handler)
+}
+
+// Handler carries out a request of another node for an identity that this node
+// owns.
+type Handler func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
+
+// Attempts finds the campaign of a call.
+type Attempts interface {
+	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
+}
+
+// Router has a tree's methods, for every campaign of the cluster.
+type Router struct {
+	tree     Tree
+	nodes    Nodes
+	attempts Attempts
+	uploads  uploads
+	log      zerolog.Logger
+}
+
+// New carries requests from and to this node. It must be called before others
+// know of the node's claims.
+func New(tree Tree, nodes Nodes, attempts Attempts, log zerolog.Logger) *Router {
+	r := &Router{tree: tree, nodes: nodes, attempts: attempts, log: log}
+	serve(r, "act", tree.Act)
+	serve(r, "detail", tree.Detail)
+	serve(r, "detail_if_up", r.detailIfUp)
+	serve(r, "preflight", tree.Preflight)
+	serve(r, "add_contacts", tree.AddContacts)
+	serve(r, "trigger", tree.Trigger)
+	serve(r, "exclude", tree.Exclude)
+	serve(r, "call", tree.Call)
+	serve(r, "live", r.liveHere)
+	serve(r, "submit_result", r.submitHere)
+	serve(r, "control", r.controlHere)
+	serve(r, "upload", r.take)
+	return r
+}
+
+// serve has a method carried out here for other nodes.
+func serve[C, R any](r *Router, method string, here func(context.Context, C) (R, error)) {
+	r.nodes.Handle(method, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
+		var cmd C
+		if err := decode(body, &cmd); err != nil {
+			return nil, engine.Invalid("request_unreadable", "another node sent what this one does not understand; are all of one version?")
+		}
+		reply, err := here(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		return encode(&reply)
+	})
+}
+
+func of(id engine.CampaignID) ownership.Identity {
+	return ownership.Identity{Kind: ownership.Campaign, ID: string(id)}
+}
+
+// carry has a command carried out by the owner of the campaign.
+func carry[C, R any](ctx context.Context, r *Router, id engine.CampaignID, method string, cmd C, here func(context.Context, C) (R, error)) (out R, err error) {
+	if _, mine := r.nodes.Owned(of(id)); mine {
+		out, err = here(ctx, cmd)
+		if !errors.Is(err, ownership.ErrNotOwner) {
+			return out, err
+		}
+	}
+	body, err := encode(&cmd)
+	if err != nil {
+		return out, err
+	}
+	answer, err := r.nodes.Ask(ctx, of(id), method, body)
+	if err != nil {
+		return out, err
+	}
+	return out, decode(answer, &out)
+}
+
+// Act carries out a lifecycle command.
+func (r *Router) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
+	return carry(ctx, r, cmd.Campaign, "act", cmd, r.tree.Act)
+}
+
+// Detail is the campaign as it stands, with its live figures.
+func (r *Router) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	return carry(ctx, r, id, "detail", id, r.tree.Detail)
+}
+
+type detailIfUp struct {
+	Detail campaign.Detail
+	Up     bool
+}
+
+func (r *Router) detailIfUp(ctx context.Context, id engine.CampaignID) (detailIfUp, error) {
+	d, up, err := r.tree.DetailIfUp(ctx, id)
+	return detailIfUp{d, up}, err
+}
+
+// DetailIfUp is Detail for a campaign that some node acts for; up is false for
+// any other.
+func (r *Router) DetailIfUp(ctx context.Context, id engine.CampaignID) (campaign.Detail, bool, error) {
+	d, err := carry(ctx, r, id, "detail_if_up", id, r.detailIfUp)
+	return d.Detail, d.Up, err
+}
+
+// Preflight says what a start would find.
+func (r *Router) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
+	return carry(ctx, r, id, "preflight", id, r.tree.Preflight)
+}
+
+// Trigger adds one contact and dials or queues it.
+func (r *Router) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
+	return carry(ctx, r, cmd.Campaign, "trigger", cmd, r.tree.Trigger)
+}
+
+// Exclude suppresses contacts of a campaign.
+func (r *Router) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
+	return carry(ctx, r, cmd.Campaign, "exclude", cmd, r.tree.Exclude)
+}
