@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,8 @@ func TestABatchIsLinkedToTheOneBefore(t *testing.T) {
 
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(`{"b":[1,2.5e3,"x\u00e9"],"a":null}`))
+	f.Add([]byte(`[-0,1e21,1e-7,123456789012345678,0.1,5e-324,1.7976931348623157e308,100000000000000000000]`))
+	f.Add([]byte(`{"\u20ac":1,"\ud83d\ude00":2,"\ufb33":3,"\r":4,"1":5,"\u0080":6,"<&>\u2028":"\b\t\u0000\u007f"}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		out, err := chain.AppendCanonical(nil, in)
 		if err != nil {
@@ -141,6 +144,16 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if again, err := chain.AppendCanonical(nil, out); err != nil || !bytes.Equal(again, out) {
 			t.Fatalf("%q became %q: %v", out, again, err)
+		}
+		// It says the same: to whoever reads it, and once that is written again.
+		var was, is any
+		if json.Unmarshal(in, &was) != nil || json.Unmarshal(out, &is) != nil || !reflect.DeepEqual(was, is) {
+			t.Fatalf("%q says %v, %q says %v", in, was, out, is)
+		}
+		if text, err := json.Marshal(was); err == nil {
+			if same, err := chain.AppendCanonical(nil, text); err != nil || !bytes.Equal(same, out) {
+				t.Fatalf("%q became %q, %q became %q: %v", in, out, text, same, err)
+			}
 		}
 	})
 }
