@@ -233,7 +233,7 @@ func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 
 func (c *call) dial(e attempt.Dial, now time.Time) {
 	a := &c.m.A
-	open := engine.OpenMedia{Attempt: a.ID, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
+	open := engine.OpenMedia{Attempt: a.ID, Epoch: a.Epoch, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
 	if e.Profile != nil {
 		open.Profile = *e.Profile
 	}
@@ -320,6 +320,10 @@ func (c *call) receive(msg any, now time.Time) {
 				c.mediaTried(msg)
 			}
 			c.apply(ev)
+		}
+	case *peerJoined:
+		if msg.Attempt == c.m.A.ID {
+			c.joined(msg.Leg, msg.Err, now)
 		}
 	case *seatGranted:
 		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})

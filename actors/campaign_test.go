@@ -34,7 +34,8 @@ func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(
 
 // rig is a tree over fake ports with one campaign.
 type rig struct {
-	writesCap int // 0: as by default
+	writesCap int  // 0: as by default
+	far       bool // every call is carried by another node
 	t         *testing.T
 	store     *actortest.Store
 	world     *actortest.World
@@ -67,6 +68,17 @@ func number(i int) engine.PhoneNumber { return engine.PhoneNumber(fmt.Sprintf("+
 
 func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
 	t.Helper()
+	return makeRig(t, *elsewhere, script, edit)
+}
+
+// newFarRig is a rig whose calls are on another node.
+func newFarRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+	t.Helper()
+	return makeRig(t, true, script, edit)
+}
+
+func makeRig(t *testing.T, far bool, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+	t.Helper()
 	s := actortest.NewStore()
 	s.BotList = []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://bot"}}}
 	s.TrunkList = []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}}
@@ -81,7 +93,7 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 	}
 	id := engine.CampaignID("cmp_test")
 	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
-	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id}
+	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id, far: far}
 	// Behind Close: each message that the world still sends to an actor that is
 	// gone keeps a goroutine of protoactor for a second.
 	t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // virtual
@@ -101,6 +113,9 @@ func (r *rig) start() {
 		ports.Spool = r.spool
 	}
 	ports.Membership = r.member
+	if r.far {
+		r.t.Cleanup(r.goFar(&ports))
+	}
 	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)

@@ -208,4 +208,4 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	a.call.apply(attempt.Event{Kind: kind, At: a.now, By: engine.PartySystem})
 }
 
-func (a *contactActor) tell(msg *tellCall) { reply(a.d, msg.ReplyTo, nil, a.call.tell(msg, a.now)) }
+func (a *contactActor) tell(msg *tellCall) { a.d.carryOut(a.call, msg, a.now) }

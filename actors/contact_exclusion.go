@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"github.com/asynkron/protoactor-go/actor"
+
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -17,9 +19,10 @@ func (a *contactActor) exclude(msg *excludeContact) {
 		// From here on the INVITE is known not to have left, or its CANCEL is owed.
 		a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
 	}
+	tell := a.settled(msg.ReplyTo, done)
 	if !ok || was == contact.Excluded {
 		done.Excluded = was == contact.Excluded
-		a.d.root.Send(msg.ReplyTo, done)
+		tell()
 		return
 	}
 	done.Excluded = true
@@ -27,8 +30,18 @@ func (a *contactActor) exclude(msg *excludeContact) {
 		// The reason is somebody's own words, which may be erased some day: they
 		// stand in rows, not in the history.
 		Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}
-	to := msg.ReplyTo
-	a.persist(w, func(error) { a.d.root.Send(to, done) })
+	a.persist(w, func(error) { tell() })
+}
+
+// settled gives what tells the run that the exclusion is done: of a call on
+// another node not before that has dealt with it.
+func (a *contactActor) settled(to *actor.PID, done *excludeDone) func() {
+	tell := func() { a.d.root.Send(to, done) }
+	if a.call == nil || !a.d.elsewhere(a.call.m.A.ID) {
+		return tell
+	}
+	id := a.call.m.A.ID
+	return func() { a.d.away.Settled(id, tell) }
 }
 
 // readmit: the contact was added again on purpose.

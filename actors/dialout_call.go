@@ -75,7 +75,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 		c.call.show(m, c.pending)
 	case *tellCall:
-		reply(c.d, m.ReplyTo, nil, c.call.tell(m, c.now))
+		c.d.carryOut(c.call, m, c.now)
 	case *transferCall:
 		if c.call == nil || !c.call.m.A.Live() {
 			reply(c.d, m.ReplyTo, nil, errCallEnded)

@@ -12,20 +12,31 @@ var (
 	errDigitsFull  = engine.Conflict("digits_not_sent", "the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
 )
 
-// tell carries out what a bot or an operator asks of a live call; nil is a
-// call that is not there any more.
-func (c *call) tell(m *tellCall, now time.Time) error {
+// carryOut does what a bot or an operator asks of a live call and answers
+// who asked; c is nil when the call is not there any more.
+func (d *deps) carryOut(c *call, m *tellCall, now time.Time) {
 	switch {
 	case c == nil || c.m.A.ID != m.Attempt || !c.m.A.Live():
-		return errCallEnded
+		reply(d, m.ReplyTo, nil, errCallEnded)
 	case m.Digits == "":
 		c.apply(attempt.Event{Kind: attempt.HangUpRequested, At: now})
-		return nil
+		reply(d, m.ReplyTo, nil, nil)
 	case c.m.A.AnsweredAt == nil || c.m.A.Ending != nil:
-		return errNotAnswered
+		reply(d, m.ReplyTo, nil, errNotAnswered)
+	case d.elsewhere(m.Attempt):
+		d.away.SendDigitsThen(m.Attempt, c.m.A.Legs[len(c.m.A.Legs)-1].ID, m.Digits, func(err error) {
+			if err != nil {
+				err = errDigitsFull
+			}
+			reply(d, m.ReplyTo, nil, err)
+		})
+	default:
+		reply(d, m.ReplyTo, nil, c.sendDigits(m.Digits))
 	}
-	return c.sendDigits(m.Digits)
 }
+
+// elsewhere says that the legs of an attempt are on another node.
+func (d *deps) elsewhere(a engine.AttemptID) bool { return d.away != nil && d.away.Away(a) }
 
 // sendDigits sends keys on the media path, or by signalling where the far side
 // wants that.

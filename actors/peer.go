@@ -129,14 +129,31 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 	return err
 }
 
+// peerJoined tells what came of connecting callee and far leg on another node.
+type peerJoined struct {
+	Attempt engine.AttemptID
+	Leg     engine.LegID
+	Err     error
+}
+
 // joinPeer connects callee and far leg, if its SDP answer can be used.
 func (c *call) joinPeer(e attempt.JoinPeer, now time.Time) {
-	ev := attempt.Event{Kind: attempt.PeerJoined, At: now, Peer: e.Leg}
-	if err := c.d.media.JoinPeer(c.m.A.ID, e.Leg, e.SDP); err != nil {
+	id, leg := c.m.A.ID, e.Leg
+	if !c.d.elsewhere(id) {
+		c.joined(leg, c.d.media.JoinPeer(id, leg, e.SDP), now)
+		return
+	}
+	root, self := c.d.root, c.self
+	c.d.away.JoinPeerThen(id, leg, e.SDP, func(err error) { root.Send(self, &peerJoined{Attempt: id, Leg: leg, Err: err}) })
+}
+
+func (c *call) joined(leg engine.LegID, err error, now time.Time) {
+	ev := attempt.Event{Kind: attempt.PeerJoined, At: now, Peer: leg}
+	if err != nil {
 		c.d.log.Warn().Err(err).Str("attempt_id", string(c.m.A.ID)).Msg("the SDP of a far leg cannot be used")
 		ev.Kind, ev.Err = attempt.PeerUnfit, err.Error()
 	}
-	if p := c.peerOf(e.Leg); p != nil && p.Kind == attempt.PeerBot {
+	if p := c.peerOf(leg); p != nil && p.Kind == attempt.PeerBot {
 		if ev.Err == "" {
 			c.reached(p.URI, nil)
 		} else {

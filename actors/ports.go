@@ -208,6 +208,21 @@ type Media interface {
 	ClosePeer(a engine.AttemptID, leg engine.LegID)
 }
 
+// Elsewhere is what the tree needs beside Telephony and Media when legs can be on
+// other nodes of a cluster (package gateway): what those ports answer at once of
+// a call that is here, it answers later. then is called once, from any goroutine.
+type Elsewhere interface {
+	// Away says that the attempt's legs are on another node.
+	Away(a engine.AttemptID) bool
+	JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte, then func(error))
+	// SendDigitsThen sends keys to the callee, by INFO of the leg where they cannot
+	// go on the media path.
+	SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits string, then func(error))
+	// Settled waits until all that was told of the attempt so far was carried out,
+	// or never will be.
+	Settled(a engine.AttemptID, then func())
+}
+
 // Clock gives the wall time (with Go's monotonic reading) and the boot-time
 // clock.
 type Clock interface {

@@ -115,6 +115,8 @@ type Ports struct {
 	Spool     Spool   // nil: while the database is away calls wait for it
 	// Membership: nil, this process acts for every campaign.
 	Membership Membership
+	// Elsewhere: nil: all legs are here.
+	Elsewhere Elsewhere
 }
 
 // deps is what every actor of the tree shares.
@@ -128,6 +130,7 @@ type deps struct {
 	configs Configs
 	spool   Spool
 	member  Membership // nil: alone
+	away    Elsewhere
 	log     zerolog.Logger
 	system  *actor.ActorSystem
 	root    *actor.RootContext
@@ -197,7 +200,7 @@ type Tree struct {
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, member: p.Membership, log: cfg.Log}
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, member: p.Membership, away: p.Elsewhere, log: cfg.Log}
 	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)

@@ -12,7 +12,7 @@ type OpenMedia struct {
 	// Node is the incarnation of the node that is to carry the call, 0 = this one.
 	// Epoch is the fencing epoch of who asks: nobody with a lower one can take the
 	// call over.
-	Node  int
+	Node  Incarnation
 	Epoch int64
 }
 

@@ -19,7 +19,7 @@ const (
 // frame is one message between two nodes: a part of what one has to say to the
 // other, and what it has got.
 type frame struct {
-	from, to int // incarnations
+	from, to engine.Incarnation
 	// stamp is the sender's boot-time clock, echo the last stamp that it has got
 	// (0: none), held how long ago.
 	stamp, echo engine.BootTime

@@ -18,7 +18,7 @@ type Transport interface {
 	// Send hands a message to the node with the incarnation, which gives it to its
 	// Gateway's Receive. It may get lost, be late, come twice, or overtake others.
 	// Send must not wait for the other node, and must not change payload.
-	Send(to int, payload []byte)
+	Send(to engine.Incarnation, payload []byte)
 }
 
 // Config is what a Gateway works with.
@@ -77,7 +77,7 @@ const shards = 64
 // concurrent use and do not wait for other nodes.
 type Gateway struct {
 	cfg  Config
-	own  atomic.Int64 // the present incarnation
+	own  atomic.Int32 // the present incarnation
 	away atomic.Int64 // calls whose legs are on other nodes
 
 	// Figures for /metrics.
@@ -89,9 +89,9 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	closed  bool
-	names   map[int]struct{} // incarnations of this process
-	gone    map[int]struct{}
-	links   map[[2]int]*link
+	names   map[engine.Incarnation]struct{} // of this process
+	gone    map[engine.Incarnation]struct{}
+	links   map[[2]engine.Incarnation]*link
 	serial  uint64
 	pending map[uint64]*pendingAnswer
 
@@ -115,8 +115,8 @@ type pendingAnswer struct {
 
 // New makes the gateway of a node that is not in a cluster yet (Join).
 func New(cfg Config) *Gateway {
-	g := &Gateway{cfg: cfg.withDefaults(), names: map[int]struct{}{}, gone: map[int]struct{}{},
-		links: map[[2]int]*link{}, pending: map[uint64]*pendingAnswer{}, stop: make(chan struct{})}
+	g := &Gateway{cfg: cfg.withDefaults(), names: map[engine.Incarnation]struct{}{}, gone: map[engine.Incarnation]struct{}{},
+		links: map[[2]engine.Incarnation]*link{}, pending: map[uint64]*pendingAnswer{}, stop: make(chan struct{})}
 	for i := range shards {
 		g.routes[i].m = map[engine.AttemptID]*route{}
 		g.hosts[i].m = map[engine.AttemptID]*hosted{}
@@ -127,17 +127,19 @@ func New(cfg Config) *Gateway {
 
 // Join says that this node is a member from now on, with that incarnation. Calls
 // that were given to it under an earlier one stay with it.
-func (g *Gateway) Join(incarnation int) {
+func (g *Gateway) Join(incarnation engine.Incarnation) {
 	g.mu.Lock()
 	g.names[incarnation] = struct{}{}
 	g.mu.Unlock()
-	g.own.Store(int64(incarnation))
+	g.own.Store(int32(incarnation))
 }
+
+func (g *Gateway) self() engine.Incarnation { return engine.Incarnation(g.own.Load()) }
 
 // Gone says that a node is dead or has left, and that its lease is over: it sends
 // no INVITE any more. lost are the calls of this node's runs that it carried,
 // which have no route from now on; what waits for its answers gets an error.
-func (g *Gateway) Gone(incarnation int) (lost []engine.AttemptID) {
+func (g *Gateway) Gone(incarnation engine.Incarnation) (lost []engine.AttemptID) {
 	g.mu.Lock()
 	g.gone[incarnation] = struct{}{}
 	var dead []*link
@@ -201,7 +203,7 @@ func (g *Gateway) Receive(payload []byte) {
 
 // linkOf gives the link of two nodes, nil when we are not the one, or the other
 // is gone.
-func (g *Gateway) linkOf(own, peer int) *link {
+func (g *Gateway) linkOf(own, peer engine.Incarnation) *link {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ours := g.names[own]
@@ -209,7 +211,7 @@ func (g *Gateway) linkOf(own, peer int) *link {
 	if _, gone := g.gone[peer]; gone || !ours || self || g.closed {
 		return nil
 	}
-	k := [2]int{own, peer}
+	k := [2]engine.Incarnation{own, peer}
 	l := g.links[k]
 	if l == nil {
 		l = newLink(g, own, peer)
@@ -222,11 +224,11 @@ func (g *Gateway) linkOf(own, peer int) *link {
 // Ready says whether calls can begin on a node: it has been heard within the
 // last seconds, and takes what it is sent. The first question makes the
 // acquaintance.
-func (g *Gateway) Ready(node int) bool {
+func (g *Gateway) Ready(node engine.Incarnation) bool {
 	if g.mine(node) {
 		return true
 	}
-	l := g.linkOf(int(g.own.Load()), node)
+	l := g.linkOf(g.self(), node)
 	if l == nil {
 		return false
 	}
@@ -238,7 +240,7 @@ func (g *Gateway) Ready(node int) bool {
 }
 
 // mine says whether an incarnation is one of this process.
-func (g *Gateway) mine(node int) bool {
+func (g *Gateway) mine(node engine.Incarnation) bool {
 	if node == 0 {
 		return true
 	}
@@ -311,7 +313,7 @@ func (g *Gateway) dispatch(l *link, b []byte, at reading) {
 	m, err := decodeMessage(b, at)
 	if err != nil {
 		g.Malformed.Add(1)
-		g.cfg.Log.Error().Err(err).Int("node", l.peer).Msg("a message of another node is dropped")
+		g.cfg.Log.Error().Err(err).Int32("node", int32(l.peer)).Msg("a message of another node is dropped")
 		return
 	}
 	switch m.kind {
@@ -349,13 +351,13 @@ func (g *Gateway) tend() {
 // next AttachLeg and AttachMedia replay what has happened, as after a restart of
 // the attempt's actor. Without any, or with the error node_gone, the attempt is
 // lost and its legs are to be recovered.
-func (g *Gateway) AdoptLegs(at *attempt.Attempt, node int, then func(known []engine.LegID, err error)) {
+func (g *Gateway) AdoptLegs(at *attempt.Attempt, node engine.Incarnation, then func(known []engine.LegID, err error)) {
 	if g.mine(node) {
 		g.takeBack(at.ID)
 		then(g.cfg.Telephony.AttachLeg(at.ID, func(engine.LegEvent) {}), nil)
 		return
 	}
-	l := g.linkOf(int(g.own.Load()), node)
+	l := g.linkOf(g.self(), node)
 	if l == nil {
 		then(nil, errGone)
 		return
@@ -373,7 +375,7 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, node int, then func(known []eng
 }
 
 // Waiting is how many bytes wait for a node to take them.
-func (g *Gateway) Waiting(node int) (bytes int) {
+func (g *Gateway) Waiting(node engine.Incarnation) (bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for k, l := range g.links {

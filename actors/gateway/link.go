@@ -38,7 +38,7 @@ type parcel struct {
 // and ends with one of the two incarnations, which are never used again.
 type link struct {
 	g         *Gateway
-	own, peer int
+	own, peer engine.Incarnation
 
 	// dealing is held while what came is dealt with, in order.
 	dealing sync.Mutex
@@ -70,7 +70,7 @@ type link struct {
 	stop chan struct{}
 }
 
-func newLink(g *Gateway, own, peer int) *link {
+func newLink(g *Gateway, own, peer engine.Incarnation) *link {
 	return &link{g: g, own: own, peer: peer, base: 1, resendIn: resendFirst, heard: g.cfg.Clock.Boot(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{})}
 }

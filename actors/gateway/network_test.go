@@ -18,20 +18,20 @@ import (
 // network carries messages between gateways, as badly as it is told to.
 type network struct {
 	mu    sync.Mutex
-	nodes map[int]*gateway.Gateway
+	nodes map[engine.Incarnation]*gateway.Gateway
 	rand  *rand.Rand
 	// Of a hundred messages so many are lost, and so many come twice; each takes
 	// up to delay, so that they overtake each other. cut are the nodes that
 	// nothing reaches and that reach nobody.
 	lose, twice int
 	delay       time.Duration
-	cut         map[int]bool
+	cut         map[engine.Incarnation]bool
 	frames      int
 	bytes       int
 }
 
 func newNetwork(seed uint64) *network {
-	return &network{nodes: map[int]*gateway.Gateway{}, rand: rand.New(rand.NewPCG(seed, 7)), cut: map[int]bool{}}
+	return &network{nodes: map[engine.Incarnation]*gateway.Gateway{}, rand: rand.New(rand.NewPCG(seed, 7)), cut: map[engine.Incarnation]bool{}}
 }
 
 func (n *network) set(lose, twice int, delay time.Duration) {
@@ -40,7 +40,7 @@ func (n *network) set(lose, twice int, delay time.Duration) {
 	n.lose, n.twice, n.delay = lose, twice, delay
 }
 
-func (n *network) isolate(node int, cut bool) {
+func (n *network) isolate(node engine.Incarnation, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cut[node] = cut
@@ -49,10 +49,10 @@ func (n *network) isolate(node int, cut bool) {
 // port is one node's way into the network.
 type port struct {
 	n    *network
-	self int
+	self engine.Incarnation
 }
 
-func (p port) Send(to int, payload []byte) {
+func (p port) Send(to engine.Incarnation, payload []byte) {
 	n := p.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -333,13 +333,13 @@ func (p *ports) ClosePeer(_ engine.AttemptID, leg engine.LegID) { p.did("close p
 // node is a member of a test's cluster.
 type node struct {
 	*gateway.Gateway
-	id    int
+	id    engine.Incarnation
 	ports *ports
 	clock clock
 }
 
 // join adds a node; its boot-time clock reads as it is told.
-func (n *network) join(t *testing.T, id int, boot engine.BootTime, edit func(*gateway.Config)) *node {
+func (n *network) join(t *testing.T, id engine.Incarnation, boot engine.BootTime, edit func(*gateway.Config)) *node {
 	t.Helper()
 	c := clock{start: time.Now(), boot: boot}
 	m := &node{id: id, ports: newPorts(c), clock: c}
@@ -410,7 +410,7 @@ func (o *owned) mediaKinds() (list []engine.MediaEventKind) {
 }
 
 // dial opens and places the first leg of a call on another node.
-func (m *node) dial(a engine.AttemptID, on int, o *owned) {
+func (m *node) dial(a engine.AttemptID, on engine.Incarnation, o *owned) {
 	_, _ = m.Open(engine.OpenMedia{Attempt: a, Node: on, Epoch: 1}, o.heard)
 	m.PlaceLeg(engine.PlaceLeg{Attempt: a, Leg: a.Leg(1), SendBy: m.clock.Boot().Add(10 * time.Second)}, o.leg)
 }

@@ -63,7 +63,7 @@ func (w *wire) signed(v *int64) {
 	*v, w.b = x, w.b[n:]
 }
 
-func number[T ~int | ~int64 | ~uint8 | ~uint32](w *wire, v *T) {
+func number[T ~int | ~int32 | ~int64 | ~uint8 | ~uint32](w *wire, v *T) {
 	x := int64(*v)
 	w.signed(&x)
 	if w.reading {

@@ -25,7 +25,7 @@ func fill(t *testing.T, v reflect.Value, n *int64) {
 		v.SetString(string(rune('a'+*n%26)) + "x")
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(*n)
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		v.SetUint(uint64(*n)) //nolint:gosec // small
