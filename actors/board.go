@@ -5,7 +5,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
 )
 
@@ -23,6 +25,9 @@ type Figures struct {
 	Pending      int
 	RetriesLeft  int
 	AbandonRates map[pacing.Period]float64 // of the periods that had a live answer
+	AbandonCap   float64                   // at most so much, 0 to 1
+	Due          int                       // contacts that could be dialled, those that were looked ahead for
+	Constraint   engine.Constraint         // why no more is dialled
 }
 
 // board is where the runs put their figures, so that whoever reads them waits
@@ -70,11 +75,26 @@ func (r *run) publish() {
 	c := r.tally.Counters()
 	f := Figures{Campaign: r.id, Dialling: r.phases[phaseIndex(attempt.PhaseDialling)], Ringing: r.phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(r.waiting), InProgress: r.phases[phaseIndex(attempt.PhaseServed)], Seats: r.seatCap(),
-		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{}}
+		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{},
+		AbandonCap: float64(r.m.C.Settings.AbandonCapPPM) / 1e6, Due: r.queue.len(), Constraint: r.pace.last.Constraint}
+	if r.m.C.State != campaign.Running {
+		f.Constraint = engine.ConstraintPaused
+	}
 	for _, l := range r.ledgerViews() {
 		if l.AbandonRate != nil {
 			f.AbandonRates[l.Period] = *l.AbandonRate
 		}
 	}
 	r.d.board.put(&f)
+}
+
+// countQuarantined publishes how many of the numbers are quarantined.
+func (n *numbers) countQuarantined() {
+	count := len(n.barred)
+	for no, s := range n.set {
+		if _, barred := n.barred[no]; !barred && s.State == string(numberpool.Quarantined) {
+			count++
+		}
+	}
+	n.d.stats.Quarantined.Store(int64(count))
 }

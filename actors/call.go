@@ -186,6 +186,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		if c.opened {
 			q := d.media.CloseMedia(a.ID)
 			a.Quality = &q
+			d.cfg.OnQuality(q)
 		}
 	case attempt.Arm:
 		c.arm(e, now)
@@ -312,6 +313,9 @@ func (c *call) receive(msg any, now time.Time) {
 			c.apply(ev)
 			if at := c.m.A.InviteAt; waited && at != nil {
 				c.owner.dialled(*at)
+				if from := c.m.A.ReservedAt; from != nil {
+					c.d.cfg.OnInvite(at.Sub(*from))
+				}
 			}
 		}
 	case *engine.MediaEvent:

@@ -125,6 +125,7 @@ func (n *numbers) Receive(ctx actor.Context) {
 		reply(n.d, ctx.Sender(), n.states(m.Numbers), nil)
 	case *numberBarred:
 		n.barred[m.Number] = struct{}{}
+		n.countQuarantined()
 	case *crash:
 		panic("fault injected")
 	}
@@ -163,6 +164,7 @@ func (n *numbers) configure(ctx actor.Context, list []engine.NumberSettings) {
 			ctx.Send(pid, &s)
 		}
 	}
+	n.countQuarantined()
 }
 
 func (n *numbers) pass(ctx actor.Context, msg any) {

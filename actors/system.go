@@ -55,6 +55,11 @@ type Config struct {
 	// OnCommit sees every group commit that succeeded: its writes and how long
 	// the transaction took. It must not block.
 	OnCommit func(writes int, took time.Duration)
+	// OnInvite sees how long each attempt waited from its admission until its
+	// first INVITE left, OnQuality how the audio of each call was that had some.
+	// They must not block.
+	OnInvite  func(waited time.Duration)
+	OnQuality func(engine.MediaQuality)
 	// Tick is how often a run looks at its pace without other cause, 500 ms.
 	Tick time.Duration
 	// Reconcile is how often leases, legs and attempts are compared, 30 s.
@@ -98,6 +103,12 @@ func (c Config) withDefaults() Config {
 	set(&c.Reconcile, 30*time.Second)
 	if c.OnCommit == nil {
 		c.OnCommit = func(int, time.Duration) {}
+	}
+	if c.OnInvite == nil {
+		c.OnInvite = func(time.Duration) {}
+	}
+	if c.OnQuality == nil {
+		c.OnQuality = func(engine.MediaQuality) {}
 	}
 	if c.ResultToken == nil {
 		c.ResultToken = func(engine.CallID) string { return "" }
@@ -353,6 +364,7 @@ type Stats struct {
 	TrunksDown  atomic.Int64
 	TrunkLeases atomic.Int64
 	SlotLeases  atomic.Int64
+	Quarantined atomic.Int64 // outbound numbers
 }
 
 // numOutcomes is the length of engine.Outcomes; a test holds them together.

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dialler/actors"
+	"dialler/engine"
 )
 
 // campaignMetrics puts what the campaigns publish at /metrics: those that run,
@@ -16,6 +17,9 @@ type campaignMetrics struct {
 	pending  *prometheus.Desc
 	left     *prometheus.Desc
 	rate     *prometheus.Desc
+	most     *prometheus.Desc
+	due      *prometheus.Desc
+	binding  *prometheus.Desc
 }
 
 func newCampaignMetrics(figures func() []actors.Figures) *campaignMetrics {
@@ -30,12 +34,15 @@ func newCampaignMetrics(figures func() []actors.Figures) *campaignMetrics {
 		pending:  desc("pending_contacts", "Contacts of a running campaign that were not attempted yet."),
 		left:     desc("retries_left", "Attempts that the open contacts of a running campaign still have."),
 		rate:     desc("abandon_ratio", "Abandoned of the live answers, by the period in which the cap is kept.", "period"),
+		most:     desc("abandon_cap_ratio", "What abandon_ratio may be at most."),
+		due:      desc("due_contacts", "Contacts of a running campaign that could be dialled now, those that it looked ahead for."),
+		binding:  desc("constraint", "1 for what keeps a running campaign from dialling more at this moment.", "constraint"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *campaignMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.lines, m.seats, m.contacts, m.pending, m.left, m.rate} {
+	for _, d := range []*prometheus.Desc{m.lines, m.seats, m.contacts, m.pending, m.left, m.rate, m.most, m.due, m.binding} {
 		ch <- d
 	}
 }
@@ -59,6 +66,11 @@ func (m *campaignMetrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.left, float64(f.RetriesLeft))
 		for p, v := range f.AbandonRates {
 			gauge(m.rate, v, string(p))
+		}
+		gauge(m.most, f.AbandonCap)
+		gauge(m.due, float64(f.Due))
+		if f.Constraint != engine.ConstraintNone {
+			gauge(m.binding, 1, string(f.Constraint))
 		}
 	}
 }

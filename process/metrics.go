@@ -12,6 +12,22 @@ func newCommitHistogram() prometheus.Histogram {
 	})
 }
 
+// newDelayHistogram is of the time from a call's admission to its INVITE.
+func newDelayHistogram() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "dialler_post_dial_delay_seconds", Help: "From the admission of a call until its first INVITE left.",
+		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
+	})
+}
+
+// newOpinionHistogram is of the quality of audio, 1 to 4.5.
+func newOpinionHistogram() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "dialler_call_mos", Help: "Estimated opinion score of what was heard of the callee, of calls with audio.",
+		Buckets: []float64{1.5, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.5},
+	})
+}
+
 // registerMetrics puts the figures of the tree and the adapters at /metrics.
 // They count one life of the process; label sets are closed.
 func registerMetrics(reg prometheus.Registerer, p *Process) error {
@@ -33,7 +49,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		p.commits,
+		p.commits, p.delays, p.opinions, newStandingMetrics(p),
 		newCampaignMetrics(p.tree.Figures),
 		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
 		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),
@@ -64,6 +80,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		gauge("dialler_seats_held", "Seats granted to campaigns and dialout.", func() float64 { return float64(t.SeatsHeld.Load()) }),
 		gauge("dialler_trunk_channels_held", "Trunk channels leased to legs.", func() float64 { return float64(t.TrunkLeases.Load()) }),
 		gauge("dialler_number_slots_held", "Outbound numbers leased to attempts.", func() float64 { return float64(t.SlotLeases.Load()) }),
+		gauge("dialler_numbers_quarantined", "Outbound numbers that are quarantined, by strikes or by an operator.", func() float64 { return float64(t.Quarantined.Load()) }),
 		gauge("dialler_sip_legs_live", "SIP legs without a final event.", func() float64 { return float64(p.sip.Stats().LiveLegs) }),
 		gauge("dialler_sip_legs_known", "SIP legs with state, ended ones that still answer retransmissions included.", func() float64 { return float64(p.sip.Stats().KnownLegs) }),
 		gauge("dialler_media_paths", "Open media paths.", func() float64 { return float64(p.media.Stats().Calls) }),

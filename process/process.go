@@ -69,6 +69,8 @@ type Process struct {
 	mu        sync.Mutex
 	unsettled atomic.Bool                 // what is configured may have changed, and nobody heard of it
 	commits   prometheus.Histogram        // seconds
+	delays    prometheus.Histogram        // seconds
+	opinions  prometheus.Histogram        // of audio, 1 to 4.5
 	treeUp    atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 
@@ -173,7 +175,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err := p.openSpool(name, derive(secret, "spool")); err != nil {
 		return err
 	}
-	p.commits = newCommitHistogram()
+	p.commits, p.delays, p.opinions = newCommitHistogram(), newDelayHistogram(), newOpinionHistogram()
 	tokens := resultTokens(derive(secret, "results"))
 	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: p.clock, Configs: newConfigFetcher()}
 	if p.spool != nil {
@@ -181,7 +183,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	p.tree, err = actors.Start(ctx, actors.Config{
 		Writers: writers, ResultBase: base, ResultToken: tokens,
-		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }, DialoutRing: p.tuning.dialoutRing,
+		OnCommit:  func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
+		OnInvite:  func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
+		OnQuality: p.heard, DialoutRing: p.tuning.dialoutRing,
 		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}, ports)
 	if err != nil {

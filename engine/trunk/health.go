@@ -35,6 +35,9 @@ const (
 	Off    Health = "off"    // not active
 )
 
+// Healths lists them all.
+var Healths = []Health{Up, Down, Broken, Held, Trying, Off}
+
 type result struct {
 	to        engine.PhoneNumber
 	forbidden bool

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dialler/engine"
+	"dialler/engine/trunk"
+)
+
+// standingPatience bounds how long a scrape waits for the owners of what it asks.
+const standingPatience = time.Second
+
+// trunksShown bounds the label trunk.
+const trunksShown = 200
+
+// heard notes the quality of a call's audio; a call without any has none.
+func (p *process) heard(q engine.MediaQuality) {
+	if q.MOS > 0 {
+		p.opinions.Observe(q.MOS)
+	}
+}
+
+// standingMetrics say how the dialler and its trunks stand at the moment of the
+// scrape.
+type standingMetrics struct {
+	p      *process
+	check  *prometheus.Desc
+	health *prometheus.Desc
+	share  *prometheus.Desc
+	legs   *prometheus.Desc
+	offset *prometheus.Desc
+	wall   time.Time
+	boot   engine.BootTime
+}
+
+func newStandingMetrics(p *process) *standingMetrics {
+	return &standingMetrics{
+		p:      p,
+		check:  prometheus.NewDesc("dialler_check_ok", "1 for each check of /readyz that passes, 0 for one that does not.", []string{"check"}, nil),
+		health: prometheus.NewDesc("dialler_trunk_health", "1 for how a trunk stands: up, down, broken, held, trying, off.", []string{"trunk", "health"}, nil),
+		share:  prometheus.NewDesc("dialler_trunk_cps_share", "What throttling by the carrier has left of the trunk's calls a second, 0 to 1.", []string{"trunk"}, nil),
+		legs:   prometheus.NewDesc("dialler_trunk_legs", "Live legs of a trunk.", []string{"trunk"}, nil),
+		offset: prometheus.NewDesc("dialler_clock_offset_seconds", "How far the wall clock was stepped since the start: its way less that of the boot-time clock.", nil, nil),
+		wall:   p.clock.Now().Round(0), // without its monotonic reading, which no step changes
+		boot:   p.clock.Boot(),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *standingMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.check, m.health, m.share, m.legs, m.offset} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. What does not answer in time is left
+// out.
+func (m *standingMetrics) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	way := m.p.clock.Now().Round(0).Sub(m.wall)
+	gauge(m.offset, (way - time.Duration(m.p.clock.Boot()-m.boot)).Seconds())
+
+	ctx, cancel := context.WithTimeout(context.Background(), standingPatience)
+	defer cancel()
+	for _, c := range m.p.front.Checks(ctx) {
+		ok := 0.0
+		if c.OK {
+			ok = 1
+		}
+		gauge(m.check, ok, c.Name)
+	}
+	trunks, err := m.p.tree.TrunkStatuses(ctx)
+	if err != nil {
+		return
+	}
+	shown := 0
+	for id, s := range trunks {
+		if shown++; shown > trunksShown {
+			return
+		}
+		for _, h := range trunk.Healths {
+			is := 0.0
+			if s.Health == h {
+				is = 1
+			}
+			gauge(m.health, is, string(id), string(h))
+		}
+		gauge(m.share, s.Share, string(id))
+		gauge(m.legs, float64(s.Legs), string(id))
+	}
+}
