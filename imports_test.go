@@ -103,6 +103,9 @@ var importRules = []importRule{
 	{dir: "docs", // the test that draws docs/state-machines.md
 		ours:   []string{"engine/..."},
 		remedy: "docs holds pages and what generates them from the core"},
+	{dir: "deploy", // tests of units, charts and alerts
+		third:  []string{anything},
+		remedy: "deploy holds files of other tools and their tests"},
 	{dir: "bench/...",
 		ours: []string{anything}, third: []string{anything},
 		remedy: "nobody imports main: what both need belongs in a package of its own"},

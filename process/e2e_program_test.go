@@ -64,8 +64,14 @@ type running struct {
 // serve starts the program and waits until its API is up.
 func serve(t *testing.T, database string, args ...string) *running {
 	t.Helper()
-	r := &running{t: t, read: make(chan struct{}), cmd: program(t, database,
-		append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json"}, args...)...)}
+	return awaitUp(t, program(t, database,
+		append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json"}, args...)...))
+}
+
+// awaitUp starts a server and waits until its API is up.
+func awaitUp(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{t: t, read: make(chan struct{}), cmd: cmd}
 	r.cmd.Stdout = &r.stdout
 	lines, err := r.cmd.StderrPipe()
 	if err != nil {

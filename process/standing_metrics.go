@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const standingPatience = time.Second
 const trunksShown = 200
 
 // heard notes the quality of a call's audio; a call without any has none.
-func (p *process) heard(q engine.MediaQuality) {
+func (p *Process) heard(q engine.MediaQuality) {
 	if q.MOS > 0 {
 		p.opinions.Observe(q.MOS)
 	}
@@ -26,7 +26,7 @@ func (p *process) heard(q engine.MediaQuality) {
 // standingMetrics say how the dialler and its trunks stand at the moment of the
 // scrape.
 type standingMetrics struct {
-	p      *process
+	p      *Process
 	check  *prometheus.Desc
 	health *prometheus.Desc
 	share  *prometheus.Desc
@@ -36,7 +36,7 @@ type standingMetrics struct {
 	boot   engine.BootTime
 }
 
-func newStandingMetrics(p *process) *standingMetrics {
+func newStandingMetrics(p *Process) *standingMetrics {
 	return &standingMetrics{
 		p:      p,
 		check:  prometheus.NewDesc("dialler_check_ok", "1 for each check of /readyz that passes, 0 for one that does not.", []string{"check"}, nil),

@@ -1,0 +1,129 @@
+package process
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+)
+
+var (
+	// ourMetric is a name that an exposition of the dialler has.
+	ourMetric = regexp.MustCompile(`\b(?:dialler|process|go)_[a-z0-9_]+\b`)
+	// selector is a metric with what is asked of its labels.
+	selector = regexp.MustCompile(`\b((?:dialler|process|go)_[a-z0-9_]+)\{([^}]*)\}`)
+	asked    = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`)
+	// exposed is a line of an exposition.
+	exposed = regexp.MustCompile(`^([a-z][a-z0-9_]*)(?:\{(.*)\})? `)
+)
+
+// addedByTheScrape are labels that Prometheus puts to every series.
+var addedByTheScrape = []string{"instance", "job"}
+
+// exposition gives the metrics of the world, each with the names of its labels.
+func (w *world) exposition() map[string]map[string]bool {
+	w.t.Helper()
+	out := map[string]map[string]bool{}
+	for line := range strings.Lines(string(w.send("GET", "/metrics", nil).expect(200).body)) {
+		m := exposed.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if out[m[1]] == nil {
+			out[m[1]] = map[string]bool{}
+		}
+		for _, l := range asked.FindAllStringSubmatch(m[2], -1) {
+			out[m[1]][l[1]] = true
+		}
+	}
+	return out
+}
+
+// Rules and dashboard may only name what a dialler that dials shows.
+func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(300 * time.Millisecond)}})
+	id := w.campaign(map[string]any{"concurrency": 2, "max_attempts": 1})
+	var rows []any
+	for range 3 {
+		rows = append(rows, map[string]any{"mobile": newNumber()})
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "a conversation is published, and that a live answer was served", func() bool {
+		seen := w.exposition()
+		return len(seen["dialler_campaign_abandon_ratio"]) > 0 && len(seen["dialler_campaign_constraint"]) > 0 && w.metric("dialler_served_total") > 0
+	})
+	seen := w.exposition()
+	found := 0
+	for _, file := range []string{"prometheus/rules.yaml", "grafana/dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join("..", "deploy", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := strings.ReplaceAll(string(text), `\"`, `"`)
+		named := map[string]bool{}
+		for _, name := range ourMetric.FindAllString(plain, -1) {
+			named[name] = true
+		}
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			if found++; seen[name] == nil {
+				t.Errorf("%s names %s, which /metrics does not have", file, name)
+			}
+		}
+		for _, m := range selector.FindAllStringSubmatch(plain, -1) {
+			for _, l := range asked.FindAllStringSubmatch(m[2], -1) {
+				if seen[m[1]] != nil && !seen[m[1]][l[1]] && !slices.Contains(addedByTheScrape, l[1]) {
+					t.Errorf("%s asks %s for the label %s, which it does not have", file, m[1], l[1])
+				}
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d metrics were looked for", found)
+	}
+}
+
+// What an alert about trunks, checks and clocks goes by.
+func TestTheMetricsSayHowChecksTrunksAndClockStand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 200*time.Millisecond)
+	if got := w.metric(`dialler_check_ok{check="trunks"}`); got != 0 {
+		t.Errorf("without a trunk its check is %v", got)
+	}
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	w.trunk("spare", "127.0.0.1", 9, map[string]any{"active": false})
+	for name, want := range map[string]float64{
+		`dialler_check_ok{check="trunks"}`:                 1,
+		`dialler_check_ok{check="database"}`:               1,
+		`dialler_trunk_health{health="up",trunk="model"}`:  1,
+		`dialler_trunk_health{health="off",trunk="model"}`: 0,
+		`dialler_trunk_health{health="off",trunk="spare"}`: 1,
+		`dialler_trunk_cps_share{trunk="model"}`:           1,
+		`dialler_numbers_quarantined`:                      0,
+	} {
+		eventually(t, name, func() bool { return w.metric(name) == want })
+	}
+	if off := w.metric("dialler_clock_offset_seconds"); off < -1 || off > 1 {
+		t.Errorf("a clock that nobody stepped is off by %v s", off)
+	}
+	w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{"state": "quarantined"}).expect(200)
+	eventually(t, "the quarantine is counted", func() bool { return w.metric("dialler_numbers_quarantined") == 1 })
+	w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{"state": "active"}).expect(200)
+	eventually(t, "and its end", func() bool { return w.metric("dialler_numbers_quarantined") == 0 })
+	id := w.dialout(newNumber())
+	eventually(t, "the call is over", func() bool { return w.call(id).State == "ended" })
+	if got := w.metric("dialler_post_dial_delay_seconds_count"); got != 1 {
+		t.Errorf("%v delays were seen of one call", got)
+	}
+	if got := w.metric("dialler_call_mos_count"); got != 1 {
+		t.Errorf("%v opinions were formed of one call", got)
+	}
+}
