@@ -1,0 +1,275 @@
+package deploy_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"gopkg.in/yaml.v3"
+)
+
+// Helm runs at this version through go run, so that its own dependencies stay
+// out of go.mod. The first run builds it, some minutes of one core.
+const helm = "helm.sh/helm/v3/cmd/helm@v3.21.4"
+
+// The schemas of Kubernetes are files of this module; none of its code is built.
+const (
+	schemasOf      = "sigs.k8s.io/kubectl-validate@v0.0.4"
+	schemasFolder  = "pkg/openapiclient/builtins/1.30"
+	helmPatience   = 10 * time.Minute
+	chart          = "helm/dialler"
+	someDatabase   = "--set=database.existingSecret=dialler-database"
+	threeOfCluster = "--set=replicas=3,cluster.url=etcd://etcd:2379/dialler"
+)
+
+// runHelm gives what Helm printed, and whether it succeeded.
+func runHelm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), helmPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", append([]string{"run", helm}, args...)...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home)
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%w: %s", err, &said)
+	}
+	return out.String(), nil
+}
+
+type object struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct{ Name string }
+	raw        any
+}
+
+// render gives the objects that the chart makes.
+func render(t *testing.T, args ...string) []object {
+	t.Helper()
+	text, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []object
+	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var raw any
+		err := d.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw == nil {
+			continue
+		}
+		b, err := json.Marshal(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := object{}
+		if err := errors.Join(json.Unmarshal(b, &o), json.Unmarshal(b, &o.raw)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+}
+
+// kubernetes knows the schemas of the objects of one version.
+type kubernetes struct {
+	folder string
+	docs   map[string]*openapi3.T
+}
+
+func newKubernetes(t *testing.T) *kubernetes {
+	t.Helper()
+	var at struct{ Dir, Error string }
+	if err := json.Unmarshal([]byte(tool(t, "go", "mod", "download", "-json", schemasOf)), &at); err != nil || at.Dir == "" {
+		t.Fatalf("%s cannot be had: %v %s", schemasOf, err, at.Error)
+	}
+	return &kubernetes{folder: filepath.Join(at.Dir, schemasFolder), docs: map[string]*openapi3.T{}}
+}
+
+// check holds an object against its schema; a field that the schema does not
+// have is an error, as it is with kubectl's strict validation.
+func (k *kubernetes) check(o object) error {
+	file := filepath.Join("api", o.APIVersion+".json")
+	if group, version, ok := strings.Cut(o.APIVersion, "/"); ok {
+		file = filepath.Join("apis", group, version+".json")
+	}
+	doc := k.docs[file]
+	if doc == nil {
+		var err error
+		if doc, err = openapi3.NewLoader().LoadFromFile(filepath.Join(k.folder, file)); err != nil {
+			return err
+		}
+		k.docs[file] = doc
+	}
+	for name, s := range doc.Components.Schemas {
+		if !strings.HasSuffix(name, "."+o.Kind) || !isOf(s.Value, o) {
+			continue
+		}
+		return errors.Join(append(strangers(s.Value, o.raw, o.Kind), s.Value.VisitJSON(o.raw))...)
+	}
+	return fmt.Errorf("Kubernetes has no %s %s", o.APIVersion, o.Kind)
+}
+
+func isOf(s *openapi3.Schema, o object) bool {
+	group, version, ok := strings.Cut(o.APIVersion, "/")
+	if !ok {
+		group, version = "", o.APIVersion
+	}
+	b, _ := json.Marshal(s.Extensions["x-kubernetes-group-version-kind"])
+	var of []struct{ Group, Version, Kind string }
+	_ = json.Unmarshal(b, &of)
+	return slices.Contains(of, struct{ Group, Version, Kind string }{group, version, o.Kind})
+}
+
+// strangers lists the fields that a schema does not know.
+func strangers(s *openapi3.Schema, v any, at string) (wrong []error) {
+	for _, of := range s.AllOf {
+		if len(s.AllOf) == 1 && len(s.Properties) == 0 {
+			return strangers(of.Value, v, at)
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, x := range v {
+			switch p := s.Properties[name]; {
+			case p != nil:
+				wrong = append(wrong, strangers(p.Value, x, at+"."+name)...)
+			case s.AdditionalProperties.Schema != nil:
+				wrong = append(wrong, strangers(s.AdditionalProperties.Schema.Value, x, at+"."+name)...)
+			case len(s.Properties) > 0:
+				wrong = append(wrong, fmt.Errorf("%s has no field %s", at, name))
+			}
+		}
+	case []any:
+		if s.Items != nil {
+			for i, x := range v {
+				wrong = append(wrong, strangers(s.Items.Value, x, fmt.Sprintf("%s[%d]", at, i))...)
+			}
+		}
+	}
+	return wrong
+}
+
+func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
+	t.Parallel()
+	if said, err := runHelm(t, "lint", "--strict", chart, someDatabase); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	k := newKubernetes(t)
+	// A check that finds nothing proves nothing.
+	var wrong object
+	const misspelt = `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"a","replica":1,"selector":{},"template":{"spec":{"containers":[{"name":3}]}}}}`
+	if err := errors.Join(json.Unmarshal([]byte(misspelt), &wrong), json.Unmarshal([]byte(misspelt), &wrong.raw)); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.check(wrong); err == nil || !strings.Contains(err.Error(), "no field replica") || !strings.Contains(err.Error(), "string") {
+		t.Errorf("a misspelt object passes: %v", err)
+	}
+	for name, args := range map[string][]string{
+		"one node": {someDatabase},
+		"everything": {threeOfCluster, "--set=hostNetwork=false,database.url=postgres://a:b@c/d,sip.external=203.0.113.9,persistence.storageClass=fast",
+			"--set=ingress.enabled=true,ingress.host=d.example.com,ingress.tlsSecret=tls,ingress.className=nginx,image.tag=v1",
+			"--set=secretEnv[0].name=CARRIER_PASSWORD,secretEnv[0].secret=carrier,secretEnv[0].key=password",
+			"--set=nodeSelector.role=voice,tolerations[0].operator=Exists,podAnnotations.a=b,imagePullSecrets[0].name=r,config.callee-cap=3"},
+	} {
+		kinds := map[string]int{}
+		for _, o := range render(t, args...) {
+			kinds[o.Kind]++
+			if err := k.check(o); err != nil {
+				t.Errorf("%s: %s %s: %v", name, o.Kind, o.Metadata.Name, err)
+			}
+		}
+		want := []string{"StatefulSet", "Service", "PodDisruptionBudget", "ConfigMap", "CronJob"}
+		if name == "everything" {
+			want = append(want, "Ingress", "NetworkPolicy", "Secret")
+		}
+		for _, kind := range want {
+			if kinds[kind] == 0 {
+				t.Errorf("%s: no %s among %v", name, kind, kinds)
+			}
+		}
+		if kinds["Service"] != 2 {
+			t.Errorf("%s: %d services, want the API's and the headless one", name, kinds["Service"])
+		}
+	}
+}
+
+func TestTheChartGivesANodeItsNameItsAddressAndTheTimeToDrain(t *testing.T) {
+	t.Parallel()
+	for _, o := range render(t, someDatabase, threeOfCluster, "--set=drainTimeoutSeconds=600") {
+		if o.Kind != "StatefulSet" {
+			continue
+		}
+		b, err := json.Marshal(o.raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set struct {
+			Spec struct {
+				ServiceName string
+				Template    struct {
+					Spec struct {
+						HostNetwork                   bool
+						TerminationGracePeriodSeconds int
+						SecurityContext               struct{ RunAsNonRoot bool }
+						Containers                    []struct {
+							Args            []string
+							SecurityContext struct{ ReadOnlyRootFilesystem bool }
+							LivenessProbe   struct{ HTTPGet struct{ Path string } }
+							ReadinessProbe  struct{ HTTPGet struct{ Path string } }
+						}
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(b, &set); err != nil {
+			t.Fatal(err)
+		}
+		pod := set.Spec.Template.Spec
+		c := pod.Containers[0]
+		for _, flag := range []string{"--node=$(POD_NAME)", "--sip=$(POD_IP):5060", "--cluster-listen=$(POD_IP):7946", "--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s"} {
+			if !slices.Contains(c.Args, flag) {
+				t.Errorf("a node is started without %s: %q", flag, c.Args)
+			}
+		}
+		if pod.TerminationGracePeriodSeconds < 620 || set.Spec.ServiceName != "dialler-nodes" || !pod.HostNetwork ||
+			!pod.SecurityContext.RunAsNonRoot || !c.SecurityContext.ReadOnlyRootFilesystem ||
+			c.LivenessProbe.HTTPGet.Path != "/healthz" || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
+			t.Errorf("%s", b)
+		}
+		return
+	}
+	t.Error("there is no StatefulSet")
+}
+
+func TestTheChartRefusesWhatWouldNotRun(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"database.existingSecret":          nil,
+		"more than one node needs":         {someDatabase, "--set=replicas=2"},
+		"ingress.enabled needs":            {someDatabase, "--set=ingress.enabled=true"},
+		"additional properties 'replicaz'": {someDatabase, "--set=replicaz=2"},
+		"drainTimeoutSeconds":              {someDatabase, "--set=drainTimeoutSeconds=0"},
+	} {
+		if _, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"}, args...)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want something about %q", args, err, want)
+		}
+	}
+}
