@@ -15,6 +15,8 @@ type storeFlags struct {
 	DatabaseURL string `name:"database-url" help:"Your PostgreSQL; the private one of the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL"`
 	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
 	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
+	// SecretsKeyFile is what serve has it for.
+	SecretsKeyFile string `name:"secrets-key-file" help:"File with the keys that secrets are encrypted with in the database." placeholder:"FILE"`
 }
 
 // open connects; a private PostgreSQL that is not running is started for the
@@ -31,7 +33,11 @@ func (f *storeFlags) open(ctx context.Context, c *cli) (*persistence.Store, func
 			stop = func() { _ = pg.Stop() }
 		}
 	}
-	s, err := persistence.Open(ctx, url, persistence.Config{Log: c.logger()})
+	var s *persistence.Store
+	keys, err := process.SecretKeys(f.SecretsKeyFile)
+	if err == nil {
+		s, err = persistence.Open(ctx, url, persistence.Config{Log: c.logger(), Secrets: keys})
+	}
 	if err != nil {
 		stop()
 		return nil, nil, err
@@ -44,7 +50,28 @@ type dbCmd struct {
 	Audit         dbAuditCmd         `cmd:"" help:"Compare tables, events and the chain of their hashes; fails when anything differs, and names it."`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
+	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"Encrypt the passwords of trunks and the tokens of bots with the first key, those of old keys too."`
 	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
+}
+
+type dbEncryptCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run seals what is stored.
+func (d *dbEncryptCmd) Run(c *cli) error {
+	ctx := context.Background()
+	s, done, err := d.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	n, err := s.SealSecrets(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d passwords and tokens encrypted\n", n)
+	return nil
 }
 
 type dbMigrateCmd struct {

@@ -21,12 +21,23 @@ func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
 func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
 	rows, _ := s.read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanBot)
-	return list, s.wrap("bots not read", err)
+	if err != nil {
+		return nil, s.wrap("bots not read", err)
+	}
+	for i := range list {
+		if list[i].AuthToken, err = s.cfg.Secrets.open(botPlace(list[i].ID), list[i].AuthToken); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
 // keepSecret the stored AuthToken stays. It gives the bot as stored.
 func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error) {
+	if bot.AuthToken, err = s.cfg.Secrets.seal(botPlace(bot.ID), bot.AuthToken); err != nil {
+		return stored, false, err
+	}
 	err = s.inTx(ctx, "bot not stored", func(tx pgx.Tx) error {
 		if created, err = absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
 			return err
@@ -38,6 +49,9 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 			string(bot.ID), bot.Name, bot.Active, bot.Seats, list(bot.Endpoints), bot.AuthToken, bot.Account, list(bot.Variables),
 			orNow(bot.CreatedAt), keepSecret)
 		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
+			return err
+		}
+		if stored.AuthToken, err = s.cfg.Secrets.open(botPlace(stored.ID), stored.AuthToken); err != nil {
 			return err
 		}
 		return s.note(ctx, tx, verb("bot", created), string(bot.ID), who)

@@ -36,6 +36,9 @@ type Config struct {
 	SkipMigrations bool
 	// Now is the clock of the program, time.Now; that of the server may differ.
 	Now func() time.Time
+	// Secrets seal passwords of trunks and tokens of bots; nil: they are stored as
+	// they are.
+	Secrets *SecretKeys
 }
 
 func (c Config) withDefaults() Config {

@@ -94,12 +94,23 @@ func trunkStatements() (read, write string) {
 func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
 	rows, _ := s.read.Query(ctx, selectTrunks)
 	list, err := pgx.CollectRows(rows, scanTrunk)
-	return list, s.wrap("trunks not read", err)
+	if err != nil {
+		return nil, s.wrap("trunks not read", err)
+	}
+	for i := range list {
+		if list[i].Password, err = s.cfg.Secrets.open(trunkPlace(list[i].ID), list[i].Password); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // PutTrunk creates or replaces a trunk by its identifier; with keepSecret the
 // stored Password stays.
 func (s *Store) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error) {
+	if t.Password, err = s.cfg.Secrets.seal(trunkPlace(t.ID), t.Password); err != nil {
+		return false, err
+	}
 	err = s.inTx(ctx, "trunk not stored", func(tx pgx.Tx) error {
 		if created, err = absent(ctx, tx, "trunks", "id", string(t.ID)); err != nil {
 			return err

@@ -140,10 +140,17 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log, Dial: p.tuning.toDatabase}); err != nil {
+	keys, err := SecretKeys(flags.SecretsKeyFile)
+	if err != nil {
+		return err
+	}
+	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log, Dial: p.tuning.toDatabase, Secrets: keys}); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	p.closing = append(p.closing, p.store.Close)
+	if err := p.checkSecrets(ctx); err != nil {
+		return err
+	}
 	used, err := p.store.InUse(ctx, time.Time{})
 	if err != nil {
 		return err
