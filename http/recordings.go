@@ -78,7 +78,7 @@ func (s *Server) recording(r *request) error {
 	// Several ranges, and units other than bytes, may be ignored (§14.2).
 	if asked := r.rc.Request.Header.Peek("Range"); bytes.HasPrefix(asked, []byte("bytes=")) && bytes.IndexByte(asked, ',') < 0 {
 		first, last, err := fasthttp.ParseByteRange(asked, int(size))
-		if err != nil {
+		if err != nil || first > last { // bytes=-0 selects nothing (§14.1.1)
 			_ = f.Close()
 			r.rc.Response.Header.Set("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
 			return &engine.Error{Kind: kindRange, Code: "range_not_satisfiable", Detail: "The recording has no such range."}

@@ -75,6 +75,7 @@ func TestAPlayerSeeksInARecording(t *testing.T) {
 	f("bytes=0-1,4-5", 200, "0123456789", "") // several: the whole
 	f("seconds=1-2", 200, "0123456789", "")
 	b.byAdmin("GET", path, "", "Range", "bytes=10-").is(416, "range_not_satisfiable").has("Content-Range", "bytes */10")
+	b.byAdmin("GET", path, "", "Range", "bytes=-0").is(416, "range_not_satisfiable").has("Content-Range", "bytes */10")
 	b.byAdmin("GET", path, "", "Range", "bytes=x").is(416, "range_not_satisfiable")
 	b.closedFiles(t)
 

@@ -3,6 +3,7 @@ package http
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"net"
 	nethttp "net/http"
 	"net/url"
@@ -128,6 +129,12 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add(uint8(5*n), "cmp_1", s.query, at(s.header), s.value)
 	}
+	for i, rt := range routes {
+		if strings.HasSuffix(rt.path, "{attempt_id}") && rt.method == "GET" {
+			f.Add(uint8(i), string(theAttempt), "", at("Range"), "bytes=-0")
+			f.Add(uint8(i), string(theAttempt), "", at("Range"), "bytes=7-9")
+		}
+	}
 	audio := bytes.Repeat([]byte{1, 2}, 50)
 	f.Fuzz(func(t *testing.T, which uint8, segment, query string, header uint8, value string) {
 		if len(segment)+len(query)+len(value) > 4096 || strings.ContainsAny(segment+query, " \t\r\n#") || strings.Contains(segment, "?") {
@@ -192,6 +199,12 @@ func FuzzRequest(f *testing.F) {
 			}
 			if a.status < 300 && as == 1 && plain && elses {
 				t.Fatalf("%s %q is open to a key of other campaigns: %d %s", rt.method, target, a.status, a.body)
+			}
+			if where := a.header.Get("Content-Range"); a.status == 206 {
+				var first, last, size int
+				if n, err := fmt.Sscanf(where, "bytes %d-%d/%d", &first, &last, &size); n != 3 || err != nil || first > last || last >= size || size != len(audio) {
+					t.Fatalf("%s %q %s %q: Content-Range %q", rt.method, target, name, value, where)
+				}
 			}
 			if streamed || !plain && strings.Contains(rt.path, "{") || rt.path == "/metrics" {
 				continue
