@@ -234,7 +234,7 @@ func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 
 func (c *call) dial(e attempt.Dial, now time.Time) {
 	a := &c.m.A
-	open := engine.OpenMedia{Attempt: a.ID, Epoch: a.Epoch, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
+	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
 	if e.Profile != nil {
 		open.Profile = *e.Profile
 	}

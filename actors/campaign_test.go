@@ -36,6 +36,8 @@ func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(
 type rig struct {
 	writesCap int  // 0: as by default
 	far       bool // every call is carried by another node
+	nodes     *farNodes
+	near      *actortest.World // of the node that carries none
 	t         *testing.T
 	store     *actortest.Store
 	world     *actortest.World
@@ -93,7 +95,7 @@ func makeRig(t *testing.T, far bool, script func(engine.PhoneNumber, int) actort
 	}
 	id := engine.CampaignID("cmp_test")
 	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
-	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id, far: far}
+	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id, far: far, near: actortest.NewWorld(script)}
 	// Behind Close: each message that the world still sends to an actor that is
 	// gone keeps a goroutine of protoactor for a second.
 	t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // virtual
@@ -114,7 +116,7 @@ func (r *rig) start() {
 	}
 	ports.Membership = r.member
 	if r.far {
-		r.t.Cleanup(r.goFar(&ports))
+		r.goFar(&ports)
 	}
 	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {

@@ -166,6 +166,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 			break
 		}
 		a.call.transfer(msg, a.now)
+	case *legsGone:
+		a.legsGone(msg)
 	case *liveAttempt:
 		if a.call == nil || a.call.m.A.ID != msg.Attempt {
 			reply(a.d, msg.ReplyTo, nil, errCallNotFound)

@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"github.com/asynkron/protoactor-go/actor"
-
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -31,17 +29,6 @@ func (a *contactActor) exclude(msg *excludeContact) {
 		// stand in rows, not in the history.
 		Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}
 	a.persist(w, func(error) { tell() })
-}
-
-// settled gives what tells the run that the exclusion is done: of a call on
-// another node not before that has dealt with it.
-func (a *contactActor) settled(to *actor.PID, done *excludeDone) func() {
-	tell := func() { a.d.root.Send(to, done) }
-	if a.call == nil || !a.d.elsewhere(a.call.m.A.ID) {
-		return tell
-	}
-	id := a.call.m.A.ID
-	return func() { a.d.away.Settled(id, tell) }
 }
 
 // readmit: the contact was added again on purpose.

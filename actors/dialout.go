@@ -180,6 +180,10 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			return
 		}
 		reply(o.d, sender, nil, errCallEnded)
+	case *legsGone:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, m)
+		}
 	case *transferContact:
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})

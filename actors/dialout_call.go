@@ -68,6 +68,15 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 	case *storeResult:
 		c.storeResult(m)
+	case *legsGone:
+		switch {
+		case c.call == nil || c.id() != m.Attempt:
+		case c.call.m.A.Live():
+			c.watching = c.call.recoverLegs()
+			c.call.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.now})
+		case c.watching > 0:
+			c.watching = c.call.recoverLegs()
+		}
 	case *liveAttempt:
 		if c.call == nil {
 			reply(c.d, m.ReplyTo, nil, errCallNotFound)
@@ -165,7 +174,7 @@ func (c *dialoutCall) start() {
 	case c.want != nil:
 		w := c.want
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
-			Trunk: w.trunk, Variables: w.cmd.Variables, Key: w.cmd.Who.Key, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
+			Trunk: w.trunk, Node: c.d.carrier(), Variables: w.cmd.Variables, Key: w.cmd.Who.Key, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
 		c.call.only = w.cmd.Trunk
 		c.call.begin(c.now, c.d.cfg.SendByTimeout, w.media)
 	}

@@ -35,9 +35,6 @@ func (d *deps) carryOut(c *call, m *tellCall, now time.Time) {
 	}
 }
 
-// elsewhere says that the legs of an attempt are on another node.
-func (d *deps) elsewhere(a engine.AttemptID) bool { return d.away != nil && d.away.Away(a) }
-
 // sendDigits sends keys on the media path, or by signalling where the far side
 // wants that.
 func (c *call) sendDigits(digits string) error {

@@ -23,54 +23,74 @@ import (
 // node, over a network that loses, repeats and delays.
 var elsewhere = flag.Bool("elsewhere", false, "carry every call on another node")
 
-// farNodes are two nodes: the tree is on the first, all calls on the second.
+// farNodes are two nodes: the tree is on the first, all calls on the second, whose
+// incarnation is 2.
 type farNodes struct {
 	mu    sync.Mutex
 	rand  *rand.Rand
 	nodes map[engine.Incarnation]*gateway.Gateway
 	first *gateway.Gateway
+	lives engine.Incarnation
 }
 
 // farPort is a node's way to the other.
-type farPort struct{ n *farNodes }
+type farPort struct {
+	n    *farNodes
+	self engine.Incarnation
+}
 
 func (p farPort) Send(to engine.Incarnation, payload []byte) {
 	p.n.mu.Lock()
 	defer p.n.mu.Unlock()
 	dest := p.n.nodes[to]
 	for range 1 + p.n.rand.IntN(10)/9 {
-		if p.n.rand.IntN(100) < 3 || dest == nil {
+		if p.n.rand.IntN(100) < 3 || dest == nil || p.n.nodes[p.self] == nil {
 			continue
 		}
 		time.AfterFunc(time.Duration(p.n.rand.IntN(8_000))*time.Microsecond, func() { dest.Receive(payload) })
 	}
 }
 
-// farMedia opens every call on the second node.
-type farMedia struct{ *gateway.Gateway }
-
-func (m farMedia) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byte, error) {
-	cmd.Node = 2
-	return m.Gateway.Open(cmd, sink)
+func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock actors.Clock) *gateway.Gateway {
+	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock,
+		Carrier: func() engine.Incarnation { return 2 }})
+	g.Join(id)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes[id] = g
+	return g
 }
 
-// goFar puts the two nodes between the tree and the world.
-func (r *rig) goFar(p *actors.Ports) (stop func()) {
-	n := &farNodes{rand: rand.New(rand.NewPCG(1, 2)), nodes: map[engine.Incarnation]*gateway.Gateway{}}
-	// The world stands for both nodes' carriers: what is left of an earlier life is
-	// ended from the first one.
-	for i := engine.Incarnation(1); i <= 2; i++ {
-		g := gateway.New(gateway.Config{Telephony: r.world, Media: r.world, Transport: farPort{n}, Log: zerolog.Nop(), Clock: p.Clock})
-		g.Join(i)
-		n.nodes[i] = g
+// leave: nothing reaches the node any more, nor comes from it.
+func (n *farNodes) leave(id engine.Incarnation) {
+	n.mu.Lock()
+	g := n.nodes[id]
+	delete(n.nodes, id)
+	n.mu.Unlock()
+	if g != nil {
+		g.Close()
 	}
-	n.first = n.nodes[1]
-	p.Telephony, p.Media, p.Elsewhere = n.first, farMedia{n.first}, n.first
-	return func() {
-		for _, g := range n.nodes {
-			g.Close()
-		}
+}
+
+// goFar puts the two nodes between the tree and the world. For a further life of
+// the tree the first node is another one; the second is still there.
+func (r *rig) goFar(p *actors.Ports) {
+	n := r.nodes
+	if n == nil {
+		n = &farNodes{rand: rand.New(rand.NewPCG(1, 2)), nodes: map[engine.Incarnation]*gateway.Gateway{}, lives: 1}
+		r.nodes = n
+		n.join(2, r.world, p.Clock)
+	} else {
+		n.leave(n.lives)
+		n.lives = max(n.lives, 2) + 1
 	}
+	life := n.lives
+	r.t.Cleanup(func() { n.leave(life); n.leave(2) })
+	n.first = n.join(life, r.near, p.Clock)
+	for !n.first.Ready(2) {
+		time.Sleep(10 * time.Millisecond) // virtual
+	}
+	p.Telephony, p.Media, p.Elsewhere = n.first, n.first, n.first
 }
 
 func TestACampaignIsDialledOnAnotherNodeLikeOnThisOne(t *testing.T) {
@@ -133,6 +153,65 @@ func TestKeysGoToACallOnAnotherNode(t *testing.T) {
 		r.world.View(func() { got = slices.Clone(r.world.Keys) })
 		if !slices.Equal(got, []string{"12", "INFO 3", "INFO #"}) {
 			t.Errorf("%q", got)
+		}
+	})
+}
+
+// The campaign's new owner goes on with the calls that another node carries: none
+// of them ends, and nobody is called twice.
+func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFarRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.results()
+		r.add(10)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		r.nodes.leave(1) // at once, with what it had to say
+		r.tree.Close()
+		time.Sleep(10 * time.Second) // virtual: its lease ends
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		r.until(time.Hour, "completed", r.completed)
+		r.check()
+		if d := r.detail(); d.Counters.Completed != 10 || r.world.Invited() != 10 || r.world.RecoveredLegs() != 0 {
+			t.Errorf("%+v, %d INVITEs, %d legs were to be ended", d.Counters, r.world.Invited(), r.world.RecoveredLegs())
+		}
+	})
+}
+
+// With the node that carried them the calls are lost: they are closed at once, and
+// who was not reached is called again, from the node that is left.
+func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFarRig(t, steady(2*time.Second, 30*time.Second), nil)
+		defer func() { r.tree.Close() }()
+		r.results()
+		r.add(10)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		r.nodes.leave(2)
+		lost := r.nodes.first.Gone(2)
+		r.tree.LegsGone(lost)
+		if len(lost) != 10 {
+			t.Errorf("%d calls of 10 are lost", len(lost))
+		}
+		r.until(time.Minute, "nobody talks", func() bool { return r.detail().Live.InProgress == 0 })
+		if n := r.near.RecoveredLegs(); n != 10 {
+			t.Errorf("%d legs of 10 were ended from here", n)
+		}
+		r.until(24*time.Hour, "completed", r.completed)
+		outcomes := map[engine.Outcome]int{}
+		r.store.View(func() {
+			for _, a := range r.store.Attempts {
+				outcomes[a.Outcome]++
+			}
+			if n := len(r.store.Holds); n > 0 {
+				t.Errorf("%d numbers are held", n)
+			}
+		})
+		if outcomes[engine.OutcomeLost] != 10 {
+			t.Errorf("%v", outcomes)
 		}
 	})
 }

@@ -212,8 +212,15 @@ type Media interface {
 // other nodes of a cluster (package gateway): what those ports answer at once of
 // a call that is here, it answers later. then is called once, from any goroutine.
 type Elsewhere interface {
+	// Carrier is the node that is to carry a new call, this one's incarnation if
+	// the call is to be carried here.
+	Carrier() engine.Incarnation
 	// Away says that the attempt's legs are on another node.
 	Away(a engine.AttemptID) bool
+	// AdoptLegs makes this node the owner of an open attempt whose legs are on
+	// at.Node, so that AttachLeg knows them. It answers within seconds; an error
+	// says that the legs are not to be reached.
+	AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error))
 	JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte, then func(error))
 	// SendDigitsThen sends keys to the callee, by INFO of the leg where they cannot
 	// go on the media path.

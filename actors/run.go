@@ -299,6 +299,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 			return
 		}
 		reply(r.d, sender, nil, errCallNotFound)
+	case *legsGone:
+		if l := r.lines[m.Contact]; l != nil {
+			r.send(l, m)
+		}
 	case *tellContact:
 		r.touch(m.Contact, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
 	case *transferContact:

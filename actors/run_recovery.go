@@ -94,6 +94,9 @@ func (r *run) load() {
 			m.open = append(m.open, watched...)
 		}
 		if m.err == nil {
+			d.adoptLegs(ctx, ofCampaign(id, m.open))
+		}
+		if m.err == nil {
 			m.ledgers, m.err = loadLedgers(ctx, d.store, &m.campaign, now)
 		}
 		if m.err == nil {
@@ -147,12 +150,7 @@ func (r *run) loaded(m *runLoaded) {
 // calls open, or lost with a leg that is still watched: those that no contact
 // actor reports are of an earlier life.
 func (r *run) openAttempts(open []attempt.Attempt) {
-	r.orphans = r.orphans[:0]
-	for i := range open {
-		if open[i].Campaign == r.id {
-			r.orphans = append(r.orphans, open[i])
-		}
-	}
+	r.orphans = append(r.orphans[:0], ofCampaign(r.id, open)...)
 }
 
 // rosterKnown: these are the actors of the contacts. Some may have reported
@@ -339,4 +337,14 @@ func (r *run) recovered(m *recovered) {
 	}
 	r.recovering = false
 	r.settle()
+}
+
+// ofCampaign are the attempts of one campaign.
+func ofCampaign(id engine.CampaignID, open []attempt.Attempt) (list []attempt.Attempt) {
+	for i := range open {
+		if open[i].Campaign == id {
+			list = append(list, open[i])
+		}
+	}
+	return list
 }

@@ -26,6 +26,7 @@ var attemptColumns = []column[attemptRow]{
 	immutable(moment("callback_at", func(a *attemptRow) **time.Time { return &a.CallbackAt })),
 	immutable(text("key_id", func(a *attemptRow) *string { return (*string)(&a.Key) })),
 	bigint("epoch", func(a *attemptRow) *int64 { return &a.Epoch }),
+	immutable(integer("incarnation", func(a *attemptRow) *engine.Incarnation { return &a.Node })),
 	instant("send_by", func(a *attemptRow) *time.Time { return &a.SendBy }),
 	text("result_token", func(a *attemptRow) *string { return &a.ResultToken }),
 	text("state", func(a *attemptRow) *attempt.State { return &a.State }),

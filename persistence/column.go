@@ -48,7 +48,7 @@ func boolean[T any](name string, f func(*T) *bool) column[T] {
 		into: func(r *T) any { return f(r) }}
 }
 
-func integer[T any, N ~int | ~int64](name string, f func(*T) *N) column[T] {
+func integer[T any, N ~int | ~int32 | ~int64](name string, f func(*T) *N) column[T] {
 	return column[T]{name: name, typ: typeInt4,
 		put:  func(a *array, r *T) error { a.int4(int64(*f(r))); return nil },
 		into: func(r *T) any { return f(r) }}

@@ -32,6 +32,8 @@ type Config struct {
 	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
 	// another node's call leaves after it. nil: it has none.
 	LeaseEnd func() engine.BootTime
+	// Carrier chooses the node for a new call; nil: this one.
+	Carrier func() engine.Incarnation
 	// OrphanAfter is how long a call's owner may not be heard before the call is
 	// hung up, 30 s.
 	OrphanAfter time.Duration
@@ -346,18 +348,18 @@ func (g *Gateway) tend() {
 }
 
 // AdoptLegs makes this node the owner of an attempt that is open in the database
-// and whose legs are on the given node. then gets the legs that are known there,
-// or why it is not known; it is called once, from any goroutine. With legs, the
-// next AttachLeg and AttachMedia replay what has happened, as after a restart of
-// the attempt's actor. Without any, or with the error node_gone, the attempt is
-// lost and its legs are to be recovered.
-func (g *Gateway) AdoptLegs(at *attempt.Attempt, node engine.Incarnation, then func(known []engine.LegID, err error)) {
-	if g.mine(node) {
+// and whose legs are on at.Node. then gets the legs that are known there, none of
+// those that are here, or why it is not known; it is called once, from any
+// goroutine. After it AttachLeg knows the legs, and with AttachMedia replays what
+// has happened, as after a restart of the attempt's actor. An attempt of which it
+// knows none is lost, and its legs are to be recovered.
+func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error)) {
+	if g.mine(at.Node) {
 		g.takeBack(at.ID)
-		then(g.cfg.Telephony.AttachLeg(at.ID, func(engine.LegEvent) {}), nil)
+		then(nil, nil)
 		return
 	}
-	l := g.linkOf(g.self(), node)
+	l := g.linkOf(g.self(), at.Node)
 	if l == nil {
 		then(nil, errGone)
 		return
@@ -372,6 +374,17 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, node engine.Incarnation, then f
 		}
 		then(known, err)
 	})
+}
+
+// Carrier is the node for a new call: the one that Config.Carrier chooses, if
+// calls can begin there, else this one.
+func (g *Gateway) Carrier() engine.Incarnation {
+	if g.cfg.Carrier != nil {
+		if n := g.cfg.Carrier(); n != 0 && g.Ready(n) {
+			return n
+		}
+	}
+	return g.self()
 }
 
 // Waiting is how many bytes wait for a node to take them.

@@ -29,7 +29,7 @@ func TestACallWithoutAnOwnerIsHungUpUnlessSomebodyAdoptsIt(t *testing.T) {
 			c.Gone(1)
 			if adopted {
 				var known []engine.LegID
-				c.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2}, 2, func(legs []engine.LegID, err error) {
+				c.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2, Node: 2}, func(legs []engine.LegID, err error) {
 					if err != nil {
 						t.Error(err)
 					}
@@ -73,7 +73,7 @@ func TestAReplacedOwnerHasNoSay(t *testing.T) {
 		id, o, next := call(1), &owned{}, &owned{}
 		a.dial(id, 2, o)
 		pause(time.Second)
-		c.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2}, 2, func([]engine.LegID, error) {})
+		c.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2, Node: 2}, func([]engine.LegID, error) {})
 		pause(time.Second)
 		c.AttachLeg(id, next.leg)
 		pause(time.Second)
@@ -86,7 +86,7 @@ func TestAReplacedOwnerHasNoSay(t *testing.T) {
 			}
 		})
 		a.Settled(id, func() { settled++ })
-		a.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 1}, 2, func(_ []engine.LegID, err error) {
+		a.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 1, Node: 2}, func(_ []engine.LegID, err error) {
 			if engine.ErrorCode(err) == "call_taken_over" {
 				refused++
 			}
@@ -113,15 +113,13 @@ func TestACallStaysWhereItIsWhenItsOwnerMoves(t *testing.T) {
 		a.dial(id, 1, here)
 		a.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered})
 		a.Leave(id, 1, nil)
-		b.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2}, 1, func([]engine.LegID, error) {})
+		b.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2, Node: 1}, func([]engine.LegID, error) {})
 		pause(time.Second)
 		b.AttachLeg(id, there.leg)
 		pause(time.Minute)
 		equal(t, "the other node", there.kinds(), []engine.LegEventKind{engine.LegSent, engine.LegAnswered})
-		var known []engine.LegID
-		a.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 3}, 1, func(legs []engine.LegID, _ error) { known = legs })
-		equal(t, "known legs", known, []engine.LegID{id.Leg(1)})
-		a.AttachLeg(id, back.leg)
+		a.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 3, Node: 1}, func([]engine.LegID, error) {})
+		equal(t, "known legs", a.AttachLeg(id, back.leg), []engine.LegID{id.Leg(1)})
 		b.HangUpLeg(id.Leg(1), engine.HangUpCause{})
 		a.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegHungUp})
 		pause(time.Minute)

@@ -55,8 +55,10 @@ type Attempt struct {
 	// Key placed a dialout, "" when none did.
 	Key engine.KeyID
 	// CallbackAt is when that callback was due.
-	CallbackAt  *time.Time
-	Epoch       int64
+	CallbackAt *time.Time
+	Epoch      int64
+	// Node has its legs and audio, 0 = a process that is in no cluster.
+	Node        engine.Incarnation
 	SendBy      time.Time // wall-clock reading of the send-by time
 	ResultToken string    // SHA-256 hex of the per-call bearer token
 
