@@ -99,6 +99,7 @@ func (c *campaigns) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
 		// The guardian was restarted; the campaign lives on under its name.
 		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/"+name)
 	}
+	pid = again(pid)
 	ctx.Watch(pid)
 	c.runs[id] = pid
 	return pid

@@ -1,28 +1,38 @@
 package actors
 
 import (
+	"slices"
 	"strings"
 	"weak"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
 )
 
 // Ended keeps an eye on actors without keeping them.
 type Ended struct {
-	t    *Tree
-	seen map[string]weak.Pointer[actor.ActorProcess]
+	t         *Tree
+	campaigns []engine.CampaignID
+	seen      map[string]weak.Pointer[actor.ActorProcess]
 }
 
-// Ends gives an eye on the actors of contacts and of calls outside campaigns.
-func (t *Tree) Ends() *Ended {
-	return &Ended{t: t, seen: map[string]weak.Pointer[actor.ActorProcess]{}}
+// Ends gives an eye on the actors of contacts, of calls outside campaigns, and of
+// the campaigns that it is told to.
+func (t *Tree) Ends(campaigns ...engine.CampaignID) *Ended {
+	return &Ended{t: t, campaigns: campaigns, seen: map[string]weak.Pointer[actor.ActorProcess]{}}
+}
+
+func (e *Ended) concerns(name string) bool {
+	return strings.Contains(name, "/contact-") || strings.Contains(name, "/call-") ||
+		slices.ContainsFunc(e.campaigns, func(id engine.CampaignID) bool { return strings.Contains(name, "/campaign-"+string(id)) })
 }
 
 // Look notes which of them there are now.
 func (e *Ended) Look() {
 	for _, bucket := range e.t.d.system.ProcessRegistry.LocalPIDs.LocalPIDs {
 		for name, p := range bucket.Items() {
-			if p, ok := p.(*actor.ActorProcess); ok && (strings.Contains(name, "/contact-") || strings.Contains(name, "/call-")) {
+			if p, ok := p.(*actor.ActorProcess); ok && e.concerns(name) {
 				e.seen[name] = weak.Make(p)
 			}
 		}

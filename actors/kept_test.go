@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,7 @@ func endsOf(t *testing.T, crash bool) {
 			ends.Look()
 			return r.completed()
 		})
+		r.check()
 		time.Sleep(time.Hour) // virtual: whatever timer was stopped is over
 		synctest.Wait()
 		if ends.Seen() < n/2 {
@@ -78,6 +80,32 @@ func TestNobodyKeepsTheActorOfACallOutsideCampaigns(t *testing.T) {
 		}
 		if held := ends.Held(); held > 0 {
 			t.Errorf("%d of %d actors are still held", held, n)
+		}
+	})
+}
+
+func TestNobodyKeepsTheActorsOfACampaignThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, everyoneTalks, nil)
+		defer r.tree.Close()
+		var gone []engine.CampaignID
+		for i := range 20 {
+			gone = append(gone, engine.CampaignID(fmt.Sprintf("cmp_gone%d", i)))
+		}
+		ends := r.tree.Ends(gone...)
+		for _, id := range gone {
+			if _, err := r.tree.Detail(context.Background(), id); engine.ErrorCode(err) != "campaign_not_found" {
+				t.Fatal(err)
+			}
+		}
+		ends.Look()
+		time.Sleep(time.Hour) // virtual: they have left
+		synctest.Wait()
+		if ends.Seen() < 3*len(gone) {
+			t.Fatalf("%d actors seen of %d campaigns", ends.Seen(), len(gone))
+		}
+		if held := ends.Held(); held > 0 {
+			t.Errorf("%d of %d actors are still held", held, ends.Seen())
 		}
 	})
 }
