@@ -198,6 +198,7 @@ func rejected(cause error) error {
 }
 
 func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
+	server := s.marks.of()
 	conn, err := s.write.Acquire(ctx)
 	if err != nil {
 		return err
@@ -205,17 +206,19 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 	defer conn.Release()
 	g := s.groups.Get().(*group)
 	g.shapes = s.shapes.Load()
+	g.sent = g.sent[:0]
 	defer func() {
 		g.rows.reset()
 		s.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: s.hashed}
+	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: s.hashed, marks: &s.marks}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
 		}
 		return err
 	}
+	s.marks.put(server, g.sent)
 	return nil
 }
 
@@ -233,6 +236,7 @@ type commit struct {
 	answers  []func(rows [][][]byte) error // one for each statement that was queued
 	stale    map[engine.ContactID]struct{} // contacts whose variables changed
 	hashed   func(engine.PhoneNumber) string
+	marks    *legMarks
 }
 
 func (t *commit) run() error {

@@ -23,6 +23,7 @@ type group struct {
 	instants  array
 	text      []byte // of an event, to be hashed
 	links     []link
+	sent      []sentLeg
 	shapes    *layouts
 }
 

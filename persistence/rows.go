@@ -84,6 +84,7 @@ func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], s
 	return nil
 }
 
+// queueLegs sends the legs that are not known to be stored as they are.
 func (t *commit) queueLegs() error {
 	b := &t.g.legs
 	b.reset(legColumns, &t.g.shapes.legs)
@@ -92,6 +93,12 @@ func (t *commit) queueLegs() error {
 		row = legRow{attempt: string(a.ID), n: i + 1, leg: l, far: far}
 		if _, n, ok := l.ID.Attempt(); ok {
 			row.n = n
+		}
+		if s, ok := sentLegOf(&row); ok {
+			if t.marks.stored(&s) {
+				return nil
+			}
+			t.g.sent = append(t.g.sent, s)
 		}
 		return b.add(&row)
 	}

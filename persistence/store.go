@@ -68,6 +68,7 @@ type Store struct {
 	read   *pgxpool.Pool
 	groups sync.Pool // of *group
 	shapes atomic.Pointer[layouts]
+	marks  legMarks
 	key    []byte // under which the numbers of erased persons are hashed
 
 	single  *pgx.ConnConfig // of connections that are in no pool
@@ -253,6 +254,7 @@ func (s *Store) lost(why Away) {
 }
 
 func (s *Store) reset() {
+	s.marks.forget()
 	s.write.Reset()
 	s.read.Reset()
 }
