@@ -23,9 +23,9 @@ FUZZTIME      ?= 10s
 # What has to be on the machine beside Go. PostgreSQL 14 or newer: the dialler
 # starts a private one from the installed binaries. A C compiler: the race
 # detector needs it. SIPp, Kamailio and baresip: independent SIP peers for the
-# tests. Node.js and npm: they build the console. Chromium: the tests use the
-# console in it. promtool of Prometheus and systemd-analyze of systemd: they check
-# what lies in deploy/.
+# tests; etcd: membership of clusters, in tests. Node.js and npm: they build the
+# console. Chromium: the tests use the console in it. promtool of Prometheus and
+# systemd-analyze of systemd: they check what lies in deploy/.
 PG_LEAST := 14
 
 # Node.js as the console's build needs it: 20.19, 22.12 or newer. Where the
@@ -86,7 +86,7 @@ case "$$want" in *postgresql*) \
 	echo "create_main_cluster = false" | $$sudo tee "$$no_cluster" >/dev/null; \
 	undo="$$no_cluster";; \
 esac; \
-case "$$want" in *kamailio*|*prometheus*) [ -e "$$no_start" ] || { \
+case "$$want" in *kamailio*|*prometheus*|*etcd*) [ -e "$$no_start" ] || { \
 	printf '#!/bin/sh\nexit 101\n' | $$sudo tee "$$no_start" >/dev/null; \
 	$$sudo chmod 755 "$$no_start"; \
 	undo="$$undo $$no_start"; };; \
@@ -94,7 +94,8 @@ esac; \
 install="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends$$want"; \
 { apt-cache show $$want >/dev/null 2>&1 && $$install >&2; } || { $$sudo apt-get update -q >&2 && $$install >&2; } || exit 1; \
 case "$$want" in *" kamailio "*) ! command -v systemctl >/dev/null || $$sudo systemctl -q disable kamailio >&2 || true;; esac; \
-case "$$want" in *" prometheus "*) ! command -v systemctl >/dev/null || $$sudo systemctl -q disable prometheus >&2 || true;; esac
+case "$$want" in *" prometheus "*) ! command -v systemctl >/dev/null || $$sudo systemctl -q disable prometheus >&2 || true;; esac; \
+case "$$want" in *" etcd-server"*) ! command -v systemctl >/dev/null || $$sudo systemctl -q disable etcd >&2 || true;; esac
 endef
 
 define want_postgresql
@@ -139,13 +140,18 @@ command -v promtool >/dev/null || { want="$$want prometheus"; need="$$need promt
 command -v systemd-analyze >/dev/null || { want="$$want systemd"; need="$$need systemd-analyze (of systemd);"; }
 endef
 
+# etcd, for the tests of clusters. Debian's package would start a service.
+define want_etcd
+command -v etcd >/dev/null || { want="$$want etcd-server"; need="$$need etcd;"; }
+endef
+
 define want_chromium
 [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	{ want="$$want chromium"; need="$$need Chromium or Google Chrome (on Ubuntu, whose package is a snap, Chrome from google.com/chrome; CHROMIUM=/path names another);"; }
 endef
 
-deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
-	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); $(want_operations); \
+deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, etcd, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
+	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); $(want_operations); $(want_etcd); \
 	command -v sipp >/dev/null || { want="$$want sip-tester"; need="$$need SIPp (package sip-tester);"; }; \
 	command -v "$$($(GO) env CC)" >/dev/null && [ -e /usr/include/stdlib.h -o "$$(uname)" = Darwin ] || \
 		{ want="$$want gcc libc6-dev"; need="$$need a C compiler;"; }; \

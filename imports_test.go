@@ -74,6 +74,14 @@ var importRules = []importRule{
 		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
 		remedy: "actors touch the world through the ports of actors/ports.go: add a method there and let the adapter have it"},
 
+	{dir: "actors/cluster/...",
+		ours: []string{"engine/...", "actors/..."},
+		third: []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog",
+			"google.golang.org/grpc", "google.golang.org/protobuf", // settings of protoactor's remote, and its messages
+			"go.etcd.io/etcd/client", "go.uber.org/zap", // membership by etcd; zap to silence its client
+			"github.com/labstack/echo"}, // of protoactor's automanaged provider, to silence it
+		remedy: "the cluster reaches the database through its port Owners"},
+
 	{dir: "sipstack/...",
 		ours: []string{"engine", "sipstack/..."},
 		third: []string{"github.com/emiago/sipgo", "github.com/rs/zerolog",
@@ -399,6 +407,8 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("actors/run.go", importing("dialler/sipstack"), "actors may not import dialler/sipstack")
 	f("actors/cluster/lookup.go", importing("dialler/actors", "github.com/asynkron/protoactor-go/cluster"))
 	f("actors/cluster/lookup.go", importing("dialler/persistence"), "actors/cluster may not import dialler/persistence")
+	f("actors/cluster/wire.go", importing("google.golang.org/grpc/keepalive", "go.etcd.io/etcd/client/v3"))
+	f("actors/run.go", importing("google.golang.org/grpc"), "actors may not import google.golang.org/grpc")
 	f("sipstack/leg.go", importing("dialler/engine", "github.com/emiago/sipgo/sip"))
 	f("sipstack/leg.go", importing("dialler/engine/attempt"), "sipstack may not import dialler/engine/attempt")
 	f("sipstack/leg.go", importing("dialler/media"), "sipstack may not import dialler/media")

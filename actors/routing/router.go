@@ -48,7 +48,7 @@ type Nodes interface {
 
 // Handler carries out a request of another node for an identity that this node
 // owns.
-type Handler func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
+type Handler = func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
 
 // Attempts finds the campaign of a call.
 type Attempts interface {

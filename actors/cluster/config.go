@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+// Config is what a node is told about itself and its cluster.
+type Config struct {
+	// Membership is how nodes hear of each other:
+	// etcd://host:port[,host:port]/prefix, or for a trial
+	// automanaged://host:port,host:port with the Listen addresses of all nodes,
+	// each of which answers on the port above it as well.
+	Membership string
+	Name       string // of the node, for people
+	Listen     string // host:port for messages between nodes; port 0: any
+	Advertise  string // host:port under which others reach it; "": Listen
+	API        string // base URL of its HTTP API
+	Terms      ownership.Terms
+	// Secret is what nodes show each other, at least 16 bytes; "": nothing, the
+	// network keeps others out.
+	Secret string
+	// Begin and Fence tell that the node may act as an incarnation, or no longer:
+	// one after the other, never at the same time. They must not block for long.
+	Begin func(engine.Incarnation)
+	Fence func(id engine.Incarnation, why string)
+	// Requests is how many requests of others are carried out at the same time,
+	// 256; what comes on top is refused.
+	Requests int
+	// AskTimeout bounds a request whose context has no deadline, 10 s.
+	AskTimeout time.Duration
+	Log        zerolog.Logger
+
+	carry func(*Node, membership) (transport, error) // of tests
+}
+
+func (c Config) withDefaults() Config {
+	c.Terms = c.Terms.WithDefaults()
+	if c.Requests <= 0 {
+		c.Requests = 256
+	}
+	if c.AskTimeout <= 0 {
+		c.AskTimeout = 10 * time.Second
+	}
+	if c.Begin == nil {
+		c.Begin = func(engine.Incarnation) {}
+	}
+	if c.Fence == nil {
+		c.Fence = func(engine.Incarnation, string) {}
+	}
+	return c
+}
+
+// Scheme says which of the two ways of membership a URL names.
+const (
+	schemeEtcd        = "etcd"
+	schemeAutomanaged = "automanaged"
+)
+
+// membership is a Config.Membership that was understood.
+type membership struct {
+	scheme string
+	hosts  []string // host:port
+	prefix string   // of keys in etcd, with a leading slash and without a trailing one
+}
+
+func parseMembership(s string) (m membership, err error) {
+	invalid := func(why string) error {
+		return engine.Invalid("cluster_url_invalid", "the cluster's URL is etcd://host:port[,host:port]/prefix or automanaged://host:port,host:port: "+why)
+	}
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || len(s) > 4096 {
+		return m, invalid("it has no scheme, or over 4096 bytes")
+	}
+	hosts, prefix, _ := strings.Cut(rest, "/")
+	m = membership{scheme: scheme, prefix: "/" + strings.Trim(prefix, "/")}
+	for h := range strings.SplitSeq(hosts, ",") {
+		host, port, err := net.SplitHostPort(h)
+		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 || host == "" {
+			return m, invalid("a host:port is missing or wrong")
+		}
+		m.hosts = append(m.hosts, h)
+	}
+	if _, err := url.PathUnescape(prefix); err != nil {
+		return m, invalid("its prefix is no path")
+	}
+	switch m.scheme {
+	case schemeEtcd:
+		if m.prefix == "/" {
+			m.prefix = "/dialler"
+		}
+	case schemeAutomanaged:
+		if m.prefix != "/" {
+			return m, invalid("automanaged has no prefix")
+		}
+	default:
+		return m, invalid("the scheme is another one")
+	}
+	return m, nil
+}
+
+// CheckMembership says what is wrong with a Config.Membership, nil: nothing.
+func CheckMembership(s string) error {
+	_, err := parseMembership(s)
+	return err
+}
+
+// above is the address of a port higher.
+func above(hostport string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(p, 10, 16)
+	return host, int(n) + 1, err
+}

@@ -1,0 +1,36 @@
+// Package cluster joins several processes into one dialler: which nodes there
+// are, which of them acts for a campaign, a trunk, a fleet or a number, and how
+// a request reaches it.
+//
+// What it must not know: what is asked (a method's name and bytes), SQL, what
+// an owner does with what it owns.
+//
+// # Who owns what
+//
+// Only the leases in PostgreSQL say it (port Owners, package ownership).
+// protoactor-go's cluster carries messages and tells early that a member is
+// gone; its placement, its gossip and its list of blocked members decide nothing
+// here: after a join, a pause or a partition they leave identities with two
+// activations (the test TestTheStockLookupActivatesTwice shows it). So the
+// identity lookup is ours, through its extension point, gossip is turned down,
+// and so is the provider for etcd: the library's own waits for ever on an etcd
+// that is away, registers ids that the rest of the library does not know, and
+// never closes its client.
+//
+// # Invariants
+//
+//   - A node acts only before Until, on the boot-time clock, and for what it has
+//     claimed since Begin. Whoever writes an INVITE asks May, or carries Until as
+//     the send-by time, right before the write.
+//   - A request is carried out by the owner or by nobody; one that comes twice is
+//     carried out once and answered twice (for as long as answers are kept, one
+//     minute).
+//   - Every wait ends with its context; what is kept in memory is bounded.
+//   - A request whose deadline has passed is dropped.
+//
+// # Who may talk to a node
+//
+// Whoever reaches the address of messages can command the node. It belongs on a
+// network of the nodes alone; Config.Secret keeps out whoever does not know it,
+// and does not encrypt.
+package cluster

@@ -1,0 +1,265 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+// cached is what the database said of an owner, for a second: who asks the
+// wrong node is told so.
+type cached struct {
+	owner ownership.Owner
+	until engine.BootTime
+}
+
+const (
+	cacheFor = time.Second
+	cacheMax = 10_000
+)
+
+// methodClaim asks a node to claim the identity that the request is for.
+const methodClaim = "cluster.claim"
+
+// Owner tells who acts for an identity. When nobody does, the least loaded node
+// claims it: this one or another. An owner that is not live has lost its lease
+// so short a time ago that nobody may claim yet.
+func (n *Node) Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
+	if !id.Valid() {
+		return ownership.Owner{}, engine.Invalid("identity_invalid", "an identity has a kind of at most 32 bytes and a name of at most 128")
+	}
+	if w, ok := n.Owned(id); ok {
+		return w, nil
+	}
+	if w, ok := n.recall(id); ok {
+		return w, nil
+	}
+	w, err := n.store.Owner(ctx, id)
+	if err != nil {
+		return ownership.Owner{}, err
+	}
+	if !w.Live {
+		if w, err = n.place(ctx, id, w); err != nil {
+			return w, err
+		}
+	}
+	n.remember(w)
+	return w, nil
+}
+
+// Owned gives the claim by which this node acts for an identity now; ok is
+// false when it does not.
+func (n *Node) Owned(id ownership.Identity) (w ownership.Owner, ok bool) {
+	me := n.Incarnation()
+	if me == 0 {
+		return ownership.Owner{}, false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	w, ok = n.owned[id]
+	return w, ok && w.Incarnation == me
+}
+
+// place has the least loaded node claim an identity that nobody acts for.
+func (n *Node) place(ctx context.Context, id ownership.Identity, was ownership.Owner) (ownership.Owner, error) {
+	loads, err := n.store.Loads(ctx, id.Kind)
+	if err != nil {
+		return was, err
+	}
+	best, ok := choose(loads, id)
+	me := n.Incarnation()
+	if ok && best.Incarnation != me && best.Address != n.Address() {
+		// What it says is only a hint: the database is asked again.
+		_, err := n.askAt(ctx, best.Incarnation, best.Address, id, methodClaim, nil)
+		if err == nil {
+			if w, err := n.store.Owner(ctx, id); err != nil || w.Live {
+				return w, err
+			}
+		}
+	}
+	if me == 0 || n.State() != ownership.Member {
+		return was, ErrOwnerAway // who drains claims nothing
+	}
+	return n.Claim(ctx, id)
+}
+
+// choose picks one of the least loaded nodes, by the identity, so that many
+// identities without an owner do not all go to the same one.
+func choose(loads []ownership.Load, id ownership.Identity) (ownership.Load, bool) {
+	if len(loads) == 0 {
+		return ownership.Load{}, false
+	}
+	least := 0
+	for least < len(loads) && loads[least].Owned == loads[0].Owned {
+		least++
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id.ID))                    // never fails
+	return loads[int(h.Sum32()%uint32(least))], true //nolint:gosec // a few nodes
+}
+
+// Claim makes this node the owner of an identity that nobody acts for, and tells
+// who is the owner now. ErrNotJoined when this node has no lease.
+func (n *Node) Claim(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
+	me := n.Incarnation()
+	if me == 0 {
+		return ownership.Owner{}, ErrNotJoined
+	}
+	w, err := n.store.Claim(ctx, id, me, n.cfg.Terms.Margin)
+	if errors.Is(err, ownership.ErrFenced) {
+		return w, ErrNotJoined
+	}
+	if err != nil {
+		return w, err
+	}
+	n.remember(w)
+	return w, nil
+}
+
+// Release gives an identity up: the next who asks claims it. This node must not
+// act for it any more.
+func (n *Node) Release(ctx context.Context, id ownership.Identity) error {
+	n.mu.Lock()
+	w, ok := n.owned[id]
+	delete(n.owned, id)
+	delete(n.cache, id)
+	n.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return n.store.Release(ctx, id, w.Incarnation)
+}
+
+// claimFor answers methodClaim.
+func (n *Node) claimFor(ctx context.Context, _ engine.Incarnation, asked ownership.Owner, _ []byte) ([]byte, error) {
+	if n.State() != ownership.Member {
+		return nil, ErrNotJoined
+	}
+	w, err := n.Claim(ctx, asked.Identity)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(w.Incarnation)
+}
+
+// remember keeps what the database said.
+func (n *Node) remember(w ownership.Owner) {
+	me := n.Incarnation()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !w.Live {
+		delete(n.cache, w.Identity)
+		return
+	}
+	if w.Incarnation == me && me != 0 {
+		if had, ok := n.owned[w.Identity]; !ok || had.Epoch != w.Epoch {
+			n.stats.Claims.Add(1)
+		}
+		n.owned[w.Identity] = w
+		return
+	}
+	if len(n.cache) >= cacheMax {
+		for id := range n.cache { // any of them
+			delete(n.cache, id)
+			break
+		}
+	}
+	n.cache[w.Identity] = cached{owner: w, until: n.clock.Boot().Add(cacheFor)}
+	n.addrs[w.Incarnation] = w.Address
+}
+
+func (n *Node) recall(id ownership.Identity) (ownership.Owner, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, ok := n.cache[id]
+	if ok && n.clock.Boot() >= c.until {
+		delete(n.cache, id)
+		return ownership.Owner{}, false
+	}
+	return c.owner, ok
+}
+
+// forget drops what is known of an identity's owner.
+func (n *Node) forget(id ownership.Identity) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.cache, id)
+}
+
+// memberLeft drops what is known of the owners at an address.
+func (n *Node) memberLeft(address string) {
+	n.stats.MembersLeft.Add(1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, c := range n.cache {
+		if c.owner.Address == address {
+			delete(n.cache, id)
+		}
+	}
+}
+
+// addressOf is where an incarnation listens, also after it lost its lease: its
+// calls go on, and its process may live under another incarnation.
+func (n *Node) addressOf(ctx context.Context, id engine.Incarnation) (string, error) {
+	n.mu.Lock()
+	a, ok := n.addrs[id]
+	n.mu.Unlock()
+	if ok {
+		return a, nil
+	}
+	node, ok, err := n.store.Node(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", engine.NotFound("node_not_found", "no node was ever this incarnation")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.addrs) >= cacheMax {
+		clear(n.addrs)
+	}
+	n.addrs[id] = node.Address
+	return node.Address, nil
+}
+
+// was says whether this process is or was an incarnation.
+func (n *Node) was(id engine.Incarnation) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lives[id]
+}
+
+// lookup is protoactor's way to ask who acts for an identity.
+type lookup struct{ n *Node }
+
+// Get implements cluster.IdentityLookup: the node that acts for the identity, as
+// the actor that takes its messages; nil when there is none now.
+func (l lookup) Get(id *cluster.ClusterIdentity) *actor.PID {
+	ctx, cancel := context.WithTimeout(l.n.ctx, l.n.patience())
+	defer cancel()
+	w, err := l.n.Owner(ctx, ownership.Identity{Kind: ownership.Kind(id.Kind), ID: id.Identity})
+	if err != nil || !w.Live {
+		return nil
+	}
+	return actor.NewPID(w.Address, inbox)
+}
+
+// RemovePid implements cluster.IdentityLookup.
+func (l lookup) RemovePid(id *cluster.ClusterIdentity, _ *actor.PID) {
+	l.n.forget(ownership.Identity{Kind: ownership.Kind(id.Kind), ID: id.Identity})
+}
+
+// Setup implements cluster.IdentityLookup.
+func (lookup) Setup(*cluster.Cluster, []string, bool) {}
+
+// Shutdown implements cluster.IdentityLookup.
+func (lookup) Shutdown() {}

@@ -1,0 +1,276 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+// Node is this process as a member of its cluster.
+type Node struct {
+	cfg    Config
+	store  Owners
+	clock  Clock
+	log    zerolog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	wire   transport
+	desk   *desk
+	stats  Stats
+
+	until  atomic.Int64 // engine.BootTime
+	acting atomic.Int32 // incarnation that Begin told, 0: fenced
+
+	events chan ownership.Event
+	state  atomic.Value  // ownership.State
+	left   chan struct{} // closed once the lease's loop is over
+
+	mu       sync.Mutex
+	lives    map[engine.Incarnation]bool // all that this process was
+	owned    map[ownership.Identity]ownership.Owner
+	cache    map[ownership.Identity]cached
+	addrs    map[engine.Incarnation]string
+	finding  map[engine.Incarnation]bool // whose address is asked for
+	handlers map[string]Handler
+	tells    map[string]Receiver
+	once     sync.Once
+	seq      atomic.Uint64
+	run      string // distinguishes the requests of this process
+}
+
+// Stats are a node's figures for /metrics.
+type Stats struct {
+	Joins        atomic.Int64 // incarnations that this process was
+	Fences       atomic.Int64 // leases that ended before the node left
+	RenewalsLost atomic.Int64
+	RenewalNanos atomic.Int64 // how long the last renewal took
+	Claims       atomic.Int64 // identities claimed
+	Asked        atomic.Int64 // requests to other nodes
+	Answered     atomic.Int64 // requests of other nodes carried out
+	Repeated     atomic.Int64 // requests of other nodes that had come before
+	Refused      atomic.Int64 // requests of other nodes refused: late, too many, not the owner
+	Unanswered   atomic.Int64 // requests to other nodes without an answer in time
+	MembersLeft  atomic.Int64 // members that membership said are gone
+}
+
+// Start makes the process a member. It returns once messages can come in; the
+// node has joined when Begin was called. Close ends it.
+func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, error) {
+	cfg = cfg.withDefaults()
+	m, err := parseMembership(cfg.Membership)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Secret != "" && len(cfg.Secret) < 16 {
+		return nil, engine.Invalid("cluster_secret_short", "the secret of the cluster has at least 16 bytes")
+	}
+	n := &Node{cfg: cfg, store: store, clock: clock, log: cfg.Log,
+		events: make(chan ownership.Event, 16), left: make(chan struct{}),
+		lives: map[engine.Incarnation]bool{}, owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{},
+		addrs: map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}, tells: map[string]Receiver{}, run: newRun()}
+	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	n.state.Store(ownership.Absent)
+	n.handlers[methodClaim] = n.claimFor
+	n.desk = newDesk(n)
+	if cfg.carry == nil {
+		cfg.carry = func(n *Node, m membership) (transport, error) { return newWire(n, m) }
+	}
+	if n.wire, err = cfg.carry(n, m); err != nil {
+		n.cancel()
+		return nil, err
+	}
+	n.wg.Go(n.keep)
+	return n, nil
+}
+
+// Address is where other nodes reach this one.
+func (n *Node) Address() string { return n.wire.address() }
+
+// Stats gives the node's figures.
+func (n *Node) Stats() *Stats { return &n.stats }
+
+// State is where the node stands.
+func (n *Node) State() ownership.State { return n.state.Load().(ownership.State) } //nolint:errcheck,forcetypeassert // nothing else is stored
+
+// Incarnation is whom the node acts as, 0 while it has no lease.
+func (n *Node) Incarnation() engine.Incarnation {
+	if !n.May() {
+		return 0
+	}
+	return engine.Incarnation(n.acting.Load())
+}
+
+// Until is when the node acts no longer unless its lease is renewed: the latest
+// send-by time of an INVITE. It is over when the node has no lease.
+func (n *Node) Until() engine.BootTime { return engine.BootTime(n.until.Load()) }
+
+// May says whether the node may act now.
+func (n *Node) May() bool { return n.clock.Boot() < n.Until() }
+
+// Drain has the node claim nothing more. It goes on with what it owns until
+// that is released.
+func (n *Node) Drain() { n.post(ownership.Event{Kind: ownership.Drain}) }
+
+// Leave ends the node's lease: what it owns may be claimed at once, so it must
+// act for nothing any more. It returns when the database knows, or ctx ended,
+// and then others wait for the lease's end.
+func (n *Node) Leave(ctx context.Context) {
+	n.post(ownership.Event{Kind: ownership.Leave})
+	select {
+	case <-n.left:
+	case <-ctx.Done():
+	}
+}
+
+// Close leaves, if that has not been done, for at most two seconds, and stops
+// taking messages.
+func (n *Node) Close() {
+	n.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		n.Leave(ctx)
+		n.cancel()
+		n.desk.running.Wait() // their context has ended
+		n.wire.close()
+		n.wg.Wait()
+	})
+}
+
+func (n *Node) post(ev ownership.Event) {
+	select {
+	case n.events <- ev:
+	case <-n.ctx.Done():
+	case <-n.left:
+	}
+}
+
+// keep runs the lease: it alone applies events to it.
+func (n *Node) keep() {
+	lease := ownership.Lease{Terms: n.cfg.Terms}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var effects []ownership.Effect
+	told := false
+	for {
+		ev := ownership.Event{Kind: ownership.Tick}
+		select {
+		case <-n.ctx.Done():
+			n.until.Store(0)
+			if !told {
+				close(n.left)
+			}
+			return
+		case ev = <-n.events:
+		case <-timer.C:
+		}
+		now := n.clock.Boot()
+		var err error
+		if effects, err = lease.Apply(now, ev, effects[:0]); err != nil {
+			n.log.Error().Err(err).Msg("an event of the lease was refused")
+			continue
+		}
+		n.state.Store(lease.State)
+		for i := range effects {
+			n.execute(effects[i], timer, lease.State)
+		}
+		if lease.State == ownership.Left && !told {
+			told = true
+			close(n.left)
+		}
+	}
+}
+
+func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State) {
+	switch e.Kind {
+	case ownership.WakeAt:
+		timer.Reset(max(time.Duration(e.At-n.clock.Boot()), 0))
+	case ownership.KeepUntil:
+		n.until.Store(int64(e.At))
+	case ownership.AskToJoin:
+		n.wg.Go(n.join)
+	case ownership.AskToRenew:
+		n.wg.Go(func() { n.renew(e.Incarnation) })
+	case ownership.Begin:
+		n.stats.Joins.Add(1)
+		n.mu.Lock()
+		n.lives[e.Incarnation] = true
+		clear(n.owned)
+		clear(n.cache)
+		n.mu.Unlock()
+		n.acting.Store(int32(e.Incarnation))
+		n.log.Info().Int32("incarnation", int32(e.Incarnation)).Str("name", n.cfg.Name).Str("address", n.Address()).Msg("the node has joined the cluster")
+		n.cfg.Begin(e.Incarnation)
+	case ownership.Fence:
+		n.stats.Fences.Add(1)
+		n.acting.Store(0)
+		n.mu.Lock()
+		clear(n.owned)
+		n.mu.Unlock()
+		n.log.Warn().Int32("incarnation", int32(e.Incarnation)).Str("reason", e.Why).Msg("the node has lost its lease: it places no calls until it has joined again; live calls go on")
+		n.cfg.Fence(e.Incarnation, e.Why)
+	case ownership.TellDrain:
+		n.wg.Go(func() {
+			n.tellStore("drain", func(ctx context.Context) error { return n.store.Drain(ctx, e.Incarnation) })
+		})
+	case ownership.TellLeave:
+		id := e.Incarnation
+		n.acting.CompareAndSwap(int32(id), 0)
+		leave := func() { n.tellStore("leave", func(ctx context.Context) error { return n.store.Leave(ctx, id) }) }
+		if in != ownership.Left {
+			n.wg.Go(leave)
+			return
+		}
+		leave() // whoever waits for it wants to know that others may claim
+	}
+}
+
+// patience is how long one request of the lease may take: three fit into it.
+func (n *Node) patience() time.Duration { return (n.cfg.Terms.TTL - n.cfg.Terms.Margin) / 3 }
+
+func (n *Node) join() {
+	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
+	defer cancel()
+	asked := n.clock.Boot()
+	me, err := n.store.Join(ctx, ownership.Node{Name: n.cfg.Name, Address: n.Address(), API: n.cfg.API}, n.cfg.Terms.TTL)
+	if err != nil {
+		n.log.Warn().Str("code", engine.ErrorCode(err)).Msg("the node could not join the cluster; it is tried again")
+		n.post(ownership.Event{Kind: ownership.JoinLost})
+		return
+	}
+	n.post(ownership.Event{Kind: ownership.Joined, Incarnation: me.Incarnation, Asked: asked})
+}
+
+func (n *Node) renew(id engine.Incarnation) {
+	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
+	defer cancel()
+	asked := n.clock.Boot()
+	err := n.store.Renew(ctx, id, n.cfg.Terms.TTL)
+	switch {
+	case err == nil:
+		n.stats.RenewalNanos.Store(int64(n.clock.Boot() - asked))
+		n.post(ownership.Event{Kind: ownership.Renewed, Incarnation: id, Asked: asked})
+	case errors.Is(err, ownership.ErrFenced):
+		n.post(ownership.Event{Kind: ownership.Refused, Incarnation: id})
+	default:
+		n.stats.RenewalsLost.Add(1)
+		n.log.Warn().Str("code", engine.ErrorCode(err)).Msg("the node's lease was not renewed; it is tried again")
+		n.post(ownership.Event{Kind: ownership.RenewalLost, Incarnation: id})
+	}
+}
+
+// tellStore tells the database something that it finds out by itself later.
+func (n *Node) tellStore(what string, f func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
+	defer cancel()
+	if err := f(ctx); err != nil {
+		n.log.Warn().Str("what", what).Str("code", engine.ErrorCode(err)).Msg("the database was not told; the lease ends by itself")
+	}
+}

@@ -1,0 +1,310 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/routing"
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+var _ routing.Nodes = (*Node)(nil)
+
+func TestAnyNodeReachesTheOneOwnerOfAnIdentity(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	nodes := start(t, db, 3, nil)
+	const identities = 9
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	by := map[string][]string{}
+	var wg sync.WaitGroup
+	for i := range identities {
+		for _, n := range nodes {
+			wg.Go(func() {
+				a, err := n.Ask(ctx, campaign(i), "who", []byte("hello"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				owner, rest, _ := strings.Cut(string(a), " ")
+				if rest != campaign(i).ID+" hello" {
+					t.Errorf("answer %q", a)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if !slices.Contains(by[campaign(i).ID], owner) {
+					by[campaign(i).ID] = append(by[campaign(i).ID], owner)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for id, owners := range by {
+		if len(owners) != 1 {
+			t.Errorf("%s is answered for by %v", id, owners)
+		}
+	}
+	for i := range identities {
+		if w := db.owners[campaign(i)]; w.Epoch != 1 {
+			t.Errorf("%s in epoch %d", campaign(i).ID, w.Epoch)
+		}
+	}
+	// One that leaves is replaced at once: nobody waits for its lease.
+	nodes[0].Leave(ctx)
+	for i := range identities {
+		for _, n := range nodes {
+			a, err := n.Ask(ctx, campaign(i), "who", nil)
+			if err != nil || strings.HasPrefix(string(a), "0 ") {
+				t.Errorf("after 0 left: %q, %v", a, err)
+			}
+		}
+	}
+}
+
+func TestANodeThatCannotRenewItsLeaseIsFencedAndJoinsAgainAsAnother(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	var mu sync.Mutex
+	var log []string
+	nodes := start(t, db, 1, func(_ int, c *Config) {
+		c.Begin = func(engine.Incarnation) { mu.Lock(); log = append(log, "begin"); mu.Unlock() }
+		c.Fence = func(_ engine.Incarnation, why string) { mu.Lock(); log = append(log, "fence "+why); mu.Unlock() }
+	})
+	n := nodes[0]
+	first := n.Incarnation()
+	if _, err := n.Ask(t.Context(), campaign(1), "who", nil); err != nil {
+		t.Fatal(err)
+	}
+	db.cut("0", true)
+	await(t, "fenced", func() bool { return n.State() == ownership.Fenced })
+	if _, ok := n.Owned(campaign(1)); ok || n.May() || n.Incarnation() != 0 {
+		t.Error("it acts")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := n.Ask(ctx, campaign(1), "who", nil); engine.ErrorCode(err) != "database_unavailable" {
+		t.Errorf("asked while it is fenced: %v", err)
+	}
+	db.cut("0", false)
+	await(t, "joined again", n.May)
+	if n.Incarnation() == first || !n.was(first) {
+		t.Errorf("it was %d and is %d", first, n.Incarnation())
+	}
+	// What it owned is free once the others' margin is over, for it as for them.
+	if a, err := n.Ask(t.Context(), campaign(1), "who", nil); err != nil || string(a) != "0 cmp_1 " {
+		t.Errorf("%q, %v", a, err)
+	}
+	if w := db.owners[campaign(1)]; w.Epoch != 2 {
+		t.Errorf("epoch %d", w.Epoch)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(log, []string{"begin", "fence expired", "begin"}) {
+		t.Errorf("told %v", log)
+	}
+	if _, err := n.AskNode(t.Context(), first, "who", nil); err != nil {
+		t.Errorf("asked as who it was: %v", err)
+	}
+}
+
+func TestANodeThatDrainsClaimsNothingAndKeepsWhatItOwns(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	nodes := start(t, db, 2, nil)
+	for i := range 4 {
+		if _, err := nodes[0].Claim(t.Context(), campaign(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nodes[0].Drain()
+	await(t, "draining", func() bool {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.nodes[nodes[0].Incarnation()].Draining
+	})
+	for i := range 8 {
+		want := "1 "
+		if i < 4 {
+			want = "0 "
+		}
+		for _, n := range nodes {
+			if a, err := n.Ask(t.Context(), campaign(i), "who", nil); err != nil || !strings.HasPrefix(string(a), want) {
+				t.Errorf("%s: %q, %v", campaign(i).ID, a, err)
+			}
+		}
+	}
+	// Handing over: released here, claimed there.
+	if err := nodes[0].Release(t.Context(), campaign(0)); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := nodes[0].Ask(t.Context(), campaign(0), "who", nil); err != nil || !strings.HasPrefix(string(a), "1 ") {
+		t.Errorf("%q, %v", a, err)
+	}
+}
+
+func TestWhatIsToldArrivesInOrder(t *testing.T) {
+	t.Parallel()
+	nodes := start(t, newDatabase(), 2, nil)
+	const count = 2000
+	var mu sync.Mutex
+	var got []byte
+	var from engine.Incarnation
+	nodes[1].Receive("n", func(f engine.Incarnation, body []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		from, got = f, append(got, body...)
+	})
+	var want []byte
+	for i := range count {
+		b := []byte{byte(i), byte(i >> 8)}
+		want = append(want, b...)
+		if i == 0 { // it has to be found out where it is
+			await(t, "the first is sent", func() bool { return nodes[0].Tell(nodes[1].Incarnation(), "n", b) == nil })
+		} else if err := nodes[0].Tell(nodes[1].Incarnation(), "n", b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "all arrived", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == len(want) })
+	if !bytes.Equal(got, want) || from != nodes[0].Incarnation() {
+		t.Errorf("out of order, or from %d", from)
+	}
+	if err := nodes[0].Tell(99, "n", nil); !errors.Is(err, ErrOwnerAway) {
+		t.Errorf("told to nobody: %v", err)
+	}
+}
+
+func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
+	t.Parallel()
+	nodes := start(t, newDatabase(), 2, func(_ int, c *Config) { c.Requests = 1 })
+	id := campaign(1)
+	if _, err := nodes[0].Claim(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	says := &engine.Error{Kind: engine.KindConflict, Code: "version_conflict", Detail: "no", RetryAfter: time.Second,
+		Fields: []engine.FieldError{{Field: "f", Code: "c", Message: "m"}}}
+	block, started := make(chan struct{}), make(chan struct{})
+	nodes[0].Handle("refuse", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) { return nil, says })
+	nodes[0].Handle("nothing", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) { return nil, nil })
+	nodes[0].Handle("fail", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		return nil, errors.New("secret")
+	})
+	nodes[0].Handle("panic", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) { panic("x") })
+	nodes[0].Handle("large", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		return make([]byte, MaxBody+1), nil
+	})
+	nodes[0].Handle("block", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		close(started)
+		<-block
+		return nil, nil
+	})
+	f := func(method string, body []byte, want string) {
+		t.Helper()
+		_, err := nodes[1].Ask(t.Context(), id, method, body)
+		if (err != nil || want != "") && engine.ErrorCode(err) != want || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %s", method, err, want)
+		}
+	}
+	_, err := nodes[1].Ask(t.Context(), id, "refuse", nil)
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Kind != says.Kind || e.Detail != says.Detail || e.RetryAfter != says.RetryAfter || !slices.Equal(e.Fields, says.Fields) {
+		t.Errorf("%+v", err)
+	}
+	f("fail", nil, "internal")
+	f("panic", nil, "internal")
+	f("large", nil, "request_too_large")
+	f("who", make([]byte, MaxBody+1), "request_too_large")
+	f("nothing", make([]byte, MaxBody), "")
+	f("sing", nil, "method_unknown")
+	done := make(chan error, 1)
+	go func() {
+		_, err := nodes[1].Ask(t.Context(), id, "block", nil)
+		done <- err
+	}()
+	<-started
+	f("who", nil, "node_overloaded")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := nodes[1].Ask(ctx, id, "who", nil); err == nil {
+		t.Error("asked with a context that had ended")
+	}
+	close(block)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARequestThatComesTwiceIsCarriedOutOnce(t *testing.T) {
+	t.Parallel()
+	nodes := start(t, newDatabase(), 2, nil)
+	id, n := campaign(1), nodes[0]
+	if _, err := n.Claim(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	calls := 0
+	gate := make(chan struct{})
+	n.Handle("count", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		<-gate
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		return []byte{byte(calls)}, nil
+	})
+	h := header{Type: typeAsk, ID: "x-1", Method: "count", Kind: id.Kind, Of: id.ID, Left: 60_000, By: time.Now().Add(time.Minute).UnixMilli()}
+	m, err := pack(&h, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() <-chan []byte {
+		got := make(chan []byte, 1)
+		to := actor.NewPID(n.Address(), inbox)
+		go func() {
+			a, err := nodes[1].wire.ask(t.Context(), to, m, time.Minute)
+			if err != nil {
+				t.Error(err)
+			}
+			_, body, _ := unpack(a)
+			got <- body
+		}()
+		return got
+	}
+	a := ask()
+	b := ask()
+	await(t, "the second came", func() bool { return n.stats.Repeated.Load() == 1 })
+	close(gate)
+	if x, y, z := <-a, <-b, <-ask(); !bytes.Equal(x, []byte{1}) || !bytes.Equal(y, x) || !bytes.Equal(z, x) || calls != 1 {
+		t.Errorf("answers %v %v %v, carried out %d times", x, y, z, calls)
+	}
+}
+
+func TestWhoDoesNotKnowTheSecretIsNotHeard(t *testing.T) {
+	t.Parallel()
+	nodes := start(t, newDatabase(), 3, func(i int, c *Config) {
+		c.Secret = "a secret of the cluster"
+		if i == 2 {
+			c.Secret = "another secret, as long"
+		}
+	})
+	if _, err := nodes[0].Claim(t.Context(), campaign(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nodes[1].Ask(t.Context(), campaign(1), "who", nil); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if a, err := nodes[2].Ask(ctx, campaign(1), "who", nil); err == nil {
+		t.Errorf("answered %q", a)
+	}
+}

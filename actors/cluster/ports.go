@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+// Owners is what a node needs from the database. Calls block until it answered
+// or ctx ended; all times are the database's. Persistence has it, with the
+// exact promises.
+type Owners interface {
+	Join(ctx context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error)
+	// Renew: ownership.ErrFenced when the lease is over.
+	Renew(ctx context.Context, id engine.Incarnation, ttl time.Duration) error
+	Drain(ctx context.Context, id engine.Incarnation) error
+	Leave(ctx context.Context, id engine.Incarnation) error
+	Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error)
+	// Loads lists who may claim, the least loaded first.
+	Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Load, error)
+	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
+	// Claim gives who owns the identity afterwards; ownership.ErrFenced when the
+	// claiming node's lease is over.
+	Claim(ctx context.Context, id ownership.Identity, by engine.Incarnation, margin time.Duration) (ownership.Owner, error)
+	Release(ctx context.Context, id ownership.Identity, by engine.Incarnation) error
+}
+
+// Clock is the boot-time clock.
+type Clock interface {
+	Boot() engine.BootTime
+}
+
+// Handler carries out a request for an identity that this node owns, in the
+// epoch of its claim; the identity is empty for a request to the node itself.
+// Its error reaches whoever asked as an *engine.Error; another error becomes
+// internal. It runs on a goroutine of its own.
+type Handler = func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
+
+// Receiver takes what another node sent without wanting an answer, in the order
+// in which that node sent it. It must not block, nor keep body.
+type Receiver = func(from engine.Incarnation, body []byte)
+
+// Errors of requests.
+var (
+	// ErrNotJoined: the node has no lease.
+	ErrNotJoined = engine.Unavailable("node_fenced", "this node has no lease and acts for nothing; it joins again by itself, try again or ask another node", time.Second)
+	// ErrOwnerAway: the owner cannot be reached and its lease has not ended yet.
+	ErrOwnerAway = engine.Unavailable("owner_unreachable", "the node that acts for this cannot be reached now; another one takes over within seconds, try again", time.Second)
+	// ErrUnanswered: it may have been carried out.
+	ErrUnanswered = engine.Unavailable("owner_silent", "the node that acts for this did not answer in time; look whether it was done, or repeat it with the same Idempotency-Key", time.Second)
+	// ErrBusy: too many requests of other nodes at once.
+	ErrBusy = engine.Unavailable("node_overloaded", "the node that acts for this has too much to do; try again", time.Second)
+	// ErrTooLarge: more than MaxBody.
+	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large", Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
+)
+
+// MaxBody bounds a request or answer, in bytes.
+const MaxBody = 4 << 20

@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"dialler/engine"
+)
+
+// transport carries messages between nodes.
+type transport interface {
+	address() string
+	// send does not say whether it arrived.
+	send(to *actor.PID, m *wrapperspb.BytesValue) error
+	// ask: actor.ErrDeadLetter when it certainly did not arrive.
+	ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue, within time.Duration) (*wrapperspb.BytesValue, error)
+	close()
+}
+
+// inbox is the name of the actor that takes a node's messages.
+const inbox = "dialler"
+
+// clusterName is what the library calls the cluster.
+const clusterName = "dialler"
+
+const (
+	writerBatch = 32 // messages in one frame
+	writerQueue = 1024
+	// gossipEvery turns gossip down: nothing of ours goes by it.
+	gossipEvery = 24 * time.Hour
+)
+
+// wire is a node's part of protoactor: an actor system of its own, the remote
+// and the cluster.
+type wire struct {
+	n        *Node
+	system   *actor.ActorSystem
+	cluster  *cluster.Cluster
+	provider provider
+	inbox    *actor.PID
+
+	mu      sync.Mutex
+	closed  bool
+	peers   map[string]struct{} // addresses that endpoints may stand to
+	started bool
+}
+
+// provider is how nodes hear of each other.
+type provider interface {
+	cluster.ClusterProvider
+	close()
+}
+
+func newWire(n *Node, m membership) (w *wire, err error) {
+	host, port, err := splitAddress(n.cfg.Listen)
+	if err != nil {
+		return nil, engine.Invalid("cluster_listen_invalid", "the address for messages between nodes is host:port, and the host is not empty")
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && n.cfg.Advertise == "" {
+		return nil, engine.Invalid("cluster_advertise_missing", "a node that listens on every address has to say under which one the others reach it")
+	}
+	w = &wire{n: n, peers: map[string]struct{}{}}
+	w.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+	if w.provider, err = newProvider(n, w, m, port); err != nil {
+		return nil, err
+	}
+	if w.inbox, err = w.system.Root.SpawnNamed(actor.PropsFromFunc(w.receive), inbox); err != nil {
+		return nil, fmt.Errorf("cluster: spawn %s: %w", inbox, err)
+	}
+	config := cluster.Configure(clusterName, w.provider, lookup{n}, w.remoteConfig(host, port))
+	config.GossipInterval = gossipEvery
+	w.cluster = cluster.New(w.system, config)
+	if err := w.start(); err != nil {
+		w.stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func splitAddress(hostport string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(p, 10, 16)
+	if err == nil && host == "" {
+		err = errors.New("cluster: no host")
+	}
+	return host, int(n), err
+}
+
+// start begins to take messages; the library panics when it cannot.
+func (w *wire) start() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			w.n.log.Error().Str("listen", w.n.cfg.Listen).Str("why", fmt.Sprint(r)).Msg("messages between nodes cannot be taken")
+			err = engine.Unavailable("cluster_not_started", "messages between nodes cannot be taken on "+w.n.cfg.Listen+"; is the port free, and is the address one of this machine's?", time.Second)
+		}
+	}()
+	w.cluster.StartMember()
+	w.started = true
+	return nil
+}
+
+func (w *wire) remoteConfig(host string, port int) *remote.Config {
+	options := []remote.ConfigOption{
+		remote.WithEndpointWriterBatchSize(writerBatch),
+		remote.WithEndpointWriterQueueSize(writerQueue),
+		remote.WithDialOptions(
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 2 * time.Second,
+				Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}}),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second, PermitWithoutStream: true}),
+			grpc.WithStreamInterceptor(w.show)),
+		remote.WithServerOptions(
+			grpc.MaxRecvMsgSize(writerBatch*(MaxBody+maxHeader+1024)),
+			grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
+			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+			grpc.StreamInterceptor(w.admit),
+			// The library's handlers of these panic.
+			grpc.UnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+				return nil, status.Error(codes.Unimplemented, "messages only")
+			})),
+	}
+	if w.n.cfg.Advertise != "" {
+		options = append(options, remote.WithAdvertisedHost(w.n.cfg.Advertise))
+	}
+	c := remote.Configure(host, port, options...)
+	c.MaxRetryCount = 1 // it sleeps for two seconds after each
+	return c
+}
+
+// secretKey is the metadata that the cluster's secret travels in.
+const secretKey = "dialler-cluster-secret" //nolint:gosec // a name
+
+func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if s := w.n.cfg.Secret; s != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, secretKey, s)
+	}
+	return streamer(ctx, d, c, method, opts...)
+}
+
+// admit lets in who knows the secret, and outlives what the library panics on.
+func (w *wire) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	if s := w.n.cfg.Secret; s != "" {
+		md, _ := metadata.FromIncomingContext(stream.Context())
+		shown := md.Get(secretKey)
+		if len(shown) != 1 || subtle.ConstantTimeCompare([]byte(shown[0]), []byte(s)) != 1 {
+			return status.Error(codes.Unauthenticated, "the secret of the cluster is missing or another one")
+		}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			w.n.log.Error().Str("why", fmt.Sprint(r)).Msg("a message of another node could not be read; the connection is closed")
+			err = status.Error(codes.InvalidArgument, "unreadable")
+		}
+	}()
+	return handler(srv, stream)
+}
+
+func (w *wire) address() string { return w.system.Address() }
+
+// knows notes that an endpoint to an address may stand; false: it is too late.
+func (w *wire) knows(address string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.peers[address] = struct{}{}
+	}
+	return !w.closed
+}
+
+func (w *wire) send(to *actor.PID, m *wrapperspb.BytesValue) error {
+	if !w.knows(to.Address) {
+		return ErrOwnerAway
+	}
+	w.system.Root.Send(to, m)
+	return nil
+}
+
+func (w *wire) ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue, within time.Duration) (*wrapperspb.BytesValue, error) {
+	if !w.knows(to.Address) {
+		return nil, actor.ErrDeadLetter
+	}
+	type answer struct {
+		m   any
+		err error
+	}
+	got := make(chan answer, 1)
+	go func() { // ends with the future, at its time
+		m, err := w.system.Root.RequestFuture(to, m, within).Result()
+		got <- answer{m, err}
+	}()
+	select {
+	case a := <-got:
+		if b, ok := a.m.(*wrapperspb.BytesValue); ok && a.err == nil {
+			return b, nil
+		}
+		if a.err == nil {
+			a.err = errEnvelope
+		}
+		return nil, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// receive takes what other nodes, and this one, send.
+func (w *wire) receive(c actor.Context) {
+	m, ok := c.Message().(*wrapperspb.BytesValue)
+	if !ok {
+		return
+	}
+	sender := c.Sender()
+	if sender != nil && !w.knows(sender.Address) {
+		return
+	}
+	w.n.desk.take(m, func(a *wrapperspb.BytesValue) {
+		if sender != nil {
+			w.system.Root.Send(sender, a)
+		}
+	})
+}
+
+func (w *wire) close() {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return
+	}
+	w.closed = true
+	w.mu.Unlock()
+	w.stop()
+}
+
+// stop ends what start began. The library's own way waits for seconds, and
+// trips over messages that come in meanwhile.
+func (w *wire) stop() {
+	if w.provider != nil {
+		w.provider.close()
+	}
+	if w.started {
+		w.cluster.Gossip.Shutdown()
+	}
+	w.mu.Lock()
+	for address := range w.peers {
+		if address != w.address() {
+			w.system.EventStream.Publish(&remote.EndpointTerminatedEvent{Address: address})
+		}
+	}
+	w.mu.Unlock()
+	if w.started {
+		w.cluster.Remote.Shutdown(false)
+	}
+	w.system.Shutdown()
+}

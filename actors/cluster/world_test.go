@@ -1,0 +1,283 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+// The automanaged provider notices that it was shut down when its round ends,
+// after a second or two.
+func TestMain(m *testing.M) {
+	const provider = "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider)."
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(provider+"monitorStatuses"), goleak.IgnoreAnyFunction(provider+"checkNodes.func1"),
+		goleak.IgnoreAnyFunction(provider+"monitorMemberStatusChanges.func1"))
+}
+
+// database keeps leases and owners in memory, by the rules of persistence.
+type database struct {
+	mu     sync.Mutex
+	nodes  map[engine.Incarnation]*ownership.Node
+	owners map[ownership.Identity]ownership.Owner
+	away   map[string]bool // names of nodes that cannot reach it
+	last   engine.Incarnation
+}
+
+func newDatabase() *database {
+	return &database{nodes: map[engine.Incarnation]*ownership.Node{}, owners: map[ownership.Identity]ownership.Owner{}, away: map[string]bool{}}
+}
+
+// port is how one node reaches the database.
+type port struct {
+	*database
+	name string
+}
+
+var errAway = engine.Unavailable("database_unavailable", "it is away", time.Second)
+
+func (p port) reach() (unlock func(), err error) {
+	p.mu.Lock()
+	if p.away[p.name] {
+		p.mu.Unlock()
+		return func() {}, errAway
+	}
+	return p.mu.Unlock, nil
+}
+
+func (d *database) cut(name string, away bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.away[name] = away
+}
+
+func (d *database) live(id engine.Incarnation) bool {
+	n := d.nodes[id]
+	return n != nil && n.LeftAt == nil && time.Now().Before(n.ExpiresAt)
+}
+
+func (p port) Join(_ context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error) {
+	unlock, err := p.reach()
+	defer unlock()
+	if err != nil {
+		return n, err
+	}
+	p.last++
+	n.Incarnation, n.ExpiresAt = p.last, time.Now().Add(ttl)
+	p.nodes[n.Incarnation] = &n
+	return n, nil
+}
+
+func (p port) Renew(_ context.Context, id engine.Incarnation, ttl time.Duration) error {
+	unlock, err := p.reach()
+	defer unlock()
+	switch {
+	case err != nil:
+		return err
+	case !p.live(id):
+		return ownership.ErrFenced
+	}
+	p.nodes[id].ExpiresAt = time.Now().Add(ttl)
+	return nil
+}
+
+func (p port) Drain(_ context.Context, id engine.Incarnation) error {
+	unlock, err := p.reach()
+	defer unlock()
+	if err == nil {
+		p.nodes[id].Draining = true
+	}
+	return err
+}
+
+func (p port) Leave(_ context.Context, id engine.Incarnation) error {
+	unlock, err := p.reach()
+	defer unlock()
+	if err == nil && p.nodes[id].LeftAt == nil {
+		now := time.Now()
+		p.nodes[id].LeftAt = &now
+	}
+	return err
+}
+
+func (p port) Node(_ context.Context, id engine.Incarnation) (ownership.Node, bool, error) {
+	unlock, err := p.reach()
+	defer unlock()
+	n := p.nodes[id]
+	if err != nil || n == nil {
+		return ownership.Node{}, false, err
+	}
+	return *n, true, nil
+}
+
+func (p port) Loads(_ context.Context, kind ownership.Kind) (all []ownership.Load, err error) {
+	unlock, err := p.reach()
+	defer unlock()
+	for id := engine.Incarnation(1); err == nil && id <= p.last; id++ {
+		if !p.live(id) || p.nodes[id].Draining {
+			continue
+		}
+		l := ownership.Load{Node: *p.nodes[id]}
+		for i, w := range p.owners {
+			if i.Kind == kind && w.Incarnation == id {
+				l.Owned++
+			}
+		}
+		at := 0
+		for at < len(all) && all[at].Owned <= l.Owned {
+			at++
+		}
+		all = append(all[:at], append([]ownership.Load{l}, all[at:]...)...)
+	}
+	return all, err
+}
+
+func (p port) Owner(_ context.Context, id ownership.Identity) (ownership.Owner, error) {
+	unlock, err := p.reach()
+	defer unlock()
+	return p.owner(id), err
+}
+
+func (d *database) owner(id ownership.Identity) ownership.Owner {
+	w := d.owners[id]
+	w.Identity, w.Live = id, d.live(w.Incarnation)
+	if n := d.nodes[w.Incarnation]; n != nil {
+		w.Address = n.Address
+	}
+	return w
+}
+
+func (p port) Claim(_ context.Context, id ownership.Identity, by engine.Incarnation, margin time.Duration) (ownership.Owner, error) {
+	unlock, err := p.reach()
+	defer unlock()
+	if err != nil {
+		return ownership.Owner{}, err
+	}
+	if !p.live(by) {
+		return p.owner(id), ownership.ErrFenced
+	}
+	was := p.nodes[p.owners[id].Incarnation]
+	if was != nil && was.LeftAt == nil && time.Now().After(was.ExpiresAt.Add(margin)) {
+		now := time.Now()
+		was.LeftAt = &now
+	}
+	if was == nil || was.LeftAt != nil {
+		p.owners[id] = ownership.Owner{Incarnation: by, Epoch: p.owners[id].Epoch + 1}
+	}
+	return p.owner(id), nil
+}
+
+func (p port) Release(_ context.Context, id ownership.Identity, by engine.Incarnation) error {
+	unlock, err := p.reach()
+	defer unlock()
+	if w := p.owners[id]; err == nil && w.Incarnation == by {
+		w.Incarnation = 0
+		p.owners[id] = w
+	}
+	return err
+}
+
+type bootClock struct{}
+
+var began = time.Now()
+
+func (bootClock) Boot() engine.BootTime { return engine.BootTime(time.Since(began)) }
+
+// brief are terms for tests; nothing is judged by how long it takes.
+var brief = ownership.Terms{TTL: 1500 * time.Millisecond, Margin: 300 * time.Millisecond, Every: 200 * time.Millisecond}
+
+// listens gives addresses for messages whose ports above are free as well.
+func listens(t *testing.T, n int) []string {
+	t.Helper()
+	var all []string
+	for range 1000 {
+		if len(all) == n {
+			return all
+		}
+		a, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := a.Addr().(*net.TCPAddr).Port
+		b, err := net.Listen("tcp", ":"+strconv.Itoa(p+1))
+		if err == nil {
+			all = append(all, a.Addr().String())
+			_ = b.Close()
+		}
+		_ = a.Close()
+	}
+	t.Fatal("no free ports")
+	return nil
+}
+
+// start brings nodes up whose names are their places in the list, "0" first.
+func start(t *testing.T, db *database, count int, change func(i int, c *Config)) []*Node {
+	t.Helper()
+	at := listens(t, count)
+	nodes := make([]*Node, count)
+	var wg sync.WaitGroup
+	for i := range nodes {
+		cfg := Config{Membership: "automanaged://" + strings.Join(at, ","), Name: strconv.Itoa(i), Listen: at[i], Terms: brief, Log: zerolog.Nop()}
+		if raceDetector {
+			cfg.carry = inMemory // starting a second remote in a process is a race in the library
+		}
+		if change != nil {
+			change(i, &cfg)
+		}
+		wg.Go(func() {
+			n, err := Start(t.Context(), cfg, port{db, cfg.Name}, bootClock{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			nodes[i] = n
+			n.Handle("who", func(_ context.Context, _ engine.Incarnation, w ownership.Owner, body []byte) ([]byte, error) {
+				return []byte(cfg.Name + " " + w.ID + " " + string(body)), nil
+			})
+		})
+	}
+	wg.Wait()
+	t.Cleanup(func() {
+		var wg sync.WaitGroup
+		for _, n := range nodes {
+			if n != nil {
+				wg.Go(n.Close)
+			}
+		}
+		wg.Wait()
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	for _, n := range nodes {
+		await(t, "a node has joined", n.May)
+	}
+	return nodes
+}
+
+// await waits for a condition, for a minute at most.
+func await(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not so within a minute: %s", what)
+		}
+	}
+}
+
+func campaign(i int) ownership.Identity {
+	return ownership.Identity{Kind: ownership.Campaign, ID: "cmp_" + strconv.Itoa(i)}
+}
