@@ -209,8 +209,9 @@ func (w *wire) ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue,
 		err error
 	}
 	got := make(chan answer, 1)
-	go func() { // ends with the future, at its time
-		m, err := w.system.Root.RequestFuture(to, m, within).Result()
+	future := w.system.Root.RequestFuture(to, m, within)
+	go func() {
+		m, err := future.Result()
 		got <- answer{m, err}
 	}()
 	select {
@@ -223,6 +224,7 @@ func (w *wire) ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue,
 		}
 		return nil, a.err
 	case <-ctx.Done():
+		w.system.Root.Send(future.PID(), errEnvelope) // nobody waits for it any more
 		return nil, ctx.Err()
 	}
 }
