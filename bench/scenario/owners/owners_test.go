@@ -1,0 +1,104 @@
+package owners
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestEveryIdentityHasExactlyOneOwner: nodes join, die, come back, stand still,
+// lose the database, each other and etcd, and leave, all the while somebody asks
+// for every identity. Each node notes when it acts.
+func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e, at := etcd(t, s.dir)
+	toEtcd := at
+	s.membership = "etcd://" + toEtcd + "/test"
+
+	a, b := s.start("a", Config{}), s.start("b", Config{})
+	s.settled("two nodes start", "a", "b")
+	c := s.start("c", Config{})
+	await(t, time.Minute, "c has joined", func() bool { return s.lives("c") == 1 })
+	s.settled("one joins under load", "a", "b", "c")
+
+	a.signal(syscall.SIGKILL)
+	<-a.ended
+	s.settled("one dies", "b", "c")
+	a = s.start("a", Config{})
+	await(t, time.Minute, "a is back", func() bool { return s.lives("a") == 2 })
+
+	// Longer than its lease; what it holds is taken, and it notices.
+	b.signal(syscall.SIGSTOP)
+	s.settled("one stands still", "a", "c")
+	b.signal(syscall.SIGCONT)
+	await(t, time.Minute, "b has joined again", func() bool { return s.lives("b") == 2 })
+	s.settled("it goes on", "a", "b", "c")
+
+	c.database.cut()
+	s.settled("one is cut off from the database", "a", "b")
+	c.database.mend()
+	await(t, time.Minute, "c has joined again", func() bool { return s.lives("c") == 2 })
+	s.settled("it has the database again", "a", "b", "c")
+
+	a.messages.cut()
+	s.settled("one is not reached by the others", "a", "b", "c")
+	e.signal(syscall.SIGSTOP)
+	s.settled("etcd stands still as well", "a", "b", "c")
+	e.signal(syscall.SIGCONT)
+	a.messages.mend()
+
+	b.signal(syscall.SIGTERM)
+	<-b.ended
+	s.settled("one leaves", "a", "c")
+	if acts := s.acts(); len(acts) < 500 {
+		t.Errorf("%d acts were judged", len(acts))
+	}
+}
+
+// TestTheStockLookupActivatesTwice documents why the identity lookup is ours:
+// with the library's own, a node that stood still for as long as membership
+// needs to give it up goes on acting for what others have activated.
+func TestTheStockLookupActivatesTwice(t *testing.T) {
+	t.Parallel()
+	at := free(t, 3)
+	s := &site{t: t, dir: t.TempDir(), membership: "automanaged://" + strings.Join(at, ",")}
+	nodes := map[string]*node{}
+	for i, name := range []string{"a", "b", "c"} {
+		nodes[name] = s.start(name, Config{Listen: at[i], Stock: true})
+	}
+	owners := func() map[string]string {
+		last := map[string]string{}
+		acts := s.acts()
+		slices.SortFunc(acts, func(a, b Act) int { return int(a.At - b.At) })
+		for _, a := range acts {
+			last[a.Identity], _, _ = strings.Cut(a.By, ".")
+		}
+		return last
+	}
+	var all map[string]string
+	await(t, time.Minute, "every identity has an activation", func() bool { all = owners(); return len(all) == identities })
+	victim := all[Identity(0).ID]
+	nodes[victim].signal(syscall.SIGSTOP)
+	await(t, time.Minute, "what it had is activated elsewhere", func() bool { return owners()[Identity(0).ID] != victim })
+	nodes[victim].signal(syscall.SIGCONT)
+	await(t, time.Minute, "two activations act for one identity", func() bool { return len(Judge(s.acts())) > 0 })
+	t.Log(Judge(s.acts()))
+}
+
+func TestTheJudgeFindsTwoOwners(t *testing.T) {
+	t.Parallel()
+	f := func(wrong int, acts ...Act) {
+		t.Helper()
+		if got := Judge(acts); len(got) != wrong {
+			t.Errorf("%v: %q", acts, got)
+		}
+	}
+	f(0)
+	f(0, Act{1, "x", 1, "a"}, Act{3, "x", 2, "b"}, Act{2, "x", 1, "a"}, Act{4, "y", 1, "b"})
+	f(1, Act{1, "x", 1, "a"}, Act{2, "x", 2, "b"}, Act{3, "x", 1, "a"})
+	f(1, Act{1, "x", 1, "a"}, Act{2, "x", 1, "b"})
+	f(2, Act{1, "x", 1, "a"}, Act{2, "x", 1, "b"}, Act{1, "y", 1, "a"}, Act{2, "y", 1, "b"})
+}
