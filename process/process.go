@@ -140,15 +140,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := SecretKeys(flags.SecretsKeyFile)
-	if err != nil {
-		return err
-	}
-	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: log, Dial: p.tuning.toDatabase, Secrets: keys}); err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	p.closing = append(p.closing, p.store.Close)
-	if err := p.checkSecrets(ctx); err != nil {
+	if err := p.openStore(ctx, url); err != nil {
 		return err
 	}
 	used, err := p.store.InUse(ctx, time.Time{})

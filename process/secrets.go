@@ -45,6 +45,19 @@ func SecretKeys(file string) (*persistence.SecretKeys, error) {
 	return keys, nil
 }
 
+// openStore opens the database, with the keys of its secrets.
+func (p *Process) openStore(ctx context.Context, url string) error {
+	keys, err := SecretKeys(p.flags.SecretsKeyFile)
+	if err != nil {
+		return err
+	}
+	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: p.log, Dial: p.tuning.toDatabase, Secrets: keys}); err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	p.closing = append(p.closing, p.store.Close)
+	return p.checkSecrets(ctx)
+}
+
 // checkSecrets refuses to start on secrets that cannot be opened, and says when
 // some are stored as they are.
 func (p *Process) checkSecrets(ctx context.Context) error {
