@@ -9,6 +9,7 @@ import (
 	nethttp "net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -31,6 +32,17 @@ type connections struct {
 	waiting list.List // of *conn, the one that waits longest first
 
 	lingering atomic.Int32 // refused ones that may still read why
+	starved   atomic.Int64 // Unix ns of when the last one could not be accepted for want of descriptors
+}
+
+// starvedFor is how long a want of descriptors is believed to go on after it was
+// last felt.
+const starvedFor = 5 * time.Second
+
+// Starved says whether the process lacks descriptors: connections could not be
+// accepted a moment ago, and bots cannot be reached either.
+func (s *Server) Starved() bool {
+	return time.Since(time.Unix(0, s.conns.starved.Load())) < starvedFor
 }
 
 const (
@@ -230,6 +242,9 @@ func (l *listener) admit(nc net.Conn) *conn {
 // acceptFailed makes room when descriptors are short, and says so once a minute.
 func (s *Server) acceptFailed(l *listener, err error) {
 	s.metrics.unaccepted.Inc()
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		s.conns.starved.Store(time.Now().UnixNano())
+	}
 	s.conns.mu.Lock()
 	gone := s.conns.longest()
 	s.conns.mu.Unlock()

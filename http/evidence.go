@@ -60,7 +60,7 @@ func (s *Server) evidence(r *request) error {
 			return
 		}
 		head.SetContentLength(int(size))
-		out := &patient{conn: conn}
+		out := &patient{conn: conn, patience: s.ReportPatience}
 		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
 			_, _ = io.CopyN(out, f, size)
 		}

@@ -25,7 +25,7 @@ func readsFor(t *testing.T, rate int, long time.Duration) (lasted time.Duration,
 			time.Sleep(time.Second) // virtual
 		}
 	}()
-	p, began, part := &patient{conn: near}, time.Now(), make([]byte, 64<<10)
+	p, began, part := &patient{conn: near, patience: reportPatience}, time.Now(), make([]byte, 64<<10)
 	for err == nil && time.Since(began) < long {
 		_, err = p.Write(part)
 	}

@@ -109,7 +109,7 @@ func (s *Server) recording(r *request) error {
 		_ = f.Close()
 		s.listening.Add(-1)
 	}, func(_ context.Context, conn net.Conn) {
-		out := &patient{conn: conn}
+		out := &patient{conn: conn, patience: s.ReportPatience}
 		if _, err := out.Write(head); err == nil {
 			// A reader that goes away, or a file that got shorter, ends the connection.
 			_, _ = io.CopyN(out, f, until-from)

@@ -28,7 +28,7 @@ const (
 	// reportPart is how many attempts are read at a time.
 	reportPart = 1000
 	// reportPatience is how long a reader of the report may take for what it
-	// was sent.
+	// was sent, if Config does not say otherwise.
 	reportPatience = 60 * time.Second
 	// reportCap bounds reports that are written at the same time.
 	reportCap = 16
@@ -141,7 +141,7 @@ func (w *reportWriter) run(ctx context.Context, conn net.Conn) {
 }
 
 func (w *reportWriter) write(ctx context.Context, conn net.Conn) error {
-	out := bufio.NewWriterSize(&patient{conn: conn}, 64<<10)
+	out := bufio.NewWriterSize(&patient{conn: conn, patience: w.server.ReportPatience}, 64<<10)
 	if _, err := out.Write(w.head); err != nil {
 		return err
 	}
@@ -201,14 +201,15 @@ const reportRate = 16 << 10
 // patient gives every write its own time, and all of them as long as a reader
 // may take who reads reportRate bytes a second.
 type patient struct {
-	conn   net.Conn
-	sent   int64
-	waited time.Duration
+	conn     net.Conn
+	patience time.Duration
+	sent     int64
+	waited   time.Duration
 }
 
 func (p *patient) Write(b []byte) (int, error) {
 	earned := time.Duration(float64(p.sent) / reportRate * float64(time.Second))
-	wait := min(reportPatience, reportPatience+earned-p.waited)
+	wait := min(p.patience, p.patience+earned-p.waited)
 	if wait <= 0 {
 		return 0, os.ErrDeadlineExceeded
 	}

@@ -50,6 +50,9 @@ type Config struct {
 	StreamCapEach int // of one user or key (30)
 	// StreamPatience is how long the client of a stream may take to read (10 s).
 	StreamPatience time.Duration
+	// ReportPatience is how long a reader of a report, a recording or evidence may
+	// take for what it was sent, and how far it may be behind 16 KiB a second (60 s).
+	ReportPatience time.Duration
 
 	// ResultToken gives the bearer token with which a call's bot may post its
 	// result; nil when only the hash that is stored with the call is known.
@@ -95,6 +98,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.WriteTimeout, 30*time.Second)
 	or(&c.IdleTimeout, 2*time.Minute)
 	or(&c.StreamPatience, streamPatience)
+	or(&c.ReportPatience, reportPatience)
 	or(&c.KeyCacheTTL, time.Second)
 	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
 	orInt(&c.BodyCap, 1<<20)

@@ -50,6 +50,14 @@ func program(t *testing.T, database string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// shortPatience has a program that is run by a test lose its patience with slow
+// readers of reports sooner.
+const shortPatience = "DIALLER_TEST_REPORT_PATIENCE"
+
+func init() {
+	production.reportPatience, _ = time.ParseDuration(os.Getenv(shortPatience)) // 0 without
+}
+
 // running is a server that was started as a program.
 type running struct {
 	t      *testing.T
@@ -64,8 +72,9 @@ type running struct {
 // serve starts the program and waits until its API is up.
 func serve(t *testing.T, database string, args ...string) *running {
 	t.Helper()
-	return awaitUp(t, program(t, database,
-		append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json"}, args...)...))
+	cmd := program(t, database, append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json"}, args...)...)
+	cmd.Env = append(cmd.Env, shortPatience+"=3s")
+	return awaitUp(t, cmd)
 }
 
 // awaitUp starts a server and waits until its API is up.

@@ -470,15 +470,21 @@ func (w *world) query(sql string, into ...any) {
 // metric is a figure of /metrics.
 func (w *world) metric(name string) (v float64) {
 	w.t.Helper()
-	for line := range strings.Lines(string(w.send("GET", "/metrics", nil).expect(200).body)) {
+	return figure(w.t, string(w.send("GET", "/metrics", nil).expect(200).body), name)
+}
+
+// figure finds a figure in what /metrics says.
+func figure(t *testing.T, figures, name string) (v float64) {
+	t.Helper()
+	for line := range strings.Lines(figures) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
 			if _, err := fmt.Sscan(rest, &v); err != nil {
-				w.t.Fatal(err)
+				t.Fatal(err)
 			}
 			return v
 		}
 	}
-	w.t.Fatalf("/metrics has no %s", name)
+	t.Fatalf("/metrics has no %s", name)
 	return 0
 }
 

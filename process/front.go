@@ -163,7 +163,11 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	if usable, all := f.p.media.Ports(); usable == 0 {
 		ports.OK, ports.Detail = false, fmt.Sprintf("none of the %d RTP sockets can be read; see the log, and the RTP port range", all)
 	}
-	checks := []http.Check{db, trunks, ports, draining}
+	descriptors := http.Check{Name: "descriptors", OK: !f.p.api.Starved()}
+	if !descriptors.OK {
+		descriptors.Detail = "the process has no descriptors left: not every client or bot can be reached; raise its limit of open files (ulimit -n, LimitNOFILE)"
+	}
+	checks := []http.Check{db, trunks, ports, draining, descriptors}
 	if f.p.spool != nil {
 		checks = append(checks, spoolCheck(f.p.spool.Stats()))
 	}

@@ -85,6 +85,7 @@ type tuning struct {
 	rtpTimeout  time.Duration
 	// streamPatience is how long the client of a live stream may take to read.
 	streamPatience time.Duration
+	reportPatience time.Duration // of the reader of a report
 	// toDatabase replaces the way to the database: faults are put in there.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      actors.Clock
@@ -92,8 +93,12 @@ type tuning struct {
 
 // Start brings a dialler up; name is its instance: main, sandbox. On an error everything that was up is down again.
 func Start(ctx context.Context, flags Flags, name string, log zerolog.Logger) (*Process, error) {
-	return startTuned(ctx, flags, name, log, tuning{})
+	return startTuned(ctx, flags, name, log, production)
 }
+
+// production is what the program runs with: the zero value, but in tests that run
+// it as a program.
+var production tuning
 
 func startTuned(ctx context.Context, flags Flags, name string, log zerolog.Logger, times tuning) (*Process, error) {
 	p := &Process{name: name, flags: flags, tuning: times, log: log, clock: times.clock, started: time.Now()}
@@ -206,7 +211,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	front := &Front{Store: p.store, tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
-		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, Log: log, Registry: registry, Now: p.clock.Now},
+		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, ReportPatience: p.tuning.reportPatience, Log: log, Registry: registry, Now: p.clock.Now},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Evidence: front, Persons: front})
 	if err != nil {
 		return err

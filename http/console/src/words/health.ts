@@ -24,6 +24,10 @@ const words: Record<string, { title: string; sentence: string }> = {
     sentence: 'What calls in progress produce cannot be kept on disk: answered calls wait for the database.',
   },
   rtp_ports: { title: 'No audio', sentence: 'None of the sockets for audio can be read: calls are silent.' },
+  descriptors: {
+    title: 'The dialler has no descriptors left',
+    sentence: 'Calls in progress go on. Not every bot and not every client can be reached.',
+  },
   draining: { title: 'The dialler is shutting down', sentence: 'Calls in progress finish; no new call is placed.' },
 };
 
