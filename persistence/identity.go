@@ -36,11 +36,14 @@ func wasRestored(at time.Time) error {
 		"Bring them back (see docs/upgrade.md), or accept that with: dialler db accept-restore")
 }
 
+// readIdentity asks for the timeline that is written on: the one of the last
+// checkpoint is the former for minutes after a promotion.
 func readIdentity(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (i identity, err error) {
 	err = q.QueryRow(ctx, `SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-		CASE WHEN has_function_privilege('pg_control_checkpoint()', 'EXECUTE') THEN (SELECT timeline_id FROM pg_control_checkpoint()) ELSE 0 END, now()`).
+		CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE') AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
+			THEN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer ELSE 0 END, now()`).
 		Scan(&i.System, &i.Database, &i.Timeline, &i.At)
 	return i, err
 }
