@@ -234,7 +234,7 @@ func (w *wire) date(v *time.Time) {
 	w.signed(&sec)
 	w.signed(&nsec)
 	if w.reading {
-		*v = time.Unix(sec, nsec)
+		*v = time.Unix(sec, nsec).UTC()
 	}
 }
 

@@ -8,63 +8,17 @@ import (
 	"pgregory.net/rapid"
 
 	"dialler/engine"
+	"dialler/engine/enginetest"
 )
-
-// fill gives every field below v a value that is not its zero.
-func fill(t *testing.T, v reflect.Value, n *int64) {
-	t.Helper()
-	*n++
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.Unix(1_700_000_000+*n, *n)))
-		return
-	default:
-	}
-	switch v.Kind() { //nolint:exhaustive // the default tells of others
-	case reflect.String:
-		v.SetString(string(rune('a'+*n%26)) + "x")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		v.SetInt(*n)
-	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
-		v.SetUint(uint64(*n)) //nolint:gosec // small
-	case reflect.Float64:
-		v.SetFloat(float64(*n) + 0.5)
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		for i := range v.Len() {
-			fill(t, v.Index(i), n)
-		}
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		for range 2 {
-			k, x := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-			fill(t, k, n)
-			fill(t, x, n)
-			v.SetMapIndex(k, x)
-		}
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem(), n)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i), n)
-		}
-	default:
-		t.Fatalf("a field of kind %s: teach the wire and this test about it", v.Kind())
-	}
-}
 
 // crosses says that a filled and an empty value come out as they went in.
 func crosses[T any](t *testing.T, describe func(*wire, *T)) {
 	t.Helper()
-	at := reading{now: time.Unix(1_700_000_000, 0), boot: 77}
+	at := reading{now: time.Unix(1_700_000_000, 0).UTC(), boot: 77}
 	for _, full := range []bool{true, false} {
 		var in, out T
 		if full {
-			var n int64
-			fill(t, reflect.ValueOf(&in).Elem(), &n)
+			in = enginetest.Filled[T]()
 		}
 		w := wire{clock: at}
 		describe(&w, &in)
