@@ -35,12 +35,12 @@ func (g *Gateway) carryOut(l *link, m *message) {
 	switch m.kind {
 	case kOpen:
 		m.open.Node = 0
-		offer, err := media.Open(m.open, h.mediaSink(g, turn))
+		offer, err := media.Open(*m.open, h.mediaSink(g, turn))
 		h.mu.Lock()
 		h.offer = prepared{offer, err}
 		h.mu.Unlock()
 	case kPlace:
-		g.place(h, turn, &m.place)
+		g.place(h, turn, m.place)
 	case kConfirm:
 		phone.ConfirmLeg(m.leg)
 	case kCancel:
@@ -63,11 +63,11 @@ func (g *Gateway) carryOut(l *link, m *message) {
 		h.mu.Lock()
 		h.legSeq[m.recover.Leg] = recovered
 		h.mu.Unlock()
-		phone.RecoverLeg(m.recover, h.legSink(g, turn))
+		phone.RecoverLeg(*m.recover, h.legSink(g, turn))
 	case kAnswer:
 		media.Answer(m.attempt, m.sdp, m.at)
 	case kAttachBot:
-		media.AttachBot(m.bot)
+		media.AttachBot(*m.bot)
 	case kDetachBot:
 		media.DetachBot(m.attempt)
 	case kPlay:

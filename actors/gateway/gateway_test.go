@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dialler/actors"
 	"dialler/actors/gateway"
 	"dialler/engine"
 )
@@ -387,16 +388,26 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 	n := newNetwork(1)
 	defer n.close()
 	a := n.join(t, 1, 5e12, nil)
-	b := n.join(t, 2, 9e9, nil)
-	_, _ = a.Open(engine.OpenMedia{Attempt: call(9), Node: 2}, func(engine.MediaEvent) {})
-	_ = b
+	s := newScript()
+	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: a.clock, Transport: port{n, 3}})
+	defer g.Close()
+	g.Join(3)
+	_, _ = g.Open(engine.OpenMedia{Attempt: call(9), Node: 2}, nil) // so that it has to look
 	leg := call(1).Leg(1)
-	sink := func(engine.LegEvent) {}
-	direct := testing.AllocsPerRun(100, func() { a.ports.AttachLeg(call(1), sink) })
-	through := testing.AllocsPerRun(100, func() { a.AttachLeg(call(1), sink) })
-	quiet := testing.AllocsPerRun(100, func() { a.Away(call(1)); a.JoinPeer(call(1), leg, nil) })     //nolint:errcheck // the ports of this test
-	quietDirect := testing.AllocsPerRun(100, func() { call(1); a.ports.JoinPeer(call(1), leg, nil) }) //nolint:errcheck // the ports of this test
-	if through > direct || quiet > quietDirect {
-		t.Errorf("%v allocations instead of %v, %v instead of %v", through, direct, quiet, quietDirect)
+	sink, heard := func(engine.LegEvent) {}, func(engine.MediaEvent) {}
+	carried := func(phone actors.Telephony, media actors.Media) float64 {
+		return testing.AllocsPerRun(100, func() {
+			_, _ = media.Open(engine.OpenMedia{Attempt: call(1)}, heard)
+			phone.PlaceLeg(engine.PlaceLeg{Attempt: call(1), Leg: leg}, sink)
+			media.AttachBot(engine.AttachBot{Attempt: call(1)})
+			phone.ConfirmLeg(leg)
+			phone.HangUpLeg(leg, engine.HangUpCause{})
+			media.CloseMedia(call(1))
+			phone.ForgetLegs(call(1))
+		})
+	}
+	direct, through := carried(s, s), carried(g, g)
+	if through > direct {
+		t.Errorf("%v allocations instead of %v", through, direct)
 	}
 }

@@ -160,7 +160,7 @@ func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 		if h.link == nil || h.stalled || last != recovered && e.Seq <= last {
 			return
 		}
-		m := &message{kind: kLegEvent, attempt: h.id, serial: h.legSerial, onLeg: e}
+		m := &message{kind: kLegEvent, attempt: h.id, serial: h.legSerial, onLeg: &e}
 		if h.link.put(h.parcel(g, m), false) {
 			h.stall(g)
 			return
@@ -206,7 +206,7 @@ func (h *hosted) heard(g *Gateway, e engine.MediaEvent) {
 	if h.link == nil || h.stalled || e.Seq <= h.mediaSeq {
 		return
 	}
-	if h.link.send(&message{kind: kMediaEvent, attempt: h.id, serial: h.mediaSerial, onMedia: e}, false) {
+	if h.link.send(&message{kind: kMediaEvent, attempt: h.id, serial: h.mediaSerial, onMedia: &e}, false) {
 		h.stall(g)
 		return
 	}

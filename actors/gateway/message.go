@@ -60,14 +60,14 @@ type message struct {
 	legs   []engine.LegID
 	epoch  int64
 
-	open    engine.OpenMedia
-	place   engine.PlaceLeg
-	recover engine.RecoveredLeg
-	bot     engine.AttachBot
+	open    *engine.OpenMedia
+	place   *engine.PlaceLeg
+	recover *engine.RecoveredLeg
+	bot     *engine.AttachBot
 	cause   engine.HangUpCause
 	profile engine.MediaProfile
-	onLeg   engine.LegEvent
-	onMedia engine.MediaEvent
+	onLeg   *engine.LegEvent
+	onMedia *engine.MediaEvent
 	quality *engine.MediaQuality // of the call whose last event this is
 	err     *engine.Error
 }
@@ -80,14 +80,22 @@ func (w *wire) failure(e *engine.Error) {
 	text(w, &e.Detail)
 }
 
+// body is what a message is about.
+func body[T any](w *wire, v **T, each func(*T)) {
+	if w.reading {
+		*v = new(T)
+	}
+	each(*v)
+}
+
 func (w *wire) message(m *message) {
 	number(w, &m.kind)
 	text(w, &m.attempt)
 	switch m.kind {
 	case kOpen:
-		w.openMedia(&m.open)
+		body(w, &m.open, w.openMedia)
 	case kPlace:
-		w.placeLeg(&m.place)
+		body(w, &m.place, w.placeLeg)
 	case kConfirm, kCancel, kClosePeer:
 		text(w, &m.leg)
 	case kHangUp:
@@ -107,12 +115,12 @@ func (w *wire) message(m *message) {
 	case kAttachLegs, kAttachMedia, kSettle:
 		w.unsigned(&m.serial)
 	case kRecover:
-		w.recoveredLeg(&m.recover)
+		body(w, &m.recover, w.recoveredLeg)
 	case kAnswer:
 		w.octets(&m.sdp)
 		w.instant(&m.at)
 	case kAttachBot:
-		w.attachBot(&m.bot)
+		body(w, &m.bot, w.attachBot)
 	case kForget, kDetachBot, kPlay, kCloseMedia:
 	case kHearDigit:
 		number(w, &m.code)
@@ -133,11 +141,11 @@ func (w *wire) message(m *message) {
 		w.legIDs(&m.legs)
 	case kLegEvent:
 		w.unsigned(&m.serial)
-		w.legEvent(&m.onLeg)
+		body(w, &m.onLeg, w.legEvent)
 		optional(w, &m.quality, w.quality)
 	case kMediaEvent:
 		w.unsigned(&m.serial)
-		w.mediaEvent(&m.onMedia)
+		body(w, &m.onMedia, w.mediaEvent)
 	case kResult:
 		w.unsigned(&m.serial)
 		w.legIDs(&m.legs)

@@ -105,12 +105,12 @@ func (g *Gateway) happened(l *link, m *message) {
 	}
 	if m.kind == kMediaEvent {
 		if sink := r.mediaNews(m); sink != nil {
-			sink(m.onMedia)
+			sink(*m.onMedia)
 		}
 		return
 	}
 	if sink := r.legNews(m); sink != nil {
-		sink(m.onLeg)
+		sink(*m.onLeg)
 	}
 }
 
@@ -148,7 +148,8 @@ func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	r.onLeg = sink
 	r.legs = append(r.legs, cmd.Leg)
 	r.mu.Unlock()
-	r.tell(message{kind: kPlace, place: cmd})
+	there := cmd // the command itself stays off the heap for a call that is here
+	r.tell(message{kind: kPlace, place: &there})
 }
 
 // ConfirmLeg implements actors.Telephony.
@@ -246,7 +247,8 @@ func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)
 	r.mu.Lock()
 	r.onLeg = sink
 	r.mu.Unlock()
-	r.tell(message{kind: kRecover, recover: leg})
+	there := leg
+	r.tell(message{kind: kRecover, recover: &there})
 }
 
 // Ask implements actors.Telephony: it is this node that asks.
@@ -278,7 +280,8 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 	r.mu.Lock()
 	r.onMedia = sink
 	r.mu.Unlock()
-	r.tell(message{kind: kOpen, open: cmd})
+	there := cmd
+	r.tell(message{kind: kOpen, open: &there})
 	return nil, nil
 }
 
@@ -294,7 +297,8 @@ func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 // AttachBot implements actors.Media.
 func (g *Gateway) AttachBot(cmd engine.AttachBot) {
 	if r := g.to(cmd.Attempt); r != nil {
-		r.tell(message{kind: kAttachBot, bot: cmd})
+		there := cmd
+		r.tell(message{kind: kAttachBot, bot: &there})
 		return
 	}
 	g.cfg.Media.AttachBot(cmd)
