@@ -13,7 +13,7 @@ func (g *Gateway) carryOut(l *link, m *message) {
 	}
 	h := g.host(m.attempt)
 	switch {
-	case m.kind == kOpen && h == nil:
+	case m.kind == kOpen && h == nil && !l.gone.Load():
 		h = g.addHost(m.attempt)
 		h.own(g, l, m.open.Epoch)
 	case m.kind == kAdopt:

@@ -140,35 +140,47 @@ func (g *Gateway) self() engine.Incarnation { return engine.Incarnation(g.own.Lo
 
 // Gone says that a node is dead or has left, and that its lease is over: it sends
 // no INVITE any more. lost are the calls of this node's runs that it carried,
-// which have no route from now on; what waits for its answers gets an error.
+// which have no route from now on; what waits for its answers gets an error. The
+// calls that are carried here for it stay its own until another node adopts them:
+// it may be alive, without a lease, or back under another incarnation.
 func (g *Gateway) Gone(incarnation engine.Incarnation) (lost []engine.AttemptID) {
 	g.mu.Lock()
 	g.gone[incarnation] = struct{}{}
-	var dead []*link
-	for k, l := range g.links {
+	for _, l := range g.links {
 		if l.peer == incarnation {
-			dead = append(dead, l)
-			delete(g.links, k)
+			l.gone.Store(true)
 		}
 	}
 	g.mu.Unlock()
-	for _, l := range dead {
-		l.close()
-	}
 	for i := range g.routes {
 		s := &g.routes[i]
 		s.mu.Lock()
+		var there []*route
 		for id, r := range s.m {
 			if r.link.peer == incarnation {
-				delete(s.m, id)
-				g.away.Add(-1)
-				lost = append(lost, id)
+				there, lost = append(there, r), append(lost, id)
 			}
 		}
 		s.mu.Unlock()
+		for _, r := range there {
+			g.dropRoute(r)
+		}
 	}
 	g.failAnswers(func(p *pendingAnswer) bool { return p.link.peer == incarnation }, errGone)
+	g.dropLinks()
 	return lost
+}
+
+// dropLinks ends the links to nodes that are gone, as far as they carry nothing.
+func (g *Gateway) dropLinks() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k, l := range g.links {
+		if l.gone.Load() && l.unused() {
+			l.close()
+			delete(g.links, k)
+		}
+	}
 }
 
 // Close ends the links. Calls here go on in the ports, without an owner.
@@ -204,21 +216,33 @@ func (g *Gateway) Receive(payload []byte) {
 }
 
 // linkOf gives the link of two nodes, nil when we are not the one, or the other
-// is gone.
+// is gone and nothing was left to do with it.
 func (g *Gateway) linkOf(own, peer engine.Incarnation) *link {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ours := g.names[own]
 	_, self := g.names[peer]
-	if _, gone := g.gone[peer]; gone || !ours || self || g.closed {
+	if !ours || self || g.closed {
 		return nil
 	}
 	k := [2]engine.Incarnation{own, peer}
 	l := g.links[k]
 	if l == nil {
+		if _, gone := g.gone[peer]; gone {
+			return nil
+		}
 		l = newLink(g, own, peer)
 		g.links[k] = l
 		g.tasks.Go(l.run)
+	}
+	return l
+}
+
+// leads gives the link over which calls can begin on a node or be adopted from it.
+func (g *Gateway) leads(node engine.Incarnation) *link {
+	l := g.linkOf(g.self(), node)
+	if l == nil || l.gone.Load() {
+		return nil
 	}
 	return l
 }
@@ -230,7 +254,7 @@ func (g *Gateway) Ready(node engine.Incarnation) bool {
 	if g.mine(node) {
 		return true
 	}
-	l := g.linkOf(g.self(), node)
+	l := g.leads(node)
 	if l == nil {
 		return false
 	}
@@ -263,8 +287,7 @@ func (g *Gateway) moment() reading {
 func (g *Gateway) ask(l *link, m *message, patience time.Duration, then func([]engine.LegID, error)) {
 	p := &pendingAnswer{link: l, then: then}
 	g.mu.Lock()
-	_, gone := g.gone[l.peer]
-	if g.closed || gone {
+	if g.closed || l.gone.Load() {
 		g.mu.Unlock()
 		then(nil, errGone)
 		return
@@ -343,6 +366,7 @@ func (g *Gateway) tend() {
 			return
 		case <-tick.C:
 			g.lookAfter(g.cfg.Clock.Boot())
+			g.dropLinks()
 		}
 	}
 }
@@ -359,7 +383,7 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID,
 		then(nil, nil)
 		return
 	}
-	l := g.linkOf(g.self(), at.Node)
+	l := g.leads(at.Node)
 	if l == nil {
 		then(nil, errGone)
 		return

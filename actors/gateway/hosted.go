@@ -124,7 +124,7 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 func (h *hosted) own(g *Gateway, l *link, epoch int64) bool {
 	h.mu.Lock()
 	old := h.link
-	ok := old == l || epoch > h.epoch || epoch == h.epoch && (old == nil || old.over() || l.peer > old.peer)
+	ok := old == l || epoch > h.epoch || epoch == h.epoch && (old == nil || old.gone.Load() || l.peer > old.peer)
 	if ok && old != l {
 		h.link, h.epoch, h.alone = l, epoch, 0
 		h.turn++

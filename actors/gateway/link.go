@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dialler/engine"
@@ -39,6 +40,8 @@ type parcel struct {
 type link struct {
 	g         *Gateway
 	own, peer engine.Incarnation
+	// gone: the other's lease is over. What it has begun goes on; it begins nothing.
+	gone atomic.Bool
 
 	// dealing is held while what came is dealt with, in order.
 	dealing sync.Mutex
@@ -330,10 +333,11 @@ func (l *link) acknowledged(f *frame, now engine.BootTime) {
 	}
 }
 
-func (l *link) over() bool {
+// unused says that the link carries no call.
+func (l *link) unused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed
+	return l.calls == 0
 }
 
 // close ends the link; what waits is dropped.

@@ -173,3 +173,31 @@ func TestANodeThatIsGoneLosesItsCallsAndSettlesWhatItWasTold(t *testing.T) {
 		}
 	})
 }
+
+// A node that lost its lease and joined again keeps its calls on other nodes, as
+// long as nobody else has taken them over; it begins none under the old name.
+func TestANodeThatJoinsAgainKeepsItsCalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
+		id, o, more := call(1), &owned{}, &owned{}
+		a.dial(id, 2, o)
+		pause(time.Second)
+		b.Gone(1)
+		a.dial(call(2), 2, more) // it does not know yet
+		pause(time.Second)
+		n.mu.Lock()
+		n.nodes[4] = a.Gateway
+		n.mu.Unlock()
+		a.Join(4)
+		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered})
+		a.HangUpLeg(id.Leg(1), engine.HangUpCause{Q850: 16})
+		pause(time.Minute)
+		equal(t, "the call", o.kinds(), []engine.LegEventKind{engine.LegSent, engine.LegAnswered})
+		equal(t, "the carrying node", b.ports.entries()[2:], []string{"hang up " + string(id.Leg(1)) + " 16"})
+		a.dial(call(3), 2, more)
+		pause(time.Second)
+		equal(t, "the next call", more.kinds(), []engine.LegEventKind{engine.LegSent})
+	})
+}

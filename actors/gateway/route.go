@@ -268,7 +268,7 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 		if g.mine(cmd.Node) {
 			return g.cfg.Media.Open(cmd, sink)
 		}
-		l := g.linkOf(g.self(), cmd.Node)
+		l := g.leads(cmd.Node)
 		switch {
 		case l == nil:
 			return nil, errGone
