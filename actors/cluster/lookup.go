@@ -78,7 +78,9 @@ func (n *Node) place(ctx context.Context, id ownership.Identity, was ownership.O
 	me := n.Incarnation()
 	if ok && best.Incarnation != me && best.Address != n.Address() {
 		// What it says is only a hint: the database is asked again.
-		_, err := n.askAt(ctx, best.Incarnation, best.Address, id, methodClaim, nil)
+		brief, cancel := context.WithTimeout(ctx, n.patience())
+		_, err := n.askAt(brief, best.Incarnation, best.Address, id, methodClaim, nil)
+		cancel()
 		if err == nil {
 			if w, err := n.store.Owner(ctx, id); err != nil || w.Live {
 				return w, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 
 	"dialler/actors/routing"
 	"dialler/engine"
@@ -68,6 +69,57 @@ func TestAnyNodeReachesTheOneOwnerOfAnIdentity(t *testing.T) {
 			if err != nil || strings.HasPrefix(string(a), "0 ") {
 				t.Errorf("after 0 left: %q, %v", a, err)
 			}
+		}
+	}
+}
+
+func TestTheLibraryFindsTheOwnerThroughOurLookup(t *testing.T) {
+	t.Parallel()
+	nodes := start(t, newDatabase(), 2, nil)
+	if _, err := nodes[1].Claim(t.Context(), campaign(1)); err != nil {
+		t.Fatal(err)
+	}
+	id := cluster.NewClusterIdentity(campaign(1).ID, string(ownership.Campaign))
+	for _, n := range nodes {
+		if pid := (lookup{n}).Get(id); pid == nil || pid.Address != nodes[1].Address() || pid.Id != inbox {
+			t.Errorf("found %v", pid)
+		}
+		lookup{n}.RemovePid(id, nil)
+		if _, ok := n.recall(campaign(1)); ok {
+			t.Error("it is not forgotten")
+		}
+	}
+	// Of a member that is gone nothing is known any more.
+	if _, err := nodes[0].Owner(t.Context(), campaign(1)); err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].memberLeft(nodes[1].Address())
+	if _, ok := nodes[0].recall(campaign(1)); ok {
+		t.Error("what is known of a member that is gone is not forgotten")
+	}
+	if pid := (lookup{nodes[0]}).Get(cluster.NewClusterIdentity("", "campaign")); pid != nil {
+		t.Errorf("found %v for nothing", pid)
+	}
+}
+
+func TestWhoIsLessLoadedClaims(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	nodes := start(t, db, 3, nil)
+	for i := range 30 {
+		if _, err := nodes[0].Ask(t.Context(), campaign(i), "who", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range nodes {
+		owned := 0
+		for _, w := range db.owners {
+			if w.Incarnation == n.Incarnation() {
+				owned++
+			}
+		}
+		if owned != 10 {
+			t.Errorf("%s owns %d of 30", n.cfg.Name, owned)
 		}
 	}
 }
