@@ -204,30 +204,50 @@ func (w *wire) ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue,
 	if !w.knows(to.Address) {
 		return nil, actor.ErrDeadLetter
 	}
-	type answer struct {
-		m   any
-		err error
+	r := make(reply, 1)
+	registry := w.system.ProcessRegistry
+	sender, ok := registry.Add(r, "ask"+registry.NextId())
+	if !ok {
+		return nil, errEnvelope // never: the library counts them
 	}
-	got := make(chan answer, 1)
-	future := w.system.Root.RequestFuture(to, m, within)
-	go func() {
-		m, err := future.Result()
-		got <- answer{m, err}
-	}()
+	defer registry.Remove(sender)
+	w.system.Root.RequestWithCustomSender(to, m, sender)
+	timer := time.NewTimer(within)
+	defer timer.Stop()
 	select {
-	case a := <-got:
-		if b, ok := a.m.(*wrapperspb.BytesValue); ok && a.err == nil {
-			return b, nil
+	case a := <-r:
+		switch a := a.(type) {
+		case *wrapperspb.BytesValue:
+			return a, nil
+		case *actor.DeadLetterResponse:
+			return nil, actor.ErrDeadLetter
 		}
-		if a.err == nil {
-			a.err = errEnvelope
-		}
-		return nil, a.err
+		return nil, errEnvelope
+	case <-timer.C:
+		return nil, context.DeadlineExceeded
 	case <-ctx.Done():
-		w.system.Root.Send(future.PID(), errEnvelope) // nobody waits for it any more
 		return nil, ctx.Err()
 	}
 }
+
+// reply is where the answer to one request goes: the first that comes. The
+// library's future takes a second one as well, while the first is read.
+type reply chan any
+
+// SendUserMessage implements actor.Process.
+func (r reply) SendUserMessage(_ *actor.PID, message any) {
+	_, m, _ := actor.UnwrapEnvelope(message)
+	select {
+	case r <- m:
+	default:
+	}
+}
+
+// SendSystemMessage implements actor.Process.
+func (reply) SendSystemMessage(*actor.PID, any) {}
+
+// Stop implements actor.Process.
+func (reply) Stop(*actor.PID) {}
 
 // receive takes what other nodes, and this one, send.
 func (w *wire) receive(c actor.Context) {
