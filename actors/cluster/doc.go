@@ -28,6 +28,13 @@
 //   - Every wait ends with its context; what is kept in memory is bounded.
 //   - A request whose deadline has passed is dropped.
 //
+// # What it costs
+//
+// Measured (BenchmarkAsk, shared machine of two cores, loopback, both sides
+// together): a request to another node takes 0.11 ms and 78 µs of CPU when it is
+// alone, 32 µs of CPU among many. One that the node can carry out itself is a
+// call. A node renews one row a second.
+//
 // # Who may talk to a node
 //
 // Whoever reaches the address of messages can command the node. It belongs on a

@@ -196,7 +196,7 @@ func (bootClock) Boot() engine.BootTime { return engine.BootTime(time.Since(bega
 var brief = ownership.Terms{TTL: 1500 * time.Millisecond, Margin: 300 * time.Millisecond, Every: 200 * time.Millisecond}
 
 // listens gives addresses for messages whose ports above are free as well.
-func listens(t *testing.T, n int) []string {
+func listens(t testing.TB, n int) []string {
 	t.Helper()
 	var all []string
 	for range 1000 {
@@ -220,7 +220,7 @@ func listens(t *testing.T, n int) []string {
 }
 
 // start brings nodes up whose names are their places in the list, "0" first.
-func start(t *testing.T, db *database, count int, change func(i int, c *Config)) []*Node {
+func start(t testing.TB, db *database, count int, change func(i int, c *Config)) []*Node {
 	t.Helper()
 	at := listens(t, count)
 	nodes := make([]*Node, count)
@@ -265,7 +265,7 @@ func start(t *testing.T, db *database, count int, change func(i int, c *Config))
 }
 
 // await waits for a condition, for a minute at most.
-func await(t *testing.T, what string, f func() bool) {
+func await(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
