@@ -52,8 +52,7 @@ func (p farPort) Send(to engine.Incarnation, payload []byte) {
 }
 
 func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock actors.Clock) *gateway.Gateway {
-	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock,
-		Carrier: func() engine.Incarnation { return 2 }})
+	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock})
 	g.Join(id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -90,8 +89,20 @@ func (r *rig) goFar(p *actors.Ports) {
 	for !n.first.Ready(2) {
 		time.Sleep(10 * time.Millisecond) // virtual
 	}
-	p.Telephony, p.Media, p.Elsewhere = n.first, n.first, n.first
+	far := farAway{n.first, r.world}
+	p.Telephony, p.Media, p.Elsewhere = far, far, far
 }
+
+// farAway is the first node's gateway, which has every call carried by the second,
+// however long that was not heard of, and lets the world answer questions.
+type farAway struct {
+	*gateway.Gateway
+	world *actortest.World
+}
+
+func (f farAway) Carrier() engine.Incarnation                       { return 2 }
+func (f farAway) Ask(ctx context.Context, uri string) error         { return f.world.Ask(ctx, uri) }
+func (f farAway) AskBot(ctx context.Context, q engine.AskBot) error { return f.world.AskBot(ctx, q) }
 
 func TestACampaignIsDialledOnAnotherNodeLikeOnThisOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,10 +14,12 @@ import (
 	"dialler/engine/journal"
 )
 
-// kill ends the tree and its adapters as kill −9 does: the store stays.
+// kill ends the tree and its adapters as kill −9 does: the store stays. Of two
+// nodes both die, and the next life is alone.
 func (r *rig) kill() {
 	r.tree.Close()
 	synctest.Wait()
+	r.far = false
 	r.world = actortest.NewWorld(r.world.Script)
 }
 

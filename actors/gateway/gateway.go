@@ -249,7 +249,7 @@ func (g *Gateway) leads(node engine.Incarnation) *link {
 
 // Ready says whether calls can begin on a node: it has been heard within the
 // last seconds, and takes what it is sent. The first question makes the
-// acquaintance.
+// acquaintance, which lasts for a minute after the last one.
 func (g *Gateway) Ready(node engine.Incarnation) bool {
 	if g.mine(node) {
 		return true
@@ -258,11 +258,9 @@ func (g *Gateway) Ready(node engine.Incarnation) bool {
 	if l == nil {
 		return false
 	}
-	if l.ready(g.cfg.Clock.Boot()) {
-		return true
-	}
-	l.greet()
-	return false
+	now := g.cfg.Clock.Boot()
+	l.greet(now)
+	return l.ready(now)
 }
 
 // mine says whether an incarnation is one of this process.

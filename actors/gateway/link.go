@@ -20,6 +20,9 @@ const (
 	backGap = 20 * time.Millisecond
 	// heartbeat is sent while calls are carried for each other.
 	heartbeat = time.Second
+	// acquainted is how long a node that carries nothing is asked for signs of life
+	// after the last question whether it is ready.
+	acquainted = time.Minute
 )
 
 // Bounds of what is under way and not acknowledged.
@@ -66,8 +69,8 @@ type link struct {
 	backAt          engine.BootTime // when the last repeat began
 	answerHello     bool
 	missing         bool
-	greeting        bool // Ready was asked
-	calls           int  // that are carried over it, either way
+	asked           engine.BootTime // when Ready was, 0: never
+	calls           int             // that are carried over it, either way
 
 	wake chan struct{}
 	stop chan struct{}
@@ -124,12 +127,15 @@ func (l *link) ready(now engine.BootTime) bool {
 	return !l.closed && l.offset.known && time.Duration(now-l.heard) <= 3*heartbeat && l.waiting <= l.g.cfg.QueueCap
 }
 
-// greet asks the other side for a sign of life, at most once a heartbeat.
-func (l *link) greet() {
+// greet asks the other side for signs of life for a while.
+func (l *link) greet(now engine.BootTime) {
 	l.mu.Lock()
-	l.greeting = true
+	first := l.asked == 0 || time.Duration(now-l.asked) >= acquainted
+	l.asked = now
 	l.mu.Unlock()
-	l.poke()
+	if first {
+		l.poke()
+	}
 }
 
 // use counts the calls that the link carries: while there are some, it beats.
@@ -174,10 +180,11 @@ func (l *link) next() (b []byte, wait time.Duration) {
 	}
 	f := frame{from: l.own, to: l.peer}
 	l.fill(&f)
-	idle := len(l.queue) == 0 && l.calls == 0 && !l.greeting
-	strange := !idle && (l.stamp == 0 || l.greeting)
+	asked := l.asked != 0 && time.Duration(now-l.asked) < acquainted
+	idle := len(l.queue) == 0 && l.calls == 0 && !asked
+	strange := !idle && (l.stamp == 0 || asked && l.calls == 0)
 	beat := heartbeat
-	if strange {
+	if strange && time.Duration(now-l.heard) > heartbeat {
 		beat = resendFirst
 	}
 	due := len(f.items) > 0 || l.answerHello || l.missing || (l.ackAt != 0 && now >= l.ackAt) || l.got-l.told >= ackItems ||
@@ -189,7 +196,6 @@ func (l *link) next() (b []byte, wait time.Duration) {
 			f.held = time.Duration(now - l.stampAt)
 		}
 		l.ackAt, l.answerHello, l.missing, l.told, l.wrote = 0, false, false, l.got, now
-		l.greeting = false
 		if len(f.items) > 0 && l.resendAt == 0 {
 			l.resendAt = now.Add(l.resendIn)
 		}

@@ -201,3 +201,33 @@ func TestANodeThatJoinsAgainKeepsItsCalls(t *testing.T) {
 		equal(t, "the next call", more.kinds(), []engine.LegEventKind{engine.LegSent})
 	})
 }
+
+func TestANodeIsKnownToBeReadyWhileItIsAskedAbout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a := n.join(t, 1, 5e12, nil)
+		n.join(t, 2, 9e9, nil)
+		for _, idle := range []time.Duration{0, 10 * time.Minute} {
+			pause(idle)
+			if a.Ready(2) {
+				t.Error("a node is ready that was not heard of")
+			}
+			for _, wait := range []time.Duration{time.Second, 50 * time.Second, 50 * time.Second} {
+				if pause(wait); !a.Ready(2) {
+					t.Errorf("not ready %v after the last question", wait)
+				}
+			}
+		}
+		n.isolate(2, true)
+		if pause(5 * time.Second); a.Ready(2) {
+			t.Error("a node is ready that nothing comes from")
+		}
+		frames := func() int { n.mu.Lock(); defer n.mu.Unlock(); return n.frames }
+		pause(2 * time.Minute)
+		before := frames()
+		if pause(10 * time.Minute); frames() != before {
+			t.Errorf("%d messages to a node that nobody asks about", frames()-before)
+		}
+	})
+}
