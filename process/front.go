@@ -56,7 +56,7 @@ func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyC
 func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int, error) {
 	added, err := f.Store.Suppress(ctx, numbers, reason, who)
 	if err == nil {
-		f.tree.Suppressed(numbers)
+		f.suppressed(ctx, numbers)
 	}
 	return added, err
 }
@@ -86,6 +86,7 @@ func (f *Front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who e
 	stored, created, err := f.Store.PutBot(ctx, b, keepSecret, who)
 	f.p.doubt(err)
 	if err == nil {
+		f.configured(ctx)
 		err = f.tree.BotsChanged(ctx)
 	}
 	return stored, created, err
@@ -98,6 +99,7 @@ func (f *Front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who 
 		f.p.doubt(err)
 		return err
 	}
+	f.configured(ctx)
 	return f.tree.BotsChanged(ctx)
 }
 
@@ -127,6 +129,7 @@ func (f *Front) PutNumber(ctx context.Context, n engine.NumberSettings, who engi
 	created, err := f.Store.PutNumber(ctx, n, who)
 	f.p.doubt(err)
 	if err == nil {
+		f.configured(ctx)
 		f.tree.NumberChanged(n)
 	}
 	return created, err
@@ -170,6 +173,9 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	checks := []http.Check{db, trunks, ports, draining, descriptors}
 	if f.p.spool != nil {
 		checks = append(checks, spoolCheck(f.p.spool.Stats()))
+	}
+	if f.p.several != nil {
+		checks = append(checks, f.p.several.check())
 	}
 	return checks
 }

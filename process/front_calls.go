@@ -16,7 +16,7 @@ func (f *Front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dia
 
 // Call implements http.Calls.
 func (f *Front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
-	return f.tree.Call(ctx, id)
+	return f.owner().Call(ctx, id)
 }
 
 // Ladder implements http.Calls: what the SIP side still knows, else what was
@@ -42,18 +42,18 @@ func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessa
 
 // SubmitResult implements http.Calls.
 func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
-	return f.tree.SubmitResult(ctx, cmd)
+	return f.owner().SubmitResult(ctx, cmd)
 }
 
 // Transfer implements http.Calls.
 func (f *Front) Transfer(ctx context.Context, id engine.CallID, to string) error {
-	return f.tree.Transfer(ctx, id, to)
+	return f.owner().Transfer(ctx, id, to)
 }
 
 // HangUp implements http.Calls.
-func (f *Front) HangUp(ctx context.Context, id engine.CallID) error { return f.tree.HangUp(ctx, id) }
+func (f *Front) HangUp(ctx context.Context, id engine.CallID) error { return f.owner().HangUp(ctx, id) }
 
 // SendDigits implements http.Calls.
 func (f *Front) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
-	return f.tree.SendDigits(ctx, id, digits)
+	return f.owner().SendDigits(ctx, id, digits)
 }

@@ -58,7 +58,7 @@ func (f *Front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 	if err := f.Store.InsertCampaign(ctx, c, created); err != nil {
 		return campaign.Detail{}, err
 	}
-	return f.tree.Detail(ctx, c.ID)
+	return f.owner().Detail(ctx, c.ID)
 }
 
 // Clone implements http.Campaigns.
@@ -67,12 +67,12 @@ func (f *Front) Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail,
 	if err != nil {
 		return campaign.Detail{}, err
 	}
-	return f.tree.Detail(ctx, c.ID)
+	return f.owner().Detail(ctx, c.ID)
 }
 
 // Detail implements http.Campaigns.
 func (f *Front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
-	return f.tree.Detail(ctx, id)
+	return f.owner().Detail(ctx, id)
 }
 
 // List implements http.Campaigns: a campaign whose actors are up is asked
@@ -118,9 +118,9 @@ func (f *Front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campai
 
 func (f *Front) listed(ctx context.Context, row *campaign.Campaign) (campaign.Detail, error) {
 	if row.State == campaign.Running || row.State == campaign.Paused {
-		return f.tree.Detail(ctx, row.ID)
+		return f.owner().Detail(ctx, row.ID)
 	}
-	d, up, err := f.tree.DetailIfUp(ctx, row.ID)
+	d, up, err := f.owner().DetailIfUp(ctx, row.ID)
 	if err != nil || up {
 		return d, err
 	}
@@ -211,12 +211,12 @@ func (f *Front) earlier(ctx context.Context, id engine.CampaignID, run int) (cam
 
 // AddContacts implements http.Campaigns.
 func (f *Front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
-	return f.tree.AddContacts(ctx, cmd)
+	return f.owner().AddContacts(ctx, cmd)
 }
 
 // Import implements http.Imports.
 func (f *Front) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
-	return f.tree.Import(ctx, cmd, file)
+	return f.owner().Import(ctx, cmd, file)
 }
 
 // ImportByID implements http.Imports.
@@ -226,22 +226,22 @@ func (f *Front) ImportByID(ctx context.Context, id engine.ImportID) (campaign.Im
 
 // Act implements http.Campaigns.
 func (f *Front) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
-	return f.tree.Act(ctx, cmd)
+	return f.owner().Act(ctx, cmd)
 }
 
 // Preflight implements http.Campaigns.
 func (f *Front) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
-	return f.tree.Preflight(ctx, id)
+	return f.owner().Preflight(ctx, id)
 }
 
 // Trigger implements http.Campaigns.
 func (f *Front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
-	return f.tree.Trigger(ctx, cmd)
+	return f.owner().Trigger(ctx, cmd)
 }
 
 // Exclude implements http.Campaigns.
 func (f *Front) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
-	return f.tree.Exclude(ctx, cmd)
+	return f.owner().Exclude(ctx, cmd)
 }
 
 // Contacts implements http.Campaigns: live attempts as their owners know them.
@@ -254,7 +254,7 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	for i := range list.Contacts {
 		for j := range list.Contacts[i].Attempts {
 			if a := &list.Contacts[i].Attempts[j]; a.State != attempt.Ended {
-				wg.Go(func() { *a = f.tree.Live(ctx, *a) })
+				wg.Go(func() { *a = f.owner().Live(ctx, *a) })
 			}
 		}
 	}
@@ -274,10 +274,10 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	}
 	for i := range view.Attempts {
 		if a := &view.Attempts[i]; a.State != attempt.Ended {
-			*a = f.tree.Live(ctx, *a)
+			*a = f.owner().Live(ctx, *a)
 		}
 	}
-	c, up, err := f.tree.DetailIfUp(ctx, id)
+	c, up, err := f.owner().DetailIfUp(ctx, id)
 	if err == nil && !up {
 		c.Campaign, err = f.Store.Campaign(ctx, id)
 	}

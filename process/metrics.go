@@ -28,18 +28,27 @@ func newOpinionHistogram() prometheus.Histogram {
 	})
 }
 
+func counter(name, help string, f func() float64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, f)
+}
+
+func gauge(name, help string, f func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
+}
+
 // registerMetrics puts the figures of the tree and the adapters at /metrics.
 // They count one life of the process; label sets are closed.
 func registerMetrics(reg prometheus.Registerer, p *Process) error {
-	counter := func(name, help string, f func() float64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, f)
-	}
-	gauge := func(name, help string, f func() float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
-	}
 	t := p.tree.Stats()
 	if err := registerSpoolMetrics(reg, p); err != nil {
 		return err
+	}
+	if p.several != nil {
+		for _, c := range p.several.metrics() {
+			if err := reg.Register(c); err != nil {
+				return err
+			}
+		}
 	}
 	if p.ladders != nil {
 		if err := reg.Register(counter("dialler_sip_ladders_dropped_total",

@@ -55,6 +55,8 @@ type Process struct {
 	media    *media.Engine
 	recorder *recording.Recorder
 	tree     *actors.Tree
+	lease    *lease   // nil: not of a cluster
+	several  *several // nil: as above
 	api      *http.Server
 	front    *Front
 
@@ -185,6 +187,10 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if p.spool != nil {
 		ports.Spool = p.spool
 	}
+	if flags.Cluster != "" {
+		p.lease = new(lease)
+		ports.Membership = p.lease
+	}
 	p.tree, err = actors.Start(ctx, actors.Config{
 		Writers: writers, ResultBase: base, ResultToken: tokens,
 		OnCommit:  func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
@@ -200,6 +206,11 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.tree.TrunkHealth(h)
 	}
 	p.closing = append(p.closing, p.tree.Close)
+	if flags.Cluster != "" {
+		if err := p.join(ctx, base, derive(secret, "cluster")); err != nil {
+			return err
+		}
+	}
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(
@@ -453,6 +464,9 @@ func (p *Process) Drain(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+	}
+	if p.several != nil {
+		p.several.leave(ctx)
 	}
 }
 

@@ -55,6 +55,20 @@ func (n *Node) Owner(ctx context.Context, id ownership.Identity) (ownership.Owne
 	return w, nil
 }
 
+// Acting tells who acts for an identity, if anybody does; nobody claims it.
+func (n *Node) Acting(ctx context.Context, id ownership.Identity) (w ownership.Owner, ok bool, err error) {
+	if w, ok = n.Owned(id); ok {
+		return w, true, nil
+	}
+	if w, ok = n.recall(id); ok {
+		return w, true, nil
+	}
+	if w, err = n.store.Owner(ctx, id); err == nil && w.Live {
+		n.remember(w)
+	}
+	return w, w.Live, err
+}
+
 // Owned gives the claim by which this node acts for an identity now; ok is
 // false when it does not.
 func (n *Node) Owned(id ownership.Identity) (w ownership.Owner, ok bool) {

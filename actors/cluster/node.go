@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -71,6 +72,9 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 	}
 	if cfg.Secret != "" && len(cfg.Secret) < 16 {
 		return nil, engine.Invalid("cluster_secret_short", "the secret of the cluster has at least 16 bytes")
+	}
+	if cfg.Secret != "" { // it travels as text
+		cfg.Secret = hex.EncodeToString([]byte(cfg.Secret))
 	}
 	n := &Node{cfg: cfg, store: store, clock: clock, log: cfg.Log,
 		events: make(chan ownership.Event, 16), left: make(chan struct{}),

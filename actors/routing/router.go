@@ -40,6 +40,8 @@ type Nodes interface {
 	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
 	// Owned gives the claim by which this node acts for an identity.
 	Owned(id ownership.Identity) (w ownership.Owner, ok bool)
+	// Acting tells who acts for an identity, if anybody does; nobody claims it.
+	Acting(ctx context.Context, id ownership.Identity) (w ownership.Owner, ok bool, err error)
 	// Ask has the owner carry out a method.
 	Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error)
 	// Handle says who carries out a method here.
@@ -144,6 +146,9 @@ func (r *Router) detailIfUp(ctx context.Context, id engine.CampaignID) (detailIf
 // DetailIfUp is Detail for a campaign that some node acts for; up is false for
 // any other.
 func (r *Router) DetailIfUp(ctx context.Context, id engine.CampaignID) (campaign.Detail, bool, error) {
+	if _, ok, err := r.nodes.Acting(ctx, of(id)); err != nil || !ok {
+		return campaign.Detail{}, false, err
+	}
 	d, err := carry(ctx, r, id, "detail_if_up", id, r.detailIfUp)
 	return d.Detail, d.Up, err
 }
@@ -162,3 +167,6 @@ func (r *Router) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.Tr
 func (r *Router) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
 	return carry(ctx, r, cmd.Campaign, "exclude", cmd, r.tree.Exclude)
 }
+
+// Has says whether the actor of an attempt lives on this node.
+func (r *Router) Has(id engine.AttemptID) bool { return r.tree.Has(id) }

@@ -62,6 +62,11 @@ func (s *side) Owner(context.Context, ownership.Identity) (ownership.Owner, erro
 	return s.claim(), nil
 }
 
+func (s *side) Acting(context.Context, ownership.Identity) (ownership.Owner, bool, error) {
+	w := s.claim()
+	return w, w.Incarnation != 0, nil
+}
+
 func (s *side) Owned(ownership.Identity) (ownership.Owner, bool) {
 	w := s.claim()
 	return w, w.Incarnation == s.id
@@ -253,6 +258,14 @@ func TestZeroAndNilAreNotConfused(t *testing.T) {
 		if err := decode(b, &got); err != nil || !reflect.DeepEqual(got, d) {
 			t.Errorf("%+v, want %+v (%v)", got, d, err)
 		}
+	}
+}
+
+func TestACampaignThatNobodyActsForIsNotUp(t *testing.T) {
+	n, one, _ := newNet()
+	n.owner = 0
+	if _, up, err := one.router.DetailIfUp(t.Context(), theCampaign); up || err != nil || len(one.asked) > 0 {
+		t.Errorf("up %v, %v, asked %v", up, err, one.asked)
 	}
 }
 

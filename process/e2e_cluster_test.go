@@ -1,0 +1,151 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+	"dialler/persistence/storetest"
+)
+
+// freePair is a TCP port that is free, as the one above it is.
+func freePair(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		a, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := a.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // TCP
+		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		_ = a.Close()
+		if err == nil {
+			_ = b.Close()
+			return fmt.Sprintf("127.0.0.1:%d", port)
+		}
+	}
+	t.Fatal("no two free ports in a row")
+	return ""
+}
+
+// newClusterWorld is a world whose process is one of two nodes; the other is a
+// program of its own, which a test may kill.
+func newClusterWorld(t *testing.T, talk time.Duration) (w *world, other *running) {
+	t.Helper()
+	here, there := freePair(t), freePair(t)
+	url := storetest.URL(t)
+	membership := "automanaged://" + here + "," + there
+	w = bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, talk)
+	other = serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
+	t.Cleanup(func() {
+		_ = other.cmd.Process.Kill()
+		<-other.read
+		_ = other.cmd.Wait()
+		if t.Failed() {
+			t.Logf("log of the other node:\n%s", other.log())
+		}
+	})
+	eventually(t, "both nodes are there", func() bool {
+		var n int
+		w.query("SELECT count(*) FROM nodes WHERE left_at IS NULL AND expires_at > now()", &n)
+		return n == 2
+	})
+	return w, other
+}
+
+// ownerOf is the name of the node that acts for a campaign, "" when none does.
+func (w *world) ownerOf(id engine.CampaignID) (name string, epoch int64) {
+	w.t.Helper()
+	w.query(`SELECT coalesce(max(n.name), ''), coalesce(max(o.epoch), 0) FROM owners o JOIN nodes n USING (incarnation)
+		WHERE o.kind = 'campaign' AND o.identity = '`+string(id)+`' AND n.left_at IS NULL AND n.expires_at > clock_timestamp()`, &name, &epoch)
+	return name, epoch
+}
+
+// of gives a campaign that the named node acts for.
+func (w *world) campaignOf(node string, change map[string]any) engine.CampaignID {
+	w.t.Helper()
+	for range 50 {
+		id := w.campaign(change)
+		if name, _ := w.ownerOf(id); name == node {
+			return id
+		}
+	}
+	w.t.Fatalf("node %s never becomes the owner of a campaign", node)
+	return ""
+}
+
+// Any node answers any API call; a campaign whose node is killed goes on at
+// another one within ten seconds, and nobody is called twice.
+func TestANodeThatIsKilledIsReplaced(t *testing.T) {
+	t.Parallel()
+	w, other := newClusterWorld(t, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
+	settings := map[string]any{"concurrency": 3, "always_on": true, "max_attempts": 1}
+	theirs, ours := w.campaignOf("two", settings), w.campaignOf("one", settings)
+	numbers := map[engine.CampaignID]int{}
+	for _, id := range []engine.CampaignID{theirs, ours} {
+		w.act(id, "start").expect(200)
+		for range 10 {
+			w.trigger(id, newNumber(), nil)
+			numbers[id]++
+		}
+	}
+	eventually(t, "both campaigns dial", func() bool {
+		return w.detail(theirs).Counters.Completed > 2 && w.detail(ours).Counters.Completed > 2
+	})
+	// The console of this node shows what the other one does.
+	eventually(t, "both show what they do", func() bool { return w.detail(theirs).Live != nil && w.detail(ours).Live != nil })
+	_, before := w.ownerOf(theirs)
+
+	killed := time.Now()
+	if err := other.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "this node takes over", func() bool { name, _ := w.ownerOf(theirs); return name == "one" })
+	took := time.Since(killed)
+	if _, after := w.ownerOf(theirs); after != before+1 {
+		t.Errorf("epoch %d after %d", after, before)
+	}
+	t.Logf("taken over after %v", took)
+	w.trigger(theirs, newNumber(), nil)
+	numbers[theirs]++
+	for _, id := range []engine.CampaignID{theirs, ours} {
+		w.act(id, "pause").expect(200)
+		w.act(id, "resume").expect(200)
+		eventually(t, "everybody was called", func() bool {
+			c := w.detail(id).Counters
+			return c.Total == numbers[id] && c.Completed+c.Failed+c.Abandoned+c.Unanswered >= numbers[id]
+		})
+	}
+	eventually(t, "no call is left", func() bool { return len(model.Ledger().Live()) == 0 })
+	ledger := model.Ledger().Calls()
+	if twice := ledger.DuplicateInvites(); len(twice) > 0 {
+		t.Errorf("dialled twice: %v", twice)
+	}
+	if over := ledger.Overlaps(); len(over) > 0 {
+		t.Errorf("overlapping calls: %v", over)
+	}
+}
+
+// A node that is drained gives its campaigns to the others at once.
+func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
+	t.Parallel()
+	w, other := newClusterWorld(t, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
+	id := w.campaignOf("two", map[string]any{"concurrency": 3, "always_on": true, "max_attempts": 1})
+	w.act(id, "start").expect(200)
+	for range 5 {
+		w.trigger(id, newNumber(), nil)
+	}
+	eventually(t, "it dials", func() bool { return w.detail(id).Counters.Completed > 0 })
+	other.terminate()
+	eventually(t, "this node acts for it", func() bool { name, _ := w.ownerOf(id); return name == "one" })
+	w.trigger(id, newNumber(), nil)
+	eventually(t, "everybody was called, once and whole", func() bool {
+		c := w.detail(id).Counters
+		return c.Completed == 6 && c.Attempts == 6
+	})
+}
