@@ -83,7 +83,6 @@ func (d *desk) asked(h *header, body []byte, respond func(*wrapperspb.BytesValue
 		return
 	}
 	d.running.Go(func() {
-		defer func() { <-d.slots }()
 		var answer []byte
 		err := error(ErrUnanswered)
 		defer func() {
@@ -91,6 +90,7 @@ func (d *desk) asked(h *header, body []byte, respond func(*wrapperspb.BytesValue
 				n.log.Error().Str("method", h.Method).Str("why", fmt.Sprint(r)).Msg("a request of another node was not carried out")
 				err = fmt.Errorf("cluster: %v", r)
 			}
+			<-d.slots // before who asked knows, and asks again
 			finish(answer, err)
 		}()
 		if left <= 0 {
