@@ -61,14 +61,14 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 		// Nothing of this system can be seen from in there: no zones, no
 		// certificates, no /proc, no temporary folder.
 		for _, dir := range []string{"usr", "usr/local", "usr/local/bin", "var", "var/lib"} {
-			if err := os.Chmod(filepath.Join(root, dir), 0o555); err != nil { //nolint:gosec // read-only for all
+			if err := os.Chmod(filepath.Join(root, dir), 0o555); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := os.Chown(data, imageUser, imageUser); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(root, 0o555); err != nil { //nolint:gosec // likewise
+		if err := os.Chmod(root, 0o555); err != nil {
 			t.Fatal(err)
 		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
