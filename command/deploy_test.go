@@ -35,16 +35,10 @@ func settings(t *testing.T) map[string]bool {
 	return names
 }
 
-// ofTheCluster are flags that a node of several is given.
-var ofTheCluster = []string{"cluster", "node", "cluster-listen"}
-
 // What deploy/ starts the dialler with must be what it takes.
 func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 	t.Parallel()
 	known := settings(t)
-	for _, name := range ofTheCluster {
-		known[name] = true
-	}
 	if !known["drain-timeout"] || !known["log-format"] || known["listen-htttp"] {
 		t.Fatalf("the flags were not read: %v", known)
 	}

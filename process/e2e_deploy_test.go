@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/persistence/storetest"
 )
 
 var (
@@ -45,10 +46,11 @@ func (w *world) exposition() map[string]map[string]bool {
 	return out
 }
 
-// Rules and dashboard may only name what a dialler that dials shows.
+// Rules and dashboard may only name what a node that dials shows.
 func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, time.Second)
+	url, here := storetest.URL(t), freePair(t)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: "automanaged://" + here, Node: "one", ClusterListen: here}}, tuning{}, time.Second)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(300 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"concurrency": 2, "max_attempts": 1})
 	var rows []any
