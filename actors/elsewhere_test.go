@@ -20,7 +20,9 @@ import (
 )
 
 // With -elsewhere the calls of all tests of this package are carried by another
-// node, over a network that loses, repeats and delays.
+// node, over a network that loses, repeats and delays. Only a test that allows no
+// command under way may fail then (TestATrunkThatFlapsLosesNothing: its trunk goes
+// down within milliseconds of a dial).
 var elsewhere = flag.Bool("elsewhere", false, "carry every call on another node")
 
 // farNodes are two nodes: the tree is on the first, all calls on the second, whose

@@ -163,7 +163,7 @@ func TestAnEarlierLifeIsClosedAsLostAndNobodyIsDialledTwiceAtOnce(t *testing.T) 
 				r.tree.Close()
 				synctest.Wait()
 				first := r.world
-				r.world = actortest.NewWorld(first.Script)
+				r.world, r.far = actortest.NewWorld(first.Script), false
 				r.start()
 				defer r.tree.Close()
 				r.results()

@@ -131,7 +131,7 @@ func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 				r.store.SetDown(false)
 				r.ordered()
 				first := r.world
-				r.world = actortest.NewWorld(first.Script)
+				r.world, r.far = actortest.NewWorld(first.Script), false
 				r.start()
 				defer r.tree.Close()
 				synctest.Wait()

@@ -107,6 +107,7 @@ type Gateway struct {
 var (
 	_ actors.Telephony = (*Gateway)(nil)
 	_ actors.Media     = (*Gateway)(nil)
+	_ actors.Elsewhere = (*Gateway)(nil)
 )
 
 type pendingAnswer struct {
