@@ -19,8 +19,11 @@ func shrinkRegistry(s *actor.ActorSystem) {
 	all := s.ProcessRegistry.LocalPIDs.LocalPIDs
 	few := slices.Clone(all[:min(registryBuckets, len(all))])
 	s.ProcessRegistry.LocalPIDs.LocalPIDs = few
+	found := map[string]any{}
 	for i, bucket := range all {
-		for name, process := range bucket.Items() {
+		clear(found)
+		bucket.IterCb(func(name string, process any) { found[name] = process }) // Items would start 33 goroutines
+		for name, process := range found {
 			if i < len(few) {
 				bucket.Remove(name)
 			}
