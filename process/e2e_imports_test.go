@@ -249,7 +249,10 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 	const rows, each = 8000, 24
 	file, numbers := contactFile(rows)
 	answered := make(chan answer, 1)
-	go func() { answered <- w.upload(id, file) }()
+	go func() {
+		defer close(answered) // also when there is no answer in time
+		answered <- w.upload(id, file)
+	}()
 	eventually(t, "the file comes in", func() bool { return w.rows("import_rows") > 0 })
 
 	var all sync.WaitGroup
@@ -303,7 +306,11 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 	}
 	all.Wait()
 	var imp campaign.Import
-	(<-answered).expect(201).into(&imp)
+	got, ok := <-answered
+	if !ok {
+		t.FailNow() // the upload said why
+	}
+	got.expect(201).into(&imp)
 	if imp.Rows != rows || imp.Added+imp.Duplicate+imp.Excluded != rows || len(confirmed) == 0 {
 		t.Errorf("%+v, %d exclusions confirmed", imp, len(confirmed))
 	}
