@@ -288,7 +288,7 @@ func (t *Tree) Drain() { t.d.draining.Store(true) }
 // LiveCalls counts the attempts that have not ended.
 func (t *Tree) LiveCalls() int64 {
 	s := &t.d.stats
-	return s.Attempts.Load() + s.Recovered.Load() - s.Ended.Load()
+	return s.Attempts.Load() + s.Recovered.Load() - s.Ended.Load() - s.Released.Load()
 }
 
 // storedReply is the answer of a request with an Idempotency-Key as it is kept.

@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
@@ -60,6 +63,8 @@ func (c *campaigns) Receive(ctx actor.Context) {
 			c.d.mailboxes.forget(m.Campaign)
 			ctx.Stop(pid)
 		}
+	case *whoIsUp:
+		reply(c.d, ctx.Sender(), slices.Sorted(maps.Keys(c.runs)), nil)
 	case *letGo:
 		pid := c.runs[m.Campaign]
 		delete(c.runs, m.Campaign)

@@ -107,6 +107,9 @@ func (a *contactActor) Receive(ctx actor.Context) {
 		if a.call != nil {
 			a.d.owners.remove(a.call.m.A.ID)
 		}
+		if _, stops := msg.(*actor.Stopping); stops && a.call != nil && a.call.m.A.Live() {
+			a.d.stats.Released.Add(1) // another node goes on with it
+		}
 		return
 	case *barrierPassed:
 		a.load()

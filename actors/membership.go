@@ -3,11 +3,13 @@ package actors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 )
 
 // Membership is this node's place among several that share the campaigns. A
@@ -41,6 +43,14 @@ func (t *Tree) Adopt(id engine.CampaignID) { t.d.root.Send(t.d.campaigns, &wake{
 // ActiveCampaigns are those for which somebody has to act.
 func (t *Tree) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
 	return t.d.store.ActiveCampaigns(ctx)
+}
+
+// whoIsUp asks which campaigns' actors are up.
+type whoIsUp struct{}
+
+// Up are the campaigns whose actors are up here.
+func (t *Tree) Up(ctx context.Context) ([]engine.CampaignID, error) {
+	return ask[[]engine.CampaignID](ctx, t.d, t.d.campaigns, &whoIsUp{})
 }
 
 // letGo stops the actors of a campaign; the answer comes when none is left.
@@ -94,3 +104,20 @@ func wait(ctx context.Context, f *actor.Future) error {
 		return ctx.Err()
 	}
 }
+
+// OpenDialouts are the calls outside campaigns that have not ended, or of which
+// a leg has not, of all nodes.
+func (t *Tree) OpenDialouts(ctx context.Context) ([]attempt.Attempt, error) {
+	open, err := t.d.store.OpenAttempts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	watched, err := t.d.store.OpenLegs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(append(open, watched...), func(a attempt.Attempt) bool { return a.Campaign != "" }), nil
+}
+
+// CloseDialout closes a call outside campaigns of a node that is gone.
+func (t *Tree) CloseDialout(a attempt.Attempt) { t.d.root.Send(t.d.dialout, &recoverCall{Attempt: a}) }

@@ -48,6 +48,9 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 		if n := len(r.openAttempts()); n != 10 {
 			t.Fatalf("%d attempts are open after the release, want 10", n)
 		}
+		if n := first.LiveCalls(); n != 0 {
+			t.Errorf("the node that let go counts %d live calls of its own", n)
+		}
 		r.tree.Adopt(r.id)
 		r.until(10*time.Second, "its conversations are the new owner's", func() bool { return r.detail().Live.InProgress == 10 })
 		if n := r.world.HungUp(); n != 0 {

@@ -349,6 +349,7 @@ type Stats struct {
 	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
 	outcomes   [numOutcomes]atomic.Int64
 	Recovered  atomic.Int64 // attempts of an earlier process life, taken over to be closed
+	Released   atomic.Int64 // attempts that went on under another owner of their campaign
 	Answered   atomic.Int64
 	Served     atomic.Int64
 	Abandoned  atomic.Int64

@@ -6,6 +6,7 @@ import (
 
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,15 +34,31 @@ type several struct {
 	lease  *lease
 	log    zerolog.Logger
 
-	mu    sync.Mutex
-	acts  map[engine.CampaignID]bool // campaigns whose actors are up here
-	as    engine.Incarnation         // 0: fenced
-	begun chan struct{}              // has an element when as has changed
+	// Of keep alone: the other nodes that were there, and since when one of them
+	// has been without a lease.
+	known map[engine.Incarnation]bool
+	dead  map[engine.Incarnation]time.Time
+
+	acts    atomic.Int64 // campaigns whose actors are up here
+	looking sync.Mutex   // held while campaigns are adopted
+
+	mu sync.Mutex
+	as engine.Incarnation // 0: fenced
+	// drained: campaigns are handed over, none is adopted any more.
+	drained bool
+	begun   chan struct{} // has an element when as has changed
 }
 
 // lease tells the tree how long the node may act; before the node is there it
 // may not.
 type lease struct{ node atomic.Pointer[cluster.Node] }
+
+// Send implements gateway.Transport.
+func (l *lease) Send(to engine.Incarnation, payload []byte) {
+	if n := l.node.Load(); n != nil {
+		_ = n.Tell(to, toldGateway, payload) // what does not arrive is sent again
+	}
+}
 
 // LeaseEnds implements actors.Membership.
 func (l *lease) LeaseEnds() engine.BootTime {
@@ -55,8 +72,8 @@ const (
 	// lookEvery is how often campaigns without an owner are looked for: a node
 	// that died is replaced within its lease, its margin and this.
 	lookEvery = time.Second
-	// handOver bounds how long the actors of one campaign may take to stop.
-	handOver = 10 * time.Second
+	// stopFor bounds how long the actors of one campaign may take to stop.
+	stopFor = 10 * time.Second
 
 	// configuredEvery is how often what is configured is read anew, in case a node
 	// was not told; tellFor bounds how long a change waits for the other nodes.
@@ -66,6 +83,7 @@ const (
 	// What nodes tell each other.
 	toldConfigured = "configured"
 	toldSuppressed = "suppressed"
+	toldGateway    = "gateway" // calls whose legs are on one node and whose campaign is on another
 )
 
 // nodeName is what people call this node.
@@ -91,7 +109,8 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 		return err
 	}
 	p.closing = append(p.closing, owners.Close)
-	s := &several{p: p, owners: owners, lease: p.lease, log: p.log, acts: map[engine.CampaignID]bool{}, begun: make(chan struct{}, 1)}
+	s := &several{p: p, owners: owners, lease: p.lease, log: p.log,
+		known: map[engine.Incarnation]bool{}, dead: map[engine.Incarnation]time.Time{}, begun: make(chan struct{}, 1)}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
 		Secret: string(secret), Begin: s.begin, Fence: s.fence, Log: p.log,
@@ -101,6 +120,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	}
 	s.lease.node.Store(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.log)
+	s.node.Receive(toldGateway, func(_ engine.Incarnation, body []byte) { p.gateway.Receive(body) })
 	s.node.Handle(toldConfigured, func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
 		p.unsettled.Store(true)
 		return nil, nil
@@ -129,7 +149,10 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 }
 
 // begin: the node may act, as another incarnation than before.
-func (s *several) begin(id engine.Incarnation) { s.become(id) }
+func (s *several) begin(id engine.Incarnation) {
+	s.p.gateway.Join(id)
+	s.become(id)
+}
 
 // fence: others may act for what this node owned. Live calls go on; nothing is
 // begun, by the lease that the tree looks at.
@@ -162,23 +185,100 @@ func (s *several) keep(ctx context.Context) {
 		case <-configured.C:
 			s.p.unsettled.Store(true)
 		}
-		s.mu.Lock()
-		as := s.as
-		s.mu.Unlock()
-		if as == 0 {
+		was = s.round(ctx, was)
+	}
+}
+
+// round looks once; was and the result are whom the node acted as.
+func (s *several) round(ctx context.Context, was engine.Incarnation) engine.Incarnation {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	s.mu.Lock()
+	as, drained := s.as, s.drained
+	s.mu.Unlock()
+	if as == 0 {
+		return was
+	}
+	s.bury(ctx)
+	if drained {
+		return as
+	}
+	if as != was {
+		s.letGo(ctx, func(engine.CampaignID) bool { return true })
+		s.closeDialouts(ctx)
+	}
+	s.look(ctx)
+	return as
+}
+
+// bury notes which nodes are gone: the legs that they had are lost.
+func (s *several) bury(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tellFor)
+	defer cancel()
+	all, err := s.owners.Nodes(ctx)
+	if err != nil {
+		return
+	}
+	now, there := time.Now(), map[engine.Incarnation]bool{}
+	for i := range all {
+		id := all[i].Incarnation
+		since, waits := s.dead[id]
+		switch {
+		case all[i].Live:
+			there[id] = true
+		case !waits:
+			s.dead[id], there[id] = now, true
+		case now.Sub(since) < ownership.Terms{}.WithDefaults().Margin:
+			there[id] = true
+		}
+		if there[id] {
+			s.known[id] = true
+		}
+	}
+	anyGone := false
+	for id := range s.known {
+		if there[id] {
 			continue
 		}
-		if as != was {
-			s.letGo(ctx, func(engine.CampaignID) bool { return true })
-			was = as
+		delete(s.known, id)
+		anyGone = true
+		if lost := s.p.gateway.Gone(id); len(lost) > 0 {
+			s.log.Warn().Int32("incarnation", int32(id)).Int("calls", len(lost)).Msg("the node that carried calls is gone")
+			s.p.tree.LegsGone(lost)
 		}
-		s.look(ctx)
+	}
+	if anyGone {
+		s.closeDialouts(ctx)
+	}
+}
+
+// closeDialouts closes the calls outside campaigns of nodes that are gone. One
+// node does it for each of them.
+func (s *several) closeDialouts(ctx context.Context) {
+	open, err := s.p.tree.OpenDialouts(ctx)
+	if err != nil {
+		return // they are asked for again when a node is gone, or this one joins
+	}
+	mine := map[engine.Incarnation]bool{}
+	for i := range open {
+		id := open[i].Node
+		take, asked := mine[id]
+		if !asked && !s.known[id] {
+			of := ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(id))}
+			if _, err := s.node.Claim(ctx, of); err == nil {
+				_, take = s.node.Owned(of)
+			}
+			mine[id] = take
+		}
+		if take {
+			s.p.tree.CloseDialout(open[i])
+		}
 	}
 }
 
 // look adopts what this node owns and claims what nobody does.
 func (s *several) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, handOver)
+	ctx, cancel := context.WithTimeout(ctx, stopFor)
 	defer cancel()
 	ids, err := s.p.tree.ActiveCampaigns(ctx)
 	if err != nil {
@@ -190,49 +290,89 @@ func (s *several) look(ctx context.Context) {
 			continue // it is tried again
 		}
 		if _, mine := s.node.Owned(of); mine {
-			s.mu.Lock()
-			s.acts[id] = true
-			s.mu.Unlock()
 			s.p.tree.Adopt(id)
 		}
 	}
 	// What somebody else acts for now stops here.
 	s.letGo(ctx, func(id engine.CampaignID) bool {
 		_, mine := s.node.Owned(ownership.Identity{Kind: ownership.Campaign, ID: string(id)})
-		return !mine
+		return !mine && s.node.May() // a fenced node's calls go on until somebody takes them
 	})
 }
 
 // letGo stops the actors of campaigns.
 func (s *several) letGo(ctx context.Context, which func(engine.CampaignID) bool) {
-	s.mu.Lock()
-	var ids []engine.CampaignID
-	for id := range s.acts {
-		if which(id) {
-			ids = append(ids, id)
-		}
+	ids, err := s.p.tree.Up(ctx)
+	if err != nil {
+		s.log.Warn().Str("code", engine.ErrorCode(err)).Msg("which campaigns are up is not known; it is asked again")
+		return
 	}
-	s.mu.Unlock()
+	s.acts.Store(int64(len(ids)))
 	for _, id := range ids {
-		ctx, cancel := context.WithTimeout(ctx, handOver)
+		if !which(id) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, stopFor)
 		err := s.p.tree.Release(ctx, id)
+		if err == nil {
+			err = s.leaveCalls(ctx, id)
+		}
 		cancel()
 		if err != nil {
 			s.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("the actors of a campaign that is another node's did not stop; it is tried again")
-			continue
 		}
-		s.mu.Lock()
-		delete(s.acts, id)
-		s.mu.Unlock()
 	}
 }
 
-// leave gives everything up for others to take at once. No call is live any
-// more, or none is waited for.
-func (s *several) leave(ctx context.Context) {
-	s.letGo(ctx, func(engine.CampaignID) bool { return true })
-	s.node.Leave(ctx)
+// leaveCalls has the live calls of a campaign that is let go of wait for its next
+// owner.
+func (s *several) leaveCalls(ctx context.Context, id engine.CampaignID) error {
+	row, err := s.p.store.Campaign(ctx, id)
+	if err != nil {
+		return err
+	}
+	open, err := s.p.store.OpenAttempts(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		a := &open[i]
+		if a.Campaign != id {
+			continue
+		}
+		peers := make([]engine.LegID, len(a.Peers))
+		for j := range a.Peers {
+			peers[j] = a.Peers[j].ID
+		}
+		s.p.gateway.Leave(a.ID, row.Epoch, peers)
+	}
+	return nil
 }
+
+// handOver gives every campaign up for others to take at once; their live calls
+// go on here.
+func (s *several) handOver(ctx context.Context) {
+	s.node.Drain()
+	s.mu.Lock()
+	s.drained = true
+	s.mu.Unlock()
+	s.looking.Lock() // what is being adopted is up
+	defer s.looking.Unlock()
+	ids, err := s.p.tree.Up(ctx)
+	if err != nil {
+		s.log.Warn().Str("code", engine.ErrorCode(err)).Msg("the campaigns are not handed over; others take them when this node has left")
+		return
+	}
+	s.letGo(ctx, func(engine.CampaignID) bool { return true })
+	for _, id := range ids {
+		if err := s.node.Release(ctx, ownership.Identity{Kind: ownership.Campaign, ID: string(id)}); err != nil {
+			s.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("a campaign was not given up; it is taken over when this node has left")
+		}
+	}
+}
+
+// leave ends the node's lease: no call is live any more, or none is waited for.
+func (s *several) leave(ctx context.Context) { s.node.Leave(ctx) }
 
 // everybody tells the other nodes something, and waits for a moment until they
 // have heard it. Who does not hear of it finds it in the database: what is
@@ -276,9 +416,7 @@ func (s *several) metrics() []prometheus.Collector {
 			return 1
 		}),
 		gauge("dialler_cluster_campaigns", "Campaigns whose actors this node runs.", func() float64 {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return float64(len(s.acts))
+			return float64(s.acts.Load())
 		}),
 		gauge("dialler_cluster_lease_renewal_seconds", "How long the last renewal of the node's lease took.", func() float64 { return float64(st.RenewalNanos.Load()) / 1e9 }),
 		counter("dialler_cluster_joins_total", "How often the node joined: once, and after every lease that it lost.", func() float64 { return float64(st.Joins.Load()) }),

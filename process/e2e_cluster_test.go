@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -130,22 +131,37 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	}
 }
 
-// A node that is drained gives its campaigns to the others at once.
+// A node that is drained gives its campaigns to the others at once: they go on
+// dialling there, while its own calls finish on it, with what came of them.
 func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
 	t.Parallel()
-	w, other := newClusterWorld(t, 300*time.Millisecond)
-	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
-	id := w.campaignOf("two", map[string]any{"concurrency": 3, "always_on": true, "max_attempts": 1})
+	w, other := newClusterWorld(t, 6*time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
+	id := w.campaignOf("two", map[string]any{"concurrency": 6, "always_on": true, "max_attempts": 1})
 	w.act(id, "start").expect(200)
-	for range 5 {
+	for range 3 {
 		w.trigger(id, newNumber(), nil)
 	}
-	eventually(t, "it dials", func() bool { return w.detail(id).Counters.Completed > 0 })
-	other.terminate()
+	eventually(t, "three conversations", func() bool { d := w.detail(id); return d.Live != nil && d.Live.InProgress == 3 })
+	before := model.Ledger().Live()
+	if err := other.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "this node acts for it", func() bool { name, _ := w.ownerOf(id); return name == "one" })
 	w.trigger(id, newNumber(), nil)
+	eventually(t, "it dials while the old calls go on", func() bool { return len(model.Ledger().Calls()) == 4 })
+	if live := model.Ledger().Live(); len(live) < len(before) {
+		t.Errorf("%d calls are live after the hand-over, %d were", len(live), len(before))
+	}
 	eventually(t, "everybody was called, once and whole", func() bool {
 		c := w.detail(id).Counters
-		return c.Completed == 6 && c.Attempts == 6
+		return c.Completed == 4 && c.Attempts == 4
 	})
+	<-other.read
+	if err := other.cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+	if n := len(model.Ledger().Calls()); n != 4 {
+		t.Errorf("%d calls for 4 contacts", n)
+	}
 }

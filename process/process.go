@@ -24,6 +24,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	"dialler/actors/gateway"
 	"dialler/engine"
 	"dialler/engine/destination"
 	"dialler/engine/number"
@@ -57,6 +58,7 @@ type Process struct {
 	tree     *actors.Tree
 	lease    *lease   // nil: not of a cluster
 	several  *several // nil: as above
+	gateway  *gateway.Gateway
 	api      *http.Server
 	front    *Front
 
@@ -189,7 +191,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	if flags.Cluster != "" {
 		p.lease = new(lease)
-		ports.Membership = p.lease
+		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Transport: p.lease, LeaseEnd: p.lease.LeaseEnds, Log: log})
+		p.closing = append(p.closing, p.gateway.Close)
+		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway
 	}
 	p.tree, err = actors.Start(ctx, actors.Config{
 		Writers: writers, ResultBase: base, ResultToken: tokens,
@@ -451,16 +455,19 @@ func (p *Process) Drain(ctx context.Context) {
 	p.draining = true
 	p.mu.Unlock()
 	p.tree.Drain()
+	if p.several != nil {
+		p.several.handOver(ctx)
+	}
 	deadline := time.NewTimer(p.flags.DrainTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for p.tree.LiveCalls() > 0 {
+	for p.liveCalls() > 0 {
 		select {
 		case <-ctx.Done():
 			return
 		case <-deadline.C:
-			p.log.Warn().Int64("calls", p.tree.LiveCalls()).Msg("drain timeout; the calls still live are closed as lost at the next start")
+			p.log.Warn().Int64("calls", p.liveCalls()).Msg("drain timeout; the calls still live are closed as lost at the next start")
 			return
 		case <-tick.C:
 		}
@@ -468,6 +475,15 @@ func (p *Process) Drain(ctx context.Context) {
 	if p.several != nil {
 		p.several.leave(ctx)
 	}
+}
+
+// liveCalls counts those of this process, and those that it carries for others.
+func (p *Process) liveCalls() int64 {
+	n := p.tree.LiveCalls()
+	if p.gateway != nil {
+		n += int64(p.gateway.Hosted())
+	}
+	return n
 }
 
 // Close stops everything.

@@ -86,6 +86,17 @@ func (g *Gateway) dropHost(h *hosted) {
 	}
 }
 
+// Hosted counts the calls that this node carries for other owners, or for none.
+func (g *Gateway) Hosted() (n int) {
+	for i := range g.hosts {
+		s := &g.hosts[i]
+		s.mu.RLock()
+		n += len(s.m)
+		s.mu.RUnlock()
+	}
+	return n
+}
+
 // takeBack: this node owns the attempt itself from now on.
 func (g *Gateway) takeBack(a engine.AttemptID) {
 	if h := g.host(a); h != nil {
