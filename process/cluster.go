@@ -3,9 +3,10 @@ package process
 import (
 	"context"
 	"encoding/json"
-
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -199,25 +200,31 @@ func (s *several) round(ctx context.Context, was engine.Incarnation) engine.Inca
 	if as == 0 {
 		return was
 	}
-	s.bury(ctx)
+	gone, ok := s.bury(ctx)
+	if !ok {
+		return was // the database is away
+	}
+	if gone || as != was {
+		s.closeDialouts(ctx)
+	}
 	if drained {
 		return as
 	}
 	if as != was {
 		s.letGo(ctx, func(engine.CampaignID) bool { return true })
-		s.closeDialouts(ctx)
 	}
 	s.look(ctx)
 	return as
 }
 
-// bury notes which nodes are gone: the legs that they had are lost.
-func (s *several) bury(ctx context.Context) {
+// bury notes which nodes are gone: the legs that they had are lost. ok is false
+// when it could not be asked which nodes there are.
+func (s *several) bury(ctx context.Context) (gone, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, tellFor)
 	defer cancel()
 	all, err := s.owners.Nodes(ctx)
 	if err != nil {
-		return
+		return false, false
 	}
 	now, there := time.Now(), map[engine.Incarnation]bool{}
 	for i := range all {
@@ -235,21 +242,21 @@ func (s *several) bury(ctx context.Context) {
 			s.known[id] = true
 		}
 	}
-	anyGone := false
+	maps.DeleteFunc(s.dead, func(id engine.Incarnation, _ time.Time) bool {
+		return !slices.ContainsFunc(all, func(n ownership.Node) bool { return n.Incarnation == id })
+	})
 	for id := range s.known {
 		if there[id] {
 			continue
 		}
 		delete(s.known, id)
-		anyGone = true
+		gone = true
 		if lost := s.p.gateway.Gone(id); len(lost) > 0 {
 			s.log.Warn().Int32("incarnation", int32(id)).Int("calls", len(lost)).Msg("the node that carried calls is gone")
 			s.p.tree.LegsGone(lost)
 		}
 	}
-	if anyGone {
-		s.closeDialouts(ctx)
-	}
+	return gone, true
 }
 
 // closeDialouts closes the calls outside campaigns of nodes that are gone. One
@@ -270,7 +277,7 @@ func (s *several) closeDialouts(ctx context.Context) {
 			}
 			mine[id] = take
 		}
-		if take {
+		if take && !s.p.tree.Has(open[i].ID) { // this process may have been that node
 			s.p.tree.CloseDialout(open[i])
 		}
 	}
