@@ -109,6 +109,7 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 			synctest.Wait()
 			before := r.world.Invited()
 			time.Sleep(time.Second) // virtual
+			synctest.Wait()         // what ended in this instant is told
 			if n := r.world.Invited() - before; !up && n > 0 {
 				t.Fatalf("%d calls over a trunk that is down", n)
 			}
