@@ -91,9 +91,9 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 			t.Fatalf("epoch %d, was %d (%v): somebody else took the campaign over", d.Campaign.Epoch, epoch, err)
 		}
 		r.store.View(func() { r.store.NotOwned = true })
-		for range 2 { // it has left meanwhile, and comes up again
+		for i := range 2 { // it has left meanwhile, and comes up again
 			if _, err := r.tree.Detail(t.Context(), r.id); engine.ErrorCode(err) != "not_owner" {
-				t.Fatalf("a node that does not own the campaign answers %v", err)
+				t.Fatalf("%d: a node that does not own the campaign answers %v", i, err)
 			}
 			time.Sleep(10 * time.Second) // virtual
 		}
@@ -168,9 +168,11 @@ func TestAnIntentIsNotSentAfterTheEndOfTheLease(t *testing.T) {
 		lease.ends.Store(int64(time.Since(began) + 5*time.Second))
 		r.act(campaign.ActionStart)
 		time.Sleep(20 * time.Second) // virtual
-		if len(r.store.Attempts) == 0 {
-			t.Error("no call was begun before the end of the lease")
-		}
+		r.store.View(func() {
+			if len(r.store.Attempts) == 0 {
+				t.Error("no call was begun before the end of the lease")
+			}
+		})
 		if n := r.world.Invited(); n != 0 {
 			t.Errorf("%d INVITEs left after the end of the lease", n)
 		}

@@ -330,6 +330,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 // answering that.
 const leaveAfter = 5 * time.Second
 
+// handOnAfter is how long those of a campaign that another node acts for do: what
+// is on its way to them is still answered.
+const handOnAfter = time.Second
+
 // leave forgets a campaign that does not exist, or not any more, or that
 // another node acts for.
 func (r *run) leave(after time.Duration) {

@@ -120,7 +120,7 @@ func (r *run) loaded(m *runLoaded) {
 		case "not_owner":
 			r.absent = m.err
 			r.becomeReady()
-			r.leave(0)
+			r.leave(handOnAfter)
 			return
 		}
 		if !passes(m.err) { // else it is said of the database

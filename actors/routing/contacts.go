@@ -88,6 +88,19 @@ type uploads struct {
 	open map[string]*upload
 }
 
+// of gives an upload, nil when it is not known.
+func (u *uploads) of(id string) *upload {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.open[id]
+}
+
+func (u *uploads) drop(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.open, id)
+}
+
 type upload struct {
 	pipe   *io.PipeWriter
 	cancel context.CancelFunc
@@ -102,9 +115,7 @@ func (r *Router) take(ctx context.Context, p piece) (campaign.Import, error) {
 	if p.Begin != nil {
 		return campaign.Import{}, r.beginUpload(p)
 	}
-	r.uploads.mu.Lock()
-	u := r.uploads.open[p.Upload]
-	r.uploads.mu.Unlock()
+	u := r.uploads.of(p.Upload)
 	if u == nil {
 		return campaign.Import{}, errUploadLost
 	}
@@ -123,9 +134,7 @@ func (r *Router) take(ctx context.Context, p piece) (campaign.Import, error) {
 	_ = u.pipe.Close()
 	select {
 	case <-u.done:
-		r.uploads.mu.Lock()
-		delete(r.uploads.open, p.Upload)
-		r.uploads.mu.Unlock()
+		r.uploads.drop(p.Upload)
 		if errors.Is(u.err, errCutShort) {
 			return u.imp, errUploadLost
 		}
@@ -155,11 +164,7 @@ func (r *Router) beginUpload(p piece) error {
 		_ = reader.CloseWithError(io.ErrClosedPipe) // whoever still writes hears that nobody reads
 		close(u.done)
 		// Whoever sent it asks for the end, or never will.
-		time.AfterFunc(uploadIdle, func() {
-			r.uploads.mu.Lock()
-			delete(r.uploads.open, p.Upload)
-			r.uploads.mu.Unlock()
-		})
+		time.AfterFunc(uploadIdle, func() { r.uploads.drop(p.Upload) })
 	}()
 	return nil
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +87,7 @@ func (s *side) Ask(ctx context.Context, id ownership.Identity, method string, bo
 // tree notes what it is told.
 type tree struct {
 	name string
+	mu   sync.Mutex
 	got  []any
 	err  error
 	has  map[engine.AttemptID]bool
@@ -94,6 +97,8 @@ type tree struct {
 }
 
 func (t *tree) note(cmd any) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.got = append(t.got, cmd)
 	return t.err
 }
@@ -161,8 +166,10 @@ func (t *tree) Import(_ context.Context, cmd campaign.ImportContacts, file io.Re
 			return enginetest.Filled[campaign.Import](), err
 		}
 	}
-	var err error
-	t.file, err = io.ReadAll(file)
+	got, err := io.ReadAll(file)
+	t.mu.Lock()
+	t.file = got
+	t.mu.Unlock()
 	return enginetest.Filled[campaign.Import](), err
 }
 
@@ -337,8 +344,8 @@ func TestAFileGoesToTheOwnerInPieces(t *testing.T) {
 		if !bytes.Equal(two.tree.file, file) || !reflect.DeepEqual(imp, enginetest.Filled[campaign.Import]()) {
 			t.Errorf("%d bytes: %d came, import %+v", size, len(two.tree.file), imp)
 		}
-		if len(two.router.uploads.open) != 0 {
-			t.Errorf("%d uploads are left", len(two.router.uploads.open))
+		if n := two.router.uploads.count(); n != 0 {
+			t.Errorf("%d uploads are left", n)
 		}
 	}
 }
@@ -374,7 +381,7 @@ func TestAFileThatBreaksOffIsNobodysContacts(t *testing.T) {
 	if _, err := one.router.Import(t.Context(), campaign.ImportContacts{Campaign: theCampaign}, file); !errors.Is(err, broken) {
 		t.Errorf("%v, want the reader's own error", err)
 	}
-	for _, u := range two.router.uploads.open {
+	for _, u := range two.router.uploads.all() {
 		<-u.done
 		if !errors.Is(u.err, errCutShort) {
 			t.Errorf("the owner's import ended with %v", u.err)
@@ -393,7 +400,7 @@ func TestAFileWithoutItsNextPieceIsGivenUp(t *testing.T) {
 		if _, err := one.router.take(t.Context(), piece{Upload: "u", Begin: &campaign.ImportContacts{Campaign: theCampaign}}); err != nil {
 			t.Fatal(err)
 		}
-		u := one.router.uploads.open["u"]
+		u := one.router.uploads.of("u")
 		time.Sleep(uploadIdle + time.Second) // virtual
 		<-u.done
 		if !errors.Is(u.err, errCutShort) {
@@ -416,8 +423,16 @@ func TestNoMoreFilesAreTakenThanMayBe(t *testing.T) {
 			}
 		}
 		time.Sleep(3 * uploadIdle) // virtual: they are given up
-		if n := len(one.router.uploads.open); n != 0 {
+		if n := one.router.uploads.count(); n != 0 {
 			t.Errorf("%d are left", n)
 		}
 	})
 }
+
+func (u *uploads) all() []*upload {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Collect(maps.Values(u.open))
+}
+
+func (u *uploads) count() int { return len(u.all()) }

@@ -284,8 +284,26 @@ func (w *world) wal(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
+// settled waits until what the engine has counted is in the database too, as far
+// as it comes at all: a write is counted when it is made.
+func (w *world) settled(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	err := poll(ctx, 100*time.Millisecond, func() (over bool, err error) {
+		err = w.db.QueryRow(ctx, "SELECT NOT EXISTS (SELECT FROM attempts WHERE campaign_id = $1 AND (ended_at IS NULL OR outcome = 'completed' AND result IS NULL))", id).Scan(&over)
+		return over, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // the figures will say so
+	}
+	return err
+}
+
 // read takes the figures that stand in the database.
 func (w *world) read(ctx context.Context, id string, f *Figures) error {
+	if err := w.settled(ctx, id); err != nil {
+		return err
+	}
 	rows, err := w.db.Query(ctx, `SELECT reserved_at, invite_at, answered_at, bot_connected_at, ended_at, outcome, result IS NOT NULL
 		FROM attempts WHERE campaign_id = $1 ORDER BY invite_at`, id)
 	if err != nil {
