@@ -78,6 +78,24 @@ func (w *world) campaignOf(node string, change map[string]any) engine.CampaignID
 	return ""
 }
 
+// insist repeats a command that another node did not answer in time: whether it
+// was carried out is not known then.
+func (w *world) insist(id engine.CampaignID, action string) {
+	w.t.Helper()
+	repeated := false
+	eventually(w.t, action+" is answered", func() bool {
+		r := w.act(id, action)
+		if r.status == 503 {
+			repeated = true
+			return false
+		}
+		if r.status != 200 && (!repeated || r.status != 409) {
+			w.t.Fatalf("%s: %s", action, r)
+		}
+		return true
+	})
+}
+
 // Any node answers any API call; a campaign whose node is killed goes on at
 // another one within ten seconds, and nobody is called twice.
 func TestANodeThatIsKilledIsReplaced(t *testing.T) {
@@ -88,7 +106,7 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	theirs, ours := w.campaignOf("two", settings), w.campaignOf("one", settings)
 	numbers := map[engine.CampaignID]int{}
 	for _, id := range []engine.CampaignID{theirs, ours} {
-		w.act(id, "start").expect(200)
+		w.insist(id, "start")
 		for range 10 {
 			w.trigger(id, newNumber(), nil)
 			numbers[id]++
@@ -114,8 +132,8 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	w.trigger(theirs, newNumber(), nil)
 	numbers[theirs]++
 	for _, id := range []engine.CampaignID{theirs, ours} {
-		w.act(id, "pause").expect(200)
-		w.act(id, "resume").expect(200)
+		w.insist(id, "pause")
+		w.insist(id, "resume")
 		eventually(t, "everybody was called", func() bool {
 			c := w.detail(id).Counters
 			return c.Total == numbers[id] && c.Completed+c.Failed+c.Abandoned+c.Unanswered >= numbers[id]
@@ -138,7 +156,7 @@ func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
 	w, other := newClusterWorld(t, 6*time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
 	id := w.campaignOf("two", map[string]any{"concurrency": 6, "always_on": true, "max_attempts": 1})
-	w.act(id, "start").expect(200)
+	w.insist(id, "start")
 	for range 3 {
 		w.trigger(id, newNumber(), nil)
 	}

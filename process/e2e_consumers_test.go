@@ -111,7 +111,11 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 		w.operator("GET", "/api/v1/campaigns/"+string(id), nil).expect(200)
 	}
 	w.flows(model, call.AttemptID.Call(), call.AttemptID.Leg(1))
-	if more := w.metric("process_resident_memory_bytes") - memory; more > 200<<20 {
+	limit := 200.0
+	if raceEnabled { // its shadow memory
+		limit = 350
+	}
+	if more := w.metric("process_resident_memory_bytes") - memory; more > limit*(1<<20) {
 		t.Errorf("%.0f MiB more for %d readers of 26 MB each", more/(1<<20), readers)
 	}
 	eventually(t, "all are cut off", func() bool { return w.metric("dialler_http_reports_broken_off_total") == float64(readers) })
