@@ -108,7 +108,9 @@ func TestTheCapsOfANumberHoldAcrossCampaigns(t *testing.T) {
 			return actortest.Script{Ring: 2 * time.Second, Code: 486}
 		}, edit)
 		r.tree.Close()
-		r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", ConcurrentCap: 3, HourCap: 20, State: "active"}}
+		r.store.View(func() {
+			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", ConcurrentCap: 3, HourCap: 20, State: "active"}}
+		})
 		r.start()
 		defer r.tree.Close()
 		r.add(100)
@@ -152,7 +154,9 @@ func TestTheDialsOfANumberCountAcrossARestart(t *testing.T) {
 		},
 			func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{from}, 1 })
 		r.tree.Close()
-		r.store.Nums = []engine.NumberSettings{{Number: from, HourCap: 12, DayCap: 20, State: "active"}}
+		r.store.View(func() {
+			r.store.Nums = []engine.NumberSettings{{Number: from, HourCap: 12, DayCap: 20, State: "active"}}
+		})
 		r.start()
 		r.add(50)
 		r.act(campaign.ActionStart)
@@ -228,7 +232,9 @@ func TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess(t *testing.T) {
 			return actortest.Script{Ring: time.Second, Code: 486}
 		}, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{from}, 1 })
 		r.tree.Close()
-		r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, RestSec: 60, AnswerFloor: 1, State: "active"}}
+		r.store.View(func() {
+			r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, RestSec: 60, AnswerFloor: 1, State: "active"}}
+		})
 		r.start()
 		r.add(100)
 		r.act(campaign.ActionStart)
@@ -258,7 +264,7 @@ func TestStrikesBelowTheLimitSurviveTheProcess(t *testing.T) {
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 403} },
 			func(s *campaign.Settings) { s.Numbers, s.MaxAttempts, s.AlwaysOn = []engine.PhoneNumber{from}, 1, true })
 		r.tree.Close()
-		r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, State: "active"}}
+		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, State: "active"}} })
 		r.start()
 		r.add(4)
 		r.act(campaign.ActionStart)
