@@ -63,8 +63,12 @@ func (r *Report) fail(format string, args ...any) {
 	r.Failures = append(r.Failures, fmt.Sprintf(format, args...))
 }
 
-// completeLimit is how long a campaign may go on after the last blow.
-const completeLimit = 3 * time.Minute
+// A campaign may go on after the last blow as long as it takes to call whoever is
+// left, but not longer than completeLimit, nor stallLimit without a call.
+const (
+	completeLimit = 20 * time.Minute
+	stallLimit    = 3 * time.Minute
+)
 
 // run is one campaign under way.
 type run struct {
@@ -168,16 +172,22 @@ func (r *run) end(ctx context.Context) error {
 			return err
 		}
 	}
-	var d detail
+	var last detail
+	began, moved := time.Now(), time.Now()
 	err := poll(limit, 100*time.Millisecond, func() (bool, error) {
-		d = detail{} // a decoder adds to the maps that it finds
+		var d detail // a decoder adds to the maps that it finds
 		if err := r.detail(limit, &d); err != nil {
 			return false, err
 		}
-		return d.Status != campaign.Running && !d.Draining && open(&d.Counters) == 0, nil
+		if d.Counters.Attempts != last.Counters.Attempts {
+			moved = time.Now()
+		}
+		last = d
+		return d.Status != campaign.Running && !d.Draining && open(&d.Counters) == 0 || time.Since(moved) > stallLimit, nil
 	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.rep.fail("the campaign is %s %v after the last blow, its contacts are %v; %s", d.Status, completeLimit, d.Counters.States, d.Live)
+	late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	if late || time.Since(moved) > stallLimit {
+		r.rep.fail("the campaign is %s %v after the last blow, its contacts are %v; %s", last.Status, time.Since(began).Round(time.Second), last.Counters.States, last.Live)
 		return nil
 	}
 	return err
