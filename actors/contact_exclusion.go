@@ -12,23 +12,23 @@ func (a *contactActor) exclude(msg *excludeContact) {
 	done.InCall = live && a.call.m.A.AnsweredAt != nil && a.call.m.A.Ending == nil
 	was := a.m.C.State
 	before, after, ok := a.change(contact.Event{Kind: contact.ExcludedBy, Reason: msg.Reason, InCall: done.InCall})
+	tell := a.settled(msg.ReplyTo, done)
+	fresh := ok && was != contact.Excluded
+	done.Excluded = fresh || was == contact.Excluded
+	if fresh { // before the end of the call, which may come at once and tells of the contact as it is then
+		a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
+			// The reason is somebody's own words, which may be erased some day: they
+			// stand in rows, not in the history.
+			Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}, func(error) { tell() })
+	}
 	if live && !done.InCall {
 		done.Cancelled = a.call.m.A.Ending == nil
 		// From here on the INVITE is known not to have left, or its CANCEL is owed.
 		a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
 	}
-	tell := a.settled(msg.ReplyTo, done)
-	if !ok || was == contact.Excluded {
-		done.Excluded = was == contact.Excluded
+	if !fresh {
 		tell()
-		return
 	}
-	done.Excluded = true
-	w := journal.Write{Contacts: []contact.Contact{a.m.C},
-		// The reason is somebody's own words, which may be erased some day: they
-		// stand in rows, not in the history.
-		Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}
-	a.persist(w, func(error) { tell() })
 }
 
 // readmit: the contact was added again on purpose.

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 	"dialler/engine/window"
 )
 
@@ -106,5 +108,46 @@ func TestAnExclusionOvertakesATriggerThatIsUnderWay(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The events of an exclusion stand in the order in which the contact changed: the
+// last one tells of it as its row does, whenever the exclusion comes.
+func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+			defer func() { r.tree.Close() }()
+			r.add(10)
+			r.store.View(func() { r.store.Delay = 200 * time.Millisecond })
+			r.act(campaign.ActionStart)
+			time.Sleep(wait) // virtual
+			var all sync.WaitGroup
+			for i := range 10 {
+				all.Go(func() {
+					if _, err := r.tree.Exclude(t.Context(), campaign.Exclude{Campaign: r.id, Number: number(i), Reason: "asked"}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			time.Sleep(time.Minute) // virtual
+			r.store.View(func() {
+				last := map[engine.ContactID]journal.Event{}
+				for _, e := range r.store.Events {
+					if e.Contact != "" && e.Data.After != nil && e.Seq > last[e.Contact].Seq {
+						last[e.Contact] = e
+					}
+				}
+				for id, e := range last {
+					if c := r.store.Contacts_[id]; e.Data.After.Live != (c.Attempt != "") || e.Data.After.State != c.State {
+						t.Errorf("excluded after %v: the last event is %s with %+v, the row has state %s and attempt %q", wait, e.Type, *e.Data.After, c.State, c.Attempt)
+					}
+				}
+				if len(last) != 10 {
+					t.Errorf("events of %d contacts", len(last))
+				}
+			})
+		})
 	}
 }
