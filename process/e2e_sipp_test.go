@@ -183,6 +183,20 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 	if file, err = filepath.Abs(file); err != nil {
 		t.Fatal(err)
 	}
+	// Between the look for free ports and SIPp's use of them, and of those next to
+	// the one for RTP, somebody else may have taken one.
+	for range 5 {
+		if s := launchSipp(t, path, file, args...); s != nil {
+			return s
+		}
+	}
+	t.Fatal("SIPp found its ports taken five times")
+	return nil
+}
+
+// launchSipp gives SIPp once it listens, nil when its ports were taken.
+func launchSipp(t *testing.T, path, file string, args ...string) *sipp {
+	t.Helper()
 	s := &sipp{t: t, dir: t.TempDir(), port: freeUDP(t), done: make(chan struct{})}
 	s.cmd = exec.CommandContext(t.Context(), path, append([]string{"-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1",
 		"-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(freeUDP(t)), "-rtp_echo", "-nostdin", "-trace_msg", "-trace_err",
@@ -193,16 +207,20 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 		t.Fatal(err)
 	}
 	go func() { s.err = s.cmd.Wait(); close(s.done) }()
+	taken := false
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		<-s.done
-		if t.Failed() {
+		if t.Failed() && !taken {
 			t.Logf("SIPp on port %d:\n%s", s.port, s.report())
 		}
 	})
 	eventually(t, "SIPp listens", func() bool {
 		select {
 		case <-s.done:
+			if taken = strings.Contains(s.report(), "in use"); taken {
+				return true
+			}
 			t.Fatalf("SIPp ended at once: %v", s.err)
 		default:
 		}
@@ -214,6 +232,9 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 		}
 		return false
 	})
+	if taken {
+		return nil
+	}
 	return s
 }
 
