@@ -21,7 +21,7 @@ type Config struct {
 	Writers       int           // parallel group commits, 4
 	CommitTimeout time.Duration // of one transaction, 10 s
 	// Gather is the least time between the beginnings of two transactions of a
-	// busy writer: what it may add to the latency of a step, 8 ms.
+	// busy writer: what it may add to the latency of a step, 6 ms.
 	Gather time.Duration
 	// SpoolAfter is how long a transaction may take before what calls under way
 	// produce goes to the spool instead of waiting for it, 400 ms: an answer is
@@ -91,7 +91,7 @@ func (c Config) withDefaults() Config {
 		c.WritesCap = 20_000
 	}
 	set(&c.CommitTimeout, 10*time.Second)
-	set(&c.Gather, 8*time.Millisecond)
+	set(&c.Gather, 6*time.Millisecond)
 	set(&c.SpoolAfter, 400*time.Millisecond)
 	set(&c.ActivateTimeout, 10*time.Minute)
 	set(&c.LeaseTTL, 30*time.Second)
