@@ -202,7 +202,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			continue
 		case errors.Is(err, net.ErrClosed) || l.server.closing.Err() != nil:
-			return nil, err
+			return nil, net.ErrClosed // whatever it failed with: nothing more is wanted of it
 		}
 		l.server.acceptFailed(l, err)
 		wait := time.NewTimer(pause)

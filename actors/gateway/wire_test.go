@@ -64,6 +64,44 @@ func TestNoBytesBreakTheReader(t *testing.T) {
 	})
 }
 
+// What a node makes of a frame, it can say again.
+func FuzzFrame(f *testing.F) {
+	at := reading{now: time.Unix(1_700_000_000, 0).UTC(), boot: 77}
+	place, event := enginetest.Filled[engine.PlaceLeg](), enginetest.Filled[engine.LegEvent]()
+	bot, heard := enginetest.Filled[engine.AttachBot](), enginetest.Filled[engine.MediaEvent]()
+	whole := frame{from: 3, to: 4, stamp: 5, echo: 6, held: 7, hello: true, missing: true, ack: 8, first: 9}
+	for _, m := range []*message{
+		{kind: kPlace, place: &place}, {kind: kLegEvent, onLeg: &event}, {kind: kAttachBot, bot: &bot}, {kind: kMediaEvent, onMedia: &heard},
+		{kind: kSendDigits, text: "12#"}, {kind: kAdopt, epoch: 3, legs: []engine.LegID{"a.1"}}, {kind: kForget},
+	} {
+		whole.items = append(whole.items, m.encode(at))
+		one := whole
+		one.items = whole.items[len(whole.items)-1:]
+		f.Add(one.encode())
+	}
+	f.Add(whole.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := decodeFrame(b)
+		if err != nil {
+			return
+		}
+		if again, err := decodeFrame(got.encode()); err != nil || !reflect.DeepEqual(again, got) {
+			t.Fatalf("read %+v, and again %+v (%v)", got, again, err)
+		}
+		for _, item := range got.items {
+			m, err := decodeMessage(item, at)
+			if err != nil {
+				continue
+			}
+			said := m.encode(at)
+			again, err := decodeMessage(said, at)
+			if err != nil || len(again.encode(at)) != len(said) {
+				t.Fatalf("read %+v, and again %+v (%v)", m, again, err)
+			}
+		}
+	})
+}
+
 func TestAFrameIsWhatWasSentOrNothing(t *testing.T) {
 	f := frame{from: 3, to: 4, stamp: 5, echo: 6, held: 7, hello: true, missing: true, ack: 8, first: 9, items: [][]byte{{1, 2}, {}, {3}}}
 	b := f.encode()

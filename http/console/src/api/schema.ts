@@ -2941,7 +2941,7 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "not_ready";
             checks: {
-                /** @description database, trunks, rtp_ports, draining, descriptors, spool. */
+                /** @description database, trunks, rtp_ports, draining, descriptors, spool, cluster. */
                 name: string;
                 ok: boolean;
                 /** @description What is wrong and what to do. */

@@ -28,6 +28,10 @@ const words: Record<string, { title: string; sentence: string }> = {
     title: 'The dialler has no descriptors left',
     sentence: 'Calls in progress go on. Not every bot and not every client can be reached.',
   },
+  cluster: {
+    title: 'This node lost its lease',
+    sentence: 'Calls in progress go on. This node places no call; another one takes over what it did.',
+  },
   draining: { title: 'The dialler is shutting down', sentence: 'Calls in progress finish; no new call is placed.' },
 };
 
