@@ -12,7 +12,6 @@ import (
 	"net/http/pprof"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,7 +26,6 @@ import (
 	"dialler/actors/gateway"
 	"dialler/engine"
 	"dialler/engine/destination"
-	"dialler/engine/number"
 	"dialler/http"
 	"dialler/media"
 	"dialler/media/recording"
@@ -269,50 +267,6 @@ func (p *Process) database(ctx context.Context, name string) (string, error) {
 	return p.pg.URL(), nil
 }
 
-func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
-	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
-	if p.flags.SIPLadders != "none" {
-		p.ladders = newLadderKeeper(p.store, p.flags.SIPLadders == "all", p.log)
-		p.closing = append(p.closing, p.ladders.close)
-		over = p.ladders.legOver
-	}
-	p.sip, err = sipstack.New(sipstack.Config{
-		OnLegOver: over, Transfers: true,
-		Media:     sessions{p},
-		Listeners: listeners, Timers: p.tuning.timers, Log: p.log,
-		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
-			return number.Written(n, number.Format(f), country)
-		},
-		OnTrunkHealth: func(h engine.TrunkHealth) {
-			if t := p.treeUp.Load(); t != nil {
-				t.TrunkHealth(h)
-			}
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("SIP cannot listen (choose another address with --sip, or in sip-listeners of the file): %w", err)
-	}
-	p.closing = append(p.closing, func() { _ = p.sip.Close() })
-
-	host, _, err := net.SplitHostPort(listeners[0].Address)
-	if err != nil {
-		return err
-	}
-	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message}
-	if p.flags.RTPHost != "" {
-		mc.Host = p.flags.RTPHost
-	}
-	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
-		return err
-	}
-	mc.RTPTimeout = p.tuning.rtpTimeout
-	if p.media, err = media.New(mc); err != nil {
-		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
-	}
-	p.closing = append(p.closing, p.media.Close)
-	return p.setTrunks(ctx)
-}
-
 // optOutDigit reads one key of a telephone; "" is none.
 func optOutDigit(s string) (byte, error) {
 	switch {
@@ -322,20 +276,6 @@ func optOutDigit(s string) (byte, error) {
 		return s[0], nil
 	}
 	return 0, fmt.Errorf("--opt-out-digit must be one key, 0-9, * or #; got %q", s)
-}
-
-// portRange reads "16000-16999".
-func portRange(s string) (lo, hi int, err error) {
-	if s == "" {
-		return 0, 0, nil
-	}
-	a, b, ok := strings.Cut(s, "-")
-	lo, err1 := strconv.Atoi(strings.TrimSpace(a))
-	hi, err2 := strconv.Atoi(strings.TrimSpace(b))
-	if !ok || err1 != nil || err2 != nil || lo < 1024 || hi < lo || hi > 65535 {
-		return 0, 0, fmt.Errorf("--rtp-ports must be MIN-MAX within 1024-65535, for example 16000-16999; got %q", s)
-	}
-	return lo, hi, nil
 }
 
 // doubt notes that a change of what is configured may have been stored though
@@ -456,7 +396,7 @@ func (p *Process) Drain(ctx context.Context) {
 	p.mu.Unlock()
 	p.tree.Drain()
 	if p.several != nil {
-		p.several.handOver(ctx)
+		p.several.keeper.HandOver(ctx)
 	}
 	deadline := time.NewTimer(p.flags.DrainTimeout)
 	defer deadline.Stop()
@@ -473,7 +413,7 @@ func (p *Process) Drain(ctx context.Context) {
 		}
 	}
 	if p.several != nil {
-		p.several.leave(ctx)
+		p.several.node.Leave(ctx) // no call is live any more
 	}
 }
 

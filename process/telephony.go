@@ -1,0 +1,74 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"dialler/engine"
+	"dialler/engine/number"
+	"dialler/media"
+	"dialler/sipstack"
+)
+
+// telephony opens the SIP sockets and the media path, and tells the SIP side of
+// the trunks.
+func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
+	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
+	if p.flags.SIPLadders != "none" {
+		p.ladders = newLadderKeeper(p.store, p.flags.SIPLadders == "all", p.log)
+		p.closing = append(p.closing, p.ladders.close)
+		over = p.ladders.legOver
+	}
+	p.sip, err = sipstack.New(sipstack.Config{
+		OnLegOver: over, Transfers: true,
+		Media:     sessions{p},
+		Listeners: listeners, Timers: p.tuning.timers, Log: p.log,
+		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
+			return number.Written(n, number.Format(f), country)
+		},
+		OnTrunkHealth: func(h engine.TrunkHealth) {
+			if t := p.treeUp.Load(); t != nil {
+				t.TrunkHealth(h)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("SIP cannot listen (choose another address with --sip, or in sip-listeners of the file): %w", err)
+	}
+	p.closing = append(p.closing, func() { _ = p.sip.Close() })
+
+	host, _, err := net.SplitHostPort(listeners[0].Address)
+	if err != nil {
+		return err
+	}
+	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message}
+	if p.flags.RTPHost != "" {
+		mc.Host = p.flags.RTPHost
+	}
+	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
+		return err
+	}
+	mc.RTPTimeout = p.tuning.rtpTimeout
+	if p.media, err = media.New(mc); err != nil {
+		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
+	}
+	p.closing = append(p.closing, p.media.Close)
+	return p.setTrunks(ctx)
+}
+
+// portRange reads "16000-16999".
+func portRange(s string) (lo, hi int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	a, b, ok := strings.Cut(s, "-")
+	lo, err1 := strconv.Atoi(strings.TrimSpace(a))
+	hi, err2 := strconv.Atoi(strings.TrimSpace(b))
+	if !ok || err1 != nil || err2 != nil || lo < 1024 || hi < lo || hi > 65535 {
+		return 0, 0, fmt.Errorf("--rtp-ports must be MIN-MAX within 1024-65535, for example 16000-16999; got %q", s)
+	}
+	return lo, hi, nil
+}
