@@ -98,7 +98,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	}
 	p.lease.node.Store(s.node)
 	s.keeper.Attach(s.node)
-	s.router = routing.New(p.tree, s.node, p.store, p.log)
+	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
 	s.node.Receive(toldGateway, func(_ engine.Incarnation, body []byte) { p.gateway.Receive(body) })
 	s.node.Handle(toldConfigured, func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
 		p.unsettled.Store(true)
@@ -112,6 +112,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 		p.tree.Suppressed(numbers)
 		return nil, nil
 	})
+	p.serveErasure(s)
 	p.several = s
 	c, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -150,15 +151,18 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 		s.log.Warn().Str("code", engine.ErrorCode(err)).Str("what", name).Msg("the other nodes were not told")
 		return
 	}
-	me := s.node.Incarnation()
+	var wg sync.WaitGroup
 	for i := range all {
-		if !all[i].Live || all[i].Incarnation == me {
+		if !all[i].Live || s.node.Was(all[i].Incarnation) {
 			continue
 		}
-		if _, err := s.node.AskNode(ctx, all[i].Incarnation, name, body); err != nil {
-			s.log.Warn().Str("node", all[i].Name).Str("code", engine.ErrorCode(err)).Str("what", name).Msg("another node was not told")
-		}
+		wg.Go(func() {
+			if _, err := s.node.AskNode(ctx, all[i].Incarnation, name, body); err != nil {
+				s.log.Warn().Str("node", all[i].Name).Str("code", engine.ErrorCode(err)).Str("what", name).Msg("another node was not told")
+			}
+		})
 	}
+	wg.Wait()
 }
 
 // check says whether the node has its lease.

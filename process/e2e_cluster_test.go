@@ -40,7 +40,9 @@ func newClusterWorld(t *testing.T, talk time.Duration) (w *world, other *running
 	url := storetest.URL(t)
 	membership := "automanaged://" + here + "," + there
 	w = bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, talk)
-	other = serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
+	recordings := t.TempDir()
+	other = serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+recordings)
+	other.recordings = recordings
 	t.Cleanup(func() {
 		_ = other.cmd.Process.Kill()
 		<-other.read

@@ -67,6 +67,8 @@ type running struct {
 	mu     sync.Mutex
 	stderr bytes.Buffer
 	read   chan struct{}
+	// recordings is the folder of a cluster's node.
+	recordings string
 }
 
 // serve starts the program and waits until its API is up.

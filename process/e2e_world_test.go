@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,6 +157,14 @@ type world struct {
 	// cannot tell of them.
 	tampered bool
 	client   *nethttp.Client
+	api      string // of another node; "": that of p
+}
+
+// at is the world as it is seen through another node's API.
+func (w *world) at(api string) *world {
+	o := *w
+	o.api = api
+	return &o
 }
 
 // newWorld starts a world; conversations last as long as talk says, 0 until
@@ -342,7 +351,7 @@ func (w *world) send(method, path string, body any, headers ...string) answer {
 		}
 		r = bytes.NewReader(raw)
 	}
-	req, err := nethttp.NewRequestWithContext(context.Background(), method, w.p.URL()+path, r)
+	req, err := nethttp.NewRequestWithContext(context.Background(), method, cmp.Or(w.api, w.p.URL())+path, r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"dialler/actors"
 	"dialler/engine"
 	"dialler/media/recording"
 	"dialler/persistence"
@@ -18,16 +19,86 @@ const holdForErasure = 2 * time.Minute
 // errSpoolWaits: what waits would bring a person back.
 var errSpoolWaits = engine.Unavailable("spool_waiting", "writes of live calls wait on disk for the database; erase again when they are written", 5*time.Second)
 
-// Eraser erases persons; tree is nil when no dialler runs in this process.
+// Eraser erases persons.
 type Eraser struct {
 	Store *persistence.Store
 	Files *recording.Recorder
-	tree  interface {
-		BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID, reason string) error
-		EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, all []engine.CampaignID, matches map[engine.CampaignID][]map[string]string) error
-	}
+	// running is what runs and may know the person, nil when no dialler does in
+	// this process.
+	running erasing
 	// CalleePeriod is that of --callee-cap, 0 without one.
 	CalleePeriod time.Duration
+}
+
+// erasing is what runs: one tree, or those of all nodes.
+type erasing interface {
+	// Begin takes the person out of campaigns and keeps triggers of the number
+	// away; it fails while a recording of the person is being written.
+	Begin(ctx context.Context, n engine.PhoneNumber, found *persistence.Traces) error
+	RemoveFiles(ctx context.Context, found *persistence.Traces) error
+	// End makes everybody forget the person.
+	End(ctx context.Context, n, tombstone engine.PhoneNumber, found *persistence.Traces, matches map[engine.CampaignID][]map[string]string) error
+}
+
+// places are those of the recordings.
+func places(found *persistence.Traces) []string {
+	ids := make([]string, len(found.Recordings))
+	for i, r := range found.Recordings {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// inProgress fails while one of the recordings is being written here.
+func inProgress(files *recording.Recorder, ids []string) error {
+	for _, id := range ids {
+		f, err := files.Open(id)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && engine.ErrorCode(err) == "recording_in_progress" {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeFiles deletes those of the recordings that are here.
+func removeFiles(files *recording.Recorder, ids []string) error {
+	for _, id := range ids {
+		if err := files.Remove(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasure is what an Eraser tells the one tree and the files, tree is nil when no
+// dialler runs.
+type erasure struct {
+	files *recording.Recorder
+	tree  *actors.Tree
+}
+
+// Begin implements erasing.
+func (e erasure) Begin(ctx context.Context, n engine.PhoneNumber, found *persistence.Traces) error {
+	if err := inProgress(e.files, places(found)); err != nil || e.tree == nil {
+		return err
+	}
+	return e.tree.BeginErasure(ctx, n, found.Campaigns, found.Open, persistence.ErasedReason)
+}
+
+// RemoveFiles implements erasing.
+func (e erasure) RemoveFiles(_ context.Context, found *persistence.Traces) error {
+	return removeFiles(e.files, places(found))
+}
+
+// End implements erasing.
+func (e erasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, found *persistence.Traces, matches map[engine.CampaignID][]map[string]string) error {
+	if e.tree == nil {
+		return nil
+	}
+	return e.tree.EndErasure(ctx, n, tombstone, found.Campaigns, matches)
 }
 
 // Erase takes a person out of everything that is stored. The number is held
@@ -55,32 +126,23 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	if suppress == nil {
 		suppress = &found.Asked
 	}
-	for _, r := range found.Recordings {
-		f, err := e.Files.Open(r.ID)
-		if err == nil {
-			err = f.Close()
-		}
-		if err != nil && engine.ErrorCode(err) == "recording_in_progress" {
-			return engine.ErasedPerson{}, err
-		}
-	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
-	erasure := persistence.Erasure{Number: n, Tombstone: engine.ErasedNumber(random), Suppress: *suppress, CalleePeriod: e.CalleePeriod, Who: who, At: time.Now()}
-	if e.tree != nil {
-		if err := e.tree.BeginErasure(ctx, n, found.Campaigns, found.Open, persistence.ErasedReason); err != nil {
-			return engine.ErasedPerson{}, err
-		}
+	gone := persistence.Erasure{Number: n, Tombstone: engine.ErasedNumber(random), Suppress: *suppress, CalleePeriod: e.CalleePeriod, Who: who, At: time.Now()}
+	running := e.running
+	if running == nil {
+		running = erasure{files: e.Files}
+	}
+	if err := running.Begin(ctx, n, &found); err != nil {
+		return engine.ErasedPerson{}, err
 	}
 	// The files go first: of a file without a row nobody would know.
-	for _, r := range found.Recordings {
-		if err := e.Files.Remove(r.ID); err != nil && engine.ErrorCode(err) != "recording_not_found" {
-			return engine.ErasedPerson{}, err
-		}
+	if err := running.RemoveFiles(ctx, &found); err != nil {
+		return engine.ErasedPerson{}, err
 	}
-	done, err := e.Store.ErasePerson(ctx, erasure)
-	if err == nil && e.tree != nil {
-		err = e.tree.EndErasure(ctx, n, erasure.Tombstone, found.Campaigns, done.Matches)
+	done, err := e.Store.ErasePerson(ctx, gone)
+	if err == nil {
+		err = running.End(ctx, n, gone.Tombstone, &found, done.Matches)
 	}
 	return done.ErasedPerson, err
 }
@@ -90,7 +152,10 @@ func (f *Front) ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress 
 	if f.p.spool != nil && f.p.spool.Stats().Records > 0 {
 		return engine.ErasedPerson{}, errSpoolWaits
 	}
-	e := Eraser{Store: f.Store, Files: f.p.recorder, tree: f.tree}
+	e := Eraser{Store: f.Store, Files: f.p.recorder, running: erasure{f.p.recorder, f.tree}}
+	if f.p.several != nil {
+		e.running = clusterErasure{f.p}
+	}
 	if f.p.flags.CalleeCap > 0 {
 		e.CalleePeriod = f.p.flags.CalleePeriod
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/http"
 	"dialler/media/recording"
 	"dialler/persistence"
@@ -34,15 +35,18 @@ type recordingRows interface {
 	RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error
 	AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (bool, error)
 	UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
+	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 }
 
 // recordingKeeper keeps files and rows of recordings in step, and neither for
 // longer than wanted.
 type recordingKeeper struct {
-	rows    recordingRows
-	files   *recording.Recorder
-	now     func() time.Time
-	log     zerolog.Logger
+	rows  recordingRows
+	files *recording.Recorder
+	now   func() time.Time
+	log   zerolog.Logger
+	// several: other nodes may have files, each on a disk of its own.
+	several bool
 	damaged []engine.AttemptID
 }
 
@@ -58,6 +62,9 @@ func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 		last = list[len(list)-1]
 		gone := make([]engine.AttemptID, 0, len(list))
 		for _, r := range list {
+			if k.several && !k.files.Has(r.ID) {
+				continue // the node that has it deletes it
+			}
 			// One that cannot be deleted now is tried again the next day. The file
 			// goes first: of a file without a row nobody would know.
 			if err := k.files.Remove(r.ID); err != nil && engine.ErrorCode(err) != "recording_not_found" {
@@ -113,6 +120,16 @@ func (k *recordingKeeper) reconcile(ctx context.Context) error {
 				return err
 			}
 			for _, a := range unknown {
+				row, ok, err := k.rows.Attempt(ctx, a)
+				switch {
+				case err != nil:
+					return err
+				case ok && row.To.Erased(): // while this node was away
+					if err := k.files.Remove(places[a]); err != nil {
+						return err
+					}
+					continue
+				}
 				rec, err := k.files.Describe(places[a])
 				if err != nil {
 					continue // deleted meanwhile
@@ -194,7 +211,7 @@ func (p *Process) openRecorder(name string) error {
 func (p *Process) keepRecordings() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k := &recordingKeeper{rows: p.store, files: p.recorder, now: p.clock.Now, log: p.log}
+	k := &recordingKeeper{rows: p.store, files: p.recorder, now: p.clock.Now, log: p.log, several: p.several != nil}
 	go func() {
 		defer close(done)
 		k.run(ctx)
@@ -221,7 +238,12 @@ func (f *Front) DeleteRecording(ctx context.Context, id engine.AttemptID, who en
 	if err != nil {
 		return err
 	}
-	if err := f.p.recorder.Remove(place); err != nil {
+	if f.p.several != nil {
+		err = f.p.eraseEverywhere(ctx, erasureStep{Step: "files", Recordings: []string{place}})
+	} else {
+		err = f.p.recorder.Remove(place)
+	}
+	if err != nil {
 		return err
 	}
 	return f.Store.NoteRecordingDeleted(ctx, id, who)

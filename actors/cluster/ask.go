@@ -93,7 +93,7 @@ func (n *Node) askOwner(ctx context.Context, w ownership.Owner, method string, b
 func (n *Node) AskNode(ctx context.Context, to engine.Incarnation, method string, body []byte) ([]byte, error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
-	if n.was(to) {
+	if n.Was(to) {
 		return n.carryOut(ctx, to, ownership.Identity{}, method, body)
 	}
 	address, err := n.addressOf(ctx, to)
@@ -108,7 +108,7 @@ func (n *Node) AskNode(ctx context.Context, to engine.Incarnation, method string
 // arrival; what arrives does so in order, and once. ErrOwnerAway when it is not
 // known yet where the node is: that is found out meanwhile.
 func (n *Node) Tell(to engine.Incarnation, name string, body []byte) error {
-	if n.was(to) {
+	if n.Was(to) {
 		n.mu.Lock()
 		r := n.tells[name]
 		n.mu.Unlock()

@@ -44,7 +44,7 @@ func (d *desk) told(h *header, body []byte) {
 	n.mu.Lock()
 	r := n.tells[h.Method]
 	n.mu.Unlock()
-	if r == nil || !n.was(h.To) {
+	if r == nil || !n.Was(h.To) {
 		n.stats.Refused.Add(1)
 		return
 	}
@@ -99,7 +99,7 @@ func (d *desk) asked(h *header, body []byte, respond func(*wrapperspb.BytesValue
 		}
 		ctx, cancel := context.WithTimeout(n.ctx, left)
 		defer cancel()
-		if h.Of == "" && !n.was(h.To) {
+		if h.Of == "" && !n.Was(h.To) {
 			n.stats.Refused.Add(1)
 			err = engine.NotFound("node_not_found", "the node that this was for is not here any more")
 			return

@@ -247,8 +247,14 @@ func (n *Node) addressOf(ctx context.Context, id engine.Incarnation) (string, er
 	return node.Address, nil
 }
 
-// was says whether this process is or was an incarnation.
-func (n *Node) was(id engine.Incarnation) bool {
+// Live says whether an incarnation has its lease.
+func (n *Node) Live(ctx context.Context, id engine.Incarnation) (bool, error) {
+	node, ok, err := n.store.Node(ctx, id)
+	return ok && node.Live, err
+}
+
+// Was says whether this process is or was an incarnation.
+func (n *Node) Was(id engine.Incarnation) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.lives[id]

@@ -150,7 +150,7 @@ func TestANodeThatCannotRenewItsLeaseIsFencedAndJoinsAgainAsAnother(t *testing.T
 	}
 	db.cut("0", false)
 	await(t, "joined again", n.May)
-	if n.Incarnation() == first || !n.was(first) {
+	if n.Incarnation() == first || !n.Was(first) {
 		t.Errorf("it was %d and is %d", first, n.Incarnation())
 	}
 	// What it owned is free once the others' margin is over, for it as for them.

@@ -97,6 +97,20 @@ func (g *Gateway) Hosted() (n int) {
 	return n
 }
 
+// OwnerOf is the node that acts for a call whose legs are here; ok is false when
+// no other one does.
+func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool) {
+	h := g.host(a)
+	if h == nil {
+		return 0, false
+	}
+	l, _ := h.owner()
+	if l == nil {
+		return 0, false
+	}
+	return l.peer, true
+}
+
 // takeBack: this node owns the attempt itself from now on.
 func (g *Gateway) takeBack(a engine.AttemptID) {
 	if h := g.host(a); h != nil {

@@ -8,41 +8,50 @@ import (
 	"dialler/engine/campaign"
 )
 
-// campaignOf finds the campaign whose owner knows a call: "" when this node is
-// to answer, because the call is here, or outside campaigns, or unknown.
-func (r *Router) campaignOf(ctx context.Context, id engine.CallID) (engine.CampaignID, error) {
+// find gives the row of a call that may be another node's; here is true when this
+// node is to answer, because the actor of the call is here or the call unknown.
+func (r *Router) find(ctx context.Context, id engine.CallID) (row attempt.Attempt, here bool, err error) {
 	a, ok := id.Attempt()
 	if !ok || r.tree.Has(a) {
-		return "", nil
+		return row, true, nil
 	}
-	row, ok, err := r.attempts.Attempt(ctx, a)
-	if err != nil || !ok {
-		return "", err
-	}
-	return row.Campaign, nil
-}
-
-// ofCall has what concerns a call carried out where the call is known.
-func ofCall[C, R any](ctx context.Context, r *Router, id engine.CallID, method string, cmd C, here func(context.Context, C) (R, error)) (out R, err error) {
-	c, err := r.campaignOf(ctx, id)
-	if err != nil {
-		return out, err
-	}
-	if c == "" {
-		return here(ctx, cmd)
-	}
-	return carry(ctx, r, c, method, cmd, here)
+	row, ok, err = r.attempts.Attempt(ctx, a)
+	return row, !ok, err
 }
 
 // Call gives a call as it stands.
 func (r *Router) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
-	return ofCall(ctx, r, id, "call", id, r.tree.Call)
+	row, here, err := r.find(ctx, id)
+	switch {
+	case err != nil:
+		return row, err
+	case here:
+		return r.tree.Call(ctx, id)
+	case row.Campaign == "":
+		return r.dialout(ctx, row), nil
+	}
+	return carry(ctx, r, row.Campaign, "call", id, r.tree.Call)
+}
+
+// dialout brings the stored row of a call outside campaigns up to date.
+func (r *Router) dialout(ctx context.Context, row attempt.Attempt) attempt.Attempt {
+	if row.State == attempt.Ended {
+		return row
+	}
+	out, err := r.ofDialout(ctx, dialoutAsked{Call: row.ID.Call(), Node: row.Node, Show: true}, &row)
+	if err != nil || out.Call == nil {
+		return row // it is good enough
+	}
+	return *out.Call
 }
 
 // Live brings the stored row of an attempt that has not ended up to date.
 func (r *Router) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
-	if a.State == attempt.Ended || a.Campaign == "" || r.tree.Has(a.ID) {
+	switch {
+	case a.State == attempt.Ended || r.tree.Has(a.ID):
 		return r.tree.Live(ctx, a)
+	case a.Campaign == "":
+		return r.dialout(ctx, a)
 	}
 	now, err := carry(ctx, r, a.Campaign, "live", a, r.liveHere)
 	if err != nil {
@@ -57,7 +66,16 @@ func (r *Router) liveHere(ctx context.Context, a attempt.Attempt) (attempt.Attem
 
 // SubmitResult stores the result of a conversation, whenever it comes.
 func (r *Router) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
-	_, err := ofCall(ctx, r, cmd.Call, "submit_result", cmd, r.submitHere)
+	row, here, err := r.find(ctx, cmd.Call)
+	switch {
+	case err != nil:
+	case here:
+		err = r.tree.SubmitResult(ctx, cmd)
+	case row.Campaign == "":
+		_, err = r.ofDialout(ctx, dialoutAsked{Call: cmd.Call, Node: row.Node, Result: &cmd}, &row)
+	default:
+		_, err = carry(ctx, r, row.Campaign, "submit_result", cmd, r.submitHere)
+	}
 	return err
 }
 
@@ -89,7 +107,16 @@ func (r *Router) Transfer(ctx context.Context, id engine.CallID, to string) erro
 }
 
 func (r *Router) control(ctx context.Context, c control) error {
-	_, err := ofCall(ctx, r, c.Call, "control", c, r.controlHere)
+	row, here, err := r.find(ctx, c.Call)
+	switch {
+	case err != nil:
+	case here:
+		_, err = r.controlHere(ctx, c)
+	case row.Campaign == "":
+		_, err = r.ofDialout(ctx, dialoutAsked{Call: c.Call, Node: row.Node, Control: &c}, &row)
+	default:
+		_, err = carry(ctx, r, row.Campaign, "control", c, r.controlHere)
+	}
 	return err
 }
 
@@ -102,5 +129,5 @@ func (r *Router) controlHere(ctx context.Context, c control) (none, error) {
 	case "transfer":
 		return none{}, r.tree.Transfer(ctx, c.Call, c.To)
 	}
-	return none{}, engine.Invalid("request_unreadable", "another node asks for what this one does not know; are all of one version?")
+	return none{}, errUnknown
 }

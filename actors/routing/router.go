@@ -44,6 +44,12 @@ type Nodes interface {
 	Acting(ctx context.Context, id ownership.Identity) (w ownership.Owner, ok bool, err error)
 	// Ask has the owner carry out a method.
 	Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error)
+	// AskNode has a node, also one that has lost its lease, carry out a method.
+	AskNode(ctx context.Context, to engine.Incarnation, method string, body []byte) ([]byte, error)
+	// Was says whether this process is or was an incarnation, Live whether one has
+	// its lease.
+	Was(id engine.Incarnation) bool
+	Live(ctx context.Context, id engine.Incarnation) (bool, error)
 	// Handle says who carries out a method here.
 	Handle(method string, h Handler)
 }
@@ -62,14 +68,15 @@ type Router struct {
 	tree     Tree
 	nodes    Nodes
 	attempts Attempts
+	calls    Calls
 	uploads  uploads
 	log      zerolog.Logger
 }
 
 // New carries requests from and to this node. It must be called before others
 // know of the node's claims.
-func New(tree Tree, nodes Nodes, attempts Attempts, log zerolog.Logger) *Router {
-	r := &Router{tree: tree, nodes: nodes, attempts: attempts, log: log}
+func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Logger) *Router {
+	r := &Router{tree: tree, nodes: nodes, attempts: attempts, calls: calls, log: log}
 	serve(r, "act", tree.Act)
 	serve(r, "detail", tree.Detail)
 	serve(r, "detail_if_up", r.detailIfUp)
@@ -82,6 +89,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, log zerolog.Logger) *Router 
 	serve(r, "submit_result", r.submitHere)
 	serve(r, "control", r.controlHere)
 	serve(r, "upload", r.take)
+	serve(r, atNode, r.dialoutAsked)
 	return r
 }
 

@@ -32,6 +32,8 @@ type net struct {
 	mu    sync.Mutex
 	owner engine.Incarnation
 	sides map[engine.Incarnation]*side
+	gone  map[engine.Incarnation]bool // it cannot be reached
+	dead  map[engine.Incarnation]bool // it has no lease
 }
 
 // side is one node.
@@ -41,14 +43,15 @@ type side struct {
 	handlers map[string]Handler
 	tree     *tree
 	router   *Router
-	asked    []string // methods that were asked of the other
+	asked    []string                                // methods that were asked of the other
+	carries  map[engine.AttemptID]engine.Incarnation // calls that are here, and who acts for them
 }
 
 func newNet() (n *net, one, two *side) {
-	n = &net{owner: 1, sides: map[engine.Incarnation]*side{}}
-	for _, id := range []engine.Incarnation{1, 2} {
-		s := &side{net: n, id: id, handlers: map[string]Handler{}, tree: &tree{name: fmt.Sprint("node ", id), has: map[engine.AttemptID]bool{}}}
-		s.router = New(s.tree, s, s.tree, zerolog.Nop())
+	n = &net{owner: 1, sides: map[engine.Incarnation]*side{}, gone: map[engine.Incarnation]bool{}, dead: map[engine.Incarnation]bool{}}
+	for _, id := range []engine.Incarnation{1, 2, 3} {
+		s := &side{net: n, id: id, handlers: map[string]Handler{}, carries: map[engine.AttemptID]engine.Incarnation{}, tree: &tree{name: fmt.Sprint("node ", id), has: map[engine.AttemptID]bool{}}}
+		s.router = New(s.tree, s, s.tree, s, zerolog.Nop())
 		n.sides[id] = s
 	}
 	return n, n.sides[1], n.sides[2]
@@ -84,6 +87,31 @@ func (s *side) Ask(ctx context.Context, id ownership.Identity, method string, bo
 	return s.net.sides[s.claim().Incarnation].handlers[method](ctx, s.id, ownership.Owner{}, bytes.Clone(body))
 }
 
+func (s *side) AskNode(ctx context.Context, to engine.Incarnation, method string, body []byte) ([]byte, error) {
+	s.asked = append(s.asked, method)
+	other := s.net.sides[to]
+	switch {
+	case other == nil:
+		return nil, engine.NotFound("node_not_found", "it was never there")
+	case s.net.gone[to]:
+		return nil, errAway
+	}
+	return other.handlers[method](ctx, s.id, ownership.Owner{}, bytes.Clone(body))
+}
+
+var errAway = engine.Unavailable("owner_unreachable", "it cannot be reached", time.Second)
+
+func (s *side) Was(id engine.Incarnation) bool { return id == s.id }
+
+func (s *side) Live(_ context.Context, id engine.Incarnation) (bool, error) {
+	return s.net.sides[id] != nil && !s.net.dead[id], nil
+}
+
+func (s *side) OwnerOf(id engine.AttemptID) (engine.Incarnation, bool) {
+	n, ok := s.carries[id]
+	return n, ok
+}
+
 // tree notes what it is told.
 type tree struct {
 	name string
@@ -92,6 +120,7 @@ type tree struct {
 	err  error
 	has  map[engine.AttemptID]bool
 	of   engine.CampaignID // of every attempt
+	rows map[engine.AttemptID]attempt.Attempt
 	file []byte
 	imp  func(file io.Reader) error
 }
@@ -154,6 +183,9 @@ func (t *tree) Transfer(_ context.Context, id engine.CallID, to string) error {
 }
 
 func (t *tree) Attempt(_ context.Context, id engine.AttemptID) (attempt.Attempt, bool, error) {
+	if a, ok := t.rows[id]; ok {
+		return a, true, nil
+	}
 	return attempt.Attempt{ID: id, Campaign: t.of}, t.of != "", nil
 }
 
@@ -322,7 +354,7 @@ func TestALiveCallIsAskedOfWhoeverHasIt(t *testing.T) {
 		t.Errorf("answered by %s", got.From)
 	}
 	one.tree.has[id] = false
-	for _, a := range []attempt.Attempt{{ID: id, State: attempt.Ringing}, {ID: id, Campaign: theCampaign, State: attempt.Ended}} {
+	for _, a := range []attempt.Attempt{{ID: id, Campaign: theCampaign, State: attempt.Ended}} {
 		if got := one.router.Live(t.Context(), a); string(got.From) != "node 1" {
 			t.Errorf("%+v is answered by %s", a, got.From)
 		}

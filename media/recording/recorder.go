@@ -218,6 +218,16 @@ func (r *Recorder) Open(id string) (*os.File, error) {
 	return nil, errNotFound
 }
 
+// Has says whether a whole recording is here.
+func (r *Recorder) Has(id string) bool {
+	path, err := r.path(id)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(path + suffix)
+	return err == nil
+}
+
 // Remove deletes a recording; that it is gone already is no error.
 func (r *Recorder) Remove(id string) error {
 	path, err := r.path(id)

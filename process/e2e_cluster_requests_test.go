@@ -1,0 +1,127 @@
+package process
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+)
+
+// A call outside campaigns is commanded through any node; the node that had it is
+// killed, and it is answered for as after a restart.
+func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
+	t.Parallel()
+	w, other := newClusterWorld(t, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
+	two := w.at(other.api)
+	// The other node hears of the trunk.
+	var id engine.CallID
+	placed := func() {
+		t.Helper()
+		eventually(t, "the other node places a call", func() bool {
+			r := two.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
+			if r.status != 201 {
+				return false
+			}
+			var placed struct {
+				CallID engine.CallID `json:"call_id"`
+			}
+			r.into(&placed)
+			id = placed.CallID
+			return true
+		})
+		eventually(t, "this node shows its conversation", func() bool { return w.call(id).State == "connected" })
+	}
+	placed()
+	path := "/api/v1/calls/" + string(id)
+	transfer := map[string]any{"to": "sip:desk@127.0.0.1:9"}
+	if here, there := w.crm("POST", path+"/transfer", transfer), two.crm("POST", path+"/transfer", transfer); here.status < 400 || here.code() != there.code() {
+		t.Errorf("a transfer is answered %s here, %s there", here, there)
+	}
+	w.crm("POST", path+"/digits", map[string]any{"digits": "12#"}).expect(200)
+	w.crm("POST", path+"/hang-up", nil).expect(200)
+	w.ended(id, engine.OutcomeCompleted)
+	again, atTwo := w.crm("POST", path+"/hang-up", nil), two.crm("POST", path+"/hang-up", nil)
+	if again.status != 404 || again.code() != atTwo.code() {
+		t.Errorf("a call that is over: %s here, %s there", again, atTwo)
+	}
+
+	placed()
+	if err := other.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the call of the node that is gone is over", func() bool {
+		r := w.crm("POST", "/api/v1/calls/"+string(id)+"/hang-up", nil)
+		return r.status == 404 && r.code() == again.code()
+	})
+	eventually(t, "it is stored so", func() bool { return w.call(id).State == "ended" })
+	eventually(t, "nobody hears it any more", func() bool { return len(model.Ledger().Live()) == 0 })
+}
+
+// A person is erased on every node: contacts that wait there, and recordings on
+// its disk. Without the word of a node that lives nobody is called erased.
+func TestAPersonIsErasedOnEveryNode(t *testing.T) {
+	t.Parallel()
+	w, other := newClusterWorld(t, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
+	gone, vars := newNumber(), map[string]any{"name": "Wilhelmina"}
+	contacts := map[string]any{"contacts": []any{map[string]any{"mobile": gone, "metadata": vars}}}
+	called := w.campaignOf("two", map[string]any{"recording": "on", "always_on": true})
+	w.operator("POST", "/api/v1/campaigns/"+string(called)+"/contacts", contacts).expect(200)
+	w.insist(called, "start")
+	waits := w.campaignOf("two", nil)
+	w.operator("POST", "/api/v1/campaigns/"+string(waits)+"/contacts", contacts).expect(200)
+	files := func() (n int) {
+		err := filepath.WalkDir(other.recordings, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".wav") {
+				n++
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	eventually(t, "the other node has called and recorded", func() bool {
+		c := w.detail(called).Counters
+		return c.Completed == 1 && files() == 1
+	})
+
+	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	r := w.operator("DELETE", "/api/v1/persons/"+gone, nil)
+	if err := other.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if r.status != 503 || files() != 1 {
+		t.Fatalf("while a node does not answer: %s, and %d files are left", r, files())
+	}
+	eventually(t, "the person is erased", func() bool {
+		return w.operator("DELETE", "/api/v1/persons/"+gone, nil).status == 200
+	})
+	if n := files(); n != 0 {
+		t.Errorf("%d recordings are left on the other node", n)
+	}
+	for line := range strings.Lines(w.dump()) {
+		if strings.Contains(line, digits(gone)) || strings.Contains(line, "Wilhelmina") {
+			t.Errorf("the dump has the person: %.200s", line)
+		}
+	}
+	for _, api := range []string{"", other.api} {
+		o := w.at(api)
+		eventually(t, "the contact that waited is out of scope", func() bool {
+			r := o.operator("GET", "/api/v1/campaigns/"+string(waits), nil)
+			return r.status == 200 && o.detail(waits).Counters.Excluded == 1
+		})
+		if r := o.operator("GET", "/api/v1/campaigns/"+string(called)+"/contacts", nil); strings.Contains(string(r.body), digits(gone)) || strings.Contains(string(r.body), "Wilhelmina") {
+			t.Errorf("a node shows the person: %s", r)
+		}
+	}
+}
