@@ -78,7 +78,7 @@ func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, 
 
 func (r *run) beginErasure(m *beginErasure, sender *actor.PID) {
 	if _, busy := r.triggering[m.Number]; busy {
-		reply(r.d, sender, nil, engine.Unavailable("person_being_added", "a trigger of this number is under way; erase again", time.Second))
+		reply(r.d, sender, nil, engine.TemporaryConflict("person_being_added", "a trigger of this number is under way; erase again", time.Second))
 		return
 	}
 	r.erasing[m.Number] = r.now.Add(erasureTime)

@@ -77,7 +77,7 @@ func (r *run) known(sender *actor.PID) bool {
 	return true
 }
 
-var errPreparing = engine.Unavailable("contacts_being_prepared", "the contacts are being prepared for the run; try again in a moment", time.Second)
+var errPreparing = engine.TemporaryConflict("contacts_being_prepared", "the contacts are being prepared for the run; try again in a moment", time.Second)
 
 var errCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
 

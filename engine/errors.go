@@ -63,6 +63,11 @@ func Conflict(code, detail string) *Error {
 	return &Error{Kind: KindConflict, Code: code, Detail: detail}
 }
 
+// TemporaryConflict is a Conflict that ends by itself.
+func TemporaryConflict(code, detail string, retryAfter time.Duration) *Error {
+	return &Error{Kind: KindConflict, Code: code, Detail: detail, RetryAfter: retryAfter}
+}
+
 // Unavailable says that the same request may succeed after a while.
 func Unavailable(code, detail string, retryAfter time.Duration) *Error {
 	return &Error{Kind: KindUnavailable, Code: code, Detail: detail, RetryAfter: retryAfter}

@@ -69,3 +69,14 @@ func TestWhatIsConfiguredForAllHasALogOfItsOwn(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+func TestEveryActionOfTheLogIsInTheContract(t *testing.T) {
+	b := newBench(t)
+	for kind := range actionNames {
+		b.ports.events = append(b.ports.events, journal.Event{Campaign: "cmp_1", At: testAt, Type: kind})
+	}
+	b.byAdmin("GET", "/api/v1/activity?page_size=100", "").is(200, "") // held against the file
+	if shown := len(b.byAdmin("GET", "/api/v1/activity?page_size=100", "").get("activity").([]any)); shown != len(actionNames) {
+		t.Errorf("%d of %d are shown", shown, len(actionNames))
+	}
+}

@@ -154,6 +154,10 @@ func (r *request) failHeaders(e *engine.Error) {
 		h.Set("Retry-After", retryAfter(e.RetryAfter))
 	case engine.KindUnauthenticated:
 		h.Set("WWW-Authenticate", r.challenge())
+	case engine.KindConflict:
+		if e.RetryAfter > 0 {
+			h.Set("Retry-After", retryAfter(e.RetryAfter))
+		}
 	default: // the body says it all
 	}
 }

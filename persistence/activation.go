@@ -11,10 +11,6 @@ import (
 	"dialler/engine/journal"
 )
 
-// activationTries bounds how often an activation is tried after the server
-// chose it as the victim of a deadlock.
-const activationTries = 3
-
 // ActivateImport makes the staged rows of an import contacts, in one
 // transaction with its event and its report: ascending positions behind those
 // that are there, the first row of a number wins, excluded and suppressed rows
@@ -43,7 +39,7 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 				out, err = t.run(gate)
 				return err
 			})
-			if state, _ := sqlState(err); (state == "40001" || state == "40P01") && try < activationTries {
+			if yielded(err) && try < txTries {
 				continue
 			}
 			return err

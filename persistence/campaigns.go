@@ -100,9 +100,27 @@ func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error
 	return ids, s.wrap("active campaigns not read", err)
 }
 
-// inTx runs f in a transaction.
+// txTries bounds how often a transaction is tried that the server ended for the
+// sake of another one: a deadlock, or a row that changed under it.
+const txTries = 5
+
+// yielded says that a transaction was ended so; tried anew it may succeed.
+func yielded(err error) bool {
+	state, _ := sqlState(err)
+	return state == "40001" || state == "40P01"
+}
+
+// inTx runs f in a transaction. f may be run again from its beginning.
 func (s *Store) inTx(ctx context.Context, what string, f func(pgx.Tx) error) error {
-	err := pgx.BeginFunc(ctx, s.read, f)
+	return s.inTxOf(ctx, pgx.TxOptions{}, what, f)
+}
+
+// inTxOf is inTx with another isolation.
+func (s *Store) inTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(pgx.Tx) error) error {
+	err := pgx.BeginTxFunc(ctx, s.read, o, f)
+	for try := 1; yielded(err) && try < txTries; try++ {
+		err = pgx.BeginTxFunc(ctx, s.read, o, f)
+	}
 	var e *engine.Error
 	if err == nil || errors.As(err, &e) {
 		return err

@@ -46,7 +46,7 @@ const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, rea
 // ErrCampaignNotFound when there is none.
 func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID, now time.Time) (campaign.Campaign, error) {
 	var draft campaign.Campaign
-	err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+	err := s.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
 		original, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -73,11 +73,10 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		}
 		return s.tell(ctx, tx, events...)
 	})
-	var e *engine.Error
-	if err == nil || errors.As(err, &e) {
-		return draft, err
+	if err != nil {
+		return campaign.Campaign{}, err
 	}
-	return campaign.Campaign{}, s.wrap("campaign not cloned", err)
+	return draft, nil
 }
 
 // cloneEvents are what the histories of both say of it: the copy's begins with

@@ -138,7 +138,7 @@ func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []e
 			repeated = true
 			clear(refused)
 			continue
-		case state == "40001" || state == "40P01": // serialisation, deadlock
+		case yielded(err):
 			if try < commitTries {
 				clear(refused)
 				continue

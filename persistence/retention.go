@@ -106,14 +106,14 @@ func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, key sea
 		return s.wrap("old runs not read", err)
 	}
 	for _, r := range runs {
-		err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		err := s.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept", func(tx pgx.Tx) error {
 			return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
 		})
 		if s.notOurs(err) {
 			continue
 		}
 		if err != nil {
-			return s.wrap("what a run came to not kept", err)
+			return err
 		}
 		n, err := s.deleteAttempts(ctx, "campaign_id = $1 AND run = $3", string(r.campaign), retainBatch, r.run)
 		d.Attempts += n

@@ -1859,7 +1859,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "suppress" | "lift_suppression" | "delete_recording";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "suppress" | "lift_suppression" | "delete_recording" | "erase_person" | "accept_restore";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -2996,10 +2996,12 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The present state forbids it. */
+        /** @description The present state forbids it. With a Retry-After it ends by itself. */
         Conflict: {
             headers: {
                 "X-Request-ID": components["headers"]["RequestID"];
+                /** @description Seconds. */
+                "Retry-After"?: number;
                 [name: string]: unknown;
             };
             content: {
