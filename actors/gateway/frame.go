@@ -43,17 +43,22 @@ func (w *wire) frame(f *frame) {
 	w.unsigned(&f.ack)
 	w.unsigned(&f.first)
 	n := w.size(len(f.items))
-	if w.reading && n > 0 {
-		f.items = make([][]byte, n)
-	}
-	for i := range f.items {
-		l := uint64(len(f.items[i]))
-		w.unsigned(&l)
-		if w.reading {
-			f.items[i] = w.take(l)
-		} else {
-			w.b = append(w.b, f.items[i]...)
+	if !w.reading {
+		for _, item := range f.items {
+			l := uint64(len(item))
+			w.unsigned(&l)
+			w.b = append(w.b, item...)
 		}
+		return
+	}
+	if n > windowItems { // no more is ever under way
+		w.fail()
+		return
+	}
+	for i := 0; i < n && !w.bad; i++ {
+		var l uint64
+		w.unsigned(&l)
+		f.items = append(f.items, w.take(l))
 	}
 }
 

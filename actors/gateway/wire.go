@@ -146,20 +146,34 @@ func (w *wire) size(n int) int {
 	return int(x) - 1 //nolint:gosec // no more than a frame has bytes
 }
 
+// trusted is for how many elements memory is taken on the word of another node:
+// for more it is taken as they are read.
+const trusted = 16
+
 func list[T any](w *wire, v *[]T, each func(*T)) {
 	n := -1
 	if *v != nil {
 		n = len(*v)
 	}
 	n = w.size(n)
-	if w.reading {
-		*v = nil
-		if n >= 0 {
-			*v = make([]T, n)
+	if !w.reading {
+		for i := range *v {
+			each(&(*v)[i])
 		}
+		return
 	}
-	for i := range *v {
-		each(&(*v)[i])
+	*v = nil
+	if n < 0 {
+		return
+	}
+	*v = make([]T, 0, min(n, trusted))
+	for range n {
+		var x T
+		each(&x)
+		if w.bad {
+			return
+		}
+		*v = append(*v, x)
 	}
 }
 
@@ -180,7 +194,7 @@ func table[V any](w *wire, v *map[string]V, each func(*V)) {
 	if n < 0 {
 		return
 	}
-	*v = make(map[string]V, n)
+	*v = make(map[string]V, min(n, trusted))
 	for range n {
 		var k string
 		var x V

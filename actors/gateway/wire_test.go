@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -100,6 +102,50 @@ func FuzzFrame(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A length that another node claims costs nothing: memory is taken for what was
+// read.
+func TestAClaimedLengthTakesNoMemory(t *testing.T) {
+	const claimed = 1 << 19 // as many bytes follow, none of which is an element
+	hostile := func(describe func(*wire)) []byte {
+		w := wire{}
+		describe(&w)
+		n := uint64(claimed)
+		w.unsigned(&n)
+		return append(w.b, bytes.Repeat([]byte{0xff}, claimed)...)
+	}
+	read := map[string]func(){}
+	add := func(name string, b []byte, f func(*wire)) {
+		read[name] = func() { f(&wire{b: b, reading: true}) }
+	}
+	bare := hostile(func(*wire) {})
+	add("list", bare, func(w *wire) { list(w, new([]engine.SIPHeader), func(h *engine.SIPHeader) { text(w, &h.Name) }) })
+	add("table", bare, func(w *wire) { table(w, new(map[string]string), func(s *string) { text(w, s) }) })
+	head := frame{from: 3, to: 4}
+	body := head.encode()
+	framed := append(body[:len(body)-1:len(body)-1], bare...)
+	read["frame"] = func() { _, _ = decodeFrame(framed) }
+	for name, f := range read {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<10 {
+			t.Errorf("%s: %d bytes were taken for a claim of %d elements", name, took, claimed)
+		}
+	}
+}
+
+func TestAFrameHasNoMoreItemsThanAreEverUnderWay(t *testing.T) {
+	f := frame{from: 3, to: 4, items: make([][]byte, windowItems)}
+	if _, err := decodeFrame(f.encode()); err != nil {
+		t.Errorf("a full frame: %v", err)
+	}
+	f.items = append(f.items, nil)
+	if _, err := decodeFrame(f.encode()); err == nil {
+		t.Error("a frame with more items was read")
+	}
 }
 
 func TestAFrameIsWhatWasSentOrNothing(t *testing.T) {
