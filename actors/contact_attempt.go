@@ -43,7 +43,7 @@ func (a *contactActor) dial(msg *dial) {
 	at := attempt.Attempt{
 		ID: msg.Attempt, Campaign: c.Campaign, Contact: c.ID, Run: a.rules.Run, Pass: c.Used + 1, Number: c.Used + 1,
 		Bot: a.rules.Bot.ID, To: c.Number, From: msg.From, Trunk: msg.Trunk, Callback: msg.Callback,
-		Epoch: a.rules.Epoch, Node: a.d.carrier(), State: attempt.Reserved, ResultToken: tokenHash(a.d.cfg.ResultToken(msg.Attempt.Call())),
+		Epoch: a.rules.Epoch, Node: a.d.carrier(msg.Trunk), State: attempt.Reserved, ResultToken: tokenHash(a.d.cfg.ResultToken(msg.Attempt.Call())),
 	}
 	if msg.Callback {
 		at.CallbackAt = c.CallbackAt

@@ -14,12 +14,21 @@ import (
 // elsewhere says that the legs of an attempt are on another node.
 func (d *deps) elsewhere(a engine.AttemptID) bool { return d.away != nil && d.away.Away(a) }
 
-// carrier is the node for a new call, 0 outside a cluster.
-func (d *deps) carrier() engine.Incarnation {
+// carrier is the node for a new call of a campaign, 0 outside a cluster.
+func (d *deps) carrier(trunk engine.TrunkID) engine.Incarnation {
 	if d.away == nil {
 		return 0
 	}
-	return d.away.Carrier()
+	return d.away.Carrier(trunk)
+}
+
+// here is this node, 0 outside a cluster. It carries the dialouts that it owns:
+// nobody takes one over, so that its legs must not outlive its actor.
+func (d *deps) here() engine.Incarnation {
+	if d.away == nil {
+		return 0
+	}
+	return d.away.Here()
 }
 
 // adoptLegs makes this node the owner of open attempts whose legs may be on other

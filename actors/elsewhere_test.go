@@ -102,7 +102,8 @@ type farAway struct {
 	world *actortest.World
 }
 
-func (f farAway) Carrier() engine.Incarnation                       { return 2 }
+func (f farAway) Carrier(engine.TrunkID) engine.Incarnation         { return 2 }
+func (f farAway) Here() engine.Incarnation                          { return 2 }
 func (f farAway) Ask(ctx context.Context, uri string) error         { return f.world.Ask(ctx, uri) }
 func (f farAway) AskBot(ctx context.Context, q engine.AskBot) error { return f.world.AskBot(ctx, q) }
 

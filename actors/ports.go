@@ -212,9 +212,11 @@ type Media interface {
 // other nodes of a cluster (package gateway): what those ports answer at once of
 // a call that is here, it answers later. then is called once, from any goroutine.
 type Elsewhere interface {
-	// Carrier is the node that is to carry a new call, this one's incarnation if
-	// the call is to be carried here.
-	Carrier() engine.Incarnation
+	// Carrier is the node that is to carry a new call over a trunk, this one's
+	// incarnation if the call is to be carried here.
+	Carrier(trunk engine.TrunkID) engine.Incarnation
+	// Here is this node's incarnation.
+	Here() engine.Incarnation
 	// Away says that the attempt's legs are on another node.
 	Away(a engine.AttemptID) bool
 	// AdoptLegs makes this node the owner of an open attempt whose legs are on

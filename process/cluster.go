@@ -37,9 +37,12 @@ type several struct {
 type lease struct{ node atomic.Pointer[cluster.Node] }
 
 // Send implements gateway.Transport.
-func (l *lease) Send(to engine.Incarnation, payload []byte) {
+func (l *lease) Send(to engine.Incarnation, payload []byte) { l.tell(to, toldGateway, payload) }
+
+// tell sends another node something; what does not arrive is sent again.
+func (l *lease) tell(to engine.Incarnation, name string, payload []byte) {
 	if n := l.node.Load(); n != nil {
-		_ = n.Tell(to, toldGateway, payload) // what does not arrive is sent again
+		_ = n.Tell(to, name, payload)
 	}
 }
 
@@ -87,7 +90,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	}
 	p.closing = append(p.closing, owners.Close)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
-		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Log: p.log,
+		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
@@ -113,6 +116,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 		return nil, nil
 	})
 	p.serveErasure(s)
+	p.capacity.begin(s)
 	p.several = s
 	c, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

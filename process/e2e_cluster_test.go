@@ -34,12 +34,16 @@ func freePair(t *testing.T) string {
 
 // newClusterWorld is a world whose process is one of two nodes; the other is a
 // program of its own, which a test may kill.
-func newClusterWorld(t *testing.T, talk time.Duration) (w *world, other *running) {
+func newClusterWorld(t *testing.T, talk time.Duration, change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
 	here, there := freePair(t), freePair(t)
 	url := storetest.URL(t)
 	membership := "automanaged://" + here + "," + there
-	w = bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, talk)
+	flags := Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}
+	for _, f := range change {
+		f(&flags)
+	}
+	w = bringUp(t, &world{url: url, flags: flags}, tuning{}, talk)
 	recordings := t.TempDir()
 	other = serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+recordings)
 	other.recordings = recordings

@@ -39,6 +39,8 @@ type Flags struct {
 	Node             string        `name:"node" help:"Name of this node; the machine's when empty." hidden:"" placeholder:"NAME"`
 	ClusterListen    string        `name:"cluster-listen" help:"Address for messages between nodes, host:port." hidden:"" default:"127.0.0.1:7946" placeholder:"HOST:PORT"`
 	ClusterAdvertise string        `name:"cluster-advertise" help:"Address under which other nodes reach it; that of --cluster-listen when empty." hidden:"" placeholder:"HOST:PORT"`
+	MaxCalls         int           `name:"max-calls" help:"Calls that this node is to carry; what is more goes to other nodes of the cluster while they have room. As many as it has descriptors for when 0." hidden:"" default:"0" placeholder:"N"`
+	Placement        string        `name:"placement" help:"Which node carries a new call: own, that of its campaign until it is 60% full, or even, the emptier ones from the first call." hidden:"" enum:"own,even" default:"own"`
 	// ConfigPath is the file of --config, which may have trunks.
 	ConfigPath string `kong:"-"`
 

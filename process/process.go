@@ -57,6 +57,7 @@ type Process struct {
 	lease    *lease   // nil: not of a cluster
 	several  *several // nil: as above
 	gateway  *gateway.Gateway
+	capacity *capacity // nil: as above
 	api      *http.Server
 	front    *Front
 
@@ -189,7 +190,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	if flags.Cluster != "" {
 		p.lease = new(lease)
-		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Transport: p.lease, LeaseEnd: p.lease.LeaseEnds, Log: log})
+		p.capacity = newCapacity(p)
+		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Transport: p.lease, LeaseEnd: p.lease.LeaseEnds,
+			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway
 	}
@@ -396,6 +399,8 @@ func (p *Process) Drain(ctx context.Context) {
 	p.mu.Unlock()
 	p.tree.Drain()
 	if p.several != nil {
+		p.gateway.Drain()
+		p.capacity.carriers.Tell()
 		p.several.keeper.HandOver(ctx)
 	}
 	deadline := time.NewTimer(p.flags.DrainTimeout)

@@ -35,9 +35,12 @@ func (g *Gateway) carryOut(l *link, m *message) {
 	switch m.kind {
 	case kOpen:
 		m.open.Node = 0
-		offer, err := media.Open(*m.open, h.mediaSink(g, turn))
+		path := prepared{err: errDraining}
+		if !g.draining.Load() {
+			path.offer, path.err = media.Open(*m.open, h.mediaSink(g, turn))
+		}
 		h.mu.Lock()
-		h.offer = prepared{offer, err}
+		h.offer = path
 		h.mu.Unlock()
 	case kPlace:
 		g.place(h, turn, m.place)
@@ -116,7 +119,7 @@ func (g *Gateway) place(h *hosted, turn int, cmd *engine.PlaceLeg) {
 	}
 	h.mu.Unlock()
 	if path.err != nil {
-		g.cfg.Log.Error().Err(path.err).Str("attempt_id", string(cmd.Attempt)).Msg("no media path; the call is not placed")
+		g.cfg.Log.Warn().Err(path.err).Str("attempt_id", string(cmd.Attempt)).Msg("no media path; the call of another node is not placed")
 		e := engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: g.cfg.Clock.Now(),
 			Kind: engine.LegNotSent, NotSent: engine.NotSentMedia}
 		h.mu.Lock()

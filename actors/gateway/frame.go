@@ -6,8 +6,11 @@ import (
 	"dialler/engine"
 )
 
-// frameVersion is the first byte of every frame.
-const frameVersion = 1
+// Version is of the frames, and their first byte: nodes of different ones do not
+// understand each other.
+const Version = 1
+
+const frameVersion = Version
 
 // Bounds of a frame: what one is filled up to, and what is taken of another
 // node.

@@ -32,8 +32,10 @@ type Config struct {
 	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
 	// another node's call leaves after it. nil: it has none.
 	LeaseEnd func() engine.BootTime
-	// Carrier chooses the node for a new call; nil: this one.
-	Carrier func() engine.Incarnation
+	// Carrier chooses the node for a new call over a trunk, 0: this one. Failed
+	// hears that the chosen one could not place it. They must not block.
+	Carrier func(trunk engine.TrunkID) engine.Incarnation
+	Failed  func(node engine.Incarnation)
 	// OrphanAfter is how long a call's owner may not be heard before the call is
 	// hung up, 30 s.
 	OrphanAfter time.Duration
@@ -62,6 +64,9 @@ func (c Config) withDefaults() Config {
 	if c.LeaseEnd == nil {
 		c.LeaseEnd = func() engine.BootTime { return 1<<63 - 1 }
 	}
+	if c.Failed == nil {
+		c.Failed = func(engine.Incarnation) {}
+	}
 	return c
 }
 
@@ -70,6 +75,7 @@ var (
 	errUnreachable = engine.Unavailable("node_unreachable", "the node that carries the call does not answer; try again", time.Second)
 	errGone        = engine.Unavailable("node_gone", "the node that carried the call is gone; the call is being closed", time.Second)
 	errNodeBusy    = engine.Unavailable("node_busy", "too much waits for the node that is to carry the call; try another one", time.Second)
+	errDraining    = engine.Unavailable("node_draining", "the node that was to carry the call is being drained; try another one", time.Second)
 	errNotTheirs   = engine.Conflict("call_taken_over", "another node has taken the call over")
 )
 
@@ -81,6 +87,9 @@ type Gateway struct {
 	cfg  Config
 	own  atomic.Int32 // the present incarnation
 	away atomic.Int64 // calls whose legs are on other nodes
+	// hosted are the calls here that other nodes own, or nobody does.
+	hosted   atomic.Int64
+	draining atomic.Bool
 
 	// Figures for /metrics.
 	Repeats   atomic.Int64 // times that something was sent again
@@ -399,16 +408,25 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID,
 	})
 }
 
-// Carrier is the node for a new call: the one that Config.Carrier chooses, if
-// calls can begin there, else this one.
-func (g *Gateway) Carrier() engine.Incarnation {
+// Carrier is the node for a new call over a trunk: the one that Config.Carrier
+// chooses, if calls can begin there, else this one.
+func (g *Gateway) Carrier(trunk engine.TrunkID) engine.Incarnation {
 	if g.cfg.Carrier != nil {
-		if n := g.cfg.Carrier(); n != 0 && g.Ready(n) {
+		if n := g.cfg.Carrier(trunk); n != 0 && g.Ready(n) {
 			return n
 		}
 	}
 	return g.self()
 }
+
+// Drain has this node carry no new call of another one: such a call is not sent.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// Here is this node.
+func (g *Gateway) Here() engine.Incarnation { return g.self() }
+
+// Carried counts the calls of this node's runs that other nodes carry.
+func (g *Gateway) Carried() int64 { return g.away.Load() }
 
 // Waiting is how many bytes wait for a node to take them.
 func (g *Gateway) Waiting(node engine.Incarnation) (bytes int) {

@@ -62,6 +62,7 @@ func (g *Gateway) addHost(a engine.AttemptID) *hosted {
 	defer s.mu.Unlock()
 	h := s.m[a]
 	if h == nil {
+		g.hosted.Add(1)
 		h = &hosted{id: a, legSerial: 1, mediaSerial: 1, peers: map[engine.LegID]prepared{}, answered: map[engine.LegID]struct{}{}, legSeq: map[engine.LegID]int{}}
 		s.m[a] = h
 	}
@@ -74,6 +75,7 @@ func (g *Gateway) dropHost(h *hosted) {
 	s.mu.Lock()
 	if s.m[h.id] == h {
 		delete(s.m, h.id)
+		g.hosted.Add(-1)
 	}
 	s.mu.Unlock()
 	h.mu.Lock()
@@ -87,15 +89,7 @@ func (g *Gateway) dropHost(h *hosted) {
 }
 
 // Hosted counts the calls that this node carries for other owners, or for none.
-func (g *Gateway) Hosted() (n int) {
-	for i := range g.hosts {
-		s := &g.hosts[i]
-		s.mu.RLock()
-		n += len(s.m)
-		s.mu.RUnlock()
-	}
-	return n
-}
+func (g *Gateway) Hosted() int { return int(g.hosted.Load()) }
 
 // OwnerOf is the node that acts for a call whose legs are here; ok is false when
 // no other one does.

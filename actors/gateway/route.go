@@ -109,6 +109,9 @@ func (g *Gateway) happened(l *link, m *message) {
 		}
 		return
 	}
+	if e := m.onLeg; e.Kind == engine.LegNotSent && e.NotSent != engine.NotSentCancelled {
+		g.cfg.Failed(l.peer)
+	}
 	if sink := r.legNews(m); sink != nil {
 		sink(*m.onLeg)
 	}
@@ -273,6 +276,7 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 		case l == nil:
 			return nil, errGone
 		case !l.room():
+			g.cfg.Failed(cmd.Node)
 			return nil, errNodeBusy
 		}
 		r = g.addRoute(cmd.Attempt, l, nil)

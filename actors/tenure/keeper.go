@@ -128,6 +128,9 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	if err != nil {
 		return false, false
 	}
+	if k.cfg.Seen != nil {
+		k.cfg.Seen(all)
+	}
 	gone := k.roll.Call(k.cfg.Clock.Boot(), all)
 	for _, id := range gone {
 		if lost := k.cfg.Calls.Gone(id); len(lost) > 0 {

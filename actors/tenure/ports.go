@@ -87,4 +87,6 @@ type Config struct {
 	// another node is gone. They must not block for long.
 	Begun func(id engine.Incarnation)
 	Gone  func(id engine.Incarnation)
+	// Seen, if it is set, gets the nodes that have not left in every round.
+	Seen func(all []ownership.Node)
 }

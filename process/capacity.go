@@ -1,0 +1,137 @@
+package process
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"dialler/actors/carriers"
+	"dialler/actors/gateway"
+	"dialler/engine"
+	"dialler/engine/ownership"
+	"dialler/engine/placement"
+	"runtime"
+)
+
+// capacity is what this process can carry, and who of the cluster carries its
+// campaigns' calls.
+type capacity struct {
+	p        *Process
+	room     int
+	carriers *carriers.Carriers
+
+	mu       sync.Mutex
+	at       time.Time     // of the last measurement
+	used     time.Duration // processor time until then
+	load     float64
+	unusable []engine.TrunkID
+}
+
+const (
+	// toldCapacity is the name under which nodes tell what they can carry.
+	toldCapacity = "capacity"
+	// otherFiles are descriptors that are neither a call's nor the API's.
+	otherFiles = 512
+	// mostCalls bounds what a node says that it can carry.
+	mostCalls = 1 << 20
+)
+
+// newCapacity measures what does not change: each call needs a descriptor, for
+// the bot's socket; RTP sockets are shared by all.
+func newCapacity(p *Process) *capacity {
+	c := &capacity{p: p, room: mostCalls}
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil && files.Cur < mostCalls {
+		c.room = max(int(files.Cur)-p.connectionCap()-otherFiles, 0) //nolint:gosec // below mostCalls
+	}
+	if most := p.flags.MaxCalls; most > 0 {
+		c.room = min(c.room, most)
+	}
+	policy := placement.Policy{OwnShare: placement.DefaultOwnShare}
+	if p.flags.Placement == "even" {
+		policy.OwnShare = 0
+	}
+	c.carriers = carriers.New(carriers.Config{Policy: policy, Version: gateway.Version, Boot: p.clock.Boot,
+		Own: c.report, Tell: func(to engine.Incarnation, body []byte) { p.lease.tell(to, toldCapacity, body) },
+		Ready: func(id engine.Incarnation) bool { return p.gateway.Ready(id) }})
+	return c
+}
+
+// report is how this node stands now. Load and trunks are of the last second.
+func (c *capacity) report() placement.Report {
+	r := placement.Report{Room: c.room}
+	if tree := c.p.treeUp.Load(); tree != nil {
+		r.Calls = int(max(tree.LiveCalls()-c.p.gateway.Carried(), 0)) + c.p.gateway.Hosted()
+	}
+	c.p.mu.Lock()
+	r.Draining = c.p.draining
+	c.p.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.at) >= carriers.Interval {
+		c.measure(now)
+	}
+	r.Load, r.Unusable = c.load, c.unusable
+	return r
+}
+
+func (c *capacity) measure(now time.Time) {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) == nil {
+		used := time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		if !c.at.IsZero() {
+			c.load = float64(used-c.used) / float64(now.Sub(c.at)) / float64(runtime.GOMAXPROCS(0))
+		}
+		c.used = used
+	}
+	c.at, c.unusable = now, nil
+	for _, h := range c.p.sip.Health() {
+		if !h.Up {
+			c.unusable = append(c.unusable, h.Trunk)
+		}
+	}
+}
+
+// seen says which nodes there are.
+func (c *capacity) seen(all []ownership.Node) {
+	others := make([]engine.Incarnation, 0, len(all))
+	for i := range all {
+		if id := all[i].Incarnation; all[i].Live && id != c.p.gateway.Here() {
+			others = append(others, id)
+		}
+	}
+	c.carriers.Know(others)
+}
+
+// begin takes what other nodes tell, and tells them.
+func (c *capacity) begin(s *several) {
+	s.node.Receive(toldCapacity, c.carriers.Heard)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.carriers.Run(ctx)
+	}()
+	c.p.closing = append(c.p.closing, func() { cancel(); <-done })
+}
+
+// metrics are the node's figures.
+func (c *capacity) metrics() []prometheus.Collector {
+	of, g := c.carriers, c.p.gateway
+	return []prometheus.Collector{
+		gauge("dialler_cluster_capacity_calls", "Calls that this node can carry.", func() float64 { return float64(c.room) }),
+		gauge("dialler_cluster_calls_carried", "Calls that this node carries, for its own campaigns and for other nodes.", func() float64 { return float64(of.Own().Calls) }),
+		gauge("dialler_cluster_calls_hosted", "Calls that this node carries for campaigns of other nodes.", func() float64 { return float64(g.Hosted()) }),
+		gauge("dialler_cluster_calls_away", "Calls of this node's campaigns that other nodes carry.", func() float64 { return float64(g.Carried()) }),
+		gauge("dialler_cluster_load_ratio", "Processor time that the process used in the last second, of what it may use.", func() float64 { return of.Own().Load }),
+		gauge("dialler_cluster_carriers", "Other nodes that could be given a call now.", func() float64 { return float64(of.Candidates()) }),
+		counter("dialler_cluster_placed_here_total", "Calls of campaigns that were placed on this node, which acts for them.", func() float64 { return float64(of.Here.Load()) }),
+		counter("dialler_cluster_placed_away_total", "Calls of campaigns that were given to other nodes.", func() float64 { return float64(of.There.Load()) }),
+		counter("dialler_cluster_placements_failed_total", "Calls that another node could not place.", func() float64 { return float64(of.Failures.Load()) }),
+		counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node about a call.", func() float64 { return float64(g.Repeats.Load()) }),
+		counter("dialler_cluster_orphans_total", "Calls that were hung up because the node that owned them was gone and nobody took them over.", func() float64 { return float64(g.Orphans.Load()) }),
+	}
+}

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+)
+
+var sentBy = regexp.MustCompile(`(?m)^Via: SIP/2\.0/\S+ ([^;\r\n]+)`)
+
+// senders counts the calls of each address that INVITEs came from.
+func senders(calls []carrier.Call) map[string]int {
+	n := map[string]int{}
+	for i := range calls {
+		if m := sentBy.FindStringSubmatch(calls[i].Invite); m != nil {
+			n[m[1]]++
+		}
+	}
+	return n
+}
+
+// A campaign that is more than its node can carry is dialled through another one
+// as well. When that is killed, what it carried is closed as lost and tried again,
+// and the campaign goes on.
+func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
+	t.Parallel()
+	w, other := newClusterWorld(t, 1500*time.Millisecond, func(f *Flags) { f.MaxCalls = 4 })
+	model := w.carrier(carrier.Config{KeepInvites: true, Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	id := w.campaignOf("one", map[string]any{"concurrency": 10, "always_on": true, "max_attempts": 3, "retry_delay_s": 1,
+		"retry_on_system": []string{"lost", "no_answer"}})
+	w.insist(id, "start")
+	eventually(t, "the other node can be given calls", func() bool { return w.metric("dialler_cluster_carriers") == 1 })
+	total := 0
+	add := func(n int) {
+		for range n {
+			w.trigger(id, newNumber(), nil)
+			total++
+		}
+	}
+	add(24)
+	eventually(t, "everybody was called, and every result is there", func() bool { return w.detail(id).Counters.Completed == total })
+	ours := w.p.sip.Addr()
+	from := senders(model.Ledger().Calls())
+	if len(from) != 2 || from[ours] < 3 || total-from[ours] < 8 {
+		t.Errorf("%d calls came from %v, this node is %s", total, from, ours)
+	}
+	if failed := w.metric("dialler_cluster_placements_failed_total"); failed != 0 {
+		t.Errorf("%v calls could not be placed", failed)
+	}
+
+	add(24)
+	eventually(t, "the other node has live calls", func() bool {
+		var n int
+		w.query("SELECT count(*) FROM attempts a JOIN nodes n USING (incarnation) WHERE n.name = 'two' AND a.ended_at IS NULL AND a.answered_at IS NOT NULL", &n)
+		return n >= 3
+	})
+	if err := other.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var lost int
+	eventually(t, "its calls are closed as lost", func() bool {
+		w.query("SELECT count(*) FROM attempts WHERE outcome = 'lost' OR cause = 'capacity_loss'", &lost)
+		return lost > 0
+	})
+	add(3)
+	eventually(t, "the campaign goes on by itself, and who was lost is called again", func() bool {
+		c := w.detail(id).Counters
+		return c.Completed+c.Abandoned == total && c.Abandoned <= lost
+	})
+	eventually(t, "no call is left", func() bool { return len(model.Ledger().Live()) == 0 })
+	ledger := model.Ledger().Calls()
+	if twice := ledger.DuplicateInvites(); len(twice) > 0 {
+		t.Errorf("dialled twice: %v", twice)
+	}
+	if over := ledger.Overlaps(); len(over) > 0 {
+		t.Errorf("overlapping calls: %v", over)
+	}
+}
