@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/placement"
-	"runtime"
 )
 
 // capacity is what this process can carry, and who of the cluster carries its
@@ -87,12 +87,7 @@ func (c *capacity) measure(now time.Time) {
 		}
 		c.used = used
 	}
-	c.at, c.unusable = now, nil
-	for _, h := range c.p.sip.Health() {
-		if !h.Up {
-			c.unusable = append(c.unusable, h.Trunk)
-		}
-	}
+	c.at, c.unusable = now, c.p.sip.Unusable()
 }
 
 // seen says which nodes there are.

@@ -306,6 +306,23 @@ func (s *Stack) Health() []engine.TrunkHealth {
 	return out
 }
 
+// Unusable lists the trunks over which no call is to be placed from here now: their
+// listener is missing, they are not registered, or they do not answer.
+func (s *Stack) Unusable() []engine.TrunkID {
+	s.trunksMu.RLock()
+	defer s.trunksMu.RUnlock()
+	var out []engine.TrunkID
+	for id, t := range s.trunks {
+		t.healthMu.Lock()
+		down := t.known && !t.last.Up
+		t.healthMu.Unlock()
+		if down || t.unusable() != "" {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 func (s *Stack) trunk(id engine.TrunkID) *trunk {
 	s.trunksMu.RLock()
 	defer s.trunksMu.RUnlock()

@@ -253,6 +253,64 @@ func TestAPathThatCannotBeOpenedThereIsALegThatWasNotSent(t *testing.T) {
 	})
 }
 
+// Who chooses carriers hears of a node that could not place a call, and of none
+// for what was not the node's fault.
+func TestWhatANodeCouldNotPlaceIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		failed := 0
+		a := n.join(t, 1, 5e12, func(c *gateway.Config) {
+			c.Failed = func(id engine.Incarnation) {
+				if id == 2 {
+					failed++
+				}
+			}
+		})
+		b := n.join(t, 2, 9e9, nil)
+		o := &owned{}
+		a.dial(call(1), 2, o)
+		a.dial(call(2), 2, o)
+		pause(time.Second)
+		b.ports.emit(call(1).Leg(1), engine.LegEvent{Kind: engine.LegRefused, Code: 486})
+		b.ports.emit(call(2).Leg(1), engine.LegEvent{Kind: engine.LegNotSent, NotSent: engine.NotSentCancelled})
+		pause(time.Second)
+		if failed != 0 {
+			t.Errorf("%d failures of the node are told", failed)
+		}
+		b.ports.refuse = errors.New("no port")
+		a.dial(call(3), 2, o)
+		pause(time.Second)
+		if failed != 1 {
+			t.Errorf("%d failures of the node are told", failed)
+		}
+	})
+}
+
+func TestANodeThatIsDrainedCarriesNoNewCallOfAnother(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
+		before, after := &owned{}, &owned{}
+		a.dial(call(1), 2, before)
+		pause(time.Second)
+		b.Drain()
+		a.dial(call(2), 2, after)
+		pause(time.Second)
+		equal(t, "events of the new call", after.kinds(), []engine.LegEventKind{engine.LegNotSent})
+		b.ports.emit(call(1).Leg(1), engine.LegEvent{Kind: engine.LegAnswered})
+		pause(time.Second)
+		equal(t, "events of the call before", before.kinds(), []engine.LegEventKind{engine.LegSent, engine.LegAnswered})
+		a.ForgetLegs(call(1))
+		a.ForgetLegs(call(2))
+		pause(time.Second)
+		if b.Hosted() != 0 || a.Carried() != 0 {
+			t.Errorf("%d and %d calls are left", b.Hosted(), a.Carried())
+		}
+	})
+}
+
 func TestFarLegsAreJoinedOnTheNodeOfTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)

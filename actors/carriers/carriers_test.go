@@ -1,0 +1,145 @@
+package carriers
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/placement"
+)
+
+// nodes are Carriers that hear each other.
+type nodes struct {
+	all map[engine.Incarnation]*member
+}
+
+type member struct {
+	*Carriers
+	own  placement.Report
+	told int
+	mute bool
+}
+
+func newNodes(ctx context.Context, reports map[engine.Incarnation]placement.Report) *nodes {
+	n := &nodes{all: map[engine.Incarnation]*member{}}
+	began := time.Now()
+	for id, r := range reports {
+		m := &member{own: r}
+		m.Carriers = New(Config{Policy: placement.Policy{OwnShare: 0.6}, Version: 1,
+			Boot: func() engine.BootTime { return engine.BootTime(1e9 + time.Since(began)) },
+			Own:  func() placement.Report { return m.own },
+			Tell: func(to engine.Incarnation, body []byte) {
+				if other := n.all[to]; other != nil && !m.mute {
+					m.told++
+					other.Heard(id, body)
+				}
+			},
+			Ready: func(engine.Incarnation) bool { return true }})
+		n.all[id] = m
+	}
+	for id, m := range n.all {
+		var others []engine.Incarnation
+		for other := range n.all {
+			if other != id {
+				others = append(others, other)
+			}
+		}
+		m.Know(others)
+		go m.Run(ctx)
+	}
+	return n
+}
+
+func TestWhatNodesTellEachOtherDecidesWhoCarriesACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t.Context(), map[engine.Incarnation]placement.Report{
+			1: {Calls: 90, Room: 100}, 2: {Room: 100}, 3: {Room: 100, Unusable: []engine.TrunkID{"t"}},
+		})
+		one := n.all[1]
+		if id := one.Choose("t"); id != 0 {
+			t.Errorf("node %d was given a call before it was heard of", id)
+		}
+		time.Sleep(Interval)
+		synctest.Wait()
+		if id := one.Choose("t"); id != 2 || one.Candidates() != 2 {
+			t.Errorf("the call went to node %d of %d candidates", id, one.Candidates())
+		}
+		one.Failed(2)
+		if id := one.Choose("t"); id != 0 {
+			t.Errorf("the call went to node %d, which has just failed", id)
+		}
+		if h, a, f := one.Here.Load(), one.There.Load(), one.Failures.Load(); h != 2 || a != 1 || f != 1 {
+			t.Errorf("%d calls here, %d elsewhere, %d failures are counted", h, a, f)
+		}
+	})
+}
+
+func TestANodeThatIsDrainedOrSilentIsGivenNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNodes(t.Context(), map[engine.Incarnation]placement.Report{1: {Calls: 90, Room: 100}, 2: {Room: 100}})
+		one, two := n.all[1], n.all[2]
+		time.Sleep(Interval)
+		synctest.Wait()
+		two.own.Draining = true
+		two.Tell() // at once
+		if id := one.Choose("t"); id != 0 {
+			t.Errorf("a node that is drained was given a call")
+		}
+		two.own.Draining = false
+		two.Tell()
+		if id := one.Choose("t"); id != 2 {
+			t.Errorf("the call went to node %d", id)
+		}
+		two.mute = true
+		time.Sleep(4 * Interval)
+		synctest.Wait()
+		if id := one.Choose("t"); id != 0 {
+			t.Errorf("a node that was silent for four seconds was given a call")
+		}
+	})
+}
+
+func TestReportsThatCannotBeUnderstoodAreDropped(t *testing.T) {
+	c := New(Config{Version: 2, Boot: func() engine.BootTime { return 1e9 },
+		Own: func() placement.Report { return placement.Report{} }, Ready: func(engine.Incarnation) bool { return true }})
+	good, err := json.Marshal(report{Version: 2, Room: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := json.Marshal(report{Version: 1, Room: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range [][]byte{nil, []byte("{"), []byte(`{"v":2,"r":"many"}`), other, append(make([]byte, maxReport), good...)} {
+		c.Heard(2, body)
+	}
+	c.Heard(0, good)
+	if n := c.Candidates(); n != 0 {
+		t.Errorf("%d nodes are candidates by what cannot be understood", n)
+	}
+	c.Heard(2, good)
+	if n := c.Candidates(); n != 1 {
+		t.Errorf("%d candidates", n)
+	}
+}
+
+func TestANodeWhoseTrunksAreAllDownHasNoRoom(t *testing.T) {
+	var said report
+	c := New(Config{Version: 1, Boot: func() engine.BootTime { return 1e9 },
+		Own: func() placement.Report {
+			return placement.Report{Room: 10, Unusable: make([]engine.TrunkID, maxUnusable+1)}
+		},
+		Tell: func(_ engine.Incarnation, body []byte) {
+			if err := json.Unmarshal(body, &said); err != nil {
+				t.Error(err)
+			}
+		}})
+	c.Know([]engine.Incarnation{2})
+	c.Tell()
+	if said.Version != 1 || said.Room != 0 || len(said.Unusable) != 0 {
+		t.Errorf("it says %+v", said)
+	}
+}
