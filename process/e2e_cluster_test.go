@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"net"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,10 +33,16 @@ func freePair(t *testing.T) string {
 	return ""
 }
 
+// inCluster is held while a process of a test is a node: the library that carries
+// messages between nodes sets the logger of another one whenever a node starts.
+var inCluster sync.Mutex
+
 // newClusterWorld is a world whose process is one of two nodes; the other is a
 // program of its own, which a test may kill.
 func newClusterWorld(t *testing.T, talk time.Duration, change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
+	inCluster.Lock()
+	t.Cleanup(inCluster.Unlock)
 	here, there := freePair(t), freePair(t)
 	url := storetest.URL(t)
 	membership := "automanaged://" + here + "," + there
