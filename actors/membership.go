@@ -53,6 +53,15 @@ func (t *Tree) Up(ctx context.Context) ([]engine.CampaignID, error) {
 	return ask[[]engine.CampaignID](ctx, t.d, t.d.campaigns, &whoIsUp{})
 }
 
+// CallsOf counts, for each of the campaigns, the calls whose actors are up here.
+func (t *Tree) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
+	all, out := t.d.owners.byCampaign(), make(map[engine.CampaignID]int, len(ids))
+	for _, id := range ids {
+		out[id] = all[id]
+	}
+	return out
+}
+
 // letGo stops the actors of a campaign; the answer comes when none is left.
 type letGo struct{ Campaign engine.CampaignID }
 

@@ -32,6 +32,16 @@ func (o *owners) of(id engine.AttemptID) (owner, bool) {
 	return v.(owner), true
 }
 
+// byCampaign counts the attempts of each campaign whose actors live.
+func (o *owners) byCampaign() map[engine.CampaignID]int {
+	n := map[engine.CampaignID]int{}
+	o.m.Range(func(_, v any) bool {
+		n[v.(owner).campaign]++
+		return true
+	})
+	return n
+}
+
 // strayAfter is how long nobody may own the attempt of a lease before the lease
 // is taken back: whoever was to give it back faulted on that. It is long enough
 // for an owner that loads itself from a database that is away.

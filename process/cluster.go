@@ -196,6 +196,7 @@ func (s *several) metrics() []prometheus.Collector {
 		counter("dialler_cluster_fences_total", "Leases that ended before the node left.", func() float64 { return float64(st.Fences.Load()) }),
 		counter("dialler_cluster_renewals_lost_total", "Renewals of the lease that the database did not answer in time.", func() float64 { return float64(st.RenewalsLost.Load()) }),
 		counter("dialler_cluster_claims_total", "Identities that the node became the owner of.", func() float64 { return float64(st.Claims.Load()) }),
+		counter("dialler_cluster_campaigns_given_total", "Campaigns that went from here to a node that acted for fewer.", func() float64 { return float64(s.keeper.Given()) }),
 		counter("dialler_cluster_requests_total", "Requests to other nodes.", func() float64 { return float64(st.Asked.Load()) }),
 		counter("dialler_cluster_requests_unanswered_total", "Requests to other nodes without an answer in time.", func() float64 { return float64(st.Unanswered.Load()) }),
 		counter("dialler_cluster_requests_served_total", "Requests of other nodes that were carried out.", func() float64 { return float64(st.Answered.Load()) }),

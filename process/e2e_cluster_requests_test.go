@@ -10,6 +10,7 @@ import (
 
 	"dialler/bench/carrier"
 	"dialler/engine"
+	"dialler/persistence/storetest"
 )
 
 // A call outside campaigns is commanded through any node; the node that had it is
@@ -124,4 +125,49 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 			t.Errorf("a node shows the person: %s", r)
 		}
 	}
+}
+
+// A node that comes later gets its share of the campaigns; the calls that are
+// under way stay where they are, and no one is called twice.
+func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
+	t.Parallel()
+	url, here, there := storetest.URL(t), freePair(t), freePair(t)
+	membership := "automanaged://" + here + "," + there
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
+	var ids []engine.CampaignID
+	for range 3 {
+		id := w.campaign(map[string]any{"concurrency": 3, "always_on": true, "max_attempts": 1})
+		w.insist(id, "start")
+		w.trigger(id, newNumber(), nil)
+		ids = append(ids, id)
+	}
+	eventually(t, "each has a conversation", func() bool { return len(model.Ledger().Live()) == 3 })
+	other := serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of the other node:\n%s", other.log())
+		}
+	})
+	var moved engine.CampaignID
+	eventually(t, "one of them is the other node's", func() bool {
+		for _, id := range ids {
+			if name, _ := w.ownerOf(id); name == "two" {
+				moved = id
+			}
+		}
+		return moved != ""
+	})
+	w.trigger(moved, newNumber(), nil)
+	eventually(t, "it dials there, and the calls that were there go on", func() bool { return len(model.Ledger().Live()) == 4 })
+	var live string
+	w.query("SELECT string_agg('CA' || replace(id::text, '-', ''), ' ') FROM attempts WHERE state <> 'ended'", &live)
+	for id := range strings.FieldsSeq(live) {
+		w.crm("POST", "/api/v1/calls/"+id+"/hang-up", nil).expect(200)
+	}
+	eventually(t, "no call is left", func() bool { return len(model.Ledger().Live()) == 0 })
+	if n := len(model.Ledger().Calls()); n != 4 {
+		t.Errorf("%d calls for 4 contacts", n)
+	}
+	other.terminate()
 }

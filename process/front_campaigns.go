@@ -83,8 +83,9 @@ func (f *Front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail
 		return nil, 0, err
 	}
 	list := make([]campaign.Detail, 0, len(rows))
+	acting := f.acting(ctx, rows)
 	for i := range rows {
-		d, err := f.listed(ctx, &rows[i])
+		d, err := f.listed(ctx, &rows[i], acting(rows[i].ID))
 		switch e := (*engine.Error)(nil); {
 		case err == nil:
 			list = append(list, d)
@@ -116,15 +117,35 @@ func (f *Front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campai
 	return rows, total, nil
 }
 
-func (f *Front) listed(ctx context.Context, row *campaign.Campaign) (campaign.Detail, error) {
+// acting says whether some node may act for a campaign of the page: in a cluster
+// the database is asked once for all of them.
+func (f *Front) acting(ctx context.Context, rows []campaign.Campaign) func(engine.CampaignID) bool {
+	perhaps := func(engine.CampaignID) bool { return true }
+	if f.p.several == nil {
+		return perhaps
+	}
+	ids := make([]engine.CampaignID, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	some, err := f.p.several.router.ActingFor(ctx, ids)
+	if err != nil {
+		return perhaps
+	}
+	return func(id engine.CampaignID) bool { return some[id] }
+}
+
+func (f *Front) listed(ctx context.Context, row *campaign.Campaign, acting bool) (campaign.Detail, error) {
 	if row.State == campaign.Running || row.State == campaign.Paused {
 		return f.owner().Detail(ctx, row.ID)
 	}
-	d, up, err := f.owner().DetailIfUp(ctx, row.ID)
-	if err != nil || up {
-		return d, err
+	if acting {
+		if d, up, err := f.owner().DetailIfUp(ctx, row.ID); err != nil || up {
+			return d, err
+		}
 	}
-	d.Campaign = *row
+	d := campaign.Detail{Campaign: *row}
+	var err error
 	d.Counters, err = f.counters(ctx, row)
 	return d, err
 }
@@ -172,7 +193,7 @@ func (f *Front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Pa
 	runs = runs[from:min(from+page.Size, total)]
 	for i := range runs {
 		if runs[i].Run == row.Run {
-			d, err := f.listed(ctx, &row)
+			d, err := f.listed(ctx, &row, true)
 			if err != nil {
 				return nil, 0, err
 			}

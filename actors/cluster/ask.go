@@ -219,11 +219,12 @@ func (n *Node) mine(ctx context.Context, id ownership.Identity) (ownership.Owner
 		return w, nil
 	}
 	// A claim whose answer was lost.
+	asked := n.clock.Boot()
 	w, err := n.store.Owner(ctx, id)
 	if err != nil {
 		return w, err
 	}
-	n.remember(w)
+	n.remember(w, asked)
 	if w.Incarnation != me || !w.Live {
 		return w, ownership.ErrNotOwner
 	}

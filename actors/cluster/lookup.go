@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -24,6 +25,9 @@ type cached struct {
 const (
 	cacheFor = time.Second
 	cacheMax = 10_000
+	// releasedFor is how long it is remembered when an identity was released:
+	// longer than an answer of the database can take.
+	releasedFor = time.Minute
 )
 
 // methodClaim asks a node to claim the identity that the request is for.
@@ -42,17 +46,34 @@ func (n *Node) Owner(ctx context.Context, id ownership.Identity) (ownership.Owne
 	if w, ok := n.recall(id); ok {
 		return w, nil
 	}
+	asked := n.clock.Boot()
 	w, err := n.store.Owner(ctx, id)
 	if err != nil {
 		return ownership.Owner{}, err
 	}
 	if !w.Live {
+		asked = n.clock.Boot()
 		if w, err = n.place(ctx, id, w); err != nil {
 			return w, err
 		}
 	}
-	n.remember(w)
+	n.remember(w, asked)
 	return w, nil
+}
+
+// OwnersOf tells who acts for each of the identities, in their order, by one
+// question to the database; nobody claims any. What it says is what Owner and
+// Acting say for the next second.
+func (n *Node) OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	asked := n.clock.Boot()
+	all, err := n.store.OwnersOf(ctx, kind, ids)
+	for i := range all {
+		n.remember(all[i], asked)
+	}
+	return all, err
 }
 
 // Acting tells who acts for an identity, if anybody does; nobody claims it.
@@ -63,8 +84,9 @@ func (n *Node) Acting(ctx context.Context, id ownership.Identity) (w ownership.O
 	if w, ok = n.recall(id); ok {
 		return w, true, nil
 	}
+	asked := n.clock.Boot()
 	if w, err = n.store.Owner(ctx, id); err == nil && w.Live {
-		n.remember(w)
+		n.remember(w, asked)
 	}
 	return w, w.Live, err
 }
@@ -129,6 +151,7 @@ func (n *Node) Claim(ctx context.Context, id ownership.Identity) (ownership.Owne
 	if me == 0 {
 		return ownership.Owner{}, ErrNotJoined
 	}
+	asked := n.clock.Boot()
 	w, err := n.store.Claim(ctx, id, me, n.cfg.Terms.Margin)
 	if errors.Is(err, ownership.ErrFenced) {
 		return w, ErrNotJoined
@@ -136,22 +159,52 @@ func (n *Node) Claim(ctx context.Context, id ownership.Identity) (ownership.Owne
 	if err != nil {
 		return w, err
 	}
-	n.remember(w)
+	n.remember(w, asked)
 	return w, nil
 }
 
 // Release gives an identity up: the next who asks claims it. This node must not
 // act for it any more.
 func (n *Node) Release(ctx context.Context, id ownership.Identity) error {
-	n.mu.Lock()
-	w, ok := n.owned[id]
-	delete(n.owned, id)
-	delete(n.cache, id)
-	n.mu.Unlock()
+	const never = engine.BootTime(1<<63 - 1)
+	drop := func(released engine.BootTime) (w ownership.Owner, ok bool) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		w, ok = n.owned[id]
+		delete(n.owned, id)
+		delete(n.cache, id)
+		if ok || released != never {
+			n.released[id] = released
+		}
+		return w, ok
+	}
+	w, ok := drop(never)
 	if !ok {
 		return nil
 	}
-	return n.store.Release(ctx, id, w.Incarnation)
+	err := n.store.Release(ctx, id, w.Incarnation)
+	now := n.clock.Boot()
+	drop(now)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.released, func(_ ownership.Identity, at engine.BootTime) bool { return at != never && now > at.Add(releasedFor) })
+	return err
+}
+
+// HandTo gives an identity up for one node to claim. This node must not act for
+// it any more. After an error it is anybody's, perhaps still this node's.
+func (n *Node) HandTo(ctx context.Context, id ownership.Identity, to engine.Incarnation) error {
+	ctx, cancel := n.bounded(ctx)
+	defer cancel()
+	if err := n.Release(ctx, id); err != nil {
+		return err
+	}
+	address, err := n.addressOf(ctx, to)
+	if err != nil {
+		return err
+	}
+	_, err = n.askAt(ctx, to, address, id, methodClaim, nil)
+	return err
 }
 
 // claimFor answers methodClaim.
@@ -166,11 +219,14 @@ func (n *Node) claimFor(ctx context.Context, _ engine.Incarnation, asked ownersh
 	return json.Marshal(w.Incarnation)
 }
 
-// remember keeps what the database said.
-func (n *Node) remember(w ownership.Owner) {
+// remember keeps what the database said to a question that was asked at a moment.
+func (n *Node) remember(w ownership.Owner, asked engine.BootTime) {
 	me := n.Incarnation()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if at, ok := n.released[w.Identity]; ok && at >= asked {
+		return // it may have been read before it was released
+	}
 	if !w.Live {
 		delete(n.cache, w.Identity)
 		return

@@ -38,6 +38,7 @@ type Node struct {
 	lives    map[engine.Incarnation]bool // all that this process was
 	owned    map[ownership.Identity]ownership.Owner
 	cache    map[ownership.Identity]cached
+	released map[ownership.Identity]engine.BootTime // when this node gave it up
 	addrs    map[engine.Incarnation]string
 	finding  map[engine.Incarnation]bool // whose address is asked for
 	handlers map[string]Handler
@@ -78,7 +79,7 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 	}
 	n := &Node{cfg: cfg, store: store, clock: clock, log: cfg.Log,
 		events: make(chan ownership.Event, 16), left: make(chan struct{}),
-		lives: map[engine.Incarnation]bool{}, owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{},
+		lives: map[engine.Incarnation]bool{}, owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{}, released: map[ownership.Identity]engine.BootTime{},
 		addrs: map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}, tells: map[string]Receiver{}, run: newRun()}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.state.Store(ownership.Absent)

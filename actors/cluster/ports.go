@@ -21,6 +21,8 @@ type Owners interface {
 	// Loads lists who may claim, the least loaded first.
 	Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Load, error)
 	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
+	// OwnersOf tells the same of many, in their order.
+	OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error)
 	// Claim gives who owns the identity afterwards; ownership.ErrFenced when the
 	// claiming node's lease is over.
 	Claim(ctx context.Context, id ownership.Identity, by engine.Incarnation, margin time.Duration) (ownership.Owner, error)

@@ -31,6 +31,7 @@ type database struct {
 	owners map[ownership.Identity]ownership.Owner
 	away   map[string]bool // names of nodes that cannot reach it
 	last   engine.Incarnation
+	late   func() // holds the answer of OwnersOf back
 }
 
 func newDatabase() *database {
@@ -145,6 +146,18 @@ func (p port) Owner(_ context.Context, id ownership.Identity) (ownership.Owner, 
 	unlock, err := p.reach()
 	defer unlock()
 	return p.owner(id), err
+}
+
+func (p port) OwnersOf(_ context.Context, kind ownership.Kind, ids []string) (all []ownership.Owner, err error) {
+	if p.late != nil {
+		defer p.late() // once the lock is free
+	}
+	unlock, err := p.reach()
+	defer unlock()
+	for _, id := range ids {
+		all = append(all, p.owner(ownership.Identity{Kind: kind, ID: id}))
+	}
+	return all, err
 }
 
 func (d *database) owner(id ownership.Identity) ownership.Owner {

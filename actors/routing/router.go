@@ -42,6 +42,9 @@ type Nodes interface {
 	Owned(id ownership.Identity) (w ownership.Owner, ok bool)
 	// Acting tells who acts for an identity, if anybody does; nobody claims it.
 	Acting(ctx context.Context, id ownership.Identity) (w ownership.Owner, ok bool, err error)
+	// OwnersOf tells who acts for each of the identities, by one question; nobody
+	// claims any. Owner and Acting know it for a while then.
+	OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error)
 	// Ask has the owner carry out a method.
 	Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error)
 	// AskNode has a node, also one that has lost its lease, carry out a method.
@@ -159,6 +162,24 @@ func (r *Router) DetailIfUp(ctx context.Context, id engine.CampaignID) (campaign
 	}
 	d, err := carry(ctx, r, id, "detail_if_up", id, r.detailIfUp)
 	return d.Detail, d.Up, err
+}
+
+// ActingFor says for which of the campaigns some node acts. What is asked of them
+// next asks the database no more.
+func (r *Router) ActingFor(ctx context.Context, ids []engine.CampaignID) (map[engine.CampaignID]bool, error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	owners, err := r.nodes.OwnersOf(ctx, ownership.Campaign, names)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[engine.CampaignID]bool, len(ids))
+	for i, id := range ids {
+		out[id] = owners[i].Live
+	}
+	return out, nil
 }
 
 // Preflight says what a start would find.

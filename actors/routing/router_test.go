@@ -72,6 +72,15 @@ func (s *side) Acting(context.Context, ownership.Identity) (ownership.Owner, boo
 	return w, w.Incarnation != 0, nil
 }
 
+func (s *side) OwnersOf(_ context.Context, kind ownership.Kind, ids []string) (all []ownership.Owner, err error) {
+	for _, id := range ids {
+		w := s.claim()
+		w.Identity, w.Live = ownership.Identity{Kind: kind, ID: id}, id == string(theCampaign)
+		all = append(all, w)
+	}
+	return all, nil
+}
+
 func (s *side) Owned(ownership.Identity) (ownership.Owner, bool) {
 	w := s.claim()
 	return w, w.Incarnation == s.id
@@ -305,6 +314,14 @@ func TestACampaignThatNobodyActsForIsNotUp(t *testing.T) {
 	n.owner = 0
 	if _, up, err := one.router.DetailIfUp(t.Context(), theCampaign); up || err != nil || len(one.asked) > 0 {
 		t.Errorf("up %v, %v, asked %v", up, err, one.asked)
+	}
+}
+
+func TestWhoActsForManyIsOneQuestion(t *testing.T) {
+	_, one, _ := newNet()
+	acting, err := one.router.ActingFor(t.Context(), []engine.CampaignID{"cmp_0", theCampaign})
+	if err != nil || !reflect.DeepEqual(acting, map[engine.CampaignID]bool{"cmp_0": false, theCampaign: true}) {
+		t.Errorf("%v, %v", acting, err)
 	}
 }
 

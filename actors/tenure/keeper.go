@@ -31,10 +31,13 @@ type Keeper struct {
 	log  zerolog.Logger
 
 	acts  atomic.Int64  // campaigns whose actors are up here
+	given atomic.Int64  // campaigns that went to a node with fewer
 	begun chan struct{} // has an element when as has changed
 
 	looking sync.Mutex // held for a round
 	roll    ownership.Roll
+	nodes   []ownership.Node // as the roll was called last
+	balance ownership.Balance
 	was     engine.Incarnation // as whom the last round acted
 
 	mu      sync.Mutex
@@ -44,11 +47,14 @@ type Keeper struct {
 
 // New makes the keeper of a node that has no lease yet.
 func New(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, log: cfg.Log, begun: make(chan struct{}, 1), roll: ownership.Roll{Margin: cfg.Terms.WithDefaults().Margin}}
+	return &Keeper{cfg: cfg, log: cfg.Log, begun: make(chan struct{}, 1), roll: ownership.Roll{Margin: cfg.Terms.WithDefaults().Margin}, balance: ownership.Balance{}.WithDefaults()}
 }
 
 // Campaigns is how many campaigns' actors were up here in the last round.
 func (k *Keeper) Campaigns() int64 { return k.acts.Load() }
+
+// Given is how many campaigns went from here to a node that acted for fewer.
+func (k *Keeper) Given() int64 { return k.given.Load() }
 
 // Begin says that the node may act, as another incarnation than before.
 func (k *Keeper) Begin(id engine.Incarnation) {
@@ -131,8 +137,10 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	if k.cfg.Seen != nil {
 		k.cfg.Seen(all)
 	}
+	k.nodes = all
 	gone := k.roll.Call(k.cfg.Clock.Boot(), all)
 	for _, id := range gone {
+		k.balance.Disturbed(k.cfg.Clock.Boot())
 		if lost := k.cfg.Calls.Gone(id); len(lost) > 0 {
 			k.log.Warn().Int32("incarnation", int32(id)).Int("calls", len(lost)).Msg("the node that carried calls is gone")
 			k.cfg.Tree.LegsGone(lost)
@@ -172,20 +180,37 @@ func campaignOf(id engine.CampaignID) ownership.Identity {
 	return ownership.Identity{Kind: ownership.Campaign, ID: string(id)}
 }
 
-// look adopts what this node owns and claims what nobody does.
+// look adopts what this node owns, claims what nobody does, and hands a campaign
+// to a node that acts for fewer.
 func (k *Keeper) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopFor)
 	defer cancel()
-	ids, err := k.cfg.Tree.ActiveCampaigns(ctx)
+	active, err := k.cfg.Tree.ActiveCampaigns(ctx)
 	if err != nil {
 		return // the database is away; others say so
 	}
-	for _, id := range ids {
-		if _, err := k.node.Owner(ctx, campaignOf(id)); err != nil {
-			continue // it is tried again
+	names := make([]string, len(active))
+	for i, id := range active {
+		names[i] = string(id)
+	}
+	owners, err := k.node.OwnersOf(ctx, ownership.Campaign, names)
+	if err != nil {
+		return
+	}
+	owned, waiting := map[engine.Incarnation]int{}, 0
+	var ours []engine.CampaignID
+	for i, id := range active {
+		if owners[i].Live {
+			owned[owners[i].Incarnation]++
+		} else {
+			waiting++
+			if _, err := k.node.Owner(ctx, campaignOf(id)); err != nil {
+				continue // it is tried again
+			}
 		}
 		if _, mine := k.node.Owned(campaignOf(id)); mine {
 			k.cfg.Tree.Adopt(id)
+			ours = append(ours, id)
 		}
 	}
 	// What somebody else acts for now stops here.
@@ -193,6 +218,38 @@ func (k *Keeper) look(ctx context.Context) {
 		_, mine := k.node.Owned(campaignOf(id))
 		return !mine && k.node.May() // a fenced node's calls go on until somebody takes them
 	})
+	k.level(ctx, ours, owned, waiting)
+}
+
+// level hands the campaign with the fewest calls to a node that acts for fewer
+// campaigns than this one, if it is time for that.
+func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[engine.Incarnation]int, waiting int) {
+	loads := make([]ownership.Load, len(k.nodes))
+	for i, n := range k.nodes {
+		loads[i] = ownership.Load{Node: n, Owned: owned[n.Incarnation]}
+	}
+	k.mu.Lock()
+	as := k.as
+	k.mu.Unlock()
+	to, give := k.balance.Look(k.cfg.Clock.Boot(), as, loads, waiting)
+	if !give {
+		return
+	}
+	id, ok := ownership.Lightest(k.cfg.Tree.CallsOf(ours))
+	if !ok {
+		return
+	}
+	err := k.stop(ctx, id)
+	if err == nil {
+		err = k.node.HandTo(ctx, campaignOf(id), to)
+	}
+	if err != nil {
+		k.balance.Disturbed(k.cfg.Clock.Boot())
+		k.log.Warn().Err(err).Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign did not go to a node that acts for fewer; it is tried again later")
+		return
+	}
+	k.given.Add(1)
+	k.log.Info().Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
 }
 
 // letGo stops the actors of campaigns and gives those of which none is left.

@@ -33,8 +33,11 @@ type world struct {
 	here   map[engine.AttemptID]bool
 	stuck  map[engine.CampaignID]bool
 	away   bool // the database
-	carry  map[engine.Incarnation][]engine.AttemptID
-	began  time.Time
+	// refuses: another node does not take what it is handed.
+	refuses bool
+	calls   map[engine.CampaignID]int
+	carry   map[engine.Incarnation][]engine.AttemptID
+	began   time.Time
 }
 
 var errAway = engine.Unavailable("database_unavailable", "away", time.Second)
@@ -57,6 +60,26 @@ func (w *world) Owner(_ context.Context, id ownership.Identity) (ownership.Owner
 		w.note("claim %s", id)
 	}
 	return ownership.Owner{Identity: id, Incarnation: w.owner[id], Live: true}, nil
+}
+
+func (w *world) OwnersOf(_ context.Context, kind ownership.Kind, ids []string) (all []ownership.Owner, err error) {
+	defer w.lock()()
+	for _, s := range ids {
+		id := ownership.Identity{Kind: kind, ID: s}
+		all = append(all, ownership.Owner{Identity: id, Incarnation: w.owner[id], Live: w.owner[id] != 0})
+	}
+	return all, nil
+}
+
+func (w *world) HandTo(_ context.Context, id ownership.Identity, to engine.Incarnation) error {
+	defer w.lock()()
+	w.note("hand %s to %d", id.ID, to)
+	if w.refuses {
+		delete(w.owner, id)
+		return errAway
+	}
+	w.owner[id] = to
+	return nil
 }
 
 func (w *world) Owned(id ownership.Identity) (ownership.Owner, bool) {
@@ -101,6 +124,14 @@ func (w tree) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
 func (w tree) Up(context.Context) ([]engine.CampaignID, error) {
 	defer w.lock()()
 	return slices.Clone(w.up), nil
+}
+
+func (w tree) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
+	out := map[engine.CampaignID]int{}
+	for _, id := range ids {
+		out[id] = w.calls[id]
+	}
+	return out
 }
 
 func (w tree) Adopt(id engine.CampaignID) {
@@ -289,5 +320,39 @@ func TestARoundWithoutTheDatabaseIsMadeUpFor(t *testing.T) {
 		w.mu.Unlock()
 		time.Sleep(lookEvery)
 		w.expect(t, "claim campaign/new", "adopt new")
+	})
+}
+
+// Of four campaigns the two that another node should have go there, those with the
+// fewest calls first and one after the other; their calls go on here.
+func TestCampaignsGoToANodeThatHasFewer(t *testing.T) {
+	four := func(w *world) {
+		for _, id := range []engine.CampaignID{"a", "b", "c", "d"} {
+			w.active = append(w.active, id)
+			w.owns(id, 1)
+		}
+		w.calls = map[engine.CampaignID]int{"a": 3, "b": 2, "c": 0, "d": 1}
+		w.open = []attempt.Attempt{{ID: "x", Campaign: "d"}}
+	}
+	keeping(t, four, func(t *testing.T, w *world, k *Keeper) {
+		time.Sleep(7 * lookEvery)
+		w.expect(t, "stop c", "hand c to 2")
+		time.Sleep(7 * lookEvery)
+		w.expect(t, "stop d", "leave x 7 0", "hand d to 2")
+		time.Sleep(time.Minute)
+		w.expect(t)
+		if k.Given() != 2 || k.Campaigns() != 2 {
+			t.Errorf("%d given, %d are left", k.Given(), k.Campaigns())
+		}
+	})
+	keeping(t, func(w *world) { four(w); w.refuses = true }, func(t *testing.T, w *world, _ *Keeper) {
+		time.Sleep(7 * lookEvery)
+		w.expect(t, "stop c", "hand c to 2", "claim campaign/c", "adopt c")
+		time.Sleep(20 * time.Second)
+		w.expect(t)
+	})
+	keeping(t, func(w *world) { four(w); w.nodes[1].Draining = true }, func(t *testing.T, w *world, _ *Keeper) {
+		time.Sleep(time.Minute)
+		w.expect(t)
 	})
 }

@@ -15,11 +15,15 @@ import (
 type Node interface {
 	// Owner tells who acts for an identity; when nobody does, somebody claims it.
 	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
+	// OwnersOf tells who acts for each of the identities; nobody claims any.
+	OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error)
 	// Owned gives the claim by which this node acts for an identity.
 	Owned(id ownership.Identity) (w ownership.Owner, ok bool)
 	// Claim makes this node the owner of what nobody acts for.
 	Claim(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
+	// Release gives an identity up, HandTo for another node to claim.
 	Release(ctx context.Context, id ownership.Identity) error
+	HandTo(ctx context.Context, id ownership.Identity, to engine.Incarnation) error
 	// May says whether the node has its lease.
 	May() bool
 	// Drain has the node claim nothing more.
@@ -32,6 +36,8 @@ type Tree interface {
 	// actors are up here.
 	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
 	Up(ctx context.Context) ([]engine.CampaignID, error)
+	// CallsOf counts the calls of campaigns whose actors are up here.
+	CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int
 	Adopt(id engine.CampaignID)
 	// Release stops a campaign's actors; after nil all they had to say is stored.
 	Release(ctx context.Context, id engine.CampaignID) error
