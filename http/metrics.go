@@ -83,7 +83,7 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 		Name: "dialler_http_overloaded_total",
 		Help: "Requests refused with 503 overloaded because too many were under way: those that add calls, other commands, reads, long bodies.",
 	}, []string{"intake"})
-	for _, name := range []string{intakeCalls.String(), intakeWords.String(), intakeLooks.String(), bodiesLabel} {
+	for _, name := range []string{intakeCalls.String(), intakeWords.String(), intakeCommands.String(), intakeLooks.String(), bodiesLabel} {
 		m.overloaded.WithLabelValues(name)
 	}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -11,8 +11,9 @@ import (
 
 // More than the dialler can take is refused at once, not queued: an answer that
 // comes late is asked for again, and makes everything later still. What adds
-// work is refused first; results, exclusions and commands have room of their
-// own, and so has looking.
+// work is refused first; what bots and CRMs have to say has room of its own, so
+// have the commands of operators, and so has looking: who wants to pause a
+// campaign because there is too much of everything must be able to.
 
 // intake is what a route asks of the dialler.
 type intake int
@@ -20,21 +21,23 @@ type intake int
 const (
 	intakeNone   intake = iota // health, figures, pages; streams and files have bounds of their own
 	intakeCalls                // adds calls: triggers, dialouts, lists of contacts
-	intakeWords                // all else that changes something
+	intakeWords                // results, exclusions, and all else that a machine may send
+	intakeCommands             // what only people do: a campaign is paused, a trunk is changed
 	intakeLooks                // reads
 	intakesCount               // how many there are
 )
 
 // String names the intake as figures do.
 func (i intake) String() string {
-	return [...]string{"none", "calls", "commands", "reads"}[i]
+	return [...]string{"none", "calls", "reports", "commands", "reads"}[i]
 }
 
 const (
 	// How many requests of an intake may be under way, but for calls, which
 	// Config.IntakeCap bounds.
-	wordsCap = 1024
-	looksCap = 64
+	wordsCap    = 1024
+	commandsCap = 128
+	looksCap    = 64
 	// bodiesCap bounds the bytes of the bodies that are in memory and longer than
 	// bodyKeep.
 	bodiesCap = 48 << 20
@@ -89,6 +92,8 @@ func intakeOf(rt *route) intake {
 		return intakeLooks
 	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"):
 		return intakeCalls
+	case rt.access.role != roleNone && rt.access.scope == "":
+		return intakeCommands
 	}
 	return intakeWords
 }

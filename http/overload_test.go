@@ -77,6 +77,20 @@ func TestARefusedRequestIsNotKeptUnderItsIdempotencyKey(t *testing.T) {
 	}
 }
 
+// Who pauses a campaign because there is too much of everything finds room.
+func TestAnOperatorIsNotHeldUpByResultsAndTriggers(t *testing.T) {
+	b := newBench(t)
+	for _, i := range []intake{intakeCalls, intakeWords} {
+		for b.server.gates.pass(i) {
+		}
+	}
+	b.byKey("POST", triggerPath, triggerBody("")).is(503, "overloaded")
+	b.byAdmin("POST", campaignPath+"/pause", "").is(200, "")
+	for _, i := range []intake{intakeCalls, intakeWords} {
+		b.server.gates.in[i].Store(0)
+	}
+}
+
 func TestLongBodiesHaveABoundTogether(t *testing.T) {
 	b := newBench(t)
 	held := bodiesCap - 100<<10
@@ -118,11 +132,13 @@ func TestEveryRouteIsOfTheIntakeThatItsNameSays(t *testing.T) {
 		switch {
 		case rt.intake == intakeCalls && rt.method != nethttp.MethodPost:
 			t.Errorf("%s %s adds no calls", rt.method, rt.path)
+		case rt.intake == intakeCommands && rt.access.scope != "":
+			t.Errorf("%s %s is sent by machines too", rt.method, rt.path)
 		case rt.intake == intakeLooks && rt.method != nethttp.MethodGet:
 			t.Errorf("%s %s is no look", rt.method, rt.path)
 		}
 	}
-	if n[intakeCalls] != 3 || n[intakeWords] < 10 || n[intakeLooks] < 10 {
+	if n[intakeCalls] != 3 || n[intakeWords] < 5 || n[intakeCommands] < 10 || n[intakeLooks] < 10 {
 		t.Errorf("%v", n)
 	}
 }

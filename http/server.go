@@ -176,7 +176,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
 	s.conns.cap = cfg.ConnectionCap
-	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeLooks: looksCap}
+	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
 	s.requests.New = func() any { return new(request) }
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
