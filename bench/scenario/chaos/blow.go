@@ -8,6 +8,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/site"
 	"dialler/engine/journal"
 )
 
@@ -17,7 +18,7 @@ const stepLimit = 10 * time.Second
 // deal waits for a blow's moment and strikes.
 func (r *run) deal(ctx context.Context, i int, b *blow) error {
 	if b.deed != atStart {
-		if err := r.proc.ready(ctx); err != nil {
+		if err := r.proc.Ready(ctx); err != nil {
 			return err
 		}
 	}
@@ -26,11 +27,11 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 			return err
 		}
 	}
-	from := r.proc.started
+	from := r.proc.Started
 	if from.Before(r.last) && b.deed != settled && b.deed != atStart {
 		from = r.last
 	}
-	if err := until(ctx, from.Add(b.after)); err != nil {
+	if err := site.Until(ctx, from.Add(b.after)); err != nil {
 		return err
 	}
 	r.rep.ByLabel[b.label()]++
@@ -48,34 +49,34 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 		if err := r.db.kill(); err != nil {
 			return err
 		}
-		if err := until(ctx, time.Now().Add(b.lasts)); err != nil {
+		if err := site.Until(ctx, time.Now().Add(b.lasts)); err != nil {
 			return err
 		}
 	}
 	r.note(i, b)
-	err = r.proc.kill()
+	err = r.proc.Kill()
 	free()
 	if err != nil {
 		return err
 	}
-	if err := until(ctx, time.Now().Add(b.down)); err != nil {
+	if err := site.Until(ctx, time.Now().Add(b.down)); err != nil {
 		return err
 	}
 	if b.deed != withoutBase {
-		return r.proc.start()
+		return r.proc.Start()
 	}
 	if b.early {
-		if err := r.proc.start(); err != nil {
+		if err := r.proc.Start(); err != nil {
 			return err
 		}
-		if err := until(ctx, time.Now().Add(b.lasts)); err != nil {
+		if err := site.Until(ctx, time.Now().Add(b.lasts)); err != nil {
 			return err
 		}
 	}
 	if err := r.db.start(ctx); err != nil {
 		return err
 	}
-	return r.proc.revive(ctx)
+	return r.proc.Revive(ctx)
 }
 
 // awaitStep waits for the step of a kill; free lets go what is held at it.
@@ -119,7 +120,7 @@ func (r *run) awaitStep(ctx context.Context, b *blow) (free func(), err error) {
 	if err != nil {
 		r.rep.Missed++
 	}
-	return free, until(ctx, time.Now().Add(b.delay))
+	return free, site.Until(ctx, time.Now().Add(b.delay))
 }
 
 // catch waits for a transaction at a moment, and holds it there until free is
@@ -153,7 +154,7 @@ func (r *run) catch(ctx context.Context, p point) (free func(), met bool, err er
 
 // fault does to the dialler what it must live through.
 func (r *run) fault(ctx context.Context, b *blow) error {
-	life := r.proc.life
+	life := r.proc.Life
 	var err error
 	switch b.deed {
 	case cutCommit:
@@ -168,26 +169,26 @@ func (r *run) fault(ctx context.Context, b *blow) error {
 		}
 	case slowCommits:
 		r.wire.delay(slowCommit)
-		err = until(ctx, time.Now().Add(b.lasts))
+		err = site.Until(ctx, time.Now().Add(b.lasts))
 		r.wire.delay(0)
 	case frozen:
 		thaw := r.wire.freeze()
-		err = until(ctx, time.Now().Add(b.lasts))
+		err = site.Until(ctx, time.Now().Add(b.lasts))
 		thaw()
 	case killBackend:
 		err = r.db.killBackend(ctx)
 	case killDatabase:
 		if err = r.db.kill(); err == nil {
-			err = until(ctx, time.Now().Add(b.lasts))
+			err = site.Until(ctx, time.Now().Add(b.lasts))
 		}
 		if err == nil {
 			err = r.db.start(ctx)
 		}
 	case pausedEngine:
-		if err = r.proc.pause(); err == nil {
-			err = until(ctx, time.Now().Add(b.lasts))
+		if err = r.proc.Pause(); err == nil {
+			err = site.Until(ctx, time.Now().Add(b.lasts))
 		}
-		err = errors.Join(err, r.proc.resume())
+		err = errors.Join(err, r.proc.Resume())
 	default:
 		err = fmt.Errorf("%s is no fault", b.deed)
 	}
@@ -210,9 +211,9 @@ func (r *run) recovered(ctx context.Context, b *blow, life int) error {
 	limit, cancel := context.WithTimeout(ctx, recoverLimit)
 	defer cancel()
 	before := r.crm.progress()
-	err := poll(limit, 20*time.Millisecond, func() (bool, error) {
-		if !r.proc.alive() {
-			return false, fmt.Errorf("life %d ended of %s (%w); %s", life, b, r.proc.exit, r.proc.tail())
+	err := site.Poll(limit, 20*time.Millisecond, func() (bool, error) {
+		if !r.proc.Alive() {
+			return false, fmt.Errorf("life %d ended of %s (%w); %s", life, b, r.proc.Exit(), r.proc.Tail())
 		}
 		return r.crm.progress() > before, nil
 	})
@@ -230,7 +231,7 @@ func (r *run) note(i int, b *blow) {
 		n[c.State]++
 	}
 	line := fmt.Sprintf("blow %d of seed %d, life %d aged %v: %s; %d trying, %d ringing, %d answered at the carrier",
-		i+1, r.cfg.Seed, r.proc.life, time.Since(r.proc.started).Round(10*time.Millisecond), b,
+		i+1, r.cfg.Seed, r.proc.Life, time.Since(r.proc.Started).Round(10*time.Millisecond), b,
 		n[carrier.StateTrying], n[carrier.StateRinging], n[carrier.StateAnswered])
 	r.rep.Blows = append(r.rep.Blows, line)
 	r.log("%s", line)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -100,7 +101,7 @@ func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
 		}
 		r.last = time.Now()
 	}
-	if err := l.proc.ready(ctx); err != nil {
+	if err := l.proc.Ready(ctx); err != nil {
 		return r.rep, err
 	}
 	if err := r.judgeLife(ctx); err != nil {
@@ -137,7 +138,7 @@ func (r *run) seed(ctx context.Context) error {
 	var created struct {
 		ID engine.CampaignID `json:"campaign_id"`
 	}
-	if err := r.api.must(ctx, http.MethodPost, "/api/v1/campaigns", settings, &created); err != nil {
+	if err := r.api.Must(ctx, http.MethodPost, "/api/v1/campaigns", settings, &created); err != nil {
 		return err
 	}
 	r.id, r.rep.ID = created.ID, created.ID
@@ -147,20 +148,8 @@ func (r *run) seed(ctx context.Context) error {
 	}
 	r.began = time.Now()
 	r.last = r.began
-	r.judged = r.proc.life // this life was judged at the end of the campaign before, or is the first
-	return r.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/start", nil, nil)
-}
-
-// until waits for a moment.
-func until(ctx context.Context, at time.Time) error {
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	r.judged = r.proc.Life // this life was judged at the end of the campaign before, or is the first
+	return r.api.Must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/start", nil, nil)
 }
 
 // end waits until the campaign has ended and its calls are over.
@@ -168,13 +157,13 @@ func (r *run) end(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, completeLimit)
 	defer cancel()
 	if r.cfg.Stop {
-		if err := r.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/stop", nil, nil); err != nil {
+		if err := r.api.Must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/stop", nil, nil); err != nil {
 			return err
 		}
 	}
 	var last detail
 	began, moved := time.Now(), time.Now()
-	err := poll(limit, 100*time.Millisecond, func() (bool, error) {
+	err := site.Poll(limit, 100*time.Millisecond, func() (bool, error) {
 		var d detail // a decoder adds to the maps that it finds
 		if err := r.detail(limit, &d); err != nil {
 			return false, err
@@ -213,5 +202,5 @@ type detail struct {
 }
 
 func (r *run) detail(ctx context.Context, into *detail) error {
-	return r.api.must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(r.id), nil, into)
+	return r.api.Must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(r.id), nil, into)
 }

@@ -130,7 +130,7 @@ func bringUp(t *testing.T, ctx context.Context, cfg Config) *Lab { //nolint:revi
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("logs of the %d lives are in %s", lab.proc.life, cfg.Dir)
+			t.Logf("logs of the %d lives are in %s", lab.proc.Life, cfg.Dir)
 		}
 	})
 	return lab

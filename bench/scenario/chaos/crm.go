@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -18,7 +19,7 @@ import (
 // answer is sent again with its Idempotency-Key until it has one, as a careful
 // CRM does.
 type crm struct {
-	api  *api
+	api  *site.API
 	id   engine.CampaignID
 	seed uint64
 	rng  *rand.Rand
@@ -71,7 +72,7 @@ var weights = []request{askTrigger, askTrigger, askTrigger, askMerge, askExclude
 // Lists and files wait while so many contacts do.
 const backlog = 60
 
-func newCRM(a *api, id engine.CampaignID, seed uint64, rng *rand.Rand) *crm {
+func newCRM(a *site.API, id engine.CampaignID, seed uint64, rng *rand.Rand) *crm {
 	return &crm{api: a, id: id, seed: seed, rng: rng, wanted: make(chan request, 1), stop: make(chan struct{}), done: make(chan struct{}), excluded: map[string]bool{}}
 }
 
@@ -120,7 +121,7 @@ func (c *crm) finish() {
 // hungry says whether the campaign has few contacts left.
 func (c *crm) hungry(ctx context.Context) bool {
 	var d detail
-	if c.api.must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(c.id), nil, &d) != nil {
+	if c.api.Must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(c.id), nil, &d) != nil {
 		return false
 	}
 	return d.Counters.Pending < backlog
@@ -157,11 +158,11 @@ func (c *crm) ask(ctx context.Context, kind request) {
 		c.upload(ctx)
 		return
 	}
-	r, ok := c.insist(ctx, func() (reply, error) { return c.api.send(ctx, http.MethodPost, a.path, token, a.body) }, "POST "+a.path)
+	r, ok := c.insist(ctx, func() (site.Reply, error) { return c.api.Send(ctx, http.MethodPost, a.path, token, a.body) }, "POST "+a.path)
 	if !ok {
 		return
 	}
-	a.at, a.status, a.answer = time.Now(), r.status, r.body
+	a.at, a.status, a.answer = time.Now(), r.Status, r.Body
 	c.acked = append(c.acked, a)
 	c.acks.Add(1)
 	switch kind {
@@ -203,14 +204,14 @@ func (c *crm) list(ctx context.Context) {
 		a.numbers = append(a.numbers, number(c.seed, 1, i))
 		rows = append(rows, map[string]any{"mobile": number(c.seed, 1, i), "metadata": map[string]string{"group": group(i)}})
 	}
-	r, ok := c.insist(ctx, func() (reply, error) {
-		return c.api.send(ctx, http.MethodPost, a.path, "", map[string]any{"contacts": rows})
+	r, ok := c.insist(ctx, func() (site.Reply, error) {
+		return c.api.Send(ctx, http.MethodPost, a.path, "", map[string]any{"contacts": rows})
 	}, "POST "+a.path)
 	if !ok {
 		return
 	}
 	c.listed += listSize
-	a.at, a.status, a.answer = time.Now(), r.status, r.body
+	a.at, a.status, a.answer = time.Now(), r.Status, r.Body
 	c.acked = append(c.acked, a)
 	c.acks.Add(1)
 }
@@ -237,26 +238,26 @@ func (c *crm) upload(ctx context.Context) {
 	}
 	insist := c.rng.IntN(2) == 0
 	path := "/api/v1/campaigns/" + string(c.id) + "/imports"
-	r, ok := c.insist(ctx, func() (reply, error) {
-		r, err := c.api.file(ctx, path+"?filename="+f.name, text)
-		if err == nil && r.status/100 == 2 {
+	r, ok := c.insist(ctx, func() (site.Reply, error) {
+		r, err := c.api.File(ctx, path+"?filename="+f.name, text)
+		if err == nil && r.Status/100 == 2 {
 			return r, nil
 		}
 		if has, sure := c.has(ctx, path, f.name); sure && (has || !insist) {
-			return reply{status: http.StatusNoContent}, nil // settled
+			return site.Reply{Status: http.StatusNoContent}, nil // settled
 		}
 		return r, err
 	}, "POST "+path)
 	if !ok {
 		return
 	}
-	if r.status == http.StatusNoContent {
+	if r.Status == http.StatusNoContent {
 		f.acked, _ = c.has(ctx, path, f.name)
 	} else {
 		f.acked = true
 		var imp campaign.Import
-		if err := json.Unmarshal(r.body, &imp); err != nil || imp.State != campaign.ImportActive || imp.Rows != len(f.numbers) {
-			c.faults = append(c.faults, fmt.Sprintf("import %s of %d rows was answered %d %s", f.name, len(f.numbers), r.status, r.body))
+		if err := json.Unmarshal(r.Body, &imp); err != nil || imp.State != campaign.ImportActive || imp.Rows != len(f.numbers) {
+			c.faults = append(c.faults, fmt.Sprintf("import %s of %d rows was answered %d %s", f.name, len(f.numbers), r.Status, r.Body))
 		}
 	}
 	c.files = append(c.files, f)
@@ -267,7 +268,7 @@ func (c *crm) upload(ctx context.Context) {
 // nothing is under way.
 func (c *crm) has(ctx context.Context, path, name string) (has, sure bool) {
 	var list struct{ Imports []campaign.Import }
-	if c.api.must(ctx, http.MethodGet, path, nil, &list) != nil {
+	if c.api.Must(ctx, http.MethodGet, path, nil, &list) != nil {
 		return false, false
 	}
 	for _, i := range list.Imports {
@@ -285,24 +286,24 @@ var busy = map[string]bool{"idempotency_in_progress": true, "import_in_progress"
 
 // insist sends a request until it is answered. What is not 2xx in the end is a
 // fault: every request is one that must be accepted.
-func (c *crm) insist(ctx context.Context, send func() (reply, error), what string) (reply, bool) {
+func (c *crm) insist(ctx context.Context, send func() (site.Reply, error), what string) (site.Reply, bool) {
 	for try := 0; ; try++ {
 		r, err := send()
 		switch {
 		case ctx.Err() != nil:
 			return r, false
-		case err != nil, r.status >= 500, busy[r.code()]:
+		case err != nil, r.Status >= 500, busy[r.Code()]:
 			if err != nil && try == 0 {
 				c.unsure++
 			}
-		case r.status/100 == 2:
+		case r.Status/100 == 2:
 			return r, true
 		default:
-			c.faults = append(c.faults, fmt.Sprintf("%s: %d %s", what, r.status, r.body))
+			c.faults = append(c.faults, fmt.Sprintf("%s: %d %s", what, r.Status, r.Body))
 			return r, false
 		}
-		if until(ctx, time.Now().Add(50*time.Millisecond)) != nil {
-			return reply{}, false
+		if site.Until(ctx, time.Now().Add(50*time.Millisecond)) != nil {
+			return site.Reply{}, false
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/persistence"
 	"dialler/persistence/private"
@@ -69,7 +70,7 @@ func witness(ctx context.Context, read func(context.Context) error) error {
 	limit, cancel := context.WithTimeout(ctx, witnessLimit)
 	defer cancel()
 	var last error
-	err := poll(limit, 50*time.Millisecond, func() (bool, error) {
+	err := site.Poll(limit, 50*time.Millisecond, func() (bool, error) {
 		last = read(limit)
 		var e *engine.Error
 		if errors.As(last, &e) && e.Kind == engine.KindUnavailable {

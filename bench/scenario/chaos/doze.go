@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/site"
 	"dialler/engine"
 )
 
@@ -23,30 +24,30 @@ func (l *Lab) Doze(ctx context.Context, seed uint64, pause time.Duration) (failu
 		return nil, err
 	}
 	began := time.Now()
-	if err := l.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(id)+"/start", nil, nil); err != nil {
+	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(id)+"/start", nil, nil); err != nil {
 		return nil, err
 	}
-	if err := until(ctx, end.Add(-pause/3)); err != nil {
+	if err := site.Until(ctx, end.Add(-pause/3)); err != nil {
 		return nil, err
 	}
 	before := l.carrier.Ledger().Count()
-	if err := l.proc.pause(); err != nil {
+	if err := l.proc.Pause(); err != nil {
 		return nil, err
 	}
-	err = until(ctx, end.Add(pause*2/3))
-	if err := errors.Join(err, l.proc.resume()); err != nil {
+	err = site.Until(ctx, end.Add(pause*2/3))
+	if err := errors.Join(err, l.proc.Resume()); err != nil {
 		return nil, err
 	}
 	// It says that the window is closed, and has looked at its pace since.
 	r := &run{Lab: l, id: id, rep: &Report{}, began: began, cfg: Campaign{Seed: seed, Stop: true}}
 	var d detail
-	if err := poll(ctx, 100*time.Millisecond, func() (bool, error) {
+	if err := site.Poll(ctx, 100*time.Millisecond, func() (bool, error) {
 		err := r.detail(ctx, &d)
 		return err == nil && strings.Contains(string(d.Live), `"constraint":"`+string(engine.ConstraintWindow)+`"`), nil
 	}); err != nil {
 		return nil, err
 	}
-	if err := until(ctx, time.Now().Add(settleTime)); err != nil {
+	if err := site.Until(ctx, time.Now().Add(settleTime)); err != nil {
 		return nil, err
 	}
 	if err := r.end(ctx); err != nil {
@@ -84,7 +85,7 @@ func (l *Lab) dozeCampaign(ctx context.Context, seed uint64, end time.Time) (id 
 	var created struct {
 		ID engine.CampaignID `json:"campaign_id"`
 	}
-	if err := l.api.must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
+	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
 		"name": fmt.Sprintf("Doze %d", seed), "bot_id": botID, "concurrency": 12, "number_pool": ownNumbers,
 		"window":       map[string]any{"zone": "UTC", "start": end.Add(-time.Hour).Format("15:04"), "end": end.Format("15:04")},
 		"max_attempts": 1, "ring_timeout_s": 15,
@@ -96,9 +97,9 @@ func (l *Lab) dozeCampaign(ctx context.Context, seed uint64, end time.Time) (id 
 	for i := range dozeContacts {
 		file.WriteString(number(seed, dozeKind, i) + "\n")
 	}
-	r, err := l.api.file(ctx, "/api/v1/campaigns/"+string(created.ID)+"/imports", file.String())
-	if err == nil && r.status != http.StatusCreated {
-		err = fmt.Errorf("import of %d: %d %s", dozeContacts, r.status, r.body)
+	r, err := l.api.File(ctx, "/api/v1/campaigns/"+string(created.ID)+"/imports", file.String())
+	if err == nil && r.Status != http.StatusCreated {
+		err = fmt.Errorf("import of %d: %d %s", dozeContacts, r.Status, r.Body)
 	}
 	return created.ID, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -23,16 +24,16 @@ const closeLimit = 30 * time.Second
 func (r *run) closed(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
-	err := poll(limit, 20*time.Millisecond, func() (done bool, err error) {
+	err := site.Poll(limit, 20*time.Millisecond, func() (done bool, err error) {
 		err = witness(limit, func(ctx context.Context) error {
 			open, err := r.store.OpenAttempts(ctx)
-			done = !slices.ContainsFunc(open, func(a attempt.Attempt) bool { return a.ReservedAt != nil && a.ReservedAt.Before(r.proc.started) })
+			done = !slices.ContainsFunc(open, func(a attempt.Attempt) bool { return a.ReservedAt != nil && a.ReservedAt.Before(r.proc.Started) })
 			return err
 		})
 		return done, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.rep.fail("life %d: attempts of an earlier life are open %v after it was up", r.proc.life, closeLimit)
+		r.rep.fail("life %d: attempts of an earlier life are open %v after it was up", r.proc.Life, closeLimit)
 		return nil
 	}
 	return err
@@ -41,14 +42,14 @@ func (r *run) closed(ctx context.Context) error {
 // judgeLife waits until this life has closed the attempts of those before and
 // five seconds have gone by, once, and compares what rings and talks at the carrier with what the dialler owns.
 func (r *run) judgeLife(ctx context.Context) error {
-	if r.judged == r.proc.life {
+	if r.judged == r.proc.Life {
 		return nil
 	}
-	r.judged = r.proc.life
+	r.judged = r.proc.Life
 	if err := r.closed(ctx); err != nil {
 		return err
 	}
-	if err := until(ctx, time.Now().Add(settleTime)); err != nil {
+	if err := site.Until(ctx, time.Now().Add(settleTime)); err != nil {
 		return err
 	}
 	r.rep.Judged++
@@ -69,9 +70,9 @@ func (r *run) judgeLife(ctx context.Context) error {
 		switch _, ok := owned[c.CallID]; {
 		case !ok:
 			r.rep.fail("life %d: %v after it had closed them call %s is %s at the carrier (invited %v before its start) and no live leg of the dialler",
-				r.proc.life, settleTime, c.CallID, c.State, r.proc.started.Sub(c.InviteAt).Round(time.Millisecond))
-		case c.InviteAt.Before(r.proc.started):
-			r.rep.fail("life %d: %v after it had closed them call %s of an earlier life is %s at the carrier", r.proc.life, settleTime, c.CallID, c.State)
+				r.proc.Life, settleTime, c.CallID, c.State, r.proc.Started.Sub(c.InviteAt).Round(time.Millisecond))
+		case c.InviteAt.Before(r.proc.Started):
+			r.rep.fail("life %d: %v after it had closed them call %s of an earlier life is %s at the carrier", r.proc.Life, settleTime, c.CallID, c.State)
 		}
 	}
 	return nil
@@ -90,7 +91,7 @@ func (r *run) judge(ctx context.Context) error {
 	if err := r.unwatched(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(r.proc.stop(), r.proc.start(), r.proc.ready(ctx)); err != nil {
+	if err := errors.Join(r.proc.Stop(), r.proc.Start(), r.proc.Ready(ctx)); err != nil {
 		return err
 	}
 	attempts, err := r.store.CampaignAttempts(ctx, r.id)
@@ -125,7 +126,7 @@ func (r *run) judge(ctx context.Context) error {
 func (r *run) unwatched(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	return poll(limit, 100*time.Millisecond, func() (bool, error) {
+	return site.Poll(limit, 100*time.Millisecond, func() (bool, error) {
 		open, err := r.store.OpenLegs(limit)
 		return len(open) == 0, err
 	})
@@ -178,8 +179,8 @@ func (r *run) leases(ctx context.Context) (map[string]float64, error) {
 	defer cancel()
 	held := []string{"dialler_live_calls", "dialler_seats_held", "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live"}
 	var figures map[string]float64
-	err := poll(limit, 100*time.Millisecond, func() (bool, error) {
-		now, err := r.api.figures(limit)
+	err := site.Poll(limit, 100*time.Millisecond, func() (bool, error) {
+		now, err := r.api.Figures(limit)
 		if err != nil {
 			return false, err
 		}
@@ -291,7 +292,7 @@ func (r *run) judgeLegs(calls carrier.Rows, attempts []attempt.Attempt) {
 func (r *run) judgeFigures(calls carrier.Rows, figures map[string]float64) {
 	life := 0
 	for i := range calls {
-		if calls[i].InviteAt.After(r.proc.started) {
+		if calls[i].InviteAt.After(r.proc.Started) {
 			life++
 		}
 	}

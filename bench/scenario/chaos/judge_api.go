@@ -77,12 +77,12 @@ func (r *run) judgeCRM(ctx context.Context, calls carrier.Rows) error {
 		if a.token == "" {
 			continue
 		}
-		rep, err := r.api.send(ctx, http.MethodPost, a.path, a.token, a.body)
+		rep, err := r.api.Send(ctx, http.MethodPost, a.path, a.token, a.body)
 		if err != nil {
 			return fmt.Errorf("repeat %s: %w", a.token, err)
 		}
-		if rep.status != a.status || !rep.replayed || !bytes.Equal(rep.body, a.answer) {
-			r.rep.fail("%s %s was answered %d %s; its repeat gets %d %s", a.kind, a.token, a.status, a.answer, rep.status, rep.body)
+		if rep.Status != a.status || !rep.Replayed || !bytes.Equal(rep.Body, a.answer) {
+			r.rep.fail("%s %s was answered %d %s; its repeat gets %d %s", a.kind, a.token, a.status, a.answer, rep.Status, rep.Body)
 		}
 	}
 	return nil

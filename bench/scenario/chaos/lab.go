@@ -17,6 +17,7 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/persistence"
@@ -43,8 +44,8 @@ type Config struct {
 type Lab struct {
 	log     func(string, ...any)
 	dir     string
-	proc    *process
-	api     *api
+	proc    *site.Process
+	api     *site.API
 	carrier *carrier.Carrier
 	bot     *bot.Bot
 	db      *database       // the harness's own; nil when the dialler has one
@@ -80,7 +81,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if l.bot, err = bot.Start(voices()); err != nil {
 		return nil, err
 	}
-	if l.proc, err = newProcess(cfg.Binary, cfg.Dir); err != nil {
+	if l.proc, err = site.NewProcess(cfg.Binary, "life", cfg.Dir); err != nil {
 		return nil, err
 	}
 	if !cfg.Private {
@@ -88,11 +89,11 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 			return nil, err
 		}
 	}
-	l.api = newAPI(l.proc.http)
-	if err := l.proc.start(); err != nil {
+	l.api = site.NewAPI(excluders, l.proc.HTTP)
+	if err := l.proc.Start(); err != nil {
 		return nil, err
 	}
-	if err := l.proc.ready(ctx); err != nil {
+	if err := l.proc.Ready(ctx); err != nil {
 		return nil, err
 	}
 	url := ""
@@ -124,7 +125,7 @@ func (l *Lab) layWire(ctx context.Context) (err error) {
 	if l.wire, err = lay(l.db.server.URL()); err != nil {
 		return err
 	}
-	l.proc.url = l.wire.URL()
+	l.proc.URL = l.wire.URL()
 	return nil
 }
 
@@ -157,14 +158,14 @@ func (l *Lab) furnish(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	select {
-	case password := <-l.proc.password:
-		if err := l.api.login(ctx, adminEmail, password); err != nil {
+	case password := <-l.proc.Password:
+		if err := l.api.Login(ctx, adminEmail, password); err != nil {
 			return err
 		}
 	case <-wait.Done():
 		return errors.New("the first life did not print the administrator's password")
 	}
-	put := func(path string, body map[string]any) error { return l.api.must(ctx, http.MethodPut, path, body, nil) }
+	put := func(path string, body map[string]any) error { return l.api.Must(ctx, http.MethodPut, path, body, nil) }
 	if err := put("/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": seats, "endpoints": []string{l.bot.URL()}}); err != nil {
 		return err
 	}
@@ -179,10 +180,10 @@ func (l *Lab) furnish(ctx context.Context) error {
 	var key struct {
 		Key string `json:"key"`
 	}
-	if err := l.api.must(ctx, http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"trigger", "exclude", "dialout"}}, &key); err != nil {
+	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"trigger", "exclude", "dialout"}}, &key); err != nil {
 		return err
 	}
-	l.api.key = key.Key
+	l.api.Key = key.Key
 	return nil
 }
 
@@ -196,7 +197,7 @@ func (l *Lab) trunk(ctx context.Context, cps int) error {
 	if err != nil {
 		return err
 	}
-	return l.api.must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": 10 * cps, "options_s": 5}, nil)
+	return l.api.Must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": 10 * cps, "options_s": 5}, nil)
 }
 
 // Close ends the dialler in good order, its database with it, and the world.
@@ -205,8 +206,8 @@ func (l *Lab) Close() error {
 	if l.store != nil {
 		l.store.Close()
 	}
-	if l.proc != nil && l.proc.cmd != nil {
-		errs = append(errs, l.proc.stop())
+	if l.proc != nil && l.proc.Running() {
+		errs = append(errs, l.proc.Stop())
 	}
 	if l.wire != nil {
 		errs = append(errs, l.wire.Close())
@@ -222,7 +223,7 @@ func (l *Lab) Close() error {
 		errs = append(errs, l.stopDatabase())
 	}
 	if l.api != nil {
-		l.api.close()
+		l.api.Close()
 	}
 	if l.bot != nil {
 		errs = append(errs, l.bot.Close())

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -82,7 +84,7 @@ func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 	}
 	began := time.Now()
 	before := l.carrier.Ledger().Count()
-	if err := l.api.must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(id)+"/start", nil, nil); err != nil {
+	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(id)+"/start", nil, nil); err != nil {
 		return rep, err
 	}
 	asked, acked := make([]time.Time, n), make([]time.Time, n)
@@ -100,7 +102,7 @@ func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 		all.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				at := i + rng.Int64N(2*spread) - spread
-				_ = poll(work, time.Millisecond, func() (bool, error) { return front.Load() >= at, nil })
+				_ = site.Poll(work, time.Millisecond, func() (bool, error) { return front.Load() >= at, nil })
 				asked[i] = time.Now()
 				x, status, body, err := l.exclude(ctx, id, number(seed, raceKind, int(i)), fmt.Sprintf("race-%d-%d", seed, i))
 				now := time.Now()
@@ -141,7 +143,7 @@ func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 const raceKind = 6
 
 func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.CampaignID, err error) {
-	if err := l.api.must(ctx, http.MethodPut, "/api/v1/bots/"+raceBot, map[string]any{"name": "Race", "seats": raceSeat, "endpoints": []string{l.bot.URL()}}, nil); err != nil {
+	if err := l.api.Must(ctx, http.MethodPut, "/api/v1/bots/"+raceBot, map[string]any{"name": "Race", "seats": raceSeat, "endpoints": []string{l.bot.URL()}}, nil); err != nil {
 		return "", err
 	}
 	if err := l.trunk(ctx, raceCPS); err != nil {
@@ -150,7 +152,7 @@ func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.C
 	var created struct {
 		ID engine.CampaignID `json:"campaign_id"`
 	}
-	if err := l.api.must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
+	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
 		"name": fmt.Sprintf("Race %d", seed), "bot_id": raceBot, "concurrency": raceSeat, "number_pool": ownNumbers, "abandon_cap_pct": 0,
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "max_attempts": 1, "ring_timeout_s": 30,
 	}, &created); err != nil {
@@ -161,26 +163,26 @@ func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.C
 	for i := range n {
 		file.WriteString(number(seed, raceKind, i) + "\n")
 	}
-	r, err := l.api.file(ctx, "/api/v1/campaigns/"+string(created.ID)+"/imports", file.String())
-	if err == nil && r.status != http.StatusCreated {
-		err = fmt.Errorf("import of %d: %d %s", n, r.status, r.body)
+	r, err := l.api.File(ctx, "/api/v1/campaigns/"+string(created.ID)+"/imports", file.String())
+	if err == nil && r.Status != http.StatusCreated {
+		err = fmt.Errorf("import of %d: %d %s", n, r.Status, r.Body)
 	}
 	return created.ID, err
 }
 
 func (l *Lab) exclude(ctx context.Context, id engine.CampaignID, number, token string) (x campaign.ExcludeReply, status int, body []byte, err error) {
-	r, err := l.api.send(ctx, http.MethodPost, "/api/v1/contacts/exclude", token, map[string]any{"campaign_id": id, "mobile": number})
+	r, err := l.api.Send(ctx, http.MethodPost, "/api/v1/contacts/exclude", token, map[string]any{"campaign_id": id, "mobile": number})
 	if err != nil {
 		return x, 0, nil, err
 	}
-	return x, r.status, r.body, decode(r.body, &x)
+	return x, r.Status, r.Body, json.Unmarshal(r.Body, &x)
 }
 
 // watchFront follows the dials down the list until ctx ends. When they stand
 // still it goes on, so that everybody is excluded in the end.
 func (l *Lab) watchFront(ctx context.Context, before int, front, past *atomic.Int64) {
 	moved := time.Now()
-	_ = poll(ctx, time.Millisecond, func() (bool, error) { // ends with ctx
+	_ = site.Poll(ctx, time.Millisecond, func() (bool, error) { // ends with ctx
 		at := int64(l.carrier.Ledger().Count()-before) + past.Load()
 		switch {
 		case at > front.Load():
@@ -228,7 +230,7 @@ func (l *Lab) judgeRace(rep *Race, seed uint64, asked, acked []time.Time) {
 // judgeRaceRows: everybody is excluded, and nobody is on the line.
 func (l *Lab) judgeRaceRows(ctx context.Context, rep *Race, id engine.CampaignID, n int) error {
 	var d detail
-	if err := l.api.must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(id), nil, &d); err != nil {
+	if err := l.api.Must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(id), nil, &d); err != nil {
 		return err
 	}
 	if d.Counters.Total != n || d.Counters.Excluded != n {

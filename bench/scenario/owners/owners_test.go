@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dialler/bench/site"
 )
 
 // TestEveryIdentityHasExactlyOneOwner: nodes join, die, come back, stand still,
@@ -13,10 +15,9 @@ import (
 // for every identity. Each node notes when it acts.
 func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	e, at := etcd(t, s.dir)
-	toEtcd := at
-	s.membership = "etcd://" + toEtcd + "/test"
+	s := newPlace(t)
+	e := etcd(t, s.dir)
+	s.membership = "etcd://" + e.Address + "/test"
 
 	a, b := s.start("a", Config{}), s.start("b", Config{})
 	s.settled("two nodes start", "a", "b")
@@ -37,18 +38,18 @@ func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *test
 	await(t, time.Minute, "b has joined again", func() bool { return s.lives("b") == 2 })
 	s.settled("it goes on", "a", "b", "c")
 
-	c.database.cut()
+	c.database.Cut(site.Both, "")
 	s.settled("one is cut off from the database", "a", "b")
-	c.database.mend()
+	c.database.Mend()
 	await(t, time.Minute, "c has joined again", func() bool { return s.lives("c") == 2 })
 	s.settled("it has the database again", "a", "b", "c")
 
-	a.messages.cut()
+	a.messages.Cut(site.Both, "")
 	s.settled("one is not reached by the others", "a", "b", "c")
-	e.signal(syscall.SIGSTOP)
+	must(t, e.Pause())
 	s.settled("etcd stands still as well", "a", "b", "c")
-	e.signal(syscall.SIGCONT)
-	a.messages.mend()
+	must(t, e.Resume())
+	a.messages.Mend()
 
 	b.signal(syscall.SIGTERM)
 	<-b.ended
@@ -64,7 +65,7 @@ func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *test
 func TestTheStockLookupActivatesTwice(t *testing.T) {
 	t.Parallel()
 	at := free(t, 3)
-	s := &site{t: t, dir: t.TempDir(), membership: "automanaged://" + strings.Join(at, ",")}
+	s := &place{t: t, dir: t.TempDir(), membership: "automanaged://" + strings.Join(at, ",")}
 	nodes := map[string]*node{}
 	for i, name := range []string{"a", "b", "c"} {
 		nodes[name] = s.start(name, Config{Listen: at[i], Stock: true})
@@ -101,4 +102,11 @@ func TestTheJudgeFindsTwoOwners(t *testing.T) {
 	f(1, Act{1, "x", 1, "a"}, Act{2, "x", 2, "b"}, Act{3, "x", 1, "a"})
 	f(1, Act{1, "x", 1, "a"}, Act{2, "x", 1, "b"})
 	f(2, Act{1, "x", 1, "a"}, Act{2, "x", 1, "b"}, Act{1, "y", 1, "a"}, Act{2, "y", 1, "b"})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -13,13 +13,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"dialler/bench/site"
 	"dialler/engine/ownership"
 	"dialler/persistence"
 	"dialler/persistence/storetest"
@@ -44,118 +44,19 @@ const (
 // the real ones.
 var terms = ownership.Terms{TTL: 1500 * time.Millisecond, Margin: 300 * time.Millisecond, Every: 250 * time.Millisecond}
 
-// wire is a way to somewhere that can be cut: what is sent then waits, as in a
-// network that loses packets.
-type wire struct {
-	address string
-	mu      sync.Mutex
-	open    chan struct{} // closed while it is
-	all     map[net.Conn]struct{}
-	done    bool
-}
-
-func lay(t *testing.T, dial func() (net.Conn, error)) *wire {
+// lay begins a way that ends with the test.
+func lay(t *testing.T, dial func() (net.Conn, error)) *site.Way {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	w, err := site.Lay(dial, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{address: l.Addr().String(), open: make(chan struct{}), all: map[net.Conn]struct{}{}}
-	close(w.open)
-	var wg sync.WaitGroup
-	keep := func(c net.Conn) bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.done {
-			_ = c.Close()
-			return false
-		}
-		w.all[c] = struct{}{}
-		return true
-	}
-	wg.Go(func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if !keep(near) {
-				return
-			}
-			wg.Go(func() {
-				defer func() { _ = near.Close() }()
-				w.passes()
-				far, err := dial()
-				if err != nil || !keep(far) {
-					return
-				}
-				var both sync.WaitGroup
-				both.Go(func() { w.copy(far, near) })
-				both.Go(func() { w.copy(near, far) })
-				both.Wait()
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				delete(w.all, near)
-				delete(w.all, far)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		w.mend()
-		w.mu.Lock()
-		w.done = true
-		for c := range w.all {
-			_ = c.Close()
-		}
-		w.mu.Unlock()
-		wg.Wait()
-	})
+	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
 
-func (w *wire) copy(to, from net.Conn) {
-	defer func() { _ = to.Close() }()
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		w.passes()
-		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (w *wire) passes() {
-	w.mu.Lock()
-	open := w.open
-	w.mu.Unlock()
-	<-open
-}
-
-func (w *wire) cut() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.open = make(chan struct{})
-}
-
-func (w *wire) mend() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	select {
-	case <-w.open:
-	default:
-		close(w.open)
-	}
-}
-
-// throughWire is the URL of a database by way of a wire.
-func throughWire(t *testing.T, url string) (string, *wire) {
+// throughWay is the URL of a database by a way.
+func throughWay(t *testing.T, url string) (string, *site.Way) {
 	t.Helper()
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -163,7 +64,7 @@ func throughWire(t *testing.T, url string) (string, *wire) {
 	}
 	network, address := pgNetwork(c.Host, c.Port)
 	w := lay(t, func() (net.Conn, error) { return net.DialTimeout(network, address, 5*time.Second) })
-	host, port, _ := net.SplitHostPort(w.address)
+	host, port, _ := net.SplitHostPort(w.Address)
 	kv := fmt.Sprintf("host=%s port=%s user=%s dbname=%s search_path=%s sslmode=disable", host, port, c.User, c.Database, c.RuntimeParams["search_path"])
 	if c.Password != "" {
 		kv += " password=" + c.Password
@@ -227,12 +128,12 @@ func (p *process) signal(s syscall.Signal) {
 type node struct {
 	*process
 	cfg      Config
-	database *wire
-	messages *wire // by which the others reach it
+	database *site.Way
+	messages *site.Way // by which the others reach it
 }
 
-// site is an installation: a database, nodes, membership.
-type site struct {
+// place is an installation: a database, nodes, membership.
+type place struct {
 	t          *testing.T
 	dir        string
 	url        string
@@ -240,7 +141,7 @@ type site struct {
 	notes      []string
 }
 
-func (s *site) start(name string, cfg Config) *node {
+func (s *place) start(name string, cfg Config) *node {
 	s.t.Helper()
 	cfg.Name, cfg.Membership, cfg.Identities, cfg.Terms = name, s.membership, identities, terms
 	cfg.Notes = filepath.Join(s.dir, fmt.Sprintf("%s-%d", name, len(s.notes)))
@@ -250,10 +151,10 @@ func (s *site) start(name string, cfg Config) *node {
 	s.notes = append(s.notes, cfg.Notes)
 	n := &node{}
 	if s.url != "" {
-		cfg.Database, n.database = throughWire(s.t, s.url)
+		cfg.Database, n.database = throughWay(s.t, s.url)
 		cfg.Listen = free(s.t, 1)[0]
 		n.messages = lay(s.t, func() (net.Conn, error) { return net.DialTimeout("tcp", cfg.Listen, 5*time.Second) })
-		cfg.Advertise = n.messages.address
+		cfg.Advertise = n.messages.Address
 	}
 	j, err := json.Marshal(cfg)
 	if err != nil {
@@ -269,7 +170,7 @@ func (s *site) start(name string, cfg Config) *node {
 	return n
 }
 
-func (s *site) acts() []Act {
+func (s *place) acts() []Act {
 	s.t.Helper()
 	all, err := Read(s.notes...)
 	if err != nil {
@@ -280,7 +181,7 @@ func (s *site) acts() []Act {
 
 // settled waits until every identity has been acted for, after now, by one of
 // the nodes named.
-func (s *site) settled(what string, by ...string) {
+func (s *place) settled(what string, by ...string) {
 	s.t.Helper()
 	from := Boot()
 	missing := func() (m []string) {
@@ -305,7 +206,7 @@ func (s *site) settled(what string, by ...string) {
 	s.judge(what)
 }
 
-func (s *site) judge(what string) {
+func (s *place) judge(what string) {
 	s.t.Helper()
 	for _, w := range Judge(s.acts()) {
 		s.t.Errorf("%s: %s", what, w)
@@ -313,7 +214,7 @@ func (s *site) judge(what string) {
 }
 
 // lives counts the incarnations of a node that have joined.
-func (s *site) lives(name string) (n int) {
+func (s *place) lives(name string) (n int) {
 	s.t.Helper()
 	c, err := pgx.Connect(s.t.Context(), s.url)
 	if err != nil {
@@ -361,27 +262,20 @@ func free(t *testing.T, n int) (all []string) {
 	return nil
 }
 
-// etcd starts one, and gives the address of its clients.
-func etcd(t *testing.T, dir string) (*process, string) {
+// etcd starts one that ends with the test.
+func etcd(t *testing.T, dir string) *site.Etcd {
 	t.Helper()
-	at := free(t, 2)
-	p := launch(t, exec.Command("etcd", "--name", "e", "--data-dir", filepath.Join(dir, "etcd"), //nolint:gosec // a tool of the test
-		"--listen-client-urls", "http://"+at[0], "--advertise-client-urls", "http://"+at[0],
-		"--listen-peer-urls", "http://"+at[1], "--initial-advertise-peer-urls", "http://"+at[1],
-		"--initial-cluster", "e=http://"+at[1], "--log-level", "error"))
-	await(t, time.Minute, "etcd listens", func() bool {
-		c, err := net.DialTimeout("tcp", at[0], time.Second)
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	})
-	return p, at[0]
+	e, err := site.StartEtcd(t.Context(), dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
 }
 
-func newSite(t *testing.T) *site {
+func newPlace(t *testing.T) *place {
 	t.Helper()
-	s := &site{t: t, dir: t.TempDir(), url: storetest.URL(t)}
+	s := &place{t: t, dir: t.TempDir(), url: storetest.URL(t)}
 	storetest.OpenAt(t, s.url, persistence.Config{Writers: 1, Readers: 1}).Close()
 	return s
 }

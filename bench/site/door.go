@@ -1,0 +1,140 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// Door is one address for the API of all nodes, as a load balancer gives it: a
+// request goes to the next node that is ready. Bots post results to it, since the
+// node that had a call may be gone.
+type Door struct {
+	Address string // host:port
+
+	nodes  []string
+	ready  []atomic.Bool
+	next   atomic.Uint64
+	server *http.Server
+	client *http.Client
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+const (
+	// doorBody is how much of a request is kept to be sent once more, bytes.
+	doorBody = 1 << 20
+	// lookEvery is how often nodes are asked whether they are ready.
+	lookEvery = 250 * time.Millisecond
+	// doorLimit is how long a node may take to begin its answer.
+	doorLimit = 15 * time.Second
+)
+
+var errNobody = errors.New("site: no node is ready")
+
+// OpenDoor listens in front of nodes, host:port each.
+func OpenDoor(nodes []string) (*Door, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &Door{Address: l.Addr().String(), nodes: nodes, ready: make([]atomic.Bool, len(nodes)), cancel: cancel, done: make(chan struct{}),
+		client: &http.Client{Timeout: time.Second}}
+	through := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // it is one
+	through.ResponseHeaderTimeout, through.MaxIdleConnsPerHost = doorLimit, 64
+	d.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: nodes[0]})
+			r.Out.Host = r.In.Host
+		},
+		Transport:     &turns{d, through},
+		FlushInterval: -1, // streams of the console
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}}
+	go func() { _ = d.server.Serve(l) }()
+	go d.look(ctx)
+	return d, nil
+}
+
+// Close ends it.
+func (d *Door) Close() error {
+	d.cancel()
+	<-d.done
+	return d.server.Close()
+}
+
+func (d *Door) look(ctx context.Context) {
+	defer close(d.done)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		for i, at := range d.nodes {
+			d.ready[i].Store(d.asks(ctx, at))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// asks asks a node whether it is ready.
+func (d *Door) asks(ctx context.Context, at string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/readyz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// turns sends a request to one node after the other until one takes it.
+type turns struct {
+	d       *Door
+	through http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
+	kept, err := io.ReadAll(io.LimitReader(r.Body, doorBody))
+	if err != nil {
+		return nil, err
+	}
+	rest, last := r.Body, errNobody
+	first := t.d.next.Add(1)
+	for i := range t.d.nodes {
+		n := int((first + uint64(i)) % uint64(len(t.d.nodes))) //nolint:gosec // few
+		if !t.d.ready[n].Load() {
+			continue
+		}
+		once := r.Clone(r.Context())
+		once.URL.Host = t.d.nodes[n]
+		once.Body = http.NoBody
+		if len(kept) > 0 {
+			once.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(bytes.NewReader(kept), rest), rest}
+		}
+		resp, err := t.through.RoundTrip(once)
+		var op *net.OpError
+		if err == nil || !errors.As(err, &op) || op.Op != "dial" { // it may have been carried out
+			return resp, err
+		}
+		last = err
+	}
+	return nil, last
+}

@@ -1,0 +1,281 @@
+package site
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// startLimit is how long a life may take until it is ready: the first one
+// makes a database, on a machine that may be busy.
+const startLimit = 90 * time.Second
+
+// Process is the program as an operator runs it: one installation, many lives.
+type Process struct {
+	Binary string
+	Name   string   // of its logs' files
+	Dir    string   // of its data and its logs
+	Args   []string // beside those below
+	HTTP   string   // host:port, the same in every life
+	SIP    string
+	URL    string // of its database; "" is a private one
+	Apart  bool   // Ctrl-C does not reach it, whoever started it ends it
+
+	Life     int
+	Started  time.Time
+	Password chan string // of the first administrator, what the first life printed
+
+	cmd  *exec.Cmd
+	log  *os.File
+	done chan struct{} // closed when this life is over
+	exit error         // valid once done is closed
+}
+
+// NewProcess chooses the ports of a process that has not been started.
+func NewProcess(binary, name, dir string, args ...string) (*Process, error) {
+	p := &Process{Binary: binary, Name: name, Dir: dir, Args: args, Password: make(chan string, 1)}
+	for _, a := range []*string{&p.HTTP, &p.SIP} {
+		var err error
+		if *a, err = FreePort(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// FreePort finds a loopback address whose port is free for TCP and UDP. It lies
+// below the range from which the system serves outgoing connections and port 0:
+// between two lives nobody else may get it.
+func FreePort() (string, error) {
+	for range 200 {
+		port := 20000 + rand.IntN(12000) //nolint:gosec // any will do
+		t, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		if err != nil {
+			continue
+		}
+		u, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		_ = t.Close()
+		if err != nil {
+			continue
+		}
+		_ = u.Close()
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+	}
+	return "", errors.New("site: no free port between 20000 and 32000")
+}
+
+// Start begins the next life; it returns before the life is ready.
+func (p *Process) Start() error {
+	p.Life++
+	log, err := os.Create(filepath.Join(p.Dir, fmt.Sprintf("%s-%02d.log", p.Name, p.Life)))
+	if err != nil {
+		return err
+	}
+	args := append([]string{"serve", "--data-dir", filepath.Join(p.Dir, "data"), "--listen-http", p.HTTP, "--sip", p.SIP}, p.Args...)
+	if p.URL != "" {
+		args = append(args, "--database-url", p.URL)
+	}
+	cmd := exec.Command(p.Binary, args...) //nolint:gosec,noctx // our own binary; a life ends when it is killed
+	cmd.Dir, cmd.Env = p.Dir, environment()
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: p.Apart}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	p.Started = time.Now()
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	done := make(chan struct{})
+	p.cmd, p.log, p.done = cmd, log, done
+	go func() {
+		p.listen(out)
+		p.exit = cmd.Wait()
+		_ = log.Close()
+		close(done)
+	}()
+	return nil
+}
+
+// listen reads standard output to its end: the first administrator's password
+// is printed there, once.
+func (p *Process) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, secret, ok := strings.Cut(lines.Text(), "password (shown once): "); ok {
+			select {
+			case p.Password <- strings.TrimSpace(secret):
+			default:
+			}
+		}
+	}
+}
+
+// environment keeps settings of whoever runs the harness away from the
+// dialler: they would point it at another database.
+func environment() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "DIALLER_") && !strings.HasPrefix(kv, "DATABASE_URL=") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// Ready waits until the life answers.
+func (p *Process) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	return Poll(ctx, 20*time.Millisecond, func() (bool, error) {
+		select {
+		case <-p.done:
+			return false, fmt.Errorf("life %d ended by itself (%w); %s", p.Life, p.exit, p.Tail())
+		default:
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.HTTP+"/healthz", http.NoBody)
+		if err != nil {
+			return false, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK, nil
+	})
+}
+
+// reviveEvery is how long a supervisor waits until it starts the dialler again.
+const reviveEvery = 200 * time.Millisecond
+
+// Revive does what a supervisor does until a life is ready: it starts the next
+// one when one ends by itself.
+func (p *Process) Revive(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		if !p.Alive() {
+			if err := p.Start(); err != nil {
+				return err
+			}
+		}
+		err := p.Ready(limit)
+		if err == nil || p.Alive() || limit.Err() != nil {
+			return err
+		}
+		if err := Until(limit, time.Now().Add(reviveEvery)); err != nil {
+			return err
+		}
+	}
+}
+
+// Alive says whether the life goes on.
+func (p *Process) Alive() bool {
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the life as a power cut would, and waits until it is gone.
+func (p *Process) Kill() error {
+	if !p.Alive() {
+		return fmt.Errorf("life %d had ended by itself (%w); %s", p.Life, p.exit, p.Tail())
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// Pause stops the process until resume; the world goes on.
+func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Stop ends the life as an operator does. It is killed when it takes too long.
+func (p *Process) Stop() error {
+	if !p.Alive() {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	late := time.NewTimer(60 * time.Second)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		return p.exit
+	case <-late.C:
+		return errors.Join(errors.New("the dialler did not stop within 60 s of SIGTERM"), p.Kill())
+	}
+}
+
+// Tail is the end of this life's log, for a message.
+func (p *Process) Tail() string {
+	b, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return p.log.Name() + " ends:\n" + string(b[max(0, len(b)-3000):])
+}
+
+// Poll asks until the answer is yes, or an error, or ctx ends.
+func Poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if ok, err := ask(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Until waits for a moment.
+func Until(ctx context.Context, at time.Time) error {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Running says whether a life was ever begun.
+func (p *Process) Running() bool { return p.cmd != nil }
+
+// Exit is how the last life ended; nil while it has not.
+func (p *Process) Exit() error {
+	if p.Alive() {
+		return nil
+	}
+	return p.exit
+}
