@@ -42,7 +42,7 @@ CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
 CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run need-go build run serve load soak test contract check fmt vet lint console console-check console-picture bench sim fuzz docs clean
+.PHONY: help deps deps-run deps-etcd need-go build run serve load soak test contract check fmt vet lint console console-check console-picture bench sim fuzz docs clean
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -184,6 +184,13 @@ run: deps-run build ## Run the dialler with a model carrier, a model bot and a c
 serve: deps-run build ## Run the dialler for real trunks and bots.
 	@$(BIN) serve $(ARGS)
 
+.PHONY: cluster
+cluster: deps-run deps-etcd build ## Run three nodes with etcd, a PostgreSQL, a model carrier, a model bot and campaigns, all on this machine, and say how to break them.
+	@$(BIN) bench cluster $(ARGS)
+
+deps-etcd: need-go
+	@want=; need=; $(want_etcd); $(install_missing)
+
 load: deps-run build ## Measure what a call costs: ARGS="--rate 300 --duration 20s", --find-max, --sipp, --media, --json; see docs/load.md.
 	@$(BIN) bench load $(ARGS)
 
@@ -282,13 +289,18 @@ mutants: need-go ## Change every rule and limit a little: do the tests notice? M
 
 CHAOS_SEED ?= $(shell date +%s)
 
-.PHONY: chaos chaos-long
+.PHONY: chaos chaos-long chaos-cluster
 chaos: ## Kill -9 the engine and its database for 5 minutes, judged by carrier, database and API; CHAOS_SEED=n plans the same again, CHAOS_REPORT=FILE, CHAOS_RACE=1.
 	@$(MAKE) chaos-long CHAOS_MINUTES=$(or $(CHAOS_MINUTES),5) CHAOS_SEED=$(CHAOS_SEED)
 
 chaos-long: CHAOS_MINUTES ?= 60
 chaos-long: deps ## The same for CHAOS_MINUTES, 60.
-	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m ./bench/scenario/chaos
+	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m -skip '$(CLUSTER_TEST)' ./bench/scenario/chaos
+
+CLUSTER_TEST := ^TestNodesOfACluster
+chaos-cluster: CHAOS_MINUTES ?= 5
+chaos-cluster: deps ## Kill, stop, drain, upgrade and cut off the nodes of a cluster for 5 minutes, judged likewise; CHAOS_SEED, CHAOS_MINUTES, CHAOS_REPORT, CHAOS_RACE.
+	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m -run '$(CLUSTER_TEST)' ./bench/scenario/chaos
 
 ## Pacing
 

@@ -20,6 +20,7 @@ type benchCmd struct {
 	Carrier  benchCarrierCmd  `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
 	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
 	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`
+	Cluster  benchClusterCmd  `cmd:"" help:"Run the nodes of a cluster on this machine, with etcd, a PostgreSQL, a model carrier, a model bot and campaigns, to be broken."`
 	Commit   benchCommitCmd   `cmd:"" help:"Measure what it costs to make calls durable: the group commit beside plain COPY, and the spool, on a PostgreSQL of its own."`
 	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
 }

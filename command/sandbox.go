@@ -15,6 +15,7 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
+	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -382,7 +383,7 @@ func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carri
 	for _, n := range voice.Summary().Violations {
 		sum.Violations += n
 	}
-	sum.PeakAbandonPercent = peakAbandons(attempts) * 100
+	sum.PeakAbandonPercent = site.PeakAbandons(attempts) * 100
 	d, err := p.Tree().Detail(ctx, sum.Campaign)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func run(args []string) error {
 
 // servesLong says whether a command runs until it is told to end.
 func servesLong(command string) bool {
-	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench bot")
+	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench cluster") || strings.HasPrefix(command, "bench bot")
 }
 
 // signals gives a context that ends at the first SIGINT or SIGTERM; a second

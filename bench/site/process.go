@@ -214,21 +214,33 @@ func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 // Resume lets it go on.
 func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
+// stopLimit is how long a process may take to end after SIGTERM.
+const stopLimit = 60 * time.Second
+
 // Stop ends the life as an operator does. It is killed when it takes too long.
 func (p *Process) Stop() error {
 	if !p.Alive() {
 		return nil
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.Terminate(); err != nil {
 		return err
 	}
-	late := time.NewTimer(60 * time.Second)
+	return p.Gone()
+}
+
+// Terminate asks the life to end; a second time ends it at once.
+func (p *Process) Terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Gone waits for the end of a life that was asked to end, and kills it when that
+// takes too long.
+func (p *Process) Gone() error {
+	late := time.NewTimer(stopLimit)
 	defer late.Stop()
 	select {
 	case <-p.done:
 		return p.exit
 	case <-late.C:
-		return errors.Join(errors.New("the dialler did not stop within 60 s of SIGTERM"), p.Kill())
+		return errors.Join(fmt.Errorf("the dialler did not stop within %v of SIGTERM", stopLimit), p.Kill())
 	}
 }
 
@@ -271,6 +283,9 @@ func Until(ctx context.Context, at time.Time) error {
 
 // Running says whether a life was ever begun.
 func (p *Process) Running() bool { return p.cmd != nil }
+
+// Pid is the process of the last life.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Exit is how the last life ended; nil while it has not.
 func (p *Process) Exit() error {

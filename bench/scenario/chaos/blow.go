@@ -226,13 +226,15 @@ func (r *run) recovered(ctx context.Context, b *blow, life int) error {
 
 // note keeps what the carrier saw at the moment of a blow.
 func (r *run) note(i int, b *blow) {
+	r.noteBlow(fmt.Sprintf("blow %d of seed %d, life %d aged %v: %s", i+1, r.cfg.Seed, r.proc.Life, time.Since(r.proc.Started).Round(10*time.Millisecond), b))
+}
+
+func (r *run) noteBlow(what string) {
 	n := map[carrier.State]int{}
 	for _, c := range r.carrier.Ledger().Live() {
 		n[c.State]++
 	}
-	line := fmt.Sprintf("blow %d of seed %d, life %d aged %v: %s; %d trying, %d ringing, %d answered at the carrier",
-		i+1, r.cfg.Seed, r.proc.Life, time.Since(r.proc.Started).Round(10*time.Millisecond), b,
-		n[carrier.StateTrying], n[carrier.StateRinging], n[carrier.StateAnswered])
+	line := fmt.Sprintf("%s; %d trying, %d ringing, %d answered at the carrier", what, n[carrier.StateTrying], n[carrier.StateRinging], n[carrier.StateAnswered])
 	r.rep.Blows = append(r.rep.Blows, line)
 	r.log("%s", line)
 }

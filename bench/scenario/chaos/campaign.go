@@ -148,7 +148,9 @@ func (r *run) seed(ctx context.Context) error {
 	}
 	r.began = time.Now()
 	r.last = r.began
-	r.judged = r.proc.Life // this life was judged at the end of the campaign before, or is the first
+	if r.proc != nil {
+		r.judged = r.proc.Life // it was judged at the end of the campaign before, or is the first
+	}
 	return r.api.Must(ctx, http.MethodPost, "/api/v1/campaigns/"+string(r.id)+"/start", nil, nil)
 }
 

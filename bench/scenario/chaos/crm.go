@@ -129,7 +129,7 @@ func (c *crm) hungry(ctx context.Context) bool {
 
 // ask makes one request.
 func (c *crm) ask(ctx context.Context, kind request) {
-	token := fmt.Sprintf("%d-%d", c.seed, c.asked)
+	token := fmt.Sprintf("%s-%d", c.id, c.asked)
 	c.asked++
 	a := acked{kind: kind, path: "/api/v1/campaigns/trigger", token: token, body: map[string]any{"campaign_id": c.id}}
 	switch kind {

@@ -47,6 +47,26 @@
 // from the campaign's seed. Processes do not run in lock-step, so a seed repeats
 // the plan, not every interleaving.
 //
+// # Several nodes
+//
+// Cluster does the same to three nodes of one cluster (bench/site) that share
+// campaigns, people, a trunk, a bot and the callers' numbers: a node is killed,
+// stands still for longer than its lease, is drained and started again, all are
+// upgraded one after the other; two nodes are cut from each other, one from all
+// others, from PostgreSQL or from etcd, both ways or one, and etcd stands still.
+// Its CRMs ask the nodes in turn. Beyond what is above must hold:
+//
+//   - Within ten seconds of a blow somebody else has acquired what a node acted for.
+//   - No epoch of a campaign has two nodes that dialled in it, nor is an epoch
+//     dialled in after a later one; every INVITE left within the lease of the node
+//     that sent it. Triggers of the harness in the database note who acquired an
+//     epoch and who stored an intent, by the connection that did.
+//   - The channels and the calls a second of the trunk, the seats of the bot and
+//     the calls of a caller's number are those of all nodes together, counted at
+//     the carrier and at the bot.
+//   - No campaign's abandons exceed its cap at any moment, those by the loss of a
+//     node aside.
+//
 // # What it must not know
 //
 // The dialler's packages, except to read the database as a witness: it steers

@@ -113,7 +113,10 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if l.store, err = openWitness(ctx, url); err != nil {
 		return nil, err
 	}
-	return l, l.furnish(ctx)
+	if err := l.furnish(ctx, l.proc.Password, seats); err != nil {
+		return nil, err
+	}
+	return l, l.trunk(ctx, 20, 200)
 }
 
 // layWire starts a database of the harness's own and has the dialler reach it
@@ -153,12 +156,12 @@ func voices() bot.Config {
 	}
 }
 
-// furnish logs in and configures bot, trunk, numbers and the CRM's key.
-func (l *Lab) furnish(ctx context.Context) error {
+// furnish logs in and configures bot, numbers and the CRM's key.
+func (l *Lab) furnish(ctx context.Context, printed <-chan string, seats int) error {
 	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	select {
-	case password := <-l.proc.Password:
+	case password := <-printed:
 		if err := l.api.Login(ctx, adminEmail, password); err != nil {
 			return err
 		}
@@ -167,9 +170,6 @@ func (l *Lab) furnish(ctx context.Context) error {
 	}
 	put := func(path string, body map[string]any) error { return l.api.Must(ctx, http.MethodPut, path, body, nil) }
 	if err := put("/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": seats, "endpoints": []string{l.bot.URL()}}); err != nil {
-		return err
-	}
-	if err := l.trunk(ctx, 20); err != nil {
 		return err
 	}
 	for _, n := range ownNumbers {
@@ -187,8 +187,8 @@ func (l *Lab) furnish(ctx context.Context) error {
 	return nil
 }
 
-// trunk leads to the carrier, with so many calls a second.
-func (l *Lab) trunk(ctx context.Context, cps int) error {
+// trunk leads to the carrier, with so many calls a second and at a time.
+func (l *Lab) trunk(ctx context.Context, cps, channels int) error {
 	host, p, err := net.SplitHostPort(l.carrier.Addr())
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (l *Lab) trunk(ctx context.Context, cps int) error {
 	if err != nil {
 		return err
 	}
-	return l.api.Must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": 10 * cps, "options_s": 5}, nil)
+	return l.api.Must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": channels, "options_s": 5}, nil)
 }
 
 // Close ends the dialler in good order, its database with it, and the world.

@@ -146,7 +146,7 @@ func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.C
 	if err := l.api.Must(ctx, http.MethodPut, "/api/v1/bots/"+raceBot, map[string]any{"name": "Race", "seats": raceSeat, "endpoints": []string{l.bot.URL()}}, nil); err != nil {
 		return "", err
 	}
-	if err := l.trunk(ctx, raceCPS); err != nil {
+	if err := l.trunk(ctx, raceCPS, 10*raceCPS); err != nil {
 		return "", err
 	}
 	var created struct {

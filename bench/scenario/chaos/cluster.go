@@ -1,0 +1,168 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/site"
+)
+
+// Cluster is a model world around the nodes of one cluster, which are broken while
+// campaigns go through all of them.
+type Cluster struct {
+	*Lab
+	site    *site.Site
+	history *history
+	other   string // the program by another name: what an upgrade puts in place
+}
+
+// ClusterConfig says what is broken, and where it lives.
+type ClusterConfig struct {
+	Binary string
+	// Upgrade is the program that a rolling upgrade puts in place; the same one
+	// when empty.
+	Upgrade string
+	Dir     string
+	Log     func(format string, args ...any)
+}
+
+// The caps that all nodes share.
+const (
+	clusterNodes    = 3
+	clusterSeats    = 6
+	clusterCPS      = 6
+	clusterChannels = 10
+)
+
+// clusterNumberCaps are the concurrent calls of the callers' numbers; 0: any.
+var clusterNumberCaps = []int{1, 2, 0}
+
+// OpenCluster brings the world and three nodes up.
+func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error) {
+	c := &Cluster{Lab: &Lab{log: cfg.Log, dir: cfg.Dir}, other: cfg.Upgrade}
+	if c.log == nil {
+		c.log = func(string, ...any) {}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if c.carrier, err = carrier.Start(callees()); err != nil {
+		return nil, err
+	}
+	if c.bot, err = bot.Start(voices()); err != nil {
+		return nil, err
+	}
+	// An operator's drain ends before a supervisor loses patience.
+	c.site, err = site.Open(ctx, site.Config{Binary: cfg.Binary, Dir: cfg.Dir, Nodes: clusterNodes, Args: []string{"--drain-timeout", "30s"}})
+	if err != nil {
+		return nil, err
+	}
+	if c.other == "" {
+		c.other = cfg.Binary
+	}
+	if c.store, err = openWitness(ctx, c.site.DatabaseURL()); err != nil {
+		return nil, err
+	}
+	if c.history, err = openHistory(ctx, c.site.DatabaseURL()); err != nil {
+		return nil, err
+	}
+	c.api = site.NewAPI(excluders, c.site.Addresses()...)
+	if err := c.furnish(ctx, c.site.Nodes[0].Password, clusterSeats); err != nil {
+		return nil, err
+	}
+	if err := c.trunk(ctx, clusterCPS, clusterChannels); err != nil {
+		return nil, err
+	}
+	for i, n := range ownNumbers {
+		if err := c.api.Must(ctx, http.MethodPut, "/api/v1/numbers/"+n, map[string]any{"concurrent_cap": clusterNumberCaps[i]}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Close ends the nodes and the world.
+func (c *Cluster) Close() error {
+	var errs []error
+	if c.history != nil {
+		c.history.close()
+	}
+	if c.store != nil {
+		c.store.Close()
+		c.store = nil
+	}
+	if c.site != nil {
+		errs = append(errs, c.site.Close())
+	}
+	return errors.Join(append(errs, c.Lab.Close())...)
+}
+
+// ClusterRun says what is done.
+type ClusterRun struct {
+	Seed uint64
+	// For is how long blows are dealt; 0: a short deck once, and the campaigns are
+	// stopped after it instead of being left to complete.
+	For time.Duration
+	// TakeOver is how long it may take until somebody else acts for what a node
+	// acted for.
+	TakeOver time.Duration
+}
+
+// cluster is such a run under way.
+type cluster struct {
+	*Cluster
+	cfg   ClusterRun
+	runs  []*run // one a campaign
+	whole *run   // what is judged of all of them together
+	rep   *ClusterReport
+	began time.Time
+	mu    sync.Mutex // of rep, while a blow is dealt
+}
+
+// Run deals blows while campaigns go on, and judges. The error says that the
+// harness could not go on; what was wrong with the nodes is in the report.
+func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, error) {
+	k := &cluster{Cluster: c, cfg: cfg, began: time.Now(), rep: newClusterReport(cfg.Seed)}
+	k.whole = &run{Lab: c.Lab, cfg: Campaign{Seed: cfg.Seed}, began: k.began, rep: &k.rep.Report}
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	// The first two have the same people on their lists.
+	for i, seed := range []uint64{cfg.Seed, cfg.Seed, cfg.Seed + 1} {
+		r := &run{Lab: c.Lab, cfg: Campaign{Seed: seed, Stop: cfg.For == 0}, rep: &Report{ByLabel: map[string]int{}, Acked: map[request]int{}}}
+		if err := r.seed(ctx); err != nil {
+			return k.rep, fmt.Errorf("campaign %d: %w", i+1, err)
+		}
+		r.crm.outs = i * 1000 // nobody whom another one calls: it would be refused
+		k.runs = append(k.runs, r)
+	}
+	for _, r := range k.runs {
+		go r.crm.work(work)
+	}
+	p := &clusterPlan{rng: rand.New(rand.NewPCG(cfg.Seed, 2)), nodes: len(c.site.Nodes), short: cfg.For == 0} //nolint:gosec // a plan that can be drawn again
+	for i := 0; i < len(shortDeck) || time.Since(k.began) < cfg.For; i++ {
+		b := p.next()
+		if err := k.deal(ctx, i, b); err != nil {
+			return k.rep, fmt.Errorf("blow %d (%s): %w", i+1, b, err)
+		}
+	}
+	for _, r := range k.runs {
+		r.crm.finish()
+	}
+	for _, r := range k.runs {
+		if err := r.end(ctx); err != nil {
+			return k.rep, err
+		}
+	}
+	err := k.judge(ctx)
+	k.rep.Took = time.Since(k.began)
+	return k.rep, err
+}

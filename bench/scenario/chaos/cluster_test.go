@@ -1,0 +1,84 @@
+package chaos
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice is the acceptance of the
+// cluster: three nodes share campaigns, trunk, bot and numbers while they are
+// killed, stopped, drained, upgraded and cut off. In `make test` it deals four
+// blows; CHAOS_MINUTES says how long it goes on. The other variables are those of
+// TestKillsAndFaultsLoseNothingAndDialNobodyTwice.
+func TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice(t *testing.T) {
+	seed, all := setting(t, "CHAOS_SEED", 1), time.Duration(setting(t, "CHAOS_MINUTES", 0))*time.Minute
+	cfg := ClusterRun{Seed: seed, For: all, TakeOver: 30 * time.Second} // beside other tests
+	binary, upgrade := build(t), ""
+	if all > 0 {
+		cfg.TakeOver, upgrade = 10*time.Second, rebuilt(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), all+20*time.Minute)
+	defer cancel()
+	dir := folder(t)
+	c, err := OpenCluster(ctx, ClusterConfig{Binary: binary, Upgrade: upgrade, Dir: dir, Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("logs of the nodes are in %s", dir)
+		}
+	})
+	rep, err := c.Run(ctx, cfg)
+	for _, f := range rep.Failures {
+		t.Error(f)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	t.Log("\n" + rep.Table())
+	if file := os.Getenv("CHAOS_REPORT"); file != "" {
+		if err := os.WriteFile(file, []byte(rep.Table()), 0o644); err != nil { //nolint:gosec // a report to be read
+			t.Error(err)
+		}
+	}
+}
+
+// rebuilt makes the program anew under another version: none.
+func rebuilt(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "dialler")
+	args := []string{"build", "-buildvcs=false", "-o", out}
+	if os.Getenv("CHAOS_RACE") == "1" {
+		args = append(args, "-race")
+	}
+	if b, err := exec.CommandContext(t.Context(), "go", append(args, "dialler")...).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, b)
+	}
+	return out
+}
+
+func TestWhatIsSharedIsCountedOverAllNodes(t *testing.T) {
+	t.Parallel()
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	spans := []span{{at(1), at(5)}, {at(2), at(3)}, {at(3), at(6)}, {at(5), at(7)}}
+	if n, _ := mostAtOnce(spans, 0); n != 2 {
+		t.Errorf("%d at once, not 2: what ends when the next begins is not there with it", n)
+	}
+	if n, when := mostAtOnce(append(spans, span{at(4), at(9)}), 0); n != 3 || !when.Equal(at(4)) {
+		t.Errorf("%d at once at %v", n, when)
+	}
+	if n, _ := mostAtOnce([]span{{at(1), at(4)}, {at(3), at(6)}}, 2*time.Second); n != 1 {
+		t.Errorf("%d at once, not 1 with two seconds to let go", n)
+	}
+	if n := mostWithin([]time.Time{at(1), at(2), at(2), at(3), at(9)}, 2*time.Second); n != 3 {
+		t.Errorf("%d within two seconds, not 3", n)
+	}
+}
