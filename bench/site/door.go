@@ -49,7 +49,8 @@ func OpenDoor(nodes []string) (*Door, error) {
 	d := &Door{Address: l.Addr().String(), nodes: nodes, ready: make([]atomic.Bool, len(nodes)), cancel: cancel, done: make(chan struct{}),
 		client: &http.Client{Timeout: time.Second}}
 	through := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // it is one
-	through.ResponseHeaderTimeout, through.MaxIdleConnsPerHost = doorLimit, 64
+	// A connection that is kept says nothing of whether the node is there.
+	through.ResponseHeaderTimeout, through.DisableKeepAlives = doorLimit, true
 	d.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: nodes[0]})
@@ -101,6 +102,21 @@ func (d *Door) asks(ctx context.Context, at string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
+// order is whom a request is offered to, the ready ones first: what is not ready
+// (without a trunk, say) may answer all the same.
+func (d *Door) order() (all []int) {
+	first, others := d.next.Add(1), []int(nil)
+	for i := range d.nodes {
+		n := int((first + uint64(i)) % uint64(len(d.nodes))) //nolint:gosec // few
+		if d.ready[n].Load() {
+			all = append(all, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	return append(all, others...)
+}
+
 // turns sends a request to one node after the other until one takes it.
 type turns struct {
 	d       *Door
@@ -109,25 +125,20 @@ type turns struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
-	kept, err := io.ReadAll(io.LimitReader(r.Body, doorBody))
+	rest, last := r.Body, errNobody
+	if rest == nil {
+		rest = http.NoBody
+	}
+	kept, err := io.ReadAll(io.LimitReader(rest, doorBody))
 	if err != nil {
 		return nil, err
 	}
-	rest, last := r.Body, errNobody
-	first := t.d.next.Add(1)
-	for i := range t.d.nodes {
-		n := int((first + uint64(i)) % uint64(len(t.d.nodes))) //nolint:gosec // few
-		if !t.d.ready[n].Load() {
-			continue
-		}
+	for _, n := range t.d.order() {
 		once := r.Clone(r.Context())
 		once.URL.Host = t.d.nodes[n]
 		once.Body = http.NoBody
 		if len(kept) > 0 {
-			once.Body = struct {
-				io.Reader
-				io.Closer
-			}{io.MultiReader(bytes.NewReader(kept), rest), rest}
+			once.Body = io.NopCloser(io.MultiReader(bytes.NewReader(kept), rest)) // the proxy closes it
 		}
 		resp, err := t.through.RoundTrip(once)
 		var op *net.OpError
