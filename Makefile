@@ -300,7 +300,7 @@ chaos-long: deps ## The same for CHAOS_MINUTES, 60.
 CLUSTER_TEST := ^TestNodesOfACluster
 chaos-cluster: CHAOS_MINUTES ?= 5
 chaos-cluster: deps ## Kill, stop, drain, upgrade and cut off the nodes of a cluster for 5 minutes, judged likewise; CHAOS_SEED, CHAOS_MINUTES, CHAOS_REPORT, CHAOS_RACE.
-	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m -run '$(CLUSTER_TEST)' ./bench/scenario/chaos
+	CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m -tags cluster -run '$(CLUSTER_TEST)' ./bench/scenario/chaos
 
 ## Pacing
 

@@ -32,15 +32,17 @@ CREATE TRIGGER witness_epoch AFTER UPDATE ON campaigns FOR EACH ROW WHEN (NEW.ep
 CREATE TRIGGER witness_intent AFTER INSERT ON attempts FOR EACH ROW EXECUTE FUNCTION witness.intent();
 `
 
-// openHistory lays the triggers.
+// openHistory lays the triggers, and has the server tell who waits for whom.
 func openHistory(ctx context.Context, url string) (*history, error) {
 	db, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := db.Exec(ctx, historySchema); err != nil {
-		db.Close()
-		return nil, err
+	for _, sql := range []string{historySchema, "ALTER SYSTEM SET log_lock_waits = on", "SELECT pg_reload_conf()"} {
+		if _, err := db.Exec(ctx, sql); err != nil {
+			db.Close()
+			return nil, err
+		}
 	}
 	return &history{db}, nil
 }
