@@ -48,7 +48,7 @@ var importRules = []importRule{
 		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
 		remedy: "a command asks process for a running dialler, or for what it needs of one"},
 	{dir: "process/...",
-		ours: []string{"engine/...", "actors/...", "sipstack", "media/...", "http", "persistence/..."},
+		ours: []string{"engine/...", "actors/...", "sipstack", "media/...", "http/...", "persistence/..."},
 		third: []string{"github.com/prometheus/client_golang", "github.com/rs/zerolog", "gopkg.in/yaml.v3",
 			"golang.org/x/sys"}, // the boot-time clock
 		remedy: "process wires the adapters and the tree; what it is told comes in as Flags, and models of peers are for commands and tests"},

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/engine/trunk"
+	"dialler/engine/webhook"
 )
 
 // This file is all that the API knows of the rest of the dialler. Every call
@@ -267,6 +268,29 @@ type Numbers interface {
 	PutNumber(ctx context.Context, number engine.NumberSettings, who engine.Who) (created bool, err error)
 }
 
+// Webhooks stores the endpoints that are told what happens, and has messages
+// sent to them. NotFound "webhook_not_found" of each that names one.
+type Webhooks interface {
+	// Webhooks lists every endpoint, oldest first.
+	Webhooks(ctx context.Context) ([]webhook.Endpoint, error)
+	Webhook(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error)
+	// CreateWebhook: Conflict "too_many_webhooks".
+	CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error
+	// ChangeWebhook has change applied to the endpoint as it is stored.
+	ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint), who engine.Who) (webhook.Endpoint, error)
+	DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error
+	// RotateWebhookSecret: the secret before signs too until then.
+	RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time, who engine.Who) (webhook.Endpoint, error)
+	// TestWebhook sends a message to an endpoint, active or not.
+	TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message, who engine.Who) (webhook.Delivery, error)
+	// Deliveries gives a part of the log, newest first.
+	Deliveries(ctx context.Context, id webhook.EndpointID, q webhook.DeliveryQuery) ([]webhook.Delivery, error)
+	// Replay: NotFound "delivery_not_found", Conflict "webhook_inactive".
+	Replay(ctx context.Context, id webhook.EndpointID, delivery int64, who engine.Who) (webhook.Delivery, error)
+	// ReplayFailed says how many were queued; Conflict "webhook_inactive".
+	ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (int, error)
+}
+
 // Health answers the probes.
 type Health interface {
 	// Alive is nil while the process decides; an error makes /healthz fail
@@ -307,4 +331,5 @@ type Deps struct {
 	Recordings   Recordings
 	Evidence     Evidence
 	Persons      Persons
+	Webhooks     Webhooks
 }

@@ -70,6 +70,8 @@ type ports struct {
 
 	erasures []string
 
+	hooks hooks
+
 	suppressed  []journal.Suppression
 	suppressors []engine.Who
 

@@ -102,6 +102,17 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},
 		{method: "PUT", path: v1 + "/numbers/{number}", access: access{role: roleAdmin}, handle: s.putNumber},
 
+		{method: "GET", path: v1 + "/webhooks", access: access{role: roleOperator}, handle: s.listWebhooks},
+		{method: "POST", path: v1 + "/webhooks", access: access{role: roleAdmin}, handle: s.createWebhook},
+		{method: "GET", path: v1 + "/webhooks/{webhook_id}", access: access{role: roleOperator}, handle: s.showWebhook},
+		{method: "PATCH", path: v1 + "/webhooks/{webhook_id}", access: access{role: roleAdmin}, handle: s.changeWebhook},
+		{method: "DELETE", path: v1 + "/webhooks/{webhook_id}", access: access{role: roleAdmin}, handle: s.deleteWebhook},
+		{method: "POST", path: v1 + "/webhooks/{webhook_id}/rotate-secret", access: access{role: roleAdmin}, handle: s.rotateWebhookSecret},
+		{method: "POST", path: v1 + "/webhooks/{webhook_id}/test", access: access{role: roleAdmin}, handle: s.testWebhook},
+		{method: "POST", path: v1 + "/webhooks/{webhook_id}/replay", access: access{role: roleAdmin}, handle: s.replayFailed},
+		{method: "GET", path: v1 + "/webhooks/{webhook_id}/deliveries", access: access{role: roleOperator}, handle: s.listDeliveries},
+		{method: "POST", path: v1 + "/webhooks/{webhook_id}/deliveries/{delivery_id}/replay", access: access{role: roleAdmin}, handle: s.replayDelivery},
+
 		{method: "GET", path: v1 + "/health", access: access{role: roleViewer}, handle: s.showHealth},
 
 		// For machines that watch, and for readers.

@@ -67,6 +67,8 @@ type Config struct {
 	// at once (0: no limit; burst: KeyRate rounded up).
 	KeyRate  float64
 	KeyBurst int
+	// PlainWebhooks lets webhooks be sent to http URLs.
+	PlainWebhooks bool
 
 	Log zerolog.Logger
 	// Registry is served at /metrics and gets the API's own figures. Required.

@@ -27,14 +27,15 @@ func tellEvents(slot string) string {
 
 // told ends an INSERT INTO events AS t.
 func told(slot string) string {
-	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, CASE WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
+	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, t.attempt_id, CASE WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
 	CASE WHEN t.seq > 0 THEN t.run ELSE ` + looseChain + slot + `)) END AS chain`
 }
 
 // chained goes on behind the CTE told. The head is taken last of all: it is
 // locked until the commit.
 const chained = `, batch AS (
-		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest, '') AS digests
+		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest, '') AS digests,
+			CASE WHEN o.owner = '' THEN array_agg(DISTINCT o.attempt_id) FILTER (WHERE o.attempt_id IS NOT NULL) END AS attempts
 		FROM (SELECT * FROM told ORDER BY owner, chain, seq, at, digest) o GROUP BY o.owner, o.chain
 	), head AS (
 		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
@@ -43,8 +44,8 @@ const chained = `, batch AS (
 			hash = sha256(h.hash || (SELECT b.digests FROM batch b WHERE b.owner = excluded.campaign_id AND b.chain = excluded.run))
 		RETURNING h.campaign_id, h.run, h.n, h.hash
 	)
-	INSERT INTO event_batches (campaign_id, run, n, seqs, digests, hash)
-	SELECT h.campaign_id, h.run, h.n, b.seqs, CASE WHEN h.campaign_id = '' THEN b.digests END, h.hash
+	INSERT INTO event_batches (campaign_id, run, n, seqs, digests, hash, attempts)
+	SELECT h.campaign_id, h.run, h.n, b.seqs, CASE WHEN h.campaign_id = '' THEN b.digests END, h.hash, b.attempts
 	FROM head h JOIN batch b ON b.owner = h.campaign_id AND b.chain = h.run`
 
 // Nearly every group commit has events of one run that were never written

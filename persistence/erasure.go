@@ -116,6 +116,9 @@ var erase = []struct {
 	what string
 	sql  string
 }{
+	// What was not delivered yet is not delivered any more.
+	{"webhooks", `DELETE FROM webhook_messages m WHERE m.subject IN (SELECT a.id FROM attempts a WHERE a.to_number = $1
+		UNION SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1)`},
 	{"ladders", "DELETE FROM sip_ladders l USING attempts a WHERE a.to_number = $1 AND l.attempt_id = a.id"},
 	{"recordings", `, gone AS (
 			UPDATE recordings r SET deleted_at = now() FROM attempts a WHERE a.to_number = $1 AND r.attempt_id = a.id AND r.deleted_at IS NULL RETURNING r.attempt_id

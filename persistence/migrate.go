@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 
 	"dialler/persistence/migrations"
 )
@@ -61,8 +66,34 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		if err != nil {
 			return failure("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
 		}
-		return nil
+		break
 	}
+	if err := migrateJobs(ctx, url, cfg); err != nil {
+		return failure("migration_failed", "the tables of jobs could not be brought up to date; nothing was dialled", err)
+	}
+	return nil
+}
+
+// migrateJobs brings River's tables up to date, by its own steps, each in a
+// transaction.
+func migrateJobs(ctx context.Context, url string, cfg Config) error {
+	pc, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return badURL(err)
+	}
+	pc.MaxConns = 1
+	configure(pc.ConnConfig, cfg)
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		return err
+	}
+	_, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	return err
 }
 
 // migrationTries bounds how often a change is tried for whose locks it waited
@@ -102,6 +133,9 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return s.wrap("suppressions that ran out not dropped", err)
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
+		return err
+	}
+	if err := s.purgeWebhooks(ctx, now); err != nil {
 		return err
 	}
 	// Calls name the node they were placed on for longer than anybody asks.

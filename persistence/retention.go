@@ -212,6 +212,7 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 			for _, sql := range []string{
 				"DELETE FROM event_batches WHERE campaign_id = $1 AND run = $2",
 				"DELETE FROM event_heads WHERE campaign_id = $1 AND run = $2",
+				"DELETE FROM webhook_cursors WHERE campaign_id = $1 AND run = $2",
 			} {
 				if _, err := tx.Exec(ctx, sql, string(r.campaign), r.run); err != nil {
 					return err
@@ -224,7 +225,7 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		if err := keepMonth(ctx, tx, table, first, now, key); err != nil {
 			return err
 		}
-		for _, t := range []string{"event_batches", "event_heads"} {
+		for _, t := range []string{"event_batches", "event_heads", "webhook_cursors"} {
 			if _, err := tx.Exec(ctx, "DELETE FROM "+t+" WHERE campaign_id = '' AND run BETWEEN $1 AND $2", first*100, first*100+99); err != nil {
 				return err
 			}

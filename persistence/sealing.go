@@ -17,7 +17,7 @@ import (
 	"dialler/engine"
 )
 
-// Passwords of trunks and tokens of bots are sealed before they are stored, when
+// Passwords of trunks, tokens of bots and secrets of webhooks are sealed before they are stored, when
 // there is a key: AES-256-GCM, bound to the row that they belong to, as
 //
 //	sealed:1:<id of the key>:<nonce and ciphertext, base64>
@@ -131,7 +131,7 @@ func (k *SecretKeys) current(stored string) bool {
 }
 
 // sealedTables are where secrets are.
-var sealedTables = []struct{ table, column string }{{"trunks", "password"}, {"bots", "auth_token"}}
+var sealedTables = []struct{ table, column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
 
 // placeOf names the row of a secret; a sealed secret opens in its place only.
 func placeOf(table, column, id string) string { return table + "." + column + " of " + id }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
@@ -36,8 +37,8 @@ type Config struct {
 	SkipMigrations bool
 	// Now is the clock of the program, time.Now; that of the server may differ.
 	Now func() time.Time
-	// Secrets seal passwords of trunks and tokens of bots; nil: they are stored as
-	// they are.
+	// Secrets seal passwords of trunks, tokens of bots and secrets of webhooks; nil:
+	// they are stored as they are.
 	Secrets *SecretKeys
 }
 
@@ -75,6 +76,10 @@ type Store struct {
 	imports importSessions
 	probe   probe
 	acting  atomic.Int32 // the incarnation of ActAs
+
+	url    string
+	jobs   *river.Client[pgx.Tx] // puts jobs into queues
+	outbox atomic.Pointer[Outbox]
 }
 
 // Open connects, brings the schema up to date under an advisory lock, and
@@ -87,9 +92,12 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 			return nil, err
 		}
 	}
-	s := &Store{cfg: cfg}
+	s := &Store{cfg: cfg, url: url}
 	s.groups.New = func() any { return newGroup() }
 	var err error
+	if s.jobs, err = newEnqueuer(); err != nil {
+		return nil, err
+	}
 	if s.write, err = s.connect(ctx, url, cfg.Writers, true); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/egress"
 )
 
 // A fetch of a Config URL ends well before the API's deadline of the Start that
@@ -27,26 +28,9 @@ const (
 // configFetcher fetches what lies at Config URLs.
 type configFetcher struct{ client *nethttp.Client }
 
-func newConfigFetcher() *configFetcher {
-	return &configFetcher{client: &nethttp.Client{
-		Timeout:   configTimeout,
-		Transport: &nethttp.Transport{Proxy: nethttp.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: configTimeout},
-		CheckRedirect: func(r *nethttp.Request, via []*nethttp.Request) error {
-			if len(via) > configRedirects {
-				return errTooManyRedirects
-			}
-			if !fetchable(r.URL) {
-				return errOtherScheme
-			}
-			return nil
-		},
-	}}
+func newConfigFetcher(allowPrivate bool) *configFetcher {
+	return &configFetcher{client: egress.New(egress.Config{Timeout: configTimeout, AllowPrivate: allowPrivate, Redirects: configRedirects})}
 }
-
-var (
-	errTooManyRedirects = errors.New("more than three redirects")
-	errOtherScheme      = errors.New("a redirect to something that is neither http nor https")
-)
 
 func fetchable(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
@@ -64,6 +48,9 @@ func (f *configFetcher) FetchConfig(ctx context.Context, address string) (campai
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err
+		}
+		if errors.Is(err, egress.ErrForbidden) {
+			return none, unreachable("its server is in a private network or on this machine; --config-allow-private lets it be fetched from there")
 		}
 		return none, unreachable(fmt.Sprint(err))
 	}

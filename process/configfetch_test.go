@@ -35,7 +35,10 @@ func TestAConfigURLIsFetchedWithinItsLimits(t *testing.T) {
 	hop("/3", "/good")
 	hop("/4", "/1")
 	hop("/file", "file:///etc/passwd")
-	f := newConfigFetcher()
+	if _, err := newConfigFetcher(false).FetchConfig(context.Background(), srv.URL+"/good"); engine.ErrorCode(err) != "config_url_unreachable" || !strings.Contains(err.Error(), "--config-allow-private") {
+		t.Errorf("a server on this machine: %v", err)
+	}
+	f := newConfigFetcher(true)
 	for path, code := range map[string]string{
 		"/good": "", "/1": "", "/4": "config_url_unreachable", "/gone": "config_url_unreachable", "/list": "config_url_invalid", "/file": "config_url_unreachable",
 		"/broken": "config_url_invalid", "/empty": "config_url_invalid", "/large": "config_url_invalid",

@@ -19,7 +19,7 @@ type Flags struct {
 	DataDir          string        `name:"data-dir" help:"Folder of the private PostgreSQL, of recordings and of the spool." placeholder:"DIR"`
 	RecordingsDir    string        `name:"recordings-dir" help:"Folder of the recordings of calls; recordings in the data folder when empty." placeholder:"DIR"`
 	SigningKey       string        `name:"signing-key" help:"Ed25519 private key, PEM, with which records are signed; signing_key.pem in the data folder when empty, made when it is first needed." placeholder:"FILE"`
-	SecretsKeyFile   string        `name:"secrets-key-file" help:"File with the keys that passwords of trunks and tokens of bots are encrypted with in the database, one a line, 32 bytes as base64; the first encrypts, the others are old ones. DIALLER_SECRETS_KEYS has them when empty; without any they are stored as they are." placeholder:"FILE"`
+	SecretsKeyFile   string        `name:"secrets-key-file" help:"File with the keys that passwords of trunks, tokens of bots and secrets of webhooks are encrypted with in the database, one a line, 32 bytes as base64; the first encrypts, the others are old ones. DIALLER_SECRETS_KEYS has them when empty; without any they are stored as they are." placeholder:"FILE"`
 	SpoolDir         string        `name:"spool-dir" help:"Folder where what live calls produce waits while the database is away; spool in the data folder when empty." placeholder:"DIR"`
 	SpoolSize        int           `name:"spool-size" help:"How much of it may wait, in MiB, taken from the disk at the start; 0: nothing is kept on disk and live calls wait for the database." default:"64" placeholder:"MIB"`
 	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
@@ -43,6 +43,9 @@ type Flags struct {
 	Placement        string        `name:"placement" help:"Which node carries a new call: own, that of its campaign until it is 60% full, or even, the emptier ones from the first call." hidden:"" enum:"own,even" default:"own"`
 	// ConfigPath is the file of --config, which may have trunks.
 	ConfigPath string `kong:"-"`
+
+	WebhookAllowPrivate bool `name:"webhook-allow-private" help:"Let webhooks be sent to addresses of private networks and of this machine, and to http URLs: for laboratories."`
+	ConfigAllowPrivate  bool `name:"config-allow-private" help:"Let Config URLs of campaigns be fetched from addresses of private networks and of this machine."`
 
 	Message string `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }

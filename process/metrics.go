@@ -58,7 +58,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		p.commits, p.delays, p.opinions, newStandingMetrics(p),
+		p.commits, p.delays, p.opinions, newStandingMetrics(p), p.hooks, p.hooks.tries, p.hooks.took,
 		newCampaignMetrics(p.tree.Figures),
 		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
 		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),

@@ -58,6 +58,7 @@ type Process struct {
 	several  *several // nil: as above
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
+	hooks    *webhookMetrics
 	api      *http.Server
 	front    *Front
 
@@ -89,6 +90,8 @@ type tuning struct {
 	// streamPatience is how long the client of a live stream may take to read.
 	streamPatience time.Duration
 	reportPatience time.Duration // of the reader of a report
+	webhookTimeout time.Duration // of one try
+	webhookEvery   time.Duration // how often events are looked for
 	// toDatabase replaces the way to the database: faults are put in there.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      actors.Clock
@@ -184,7 +187,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	p.commits, p.delays, p.opinions = newCommitHistogram(), newDelayHistogram(), newOpinionHistogram()
 	tokens := resultTokens(derive(secret, "results"))
-	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: p.clock, Configs: newConfigFetcher()}
+	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: p.clock, Configs: newConfigFetcher(flags.ConfigAllowPrivate)}
 	if p.spool != nil {
 		ports.Spool = p.spool
 	}
@@ -217,6 +220,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		}
 	}
 
+	p.openOutbox()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(
 		// What is alive, without the garbage since the last collection.
@@ -227,8 +231,8 @@ func (p *Process) open(ctx context.Context, name string) error {
 	front := &Front{Store: p.store, tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
-		ResultToken: tokens, KeyRate: flags.KeyRate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, ReportPatience: p.tuning.reportPatience, Log: log, Registry: registry, Now: p.clock.Now},
-		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Evidence: front, Persons: front})
+		ResultToken: tokens, KeyRate: flags.KeyRate, PlainWebhooks: flags.WebhookAllowPrivate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, ReportPatience: p.tuning.reportPatience, Log: log, Registry: registry, Now: p.clock.Now},
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Evidence: front, Persons: front, Webhooks: front})
 	if err != nil {
 		return err
 	}

@@ -66,9 +66,9 @@ func (p *Process) checkSecrets(ctx context.Context) error {
 	case err != nil:
 		return err
 	case c.Plain > 0:
-		p.log.Warn().Int("secrets", c.Plain).Msg("passwords of trunks or tokens of bots are stored unencrypted; give --secrets-key-file and run dialler db encrypt-secrets")
+		p.log.Warn().Int("secrets", c.Plain).Msg("passwords of trunks, tokens of bots or secrets of webhooks are stored unencrypted; give --secrets-key-file and run dialler db encrypt-secrets")
 	case c.Old > 0:
-		p.log.Warn().Int("secrets", c.Old).Msg("passwords of trunks or tokens of bots are encrypted with an old key; run dialler db encrypt-secrets")
+		p.log.Warn().Int("secrets", c.Old).Msg("passwords of trunks, tokens of bots or secrets of webhooks are encrypted with an old key; run dialler db encrypt-secrets")
 	}
 	return nil
 }

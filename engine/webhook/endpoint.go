@@ -1,0 +1,110 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"dialler/engine"
+)
+
+// EndpointID names an endpoint: "whk_" and lower-case letters and digits.
+type EndpointID string
+
+// Limits.
+const (
+	EndpointCap    = 32   // endpoints of an installation
+	URLCap         = 2048 // bytes
+	DescriptionCap = 500  // characters
+	CampaignCap    = 200  // campaigns that an endpoint may be bound to
+	// Overlap is how long the secret before the present one signs too.
+	Overlap = 24 * time.Hour
+)
+
+// Why the dialler itself disabled an endpoint.
+const (
+	DisabledGone    = "gone"    // its server answered 410
+	DisabledFailing = "failing" // nothing could be delivered for as long as a message is tried
+)
+
+// Endpoint is a URL that is told what happens.
+type Endpoint struct {
+	ID          EndpointID
+	URL         string
+	Types       []string            // empty: every type
+	Campaigns   []engine.CampaignID // empty: all, and what is of no campaign
+	Description string
+	Active      bool
+	// Disabled is why the dialler made it inactive, "" when it did not.
+	Disabled   string
+	DisabledAt *time.Time
+	// OldSecretUntil is until when the secret before the present one signs too.
+	OldSecretUntil  *time.Time
+	LastDeliveredAt *time.Time
+	CreatedAt       time.Time
+	CreatedBy       string
+}
+
+// Wants says whether the endpoint is to be told of a message.
+func (e *Endpoint) Wants(m *Message) bool {
+	if !e.Active || len(e.Campaigns) > 0 && !slices.Contains(e.Campaigns, m.Campaign) {
+		return false
+	}
+	return len(e.Types) == 0 || slices.Contains(e.Types, m.Type)
+}
+
+// Enable makes it active, or not; its server gets another chance.
+func (e *Endpoint) Enable(active bool) {
+	if active && !e.Active {
+		e.Disabled, e.DisabledAt = "", nil
+	}
+	e.Active = active
+}
+
+// What is wrong with a URL.
+var (
+	ErrURL    = errors.New("must be an absolute https URL without user, password and fragment")
+	ErrScheme = errors.New("must be https: messages hold personal data; http is for laboratories that run with --webhook-allow-private")
+)
+
+// CheckURL says whether messages may be sent to an address; plain allows http.
+func CheckURL(address string, plain bool) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || len(address) > URLCap || u.Hostname() == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(address, " \t\r\n"):
+		return ErrURL
+	case u.Scheme == "https", u.Scheme == "http" && plain:
+		return nil
+	case u.Scheme == "http":
+		return ErrScheme
+	}
+	return ErrURL
+}
+
+const secretPrefix = "whsec_"
+
+// The bytes of a secret, as the specification bounds them.
+const (
+	SecretBytes    = 32 // of those that are made here
+	secretBytesMin = 24
+	secretBytesMax = 64
+)
+
+// WriteSecret gives a secret in the form in which it is shown.
+func WriteSecret(b []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(b) }
+
+// ErrSecret: a secret that is none.
+var ErrSecret = errors.New("must be whsec_ and the base64 of 24 to 64 bytes")
+
+// ReadSecret gives the bytes of a secret.
+func ReadSecret(s string) ([]byte, error) {
+	rest, ok := strings.CutPrefix(s, secretPrefix)
+	b, err := base64.StdEncoding.DecodeString(rest)
+	if !ok || err != nil || len(b) < secretBytesMin || len(b) > secretBytesMax {
+		return nil, ErrSecret
+	}
+	return b, nil
+}

@@ -1,0 +1,373 @@
+package http
+
+import (
+	"crypto/rand"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/webhook"
+)
+
+// Webhooks: endpoints that are told what happens, and the log of what was sent
+// to them (package engine/webhook). A secret is in the answer that made it and
+// nowhere else.
+
+type webhookView struct {
+	ID              webhook.EndpointID  `json:"id"`
+	URL             string              `json:"url"`
+	Types           []string            `json:"types"`     // empty = all
+	Campaigns       []engine.CampaignID `json:"campaigns"` // empty = all
+	Description     string              `json:"description"`
+	Active          bool                `json:"is_active"`
+	Secret          string              `json:"secret,omitempty"` // only when it was made
+	OldSecretUntil  *time.Time          `json:"old_secret_until"`
+	Disabled        string              `json:"disabled_reason,omitempty"`
+	DisabledAt      *time.Time          `json:"disabled_at"`
+	LastDeliveredAt *time.Time          `json:"last_delivered_at"`
+	CreatedAt       time.Time           `json:"created_at"`
+	CreatedBy       string              `json:"created_by"`
+}
+
+func viewWebhook(e *webhook.Endpoint, now time.Time) webhookView {
+	v := webhookView{
+		ID: e.ID, URL: e.URL, Types: e.Types, Campaigns: e.Campaigns, Description: e.Description, Active: e.Active,
+		OldSecretUntil: e.OldSecretUntil, Disabled: e.Disabled, DisabledAt: e.DisabledAt, LastDeliveredAt: e.LastDeliveredAt,
+		CreatedAt: e.CreatedAt, CreatedBy: e.CreatedBy,
+	}
+	if v.Types == nil {
+		v.Types = []string{}
+	}
+	if v.Campaigns == nil {
+		v.Campaigns = []engine.CampaignID{}
+	}
+	if v.OldSecretUntil != nil && !v.OldSecretUntil.After(now) {
+		v.OldSecretUntil = nil
+	}
+	return v
+}
+
+type deliveryView struct {
+	ID        string                `json:"id"`
+	Message   string                `json:"webhook_message_id"` // the header webhook-id
+	Type      string                `json:"type"`
+	Campaign  engine.CampaignID     `json:"campaign_id,omitempty"`
+	State     webhook.DeliveryState `json:"state"`
+	Attempts  int                   `json:"attempts"`
+	Status    int                   `json:"response_status,omitempty"`
+	Problem   string                `json:"problem,omitempty"`
+	Excerpt   string                `json:"response_body,omitempty"`
+	CreatedAt time.Time             `json:"created_at"`
+	TriedAt   *time.Time            `json:"last_attempt_at"`
+	NextAt    *time.Time            `json:"next_attempt_at"`
+}
+
+func viewDelivery(d *webhook.Delivery) deliveryView {
+	return deliveryView{
+		ID: strconv.FormatInt(d.ID, 10), Message: d.Message, Type: d.Type, Campaign: d.Campaign, State: d.State, Attempts: d.Tries,
+		Status: d.Status, Problem: d.Problem, Excerpt: d.Excerpt, CreatedAt: d.CreatedAt, TriedAt: d.TriedAt, NextAt: d.NextAt,
+	}
+}
+
+func (s *Server) listWebhooks(r *request) error {
+	list, err := s.Webhooks.Webhooks(r.ctx())
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Webhooks []webhookView `json:"webhooks"`
+		Total    int           `json:"total"`
+	}{make([]webhookView, len(list)), len(list)}
+	for i := range list {
+		out.Webhooks[i] = viewWebhook(&list[i], s.Now())
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+func (s *Server) showWebhook(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	e, err := s.Webhooks.Webhook(r.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
+}
+
+func (s *Server) createWebhook(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	e := webhook.Endpoint{ID: webhook.EndpointID("whk_" + strings.ToLower(randomText(20))), CreatedAt: s.Now(), CreatedBy: r.who().Name}
+	e.URL = s.webhookURL(f, required)
+	if list := f.webhookTypes(); list != nil {
+		e.Types = *list
+	}
+	if list := f.webhookCampaigns(); list != nil {
+		e.Campaigns = *list
+	}
+	e.Description = f.text("description", optional, webhook.DescriptionCap)
+	e.Active = f.flag("is_active", true)
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	secret := newWebhookSecret()
+	if err := s.Webhooks.CreateWebhook(r.ctx(), e, secret, r.who()); err != nil {
+		return err
+	}
+	r.rc.Response.Header.Set("Location", "/api/v1/webhooks/"+string(e.ID))
+	v := viewWebhook(&e, s.Now())
+	v.Secret = secret
+	return r.reply(nethttp.StatusCreated, v)
+}
+
+func (s *Server) changeWebhook(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	var changes []func(*webhook.Endpoint)
+	change := func(c func(*webhook.Endpoint)) { changes = append(changes, c) }
+	if f.has("url") {
+		url := s.webhookURL(f, required)
+		change(func(e *webhook.Endpoint) { e.URL = url })
+	}
+	if list := f.webhookTypes(); list != nil {
+		change(func(e *webhook.Endpoint) { e.Types = *list })
+	}
+	if list := f.webhookCampaigns(); list != nil {
+		change(func(e *webhook.Endpoint) { e.Campaigns = *list })
+	}
+	if f.has("description") {
+		text := f.text("description", optional, webhook.DescriptionCap)
+		change(func(e *webhook.Endpoint) { e.Description = text })
+	}
+	if f.has("is_active") {
+		active := f.flag("is_active", true)
+		change(func(e *webhook.Endpoint) { e.Enable(active) })
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		return engine.Invalid("validation_failed", "Name at least one field to change.")
+	}
+	e, err := s.Webhooks.ChangeWebhook(r.ctx(), id, func(e *webhook.Endpoint) {
+		for _, c := range changes {
+			c(e)
+		}
+	}, r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
+}
+
+func (s *Server) deleteWebhook(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	if err := s.Webhooks.DeleteWebhook(r.ctx(), id, r.who()); err != nil {
+		return err
+	}
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+// rotateWebhookSecret makes a new secret; the one before signs too for a day, so
+// that its server can be changed meanwhile.
+func (s *Server) rotateWebhookSecret(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	secret := newWebhookSecret()
+	e, err := s.Webhooks.RotateWebhookSecret(r.ctx(), id, secret, s.Now().Add(webhook.Overlap), r.who())
+	if err != nil {
+		return err
+	}
+	v := viewWebhook(&e, s.Now())
+	v.Secret = secret
+	return r.reply(nethttp.StatusOK, v)
+}
+
+func (s *Server) testWebhook(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	d, err := s.Webhooks.TestWebhook(r.ctx(), id, webhook.PingMessage(id, s.Now(), randomText(32)), r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusAccepted, viewDelivery(&d))
+}
+
+// listDeliveries gives a part of the log; the cursor of the answer leads on to
+// older ones.
+func (s *Server) listDeliveries(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	q := webhook.DeliveryQuery{Size: defaultPageSize}
+	var errs fieldErrors
+	for k, v := range r.rc.QueryArgs().All() {
+		switch key, val := string(k), string(v); key {
+		case "cursor":
+			n, e := strconv.ParseInt(val, 10, 64)
+			if e != nil || n < 1 {
+				errs.add("cursor", "invalid_format", "must be the next_cursor of an answer")
+				continue
+			}
+			q.Before = n
+		case "page_size":
+			n, e := strconv.Atoi(val)
+			if e != nil || n < 1 || n > maxPageSize {
+				errs.add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+				continue
+			}
+			q.Size = n
+		case "state":
+			q.State = webhook.DeliveryState(val)
+			if !slices.Contains(webhook.DeliveryStates, q.State) {
+				errs.add("state", "unknown_value", "must be one of pending, delivered, failed")
+			}
+		default:
+			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+		}
+	}
+	if err := errs.err(); err != nil {
+		return err
+	}
+	q.Size++ // one more says whether there are more
+	list, err := s.Webhooks.Deliveries(r.ctx(), id, q)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Deliveries []deliveryView `json:"deliveries"`
+		Next       *string        `json:"next_cursor"`
+	}{Deliveries: []deliveryView{}}
+	if len(list) == q.Size {
+		list = list[:q.Size-1]
+		next := strconv.FormatInt(list[len(list)-1].ID, 10)
+		out.Next = &next
+	}
+	for i := range list {
+		out.Deliveries = append(out.Deliveries, viewDelivery(&list[i]))
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+func (s *Server) replayDelivery(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(r.param("delivery_id"), 10, 64)
+	if err != nil || n < 1 {
+		return errNoDelivery
+	}
+	d, err := s.Webhooks.Replay(r.ctx(), id, n, r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusAccepted, viewDelivery(&d))
+}
+
+// replayFailed sends everything again that failed and was made since a time.
+func (s *Server) replayFailed(r *request) error {
+	id, err := r.webhookOf()
+	if err != nil {
+		return err
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	since := f.when("since")
+	if !f.has("since") {
+		f.fail("since", "required", "is required")
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	n, err := s.Webhooks.ReplayFailed(r.ctx(), id, *since, r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusAccepted, struct {
+		Replayed int `json:"replayed"`
+	}{n})
+}
+
+var (
+	errNoWebhook  = engine.NotFound("webhook_not_found", "There is no such webhook.")
+	errNoDelivery = engine.NotFound("delivery_not_found", "The webhook has no such delivery.")
+)
+
+func (r *request) webhookOf() (webhook.EndpointID, error) {
+	id := r.param("webhook_id")
+	if !validIdentifier(id) {
+		return "", errNoWebhook
+	}
+	return webhook.EndpointID(id), nil
+}
+
+func newWebhookSecret() string {
+	var b [webhook.SecretBytes]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return webhook.WriteSecret(b[:])
+}
+
+func (s *Server) webhookURL(f form, need bool) string {
+	url := f.text("url", need, webhook.URLCap)
+	if url == "" {
+		return ""
+	}
+	if err := webhook.CheckURL(url, s.PlainWebhooks); err != nil {
+		f.fail("url", "invalid_format", err.Error())
+	}
+	return url
+}
+
+// webhookTypes is nil when it was not sent; an empty list is every type.
+func (f form) webhookTypes() *[]string {
+	known := webhook.Names()
+	list := f.words("types", len(known))
+	if list == nil {
+		return nil
+	}
+	for i, name := range list {
+		at := "types[" + strconv.Itoa(i) + "]"
+		if !slices.Contains(known, name) {
+			f.fail(at, "unknown_value", "must be one of "+strings.Join(known, ", "))
+		} else if slices.Contains(list[:i], name) {
+			f.fail(at, "duplicate", "is given more than once")
+		}
+	}
+	return &list
+}
+
+func (f form) webhookCampaigns() *[]engine.CampaignID {
+	list := f.campaignList()
+	if list != nil && len(*list) > webhook.CampaignCap {
+		f.fail("campaigns", "too_long", "must have at most "+strconv.Itoa(webhook.CampaignCap)+" entries")
+	}
+	return list
+}

@@ -1,0 +1,343 @@
+package persistence_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/webhook"
+	"dialler/persistence"
+	"dialler/persistence/storetest"
+)
+
+// told is a store with endpoints, campaigns and what was sent.
+type told struct {
+	t   *testing.T
+	url string
+	*persistence.Store
+	mu     sync.Mutex
+	sent   []webhook.Request
+	answer func(*webhook.Request) webhook.Answer
+}
+
+func newTold(t *testing.T) *told {
+	t.Helper()
+	url := storetest.URL(t)
+	return &told{t: t, url: url, Store: storetest.OpenAt(t, url, persistence.Config{}), answer: func(*webhook.Request) webhook.Answer { return webhook.Answer{Status: 204} }}
+}
+
+var hookSecret = webhook.WriteSecret([]byte(strings.Repeat("s", webhook.SecretBytes)))
+
+func (w *told) endpoint(id webhook.EndpointID, change ...func(*webhook.Endpoint)) {
+	w.t.Helper()
+	e := webhook.Endpoint{ID: id, URL: "https://" + string(id) + ".example.org/", Active: true, CreatedAt: time.Now(), CreatedBy: "ada"}
+	for _, f := range change {
+		f(&e)
+	}
+	if err := w.CreateWebhook(w.t.Context(), e, hookSecret, engine.System); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// campaign makes one that runs.
+func (w *told) campaign(id engine.CampaignID) campaign.Campaign {
+	w.t.Helper()
+	if err := w.InsertCampaign(w.t.Context(), campaign.Campaign{ID: id, State: campaign.Running, Run: 1, CreatedAt: time.Now()}); err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := w.AcquireCampaign(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func happened(c *campaign.Campaign, seq int64, t journal.Type) journal.Write {
+	return journal.Write{Campaign: c.ID, Epoch: c.Epoch, Events: []journal.Event{{Campaign: c.ID, Seq: seq, Run: 1, At: time.Now(), Type: t, Version: 1}}}
+}
+
+func (w *told) commit(writes ...journal.Write) {
+	w.t.Helper()
+	refused, err := w.Commit(w.t.Context(), writes)
+	for _, e := range refused {
+		if err == nil {
+			err = e
+		}
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// follow reads the history to its end and gives how many messages it made.
+func (w *told) follow() (n int) {
+	w.t.Helper()
+	for {
+		f, err := w.FollowEvents(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if n += f.Messages; !f.More {
+			return n
+		}
+	}
+}
+
+func (w *told) count(what string, args ...any) (n int) {
+	w.t.Helper()
+	c, err := pgx.Connect(w.t.Context(), w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = c.Close(w.t.Context()) }()
+	if err := c.QueryRow(w.t.Context(), "SELECT count(*) FROM "+what, args...).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// deliver opens an outbox whose tries answer answers.
+func (w *told) deliver(change ...func(*persistence.OutboxConfig)) *persistence.Outbox {
+	w.t.Helper()
+	cfg := persistence.OutboxConfig{Alone: true, Every: 20 * time.Millisecond, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
+		w.mu.Lock()
+		w.sent = append(w.sent, *r)
+		w.mu.Unlock()
+		return w.answer(r)
+	}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	o := w.OpenOutbox(cfg)
+	w.t.Cleanup(o.Close)
+	return o
+}
+
+// await waits until the log of an endpoint is as wanted.
+func (w *told) await(id webhook.EndpointID, what string, done func([]webhook.Delivery) bool) []webhook.Delivery {
+	w.t.Helper()
+	for until := time.Now().Add(time.Minute); ; {
+		list, err := w.Deliveries(w.t.Context(), id, webhook.DeliveryQuery{Size: 1000})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if done(list) {
+			return list
+		}
+		if time.Now().After(until) {
+			w.t.Fatalf("%s: not %s: %+v", id, what, list)
+		}
+		time.Sleep(10 * time.Millisecond) // polls a condition
+	}
+}
+
+func all(n int, s webhook.DeliveryState) func([]webhook.Delivery) bool {
+	return func(list []webhook.Delivery) bool {
+		for i := range list {
+			if list[i].State != s {
+				return false
+			}
+		}
+		return len(list) == n
+	}
+}
+
+func TestWhatIsCommittedIsToldOnceAndWhatIsRefusedNever(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	c := w.campaign("cmp_1")
+	w.commit(happened(&c, 1, journal.CampaignStarted)) // before anybody wants to know
+	w.endpoint("whk_all")
+	w.endpoint("whk_some", func(e *webhook.Endpoint) { e.Types = []string{"campaign.paused"} })
+	w.endpoint("whk_other", func(e *webhook.Endpoint) { e.Campaigns = []engine.CampaignID{"cmp_2"} })
+	stale := c
+	stale.Epoch--
+	group := []journal.Write{happened(&c, 2, journal.CampaignPaused), happened(&stale, 3, journal.CampaignStopped), happened(&c, 4, journal.CampaignResumed), happened(&c, 5, journal.LegAdded)}
+	refused, err := w.Commit(t.Context(), group)
+	if err != nil || refused[0] != nil || refused[1] == nil || refused[2] != nil {
+		t.Fatal(err, refused)
+	}
+	if n := w.follow(); n != 2 {
+		t.Errorf("%d messages, want 2", n)
+	}
+	w.commit(group[0]) // again, as after an unknown outcome
+	if n := w.follow(); n != 0 {
+		t.Errorf("%d messages of what was told", n)
+	}
+	for id, want := range map[webhook.EndpointID]string{"whk_all": "campaign.resumed campaign.paused", "whk_some": "campaign.paused", "whk_other": ""} {
+		list, err := w.Deliveries(t.Context(), id, webhook.DeliveryQuery{Size: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var types []string
+		for _, d := range list {
+			types = append(types, d.Type)
+		}
+		if got := strings.Join(types, " "); got != want {
+			t.Errorf("%s was told %q, want %q", id, got, want)
+		}
+	}
+	if jobs := w.count("river_job"); jobs != 3 {
+		t.Errorf("%d jobs", jobs)
+	}
+}
+
+func TestNothingIsReadWhileNobodyIsToBeTold(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	c := w.campaign("cmp_1")
+	w.commit(happened(&c, 1, journal.CampaignStarted))
+	f, err := w.FollowEvents(t.Context())
+	if err != nil || !f.Elsewhere || w.count("webhook_cursors") != 0 {
+		t.Errorf("%+v %v", f, err)
+	}
+	w.endpoint("whk_1")
+	w.commit(happened(&c, 2, journal.CampaignPaused))
+	if n := w.follow(); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	off := func(active bool) {
+		t.Helper()
+		if _, err := w.ChangeWebhook(t.Context(), "whk_1", func(e *webhook.Endpoint) { e.Enable(active) }, engine.System); err != nil {
+			t.Fatal(err)
+		}
+	}
+	off(false)
+	w.commit(happened(&c, 3, journal.CampaignResumed))
+	if f, err = w.FollowEvents(t.Context()); err != nil || !f.Elsewhere || w.count("webhook_cursors") != 0 {
+		t.Errorf("%+v %v", f, err)
+	}
+	off(true)
+	w.commit(happened(&c, 4, journal.CampaignCompleted))
+	if n := w.follow(); n != 1 || w.count("webhook_messages WHERE type = 'campaign.completed'") != 1 {
+		t.Errorf("%d messages: what happened meanwhile is told", n)
+	}
+	if err := w.DeleteWebhook(t.Context(), "whk_1", engine.System); err != nil {
+		t.Fatal(err)
+	}
+	if w.count("river_job")+w.count("webhook_deliveries")+w.count("webhook_cursors") != 0 {
+		t.Error("something of a deleted endpoint is left")
+	}
+}
+
+// Transactions end in another order than they began: an identity column would
+// show gaps that close later.
+func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_1")
+	const campaigns, events, dialouts = 4, 60, 60
+	ctx, stop := context.WithCancel(t.Context())
+	var readers, writers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := w.FollowEvents(ctx); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range campaigns {
+		c := w.campaign(engine.CampaignID(fmt.Sprintf("cmp_%d", i)))
+		writers.Go(func() {
+			for seq := int64(1); seq <= events; seq++ {
+				if refused, err := w.Commit(t.Context(), []journal.Write{happened(&c, seq, journal.CampaignPaused)}); err != nil || refused[0] != nil {
+					t.Error(err, refused)
+				}
+			}
+		})
+		writers.Go(func() { // calls outside campaigns, in the chains of no campaign
+			for n := range dialouts / campaigns {
+				id := engine.AttemptID(fmt.Sprintf("%030x%02x", i, n))
+				at := time.Now()
+				a := attempt.Attempt{ID: id, To: "+4915112345678", State: attempt.Ended, Outcome: engine.OutcomeBusy, EndedAt: &at, ReservedAt: &at, Variables: map[string]string{"k": "v"}}
+				for _, typ := range []journal.Type{journal.AttemptReserved, journal.AttemptEnded} {
+					x := journal.Write{Attempts: []attempt.Attempt{a}, Events: []journal.Event{{At: at, Type: typ, Version: 1, Attempt: id}}}
+					if refused, err := w.Commit(t.Context(), []journal.Write{x}); err != nil || refused[0] != nil {
+						t.Error(err, refused)
+					}
+				}
+			}
+		})
+	}
+	writers.Wait()
+	stop()
+	readers.Wait()
+	// A reader that was cut off has its lock until the server notices.
+	for until := time.Now().Add(time.Minute); ; {
+		f, err := w.FollowEvents(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !f.Elsewhere && f.Batches == 0 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("there is always more to read")
+		}
+	}
+	if n := w.count("webhook_messages WHERE type = 'campaign.paused'"); n != campaigns*events {
+		t.Errorf("%d messages of campaigns, want %d", n, campaigns*events)
+	}
+	if n := w.count(`webhook_messages WHERE type = 'dialout.ended' AND body LIKE '%"to_number":"+4915112345678"%'`); n != dialouts {
+		t.Errorf("%d messages of dialouts, want %d", n, dialouts)
+	}
+	if jobs, n := w.count("river_job"), w.count("webhook_deliveries"); jobs != n || n != campaigns*events+dialouts {
+		t.Errorf("%d jobs, %d deliveries", jobs, n)
+	}
+}
+
+// An older program does not name the attempts of a batch.
+func TestDialoutsOfAnOlderProgramAreTold(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_1")
+	id := engine.AttemptID(strings.Repeat("ab", 16))
+	w.commit(journal.Write{Events: []journal.Event{{At: time.Now(), Type: journal.AttemptEnded, Version: 1, Attempt: id}}})
+	run(t, w.url, "UPDATE event_batches SET attempts = NULL")
+	if n := w.follow(); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_1", func(e *webhook.Endpoint) { e.Types = []string{"contact.completed", "attempt.ended"} })
+	c := w.campaign("cmp_1")
+	cid, aid := engine.ContactID(strings.Repeat("c0", 16)), engine.AttemptID(strings.Repeat("a0", 16))
+	x := happened(&c, 1, journal.AttemptEnded)
+	x.Contacts = []contact.Contact{{ID: cid, Campaign: c.ID, Number: "+4915112345678", State: contact.Completed, Run: 1, Version: 1, Variables: map[string]string{"name": "Ada"}}}
+	x.Attempts = []attempt.Attempt{{ID: aid, Campaign: c.ID, Contact: cid, Run: 1, To: "+4915112345678", From: "+4930111222", State: attempt.Ended, Outcome: engine.OutcomeCompleted}}
+	x.Events[0].Contact, x.Events[0].Attempt = cid, aid
+	x.Events[0].Data = journal.Data{Outcome: engine.OutcomeCompleted, Before: &contact.Facts{State: contact.Connected}, After: &contact.Facts{State: contact.Completed, Used: 1}}
+	w.commit(x)
+	if n := w.follow(); n != 2 {
+		t.Fatalf("%d messages", n)
+	}
+	for _, typ := range []string{"contact.completed", "attempt.ended"} {
+		if n := w.count(`webhook_messages WHERE type = $1 AND subject IS NOT NULL AND body LIKE '%+4915112345678%' AND body LIKE '%"variables":{"name":"Ada"}%'`, typ); n != 1 {
+			t.Errorf("no whole %s", typ)
+		}
+	}
+	// Erased, nothing of the person is left to be sent.
+	number := engine.PhoneNumber("+4915112345678")
+	if _, err := w.ErasePerson(t.Context(), persistence.Erasure{Number: number, Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), Who: engine.System, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if w.count("webhook_messages")+w.count("webhook_deliveries") != 0 {
+		t.Error("messages about an erased person are left")
+	}
+}
