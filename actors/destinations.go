@@ -27,6 +27,14 @@ func (d *destinations) configure(countries []string, own []engine.NumberSettings
 	d.policy = destination.New(d.countries, d.own)
 }
 
+// allow changes the countries.
+func (d *destinations) allow(countries []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.countries = slices.Clone(countries)
+	d.policy = destination.New(d.countries, d.own)
+}
+
 func (d *destinations) add(n engine.PhoneNumber) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

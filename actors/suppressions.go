@@ -38,8 +38,22 @@ func (r *run) suppressed(m *numbersSuppressed) {
 // calleeCap is what bounds how often a number is called, for an intent of now;
 // nil when nothing does.
 func (d *deps) calleeCap(now time.Time) *journal.CalleeCap {
-	if d.cfg.CalleeCap <= 0 {
+	r := d.callee.Load()
+	if r.attempts <= 0 {
 		return nil
 	}
-	return &journal.CalleeCap{Attempts: d.cfg.CalleeCap, Period: d.cfg.CalleePeriod, Now: now}
+	return &journal.CalleeCap{Attempts: r.attempts, Period: r.period, Now: now}
+}
+
+// calleeLimit is how often one number may be called within a time.
+type calleeLimit struct {
+	attempts int
+	period   time.Duration
+}
+
+// SetRules changes where calls may go, how often one number may be called within
+// a time, as Config has them. It counts for the next intent to dial.
+func (t *Tree) SetRules(countries []string, calleeCap int, calleePeriod time.Duration) {
+	t.d.destinations.allow(countries)
+	t.d.callee.Store(&calleeLimit{calleeCap, calleePeriod})
 }

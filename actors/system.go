@@ -164,6 +164,7 @@ type deps struct {
 	reach     reach
 
 	destinations destinations
+	callee       atomic.Pointer[calleeLimit]
 	draining     atomic.Bool
 	dbDown       atomic.Bool
 }
@@ -257,6 +258,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 		return nil, fmt.Errorf("actors: load numbers: %w", err)
 	}
 	d.destinations.configure(cfg.AllowedCountries, own)
+	d.callee.Store(&calleeLimit{cfg.CalleeCap, cfg.CalleePeriod})
 	active, err := p.Store.ActiveCampaigns(ctx)
 	if err != nil {
 		cancel()

@@ -33,11 +33,13 @@ type cli struct {
 	Export  exportCmd  `cmd:"" help:"Records for others."`
 	Verify  verifyCmd  `cmd:"" help:"Check what was exported."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	args []string // with which the program was started
 }
 
 // parse reads flags over environment over file.
 func parse(args []string) (*cli, *kong.Context, error) {
-	c := &cli{}
+	c := &cli{args: args}
 	file, err := configFile(args)
 	if err != nil {
 		return nil, nil, err
@@ -145,9 +147,10 @@ func (c *cli) logger() zerolog.Logger {
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
+	zerolog.SetGlobalLevel(level) // not the logger's own: it may change
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if c.LogFormat == "console" {
-		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger()
+		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
 	}
-	return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
+	return zerolog.New(os.Stderr).With().Timestamp().Logger()
 }

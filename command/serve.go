@@ -88,28 +88,52 @@ func (s *serveCmd) Run(c *cli) error {
 	} else if password != "" {
 		fmt.Printf("First administrator: %s, password (shown once): %s\n", process.FirstAdminEmail, password)
 	}
-	reloadOnSignal(ctx, p, again, log)
+	reloadOnSignal(ctx, c, p, again, log)
 	<-ctx.Done()
 	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")
 	p.Drain(context.Background())
 	return nil
 }
 
-// reloadOnSignal has each SIGHUP read the trunks of the configuration file anew,
-// until ctx ends.
-func reloadOnSignal(ctx context.Context, p *process.Process, again <-chan os.Signal, log zerolog.Logger) {
+// reloadOnSignal has each SIGHUP read settings and trunks anew, until ctx ends.
+func reloadOnSignal(ctx context.Context, c *cli, p *process.Process, again <-chan os.Signal, log zerolog.Logger) {
 	go func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-again:
-				if err := p.Reload(ctx); err != nil {
+				restart, err := c.reload(ctx, p)
+				switch {
+				case err != nil:
 					log.Error().Err(err).Msg("the configuration file was not applied; everything stays as it was")
+				case len(restart) > 0:
+					log.Warn().Strs("settings", restart).Msg("restart needed: these settings changed and count after a restart only")
 				}
 			}
 		}
 	}()
+}
+
+// reload reads flags, environment and file anew, makes count what can, and names
+// what needs a restart.
+func (c *cli) reload(ctx context.Context, p *process.Process) (restart []string, err error) {
+	now, _, err := parse(c.args)
+	if err != nil {
+		return nil, err
+	}
+	level, err := zerolog.ParseLevel(now.LogLevel)
+	if err != nil {
+		return nil, err
+	}
+	if restart, err = p.Reload(ctx, now.Serve.Flags); err != nil {
+		return nil, err
+	}
+	zerolog.SetGlobalLevel(level)
+	if now.LogFormat != c.LogFormat {
+		restart = append(restart, "log-format")
+	}
+	return restart, nil
 }
 
 type versionCmd struct{}

@@ -285,6 +285,13 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 	}
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, cps_cap: 0}\n", "trunks[0] (a): cps_cap: ")
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, active: false}\n", `"changed":1`)
+	// What may change does; what cannot is named; what is wrong changes nothing.
+	hangUp("key-rate: 0.001\nallowed-countries: [AT]\nkeep-ladders: 7\nsip: 127.0.0.1:1\n", `"settings":["allowed-countries","keep-ladders"]`)
+	if !strings.Contains(r.log(), `"settings":["key-rate"]`) { // the file before had none
+		t.Error("what needs a restart is not named")
+	}
+	hangUp("allowed-countries: [XX]\nkeep-ladders: 8\n", "--allowed-countries")
+	hangUp("no-such-setting: 1\n", "no-such-setting")
 	client.CloseIdleConnections()
 	r.terminate()
 }

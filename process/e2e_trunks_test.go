@@ -148,22 +148,22 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	}
 
 	write("trunks:\n" + entry + "33}\n")
-	if err := w.p.Reload(context.Background()); err != nil {
+	if _, err := w.p.Reload(context.Background(), w.flags); err != nil {
 		t.Fatal(err)
 	}
 	if s := w.shownTrunk("by-file"); s.CPSCap != 33 || !s.HasPassword {
 		t.Errorf("%+v", s)
 	}
 	changes := w.rows("events")
-	if err := w.p.Reload(context.Background()); err != nil || w.rows("events") != changes {
+	if _, err := w.p.Reload(context.Background(), w.flags); err != nil || w.rows("events") != changes {
 		t.Errorf("the same file again: %v, %d events after %d", err, w.rows("events"), changes)
 	}
 	write("trunks:\n" + entry + "0}\n")
-	if err := w.p.Reload(context.Background()); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): cps_cap") {
+	if _, err := w.p.Reload(context.Background(), w.flags); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): cps_cap") {
 		t.Errorf("%v", err)
 	}
 	write("trunks:\n" + entry + "5, listener: nowhere}\n")
-	if err := w.p.Reload(context.Background()); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): listener: ") {
+	if _, err := w.p.Reload(context.Background(), w.flags); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): listener: ") {
 		t.Errorf("%v", err)
 	}
 	if s := w.shownTrunk("by-file"); s.CPSCap != 33 {
@@ -173,7 +173,7 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 		t.Errorf("deleted: %s", r)
 	}
 	write("log-level: info\n")
-	if err := w.p.Reload(context.Background()); err != nil {
+	if _, err := w.p.Reload(context.Background(), w.flags); err != nil {
 		t.Fatal(err)
 	}
 	if s := w.shownTrunk("by-file"); s.Origin != "api" || s.CPSCap != 33 || !s.HasPassword {

@@ -156,8 +156,8 @@ func (f *Front) ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress 
 	if f.p.several != nil {
 		e.running = clusterErasure{f.p}
 	}
-	if f.p.flags.CalleeCap > 0 {
-		e.CalleePeriod = f.p.flags.CalleePeriod
+	if s := f.p.settings(); s.CalleeCap > 0 {
+		e.CalleePeriod = s.CalleePeriod
 	}
 	return e.Erase(ctx, n, suppress, who)
 }

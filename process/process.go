@@ -25,7 +25,6 @@ import (
 	"dialler/actors"
 	"dialler/actors/gateway"
 	"dialler/engine"
-	"dialler/engine/destination"
 	"dialler/http"
 	"dialler/media"
 	"dialler/media/recording"
@@ -124,13 +123,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := destination.Check(flags.AllowedCountries); err != nil {
-		return fmt.Errorf("--allowed-countries: %w", err)
-	}
-	if flags.CalleeCap < 0 || flags.CalleeCap > 1000 || flags.CalleeCap > 0 && (flags.CalleePeriod < time.Minute || flags.CalleePeriod > 90*24*time.Hour) {
-		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s", flags.CalleeCap, flags.CalleePeriod)
-	}
-	if err := checkKeep(&flags); err != nil {
+	if err := flags.check(); err != nil {
 		return err
 	}
 	trunks, err := readFileTrunks(flags.ConfigPath, os.LookupEnv)
@@ -407,7 +400,7 @@ func (p *Process) Drain(ctx context.Context) {
 		p.capacity.carriers.Tell()
 		p.several.keeper.HandOver(ctx)
 	}
-	deadline := time.NewTimer(p.flags.DrainTimeout)
+	deadline := time.NewTimer(p.settings().DrainTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

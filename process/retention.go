@@ -53,7 +53,8 @@ func (p *Process) keepTime() {
 // retain drops what has served its time.
 func (p *Process) retain(ctx context.Context, now time.Time) {
 	days := func(n int) time.Duration { return time.Duration(n) * day }
-	keep := persistence.Keep{Attempts: days(p.flags.KeepAttempts), Events: days(p.flags.KeepEvents), Ladders: days(p.flags.KeepLadders)}
+	f := p.settings()
+	keep := persistence.Keep{Attempts: days(f.KeepAttempts), Events: days(f.KeepEvents), Ladders: days(f.KeepLadders)}
 	if keep.Attempts > 0 || keep.Events > 0 {
 		key, err := p.signingKey()
 		if err != nil {

@@ -198,21 +198,3 @@ func applyFileTrunks(ctx context.Context, store trunkStore, list []fileTrunk) (c
 	}
 	return changed, nil
 }
-
-// Reload reads the trunks of the configuration file anew. What is wrong with it
-// leaves everything as it is.
-func (p *Process) Reload(ctx context.Context) error {
-	list, err := readFileTrunks(p.flags.ConfigPath, os.LookupEnv)
-	if err == nil {
-		err = checkFileListeners(p.flags.ConfigPath, list, p.listeners)
-	}
-	if err != nil {
-		return err
-	}
-	n, err := applyFileTrunks(ctx, p.front, list)
-	if err != nil {
-		return err
-	}
-	p.log.Info().Int("changed", n).Msg("trunks of the configuration file read anew")
-	return nil
-}
