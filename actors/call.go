@@ -38,6 +38,10 @@ type call struct {
 	m      attempt.Machine
 	bot    engine.Bot
 	sendBy engine.BootTime
+	// The newest leg whose trunk was asked for, and when the grant ends unused, 0:
+	// never.
+	newest engine.LegID
+	useBy  engine.BootTime
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
 	// botAsked: the bot is being reached; what comes of it is not known.
@@ -77,6 +81,7 @@ type trunkReserved struct {
 	Leg        engine.LegID
 	Trunk      engine.TrunkID // "" when refused
 	Media      *engine.MediaProfile
+	UseBy      engine.BootTime // when the grant ends unused, 0: never
 	Constraint engine.Constraint
 	RetryAt    time.Time
 }
@@ -92,10 +97,10 @@ func (c *call) mediaSink() func(engine.MediaEvent) {
 }
 
 // begin starts the attempt, whose leases are held: its INVITEs leave within
-// the given time or not at all.
-func (c *call) begin(now time.Time, within time.Duration, p *engine.MediaProfile) {
+// the given time and by the given reading (0: none), or not at all.
+func (c *call) begin(now time.Time, within time.Duration, by engine.BootTime, p *engine.MediaProfile) {
 	boot := c.d.clock.Boot()
-	c.sendBy = c.d.sendBy(within)
+	c.sendBy = earliest(by, c.d.sendBy(within))
 	c.m.A.SendBy = now.Add(time.Duration(c.sendBy - boot))
 	c.d.stats.Attempts.Add(1)
 	c.apply(attempt.Event{Kind: attempt.Began, At: now, Profile: p})
@@ -232,6 +237,15 @@ func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 	}})
 }
 
+// by is when a leg's INVITE has to have left: at last then, or when its trunk's
+// grant ends.
+func (c *call) by(leg engine.LegID, last engine.BootTime) engine.BootTime {
+	if leg == c.newest {
+		return earliest(c.useBy, last)
+	}
+	return last
+}
+
 func (c *call) dial(e attempt.Dial, now time.Time) {
 	a := &c.m.A
 	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
@@ -248,7 +262,7 @@ func (c *call) dial(e attempt.Dial, now time.Time) {
 	c.d.stats.LegsPlaced.Add(1)
 	c.d.phone.PlaceLeg(engine.PlaceLeg{
 		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
-		SendBy: c.sendBy, RingTimeout: c.m.Config.RingTimeout, Offer: offer,
+		SendBy: c.by(e.Leg, c.sendBy), RingTimeout: c.m.Config.RingTimeout, Offer: offer,
 		Headers: engine.IdentityHeaders(c.owner.parameters()),
 	}, c.legSink())
 }
@@ -342,6 +356,7 @@ func (c *call) receive(msg any, now time.Time) {
 			}
 			return
 		}
+		c.newest, c.useBy = msg.Leg, msg.UseBy
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk, Profile: msg.Media}
 		if msg.Trunk == "" {
 			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)

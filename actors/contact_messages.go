@@ -23,6 +23,8 @@ type (
 		// SendWithin is how long the INVITE may take to leave: its contact's window
 		// may close before.
 		SendWithin time.Duration
+		// UseBy is when what other nodes granted for it ends unused, 0: never.
+		UseBy engine.BootTime
 	}
 	seatGranted struct{ Attempt engine.AttemptID }
 	// excludeContact suppresses the contact; excludeDone follows.

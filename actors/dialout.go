@@ -13,6 +13,7 @@ import (
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	"dialler/engine/quota"
 )
 
 // dialoutPatience is how long a dialout may wait for seat, trunk and number.
@@ -31,6 +32,7 @@ type (
 	anyLeased struct {
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
+		UseBy   engine.BootTime // when the lease ends unused, 0: never
 		Err     error
 	}
 	dialoutOver struct {
@@ -61,8 +63,9 @@ type dialout struct {
 // dialoutSeats are the seats of one bot that dialout holds and uses.
 type dialoutSeats struct {
 	granted, used int
-	asked         int            // number of the last demand
-	queue         []*dialoutWant // wait for the fleet's word
+	asked         int             // number of the last demand
+	until         engine.BootTime // no call begins with the seats from then on, 0: they stay
+	queue         []*dialoutWant  // wait for the fleet's word
 }
 
 // dialoutWant is a dialout that gathers what it needs: seat, trunk, number.
@@ -74,6 +77,7 @@ type dialoutWant struct {
 	trunk   engine.TrunkID
 	media   *engine.MediaProfile // the trunk's
 	seated  bool
+	useBy   engine.BootTime // when what other nodes granted ends unused, 0: never
 	stop    func()
 }
 
@@ -84,6 +88,9 @@ func (w *dialoutWant) keyCap(now time.Time) *journal.KeyCap {
 	}
 	return &journal.KeyCap{Key: w.cmd.Who.Key, Calls: w.cmd.DayCap, Now: now}
 }
+
+// errKeeperAway: whether the bot has a free seat is not known.
+var errKeeperAway = engine.Unavailable("keeper_away", "the node that keeps the count of the bot's seats does not answer or is being replaced; try again", time.Second)
 
 func newDialout(d *deps) *dialout {
 	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
@@ -252,6 +259,7 @@ func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
 func (o *dialout) demand(ctx actor.Context, bot engine.BotID) {
 	s := o.seats[bot]
 	s.asked++
+	s.granted = min(s.granted, s.used+len(s.queue)) // others may have the rest as soon as the fleet hears of it
 	ctx.Send(o.d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: bot, Want: s.used + len(s.queue), N: s.asked, ReplyTo: ctx.Self()})
 }
 
@@ -260,8 +268,22 @@ func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
 	if s == nil {
 		return
 	}
-	s.granted = m.Seats
+	switch {
+	case m.Away:
+		s.until = o.d.clock.Boot() // those in use stay
+	case m.N == s.asked:
+		s.granted, s.until = m.Seats, m.Until
+	default: // it does not know what was given back since
+		s.granted, s.until = min(s.granted, m.Seats), m.Until
+	}
 	o.serve(ctx, m.Bot)
+	if m.Away && len(s.queue) > 0 {
+		for _, w := range s.queue {
+			o.fail(ctx, w, errKeeperAway)
+		}
+		s.queue = nil
+		return
+	}
 	if s.granted <= s.used && m.N == s.asked { // the answer to all who wait
 		err := engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second)
 		if m.Outage != nil {
@@ -277,7 +299,8 @@ func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
 // serve gives seats that are held and free to those who wait.
 func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 	s := o.seats[bot]
-	for len(s.queue) > 0 && s.used < s.granted {
+	boot := o.d.clock.Boot()
+	for len(s.queue) > 0 && s.used < s.granted && (s.until == 0 || boot < s.until) {
 		w := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1) // and holds it no more
 		if o.wants[w.attempt] == nil {
@@ -285,6 +308,9 @@ func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 		}
 		s.used++
 		w.seated = true
+		if s.until != 0 {
+			w.useBy = quota.UseBy(boot)
+		}
 		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
 	}
 }
@@ -314,7 +340,7 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 		o.fail(ctx, w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 		return
 	}
-	w.trunk, w.media = m.Trunk, m.Media
+	w.trunk, w.media, w.useBy = m.Trunk, m.Media, earliest(w.useBy, m.UseBy)
 	ctx.Send(o.d.numbers, &leaseAny{Attempt: w.attempt, From: w.cmd.From, ReplyTo: ctx.Self()})
 }
 
@@ -332,6 +358,7 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 	}
 	w.stop()
 	delete(o.wants, w.attempt)
+	w.useBy = earliest(w.useBy, m.UseBy)
 	o.seated[w.attempt] = w.bot.ID
 	o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), bot: w.bot, want: w, from: m.Number}, w.attempt)
 }

@@ -143,7 +143,7 @@ func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 	b, e := f.bots[id], f.ends[id]
 	seats := 0
 	if e != nil && e.conf.Active {
-		seats = e.ends.Seats(e.conf.Seats)
+		seats = max(e.ends.Seats(e.conf.Seats)-f.lost[id], 0)
 		f.d.reach.put(id, e.ends.Order())
 		f.ask(ctx, e, now)
 		f.log(e, now)

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/fleet"
+	"dialler/engine/quota"
 )
 
 // Messages about seats.
@@ -14,12 +15,14 @@ type (
 	// seatDemand says how many seats of a bot a holder wants in all; it renews
 	// the allotment. seatsAllotted follows, and again when it changes.
 	seatDemand struct {
-		Holder  fleet.Holder
-		Bot     engine.BotID
-		Want    int
-		Weight  int // of the holder among others, under 1 counts as 1
-		GiveUp  int // free seats that the holder gives back to others
-		N       int // the demand's number, repeated in its answer
+		Holder fleet.Holder
+		Bot    engine.BotID
+		Want   int
+		Weight int // of the holder among others, under 1 counts as 1
+		GiveUp int // free seats that the holder gives back to others
+		N      int // the demand's number, repeated in its answer
+		// Epoch is the campaign's: a holder of a later one is on another node.
+		Epoch   int64
 		ReplyTo *actor.PID
 	}
 	seatsAllotted struct {
@@ -29,6 +32,11 @@ type (
 		N      int // of the demand that this answers, 0 for news
 		// Outage: the bot has no seats to give because it takes no call.
 		Outage *outage
+		// Until is when nothing is dialled with the seats any more unless they are
+		// allotted anew, 0: they stay until others are told. Away: nothing is from now
+		// on, and the rest is as it was: the node that keeps the count does not answer.
+		Until engine.BootTime
+		Away  bool
 	}
 )
 
@@ -41,11 +49,16 @@ type fleetActor struct {
 	holders map[fleet.Holder]*actor.PID
 	known   *[]engine.Bot // as last configured; outlives a restart
 	ends    map[engine.BotID]*botEnds
+
+	// Where several nodes use the bots.
+	demands map[heldFrom]demanded // the last ones of this node's holders
+	epochs  map[heldFrom]int64
+	lost    map[engine.BotID]int // calls of which no holder knows
 }
 
 func newFleet(d *deps, bots *[]engine.Bot) *fleetActor {
 	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, known: bots,
-		ends: map[engine.BotID]*botEnds{}}
+		ends: map[engine.BotID]*botEnds{}, demands: map[heldFrom]demanded{}, epochs: map[heldFrom]int64{}, lost: map[engine.BotID]int{}}
 }
 
 func (f *fleetActor) Receive(ctx actor.Context) {
@@ -54,11 +67,26 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 	case *actor.Started:
 		f.configure(ctx, *f.known, now)
 		f.d.after(f.d.cfg.LeaseTTL/2, ctx.Self(), &fleetTick{f})
+		if f.d.keepers != nil {
+			f.renew(ctx, now)
+		}
 	case *refreshBots:
 		*f.known = m.bots
 		f.configure(ctx, m.bots, now)
 	case *seatDemand:
 		f.demand(ctx, m, now)
+	case *seatsAnswered:
+		f.keeperAnswered(ctx, m)
+	case *renewSeats:
+		if m.of == f {
+			f.renew(ctx, now)
+		}
+	case *served:
+		f.serve(ctx, m, now)
+	case *counted:
+		f.counted(ctx, m, now)
+	case *dropped:
+		f.dropped(ctx, m)
 	case *botTried:
 		f.tried(ctx, m, now)
 	case *botAnswered:
@@ -113,6 +141,13 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 	}
 	if m.Want > 0 && f.asksFirst(ctx, m, now) {
 		return
+	}
+	if f.d.keepers != nil {
+		f.note(m, now)
+		if !f.d.keepers.Mine(quota.Seats(m.Bot)) {
+			f.askKeeper(ctx, m)
+			return
+		}
 	}
 	if m.Want <= 0 {
 		b.Leave(m.Holder)

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
+	"dialler/engine/quota"
 )
 
 // numberActor is a number's one owner: caps, rest, strikes.
@@ -18,9 +19,10 @@ type numberActor struct {
 	no   engine.PhoneNumber
 
 	strays       strays[engine.AttemptID]
-	faulty       bool             // by tests
-	alarm        numberpool.Alarm // as it was told last
-	area, region string           // of the number, for local match
+	lost         quota.Strays[engine.AttemptID] // by the database, where several nodes use the number
+	faulty       bool                           // by tests
+	alarm        numberpool.Alarm               // as it was told last
+	area, region string                         // of the number, for local match
 }
 
 func (a *numberActor) Receive(ctx actor.Context) {
@@ -32,10 +34,22 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		before := a.slot.Held()
 		_, ok := a.slot.Acquire(now, m.Attempt, channelTTL)
 		a.d.stats.SlotLeases.Add(int64(a.slot.Held() - before))
-		ctx.Send(m.ReplyTo, &numberLeased{Attempt: m.Attempt, Number: a.no, OK: ok, C: a.candidate(now)})
+		l := &numberLeased{Attempt: m.Attempt, Number: a.no, OK: ok, C: a.candidate(now)}
+		if m.answer != nil {
+			m.answer(l.bytes())
+			return
+		}
+		ctx.Send(m.ReplyTo, l)
+	case *slotCounted:
+		a.counted(now, m)
+	case *dropped:
+		a.dropped()
 	case *releaseNumber:
 		if a.faulty {
 			panic("fault injected")
+		}
+		if m.IfHeld && !a.slot.Has(m.Attempt) {
+			return
 		}
 		before := a.slot.Held()
 		if a.slot.Release(now, m.Attempt, m.End) {
@@ -62,7 +76,7 @@ func (a *numberActor) Receive(ctx actor.Context) {
 	case *expireLeases:
 		before := a.slot.Held()
 		a.slot.Expire(now)
-		for _, id := range a.strays.find(now, a.slot.Attempts(), a.d.owners.owned) {
+		for _, id := range a.straying(now) {
 			a.slot.Forget(id)
 			a.d.log.Warn().Stringer("number", a.no).Str("attempt_id", string(id)).Msg("an outbound number that nobody gave back is taken back")
 		}

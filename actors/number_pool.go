@@ -111,6 +111,9 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 	k, refusal := numberpool.Choose(cands, want)
 	if k < 0 {
 		op.got[i].Constraint, op.got[i].RetryAt = engine.ConstraintNumberPool, refusal.NextAt
+		if refusal.Cap == numberpool.CapAway {
+			op.got[i].Constraint = engine.ConstraintKeeperAway
+		}
 		p.resolved(ctx, op)
 		return
 	}
@@ -128,6 +131,9 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 func (p *pool) leased(ctx actor.Context, m *numberLeased) {
 	for j := range p.cands {
 		if p.cands[j].Number == m.Number {
+			if m.C.AreaKey == "" { // of another node
+				m.C.AreaKey, m.C.CountryKey = p.cands[j].AreaKey, p.cands[j].CountryKey
+			}
 			p.cands[j] = m.C
 		}
 	}
@@ -147,7 +153,7 @@ func (p *pool) leased(ctx actor.Context, m *numberLeased) {
 		p.choose(ctx, op, i)
 		return
 	}
-	op.got[i].From = m.Number
+	op.got[i].From, op.got[i].UseBy = m.Number, m.UseBy
 	p.resolved(ctx, op)
 }
 

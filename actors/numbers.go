@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/numberpool"
+	"dialler/engine/quota"
 )
 
 // Messages about caller IDs.
@@ -28,6 +29,7 @@ type (
 	numberGrant struct {
 		Attempt    engine.AttemptID
 		From       engine.PhoneNumber // "" when refused
+		UseBy      engine.BootTime    // when the grant ends unused, 0: never
 		Constraint engine.Constraint
 		RetryAt    time.Time
 	}
@@ -39,17 +41,21 @@ type (
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
 		End     numberpool.End
+		IfHeld  bool // else it was given back before
 	}
-	// leaseNumber travels pool → slot → number; numberLeased answers to the pool.
+	// leaseNumber travels pool → slot → number; numberLeased answers to the pool, or
+	// to the node that asks by answer.
 	leaseNumber struct {
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
 		ReplyTo *actor.PID
+		answer  func([]byte)
 	}
 	numberLeased struct {
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
 		OK      bool
+		UseBy   engine.BootTime // when the lease ends unused, 0: never
 		C       numberpool.Candidate
 	}
 	poolNumbers struct {
@@ -117,6 +123,14 @@ func (n *numbers) Receive(ctx actor.Context) {
 			return
 		}
 		n.pass(ctx, m)
+	case *served:
+		n.serve(ctx, m)
+	case *undone:
+		n.undone(ctx, m)
+	case *counted:
+		n.counted(ctx, m)
+	case *dropped:
+		n.shard(ctx, m.of, m)
 	case *leaseAny:
 		n.leaseAny(ctx, m)
 	case *numberLeased:
@@ -139,15 +153,7 @@ func (n *numbers) load(ctx actor.Context) {
 	go func() {
 		c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		list, err := d.store.Numbers(c)
-		var past []engine.NumberDials
-		if err == nil {
-			past, err = d.store.NumberDials(c, now.Add(-numberpool.Memory))
-		}
-		var ends []engine.NumberEnd
-		if err == nil {
-			ends, err = d.store.NumberEnds(c, now.Add(-endsMemory), numberpool.CallsKept)
-		}
+		list, past, ends, err := d.loadNumbers(c, now)
 		if err != nil {
 			d.after(time.Second, self, &retryLoad{})
 			return
@@ -170,9 +176,22 @@ func (n *numbers) configure(ctx actor.Context, list []engine.NumberSettings) {
 func (n *numbers) pass(ctx actor.Context, msg any) {
 	switch m := msg.(type) {
 	case *leaseNumber:
-		ctx.Send(n.number(ctx, m.Number), m)
+		n.lease(ctx, m)
 	case *releaseNumber:
+		if n.d.kept(quota.Shard(m.Number)) {
+			ctx.Send(n.number(ctx, m.Number), m)
+		} else {
+			n.d.keepers.Owe(quota.Shard(m.Number), numberNotice(m))
+		}
+	}
+}
+
+// lease asks whoever keeps the number's count.
+func (n *numbers) lease(ctx actor.Context, m *leaseNumber) {
+	if n.d.kept(quota.Shard(m.Number)) {
 		ctx.Send(n.number(ctx, m.Number), m)
+	} else {
+		n.askKeeper(m)
 	}
 }
 
@@ -185,8 +204,8 @@ func (n *numbers) leaseAny(ctx actor.Context, m *leaseAny) {
 				engine.FieldError{Field: "from_number", Code: "unknown", Message: "choose one of the configured numbers, or leave it out"})})
 			return
 		}
-		ctx.Send(n.number(ctx, m.From), &leaseNumber{Attempt: m.Attempt, Number: m.From, ReplyTo: ctx.Self()})
 		n.any[m.Attempt] = m
+		n.lease(ctx, &leaseNumber{Attempt: m.Attempt, Number: m.From, ReplyTo: ctx.Self()})
 		return
 	}
 	if len(n.set) == 0 {
@@ -218,7 +237,7 @@ func (n *numbers) tryAny(ctx actor.Context, m *leaseAny) {
 	}
 	m.tried[best] = struct{}{}
 	n.used[best] = n.d.clock.Now()
-	ctx.Send(n.number(ctx, best), &leaseNumber{Attempt: m.Attempt, Number: best, ReplyTo: ctx.Self()})
+	n.lease(ctx, &leaseNumber{Attempt: m.Attempt, Number: best, ReplyTo: ctx.Self()})
 }
 
 func (n *numbers) leasedAny(ctx actor.Context, l *numberLeased) {
@@ -227,7 +246,7 @@ func (n *numbers) leasedAny(ctx actor.Context, l *numberLeased) {
 	case m == nil:
 	case l.OK:
 		delete(n.any, l.Attempt)
-		ctx.Send(m.ReplyTo, &anyLeased{Attempt: l.Attempt, Number: l.Number})
+		ctx.Send(m.ReplyTo, &anyLeased{Attempt: l.Attempt, Number: l.Number, UseBy: l.UseBy})
 	case m.From != "":
 		delete(n.any, l.Attempt)
 		ctx.Send(m.ReplyTo, &anyLeased{Attempt: l.Attempt, Err: engine.Unavailable("no_number", "from_number is at its cap, resting or quarantined; try again", 5*time.Second)})
@@ -248,15 +267,7 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 	delete(n.past, no)
 	delete(n.ends, no)
 	pid, err := ctx.SpawnNamed(d.props(func() actor.Actor {
-		slot := numberpool.NewSlot(s)
-		for _, p := range past {
-			for range p.Count {
-				slot.Replay(p.At)
-			}
-		}
-		for _, e := range ends {
-			slot.Recall(e.At, numberpool.End{Answered: e.Answered, Strike: e.Struck})
-		}
+		slot := slotOf(s, past, ends)
 		return &numberActor{d: d, slot: slot, no: no, alarm: slot.Alarm()}
 	}), "number-"+no.E164())
 	if err != nil {
@@ -264,6 +275,20 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 	}
 	n.byNo[no] = pid
 	return pid
+}
+
+// slotOf is a number's slot with what is known of its calls.
+func slotOf(s engine.NumberSettings, past []engine.NumberDials, ends []engine.NumberEnd) *numberpool.Slot {
+	slot := numberpool.NewSlot(s)
+	for _, p := range past {
+		for range p.Count {
+			slot.Replay(p.At)
+		}
+	}
+	for _, e := range ends {
+		slot.Recall(e.At, numberpool.End{Answered: e.Answered, Strike: e.Struck})
+	}
+	return slot
 }
 
 // list answers with the actors of the numbers, brought up if they are not.

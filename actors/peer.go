@@ -48,7 +48,7 @@ func (c *call) dialPeer(e attempt.DialPeer, now time.Time) {
 	a := &c.m.A
 	cmd := engine.PlaceLeg{
 		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, URI: e.URI, From: a.To,
-		SendBy: c.d.clock.Boot().Add(e.SendBy.Sub(now)), RingTimeout: e.SendBy.Sub(now),
+		SendBy: c.by(e.Leg, c.d.clock.Boot().Add(e.SendBy.Sub(now))), RingTimeout: e.SendBy.Sub(now),
 	}
 	if n, ok := numberOf(e.URI); ok {
 		cmd.From, cmd.To, cmd.URI = a.From, n, ""

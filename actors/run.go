@@ -63,8 +63,12 @@ type run struct {
 	seats      int     // allotted by the fleet
 	seatTarget int     // the fair share of them, as the fleet sees it
 	outage     *outage // of the bot, when that is why there are no seats
-	asked      int     // seats last asked for
-	askedN     int     // number of the last demand
+	// Where another node keeps the count of the seats: nothing is dialled with
+	// them after seatsUntil, nor while that node does not answer.
+	seatsUntil engine.BootTime
+	seatsAway  bool
+	asked      int // seats last asked for
+	askedN     int // number of the last demand
 	// seatsAsked is the demand that the fleet has not answered yet, 0 when none.
 	seatsAsked int
 	fewerSince time.Time // since when fewer seats would be enough

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/numberpool"
+	"dialler/engine/quota"
 )
 
 // A round of reservations is for roundLeast to roundCap contacts.
@@ -37,6 +38,8 @@ type candidate struct {
 	media   *engine.MediaProfile // the trunk's
 	trigger *triggerContext
 	seated  bool // a seat is held for it from now on
+	// useBy is when what other nodes granted for it ends unused, 0: never.
+	useBy engine.BootTime
 	// overtaken: an exclusion came while this trigger was being reserved for.
 	overtaken bool
 }
@@ -49,6 +52,9 @@ func (r *run) startRound(cands []candidate) {
 	legs := make([]engine.LegID, len(cands))
 	for i := range cands {
 		legs[i] = cands[i].attempt.Leg(1)
+		if r.seatsUntil != 0 { // they rely on seats that another node granted
+			cands[i].useBy = quota.UseBy(r.d.clock.Boot())
+		}
 	}
 	r.round = &round{n: n, cands: cands, stop: r.d.after(roundTimeout, r.self, &roundLate{N: n})}
 	r.d.root.Send(r.d.trunks, &reserveTrunkBatch{Round: n, Legs: legs, ReplyTo: r.self})
@@ -69,6 +75,9 @@ func (r *run) trunksReserved(m *trunksReserved) {
 			continue
 		}
 		c.media = m.Media[i]
+		if m.UseBy != nil {
+			c.useBy = earliest(c.useBy, m.UseBy[i])
+		}
 		keep = append(keep, c)
 	}
 	r.pace.granted(len(r.round.cands), len(keep))
@@ -131,7 +140,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.unreserve(c, engine.ConstraintWindow)
 		default:
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, Media: c.media, From: g.From,
-				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within}})
+				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within, UseBy: earliest(c.useBy, g.UseBy)}})
 			l.attempt = c.attempt
 			if c.seated {
 				r.holdSeat(l)

@@ -97,13 +97,16 @@ func (r *run) idleSince(want int) bool {
 
 func (r *run) wantSeats(n int) {
 	r.asked, r.fewerSince = n, time.Time{}
+	r.seats = min(r.seats, n) // others may have the rest as soon as the fleet hears of it
 	r.lives.seats.Store(int64(n))
 	r.askedN++
 	r.seatsAsked = r.askedN
-	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, Weight: r.m.C.Settings.Weight, N: r.askedN, ReplyTo: r.self})
+	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: n, Weight: r.m.C.Settings.Weight, N: r.askedN,
+		Epoch: r.m.C.Epoch, ReplyTo: r.self})
 }
 
-// seatsAllotted: a target below the grant means that others wait. No dial
+// seatsAllotted: an answer of before the last demand does not know what that
+// gave back. A target below the grant means that others wait. No dial
 // relies on the seats beyond it any more, and they go back as they come free.
 func (r *run) seatsAllotted(m *seatsAllotted) {
 	if m.Bot != r.m.C.Settings.Bot {
@@ -112,8 +115,21 @@ func (r *run) seatsAllotted(m *seatsAllotted) {
 	if m.N == r.seatsAsked {
 		r.seatsAsked = 0
 	}
-	r.seats, r.seatTarget, r.outage = m.Seats, m.Target, m.Outage
+	if r.seatsAway = m.Away; m.Away {
+		return
+	}
+	seats := m.Seats
+	if m.N != r.askedN {
+		seats = min(seats, r.seats)
+	}
+	r.seats, r.seatTarget, r.outage, r.seatsUntil = seats, m.Target, m.Outage, m.Until
 	r.grantSeats()
+}
+
+// keeperAway says that nobody vouches for the seats now: nothing new is dialled
+// with them, and what is under way keeps its own.
+func (r *run) keeperAway() bool {
+	return r.seatsAway || r.seatsUntil != 0 && r.d.clock.Boot() >= r.seatsUntil
 }
 
 // giveSeatsBack gives seats beyond the fair share back that no line relies on.
@@ -126,6 +142,10 @@ func (r *run) giveSeatsBack() {
 		return
 	}
 	r.seats -= give
+	r.askedN++
+	if r.seatsAsked != 0 {
+		r.seatsAsked = r.askedN // it answers the demand before as well
+	}
 	r.d.root.Send(r.d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: r.m.C.Settings.Bot, Want: r.asked,
-		Weight: r.m.C.Settings.Weight, GiveUp: give, ReplyTo: r.self})
+		Weight: r.m.C.Settings.Weight, GiveUp: give, N: r.askedN, Epoch: r.m.C.Epoch, ReplyTo: r.self})
 }

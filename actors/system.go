@@ -128,6 +128,8 @@ type Ports struct {
 	Membership Membership
 	// Elsewhere: nil: all legs are here.
 	Elsewhere Elsewhere
+	// Keepers: nil: this process alone uses the trunks, bots and numbers.
+	Keepers Keepers
 }
 
 // deps is what every actor of the tree shares.
@@ -142,6 +144,7 @@ type deps struct {
 	spool   Spool
 	member  Membership // nil: alone
 	away    Elsewhere
+	keepers Keepers // nil: alone
 	log     zerolog.Logger
 	system  *actor.ActorSystem
 	root    *actor.RootContext
@@ -212,7 +215,7 @@ type Tree struct {
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, member: p.Membership, away: p.Elsewhere, log: cfg.Log}
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, member: p.Membership, away: p.Elsewhere, keepers: p.Keepers, log: cfg.Log}
 	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)

@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/disposition"
+	"dialler/engine/quota"
 	"dialler/engine/trunk"
 )
 
@@ -33,6 +34,7 @@ type (
 		Legs       []engine.LegID
 		Trunks     []engine.TrunkID // one a leg, "" when refused
 		Media      []*engine.MediaProfile
+		UseBy      []engine.BootTime // when each grant ends unused, 0: never; nil: none does
 		Constraint engine.Constraint
 		RetryAt    time.Time
 	}
@@ -57,6 +59,7 @@ type (
 		legs    []engine.LegID
 		got     []engine.TrunkID
 		media   []*engine.MediaProfile // of the trunks in got
+		useBy   []engine.BootTime      // of what another node granted
 		tried   []engine.TrunkID
 		refusal trunk.Refusal
 		batch   *reserveTrunkBatch
@@ -112,6 +115,14 @@ func (t *trunks) Receive(ctx actor.Context) {
 		reply(t.d, ctx.Sender(), t.last(), nil)
 	case *trunkActors:
 		reply(t.d, ctx.Sender(), maps.Clone(t.byID), nil)
+	case *served:
+		t.passOn(ctx, m.of, m)
+	case *undone:
+		t.passOn(ctx, m.of, m)
+	case *dropped:
+		t.passOn(ctx, m.of, m)
+	case *counted:
+		t.counted(ctx, m)
 	case *crash:
 		panic("fault injected")
 	}
@@ -180,10 +191,14 @@ func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
 		c = engine.ConstraintTrunkHealth // there is no trunk at all
 	}
 	if op.single != nil {
-		ctx.Send(op.single.ReplyTo, &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+		m := &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Constraint: c, RetryAt: op.refusal.RetryAt}
+		if op.useBy != nil {
+			m.UseBy = op.useBy[0]
+		}
+		ctx.Send(op.single.ReplyTo, m)
 		return
 	}
-	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, Constraint: c, RetryAt: op.refusal.RetryAt})
+	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, UseBy: op.useBy, Constraint: c, RetryAt: op.refusal.RetryAt})
 }
 
 // trunkActor owns one trunk's calls a second and channels.
@@ -193,8 +208,9 @@ type trunkActor struct {
 	parent *actor.PID
 	now    time.Time
 	strays strays[engine.LegID]
-	down   bool // it is counted so
-	faulty bool // by tests
+	lost   quota.Strays[engine.LegID] // by the database, where several nodes use the trunk
+	down   bool                       // it is counted so
+	faulty bool                       // by tests
 }
 
 type expireLeases struct{}
@@ -227,8 +243,23 @@ func (a *trunkActor) receive(ctx actor.Context) {
 		a.tell(ctx)
 		a.d.after(a.d.cfg.Reconcile, ctx.Self(), &expireLeases{})
 	case *trunkOp:
-		a.grant(ctx, m)
+		if a.d.kept(a.identity()) {
+			a.grant(ctx, m)
+		} else {
+			a.askKeeper(ctx, m)
+		}
+	case *trunkAnswered:
+		a.answered(ctx, m)
+	case *served:
+		a.serve(m)
+	case *undone:
+		a.undone(m)
+	case *counted:
+		a.counted(m)
+	case *dropped:
+		a.dropped()
 	case *trunkEvent:
+		a.tellKeeper(m)
 		if m.Class != nil || !m.Over {
 			a.t.Report(a.now, m.Leg, m.To, m.Class)
 		}
@@ -260,13 +291,22 @@ func (a *trunkActor) receive(ctx actor.Context) {
 		if gone := a.t.Expire(a.now); len(gone) > 0 {
 			a.d.stats.TrunkLeases.Add(-int64(len(gone)))
 		}
-		for _, leg := range a.strays.find(a.now, a.t.Legs(), a.d.owners.ownedLeg) {
+		for _, leg := range a.straying() {
 			a.t.Release(leg)
 			a.d.stats.TrunkLeases.Add(-1)
 			a.d.log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).Msg("a channel that nobody gave back is taken back")
 		}
 		a.d.after(a.d.cfg.Reconcile, ctx.Self(), m)
 	}
+}
+
+// straying are the legs whose channels are to be taken back. Where several nodes
+// use the trunk the database says it (counted).
+func (a *trunkActor) straying() []engine.LegID {
+	if a.d.keepers != nil {
+		return nil
+	}
+	return a.strays.find(a.now, a.t.Legs(), a.d.owners.ownedLeg)
 }
 
 func (a *trunkActor) tell(ctx actor.Context) {
@@ -281,9 +321,7 @@ func (a *trunkActor) grant(ctx actor.Context, op *trunkOp) {
 		}
 		ok, c, at := a.t.Acquire(a.now, leg, channelTTL)
 		if !ok {
-			if op.refusal.Constraint == "" || !at.IsZero() {
-				op.refusal = trunk.Refusal{Constraint: c, RetryAt: at}
-			}
+			op.refused(c, at)
 			break
 		}
 		a.d.stats.TrunkLeases.Add(1)

@@ -106,4 +106,5 @@ const (
 	ConstraintDatabase      Constraint = "database"
 	ConstraintNodeDraining  Constraint = "node_draining"
 	ConstraintNodeFenced    Constraint = "node_fenced"
+	ConstraintKeeperAway    Constraint = "keeper_away" // the node that keeps the count of seats, channels or calls does not answer
 )

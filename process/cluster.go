@@ -14,6 +14,7 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/cluster"
+	"dialler/actors/keepers"
 	"dialler/actors/routing"
 	"dialler/actors/tenure"
 	"dialler/engine"
@@ -91,6 +92,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, owners.Close)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
 		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
+		Gone: func(engine.Incarnation) { p.keepers.Recount() },
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
@@ -117,6 +119,8 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	})
 	p.serveErasure(s)
 	p.capacity.begin(s)
+	s.node.Receive(keepers.Name, p.keepers.Receive)
+	p.keepers.Start(s.node, owners, p.tree)
 	p.several = s
 	c, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -125,6 +129,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, func() {
 		cancel()
 		running.Wait()
+		p.keepers.Close()
 		s.node.Close()
 	})
 	return nil
@@ -179,7 +184,7 @@ func (s *several) check() http.Check {
 }
 
 // metrics are the node's figures.
-func (s *several) metrics() []prometheus.Collector {
+func (s *several) metrics(counts *keepers.Stats) []prometheus.Collector {
 	st := s.node.Stats()
 	return []prometheus.Collector{
 		gauge("dialler_cluster_joined", "1 while the node has its lease, 0 while it is fenced or was never let in.", func() float64 {
@@ -197,6 +202,12 @@ func (s *several) metrics() []prometheus.Collector {
 		counter("dialler_cluster_renewals_lost_total", "Renewals of the lease that the database did not answer in time.", func() float64 { return float64(st.RenewalsLost.Load()) }),
 		counter("dialler_cluster_claims_total", "Identities that the node became the owner of.", func() float64 { return float64(st.Claims.Load()) }),
 		counter("dialler_cluster_campaigns_given_total", "Campaigns that went from here to a node that acted for fewer.", func() float64 { return float64(s.keeper.Given()) }),
+		gauge("dialler_cluster_counts_kept", "Trunks, bots and shards of numbers whose count this node keeps for all nodes.", func() float64 { return float64(counts.Kept.Load()) }),
+		gauge("dialler_cluster_counts_owed", "Releases of channels and numbers that the node which keeps their count has not confirmed yet.", func() float64 { return float64(counts.Owed.Load()) }),
+		counter("dialler_cluster_count_questions_total", "Questions for channels, seats and numbers to nodes that keep their count.", func() float64 { return float64(counts.Asked.Load()) }),
+		counter("dialler_cluster_count_questions_unanswered_total", "Of them, and of those for which there was nobody to ask, how many nobody answered in time.", func() float64 { return float64(counts.Unanswered.Load()) }),
+		counter("dialler_cluster_count_questions_served_total", "Questions of other nodes for channels, seats and numbers that this node decided.", func() float64 { return float64(counts.Served.Load()) }),
+		counter("dialler_cluster_count_frames_total", "Frames with such questions, answers and releases that were sent.", func() float64 { return float64(counts.Frames.Load()) }),
 		counter("dialler_cluster_requests_total", "Requests to other nodes.", func() float64 { return float64(st.Asked.Load()) }),
 		counter("dialler_cluster_requests_unanswered_total", "Requests to other nodes without an answer in time.", func() float64 { return float64(st.Unanswered.Load()) }),
 		counter("dialler_cluster_requests_served_total", "Requests of other nodes that were carried out.", func() float64 { return float64(st.Answered.Load()) }),
@@ -246,6 +257,9 @@ var (
 	_ commands          = (*routing.Router)(nil)
 	_ actors.Membership = (*lease)(nil)
 	_ cluster.Owners    = (*persistence.Owners)(nil)
+	_ keepers.Node      = (*cluster.Node)(nil)
+	_ keepers.Tree      = (*actors.Tree)(nil)
+	_ actors.Keepers    = (*keepers.Keepers)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.

@@ -44,7 +44,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		return err
 	}
 	if p.several != nil {
-		for _, c := range append(p.several.metrics(), p.capacity.metrics()...) {
+		for _, c := range append(p.several.metrics(p.keepers.Stats()), p.capacity.metrics()...) {
 			if err := reg.Register(c); err != nil {
 				return err
 			}

@@ -24,6 +24,7 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/gateway"
+	"dialler/actors/keepers"
 	"dialler/engine"
 	"dialler/http"
 	"dialler/media"
@@ -58,6 +59,7 @@ type Process struct {
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *webhookMetrics
+	keepers  *keepers.Keepers
 	api      *http.Server
 	front    *Front
 
@@ -191,6 +193,8 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway
+		p.keepers = keepers.New(p.clock, log)
+		ports.Keepers = p.keepers
 	}
 	p.tree, err = actors.Start(ctx, actors.Config{
 		Writers: writers, ResultBase: base, ResultToken: tokens,
@@ -399,6 +403,7 @@ func (p *Process) Drain(ctx context.Context) {
 		p.gateway.Drain()
 		p.capacity.carriers.Tell()
 		p.several.keeper.HandOver(ctx)
+		p.keepers.HandOver(ctx)
 	}
 	deadline := time.NewTimer(p.settings().DrainTimeout)
 	defer deadline.Stop()

@@ -29,6 +29,7 @@ type allotment struct {
 	want    int
 	weight  int
 	until   time.Time
+	adopted bool // it has not asked itself yet
 }
 
 // Grant is what a holder has and should have.
@@ -59,7 +60,7 @@ func (f *Fleet) Request(now time.Time, h Holder, want, weight int, ttl time.Dura
 		a = &allotment{}
 		f.holders[h] = a
 	}
-	a.want, a.weight, a.until = max(want, 0), max(weight, 1), now.Add(ttl)
+	a.want, a.weight, a.until, a.adopted = max(want, 0), max(weight, 1), now.Add(ttl), false
 	target := f.targets(now)[h]
 	switch {
 	case a.granted > a.want:
@@ -68,6 +69,26 @@ func (f *Fleet) Request(now time.Time, h Holder, want, weight int, ttl time.Dura
 		f.set(a, min(target, a.granted+f.freeFor(h)))
 	}
 	return Grant{Holder: h, Granted: a.granted, Target: target, Until: a.until}
+}
+
+// Adopt counts seats that a holder uses already, by the word of others: this
+// fleet did not grant them. Σ granted may be above the seats then, and nothing
+// is granted until it no longer is. Once the holder has asked itself, its grant
+// is what counts. No seats: the holder is forgotten.
+func (f *Fleet) Adopt(now time.Time, h Holder, seats int, ttl time.Duration) {
+	a := f.holders[h]
+	switch {
+	case a != nil && !a.adopted:
+		return
+	case seats <= 0:
+		f.Leave(h)
+		return
+	case a == nil:
+		a = &allotment{adopted: true, weight: 1}
+		f.holders[h] = a
+	}
+	a.want, a.until = seats, now.Add(ttl)
+	f.set(a, seats)
 }
 
 // Renew keeps the grant as it is until now+ttl and tells the present target;

@@ -97,6 +97,7 @@ const (
 	CapConcurrent Cap = "concurrent" //
 	CapHour       Cap = "hour"       //
 	CapDay        Cap = "day"        //
+	CapAway       Cap = "away"       // the node that counts does not answer
 )
 
 // Refusal says which cap refused and from when on asking again makes sense;
@@ -213,6 +214,17 @@ func (s *Slot) Forget(a engine.AttemptID) {
 	s.leases.Release(a)
 	delete(s.taken, a)
 }
+
+// Adopt counts an attempt that uses the number already: its dial is among those
+// that Replay told.
+func (s *Slot) Adopt(now time.Time, a engine.AttemptID, ttl time.Duration) {
+	if s.leases.Take(now, a, ttl) {
+		s.taken[a] = now
+	}
+}
+
+// Has says whether an attempt holds the number.
+func (s *Slot) Has(a engine.AttemptID) bool { return s.leases.Has(a) }
 
 // Held is the number of live leases.
 func (s *Slot) Held() int { return s.leases.Held() }

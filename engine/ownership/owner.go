@@ -14,7 +14,7 @@ const (
 	Campaign Kind = "campaign" // identity = CampaignID
 	Trunk    Kind = "trunk"    // identity = TrunkID
 	Fleet    Kind = "fleet"    // identity = BotID
-	Number   Kind = "number"   // identity = PhoneNumber in E.164
+	Number   Kind = "number"   // identity = the shard of outbound numbers (quota.Shard)
 	Dialouts Kind = "dialouts" // identity = the incarnation that is gone, whose calls outside campaigns are closed
 )
 

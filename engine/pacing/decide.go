@@ -34,6 +34,7 @@ type Input struct {
 	DatabaseAway  bool // intents cannot be made durable
 	Draining      bool // this node takes no new calls
 	Fenced        bool // this node's lease ran out: another may have taken over
+	KeeperAway    bool // the node that keeps the count of the bot's seats does not answer
 
 	// Workers and lines.
 	Concurrency int // the campaign's own limit of simultaneous calls with a seat
@@ -155,6 +156,8 @@ func stopped(in *Input) engine.Constraint {
 		return engine.ConstraintDatabase
 	case in.Fenced: // after the database: while that is away no lease is renewed
 		return engine.ConstraintNodeFenced
+	case in.KeeperAway:
+		return engine.ConstraintKeeperAway
 	}
 	return engine.ConstraintNone
 }

@@ -74,6 +74,11 @@ export const byConstraint: Record<string, Words> = {
   }),
   node_draining: () => ({ title: 'The dialler is shutting down', sentence: 'Calls in progress finish; dialling goes on after its next start.', normal: false }),
   node_fenced: () => ({ title: 'This node lost its lease', sentence: 'Another node takes over within ten seconds; calls in progress go on.', normal: false }),
+  keeper_away: () => ({
+    title: 'Another node does not answer',
+    sentence: 'It keeps the count of what the trunk, the bot or the number may carry. It is replaced within ten seconds; calls in progress go on.',
+    normal: false,
+  }),
 };
 
 /** whyOf explains a campaign; undefined when there is nothing to explain. */

@@ -1,0 +1,233 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/fleet"
+	"dialler/engine/quota"
+)
+
+// This file is for several nodes that use one bot: one keeps the count of its
+// seats. Endpoints each node judges by its own calls and questions.
+
+// heldFrom is a holder of this node and a bot.
+type heldFrom struct {
+	holder fleet.Holder
+	bot    engine.BotID
+}
+
+// demanded is a holder's last demand, and when it came.
+type demanded struct {
+	*seatDemand
+	at time.Time
+}
+
+type (
+	// seatsAnswered is what the node that keeps the count says to a demand.
+	seatsAnswered struct {
+		of    heldFrom
+		m     *seatDemand
+		got   seatsAllotted
+		ok    bool // else nobody has answered
+		asked engine.BootTime
+	}
+	renewSeats struct{ of *fleetActor }
+)
+
+// The question is a demand; seatsAllotted answers.
+
+func (m *seatDemand) bytes() []byte {
+	b := putText(nil, m.Holder)
+	for _, v := range [...]int64{m.Epoch, int64(m.Want), int64(m.Weight), int64(m.GiveUp), int64(m.N)} {
+		b = putInt(b, v)
+	}
+	return b
+}
+
+func readSeatDemand(b []byte) (m *seatDemand, ok bool) {
+	w := words{b: b}
+	m = &seatDemand{Holder: fleet.Holder(w.text()), Epoch: w.int()}
+	m.Want, m.Weight, m.GiveUp, m.N = int(w.int()), int(w.int()), int(w.int()), int(w.int())
+	return m, !w.bad
+}
+
+func (m *seatsAllotted) bytes() []byte {
+	b := putInt(putInt(putInt(nil, m.Seats), m.Target), m.N)
+	if b = putFlag(b, m.Outage != nil); m.Outage != nil {
+		b = putText(putTime(b, m.Outage.Since), m.Outage.Reason)
+	}
+	return b
+}
+
+func (m *seatsAllotted) read(b []byte) (ok bool) {
+	w := words{b: b}
+	m.Seats, m.Target, m.N = int(w.int()), int(w.int()), int(w.int())
+	if w.flag() {
+		m.Outage = &outage{Since: w.time(), Reason: w.text()}
+	}
+	return !w.bad && m.Seats >= 0
+}
+
+// askKeeper passes a demand on to the node that keeps the count. It is repeated
+// until the holder wants none.
+func (f *fleetActor) askKeeper(ctx actor.Context, m *seatDemand) {
+	of := heldFrom{m.Holder, m.Bot}
+	if o := f.outage(m.Bot); o != nil && m.Want > 0 { // as this node sees it
+		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N, Outage: o})
+		q := *m
+		q.Want, q.ReplyTo = 0, nil
+		m = &q
+	}
+	if m.Want <= 0 {
+		delete(f.demands, of)
+	}
+	d, self := f.d, ctx.Self()
+	d.keepers.Ask(quota.Seats(m.Bot), m.bytes(), nil, func(b []byte, asked engine.BootTime, err error) {
+		a := &seatsAnswered{of: of, m: m, asked: asked}
+		a.ok = err == nil && a.got.read(b)
+		d.root.Send(self, a)
+	})
+}
+
+func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
+	if m.m.ReplyTo == nil {
+		return
+	}
+	if !m.ok {
+		ctx.Send(m.m.ReplyTo, &seatsAllotted{Bot: m.of.bot, N: m.m.N, Away: true})
+		return
+	}
+	a := m.got
+	a.Bot, a.N, a.Until = m.of.bot, m.m.N, quota.SeatsUntil(m.asked)
+	ctx.Send(m.m.ReplyTo, &a)
+}
+
+// note keeps a demand.
+func (f *fleetActor) note(m *seatDemand, now time.Time) {
+	if of := (heldFrom{m.Holder, m.Bot}); m.Want > 0 {
+		f.demands[of] = demanded{m, now}
+	} else {
+		delete(f.demands, of)
+	}
+}
+
+// renew repeats the demands whose count another node keeps, of holders that do so
+// themselves now and then.
+func (f *fleetActor) renew(ctx actor.Context, now time.Time) {
+	for of, m := range f.demands {
+		if now.Sub(m.at) > f.d.cfg.LeaseTTL {
+			delete(f.demands, of)
+			continue
+		}
+		if f.d.kept(quota.Seats(of.bot)) {
+			continue
+		}
+		q := *m.seatDemand
+		q.GiveUp = 0 // it was given up once
+		f.askKeeper(ctx, &q)
+	}
+	f.d.after(quota.RenewSeats, ctx.Self(), &renewSeats{f})
+}
+
+// serve decides for another node.
+func (f *fleetActor) serve(ctx actor.Context, s *served, now time.Time) {
+	m, ok := readSeatDemand(s.body)
+	if !ok || !f.d.keepers.Mine(s.of) {
+		return
+	}
+	m.Bot = engine.BotID(s.of.ID)
+	me := f.d.keepers.As()
+	m.Holder = holderAt(m.Holder, s.from, me)
+	of, b := heldFrom{m.Holder, m.Bot}, f.bots[m.Bot]
+	switch {
+	case b == nil:
+		s.answer((&seatsAllotted{N: m.N}).bytes())
+		return
+	case m.Epoch < f.epochs[of]: // the campaign is another node's by now
+		s.answer((&seatsAllotted{N: m.N}).bytes())
+		return
+	case m.Epoch > f.epochs[of]:
+		if f.epochs[of] != 0 {
+			f.d.keepers.Recount() // its calls may go on where it was
+		}
+		f.epochs[of] = m.Epoch
+	}
+	if s.from != me {
+		delete(f.holders, m.Holder)
+	}
+	a := seatsAllotted{N: m.N}
+	if m.Want <= 0 {
+		b.Leave(m.Holder)
+	} else {
+		if m.GiveUp > 0 {
+			b.Release(m.Holder, m.GiveUp)
+		}
+		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.cfg.LeaseTTL)
+		a.Seats, a.Target, a.Outage = g.Granted, g.Target, f.outage(m.Bot)
+	}
+	s.answer(a.bytes())
+	for _, g := range b.Over(now) {
+		f.tell(ctx, m.Bot, g)
+	}
+	f.count()
+}
+
+// counted begins the books of bots anew, or compares them with the database.
+func (f *fleetActor) counted(ctx actor.Context, m *counted, now time.Time) {
+	for of := range m.of {
+		id := engine.BotID(of.ID)
+		b := f.bots[id]
+		if b == nil {
+			continue
+		}
+		if m.anew {
+			b = fleet.New(id, b.Seats(), 0)
+			f.bots[id] = b
+		}
+		f.lost[id] = m.use.lost[id]
+		f.judge(ctx, id, now)
+		for _, g := range b.Grants(now) {
+			b.Adopt(now, g.Holder, m.use.seats[id][g.Holder], adoptFor)
+		}
+		for h, n := range m.use.seats[id] {
+			b.Adopt(now, h, n, adoptFor)
+		}
+		if !m.anew {
+			continue
+		}
+		for of, d := range f.demands {
+			if of.bot == id { // of this node: it has asked somebody else up to now
+				q := *d.seatDemand
+				q.GiveUp = 0
+				f.demand(ctx, &q, now)
+			}
+		}
+	}
+	f.count()
+	reply(f.d, ctx.Sender(), struct{}{}, nil)
+}
+
+// adoptFor is how long seats in use are counted of which only the database knows;
+// it is asked again meanwhile.
+const adoptFor = 2 * time.Minute
+
+// dropped: another node keeps the count from now on, and the holders here have
+// to ask it.
+func (f *fleetActor) dropped(ctx actor.Context, m *dropped) {
+	id := engine.BotID(m.of.ID)
+	b := f.bots[id]
+	if b == nil {
+		return
+	}
+	f.bots[id] = fleet.New(id, b.Seats(), 0)
+	delete(f.lost, id)
+	for of, d := range f.demands {
+		if of.bot == id && d.ReplyTo != nil {
+			ctx.Send(d.ReplyTo, &seatsAllotted{Bot: id, N: d.N, Away: true})
+		}
+	}
+	f.count()
+}

@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+	"dialler/engine/quota"
+)
+
+// This file is for several nodes that use one trunk: one keeps the count of its
+// calls a second and channels. Health each node judges by its own calls.
+
+// trunkAnswered is what the node that keeps the count says to a reservation.
+type trunkAnswered struct {
+	op    *trunkOp
+	legs  []engine.LegID
+	grant trunkGrant
+	ok    bool // else nobody has answered
+	asked engine.BootTime
+}
+
+// passOn hands what is about one trunk to its actor.
+func (t *trunks) passOn(ctx actor.Context, of ownership.Identity, m any) {
+	if pid := t.byID[engine.TrunkID(of.ID)]; pid != nil {
+		ctx.Send(pid, m)
+	}
+}
+
+func (t *trunks) counted(ctx actor.Context, m *counted) {
+	for of := range m.of {
+		t.passOn(ctx, of, m)
+	}
+	reply(t.d, ctx.Sender(), struct{}{}, nil) // what follows comes after it
+}
+
+func (a *trunkActor) identity() ownership.Identity { return quota.Trunk(a.t.Settings().ID) }
+
+// askKeeper passes a reservation on to the node that keeps the count.
+func (a *trunkActor) askKeeper(ctx actor.Context, op *trunkOp) {
+	if ok, c, at := a.t.Allowed(a.now); !ok {
+		op.refused(c, at)
+		ctx.Send(a.parent, op)
+		return
+	}
+	var legs []engine.LegID
+	for i, leg := range op.legs {
+		if op.got[i] == "" && (len(legs) == 0 || !a.t.Trying()) {
+			legs = append(legs, leg)
+		}
+	}
+	d, self := a.d, ctx.Self()
+	undo := trunkNotice{legs: legs, over: true}
+	d.keepers.Ask(a.identity(), putLegs(nil, legs), undo.bytes(), func(b []byte, asked engine.BootTime, err error) {
+		m := &trunkAnswered{op: op, legs: legs, asked: asked}
+		if err == nil {
+			m.grant, m.ok = readTrunkGrant(b, len(legs))
+		}
+		d.root.Send(self, m)
+	})
+}
+
+func (a *trunkActor) answered(ctx actor.Context, m *trunkAnswered) {
+	op := m.op
+	if !m.ok {
+		op.refused(engine.ConstraintKeeperAway, a.d.keeperBack())
+		ctx.Send(a.parent, op)
+		return
+	}
+	if op.useBy == nil {
+		op.useBy = make([]engine.BootTime, len(op.legs))
+	}
+	s, k := a.t.Settings(), 0
+	for i, leg := range op.legs {
+		if k == len(m.legs) || leg != m.legs[k] {
+			continue
+		}
+		if m.grant.got[k] {
+			a.t.Granted(leg)
+			op.got[i], op.media[i], op.useBy[i] = s.ID, &s.Media, quota.UseBy(m.asked)
+		} else {
+			op.refused(m.grant.constraint, m.grant.retryAt)
+		}
+		k++
+	}
+	ctx.Send(a.parent, op)
+}
+
+// refused notes why a trunk gave less than was asked of it.
+func (op *trunkOp) refused(c engine.Constraint, at time.Time) {
+	if op.refusal.Constraint == "" || !at.IsZero() {
+		op.refusal.Constraint, op.refusal.RetryAt = c, at
+	}
+}
+
+// tellKeeper tells the node that keeps the count how a leg went.
+func (a *trunkActor) tellKeeper(m *trunkEvent) {
+	n := trunkNotice{legs: []engine.LegID{m.Leg}, over: m.Over}
+	if m.Class != nil && m.Class.Throttle {
+		n.throttled, n.after = true, m.Class.MinRetryAfter
+	}
+	if a.d.keepers != nil && (n.over || n.throttled) && !a.d.keepers.Mine(a.identity()) {
+		a.d.keepers.Owe(a.identity(), n.bytes())
+	}
+}
+
+// serve decides for another node.
+func (a *trunkActor) serve(m *served) {
+	w := words{b: m.body}
+	legs := w.legs()
+	if w.bad || !a.d.keepers.Mine(m.of) {
+		return
+	}
+	g := trunkGrant{got: make([]bool, len(legs))}
+	for i, leg := range legs {
+		before := a.t.Held()
+		if g.got[i], g.constraint, g.retryAt = a.t.Admit(a.now, leg, channelTTL); !g.got[i] {
+			break
+		}
+		a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
+	}
+	m.answer(g.bytes())
+}
+
+// undone takes back what another node has given back.
+func (a *trunkActor) undone(m *undone) {
+	n, ok := readTrunkNotice(m.body)
+	if !ok {
+		return
+	}
+	before := a.t.Held()
+	for _, leg := range n.legs {
+		if n.throttled {
+			a.t.Throttled(a.now, leg, n.after)
+		}
+		if n.over {
+			a.t.Release(leg)
+		}
+	}
+	a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
+}
+
+// counted begins the book anew, or compares it with the database.
+func (a *trunkActor) counted(m *counted) {
+	before, open := a.t.Held(), m.use.legs[a.t.Settings().ID]
+	if m.anew {
+		a.t.Recount(a.now)
+		for leg := range open {
+			a.t.Adopt(a.now, leg, channelTTL)
+		}
+		a.lost = quota.Strays[engine.LegID]{}
+		a.lost.Look(m.now, a.t.Legs(), open)
+	} else {
+		drop, add := a.lost.Look(m.now, a.t.Legs(), open)
+		for _, leg := range drop {
+			a.t.Release(leg)
+		}
+		for _, leg := range add {
+			a.t.Adopt(a.now, leg, channelTTL)
+		}
+		if n := len(drop) + len(add); n > 0 {
+			a.d.log.Info().Str("trunk", string(a.t.Settings().ID)).Int("ended", len(drop)).Int("live", len(add)).Msg("the count of a trunk's channels was corrected by the database")
+		}
+	}
+	a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
+}
+
+// dropped: another node keeps the count from now on.
+func (a *trunkActor) dropped() {
+	a.d.stats.TrunkLeases.Add(-int64(a.t.Held()))
+	a.t.Recount(a.now)
+}

@@ -1,0 +1,152 @@
+package quota
+
+import (
+	"cmp"
+	"slices"
+
+	"dialler/engine"
+)
+
+// Asks are questions that were not answered yet. The zero value has none.
+type Asks[T any] struct {
+	last uint64
+	open map[uint64]ask[T]
+}
+
+type ask[T any] struct {
+	asked engine.BootTime
+	what  T
+}
+
+// Add notes a question and gives its number, which no other has.
+func (a *Asks[T]) Add(now engine.BootTime, what T) uint64 {
+	if a.open == nil {
+		a.open = map[uint64]ask[T]{}
+	}
+	a.last++
+	a.open[a.last] = ask[T]{now, what}
+	return a.last
+}
+
+// Get gives a question that is open, and when it was asked.
+func (a *Asks[T]) Get(id uint64) (what T, asked engine.BootTime, ok bool) {
+	q, ok := a.open[id]
+	return q.what, q.asked, ok
+}
+
+// Answered closes a question; ok is false for one that is closed already: its
+// answer came too late, or twice, and is not used.
+func (a *Asks[T]) Answered(id uint64) (what T, ok bool) {
+	q, ok := a.open[id]
+	delete(a.open, id)
+	return q.what, ok
+}
+
+// Late closes the questions that were not answered in time, the oldest first.
+func (a *Asks[T]) Late(now engine.BootTime) []T {
+	var ids []uint64
+	for id, q := range a.open {
+		if now >= q.asked.Add(Patience) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	late := make([]T, 0, len(ids))
+	for _, id := range ids {
+		late = append(late, a.open[id].what)
+		delete(a.open, id)
+	}
+	return late
+}
+
+// Len is how many questions are open.
+func (a *Asks[T]) Len() int { return len(a.open) }
+
+// OwedMost bounds what waits to be confirmed; of what is beyond it the keeper
+// hears when it compares its book with the database.
+const OwedMost = 100_000
+
+// Owed is what the keeper has to be told until it confirms it. The zero value is
+// empty.
+type Owed[T any] struct {
+	last uint64
+	open map[uint64]*owed[T]
+}
+
+type owed[T any] struct {
+	told engine.BootTime // 0: never
+	what T
+}
+
+// Debt is something owed, with its number.
+type Debt[T any] struct {
+	ID   uint64
+	What T
+}
+
+// Add notes a debt; ok is false when there are too many.
+func (o *Owed[T]) Add(what T) (id uint64, ok bool) {
+	if len(o.open) >= OwedMost {
+		return 0, false
+	}
+	if o.open == nil {
+		o.open = map[uint64]*owed[T]{}
+	}
+	o.last++
+	o.open[o.last] = &owed[T]{what: what}
+	return o.last, true
+}
+
+// Due gives what has to be told now, in the order in which it came to be owed,
+// and notes that it is.
+func (o *Owed[T]) Due(now engine.BootTime) []Debt[T] {
+	var due []Debt[T]
+	for id, d := range o.open {
+		if d.told == 0 || now >= d.told.Add(RepeatAfter) {
+			d.told = max(now, 1)
+			due = append(due, Debt[T]{id, d.what})
+		}
+	}
+	slices.SortFunc(due, func(a, b Debt[T]) int { return cmp.Compare(a.ID, b.ID) })
+	return due
+}
+
+// Told notes that a debt is told now.
+func (o *Owed[T]) Told(id uint64, now engine.BootTime) {
+	if d := o.open[id]; d != nil {
+		d.told = max(now, 1)
+	}
+}
+
+// Confirmed ends a debt.
+func (o *Owed[T]) Confirmed(id uint64) { delete(o.open, id) }
+
+// Len is how many debts there are.
+func (o *Owed[T]) Len() int { return len(o.open) }
+
+// Order says of each node's frames whether they come in their order. The zero
+// value has seen none.
+type Order struct{ last map[engine.Incarnation]uint64 }
+
+// orderMost bounds the lives of nodes that are remembered.
+const orderMost = 1000
+
+// Next says whether a frame is newer than all that were taken of that node, and
+// takes it if so.
+func (o *Order) Next(from engine.Incarnation, n uint64) bool {
+	if o.last == nil {
+		o.last = map[engine.Incarnation]uint64{}
+	}
+	if n <= o.last[from] {
+		return false
+	}
+	if _, known := o.last[from]; !known && len(o.last) >= orderMost {
+		oldest := from
+		for id := range o.last {
+			oldest = min(oldest, id)
+		}
+		delete(o.last, oldest)
+	}
+	o.last[from] = n
+	return true
+}

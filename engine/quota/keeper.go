@@ -1,0 +1,58 @@
+package quota
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// Stage is how far a node has come with keeping a count.
+type Stage string
+
+const (
+	Away     Stage = ""         // another node keeps it, or nobody
+	Settling Stage = "settling" // claimed; what the keeper before granted may still be used
+	Counting Stage = "counting" // the database is asked what is in use
+	Keeping  Stage = "keeping"  // it grants
+)
+
+// Keeper is one node's part in keeping the count of one identity.
+type Keeper struct {
+	Stage Stage
+	As    engine.Incarnation // whom the node claimed as
+	At    engine.BootTime    // when settling ends
+}
+
+// Claimed: the identity is this node's from now on, as an incarnation.
+func (k *Keeper) Claimed(now engine.BootTime, as engine.Incarnation, settle time.Duration) {
+	*k = Keeper{Stage: Settling, As: as, At: now.Add(settle)}
+}
+
+// Count says whether it is time to count, and if so begins with it.
+func (k *Keeper) Count(now engine.BootTime) bool {
+	if k.Stage != Settling || now < k.At {
+		return false
+	}
+	k.Stage = Counting
+	return true
+}
+
+// Counted: what is in use is known, or could not be asked and is asked again.
+func (k *Keeper) Counted(now engine.BootTime, known bool) {
+	switch {
+	case k.Stage != Counting:
+	case known:
+		k.Stage = Keeping
+	default:
+		k.Stage, k.At = Settling, now.Add(RetryAfter)
+	}
+}
+
+// Lost: another node may act for the identity.
+func (k *Keeper) Lost() { *k = Keeper{} }
+
+// May says whether the node may grant: it keeps the count as the incarnation that
+// it is now (0: it has no lease).
+func (k *Keeper) May(as engine.Incarnation) bool {
+	return k.Stage == Keeping && as != 0 && k.As == as
+}

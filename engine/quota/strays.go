@@ -1,0 +1,48 @@
+package quota
+
+import "time"
+
+// strayAfter is how long the book and the database may differ over a use before
+// the book gives in: a use that was granted and never stored was not begun, and
+// one that ended is stored a moment later, or earlier.
+const strayAfter = 15 * time.Second
+
+// Strays compare the uses that a keeper has in its book with those that the
+// database calls open. The zero value has seen nothing.
+type Strays[K comparable] struct {
+	seen  map[K]struct{}  // held, and open when last looked at
+	since map[K]time.Time // since when the two differ
+}
+
+// Look compares what is held with what was open when the database was read, at
+// or after now: drop is held and certainly over, add is open and not held.
+func (s *Strays[K]) Look(now time.Time, held []K, open map[K]struct{}) (drop, add []K) {
+	seen, since := make(map[K]struct{}, len(held)), map[K]time.Time{}
+	here := make(map[K]struct{}, len(held))
+	differs := func(k K) bool {
+		at, known := s.since[k]
+		if !known {
+			at = now
+		}
+		since[k] = at
+		return now.Sub(at) >= strayAfter
+	}
+	for _, k := range held {
+		here[k] = struct{}{}
+		if _, ok := open[k]; ok {
+			seen[k] = struct{}{}
+			continue
+		}
+		if _, was := s.seen[k]; was || differs(k) {
+			drop = append(drop, k)
+		}
+	}
+	for k := range open {
+		if _, ok := here[k]; !ok && differs(k) {
+			add = append(add, k)
+			seen[k] = struct{}{}
+		}
+	}
+	s.seen, s.since = seen, since
+	return drop, add
+}

@@ -1,0 +1,68 @@
+package trunk
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// This file is for several nodes that use one trunk: one of them keeps the count
+// of its calls a second and channels, each judges its health by the calls that it
+// placed itself.
+
+// Allowed says whether the trunk's health lets a leg go, as Check does.
+func (t *Trunk) Allowed(now time.Time) (ok bool, c engine.Constraint, retryAt time.Time) {
+	if t.settings.Active {
+		if ok, retryAt = t.health.admits(now); ok {
+			return true, engine.ConstraintNone, time.Time{}
+		}
+	}
+	return false, engine.ConstraintTrunkHealth, retryAt
+}
+
+// Trying says that a single leg may go, to see whether the trunk has recovered.
+func (t *Trunk) Trying() bool { return t.health.trying() }
+
+// Granted notes that another node's count has granted a leg.
+func (t *Trunk) Granted(leg engine.LegID) { t.health.granted(leg) }
+
+// Admit takes a token and leases a channel for a leg of another node, which has
+// judged the trunk's health itself. It is Acquire otherwise.
+func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
+	switch {
+	case t.channels.Renew(now, leg, ttl):
+		return true, engine.ConstraintNone, time.Time{}
+	case !t.settings.Active:
+		return false, engine.ConstraintTrunkHealth, time.Time{}
+	case t.channels.Held() >= t.settings.ChannelCap:
+		return false, engine.ConstraintTrunkChannels, time.Time{}
+	}
+	if at := t.bucket.next(now); at.After(now) {
+		return false, engine.ConstraintTrunkCPS, at
+	}
+	t.bucket.take(now)
+	t.channels.Take(now, leg, ttl)
+	return true, engine.ConstraintNone, time.Time{}
+}
+
+// Throttled tells that the carrier refused a leg of another node for too many
+// calls. One that holds no channel any more was told before.
+func (t *Trunk) Throttled(now time.Time, leg engine.LegID, after time.Duration) {
+	if t.channels.Has(leg) {
+		t.bucket.shrink(now, after)
+	}
+}
+
+// Adopt counts a leg that is under way, without a token.
+func (t *Trunk) Adopt(now time.Time, leg engine.LegID, ttl time.Duration) {
+	t.channels.Take(now, leg, ttl)
+}
+
+// Recount begins the count anew: the legs of before are forgotten, and the last
+// second is as unknown as after a restart (Resumed).
+func (t *Trunk) Recount(now time.Time) {
+	for _, leg := range t.channels.Holders() {
+		t.channels.Release(leg)
+	}
+	t.bucket.dueAt = now.Add(catchUp + t.bucket.interval(now))
+}
