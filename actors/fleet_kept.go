@@ -22,7 +22,8 @@ type heldFrom struct {
 // demanded is a holder's last demand, and when it came.
 type demanded struct {
 	*seatDemand
-	at time.Time
+	at   time.Time
+	away bool // nobody has answered it
 }
 
 type (
@@ -97,6 +98,10 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 		return
 	}
 	if !m.ok {
+		if d, ok := f.demands[m.of]; ok {
+			d.away = true
+			f.demands[m.of] = d
+		}
 		ctx.Send(m.m.ReplyTo, &seatsAllotted{Bot: m.of.bot, N: m.m.N, Away: true})
 		return
 	}
@@ -108,7 +113,7 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 // note keeps a demand.
 func (f *fleetActor) note(m *seatDemand, now time.Time) {
 	if of := (heldFrom{m.Holder, m.Bot}); m.Want > 0 {
-		f.demands[of] = demanded{m, now}
+		f.demands[of] = demanded{seatDemand: m, at: now}
 	} else {
 		delete(f.demands, of)
 	}
@@ -122,12 +127,14 @@ func (f *fleetActor) renew(ctx actor.Context, now time.Time) {
 			delete(f.demands, of)
 			continue
 		}
-		if f.d.kept(quota.Seats(of.bot)) {
-			continue
-		}
 		q := *m.seatDemand
 		q.GiveUp = 0 // it was given up once
-		f.askKeeper(ctx, &q)
+		switch kept := f.d.kept(quota.Seats(of.bot)); {
+		case !kept:
+			f.askKeeper(ctx, &q)
+		case m.away:
+			f.demand(ctx, &q, now)
+		}
 	}
 	f.d.after(quota.RenewSeats, ctx.Self(), &renewSeats{f})
 }
@@ -195,14 +202,10 @@ func (f *fleetActor) counted(ctx actor.Context, m *counted, now time.Time) {
 		for h, n := range m.use.seats[id] {
 			b.Adopt(now, h, n, adoptFor)
 		}
-		if !m.anew {
-			continue
-		}
 		for of, d := range f.demands {
-			if of.bot == id { // of this node: it has asked somebody else up to now
-				q := *d.seatDemand
-				q.GiveUp = 0
-				f.demand(ctx, &q, now)
+			if m.anew && of.bot == id { // it has asked somebody else up to now
+				d.away = true
+				f.demands[of] = d
 			}
 		}
 	}

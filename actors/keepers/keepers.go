@@ -59,6 +59,7 @@ type standing struct {
 	again   engine.BootTime // when it is looked for again
 	owed    quota.Owed[[]byte]
 	asked   engine.BootTime // when somebody last wanted something
+	served  engine.BootTime // when another node last did of this one, 0: never
 }
 
 type question struct {
@@ -274,7 +275,7 @@ func (k *Keepers) take(from engine.Incarnation, it *item) {
 			k.queue(from, item{kind: refuses, id: it.id, of: it.of})
 			break
 		}
-		st.asked = now
+		st.asked, st.served = now, now
 		k.mu.Unlock()
 		k.stats.Served.Add(1)
 		id, of := it.id, it.of

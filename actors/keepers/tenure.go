@@ -2,6 +2,7 @@ package keepers
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"dialler/engine"
@@ -211,19 +212,21 @@ func (k *Keepers) look(ctx context.Context, of ownership.Identity, claim bool) (
 	case err != nil || me == 0:
 		return f
 	case ok && w.Incarnation == me: // a claim whose answer was lost
-		return found{mine: me, settle: quota.Settle(of.Kind, 2, false)}
+		return found{mine: me, settle: quota.Unused(of.Kind)}
 	case ok:
 		return found{owner: w.Incarnation}
 	case !claim || k.node.State() != ownership.Member:
 		return found{nobody: w.Incarnation == 0}
 	}
-	ran := false
+	before := quota.Nobody
 	if w.Incarnation != 0 {
 		n, known, err := k.store.Node(ctx, w.Incarnation)
 		if err != nil {
 			return f
 		}
-		ran = known && quota.RanOut(&n)
+		if before = quota.LeftIt; known {
+			before = quota.End(&n)
+		}
 	}
 	was := w.Epoch
 	if w, err = k.node.Claim(ctx, of); err != nil || !w.Live {
@@ -233,21 +236,33 @@ func (k *Keepers) look(ctx context.Context, of ownership.Identity, claim bool) (
 		return found{owner: w.Incarnation}
 	}
 	k.log.Info().Str("kind", string(of.Kind)).Int64("epoch", w.Epoch).Msg("this node keeps the count now")
-	return found{mine: me, settle: quota.Settle(of.Kind, w.Epoch, ran && w.Epoch == was+1)}
+	if w.Epoch != was+1 {
+		before = quota.LeftIt // somebody had it in between
+	}
+	return found{mine: me, settle: quota.Settle(of.Kind, before)}
 }
 
 // giveUp has another node keep the count; mu is held.
 func (k *Keepers) giveUp(ctx context.Context, st *standing) func() {
 	st.keeper.Lost()
 	st.finding = true // nobody takes it for this node's while it is being given up
-	of := st.of
+	of, unused := st.of, st.served.Add(quota.Unused(st.of.Kind))
 	return func() {
-		k.tree.Drop(of)
 		defer func() {
 			k.mu.Lock()
 			st.finding = false
 			k.mu.Unlock()
 		}()
+		k.tree.Drop(of)
+		if wait := time.Duration(unused - k.clock.Boot()); wait > 0 {
+			t := time.NewTimer(wait)
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				return // whoever claims it waits
+			}
+		}
 		c, cancel := context.WithTimeout(ctx, lookFor)
 		defer cancel()
 		if err := k.node.Release(c, of); err != nil {
@@ -261,14 +276,12 @@ func (k *Keepers) giveUp(ctx context.Context, st *standing) func() {
 func (k *Keepers) HandOver(ctx context.Context) {
 	k.mu.Lock()
 	k.drained = true
-	var do []func()
+	var giving sync.WaitGroup
 	for _, st := range k.of {
 		if st.keeper.Stage != quota.Away {
-			do = append(do, k.giveUp(ctx, st))
+			giving.Go(k.giveUp(ctx, st))
 		}
 	}
 	k.mu.Unlock()
-	for _, f := range do {
-		f()
-	}
+	giving.Wait()
 }

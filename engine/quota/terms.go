@@ -42,29 +42,47 @@ func UseBy(asked engine.BootTime) engine.BootTime { return asked.Add(UseFor) }
 // no longer.
 func SeatsUntil(asked engine.BootTime) engine.BootTime { return asked.Add(SeatsFor) }
 
-// Settle is how long a new keeper waits after its claim before it counts what is
-// in use: until nothing is begun any more on the word of the one before. A dial
-// that relies on seats leaves UseFor after it was decided.
-//
-// ran says that the owner before lost its lease; else it gave the identity up,
-// perhaps a moment ago. epoch is that of the claim: in the first there was nobody
-// before.
-func Settle(kind ownership.Kind, epoch int64, ran bool) time.Duration {
-	if epoch <= 1 {
-		return 0
-	}
-	wait := UseFor + slack
+// Before is what became of the keeper before.
+type Before string
+
+const (
+	// Nobody kept the count, or it was given up, which happens once nothing that was
+	// granted is unused any more (Unused).
+	Nobody Before = "nobody"
+	// RanOut: its lease ended.
+	RanOut Before = "ran_out"
+	// LeftIt: it left the cluster, perhaps a moment ago.
+	LeftIt Before = "left"
+)
+
+// Unused is how long what a keeper has granted to others may be unused: nothing is
+// begun on its word afterwards. A dial that relies on seats leaves UseFor after it
+// was decided.
+func Unused(kind ownership.Kind) time.Duration {
 	if kind == ownership.Fleet {
-		wait += SeatsFor
+		return SeatsFor + UseFor + slack
 	}
-	if ran {
-		wait -= Apart
-	}
-	return max(wait, 0)
+	return UseFor + slack
 }
 
-// RanOut says that a node's lease ended without its leaving: a node that leaves
-// does so before its lease is over, one that is declared dead after it.
-func RanOut(n *ownership.Node) bool {
-	return !n.Live && (n.LeftAt == nil || !n.LeftAt.Before(n.ExpiresAt))
+// Settle is how long a new keeper waits after its claim before it counts what is
+// in use.
+func Settle(kind ownership.Kind, b Before) time.Duration {
+	switch b {
+	case Nobody:
+		return 0
+	case RanOut: // it was silent for so long already
+		return max(Unused(kind)-Apart, 0)
+	default:
+		return Unused(kind)
+	}
+}
+
+// End says how a node ended that is not there any more: one that leaves does so
+// before its lease is over, one that is declared dead after it.
+func End(n *ownership.Node) Before {
+	if !n.Live && (n.LeftAt == nil || !n.LeftAt.Before(n.ExpiresAt)) {
+		return RanOut
+	}
+	return LeftIt
 }
