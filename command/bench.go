@@ -95,6 +95,7 @@ type benchLoadCmd struct {
 	List      int           `help:"In place of a measurement a call: import a list of so many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
 	Leak      int           `help:"In place of a measurement a call: place so many calls that end in every way, and report what is left of them." placeholder:"N"`
 	Soak      time.Duration `help:"In place of a measurement a call: place calls at the rate for so long, and report whether memory, goroutines, descriptors or the database's tables grow." placeholder:"30m"`
+	Nodes     int           `help:"In place of one measurement: compare one process with clusters of two to so many nodes on one PostgreSQL; the rate is that of all." placeholder:"N"`
 	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
@@ -123,6 +124,8 @@ func (b *benchLoadCmd) Run(*cli) error {
 		return b.leak(ctx, cfg)
 	case b.Soak != 0:
 		return b.soak(ctx, cfg)
+	case b.Nodes != 0:
+		return b.nodes(ctx, cfg)
 	}
 	f, err := load.Run(ctx, cfg)
 	if err != nil {
@@ -151,6 +154,14 @@ func (b *benchLoadCmd) soak(ctx context.Context, cfg load.Config) error {
 		return err
 	}
 	return b.judged(f, f, f.Failures)
+}
+
+func (b *benchLoadCmd) nodes(ctx context.Context, cfg load.Config) error {
+	f, err := load.Nodes(ctx, cfg, b.Nodes)
+	if err != nil {
+		return err
+	}
+	return b.judged(f, f, f.Wrong())
 }
 
 // judged prints figures, and fails with what is wrong with them.

@@ -17,6 +17,9 @@
 // arrive. Commands are carried out in the order in which they were given, and an
 // acknowledgement means that they were.
 //
+// What is told waits a few milliseconds for what else is: under load a frame holds
+// what many calls have to say, and its cost is divided by them.
+//
 // # Owners
 //
 // The node that gave the first command for a call is its owner. Another one

@@ -10,8 +10,11 @@ import (
 
 // Times of a link.
 const (
+	// gather is how long a message waits for others to go with: a frame costs ten
+	// times what a message in it does.
+	gather = 5 * time.Millisecond
 	// ackDelay is how long an acknowledgement waits for something to go with.
-	ackDelay = 10 * time.Millisecond
+	ackDelay = 20 * time.Millisecond
 	// resendFirst is how long the first acknowledgement may take, resendMost the
 	// longest of the intervals that double from there.
 	resendFirst = 250 * time.Millisecond
@@ -29,7 +32,9 @@ const (
 const (
 	windowItems = 1024
 	windowBytes = 512 << 10
-	ackItems    = 64
+	ackItems    = 256
+	// gatherMost is how many messages do not wait for more.
+	gatherMost = 128
 )
 
 // parcel is an encoded message, or one that is encoded when it is sent.
@@ -66,6 +71,7 @@ type link struct {
 	resendIn time.Duration
 	// Times at which something is due, 0 = nothing is.
 	ackAt, resendAt engine.BootTime
+	gatherAt        engine.BootTime // when what was queued is sent
 	backAt          engine.BootTime // when the last repeat began
 	answerHello     bool
 	missing         bool
@@ -97,12 +103,19 @@ func (l *link) send(m *message, must bool) (full bool) {
 func (l *link) put(p parcel, must bool) (full bool) {
 	l.mu.Lock()
 	full = l.closed || l.waiting > l.g.cfg.QueueCap
+	wake := false
 	if !l.closed && (must || !full) {
 		l.queue = append(l.queue, p)
 		l.waiting += len(p.b)
+		wake = l.gatherAt == 0 || len(l.queue)-l.sent == gatherMost
+		if l.gatherAt == 0 {
+			l.gatherAt = l.g.cfg.Clock.Boot().Add(gather)
+		}
 	}
 	l.mu.Unlock()
-	l.poke()
+	if wake {
+		l.poke()
+	}
 	return full
 }
 
@@ -179,7 +192,6 @@ func (l *link) next() (b []byte, wait time.Duration) {
 		l.resendIn = min(2*l.resendIn, resendMost)
 	}
 	f := frame{from: l.own, to: l.peer}
-	l.fill(&f)
 	asked := l.asked != 0 && time.Duration(now-l.asked) < acquainted
 	idle := len(l.queue) == 0 && l.calls == 0 && !asked
 	strange := !idle && (l.stamp == 0 || asked && l.calls == 0)
@@ -187,9 +199,12 @@ func (l *link) next() (b []byte, wait time.Duration) {
 	if strange && time.Duration(now-l.heard) > heartbeat {
 		beat = resendFirst
 	}
-	due := len(f.items) > 0 || l.answerHello || l.missing || (l.ackAt != 0 && now >= l.ackAt) || l.got-l.told >= ackItems ||
+	due := l.answerHello || l.missing || (l.ackAt != 0 && now >= l.ackAt) || l.got-l.told >= ackItems ||
 		(!idle && (l.wrote == 0 || time.Duration(now-l.wrote) >= beat))
-	if due {
+	if due || l.gatherAt != 0 && now >= l.gatherAt || len(l.queue)-l.sent >= gatherMost {
+		l.fill(&f)
+	}
+	if due || len(f.items) > 0 {
 		now = l.g.cfg.Clock.Boot() // what was encoded just now may have taken its time
 		f.stamp, f.echo, f.ack, f.hello, f.missing = now, l.stamp, l.got, strange, l.missing
 		if l.stamp != 0 {
@@ -209,6 +224,9 @@ func (l *link) next() (b []byte, wait time.Duration) {
 	}
 	until(l.ackAt)
 	until(l.resendAt)
+	if now < l.gatherAt { // later it is the other side that is waited for
+		until(l.gatherAt)
+	}
 	if !idle {
 		until(l.wrote.Add(beat))
 	}
@@ -246,11 +264,14 @@ func (l *link) fill(f *frame) {
 		l.flying += len(b)
 		l.sent++
 	}
+	if l.sent == len(l.queue) {
+		l.gatherAt = 0
+	}
 }
 
 // back lets what is not acknowledged be sent again; mu is held.
 func (l *link) back(now engine.BootTime) {
-	l.sent, l.flying, l.resendAt, l.backAt = 0, 0, 0, now
+	l.sent, l.flying, l.resendAt, l.backAt, l.gatherAt = 0, 0, 0, now, now
 	l.g.Repeats.Add(1)
 }
 

@@ -57,10 +57,7 @@ func open(ctx context.Context, cfg Config) (_ *world, err error) {
 			w.close()
 		}
 	}()
-	if w.dir, err = os.MkdirTemp("", "dialler-load-"); err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // PostgreSQL's own user passes through
+	if err := w.openFolder(); err != nil {
 		return nil, err
 	}
 	if err := w.openCallee(); err != nil {
@@ -73,6 +70,14 @@ func open(ctx context.Context, cfg Config) (_ *world, err error) {
 		return nil, err
 	}
 	return w, w.furnish(ctx)
+}
+
+// openFolder makes the folder of the run.
+func (w *world) openFolder() (err error) {
+	if w.dir, err = os.MkdirTemp("", "dialler-load-"); err != nil {
+		return err
+	}
+	return os.Chmod(w.dir, 0o755) //nolint:gosec // PostgreSQL's own user passes through
 }
 
 func (w *world) spec(name string, v any) (string, error) {
