@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -103,18 +104,31 @@ func Nodes(ctx context.Context, cfg Config, n int) (*NodesFigures, error) {
 	}
 	for k := 2; k <= n; k++ {
 		each := cfg.Rate / k
-		for _, err := range []error{add(1, alone, each), add(k, local, each*k), add(k, evenly, each*k)} {
-			if err != nil {
+		for _, r := range []struct {
+			nodes     int
+			placement string
+		}{{1, alone}, {k, local}, {k, evenly}} {
+			if err := add(r.nodes, r.placement, each*r.nodes); err != nil {
 				return nil, err
 			}
 		}
-		last := f.Runs[len(f.Runs)-3:]
-		for i := range 2 {
-			r := &last[i+1]
-			f.Ratios = append(f.Ratios, NodeRatio{Nodes: k, Placement: r.Placement, PerNode: r.cpu() / last[0].cpu(), InAll: r.cpu() / f.Runs[0].cpu()})
-		}
 	}
+	f.compare()
 	return f, nil
+}
+
+// compare makes the ratios: a run of several nodes comes after one of a single
+// process at the rate of each, and all after one at the rate of all.
+func (f *NodesFigures) compare() {
+	var one float64
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		if r.Placement == alone {
+			one = r.cpu()
+			continue
+		}
+		f.Ratios = append(f.Ratios, NodeRatio{Nodes: r.Nodes, Placement: r.Placement, PerNode: r.cpu() / one, InAll: r.cpu() / f.Runs[0].cpu()})
+	}
 }
 
 func (r *NodesRun) cpu() float64 { return r.Engine + r.Postgres }
@@ -147,8 +161,9 @@ func (f *NodesFigures) Print(out io.Writer) {
 // cluster is a world with several engines on one PostgreSQL.
 type cluster struct {
 	*world
-	engines []*process
-	apis    []*client
+	engines  []*process
+	apis     []*client
+	profiled []string // host:port of their profiles
 }
 
 func nodesRun(ctx context.Context, cfg Config, nodes int, placement string, pin bool) (_ *NodesRun, err error) {
@@ -258,7 +273,7 @@ func (c *cluster) openNode(ctx context.Context, i int, links []string, placement
 		return err
 	}
 	api := newClient(at[0])
-	c.engines, c.apis = append(c.engines, e), append(c.apis, api)
+	c.engines, c.apis, c.profiled = append(c.engines, e), append(c.apis, api), append(c.profiled, at[2])
 	if i == 0 {
 		w.engine, w.addr, w.profiles, w.api = e, at[0], at[2], api
 	}
@@ -334,6 +349,11 @@ func (c *cluster) measure(ctx context.Context, nodes int, placement string) (*No
 			return nil, err
 		}
 	}
+	if c.cfg.Profiles != "" {
+		if err := c.profileAll(ctx, filepath.Join(c.cfg.Profiles, fmt.Sprintf("%d-%s-%d", nodes, placement, c.cfg.Rate))); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.over(ctx, n); err != nil {
 		return nil, err
 	}
@@ -348,6 +368,26 @@ func (c *cluster) measure(ctx context.Context, nodes int, placement string) (*No
 		r.Owner = perCall(most)
 	}
 	return r, c.result(ctx, ids, r)
+}
+
+// profileAll saves a CPU profile of every engine, of most of the time that calls
+// are offered.
+func (c *cluster) profileAll(ctx context.Context, dir string) error {
+	saved := make(chan error, len(c.apis))
+	for i, a := range c.apis {
+		to := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.MkdirAll(to, 0o750); err != nil {
+			return err
+		}
+		go func() {
+			saved <- a.profile(ctx, c.profiled[i], "profile", fmt.Sprintf("?seconds=%d", max(1, int(c.cfg.Duration.Seconds())-2)), to)
+		}()
+	}
+	var all []error
+	for range c.apis {
+		all = append(all, <-saved)
+	}
+	return errors.Join(all...)
 }
 
 // sum adds the figures of all nodes.
