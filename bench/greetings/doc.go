@@ -1,0 +1,14 @@
+// Package greetings makes synthesised recordings of answered calls: people
+// who answer, machines, carriers and call screening, in many languages and
+// voices, with the speech synthesisers of Debian (espeak-ng, flite, festival).
+// Answer classification is trained on them.
+//
+// # What it must not know
+//
+// How calls are classified.
+//
+// # Invariants
+//
+//   - The same seed, the same synthesisers: the same files.
+//   - What a synthesiser cannot say is left out and counted.
+package greetings

@@ -1,0 +1,178 @@
+package greetings
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// speaker is one voice of a synthesiser.
+type speaker struct {
+	engine, lang, name string
+	charset            string // of festival's voices that do not take UTF-8
+}
+
+func speakers() []speaker {
+	var all []speaker
+	tongues := map[string][]string{
+		"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029"}, "de": {"de"}, "es": {"es", "es-419"}, "fr": {"fr-fr", "fr-be"},
+		"it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"}, "sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"}, "tr": {"tr"}, "hi": {"hi"},
+	}
+	variants := []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "f5", "Alex", "Andrea", "Annie", "belinda", "Diogo", "Gene", "Henrique",
+		"Hugo", "Jacky", "john", "linda", "Lee", "marcelo", "Marco", "michael", "miguel", "Michel", "pablo", "rob", "steph", "anika", "aunty", "zac", "Denis", "ed"}
+	for _, lang := range []string{"en", "de", "es", "fr", "it", "pt", "nl", "pl", "cs", "sv", "fi", "ru", "tr", "hi"} {
+		for _, tongue := range tongues[lang] {
+			for _, v := range variants {
+				all = append(all, speaker{engine: "espeak", lang: lang, name: tongue + "+" + v})
+			}
+		}
+	}
+	for _, v := range []string{"kal16", "awb", "rms", "slt"} {
+		for range 12 { // there are few of them and they sound better
+			all = append(all, speaker{engine: "flite", lang: "en", name: v})
+		}
+	}
+	festival := func(times int, s speaker) {
+		s.engine = "fest"
+		for range times {
+			all = append(all, s)
+		}
+	}
+	festival(8, speaker{lang: "en", name: "kal_diphone"})
+	festival(8, speaker{lang: "en", name: "ked_diphone"})
+	festival(8, speaker{lang: "en", name: "cmu_us_slt_arctic_hts"})
+	festival(12, speaker{lang: "it", name: "lp_diphone", charset: "latin1"})
+	festival(12, speaker{lang: "it", name: "pc_diphone", charset: "latin1"})
+	festival(8, speaker{lang: "cs", name: "czech_dita", charset: "latin2"})
+	festival(8, speaker{lang: "cs", name: "czech_machac", charset: "latin2"})
+	festival(8, speaker{lang: "fi", name: "suo_fi_lj_diphone", charset: "latin1"})
+	festival(8, speaker{lang: "fi", name: "hy_fi_mv_diphone", charset: "latin1"})
+	festival(8, speaker{lang: "ru", name: "msu_ru_nsh_clunits"})
+	return all
+}
+
+// latin2 holds what Czech needs beyond Latin-1.
+var latin2 = map[rune]byte{'č': 0xE8, 'ď': 0xEF, 'ě': 0xEC, 'ň': 0xF2, 'ř': 0xF8, 'š': 0xB9, 'ť': 0xBB, 'ů': 0xF9, 'ž': 0xBE, 'Č': 0xC8, 'Ř': 0xD8, 'Š': 0xA9, 'Ž': 0xAE}
+
+func (s speaker) encode(text string) []byte {
+	if s.charset == "" {
+		return []byte(text)
+	}
+	var b []byte
+	for _, r := range text {
+		switch c, ok := latin2[r]; {
+		case s.charset == "latin2" && ok:
+			b = append(b, c)
+		case r < 256:
+			b = append(b, byte(r))
+		}
+	}
+	return b
+}
+
+// say gives the words at 8 kHz, without the silence around them. speed is 1
+// for the voice's own, pitch 0…99 (espeak-ng only).
+func (s speaker) say(ctx context.Context, dir, text string, speed float64, pitch int) ([]float64, error) {
+	in, out := filepath.Join(dir, "words.txt"), filepath.Join(dir, "words.wav")
+	if err := os.WriteFile(in, s.encode(text), 0o600); err != nil {
+		return nil, err
+	}
+	var cmd *exec.Cmd
+	switch s.engine {
+	case "espeak":
+		cmd = exec.CommandContext(ctx, "espeak-ng", "-v", s.name, "-s", strconv.Itoa(int(170*speed)), "-p", strconv.Itoa(pitch), "-w", out, "-f", in) //nolint:gosec // names of our own
+	case "flite":
+		cmd = exec.CommandContext(ctx, "flite", "-voice", s.name, "--setf", fmt.Sprintf("duration_stretch=%.2f", 1/speed), "-f", in, "-o", out) //nolint:gosec // names of our own
+	default:
+		cmd = exec.CommandContext(ctx, "text2wave", "-eval", fmt.Sprintf("(begin (voice_%s) (Parameter.set 'Duration_Stretch %.2f))", s.name, 1/speed), in, "-o", out) //nolint:gosec // names of our own
+	}
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("greetings_say: %s: %w: %s: install espeak-ng, flite and festival", s.engine, err, bytes.TrimSpace(msg))
+	}
+	b, err := os.ReadFile(out) //nolint:gosec // in our own folder
+	if err != nil {
+		return nil, err
+	}
+	return decode(b)
+}
+
+// decode gives the 16-bit mono samples of b at 8 kHz, trimmed.
+func decode(b []byte) ([]float64, error) {
+	at := bytes.Index(b, []byte("data"))
+	if len(b) < 44 || at < 0 || at+8 > len(b) {
+		return nil, errors.New("greetings_audio: the synthesiser wrote no audio")
+	}
+	rate := float64(binary.LittleEndian.Uint32(b[24:]))
+	data := b[at+8:]
+	x := make([]float64, len(data)/2)
+	for i := range x {
+		x[i] = float64(int16(binary.LittleEndian.Uint16(data[2*i:]))) / 32768 //nolint:gosec // two's complement
+	}
+	x = trim(resample(x, rate))
+	if len(x) < 800 {
+		return nil, errors.New("greetings_audio: the synthesiser said nothing")
+	}
+	return x, nil
+}
+
+// resample brings x from rate to 8 kHz, below 3.5 kHz: a windowed sinc.
+func resample(x []float64, rate float64) []float64 {
+	const reach = 24
+	step := rate / 8000
+	cut := math.Min(0.5, 0.437/step) * 2
+	out := make([]float64, int(float64(len(x))/step))
+	for i := range out {
+		centre := float64(i) * step
+		var sum float64
+		from := int(centre) - int(reach*step)
+		for k := max(0, from); k <= min(len(x)-1, int(centre)+int(reach*step)); k++ {
+			d := float64(k) - centre
+			h := cut
+			if d != 0 {
+				h = math.Sin(math.Pi*cut*d) / (math.Pi * d)
+			}
+			sum += x[k] * h * (0.5 + 0.5*math.Cos(math.Pi*d/(reach*step+1)))
+		}
+		out[i] = sum
+	}
+	return out
+}
+
+// trim cuts what is 40 dB below the loudest 10 ms from both ends.
+func trim(x []float64) []float64 {
+	const part = 80
+	var levels []float64
+	loudest := 0.0
+	for i := 0; i+part <= len(x); i += part {
+		e := 0.0
+		for _, v := range x[i : i+part] {
+			e += v * v
+		}
+		levels = append(levels, e)
+		loudest = math.Max(loudest, e)
+	}
+	from, to := 0, len(levels)
+	for from < to && levels[from] < loudest*1e-4 {
+		from++
+	}
+	for to > from && levels[to-1] < loudest*1e-4 {
+		to--
+	}
+	return x[from*part : to*part]
+}
+
+func (s speaker) label(speed float64, pitch int) string {
+	name := s.engine + "-" + s.name
+	if s.engine == "espeak" {
+		return fmt.Sprintf("%s-%d-%d", name, int(170*speed), pitch)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s-%.2f", name, speed), "-")
+}
