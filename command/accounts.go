@@ -12,7 +12,8 @@ import (
 )
 
 type userCmd struct {
-	Add userAddCmd `cmd:"" help:"Add a user; a generated password is printed once."`
+	Add   userAddCmd   `cmd:"" help:"Add a user; a generated password is printed once."`
+	Reset userResetCmd `cmd:"" help:"Give a user a new password, printed once; it ends the user's log-ins."`
 }
 
 type userAddCmd struct {
@@ -29,11 +30,40 @@ func (u *userAddCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	password := process.NewPassword()
+	password := http.NewPassword()
 	if err := process.AddUser(ctx, s, u.Email, u.Role, password); err != nil {
 		return err
 	}
 	fmt.Printf("%s added as %s, password (shown once): %s\n", strings.ToLower(u.Email), u.Role, password)
+	return nil
+}
+
+type userResetCmd struct {
+	storeFlags `embed:""`
+	Email      string `arg:"" help:"E-mail address."`
+}
+
+// Run gives a user a new password, and lets one who was deactivated log in again.
+func (u *userResetCmd) Run(c *cli) error {
+	ctx := context.Background()
+	s, done, err := u.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	known, ok, err := s.UserByEmail(ctx, strings.ToLower(u.Email))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return engine.NotFound("user_not_found", "no user has this e-mail address; dialler user add makes one")
+	}
+	password := http.NewPassword()
+	_, err = s.UpdateUser(ctx, known.ID, func(x *engine.User) { x.PasswordHash, x.Active = http.HashPassword(password), true }, engine.Who{Name: "command line"})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s (%s) has a new password (shown once): %s\n", known.Email, known.Role, password)
 	return nil
 }
 

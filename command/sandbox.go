@@ -240,7 +240,7 @@ func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	password := process.NewPassword()
+	password := http.NewPassword()
 	if !ok {
 		return password, process.AddUser(ctx, p.Store(), process.FirstAdminEmail, "admin", password)
 	}

@@ -181,6 +181,9 @@ type User struct {
 	Active       bool       `json:"active"`
 	CreatedAt    time.Time  `json:"created_at"`
 	LastLoginAt  *time.Time `json:"last_login_at,omitempty"`
+	// TokenGeneration is that of the log-in tokens that are good: a new password
+	// and a deactivation end those before.
+	TokenGeneration int `json:"-"`
 }
 
 // UserSession is a log-in that lasts, as it is stored: of its token only the

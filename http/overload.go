@@ -19,12 +19,12 @@ import (
 type intake int
 
 const (
-	intakeNone   intake = iota // health, figures, pages; streams and files have bounds of their own
-	intakeCalls                // adds calls: triggers, dialouts, lists of contacts
-	intakeWords                // results, exclusions, and all else that a machine may send
-	intakeCommands             // what only people do: a campaign is paused, a trunk is changed
-	intakeLooks                // reads
-	intakesCount               // how many there are
+	intakeNone     intake = iota // health, figures, pages; streams and files have bounds of their own
+	intakeCalls                  // adds calls: triggers, dialouts, lists of contacts
+	intakeWords                  // results, exclusions, and all else that a machine may send
+	intakeCommands               // what only people do: a campaign is paused, a trunk is changed
+	intakeLooks                  // reads
+	intakesCount                 // how many there are
 )
 
 // String names the intake as figures do.

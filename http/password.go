@@ -67,10 +67,8 @@ var hashing = make(chan struct{}, 2)
 
 // checkPassword verifies within the bound.
 func checkPassword(ctx context.Context, phc, password string) (bool, error) {
-	select {
-	case hashing <- struct{}{}:
-	case <-ctx.Done():
-		return false, ctx.Err()
+	if err := hashingTurn(ctx); err != nil {
+		return false, err
 	}
 	defer func() { <-hashing }()
 	return VerifyPassword(phc, password)

@@ -191,6 +191,15 @@ type Users interface {
 	// UserByEmail takes the address in lower case.
 	UserByEmail(ctx context.Context, email string) (user engine.User, ok bool, err error)
 	User(ctx context.Context, id engine.UserID) (user engine.User, ok bool, err error)
+	// Users lists all, the oldest first.
+	Users(ctx context.Context) ([]engine.User, error)
+	// CreateUser: Conflict "user_exists" when the address is taken.
+	CreateUser(ctx context.Context, u engine.User, who engine.Who) error
+	// UpdateUser has change see the user as stored, under a lock, and stores its
+	// role, password and active. A new password and a deactivation end the user's
+	// sessions and tokens. NotFound "user_not_found"; Conflict "last_admin" when no
+	// administrator would be left. change may be called again.
+	UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (engine.User, error)
 	LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error
 }
 

@@ -513,6 +513,42 @@ func (p *ports) User(_ context.Context, id engine.UserID) (engine.User, bool, er
 	return engine.User{}, false, nil
 }
 
+func (p *ports) Users(context.Context) ([]engine.User, error) {
+	defer p.lock()()
+	return slices.Clone(p.users), p.userFail
+}
+
+func (p *ports) CreateUser(_ context.Context, u engine.User, _ engine.Who) error {
+	defer p.lock()()
+	for _, known := range p.users {
+		if known.Email == u.Email {
+			return engine.Conflict("user_exists", "")
+		}
+	}
+	p.users = append(p.users, u)
+	return nil
+}
+
+func (p *ports) UpdateUser(_ context.Context, id engine.UserID, change func(*engine.User), _ engine.Who) (engine.User, error) {
+	defer p.lock()()
+	for i, u := range p.users {
+		if u.ID != id {
+			continue
+		}
+		hash := u.PasswordHash
+		change(&u)
+		if u.PasswordHash != hash || !u.Active {
+			u.TokenGeneration++
+		}
+		if (!u.Active || u.Role != "admin") && !slices.ContainsFunc(p.users, func(o engine.User) bool { return o.ID != id && o.Active && o.Role == "admin" }) {
+			return engine.User{}, engine.Conflict("last_admin", "")
+		}
+		p.users[i] = u
+		return u, nil
+	}
+	return engine.User{}, engine.NotFound("user_not_found", "")
+}
+
 func (p *ports) LoggedIn(_ context.Context, id engine.UserID, _ time.Time) error {
 	defer p.lock()()
 	p.logins = append(p.logins, id)

@@ -75,3 +75,11 @@ func (m *memory[K, V]) forget(key K) {
 	m.generation++
 	delete(m.entries, key)
 }
+
+// forgetAll has everything asked for anew.
+func (m *memory[K, V]) forgetAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.generation++
+	clear(m.entries)
+}

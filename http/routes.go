@@ -57,6 +57,11 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.createKey},
 		{method: "PATCH", path: v1 + "/api-keys/{key_id}", access: access{role: roleAdmin}, handle: s.changeKey},
 
+		{method: "GET", path: v1 + "/users", access: access{role: roleAdmin}, handle: s.listUsers},
+		{method: "POST", path: v1 + "/users", access: access{role: roleAdmin}, handle: s.createUser},
+		{method: "PATCH", path: v1 + "/users/{user_id}", access: access{role: roleAdmin}, handle: s.changeUser},
+		{method: "PUT", path: v1 + "/password", access: access{role: roleViewer}, handle: s.changePassword},
+
 		{method: "GET", path: v1 + "/campaigns", access: access{role: roleViewer}, handle: s.listCampaigns},
 		{method: "POST", path: v1 + "/campaigns", access: access{role: roleOperator}, handle: s.createCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.campaign},

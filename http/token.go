@@ -14,8 +14,8 @@ import (
 
 // tokens issues and checks log-in tokens (JWT, HS256 and nothing else). A
 // token only says who; whether that person may still log in, and as what, is
-// asked of the store at most a second late: deactivating a user or changing
-// the role takes effect without waiting for the expiry.
+// asked of the store at most a second late: deactivating a user, changing the
+// role or the password takes effect without waiting for the expiry.
 type tokens struct {
 	secret []byte
 	ttl    time.Duration
@@ -25,7 +25,8 @@ type tokens struct {
 }
 
 type tokenClaims struct {
-	Role string `json:"role"`
+	Role       string `json:"role"`
+	Generation int    `json:"gen,omitempty"`
 	jwt.RegisteredClaims
 }
 
@@ -52,7 +53,7 @@ func (t *tokens) issue(user engine.User) (token string, expires time.Time, err e
 	now := t.now()
 	expires = now.Add(t.ttl)
 	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{
-		Role: user.Role,
+		Role: user.Role, Generation: user.TokenGeneration,
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: tokenIssuer, Subject: string(user.ID), ID: randomText(16),
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
@@ -68,7 +69,11 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 	if err != nil || claims.Subject == "" {
 		return engine.User{}, errUnauthorized
 	}
-	return t.active(ctx, engine.UserID(claims.Subject))
+	user, err := t.active(ctx, engine.UserID(claims.Subject))
+	if err == nil && user.TokenGeneration != claims.Generation {
+		return engine.User{}, errUnauthorized // of before the password was changed
+	}
+	return user, err
 }
 
 // active gives a user who may log in, errUnauthorized for any other.

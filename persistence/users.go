@@ -10,10 +10,10 @@ import (
 	"dialler/engine"
 )
 
-const userColumns = "id, email, role, password_hash, active, created_at, last_login_at"
+const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation"
 
 func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
-	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt)
+	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt, &u.TokenGeneration)
 	return u, err
 }
 
@@ -21,6 +21,7 @@ func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
 var (
 	ErrUserNotFound = engine.NotFound("user_not_found", "no user has this identifier")
 	ErrUserExists   = engine.Conflict("user_exists", "a user with this e-mail address exists already")
+	ErrLastAdmin    = engine.Conflict("last_admin", "this is the only administrator who may log in; make another user one first")
 )
 
 func (s *Store) oneUser(ctx context.Context, where string, arg any) (u engine.User, ok bool, err error) {
@@ -52,8 +53,8 @@ func (s *Store) Users(ctx context.Context) ([]engine.User, error) {
 // CreateUser stores a new user; ErrUserExists when the address is taken.
 func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) error {
 	return s.inTx(ctx, "user not stored", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
-			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, orNow(u.CreatedAt), u.LastLoginAt)
+		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, orNow(u.CreatedAt), u.LastLoginAt, u.TokenGeneration)
 		if err != nil {
 			return err
 		}
@@ -65,26 +66,43 @@ func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) e
 }
 
 // UpdateUser changes a user: change gets it as stored, under a lock, and what
-// it leaves in role, password hash and active is stored. The sessions of a user
-// who is not active any more, or has a new password, end with it.
+// it leaves in role, password hash and active is stored. The sessions and tokens of
+// a user who is not active any more, or has a new password, end with it.
+// ErrLastAdmin when nobody would be left who may change users.
 func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (u engine.User, err error) {
 	err = s.inTx(ctx, "user not changed", func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, "SELECT "+userColumns+" FROM users WHERE id = $1 FOR UPDATE", string(id))
+		// The administrators too, in one order: two who take each other's role away at
+		// the same time must not both succeed.
+		if _, err := tx.Exec(ctx, "SELECT FROM users WHERE id = $1 OR role = 'admin' ORDER BY id FOR UPDATE", string(id)); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, "SELECT "+userColumns+" FROM users WHERE id = $1", string(id))
 		if u, err = pgx.CollectExactlyOneRow(rows, scanUser); err != nil {
 			if errors.Is(err, pgx.ErrNoRows) {
 				return ErrUserNotFound
 			}
 			return err
 		}
-		password := u.PasswordHash
+		was := u
 		change(&u)
-		if !u.Active || u.PasswordHash != password {
+		if was.Active && was.Role == "admin" && !(u.Active && u.Role == "admin") {
+			var others bool
+			err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM users WHERE role = 'admin' AND active AND id <> $1)", string(id)).Scan(&others)
+			if err != nil {
+				return err
+			}
+			if !others {
+				return ErrLastAdmin
+			}
+		}
+		if !u.Active || u.PasswordHash != was.PasswordHash {
+			u.TokenGeneration = was.TokenGeneration + 1
 			if _, err := tx.Exec(ctx, "DELETE FROM user_sessions WHERE user_id = $1", string(id)); err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, "UPDATE users SET role = $2, password_hash = $3, active = $4 WHERE id = $1",
-			string(id), u.Role, u.PasswordHash, u.Active)
+		_, err := tx.Exec(ctx, "UPDATE users SET role = $2, password_hash = $3, active = $4, token_generation = $5 WHERE id = $1",
+			string(id), u.Role, u.PasswordHash, u.Active, u.TokenGeneration)
 		if err != nil {
 			return err
 		}

@@ -2,11 +2,7 @@ package process
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
-	"strings"
 	"time"
 
 	"dialler/engine"
@@ -18,26 +14,9 @@ import (
 // begins with.
 const FirstAdminEmail = "admin@dialler.local"
 
-// NewPassword is 128 random bits.
-func NewPassword() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
-
-func newUserID() engine.UserID {
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	return engine.UserID("usr_" + hex.EncodeToString(b[:]))
-}
-
-func newUser(email, role, password string) engine.User {
-	return engine.User{ID: newUserID(), Email: strings.ToLower(strings.TrimSpace(email)), Role: role,
-		PasswordHash: http.HashPassword(password), Active: true, CreatedAt: time.Now()}
-}
-
+// AddUser stores somebody who may log in.
 func AddUser(ctx context.Context, s *persistence.Store, email, role, password string) error {
-	return s.CreateUser(ctx, newUser(email, role, password), engine.System)
+	return s.CreateUser(ctx, http.NewUser(email, role, password, time.Now()), engine.System)
 }
 
 // adminRetry is how long the first administrator waits for a database that is
@@ -48,8 +27,8 @@ const adminRetry = 500 * time.Millisecond
 // the password is "" when there is one already. While the database is away it
 // waits, until ctx ends: whoever dials by then goes on.
 func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
-	password = NewPassword()
-	first := newUser(FirstAdminEmail, "admin", password)
+	password = http.NewPassword()
+	first := http.NewUser(FirstAdminEmail, "admin", password, time.Now())
 	// What has begun is not left half-way: the password would be lost.
 	work := context.WithoutCancel(ctx)
 	for waited := false; ; waited = true {

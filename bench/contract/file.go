@@ -156,7 +156,10 @@ func (f *File) Check(r *Request, status int, header nethttp.Header, answer []byt
 	if err := json.Unmarshal(r.Body, &v); err != nil {
 		return fmt.Errorf("contract: a body was accepted that is no JSON: %w", err)
 	}
-	if err := media.Schema.Value.VisitJSON(withoutNulls(v), openapi3.EnableJSONSchema2020(), openapi3.VisitAsRequest()); err != nil {
+	allowed := func(v any) error {
+		return media.Schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.VisitAsRequest())
+	}
+	if err := allowed(v); err != nil && allowed(withoutNulls(v)) != nil {
 		return fmt.Errorf("contract: a body was accepted that the file does not allow: %w", err)
 	}
 	return nil

@@ -145,6 +145,37 @@ func users(t *testing.T, w *world) {
 	if list, _ := w.store.Users(t.Context()); len(list) != 1 {
 		t.Errorf("%d users", len(list))
 	}
+	if got.TokenGeneration != 1 {
+		t.Errorf("after a new password tokens are of generation %d", got.TokenGeneration)
+	}
+}
+
+func lastAdmin(t *testing.T, w *world) {
+	for _, id := range []engine.UserID{"u1", "u2"} {
+		must(t, w.store.CreateUser(t.Context(), engine.User{ID: id, Email: string(id) + "@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}, admin))
+	}
+	change := func(id engine.UserID, f func(*engine.User)) error {
+		_, err := w.store.UpdateUser(t.Context(), id, f, admin)
+		return err
+	}
+	operator := func(u *engine.User) { u.Role = "operator" }
+	for range 10 { // two who take each other's role away at the same time
+		errs := make(chan error, 2)
+		for _, id := range []engine.UserID{"u1", "u2"} {
+			go func() { errs <- change(id, operator) }()
+		}
+		if one, two := code(<-errs), code(<-errs); (one == "last_admin") == (two == "last_admin") {
+			t.Fatalf("both at once: %q and %q", one, two)
+		}
+		for _, id := range []engine.UserID{"u1", "u2"} {
+			must(t, change(id, func(u *engine.User) { u.Role = "admin" }))
+		}
+	}
+	must(t, change("u1", func(u *engine.User) { u.Active = false }))
+	if err := change("u2", func(u *engine.User) { u.Active = false }); code(err) != "last_admin" {
+		t.Errorf("the last who is active: %v", err)
+	}
+	must(t, change("u2", func(u *engine.User) { u.PasswordHash = "new" }))
 }
 
 func configured(t *testing.T, w *world) {

@@ -92,6 +92,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"campaigns come in pages, newest first", campaignPages},
 		{"API keys are stored, found and changed", keys},
 		{"users are stored, found and changed", users},
+		{"somebody is left who may change users", lastAdmin},
 		{"sessions are stored, found, used and ended", sessions},
 		{"of a user's sessions the newest are kept", sessionsKept},
 		{"sessions end with their user, the password and their time", sessionsEnd},

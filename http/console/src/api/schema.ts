@@ -361,6 +361,81 @@ export interface paths {
         patch: operations["changeKey"];
         trace?: never;
     };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List those who may log in
+         * @description Role `admin`.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        /**
+         * Add a user
+         * @description Without a password one is generated; it is in this answer and nowhere else. Role `admin`.
+         */
+        post: operations["createUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change a user
+         * @description Users are deactivated, not deleted. A new password and a deactivation end the user's sessions and tokens, on every node within a second. The last administrator stays one. Role `admin`.
+         */
+        patch: operations["changeUser"];
+        trace?: never;
+    };
+    "/api/v1/password": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change one's own password
+         * @description It ends all sessions and tokens of the user, this one included.
+         */
+        put: operations["changePassword"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns": {
         parameters: {
             query?: never;
@@ -1305,6 +1380,197 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Endpoints that are told what happens, oldest first
+         * @description Role `operator`.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Have an endpoint told
+         * @description Messages are signed as Standard Webhooks 1.0 says; what they hold stands under `webhooks`. `secret` is shown in this answer and
+         *     never again. The endpoint is told of everything that is committed from the answer on, at least once; each message has a
+         *     `webhook-id` that stays the same however often it is sent. 409 `too_many_webhooks` beyond 32. Role `admin`.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * One endpoint
+         * @description Role `operator`.
+         */
+        get: operations["showWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove an endpoint
+         * @description With its log and what was still to be sent to it. Role `admin`.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an endpoint
+         * @description While it is inactive nothing is kept for it: events of that time are never sent. What was waiting fails with `endpoint_inactive` when its
+         *     turn comes, and can be replayed. An endpoint that answered 410, or took nothing for as long as a message is tried, was made inactive by the
+         *     dialler (`disabled_reason`); make it active again here. Role `admin`.
+         */
+        patch: operations["changeWebhook"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a new secret
+         * @description The secret before it signs too for 24 hours (`webhook-signature` has both, parted by a space). Role `admin`.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test message
+         * @description A `webhook.ping`, also to an inactive endpoint. The log shows what came of it. Role `admin`.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send again what failed
+         * @description Every message that failed and was made since a time, the oldest first, at most 10,000; ask again while the answer says so many.
+         *     409 `webhook_inactive`. Role `admin`.
+         */
+        post: operations["replayFailedDeliveries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What was sent to an endpoint, newest first
+         * @description Delivered messages are listed for 3 days, others for 14. Role `operator`.
+         */
+        get: operations["listDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send one message again
+         * @description Also one that was delivered, with the same `webhook-id` and all its tries anew. 409 `webhook_inactive`. Role `admin`.
+         */
+        post: operations["replayDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/health": {
         parameters: {
             query?: never;
@@ -1428,7 +1694,399 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "campaign.started": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A run of a campaign began. */
+        post: operations["onCampaignStarted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "campaign.paused": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** No new call is placed until it is resumed. */
+        post: operations["onCampaignPaused"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "campaign.resumed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** It goes on. */
+        post: operations["onCampaignResumed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "campaign.stopped": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Somebody ended the run; waiting contacts are manually_stopped. */
+        post: operations["onCampaignStopped"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "campaign.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The run ended by itself; `reason` says why. */
+        post: operations["onCampaignCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "campaign.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The run ended because of something that no waiting cures; `reason` says what. */
+        post: operations["onCampaignFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "campaign.restarted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Another run was prepared; dialling does not start. */
+        post: operations["onCampaignRestarted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "attempt.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A call of a campaign is over, however it ended. */
+        post: operations["onAttemptEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "dialout.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A call outside campaigns is over. */
+        post: operations["onDialoutEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "abandon.recorded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A live party answered and no bot served it in time. The call's attempt.ended follows. */
+        post: operations["onAbandonRecorded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "result.stored": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The result of a conversation came, or came again. */
+        post: operations["onResultStored"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The contact has a result and is not called again in this run. */
+        post: operations["onContactCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Retries are used up, or the last outcome allows none; `reason` says which. */
+        post: operations["onContactFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.abandoned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The contact's call was abandoned. */
+        post: operations["onContactAbandoned"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.machine_detected": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A machine answered. */
+        post: operations["onContactMachineDetected"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.window_closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The window ended before the contact could be reached; most of them come as one `contacts.closed`. */
+        post: operations["onContactWindowClosed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.manually_stopped": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The run was stopped during the contact's call; those that waited come as one `contacts.closed`. */
+        post: operations["onContactManuallyStopped"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contact.excluded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The contact was excluded from the campaign. */
+        post: operations["onContactExcluded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "callback.scheduled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The contact is called back at `callback_at`; again when a newer wish took its place. */
+        post: operations["onCallbackScheduled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "callback.cancelled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The callback will not happen. */
+        post: operations["onCallbackCancelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contacts.added": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Contacts were added: `count`, and `import_id` when they came in a file. */
+        post: operations["onContactsAdded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "contacts.closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Many contacts came to their end at once, since the run ended: `states` has how many came to which. */
+        post: operations["onContactsClosed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A test that somebody asked for. */
+        post: operations["onWebhookPing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         Problem: {
@@ -1742,6 +2400,21 @@ export interface components {
             csrf_token: string;
             /** @description When it ends if it is not used again. */
             expires_at: components["schemas"]["When"];
+        };
+        /**
+         * @description viewer: looks; operator: campaigns, contacts, calls; admin: all.
+         * @enum {string}
+         */
+        Role: "admin" | "operator" | "viewer";
+        User: {
+            id: string;
+            email: string;
+            role: components["schemas"]["Role"];
+            is_active: boolean;
+            /** @description The generated password, shown once. */
+            password?: string;
+            created_at: components["schemas"]["When"];
+            last_login_at: components["schemas"]["WhenOrNull"];
         };
         APIKey: {
             id: string;
@@ -2953,6 +3626,180 @@ export interface components {
                 since?: string;
             }[];
         };
+        /** @enum {string} */
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        Webhook: {
+            id: string;
+            url: string;
+            /** @description Empty is every type. */
+            types: components["schemas"]["WebhookType"][];
+            /** @description Empty is all. */
+            campaigns: string[];
+            description: string;
+            is_active: boolean;
+            /** @description `whsec_` and base64; only in the answer that made it. */
+            secret?: string;
+            /**
+             * Format: date-time
+             * @description Until then the secret before signs too.
+             */
+            old_secret_until: string | null;
+            /**
+             * @description Why the dialler made it inactive: its server answered 410, or took nothing for as long as a message is tried.
+             * @enum {string}
+             */
+            disabled_reason?: "gone" | "failing";
+            /** Format: date-time */
+            disabled_at: string | null;
+            /** Format: date-time */
+            last_delivered_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+        };
+        WebhookDelivery: {
+            id: string;
+            /** @description The header `webhook-id`. */
+            webhook_message_id: string;
+            /** @description A WebhookType, or `webhook.ping`. */
+            type: string;
+            campaign_id?: string;
+            /** @enum {string} */
+            state: "pending" | "delivered" | "failed";
+            attempts: number;
+            /** @description Of the last answer; absent when none came. */
+            response_status?: number;
+            /** @description Why none came: refused, timeout, tls, dns, address_forbidden, broken, url, or endpoint_inactive. */
+            problem?: string;
+            /** @description The first KiB of the last answer. */
+            response_body?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @description Of one that is pending.
+             */
+            next_attempt_at: string | null;
+        };
+        CampaignEvent: {
+            campaign_id: string;
+            run: number;
+            reason?: string;
+            /** @description Who did it: an e-mail address, the name of a key, or system. */
+            by?: string;
+        };
+        ContactsEvent: {
+            campaign_id: string;
+            run: number;
+            count: number;
+            import_id?: string;
+            states?: {
+                [key: string]: number;
+            };
+        };
+        AttemptEvent: {
+            attempt_id: string;
+            call_id: string;
+            campaign_id?: string;
+            contact_id?: string;
+            run?: number;
+            pass?: number;
+            /** @description Of the contact in this run. */
+            attempt_number?: number;
+            bot_id?: string;
+            to_number?: string;
+            from_number?: string;
+            trunk?: string;
+            /** @description It was placed for a callback. */
+            callback: boolean;
+            /** @description Absent in abandon.recorded. */
+            outcome?: string;
+            /** @description no_seat, late_connect or capacity_loss. */
+            abandon_cause?: string;
+            /** @description It counts against Max Attempts. */
+            consumed: boolean;
+            answered: boolean;
+            /** @description The bot had the call. */
+            connected: boolean;
+            sip_code?: number;
+            sip_reason?: string;
+            hung_up_by?: string;
+            amd_verdict?: string;
+            session_id?: string;
+            ring_ms: number;
+            talk_ms: number;
+            /** Format: date-time */
+            reserved_at?: string;
+            /** Format: date-time */
+            invite_at?: string;
+            /** Format: date-time */
+            answered_at?: string;
+            /** Format: date-time */
+            bot_connected_at?: string;
+            /** Format: date-time */
+            ended_at?: string;
+            /**
+             * Format: date-time
+             * @description When the contact is dialled again, if it is.
+             */
+            next_dial_at?: string;
+            /** @description Of the contact, as they are when the message is made. */
+            variables: {
+                [key: string]: string;
+            };
+            /** @description How many did not fit into the 20 kB of a message. */
+            variables_omitted?: number;
+        };
+        ResultEvent: {
+            attempt_id: string;
+            call_id: string;
+            campaign_id?: string;
+            contact_id?: string;
+            run?: number;
+            to_number?: string;
+            outcome?: string;
+            disposition?: string;
+            sub_disposition?: string;
+            /** @description Its first 4,000 bytes. */
+            summary?: string;
+            do_not_call: boolean;
+            transcript_url?: string;
+            recording_url?: string;
+            /** @description Of the result. */
+            variables: {
+                [key: string]: string;
+            };
+            /** @description How many did not fit into the 20 kB of a message. */
+            variables_omitted?: number;
+        };
+        ContactEvent: {
+            contact_id: string;
+            campaign_id: string;
+            run: number;
+            phone_number?: string;
+            state: string;
+            reason?: string;
+            /** @description Consumed in this run. */
+            attempts: number;
+            max_attempts: number;
+            /** @description What brought the contact here. */
+            attempt_id?: string;
+            last_outcome?: string;
+            last_disposition?: string;
+            /** Format: date-time */
+            callback_at?: string;
+            /** @description Of the contact, as they are when the message is made. */
+            variables: {
+                [key: string]: string;
+            };
+            /** @description How many did not fit into the 20 kB of a message. */
+            variables_omitted?: number;
+        };
+        PingEvent: {
+            webhook_id: string;
+        };
     };
     responses: {
         /** @description Events until the stream ends. */
@@ -3107,6 +3954,13 @@ export interface components {
         RequestID: string;
         /** @description CA and 32 hex digits. */
         CallID: string;
+        WebhookID: string;
+        /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+        WebhookMessageID: string;
+        /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+        WebhookTimestamp: string;
+        /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+        WebhookSignature: string;
         CampaignID: string;
         /** @description `id` of the last event received; browsers send it. */
         LastEventID: string;
@@ -3841,6 +4695,161 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every user, the oldest first. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        users: components["schemas"]["User"][];
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example ada@example.org */
+                    email: string;
+                    role: components["schemas"]["Role"];
+                    password?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The user. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    changeUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    role?: components["schemas"]["Role"];
+                    is_active?: boolean;
+                    password?: string;
+                    /** @description Generate one; it is in this answer and nowhere else. */
+                    reset_password?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The user, as it is now. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    changePassword: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    current_password: string;
+                    new_password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It is changed. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5651,6 +6660,377 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listWebhooks: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        webhooks: components["schemas"]["Webhook"][];
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uri
+                     * @description https. Addresses of private networks are refused when a message is sent, unless the dialler runs with --webhook-allow-private.
+                     */
+                    url: string;
+                    /** @description Empty or left out is every type. */
+                    types?: components["schemas"]["WebhookType"][];
+                    /** @description Only messages of these; empty or left out: of all, and of dialouts. */
+                    campaigns?: string[];
+                    description?: string;
+                    /** @default true */
+                    is_active?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description It is told from now on. */
+            201: {
+                headers: {
+                    /** @description Where it is shown. */
+                    Location?: string;
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    showWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint, without its secret. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Format: uri */
+                    url?: string;
+                    types?: components["schemas"]["WebhookType"][];
+                    campaigns?: string[];
+                    description?: string;
+                    is_active?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint after it. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint with its new secret, which is shown here and never again. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is being sent. */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    replayFailedDeliveries: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Format: date-time */
+                    since: string;
+                };
+            };
+        };
+        responses: {
+            /** @description They are being sent. */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        replayed: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the answer before. */
+                cursor?: string;
+                page_size?: number;
+                state?: "pending" | "delivered" | "failed";
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A part of the log. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        deliveries: components["schemas"]["WebhookDelivery"][];
+                        /** @description Leads on to older ones; null at the end. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    replayDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                webhook_id: components["parameters"]["WebhookID"];
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is being sent. */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -5818,6 +7198,880 @@ export interface operations {
                 };
             };
             500: components["responses"]["Internal"];
+        };
+    };
+    onCampaignStarted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.started";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCampaignPaused: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.paused";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCampaignResumed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.resumed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCampaignStopped: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.stopped";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCampaignCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.completed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCampaignFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.failed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCampaignRestarted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "campaign.restarted";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CampaignEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onAttemptEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "attempt.ended";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onDialoutEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "dialout.ended";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onAbandonRecorded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "abandon.recorded";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onResultStored: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "result.stored";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ResultEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.completed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.failed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactAbandoned: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.abandoned";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactMachineDetected: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.machine_detected";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactWindowClosed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.window_closed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactManuallyStopped: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.manually_stopped";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactExcluded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.excluded";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallbackScheduled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "callback.scheduled";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallbackCancelled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "callback.cancelled";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactsAdded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contacts.added";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactsEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactsClosed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contacts.closed";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactsEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onWebhookPing: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "webhook.ping";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["PingEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

@@ -1,0 +1,245 @@
+package http
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	nethttp "net/http"
+	"net/mail"
+	"strings"
+	"time"
+
+	"dialler/engine"
+)
+
+// People who may log in. Nobody is deleted: what somebody did stays theirs.
+
+// passwordLeast is how many characters a password has at least (NIST SP 800-63B
+// asks for 8, and for no rules of composition; a console that calls people is
+// worth some more).
+const passwordLeast = 12
+
+type userAccount struct {
+	ID          engine.UserID `json:"id"`
+	Email       string        `json:"email"`
+	Role        string        `json:"role"`
+	Active      bool          `json:"is_active"`
+	Password    string        `json:"password,omitempty"` // only when it was generated
+	CreatedAt   time.Time     `json:"created_at"`
+	LastLoginAt *time.Time    `json:"last_login_at"`
+}
+
+func viewUser(u *engine.User, generated string) userAccount {
+	return userAccount{ID: u.ID, Email: u.Email, Role: u.Role, Active: u.Active, Password: generated, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt}
+}
+
+type userList struct {
+	Users []userAccount `json:"users"`
+	Total int           `json:"total"`
+}
+
+// NewPassword is 128 random bits.
+func NewPassword() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// NewUser is one who may log in.
+func NewUser(email, role, password string, now time.Time) engine.User {
+	var id [8]byte
+	_, _ = rand.Read(id[:])
+	return engine.User{ID: engine.UserID("usr_" + hex.EncodeToString(id[:])), Email: strings.ToLower(strings.TrimSpace(email)), Role: role,
+		PasswordHash: HashPassword(password), Active: true, CreatedAt: now}
+}
+
+func (s *Server) listUsers(r *request) error {
+	list, err := s.Users.Users(r.ctx())
+	if err != nil {
+		return err
+	}
+	out := userList{Users: make([]userAccount, len(list)), Total: len(list)}
+	for i := range list {
+		out.Users[i] = viewUser(&list[i], "")
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+func (s *Server) createUser(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	email := f.email("email")
+	role := f.role("role", required)
+	password := f.password("password")
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	generated := ""
+	if password == "" {
+		generated = NewPassword()
+		password = generated
+	}
+	if err := hashingTurn(r.ctx()); err != nil {
+		return err
+	}
+	u := NewUser(email, role, password, s.Now())
+	<-hashing
+	if err := s.Users.CreateUser(r.ctx(), u, r.who()); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusCreated, viewUser(&u, generated))
+}
+
+func (s *Server) changeUser(r *request) error {
+	id := engine.UserID(r.param("user_id"))
+	if !validIdentifier(string(id)) {
+		return errNoUser
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	role := f.role("role", false)
+	password := f.password("password")
+	reset := f.flag("reset_password", false)
+	hasActive, active := f.has("is_active"), f.flag("is_active", true)
+	if reset && password != "" {
+		f.fail("reset_password", "mutually_exclusive", "must not be sent together with password")
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	if role == "" && password == "" && !reset && !hasActive {
+		return engine.Invalid("validation_failed", "Name at least one field to change.")
+	}
+	generated := ""
+	if reset {
+		generated = NewPassword()
+		password = generated
+	}
+	hash, err := hashWithin(r.ctx(), password)
+	if err != nil {
+		return err
+	}
+	u, err := s.Users.UpdateUser(r.ctx(), id, func(u *engine.User) {
+		if role != "" {
+			u.Role = role
+		}
+		if hash != "" {
+			u.PasswordHash = hash
+		}
+		if hasActive {
+			u.Active = active
+		}
+	}, r.who())
+	if err := s.userChanged(r.ctx(), id, err); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewUser(&u, generated))
+}
+
+// changePassword is everybody's own.
+func (s *Server) changePassword(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	current, next := f.text("current_password", required, 1024), f.password("new_password")
+	if !f.has("new_password") {
+		f.fail("new_password", "required", "is required")
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.user.ID), every: 30 * time.Second, burst: 5}}); !ok {
+		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins", Detail: "Too many passwords were tried; wait for Retry-After.", RetryAfter: wait}
+	}
+	good, err := checkPassword(r.ctx(), r.user.PasswordHash, current)
+	if err != nil {
+		return err
+	}
+	if !good {
+		return engine.Invalid("validation_failed", "The body failed validation; see errors.",
+			engine.FieldError{Field: "current_password", Code: "wrong_password", Message: "is not the password that you have"})
+	}
+	hash, err := hashWithin(r.ctx(), next)
+	if err != nil {
+		return err
+	}
+	_, err = s.Users.UpdateUser(r.ctx(), r.user.ID, func(u *engine.User) { u.PasswordHash = hash }, r.who())
+	if err := s.userChanged(r.ctx(), r.user.ID, err); err != nil {
+		return err
+	}
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+// userChanged has every node ask the store who the user is; err is that of the
+// change, which may have been carried out all the same.
+func (s *Server) userChanged(ctx context.Context, id engine.UserID, err error) error {
+	s.tokens.known.forget(id)
+	s.sessions.known.forgetAll() // which are the user's says the store
+	if err != nil {
+		return err
+	}
+	if s.SharedKeys {
+		return wait(ctx, userTrust)
+	}
+	return nil
+}
+
+// hashingTurn waits until a password may be hashed; the caller gives the turn back.
+func hashingTurn(ctx context.Context) error {
+	select {
+	case hashing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hashWithin hashes a password in its turn; "" stays "".
+func hashWithin(ctx context.Context, password string) (string, error) {
+	if password == "" {
+		return "", nil
+	}
+	if err := hashingTurn(ctx); err != nil {
+		return "", err
+	}
+	defer func() { <-hashing }()
+	return HashPassword(password), nil
+}
+
+var errNoUser = engine.NotFound("user_not_found", "There is no such user.")
+
+// email reads an address, which is an account's name.
+func (f form) email(field string) string {
+	s := strings.ToLower(strings.TrimSpace(f.text(field, required, 254)))
+	if a, err := mail.ParseAddress(s); s != "" && (err != nil || a.Address != s) {
+		f.fail(field, "invalid_format", "must be an e-mail address, for example ada@example.org")
+	}
+	return s
+}
+
+func (f form) role(field string, need bool) string {
+	s := f.text(field, need, 16)
+	if s != "" && parseRole(s) == roleNone {
+		f.fail(field, "unknown_value", "must be one of admin, operator, viewer")
+	}
+	return s
+}
+
+// password reads one that is to be set; "" when it was not sent.
+func (f form) password(field string) string {
+	s := f.text(field, false, 1024)
+	if s != "" && len([]rune(s)) < passwordLeast || s == "" && f.has(field) {
+		f.fail(field, "too_short", "must have at least 12 characters")
+	}
+	return s
+}
