@@ -27,7 +27,7 @@ func (e elsewhere) Addr() net.Addr { return e.addr }
 // there from then on.
 func (w *world) another() *running {
 	w.t.Helper()
-	r := serve(w.t, w.url, "--sip="+w.flags.SIP, "--spool-dir="+w.flags.SpoolDir, fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
+	r := serve(w.t, w.url, "--webhook-allow-private", "--sip="+w.flags.SIP, "--spool-dir="+w.flags.SpoolDir, fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
 		"--recordings-dir="+w.flags.RecordingsDir)
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(r.api, "http://"))
 	if err != nil {

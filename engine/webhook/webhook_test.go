@@ -1,0 +1,181 @@
+package webhook
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+func TestAnAnswerSaysWhenAMessageIsSentAgain(t *testing.T) {
+	f := func(a Answer, tries int, worked bool, chance float64, want Verdict) {
+		t.Helper()
+		if got := Judge(&a, tries, worked, chance); got != want {
+			t.Errorf("%+v after %d: %+v, want %+v", a, tries, got, want)
+		}
+	}
+	again := func(d time.Duration) Verdict { return Verdict{State: Pending, Wait: d} }
+	for _, s := range []int{200, 201, 204, 299} {
+		f(Answer{Status: s}, 1, false, 0, Verdict{State: Delivered})
+	}
+	for _, s := range []int{0, 100, 301, 302, 307, 400, 401, 404, 429, 500, 503} {
+		f(Answer{Status: s}, 1, false, 0, again(5*time.Second))
+	}
+	f(Answer{Status: 410}, 1, true, 0, Verdict{State: Failed, Disable: DisabledGone})
+	whole := time.Duration(0)
+	for i, d := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
+		f(Answer{Status: 500}, i+1, false, 0, again(d))
+		f(Answer{Status: 500}, i+1, false, 0.5, again(d+d/20))
+		whole += d
+	}
+	if whole < 3*24*time.Hour || Tries != 10 {
+		t.Errorf("given up after %v", whole)
+	}
+	f(Answer{Status: 500}, Tries, false, 0, Verdict{State: Failed, Disable: DisabledFailing})
+	f(Answer{Status: 500}, Tries, true, 0, Verdict{State: Failed}) // its server takes others
+	for _, s := range []int{429, 502, 503, 504} {
+		f(Answer{Status: s, RetryAfter: time.Hour}, 1, false, 0, again(time.Hour))
+		f(Answer{Status: s, RetryAfter: time.Second}, 2, false, 0, again(5*time.Minute))
+		f(Answer{Status: s, RetryAfter: 30 * 24 * time.Hour}, 1, false, 0, again(24*time.Hour))
+	}
+	f(Answer{Status: 500, RetryAfter: time.Hour}, 1, false, 0, again(5*time.Second))
+}
+
+// The vector of the specification's own libraries.
+func TestASignatureIsThatOfTheSpecification(t *testing.T) {
+	secret, err := ReadSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1614265330, 0)
+	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+	if got := Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", at, []byte(`{"test": 2432232314}`), secret); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Sign("a", at, nil, secret, secret); strings.Count(got, " ") != 1 || strings.Count(got, "v1,") != 2 {
+		t.Errorf("two secrets: %q", got)
+	}
+	for _, bad := range []string{"", "whsec_", "whsec_####", WriteSecret(make([]byte, 23)), WriteSecret(make([]byte, 65)), strings.Repeat("A", 44)} {
+		if _, err := ReadSecret(bad); err == nil {
+			t.Errorf("%q is taken for a secret", bad)
+		}
+	}
+}
+
+func TestABodyStaysUnderItsCapAndSaysWhatWasLeftOut(t *testing.T) {
+	vars := map[string]string{}
+	for i := range 40 {
+		vars[strings.Repeat("k", i+1)] = strings.Repeat("\x01", 400) // six bytes each when written
+	}
+	vars["short"] = "kept"
+	long := strings.Repeat(`"<é`+"\u2028", 5000)
+	f := Fact{Event: journal.Event{Campaign: "cmp_1", Seq: 1, Type: journal.ResultStored, Contact: "c1", Attempt: "a1"},
+		Person: &contact.Contact{Variables: vars},
+		Call:   &attempt.Attempt{Result: &attempt.Result{Summary: long, SubDisposition: long, TranscriptURL: long, RecordingURL: long, Variables: vars}, SIPReason: long}}
+	f.Data.Disposition, f.Data.Reason = long, long
+	check := func() {
+		t.Helper()
+		for _, m := range Messages(&f) {
+			var v struct {
+				Data struct {
+					Variables map[string]string
+					Omitted   int `json:"variables_omitted"`
+				}
+			}
+			if err := json.Unmarshal(m.Body, &v); err != nil {
+				t.Fatal(err)
+			}
+			if len(m.Body) >= BodyCap || v.Data.Variables["short"] != "kept" || v.Data.Omitted == 0 || v.Data.Omitted+len(v.Data.Variables) != len(vars) {
+				t.Errorf("%s: %d bytes, %d variables, %d left out", m.Type, len(m.Body), len(v.Data.Variables), v.Data.Omitted)
+			}
+		}
+	}
+	check()
+	f.Type, f.Data.After = journal.ContactChanged, &contact.Facts{State: contact.Failed}
+	check()
+	f.Type, f.Data.After, f.Data.Outcome = journal.AttemptEnded, nil, engine.OutcomeBusy
+	check()
+	if f.Person.Variables["short"] == "" || len(vars) != 41 {
+		t.Error("the contact's own variables were changed")
+	}
+}
+
+func TestWhoeverReadsAnEventMakesTheSameMessages(t *testing.T) {
+	f := Fact{Event: journal.Event{Campaign: "cmp_1", Seq: 7, Run: 1, Type: journal.AttemptEnded, Contact: "c1", Attempt: "a1", At: time.Unix(5, 0),
+		Data: journal.Data{After: &contact.Facts{State: contact.Failed}}}}
+	one, two := Messages(&f), Messages(&f)
+	if len(one) != 2 || one[0].ID == one[1].ID || one[0].ID != two[0].ID || one[1].ID != two[1].ID || !strings.HasPrefix(one[0].ID, "msg_") {
+		t.Fatalf("%+v", one)
+	}
+	f.Seq++
+	if next := Messages(&f); next[0].ID == one[0].ID {
+		t.Error("two events make one message")
+	}
+}
+
+func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
+	f := func(e journal.Event, want ...string) {
+		t.Helper()
+		var got []string
+		for _, m := range Messages(&Fact{Event: e}) {
+			got = append(got, m.Type)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", e.Type, got, want)
+		}
+	}
+	due := time.Unix(9, 0)
+	facts := func(s contact.State, c contact.CallbackState) *contact.Facts {
+		return &contact.Facts{State: s, Callback: c}
+	}
+	ended := journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.AttemptEnded}
+	f(ended, "attempt.ended")
+	f(journal.Event{Type: journal.AttemptEnded}, "dialout.ended")
+	ended.Data = journal.Data{Before: facts(contact.Pending, ""), After: facts(contact.Unanswered, "")}
+	f(ended, "attempt.ended")
+	ended.Data.After = facts(contact.MachineDetected, "")
+	f(ended, "attempt.ended", "contact.machine_detected")
+	ended.Data.Before = facts(contact.MachineDetected, "")
+	f(ended, "attempt.ended")
+	result := journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.ResultStored, Data: journal.Data{Before: facts(contact.Connected, ""), After: facts(contact.Completed, contact.CallbackPending), DueAt: &due}}
+	f(result, "result.stored", "contact.completed", "callback.scheduled")
+	result.Data.Before = facts(contact.Completed, contact.CallbackPending) // a newer wish
+	f(result, "result.stored", "callback.scheduled")
+	f(journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.ContactExcluded, Data: journal.Data{Before: facts(contact.Pending, contact.CallbackPending), After: facts(contact.Excluded, contact.CallbackCancelled)}},
+		"contact.excluded", "callback.cancelled")
+	f(journal.Event{Campaign: "cmp_1", Type: journal.LegAdded})
+	f(journal.Event{Campaign: "cmp_1", Type: journal.CampaignEdited})
+	if got := Sources([]string{"attempt.ended", "dialout.ended", "campaign.paused"}); !slices.Equal(got, []journal.Type{journal.CampaignPaused, journal.AttemptEnded}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAnEndpointIsToldOfItsTypesAndCampaigns(t *testing.T) {
+	f := func(e Endpoint, m Message, want bool) {
+		t.Helper()
+		if got := e.Wants(&m); got != want {
+			t.Errorf("%+v of %+v: %v", e, m, got)
+		}
+	}
+	m := Message{Type: "attempt.ended", Campaign: "cmp_1"}
+	f(Endpoint{Active: true}, m, true)
+	f(Endpoint{}, m, false)
+	f(Endpoint{Active: true, Types: []string{"contact.failed"}}, m, false)
+	f(Endpoint{Active: true, Types: []string{"contact.failed", "attempt.ended"}, Campaigns: []engine.CampaignID{"cmp_1"}}, m, true)
+	f(Endpoint{Active: true, Campaigns: []engine.CampaignID{"cmp_2"}}, m, false)
+	f(Endpoint{Active: true, Campaigns: []engine.CampaignID{"cmp_1"}}, Message{Type: "dialout.ended"}, false)
+	at := time.Now()
+	e := Endpoint{Disabled: DisabledGone, DisabledAt: &at}
+	if e.Enable(false); e.Disabled == "" {
+		t.Error("made inactive again, it forgets why it was")
+	}
+	if e.Enable(true); !e.Active || e.Disabled != "" || e.DisabledAt != nil {
+		t.Errorf("%+v", e)
+	}
+}
