@@ -194,6 +194,53 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 	})
 }
 
+// A campaign moves while calls are classified whose bot is attached already, and
+// while others ring: whoever picks up is served, with the seats that there are.
+func TestWhoIsBeingClassifiedWhenTheCampaignMovesIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		talk := steady(2*time.Second, 30*time.Second)
+		r := newFarRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
+			s := talk(n, nth)
+			s.VerdictIn = 1500 * time.Millisecond
+			if n[len(n)-1]%2 == 0 {
+				s.Ring = 4 * time.Second
+			}
+			return s
+		}, nil)
+		r.results()
+		r.add(10)
+		r.act(campaign.ActionStart)
+		answered := func() (n, served int) {
+			r.store.View(func() {
+				for _, a := range r.store.Attempts {
+					if a.AnsweredAt != nil {
+						n++
+					}
+					if a.ServedAt != nil {
+						served++
+					}
+				}
+			})
+			return n, served
+		}
+		r.until(time.Minute, "five are classified", func() bool { n, _ := answered(); return n == 5 })
+		time.Sleep(500 * time.Millisecond) // virtual: their bots are attached
+		if n, served := answered(); n != 5 || served != 0 {
+			t.Fatalf("%d answered, %d served", n, served)
+		}
+		r.nodes.leave(1)
+		r.tree.Close()
+		r.start() // at once, as when a node is drained
+		defer func() { r.tree.Close() }()
+		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		r.until(time.Hour, "completed", r.completed)
+		r.check()
+		if d := r.detail(); d.Counters.Completed != 10 || d.Counters.Abandoned != 0 || r.world.Invited() != 10 {
+			t.Errorf("%+v, %d INVITEs", d.Counters, r.world.Invited())
+		}
+	})
+}
+
 // With the node that carried them the calls are lost: they are closed at once, and
 // who was not reached is called again, from the node that is left.
 func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
