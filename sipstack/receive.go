@@ -41,6 +41,9 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 		return
 	}
 	l := s.leg(engine.LegID(callID.Value()))
+	if l == nil && cseq.MethodName == sip.INVITE {
+		l = s.leftOver(r, callID.Value(), cseq.SeqNo, branch, src)
+	}
 	if l == nil {
 		s.count.unmatched.Add(1)
 		return

@@ -2,8 +2,11 @@ package sipstack
 
 import (
 	"net/netip"
+	"strings"
 
 	"dialler/engine"
+
+	"github.com/emiago/sipgo/sip"
 )
 
 // RecoverLeg ends a leg of an earlier process life and reports only its
@@ -51,6 +54,59 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 		defer l.unlock()
 		l.recoverInvite(r, to)
 	})
+}
+
+// leftOver takes charge of a call that an earlier life placed from this address
+// and that nobody here knows: a response to its INVITE, whose branch is made of
+// nothing but the call, comes here and nowhere else. What rings is cancelled, what
+// is answered is acknowledged and ended. Whoever watches the leg, here later or on
+// another node all along, has no part in it.
+func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, src netip.AddrPort) *leg {
+	a, n, ok := strings.Cut(id, ".")
+	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != deriveBranch(id, seq, "INVITE") || !s.mayAsk(src.Addr()) {
+		return nil
+	}
+	t := s.trunkAt(src)
+	if t == nil {
+		return nil
+	}
+	l := s.newLeg(engine.LegID(strings.Clone(id)), engine.AttemptID(strings.Clone(a)), t, nil)
+	l.recovered, l.forgotten = true, true
+	l.mu.Lock()
+	defer l.unlock()
+	l.setParties("", "", "")
+	l.cseq, l.to = seq, t.to(src)
+	l.address()
+	if h := r.From(); h != nil {
+		l.fromURI = strings.Clone(h.Address.String())
+	}
+	if h := r.To(); h != nil {
+		l.toURI = strings.Clone(h.Address.String())
+	}
+	l.enter(phaseWatch)
+	l.deadline = s.now() + s.conf.Timers.transaction()
+	if known := s.enlist(l); known != nil {
+		l.enter(phaseGone)
+		return known
+	}
+	return l
+}
+
+// trunkAt is a trunk whose far side has the address.
+func (s *Stack) trunkAt(src netip.AddrPort) (found *trunk) {
+	s.trunksMu.RLock()
+	defer s.trunksMu.RUnlock()
+	for _, t := range s.trunks {
+		for _, to := range t.targets() {
+			if to.addr == src {
+				return t
+			}
+			if to.addr.Addr() == src.Addr() {
+				found = t
+			}
+		}
+	}
+	return found
 }
 
 // endKnown ends a leg that is of this life after all.

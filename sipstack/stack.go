@@ -364,17 +364,25 @@ func (s *Stack) leg(id engine.LegID) *leg {
 	return sh.legs[id]
 }
 
-// add enters a leg, or gives the one that has its id.
-func (s *Stack) add(l *leg) (known *leg) {
+// enlist enters a leg, or gives the one that has its id. Its attempt does not
+// know it.
+func (s *Stack) enlist(l *leg) (known *leg) {
 	sh := &s.shards[s.hash(string(l.id))]
 	sh.mu.Lock()
+	defer sh.mu.Unlock()
 	if known = sh.legs[l.id]; known != nil {
-		sh.mu.Unlock()
 		return known
 	}
 	sh.legs[l.id] = l
-	sh.mu.Unlock()
 	s.count.live.Add(1)
+	return nil
+}
+
+// add enters a leg among those of its attempt, or gives the one that has its id.
+func (s *Stack) add(l *leg) (known *leg) {
+	if known = s.enlist(l); known != nil {
+		return known
+	}
 	as := &s.attempts[s.hash(string(l.attempt))]
 	as.mu.Lock()
 	as.legs[l.attempt] = append(as.legs[l.attempt], l)
