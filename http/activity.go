@@ -28,6 +28,8 @@ var actionNames = map[journal.Type]string{
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key",
 	"user.created": "create_user", "user.changed": "change_user",
+	"webhook.created": "create_webhook", "webhook.changed": "change_webhook", "webhook.deleted": "delete_webhook", "webhook.disabled": "disable_webhook",
+	"webhook.secret_rotated": "rotate_webhook_secret", "webhook.tested": "test_webhook", "webhook.replayed": "replay_webhook",
 	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression", journal.RecordingDeleted: "delete_recording",
 	journal.PersonErased: "erase_person", journal.RestoreAccepted: "accept_restore",
 }

@@ -68,7 +68,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		// What a person would fill in, where the file says no more than that it is text.
 		"zone": {"UTC", "Europe/Berlin", "America/New_York"}, "host": {"127.0.0.1"}, "external_host": {"127.0.0.1"}, "tls_server_name": {"localhost"}, "from_domain": {"localhost"},
 		"number_country": {"DE"}, "listener": {"default"}, "privacy": {"none", "id;critical"}, "outbound_proxy": {"127.0.0.1:9"}, "transfer_targets": {"sip:desk@127.0.0.1", "+4915112*"}, "endpoints": {w.bot.URL()},
-		"config_url": {"http://127.0.0.1:9/"}, "start": {"00:00", "08:00"}, "end": {"00:00", "20:00"}, "tls_roots": {""},
+		"config_url": {"http://127.0.0.1:9/"}, "url": {"http://127.0.0.1:9/"}, "start": {"00:00", "08:00"}, "end": {"00:00", "20:00"}, "tls_roots": {""},
 	})
 	host, port, err := splitHostPort(m.Addr())
 	if err != nil {
@@ -87,6 +87,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		for range 3 {
 			shown("POST", "/api/v1/sip/dialout", w.operator("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}))
 		}
+		shown("POST", "/api/v1/webhooks", w.operator("POST", "/api/v1/webhooks", map[string]any{"url": "http://127.0.0.1:9/"}))
 		id := string(w.running(map[string]any{"recording": "on"}))
 		w.operator("POST", "/api/v1/campaigns/"+id+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()}}}).expect(200)
 		shown("GET", "/api/v1/campaigns/{campaign_id}", w.operator("GET", "/api/v1/campaigns/"+id, nil))
