@@ -104,6 +104,7 @@ func (c *capacity) seen(all []ownership.Node) {
 // begin takes what other nodes tell, and tells them.
 func (c *capacity) begin(s *several) {
 	s.node.Receive(toldCapacity, c.carriers.Heard)
+	s.router.Carrier = c.carriers.Choose
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -50,10 +50,24 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 		t.Errorf("%v calls could not be placed", failed)
 	}
 
+	eventually(t, "dialouts that come at the same time are carried by both nodes", func() bool {
+		for range 4 { // seats of the campaign may not be free yet: 503
+			w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
+		}
+		var nodes int
+		w.query("SELECT count(DISTINCT incarnation) FROM attempts WHERE coalesce(campaign_id, '') = ''", &nodes)
+		return nodes == 2
+	})
+	eventually(t, "the dialouts are over", func() bool {
+		var open int
+		w.query("SELECT count(*) FROM attempts WHERE coalesce(campaign_id, '') = '' AND outcome IS DISTINCT FROM 'completed'", &open)
+		return open == 0
+	})
+
 	add(24)
 	eventually(t, "the other node has live calls", func() bool {
 		var n int
-		w.query("SELECT count(*) FROM attempts a JOIN nodes n USING (incarnation) WHERE n.name = 'two' AND a.ended_at IS NULL AND a.answered_at IS NOT NULL", &n)
+		w.query("SELECT count(*) FROM attempts a JOIN nodes n USING (incarnation) WHERE coalesce(a.campaign_id, '') <> '' AND n.name = 'two' AND a.ended_at IS NULL AND a.answered_at IS NOT NULL", &n)
 		return n >= 3
 	})
 	if err := other.cmd.Process.Kill(); err != nil {

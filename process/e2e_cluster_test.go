@@ -82,9 +82,16 @@ func (w *world) ownerOf(id engine.CampaignID) (name string, epoch int64) {
 func (w *world) campaignOf(node string, change map[string]any) engine.CampaignID {
 	w.t.Helper()
 	for range 50 {
-		id := w.campaign(change)
-		if name, _ := w.ownerOf(id); name == node {
-			return id
+		var c struct {
+			ID engine.CampaignID `json:"campaign_id"`
+		}
+		r := w.operator("POST", "/api/v1/campaigns", settings(change))
+		if r.status == 503 { // the other node is slow to answer the first time
+			continue
+		}
+		r.expect(201).into(&c)
+		if name, _ := w.ownerOf(c.ID); name == node {
+			return c.ID
 		}
 	}
 	w.t.Fatalf("node %s never becomes the owner of a campaign", node)

@@ -11,7 +11,7 @@ import (
 
 // Dialout implements http.Calls.
 func (f *Front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
-	return f.tree.Dialout(ctx, cmd)
+	return f.owner().Dialout(ctx, cmd)
 }
 
 // Call implements http.Calls.

@@ -23,6 +23,7 @@ type Tree interface {
 	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
+	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 
 	// Has says whether the actor of an attempt lives here.
 	Has(id engine.AttemptID) bool
@@ -68,6 +69,10 @@ type Attempts interface {
 
 // Router has a tree's methods, for every campaign of the cluster.
 type Router struct {
+	// Carrier chooses the node for a call outside campaigns over a trunk ("": any),
+	// 0 and nil: this one. It is set before the first request.
+	Carrier func(trunk engine.TrunkID) engine.Incarnation
+
 	tree     Tree
 	nodes    Nodes
 	attempts Attempts
@@ -87,6 +92,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	serve(r, "add_contacts", tree.AddContacts)
 	serve(r, "trigger", tree.Trigger)
 	serve(r, "exclude", tree.Exclude)
+	serve(r, placeDialout, tree.Dialout)
 	serve(r, "call", tree.Call)
 	serve(r, "live", r.liveHere)
 	serve(r, "submit_result", r.submitHere)

@@ -168,6 +168,11 @@ func (t *tree) Trigger(_ context.Context, cmd campaign.Trigger) (campaign.Trigge
 func (t *tree) Exclude(_ context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
 	return enginetest.Filled[campaign.ExcludeReply](), t.note(cmd)
 }
+
+func (t *tree) Dialout(_ context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
+	return enginetest.Filled[campaign.DialoutReply](), t.note(cmd)
+}
+
 func (t *tree) Has(id engine.AttemptID) bool { return t.has[id] }
 
 func (t *tree) Call(_ context.Context, id engine.CallID) (attempt.Attempt, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -222,19 +221,6 @@ func (c *cluster) open(ctx context.Context, nodes int, placement string, pin boo
 	}
 	if err := w.furnish(ctx); err != nil {
 		return err
-	}
-	if placement == local { // each node caps what it places itself
-		host, port, err := net.SplitHostPort(w.answerer)
-		if err != nil {
-			return err
-		}
-		p, err := strconv.Atoi(port)
-		if err != nil {
-			return err
-		}
-		if err := w.setTrunk(ctx, host, p, w.cfg.Rate/nodes); err != nil {
-			return err
-		}
 	}
 	for _, a := range c.apis {
 		a.bearer = w.api.bearer
