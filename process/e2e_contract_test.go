@@ -70,6 +70,11 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		"number_country": {"DE"}, "listener": {"default"}, "privacy": {"none", "id;critical"}, "outbound_proxy": {"127.0.0.1:9"}, "transfer_targets": {"sip:desk@127.0.0.1", "+4915112*"}, "endpoints": {w.bot.URL()},
 		"config_url": {"http://127.0.0.1:9/"}, "url": {"http://127.0.0.1:9/"}, "start": {"00:00", "08:00"}, "end": {"00:00", "20:00"}, "tls_roots": {""},
 	})
+	var users struct{ Users []struct{ ID string } }
+	w.operator("GET", "/api/v1/users", nil).expect(200).into(&users)
+	for _, u := range users.Users {
+		maker.Spare(u.ID)
+	}
 	host, port, err := splitHostPort(m.Addr())
 	if err != nil {
 		t.Fatal(err)

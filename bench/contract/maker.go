@@ -30,6 +30,7 @@ type Maker struct {
 	known map[string][]string // by the name of a parameter or field
 	// Numbers are those that may be dialled.
 	numbers []string
+	spared  map[string]bool
 }
 
 // knownMost bounds what is kept of a name.
@@ -43,6 +44,16 @@ func NewMaker(f *File, seed uint64, numbers []string, known map[string][]string)
 		m.known[k] = append(m.known[k], v...)
 	}
 	return m
+}
+
+// Spare keeps an identifier from being learnt: what it stands for is needed to go on.
+func (m *Maker) Spare(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spared == nil {
+		m.spared = map[string]bool{}
+	}
+	m.spared[id] = true
 }
 
 // Make makes one request of an operation.
@@ -214,6 +225,9 @@ func (m *Maker) learn(kind string, v any) {
 }
 
 func (m *Maker) keep(name, id string) {
+	if m.spared[id] {
+		return
+	}
 	list := m.known[name]
 	for _, have := range list {
 		if have == id {
