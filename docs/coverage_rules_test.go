@@ -209,7 +209,7 @@ func numberRules() []sentence {
 		proven("slot.answer_rate", "The answer rate of a number is watched.", "engine/numberpool.TestAnAnswerRateBelowItsFloorRaisesAnAlarm",
 			"engine/numberpool.TestAnAnswerRateThatFallsToLessThanHalfRaisesAnAlarm", "actors.TestANumberWhoseAnswerRateFallsRaisesAnAlarmAndGoesOn",
 			"http.TestTheAnswerRateOfANumberIsShownWithItsAlarm", "actors.TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess"),
-		proven("trunk.caps", "A trunk has caps of calls a second and channels.", "engine/trunk.TestNoSecondHoldsMoreGrantsThanTheCap", "engine/trunk.TestChannelsAreLeases"),
+		proven("trunk.caps", "A trunk has caps of calls a second and channels.", "engine/trunk.TestNoSecondHoldsMoreGrantsThanTheCap", "engine/trunk.TestChannelsAreLeases", "process.TestCapsAreSharedByAllNodes"),
 		proven("trunk.change", "A trunk is changed without a restart: its caps and leases hold, calls under way go on.", "engine/trunk.TestChangingATrunksCapsLiveConservesLeases", "engine/trunk.TestACapThatIsLoweredHoldsFromTheNextGrantOn", "process.TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn"),
 		proven("trunk.caller_id", "Caller ID, privacy and number format are the trunk's.", "sipstack.TestTheCallerIDStandsWhereTheTrunkWantsIt", "engine/number.TestANumberIsWrittenAsTheCarrierWantsIt", "sipstack.TestBothNumbersHaveTheTrunksFormat"),
 		proven("trunk.identity", "A signed caller ID passes through, and the attestation that comes back is stored.", "process.TestASignedCallerIDReachesTheCarrierAndItsAttestationIsKept"),
