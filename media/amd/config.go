@@ -9,12 +9,8 @@ type Config struct {
 	Timeout time.Duration
 	// TalkTimeout takes its place while the far side is speaking; default 4 s.
 	TalkTimeout time.Duration
-	// HumanSpeech and HumanPause: that much speech at most, then a pause that
-	// long, is a person who waits for an answer; defaults 2.1 s and 660 ms.
-	HumanSpeech, HumanPause time.Duration
-	// MachineSpeech is how much speech without such a pause is a recording;
-	// default 2.8 s.
-	MachineSpeech time.Duration
+	// Model decides between people and machines; default the shipped one.
+	Model *Model
 }
 
 func (c Config) withDefaults() Config {
@@ -25,8 +21,8 @@ func (c Config) withDefaults() Config {
 	}
 	set(&c.Timeout, 3*time.Second)
 	set(&c.TalkTimeout, max(4*time.Second, c.Timeout))
-	set(&c.HumanSpeech, 2100*time.Millisecond)
-	set(&c.HumanPause, 660*time.Millisecond)
-	set(&c.MachineSpeech, 2800*time.Millisecond)
+	if c.Model == nil {
+		c.Model = Shipped()
+	}
 	return c
 }

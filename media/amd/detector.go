@@ -23,62 +23,48 @@ type Decision struct {
 
 // Detector classifies one call. It is not safe for concurrent use.
 type Detector struct {
-	cfg    Config
-	frames int // fed
-	done   bool
+	cfg   Config
+	done  bool
+	last  Decision
+	ear   ear
+	voice voice
+	tones signals
 
-	// High-pass against hum and direct current.
-	x1, y1 float32
-	x      [FrameSamples]float32
-
-	floor  float64 // tracked noise, dBFS
-	minima [8]float64
-	minAt  int
-	empty  int // frames in a row without any sound
-
-	tones tracker
-
-	heard     bool
-	onset     int // frame of the first speech
-	active    int // frames of speech
-	talk      int // frames of speech and of the breaths in it
-	run       int // frames of the talk-spurt that sounds, pauses under spurtPause in it
-	firstRun  int
-	longest   int // pause within the speech
-	pause     int // frames since the last speech
-	words     int
-	rising    int // frames above the threshold in a row, not yet speech
-	progress  int // frames of call progress tones
-	peak      float64
-	lastFrame int // of speech
+	x       Vector
+	score   float64 // log-odds of a machine, of the last moment
+	before  float64 // and of the one before
+	scored  bool
+	musical int // moments in a row that sounded like music
+	music   bool
+	watch   func(*Detector, Moment, *Vector)
 }
 
 const (
-	// speechAbove is how far above the noise speech is, dB.
-	speechAbove = 9
-	// quietest is the level below which nothing is speech, dBFS.
-	quietest = -48
-	// speechRange is how far below its peak speech is still speech, dB.
-	speechRange = 32
-	// digital is the level below which a frame is no recording, dBFS.
-	digital = -75
-	// emptyLine is how many of them are a quiet line rather than a loss.
-	emptyLine = 4
-	// wordPause and spurtPause end words and talk-spurts, frames.
-	wordPause  = 5
-	breath     = 12
-	spurtPause = 20
-	// speechMin is how many frames in a row begin speech: shorter is a click.
-	speechMin = 3
+	// steadyTone is the level, dBFS, above which a tone that has sounded since
+	// the begin is one and not the noise.
+	steadyTone = -42
+	// spokenMin is how many frames of speech make what follows a greeting's end.
+	spokenMin = 15
+	// stepFrames is how often the classifier is asked.
+	stepFrames = 5
+	// musicScore is the log-odds that music must have, musicMoments for how
+	// long: speech must never pass for it.
+	musicScore   = 2.5
+	musicMoments = 5
 )
 
 // New gives a detector for one call.
 func New(cfg Config) *Detector {
-	d := &Detector{cfg: cfg.withDefaults(), peak: -90}
-	for i := range d.minima {
-		d.minima[i] = 0 // full scale: no minimum yet
-	}
+	d := &Detector{cfg: cfg.withDefaults()}
+	d.ear.reset()
+	d.voice.reset()
 	return d
+}
+
+// Watch has f called at every moment at which the classifier is asked, and
+// with what: for training.
+func (d *Detector) Watch(f func(Moment, *Vector)) {
+	d.watch = func(_ *Detector, m Moment, x *Vector) { f(m, x) }
 }
 
 // Features are what a decision rests on.
@@ -86,163 +72,140 @@ type Features struct {
 	Onset, Speech, FirstRun, Pause, LongestPause time.Duration
 	Words, Tones                                 int
 	ToneHz, Floor, Peak                          float64 // Hz, dBFS, dBFS
+	Machine                                      float64 // probability, 0 without speech
+	Progress, Beep, Music                        bool
 }
 
 // Map gives the features by name: durations in ms, levels in dBFS.
 func (f Features) Map() map[string]float64 {
 	ms := func(d time.Duration) float64 { return float64(d.Milliseconds()) }
+	flag := func(b bool) float64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
 	return map[string]float64{
 		"onset_ms": ms(f.Onset), "speech_ms": ms(f.Speech), "first_run_ms": ms(f.FirstRun), "pause_ms": ms(f.Pause),
 		"longest_pause_ms": ms(f.LongestPause), "words": float64(f.Words), "tones": float64(f.Tones),
 		"tone_hz": math.Round(f.ToneHz), "floor_dbfs": math.Round(f.Floor), "peak_dbfs": math.Round(f.Peak),
+		"machine": math.Round(f.Machine*1000) / 1000, "progress": flag(f.Progress), "beep": flag(f.Beep), "music": flag(f.Music),
 	}
 }
 
 func span(frames int) time.Duration { return time.Duration(frames) * frameTime }
 
 // Feed takes the next FrameSamples samples; ok is true once, with the
-// decision. Frames of another length count as silence.
+// decision. Frames of another length count as silence. After the decision it
+// listens on for tones: Tones and Revised.
 func (d *Detector) Feed(frame []int16) (Decision, bool) {
+	d.ear.hear(frame)
+	d.measure()
 	if d.done {
 		return Decision{}, false
 	}
-	d.frames++
-	d.measure(frame)
 	v, confidence := d.judge()
 	if v == "" {
 		return Decision{}, false
 	}
 	d.done = true
-	dec := Decision{Verdict: v, Confidence: confidence, At: span(d.frames), Features: d.features()}
-	if d.heard && d.pause > 0 {
-		dec.GreetingEnd = span(d.lastFrame)
+	d.last = Decision{Verdict: v, Confidence: confidence, At: span(d.ear.frames), Features: d.features()}
+	if d.voice.heard && d.voice.pause > 0 {
+		d.last.GreetingEnd = span(d.voice.lastFrame)
 	}
-	return dec, true
+	return d.last, true
+}
+
+// Revised says that a beep came after the call had been taken for a person's,
+// or for nobody's: it is a machine's.
+func (d *Detector) Revised() (Decision, bool) {
+	if !d.done || !d.tones.beep || d.last.Verdict == engine.VerdictMachine || !d.last.Verdict.Live() || d.music || d.tones.melody {
+		return Decision{}, false
+	}
+	d.last.Verdict, d.last.Confidence, d.last.At = engine.VerdictMachine, beepConfidence, span(d.ear.frames)
+	d.last.Features = d.features()
+	return d.last, true
+}
+
+// Tones names what was heard so far beside speech: progress, beep, music.
+func (d *Detector) Tones() []string {
+	tones := []string{}
+	if d.tones.progress {
+		tones = append(tones, "progress")
+	}
+	if d.tones.beep && !d.music && !d.tones.melody && !(d.tones.progress && !d.voice.heard) {
+		tones = append(tones, "beep")
+	}
+	if d.music || d.tones.melody {
+		tones = append(tones, "music")
+	}
+	return tones
 }
 
 func (d *Detector) features() Features {
+	v := &d.voice
 	f := Features{
-		Onset: span(d.onset), Speech: span(d.active), FirstRun: span(d.firstRun), Pause: span(d.pause), LongestPause: span(d.longest),
-		Words: d.words, Tones: d.tones.count, ToneHz: d.tones.last, Floor: d.floor, Peak: d.peak,
+		Onset: span(v.onset), Speech: span(v.active), FirstRun: span(v.firstRun), Pause: span(v.pause), LongestPause: span(v.longest),
+		Words: v.words, Tones: d.tones.tones.n, ToneHz: d.tones.tones.last[0].hz, Floor: d.ear.floor, Peak: v.peak,
+		Progress: d.tones.progress, Beep: d.tones.beep, Music: d.music || d.tones.melody,
 	}
 	if f.FirstRun == 0 {
-		f.FirstRun = span(d.run)
+		f.FirstRun = span(v.run)
 	}
-	if d.tones.frames >= toneMin {
-		f.ToneHz = d.tones.mean
+	if d.tones.tones.sounding() >= toneMin {
+		f.ToneHz = d.tones.tones.now.hz
+	}
+	if d.scored {
+		f.Machine = probability(d.score)
 	}
 	return f
 }
 
 // measure updates everything that a decision rests on.
-func (d *Detector) measure(frame []int16) {
-	var energy float32
-	if len(frame) == FrameSamples {
-		for i, s := range frame {
-			in := float32(s) / 32768
-			d.y1 = in - d.x1 + 0.94*d.y1
-			d.x1 = in
-			d.x[i] = d.y1
-			energy += d.y1 * d.y1
-		}
-	}
-	const silence = 1e-9
-	level := 10 * math.Log10(float64(energy)/FrameSamples+silence)
-	d.track(level)
-	loud := level > math.Max(math.Max(d.floor+speechAbove, quietest), d.peak-speechRange)
-
-	tonal, hz := false, 0.0
-	if level > quietest {
-		var share float32
-		hz, share = singleTone(&d.x, energy)
-		tonal = share >= toneShare && hz > 300
-		if !tonal && (loud || !d.heard) && pairShare(&d.x, energy) > toneShare {
-			d.progress++
-			loud = false
-		}
-	}
-	d.tones.feed(tonal, hz, level)
-	// A tone is not speech; a few tonal frames within a word are a vowel.
-	if d.tones.frames >= toneMin || tonal && (!d.heard || d.pause > 0) {
-		loud = false
-	}
-	d.speech(loud, level)
-}
-
-// track follows the noise: the minimum of the last four seconds, and of the
-// whole call while that is short.
-func (d *Detector) track(level float64) {
-	if level >= digital {
-		d.empty = 0
-	} else if d.empty++; d.empty < emptyLine {
-		level = 0 // lost frames say nothing of the noise
-	}
-	i := d.minAt
-	d.minima[i] = math.Min(d.minima[i], level)
-	if d.frames%25 == 0 {
-		d.minAt = (i + 1) % len(d.minima)
-		d.minima[d.minAt] = level
-	}
-	lowest := d.minima[0]
-	for _, m := range d.minima[1:] {
-		lowest = math.Min(lowest, m)
-	}
-	// The minimum lies under the mean of the noise. A call that begins with
-	// speech has its first dip between two words.
-	d.floor = math.Max(lowest+4, -66)
-	if lowest == 0 {
-		d.floor = -66
+func (d *Detector) measure() {
+	e, v := &d.ear, &d.voice
+	loud := v.loud(e)
+	sounds := loud
+	tonal := e.share >= toneShare && e.hz > 312 && (loud || e.level > e.floor+3 || e.level > steadyTone)
+	pair := e.pair && (loud || !v.heard)
+	d.tones.peak = v.peak
+	d.tones.feed(e.frames, tonal, pair, e.double, sounds, e.hz, e.share, e.level, v.talk >= spokenMin, v.heard)
+	d.listen(loud, tonal, pair)
+	if v.heard && (e.frames-v.onset)%stepFrames == 0 && (!d.done || !d.music) {
+		v.vector(e, &d.x)
+		d.hearMusic()
 	}
 }
 
-// speech counts talk-spurts, words and pauses.
-func (d *Detector) speech(loud bool, level float64) {
-	if loud {
-		d.rising++
-		d.peak = math.Max(d.peak, level)
-		if !d.heard {
-			if d.rising < speechMin {
-				return
-			}
-			d.heard, d.onset, d.words = true, d.frames-d.rising, 1
-			d.active, d.talk, d.run, d.pause = d.rising, d.rising, d.rising, 0
-			d.lastFrame = d.frames
-			return
+// listen gives the voice what is no tone. A steady tone is not speech; the
+// first frames of one may be a vowel: they neither begin speech nor end it.
+func (d *Detector) listen(loud, tonal, pair bool) {
+	v, now := &d.voice, &d.tones.tones.now
+	switch {
+	case pair || tonal && now.steady() || d.tones.tones.afterglow(d.ear.frames, d.ear.level):
+		if !v.heard {
+			v.rising = 0
 		}
-		if d.pause > 0 && d.rising < speechMin {
-			d.pause++ // a click in a pause does not end it
-			return
+		v.feed(&d.ear, false)
+	case (tonal && now.frames <= toneMin || !tonal && now.frames > 0 && now.glide < 2.5 && !v.heard) && (!v.heard || v.pause > 0):
+		if v.heard {
+			v.feed(&d.ear, false)
 		}
-		if d.pause > 0 {
-			gap := d.pause - d.rising + 1
-			d.longest = max(d.longest, gap)
-			if gap >= wordPause {
-				d.words++
-			}
-			if gap >= spurtPause {
-				if d.firstRun == 0 {
-					d.firstRun = d.run
-				}
-				d.run = 0
-			} else {
-				d.run += gap
-			}
-			if gap <= breath {
-				d.talk += gap
-			}
-			d.active += d.rising - 1
-			d.talk += d.rising - 1
-			d.run += d.rising - 1
-			d.pause = 0
-		}
-		d.active++
-		d.talk++
-		d.run++
-		d.lastFrame = d.frames
+	default:
+		v.feed(&d.ear, loud)
+	}
+}
+
+func (d *Detector) hearMusic() {
+	v := &d.voice
+	if d.done && span(d.ear.frames) > 12*time.Second || v.talk < 40 || v.pause > stepFrames {
 		return
 	}
-	d.rising = 0
-	if d.heard {
-		d.pause++
+	if d.cfg.Model.Music.Score(&d.x) < musicScore {
+		d.musical = 0
+		return
+	}
+	if d.musical++; d.musical >= musicMoments {
+		d.music = true
 	}
 }

@@ -9,33 +9,34 @@
 //
 // # How it decides
 //
-// Frame by frame: a high-pass against hum; the level over a tracked noise
-// floor (the minimum of the last seconds) is voice activity; a frame whose
-// energy lies at one frequency is a tone, found without a list of frequencies
-// and followed from frame to frame; pairs of call progress tones are known by
-// Goertzel filters. Then, in this order:
+// Every 20 ms frame is heard (ear): a high-pass against hum, the level over a
+// tracked noise floor, a spectrum, pitch and periodicity. Then two layers:
 //
-//   - 2100 Hz for 400 ms is a fax (ITU-T T.30, V.8); 1100 Hz for half a second
-//     before any speech as well, with less confidence.
-//   - Three rising tones near 950, 1400 and 1800 Hz are the special information
-//     tones (ITU-T E.180), with the frequencies of both E.180 and Bellcore.
-//   - One steady tone of 120 ms or more that ends, and is neither, is the beep
-//     of a machine.
-//   - Little speech and then a pause is a person.
-//   - Speech that goes on without such a pause is a machine.
-//   - Nothing at all until Config.Timeout is silence; whatever is left is
-//     unknown.
+//   - Tones (tracker, signals). A frame of which the power lies in one line of
+//     the spectrum, or in two, is a tone, found without a list of frequencies
+//     and followed from frame to frame. What holds its frequency and its level
+//     as no voice does is 2100 Hz of a fax (ITU-T T.30, V.8), its calling tone
+//     of 1100 Hz, three rising special information tones (ITU-T E.180 and
+//     Bellcore's frequencies), ringback or busy by frequency and cadence, the
+//     beep of a machine, or a melody.
+//   - Speech (voice). Timing, melody, loudness and colour of what was said so
+//     far are a Vector; every 100 ms boosted trees (Model) say how much it
+//     looks like a machine, and a Rule decides whether that suffices already.
+//
+// The model is trained by package training, from recordings that it names, and
+// embedded. Until Config.Timeout without anything that sounds like speech it
+// is silence; whatever is left at the end is unknown.
 //
 // # Invariants
 //
-//   - Feed decides once, at the latest after Config.TalkTimeout of media (one
-//     and a half times Config.Timeout while a tone sounds).
+//   - Feed decides once, at the latest after Config.TalkTimeout of media. It
+//     listens on for tones afterwards: Tones, Revised.
 //   - Feed allocates nothing before the decision.
-//   - The rules are not symmetric. A person taken for a machine is hung up on;
-//     a machine taken for a person costs some seconds of a bot. Whatever is
+//   - The rule is not symmetric. A person taken for a machine is hung up on; a
+//     machine taken for a person costs some seconds of a bot. Whatever is
 //     doubtful is unknown, which goes to the bot.
 //
-// Timing cannot tell a shop that answers with a long sentence from a short
-// recorded greeting; the interface leaves room for a classifier that listens
-// to more than that.
+// What it cannot do stands in docs/amd.md: a person who answers with a long
+// sentence sounds like a greeting until the sentence ends, and nothing that is
+// listened to here tells call screening from a voicemail.
 package amd

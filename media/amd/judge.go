@@ -1,69 +1,74 @@
 package amd
 
 import (
-	"math"
+	"time"
 
 	"dialler/engine"
 )
 
-// judge gives a verdict when the evidence suffices. The rules are not
-// symmetric: taking a person for a machine hangs up on them, taking a machine
-// for a person costs a minute of a bot.
+const (
+	sureTone        = 0.97
+	callingTone     = 0.8 // CNG alone, which a beep can look like
+	beepConfidence  = 0.9
+	quietConfidence = 0.9
+	noneConfidence  = 0.5
+)
+
+// judge gives a verdict when the evidence suffices.
 func (d *Detector) judge() (engine.Verdict, float64) {
-	if v, confidence := d.judgeTones(); v != "" {
-		return v, confidence
+	t, now := &d.tones, span(d.ear.frames)
+	music := d.music || t.melody
+	switch {
+	case t.sit:
+		return engine.VerdictSIT, sureTone
+	case t.fax && t.calling:
+		return engine.VerdictFax, callingTone
+	case t.fax:
+		return engine.VerdictFax, sureTone
+	case t.beep && !music:
+		return engine.VerdictMachine, beepConfidence
 	}
-	late := span(d.frames) >= d.cfg.Timeout
-	if !d.heard {
+	late := now >= d.cfg.Timeout
+	pending := t.pending(d.ear.frames) && now < d.cfg.TalkTimeout
+	if music || t.progress || !d.voice.heard {
 		switch {
-		case !late || d.tones.frames > 0:
-			// A tone that sounds is waited for.
-			if span(d.frames) < d.cfg.Timeout*3/2 {
+		case !late || pending:
+			if !music && !t.progress || now < d.cfg.Timeout {
 				return "", 0
 			}
-			return engine.VerdictUnknown, 0.5
-		case d.tones.count > 0 || d.progress > 10:
-			return engine.VerdictUnknown, 0.5 // music, call progress
+			return engine.VerdictUnknown, noneConfidence
+		case music || t.progress || t.pures > 0 || t.rings > 10 || t.tones.sounding() >= toneMin:
+			return engine.VerdictUnknown, noneConfidence
 		}
-		return engine.VerdictSilence, 0.9
+		return engine.VerdictSilence, quietConfidence
 	}
-	if (d.tones.frames >= toneMin || d.tones.count > 0 && d.tones.after <= fusedTones) && span(d.frames) < d.cfg.TalkTimeout {
-		return "", 0 // what fills this pause is not known yet
-	}
-	speech := span(d.talk)
-	if speech <= d.cfg.HumanSpeech && span(d.pause) >= d.cfg.HumanPause {
-		// Short and then quiet is the surest.
-		return engine.VerdictHuman, 0.95 - 0.35*math.Min(1, speech.Seconds()/d.cfg.HumanSpeech.Seconds())
-	}
-	if speech >= d.cfg.MachineSpeech && d.tones.count < 4 && d.progress < 10 {
-		return engine.VerdictMachine, 0.75
-	}
-	// Who still speaks is heard out a little longer: a person is not kept
-	// waiting by it.
-	if late && (d.pause > breath || span(d.frames) >= d.cfg.TalkTimeout) {
-		return engine.VerdictUnknown, 0.5
-	}
-	return "", 0
+	return d.judgeSpeech(now, pending)
 }
 
-func (d *Detector) judgeTones() (engine.Verdict, float64) {
-	t := &d.tones
-	switch {
-	case t.sitComplete():
-		return engine.VerdictSIT, 0.97
-	case t.frames >= 20 && near(t.mean, 2100, 40): // CED or ANSam (ITU-T V.8), 400 ms of it
-		return engine.VerdictFax, 0.97
-	}
-	if t.frames > 0 || t.lastFrames == 0 || t.after < fusedTones || t.count != 1 {
+// judgeSpeech asks the classifier every 100 ms of a call on which speech was
+// heard, and the rule in every frame of a pause.
+func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict, float64) {
+	v := &d.voice
+	over := now >= d.cfg.TalkTimeout
+	step := (d.ear.frames-v.onset)%stepFrames == 0 || over
+	if !step && (v.pause == 0 || !d.scored) {
 		return "", 0
 	}
-	// One tone alone, and it ended.
-	long := span(t.lastFrames)
-	switch {
-	case !d.heard && near(t.last, 1100, 38) && long >= 420_000_000 && long <= 580_000_000: // CNG (ITU-T T.30): 0.5 s ± 15 %
-		return engine.VerdictFax, 0.8
-	case t.lastFrames >= 6 && t.last >= 460 && t.last <= 2040:
-		return engine.VerdictMachine, 0.85 // the beep of a voicemail
+	if step {
+		if over {
+			v.vector(&d.ear, &d.x)
+		}
+		d.before, d.score = d.score, d.cfg.Model.Machine.Score(&d.x)
+		if !d.scored {
+			d.before, d.scored = d.score, true
+		}
 	}
-	return "", 0
+	m := Moment{At: now, Talk: span(v.talk), Pause: span(v.pause), Score: d.score, Before: d.before, Late: over}
+	if d.watch != nil && step {
+		d.watch(d, m, &d.x)
+	}
+	if pending {
+		return "", 0 // what fills this pause is not known yet
+	}
+	return d.cfg.Model.Rule.Decide(m)
 }

@@ -6,38 +6,74 @@ const rate = 8000
 
 // goertzel gives the power of one frequency in x, scaled so that a sine of
 // that frequency alone gives the energy of x. coeff is 2*cos(2π f / rate).
-func goertzel(x *[FrameSamples]float32, coeff float32) float32 {
+func goertzel(x []float32, coeff float32) float32 {
 	var s1, s2 float32
 	for _, v := range x {
 		s1, s2 = v+coeff*s1-s2, s1
 	}
-	return (s1*s1 + s2*s2 - coeff*s1*s2) * (2.0 / FrameSamples)
+	return (s1*s1 + s2*s2 - coeff*s1*s2) * 2 / float32(len(x))
 }
 
 func coefficient(hz float64) float32 { return float32(2 * math.Cos(2*math.Pi*hz/rate)) }
 
-// singleTone looks for one sine: the coefficient c that fits
-// x[n] + x[n-2] = c·x[n-1] best (Prony's method of order two), confirmed by
-// the share of the energy that lies at that frequency. It needs no list of
-// frequencies, which beeps do not keep to.
-func singleTone(x *[FrameSamples]float32, energy float32) (hz float64, share float32) {
-	var num, den float32
-	for n := 2; n < FrameSamples; n++ {
-		num += x[n-1] * (x[n] + x[n-2])
-		den += x[n-1] * x[n-1]
+// loudTone looks for one sine, or two: the highest lines of the spectrum and
+// the share of the power around them. It needs no list of frequencies, which
+// beeps do not keep to. hz is that of the lower one. noise is the power to
+// leave out of the account.
+func loudTone(power *[bins]float32, noise float64) (hz, share float64, double bool) {
+	var total float64
+	for k := 3; k < bins-1; k++ {
+		total += float64(power[k])
 	}
-	if den == 0 {
-		return 0, 0
+	if total <= 0 {
+		return 0, 0, false
 	}
-	c := num / den
-	if c <= -1.99 || c >= 1.99 {
-		return 0, 0
+	total = math.Max(total-noise, 0.7*total)
+	at, first := strongest(power, -9)
+	share = math.Min(1, first/total)
+	if at < 0 || share >= toneShare {
+		return frequency(power, at), share, false
 	}
-	return math.Acos(float64(c)/2) * rate / (2 * math.Pi), goertzel(x, c) / energy
+	and, second := strongest(power, at)
+	if second < pairEach*first || (first+second)/total < doubleShare {
+		return frequency(power, at), share, false
+	}
+	return frequency(power, min(at, and)), math.Min(1, (first+second)/total), true
 }
 
-// progressPairs are the dual tones of call progress (ringback and busy of
-// North America, ringback of the United Kingdom).
+// strongest gives the highest line between 312 and 3400 Hz that does not lie
+// around but, and the power around it.
+func strongest(power *[bins]float32, but int) (at int, sum float64) {
+	at = -1
+	for k := 10; k <= 109; k++ {
+		if (k < but-3 || k > but+3) && power[k] >= power[k-1] && power[k] > power[k+1] && (at < 0 || power[k] > power[at]) {
+			at = k
+		}
+	}
+	if at < 0 {
+		return at, 0
+	}
+	for k := at - 2; k <= at+2; k++ {
+		sum += float64(power[k])
+	}
+	return at, sum
+}
+
+// frequency of the line at a bin, from its neighbours.
+func frequency(power *[bins]float32, at int) float64 {
+	if at < 0 {
+		return 0
+	}
+	a, b, c := math.Log(float64(power[at-1])+1e-30), math.Log(float64(power[at])+1e-30), math.Log(float64(power[at+1])+1e-30)
+	off := 0.0
+	if d := a - 2*b + c; d < 0 {
+		off = math.Max(-0.5, math.Min(0.5, (a-c)/(2*d)))
+	}
+	return (float64(at) + off) * binHz
+}
+
+// progressPairs are the dual tones of call progress: ringback and busy of
+// North America, ringback of the United Kingdom, dial tone.
 var progressPairs = [][2]float32{
 	{coefficient(440), coefficient(480)},
 	{coefficient(480), coefficient(620)},
@@ -45,84 +81,175 @@ var progressPairs = [][2]float32{
 	{coefficient(400), coefficient(450)},
 }
 
-// pairShare is the share of the energy in the best of the pairs.
-func pairShare(x *[FrameSamples]float32, energy float32) float32 {
-	best := float32(0)
-	for _, p := range progressPairs {
-		best = max(best, goertzel(x, p[0])+goertzel(x, p[1]))
+const (
+	pairShare = 0.75 // of the energy in both
+	pairEach  = 0.15 // and in the weaker one
+)
+
+// progressPair says whether x is one of the pairs.
+func progressPair(x *[2 * pitchSamples]float32) bool {
+	var energy float32
+	for _, v := range x {
+		energy += v * v
 	}
-	return best / energy
+	for _, p := range progressPairs {
+		a, b := goertzel(x[:], p[0]), goertzel(x[:], p[1])
+		if a+b > pairShare*energy && min(a, b) > pairEach*energy {
+			return true
+		}
+	}
+	return false
 }
 
-// tracker follows single tones from frame to frame.
-type tracker struct {
-	frames int     // of the tone that sounds now, 0 without
-	gap    int     // frames since the last tonal one
-	mean   float64 // its frequency, Hz
-	level  float64 // dB of its last frame
-
-	last       float64 // frequency and length of the last tone that ended
-	lastFrames int
-	after      int // frames since it ended
-	count      int // tones so far, at least 80 ms each
-
-	sit int // how many tones of a SIT came in a row
+// segment is one tone from its begin to its end.
+type segment struct {
+	start, frames int // of the call; how many it lasted
+	solid         int // frames of its longest part without a gap of other sounds
+	hz            float64
+	share         float64 // mean, how pure it was
+	level         float64 // mean, dBFS
+	wobble        float64 // mean deviation from its level, dB
+	glide         float64 // mean deviation from its frequency, Hz
+	edge          float64 // deviation of the last frame
+	pair          bool
+	double        bool // two lines of any frequencies
+	before        int  // frames of no sound before it
+	spoken        bool // speech was heard before it
+	heard         bool // something like speech was
+	settled       bool // what it is has been decided
 }
 
 const (
-	toneShare  = 0.80 // of a frame's energy
-	toneDrift  = 30.0 // Hz from the mean
-	toneMin    = 4    // frames, below that it is a vowel
-	sitFirst   = 9    // frames of a SIT's tone at least: the short ones last 274 ms
-	sitPause   = 4    // frames between two tones of a SIT at most
-	fusedTones = 4    // frames between two tones of a melody
+	toneShare   = 0.80 // of a frame's power
+	doubleShare = 0.85 // of a frame's power in two lines
+	fade        = 9.0  // dB below its mean a tone has ended
+	toneMin     = 3    // frames: 70 ms fill as many windows
+	toneParted  = 5    // frames of something else that do not end a tone
+	toneGap     = 3    // frames that a tone may miss: lost ones
+	sitPause    = 5    // frames between two tones of a SIT at most
 )
 
-// feed takes a frame: its frequency, or tonal false.
-func (t *tracker) feed(tonal bool, hz, level float64) {
-	t.after++
-	if tonal && (t.frames == 0 || math.Abs(hz-t.mean) <= toneDrift) {
-		t.frames++
-		t.mean += (hz - t.mean) / float64(t.frames)
-		if t.frames == 1 {
-			t.mean = hz
+// tracker follows tones from frame to frame.
+type tracker struct {
+	now   segment // that sounds
+	gap   int     // frames since its last tonal one
+	other float64 // the other frequency that the last frame had, Hz
+	last  [6]segment
+	n     int // tones so far
+}
+
+func drift(hz float64) float64 { return math.Max(14, 0.015*hz) }
+
+// feed takes a frame; it reports whether a tone ended with it.
+func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level float64, before int, spoken, heard bool) bool {
+	s := &t.now
+	if tonal && t.fading(frame, hz, level) {
+		tonal, pair = false, false
+	}
+	if tonal && s.frames > 0 && s.pair == pair && (pair || math.Abs(hz-s.hz) <= drift(s.hz)) {
+		s.frames += t.gap + 1
+		t.gap, t.other = 0, 0
+		if s.frames <= 2+toneGap && s.glide == 0 && s.edge == 0 {
+			// The window of the first frame was not full of it.
+			s.hz, s.share, s.level, s.edge = hz, share, level, 1e-9
+			return false
 		}
-		t.level, t.gap = level, 0
-		return
+		w := 1 / math.Min(float64(s.frames), 10)
+		s.glide += (s.edge - s.glide) * w // nor is that of the last one
+		s.edge = math.Abs(hz - s.hz)
+		s.hz += (hz - s.hz) * w
+		s.share += (share - s.share) * w
+		s.wobble += (math.Abs(level-s.level) - s.wobble) * w
+		s.level += (level - s.level) * w
+		return false
 	}
-	if t.frames == 0 {
-		return
+	// A lost packet, or a reversal of phase, is no end, and a frame of another
+	// frequency may be one: two of them are another tone.
+	ended, begin := false, frame
+	if s.frames > 0 {
+		t.gap++
+		another := tonal && t.other > 0 && math.Abs(hz-t.other) <= drift(hz)
+		t.other = hz
+		if !tonal {
+			t.other = 0
+		}
+		if t.gap <= toneGap && !another {
+			return false
+		}
+		ended = t.end()
+		if another {
+			begin--
+		}
 	}
-	if t.gap++; !tonal && t.gap == 1 {
-		return // one bad frame (a lost packet, a phase reversal) is no end
-	}
-	t.end()
 	if tonal {
-		t.frames, t.mean, t.level = 1, hz, level
+		t.now = segment{start: begin, frames: frame - begin + 1, hz: hz, share: share, level: level, pair: pair, double: double, before: before, spoken: spoken, heard: heard}
+		t.gap = 0
 	}
+	return ended
 }
 
-func (t *tracker) end() {
-	if t.frames >= toneMin {
-		next := 0
-		switch {
-		case t.frames < sitFirst:
-		case near(t.mean, 950, 60):
-			next = 1
-		case near(t.mean, 1400, 60) && t.sit == 1 && t.after <= t.frames+sitPause+2:
-			next = 2
+// goesOn: next is the same tone.
+func (s *segment) goesOn(next *segment) bool {
+	return next.start-s.start-s.frames <= toneParted && near(next.hz, s.hz, 25) && (next.pair == s.pair || min(next.frames, s.frames) < 8)
+}
+
+// note: it holds its frequency as an instrument does.
+func (s *segment) note() bool { return s.frames >= 5 && s.glide < 1.4 && s.share > 0.85 }
+
+// cadent: it is as pure as the tones that come again and again.
+func (s *segment) cadent() bool { return s.glide < 2.2 && s.wobble < 3 && s.share > 0.9 }
+
+// afterglow: a pure tone has just ended and the frame is below it, as what a
+// room keeps of it is.
+func (t *tracker) afterglow(frame int, level float64) bool {
+	o := &t.last[0]
+	return t.n > 0 && t.now.frames == 0 && o.note() && frame-o.start-o.frames < 15 && level < o.level-fade/2
+}
+
+// steady: what sounds holds its frequency so far.
+func (s *segment) steady() bool { return s.frames > toneMin && s.glide < 2.5 && s.edge < 5 }
+
+// fading: it is what the room keeps of a tone that ended.
+func (t *tracker) fading(frame int, hz, level float64) bool {
+	if t.now.frames > 0 {
+		return t.now.frames >= toneMin && level < t.now.level-fade
+	}
+	o := &t.last[0]
+	return t.n > 0 && frame-o.start-o.frames < 20 && near(hz, o.hz, 2*drift(hz)) && level < o.level-fade
+}
+
+func (t *tracker) end() bool {
+	long := t.now.frames >= toneMin
+	if long && t.n > 0 && t.last[0].goesOn(&t.now) {
+		// Frames that were repeated instead of lost had parted it.
+		o, n := &t.last[0], t.now
+		frames := n.start + n.frames - o.start
+		if n.frames > o.frames {
+			o.hz, o.share, o.wobble, o.glide, o.edge, o.double, o.pair = n.hz, n.share, n.wobble, n.glide, n.edge, n.double, n.pair
 		}
-		t.sit = next
-		t.last, t.lastFrames, t.after = t.mean, t.frames, t.gap
-		t.count++
+		o.frames, o.solid, o.settled = frames, max(o.solid, n.frames), false
+	} else if long {
+		t.now.solid = t.now.frames
+		copy(t.last[1:], t.last[:])
+		t.last[0] = t.now
+		t.n++
 	}
-	t.frames, t.gap = 0, 0
+	t.now, t.gap, t.other = segment{}, 0, 0
+	return long
 }
 
-// sitComplete: the third tone of a special information tone (ITU-T E.180)
-// sounds.
-func (t *tracker) sitComplete() bool {
-	return t.sit == 2 && t.frames >= 6 && near(t.mean, 1790, 70)
+// sounding is how many frames the tone that sounds has lasted.
+func (t *tracker) sounding() int { return t.now.frames }
+
+// sit: the third tone of a special information tone sounds (ITU-T E.180, and
+// Bellcore's frequencies).
+func (t *tracker) sit() bool {
+	if t.n < 2 || t.now.pair || t.now.frames < 6 || !near(t.now.hz, 1790, 75) {
+		return false
+	}
+	second, first := &t.last[0], &t.last[1]
+	return near(first.hz, 950, 62) && near(second.hz, 1400, 62) && first.frames >= 6 && second.frames >= 6 &&
+		second.start-(first.start+first.frames) <= sitPause && t.now.start-(second.start+second.frames) <= sitPause
 }
 
 func near(hz, want, within float64) bool { return math.Abs(hz-want) <= within }

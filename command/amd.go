@@ -1,0 +1,157 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"dialler/bench/greetings"
+	"dialler/media/amd"
+	"dialler/media/amd/corpus"
+	"dialler/media/amd/training"
+)
+
+type amdCmd struct {
+	Eval      amdEvalCmd      `cmd:"" help:"Classify a folder of recordings: verdicts, confusion matrix, latencies, CPU."`
+	Train     amdTrainCmd     `cmd:"" help:"Train the model on labelled recordings; the same recordings and seed give the same model."`
+	Greetings amdGreetingsCmd `cmd:"" help:"Make synthesised recordings of people and machines that answer, to train on: needs espeak-ng, flite and festival."`
+}
+
+type amdEvalCmd struct {
+	Dir           string   `arg:"" help:"Folder with WAV files, and a labels.csv if there is one."`
+	JSON          bool     `name:"json" help:"Print JSON."`
+	Model         string   `help:"Model file; default: the one in the program." type:"existingfile"`
+	CrossValidate bool     `help:"Train anew without the voices, then without the sources, that are measured."`
+	With          []string `help:"Further folders to train on in the cross-validation." placeholder:"DIR"`
+	Seed          uint64   `help:"Of the training." default:"1"`
+}
+
+// Run measures.
+func (e *amdEvalCmd) Run(c *cli) error {
+	folder, err := corpus.Load(e.Dir)
+	if err != nil {
+		return err
+	}
+	if e.CrossValidate {
+		return e.crossValidate(c, folder)
+	}
+	var cfg amd.Config
+	name := "shipped"
+	if e.Model != "" {
+		b, err := os.ReadFile(e.Model)
+		if err != nil {
+			return err
+		}
+		if cfg.Model, err = amd.ReadModel(b); err != nil {
+			return err
+		}
+		name = e.Model
+	}
+	before := cpuTime()
+	heard := training.Evaluate(folder.Recordings, cfg)
+	return e.print(c, training.NewReport(name, heard, cpuTime()-before))
+}
+
+func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
+	set, err := prepare(c, []*corpus.Folder{folder}, e.With, e.Seed)
+	if err != nil {
+		return err
+	}
+	var all []training.Report
+	for _, g := range []struct {
+		name  string
+		group func(corpus.Recording) string
+	}{{"voice", training.ByVoice}, {"source", training.BySource}} {
+		r := training.NewReport("cross-validated by "+g.name, set.CrossValidate(g.group), 0)
+		all = append(all, r)
+		if !e.JSON {
+			if err := r.Write(os.Stdout); err != nil {
+				return err
+			}
+		}
+	}
+	if !e.JSON {
+		return nil
+	}
+	// The files are those of the stricter one; both have their tables.
+	return json.NewEncoder(os.Stdout).Encode(struct {
+		training.Report
+		ByVoice training.Report `json:"by_voice"`
+	}{all[1], all[0]})
+}
+
+func (e *amdEvalCmd) print(c *cli, r training.Report) error {
+	if !e.JSON {
+		return r.Write(os.Stdout)
+	}
+	enc := json.NewEncoder(os.Stdout)
+	enc.SetIndent("", " ")
+	return enc.Encode(r)
+}
+
+func prepare(c *cli, folders []*corpus.Folder, more []string, seed uint64) (*training.Set, error) {
+	for _, dir := range more {
+		f, err := corpus.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, f)
+	}
+	log := c.logger()
+	return training.Prepare(folders, training.Options{Seed: seed, Log: func(format string, args ...any) { log.Info().Msgf(format, args...) }})
+}
+
+type amdTrainCmd struct {
+	Dirs []string `arg:"" name:"dir" help:"Folders with WAV files and a labels.csv; the first counts most."`
+	Seed uint64   `help:"The same seed gives the same model." default:"1"`
+	Out  string   `help:"File that gets the model." default:"media/amd/model.json"`
+}
+
+// Run trains.
+func (t *amdTrainCmd) Run(c *cli) error {
+	set, err := prepare(c, nil, t.Dirs, t.Seed)
+	if err != nil {
+		return err
+	}
+	m := set.Fit()
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	// A tree a line, so that two models can be compared.
+	text := strings.ReplaceAll(string(b), `{"f":`, "\n{\"f\":") + "\n"
+	if err := os.WriteFile(t.Out, []byte(text), 0o600); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(os.Stdout, "%d trees in %s: build the program anew to ship them\n", len(m.Machine.Trees)+len(m.Music.Trees), t.Out)
+	return err
+}
+
+type amdGreetingsCmd struct {
+	Dir   string `arg:"" help:"Folder that gets the recordings and their labels.csv."`
+	Seed  uint64 `help:"The same seed gives the same recordings." default:"1"`
+	Count int    `help:"Recordings." default:"1500"`
+}
+
+// Run writes the recordings.
+func (g *amdGreetingsCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count})
+	if err == nil {
+		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be said\n", done.Recordings, g.Dir, done.Failed)
+	}
+	return err
+}
+
+// cpuTime is what this process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,113 @@
+package amd
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// TreeDepth is the depth of every tree of an Ensemble.
+const TreeDepth = 4
+
+const (
+	treeNodes  = 1<<TreeDepth - 1
+	treeLeaves = 1 << TreeDepth
+)
+
+// Tree is a complete binary tree: node i has children 2i+1 and 2i+2; a vector
+// goes right when the feature is above the threshold.
+type Tree struct {
+	Feature   [treeNodes]int      `json:"f"`
+	Threshold [treeNodes]float32  `json:"t"`
+	Leaf      [treeLeaves]float32 `json:"v"`
+}
+
+// Ensemble is a sum of trees: log-odds.
+type Ensemble struct {
+	Bias  float32 `json:"bias"`
+	Trees []Tree  `json:"trees"`
+}
+
+// Score gives the log-odds of a vector.
+func (m *Ensemble) Score(x *Vector) float64 {
+	sum := m.Bias
+	for i := range m.Trees {
+		t := &m.Trees[i]
+		n := 0
+		for n < treeNodes {
+			n = 2*n + 1
+			if at := (n - 1) / 2; x[t.Feature[at]] > t.Threshold[at] {
+				n++
+			}
+		}
+		sum += t.Leaf[n-treeNodes]
+	}
+	return float64(sum)
+}
+
+// TrainedOn names one folder that a model was trained on.
+type TrainedOn struct {
+	Name   string `json:"name"`
+	Files  int    `json:"files"`
+	SHA256 string `json:"labels_sha256"` // of its labels.csv
+}
+
+// Model is what training gives.
+type Model struct {
+	Seed     uint64      `json:"seed"`
+	Data     []TrainedOn `json:"data"`
+	Features []string    `json:"features"`
+	Rule     Rule        `json:"rule"`
+	// Machine tells machines (positive) from people, Music music from speech.
+	Machine Ensemble `json:"machine"`
+	Music   Ensemble `json:"music"`
+}
+
+// Check refuses a model of other features.
+func (m *Model) Check() error {
+	if len(m.Features) != FeatureCount {
+		return fmt.Errorf("model_features: the model knows %d features, this program %d: train it anew (dialler amd train)", len(m.Features), FeatureCount)
+	}
+	for i, name := range m.Features {
+		if name != FeatureNames[i] {
+			return fmt.Errorf("model_features: feature %d of the model is %q, of this program %q: train it anew (dialler amd train)", i, name, FeatureNames[i])
+		}
+	}
+	for _, e := range []*Ensemble{&m.Machine, &m.Music} {
+		for i := range e.Trees {
+			for _, f := range e.Trees[i].Feature {
+				if f < 0 || f >= FeatureCount {
+					return fmt.Errorf("model_trees: tree %d asks for feature %d of %d", i, f, FeatureCount)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ReadModel reads what `dialler amd train` wrote.
+func ReadModel(b []byte) (*Model, error) {
+	m := new(Model)
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, fmt.Errorf("model_json: %w", err)
+	}
+	return m, m.Check()
+}
+
+//go:embed model.json
+var embedded []byte
+
+var shipped = sync.OnceValue(func() *Model {
+	m, err := ReadModel(embedded)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return m
+})
+
+// Shipped is the model that is part of the program.
+func Shipped() *Model { return shipped() }
+
+func probability(logOdds float64) float64 { return 1 / (1 + math.Exp(-logOdds)) }

@@ -1,0 +1,93 @@
+package training
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/media/amd"
+	"dialler/media/amd/corpus"
+)
+
+// moment is what the rule will see of a trace, and what the classifier saw.
+type moment struct {
+	amd.Moment
+	x amd.Vector
+}
+
+// trace is one recording, or one that was made worse of it, as the classifier
+// goes through it.
+type trace struct {
+	of      int // index of the recording
+	worse   bool
+	moments []moment
+	ended   engine.Verdict // what its tones said, or silence
+	endedAt time.Duration
+}
+
+// horizon is how much of a call is learned from.
+const horizon = 6500 * time.Millisecond
+
+var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1), MachineEnd: math.Inf(1)}
+
+// listen follows the samples as a call does.
+func listen(of int, samples []int16, worse bool) trace {
+	t := trace{of: of, worse: worse}
+	d := amd.New(amd.Config{Timeout: 3 * time.Second, TalkTimeout: horizon, Model: &amd.Model{Rule: never}})
+	d.Watch(func(m amd.Moment, x *amd.Vector) { t.moments = append(t.moments, moment{m, *x}) })
+	feed(samples, horizon, func(frame []int16) bool {
+		dec, ok := d.Feed(frame)
+		if ok {
+			t.ended, t.endedAt = dec.Verdict, dec.At
+		}
+		return !ok
+	})
+	return t
+}
+
+// feed gives the samples frame by frame, silence after them, until next says
+// no or for that long.
+func feed(samples []int16, long time.Duration, next func([]int16) bool) {
+	var frame [amd.FrameSamples]int16
+	for range long / (20 * time.Millisecond) {
+		n := copy(frame[:], samples)
+		clear(frame[n:])
+		samples = samples[n:]
+		if !next(frame[:]) {
+			return
+		}
+	}
+}
+
+// listenAll makes the traces of all recordings, each once as it is and a few
+// times made worse. The order does not depend on the machine.
+func listenAll(recordings []corpus.Recording, copies func(int) int, seed uint64) []trace {
+	out := make([][]trace, len(recordings))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				rec := recordings[i]
+				r := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // reproducible, no secret
+				out[i] = append(out[i], listen(i, rec.Samples, false))
+				for range copies(i) {
+					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true))
+				}
+			}
+		})
+	}
+	for i := range recordings {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	var all []trace
+	for _, t := range out {
+		all = append(all, t...)
+	}
+	return all
+}
