@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -196,6 +197,8 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.Arm:
 		c.arm(e, now)
 	case attempt.TrunkEvent:
+		// Of a lost call the leg may be there still; the database says when it is over.
+		e.Over = e.Over && (d.keepers == nil || !c.open(e.Leg))
 		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, To: a.To, Class: e.Class, Over: e.Over, At: now})
 	case attempt.NextTrunk:
 		d.root.Send(d.trunks, &reserveTrunk{Leg: c.m.NextLeg(), Attempt: a.ID, Tried: e.Tried, Only: c.only, ReplyTo: c.self})
@@ -216,6 +219,11 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		}
 		c.owner.over(now)
 	}
+}
+
+// open says whether a leg may still be there.
+func (c *call) open(leg engine.LegID) bool {
+	return slices.ContainsFunc(c.m.A.Legs, func(l attempt.Leg) bool { return l.ID == leg && l.EndedAt == nil })
 }
 
 // notPlaced says whether the leg's INVITE still waits for its intent.

@@ -92,7 +92,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, owners.Close)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
 		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
-		Gone: func(engine.Incarnation) { p.keepers.Recount() },
+		Gone: p.keepers.Gone,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,

@@ -56,6 +56,7 @@ type standing struct {
 	owner   engine.Incarnation // another node that keeps the count, 0: not known
 	waiting []uint64           // questions, until it is known who decides
 	finding bool
+	wanted  bool            // its keeper is gone, and it was used of late
 	again   engine.BootTime // when it is looked for again
 	owed    quota.Owed[[]byte]
 	asked   engine.BootTime // when somebody last wanted something
@@ -245,6 +246,29 @@ func (k *Keepers) Recount() {
 	defer k.mu.Unlock()
 	k.next = 0
 	k.trouble = k.clock.Boot().Add(troubleFor)
+}
+
+// Gone says that another node is gone: what it kept is claimed at once by whoever
+// has used it of late.
+func (k *Keepers) Gone(id engine.Incarnation) {
+	k.Recount()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.succeed(id)
+}
+
+// succeed looks for successors of a keeper that is gone; mu is held.
+func (k *Keepers) succeed(gone engine.Incarnation) {
+	now := k.clock.Boot()
+	for _, st := range k.of {
+		if st.owner != gone {
+			continue
+		}
+		st.owner, st.again = 0, 0
+		if st.wanted = now < st.asked.Add(quota.IdleAfter); st.wanted {
+			k.find(st)
+		}
+	}
 }
 
 // Receive takes a frame of another node. It does not block.

@@ -54,7 +54,7 @@ func (k *Keepers) tick(ctx context.Context) {
 			continue
 		}
 		do = append(do, k.payBack(st, now)...)
-		if len(st.waiting) > 0 || st.owed.Len() > 0 && st.owner == 0 && st.keeper.Stage == quota.Away {
+		if len(st.waiting) > 0 || st.wanted || st.owed.Len() > 0 && st.owner == 0 && st.keeper.Stage == quota.Away {
 			k.find(st)
 		}
 		owed += st.owed.Len()
@@ -151,7 +151,7 @@ func (k *Keepers) find(st *standing) {
 		return
 	}
 	st.finding = true
-	wanted := len(st.waiting) > 0 && !k.drained
+	wanted := (len(st.waiting) > 0 || st.wanted) && !k.drained
 	of := st.of
 	k.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lookFor)
@@ -161,11 +161,17 @@ func (k *Keepers) find(st *standing) {
 		st.finding = false
 		now := k.clock.Boot()
 		var do []func()
+		if f.owner != 0 || f.mine != 0 {
+			st.wanted = false
+		}
 		switch {
 		case f.mine != 0:
 			st.owner = 0
 			st.keeper.Claimed(now, f.mine, f.settle)
 			st.asked = now
+			if f.after != 0 {
+				k.succeed(f.after)
+			}
 			if k.drained {
 				do = append(do, k.giveUp(context.Background(), st))
 			}
@@ -201,6 +207,7 @@ func (k *Keepers) find(st *standing) {
 // found is who keeps a count.
 type found struct {
 	owner, mine engine.Incarnation // another node, or this one as
+	after       engine.Incarnation // whose lease ran out
 	settle      time.Duration      // of a claim
 	nobody      bool
 }
@@ -228,7 +235,7 @@ func (k *Keepers) look(ctx context.Context, of ownership.Identity, claim bool) (
 			before = quota.End(&n)
 		}
 	}
-	was := w.Epoch
+	was, after := w.Epoch, w.Incarnation
 	if w, err = k.node.Claim(ctx, of); err != nil || !w.Live {
 		return f // its last owner's lease is not over for long enough
 	}
@@ -239,7 +246,11 @@ func (k *Keepers) look(ctx context.Context, of ownership.Identity, claim bool) (
 	if w.Epoch != was+1 {
 		before = quota.LeftIt // somebody had it in between
 	}
-	return found{mine: me, settle: quota.Settle(of.Kind, before)}
+	f = found{mine: me, settle: quota.Settle(of.Kind, before)}
+	if before == quota.RanOut {
+		f.after = after
+	}
+	return f
 }
 
 // giveUp has another node keep the count; mu is held.
