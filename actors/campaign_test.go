@@ -51,6 +51,8 @@ type rig struct {
 	cap     int          // calls to a number within a day
 	step    atomic.Int64 // of the wall clock
 	life    atomic.Pointer[life]
+	// keepers: nil: the counts of trunks, bots and numbers are the tree's own.
+	keepers actors.Keepers
 }
 
 // life is one tree of a rig; bots post while it is still coming up.
@@ -114,7 +116,7 @@ func (r *rig) start() {
 	if r.spool != nil {
 		ports.Spool = r.spool
 	}
-	ports.Membership = r.member
+	ports.Membership, ports.Keepers = r.member, r.keepers
 	if r.far {
 		r.goFar(&ports)
 	}

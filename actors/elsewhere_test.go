@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"dialler/actors/gateway"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/ownership"
+	"dialler/engine/quota"
 )
 
 // With -elsewhere the calls of all tests of this package are carried by another
@@ -194,51 +197,75 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 	})
 }
 
+// awayKeepers keeps every count at this node, but for the seats of bots while away.
+type awayKeepers struct{ away atomic.Bool }
+
+func (k *awayKeepers) As() engine.Incarnation { return 1 }
+func (k *awayKeepers) Mine(of ownership.Identity) bool {
+	return of.Kind != ownership.Fleet || !k.away.Load()
+}
+func (k *awayKeepers) Ask(_ ownership.Identity, _, _ []byte, then func([]byte, engine.BootTime, error)) {
+	time.AfterFunc(quota.Patience, func() { then(nil, 0, engine.Unavailable("keeper_away", "away", time.Second)) })
+}
+func (k *awayKeepers) Owe(ownership.Identity, []byte) {}
+func (k *awayKeepers) Recount()                       {}
+
 // A campaign moves while calls are classified whose bot is attached already, and
-// while others ring: whoever picks up is served, with the seats that there are.
-func TestWhoIsBeingClassifiedWhenTheCampaignMovesIsServed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		talk := steady(2*time.Second, 30*time.Second)
-		r := newFarRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
-			s := talk(n, nth)
-			s.VerdictIn = 1500 * time.Millisecond
-			if n[len(n)-1]%2 == 0 {
-				s.Ring = 4 * time.Second
-			}
-			return s
-		}, nil)
-		r.results()
-		r.add(10)
-		r.act(campaign.ActionStart)
-		answered := func() (n, served int) {
-			r.store.View(func() {
-				for _, a := range r.store.Attempts {
-					if a.AnsweredAt != nil {
-						n++
-					}
-					if a.ServedAt != nil {
-						served++
-					}
+// while others ring: whoever picks up is served, with the seat that the dial relied
+// on, also while nobody can say how many seats there are: whoever counts them may
+// have left together with the campaign's owner.
+func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			talk := steady(2*time.Second, 30*time.Second)
+			keepers := new(awayKeepers)
+			r := newFarRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
+				s := talk(n, nth)
+				s.VerdictIn = 1500 * time.Millisecond
+				if n[len(n)-1]%2 == 0 {
+					s.Ring = 4 * time.Second
 				}
-			})
-			return n, served
-		}
-		r.until(time.Minute, "five are classified", func() bool { n, _ := answered(); return n == 5 })
-		time.Sleep(500 * time.Millisecond) // virtual: their bots are attached
-		if n, served := answered(); n != 5 || served != 0 {
-			t.Fatalf("%d answered, %d served", n, served)
-		}
-		r.nodes.leave(1)
-		r.tree.Close()
-		r.start() // at once, as when a node is drained
-		defer func() { r.tree.Close() }()
-		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
-		r.until(time.Hour, "completed", r.completed)
-		r.check()
-		if d := r.detail(); d.Counters.Completed != 10 || d.Counters.Abandoned != 0 || r.world.Invited() != 10 {
-			t.Errorf("%+v, %d INVITEs", d.Counters, r.world.Invited())
-		}
-	})
+				return s
+			}, nil)
+			r.results()
+			r.add(10)
+			r.act(campaign.ActionStart)
+			answered := func() (n, served int) {
+				r.store.View(func() {
+					for _, a := range r.store.Attempts {
+						if a.AnsweredAt != nil {
+							n++
+						}
+						if a.ServedAt != nil {
+							served++
+						}
+					}
+				})
+				return n, served
+			}
+			r.until(time.Minute, "five are classified", func() bool { n, _ := answered(); return n == 5 })
+			time.Sleep(500 * time.Millisecond) // virtual: their bots are attached
+			if n, served := answered(); n != 5 || served != 0 {
+				t.Fatalf("%d answered, %d served", n, served)
+			}
+			r.nodes.leave(1)
+			r.tree.Close()
+			if away {
+				r.keepers = keepers
+				keepers.away.Store(true)
+			}
+			r.start() // at once, as when a node is drained
+			defer func() { r.tree.Close() }()
+			time.Sleep(quota.Unused(ownership.Fleet)) // virtual
+			keepers.away.Store(false)
+			r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+			r.until(time.Hour, "completed", r.completed)
+			r.check()
+			if d := r.detail(); d.Counters.Completed != 10 || d.Counters.Abandoned != 0 || r.world.Invited() != 10 {
+				t.Errorf("away %t: %+v, %d INVITEs", away, d.Counters, r.world.Invited())
+			}
+		})
+	}
 }
 
 // With the node that carried them the calls are lost: they are closed at once, and

@@ -138,12 +138,33 @@ func (r *run) loaded(m *runLoaded) {
 	r.makeRules()
 	r.tellPool()
 	r.openAttempts(m.open)
-	if n := int(r.lives.seats.Load()); n > 0 {
+	r.presumeSeats()
+	if n := max(int(r.lives.seats.Load()), r.seats); n > 0 {
 		r.wantSeats(n) // those of the life before: they are used, or given back
 	}
 	// Where do the contacts stand that outlived a crash of this run?
 	r.d.root.Send(r.contacts, &roster{of: r, ReplyTo: r.self})
 	r.d.after(2*time.Second, r.self, &rosterLate{of: r})
+}
+
+// presumeSeats: where several nodes share a bot, the calls that were taken over
+// have the seats that their dials relied on: whoever counts the seats has every
+// open call in its book, by the database. It may have left together with the
+// campaign's owner before, and then takes seconds to be replaced, which nobody who
+// picks up meanwhile can wait. Nothing new is dialled before it has answered. Of
+// lines that went out on the chance that not everybody answers, only answered ones
+// are sure of a seat.
+func (r *run) presumeSeats() {
+	if r.d.keepers == nil {
+		return
+	}
+	for i := range r.orphans {
+		if a := &r.orphans[i]; a.Live() && (r.m.C.Settings.PacingMode != campaign.PacingHybrid || a.AnsweredAt != nil) {
+			r.seats++
+		}
+	}
+	r.seats = min(r.seats, max(r.bot.Seats, 0))
+	r.seatTarget, r.seatsAway = r.seats, true
 }
 
 // openAttempts keeps, for after the roster, the attempts that the database
