@@ -168,7 +168,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		d.stats.Answered.Add(1)
 		d.media.Answer(a.ID, e.SDP, now)
 	case attempt.AttachBot:
-		c.attachBot(e, now)
+		c.attachBot(e)
 	case attempt.DialPeer:
 		c.dialPeer(e, now)
 	case attempt.JoinPeer:
@@ -275,10 +275,10 @@ func (c *call) dial(e attempt.Dial, now time.Time) {
 	}, c.legSink())
 }
 
-func (c *call) attachBot(e attempt.AttachBot, now time.Time) {
+func (c *call) attachBot(e attempt.AttachBot) {
 	a := &c.m.A
 	if a.Session == "" {
-		a.Session = newSessionID(now)
+		a.Session = sessionOf(a.ID)
 	}
 	c.botAsked = true
 	c.d.media.AttachBot(engine.AttachBot{

@@ -264,6 +264,11 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 			if d := r.detail(); d.Counters.Completed != 10 || d.Counters.Abandoned != 0 || r.world.Invited() != 10 {
 				t.Errorf("away %t: %+v, %d INVITEs", away, d.Counters, r.world.Invited())
 			}
+			r.world.View(func() {
+				if n := r.world.Reattached; n > 0 {
+					t.Errorf("%d calls got another bot", n)
+				}
+			})
 		})
 	}
 }

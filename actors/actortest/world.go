@@ -45,7 +45,9 @@ type World struct {
 	Overlaps int
 	live     map[engine.PhoneNumber]engine.LegID
 	Offers   []string // of the INVITEs, in order
-	Keys     []string // that were sent to callees: "12" on the media path, "INFO 1" by signalling
+	// Reattached counts bots that were attached to a call that had one.
+	Reattached int
+	Keys       []string // that were sent to callees: "12" on the media path, "INFO 1" by signalling
 	// KeysByINFO: no media path sends keys.
 	KeysByINFO bool
 	Byes       int
@@ -90,6 +92,7 @@ type worldCall struct {
 	events []engine.MediaEvent
 	script Script
 	bot    bool
+	with   engine.SessionID // its conversation
 	peers  []engine.LegID
 	joined engine.LegID
 	timers []*time.Timer
@@ -336,8 +339,12 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 	a := cmd.Attempt
 	c := w.calls[a]
 	if c == nil || c.bot || c.script.BotIn < 0 {
+		if c != nil && c.bot && c.with != cmd.Session {
+			w.Reattached++
+		}
 		return
 	}
+	c.with = cmd.Session
 	w.attached = append(w.attached, cmd.Endpoints)
 	var missed []engine.EndpointMiss
 	for len(missed) < len(cmd.Endpoints) && w.BotDown[cmd.Endpoints[len(missed)]] != "" {
