@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dialler/bench/voice"
 	"dialler/media/amd/corpus"
 )
 
@@ -51,6 +52,9 @@ type Config struct {
 	Seed  uint64
 	Count int // recordings
 }
+
+// modelCount is how many callees of the model carrier are added.
+const modelCount = 120
 
 // Written says what came of it.
 type Written struct{ Recordings, Failed int }
@@ -98,6 +102,12 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 		rows = append(rows, []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), strconv.Itoa(onset)})
 		done.Recordings++
 	}
+	model, err := modelCallees(cfg)
+	if err != nil {
+		return done, err
+	}
+	done.Recordings += len(model)
+	rows = append(rows, model...)
 	f, err := os.Create(filepath.Join(cfg.Dir, "labels.csv"))
 	if err != nil {
 		return done, fmt.Errorf("greetings_write: %w", err)
@@ -107,6 +117,27 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 		return done, fmt.Errorf("greetings_write: %w", err)
 	}
 	return done, f.Close()
+}
+
+// modelCallees adds the people and machines of the model carrier, so that what
+// it plays is known for what it is.
+func modelCallees(cfg Config) ([][]string, error) {
+	var rows [][]string
+	for n := range modelCount {
+		r := rand.New(rand.NewPCG(cfg.Seed, uint64(1_000_000+n))) //nolint:gosec // reproducible, no secret
+		label, x := "human", []int16(nil)
+		if n%2 == 0 {
+			x = append(voice.Hello(r), make([]int16, 3*corpus.Rate)...)
+		} else {
+			label, x = "machine", voice.Greeting(r)
+		}
+		name := fmt.Sprintf("model_%s_%02d.wav", label, n)
+		if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(x), 0o600); err != nil {
+			return nil, fmt.Errorf("greetings_write: %w", err)
+		}
+		rows = append(rows, []string{name, label, "model carrier", "synthetic", "0", fmt.Sprintf("model-%d", n), ""})
+	}
+	return rows, nil
 }
 
 func draw(r *rand.Rand) (kind, label string) {
