@@ -46,7 +46,6 @@ type rig struct {
 	id        engine.CampaignID
 
 	member  actors.Membership // nil: alone
-	keepers actors.Keepers    // nil: it counts for itself
 	configs actors.Configs
 	optOut  byte
 	cap     int          // calls to a number within a day
