@@ -206,10 +206,10 @@ func (f form) within(field string, def, low, high int) int {
 
 // oneOf reads a string out of a closed set.
 func (f form) oneOf(field, def string, set ...string) string {
-	got := f.text(field, optional, 64)
-	if got == "" {
+	if !f.has(field) {
 		return def
 	}
+	got := f.text(field, optional, 64)
 	list := ""
 	for i, s := range set {
 		if s == got {

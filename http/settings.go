@@ -106,13 +106,13 @@ func readSettings(f form) campaign.Settings {
 	s.Weight = f.whole("weight", s.Weight)
 	s.RecordingRetentionDays = f.whole("recording_retention_days", s.RecordingRetentionDays)
 
-	if amd := f.text("amd", optional, 32); amd != "" {
+	if amd := f.term("amd", ""); amd != "" {
 		s.AMD = engine.AMDMode(amd)
 	}
-	if mode := f.text("pacing_mode", optional, 32); mode != "" {
+	if mode := f.term("pacing_mode", ""); mode != "" {
 		s.PacingMode = mode
 	}
-	if rec := f.text("recording", optional, 32); rec != "" {
+	if rec := f.term("recording", ""); rec != "" {
 		s.Recording = rec
 	}
 	s.CallbackDetection = f.flag("callback_detection", s.CallbackDetection)

@@ -164,15 +164,15 @@ func readTrunk(f form) engine.TrunkSettings {
 	t := trunk.Defaults()
 	t.Host = f.text("host", required, trunk.HostCap)
 	t.Port = f.whole("port", t.Port)
-	t.Transport = f.word("transport", t.Transport)
-	t.Kind = engine.TrunkKind(f.word("kind", ""))
+	t.Transport = f.term("transport", t.Transport)
+	t.Kind = engine.TrunkKind(f.term("kind", ""))
 	t.Username = f.text("username", optional, trunk.SecretCap)
 	t.Password = f.text("password", optional, trunk.SecretCap)
 	t.FromDomain = f.text("from_domain", optional, trunk.HostCap)
 	t.FromUser = f.text("from_user", optional, trunk.SecretCap)
-	t.CallerIDHeader = f.word("caller_id_header", "")
+	t.CallerIDHeader = f.term("caller_id_header", "")
 	t.Privacy = f.word("privacy", "")
-	t.NumberFormat = f.word("number_format", t.NumberFormat)
+	t.NumberFormat = f.term("number_format", t.NumberFormat)
 	t.NumberCountry = f.word("number_country", "")
 	t.OutboundProxy = f.text("outbound_proxy", optional, trunk.HostCap+6)
 	t.Listener = f.word("listener", "")
@@ -184,11 +184,11 @@ func readTrunk(f form) engine.TrunkSettings {
 	t.UserAgent = f.text("user_agent", optional, trunk.SecretCap)
 	t.ExtraHeaders = f.headers("extra_headers", trunk.HeaderCountCap)
 	t.Redirects = f.whole("redirects", 0)
-	t.ReliableProvisionals = f.word("reliable_provisionals", "")
+	t.ReliableProvisionals = f.term("reliable_provisionals", "")
 	t.SessionSec = f.whole("session_s", 0)
-	t.Inbound = f.word("inbound", "")
+	t.Inbound = f.term("inbound", "")
 	if m, ok := f.object("media"); ok {
-		t.Media = engine.MediaProfile{Codecs: m.words("codecs", 3), SRTP: m.word("srtp", ""), DTMF: m.word("dtmf", ""), DTX: m.flag("dtx", false)}
+		t.Media = engine.MediaProfile{Codecs: m.words("codecs", 3), SRTP: m.term("srtp", ""), DTMF: m.term("dtmf", ""), DTX: m.flag("dtx", false)}
 		m.done()
 	}
 	t.CPSCap = f.whole("cps_cap", t.CPSCap)
@@ -206,6 +206,15 @@ func (f form) word(field, def string) string {
 		return def
 	}
 	return f.text(field, optional, 64)
+}
+
+// term is a word of a set that has no empty one.
+func (f form) term(field, def string) string {
+	got := f.word(field, def)
+	if got == "" && f.has(field) {
+		f.fail(field, "unknown_value", "must not be empty; leave it out for the default")
+	}
+	return got
 }
 
 // headers reads a list of objects with name and value.
