@@ -148,9 +148,10 @@ func (s *Store) connect(ctx context.Context, url string, conns int, writer bool)
 		// The statements of a group commit take arrays of any length: one plan
 		// serves all, and planning each time would cost more than the work.
 		pc.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-		// A transaction whose client is gone must not keep a number or a
-		// campaign locked.
-		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "10000"
+		// A transaction whose client is gone, or cut off, must not keep a number or
+		// a campaign locked: who takes the campaign over waits for it, and has
+		// waited for a lease of five seconds already.
+		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "3000"
 	}
 	if !writer {
 		s.probe.guard(pc)

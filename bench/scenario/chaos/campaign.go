@@ -79,8 +79,10 @@ type run struct {
 	began  time.Time
 	last   time.Time // when the last blow was over
 	judged int       // life that was judged last
-	rep    *Report
-	crm    *crm
+	// brief: legs of lost calls are still watched when it is judged.
+	brief bool
+	rep   *Report
+	crm   *crm
 }
 
 // Run runs a campaign and deals its blows. The error says that the harness

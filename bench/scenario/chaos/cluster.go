@@ -132,7 +132,7 @@ type cluster struct {
 // harness could not go on; what was wrong with the nodes is in the report.
 func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, error) {
 	k := &cluster{Cluster: c, cfg: cfg, began: time.Now(), rep: newClusterReport(cfg.Seed)}
-	k.whole = &run{Lab: c.Lab, cfg: Campaign{Seed: cfg.Seed}, began: k.began, rep: &k.rep.Report}
+	k.whole = &run{Lab: c.Lab, cfg: Campaign{Seed: cfg.Seed}, began: k.began, rep: &k.rep.Report, brief: cfg.For == 0}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	// The first two have the same people on their lists.

@@ -22,7 +22,7 @@ func (k *cluster) judge(ctx context.Context) error {
 	if err := k.idle(ctx); err != nil {
 		return err
 	}
-	if err := k.whole.unwatched(ctx); err != nil {
+	if err := k.unwatched(ctx); err != nil {
 		return fmt.Errorf("legs of lost calls: %w", err)
 	}
 	calls := k.carrier.Ledger().Calls()
@@ -53,6 +53,28 @@ func (k *cluster) judge(ctx context.Context) error {
 		k.rep.fail("%d calls were placed after the campaigns' end", n-len(calls))
 	}
 	return k.audit(ctx)
+}
+
+// unwatched waits until every leg of a lost call has its end: with each change of
+// the campaign's owner it is watched anew.
+func (k *cluster) unwatched(ctx context.Context) error {
+	if k.whole.brief {
+		return nil
+	}
+	limit, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return site.Poll(limit, 500*time.Millisecond, func() (bool, error) {
+		for _, r := range k.runs {
+			attempts, err := k.store.CampaignAttempts(limit, r.id)
+			if err != nil {
+				return false, err
+			}
+			if slices.ContainsFunc(attempts, func(a attempt.Attempt) bool { return a.OpenLeg() }) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
 }
 
 // judgeRun: one campaign by itself.
@@ -96,7 +118,10 @@ func callsOf(attempts []attempt.Attempt, calls carrier.Rows) (mine carrier.Rows)
 func (k *cluster) idle(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, 2*leaseLimit)
 	defer cancel()
-	held := []string{"dialler_live_calls", "dialler_seats_held", "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live"}
+	held := []string{"dialler_live_calls", "dialler_seats_held"}
+	if !k.whole.brief { // else those of lost calls are still in use
+		held = append(held, "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live")
+	}
 	wrong := []string{"dialler_illegal_events_total", "dialler_actor_restarts_total"}
 	for _, n := range k.site.Nodes {
 		api := site.NewAPI(1, n.HTTP)
