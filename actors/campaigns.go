@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/ownership"
 )
 
 // campaigns is the guardian: it brings a campaign's actors up when it is
@@ -14,10 +15,13 @@ import (
 type campaigns struct {
 	d    *deps
 	runs map[engine.CampaignID]*actor.PID // campaign-<id> supervisors
+	// leaving are campaigns on their way to another node: no request brings one
+	// up again.
+	leaving map[engine.CampaignID]struct{}
 }
 
 func newCampaigns(d *deps) *campaigns {
-	return &campaigns{d: d, runs: map[engine.CampaignID]*actor.PID{}}
+	return &campaigns{d: d, runs: map[engine.CampaignID]*actor.PID{}, leaving: map[engine.CampaignID]struct{}{}}
 }
 
 type (
@@ -48,6 +52,10 @@ func (c *campaigns) Receive(ctx actor.Context) {
 	case *wake:
 		c.run(ctx, m.Campaign)
 	case *forCampaign:
+		if _, leaves := c.leaving[m.Campaign]; leaves {
+			reply(c.d, ctx.Sender(), nil, ownership.ErrNotOwner)
+			return
+		}
 		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, ctx.Sender())
 	case *ifUp:
 		if pid := c.runs[m.Campaign]; pid != nil {
@@ -67,9 +75,12 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		reply(c.d, ctx.Sender(), slices.Sorted(maps.Keys(c.runs)), nil)
 	case *letGo:
 		pid := c.runs[m.Campaign]
+		c.leaving[m.Campaign] = struct{}{}
 		delete(c.runs, m.Campaign)
 		c.d.mailboxes.forget(m.Campaign)
 		reply(c.d, ctx.Sender(), pid, nil)
+	case *hasLeft:
+		delete(c.leaving, m.Campaign)
 	case *actor.Terminated:
 		for id, pid := range c.runs {
 			if pid.Equal(m.Who) { // it stopped under a message that brought it up again

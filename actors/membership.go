@@ -62,14 +62,80 @@ func (t *Tree) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
 	return out
 }
 
-// letGo stops the actors of a campaign; the answer comes when none is left.
-type letGo struct{ Campaign engine.CampaignID }
+// letGo stops the actors of a campaign; the answer comes when none is left. Until
+// hasLeft nothing brings them up again but Adopt.
+type (
+	letGo   struct{ Campaign engine.CampaignID }
+	hasLeft struct{ Campaign engine.CampaignID }
+)
+
+// dialNoMore has a run dial nobody any more, for a while, and tells what is being
+// placed.
+type dialNoMore struct{}
+
+// placing is what a run has under way whose INVITE may not have left.
+type placing struct {
+	attempts map[engine.AttemptID]owner
+	round    bool // more may follow
+}
+
+const (
+	// leavesFor is how long a run dials nobody for a hand-over, of which nothing
+	// may come.
+	leavesFor = 15 * time.Second
+	// placingFor bounds how long INVITEs are waited for whose intents are stored.
+	placingFor = time.Second
+)
+
+func (r *run) dialNoMore(sender *actor.PID) {
+	r.leavesUntil = r.now.Add(leavesFor)
+	p := placing{attempts: map[engine.AttemptID]owner{}, round: r.round != nil}
+	for id, l := range r.lines {
+		if l.phase == attempt.PhaseDialling && l.attempt != "" {
+			p.attempts[l.attempt] = owner{campaign: r.m.C.ID, contact: id}
+		}
+	}
+	reply(r.d, sender, p, nil)
+}
+
+// settle has a run dial nobody any more and waits until no INVITE is on its way:
+// an attempt between its intent and its INVITE would be lost with its actor.
+func (t *Tree) settle(ctx context.Context, id engine.CampaignID) {
+	ctx, cancel := context.WithTimeout(ctx, placingFor)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		v, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: &dialNoMore{}})
+		p, up := v.(placing)
+		if err != nil || !up {
+			return
+		}
+		busy := p.round
+		for a, of := range p.attempts {
+			if busy {
+				break
+			}
+			at, err := t.askOwner(ctx, a, of)
+			busy = err == nil && at.State == attempt.Reserved
+		}
+		if !busy {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // Release stops the actors of a campaign that another node is to act for. When
 // it returns nil, what they had to say is in the database. Legs and audio go on:
 // whoever takes the campaign over attaches to them.
 func (t *Tree) Release(ctx context.Context, id engine.CampaignID) error {
 	d := t.d
+	t.settle(ctx, id)
 	pid, err := ask[*actor.PID](ctx, d, d.campaigns, &letGo{id})
 	if err != nil {
 		return err
@@ -81,6 +147,10 @@ func (t *Tree) Release(ctx context.Context, id engine.CampaignID) error {
 	}
 	return t.flush(ctx)
 }
+
+// Left ends what Release began: who acts for the campaign is known again. In
+// between what is asked of it is answered "not_owner".
+func (t *Tree) Left(id engine.CampaignID) { t.d.root.Send(t.d.campaigns, &hasLeft{id}) }
 
 // flush waits until every write that is under way has reached the database.
 func (t *Tree) flush(ctx context.Context) error {

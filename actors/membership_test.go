@@ -71,6 +71,37 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 	})
 }
 
+// Whenever a campaign is handed over, also between an intent and its INVITE: no
+// attempt is lost by it.
+func TestAHandOverLosesNoAttempt(t *testing.T) {
+	for moment := range 25 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, steady(2*time.Second, 5*time.Second), nil)
+			r.results()
+			r.tree.Close()
+			r.member = newLease()
+			r.start()
+			first := r.tree
+			defer first.Close()
+			r.add(20)
+			r.act(campaign.ActionStart)
+			time.Sleep(time.Duration(moment) * time.Millisecond) // virtual
+			r.start()
+			defer func() { r.tree.Close() }()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := first.Release(ctx, r.id); err != nil {
+				t.Fatal(err)
+			}
+			r.tree.Adopt(r.id)
+			r.until(time.Hour, "campaign completed", r.completed)
+			if c := r.detail().Counters; c.Completed != 20 || c.Attempts != 20 {
+				t.Errorf("handed over after %d ms: %d completed in %d attempts, want 20", moment, c.Completed, c.Attempts)
+			}
+		})
+	}
+}
+
 // A node that starts acts for nothing before it is told to, and leaves what
 // others own alone.
 func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {

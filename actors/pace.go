@@ -174,7 +174,7 @@ func (r *run) decide() pacing.Decision {
 	in := pacing.Input{
 		Mode:     pacing.Mode(s.PacingMode),
 		Paused:   r.m.C.State != campaign.Running,
-		Draining: r.d.draining.Load(), DatabaseAway: r.d.dbDown.Load(), Fenced: r.d.fenced(), KeeperAway: r.keeperAway(),
+		Draining: r.d.draining.Load() || r.now.Before(r.leavesUntil), DatabaseAway: r.d.dbDown.Load(), Fenced: r.d.fenced(), KeeperAway: r.keeperAway(),
 		OutsideWindow: !r.windowOpen(),
 		Concurrency:   s.Concurrency, Seats: min(r.seats, r.seatTarget), Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
 		CapPPM: s.AbandonCapPPM, PhiPPM: s.FalsePositivePPM, Ledgers: p.ledgers, LineCap: s.MaxLines,

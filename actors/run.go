@@ -54,9 +54,11 @@ type run struct {
 	openRows    int // contacts of the run that are not final, as last asked
 
 	// Pace.
-	round    *round
-	rounds   int
-	triggers []*pendingTrigger
+	round *round
+	// leavesUntil: another node is to act for the campaign, and nothing new is dialled.
+	leavesUntil time.Time
+	rounds      int
+	triggers    []*pendingTrigger
 	// triggering are the numbers whose trigger is under way, from the look-up
 	// until the contact lives or is stored: another of the number waits.
 	triggering map[engine.PhoneNumber]struct{}
@@ -307,6 +309,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		if l := r.lines[m.Contact]; l != nil {
 			r.send(l, m)
 		}
+	case *dialNoMore:
+		r.dialNoMore(sender)
 	case *tellContact:
 		r.touch(m.Contact, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
 	case *transferContact:

@@ -14,8 +14,6 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
-
-	"dialler/persistence/migrations"
 )
 
 // migrate brings the schema up to date. Of several processes that start at
@@ -47,7 +45,7 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		return failure("migration_failed", "the lock for schema changes was not given", err)
 	}
 	// The session's end gives the lock back, also when this process dies.
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithVerbose(false))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Migrations, goose.WithVerbose(false))
 	if err != nil {
 		return failure("migration_failed", "the schema changes cannot be read", err)
 	}

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
+	"dialler/persistence/migrations"
 )
 
 // Config is what Open may be told beside the URL.
@@ -35,6 +37,9 @@ type Config struct {
 	// SkipMigrations leaves the schema as it is: for a process that must not
 	// change it.
 	SkipMigrations bool
+	// Migrations are the steps of the schema, those of package migrations; tests
+	// have those of a version that is still to come.
+	Migrations fs.FS
 	// Now is the clock of the program, time.Now; that of the server may differ.
 	Now func() time.Time
 	// Secrets seal passwords of trunks, tokens of bots and secrets of webhooks; nil:
@@ -51,6 +56,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Imports <= 0 {
 		c.Imports = 4
+	}
+	if c.Migrations == nil {
+		c.Migrations = migrations.FS
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -131,6 +131,7 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 // under way stay where they are, and no one is called twice.
 func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 	t.Parallel()
+	connectsNoMore(t)
 	url, here, there := storetest.URL(t), freePair(t), freePair(t)
 	membership := "automanaged://" + here + "," + there
 	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, 0)

@@ -1,8 +1,10 @@
 package process
 
 import (
+	"bytes"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -37,12 +39,31 @@ func freePair(t *testing.T) string {
 // messages between nodes sets the logger of another one whenever a node starts.
 var inCluster sync.Mutex
 
+// connectsNoMore waits, after everything else of a test, until the library's sleep
+// after a connection to a node that is gone is over: two seconds, which no end of
+// the process cuts short. Other tests may make such connections all the time.
+func connectsNoMore(t *testing.T) {
+	t.Cleanup(func() {
+		deadline, tick := time.After(5*time.Second), time.NewTicker(50*time.Millisecond)
+		defer tick.Stop()
+		buf := make([]byte, 4<<20)
+		for bytes.Contains(buf[:runtime.Stack(buf, true)], []byte("remote.(*endpointWriter).initialize")) {
+			select {
+			case <-tick.C:
+			case <-deadline:
+				return
+			}
+		}
+	})
+}
+
 // newClusterWorld is a world whose process is one of two nodes; the other is a
 // program of its own, which a test may kill.
 func newClusterWorld(t *testing.T, talk time.Duration, change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
 	inCluster.Lock()
 	t.Cleanup(inCluster.Unlock)
+	connectsNoMore(t)
 	here, there := freePair(t), freePair(t)
 	url := storetest.URL(t)
 	membership := "automanaged://" + here + "," + there
@@ -173,7 +194,7 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 // dialling there, while its own calls finish on it, with what came of them.
 func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
 	t.Parallel()
-	w, other := newClusterWorld(t, 6*time.Second)
+	w, other := newClusterWorld(t, 10*time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
 	id := w.campaignOf("two", map[string]any{"concurrency": 6, "always_on": true, "max_attempts": 1})
 	w.insist(id, "start")

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -352,7 +351,11 @@ func (w *world) send(method, path string, body any, headers ...string) answer {
 		}
 		r = bytes.NewReader(raw)
 	}
-	req, err := nethttp.NewRequestWithContext(context.Background(), method, cmp.Or(w.api, w.p.URL())+path, r)
+	base := w.api
+	if base == "" {
+		base = w.p.URL()
+	}
+	req, err := nethttp.NewRequestWithContext(context.Background(), method, base+path, r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -35,12 +35,12 @@ type Flags struct {
 	KeepAttempts     int           `name:"keep-attempts" help:"Days for which the calls of runs that are over are kept, 90 at least; 0 is for ever. Their counters stay." default:"0" placeholder:"DAYS"`
 	KeepEvents       int           `name:"keep-events" help:"Days for which the events of runs that are over are kept, 90 at least; 0 is for ever. What somebody did stays." default:"0" placeholder:"DAYS"`
 	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept (--keep-ladders): of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
-	Cluster          string        `name:"cluster" help:"How the nodes of a cluster hear of each other: etcd://HOST:PORT,…/PREFIX, or for a trial automanaged://HOST:PORT,… with the --cluster-listen of each. One node alone when empty." hidden:"" placeholder:"URL"`
-	Node             string        `name:"node" help:"Name of this node; the machine's when empty." hidden:"" placeholder:"NAME"`
-	ClusterListen    string        `name:"cluster-listen" help:"Address for messages between nodes, host:port." hidden:"" default:"127.0.0.1:7946" placeholder:"HOST:PORT"`
-	ClusterAdvertise string        `name:"cluster-advertise" help:"Address under which other nodes reach it; that of --cluster-listen when empty." hidden:"" placeholder:"HOST:PORT"`
-	MaxCalls         int           `name:"max-calls" help:"Calls that this node is to carry; what is more goes to other nodes of the cluster while they have room. As many as it has descriptors for when 0." hidden:"" default:"0" placeholder:"N"`
-	Placement        string        `name:"placement" help:"Which node carries a new call: own, that of its campaign until it is 60% full, or even, the emptier ones from the first call." hidden:"" enum:"own,even" default:"own"`
+	Cluster          string        `name:"cluster" help:"How the nodes of a cluster hear of each other: etcd://HOST:PORT,…/PREFIX, or for a trial automanaged://HOST:PORT,… with the --cluster-listen of each. One node alone when empty." placeholder:"URL"`
+	Node             string        `name:"node" help:"Name of this node; the machine's when empty." placeholder:"NAME"`
+	ClusterListen    string        `name:"cluster-listen" help:"Address for messages between nodes, host:port." default:"127.0.0.1:7946" placeholder:"HOST:PORT"`
+	ClusterAdvertise string        `name:"cluster-advertise" help:"Address under which other nodes reach it; that of --cluster-listen when empty." placeholder:"HOST:PORT"`
+	MaxCalls         int           `name:"max-calls" help:"Calls that this node is to carry; what is more goes to other nodes of the cluster while they have room. As many as it has descriptors for when 0." default:"0" placeholder:"N"`
+	Placement        string        `name:"placement" help:"Which node carries a new call: own, that of its campaign until it is 60% full, or even, the emptier ones from the first call." enum:"own,even" default:"own"`
 	// ConfigPath is the file of --config, which may have trunks.
 	ConfigPath string `kong:"-"`
 

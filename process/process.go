@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	nethttp "net/http"
 	"net/http/pprof"
@@ -96,6 +97,7 @@ type tuning struct {
 	// toDatabase replaces the way to the database: faults are put in there.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      actors.Clock
+	schema     fs.FS // its steps, nil: this program's
 }
 
 // Start brings a dialler up; name is its instance: main, sandbox. On an error everything that was up is down again.

@@ -304,7 +304,12 @@ func (g *Gateway) attach(h *hosted, m *message) {
 
 // adopted makes another node the owner of a call and lists its legs.
 func (g *Gateway) adopted(l *link, m *message, result func([]engine.LegID, error)) {
-	known := g.host(m.attempt) != nil
+	// A call that this node left itself has no command of an earlier owner under way.
+	left := true
+	if h := g.host(m.attempt); h != nil {
+		before, _ := h.owner()
+		left = before == nil
+	}
 	h := g.addHost(m.attempt)
 	if !h.own(g, l, m.epoch) {
 		result(nil, errNotTheirs)
@@ -327,7 +332,8 @@ func (g *Gateway) adopted(l *link, m *message, result func([]engine.LegID, error
 		legs = append(legs, e.Leg)
 	}
 	h.mu.Unlock()
-	if len(legs) == 0 && !known {
+	if len(legs) == 0 && left { // the owner takes it for lost and gives no further command
+		g.closeHosted(h)
 		g.dropHost(h)
 	}
 	result(legs, nil)

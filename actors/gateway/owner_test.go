@@ -231,3 +231,29 @@ func TestANodeIsKnownToBeReadyWhileItIsAskedAbout(t *testing.T) {
 		}
 	})
 }
+
+// A call that was left before its INVITE was sent is nobody's: the node that is
+// drained does not wait for it.
+func TestACallThatWasLeftBeforeItsInviteIsNotWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
+		id := call(1)
+		a.Leave(id, 1, nil)
+		if a.Hosted() != 1 {
+			t.Fatalf("%d calls wait for an owner", a.Hosted())
+		}
+		answered := false
+		b.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2, Node: 1}, func(legs []engine.LegID, err error) {
+			answered = true
+			if err != nil || len(legs) != 0 {
+				t.Errorf("%v, %v", legs, err)
+			}
+		})
+		pause(time.Second)
+		if !answered || a.Hosted() != 0 || a.ports.closed != 1 {
+			t.Errorf("answered: %v; %d calls wait, media closed %d times", answered, a.Hosted(), a.ports.closed)
+		}
+	})
+}

@@ -116,10 +116,13 @@ func (k *Keeper) round(ctx context.Context) {
 	if gone || as != k.was {
 		k.closeDialouts(ctx)
 	}
-	if !drained {
-		if as != k.was {
-			k.letGo(ctx, func(engine.CampaignID) bool { return true })
-		}
+	switch {
+	case drained: // what did not stop before
+		k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
+	case as != k.was:
+		k.letGo(ctx, func(engine.CampaignID) bool { return true }, nil)
+		k.look(ctx)
+	default:
 		k.look(ctx)
 	}
 	k.was = as
@@ -217,7 +220,7 @@ func (k *Keeper) look(ctx context.Context) {
 	k.letGo(ctx, func(id engine.CampaignID) bool {
 		_, mine := k.node.Owned(campaignOf(id))
 		return !mine && k.node.May() // a fenced node's calls go on until somebody takes them
-	})
+	}, nil)
 	k.level(ctx, ours, owned, waiting)
 }
 
@@ -239,6 +242,7 @@ func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[
 	if !ok {
 		return
 	}
+	defer k.cfg.Tree.Left(id)
 	err := k.stop(ctx, id)
 	if err == nil {
 		err = k.node.HandTo(ctx, campaignOf(id), to)
@@ -252,25 +256,32 @@ func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[
 	k.log.Info().Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
 }
 
-// letGo stops the actors of campaigns and gives those of which none is left.
-func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool) (stopped []engine.CampaignID) {
+// letGo stops the actors of campaigns; then is called for each of which none is
+// left.
+func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool, then func(context.Context, engine.CampaignID)) {
 	ids, err := k.cfg.Tree.Up(ctx)
 	if err != nil {
 		k.log.Warn().Str("code", engine.ErrorCode(err)).Msg("which campaigns are up is not known; it is asked again")
-		return nil
+		return
 	}
+	stopped := 0
 	for _, id := range ids {
 		if !which(id) {
 			continue
 		}
-		if err := k.stop(ctx, id); err != nil {
+		err := k.stop(ctx, id)
+		switch {
+		case err != nil:
 			k.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("the actors of a campaign did not stop; it is tried again")
-			continue
+		case then != nil:
+			then(ctx, id)
+			stopped++
+		default:
+			stopped++
 		}
-		stopped = append(stopped, id)
+		k.cfg.Tree.Left(id)
 	}
-	k.acts.Store(int64(len(ids) - len(stopped)))
-	return stopped
+	k.acts.Store(int64(len(ids) - stopped))
 }
 
 // stop stops the actors of one campaign and has its live calls wait for its next
@@ -312,9 +323,7 @@ func (k *Keeper) HandOver(ctx context.Context) {
 	k.node.Drain()
 	k.looking.Lock() // what is being adopted is up
 	defer k.looking.Unlock()
-	for _, id := range k.letGo(ctx, func(engine.CampaignID) bool { return true }) {
-		k.giveUp(ctx, id)
-	}
+	k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
 }
 
 // giveUp makes a campaign free whose actors have stopped.

@@ -41,6 +41,9 @@ type Tree interface {
 	Adopt(id engine.CampaignID)
 	// Release stops a campaign's actors; after nil all they had to say is stored.
 	Release(ctx context.Context, id engine.CampaignID) error
+	// Left follows each Release, once the campaign is another node's or stays here:
+	// in between no request brings its actors up again.
+	Left(id engine.CampaignID)
 
 	// Has says whether the actor of an attempt lives here.
 	Has(id engine.AttemptID) bool

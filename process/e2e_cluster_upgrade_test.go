@@ -1,0 +1,196 @@
+package process
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	nethttp "net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+	"dialler/persistence/migrations"
+	"dialler/persistence/storetest"
+)
+
+// nextSchemaEnv has a program that is run by a test bring the schema to that of a
+// release that is still to come.
+const nextSchemaEnv = "DIALLER_TEST_NEXT_SCHEMA"
+
+func init() {
+	if os.Getenv(nextSchemaEnv) != "" {
+		production.schema = nextSchema()
+	}
+}
+
+// nextSchema is this program's with what a release may add to it by the rule of
+// docs/upgrade.md: the tables that every call is written to change their shape.
+func nextSchema() fs.FS {
+	all := fstest.MapFS{
+		"99998_next_columns.sql": {Data: []byte(`-- +goose Up
+ALTER TABLE campaigns ADD COLUMN next_note text;
+ALTER TABLE contacts ADD COLUMN next_rank integer NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN next_rank integer NOT NULL DEFAULT 0;
+ALTER TABLE legs ADD COLUMN next_note text;
+ALTER TABLE events ADD COLUMN next_note text;
+ALTER TABLE number_holds ADD COLUMN next_rank integer NOT NULL DEFAULT 0;
+ALTER TABLE nodes ADD COLUMN next_rank integer NOT NULL DEFAULT 0;
+ALTER TABLE owners ADD COLUMN next_note text;
+ALTER TABLE attempts ADD CONSTRAINT next_rank_positive CHECK (next_rank >= 0) NOT VALID;
+CREATE TABLE next_things (id text PRIMARY KEY);
+`)},
+		"99999_next_index.sql": {Data: []byte(`-- +goose NO TRANSACTION
+-- +goose Up
+CREATE INDEX CONCURRENTLY next_ranks ON attempts (next_rank);
+`)},
+	}
+	files, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		panic(err) // the pattern is right
+	}
+	for _, name := range files {
+		b, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			panic(err) // it was there
+		}
+		all[name] = &fstest.MapFile{Data: b}
+	}
+	return all
+}
+
+// triggered sends a trigger to a node, which may be ending, and says whether it
+// was taken; what is sent again is carried out once.
+func triggered(w *world, api string, id engine.CampaignID, number string) bool {
+	body := strings.NewReader(`{"campaign_id": "` + string(id) + `", "mobile": "` + number + `"}`)
+	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", api+"/api/v1/campaigns/trigger", body)
+	if err != nil {
+		return false
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "X-API-Key": w.key, "Idempotency-Key": "upgrade-" + number} {
+		req.Header.Set(name, value)
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode < 300
+}
+
+// A release with another schema replaces the one before without a pause: while it
+// brings the schema up to date the old node dials on, then that one is drained.
+// Nothing is lost, and going back needs nothing but the old program.
+func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
+	t.Parallel()
+	connectsNoMore(t)
+	url, here, there := storetest.URL(t), freePair(t), freePair(t)
+	membership := "automanaged://" + here + "," + there
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "old", ClusterListen: here}}, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
+	id := w.campaign(map[string]any{"concurrency": 5, "always_on": true, "max_attempts": 3, "retry_delay_s": 1, "retry_on_system": []string{"lost"}})
+	w.insist(id, "start")
+
+	// Somebody triggers all the time, as a load balancer has it: at the new node
+	// when the old one takes nothing any more.
+	var api atomic.Pointer[string]
+	first := w.p.URL()
+	api.Store(&first)
+	client := w.at(first)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var taken atomic.Int64
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			number := newNumber()
+			for ctx.Err() == nil { // until it is known to be taken, once
+				if triggered(client, *api.Load(), id, number) {
+					taken.Add(1)
+					break
+				}
+				<-tick.C
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	more := func(what string, n int) {
+		t.Helper()
+		from := w.at(*api.Load()).detail(id).Counters.Completed
+		eventually(t, what, func() bool { return w.at(*api.Load()).detail(id).Counters.Completed >= from+n })
+	}
+	more("the old release dials", 3)
+
+	cmd := program(t, url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=new",
+		"--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
+	cmd.Env = append(cmd.Env, nextSchemaEnv+"=1")
+	next := awaitUp(t, cmd)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of the new node:\n%s", next.log())
+		}
+	})
+	var columns int
+	w.query("SELECT count(*) FROM information_schema.columns WHERE table_schema = current_schema() AND column_name LIKE 'next_%' AND table_name IN ('attempts', 'legs', 'nodes')", &columns)
+	if columns != 3 {
+		t.Fatalf("the new release brought %d of 3 columns", columns)
+	}
+	more("the old release dials on with the new schema", 3)
+	eventually(t, "both are there", func() bool {
+		var n int
+		w.query("SELECT count(*) FROM nodes WHERE left_at IS NULL AND expires_at > clock_timestamp()", &n)
+		return n == 2
+	})
+
+	// Requests go to the new node first, then the old one is drained.
+	api.Store(&next.api)
+	w.p.Drain(t.Context())
+	eventually(t, "the new node acts for the campaign", func() bool { name, _ := w.ownerOf(id); return name == "new" })
+	more("the new release dials", 3)
+
+	// And back: the old program comes up on the new schema and takes over.
+	w.p.Close()
+	w.start()
+	eventually(t, "the old program is back", func() bool {
+		var n int
+		w.query("SELECT count(*) FROM nodes WHERE left_at IS NULL AND expires_at > clock_timestamp() AND name = 'old'", &n)
+		return n == 1
+	})
+	back := w.p.URL()
+	api.Store(&back)
+	next.terminate()
+	more("the old release dials again", 3)
+
+	cancel()
+	<-stopped
+	var c struct{ total, done int }
+	eventually(t, "everybody who was triggered was called", func() bool {
+		d := w.detail(id).Counters
+		c.total, c.done = d.Total, d.Completed
+		return c.done == c.total
+	})
+	if int64(c.total) < taken.Load() {
+		t.Errorf("%d triggers were taken, there are %d contacts", taken.Load(), c.total)
+	}
+	if n := len(model.Ledger().Calls()); n != c.total {
+		t.Errorf("%d calls for %d contacts", n, c.total)
+	}
+	if dup := model.Ledger().DuplicateInvites(); len(dup) > 0 {
+		t.Errorf("called twice: %v", dup)
+	}
+	if lost := w.labelled("dialler_outcomes_total", "outcome", string(engine.OutcomeLost)); lost > 0 {
+		t.Errorf("%v calls were lost", lost)
+	}
+}
