@@ -14,6 +14,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/webhook"
 	"dialler/persistence"
 	"dialler/persistence/storetest"
 )
@@ -24,13 +25,19 @@ import (
 // backend that commits; both per call. Wall time is that of the disk.
 func BenchmarkCalls(b *testing.B) {
 	for _, size := range []int{1, 10, 50, 200} {
-		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size) })
+		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size, false) })
 	}
 }
 
+// BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that
+// wants everything: the writing as before, and behind it what it takes to read the
+// events and to make messages and jobs of them, three of a call, in the process
+// (told-client) and in the server (told-server).
+func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, true) }
+
 const preload = 20_000
 
-func benchmarkCalls(b *testing.B, size int) {
+func benchmarkCalls(b *testing.B, size int, told bool) {
 	store := storetest.OpenAt(b, storetest.URL(b), persistence.Config{Writers: 1, Readers: 1})
 	ctx := b.Context()
 	now := time.Now().Truncate(time.Microsecond)
@@ -65,6 +72,12 @@ func benchmarkCalls(b *testing.B, size int) {
 	calls := make([]commit.Call, b.N)
 	for i := range calls {
 		calls[i] = commit.Call{Contact: rows[i], Epoch: c.Epoch}
+	}
+	if told {
+		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Active: true}
+		if err := store.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
+			b.Fatal(err)
+		}
 	}
 	pid := backend(b, store)
 	seq := int64(total + 10)
@@ -106,6 +119,23 @@ func benchmarkCalls(b *testing.B, size int) {
 	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/n, "client-µs/call")
 	b.ReportMetric(float64((cpuOf(pid)-server).Microseconds())/n, "server-µs/call")
 	b.ReportMetric(n/b.Elapsed().Seconds(), "calls/s")
+	if !told {
+		return
+	}
+	var reader int
+	if err := store.QueryRow(ctx, "SELECT pg_backend_pid()", &reader); err != nil {
+		b.Fatal(err)
+	}
+	client, server = cpuSelf(), cpuOf(reader)
+	for more := true; more; {
+		f, err := store.FollowEvents(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		more = f.More
+	}
+	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/n, "told-client-µs/call")
+	b.ReportMetric(float64((cpuOf(reader)-server).Microseconds())/n, "told-server-µs/call")
 }
 
 func benchID(now time.Time, i int) string {

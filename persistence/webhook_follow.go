@@ -95,7 +95,7 @@ func (s *Store) followParts(ctx context.Context, tx pgx.Tx, parts []chainPart, f
 		return err
 	}
 	f.Batches = batches
-	if err := s.complete(ctx, facts); err != nil {
+	if err := complete(ctx, tx, facts); err != nil {
 		return err
 	}
 	var messages []webhook.Message
@@ -259,7 +259,7 @@ func (l *looseEvents) read(ctx context.Context, tx pgx.Tx, types []journal.Type)
 }
 
 // complete reads the rows that the events are about.
-func (s *Store) complete(ctx context.Context, facts []webhook.Fact) error {
+func complete(ctx context.Context, tx pgx.Tx, facts []webhook.Fact) error {
 	var calls, people []string
 	for i := range facts {
 		if id := string(facts[i].Attempt); isID(id) {
@@ -272,12 +272,12 @@ func (s *Store) complete(ctx context.Context, facts []webhook.Fact) error {
 	if len(calls) == 0 && len(people) == 0 {
 		return nil
 	}
-	rows, _ := s.read.Query(ctx, selectAttempt+"WHERE a.id = ANY($1::uuid[])", calls)
+	rows, _ := tx.Query(ctx, selectAttempt+"WHERE a.id = ANY($1::uuid[])", calls)
 	attempts, err := pgx.CollectRows(rows, scanAttempt)
 	if err != nil {
 		return err
 	}
-	rows, _ = s.read.Query(ctx, selectContact+"WHERE c.id = ANY($1::uuid[])", people)
+	rows, _ = tx.Query(ctx, selectContact+"WHERE c.id = ANY($1::uuid[])", people)
 	contacts, err := pgx.CollectRows(rows, scanContact)
 	if err != nil {
 		return err

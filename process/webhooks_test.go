@@ -1,0 +1,65 @@
+package process
+
+import (
+	"io"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine/webhook"
+)
+
+func TestATryToDeliverTakesNoLongerAndReadsNoMoreThanItMay(t *testing.T) {
+	mux := nethttp.NewServeMux()
+	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that its client went away
+		mux.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	followed := false
+	mux.HandleFunc("/ok", func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if r.Method != nethttp.MethodPost || r.Header.Get(webhook.HeaderID) != "msg_1" || r.Header.Get(webhook.HeaderTimestamp) != "1000" || r.Header.Get(webhook.HeaderSignature) == "" {
+			w.WriteHeader(400)
+		}
+	})
+	mux.HandleFunc("/busy", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		w.Header().Set("Retry-After", "90")
+		w.WriteHeader(429)
+	})
+	mux.HandleFunc("/moved", func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, "/followed", 307) })
+	mux.HandleFunc("/followed", func(nethttp.ResponseWriter, *nethttp.Request) { followed = true })
+	mux.HandleFunc("/long", func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		for r.Context().Err() == nil { // for ever
+			if _, err := w.Write([]byte(strings.Repeat("x", 64<<10))); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/slow", func(_ nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/trickle", func(w nethttp.ResponseWriter, r *nethttp.Request) { // a status, and a body that never comes
+		w.WriteHeader(200)
+		w.(nethttp.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	p := newPostman(true, 500*time.Millisecond, time.Now)
+	defer p.client.CloseIdleConnections()
+	f := func(url string, check func(webhook.Answer) bool) {
+		t.Helper()
+		a := p.Deliver(t.Context(), webhook.NewRequest(url, "msg_1", []byte("{}"), time.Unix(1000, 0), []byte("secret")))
+		if !check(a) || a.Took <= 0 {
+			t.Errorf("%s: %+v", url, a)
+		}
+	}
+	f(srv.URL+"/ok", func(a webhook.Answer) bool { return a.Status == 200 && a.Body == "" && a.Problem == "" })
+	f(srv.URL+"/busy", func(a webhook.Answer) bool { return a.Status == 429 && a.RetryAfter == 90*time.Second })
+	f(srv.URL+"/moved", func(a webhook.Answer) bool { return a.Status == 307 })
+	f(srv.URL+"/long", func(a webhook.Answer) bool { return a.Status == 200 && len(a.Body) == webhook.ExcerptCap })
+	f(srv.URL+"/slow", func(a webhook.Answer) bool { return a.Status == 0 && a.Problem == "timeout" })
+	f(srv.URL+"/trickle", func(a webhook.Answer) bool { return a.Status == 200 && a.Body == "" })
+	f("https://%zz", func(a webhook.Answer) bool { return a.Problem == "url" })
+	if followed {
+		t.Error("a redirect was followed")
+	}
+}
