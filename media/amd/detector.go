@@ -36,7 +36,7 @@ type Detector struct {
 	scored  bool
 	musical int // moments in a row that sounded like music
 	music   bool
-	watch   func(*Detector, Moment, *Vector)
+	watch   func(Moment, *Vector)
 }
 
 const (
@@ -64,7 +64,7 @@ func New(cfg Config) *Detector {
 // Watch has f called at every moment at which the classifier is asked, and
 // with what: for training.
 func (d *Detector) Watch(f func(Moment, *Vector)) {
-	d.watch = func(_ *Detector, m Moment, x *Vector) { f(m, x) }
+	d.watch = f
 }
 
 // Features are what a decision rests on.
@@ -171,7 +171,7 @@ func (d *Detector) measure() {
 	d.tones.peak = v.peak
 	d.tones.feed(e.frames, tonal, pair, e.double, sounds, e.hz, e.share, e.level, v.talk >= spokenMin, v.heard)
 	d.listen(loud, tonal, pair)
-	if v.heard && (e.frames-v.onset)%stepFrames == 0 && (!d.done || !d.music) {
+	if v.heard && (e.frames-v.onset)%stepFrames == 0 && !(d.done && d.music) {
 		v.vector(e, &d.x)
 		d.hearMusic()
 	}

@@ -65,7 +65,7 @@ func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict,
 	}
 	m := Moment{At: now, Talk: span(v.talk), Pause: span(v.pause), Score: d.score, Before: d.before, Late: over}
 	if d.watch != nil && step {
-		d.watch(d, m, &d.x)
+		d.watch(m, &d.x)
 	}
 	if pending {
 		return "", 0 // what fills this pause is not known yet

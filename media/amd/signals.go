@@ -10,8 +10,6 @@ type signals struct {
 	fax      bool
 	calling  bool // the fax was known by its calling tone alone
 	sit      bool
-	beepHz   float64
-	beepAt   int // frame at which the beep began
 	rings    int // frames of call progress tones
 	notes    int // tones in a row that went over into another one
 	loud     uint64
@@ -99,10 +97,7 @@ func (s *signals) ended() {
 }
 
 func (s *signals) heardBeep(t *segment) {
-	if !s.beep {
-		s.beepAt = t.start
-	}
-	s.beep, s.beepHz, t.settled = true, t.hz, true
+	s.beep, t.settled = true, true
 }
 
 func (s *signals) beepLike(t *segment) bool {

@@ -21,7 +21,6 @@ type Recording struct {
 	Voice  string // who speaks, the same in every file of a voice
 	Source string // where the recording comes from
 	Detail string
-	Speech [2]int // ms at which it begins and ends, zero when unknown
 
 	Samples []int16
 }
