@@ -227,7 +227,9 @@ func keeping(t *testing.T, change func(*world), then func(*testing.T, *world, *K
 		go func() { defer close(done); k.Keep(ctx) }()
 		k.Begin(1)
 		synctest.Wait()
+		w.mu.Lock()
 		w.did = nil
+		w.mu.Unlock()
 		then(t, w, k)
 		cancel()
 		<-done
