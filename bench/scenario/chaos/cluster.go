@@ -30,7 +30,9 @@ type ClusterConfig struct {
 	// when empty.
 	Upgrade string
 	Dir     string
-	Log     func(format string, args ...any)
+	// Drain is how long a node may wait for its calls' end.
+	Drain time.Duration
+	Log   func(format string, args ...any)
 }
 
 // The caps that all nodes share.
@@ -61,8 +63,7 @@ func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error)
 	if c.bot, err = bot.Start(voices()); err != nil {
 		return nil, err
 	}
-	// An operator's drain ends before a supervisor loses patience.
-	c.site, err = site.Open(ctx, site.Config{Binary: cfg.Binary, Dir: cfg.Dir, Nodes: clusterNodes, Args: []string{"--drain-timeout", "30s"}})
+	c.site, err = site.Open(ctx, site.Config{Binary: cfg.Binary, Dir: cfg.Dir, Nodes: clusterNodes, Args: []string{"--drain-timeout", cfg.Drain.String()}})
 	if err != nil {
 		return nil, err
 	}

@@ -19,14 +19,14 @@ import (
 func TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice(t *testing.T) {
 	seed, all := setting(t, "CHAOS_SEED", 1), time.Duration(setting(t, "CHAOS_MINUTES", 0))*time.Minute
 	cfg := ClusterRun{Seed: seed, For: all, TakeOver: 30 * time.Second} // beside other tests
-	binary, upgrade := build(t), ""
+	binary, upgrade, drain := build(t), "", 5*time.Second
 	if all > 0 {
-		cfg.TakeOver, upgrade = 10*time.Second, rebuilt(t)
+		cfg.TakeOver, upgrade, drain = 10*time.Second, rebuilt(t), 30*time.Second
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), all+20*time.Minute)
 	defer cancel()
 	dir := folder(t)
-	c, err := OpenCluster(ctx, ClusterConfig{Binary: binary, Upgrade: upgrade, Dir: dir, Log: t.Logf})
+	c, err := OpenCluster(ctx, ClusterConfig{Binary: binary, Upgrade: upgrade, Dir: dir, Drain: drain, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -281,8 +281,8 @@ func (c *crm) has(ctx context.Context, path, name string) (has, sure bool) {
 }
 
 // busy are refusals that pass: another request of the same key, or another file,
-// is under way.
-var busy = map[string]bool{"idempotency_in_progress": true, "import_in_progress": true}
+// is under way; a node hears of a new bot within two seconds.
+var busy = map[string]bool{"idempotency_in_progress": true, "import_in_progress": true, "bot_not_found": true}
 
 // insist sends a request until it is answered. What is not 2xx in the end is a
 // fault: every request is one that must be accepted.
