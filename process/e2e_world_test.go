@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -351,11 +352,7 @@ func (w *world) send(method, path string, body any, headers ...string) answer {
 		}
 		r = bytes.NewReader(raw)
 	}
-	base := w.api
-	if base == "" {
-		base = w.p.URL()
-	}
-	req, err := nethttp.NewRequestWithContext(context.Background(), method, base+path, r)
+	req, err := nethttp.NewRequestWithContext(context.Background(), method, cmp.Or(w.api, w.p.URL())+path, r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

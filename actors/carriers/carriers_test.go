@@ -3,6 +3,7 @@ package carriers
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +19,28 @@ type nodes struct {
 
 type member struct {
 	*Carriers
+	mu   sync.Mutex
 	own  placement.Report
-	told int
 	mute bool
+}
+
+// set changes what the node says of itself, and whether it says anything.
+func (m *member) set(f func(m *member)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m)
+}
+
+func (m *member) report() placement.Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.own
+}
+
+func (m *member) silent() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mute
 }
 
 func newNodes(ctx context.Context, reports map[engine.Incarnation]placement.Report) *nodes {
@@ -30,10 +50,9 @@ func newNodes(ctx context.Context, reports map[engine.Incarnation]placement.Repo
 		m := &member{own: r}
 		m.Carriers = New(Config{Policy: placement.Policy{OwnShare: 0.6}, Version: 1,
 			Boot: func() engine.BootTime { return engine.BootTime(1e9 + time.Since(began)) },
-			Own:  func() placement.Report { return m.own },
+			Own:  m.report,
 			Tell: func(to engine.Incarnation, body []byte) {
-				if other := n.all[to]; other != nil && !m.mute {
-					m.told++
+				if other := n.all[to]; other != nil && !m.silent() {
 					other.Heard(id, body)
 				}
 			},
@@ -48,6 +67,8 @@ func newNodes(ctx context.Context, reports map[engine.Incarnation]placement.Repo
 			}
 		}
 		m.Know(others)
+	}
+	for _, m := range n.all {
 		go m.Run(ctx)
 	}
 	return n
@@ -83,17 +104,17 @@ func TestANodeThatIsDrainedOrSilentIsGivenNothing(t *testing.T) {
 		one, two := n.all[1], n.all[2]
 		time.Sleep(Interval)
 		synctest.Wait()
-		two.own.Draining = true
+		two.set(func(m *member) { m.own.Draining = true })
 		two.Tell() // at once
 		if id := one.Choose("t"); id != 0 {
 			t.Errorf("a node that is drained was given a call")
 		}
-		two.own.Draining = false
+		two.set(func(m *member) { m.own.Draining = false })
 		two.Tell()
 		if id := one.Choose("t"); id != 2 {
 			t.Errorf("the call went to node %d", id)
 		}
-		two.mute = true
+		two.set(func(m *member) { m.mute = true })
 		time.Sleep(4 * Interval)
 		synctest.Wait()
 		if id := one.Choose("t"); id != 0 {

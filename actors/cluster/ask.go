@@ -191,20 +191,25 @@ func (n *Node) askAt(ctx context.Context, to engine.Incarnation, address string,
 	return slices.Clone(answered), nil
 }
 
+// errMethodUnknown: the request itself may be right.
+var errMethodUnknown = engine.Unavailable("method_unknown", "the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
+
 // carryOut runs a handler here: for an identity only while this node owns it.
 func (n *Node) carryOut(ctx context.Context, from engine.Incarnation, id ownership.Identity, method string, body []byte) ([]byte, error) {
-	n.mu.Lock()
-	h := n.handlers[method]
-	n.mu.Unlock()
-	if h == nil {
-		return nil, engine.Invalid("method_unknown", "the node knows no such request; are all nodes of one version?")
-	}
+	// First of all whether it is for this node: it may have begun a moment ago, where
+	// an owner was before, and know no request yet.
 	w := ownership.Owner{Identity: id}
 	if id != (ownership.Identity{}) && method != methodClaim {
 		var err error
 		if w, err = n.mine(ctx, id); err != nil {
 			return nil, err
 		}
+	}
+	n.mu.Lock()
+	h := n.handlers[method]
+	n.mu.Unlock()
+	if h == nil {
+		return nil, errMethodUnknown
 	}
 	return h(ctx, from, w, body)
 }

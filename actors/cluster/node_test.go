@@ -278,6 +278,13 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	f("who", make([]byte, MaxBody+1), "request_too_large")
 	f("nothing", make([]byte, MaxBody), "")
 	f("sing", nil, "method_unknown")
+	// What an owner was asked whose address another node has now is for its successor.
+	if _, err := nodes[1].carryOut(t.Context(), 1, id, "sing", nil); !errors.Is(err, ownership.ErrNotOwner) {
+		t.Errorf("a request for another owner: %v", err)
+	}
+	if _, err := nodes[1].carryOut(t.Context(), 1, ownership.Identity{}, "sing", nil); !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
+		t.Errorf("a request that is not known: %v, which is not the client's fault", err)
+	}
 	done := make(chan error, 1)
 	go func() {
 		_, err := nodes[1].Ask(t.Context(), id, "block", nil)

@@ -12,9 +12,9 @@ import (
 const (
 	// gather is how long a message waits for others to go with: a frame costs ten
 	// times what a message in it does.
-	gather = 5 * time.Millisecond
+	gather = 10 * time.Millisecond
 	// ackDelay is how long an acknowledgement waits for something to go with.
-	ackDelay = 20 * time.Millisecond
+	ackDelay = 40 * time.Millisecond
 	// resendFirst is how long the first acknowledgement may take, resendMost the
 	// longest of the intervals that double from there.
 	resendFirst = 250 * time.Millisecond

@@ -428,12 +428,20 @@ func (c *cluster) result(ctx context.Context, ids []string, r *NodesRun) error {
 			return err
 		}
 		ok += f.OK
-		r.Reached += f.Reached
 		if f.PostDial.P50 > r.PostDial.P50 {
 			r.PostDial = f.PostDial
 		}
 	}
 	r.Success = float64(ok) / float64(r.Offered)
+	at, err := c.db.Query(ctx, "SELECT invite_at FROM attempts WHERE campaign_id = ANY($1) AND invite_at IS NOT NULL ORDER BY invite_at", ids)
+	if err != nil {
+		return err
+	}
+	invites, err := pgx.CollectRows(at, pgx.RowTo[time.Time])
+	if err != nil {
+		return err
+	}
+	r.Reached = steadyRate(invites)
 	rows, err := c.db.Query(ctx, "SELECT count(*) FROM attempts WHERE campaign_id = ANY($1) GROUP BY incarnation", ids)
 	if err != nil {
 		return err
