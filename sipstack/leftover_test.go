@@ -36,7 +36,10 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 		if a, _, _ := strings.Cut(string(leg), "."); len(s.AttachLeg(engine.AttemptID(a), func(engine.LegEvent) {})) != 0 {
 			t.Error("its attempt is taken for one that lives")
 		}
-		eventually(t, "nothing is left of it", func() bool { return s.Stats().KnownLegs == 0 })
+		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs == 0 })
+		l := listen(t, nil) // who watches it now hears of its end
+		s.RecoverLeg(engine.RecoveredLeg{Attempt: legAttempt(leg), Leg: leg, Trunk: trunkID}, l.sink)
+		l.expect(leg, "closed(200)")
 	})
 	t.Run("ringing", func(t *testing.T) {
 		u := script{sip.CANCEL: answers("200 OK")}.start(t)
@@ -45,7 +48,7 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 		_, send := invite(u, s, "180 Ringing", "far")
 		send()
 		u.request(sip.CANCEL, 1)
-		eventually(t, "nothing is left of it", func() bool { return s.Stats().KnownLegs == 0 })
+		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs == 0 })
 	})
 	t.Run("of a stranger", func(t *testing.T) {
 		u, other := newUAS(t, nil), newUAS(t, nil)

@@ -71,7 +71,7 @@ func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 		return nil
 	}
 	l := s.newLeg(engine.LegID(strings.Clone(id)), engine.AttemptID(strings.Clone(a)), t, nil)
-	l.recovered, l.forgotten = true, true
+	l.recovered = true // and its end is kept for who watches it later
 	l.mu.Lock()
 	defer l.unlock()
 	l.setParties("", "", "")
