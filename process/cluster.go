@@ -105,8 +105,10 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	s.keeper.Attach(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
 	s.node.Receive(toldGateway, func(_ engine.Incarnation, body []byte) { p.gateway.Receive(body) })
-	s.node.Handle(toldConfigured, func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+	// Who changed something is answered when every node goes by it.
+	s.node.Handle(toldConfigured, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
 		p.unsettled.Store(true)
+		p.settle(ctx)
 		return nil, nil
 	})
 	s.node.Handle(toldSuppressed, func(_ context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
@@ -122,6 +124,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	s.node.Receive(keepers.Name, p.keepers.Receive)
 	p.keepers.Start(s.node, owners, p.tree)
 	p.several = s
+	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.keeper.Keep(c) })

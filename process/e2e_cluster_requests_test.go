@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,12 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 			return true
 		})
 		eventually(t, "this node shows its conversation", func() bool { return w.call(id).State == "connected" })
+	}
+	// Who configured a bot here may use it there.
+	for i := range 5 {
+		id := fmt.Sprintf("fresh%d", i)
+		w.operator("PUT", "/api/v1/bots/"+id, map[string]any{"name": "Fresh", "active": false, "endpoints": []string{w.bot.URL()}}).expect(201)
+		two.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": id, "to_number": newNumber()}).expect(409) // bot_inactive
 	}
 	placed()
 	path := "/api/v1/calls/" + string(id)

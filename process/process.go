@@ -74,6 +74,7 @@ type Process struct {
 	draining  bool
 	mu        sync.Mutex
 	unsettled atomic.Bool                 // what is configured may have changed, and nobody heard of it
+	settling  sync.Mutex                  // held while it is read anew
 	commits   prometheus.Histogram        // seconds
 	delays    prometheus.Histogram        // seconds
 	opinions  prometheus.Histogram        // of audio, 1 to 4.5
@@ -295,6 +296,8 @@ func (p *Process) doubt(err error) {
 // settle reads what is configured anew when a change of it was not answered by
 // the database: it may have been stored all the same.
 func (p *Process) settle(ctx context.Context) {
+	p.settling.Lock()
+	defer p.settling.Unlock()
 	if !p.unsettled.Swap(false) {
 		return
 	}
