@@ -35,9 +35,12 @@ type (
 		UseBy   engine.BootTime // when the lease ends unused, 0: never
 		Err     error
 	}
+	// dialoutOver: the call needs its actor no more, which has taken so many
+	// results.
 	dialoutOver struct {
 		Attempt engine.AttemptID
 		PID     *actor.PID
+		Results int
 	}
 	// dialoutAgain asks a call to say once more if it is over: its word may have
 	// been lost with a fault.
@@ -54,7 +57,9 @@ type dialout struct {
 	stash []stashed
 	seats map[engine.BotID]*dialoutSeats
 	calls map[engine.AttemptID]*actor.PID
-	wants map[engine.AttemptID]*dialoutWant
+	// results are how many were passed on to a call's actor.
+	results map[engine.AttemptID]int
+	wants   map[engine.AttemptID]*dialoutWant
 	// seated are the calls that hold a seat, and of which bot.
 	seated map[engine.AttemptID]engine.BotID
 	now    time.Time
@@ -94,7 +99,7 @@ var errKeeperAway = engine.Unavailable("keeper_away", "the node that keeps the c
 
 func newDialout(d *deps) *dialout {
 	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
-		calls: map[engine.AttemptID]*actor.PID{}, wants: map[engine.AttemptID]*dialoutWant{},
+		calls: map[engine.AttemptID]*actor.PID{}, results: map[engine.AttemptID]int{}, wants: map[engine.AttemptID]*dialoutWant{},
 		seated: map[engine.AttemptID]engine.BotID{}}
 }
 
@@ -152,7 +157,11 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			o.fail(ctx, w, engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second))
 		}
 	case *dialoutOver:
+		if m.Results < o.results[m.Attempt] {
+			return // one is on its way to it; it says this again
+		}
 		delete(o.calls, m.Attempt)
+		delete(o.results, m.Attempt)
 		if bot, ok := o.seated[m.Attempt]; ok {
 			delete(o.seated, m.Attempt)
 			o.seatBack(ctx, bot)
@@ -163,6 +172,9 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			ctx.Send(pid, m)
 		}
 	case *recoverCall:
+		if o.calls[m.Attempt.ID] != nil {
+			return
+		}
 		o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), recover: &m.Attempt, bot: o.bots[m.Attempt.Bot]}, m.Attempt.ID)
 	case *storeResult:
 		id, _ := m.Call.Attempt()
@@ -171,8 +183,9 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		m.ReplyTo = sender
 		pid := o.calls[id]
 		if pid == nil {
-			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: true}, id)
+			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: true, of: id}, id)
 		}
+		o.results[id]++
 		ctx.Send(pid, m)
 	case *liveAttempt:
 		if pid := o.calls[m.Attempt]; pid != nil {
@@ -376,12 +389,10 @@ func (o *dialout) fail(ctx actor.Context, w *dialoutWant, err error) {
 	reply(o.d, w.replyTo, nil, err)
 }
 
+// spawn starts the actor of a call, under a name of its own: the one that the call
+// had before may be stopping still.
 func (o *dialout) spawn(ctx actor.Context, c *dialoutCall, id engine.AttemptID) *actor.PID {
-	pid, err := ctx.SpawnNamed(o.d.props(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id))
-	if err != nil {
-		return o.calls[id]
-	}
-	pid = again(pid)
+	pid := again(ctx.SpawnPrefix(o.d.props(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id)))
 	o.calls[id] = pid
 	return pid
 }

@@ -25,13 +25,15 @@ type dialoutCall struct {
 	want    *dialoutWant
 	from    engine.PhoneNumber
 	recover *attempt.Attempt
-	stored  bool // the call has ended; only its result is awaited
+	stored  bool             // the call has ended; only its result is awaited
+	of      engine.AttemptID // whose result that is
 
 	call     *call
 	step     int
 	pending  []pendingWrite
 	watching int
 	result   *storeResult
+	results  int // that were passed on to it
 	now      time.Time
 	begun    bool
 	awaiting bool // a result is on its way to this ended call
@@ -67,6 +69,9 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			c.call.durable(m.Step, m.Err, c.now)
 		}
 	case *storeResult:
+		if !m.fetched {
+			c.results++
+		}
 		c.storeResult(m)
 	case *legsGone:
 		switch {
@@ -113,7 +118,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		}
 	}
 	if !c.awaiting && len(c.pending) == 0 && c.watching == 0 && (c.call == nil || !c.call.m.A.Live()) {
-		c.d.root.Send(c.parent, &dialoutOver{Attempt: c.id(), PID: c.self})
+		c.d.root.Send(c.parent, &dialoutOver{Attempt: c.id(), PID: c.self, Results: c.results})
 	}
 }
 
@@ -124,7 +129,7 @@ func (c *dialoutCall) id() engine.AttemptID {
 	case c.want != nil:
 		return c.want.attempt
 	}
-	return ""
+	return c.of
 }
 
 // to is the number that is called, "" before the call is known.

@@ -3,6 +3,8 @@ package actors_test
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -425,6 +427,44 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		st := r.tree.Stats()
 		if st.SeatsHeld.Load() != 0 || st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 {
 			t.Errorf("leases held: %d seats, %d channels, %d numbers", st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load())
+		}
+	})
+}
+
+// A bot that hears nothing repeats its result, and does so while the actor that
+// stored the one before is ending.
+func TestResultsOfADialoutThatComeTogetherAreAllAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, everyoneTalks, nil)
+		defer r.tree.Close()
+		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
+		r.tree.NumberChanged(r.store.Nums[0])
+		time.Sleep(time.Second) // virtual
+		a, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour) // virtual
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 300 {
+					if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.CallID, Result: attempt.Result{Disposition: "ok"}}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := r.tree.Stats().Restarts.Load(); n != 0 {
+			t.Errorf("%d faults", n)
+		}
+		unknown := engine.AttemptID(strings.Repeat("ab", 16)).Call()
+		for range 3 {
+			if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: unknown, Result: attempt.Result{Disposition: "ok"}}); engine.ErrorCode(err) != "call_not_found" {
+				t.Errorf("of a call that is not known: %v", err)
+			}
 		}
 	})
 }
