@@ -26,6 +26,9 @@ func senders(calls []carrier.Call) map[string]int {
 // and the campaign goes on.
 func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
 	w, other := newClusterWorld(t, 1500*time.Millisecond, func(f *Flags) { f.MaxCalls = 4 })
 	model := w.carrier(carrier.Config{KeepInvites: true, Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	id := w.campaignOf("one", map[string]any{"concurrency": 10, "always_on": true, "max_attempts": 3, "retry_delay_s": 1,

@@ -18,6 +18,9 @@ import (
 // killed, and it is answered for as after a restart.
 func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
 	w, other := newClusterWorld(t, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
 	two := w.at(other.api)
@@ -75,6 +78,9 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 // its disk. Without the word of a node that lives nobody is called erased.
 func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
 	w, other := newClusterWorld(t, 300*time.Millisecond)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
 	gone, vars := newNumber(), map[string]any{"name": "Wilhelmina"}
@@ -99,6 +105,12 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 	eventually(t, "the other node has called and recorded", func() bool {
 		c := w.detail(called).Counters
 		return c.Completed == 1 && files() == 1
+	})
+
+	eventually(t, "their call is over", func() bool {
+		var live int
+		w.query("SELECT count(*) FROM attempts WHERE live", &live)
+		return live == 0
 	})
 
 	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -138,6 +150,9 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 // under way stay where they are, and no one is called twice.
 func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
 	connectsNoMore(t)
 	url, here, there := storetest.URL(t), freePair(t), freePair(t)
 	membership := "automanaged://" + here + "," + there

@@ -60,6 +60,9 @@ func perSecond(spans []span) (most int) {
 // kept the count of them. The other one goes on dialling then.
 func TestCapsAreSharedByAllNodes(t *testing.T) {
 	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
 	const channels, cps, seats, narrow = 5, 10, 4, "+493023125007"
 	w, other := newClusterWorld(t, 400*time.Millisecond)
 	w.hidden = append(w.hidden, narrow)
