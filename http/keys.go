@@ -168,16 +168,20 @@ func (f form) sent(field string) bool {
 	return false
 }
 
-func (f form) scopeList() *[]string {
-	list := f.words("scopes", len(scopes))
+func (f form) scopeList() *[]string { return f.someOf("scopes", scopes) }
+
+// someOf reads a list of members of a closed set, each once; nil when it was not
+// sent.
+func (f form) someOf(field string, set []string) *[]string {
+	list := f.words(field, len(set))
 	if list == nil {
 		return nil
 	}
-	for i, scope := range list {
-		at := "scopes[" + strconv.Itoa(i) + "]"
-		if !slices.Contains(scopes, scope) {
-			f.fail(at, "unknown_value", "must be one of "+strings.Join(scopes, ", "))
-		} else if slices.Contains(list[:i], scope) {
+	for i, word := range list {
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if !slices.Contains(set, word) {
+			f.fail(at, "unknown_value", "must be one of "+strings.Join(set, ", "))
+		} else if slices.Contains(list[:i], word) {
 			f.fail(at, "duplicate", "is given more than once")
 		}
 	}

@@ -347,22 +347,7 @@ func (s *Server) webhookURL(f form, need bool) string {
 }
 
 // webhookTypes is nil when it was not sent; an empty list is every type.
-func (f form) webhookTypes() *[]string {
-	known := webhook.Names()
-	list := f.words("types", len(known))
-	if list == nil {
-		return nil
-	}
-	for i, name := range list {
-		at := "types[" + strconv.Itoa(i) + "]"
-		if !slices.Contains(known, name) {
-			f.fail(at, "unknown_value", "must be one of "+strings.Join(known, ", "))
-		} else if slices.Contains(list[:i], name) {
-			f.fail(at, "duplicate", "is given more than once")
-		}
-	}
-	return &list
-}
+func (f form) webhookTypes() *[]string { return f.someOf("types", webhook.Names()) }
 
 func (f form) webhookCampaigns() *[]engine.CampaignID {
 	list := f.campaignList()
