@@ -29,12 +29,14 @@ const maxDigits = 1000
 
 // call is the media path of one attempt.
 type call struct {
-	e    *Engine
-	id   engine.AttemptID
-	amd  engine.AMDMode
-	sock *socket
-	peer peer   // guarded by sock.mu
-	sdp  uint64 // session id of the offer
+	e   *Engine
+	id  engine.AttemptID
+	amd engine.AMDMode
+	// listen is how it is classified.
+	listen engine.AMDRules
+	sock   *socket
+	peer   peer   // guarded by sock.mu
+	sdp    uint64 // session id of the offer
 	// written is guarded by mu.
 	written written
 	// callee is the call that this path of a far leg belongs to, leg which one;
@@ -92,10 +94,14 @@ type call struct {
 	nextReport int64
 
 	det        *amd.Detector
+	heardFor   int      // frames that it has heard
+	judged     bool     // the detector has decided; it listens on for a beep
+	leaving    *leaving // a message waits for the beep of the machine
 	link       *botlink.Link
 	firstAudio bool // MediaBotFirstAudio was told
-	playing    bool // the information message
-	played     int  // bytes of it
+	playing    bool // the information message, or the one for a machine
+	message    []byte
+	played     int // bytes of it
 
 	peers map[engine.LegID]*call // paths of far legs
 	other *call                  // to whom the audio goes and from whom it comes
@@ -187,7 +193,7 @@ func (c *call) answer(sdp []byte, at time.Time) {
 		}
 		switch c.amd {
 		case engine.AMDSequential, engine.AMDParallel:
-			c.det = amd.New(c.e.cfg.AMD)
+			c.det = amd.New(c.rules())
 		case engine.AMDOff:
 		}
 	}
@@ -287,7 +293,7 @@ func (c *call) BotClosed(l *botlink.Link, at time.Time, reason string, normal bo
 func (c *call) playMessage() {
 	c.mu.Lock()
 	if !c.closed && !c.playing {
-		c.playing, c.played = true, 0
+		c.message, c.playing, c.played = c.e.message, true, 0
 	}
 	c.unlock()
 }

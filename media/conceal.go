@@ -1,6 +1,10 @@
 package media
 
-import "math"
+import (
+	"math"
+
+	"dialler/media/g711"
+)
 
 const (
 	// pastFrames is how much of what was heard is kept for concealment: 60 ms.
@@ -111,7 +115,7 @@ func (p *past) lose(frame []byte) bool {
 		p.begin()
 	}
 	for i := range frame {
-		frame[i] = encodeUlaw(p.sample())
+		frame[i] = g711.ToUlaw(p.sample())
 	}
 	return true
 }
@@ -122,9 +126,9 @@ func (p *past) join(b []byte, law codec) {
 	if p.made == 0 {
 		return
 	}
-	table, encode := &ulawToPCM, encodeUlaw
+	table, encode := &ulawToPCM, g711.ToUlaw
 	if law == codecAlaw {
-		table, encode = &alawToPCM, encodeAlaw
+		table, encode = &alawToPCM, g711.ToAlaw
 	}
 	for i := range min(joinSamples, len(b)) {
 		w := float64(i+1) / (joinSamples + 1)

@@ -3,6 +3,8 @@ package media
 import (
 	"math"
 	"testing"
+
+	"dialler/media/g711"
 )
 
 // vowel is n samples in μ-law with a pitch of period samples and overtones.
@@ -10,7 +12,7 @@ func vowel(n, period int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		w := 2 * math.Pi * float64(i) / float64(period)
-		b[i] = encodeUlaw(int16(4000*math.Sin(w) + 2000*math.Sin(2*w+1) + 1500*math.Sin(3*w+2)))
+		b[i] = g711.ToUlaw(int16(4000*math.Sin(w) + 2000*math.Sin(2*w+1) + 1500*math.Sin(3*w+2)))
 	}
 	return b
 }

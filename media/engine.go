@@ -43,6 +43,9 @@ type Config struct {
 	// default 3 ms, negative: not at all. It adds to the latency and to the
 	// measured jitter.
 	ReadPause time.Duration
+	// Voicemail reads a message that is left on machines, as μ-law; it may block
+	// until ctx ends. nil: none are kept.
+	Voicemail func(ctx context.Context, id engine.VoicemailID) ([]byte, error)
 	AMD       amd.Config
 	Bot       botlink.Config
 	// Recorder keeps the recordings of calls that ask for one; nil: none are made.
@@ -68,6 +71,8 @@ type Engine struct {
 	calls  map[engine.AttemptID]*call
 	closed bool
 	done   recent
+	// voicemails are the messages at hand.
+	voicemails map[engine.VoicemailID]*voicemail
 
 	counters counters
 }
@@ -111,7 +116,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
-		calls: map[engine.AttemptID]*call{}, done: newRecent(),
+		calls: map[engine.AttemptID]*call{}, done: newRecent(), voicemails: map[engine.VoicemailID]*voicemail{},
 		cname: strconv.FormatUint(rand.Uint64(), 36) + "@dialler", //nolint:gosec // an identifier
 	}
 	ports := newPortRange(cfg.PortMin, cfg.PortMax)
@@ -195,7 +200,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	c, ok := e.calls[cmd.Attempt]
 	if !ok {
 		c = &call{
-			e: e, id: cmd.Attempt, amd: cmd.AMD, record: cmd.Record, sock: e.choose(), sink: sink, openedAt: time.Now(),
+			e: e, id: cmd.Attempt, amd: cmd.AMD, listen: cmd.Listen, record: cmd.Record, sock: e.choose(), sink: sink, openedAt: time.Now(),
 			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
@@ -205,6 +210,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 		e.done.forget(cmd.Attempt)
 	}
 	e.mu.Unlock()
+	e.fetchVoicemail(cmd.Listen.Voicemail)
 	keys := c.offer(cmd.Profile)
 	if ok {
 		c.attach(sink)

@@ -12,6 +12,7 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/g711"
 )
 
 // connected is a call with a phone and a bot.
@@ -69,7 +70,7 @@ func TestAudioPassesBothWaysSampleBySample(t *testing.T) {
 	}
 	f("ulaw untouched", "0 101", 0, ulawSilence, same, same)
 	f("alaw by table", "8 0 101", 8, ulawToAlaw[ulawSilence],
-		each(func(b byte) byte { return encodeUlaw(decodeAlaw(b)) }), each(func(b byte) byte { return encodeAlaw(decodeUlaw(b)) }))
+		each(func(b byte) byte { return g711.ToUlaw(g711.FromAlaw(b)) }), each(func(b byte) byte { return g711.ToAlaw(g711.FromUlaw(b)) }))
 }
 
 func TestSentRTPIsContinuous(t *testing.T) {
@@ -509,7 +510,7 @@ func TestMessageFromWAV(t *testing.T) {
 		return append(b, data...)
 	}
 	got, err := parseWAV(wav(1, 1, 16, 8000, pcm))
-	if err != nil || len(got) != 160 || got[0] != encodeUlaw(-8000) || got[80] != encodeUlaw(0) {
+	if err != nil || len(got) != 160 || got[0] != g711.ToUlaw(-8000) || got[80] != g711.ToUlaw(0) {
 		t.Fatalf("wrong audio: %v", err)
 	}
 	for i, bad := range [][]byte{nil, []byte("RIFF"), wav(1, 2, 16, 8000, pcm), wav(1, 1, 16, 16000, pcm), wav(3, 1, 32, 8000, pcm), wav(1, 1, 16, 8000, nil)} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/media/g711"
 )
 
 func tone16(n int, hz, level float64) []int16 {
@@ -116,7 +117,7 @@ func TestG722IsHeardAsNarrowBandAndBack(t *testing.T) {
 	us, far := newWideband(), newG722()
 	spoken := make([]byte, 8000)
 	for i := range spoken {
-		spoken[i] = encodeUlaw(int16(8000 * math.Sin(2*math.Pi*1000*float64(i)/8000)))
+		spoken[i] = g711.ToUlaw(int16(8000 * math.Sin(2*math.Pi*1000*float64(i)/8000)))
 	}
 	us.encode(spoken)
 	heard := make([]int16, 16000)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"dialler/media/g711"
 )
 
 // messageCap bounds the information message: 60 s.
@@ -37,7 +39,7 @@ func toneMessage() []byte {
 	for _, hz := range []float64{440, 550, 660} {
 		for i := range tone {
 			level := 6000 * math.Min(1, math.Min(float64(i), float64(tone-i))/160) // 20 ms ramps
-			out = append(out, encodeUlaw(int16(level*math.Sin(2*math.Pi*hz*float64(i)/rate))))
+			out = append(out, g711.ToUlaw(int16(level*math.Sin(2*math.Pi*hz*float64(i)/rate))))
 		}
 		for range gap {
 			out = append(out, ulawSilence)
@@ -84,7 +86,7 @@ func wavAudio(body []byte, format, channels, bits uint16, rate uint32) ([]byte, 
 	case format == pcm && bits == 16:
 		out = make([]byte, len(body)/2)
 		for i := range out {
-			out[i] = encodeUlaw(int16(binary.LittleEndian.Uint16(body[2*i:]))) //nolint:gosec // two's complement
+			out[i] = g711.ToUlaw(int16(binary.LittleEndian.Uint16(body[2*i:]))) //nolint:gosec // two's complement
 		}
 	case format == ulaw && bits == 8:
 		out = append(out, body...)

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
+	"dialler/media/g711"
 )
 
 // TestTheVerdictOfACallIsThatOfItsRecording: what `dialler amd eval` says of a
@@ -24,16 +25,17 @@ func TestTheVerdictOfACallIsThatOfItsRecording(t *testing.T) {
 			e, p, ev := start(t, nil), newPhone(t, 1), record(t)
 			offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
 			e.Answer(attempt(1), p.called(offer, "0"), time.Now())
-			d := amd.New(amd.Config{})
+			d, said := amd.New(amd.Config{}), p.paced(e)
 			var want amd.Decision
 			for at := 0; at+frameBytes <= len(x); at += frameBytes {
 				b := make([]byte, frameBytes)
 				var heard [frameBytes]int16
 				for i := range b {
-					b[i] = encodeUlaw(x[at+i])
+					b[i] = g711.ToUlaw(x[at+i])
 					heard[i] = ulawToPCM[b[i]]
 				}
 				p.say(0, b)
+				said()
 				if dec, ok := d.Feed(heard[:]); ok {
 					want = dec
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/pion/sdp/v3"
 
 	"dialler/engine"
+	"dialler/media/g711"
 )
 
 var netipNone netip.AddrPort
@@ -27,19 +28,19 @@ func TestG711(t *testing.T) {
 		}
 	}
 	for i := range 256 {
-		if b := byte(i); b != 0x7F && encodeUlaw(ulawToPCM[b]) != b {
+		if b := byte(i); b != 0x7F && g711.ToUlaw(ulawToPCM[b]) != b {
 			t.Errorf("μ-law %#x does not come back", b)
 		}
-		if b := byte(i); encodeAlaw(alawToPCM[b]) != b {
+		if b := byte(i); g711.ToAlaw(alawToPCM[b]) != b {
 			t.Errorf("A-law %#x does not come back", b)
 		}
 	}
 	for s := -32768; s <= 32767; s++ { // the nearest code is chosen, within half a step
 		near := func(got int16, step int) bool { d := int(got) - s; return d <= step && d >= -step }
-		if got := decodeUlaw(encodeUlaw(int16(s))); !near(got, max(4, (abs(s)+132)/32+1)) && abs(s) < 32124 {
+		if got := g711.FromUlaw(g711.ToUlaw(int16(s))); !near(got, max(4, (abs(s)+132)/32+1)) && abs(s) < 32124 {
 			t.Fatalf("μ-law of %d is %d", s, got)
 		}
-		if got := decodeAlaw(encodeAlaw(int16(s))); !near(got, max(8, abs(s)/32+1)) && abs(s) < 32256 {
+		if got := g711.FromAlaw(g711.ToAlaw(int16(s))); !near(got, max(8, abs(s)/32+1)) && abs(s) < 32256 {
 			t.Fatalf("A-law of %d is %d", s, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/amd"
 )
 
 // report takes an RTCP packet of this call: a sign of life. b is changed.
@@ -208,9 +209,28 @@ func (c *call) classify(b []byte, law codec) {
 		pcm[i] = table[v]
 	}
 	d, ok := c.det.Feed(pcm[:])
+	if c.judged {
+		if c.leaving != nil {
+			c.await()
+			return
+		}
+		if d, ok = c.det.Revised(); !ok {
+			if c.heardFor++; c.heardFor >= int(max(c.listen.Revise, leaveSoon)/frameTime) {
+				c.det = nil
+			}
+			return
+		}
+	}
 	if !ok {
+		c.heardFor++
 		return
 	}
+	c.judge(d)
+}
+
+// judge tells of a decision. Who listens on is who may be revised, and a machine
+// on which a message is to be left.
+func (c *call) judge(d amd.Decision) {
 	now := time.Now()
 	ev := engine.MediaEvent{
 		Kind: engine.MediaVerdict, At: now, Verdict: d.Verdict, Confidence: d.Confidence,
@@ -219,6 +239,9 @@ func (c *call) classify(b []byte, law codec) {
 	if d.GreetingEnd > 0 {
 		ev.GreetingEnd = now.Add(d.GreetingEnd - d.At)
 	}
-	c.det = nil
+	c.judged = true
+	if on := d.Verdict.Live() && c.listen.Revise > 0 || d.Verdict == engine.VerdictMachine && c.listen.Voicemail != ""; !on {
+		c.det = nil
+	}
 	c.emit(ev)
 }

@@ -78,7 +78,7 @@ func (c *call) next(dst []byte) bool {
 	n := 0
 	switch {
 	case c.playing:
-		n = copy(dst, c.e.message[c.played:])
+		n = copy(dst, c.message[c.played:])
 		if c.played += n; n == 0 {
 			c.playing = false
 			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})

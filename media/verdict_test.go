@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/media/g711"
 )
 
 func TestAVerdictIsToldOnce(t *testing.T) {
@@ -14,9 +15,9 @@ func TestAVerdictIsToldOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, p, ev := start(t, nil), newPhone(t, 1), record(t)
 			offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: mode}, ev.sink)
-			formats, encode := "0", encodeUlaw
+			formats, encode := "0", g711.ToUlaw
 			if law == codecAlaw {
-				formats, encode = "8", encodeAlaw
+				formats, encode = "8", g711.ToAlaw
 			}
 			at := time.Now().Add(-time.Second) // the 200 OK came a while ago
 			e.Answer(attempt(1), p.called(offer, formats), at)

@@ -1,5 +1,7 @@
 package media
 
+import "dialler/media/g711"
+
 // silentUpper is the code of the upper band that every decoder hears as
 // silence: the smallest difference, under which the scale factor goes to its
 // least, where it is none.
@@ -30,7 +32,7 @@ func (w *wideband) decode(b []byte) []byte {
 	b = b[:min(len(b), len(w.out))]
 	out := w.out[:len(b)]
 	for i, c := range b {
-		out[i] = encodeUlaw(int16(2 * w.dec.sample(c))) //nolint:gosec // 15 bits and one
+		out[i] = g711.ToUlaw(int16(2 * w.dec.sample(c))) //nolint:gosec // 15 bits and one
 	}
 	return out
 }

@@ -133,6 +133,17 @@ func (p *phone) say(pt uint8, payload []byte) {
 	p.ts += uint32(len(payload))
 }
 
+// paced is to be called after each packet: now and then it waits until the engine
+// has read what was said, so that no socket's buffer overflows.
+func (p *phone) paced(e *Engine) (said func()) {
+	before, n := e.Stats().PacketsReceived, uint64(0)
+	return func() {
+		if n++; n%25 == 0 {
+			wait(p.t, func() bool { return e.Stats().PacketsReceived >= before+n }, nil)
+		}
+	}
+}
+
 func (p *phone) send(h rtp.Header, payload []byte) {
 	p.t.Helper()
 	b, err := (&rtp.Packet{Header: h, Payload: payload}).Marshal()

@@ -9,9 +9,15 @@ type Config struct {
 	Timeout time.Duration
 	// TalkTimeout takes its place while the far side is speaking; default 4 s.
 	TalkTimeout time.Duration
+	// Bias is added to the log-odds of a machine; 0 is the rule as it was tuned,
+	// less wants more evidence.
+	Bias float64
 	// Model decides between people and machines; default the shipped one.
 	Model *Model
 }
+
+// QuietTimeout is the default of Config.Timeout.
+const QuietTimeout = 3 * time.Second
 
 func (c Config) withDefaults() Config {
 	set := func(d *time.Duration, v time.Duration) {
@@ -19,7 +25,7 @@ func (c Config) withDefaults() Config {
 			*d = v
 		}
 	}
-	set(&c.Timeout, 3*time.Second)
+	set(&c.Timeout, QuietTimeout)
 	set(&c.TalkTimeout, max(4*time.Second, c.Timeout))
 	if c.Model == nil {
 		c.Model = Shipped()

@@ -29,6 +29,7 @@ type Detector struct {
 	ear   ear
 	voice voice
 	tones signals
+	words words
 
 	x       Vector
 	score   float64 // log-odds of a machine, of the last moment
@@ -36,7 +37,13 @@ type Detector struct {
 	scored  bool
 	musical int // moments in a row that sounded like music
 	music   bool
-	watch   func(Moment, *Vector)
+	watch   Watcher
+}
+
+// Watcher hears what decides: for training. Its functions may be nil.
+type Watcher struct {
+	Step   func(*Step)           // what the net is given
+	Moment func(Moment, *Vector) // what the rule is, after that, and what music is known by
 }
 
 const (
@@ -45,8 +52,10 @@ const (
 	steadyTone = -42
 	// spokenMin is how many frames of speech make what follows a greeting's end.
 	spokenMin = 15
-	// stepFrames is how often the classifier is asked.
+	// stepFrames is how often the music is asked for, askFrames how often the
+	// rule: at every second step of the net.
 	stepFrames = 5
+	askFrames  = 2 * stepSpan
 	// musicScore is the log-odds that music must have, musicMoments for how
 	// long: speech must never pass for it.
 	musicScore   = 2.5
@@ -61,11 +70,8 @@ func New(cfg Config) *Detector {
 	return d
 }
 
-// Watch has f called at every moment at which the classifier is asked, and
-// with what: for training.
-func (d *Detector) Watch(f func(Moment, *Vector)) {
-	d.watch = f
-}
+// Watch has w called from now on.
+func (d *Detector) Watch(w Watcher) { d.watch = w }
 
 // Features are what a decision rests on.
 type Features struct {
@@ -170,10 +176,32 @@ func (d *Detector) measure() {
 	pair := e.pair && (loud || !v.heard)
 	d.tones.peak = v.peak
 	d.tones.feed(e.frames, tonal, pair, e.double, sounds, e.hz, e.share, e.level, v.talk >= spokenMin, v.heard)
+	heard := v.heard
 	d.listen(loud, tonal, pair)
+	d.hearWords(heard)
 	if v.heard && (e.frames-v.onset)%stepFrames == 0 && !(d.done && d.music) {
 		v.vector(e, &d.x)
 		d.hearMusic()
+	}
+}
+
+// hearWords gives the net what is said, from the begin of the speech to the
+// decision.
+func (d *Detector) hearWords(before bool) {
+	if d.done {
+		return
+	}
+	w, frame := &d.words, d.ear.frames
+	w.hear(&d.ear)
+	switch {
+	case !d.voice.heard:
+	case !before:
+		w.from = frame
+		for back := (begun - 1) * stepSpan; back >= 0; back -= stepSpan {
+			w.next(d.cfg.Model.Net, &d.voice, &d.ear, back, d.watch.Step)
+		}
+	case (frame-w.from)%stepSpan == 0:
+		w.next(d.cfg.Model.Net, &d.voice, &d.ear, 0, d.watch.Step)
 	}
 }
 

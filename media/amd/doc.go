@@ -19,9 +19,13 @@
 //     of 1100 Hz, three rising special information tones (ITU-T E.180 and
 //     Bellcore's frequencies), ringback or busy by frequency and cadence, the
 //     beep of a machine, or a melody.
-//   - Speech (voice). Timing, melody, loudness and colour of what was said so
-//     far are a Vector; every 100 ms boosted trees (Model) say how much it
-//     looks like a machine, and a Rule decides whether that suffices already.
+//   - Speech (words, Net). Every 40 ms of a call on which speech is heard a
+//     small recurrent net is given the spectrum on a mel scale, relative to the
+//     loudest frame so far, and the timing of the speech: it was trained on the
+//     words of greetings, in many voices and languages. It says how likely a
+//     person, a machine or call screening is so far, and a Rule decides whether
+//     that suffices already. What music is known by is a Vector of timing,
+//     melody, loudness and colour (voice), and boosted trees.
 //
 // The model is trained by package training, from recordings that it names, and
 // embedded. Until Config.Timeout without anything that sounds like speech it
@@ -36,7 +40,5 @@
 //     machine taken for a person costs some seconds of a bot. Whatever is
 //     doubtful is unknown, which goes to the bot.
 //
-// What it cannot do stands in docs/amd.md: a person who answers with a long
-// sentence sounds like a greeting until the sentence ends, and nothing that is
-// listened to here tells call screening from a voicemail.
+// What it cannot do stands in docs/amd.md.
 package amd

@@ -65,10 +65,13 @@ func (e *ear) hear(frame []int16) {
 	e.lost = e.level < digital
 	e.track(e.level)
 	e.hz, e.share, e.pair, e.double, e.pitch, e.voiced, e.flux = 0, 0, false, false, 0, 0, 0
-	if e.level <= quietest {
+	if e.level <= digital {
 		return
 	}
 	spectrum((*[windowSamples]float32)(e.past[2*pitchSamples-windowSamples:]), &e.power)
+	if e.level <= quietest {
+		return
+	}
 	e.hz, e.share, e.double = loudTone(&e.power, math.Pow(10, (e.floor-5)/10)/windowPower)
 	if e.share > 0.5 && e.hz < 660 {
 		e.pair = progressPair(&e.past)

@@ -45,30 +45,37 @@ func (d *Detector) judge() (engine.Verdict, float64) {
 	return d.judgeSpeech(now, pending)
 }
 
-// judgeSpeech asks the classifier every 100 ms of a call on which speech was
-// heard, and the rule in every frame of a pause.
+// screenerSure is the probability that a verdict on call screening must have.
+const screenerSure = 0.8
+
+// judgeSpeech asks the rule every 80 ms of a call on which speech was heard,
+// and in every frame of a pause.
 func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict, float64) {
 	v := &d.voice
 	over := now >= d.cfg.TalkTimeout
-	step := (d.ear.frames-v.onset)%stepFrames == 0 || over
+	step := (d.ear.frames-d.words.from)%askFrames == 0 || over
 	if !step && (v.pause == 0 || !d.scored) {
 		return "", 0
 	}
 	if step {
-		if over {
-			v.vector(&d.ear, &d.x)
-		}
-		d.before, d.score = d.score, d.cfg.Model.Machine.Score(&d.x)
+		d.before, d.score = d.score, d.words.state.Machine()
 		if !d.scored {
 			d.before, d.scored = d.score, true
 		}
 	}
-	m := Moment{At: now, Talk: span(v.talk), Pause: span(v.pause), Score: d.score, Before: d.before, Late: over}
-	if d.watch != nil && step {
-		d.watch(m, &d.x)
+	m := Moment{At: now, Talk: span(v.talk), Pause: span(v.pause), Score: d.score + d.cfg.Bias, Before: d.before + d.cfg.Bias, Late: over}
+	if d.watch.Moment != nil && step {
+		d.watch.Moment(m, &d.x)
 	}
 	if pending {
 		return "", 0 // what fills this pause is not known yet
 	}
-	return d.cfg.Model.Rule.Decide(m)
+	verdict, confidence := d.cfg.Model.Rule.Decide(m)
+	if verdict == "" {
+		return "", 0
+	}
+	if p := d.words.state.Screener(); p > screenerSure {
+		return engine.VerdictScreener, p
+	}
+	return verdict, confidence
 }

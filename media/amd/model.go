@@ -3,6 +3,7 @@ package amd
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -60,9 +61,9 @@ type Model struct {
 	Data     []TrainedOn `json:"data"`
 	Features []string    `json:"features"`
 	Rule     Rule        `json:"rule"`
-	// Machine tells machines (positive) from people, Music music from speech.
-	Machine Ensemble `json:"machine"`
-	Music   Ensemble `json:"music"`
+	// Net tells who speaks, Music tells music from speech.
+	Net   *Net     `json:"net"`
+	Music Ensemble `json:"music"`
 }
 
 // Check refuses a model of other features.
@@ -75,12 +76,13 @@ func (m *Model) Check() error {
 			return fmt.Errorf("model_features: feature %d of the model is %q, of this program %q: train it anew (dialler amd train)", i, name, FeatureNames[i])
 		}
 	}
-	for _, e := range []*Ensemble{&m.Machine, &m.Music} {
-		for i := range e.Trees {
-			for _, f := range e.Trees[i].Feature {
-				if f < 0 || f >= FeatureCount {
-					return fmt.Errorf("model_trees: tree %d asks for feature %d of %d", i, f, FeatureCount)
-				}
+	if m.Net == nil {
+		return errors.New("model_net: the model has no net: train it anew (dialler amd train)")
+	}
+	for i := range m.Music.Trees {
+		for _, f := range m.Music.Trees[i].Feature {
+			if f < 0 || f >= FeatureCount {
+				return fmt.Errorf("model_trees: tree %d asks for feature %d of %d", i, f, FeatureCount)
 			}
 		}
 	}

@@ -31,7 +31,11 @@ type Rule struct {
 	MachineEnd float64 `json:"machine_end"`
 }
 
-// Moment is what the rule sees, every 100 ms of a call on which speech was
+// humanEnd is the score below which it is a person who still speaks when time is
+// up; between it and MachineEnd nobody knows.
+const humanEnd = -1
+
+// Moment is what the rule sees, every 80 ms of a call on which speech was
 // heard.
 type Moment struct {
 	At, Talk, Pause time.Duration
@@ -71,7 +75,7 @@ func (r *Rule) Decide(m Moment) (engine.Verdict, float64) {
 	switch {
 	case m.Score > r.MachineEnd:
 		return engine.VerdictMachine, p
-	case m.Score < 0:
+	case m.Score < humanEnd:
 		return engine.VerdictHuman, 1 - p
 	}
 	return engine.VerdictUnknown, noneConfidence

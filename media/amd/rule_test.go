@@ -29,7 +29,8 @@ func TestAMachineNeedsMoreEvidenceThanAPerson(t *testing.T) {
 	f("once is not enough", Moment{Talk: 2500 * ms, Score: 3.5, Before: 1}, "")
 	f("time is up", Moment{Talk: 2500 * ms, Score: 2.5, Before: 1, Late: true}, engine.VerdictMachine)
 	f("time is up and it is doubtful", Moment{Talk: 2500 * ms, Score: 1, Before: 1, Late: true}, engine.VerdictUnknown)
-	f("time is up, a person rather", Moment{Talk: 2500 * ms, Score: -0.5, Before: 1, Late: true}, engine.VerdictHuman)
+	f("time is up, perhaps a person", Moment{Talk: 2500 * ms, Score: -0.5, Before: 1, Late: true}, engine.VerdictUnknown)
+	f("time is up, a person rather", Moment{Talk: 2500 * ms, Score: -1.5, Before: 1, Late: true}, engine.VerdictHuman)
 }
 
 func TestTheShippedRuleIsCareful(t *testing.T) {

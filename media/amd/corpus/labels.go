@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,8 @@ type Recording struct {
 	Detail string
 
 	Samples []int16
+	// Weight is how much it counts in training: 1 when nobody said.
+	Weight float64
 }
 
 const maxRecordings = 100_000
@@ -94,7 +97,10 @@ func (f *Folder) labels(text string) error {
 		}
 		r := Recording{
 			File: get("file"), Label: get("label"), Real: get("real") == "1", Voice: Voice(get("voice")), Source: Source(get("voice"), get("license_source")),
-			Detail: get("detail"),
+			Detail: get("detail"), Weight: 1,
+		}
+		if w, err := strconv.ParseFloat(get("weight"), 64); err == nil && w > 0 && w < 1000 {
+			r.Weight = w
 		}
 		if !filepath.IsLocal(r.File) || r.Label == "" {
 			return fmt.Errorf("corpus_labels: line %d: file must lie within the folder, and label must say who answered", n+2)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"dialler/media/g711"
 )
 
 // Rate is that of all samples, Hz.
@@ -87,12 +89,12 @@ func (f format) samples(b []byte) ([]int16, error) {
 	case f.coding == 7 && f.bits == 8:
 		x = make([]int16, len(b))
 		for i, v := range b {
-			x[i] = ulaw(v)
+			x[i] = g711.FromUlaw(v)
 		}
 	case f.coding == 6 && f.bits == 8:
 		x = make([]int16, len(b))
 		for i, v := range b {
-			x[i] = alaw(v)
+			x[i] = g711.FromAlaw(v)
 		}
 	default:
 		return nil, fmt.Errorf("wav_coding: format %d with %d bits: convert it to 16-bit linear, μ-law or A-law", f.coding, f.bits)

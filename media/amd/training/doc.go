@@ -4,14 +4,17 @@
 //
 // # What it must not know
 //
-// Calls, and anything of a recording beyond its samples, label, voice and
-// source.
+// Calls, and anything of a recording beyond its samples, label, weight, voice
+// and source.
 //
 // # Invariants
 //
-//   - The same recordings, options and seed give the same model.
-//   - In cross-validation neither the trees nor the thresholds of a fold have
-//     seen its voices (or sources); what a recording is made worse into stays
-//     on its side.
+//   - The same recordings, options and seed give the same model: one goroutine
+//     learns, and sums are added in one order.
+//   - The first folder measures: no net is trained with it when there are
+//     others.
+//   - In cross-validation neither the net nor the rule has seen the voices (or
+//     sources) that are measured; what a recording is made worse into stays on
+//     its side. The rule is tuned with voices that the net does not know.
 //   - A recording's file name never decides anything but the order.
 package training

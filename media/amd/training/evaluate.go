@@ -48,28 +48,49 @@ func Evaluate(recordings []corpus.Recording, cfg amd.Config) []Heard {
 	return out
 }
 
-// CrossValidate measures the first folder: each recording with a model of
-// which trees and rule have seen nothing of its group.
-func (s *Set) CrossValidate(group func(corpus.Recording) string) []Heard {
-	scores, models := s.crossScores(group)
-	of := make([]int, len(s.recordings))
-	for i, r := range s.recordings {
-		of[i] = fold(group(r))
-	}
+// rules is how many parts of the first folder have a rule of their own, which
+// was tuned with the other parts.
+const rules = 6
+
+// CrossValidate measures the first folder with models that know none of its
+// recordings, nor, of the other folders, anything of a group (a voice, a
+// source) that is measured with them. Groups are parted into as many models.
+// Rule and music are those of the other groups.
+func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []Heard {
 	out := make([]Heard, s.main)
-	for f := range folds {
-		others := func(i int) bool { return of[i] != f }
-		m := &amd.Model{Features: amd.FeatureNames[:], Machine: models[f]}
-		m.Rule = tune(s.scoredOf(scores, others), s.opt.Seed)
-		m.Music = boost(s.musicRows(others), s.skip(), (s.opt.trees+1)/2, s.opt.Seed+1)
-		for i := range s.main {
-			if of[i] == f {
-				out[i] = Hear(s.recordings[i], amd.Config{Model: m})
-			}
-		}
-		s.opt.Log("fold %d of %d done", f+1, folds)
+	for f := range models {
+		measured, known := s.sides(group, f, models)
+		net := s.learn(known, s.opt.Seed)
+		s.measure(out, net, group, measured)
+		s.opt.Log("model %d of %d measured", f+1, models)
 	}
 	return out
+}
+
+// measure hears what is in the measured groups, with rules of the others.
+func (s *Set) measure(out []Heard, net *amd.Net, group func(corpus.Recording) string, measured map[string]bool) {
+	for k := range rules {
+		m := &amd.Model{Net: net}
+		others := func(i int) bool { return i < s.main && lot(group(s.recordings[i]), rules) != k }
+		m.Rule, m.Music = s.tuneWith(net, others), s.music(others)
+		for i, r := range s.recordings[:s.main] {
+			if g := group(r); measured[g] && lot(g, rules) == k {
+				out[i] = Hear(r, amd.Config{Model: m})
+			}
+		}
+	}
+}
+
+// sides of the cross-validation's model f: the groups that are measured with
+// it, and which recordings it may know.
+func (s *Set) sides(group func(corpus.Recording) string, f, models int) (measured map[string]bool, known func(int) bool) {
+	measured = map[string]bool{}
+	for _, r := range s.recordings[:s.main] {
+		if g := group(r); lot(g, models) == f {
+			measured[g] = true
+		}
+	}
+	return measured, func(i int) bool { return i >= s.main && s.trained(i) && !measured[group(s.recordings[i])] }
 }
 
 // ByVoice and BySource group recordings for CrossValidate.

@@ -3,7 +3,6 @@ package training
 import (
 	"errors"
 	"hash/fnv"
-	"math"
 
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
@@ -17,7 +16,7 @@ type Options struct {
 	// Log hears what is going on; it may be nil.
 	Log func(format string, args ...any)
 
-	trees int // rounds when 0
+	trees, epochs, batches int // those of a real training when 0
 }
 
 // Set is what is trained on and measured with: all recordings with their
@@ -31,8 +30,8 @@ type Set struct {
 	first      []int // of each recording, its trace as it is
 }
 
-// folds of a cross-validation.
-const folds = 6
+// fewest recordings of a label.
+const fewest = 6
 
 // Prepare hears all recordings. The first folder counts most, and is the one
 // that Evaluate measures. Errors: training_labels.
@@ -43,6 +42,12 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	}
 	if s.opt.trees == 0 {
 		s.opt.trees = rounds
+	}
+	if s.opt.epochs == 0 {
+		s.opt.epochs = epochs
+	}
+	if s.opt.batches == 0 {
+		s.opt.batches = perEpoch
 	}
 	for i, f := range folders {
 		s.data = append(s.data, amd.TrainedOn{Name: f.Name, Files: len(f.Recordings), SHA256: f.SHA256})
@@ -55,10 +60,10 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	for _, r := range s.recordings {
 		labels[r.Label]++
 	}
-	if labels["human"] < folds || labels["machine"] < folds {
+	if labels["human"] < fewest || labels["machine"] < fewest {
 		return nil, errors.New("training_labels: there are too few recordings labelled human and machine: name a folder with a labels.csv that has some of each")
 	}
-	s.traces = listenAll(s.recordings, func(i int) int {
+	s.traces = listenAll(s.recordings, s.main, func(i int) int {
 		r := &s.recordings[i]
 		switch {
 		case i >= s.main:
@@ -67,10 +72,8 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 			return 12
 		case r.Label != "human" && r.Label != "machine":
 			return 0
-		case r.Real:
-			return 8
 		}
-		return 3
+		return 2
 	}, opt.Seed)
 	s.first = make([]int, len(s.recordings))
 	for i := len(s.traces) - 1; i >= 0; i-- {
@@ -80,68 +83,12 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	return s, nil
 }
 
-// fold of a group of recordings, the same on every machine.
-func fold(group string) int {
+// lot of so many to which a group of recordings belongs, the same on every
+// machine.
+func lot(group string, of int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(group)) // never fails
-	return int(h.Sum32()>>3) % folds
-}
-
-// rows gives what to learn machine against human from; use says which
-// recordings.
-func (s *Set) rows(use func(int) bool) []row {
-	var rows []row
-	var weights [2]float64
-	for i := range s.traces {
-		t := &s.traces[i]
-		rec := &s.recordings[t.of]
-		machine := rec.Label == "machine"
-		if len(t.moments) == 0 || !use(t.of) || !machine && rec.Label != "human" {
-			continue
-		}
-		weight := 1.0
-		if rec.Real {
-			weight = 1.3
-		}
-		if t.of >= s.main {
-			weight = 0.7
-		}
-		if !t.worse {
-			weight *= 1.5
-		}
-		begin := len(rows)
-		stride := 1
-		if t.of >= s.main {
-			stride = 2
-		}
-		for k := 0; k < len(t.moments); k += stride {
-			m := &t.moments[k]
-			// What comes after the verdict is due is not learned from.
-			if m.Pause.Seconds() > 1.2 || m.At.Seconds() > 6 {
-				break
-			}
-			rows = append(rows, row{x: &m.x, y: machine})
-		}
-		each := weight / math.Sqrt(float64(max(1, len(rows)-begin)))
-		for k := begin; k < len(rows); k++ {
-			rows[k].weight = each
-			if machine {
-				weights[1] += each
-			} else {
-				weights[0] += each
-			}
-		}
-	}
-	// Both sides weigh the same: how many machines there are says a campaign,
-	// not a corpus. The mean weight is 1.
-	for i := range rows {
-		side := 0
-		if rows[i].y {
-			side = 1
-		}
-		rows[i].weight *= float64(len(rows)) / 2 / weights[side]
-	}
-	return rows
+	return int(h.Sum32()>>3) % of
 }
 
 // musicRows: music against everything that is spoken.
@@ -151,7 +98,7 @@ func (s *Set) musicRows(use func(int) bool) []row {
 		t := &s.traces[i]
 		rec := &s.recordings[t.of]
 		music := rec.Label == "music"
-		if !use(t.of) || t.of >= s.main && t.worse || !music && rec.Label != "machine" && rec.Label != "human" {
+		if !use(t.of) || t.of >= s.main && (t.worse || t.of%8 > 0) || !music && rec.Label != "machine" && rec.Label != "human" {
 			continue
 		}
 		for k := range t.moments {
@@ -160,7 +107,7 @@ func (s *Set) musicRows(use func(int) bool) []row {
 				if music {
 					w = 3
 				}
-				rows = append(rows, row{x: &m.x, y: music, weight: w})
+				rows = append(rows, row{x: m.x, y: music, weight: w})
 			}
 		}
 	}
@@ -175,45 +122,44 @@ func (s *Set) skip() map[string]bool {
 	return skip
 }
 
-// crossScores gives, for every trace of a person or machine, the scores of a
-// classifier that knows nothing of its group; nil of those that are in no
-// group.
-func (s *Set) crossScores(group func(corpus.Recording) string) (out [][]float64, models [folds]amd.Ensemble) {
-	out = make([][]float64, len(s.traces))
-	of := make([]int, len(s.recordings))
-	for i, r := range s.recordings {
-		of[i] = fold(group(r))
-	}
-	for f := range folds {
-		models[f] = boost(s.rows(func(i int) bool { return of[i] != f }), s.skip(), s.opt.trees, s.opt.Seed)
-		for i := range s.traces {
-			if of[s.traces[i].of] == f {
-				out[i] = score(&models[f], &s.traces[i])
-			}
+// score plays a net over a trace: its log-odds of a machine at every moment.
+func score(n *amd.Net, t *trace) []float64 {
+	var state amd.State
+	var x amd.Step
+	out := make([]float64, len(t.moments))
+	at := 0
+	for step := range len(t.steps) / amd.Inputs {
+		for k, q := range t.steps[step*amd.Inputs : (step+1)*amd.Inputs] {
+			x[k] = unpack(q)
+		}
+		n.Hear(&state, &x)
+		for at < len(out) && t.moments[at].step <= step {
+			out[at] = state.Machine()
+			at++
 		}
 	}
-	return out, models
+	for ; at < len(out); at++ {
+		out[at] = state.Machine()
+	}
+	return out
 }
 
-// scoredOf picks what a rule is tuned with.
-func (s *Set) scoredOf(scores [][]float64, use func(int) bool) []scored {
+// tuneWith finds the rule for a net with recordings of the first folder.
+func (s *Set) tuneWith(n *amd.Net, use func(int) bool) amd.Rule {
 	var set []scored
 	for i := range s.traces {
 		t := &s.traces[i]
 		rec := &s.recordings[t.of]
-		if !use(t.of) || rec.Label != "human" && rec.Label != "machine" {
+		if t.of >= s.main || !use(t.of) || rec.Label != "human" && rec.Label != "machine" {
 			continue
 		}
-		weight := 1.0
-		switch {
-		case t.of >= s.main:
-			weight = 0.05
-		case t.worse:
-			weight = 0.3
+		weight := rec.Weight
+		if t.worse {
+			weight *= 0.3
 		}
-		set = append(set, scored{t: t, scores: scores[i], human: rec.Label == "human", weight: weight})
+		set = append(set, scored{t: t, scores: score(n, t), human: rec.Label == "human", weight: weight})
 	}
-	return set
+	return tune(set, s.opt.Seed)
 }
 
 func byVoice(r corpus.Recording) string {
@@ -225,14 +171,43 @@ func byVoice(r corpus.Recording) string {
 
 func bySource(r corpus.Recording) string { return r.Source }
 
-// Fit makes the model of all recordings; its rule is tuned with scores from a
-// cross-validation by voice.
+// trained says whether a net learns from a recording: of all folders but the
+// first, of which it knows nothing, so that a rule can be tuned with that; with
+// the first when there is no other. One voice in eight is left out, to see what
+// the net makes of voices that it does not know.
+func (s *Set) trained(i int) bool { return s.usable(i) && !s.apart(i) }
+
+func (s *Set) usable(i int) bool { return i >= s.main || s.main == len(s.recordings) }
+
+func (s *Set) apart(i int) bool { return lot(byVoice(s.recordings[i]), 8) == 0 }
+
+// check says how often the net has the voices that it does not know right, once
+// all is said.
+func (s *Set) check(n *amd.Net) {
+	right, all := 0, 0
+	for i := range s.traces {
+		t := &s.traces[i]
+		label := s.recordings[t.of].Label
+		if t.worse || len(t.moments) == 0 || !s.usable(t.of) || !s.apart(t.of) || label != "human" && label != "machine" {
+			continue
+		}
+		all++
+		if scores := score(n, t); scores[len(scores)-1] > 0 == (label == "machine") {
+			right++
+		}
+	}
+	s.opt.Log("voices that were left out: %d of %d right at their end", right, all)
+}
+
+func (s *Set) music(use func(int) bool) amd.Ensemble {
+	return boost(s.musicRows(use), s.skip(), (s.opt.trees+1)/2, s.opt.Seed+1)
+}
+
+// Fit makes the model of all recordings.
 func (s *Set) Fit() *amd.Model {
 	all := func(int) bool { return true }
-	scores, _ := s.crossScores(byVoice)
-	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:]}
-	m.Rule = tune(s.scoredOf(scores, all), s.opt.Seed)
-	m.Machine = boost(s.rows(all), s.skip(), s.opt.trees, s.opt.Seed)
-	m.Music = boost(s.musicRows(all), s.skip(), (s.opt.trees+1)/2, s.opt.Seed+1)
+	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:], Net: s.learn(s.trained, s.opt.Seed)}
+	s.check(m.Net)
+	m.Rule, m.Music = s.tuneWith(m.Net, all), s.music(all)
 	return m
 }

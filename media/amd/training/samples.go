@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 // moment is what the rule will see of a trace, and what the classifier saw.
 type moment struct {
 	amd.Moment
-	x amd.Vector
+	step int // of the net, the last one
+	x    *amd.Vector
 }
 
 // trace is one recording, or one that was made worse of it, as the classifier
@@ -24,6 +26,8 @@ type trace struct {
 	of      int // index of the recording
 	worse   bool
 	moments []moment
+	steps   []uint8        // what the net is given, packed
+	counts  []float32      // what each step counts in training
 	ended   engine.Verdict // what its tones said, or silence
 	endedAt time.Duration
 }
@@ -33,11 +37,30 @@ const horizon = 6500 * time.Millisecond
 
 var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1), MachineEnd: math.Inf(1)}
 
-// listen follows the samples as a call does.
-func listen(of int, samples []int16, worse bool) trace {
+// listen follows the samples as a call does; music: what music is known by is
+// kept.
+func listen(of int, samples []int16, worse, music bool) trace {
 	t := trace{of: of, worse: worse}
+	steps := 0
 	d := amd.New(amd.Config{Timeout: 3 * time.Second, TalkTimeout: horizon, Model: &amd.Model{Rule: never}})
-	d.Watch(func(m amd.Moment, x *amd.Vector) { t.moments = append(t.moments, moment{m, *x}) })
+	d.Watch(amd.Watcher{
+		Step: func(x *amd.Step) {
+			if steps++; steps > longest {
+				return
+			}
+			for _, v := range x {
+				t.steps = append(t.steps, pack(v))
+			}
+		},
+		Moment: func(m amd.Moment, x *amd.Vector) {
+			one := moment{Moment: m, step: min(steps, longest) - 1}
+			if music {
+				x := *x
+				one.x = &x
+			}
+			t.moments = append(t.moments, one)
+		},
+	})
 	feed(samples, horizon, func(frame []int16) bool {
 		dec, ok := d.Feed(frame)
 		if ok {
@@ -45,6 +68,8 @@ func listen(of int, samples []int16, worse bool) trace {
 		}
 		return !ok
 	})
+	t.counts = counts(t.moments, len(t.steps)/amd.Inputs)
+	t.steps = slices.Clip(t.steps)
 	return t
 }
 
@@ -64,7 +89,7 @@ func feed(samples []int16, long time.Duration, next func([]int16) bool) {
 
 // listenAll makes the traces of all recordings, each once as it is and a few
 // times made worse. The order does not depend on the machine.
-func listenAll(recordings []corpus.Recording, copies func(int) int, seed uint64) []trace {
+func listenAll(recordings []corpus.Recording, main int, copies func(int) int, seed uint64) []trace {
 	out := make([][]trace, len(recordings))
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -73,9 +98,9 @@ func listenAll(recordings []corpus.Recording, copies func(int) int, seed uint64)
 			for i := range next {
 				rec := recordings[i]
 				r := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // reproducible, no secret
-				out[i] = append(out[i], listen(i, rec.Samples, false))
+				out[i] = append(out[i], listen(i, rec.Samples, false, true))
 				for range copies(i) {
-					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true))
+					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true, i < main))
 				}
 			}
 		})

@@ -116,12 +116,3 @@ func tune(set []scored, seed uint64) amd.Rule {
 	}
 	return best
 }
-
-// score runs an ensemble over a trace.
-func score(m *amd.Ensemble, t *trace) []float64 {
-	s := make([]float64, len(t.moments))
-	for i := range s {
-		s[i] = m.Score(&t.moments[i].x)
-	}
-	return s
-}

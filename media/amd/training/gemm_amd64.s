@@ -1,0 +1,70 @@
+#include "textflag.h"
+
+// func block(c, a, b *float32, n, ldc, si, sk, ldb int)
+// Four rows and sixteen columns of c += a·b; strides are in bytes. Products are
+// rounded before they are added, so that the result is that of blockGo.
+TEXT ·block(SB), NOSPLIT, $0-64
+	MOVQ c+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	MOVQ ldc+32(FP), R8
+	MOVQ si+40(FP), R9
+	MOVQ sk+48(FP), R10
+	MOVQ ldb+56(FP), R11
+
+	LEAQ (DI)(R8*1), R12
+	LEAQ (R12)(R8*1), R13
+	LEAQ (R13)(R8*1), DX
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS (R12), Y2
+	VMOVUPS 32(R12), Y3
+	VMOVUPS (R13), Y4
+	VMOVUPS 32(R13), Y5
+	VMOVUPS (DX), Y6
+	VMOVUPS 32(DX), Y7
+
+	LEAQ (R9)(R9*2), AX
+	TESTQ CX, CX
+	JZ   done
+
+loop:
+	VMOVUPS (BX), Y8
+	VMOVUPS 32(BX), Y9
+	VBROADCASTSS (SI), Y10
+	VBROADCASTSS (SI)(R9*1), Y11
+	VBROADCASTSS (SI)(R9*2), Y12
+	VBROADCASTSS (SI)(AX*1), Y13
+	VMULPS Y8, Y10, Y14
+	VMULPS Y9, Y10, Y15
+	VADDPS Y14, Y0, Y0
+	VADDPS Y15, Y1, Y1
+	VMULPS Y8, Y11, Y14
+	VMULPS Y9, Y11, Y15
+	VADDPS Y14, Y2, Y2
+	VADDPS Y15, Y3, Y3
+	VMULPS Y8, Y12, Y14
+	VMULPS Y9, Y12, Y15
+	VADDPS Y14, Y4, Y4
+	VADDPS Y15, Y5, Y5
+	VMULPS Y8, Y13, Y14
+	VMULPS Y9, Y13, Y15
+	VADDPS Y14, Y6, Y6
+	VADDPS Y15, Y7, Y7
+	ADDQ R10, SI
+	ADDQ R11, BX
+	DECQ CX
+	JNZ  loop
+
+done:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, 32(R13)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VZEROUPPER
+	RET

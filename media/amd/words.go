@@ -1,0 +1,119 @@
+package amd
+
+import "math"
+
+// What the net hears: MelBands of the spectrum of StackFrames frames, every
+// stepSpan frames since speech began, relative to the loudest frame so far,
+// and Timings: how long, and with which pauses, was spoken.
+const (
+	MelBands    = 24
+	StackFrames = 4
+	Timings     = 8
+	// Inputs is the length of what the net is given at each step.
+	Inputs = MelBands*StackFrames + Timings
+	// InputLimit is the largest size of an input.
+	InputLimit = 2.5
+
+	stepSpan = 2
+	// begun is how many steps are made up for when speech is first heard.
+	begun = 3
+	kept  = StackFrames + (begun-1)*stepSpan
+)
+
+// Step is what the net is given.
+type Step [Inputs]float32
+
+// mel are the weights of the spectrum's bins in the bands: triangles, even on
+// the mel scale from 100 to 3800 Hz.
+var mel [MelBands]struct {
+	first   int
+	weights []float32
+}
+
+func init() {
+	scale := func(hz float64) float64 { return 1127 * math.Log1p(hz/700) }
+	low, high := scale(100), scale(3800)
+	width := (high - low) / (MelBands + 1)
+	for b := range mel {
+		m := &mel[b]
+		centre := low + float64(b+1)*width
+		for k := 1; k < bins-1; k++ {
+			w := 1 - math.Abs(scale(float64(k)*binHz)-centre)/width
+			if w <= 0 {
+				continue
+			}
+			if m.first == 0 {
+				m.first = k
+			}
+			m.weights = append(m.weights, float32(w))
+		}
+	}
+}
+
+// words is what was said, as the net hears it.
+type words struct {
+	frames [kept][MelBands]float32 // dB, the last ones
+	at     int                     // of the next frame
+	from   int                     // frame of the call with the first step
+	step   Step
+	state  State
+	steps  int
+}
+
+// hear keeps the bands of a frame.
+func (w *words) hear(e *ear) {
+	f := &w.frames[w.at]
+	w.at = (w.at + 1) % kept
+	if e.level <= digital {
+		for b := range f {
+			f[b] = digital - 30
+		}
+		return
+	}
+	scale := float32(windowPower)
+	for b := range f {
+		var sum float32
+		m := &mel[b]
+		for i, p := range e.power[m.first : m.first+len(m.weights)] {
+			sum += p * m.weights[i]
+		}
+		f[b] = float32(10 * math.Log10(float64(sum*scale)+1e-12))
+	}
+}
+
+// next gives the net the step that ends back frames ago.
+func (w *words) next(n *Net, v *voice, e *ear, back int, watch func(*Step)) {
+	at := w.at - StackFrames - back + 2*kept
+	for k := range StackFrames {
+		for b, db := range w.frames[(at+k)%kept] {
+			w.step[k*MelBands+b] = limit((db - float32(v.peak) + 30) / 15)
+		}
+	}
+	v.timing(e, w.step[MelBands*StackFrames:])
+	w.steps++
+	if watch != nil {
+		watch(&w.step)
+	}
+	if n != nil {
+		n.Hear(&w.state, &w.step)
+	}
+}
+
+func limit(x float32) float32 { return min(InputLimit, max(-InputLimit, x)) }
+
+// timing describes when was spoken so far.
+func (v *voice) timing(e *ear, x []float32) {
+	sec := func(frames int) float32 { return float32(frames) / 50 }
+	loud := float32(0)
+	if v.pause == 0 {
+		loud = 1
+	}
+	x[0] = loud
+	x[1] = limit(2 * sec(v.pause))
+	x[2] = limit(sec(v.talk) / 2)
+	x[3] = limit(sec(e.frames-v.onset) / 2)
+	x[4] = limit(float32(v.words) / 4)
+	x[5] = limit(2 * sec(v.longest))
+	x[6] = limit(2 * sec(v.phrase))
+	x[7] = limit(float32(2*e.voiced - 1))
+}

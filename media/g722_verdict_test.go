@@ -1,0 +1,55 @@
+package media
+
+import (
+	"path/filepath"
+	"testing"
+
+	"dialler/engine"
+	"dialler/media/amd"
+	"dialler/media/amd/corpus"
+	"dialler/media/g711"
+)
+
+// TestAVerdictIsTheSameOverG722: of what a call in G.722 hears of greetings.
+func TestAVerdictIsTheSameOverG722(t *testing.T) {
+	folder, err := corpus.Load(filepath.Join("amd", "testdata", "greetings"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict := func(law []byte) engine.Verdict {
+		d := amd.New(amd.Config{})
+		for at := 0; at+frameBytes <= len(law); at += frameBytes {
+			var heard [frameBytes]int16
+			for i := range heard {
+				heard[i] = ulawToPCM[law[at+i]]
+			}
+			if dec, ok := d.Feed(heard[:]); ok {
+				return dec.Verdict
+			}
+		}
+		return ""
+	}
+	same := 0
+	for _, rec := range folder.Recordings {
+		narrow := make([]byte, len(rec.Samples)/frameBytes*frameBytes)
+		for i := range narrow {
+			narrow[i] = g711.ToUlaw(rec.Samples[i])
+		}
+		over, ours := newWideband(), newWideband()
+		var wide []byte
+		for at := 0; at < len(narrow); at += frameBytes {
+			b := append([]byte(nil), narrow[at:at+frameBytes]...)
+			over.encode(b)
+			wide = append(wide, ours.decode(b)...)
+		}
+		if verdict(narrow) == verdict(wide) {
+			same++
+		} else {
+			t.Logf("%s: %s, over G.722 %s", rec.File, verdict(narrow), verdict(wide))
+		}
+	}
+	t.Logf("%d of %d", same, len(folder.Recordings))
+	if same*100 < 80*len(folder.Recordings) {
+		t.Errorf("only %d of %d verdicts are the same", same, len(folder.Recordings))
+	}
+}

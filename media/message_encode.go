@@ -1,0 +1,33 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+
+	"dialler/media/amd/corpus"
+	"dialler/media/g711"
+)
+
+// VoicemailMost is the longest message that is left on a machine, in seconds.
+const VoicemailMost = 60
+
+// EncodeMessage makes a message for machines of a WAV file: 8 or 16 kHz, one
+// channel or two, 16-bit linear, μ-law or A-law, at most VoicemailMost long. It gives
+// μ-law at 8 kHz; the error says what to do.
+func EncodeMessage(wav []byte) ([]byte, error) {
+	x, err := corpus.DecodeWAV(wav)
+	if err != nil {
+		return nil, err
+	}
+	if len(x) > VoicemailMost*corpus.Rate {
+		return nil, fmt.Errorf("it is longer than %d s: shorten it", VoicemailMost)
+	}
+	if len(x) < frameBytes {
+		return nil, errors.New("it is shorter than 20 ms: record it anew")
+	}
+	out := make([]byte, len(x))
+	for i, s := range x {
+		out[i] = g711.ToUlaw(s)
+	}
+	return out, nil
+}

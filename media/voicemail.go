@@ -1,0 +1,185 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dialler/engine"
+	"dialler/media/amd"
+)
+
+// Leaving a message on a machine: it is played after the beep, or when nothing
+// was heard for so long that none will come.
+const (
+	// afterBeep is how much quiet follows the beep before the message begins, in
+	// frames: what a room keeps of the beep is over.
+	afterBeep = 15
+	// noBeep is how much quiet after the greeting says that no beep comes, in
+	// frames: 3.5 s. Machines wait up to three seconds before theirs.
+	noBeep = 175
+	// greetingOn is how many frames of sound after a beep mean that the greeting
+	// goes on: the beep was a part of it.
+	greetingOn = 20
+	// leavePatience bounds the wait, in frames: 60 s.
+	leavePatience = 3000
+	// leaveSoon is for how long the classifier of a machine waits for the command
+	// to leave a message.
+	leaveSoon = 10 * time.Second
+	// voicemailsKept bounds how many messages are kept at hand, 30 s of audio
+	// being 240 kB.
+	voicemailsKept = 32
+	// fetchLimit bounds how long a message may take to come.
+	fetchLimit = 10 * time.Second
+)
+
+var errNoVoicemails = errors.New("media: no messages for machines are kept here")
+
+// leaving is a message that waits for its moment.
+type leaving struct {
+	message engine.VoicemailID
+	frames  int  // since it was asked for
+	beep    bool // heard, and nothing goes on after it
+	quiet   int  // frames in a row
+	sound   int  // frames since the beep, tones aside
+}
+
+// voicemail is a message at hand, or on its way (neither audio nor err).
+type voicemail struct {
+	audio []byte // μ-law
+	err   error
+}
+
+// fetchVoicemail has a message at hand soon; one that could not be had is asked
+// for again.
+func (e *Engine) fetchVoicemail(id engine.VoicemailID) {
+	if id == "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if v := e.voicemails[id]; e.closed || v != nil && v.err == nil {
+		return
+	}
+	for other, v := range e.voicemails {
+		if len(e.voicemails) < voicemailsKept {
+			break
+		}
+		if v.audio != nil || v.err != nil {
+			delete(e.voicemails, other)
+		}
+	}
+	e.voicemails[id] = &voicemail{}
+	e.tasks.Add(1)
+	go func() {
+		defer e.tasks.Done()
+		v := &voicemail{err: errNoVoicemails}
+		if e.cfg.Voicemail != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
+			v.audio, v.err = e.cfg.Voicemail(ctx, id)
+			cancel()
+		}
+		if v.err == nil && len(v.audio) == 0 {
+			v.err = errNoVoicemails
+		}
+		if v.err != nil {
+			e.log.Warn().Err(v.err).Str("voicemail_id", string(id)).Msg("the message for machines could not be read; calls to machines end without it")
+		}
+		e.mu.Lock()
+		e.voicemails[id] = v
+		e.mu.Unlock()
+	}()
+}
+
+// voicemailOf gives a message; nil without an error when it is on its way.
+func (e *Engine) voicemailOf(id engine.VoicemailID) ([]byte, error) {
+	e.mu.RLock()
+	v := e.voicemails[id]
+	e.mu.RUnlock()
+	if v == nil {
+		e.fetchVoicemail(id)
+		return nil, nil
+	}
+	return v.audio, v.err
+}
+
+// LeaveVoicemail waits for the beep of the machine that answered, or the end of
+// its greeting, and plays a message in place of the bot; MediaPlayed follows, with
+// an Error when it was not played.
+func (e *Engine) LeaveVoicemail(cmd engine.LeaveVoicemail) {
+	e.fetchVoicemail(cmd.Message)
+	if c := e.call(cmd.Attempt); c != nil {
+		c.leave(cmd.Message)
+	}
+}
+
+func (c *call) leave(id engine.VoicemailID) {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.closed || !c.answered || c.leaving != nil || c.playing {
+		return
+	}
+	c.leaving = &leaving{message: id}
+	if c.det == nil {
+		c.det = amd.New(c.rules())
+		c.judged = true
+	}
+	c.leaving.beep = c.det.TakeBeep() // by which it was known as a machine
+}
+
+// rules are the classifier's of this call.
+func (c *call) rules() amd.Config {
+	cfg := c.e.cfg.AMD
+	cfg.Bias += c.listen.Bias
+	if t := c.listen.Timeout; t > 0 {
+		cfg.TalkTimeout = t
+		if cfg.Timeout <= 0 || cfg.Timeout > t {
+			cfg.Timeout = min(t, amd.QuietTimeout)
+		}
+	}
+	return cfg
+}
+
+// await looks for the moment of the message after each frame; mu is held.
+func (c *call) await() {
+	l := c.leaving
+	if l == nil || c.playing {
+		return
+	}
+	l.frames++
+	tone := c.det.InTone()
+	switch {
+	case tone:
+		l.quiet = 0
+	case c.det.Sounding():
+		l.quiet = 0
+		l.sound++
+	default:
+		l.quiet++
+	}
+	if c.det.TakeBeep() {
+		l.beep, l.sound = true, 0
+	}
+	if l.beep && l.sound > greetingOn {
+		l.beep = false
+	}
+	if l.frames > leavePatience {
+		c.notLeft("nothing that a message could follow was heard")
+		return
+	}
+	if l.quiet < noBeep && (!l.beep || l.quiet < afterBeep) {
+		return
+	}
+	switch audio, err := c.e.voicemailOf(l.message); {
+	case err != nil:
+		c.notLeft("the message could not be read")
+	case audio != nil:
+		c.leaving, c.det = nil, nil
+		c.message, c.playing, c.played = audio, true, 0
+	}
+}
+
+func (c *call) notLeft(why string) {
+	c.leaving, c.det = nil, nil
+	c.emit(engine.MediaEvent{Kind: engine.MediaPlayed, Error: why})
+}
