@@ -110,4 +110,8 @@ const (
 	// CodeCalleeCap: the number was called as often as the installation allows
 	// within its period.
 	CodeCalleeCap = "callee_cap"
+	// CodeNotEligible: the eligibility hook wants the contact called later;
+	// CodeEligibilityUnknown: it does not answer, and nobody is called then.
+	CodeNotEligible        = "not_eligible"
+	CodeEligibilityUnknown = "eligibility_unknown"
 )

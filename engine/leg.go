@@ -138,10 +138,14 @@ type RecoveredLeg struct {
 	Leg      LegID
 	Trunk    TrunkID
 	From, To PhoneNumber
-	URI      string        // of a leg without a trunk
-	Dialog   *DialogState  // nil when the leg was not known to be answered
-	CSeq     uint32        // of the last INVITE of a leg without dialog; 1 unless challenged
-	GiveUp   time.Duration // how long to keep owning it without a final answer
+	URI      string       // of a leg without a trunk
+	Dialog   *DialogState // nil when the leg was not known to be answered
+	CSeq     uint32       // of the last INVITE of a leg without dialog; 1 unless challenged
+	// Node placed it, 0: a process at this one's address. SentBy is what that wrote
+	// into its Via (host:port), "": what this one would.
+	Node   Incarnation
+	SentBy string
+	GiveUp time.Duration // how long to keep owning it without a final answer
 }
 
 // HangUpCause is put on the wire as a Reason header (RFC 3326).

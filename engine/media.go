@@ -7,6 +7,7 @@ import "time"
 type OpenMedia struct {
 	Attempt AttemptID
 	AMD     AMDMode
+	Listen  AMDRules
 	Profile MediaProfile // of the trunk that is tried
 	Record  bool         // both sides, from the answer on
 	// Node is the incarnation of the node that is to carry the call, 0 = this one.
@@ -14,6 +15,32 @@ type OpenMedia struct {
 	// call over.
 	Node  Incarnation
 	Epoch int64
+}
+
+// AMDRules are how a campaign wants its answers classified; zero fields have the
+// classifier's own values.
+type AMDRules struct {
+	// Bias is added to the log-odds of a machine: below 0 more evidence is wanted.
+	Bias float64
+	// Timeout is the longest time of listening from the answer on, for which the
+	// far side must be speaking at the end.
+	Timeout time.Duration
+	// Revise is for how long after the answer a beep takes back a verdict that
+	// sent the call to the bot; 0: not at all.
+	Revise time.Duration
+	// Voicemail is the message that may have to be left, so that it is at hand.
+	Voicemail VoicemailID
+}
+
+// VoicemailID names a message that is left on answering machines.
+type VoicemailID string
+
+// LeaveVoicemail is the command to wait for the beep of the machine that
+// answered, or for the end of its greeting, and to play a message then. MediaPlayed
+// follows, with an Error when nothing was played.
+type LeaveVoicemail struct {
+	Attempt AttemptID
+	Message VoicemailID
 }
 
 // AttachBot is the command to open the bot's socket of an answered attempt.
@@ -48,12 +75,12 @@ type EndpointMiss struct {
 type MediaEventKind string
 
 const (
-	MediaVerdict       MediaEventKind = "verdict"         // answer classification decided
+	MediaVerdict       MediaEventKind = "verdict"         // answer classification decided, or a beep revised that
 	MediaBotConnected  MediaEventKind = "bot_connected"   // socket open, start written
 	MediaBotFailed     MediaEventKind = "bot_failed"      // no endpoint took the call before the deadline
 	MediaBotFirstAudio MediaEventKind = "bot_first_audio" // first bot frame sent to the callee
 	MediaBotClosed     MediaEventKind = "bot_closed"      // the bot closed or lost its socket
-	MediaPlayed        MediaEventKind = "played"          // the information message ended
+	MediaPlayed        MediaEventKind = "played"          // the information message, or the one that is left on a machine, ended
 	MediaDigit         MediaEventKind = "digit"           // RFC 4733 digit from the callee
 	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
 	MediaFailed        MediaEventKind = "failed"          // the SDP answer cannot be used

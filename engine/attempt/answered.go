@@ -32,6 +32,9 @@ func (m *Machine) returnTrunk(ev Event) {
 
 func (m *Machine) noteVerdict(ev Event) {
 	a := &m.A
+	if a.Verdict != "" {
+		a.RevisedFrom = a.Verdict
+	}
 	a.VerdictAt, a.Verdict = at(ev.At), engine.VerdictUnknown
 	if e := ev.Media; e != nil {
 		if e.Verdict != "" {
@@ -77,6 +80,56 @@ func (m *Machine) verdictNotLive(ev Event) {
 	m.hangUp(causeNormal)
 }
 
+// verdictLeave: a machine that a message is left on. The seat goes back, the
+// line stays until the message was played.
+func (m *Machine) verdictLeave(ev Event) {
+	m.noteVerdict(ev)
+	m.leave(ev)
+}
+
+func (m *Machine) leave(ev Event) {
+	m.decide(ev.At, engine.OutcomeMachine, "", engine.PartySystem)
+	m.A.Ending.Voicemail = true
+	m.arm(TimerCall, ev.At.Add(VoicemailLimit))
+	m.emit(LeaveVoicemail{Message: m.Config.Listen.Voicemail})
+}
+
+// revise: a beep says that the bot talks to a machine. The live answer is taken
+// back as if it had never been one.
+func (m *Machine) revise(ev Event) {
+	m.unserve(ev)
+	m.decide(ev.At, engine.OutcomeMachine, "", engine.PartySystem)
+	m.emit(recordRevised)
+	m.hangUp(causeNormal)
+}
+
+func (m *Machine) reviseAndLeave(ev Event) {
+	m.unserve(ev)
+	m.leave(ev)
+	m.emit(recordRevised)
+}
+
+func (m *Machine) unserve(ev Event) {
+	m.noteVerdict(ev)
+	m.A.ServedAt, m.A.RevisableUntil = nil, nil
+}
+
+// stand: the live answer can no longer be taken back.
+func (m *Machine) stand() {
+	if m.A.RevisableUntil != nil && !m.stood {
+		m.stood = true
+		m.emit(effectCountLive)
+	}
+}
+
+func (m *Machine) stands(Event) { m.stand() }
+
+// voicemailLeft: the message was heard by the machine to its end.
+func (m *Machine) voicemailLeft(ev Event) {
+	m.A.VoicemailLeftAt = at(ev.At)
+	m.endLegNow()
+}
+
 func (m *Machine) botUpWhileScreening(ev Event) { m.noteBot(ev) }
 
 func (m *Machine) noteBot(ev Event) {
@@ -101,8 +154,22 @@ func (m *Machine) serve(ev Event) {
 	m.served()
 }
 
+// revisableUntil is until when a beep may take the live answer back.
+func (m *Machine) revisableUntil() time.Time {
+	if m.Config.AMD == engine.AMDOff || m.Config.Listen.Revise <= 0 {
+		return time.Time{}
+	}
+	return m.A.AnsweredAt.Add(m.Config.Listen.Revise)
+}
+
 func (m *Machine) served() {
-	m.emit(lineServed)
+	if until := m.revisableUntil(); until.After(*m.A.ServedAt) {
+		m.A.RevisableUntil = at(until)
+		m.arm(TimerRevise, until)
+		m.emit(lineTentative)
+	} else {
+		m.emit(lineServed)
+	}
 	m.emit(recordConnected)
 	if m.A.Result != nil {
 		// A result that came while classification listened was that of no

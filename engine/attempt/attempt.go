@@ -79,11 +79,13 @@ type Attempt struct {
 	// RetryAfter is the least wait that the network asked for (Retry-After).
 	RetryAfter time.Duration
 
-	Verdict    engine.Verdict
-	Confidence float64
-	AMDTook    time.Duration
-	Features   map[string]float64
-	MediaSeq   int // last media event applied
+	Verdict engine.Verdict
+	// RevisedFrom is the verdict before, when a beep that came later revised it.
+	RevisedFrom engine.Verdict
+	Confidence  float64
+	AMDTook     time.Duration
+	Features    map[string]float64
+	MediaSeq    int // last media event applied
 
 	Session engine.SessionID
 
@@ -91,6 +93,11 @@ type Attempt struct {
 	GreetingEndAt                                                    *time.Time // sequential classification: the 2 s count from here
 	ServedAt                                                         *time.Time // when it became a live answer served: state connected
 	BotConnectedAt, BotFirstAudioAt, EndedAt                         *time.Time
+	// RevisableUntil is until when a beep could take the live answer back, nil:
+	// never. The abandon rate counts it from then on, or from its end.
+	RevisableUntil *time.Time
+	// VoicemailLeftAt is when the message had been left on the machine that answered.
+	VoicemailLeftAt *time.Time
 
 	Quality *engine.MediaQuality
 
@@ -124,6 +131,8 @@ type Ending struct {
 	At       time.Time           `json:"at"`
 	// OptedOut: the key of the information message was pressed.
 	OptedOut bool `json:"opted_out,omitempty"`
+	// Voicemail: a message is being left before the call ends.
+	Voicemail bool `json:"voicemail,omitempty"`
 }
 
 // OpenLeg says whether a leg may still ring or be answered: of a lost attempt,

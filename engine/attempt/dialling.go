@@ -130,7 +130,7 @@ func (m *Machine) answered(ev Event) {
 	m.emit(lineWaiting)
 	m.arm(TimerBridge, m.bridgeDeadline())
 	if m.Config.AMD == engine.AMDParallel {
-		m.arm(TimerScreen, ev.At.Add(ScreenLimit))
+		m.arm(TimerScreen, ev.At.Add(m.screenLimit()))
 	}
 	m.emit(recordAnswered)
 	m.emit(Confirm{Leg: ev.Leg.Leg})
@@ -139,7 +139,7 @@ func (m *Machine) answered(ev Event) {
 func (m *Machine) answeredSequential(ev Event) {
 	m.answerCommon(ev)
 	m.emit(lineListening)
-	m.arm(TimerScreen, ev.At.Add(ScreenLimit))
+	m.arm(TimerScreen, ev.At.Add(m.screenLimit()))
 	m.emit(recordAnswered)
 	m.emit(Confirm{Leg: ev.Leg.Leg})
 }
@@ -153,7 +153,7 @@ func (m *Machine) noteRefusal(ev Event) *disposition.Result {
 	l := m.leg(ev.Leg.Leg)
 	l.EndedAt = at(ev.At)
 	l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
-	a.SIPCode, a.SIPReason, a.Q850, a.Friendly = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850, r.Friendly
+	a.SIPCode, a.SIPReason, a.Q850, a.Friendly = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850, friendly(r, ev.Leg.Code)
 	a.RetryAfter = r.MinRetryAfter
 	m.noteAttestation(ev)
 	a.Outcome = r.Outcome
@@ -204,6 +204,16 @@ func (m *Machine) refused(ev Event) {
 	r := m.noteRefusal(ev)
 	m.A.HungUpBy = hungUpBy(r)
 	m.close(ev.At, r.Strike)
+}
+
+// friendly is the reason in words; "" when a code says no more than itself, for
+// then the code is shown (spec: "The raw SIP error code is displayed when the
+// failure is not one of the mapped friendly reasons").
+func friendly(r *disposition.Result, code int) string {
+	if !r.Mapped && code >= 300 {
+		return ""
+	}
+	return r.Friendly
 }
 
 // hungUpBy: only a refusal for the callee's own reasons is the callee's.

@@ -20,8 +20,10 @@
 //     person is left out of the abandon rate.
 //   - A bot that hangs up while classification still listens has served the
 //     call; the verdict is then unknown.
-//   - A verdict that is revised to machine after the bot was connected changes
-//     nothing: a live answer that was served stays one.
+//   - A beep that revises a verdict after the bot was connected takes the live
+//     answer back: ServedAt is empty again, the outcome is machine. A bot that has
+//     given its result, or hands the callee over, is left alone. Until no beep can
+//     revise it the answer is tentative, and the abandon rate does not count it.
 //   - A refusal that crosses the CANCEL of a ring timeout is believed; one that
 //     crosses a Stop or an exclusion is noted, but the rule names the outcome.
 //   - Whether an attempt is consumed is decided leg by leg: one leg that counts

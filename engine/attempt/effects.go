@@ -5,6 +5,7 @@ package attempt
 var (
 	effectDetachBot   Effect = DetachBot{}
 	effectPlayMessage Effect = PlayMessage{}
+	effectCountLive   Effect = CountLive{}
 	effectCloseMedia  Effect = CloseMedia{}
 	effectOver        Effect = Over{}
 
@@ -12,6 +13,7 @@ var (
 	recordLeg       Effect = Record{What: WhatLeg}
 	recordAnswered  Effect = Record{What: WhatAnswered}
 	recordConnected Effect = Record{What: WhatConnected}
+	recordRevised   Effect = Record{What: WhatRevised}
 	recordAbandoned Effect = Record{What: WhatAbandoned}
 	recordOptedOut  Effect = Record{What: WhatOptedOut}
 	recordResult    Effect = Record{What: WhatResult}
@@ -21,6 +23,7 @@ var (
 	lineListening Effect = Line{Phase: PhaseListening}
 	lineWaiting   Effect = Line{Phase: PhaseWaiting}
 	lineServed    Effect = Line{Phase: PhaseServed}
+	lineTentative Effect = Line{Phase: PhaseServed, Tentative: true}
 	lineReleased  Effect = Line{Phase: PhaseReleased}
 	lineOver      Effect = Line{Phase: PhaseOver}
 )

@@ -13,6 +13,7 @@ var causeNormal = engine.HangUpCause{Q850: 16, Text: "Normal call clearing"}
 // decide fixes what the attempt comes to and gives the seat back; the attempt
 // is over when its leg is.
 func (m *Machine) decide(now time.Time, o engine.Outcome, cause engine.AbandonCause, by engine.Party) {
+	m.stand()
 	m.A.Ending = &Ending{Outcome: o, Cause: cause, HungUpBy: by, At: now}
 	m.disarmAll()
 	if m.A.AnsweredAt != nil {
@@ -93,7 +94,7 @@ func (m *Machine) legOver(ev Event) {
 		impatient := e.Outcome == engine.OutcomeNoAnswer || e.Outcome == engine.OutcomeTrunkError
 		if ev.Leg.Code != 487 && impatient {
 			r := m.classify(ev)
-			a.Outcome, a.HungUpBy, a.Friendly, a.RetryAfter = r.Outcome, hungUpBy(r), r.Friendly, r.MinRetryAfter
+			a.Outcome, a.HungUpBy, a.Friendly, a.RetryAfter = r.Outcome, hungUpBy(r), friendly(r, ev.Leg.Code), r.MinRetryAfter
 			consumes, strike = r.Consumes, r.Strike
 		}
 		a.Consumed = a.Consumed || consumes
@@ -139,6 +140,7 @@ func (m *Machine) lost(ev Event) {
 // close is the one way into Ended: everything is given back, once.
 func (m *Machine) close(now time.Time, strike bool) {
 	a := &m.A
+	m.stand()
 	a.Consumed = a.Consumed || a.AnsweredAt != nil || m.Config.MustConsume && m.Refusal != engine.CodeCalleeCap
 	if !a.Consumed {
 		a.Number = 0

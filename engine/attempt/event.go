@@ -11,43 +11,44 @@ import (
 type Kind string
 
 const (
-	Began            Kind = "began"             // leases are held; the intent is recorded
-	IntentRefused    Kind = "intent_refused"    // the database refused the intent: number held, suppressed, stale owner
-	LegSent          Kind = "leg_sent"          //
-	LegNotSent       Kind = "leg_not_sent"      //
-	LegTrying        Kind = "leg_trying"        // 1xx other than 18x
-	LegRinging       Kind = "leg_ringing"       // 18x
-	LegAnswered      Kind = "leg_answered"      //
-	LegRefused       Kind = "leg_refused"       //
-	LegSilent        Kind = "leg_silent"        //
-	LegHungUp        Kind = "leg_hung_up"       // by the far side
-	LegClosed        Kind = "leg_closed"        // our BYE is done, or the leg was given up
-	TrunkGranted     Kind = "trunk_granted"     // another trunk for the next leg
-	TrunkRefused     Kind = "trunk_refused"     // no other trunk
-	SeatGranted      Kind = "seat_granted"      //
-	VerdictLive      Kind = "verdict_live"      // human, unknown, silence, screener
-	VerdictNotLive   Kind = "verdict_not_live"  // machine, fax, SIT
-	BotConnected     Kind = "bot_connected"     //
-	BotFailed        Kind = "bot_failed"        //
-	BotFirstAudio    Kind = "bot_first_audio"   //
-	BotClosed        Kind = "bot_closed"        //
-	MessagePlayed    Kind = "message_played"    //
-	MediaSilent      Kind = "media_silent"      // RTP time-out
-	MediaFailed      Kind = "media_failed"      // unusable SDP answer
-	RingTimedOut     Kind = "ring_timed_out"    //
-	BridgeTimedOut   Kind = "bridge_timed_out"  // the 2 s rule
-	ScreenTimedOut   Kind = "screen_timed_out"  // classification never decided
-	CallTimedOut     Kind = "call_timed_out"    // call limit
-	CancelRequested  Kind = "cancel_requested"  // campaign stop: ringing legs only
-	ExcludeRequested Kind = "exclude_requested" // exclusion or suppression: ringing legs only
-	HangUpRequested  Kind = "hang_up_requested" // API or operator: any phase
-	DigitPressed     Kind = "digit_pressed"     //
-	PeerJoined       Kind = "peer_joined"       // a far leg's SDP answer was taken
-	PeerUnfit        Kind = "peer_unfit"        // it cannot be used
-	PeerTimedOut     Kind = "peer_timed_out"    // a far leg's share of the time is used up
-	PeerDropped      Kind = "peer_dropped"      // the call wants a far leg no more
-	PeerSilent       Kind = "peer_silent"       // RTP time-out of a far leg
-	LegReferred      Kind = "leg_referred"      // REFER: the far side wants the call transferred
+	Began            Kind = "began"              // leases are held; the intent is recorded
+	IntentRefused    Kind = "intent_refused"     // the database refused the intent: number held, suppressed, stale owner
+	LegSent          Kind = "leg_sent"           //
+	LegNotSent       Kind = "leg_not_sent"       //
+	LegTrying        Kind = "leg_trying"         // 1xx other than 18x
+	LegRinging       Kind = "leg_ringing"        // 18x
+	LegAnswered      Kind = "leg_answered"       //
+	LegRefused       Kind = "leg_refused"        //
+	LegSilent        Kind = "leg_silent"         //
+	LegHungUp        Kind = "leg_hung_up"        // by the far side
+	LegClosed        Kind = "leg_closed"         // our BYE is done, or the leg was given up
+	TrunkGranted     Kind = "trunk_granted"      // another trunk for the next leg
+	TrunkRefused     Kind = "trunk_refused"      // no other trunk
+	SeatGranted      Kind = "seat_granted"       //
+	VerdictLive      Kind = "verdict_live"       // human, unknown, silence, screener
+	VerdictNotLive   Kind = "verdict_not_live"   // machine, fax, SIT
+	BotConnected     Kind = "bot_connected"      //
+	BotFailed        Kind = "bot_failed"         //
+	BotFirstAudio    Kind = "bot_first_audio"    //
+	BotClosed        Kind = "bot_closed"         //
+	MessagePlayed    Kind = "message_played"     //
+	MediaSilent      Kind = "media_silent"       // RTP time-out
+	MediaFailed      Kind = "media_failed"       // unusable SDP answer
+	RingTimedOut     Kind = "ring_timed_out"     //
+	BridgeTimedOut   Kind = "bridge_timed_out"   // the 2 s rule
+	ScreenTimedOut   Kind = "screen_timed_out"   // classification never decided
+	CallTimedOut     Kind = "call_timed_out"     // call limit
+	RevisionTimedOut Kind = "revision_timed_out" // no beep takes the live answer back any more
+	CancelRequested  Kind = "cancel_requested"   // campaign stop: ringing legs only
+	ExcludeRequested Kind = "exclude_requested"  // exclusion or suppression: ringing legs only
+	HangUpRequested  Kind = "hang_up_requested"  // API or operator: any phase
+	DigitPressed     Kind = "digit_pressed"      //
+	PeerJoined       Kind = "peer_joined"        // a far leg's SDP answer was taken
+	PeerUnfit        Kind = "peer_unfit"         // it cannot be used
+	PeerTimedOut     Kind = "peer_timed_out"     // a far leg's share of the time is used up
+	PeerDropped      Kind = "peer_dropped"       // the call wants a far leg no more
+	PeerSilent       Kind = "peer_silent"        // RTP time-out of a far leg
+	LegReferred      Kind = "leg_referred"       // REFER: the far side wants the call transferred
 
 	TransferRequested Kind = "transfer_requested" // the bot wants the callee handed over to somebody
 	TransferAnswered  Kind = "transfer_answered"  // the target took the call, and its audio is joined
@@ -64,7 +65,7 @@ var Kinds = []Kind{
 	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
 	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
 	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
-	LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded,
+	LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded, RevisionTimedOut,
 }
 
 // Event is one input of the machine.
@@ -83,6 +84,7 @@ type Event struct {
 	Peer    engine.LegID // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
 	To      string       // of TransferRequested: +… or sip:…
 	Until   time.Time    // of IntentRefused: from when on it would be taken; zero when that is not known
+	Unheard bool         // of BridgeTimedOut: nothing is heard of the node that has the legs
 }
 
 // FromLeg turns an adapter's leg event into the machine's; ok is false for a
@@ -164,6 +166,7 @@ const (
 	TimerScreen Timer = "screen"
 	TimerCall   Timer = "call"
 	TimerPeer   Timer = "peer"
+	TimerRevise Timer = "revise"
 )
 
 // Fired gives the event of a timer that fired.
@@ -180,6 +183,8 @@ func (t Timer) Fired(at time.Time, epoch int) Event {
 		ev.Kind = CallTimedOut
 	case TimerPeer:
 		ev.Kind = PeerTimedOut
+	case TimerRevise:
+		ev.Kind = RevisionTimedOut
 	}
 	return ev
 }
@@ -245,6 +250,9 @@ type (
 	// ClosePeer ends a far leg's media path. It may come twice.
 	ClosePeer   struct{ Leg engine.LegID }
 	PlayMessage struct{}
+	// LeaveVoicemail plays the campaign's message to the machine that answered, at
+	// its beep; MessagePlayed follows.
+	LeaveVoicemail struct{ Message engine.VoicemailID }
 	// HearDigit tells the bot of a digit that came by signalling (INFO); digits
 	// of the media path reach it there.
 	HearDigit  struct{ Digit byte }
@@ -269,7 +277,12 @@ type (
 	Line struct {
 		Phase Phase
 		Cause engine.AbandonCause
+		// Tentative: served, but a beep may take that back; CountLive says when it
+		// no longer can.
+		Tentative bool
 	}
+	// CountLive: the line's answer is a live one for good.
+	CountLive struct{}
 	// NumberFree gives the number slot back; Strike marks it against the
 	// caller ID.
 	NumberFree struct{ Strike bool }
@@ -277,28 +290,30 @@ type (
 	Over struct{}
 )
 
-func (Record) effect()      {}
-func (Dial) effect()        {}
-func (Confirm) effect()     {}
-func (Cancel) effect()      {}
-func (HangUp) effect()      {}
-func (AnswerMedia) effect() {}
-func (AttachBot) effect()   {}
-func (DetachBot) effect()   {}
-func (DialPeer) effect()    {}
-func (AnswerRefer) effect() {}
-func (NotifyRefer) effect() {}
-func (JoinPeer) effect()    {}
-func (ClosePeer) effect()   {}
-func (PlayMessage) effect() {}
-func (HearDigit) effect()   {}
-func (CloseMedia) effect()  {}
-func (Arm) effect()         {}
-func (TrunkEvent) effect()  {}
-func (NextTrunk) effect()   {}
-func (Line) effect()        {}
-func (NumberFree) effect()  {}
-func (Over) effect()        {}
+func (Record) effect()         {}
+func (Dial) effect()           {}
+func (Confirm) effect()        {}
+func (Cancel) effect()         {}
+func (HangUp) effect()         {}
+func (AnswerMedia) effect()    {}
+func (AttachBot) effect()      {}
+func (DetachBot) effect()      {}
+func (DialPeer) effect()       {}
+func (AnswerRefer) effect()    {}
+func (NotifyRefer) effect()    {}
+func (JoinPeer) effect()       {}
+func (ClosePeer) effect()      {}
+func (PlayMessage) effect()    {}
+func (LeaveVoicemail) effect() {}
+func (CountLive) effect()      {}
+func (HearDigit) effect()      {}
+func (CloseMedia) effect()     {}
+func (Arm) effect()            {}
+func (TrunkEvent) effect()     {}
+func (NextTrunk) effect()      {}
+func (Line) effect()           {}
+func (NumberFree) effect()     {}
+func (Over) effect()           {}
 
 // Gated says whether an effect waits for what was recorded before it.
 func Gated(e Effect) bool {
@@ -317,6 +332,7 @@ const (
 	WhatLeg       What = "leg"      // a further leg
 	WhatAnswered  What = "answered"
 	WhatConnected What = "connected"
+	WhatRevised   What = "revised" // a beep took the live answer back
 	WhatAbandoned What = "abandoned"
 	WhatOptedOut  What = "opted_out" // with the suppression of the number
 	WhatEnded     What = "ended"

@@ -70,7 +70,12 @@ func moves() []move {
 		media("media_silent", MediaSilent, engine.MediaSilent),
 		media("media_failed", MediaFailed, engine.MediaFailed),
 		timer(RingTimedOut, TimerRing), timer(BridgeTimedOut, TimerBridge),
-		timer(ScreenTimedOut, TimerScreen), timer(CallTimedOut, TimerCall),
+		{"bridge_timed_out unheard", BridgeTimedOut, func(w *world) Event {
+			ev := w.timer(TimerBridge)
+			ev.Unheard = true
+			return ev
+		}},
+		timer(ScreenTimedOut, TimerScreen), timer(CallTimedOut, TimerCall), timer(RevisionTimedOut, TimerRevise),
 		plain(CancelRequested), plain(ExcludeRequested), plain(HangUpRequested),
 		media("digit_pressed", DigitPressed, engine.MediaDigit),
 		media("digit_pressed opt-out", DigitPressed, engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }),
@@ -112,6 +117,9 @@ func (w *world) situation() string {
 				what += ", opted out"
 			}
 		}
+		if a.Ending.Voicemail {
+			what += ", voicemail"
+		}
 		s = append(s, what)
 		return strings.Join(s, ", ") // the rest no longer matters
 	}
@@ -123,6 +131,9 @@ func (w *world) situation() string {
 	}
 	if a.BotUp {
 		s = append(s, "bot up")
+	}
+	if w.m.Tentative() {
+		s = append(s, "tentative")
 	}
 	if t := a.Transfer; t != nil {
 		s = append(s, fmt.Sprintf("transfer %d %s %s", min(t.Tried, 2), t.Kind, t.Result))
@@ -253,7 +264,7 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel} {
 		explore(t, Config{AMD: mode}, note)
 	}
-	for _, cfg := range []Config{{AMD: engine.AMDOff, Transfers: toAnybody}, {AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}} {
+	for _, cfg := range []Config{tentative, leavesMessages, {AMD: engine.AMDOff, Transfers: toAnybody}, {AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}} {
 		explore(t, cfg, note)
 	}
 	for i, r := range all {

@@ -16,15 +16,26 @@ const BridgeBudget = 1800 * time.Millisecond
 // for unknown, so that a fault of ours never costs a person the call.
 const ScreenLimit = 6 * time.Second
 
+// ScreenGrace is by how much longer than its own bound a classification is
+// waited for.
+const ScreenGrace = 2 * time.Second
+
 // MessageLimit bounds the information message of an abandoned call.
 const MessageLimit = time.Minute
+
+// VoicemailLimit bounds the wait for a machine's beep and the message that is
+// left after it.
+const VoicemailLimit = 2 * time.Minute
 
 // Config are the rules that apply to one attempt.
 type Config struct {
 	RingTimeout time.Duration // never under 15 s in production settings
 	CallLimit   time.Duration // of a conversation, from the bot's connection
 	AMD         engine.AMDMode
-	Record      bool // both sides, from the answer on
+	// Listen says how answers are classified, for how long a beep revises that, and
+	// which message is left on a machine ("": none).
+	Listen engine.AMDRules
+	Record bool // both sides, from the answer on
 	// MustConsume: three unconsumed attempts went before, so this one counts
 	// whatever comes of it.
 	MustConsume bool
@@ -49,6 +60,8 @@ type Machine struct {
 	Refusal string
 
 	epochs [timerSlots]int
+	// stood: CountLive was given out.
+	stood bool
 	// notBefore: no timer fires before it; set when an owner restarts.
 	notBefore time.Time
 	out       []Effect
@@ -56,7 +69,7 @@ type Machine struct {
 }
 
 // timerSlots is how many timers there are.
-const timerSlots = 5
+const timerSlots = 6
 
 func (t Timer) slot() int {
 	switch t {
@@ -70,6 +83,8 @@ func (t Timer) slot() int {
 		return 3
 	case TimerPeer:
 		return 4
+	case TimerRevise:
+		return 5
 	}
 	return 0
 }
@@ -126,6 +141,8 @@ func (m *Machine) stale(ev Event) bool {
 		return m.staleTimer(TimerScreen, ev.Epoch)
 	case CallTimedOut:
 		return m.staleTimer(TimerCall, ev.Epoch)
+	case RevisionTimedOut:
+		return m.staleTimer(TimerRevise, ev.Epoch)
 	default: // no timer: what it carries says how old it is
 	}
 	if ev.Leg != nil {
@@ -212,16 +229,21 @@ func (m *Machine) Rearm(now time.Time, dst []Effect) []Effect {
 	case a.State == Ended:
 	case a.Ending != nil && a.Ending.Outcome == engine.OutcomeAbandoned:
 		m.arm(TimerCall, a.Ending.At.Add(MessageLimit))
+	case a.Ending != nil && a.Ending.Voicemail:
+		m.arm(TimerCall, a.Ending.At.Add(VoicemailLimit))
 	case a.Ending != nil:
 		m.endLegNow()
 	case a.State == Connected:
 		m.arm(TimerCall, a.BotConnectedAt.Add(m.Config.CallLimit))
+		if m.Tentative() {
+			m.arm(TimerRevise, *a.RevisableUntil)
+		}
 	case a.AnsweredAt != nil:
 		if m.Config.AMD != engine.AMDSequential || a.State == Bridging {
 			m.arm(TimerBridge, m.bridgeDeadline())
 		}
 		if a.State == Screening || (m.Config.AMD == engine.AMDParallel && a.Verdict == "") {
-			m.arm(TimerScreen, a.AnsweredAt.Add(ScreenLimit))
+			m.arm(TimerScreen, a.AnsweredAt.Add(m.screenLimit()))
 		}
 	case a.State == Dialling && l != nil && l.EndedAt != nil:
 		m.askTrunk() // the answer may have gone to the earlier owner
@@ -259,13 +281,26 @@ func (m *Machine) rearmPeers(now time.Time) {
 	}
 }
 
+// Tentative says whether a beep may still take the live answer back.
+func (m *Machine) Tentative() bool { return m.A.RevisableUntil != nil && !m.stood }
+
+// screenLimit is when classification is no longer waited for.
+func (m *Machine) screenLimit() time.Duration {
+	return max(ScreenLimit, m.Config.Listen.Timeout+ScreenGrace)
+}
+
 // bridgeDeadline is 1.8 s after the moment that counts (SEMANTICS §6): the
 // 200 OK, or with sequential classification the end of the greeting.
 func (m *Machine) bridgeDeadline() time.Time {
+	return m.CountsFrom().Add(BridgeBudget)
+}
+
+// CountsFrom is the moment from which the 2 s rule counts, of an answered call.
+func (m *Machine) CountsFrom() time.Time {
 	if m.Config.AMD == engine.AMDSequential && m.A.GreetingEndAt != nil {
-		return m.A.GreetingEndAt.Add(BridgeBudget)
+		return *m.A.GreetingEndAt
 	}
-	return m.A.AnsweredAt.Add(BridgeBudget)
+	return *m.A.AnsweredAt
 }
 
 func at(t time.Time) *time.Time { return &t }

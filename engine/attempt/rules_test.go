@@ -52,7 +52,7 @@ func (r *rule) is(kinds ...Kind) bool { return slices.Contains(kinds, r.mv.kind)
 func (r *rule) repeated() bool { return strings.HasSuffix(r.mv.name, "repeated") && !r.between }
 
 func (r *rule) want() string {
-	timers := map[Kind]Timer{RingTimedOut: TimerRing, BridgeTimedOut: TimerBridge, ScreenTimedOut: TimerScreen, CallTimedOut: TimerCall}
+	timers := map[Kind]Timer{RingTimedOut: TimerRing, BridgeTimedOut: TimerBridge, ScreenTimedOut: TimerScreen, CallTimedOut: TimerCall, RevisionTimedOut: TimerRevise}
 	if t, ok := timers[r.mv.kind]; ok && r.w.m.epochs[t.slot()] == 0 {
 		return r.stays(nothing) // it was never armed
 	}
@@ -271,6 +271,8 @@ func (r *rule) unserved() string {
 	case BridgeTimedOut:
 		switch {
 		case has:
+		case r.a.Seated && strings.HasSuffix(r.mv.name, "unheard"):
+			return r.stays(abandonedFor(engine.AbandonCapacityLoss))
 		case r.a.Seated:
 			return r.stays(abandonedFor(engine.AbandonLateConnect))
 		default:

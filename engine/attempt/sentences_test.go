@@ -83,6 +83,19 @@ func TestAnUnconsumedAttemptIsReportedWithoutANumber(t *testing.T) {
 // w0 is a world for making events only.
 func w0(t *testing.T) *world { return newWorld(t, Config{}).must(Event{Kind: Began}) }
 
+func TestARefusalWithoutAFriendlyReasonKeepsItsRawCodeForDisplay(t *testing.T) {
+	f := func(code int, want string) {
+		t.Helper()
+		w := newWorld(t, Config{}).must(Event{Kind: Began})
+		w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegRefused, code))
+		if w.m.A.Friendly != want || w.m.A.SIPCode != code {
+			t.Errorf("%d: %q, code %d", code, w.m.A.Friendly, w.m.A.SIPCode)
+		}
+	}
+	f(499, "")
+	f(404, "Number not found")
+}
+
 func TestAFinalRefusalOfTheNetworkGoesToTheNextTrunkInTheSameAttempt(t *testing.T) {
 	w := newWorld(t, Config{}).must(Event{Kind: Began})
 	w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegProvisional, 100)).must(w.leg(engine.LegRefused, 503))

@@ -21,11 +21,31 @@ var (
 	alive        = []State{Reserved, Dialling, Ringing, Answered, Screening, Bridging, Connected}
 )
 
-func ending(m *Machine, _ Event) bool { return m.A.Ending != nil }
-func seated(m *Machine, _ Event) bool { return m.A.Seated }
-func botUp(m *Machine, _ Event) bool  { return m.A.BotUp }
+func ending(m *Machine, _ Event) bool         { return m.A.Ending != nil }
+func seated(m *Machine, _ Event) bool         { return m.A.Seated }
+func seatedUnheard(m *Machine, ev Event) bool { return m.A.Seated && ev.Unheard }
+func botUp(m *Machine, _ Event) bool          { return m.A.BotUp }
 func unjudged(m *Machine, _ Event) bool {
 	return m.Config.AMD == engine.AMDParallel && m.A.Verdict == ""
+}
+
+// leaves: a message is left on the machine that answered.
+func leaves(m *Machine, ev Event) bool {
+	return m.Config.Listen.Voicemail != "" && ev.Media != nil && ev.Media.Verdict == engine.VerdictMachine
+}
+
+// revises: a beep takes the live answer back. A bot that has given its result,
+// or hands the callee over, knows better.
+func revises(m *Machine, ev Event) bool {
+	a := &m.A
+	return m.Tentative() && ev.Media != nil && ev.Media.Verdict == engine.VerdictMachine && a.BotUp && a.Result == nil && a.Transfer == nil
+}
+
+func revisesAndLeaves(m *Machine, ev Event) bool { return revises(m, ev) && leaves(m, ev) }
+
+// leaving: the message of a machine was played.
+func leaving(m *Machine, ev Event) bool {
+	return m.A.Ending != nil && m.A.Ending.Voicemail && ev.Media != nil && ev.Media.Error == ""
 }
 
 func endingUnsent(m *Machine, _ Event) bool { return m.A.Ending != nil && m.A.InviteAt == nil }
@@ -105,6 +125,8 @@ func endingRows() []row {
 		on(LegTrying, "", (*Machine).lateProgress, ""),
 		on(LegRinging, "", (*Machine).lateProgress, ""),
 		on(LegAnswered, "", (*Machine).crossedAnswer, "a 200 that crosses our CANCEL is ACKed and ended with BYE (RFC 3261 §9.1)"),
+		{From: unserved, On: MessagePlayed, Guard: "a voicemail was left", When: leaving, Do: (*Machine).voicemailLeft, Why: "played to the end after the beep"},
+		{From: []State{Connected}, On: MessagePlayed, Guard: "a voicemail was left", When: leaving, Do: (*Machine).voicemailLeft},
 		on(MessagePlayed, "", (*Machine).hangUpNow, "after the information message the call ends"),
 		on(MediaSilent, "", (*Machine).hangUpNow, "nobody hears the message any more"),
 		on(CallTimedOut, "", (*Machine).hangUpNow, "a message that never ends must not keep the line"),
@@ -119,7 +141,7 @@ func endingRows() []row {
 		{From: alive, On: IntentRefused, Guard: "ending", When: ending, Ignore: true},
 	}
 	for _, k := range []Kind{TrunkRefused, VerdictLive, VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed,
-		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CancelRequested, ExcludeRequested, DigitPressed} {
+		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, CancelRequested, ExcludeRequested, DigitPressed} {
 		rs = append(rs, row{From: alive, On: k, Guard: "ending", When: ending, Ignore: true, Why: "the end is decided"})
 	}
 	return rs
@@ -172,6 +194,8 @@ func unservedRows() []row {
 		{From: []State{Answered, Bridging}, On: SeatGranted, To: Bridging, Do: (*Machine).takeSeat},
 		{From: []State{Screening}, On: SeatGranted, Do: (*Machine).returnSeat, Why: "sequential: no seat while listening"},
 
+		{From: unserved, On: VerdictNotLive, Guard: "a message is left", When: leaves, Do: (*Machine).verdictLeave,
+			Why: "voicemail drop: wait for the beep, play, hang up"},
 		{From: unserved, On: VerdictNotLive, Do: (*Machine).verdictNotLive, Why: "machine, fax and SIT are torn down"},
 		{From: []State{Screening}, On: VerdictLive, Guard: "bot up", When: botUp, To: Connected, Do: (*Machine).verdictAndServe,
 			Why: "a live answer, served"},
@@ -200,6 +224,8 @@ func unservedRows() []row {
 
 		{From: []State{Screening}, On: BridgeTimedOut, Guard: "bot up", When: botUp, Ignore: true,
 			Why: "the bot's path stands in time; classification may go on"},
+		{From: unserved, On: BridgeTimedOut, Guard: "seated, the node with the call is silent", When: seatedUnheard, Do: (*Machine).abandonLost,
+			Why: "whether its bot was there is not known: the node is dead, or cut off"},
 		{From: unserved, On: BridgeTimedOut, Guard: "seated", When: seated, Do: (*Machine).abandonLate},
 		{From: []State{Answered, Bridging}, On: BridgeTimedOut, Do: (*Machine).abandonNoSeat},
 
@@ -245,7 +271,12 @@ func connectedRows() []row {
 		{From: in, On: OwnerLost, To: Ended, Do: (*Machine).lost},
 		{From: in, On: SeatGranted, Guard: "no bot", When: botless, Do: (*Machine).returnSeat, Why: "no bot is there any more"},
 		{From: in, On: SeatGranted, Ignore: true, Why: "a repeated grant of the seat it holds"},
-		{From: in, On: VerdictNotLive, Ignore: true, Why: "a live answer that was served stays one; the bot hears the beep itself"},
+		{From: in, On: VerdictNotLive, Guard: "revised, a message is left", When: revisesAndLeaves, Do: (*Machine).reviseAndLeave,
+			Why: "the bot is taken off, the seat goes back"},
+		{From: in, On: VerdictNotLive, Guard: "revised", When: revises, Do: (*Machine).revise,
+			Why: "a later beep revises the verdict: the bot is taken off"},
+		{From: in, On: VerdictNotLive, Ignore: true, Why: "a live answer that stands stays one; the bot hears the beep itself"},
+		{From: in, On: RevisionTimedOut, Do: (*Machine).stands, Why: "the abandon rate uses only answers that can no longer be revised"},
 	}
 	for _, k := range []Kind{VerdictLive, BotConnected, BotFailed, BridgeTimedOut, ScreenTimedOut, MediaFailed} {
 		rs = append(rs, row{From: in, On: k, Ignore: true, Why: "the conversation is under way"})

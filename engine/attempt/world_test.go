@@ -31,6 +31,8 @@ type world struct {
 
 	seat                    bool // the run's view
 	over, served, abandoned int
+	tentative, revised      int // of the served; counted says of how many it was told that they stand
+	counted                 int
 	closed, freed, lineOver int
 	attached                int
 	channels                map[engine.LegID]int // Over of each leg
@@ -133,6 +135,11 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 		switch e := e.(type) {
 		case Record:
 			recorded = true
+			if e.What == WhatRevised {
+				w.revised++
+			}
+		case CountLive:
+			w.counted++
 		case Dial:
 			w.dial(e, recorded)
 		case Confirm:
@@ -269,7 +276,10 @@ func (w *world) line(e Line) {
 	w.tb.Helper()
 	switch e.Phase {
 	case PhaseServed:
-		if w.served++; !w.seat {
+		if w.served++; e.Tentative {
+			w.tentative++
+		}
+		if !w.seat {
 			w.fail("served without a seat")
 		}
 	case PhaseAbandoned:
@@ -317,6 +327,10 @@ func (w *world) ended() {
 	if (a.Cause != "") != (a.Outcome == engine.OutcomeAbandoned) {
 		w.fail("outcome %s with cause %q", a.Outcome, a.Cause)
 	}
+	if w.tentative != w.counted+w.revised {
+		w.fail("%d were served tentatively, %d of them stand and %d were taken back", w.tentative, w.counted, w.revised)
+	}
+	w.served -= w.revised
 	if a.WasConnected() != (w.served == 1) || w.served > 1 || (w.served > 0 && w.abandoned > 0) {
 		w.fail("connected %v, but the run heard of %d served and %d abandoned", a.WasConnected(), w.served, w.abandoned)
 	}

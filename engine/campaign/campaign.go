@@ -58,9 +58,21 @@ type Settings struct {
 	CallLimitSec        int              `json:"call_limit_s"`
 	ResultTimeoutSec    int              `json:"result_timeout_s"`
 
-	AMD           engine.AMDMode `json:"amd"`
-	AbandonCapPPM int            `json:"abandon_cap_ppm"` // 30000 = 3 %
-	PacingMode    string         `json:"pacing_mode"`     // strict, hybrid, progressive
+	AMD engine.AMDMode `json:"amd"`
+	// AMDSensitivity is how readily somebody is taken for a machine, 1 to 100; 0
+	// counts as 50. AMDListenMS is the longest time of listening, 0: the
+	// classifier's own. AMDReviseSec is for how long after the answer a beep takes
+	// back a verdict that sent the call to the bot, 0: not at all.
+	AMDSensitivity int `json:"amd_sensitivity,omitempty"`
+	AMDListenMS    int `json:"amd_listen_ms,omitempty"`
+	AMDReviseSec   int `json:"amd_revise_s,omitempty"`
+	// AMDReviewPPM is the share of the verdicts on recorded calls that people are
+	// asked about.
+	AMDReviewPPM int `json:"amd_review_ppm,omitempty"`
+	// Voicemail is the message that is left on machines, "" = none.
+	Voicemail     engine.VoicemailID `json:"voicemail_id,omitempty"`
+	AbandonCapPPM int                `json:"abandon_cap_ppm"` // 30000 = 3 %
+	PacingMode    string             `json:"pacing_mode"`     // strict, hybrid, progressive
 	// Weight is the campaign's share of its bot's seats when several campaigns
 	// want more than there are, 1 to 100; 0 counts as 1.
 	Weight   int `json:"weight"`

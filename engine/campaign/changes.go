@@ -64,6 +64,8 @@ func change(field string, from, to json.RawMessage) (Change, bool) {
 		return Change{Field: "abandon_cap_pct", From: perCent(from), To: perCent(to)}, true
 	case "false_positive_ppm": // a share on the wire
 		return Change{Field: "false_positive_share", From: share(from), To: share(to)}, true
+	case "amd_review_ppm": // a share on the wire
+		return Change{Field: "amd_review_share", From: share(from), To: share(to)}, true
 	case "config_url":
 		return Change{Field: field, From: withoutSecrets(from), To: withoutSecrets(to)}, true
 	}

@@ -35,6 +35,8 @@ const (
 	WhyOutsideWindow = "outside_window"
 	WhyNumberHeld    = "number_held"
 	WhyCalleeCap     = engine.CodeCalleeCap
+	WhyNotEligible   = engine.CodeNotEligible
+	WhyNoEligibility = engine.CodeEligibilityUnknown
 	WhySeatNeeded    = "seat_needed"
 	WhyQueued        = "queued"
 )
@@ -85,6 +87,10 @@ func (q Question) later() Explanation {
 	switch {
 	case c.Reason == engine.CodeCalleeCap:
 		return until(WhyCalleeCap, *c.DueAt, "its number was called as often as this installation allows within its period; it may be called again then")
+	case c.Reason == engine.CodeNotEligible:
+		return until(WhyNotEligible, *c.DueAt, "the eligibility hook wants it called later; it is asked about again then")
+	case c.Reason == engine.CodeEligibilityUnknown:
+		return until(WhyNoEligibility, *c.DueAt, "the eligibility hook does not answer, and nobody is called without its word; it is asked again then")
 	case c.DueClass == contact.DueCallback:
 		return until(WhyCallback, *c.DueAt, "it asked to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:

@@ -55,6 +55,9 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask("callee_cap", in(time.Hour), func(q *Question) {
 		q.Contact.DueAt, q.Contact.Reason, q.Contact.DueClass = in(time.Hour), engine.CodeCalleeCap, contact.DueRetry
 	})
+	for _, code := range []string{"not_eligible", "eligibility_unknown"} {
+		ask(code, in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.Reason = in(time.Hour), code })
+	}
 	ask("callback_scheduled", in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.DueClass = in(time.Hour), contact.DueCallback })
 	ask("retry_delay", in(time.Hour), func(q *Question) {
 		q.Contact.DueAt, q.Contact.DueClass, q.Contact.Used = in(time.Hour), contact.DueRetry, 1

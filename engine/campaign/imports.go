@@ -17,10 +17,12 @@ const (
 	ImportActivating ImportState = "activating"
 	ImportActive     ImportState = "active"
 	ImportFailed     ImportState = "failed"
+	// ImportChecked is the end of a dry run.
+	ImportChecked ImportState = "checked"
 )
 
-// Import is one file of contacts and what became of its rows. Once it is
-// active, Rows = Added + Invalid + Duplicate + Excluded; of a failed one no row
+// Import is one file of contacts and what became of its rows, or, of a dry run,
+// what would have become of them. Once it is active or checked, Rows = Added + Invalid + Duplicate + Excluded; of a failed one no row
 // is in the campaign.
 type Import struct {
 	ID         engine.ImportID   `json:"import_id"`
@@ -36,9 +38,13 @@ type Import struct {
 	CreatedBy  engine.Who        `json:"created_by"`
 	FinishedAt *time.Time        `json:"finished_at"`
 	Problem    *ImportProblem    `json:"problem,omitempty"` // of a failed one
+	DryRun     bool              `json:"dry_run"`
+
+	// Idempotency is of the request, BodyHash of its parameters.
+	Idempotency engine.Idempotency `json:"-"`
 }
 
-// Open says whether the import is neither active nor failed.
+// Open says whether the import has not come to its end.
 func (i *Import) Open() bool { return i.State == ImportStaging || i.State == ImportActivating }
 
 // ImportProblem says why an import failed.
@@ -75,7 +81,16 @@ type ImportContacts struct {
 	// Wait asks for the end of the activation; without it the answer comes once
 	// the file is staged.
 	Wait bool
+	// DryRun has the rows judged and listed as ever, and adds none.
+	DryRun bool
+	// Mapping renames columns: the file's name to that of a variable, to
+	// contactlist.PhoneColumn, or to "" to leave the column out.
+	Mapping     map[string]string
+	Idempotency engine.Idempotency
 }
+
+// CancelledImport is what becomes of an import that somebody cancels.
+var CancelledImport = ImportProblem{Code: "cancelled", Detail: "The import was cancelled; nothing was added."}
 
 // AttemptsQuery asks for a part of the Attempt Report, in its order: by the
 // time of the reservation, then by identifier.
@@ -83,7 +98,8 @@ type AttemptsQuery struct {
 	Campaign engine.CampaignID
 	Run      int       // 0 = all runs
 	Until    time.Time // attempts reserved later are left out
-	// After is the last attempt of the part before; zero for the first part.
+	// After is the last attempt of the part before; zero for the first part. Of
+	// one whose time is not known, the identifier alone.
 	After struct {
 		ReservedAt time.Time
 		ID         engine.AttemptID

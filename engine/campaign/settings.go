@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"dialler/engine"
@@ -40,6 +41,16 @@ const (
 	defaultRetry     = 30 * 60
 	defaultAttempts  = 3
 	retentionCap     = 3650 // days
+	sensitivityMax   = 100
+	sensitivityMid   = 50
+	listenMin        = 1500 // ms
+	listenMax        = 8000
+	defaultListen    = 4000
+	reviseMax        = 60
+	defaultRevise    = 20
+	voicemailIDCap   = 64
+	// biasMost is what the ends of the sensitivity add to the log-odds.
+	biasMost         = 3
 	defaultRetention = 30
 )
 
@@ -68,6 +79,9 @@ func Defaults() Settings {
 		CallLimitSec:     15 * 60,
 		ResultTimeoutSec: 15 * 60,
 		AMD:              engine.AMDOff,
+		AMDSensitivity:   sensitivityMid,
+		AMDListenMS:      defaultListen,
+		AMDReviseSec:     defaultRevise,
 		AbandonCapPPM:    30_000, // 3 %
 		PacingMode:       PacingStrict,
 		Weight:           1,
@@ -95,6 +109,8 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.CallLimitSec, d.CallLimitSec)
 	fill(&s.ResultTimeoutSec, d.ResultTimeoutSec)
 	fill(&s.Weight, d.Weight)
+	fill(&s.AMDSensitivity, d.AMDSensitivity)
+	fill(&s.AMDListenMS, d.AMDListenMS)
 	fill(&s.RecordingRetentionDays, d.RecordingRetentionDays)
 	if s.Recording == "" {
 		s.Recording = d.Recording
@@ -116,6 +132,17 @@ func (s Settings) WithDefaults() Settings {
 		s.PacingMode = d.PacingMode
 	}
 	return s
+}
+
+// Listen gives the rules of answer classification that the settings mean.
+func (s *Settings) Listen() engine.AMDRules {
+	r := engine.AMDRules{
+		Timeout: time.Duration(s.AMDListenMS) * time.Millisecond, Revise: time.Duration(s.AMDReviseSec) * time.Second, Voicemail: s.Voicemail,
+	}
+	if s.AMDSensitivity > 0 {
+		r.Bias = biasMost * float64(s.AMDSensitivity-sensitivityMid) / sensitivityMid
+	}
+	return r
 }
 
 // Validate names every mistake at once, by the field's name in JSON. It judges
@@ -169,6 +196,18 @@ func (s Settings) Validate() error {
 	case engine.AMDOff, engine.AMDSequential, engine.AMDParallel:
 	default:
 		wrong("amd", "unknown_value", "must be one of off, sequential, parallel")
+	}
+	within("amd_sensitivity", s.AMDSensitivity, 1, sensitivityMax)
+	within("amd_listen_ms", s.AMDListenMS, listenMin, listenMax)
+	within("amd_revise_s", s.AMDReviseSec, 0, reviseMax)
+	if s.AMDReviewPPM < 0 || s.AMDReviewPPM > 1_000_000 {
+		wrong("amd_review_share", "out_of_range", "must be from 0 to 1")
+	}
+	if s.AMDReviewPPM > 0 && s.Recording != RecordingOn {
+		wrong("amd_review_share", "requires_recording", "needs recording: on; verdicts are reviewed by their audio")
+	}
+	if len(s.Voicemail) > voicemailIDCap {
+		wrong("voicemail_id", "too_long", "must have at most "+strconv.Itoa(voicemailIDCap)+" characters")
 	}
 	switch s.PacingMode {
 	case PacingStrict, PacingHybrid, PacingProgressive:

@@ -62,7 +62,7 @@ func TestTheFormDoesNotDependOnTheWriting(t *testing.T) {
 	var value func(depth int) *rapid.Generator[any]
 	value = func(depth int) *rapid.Generator[any] {
 		kinds := []*rapid.Generator[any]{rapid.String().AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
-			rapid.Custom(func(t *rapid.T) any { return rapid.Float64().Draw(t, "number") }),
+			rapid.Custom(func(t *rapid.T) any { return rapid.Float64().Draw(t, "number") + 0 }), // + 0: JSON has a negative nought, the form (RFC 8785 §3.2.2.3) has not
 			rapid.Custom(func(t *rapid.T) any { return float64(rapid.Int32().Draw(t, "whole")) })}
 		if depth > 0 {
 			kinds = append(kinds,

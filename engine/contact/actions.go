@@ -20,7 +20,7 @@ const (
 
 func (m *Machine) reserve(ev Event) {
 	m.C.Attempt, m.C.DueAt = ev.Attempt.ID, nil
-	if m.C.Reason == engine.CodeCalleeCap {
+	if waits(m.C.Reason) {
 		m.C.Reason = ""
 	}
 	if ev.Attempt.From != "" {
@@ -327,8 +327,20 @@ func (m *Machine) fresh(ev Event) {
 	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackNone, nil, false
 }
 
-// deferred moves the due time to where the contact's window opens.
-func (m *Machine) deferred(ev Event) { m.due(ev, m.C.DueClass, ev.At) }
+// deferred moves the due time to where the contact's window opens, from when on
+// somebody else wants it called.
+func (m *Machine) deferred(ev Event) {
+	m.due(ev, m.C.DueClass, ev.notBefore())
+	if ev.Reason != "" || waits(m.C.Reason) {
+		m.C.Reason = ev.Reason
+	}
+}
+
+// waits says whether a reason is why a contact waits, which is over with its next
+// attempt.
+func waits(reason string) bool {
+	return reason == engine.CodeCalleeCap || reason == engine.CodeNotEligible || reason == engine.CodeEligibilityUnknown
+}
 
 func (m *Machine) neverOpens(Event) {
 	m.C.DueAt, m.C.Reason = nil, ReasonNeverOpens

@@ -79,7 +79,7 @@ type Contact struct {
 	Source          string // csv, api, trigger
 	Run             int
 	State           State
-	Reason          string // of Failed: an outcome or attempts_exhausted; of a merge or an exclusion: its note; of one that waits for the cap on calls to its number: callee_cap
+	Reason          string // of Failed: an outcome or attempts_exhausted; of a merge or an exclusion: its note; of one that waits for the cap on calls to its number, or for the eligibility hook: the code
 	Used            int    // consumed attempts in this run
 	Unconsumed      int    // unconsumed attempts in a row
 	Max             int    // Max Attempts that applied when last decided

@@ -88,7 +88,7 @@ func (m *Machine) judgeWaiting() fate {
 // judgeDeferral: a contact whose window is closed waits for it to open, or for
 // the end of a single-day run; nobody waits for a window that never opens.
 func (m *Machine) judgeDeferral(ev Event) fate {
-	t, ok := ev.Policy.clip(ev.At)
+	t, ok := ev.Policy.clip(ev.notBefore())
 	switch {
 	case m.C.Attempt != "" || m.C.DueAt == nil:
 		return fateNone
@@ -100,6 +100,14 @@ func (m *Machine) judgeDeferral(ev Event) fate {
 		return fateNoCall
 	}
 	return fateNever
+}
+
+// notBefore is when a contact that is deferred may be called, its window aside.
+func (ev *Event) notBefore() time.Time {
+	if ev.Until.After(ev.At) {
+		return ev.Until
+	}
+	return ev.At
 }
 
 func (m *Machine) judgeAttempt(ev Event) fate {

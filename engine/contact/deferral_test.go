@@ -54,3 +54,19 @@ func TestAContactWhoseWindowNeverOpensIsFailed(t *testing.T) {
 	neverOpen(&w.p)
 	w.turn().is(Completed, "").callback(CallbackCancelled)
 }
+
+func TestAContactThatSomebodyWantsCalledLaterWaitsAndLosesNothing(t *testing.T) {
+	later := func(d time.Duration) Event {
+		return Event{Kind: Deferred, Until: t0.Add(d), Reason: "not_eligible"}
+	}
+	w := newWorld(t).must(later(2 * time.Hour))
+	w.is(Pending, "not_eligible").dueAt(t0.Add(2*time.Hour), DueFirst)
+	// Its window may open later still.
+	w = newWorld(t, opensAt(t0.Add(3*time.Hour))).must(later(2 * time.Hour))
+	w.is(Pending, "not_eligible").dueAt(t0.Add(3*time.Hour), DueFirst)
+	// The reason is over with the dial, and with another wait.
+	w.wait(3*time.Hour).dial(noAnswer).is(Unanswered, "")
+	w = newWorld(t).must(later(2 * time.Hour)).wait(2 * time.Hour)
+	opensAt(t0.Add(5 * time.Hour))(&w.p)
+	w.turn().is(Pending, "").dueAt(t0.Add(5*time.Hour), DueFirst)
+}

@@ -23,7 +23,7 @@ const (
 	RunStopped      Kind = "run_stopped"      // an operator stopped the run
 	RunReset        Kind = "run_reset"        // Restart
 	CallbackDropped Kind = "callback_dropped" // cancelled by the window, the run's end, or a newer wish
-	Deferred        Kind = "deferred"         // its turn came while its own window was closed
+	Deferred        Kind = "deferred"         // its turn came while its own window was closed, or while somebody else wants it called later
 	Retuned         Kind = "retuned"          // Max Attempts of the campaign was edited
 )
 
@@ -92,7 +92,8 @@ type Event struct {
 	At        time.Time
 	Policy    Policy
 	Attempt   *Attempt          // of Reserved (ID), Attempted, ResultStored
-	Reason    string            // of ExcludedBy
+	Reason    string            // of ExcludedBy; of Deferred: why it waits, "" for its window
+	Until     time.Time         // of Deferred: not before, beside its window
 	InCall    bool              // of ExcludedBy: a conversation lives
 	Variables map[string]string // of Triggered: merged in
 	Run       int               // of RunReset

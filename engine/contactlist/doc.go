@@ -23,6 +23,8 @@
 //     other column is a variable under its trimmed name; its cells are kept as
 //     they are, an empty or missing one as "". Columns without a name at the
 //     end of the first line (spreadsheets leave them) hold nothing.
+//   - A mapping renames columns, or leaves them out, before anything else is
+//     made of their names. It must name columns that the file has.
 //   - Numbers are read as number.ParseLoose reads them without a default
 //     region: E.164, with separators, or 00 in place of the plus.
 //   - A line of blanks and delimiters is no row.

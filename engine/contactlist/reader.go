@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -48,10 +49,20 @@ type Reader struct {
 	in     *bufio.Reader
 	meter  *meter
 	csv    *csv.Reader
-	names  []string // of the variables by column; "" is the column of the numbers
-	phone  int
+	names  []string // of the variables by column; "" is one that is left out
+	phone  int      // the column of the numbers, whose name is not used
+	vars   int
+	mapped map[string]string
 	before int // lines before the first that csv sees
 	last   int // where the last row began
+}
+
+// NewMappedReader renames columns by mapping: a name in the file's first line
+// (without blanks around it) to another one, or to "" to leave the column out.
+func NewMappedReader(r io.Reader, mapping map[string]string) *Reader {
+	in := NewReader(r)
+	in.mapped = mapping
+	return in
 }
 
 const readAhead = 32 << 10
@@ -159,13 +170,13 @@ func (r *Reader) row(line int, fields []string) Row {
 }
 
 func (r *Reader) variables(row Row, fields []string) Row {
-	if len(r.names) == 1 {
+	if r.vars == 0 {
 		return row
 	}
-	vars := make(map[string]string, len(r.names)-1)
+	vars := make(map[string]string, r.vars)
 	total := 0
 	for i, name := range r.names {
-		if i == r.phone {
+		if i == r.phone || name == "" {
 			continue
 		}
 		v := ""
@@ -320,8 +331,16 @@ func (r *Reader) columns(cells []string) error {
 	}
 	r.phone = -1
 	seen := make(map[string]struct{}, len(cells))
+	used := 0
 	for i, c := range cells {
 		name := strings.TrimSpace(c)
+		if to, is := r.mapped[name]; is {
+			used++
+			if name = to; name == "" {
+				r.names = append(r.names, "")
+				continue
+			}
+		}
 		isPhone := strings.EqualFold(name, PhoneColumn)
 		if isPhone {
 			name = PhoneColumn
@@ -343,11 +362,27 @@ func (r *Reader) columns(cells []string) error {
 		seen[name] = struct{}{}
 		r.names = append(r.names, name)
 	}
+	r.vars = len(seen) - 1 // behind the number
+	if used < len(r.mapped) {
+		return engine.Invalid("missing_column", "The first line has no column "+r.unmapped(cells)+", which the mapping names.")
+	}
 	switch {
 	case r.phone < 0:
 		return engine.Invalid("missing_column", "The first line has no column "+PhoneColumn+".")
-	case len(r.names)-1 > contact.VariableCountCap:
+	case r.vars > contact.VariableCountCap:
 		return engine.Invalid("too_many_columns", "A contact has at most "+strconv.Itoa(contact.VariableCountCap)+" variables; leave columns out.")
 	}
 	return nil
+}
+
+// unmapped gives a column that the mapping names and the file has not, the first
+// in the order of the alphabet.
+func (r *Reader) unmapped(cells []string) string {
+	missing := ""
+	for name := range r.mapped {
+		if !slices.ContainsFunc(cells, func(c string) bool { return strings.TrimSpace(c) == name }) && (missing == "" || name < missing) {
+			missing = name
+		}
+	}
+	return missing
 }

@@ -329,3 +329,57 @@ func TestOfDelimitersThatStandEquallyOftenTheCommaCountsThenTheSemicolon(t *test
 		}
 	}
 }
+
+func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
+	mapped := func(file string, mapping map[string]string) (rows []Row, err error) {
+		in := NewMappedReader(strings.NewReader(file), mapping)
+		for {
+			row, err := in.Next()
+			if err != nil {
+				if errors.Is(err, io.EOF) {
+					err = nil
+				}
+				return rows, err
+			}
+			rows = append(rows, row)
+		}
+	}
+	const file = "Mobile no , First name,notes\n" + ada + ",Ada,secret\n"
+	for name, x := range map[string]struct {
+		mapping map[string]string
+		want    Row
+	}{
+		"renamed":      {map[string]string{"Mobile no": "phone_number", "First name": "first_name"}, good(2, ada, "first_name", "Ada", "notes", "secret")},
+		"left out":     {map[string]string{"Mobile no": "Phone_Number", "notes": "", "First name": ""}, good(2, ada)},
+		"exchanged":    {map[string]string{"Mobile no": "phone_number", "First name": "notes", "notes": "First name"}, good(2, ada, "notes", "Ada", "First name", "secret")},
+		"same as ever": {map[string]string{"Mobile no": "phone_number", "notes": "notes"}, good(2, ada, "First name", "Ada", "notes", "secret")},
+	} {
+		if rows, err := mapped(file, x.mapping); err != nil || len(rows) != 1 || !reflect.DeepEqual(rows[0], x.want) {
+			t.Errorf("%s: %+v, %v", name, rows, err)
+		}
+	}
+	for name, x := range map[string]struct {
+		mapping map[string]string
+		code    string
+	}{
+		"no number":         {map[string]string{"notes": ""}, "missing_column"},
+		"a column too many": {map[string]string{"Mobile no": "phone_number", "b": "x", "a": "y"}, "missing_column"},
+		"two alike":         {map[string]string{"Mobile no": "phone_number", "notes": "First name"}, "duplicate_column"},
+		"too long":          {map[string]string{"Mobile no": "phone_number", "notes": strings.Repeat("x", 65)}, "column_name_too_long"},
+	} {
+		if _, err := mapped(file, x.mapping); engine.ErrorCode(err) != x.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := mapped(file, map[string]string{"Mobile no": "phone_number", "b": "x", "a": "y"}); !strings.Contains(engine.ErrorDetail(err), "no column a,") {
+		t.Errorf("%v", err)
+	}
+	// What is left out does not count.
+	many := "phone_number" + strings.Repeat(",x", 1)
+	for i := range contact.VariableCountCap {
+		many += fmt.Sprintf(",v%d", i)
+	}
+	if rows, err := mapped(many+"\n"+ada+"\n", map[string]string{"x": ""}); err != nil || len(rows) != 1 || len(rows[0].Variables) != contact.VariableCountCap {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}

@@ -7,7 +7,7 @@
 // Invariants:
 //
 //   - Σ granted ≤ seats, always, also after seats are taken away; what is not
-//     granted is free: granted + free = seats.
+//     granted is free: granted + free = seats, less those of lost calls.
 //   - A grant ends unless it is renewed: seats of a holder that died come back.
 //   - Targets are max-min fair by weight: nobody gets more than it wants, and
 //     nobody who wants more has less, for its weight, than another, rounding to

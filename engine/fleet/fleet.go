@@ -20,6 +20,7 @@ type Fleet struct {
 	bot     engine.BotID
 	seats   int
 	reserve int
+	lost    int // in use by nobody who asks
 	granted int // Σ over holders
 	holders map[Holder]*allotment
 }
@@ -170,6 +171,14 @@ func (f *Fleet) SetSeats(now time.Time, seats int) []Grant {
 	return changed
 }
 
+// SetLost says how many seats are in use by calls that no holder knows any more.
+// They are not there to be granted until they are free. What is granted stays:
+// calls rely on it, and holders above their targets give back what they do not use.
+func (f *Fleet) SetLost(n int) { f.lost = max(n, 0) }
+
+// room is how many seats holders may have.
+func (f *Fleet) room() int { return max(f.seats-f.lost, 0) }
+
 // Over lists the holders above their target while another wants more than it
 // has: they should hear of their target now, not at the next renewal.
 func (f *Fleet) Over(now time.Time) []Grant {
@@ -205,7 +214,7 @@ func (f *Fleet) Grants(now time.Time) []Grant {
 // Seats is the number of seats; Granted how many are granted; Free the rest.
 func (f *Fleet) Seats() int   { return f.seats }
 func (f *Fleet) Granted() int { return f.granted }
-func (f *Fleet) Free() int    { return f.seats - f.granted }
+func (f *Fleet) Free() int    { return f.room() - f.granted }
 
 // freeFor is how many more seats the holder may be given now.
 func (f *Fleet) freeFor(h Holder) int {
@@ -218,7 +227,7 @@ func (f *Fleet) freeFor(h Holder) int {
 
 // reserveLeft is the part of the reserve that dialout does not use.
 func (f *Fleet) reserveLeft() int {
-	left := min(f.reserve, f.seats)
+	left := min(f.reserve, f.room())
 	if a := f.holders[Dialout]; a != nil {
 		left -= a.granted
 	}

@@ -33,6 +33,16 @@ type Activation struct {
 	Since  time.Time
 }
 
+// Check is a dry run: what Activation would do, without doing it.
+type Check struct {
+	Import   engine.ImportID
+	Campaign engine.CampaignID
+	Staged   int
+	Sticky   bool
+	Since    time.Time
+	At       time.Time
+}
+
 // Gate is what the owner of the campaign adds at the last moment. From then
 // on, until it hears of the end, it lets nothing through that the rows could
 // miss: no exclusion, no end of the run.
@@ -59,5 +69,7 @@ const ReadmitCap = 10_000
 // Why an import does not go on.
 var (
 	ErrImportGone = engine.Conflict("import_gone", "the import is not open any more, or its campaign was deleted; nothing was added")
-	ErrImportLost = engine.Unavailable("import_lost", "staged rows were lost in a restart of the database; nothing was added, upload the file again", time.Second)
+	// ErrImportRequest: an import under way or done has the same Idempotency-Key.
+	ErrImportRequest = engine.TemporaryConflict("idempotency_in_progress", "a file was sent, or is being sent, with this Idempotency-Key; repeat the request in a moment", time.Second)
+	ErrImportLost    = engine.Unavailable("import_lost", "staged rows were lost in a restart of the database; nothing was added, upload the file again", time.Second)
 )

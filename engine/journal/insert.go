@@ -21,6 +21,9 @@ type ContactInsert struct {
 	// Event is journaled in the same transaction, its Count set to the rows
 	// added; a list of which nothing is added leaves no event.
 	Event Event
+	// Answer gives the reply to keep in the same transaction; rows has what
+	// became of each of Contacts. It may be called again; nil: none is kept.
+	Answer func(rows []campaign.BatchResult) *Reply
 }
 
 // IdentifiedContact is a new contact with its identifier.

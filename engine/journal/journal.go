@@ -39,8 +39,11 @@ const (
 	SuppressionAdded         Type = "suppression.added" // of no campaign; Count numbers, Reason names a single one, masked
 	SuppressionLifted        Type = "suppression.lifted"
 	RecordingDeleted         Type = "recording.deleted" // of no campaign; Reason names the attempt
-	RestoreAccepted          Type = "restore.accepted"  // of no campaign; Reason is when the database was last in use before its backup
-	PersonErased             Type = "person.erased"     // of no campaign; Count rows, and who asked; never whom
+	VoicemailAdded           Type = "voicemail.added"   // of no campaign; Reason names the message
+	VoicemailDeleted         Type = "voicemail.deleted"
+	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
+	RestoreAccepted          Type = "restore.accepted" // of no campaign; Reason is when the database was last in use before its backup
+	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never whom
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"
@@ -54,6 +57,7 @@ const (
 	AttemptReserved  Type = "attempt.reserved"
 	AttemptAnswered  Type = "attempt.answered"
 	AttemptConnected Type = "attempt.connected"
+	AttemptRevised   Type = "attempt.revised" // a beep took a live answer back: it is a machine's
 	AttemptAbandoned Type = "attempt.abandoned"
 	AttemptOptedOut  Type = "attempt.opted_out" // of an abandoned one: the number was suppressed
 	AttemptEnded     Type = "attempt.ended"

@@ -3,7 +3,7 @@ package journal
 // spooled are the events of a call that is under way: what the network, the
 // callee and the bot do goes on while the database is away.
 var spooled = map[Type]bool{
-	AttemptAnswered: true, AttemptConnected: true, AttemptAbandoned: true, AttemptOptedOut: true, AttemptEnded: true,
+	AttemptAnswered: true, AttemptConnected: true, AttemptRevised: true, AttemptAbandoned: true, AttemptOptedOut: true, AttemptEnded: true,
 	LegAdded: true, LegClosed: true,
 }
 

@@ -34,6 +34,7 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 		w.Events = append([]Event{{Type: AttemptReserved}}, w.Events...)
 	}, false)
 
+	patient := []Type{AttemptConnected, AttemptEnded, ResultStored, LegClosed}
 	may := []Type{AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed}
 	for _, e := range []Type{
 		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted,
@@ -42,6 +43,28 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 		AttemptReserved, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
 	} {
 		f(string(e), func(w *Write) { w.Events[0].Type = e }, slices.Contains(may, e))
+		w := Write{Events: []Event{{Type: e}}, Holds: []HoldRelease{{Attempt: "a"}}}
+		if w.Patient() != slices.Contains(patient, e) {
+			t.Errorf("%s: patient %v", e, w.Patient())
+		}
+	}
+}
+
+func TestWhatSomebodyWaitsForMayNotWaitForOthers(t *testing.T) {
+	for what, change := range map[string]func(w *Write){
+		"an intent": func(w *Write) { w.Intent = &Intent{} }, "an answer to a request": func(w *Write) { w.Reply = &Reply{} },
+		"a campaign": func(w *Write) { w.CampaignRow = &campaign.Campaign{} }, "an exclusion": func(w *Write) { w.Exclusions = []Exclusion{{}} },
+		"a suppression": func(w *Write) { w.Suppressions = []Suppression{{}} }, "the end of a run": func(w *Write) { w.Bulk = &Bulk{} },
+		"another Max Attempts": func(w *Write) { w.Retune = &Retune{} }, "no event": func(w *Write) { w.Events = nil },
+		"an end with an answer": func(w *Write) { w.Events = append(w.Events, Event{Type: AttemptAnswered}) },
+	} {
+		w := Write{Events: []Event{{Type: AttemptEnded}}}
+		if !w.Patient() {
+			t.Fatal("the end of a call is not patient")
+		}
+		if change(&w); w.Patient() {
+			t.Errorf("%s is patient", what)
+		}
 	}
 }
 

@@ -118,6 +118,16 @@ func (o *Owed[T]) Told(id uint64, now engine.BootTime) {
 	}
 }
 
+// Withdraw ends the debts of which is says so: what they give back is asked for
+// again.
+func (o *Owed[T]) Withdraw(is func(T) bool) {
+	for id, d := range o.open {
+		if is(d.what) {
+			delete(o.open, id)
+		}
+	}
+}
+
 // Confirmed ends a debt.
 func (o *Owed[T]) Confirmed(id uint64) { delete(o.open, id) }
 

@@ -13,7 +13,8 @@
 //   - ContactsReset begins the count of its run anew: a run that was prepared,
 //     discarded and prepared again has it twice.
 //   - AttemptReserved and AttemptEnded come once for each attempt, in this
-//     order, AttemptConnected once for each conversation; all three name the
+//     order, AttemptConnected once for each conversation, AttemptRevised when it
+//     turned out to be none; all of them name the
 //     pass. An attempt whose intent the database refused has both too, written
 //     together.
 //   - ResultStored says Connected for the first result of a connected attempt
@@ -75,6 +76,10 @@ func (t *Tally) apply(e *journal.Event, sign int) {
 		t.C.ConnectedCalls += sign
 		t.C.LiveAnswers += sign
 		t.C.Pass(d.Pass).Connected += sign
+	case journal.AttemptRevised: // the table's row says no longer that it was served
+		t.C.ConnectedCalls -= sign
+		t.C.LiveAnswers -= sign
+		t.C.Pass(d.Pass).Connected -= sign
 	case journal.AttemptEnded:
 		t.ended(d, sign)
 	case journal.ResultStored:

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// Voicemail is a message that is left on answering machines. It never changes.
+type Voicemail struct {
+	ID        VoicemailID
+	Name      string
+	Duration  time.Duration
+	CreatedAt time.Time
+	CreatedBy string
+}
+
+// AMDReview is a verdict that people are asked about.
+type AMDReview struct {
+	Attempt     AttemptID
+	Campaign    CampaignID
+	Trunk       TrunkID
+	Country     string // of the number, ISO 3166
+	Verdict     Verdict
+	RevisedFrom Verdict
+	Confidence  float64
+	Took        time.Duration
+	AnsweredAt  time.Time
+	// Audio says whether the call's recording is kept still.
+	Audio      bool
+	Label      Verdict // what a person says that it was; "" as long as nobody did
+	LabelledBy string
+	LabelledAt *time.Time
+}
+
+// AMDReviewQuery chooses reviews; empty fields choose all.
+type AMDReviewQuery struct {
+	Campaign CampaignID
+	Trunk    TrunkID
+	Country  string
+	Verdict  Verdict
+	Labelled *bool
+}
+
+// AMDConfusion is how often a verdict was given to what people say that it was.
+type AMDConfusion struct {
+	Trunk   TrunkID
+	Country string
+	Label   Verdict
+	Verdict Verdict
+	Count   int
+}
+
+// Verdicts lists every verdict.
+var Verdicts = []Verdict{VerdictHuman, VerdictMachine, VerdictFax, VerdictSIT, VerdictSilence, VerdictUnknown, VerdictScreener}
+
+// AMDDice throws for an attempt: a sample of a share of n millionths has those
+// below n. The same attempt always throws the same.
+func AMDDice(a AttemptID) int {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(a)) // cannot fail
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return int(x % 1_000_000) //nolint:gosec // small
+}
