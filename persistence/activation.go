@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -48,6 +49,33 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 	return out, err
 }
 
+// CheckImport counts and lists what would become of the staged rows of an import
+// if it were activated now, and ends it.
+func (s *Store) CheckImport(ctx context.Context, k journal.Check) (imp campaign.Import, err error) {
+	err = s.inImport(k.Import, "import not checked", func(session *importSession) error {
+		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 AND state IN ('staging', 'activating')", string(k.Import))
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return journal.ErrImportGone
+		}
+		for try := 1; ; try++ {
+			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
+				t := activation{store: s, ctx: ctx, tx: tx, listed: session.rejected,
+					Activation: journal.Activation{Import: k.Import, Campaign: k.Campaign, Staged: k.Staged, Sticky: k.Sticky, Since: k.Since}}
+				imp, err = t.check(k.At)
+				return err
+			})
+			if yielded(err) && try < txTries {
+				continue
+			}
+			return err
+		}
+	})
+	return imp, err
+}
+
 // activation is one try in one transaction.
 type activation struct {
 	journal.Activation
@@ -67,28 +95,8 @@ func (t *activation) exec(sql string, args ...any) (int, error) {
 func (t *activation) id() string { return string(t.Import) }
 
 func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
-	// The rows are sorted once and joined twice; the default is for small queries.
-	if _, err := t.exec("SET LOCAL work_mem = '64MB'"); err != nil {
-		return out, err
-	}
-	var staged int
-	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1", t.id()).Scan(&staged); err != nil {
-		return out, err
-	}
-	if staged != t.Staged {
-		return out, journal.ErrImportLost
-	}
-	suppressed, err := t.exec(`UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x
-		WHERE r.import_id = $1 AND x.number = r.number`, t.id())
-	if err != nil {
-		return out, err
-	}
-	erased, err := t.refuseErased()
-	if err != nil {
-		return out, err
-	}
-	suppressed += erased
-	refused, err := t.exclude("excluded")
+	staged := t.Staged
+	suppressed, refused, err := t.refuse()
 	if err != nil {
 		return out, err
 	}
@@ -143,6 +151,59 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 	return out, err
 }
 
+// refuse marks the rows that the suppression list or an exclusion refuses.
+func (t *activation) refuse() (suppressed, excluded int, err error) {
+	// The rows are sorted once and joined twice; the default is for small queries.
+	if _, err := t.exec("SET LOCAL work_mem = '64MB'"); err != nil {
+		return 0, 0, err
+	}
+	var staged int
+	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1", t.id()).Scan(&staged); err != nil {
+		return 0, 0, err
+	}
+	if staged != t.Staged {
+		return 0, 0, journal.ErrImportLost
+	}
+	suppressed, err = t.exec(`UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x
+		WHERE r.import_id = $1 AND x.number = r.number`, t.id())
+	if err != nil {
+		return 0, 0, err
+	}
+	erased, err := t.refuseErased()
+	if err != nil {
+		return 0, 0, err
+	}
+	excluded, err = t.exclude("excluded")
+	return suppressed + erased, excluded, err
+}
+
+// check is run without the contacts.
+func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
+	suppressed, refused, err := t.refuse()
+	if err != nil {
+		return imp, err
+	}
+	if err := t.listRefused(); err != nil {
+		return imp, err
+	}
+	duplicates, err := t.exec(`UPDATE import_rows r SET outcome = 'duplicate' FROM (
+			SELECT d.line, row_number() OVER (PARTITION BY d.number ORDER BY d.line) > 1
+				OR EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $2 AND c.number = d.number) AS known
+			FROM import_rows d WHERE d.import_id = $1 AND d.outcome IS NULL
+		) k WHERE r.import_id = $1 AND r.line = k.line AND k.known`, t.id(), string(t.Campaign))
+	if err != nil {
+		return imp, err
+	}
+	if left := campaign.RejectedCap - t.listed; left > 0 {
+		if _, err := t.exec(listDuplicates+`WHERE r.import_id = $1 AND r.outcome = 'duplicate' ORDER BY r.line LIMIT $3`,
+			t.id(), campaign.RejectedDuplicate, left); err != nil {
+			return imp, err
+		}
+	}
+	return t.report(campaign.ImportChecked, at, campaign.Import{
+		Added: t.Staged - suppressed - refused - duplicates, Duplicate: duplicates, Excluded: suppressed + refused})
+}
+
 // refuseErased marks the rows of erased persons who are not to be called.
 func (t *activation) refuseErased() (rows int, err error) {
 	var some bool
@@ -191,20 +252,23 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 	return byNumber + byMatch, err
 }
 
-// insert makes contacts of the rows that nothing refuses.
+// insert makes contacts of the rows that nothing refuses. No statement joins what
+// it makes itself: the rows have no statistics yet, and such a join was planned
+// for a few of them, each with each.
 func (t *activation) insert() (added int, err error) {
-	err = t.tx.QueryRow(t.ctx, `WITH base AS MATERIALIZED (
+	added, err = t.exec(`WITH base AS MATERIALIZED (
 			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
-		), added AS (
-			INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at, updated_at, version)
+		)
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at, updated_at, version)
 			SELECT r.id, $2, r.number, base.position + r.line, $3, $4, '`+string(contact.Pending)+`', $5, $6, $7, $6, $6, 1
 			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
-			ON CONFLICT (campaign_id, number) DO NOTHING RETURNING id
-		), vars AS (
-			INSERT INTO contact_variables (contact_id, hash, variables)
-			SELECT r.id, r.hash, r.variables FROM import_rows r JOIN added USING (id) WHERE r.import_id = $1 AND r.variables IS NOT NULL
-		)
-		SELECT count(*) FROM added`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At, int(t.DueClass)).Scan(&added)
+			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At, int(t.DueClass))
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.exec(`INSERT INTO contact_variables (contact_id, hash, variables)
+		SELECT r.id, r.hash, r.variables FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NULL AND r.variables IS NOT NULL
+			AND (SELECT true FROM contacts c WHERE c.id = r.id)`, t.id())
 	return added, err
 }
 
@@ -222,15 +286,17 @@ func (t *activation) withdraw() (rows, inserted int, err error) {
 	return rows, inserted, err
 }
 
+const listDuplicates = `INSERT INTO import_rejected (import_id, line, number, reason, message)
+		SELECT $1, r.line, r.number, $2, CASE WHEN EXISTS (SELECT FROM import_rows e
+				WHERE e.import_id = $1 AND e.number = r.number AND e.line < r.line)
+			THEN 'the number stands on an earlier line of the file' ELSE 'the campaign has a contact with this number' END
+		FROM import_rows r `
+
 func (t *activation) listDuplicates(n int) error {
 	if n <= 0 || t.listed >= campaign.RejectedCap {
 		return nil
 	}
-	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message)
-		SELECT $1, r.line, r.number, $2, CASE WHEN EXISTS (SELECT FROM import_rows e
-				WHERE e.import_id = $1 AND e.number = r.number AND e.line < r.line)
-			THEN 'the number stands on an earlier line of the file' ELSE 'the campaign has a contact with this number' END
-		FROM import_rows r LEFT JOIN contacts c ON c.id = r.id
+	listed, err := t.exec(listDuplicates+`LEFT JOIN contacts c ON c.id = r.id
 		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id IS NULL ORDER BY r.line LIMIT $3`,
 		t.id(), campaign.RejectedDuplicate, campaign.RejectedCap-t.listed)
 	t.listed += listed
@@ -303,17 +369,7 @@ func (t *activation) checkEpoch(epoch int64) error {
 
 // finish writes the event and the report.
 func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaign.Import, err error) {
-	if _, err := t.exec("DELETE FROM import_exclusions WHERE import_id = $1", t.id()); err != nil {
-		return imp, err
-	}
-	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = 'active', added = $2, duplicate = $3, excluded = $4, finished_at = $5
-		WHERE id = $1 AND state = 'activating' RETURNING *)
-		SELECT `+importColumns+" FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, g.Event.At)
-	list, err := pgx.CollectRows(rows, scanImport)
-	if err == nil && len(list) == 0 {
-		return imp, journal.ErrImportGone
-	}
-	if err != nil {
+	if imp, err = t.report(campaign.ImportActive, g.Event.At, counts); err != nil {
 		return imp, err
 	}
 	if counts.Added > 0 { // last: it takes the head of the campaign's chain
@@ -321,5 +377,23 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 		ev.Data.Count = counts.Added
 		err = t.store.tell(t.ctx, t.tx, ev)
 	}
-	return list[0], err
+	return imp, err
+}
+
+// report ends the import.
+func (t *activation) report(state campaign.ImportState, at time.Time, counts campaign.Import) (imp campaign.Import, err error) {
+	if _, err := t.exec("DELETE FROM import_exclusions WHERE import_id = $1", t.id()); err != nil {
+		return imp, err
+	}
+	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = $6, added = $2, duplicate = $3, excluded = $4, finished_at = $5
+		WHERE id = $1 AND state = 'activating' RETURNING *)
+		SELECT `+importColumns+" FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, at, string(state))
+	list, err := pgx.CollectRows(rows, scanImport)
+	if err == nil && len(list) == 0 {
+		return imp, journal.ErrImportGone
+	}
+	if err != nil {
+		return imp, err
+	}
+	return list[0], nil
 }

@@ -83,6 +83,43 @@ const longestCall = 7 * 24 * time.Hour
 // AbandonedSince says of each number when it was last abandoned, in any
 // campaign and run; numbers that were not are left out.
 func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+	if len(numbers) != 1 {
+		return s.abandonedSince(ctx, numbers, since)
+	}
+	at, ok, err := s.abandoned.of(ctx, abandonOf{numbers[0], since})
+	if !ok {
+		return map[engine.PhoneNumber]time.Time{}, err
+	}
+	return map[engine.PhoneNumber]time.Time{numbers[0]: at}, err
+}
+
+// abandonOf asks for the last abandon of a number since a time.
+type abandonOf struct {
+	number engine.PhoneNumber
+	since  time.Time
+}
+
+// abandonedOf answers all by the earliest of their times: what is later is the
+// last one of its number all the same.
+func (s *Store) abandonedOf(ctx context.Context, keys []abandonOf) (map[abandonOf]time.Time, error) {
+	numbers, since := make([]engine.PhoneNumber, len(keys)), keys[0].since
+	for i, k := range keys {
+		numbers[i] = k.number
+		if k.since.Before(since) {
+			since = k.since
+		}
+	}
+	last, err := s.abandonedSince(ctx, numbers, since)
+	found := make(map[abandonOf]time.Time, len(last))
+	for _, k := range keys {
+		if at, ok := last[k.number]; ok && !at.Before(k.since) {
+			found[k] = at
+		}
+	}
+	return found, err
+}
+
+func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	rows, _ := s.read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
 		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2 AND a.reserved_at >= $3 GROUP BY 1`,
 		numbers, since, since.Add(-longestCall))

@@ -76,6 +76,7 @@ var statements = map[string]string{
 	"attempts": upsertInto("attempts", attemptColumns, "id", attemptNewer),
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
+	"reviews":      insertReviews,
 	"legs":         upsertInto("legs", legColumns, "attempt_id, n", legNewer),
 	"events":       tellEvents(ownSlot),
 	"fresh events": freshEvents,

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,30 @@ func (s *Store) oneContact(ctx context.Context, where string, args ...any) (c co
 
 // ContactByNumber: ok is false when the campaign has no such contact.
 func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error) {
-	return s.oneContact(ctx, "WHERE c.campaign_id = $1 AND c.number = $2", string(id), n.E164())
+	c, ok, err = s.byNumber.of(ctx, numberOf{id, n})
+	c.Variables = maps.Clone(c.Variables) // somebody else may have got the same
+	return c, ok, err
+}
+
+// numberOf is a number in a campaign.
+type numberOf struct {
+	campaign engine.CampaignID
+	number   engine.PhoneNumber
+}
+
+func (s *Store) contactsByNumber(ctx context.Context, keys []numberOf) (map[numberOf]contact.Contact, error) {
+	campaigns, numbers := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		campaigns[i], numbers[i] = string(k.campaign), string(k.number)
+	}
+	rows, _ := s.read.Query(ctx, "SELECT "+names(contactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
+		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, campaigns, numbers)
+	list, err := pgx.CollectRows(rows, scanContact)
+	found := make(map[numberOf]contact.Contact, len(list))
+	for i := range list {
+		found[numberOf{list[i].Campaign, list[i].Number}] = list[i]
+	}
+	return found, s.wrap("contact not read", err)
 }
 
 // ContactByID: ok is false when there is none.

@@ -19,7 +19,7 @@ type group struct {
 	events    batchRows[eventRow]
 	campaigns batchRows[campaignRow]
 	rows      gathered
-	arrays    [6]array // parameters of the smaller statements
+	arrays    [10]array // parameters of the smaller statements
 	instants  array
 	text      []byte // of an event, to be hashed
 	links     []link

@@ -42,8 +42,9 @@ var (
 // importLock is the advisory lock of an import, within its schema.
 const importLock = "hashtextextended(current_schema() || '.import.' || id::text, 0)"
 
-// BeginImport opens an import. CodeConflict "import_in_progress" while another
-// of the campaign is open, Unavailable "imports_busy" when this process has as
+// BeginImport opens an import. Conflict "import_in_progress" while another of the
+// campaign is open, journal.ErrImportRequest when one that did not fail was begun
+// by the same request, Unavailable "imports_busy" when this process has as
 // many open as it may. Whoever began it calls CloseImport at the end.
 func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 	session, err := s.imports.reserve(imp.ID, s.cfg.Imports)
@@ -71,11 +72,15 @@ func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.
 	if _, err := s.failOrphans(ctx, imp.CreatedAt); err != nil {
 		return err
 	}
-	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by)
-		SELECT $1, c.id, 'staging', $3, $4, $5 FROM campaigns c WHERE c.id = $2`,
-		string(imp.ID), string(imp.Campaign), clean(imp.Filename), imp.CreatedAt, imp.CreatedBy)
-	if _, constraint := sqlState(err); constraint == "imports_open" {
+	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by, dry_run, key_id, token, request_hash)
+		SELECT $1, c.id, 'staging', $3, $4, $5, $6, $7, $8, $9 FROM campaigns c WHERE c.id = $2`,
+		string(imp.ID), string(imp.Campaign), clean(imp.Filename), imp.CreatedAt, imp.CreatedBy, imp.DryRun,
+		string(imp.Idempotency.Key), imp.Idempotency.Token, imp.Idempotency.BodyHash)
+	switch _, constraint := sqlState(err); constraint {
+	case "imports_open":
 		return errImportInProgress
+	case "imports_request":
+		return journal.ErrImportRequest
 	}
 	if err != nil {
 		return s.wrap("import not begun", err)
@@ -244,8 +249,16 @@ func (s *Store) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 	if failed, err = s.failOrphans(ctx, at); err != nil {
 		return failed, err
 	}
-	_, err = s.read.Exec(ctx, `DELETE FROM import_rows r
-		WHERE NOT EXISTS (SELECT FROM imports i WHERE i.id = r.import_id AND i.state IN ('staging', 'activating'))`)
+	// From one import to the next by the index: millions of rows of one that is
+	// open are not read every few seconds.
+	_, err = s.read.Exec(ctx, `DELETE FROM import_rows WHERE import_id = ANY(ARRAY(
+		WITH RECURSIVE staged AS (
+			(SELECT import_id FROM import_rows ORDER BY import_id LIMIT 1)
+			UNION ALL
+			SELECT (SELECT r.import_id FROM import_rows r WHERE r.import_id > s.import_id ORDER BY r.import_id LIMIT 1) FROM staged s WHERE s.import_id IS NOT NULL
+		)
+		SELECT s.import_id FROM staged s WHERE s.import_id IS NOT NULL
+			AND NOT EXISTS (SELECT FROM imports i WHERE i.id = s.import_id AND i.state IN ('staging', 'activating'))))`)
 	return failed, s.wrap("staged rows not removed", err)
 }
 
@@ -264,13 +277,13 @@ func (s *Store) StagedNumber(ctx context.Context, id engine.ImportID, n engine.P
 
 const (
 	importColumns = "i.id, i.campaign_id, i.state, i.filename, i.rows, i.added, i.invalid, i.duplicate, i.excluded, " +
-		"i.created_at, i.created_by, i.finished_at, i.problem"
+		"i.created_at, i.created_by, i.finished_at, i.problem, i.dry_run, i.key_id, i.token, i.request_hash"
 	selectImport = "SELECT " + importColumns + " FROM imports i "
 )
 
 func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
 	err = row.Scan(hexInto[engine.ImportID]{&i.ID}, &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate, &i.Excluded,
-		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem)
+		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem, &i.DryRun, &i.Idempotency.Key, &i.Idempotency.Token, &i.Idempotency.BodyHash)
 	return i, err
 }
 
@@ -288,6 +301,18 @@ func (s *Store) Import(ctx context.Context, id engine.ImportID) (campaign.Import
 		return campaign.Import{}, ErrImportNotFound
 	}
 	return imp, s.wrap("import not read", err)
+}
+
+// ImportByRequest gives the import that a request with an Idempotency-Key began
+// and that did not fail; ok is false when there is none.
+func (s *Store) ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
+	rows, _ := s.read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 AND i.token <> '' AND i.state <> 'failed'",
+		string(id), string(request.Key), request.Token)
+	imp, err = pgx.CollectExactlyOneRow(rows, scanImport)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return imp, false, nil
+	}
+	return imp, err == nil, s.wrap("import not read", err)
 }
 
 // Imports gives one page of a campaign's imports, newest first, and how many

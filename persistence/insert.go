@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,20 +27,29 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 		if err != nil {
 			return err
 		}
-		rows, err := insertRows(&add, &report)
+		rows, err := insertRows(&add)
 		if err != nil {
 			return err
 		}
-		var added, again int
-		err = tx.QueryRow(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At, sticky,
-			rows.ids, rows.numbers, rows.hashes, rows.variables).Scan(&added, &again, &report.Excluded)
+		became, err := addRowsOf(ctx, tx, &add, rows, sticky)
 		if err != nil {
 			return err
 		}
-		report.Added = added + again
-		report.Duplicates += len(rows.ids) - report.Added - report.Excluded
+		for i := range became {
+			switch became[i].Status { //nolint:exhaustive // no others come from here
+			case campaign.RowAdded:
+				report.Added++
+			case campaign.RowExcluded:
+				report.Excluded++
+			default:
+				report.Duplicates++
+			}
+		}
 		err = tx.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1", string(add.Campaign)).Scan(&report.Total)
 		if err != nil {
+			return err
+		}
+		if err := keepAnswer(ctx, tx, &add, became); err != nil {
 			return err
 		}
 		if report.Added > 0 {
@@ -50,6 +60,43 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 		return nil
 	})
 	return report, err
+}
+
+// addRowsOf inserts rows and says what became of each contact of the list.
+func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows newRows, sticky bool) ([]campaign.BatchResult, error) {
+	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At, sticky,
+		rows.ids, rows.numbers, rows.hashes, rows.variables)
+	list, err := pgx.CollectRows(q, func(row pgx.CollectableRow) (r campaign.BatchResult, err error) {
+		return r, row.Scan(&r.Status, hexInto[engine.ContactID]{&r.ContactID})
+	})
+	if err != nil {
+		return nil, err
+	}
+	became := make([]campaign.BatchResult, len(add.Contacts))
+	for i, at := range rows.of {
+		became[i] = list[at]
+		if rows.first[at] != i && became[i].Status != campaign.RowExcluded {
+			became[i].Status = campaign.RowDuplicate
+		}
+	}
+	return became, nil
+}
+
+// keepAnswer stores the reply to a request with an Idempotency-Key.
+func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, became []campaign.BatchResult) error {
+	if add.Answer == nil {
+		return nil
+	}
+	r := add.Answer(became)
+	if r == nil {
+		return nil
+	}
+	tag, err := tx.Exec(ctx, statements["replies"], []string{string(r.Key)}, []string{r.Route}, []string{r.Token}, []string{r.BodyHash},
+		[]int32{int32(r.Status)}, [][]byte{r.Body}, []time.Time{r.At}) //nolint:gosec // a status has three digits
+	if err == nil && tag.RowsAffected() == 0 {
+		err = journal.ErrReplyExists
+	}
+	return err
 }
 
 // lockForAdding keeps other additions out, so that positions ascend, checks
@@ -67,21 +114,26 @@ func lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch i
 	return sticky, err
 }
 
+// newRows are the numbers of a list, each once.
 type newRows struct {
 	ids, numbers []string
 	hashes       []int64
 	variables    [][]byte // JSON, nil without
+	of           []int    // by contact of the list: its number's row
+	first        []int    // by row: the first contact with the number
 }
 
-func insertRows(add *journal.ContactInsert, report *campaign.AddReport) (r newRows, err error) {
-	seen := make(map[engine.PhoneNumber]struct{}, len(add.Contacts))
+func insertRows(add *journal.ContactInsert) (r newRows, err error) {
+	seen := make(map[engine.PhoneNumber]int, len(add.Contacts))
+	r.of = make([]int, len(add.Contacts))
 	for i := range add.Contacts {
 		c := &add.Contacts[i]
-		if _, dup := seen[c.Number]; dup {
-			report.Duplicates++
+		if at, dup := seen[c.Number]; dup {
+			r.of[i] = at
 			continue
 		}
-		seen[c.Number] = struct{}{}
+		seen[c.Number], r.of[i] = len(r.ids), len(r.ids)
+		r.first = append(r.first, i)
 		var vars []byte
 		if len(c.Variables) > 0 {
 			if vars, err = json.Marshal(c.Variables); err != nil {
@@ -119,8 +171,13 @@ var addContacts = `WITH given AS MATERIALIZED (
 		INSERT INTO contact_variables (contact_id, hash, variables)
 		SELECT g.id, g.hash, g.variables FROM given g JOIN added USING (id) WHERE g.variables IS NOT NULL
 	)
-	SELECT (SELECT count(*) FROM added), (SELECT count(*) FROM mine),
-		(SELECT count(*) FROM refused WHERE id NOT IN (SELECT id FROM mine))`
+	SELECT CASE WHEN mine.id IS NOT NULL OR added.id IS NOT NULL THEN 'added'
+			WHEN refused.id IS NOT NULL THEN 'excluded'
+			WHEN NOT $7 AND c.state = 'excluded' THEN 'readmitted'
+			ELSE 'duplicate' END, coalesce(mine.id, added.id, c.id)
+	FROM given g LEFT JOIN mine USING (id) LEFT JOIN added USING (id) LEFT JOIN refused USING (id)
+		LEFT JOIN contacts c ON c.campaign_id = $1 AND c.number = g.number
+	ORDER BY g.n`
 
 // Exclusions lists what binds a campaign now; lifted ones are left out.
 func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {

@@ -12,12 +12,13 @@ import (
 
 // answers are a campaign's answered calls since $2 with what they are for the
 // abandon rate: served, abandoned (an abandoned call that still hears the
-// information message counts), or taken for a machine; at is when that was
+// information message counts), or taken for a machine; one that a beep may still
+// take back is none yet; at is when that was
 // known. The times that the index does not know are compared row by row: the
 // ledgers are read once in the life of a campaign's actors.
-const answers = `FROM (SELECT a.served_at IS NOT NULL AS served, x.abandoned, x.abandoned AND x.cause = 'capacity_loss' AS lost,
+const answers = `FROM (SELECT a.served_at IS NOT NULL AND (a.revisable_until IS NULL OR NOT a.live) AS served, x.abandoned, x.abandoned AND x.cause = 'capacity_loss' AS lost,
 			NOT x.abandoned AND a.served_at IS NULL AND a.verdict IN ('machine', 'fax', 'sit') AS machine,
-			CASE WHEN a.served_at IS NOT NULL THEN a.served_at WHEN NOT x.abandoned THEN a.verdict_at
+			CASE WHEN a.served_at IS NOT NULL THEN coalesce(least(a.revisable_until, a.ended_at), a.served_at) WHEN NOT x.abandoned THEN a.verdict_at
 				WHEN a.live THEN (a.ending->>'at')::timestamptz ELSE a.ended_at END AS at
 		FROM attempts a, LATERAL (SELECT a.served_at IS NULL AND CASE WHEN a.live THEN a.ending->>'outcome' ELSE a.outcome END = 'abandoned' AS abandoned,
 			CASE WHEN a.live THEN a.ending->>'cause' ELSE a.cause END AS cause) x

@@ -121,6 +121,27 @@ func (o *Owners) Node(ctx context.Context, id engine.Incarnation) (n ownership.N
 	return n, err == nil, o.wrap("node not read", err)
 }
 
+// PutSentBy keeps what a life of a node writes into the Via of its requests over
+// each trunk; those that are not named stay as they were.
+func (o *Owners) PutSentBy(ctx context.Context, id engine.Incarnation, by map[engine.TrunkID]string) error {
+	trunks, sent := make([]string, 0, len(by)), make([]string, 0, len(by))
+	for t, s := range by {
+		trunks, sent = append(trunks, string(t)), append(sent, s)
+	}
+	_, err := o.pool.Exec(ctx, `INSERT INTO node_trunks (incarnation, trunk, sent_by) SELECT $1, * FROM unnest($2::text[], $3::text[])
+		ON CONFLICT (incarnation, trunk) DO UPDATE SET sent_by = excluded.sent_by`, id, trunks, sent)
+	return o.wrap("the node's addresses were not stored", err)
+}
+
+// SentBy gives it, "" when it is not known.
+func (o *Owners) SentBy(ctx context.Context, id engine.Incarnation, trunk engine.TrunkID) (by string, err error) {
+	err = o.pool.QueryRow(ctx, "SELECT sent_by FROM node_trunks WHERE incarnation = $1 AND trunk = $2", id, string(trunk)).Scan(&by)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return by, o.wrap("the node's address was not read", err)
+}
+
 // Loads lists the nodes that may claim (they live and do not drain) with how
 // many identities of the kind each owns, the least loaded first.
 func (o *Owners) Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Load, error) {

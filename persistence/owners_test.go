@@ -14,6 +14,27 @@ import (
 	"dialler/persistence/storetest"
 )
 
+// Who cancels the calls of a node that is gone writes what that wrote into its Via.
+func TestWhatANodeWroteIntoItsViaIsKept(t *testing.T) {
+	t.Parallel()
+	o, first, second, _, _ := claimed(t)
+	is := func(n ownership.Node, trunk engine.TrunkID, want string) {
+		t.Helper()
+		if by, err := o.SentBy(t.Context(), n.Incarnation, trunk); err != nil || by != want {
+			t.Errorf("%q %v, want %q", by, err, want)
+		}
+	}
+	for _, by := range []map[engine.TrunkID]string{{"a": "192.0.2.1:5060", "b": "192.0.2.1:5062"}, {"a": "192.0.2.9:5060"}} {
+		if err := o.PutSentBy(t.Context(), first.Incarnation, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is(first, "a", "192.0.2.9:5060")
+	is(first, "b", "192.0.2.1:5062")
+	is(first, "c", "")
+	is(second, "a", "")
+}
+
 // claimed are two nodes, the first of which owns an identity and has had no
 // lease for longer than the margin, and a connection of the test's own.
 func claimed(t *testing.T) (o *persistence.Owners, first, second ownership.Node, id ownership.Identity, c *pgx.Conn) {

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,14 +17,26 @@ const replyLife = 24 * time.Hour
 // there is none that is younger than a day. Whether it belongs to the same
 // body is for the caller to see (BodyHash).
 func (s *Store) FindReply(ctx context.Context, id engine.Idempotency) (r journal.Reply, ok bool, err error) {
-	r.Key, r.Route, r.Token = id.Key, id.Route, id.Token
-	err = s.read.QueryRow(ctx, `SELECT body_hash, status, body, at FROM idempotency
-		WHERE key_id = $1 AND route = $2 AND token = $3 AND at > now() - $4::interval`,
-		string(id.Key), id.Route, id.Token, replyLife).Scan(&r.BodyHash, &r.Status, &r.Body, &r.At)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return journal.Reply{}, false, nil
+	return s.replies.of(ctx, keyOf(&journal.Reply{Idempotency: id}))
+}
+
+func (s *Store) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]journal.Reply, error) {
+	of, routes, tokens := make([]string, len(keys)), make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		of[i], routes[i], tokens[i] = k.key, k.route, k.token
 	}
-	return r, err == nil, s.wrap("stored reply not read", err)
+	rows, _ := s.read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
+		FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) u(key_id, route, token)) u
+		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, of, routes, tokens, replyLife)
+	found := make(map[replyKey]journal.Reply)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.Reply, err error) {
+		err = row.Scan(&r.Key, &r.Route, &r.Token, &r.BodyHash, &r.Status, &r.Body, &r.At)
+		return r, err
+	})
+	for _, r := range list {
+		found[keyOf(&r)] = r
+	}
+	return found, s.wrap("stored reply not read", err)
 }
 
 // StoreReply keeps a reply that changed nothing else; journal.ErrReplyExists

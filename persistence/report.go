@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,12 +23,19 @@ func (s *Store) CampaignAttempts(ctx context.Context, id engine.CampaignID) ([]a
 // of their reservation, each with the variables of its contact. Parts are read
 // one by one, so that a slow reader holds no connection and no transaction:
 // an attempt's place in the order never changes, so none is missed or comes
-// twice. ErrCampaignNotFound for the first part when there is no such campaign.
+// twice. ErrCampaignNotFound for the first part when there is no such campaign,
+// ErrCursorNotFound when it is to begin behind an attempt that it has not.
 func (s *Store) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
 	after := q.After.ReservedAt
 	id := string(q.After.ID)
-	if after.IsZero() {
+	switch {
+	case id == "":
 		after, id = time.Unix(0, 0), firstID
+	case after.IsZero():
+		var err error
+		if after, err = s.reservedAt(ctx, q); err != nil {
+			return nil, err
+		}
 	}
 	rows, _ := s.read.Query(ctx, "SELECT "+names(attemptColumns, "a")+`, v.variables FROM attempts a
 		LEFT JOIN contact_variables v ON v.contact_id = a.contact_id
@@ -44,6 +52,24 @@ func (s *Store) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 		_, err = s.Campaign(ctx, q.Campaign)
 	}
 	return list, err
+}
+
+// ErrCursorNotFound: a report is to go on behind an attempt that is not there.
+var ErrCursorNotFound = engine.NotFound("cursor_not_found", "the campaign has no attempt with this identifier (any more); take the report from its beginning")
+
+// reservedAt is the place of an attempt in the report.
+func (s *Store) reservedAt(ctx context.Context, q campaign.AttemptsQuery) (at time.Time, err error) {
+	if !isID(string(q.After.ID)) {
+		return at, ErrCursorNotFound
+	}
+	err = s.read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1 AND campaign_id = $2", string(q.After.ID), string(q.Campaign)).Scan(&at)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return at, s.wrap("attempt not read", err)
+	}
+	if _, err := s.Campaign(ctx, q.Campaign); err != nil {
+		return at, err
+	}
+	return at, ErrCursorNotFound
 }
 
 const firstID = "00000000000000000000000000000000"

@@ -34,6 +34,7 @@ func (t *commit) queueRows() error {
 		return err
 	}
 	t.queueRecordings()
+	t.queueReviews()
 	if err := t.queueLegs(); err != nil {
 		return err
 	}

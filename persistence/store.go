@@ -16,6 +16,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
 	"dialler/persistence/migrations"
 )
 
@@ -85,6 +87,12 @@ type Store struct {
 	probe   probe
 	acting  atomic.Int32 // the incarnation of ActAs
 
+	// What a trigger asks, and any request with an Idempotency-Key.
+	replies    together[replyKey, journal.Reply]
+	byNumber   together[numberOf, contact.Contact]
+	suppressed together[engine.PhoneNumber, journal.Suppression]
+	abandoned  together[abandonOf, time.Time]
+
 	url    string
 	jobs   *river.Client[pgx.Tx] // puts jobs into queues
 	outbox atomic.Pointer[Outbox]
@@ -102,6 +110,8 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg, url: url}
 	s.groups.New = func() any { return newGroup() }
+	s.replies.ask, s.byNumber.ask, s.abandoned.ask = s.repliesOf, s.contactsByNumber, s.abandonedOf
+	s.suppressed.ask = s.suppressedOf
 	var err error
 	if s.jobs, err = newEnqueuer(); err != nil {
 		return nil, err

@@ -19,6 +19,17 @@ func scanSuppression(row pgx.CollectableRow) (x journal.Suppression, err error) 
 // Suppressed gives those of the numbers that are on the suppression list, as
 // themselves or as an erased person's.
 func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+	if len(numbers) != 1 {
+		return s.suppressedOf(ctx, numbers)
+	}
+	x, ok, err := s.suppressed.of(ctx, numbers[0])
+	if !ok {
+		return map[engine.PhoneNumber]journal.Suppression{}, err
+	}
+	return map[engine.PhoneNumber]journal.Suppression{numbers[0]: x}, err
+}
+
+func (s *Store) suppressedOf(ctx context.Context, numbers []engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	known := make(map[engine.PhoneNumber]engine.PhoneNumber, len(numbers))
 	asked := make([]string, 0, 2*len(numbers))
 	for _, n := range numbers {

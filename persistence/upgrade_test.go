@@ -47,7 +47,14 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	}
 	// The statements are this program's: what they write and that schema has not is
 	// there from the beginning.
-	for _, sql := range []string{"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0", "ALTER TABLE event_batches ADD COLUMN attempts uuid[]"} {
+	for _, sql := range []string{
+		"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0",
+		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, ADD COLUMN voicemail_left_at timestamptz",
+		"ALTER TABLE event_batches ADD COLUMN attempts uuid[]",
+		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL, country text NOT NULL,
+			verdict text NOT NULL, revised_from text NOT NULL, confidence double precision NOT NULL, amd_ms bigint NOT NULL,
+			answered_at timestamptz NOT NULL, label text NOT NULL DEFAULT '', labelled_by text NOT NULL DEFAULT '', labelled_at timestamptz)`,
+	} {
 		if _, err := db.ExecContext(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

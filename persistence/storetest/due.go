@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"errors"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -273,6 +275,66 @@ func addAgain(t *testing.T, w *world) {
 	}
 	if n := len(w.events()); n != 1 {
 		t.Errorf("%d events", n)
+	}
+}
+
+// addBatch: what became of each row, and the reply with it or not at all.
+func addBatch(t *testing.T, w *world) {
+	c := w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = true })
+	old := w.contact(func(x *contact.Contact) { x.Campaign = c.ID })
+	out := w.contact(func(x *contact.Contact) { x.Campaign, x.State, x.DueAt = c.ID, contact.Excluded, nil })
+	w.commit(journal.Write{Contacts: []contact.Contact{old, out}})
+	add := w.insert(6)
+	add.Campaign, add.Epoch = c.ID, c.Epoch
+	add.Event.Campaign = c.ID
+	w.commit(journal.Write{Exclusions: []journal.Exclusion{{Campaign: c.ID, Number: add.Contacts[1].Number, CreatedAt: w.now}}})
+	add.Contacts[2].Number = add.Contacts[1].Number // covered too
+	add.Contacts[3].Number = old.Number
+	add.Contacts[4].Number = out.Number
+	add.Contacts[5].Number = add.Contacts[0].Number // there twice
+	var got []campaign.BatchResult
+	r := reply("batch", w.now)
+	add.Answer = func(rows []campaign.BatchResult) *journal.Reply { got = rows; return r }
+	report, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	first := add.Contacts[0].ID
+	want := []campaign.BatchResult{{Status: campaign.RowAdded, ContactID: first}, {Status: campaign.RowExcluded}, {Status: campaign.RowExcluded},
+		{Status: campaign.RowDuplicate, ContactID: old.ID}, {Status: campaign.RowDuplicate, ContactID: out.ID}, {Status: campaign.RowDuplicate, ContactID: first}}
+	if !reflect.DeepEqual(got, want) || report != (campaign.AddReport{Added: 1, Duplicates: 3, Excluded: 2, Total: 3}) {
+		t.Errorf("%+v\nwant %+v\nreport %+v", got, want, report)
+	}
+	if kept, ok, err := w.store.FindReply(t.Context(), r.Idempotency); err != nil || !ok || string(kept.Body) != string(r.Body) {
+		t.Errorf("kept %v %+v %v", ok, kept, err)
+	}
+	// Its commit was not heard of: the same again is no conflict.
+	if again, err := w.store.AddContacts(t.Context(), add); err != nil || again != report || !reflect.DeepEqual(got, want) {
+		t.Errorf("again %+v %v\n%+v", again, err, got)
+	}
+	// Another request under the same key leaves nothing.
+	other := w.insert(3)
+	other.Campaign, other.Epoch = c.ID, c.Epoch
+	other.Answer = func([]campaign.BatchResult) *journal.Reply { return reply("batch", w.now.Add(time.Second)) }
+	if _, err := w.store.AddContacts(t.Context(), other); !errors.Is(err, journal.ErrReplyExists) {
+		t.Errorf("under the same key: %v", err)
+	}
+	if _, ok, err := w.store.ContactByID(t.Context(), other.Contacts[0].ID); ok || err != nil {
+		t.Errorf("a contact is there all the same: %v", err)
+	}
+	// Not sticky: who is excluded can be called again.
+	loose := w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = false })
+	gone := w.contact(func(x *contact.Contact) { x.Campaign, x.State, x.DueAt = loose.ID, contact.Excluded, nil })
+	w.commit(journal.Write{Contacts: []contact.Contact{gone}})
+	last := w.insert(1)
+	last.Campaign, last.Epoch, last.Contacts[0].Number = loose.ID, loose.Epoch, gone.Number
+	last.Answer = func(rows []campaign.BatchResult) *journal.Reply { got = rows; return nil }
+	_, err = w.store.AddContacts(t.Context(), last)
+	must(t, err)
+	if want := []campaign.BatchResult{{Status: campaign.RowReadmitted, ContactID: gone.ID}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	last.Contacts = nil
+	if report, err := w.store.AddContacts(t.Context(), last); err != nil || report.Added != 0 || report.Total != 1 || len(got) != 0 {
+		t.Errorf("an empty list: %+v %v", report, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,10 +17,13 @@ import (
 )
 
 // begin opens an import into the world's campaign.
-func (w *world) begin() campaign.Import {
+func (w *world) begin(change ...func(*campaign.Import)) campaign.Import {
 	w.t.Helper()
 	imp := campaign.Import{ID: engine.ImportID(id()), Campaign: w.c.ID, Filename: "autumn.csv", CreatedAt: w.now,
 		CreatedBy: engine.Who{User: "u1", Name: "ada@example.org"}}
+	for _, f := range change {
+		f(&imp)
+	}
 	must(w.t, w.store.BeginImport(w.ctx, imp))
 	w.t.Cleanup(func() { _ = w.store.CloseImport(context.Background(), imp.ID) })
 	return imp
@@ -506,6 +510,21 @@ func attemptsReport(t *testing.T, w *world) {
 	q := campaign.AttemptsQuery{Campaign: w.c.ID, Until: w.now.Add(time.Hour), Limit: 4}
 	if got := read(q); !reflect.DeepEqual(got, want) {
 		t.Errorf("attempts %v, want %v", got, want)
+	}
+	behind := q
+	behind.After.ID = want[6]
+	if got := read(behind); !reflect.DeepEqual(got, want[7:]) {
+		t.Errorf("attempts behind the seventh %v, want %v", got, want[7:])
+	}
+	for _, id := range []engine.AttemptID{"x", engine.AttemptID(strings.Repeat("ab", 16))} {
+		behind.After.ID = id
+		if _, err := w.store.AttemptsPage(t.Context(), behind); code(err) != "cursor_not_found" {
+			t.Errorf("behind none: %v", err)
+		}
+	}
+	behind.Campaign = "cmp_none"
+	if _, err := w.store.AttemptsPage(t.Context(), behind); code(err) != "campaign_not_found" {
+		t.Errorf("%v", err)
 	}
 	q.Until = w.now.Add(4 * time.Second)
 	if got := read(q); !reflect.DeepEqual(got, want[:10]) {

@@ -1,0 +1,75 @@
+package persistence
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// together lets many callers who each ask about one key share queries: while one
+// is under way, what is asked waits, and the next takes all of it. Who asks alone
+// asks at once. No answer is older than its question.
+type together[K comparable, V any] struct {
+	// ask finds what there is for the keys; one that is missing in what it gives
+	// has nothing. It must not be changed once it was used.
+	ask func(ctx context.Context, keys []K) (map[K]V, error)
+
+	mu   sync.Mutex
+	busy bool
+	next *question[K, V] // nil: nobody waits
+}
+
+type question[K comparable, V any] struct {
+	keys  []K
+	found map[K]V
+	err   error
+	done  chan struct{}
+}
+
+// togetherLimit bounds a query that is made for several callers: it is none of
+// theirs, whose patience may end.
+const togetherLimit = 10 * time.Second
+
+// of gives what there is for one key.
+func (t *together[K, V]) of(ctx context.Context, key K) (v V, ok bool, err error) {
+	t.mu.Lock()
+	q := t.next
+	if q == nil {
+		q = &question[K, V]{done: make(chan struct{})}
+		t.next = q
+	}
+	q.keys = append(q.keys, key)
+	first := !t.busy
+	if first {
+		t.busy, t.next = true, nil
+	}
+	t.mu.Unlock()
+	if first {
+		go t.serve(context.WithoutCancel(ctx), q)
+	}
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		return v, false, ctx.Err()
+	}
+	v, ok = q.found[key]
+	return v, ok && q.err == nil, q.err
+}
+
+// serve answers until nobody waits.
+func (t *together[K, V]) serve(ctx context.Context, q *question[K, V]) {
+	for q != nil {
+		t.answer(ctx, q)
+		t.mu.Lock()
+		q, t.next = t.next, nil
+		t.busy = q != nil
+		t.mu.Unlock()
+	}
+}
+
+func (t *together[K, V]) answer(ctx context.Context, q *question[K, V]) {
+	ctx, cancel := context.WithTimeout(ctx, togetherLimit)
+	defer cancel()
+	defer close(q.done)
+	q.found, q.err = t.ask(ctx, q.keys)
+}
