@@ -89,7 +89,16 @@ func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campa
 	if err := t.d.database.err(); err != nil {
 		return campaign.AddReport{}, err
 	}
-	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd}))
+	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd: cmd}))
+}
+
+// AddBatch is AddContacts for a list of which each item is judged by itself; the
+// reply is stored with the contacts when the command carries an Idempotency.
+func (t *Tree) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.BatchReply{}, err
+	}
+	return ask[campaign.BatchReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd: cmd.AddContacts, batch: &cmd}))
 }
 
 // Trigger adds one contact and dials or queues it.
@@ -113,7 +122,7 @@ func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dial
 	if err := t.d.database.err(); err != nil {
 		return campaign.DialoutReply{}, err
 	}
-	return ask[campaign.DialoutReply](ctx, t.d, t.d.dialout, &placeDialout{cmd})
+	return ask[campaign.DialoutReply](ctx, t.d, t.d.dialout, &placeDialout{cmd: cmd})
 }
 
 // errCallNotFound answers for calls that do not exist.
@@ -244,10 +253,14 @@ func (t *Tree) BotsChanged(ctx context.Context) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	t.d.root.Send(t.d.fleet, &refreshBots{bots})
-	t.d.root.Send(t.d.dialout, &refreshBots{bots})
-	t.d.root.Send(t.d.campaigns, &everyRun{&refreshBots{bots}})
+	t.d.botsChanged(bots)
 	return nil
+}
+
+func (d *deps) botsChanged(bots []engine.Bot) {
+	d.root.Send(d.fleet, &refreshBots{bots})
+	d.root.Send(d.dialout, &refreshBots{bots})
+	d.root.Send(d.campaigns, &everyRun{&refreshBots{bots}})
 }
 
 // TrunksChanged makes the tree read the configured trunks anew. put names those

@@ -16,6 +16,8 @@ type callOwner interface {
 	record(what attempt.What, now time.Time) (step int)
 	// line tells whoever paces where the line stands.
 	line(l attempt.Line, now time.Time)
+	// stands says that the live answer can no longer be taken back.
+	stands()
 	// dialled says that the attempt's first INVITE left.
 	dialled(at time.Time)
 	// numberFree gives the caller ID back.
@@ -41,9 +43,11 @@ type call struct {
 	useBy  engine.BootTime
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
+	// numberHeld: the attempt has ended, and its caller ID is still in use by a leg.
+	numberHeld bool
 	// botAsked: the bot is being reached; what comes of it is not known.
 	botAsked bool
-	timers   [5]func()
+	timers   [6]func()
 	buf      []attempt.Effect
 
 	acked int // newest durable step
@@ -110,12 +114,14 @@ func (c *call) apply(ev attempt.Event) {
 	if ev.Kind == attempt.SeatGranted && len(c.m.Config.BotURIs) > 0 && len(c.m.A.Peers) == 0 {
 		c.m.Config.BotURIs = c.d.reach.of(&c.bot)
 	}
+	was := stagesOf(&c.m.A)
 	effects, err := c.m.Apply(ev, c.buf[len(c.buf):])
 	if err != nil {
 		c.d.stats.Illegal.Add(1)
 		c.d.log.Warn().Err(err).Str("attempt_id", string(c.m.A.ID)).Msg("event refused by the attempt")
 		return
 	}
+	c.timed(was)
 	for _, e := range effects {
 		if r, ok := e.(attempt.Record); ok {
 			c.last = c.owner.record(r.What, ev.At)
@@ -179,7 +185,12 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		d.media.DetachBot(a.ID)
 	case attempt.PlayMessage:
 		d.stats.Abandoned.Add(1)
+		d.cfg.OnStage(StageMessage, now.Sub(c.m.CountsFrom()))
 		d.media.PlayMessage(a.ID)
+	case attempt.LeaveVoicemail:
+		d.media.LeaveVoicemail(engine.LeaveVoicemail{Attempt: a.ID, Message: e.Message})
+	case attempt.CountLive:
+		c.owner.stands()
 	case attempt.HearDigit:
 		if leg := d.media.HearDigit(a.ID, e.Digit); leg != "" {
 			d.phone.SendDigit(leg, e.Digit, engine.KeyDuration)
@@ -205,7 +216,10 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		c.botLate(e)
 		c.owner.line(e, now)
 	case attempt.NumberFree:
-		c.owner.numberFree(e.Strike)
+		// Likewise.
+		if c.numberHeld = d.keepers != nil && c.openAny(); !c.numberHeld {
+			c.owner.numberFree(e.Strike)
+		}
 	case attempt.Over:
 		d.stats.ended(c.m.A.Outcome)
 		for _, stop := range c.timers {
@@ -220,6 +234,11 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 // open says whether a leg may still be there.
 func (c *call) open(leg engine.LegID) bool {
 	return slices.ContainsFunc(c.m.A.Legs, func(l attempt.Leg) bool { return l.ID == leg && l.EndedAt == nil })
+}
+
+// openAny says whether any leg to the callee may.
+func (c *call) openAny() bool {
+	return slices.ContainsFunc(c.m.A.Legs, func(l attempt.Leg) bool { return l.EndedAt == nil })
 }
 
 // notPlaced says whether the leg's INVITE still waits for its intent.
@@ -252,7 +271,7 @@ func (c *call) by(leg engine.LegID, last engine.BootTime) engine.BootTime {
 
 func (c *call) dial(e attempt.Dial, now time.Time) {
 	a := &c.m.A
-	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: c.m.Config.AMD, Record: c.m.Config.Record}
+	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: c.m.Config.AMD, Listen: c.m.Config.Listen, Record: c.m.Config.Record}
 	if e.Profile != nil {
 		open.Profile = *e.Profile
 	}
@@ -306,7 +325,7 @@ func (c *call) parameters() map[string]string {
 	return p
 }
 
-var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3, attempt.TimerPeer: 4}
+var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3, attempt.TimerPeer: 4, attempt.TimerRevise: 5}
 
 func (c *call) arm(e attempt.Arm, now time.Time) {
 	i := timerSlot[e.Timer]
@@ -351,7 +370,9 @@ func (c *call) receive(msg any, now time.Time) {
 		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})
 	case *timerFired:
 		if msg.Attempt == c.m.A.ID { // else of the attempt before, whose stop came too late
-			c.apply(msg.Timer.Fired(now, msg.Epoch))
+			ev := msg.Timer.Fired(now, msg.Epoch)
+			ev.Unheard = ev.Kind == attempt.BridgeTimedOut && c.d.away != nil && c.d.away.Unheard(c.m.A.ID)
+			c.apply(ev)
 		}
 	case *trunkReserved:
 		if msg.Attempt != c.m.A.ID { // asked for by an earlier attempt
@@ -400,13 +421,16 @@ func (c *call) reattach(now time.Time) (ok bool) {
 // their last events come to the sink.
 func (c *call) recoverLegs() (watched int) {
 	a := &c.m.A
+	if !a.Live() { // it was closed by an earlier owner
+		c.numberHeld = c.d.keepers != nil && c.openAny()
+	}
 	for i := range a.Legs {
 		l := &a.Legs[i]
 		if l.EndedAt != nil {
 			continue
 		}
 		c.d.phone.RecoverLeg(engine.RecoveredLeg{
-			Attempt: a.ID, Leg: l.ID, Trunk: l.Trunk, From: a.From, To: a.To, Dialog: l.Dialog,
+			Attempt: a.ID, Leg: l.ID, Node: a.Node, Trunk: l.Trunk, From: a.From, To: a.To, Dialog: l.Dialog,
 			GiveUp: c.m.Config.RingTimeout + c.d.cfg.RingGrace,
 		}, c.legSink())
 		watched++
@@ -417,7 +441,7 @@ func (c *call) recoverLegs() (watched int) {
 			continue
 		}
 		r := engine.RecoveredLeg{
-			Attempt: a.ID, Leg: p.ID, Trunk: p.Trunk, From: a.To, URI: p.URI, Dialog: p.Dialog,
+			Attempt: a.ID, Leg: p.ID, Node: a.Node, Trunk: p.Trunk, From: a.To, URI: p.URI, Dialog: p.Dialog,
 			GiveUp: c.m.Config.RingTimeout + c.d.cfg.RingGrace,
 		}
 		if n, ok := numberOf(p.URI); ok {
@@ -429,8 +453,15 @@ func (c *call) recoverLegs() (watched int) {
 	return watched
 }
 
-// closed notes the end of a leg that is watched.
+// closed notes the end of a leg that is watched. With the last one to the callee
+// the caller ID is free.
 func (c *call) closed(e *engine.LegEvent) {
+	defer func() {
+		if c.numberHeld && !c.openAny() {
+			c.numberHeld = false
+			c.owner.numberFree(false)
+		}
+	}()
 	for i := range c.m.A.Legs {
 		if l := &c.m.A.Legs[i]; l.ID == e.Leg {
 			t := e.At

@@ -47,6 +47,7 @@ type rig struct {
 
 	member  actors.Membership // nil: alone
 	configs actors.Configs
+	hook    actors.Eligibility // nil: nobody is asked before a dial
 	optOut  byte
 	cap     int          // calls to a number within a day
 	step    atomic.Int64 // of the wall clock
@@ -112,7 +113,7 @@ func (r *rig) start() {
 	}
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
-	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs}
+	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs, Eligibility: r.hook}
 	if r.spool != nil {
 		ports.Spool = r.spool
 	}

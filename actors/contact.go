@@ -77,6 +77,7 @@ type contactActor struct {
 	// table: another result of one must not count again.
 	older map[engine.AttemptID]attempt.Attempt
 
+	asking    bool              // whether it may be called
 	reserving [2]*contact.Facts // the facts around the reservation of the live attempt
 	refused   []journal.Event   // of an intent that the database refused
 }
@@ -135,6 +136,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.durable(msg)
 	case *dial:
 		a.dial(msg)
+	case *eligibilityKnown:
+		a.eligible(msg)
 	case *seatGranted:
 		if a.call != nil && a.call.m.A.ID == msg.Attempt {
 			a.call.apply(attempt.Event{Kind: attempt.SeatGranted, At: a.now})
@@ -181,6 +184,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.rules = msg
 		a.retune()
 	case *report:
+		a.asking = false // the run that was to be asked is no more
 		a.report()
 		for _, p := range a.pending { // what the run's crash may have lost
 			a.d.root.Send(a.seed.run, &persistFor{Contact: a.m.C.ID, persist: p.persist})
@@ -215,7 +219,7 @@ func (a *contactActor) attempt(msg any) {
 
 // busy says whether the actor has something that only it knows or awaits.
 func (a *contactActor) busy() bool {
-	return a.loading || a.lingering || len(a.pending) > 0 || a.watching > 0 || a.fetching > 0 || (a.call != nil && a.call.m.A.Live())
+	return a.loading || a.lingering || a.asking || len(a.pending) > 0 || a.watching > 0 || a.fetching > 0 || (a.call != nil && a.call.m.A.Live())
 }
 
 // rest ends the wait for a result.

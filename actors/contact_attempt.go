@@ -23,14 +23,23 @@ func (a *contactActor) own(c *call) {
 }
 
 func (a *contactActor) dial(msg *dial) {
+	if msg.Eligible {
+		a.asking = false
+	}
 	if a.m.C.Attempt != "" || a.m.C.DueAt == nil {
-		// Excluded or dialled meanwhile: the leases go back unused.
-		a.d.root.Send(a.d.trunks, &trunkEvent{Trunk: msg.Trunk, Leg: msg.Attempt.Leg(1), Over: true, At: a.now})
-		a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: msg.Attempt, Number: msg.From, End: numberpool.End{NotDialled: true}})
-		a.lineOf(msg.Attempt, attempt.Line{Phase: attempt.PhaseOver}, a.now)
+		a.giveBack(msg) // excluded or dialled meanwhile
 		if msg.Trigger != nil {
 			a.triggered(&triggerContact{Trigger: msg.Trigger})
 		}
+		return
+	}
+	if a.d.eligibility != nil && !msg.Eligible {
+		a.ask(msg)
+		return
+	}
+	if msg.Withdrawn {
+		a.giveBack(msg)
+		a.storeQueued(msg.Trigger, string(engine.ConstraintPaused))
 		return
 	}
 	before, after, ok := a.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: msg.Attempt, From: msg.From}})
@@ -55,9 +64,16 @@ func (a *contactActor) dial(msg *dial) {
 	a.call.begin(a.now, msg.SendWithin, msg.UseBy, msg.Media)
 }
 
+// giveBack returns the leases of a dial unused.
+func (a *contactActor) giveBack(msg *dial) {
+	a.d.root.Send(a.d.trunks, &trunkEvent{Trunk: msg.Trunk, Leg: msg.Attempt.Leg(1), Over: true, At: a.now})
+	a.d.root.Send(a.seed.pool, &releaseNumber{Attempt: msg.Attempt, Number: msg.From, End: numberpool.End{NotDialled: true}})
+	a.lineOf(msg.Attempt, attempt.Line{Phase: attempt.PhaseOver}, a.now)
+}
+
 var whatType = map[attempt.What]journal.Type{
 	attempt.WhatReserved: journal.AttemptReserved, attempt.WhatLeg: journal.LegAdded, attempt.WhatAnswered: journal.AttemptAnswered,
-	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatAbandoned: journal.AttemptAbandoned, attempt.WhatOptedOut: journal.AttemptOptedOut, attempt.WhatResult: journal.ResultStored,
+	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatRevised: journal.AttemptRevised, attempt.WhatAbandoned: journal.AttemptAbandoned, attempt.WhatOptedOut: journal.AttemptOptedOut, attempt.WhatResult: journal.ResultStored,
 }
 
 func (a *contactActor) record(what attempt.What, now time.Time) int {
@@ -78,6 +94,8 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 		data.Before, data.After, _ = a.change(contact.Event{Kind: contact.Reached})
 		data.Verdict = at.Verdict
 		w.Contacts = []contact.Contact{a.m.C}
+	case attempt.WhatRevised:
+		data.Verdict = at.Verdict
 	case attempt.WhatAbandoned:
 		data.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
@@ -103,11 +121,15 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 func (a *contactActor) line(l attempt.Line, now time.Time) { a.lineOf(a.call.m.A.ID, l, now) }
 
 func (a *contactActor) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
-	m := &lineMoved{Contact: a.m.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, At: now}
+	m := &lineMoved{Contact: a.m.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, Tentative: l.Tentative, At: now}
 	if c := a.call; c != nil && c.m.A.ID == id {
 		m.Machine = c.m.A.Verdict != "" && !c.m.A.Verdict.Live()
 	}
 	a.d.root.Send(a.seed.run, m)
+}
+
+func (a *contactActor) stands() {
+	a.d.root.Send(a.seed.run, &answerStands{Contact: a.m.C.ID, Attempt: a.call.m.A.ID})
 }
 
 func (a *contactActor) dialled(at time.Time) { a.d.root.Send(a.seed.run, &inviteLeft{At: at}) }

@@ -25,6 +25,9 @@ type (
 		SendWithin time.Duration
 		// UseBy is when what other nodes granted for it ends unused, 0: never.
 		UseBy engine.BootTime
+		// Eligible: whoever is asked before a dial agreed, and so does the run.
+		// Withdrawn: the run does not any more.
+		Eligible, Withdrawn bool
 	}
 	seatGranted struct{ Attempt engine.AttemptID }
 	// excludeContact suppresses the contact; excludeDone follows.
@@ -99,7 +102,14 @@ type (
 		Phase   attempt.Phase
 		Cause   engine.AbandonCause
 		Machine bool // classification took it for no person
-		At      time.Time
+		// Tentative: served, but not to be counted yet; answerStands follows.
+		Tentative bool
+		At        time.Time
+	}
+	// answerStands: the line's answer is a live one for good.
+	answerStands struct {
+		Contact engine.ContactID
+		Attempt engine.AttemptID
 	}
 	// inviteLeft: an attempt's first INVITE left.
 	inviteLeft struct{ At time.Time }
@@ -124,6 +134,8 @@ type (
 		Attempt engine.AttemptID // "" when none lives
 		Phase   attempt.Phase
 		Seated  bool
+		// Tentative: the ledgers were read without it; Stands: it counts by now.
+		Tentative, Stands bool
 	}
 	// reattached is the run's word on a line that was reported: its seat.
 	reattached struct {

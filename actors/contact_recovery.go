@@ -151,6 +151,8 @@ func (a *contactActor) report() {
 	r := &contactReport{PID: a.self, Row: a.m.C}
 	if a.call != nil && a.call.m.A.Live() {
 		r.Attempt, r.Phase, r.Seated = a.call.m.A.ID, a.call.m.PhaseNow(), a.call.m.A.Seated
+		r.Tentative = a.call.m.A.RevisableUntil != nil
+		r.Stands = r.Tentative && !a.call.m.Tentative()
 	}
 	a.d.root.Send(a.seed.run, r)
 }

@@ -93,6 +93,9 @@ func (a *asker) Owe(of ownership.Identity, notice []byte) {
 	}
 }
 
+// keptCounts are those that the tests of this file are about.
+var keptCounts = []ownership.Identity{quota.Trunk("trunk"), quota.Seats("bot"), quota.Shard("+4930111111"), quota.Shard("+4930111112")}
+
 // newKeptRig is a rig whose trunk, bot and numbers are counted by another node.
 func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)) (*rig, *asker) {
 	t.Helper()
@@ -109,9 +112,7 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 		t.Fatal(err)
 	}
 	a := &asker{bank: bank, clock: clock, rng: rand.New(rand.NewPCG(3, 5))}
-	counts := []ownership.Identity{quota.Trunk("trunk"), quota.Seats("bot"), quota.Shard("+4930111111"), quota.Shard("+4930111112")}
-	live := map[engine.Incarnation]bool{0: true, 1: true, 2: true}
-	if err := bank.Count(t.Context(), counts, true, live); err != nil {
+	if err := bank.Count(t.Context(), keptCounts, true); err != nil {
 		t.Fatal(err)
 	}
 	over := make(chan struct{})
@@ -122,7 +123,7 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 			case <-over:
 				return
 			case <-time.After(30 * time.Second):
-				if err := bank.Count(context.Background(), counts, false, live); err != nil {
+				if err := bank.Count(context.Background(), keptCounts, false); err != nil {
 					t.Errorf("the books are not compared: %v", err)
 				}
 			}
@@ -190,4 +191,83 @@ func TestNothingIsDialledWhileTheKeeperIsAway(t *testing.T) {
 		r.until(30*time.Minute, "everybody is called", r.completed)
 		r.check()
 	})
+}
+
+// The campaign's owner dies; its successor loses the calls and ends their legs,
+// which may take as long as a phone rings. Until then their caller IDs are in use.
+func TestACallerIDIsInUseUntilTheLegOfALostCallIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, a := newKeptRig(t, 50, 10, nil)
+		r.store.View(func() {
+			for _, n := range []engine.PhoneNumber{"+4930111111", "+4930111112"} {
+				r.store.Nums = append(r.store.Nums, engine.NumberSettings{Number: n, State: "active", ConcurrentCap: 1})
+			}
+		})
+		for _, n := range r.store.Nums {
+			a.bank.NumberChanged(n)
+		}
+		r.world.View(func() { r.world.Script = steady(10*time.Second, 30*time.Second) })
+		r.add(6)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "two ring", func() bool { return r.world.LiveCalls() == 2 })
+		r.kill()
+		const rings = 20 * time.Second
+		r.world.RecoverTakes = rings
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.tree.Adopt(r.id)
+		began := time.Now()
+		r.until(rings, "both are lost", func() bool {
+			lost := 0
+			r.store.View(func() {
+				for _, a := range r.store.Attempts {
+					if a.Outcome == engine.OutcomeLost {
+						lost++
+					}
+				}
+			})
+			return lost == 2
+		})
+		time.Sleep(time.Until(began.Add(rings - time.Second))) // virtual
+		synctest.Wait()
+		if n := r.world.Invited(); n > 0 {
+			t.Errorf("%d INVITEs from numbers whose one call each may still ring", n)
+		}
+		r.until(10*time.Second, "the numbers are used again", func() bool { return r.world.Invited() > 0 })
+	})
+}
+
+// A node has lost its lease, and the owner of the calls that it carries has not
+// been told yet that they are lost: what the campaign has dialled with the seats
+// that it was granted keeps them, whether their count goes on or is begun anew.
+func TestWhoIsCalledIsServedWhileANodeIsNotDeclaredGone(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const seats = 4
+			r, a := newKeptRig(t, 50, seats, nil)
+			defer func() { r.tree.Close() }()
+			r.world.View(func() { r.world.Script = steady(4*time.Second, 10*time.Second) })
+			r.add(seats)
+			r.act(campaign.ActionStart)
+			r.until(time.Minute, "four ring", func() bool { return r.world.LiveCalls() == seats })
+			// Two of them are carried by a node that is dead.
+			r.store.View(func() {
+				for id, at := range r.store.Attempts {
+					if n := at.To[len(at.To)-1]; n%2 == 0 {
+						at.Node = 9
+						r.store.Attempts[id] = at
+					}
+				}
+			})
+			if err := a.bank.Count(t.Context(), keptCounts, anew); err != nil {
+				t.Fatal(err)
+			}
+			r.until(time.Minute, "all talk", func() bool { return r.detail().Live.InProgress == seats })
+			r.until(time.Hour, "completed", r.completed)
+			r.check()
+			if d := r.detail(); d.Counters.Abandoned != 0 {
+				t.Errorf("%d live answers were abandoned", d.Counters.Abandoned)
+			}
+		})
+	}
 }

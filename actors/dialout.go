@@ -16,12 +16,23 @@ import (
 	"dialler/engine/quota"
 )
 
-// dialoutPatience is how long a dialout may wait for seat, trunk and number.
-const dialoutPatience = 2 * time.Second
+const (
+	// dialoutPatience is how long a dialout may wait for seat, trunk and number.
+	dialoutPatience = 2 * time.Second
+	// shareAgain is how often seats of one's share are asked for that others have
+	// yet to give back.
+	shareAgain = 100 * time.Millisecond
+)
 
 type (
-	placeDialout struct{ cmd campaign.Dialout }
-	recoverCall  struct{ Attempt attempt.Attempt }
+	// placeDialout: looked, the database was asked for a bot that was not known.
+	placeDialout struct {
+		cmd    campaign.Dialout
+		looked bool
+	}
+	// askAgain: seats of one's share may have come free.
+	askAgain    struct{ Bot engine.BotID }
+	recoverCall struct{ Attempt attempt.Attempt }
 	// leaseAny asks for any of the configured numbers, or for one of them.
 	leaseAny struct {
 		Attempt engine.AttemptID
@@ -71,6 +82,7 @@ type dialoutSeats struct {
 	asked         int             // number of the last demand
 	until         engine.BootTime // no call begins with the seats from then on, 0: they stay
 	queue         []*dialoutWant  // wait for the fleet's word
+	again         bool            // it is asked once more
 }
 
 // dialoutWant is a dialout that gathers what it needs: seat, trunk, number.
@@ -107,18 +119,12 @@ func (o *dialout) Receive(ctx actor.Context) {
 	o.now = o.d.clock.Now()
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		d, self := o.d, ctx.Self()
-		go func() {
-			c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-			defer cancel()
-			bots, err := d.store.Bots(c)
-			if err != nil {
-				d.after(time.Second, self, &retryLoad{})
-				return
-			}
-			d.root.Send(self, &refreshBots{bots})
-		}()
-		d.after(d.cfg.LeaseTTL/3, self, &expireLeases{})
+		o.load(ctx)
+		o.d.after(o.d.cfg.LeaseTTL/3, ctx.Self(), &expireLeases{})
+	case *retryLoad:
+		if !o.ready {
+			o.load(ctx)
+		}
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	case *crash:
 		panic("fault injected")
@@ -142,12 +148,33 @@ func (o *dialout) Receive(ctx actor.Context) {
 	}
 }
 
+func (o *dialout) load(ctx actor.Context) {
+	d, self := o.d, ctx.Self()
+	go func() {
+		c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		bots, err := d.store.Bots(c)
+		if err != nil {
+			d.after(time.Second, self, &retryLoad{})
+			return
+		}
+		d.root.Send(self, &refreshBots{bots})
+	}()
+}
+
 func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *placeDialout:
 		o.place(ctx, m, sender)
 	case *seatsAllotted:
 		o.allotted(ctx, m)
+	case *askAgain:
+		if s := o.seats[m.Bot]; s != nil {
+			s.again = false
+			if len(s.queue) > 0 {
+				o.demand(ctx, m.Bot)
+			}
+		}
 	case *trunkReserved:
 		o.trunk(ctx, m)
 	case *anyLeased:
@@ -227,6 +254,9 @@ func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
 	cmd := m.cmd
 	bot, ok := o.bots[cmd.Bot]
 	switch {
+	case !ok && !m.looked:
+		o.lookUp(ctx, m, sender)
+		return
 	case !ok:
 		reply(o.d, sender, nil, engine.NotFound("bot_not_found", "no bot has this identifier"))
 		return
@@ -269,6 +299,25 @@ func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
 	o.demand(ctx, bot.ID)
 }
 
+// lookUp asks the database for a bot that was made a moment ago, perhaps: by
+// another node, which may have told this one before it was up.
+func (o *dialout) lookUp(ctx actor.Context, m *placeDialout, sender *actor.PID) {
+	d, self := o.d, ctx.Self()
+	go func() {
+		c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
+		defer cancel()
+		bots, err := d.store.Bots(c)
+		if err != nil {
+			reply(d, sender, nil, unavailable(err))
+			return
+		}
+		if slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == m.cmd.Bot }) {
+			d.botsChanged(bots)
+		}
+		d.root.RequestWithCustomSender(self, &placeDialout{cmd: m.cmd, looked: true}, sender)
+	}()
+}
+
 func (o *dialout) demand(ctx actor.Context, bot engine.BotID) {
 	s := o.seats[bot]
 	s.asked++
@@ -290,22 +339,27 @@ func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
 		s.granted, s.until = min(s.granted, m.Seats), m.Until
 	}
 	o.serve(ctx, m.Bot)
-	if m.Away && len(s.queue) > 0 {
-		for _, w := range s.queue {
-			o.fail(ctx, w, errKeeperAway)
+	switch {
+	case len(s.queue) == 0:
+	case m.Away:
+		o.failAll(ctx, s, errKeeperAway)
+	case s.granted > s.used || m.N != s.asked: // not the answer to all who wait
+	case m.Outage != nil:
+		o.failAll(ctx, s, engine.Unavailable("bot_unavailable", "the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
+	case m.Target > m.Seats: // others have more than their share, and give it back as their calls end
+		if !s.again {
+			s.again = true
+			o.d.after(shareAgain, ctx.Self(), &askAgain{m.Bot})
 		}
-		s.queue = nil
-		return
+	default:
+		o.failAll(ctx, s, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
 	}
-	if s.granted <= s.used && m.N == s.asked { // the answer to all who wait
-		err := engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second)
-		if m.Outage != nil {
-			err = engine.Unavailable("bot_unavailable", "the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second)
-		}
-		for _, w := range s.queue { // the fleet has none to give now
-			o.fail(ctx, w, err)
-		}
-		s.queue = nil
+}
+
+// failAll answers everybody who waits for a seat.
+func (o *dialout) failAll(ctx actor.Context, s *dialoutSeats, err error) {
+	for _, w := range slices.Clone(s.queue) {
+		o.fail(ctx, w, err)
 	}
 }
 
@@ -316,9 +370,6 @@ func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 	for len(s.queue) > 0 && s.used < s.granted && (s.until == 0 || boot < s.until) {
 		w := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1) // and holds it no more
-		if o.wants[w.attempt] == nil {
-			continue
-		}
 		s.used++
 		w.seated = true
 		if s.until != 0 {
@@ -380,6 +431,9 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 func (o *dialout) fail(ctx actor.Context, w *dialoutWant, err error) {
 	w.stop()
 	delete(o.wants, w.attempt)
+	if s := o.seats[w.bot.ID]; s != nil {
+		s.queue = slices.DeleteFunc(s.queue, func(q *dialoutWant) bool { return q == w })
+	}
 	if w.trunk != "" {
 		o.d.root.Send(o.d.trunks, &trunkEvent{Trunk: w.trunk, Leg: w.attempt.Leg(1), Over: true, At: o.now})
 	}

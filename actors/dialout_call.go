@@ -228,7 +228,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 		data.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.now}}
-	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded:
+	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded, attempt.WhatRevised: // who answers is not classified
 	}
 	w.Events = []journal.Event{c.event(whatType[what], data)}
 	return c.persist(w, then)
@@ -245,6 +245,8 @@ func (c *dialoutCall) line(l attempt.Line, _ time.Time) {
 	default:
 	}
 }
+
+func (c *dialoutCall) stands() {}
 
 func (c *dialoutCall) dialled(time.Time) {}
 

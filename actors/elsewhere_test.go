@@ -3,6 +3,7 @@ package actors_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"dialler/actors/actortest"
 	"dialler/actors/gateway"
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/ownership"
 	"dialler/engine/quota"
@@ -57,7 +59,10 @@ func (p farPort) Send(to engine.Incarnation, payload []byte) {
 }
 
 func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock actors.Clock) *gateway.Gateway {
-	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock})
+	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock,
+		SentBy: func(_ context.Context, node engine.Incarnation, trunk engine.TrunkID) string {
+			return fmt.Sprintf("%d.%s", node, trunk)
+		}})
 	g.Join(id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -273,6 +278,25 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 	}
 }
 
+// A phone that a node let ring which is gone is cancelled as that node would have.
+func TestALegOfANodeThatIsGoneIsCancelledWithWhatThatWroteIntoItsVia(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFarRig(t, steady(20*time.Second, 30*time.Second), nil)
+		defer func() { r.tree.Close() }()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "it rings", func() bool { return r.world.LiveCalls() == 1 })
+		r.nodes.leave(2)
+		r.tree.LegsGone(r.nodes.first.Gone(2))
+		time.Sleep(time.Second) // virtual
+		var by []string
+		r.near.View(func() { by = slices.Clone(r.near.RecoveredBy) })
+		if !slices.Equal(by, []string{"2.trunk"}) {
+			t.Errorf("cancelled by %q", by)
+		}
+	})
+}
+
 // With the node that carried them the calls are lost: they are closed at once, and
 // who was not reached is called again, from the node that is left.
 func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
@@ -306,5 +330,44 @@ func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 		if outcomes[engine.OutcomeLost] != 10 {
 			t.Errorf("%v", outcomes)
 		}
+	})
+}
+
+// A call is answered on a node that dies in that moment: that no bot was there in
+// time is the loss of a node, of which the campaign hears only seconds later.
+func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFarRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
+			s := steady(2*time.Second, time.Minute)(n, nth)
+			s.BotIn = 500 * time.Millisecond
+			return s
+		}, nil)
+		defer func() { r.tree.Close() }()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		var at attempt.Attempt
+		last := func() attempt.Attempt {
+			r.store.View(func() {
+				for _, a := range r.store.Attempts {
+					at = a
+				}
+			})
+			return at
+		}
+		for last().AnsweredAt == nil {
+			time.Sleep(10 * time.Millisecond) // virtual
+		}
+		r.nodes.leave(2)
+		time.Sleep(3 * time.Second) // virtual: its lease goes on
+		if a := last(); a.Ending == nil || a.Ending.Outcome != engine.OutcomeAbandoned || a.Ending.Cause != engine.AbandonCapacityLoss {
+			t.Errorf("%s, ending %+v", a.State, a.Ending)
+		}
+		r.tree.LegsGone(r.nodes.first.Gone(2))
+		synctest.Wait()
+		time.Sleep(time.Second) // virtual
+		if a := last(); a.State != attempt.Ended || a.Cause != engine.AbandonCapacityLoss {
+			t.Errorf("%s, cause %s", a.State, a.Cause)
+		}
+		r.threeWays()
 	})
 }

@@ -143,11 +143,12 @@ func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 	b, e := f.bots[id], f.ends[id]
 	seats := 0
 	if e != nil && e.conf.Active {
-		seats = max(e.ends.Seats(e.conf.Seats)-f.lost[id], 0)
+		seats = e.ends.Seats(e.conf.Seats)
 		f.d.reach.put(id, e.ends.Order())
 		f.ask(ctx, e, now)
 		f.log(e, now)
 	}
+	b.SetLost(f.lost[id])
 	for _, g := range b.SetSeats(now, seats) {
 		f.tell(ctx, id, g)
 	}

@@ -525,3 +525,38 @@ func TestATreeThatIsClosedEndsItsImports(t *testing.T) {
 		}
 	})
 }
+
+// A dry run adds and dials nobody, and says what the file would add.
+func TestADryRunAddsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.StickyExclusion, s.AlwaysOn = true, true })
+		defer r.tree.Close()
+		r.results()
+		r.add(1)
+		if _, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: number(5)}); err != nil {
+			t.Fatal(err)
+		}
+		r.act(campaign.ActionStart)
+		time.Sleep(time.Minute) // virtual
+		file := "Mobile,name\n" + number(0).E164() + ",a\n" + number(5).E164() + ",b\n" + number(6).E164() + ",c\n" + number(6).E164() + ",d\nx,e\n"
+		cmd := campaign.ImportContacts{Campaign: r.id, Wait: true, DryRun: true, Mapping: map[string]string{"Mobile": "phone_number"},
+			Idempotency: engine.Idempotency{Key: "k", Token: "t"}}
+		imp, err := r.tree.Import(context.Background(), cmd, strings.NewReader(file))
+		if err != nil || imp.State != campaign.ImportChecked || imp.Rows != 5 || imp.Added != 1 || imp.Duplicate != 2 || imp.Excluded != 1 || imp.Invalid != 1 {
+			t.Errorf("%+v %v", imp, err)
+		}
+		time.Sleep(time.Minute) // virtual
+		if n := r.world.Invited(); n != 1 || r.detail().Counters.Total != 1 || r.store.Staged() != 0 {
+			t.Errorf("%d INVITEs, %d contacts, %d rows staged", n, r.detail().Counters.Total, r.store.Staged())
+		}
+		if _, err := r.tree.Import(context.Background(), cmd, strings.NewReader(file)); !errors.Is(err, journal.ErrImportRequest) {
+			t.Errorf("the same request again: %v", err)
+		}
+		cmd.DryRun, cmd.Idempotency = false, engine.Idempotency{}
+		imp, err = r.tree.Import(context.Background(), cmd, strings.NewReader(file))
+		if err != nil || imp.State != campaign.ImportActive || imp.Added != 1 {
+			t.Errorf("%+v %v", imp, err)
+		}
+		r.until(5*time.Minute, "the one is called", func() bool { return r.world.InvitedTo(number(6)) == 1 })
+	})
+}

@@ -40,6 +40,7 @@ type importing struct {
 	d     *deps
 	imp   campaign.Import
 	wait  bool
+	terms importTerms
 	gated bool  // the run let it pass: the transaction may have committed
 	epoch int64 // of the run that did
 	event journal.Event
@@ -66,12 +67,12 @@ func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.
 	}
 	now := d.clock.Now()
 	i := &importing{d: d, wait: cmd.Wait, imp: campaign.Import{ID: engine.ImportID(newID(now)), Campaign: cmd.Campaign, State: campaign.ImportStaging,
-		Filename: cmd.Filename, CreatedAt: now, CreatedBy: cmd.Who}}
+		Filename: cmd.Filename, CreatedAt: now, CreatedBy: cmd.Who, DryRun: cmd.DryRun, Idempotency: cmd.Idempotency}}
 	if err := i.begin(ctx); err != nil {
 		d.imports.leave()
 		return campaign.Import{}, err
 	}
-	if err := i.stage(ctx, file); err != nil {
+	if err := i.stage(ctx, contactlist.NewMappedReader(file, cmd.Mapping)); err != nil {
 		defer d.imports.leave()
 		if ctx.Err() != nil {
 			err = errClosing // nobody waits any more, whatever failed by that
@@ -85,6 +86,10 @@ func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.
 	staged := i.imp
 	go func() {
 		defer d.imports.leave()
+		if cmd.DryRun {
+			i.check(settled)
+			return
+		}
 		i.activate(settled)
 	}()
 	if !cmd.Wait {
@@ -113,7 +118,8 @@ var (
 func (i *importing) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, i.d.cfg.CommitTimeout)
 	defer cancel()
-	if _, err := askAbout[struct{}](ctx, i, func(to chan<- *answer) any { return &mayImport{to: to} }); err != nil {
+	var err error
+	if i.terms, err = askAbout[importTerms](ctx, i, func(to chan<- *answer) any { return &mayImport{to: to} }); err != nil {
 		return err
 	}
 	return unavailableUnlessNil(i.d.store.BeginImport(ctx, i.imp))
@@ -129,8 +135,7 @@ func unavailableUnlessNil(err error) error {
 // --- staging -----------------------------------------------------------------
 
 // stage reads the file to its end.
-func (i *importing) stage(ctx context.Context, file io.Reader) error {
-	in := contactlist.NewReader(file)
+func (i *importing) stage(ctx context.Context, in *contactlist.Reader) error {
 	for {
 		row, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -188,6 +193,21 @@ func (i *importing) flush(ctx context.Context) error {
 	return unavailableUnlessNil(err)
 }
 
+// check says what the switch would do.
+func (i *importing) check(settled chan<- settledImport) {
+	ctx, cancel := context.WithTimeout(i.d.ctx, i.patience())
+	defer cancel()
+	imp, err := i.d.store.CheckImport(ctx, journal.Check{Import: i.imp.ID, Campaign: i.imp.Campaign, Staged: i.staged, Sticky: i.terms.Sticky,
+		Since: i.imp.CreatedAt, At: i.d.clock.Now()})
+	if err != nil {
+		err = unavailable(err)
+		i.fail(err)
+		imp = i.imp
+	}
+	i.close()
+	settled <- settledImport{imp, err}
+}
+
 // --- the switch --------------------------------------------------------------
 
 // activate makes contacts of the staged rows, tells the run, and then whoever
@@ -214,7 +234,7 @@ func (i *importing) activate(settled chan<- settledImport) {
 // swap runs the switch's transaction between the run's two words.
 func (i *importing) swap() (out journal.Activated, err error) {
 	d := i.d
-	ctx, cancel := context.WithTimeout(d.ctx, d.cfg.ActivateTimeout)
+	ctx, cancel := context.WithTimeout(d.ctx, i.patience())
 	defer cancel()
 	start, err := askAbout[activationStart](ctx, i, func(to chan<- *answer) any { return &beginActivation{id: i.imp.ID, to: to} })
 	if err != nil {
@@ -239,6 +259,11 @@ func (i *importing) swap() (out journal.Activated, err error) {
 			Data: journal.Data{Who: &who, After: &after, Import: i.imp.ID}}
 		return journal.Gate{Epoch: pass.Epoch, Event: i.event}, nil
 	})
+}
+
+// patience bounds the switch: more rows may take longer, on slow disks too.
+func (i *importing) patience() time.Duration {
+	return i.d.cfg.ActivateTimeout + time.Duration(i.staged)*200*time.Microsecond
 }
 
 // pulse tells the run again and again that the switch is under way.

@@ -53,13 +53,13 @@ type inUse struct {
 	legs     map[engine.TrunkID]map[engine.LegID]struct{}
 	attempts map[engine.PhoneNumber]map[engine.AttemptID]struct{}
 	seats    map[engine.BotID]map[fleet.Holder]int
-	// lost are attempts with a bot whose node has no lease, or whose run knows them
-	// no more: their calls may go on, and nobody's allotment covers them.
+	// lost are attempts that ended before their legs did: their calls may go on, and
+	// nobody's allotment covers them.
 	lost map[engine.BotID]int
 }
 
-// countInUse reads it; live are the nodes that have their lease.
-func (d *deps) countInUse(ctx context.Context, live map[engine.Incarnation]bool) (u inUse, err error) {
+// countInUse reads it.
+func (d *deps) countInUse(ctx context.Context) (u inUse, err error) {
 	open, err := d.store.OpenAttempts(ctx)
 	if err != nil {
 		return u, err
@@ -72,12 +72,12 @@ func (d *deps) countInUse(ctx context.Context, live map[engine.Incarnation]bool)
 		seats: map[engine.BotID]map[fleet.Holder]int{}, lost: map[engine.BotID]int{}}
 	me := d.keepers.As()
 	for _, a := range slices.Concat(open, watched) {
-		u.add(&a, me, live)
+		u.add(&a, me)
 	}
 	return u, nil
 }
 
-func (u *inUse) add(a *attempt.Attempt, me engine.Incarnation, live map[engine.Incarnation]bool) {
+func (u *inUse) add(a *attempt.Attempt, me engine.Incarnation) {
 	leg := func(t engine.TrunkID, id engine.LegID) {
 		if u.legs[t] == nil {
 			u.legs[t] = map[engine.LegID]struct{}{}
@@ -98,10 +98,12 @@ func (u *inUse) add(a *attempt.Attempt, me engine.Incarnation, live map[engine.I
 		u.attempts[a.From] = map[engine.AttemptID]struct{}{}
 	}
 	u.attempts[a.From][a.ID] = struct{}{}
-	if a.State == attempt.Ended || !live[a.Node] {
+	if a.State == attempt.Ended {
 		u.lost[a.Bot]++
 		return
 	}
+	// Also when its node has lost its lease: until the campaign's owner has lost the
+	// call its seat is among those of the campaign, and not to be taken off twice.
 	if u.seats[a.Bot] == nil {
 		u.seats[a.Bot] = map[fleet.Holder]int{}
 	}
@@ -148,9 +150,9 @@ type (
 )
 
 // Count implements keepers.Tree.
-func (t *Tree) Count(ctx context.Context, of []ownership.Identity, anew bool, live map[engine.Incarnation]bool) error {
+func (t *Tree) Count(ctx context.Context, of []ownership.Identity, anew bool) error {
 	d, now := t.d, t.d.clock.Now()
-	use, err := d.countInUse(ctx, live)
+	use, err := d.countInUse(ctx)
 	if err != nil {
 		return err
 	}

@@ -123,13 +123,16 @@ type Store interface {
 // was begun is closed in the end.
 type Imports interface {
 	// BeginImport: Conflict "import_in_progress" while the campaign has another
-	// open one.
+	// open one; journal.ErrImportRequest when one that did not fail has the same
+	// Idempotency.
 	BeginImport(ctx context.Context, imp campaign.Import) error
 	// StageImport adds rows; total and invalid are the file's figures so far.
 	StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error
 	// ActivateImport inserts the staged rows as contacts and calls gate before
 	// it commits. After an error it may be active all the same.
 	ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (journal.Activated, error)
+	// CheckImport counts and lists what would become of the staged rows.
+	CheckImport(ctx context.Context, c journal.Check) (campaign.Import, error)
 	// FailImport leaves an import that is active as it is, and waits for a
 	// commit of it that is under way.
 	FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error
@@ -194,6 +197,7 @@ type Media interface {
 	AskBot(ctx context.Context, cmd engine.AskBot) error
 	DetachBot(a engine.AttemptID)
 	PlayMessage(a engine.AttemptID)
+	LeaveVoicemail(cmd engine.LeaveVoicemail)
 	HearDigit(a engine.AttemptID, digit byte) (by engine.LegID)
 	// SendDigits sends keys to the callee of an answered call. bySIP: none was
 	// sent, they have to go by Telephony.SendDigit.
@@ -219,6 +223,9 @@ type Elsewhere interface {
 	Here() engine.Incarnation
 	// Away says that the attempt's legs are on another node.
 	Away(a engine.AttemptID) bool
+	// Unheard says that they are, and that so little is heard of the node that it
+	// may be dead.
+	Unheard(a engine.AttemptID) bool
 	// AdoptLegs makes this node the owner of an open attempt whose legs are on
 	// at.Node, so that AttachLeg knows them. It answers within seconds; an error
 	// says that the legs are not to be reached.

@@ -229,6 +229,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.refused(m)
 	case *lineMoved:
 		r.lineMoved(m)
+	case *answerStands:
+		r.answerStands(m)
 	case *inviteLeft:
 		r.live.dialled(m.At)
 	case *contactUp:
@@ -249,6 +251,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.numbersReserved(m)
 	case *roundLate:
 		r.roundLate(m)
+	case *mayDial:
+		r.mayDial(m)
 	case *seatsAllotted:
 		r.seatsAllotted(m)
 	case *databaseState, *wakeUp:

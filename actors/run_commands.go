@@ -26,10 +26,14 @@ type (
 		err     error
 		config  *fetchedConfig // of a Start with a Config URL, once it was fetched
 	}
-	detail    struct{}
-	addRows   struct{ cmd campaign.AddContacts }
+	detail  struct{}
+	addRows struct {
+		cmd   campaign.AddContacts
+		batch *campaign.AddBatch // whose contacts are cmd's; nil for a plain list
+	}
 	rowsAdded struct {
 		report  campaign.AddReport
+		batch   *campaign.BatchReply
 		epoch   int64 // of the run that added them
 		cmd     campaign.AddContacts
 		again   []contact.Contact // excluded ones that were added again
@@ -242,10 +246,10 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 	}
 	ins := journal.ContactInsert{Campaign: r.id, Epoch: r.m.C.Epoch, Run: r.m.C.Run, Source: cmd.Source,
 		Max: r.m.C.Settings.MaxAttempts, At: r.now, DueClass: contact.DueFirst}
-	excluded := 0
-	for _, c := range cmd.Contacts {
+	became := make([]campaign.BatchResult, len(cmd.Contacts))
+	for i, c := range cmd.Contacts {
 		if r.excluded.refuses(c.Number, c.Variables, r.m.C.Settings.StickyExclusion) {
-			excluded++
+			became[i].Status = campaign.RowExcluded
 			continue
 		}
 		ins.Contacts = append(ins.Contacts, journal.IdentifiedContact{ID: newContactID(r.now), NewContact: c})
@@ -263,14 +267,15 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		Data: journal.Data{Who: &who, After: &after}}
 	d, self := r.d, r.self
 	r.adding++
+	batch := m.batch
 	go func() {
-		rep, err := d.addContacts(ins)
+		list := &addition{d: d, ins: ins, became: became, batch: batch}
+		rep, err := list.store()
 		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
 		defer cancel()
-		rep.Excluded += excluded
 		ev := ins.Event
 		ev.Data.Count = rep.Added
-		m := &rowsAdded{report: rep, cmd: cmd, epoch: ins.Epoch, lifting: !sticky, event: ev, replyTo: sender, err: err}
+		m := &rowsAdded{report: rep, batch: list.reply, cmd: cmd, epoch: ins.Epoch, lifting: !sticky, event: ev, replyTo: sender, err: err}
 		if err == nil && !sticky && rep.Duplicates > 0 {
 			numbers := make([]engine.PhoneNumber, len(cmd.Contacts))
 			for i := range cmd.Contacts {
@@ -281,28 +286,6 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		}
 		d.root.Send(self, m)
 	}()
-}
-
-// addTries bounds how often a list is given to a database that is not known to be
-// away and yet does not take it.
-const addTries = 3
-
-// addContacts gives a list to the database until it is known what became of it:
-// the answer to its commit may be lost, and giving it again is harmless.
-func (d *deps) addContacts(ins journal.ContactInsert) (rep campaign.AddReport, err error) {
-	for try := 1; ; try++ {
-		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
-		rep, err = d.store.AddContacts(ctx, ins)
-		cancel()
-		if !passes(err) || try >= addTries && !d.dbDown.Load() {
-			return rep, err
-		}
-		select {
-		case <-d.ctx.Done():
-			return rep, err
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 func (r *run) rowsAdded(m *rowsAdded) {
@@ -325,6 +308,10 @@ func (r *run) rowsAdded(m *rowsAdded) {
 	}
 	m.report.Total = r.tally.C.Total
 	r.lookAgain()
+	if m.batch != nil {
+		reply(r.d, m.replyTo, *m.batch, nil)
+		return
+	}
 	reply(r.d, m.replyTo, m.report, nil)
 }
 
@@ -476,7 +463,7 @@ func (r *run) makeRules() {
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := &rules{
 		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion,
-		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit,
+		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit,
 			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
 		Policy: contact.Policy{
 			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,

@@ -31,8 +31,10 @@ type activation struct {
 }
 
 type (
-	// mayImport asks whether the campaign takes contacts.
-	mayImport struct{ to chan<- *answer }
+	// mayImport asks whether the campaign takes contacts; answered with
+	// importTerms.
+	mayImport   struct{ to chan<- *answer }
+	importTerms struct{ Sticky bool }
 	// beginActivation asks for the same, and for the moment when no addition is
 	// under way; answered with activationStart.
 	beginActivation struct {
@@ -110,7 +112,7 @@ func (r *run) mayAdd() error {
 func (r *run) importing(msg any) {
 	switch m := msg.(type) {
 	case *mayImport:
-		answerTo(m.to, struct{}{}, r.mayAdd())
+		answerTo(m.to, importTerms{Sticky: r.m.C.Settings.StickyExclusion}, r.mayAdd())
 	case *beginActivation:
 		r.beginActivation(m)
 	case *activationDue:

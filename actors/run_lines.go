@@ -50,7 +50,9 @@ func (r *run) lineMoved(m *lineMoved) {
 		r.enqueueWaiting(l)
 		r.grantSeats()
 	case attempt.PhaseServed:
-		r.count(l, false, m.Cause)
+		if !m.Tentative {
+			r.count(l, false, m.Cause)
+		}
 	case attempt.PhaseAbandoned:
 		r.count(l, true, m.Cause)
 		r.freeSeat(l)
@@ -63,6 +65,13 @@ func (r *run) lineMoved(m *lineMoved) {
 		r.dropLine(l)
 	}
 	r.live.moved(m)
+}
+
+// answerStands: no beep takes the answer back any more, so that it counts.
+func (r *run) answerStands(m *answerStands) {
+	if l := r.lines[m.Contact]; l != nil && l.attempt == m.Attempt {
+		r.count(l, false, "")
+	}
 }
 
 // count adds a live answer to the ledgers, once.

@@ -200,7 +200,10 @@ func (r *run) reported(m *contactReport) {
 		switch {
 		case m.Phase == attempt.PhaseServed:
 			r.takeSeat(l)
-			l.counted = true
+			l.counted = !m.Tentative
+			if m.Stands {
+				r.count(l, false, "")
+			}
 		case m.Seated:
 			r.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.seated:
@@ -353,7 +356,7 @@ func (r *run) recovered(m *recovered) {
 		// unless the ledgers were loaded with it.
 		l.attempt = c.at.ID
 		r.setPhase(l, attempt.PhaseReleased)
-		l.counted = c.at.ServedAt != nil || c.at.Ending != nil && c.at.Ending.Outcome == engine.OutcomeAbandoned
+		l.counted = c.at.ServedAt != nil && c.at.RevisableUntil == nil || c.at.Ending != nil && c.at.Ending.Outcome == engine.OutcomeAbandoned
 		l.machine = c.at.Verdict != "" && !c.at.Verdict.Live()
 	}
 	r.recovering = false

@@ -292,6 +292,16 @@ func TestSpooledWritesOfAnOwnerThatWasReplacedAreRefused(t *testing.T) {
 				t.Errorf("%d of %d writes were refused", r.spool.Refused, r.spool.Taken)
 			}
 		})
+		// Nobody else knows how to end them, but where another node carries them.
+		want := 10
+		if r.far {
+			want = 0
+		}
+		r.world.View(func() {
+			if r.world.RecoveredAnswered != want {
+				t.Errorf("%d of %d answered calls were ended", r.world.RecoveredAnswered, want)
+			}
+		})
 		r.store.View(func() {
 			for _, a := range r.store.Attempts {
 				if a.AnsweredAt != nil {

@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"bytes"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -57,6 +59,9 @@ func (g *guardian) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, 
 	n := rs.FailureCount()
 	g.d.stats.Restarts.Add(1)
 	line := g.d.log.Error().Str("actor", g.name).Str("panic", fmt.Sprint(reason)).Int("faults", n)
+	if stack := debug.Stack(); bytes.Contains(stack, []byte("panic(")) { // an actor without a parent fails here and now
+		line = line.Bytes("stack", stack)
+	}
 	if g.resume(child) {
 		line.Msg("actor goes on after a fault")
 		parent.ResumeChildren(child)

@@ -23,6 +23,9 @@ type Config struct {
 	// Gather is the least time between the beginnings of two transactions of a
 	// busy writer: what it may add to the latency of a step, 6 ms.
 	Gather time.Duration
+	// Patience is how long what nobody waits for may wait for others to go with,
+	// 25 ms: the connection and the end of a call, its result.
+	Patience time.Duration
 	// SpoolAfter is how long a transaction may take before what calls under way
 	// produce goes to the spool instead of waiting for it, 400 ms: an answer is
 	// not confirmed before it is durable, and the callee speaks within 2 s.
@@ -30,7 +33,8 @@ type Config struct {
 	LeaseTTL   time.Duration // of a seat allotment, 30 s
 	// SendByTimeout is how long after its intent an INVITE may still leave.
 	SendByTimeout time.Duration // 10 s
-	// ActivateTimeout bounds the switch of an import, 10 min.
+	// ActivateTimeout bounds the switch of an import, 10 min; a file of a million
+	// rows has 200 s more.
 	ActivateTimeout time.Duration
 	ResultBase      string // base URL that bots post results to
 	// ResultLinger is how long the actor of a contact whose call has ended waits
@@ -60,6 +64,12 @@ type Config struct {
 	// They must not block.
 	OnInvite  func(waited time.Duration)
 	OnQuality func(engine.MediaQuality)
+	// PlacedHere says whether a leg over a trunk, whose Contact has this address, was
+	// placed at this process's address; nil: none was that is told of.
+	PlacedHere func(trunk engine.TrunkID, contact string) bool
+	// OnStage sees how long after the answer each call reached a stage; the
+	// information message counts from the moment of the 2 s rule.
+	OnStage func(s Stage, took time.Duration)
 	// Tick is how often a run looks at its pace without other cause, 500 ms.
 	Tick time.Duration
 	// Reconcile is how often leases, legs and attempts are compared, 30 s.
@@ -92,6 +102,7 @@ func (c Config) withDefaults() Config {
 	}
 	set(&c.CommitTimeout, 10*time.Second)
 	set(&c.Gather, 6*time.Millisecond)
+	set(&c.Patience, 25*time.Millisecond)
 	set(&c.SpoolAfter, 400*time.Millisecond)
 	set(&c.ActivateTimeout, 10*time.Minute)
 	set(&c.LeaseTTL, 30*time.Second)
@@ -104,8 +115,14 @@ func (c Config) withDefaults() Config {
 	if c.OnCommit == nil {
 		c.OnCommit = func(int, time.Duration) {}
 	}
+	if c.OnStage == nil {
+		c.OnStage = func(Stage, time.Duration) {}
+	}
 	if c.OnInvite == nil {
 		c.OnInvite = func(time.Duration) {}
+	}
+	if c.PlacedHere == nil {
+		c.PlacedHere = func(engine.TrunkID, string) bool { return false }
 	}
 	if c.OnQuality == nil {
 		c.OnQuality = func(engine.MediaQuality) {}
@@ -123,7 +140,9 @@ type Ports struct {
 	Media     Media
 	Clock     Clock
 	Configs   Configs // nil: a campaign with a Config URL cannot start
-	Spool     Spool   // nil: while the database is away calls wait for it
+	// Eligibility is asked before each dial of a contact; nil: nobody is.
+	Eligibility Eligibility
+	Spool       Spool // nil: while the database is away calls wait for it
 	// Membership: nil, this process acts for every campaign.
 	Membership Membership
 	// Elsewhere: nil: all legs are here.
@@ -141,13 +160,15 @@ type deps struct {
 	media   Media
 	clock   Clock
 	configs Configs
-	spool   Spool
-	member  Membership // nil: alone
-	away    Elsewhere
-	keepers Keepers // nil: alone
-	log     zerolog.Logger
-	system  *actor.ActorSystem
-	root    *actor.RootContext
+	// eligibility: nil: nobody is asked.
+	eligibility Eligibility
+	spool       Spool
+	member      Membership // nil: alone
+	away        Elsewhere
+	keepers     Keepers // nil: alone
+	log         zerolog.Logger
+	system      *actor.ActorSystem
+	root        *actor.RootContext
 
 	writers   []*actor.PID
 	fleet     *actor.PID
@@ -215,7 +236,7 @@ type Tree struct {
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	dctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, spool: p.Spool, member: p.Membership, away: p.Elsewhere, keepers: p.Keepers, log: cfg.Log}
+	d := &deps{ctx: dctx, cfg: cfg, store: p.Store, phone: p.Telephony, media: p.Media, clock: p.Clock, configs: p.Configs, eligibility: p.Eligibility, spool: p.Spool, member: p.Membership, away: p.Elsewhere, keepers: p.Keepers, log: cfg.Log}
 	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)

@@ -54,3 +54,34 @@ func TestTriggersOfOneNumberAtOnceAreOneContact(t *testing.T) {
 		})
 	}
 }
+
+// What waits for the writes of one trigger must not have those of the next begin
+// another transaction.
+func TestTriggersAtOnceShareTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
+		defer r.tree.Close()
+		r.results()
+		r.act(campaign.ActionStart)
+		r.act(campaign.ActionPause) // triggers are queued
+		time.Sleep(time.Second)     // virtual
+		before := r.tree.Stats().Writer.Commits.Load()
+		const n = 200
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(i + 1)}); err != nil || rep.Status != "queued" {
+					t.Errorf("%+v, %v", rep, err)
+				}
+			})
+		}
+		all.Wait()
+		if commits := r.tree.Stats().Writer.Commits.Load() - before; commits > 5 {
+			t.Errorf("%d triggers took %d transactions", n, commits)
+		}
+		synctest.Wait()
+		if d := r.detail(); d.Counters.Total != n {
+			t.Errorf("%+v", d.Counters)
+		}
+	})
+}

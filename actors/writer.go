@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"dialler/engine"
 	"dialler/engine/journal"
 )
 
@@ -62,19 +63,22 @@ type databaseState struct{ Up bool }
 // writer is the group commit: an idle one commits at once, a busy one gathers
 // what comes into the next transaction, and begins one no more often than every
 // Config.Gather: a fast disk would otherwise make many small groups, which cost
-// the server several times as much per write. While the database is away it
-// keeps its queue and tries again; every write is idempotent. What may wait on
-// disk waits there (writer_spool.go).
+// the server several times as much per write. What nobody waits for
+// (journal.Write.Patient) waits up to Config.Patience for something that somebody
+// does: a commit costs about the same with one write and with ten. While the
+// database is away it keeps its queue and tries again; every write is idempotent.
+// What may wait on disk waits there (writer_spool.go).
 type writer struct {
 	d       *deps
 	lane    int // of the spool
 	queue   []queued
-	flying  int       // writes of the queue's head that are in the transaction under way
-	flight  int       // counts the transactions
-	slow    func()    // stops the watch of the one under way
-	began   time.Time // of the last transaction
-	waiting bool      // gathered or retryCommit is on its way
-	tries   int       // that failed, one after the other
+	flying  int             // of the queue's head: writes in the transaction under way, and barriers between them
+	flight  int             // counts the transactions
+	slow    func()          // stops the watch of the one under way
+	began   engine.BootTime // of the last transaction, 0: there was none
+	waiting bool            // gathered or retryCommit is on its way
+	doze    func()          // stops a wait that ends when something comes that may not wait as long
+	tries   int             // that failed, one after the other
 	backoff time.Duration
 	spool   spooling
 	faults  int // in a row
@@ -87,6 +91,8 @@ type queued struct {
 	barrier *barrier // in place of a write
 	state   queuedState
 	told    bool // what became of it is known to who asked
+	patient bool
+	at      engine.BootTime // when it came
 }
 
 func (w *writer) Receive(ctx actor.Context) {
@@ -136,7 +142,7 @@ func (w *writer) receive(ctx actor.Context) {
 	case *actor.Started:
 		w.d.database.succeeded(ctx.Self().Id) // an earlier life of it found nothing out for us
 	case *persist:
-		w.queue = append(w.queue, queued{persist: *msg})
+		w.queue = append(w.queue, queued{persist: *msg, patient: msg.Write.Patient(), at: w.d.clock.Boot()})
 		w.stats.Waiting.Add(1)
 		w.spool.on = w.spool.on || w.d.spool != nil && w.d.dbDown.Load() // as others have found
 		w.toSpool(ctx)
@@ -161,10 +167,13 @@ func (w *writer) receive(ctx actor.Context) {
 		}
 		w.crashIn = msg.onResult
 	case *retryCommit:
-		w.waiting = false
+		if w.doze != nil {
+			w.doze()
+		}
+		w.waiting, w.doze = false, nil
 		w.begin(ctx)
 	case *gathered:
-		w.waiting = false
+		w.waiting, w.doze = false, nil
 		w.commit(ctx)
 	case *resumed:
 		w.toSpool(ctx)
@@ -177,15 +186,46 @@ func (w *writer) busy() bool { return w.flying > 0 || w.spool.replaying > 0 }
 
 // commit begins a transaction, or waits a little for more to share it.
 func (w *writer) commit(ctx actor.Context) {
-	if w.busy() || w.waiting || len(w.queue)+len(w.spool.kept) == 0 {
+	if w.busy() || len(w.queue)+len(w.spool.kept) == 0 {
 		return
 	}
-	if wait := w.d.cfg.Gather - w.d.clock.Now().Sub(w.began); wait > 0 && len(w.spool.kept) == 0 && len(w.queue) < groupCap && w.queue[0].barrier == nil {
-		w.waiting = true
-		w.d.after(wait, ctx.Self(), &gathered{})
+	if w.waiting && w.doze == nil {
+		return
+	}
+	wait, patient := w.wait()
+	if w.waiting {
+		if patient {
+			return
+		}
+		w.doze()
+	}
+	w.doze = nil
+	if w.waiting = wait > 0; w.waiting {
+		stop := w.d.after(wait, ctx.Self(), &gathered{})
+		if patient {
+			w.doze = stop
+		}
 		return
 	}
 	w.begin(ctx)
+}
+
+// wait is how long the next transaction is put off; patient, that nothing in the
+// queue keeps it from being put off for longer than a busy writer gathers.
+func (w *writer) wait() (wait time.Duration, patient bool) {
+	if len(w.spool.kept) > 0 || len(w.queue) >= groupCap || w.queue[0].barrier != nil {
+		return 0, false
+	}
+	now := w.d.clock.Boot()
+	if w.began != 0 {
+		wait = w.d.cfg.Gather - time.Duration(now-w.began)
+	}
+	for i := range w.queue {
+		if !w.queue[i].patient {
+			return wait, false
+		}
+	}
+	return max(wait, w.d.cfg.Patience-time.Duration(now-w.queue[0].at)), true
 }
 
 func (w *writer) begin(ctx actor.Context) {
@@ -198,20 +238,14 @@ func (w *writer) begin(ctx actor.Context) {
 	case len(w.queue) == 0:
 		return
 	}
-	n := 0
-	for n < len(w.queue) && n < groupCap && w.queue[n].barrier == nil {
-		n++
-	}
-	if n == 0 { // a barrier heads the queue: all before it is done
-		b := w.queue[0].barrier
-		w.shift(1)
-		ctx.Send(b.ReplyTo, &barrierPassed{N: b.N})
+	n, group := w.group()
+	if len(group) == 0 { // barriers head the queue: all before them is done
+		for i := range n {
+			w.queue[i].pass(ctx)
+		}
+		w.shift(n)
 		w.commit(ctx)
 		return
-	}
-	group := make([]journal.Write, n)
-	for i := range n {
-		group[i] = w.queue[i].Write
 	}
 	self, root, flight := ctx.Self(), ctx.ActorSystem().Root, w.flight+1
 	w.transact(ctx, group, func(refused []error, err error) {
@@ -220,9 +254,32 @@ func (w *writer) begin(ctx actor.Context) {
 	w.flying = n
 }
 
+// group is what the next transaction takes: the first n of the queue, and the
+// writes among them. A barrier ends no group: what waits before it is durable
+// once the group is.
+func (w *writer) group() (n int, group []journal.Write) {
+	for n < len(w.queue) && len(group) < groupCap {
+		if q := &w.queue[n]; q.barrier == nil {
+			group = append(group, q.Write)
+		} else if len(group) == 0 && n+1 < len(w.queue) && w.queue[n+1].barrier == nil {
+			return n + 1, nil // nobody waits for a transaction that it has no part in
+		}
+		n++
+	}
+	return n, group
+}
+
+// pass tells who waits at a barrier that it is passed.
+func (q *queued) pass(ctx actor.Context) {
+	if !q.told {
+		q.told = true
+		ctx.Send(q.barrier.ReplyTo, &barrierPassed{N: q.barrier.N})
+	}
+}
+
 // transact commits a group in a goroutine of its own.
 func (w *writer) transact(ctx actor.Context, group []journal.Write, then func([]error, error)) {
-	w.began = w.d.clock.Now()
+	w.began = w.d.clock.Boot()
 	w.flight++
 	w.slow = func() {}
 	if w.d.spool != nil {
@@ -259,16 +316,21 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 		w.failed(ctx, c.err)
 		return
 	}
+	at := 0 // in the group
 	for i := range n {
 		q := &w.queue[i]
-		if q.state == inSpool || q.told {
-			continue // it is told when the spool's turn comes
+		if q.barrier != nil {
+			q.pass(ctx)
+			continue
 		}
 		var err error
-		if i < len(c.refused) {
-			err = c.refused[i]
+		if at < len(c.refused) {
+			err = c.refused[at]
 		}
-		tellPersisted(ctx, q, err)
+		at++
+		if q.state != inSpool && !q.told { // else it is told when the spool's turn comes, or was
+			tellPersisted(ctx, q, err)
+		}
 	}
 	w.place()
 	w.flying = 0
@@ -298,7 +360,7 @@ func tellPersisted(ctx actor.Context, q *queued, err error) {
 func (w *writer) failed(ctx actor.Context, err error) {
 	w.tries++
 	w.backoff = min(max(2*w.backoff, 50*time.Millisecond), time.Second)
-	w.waiting = true
+	w.waiting, w.doze = true, nil
 	w.d.after(w.backoff, ctx.Self(), &retryCommit{})
 	if w.tries > 1 {
 		w.d.database.failed(ctx.Self().Id, err)
@@ -323,5 +385,8 @@ func (w *writer) shift(n int) {
 	rest := copy(w.queue, w.queue[n:])
 	clear(w.queue[rest:])
 	w.queue = w.queue[:rest]
+	if cap(w.queue) > 4*groupCap && rest < cap(w.queue)/4 { // a flood has passed
+		w.queue = append(make([]queued, 0, 2*rest), w.queue...)
+	}
 	w.stats.Waiting.Add(int64(-n))
 }

@@ -2,12 +2,14 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/journal"
 )
 
@@ -255,6 +257,7 @@ func (d *deps) replay(ctx context.Context) error {
 		return nil
 	}
 	writes, rejected := 0, 0
+	answered := map[engine.AttemptID]attempt.Attempt{} // whose answers only this spool has
 	err := d.spool.Replay(groupCap, func(group []journal.Write) (int, error) {
 		c, cancel := context.WithTimeout(ctx, d.cfg.CommitTimeout)
 		defer cancel()
@@ -269,6 +272,11 @@ func (d *deps) replay(ctx context.Context) error {
 			if err != nil {
 				d.log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(group[i].Campaign)).Msg("the database refused a spooled write of an earlier life")
 			}
+			if errors.Is(err, journal.ErrStaleEpoch) {
+				for _, a := range group[i].Attempts {
+					answered[a.ID] = a
+				}
+			}
 		}
 		writes, rejected = writes+len(group), rejected+count(refused)
 		return count(refused), nil
@@ -276,5 +284,30 @@ func (d *deps) replay(ctx context.Context) error {
 	if writes > 0 {
 		d.log.Info().Int("writes", writes).Int("refused", rejected).Msg("what an earlier life had spooled was written to the database")
 	}
+	if err == nil {
+		for _, a := range answered {
+			d.endAnswered(&a)
+		}
+	}
 	return err
+}
+
+// endAnswered ends the legs of an attempt that were answered by an earlier life of
+// this process: whoever took the campaign over does not know of their dialogs, and
+// has cancelled what was answered. A call that another node carries is not ended:
+// there its new owner has found it.
+func (d *deps) endAnswered(a *attempt.Attempt) {
+	for i := range a.Legs {
+		l := &a.Legs[i]
+		if l.Dialog == nil || l.EndedAt != nil || a.Node != 0 && !d.cfg.PlacedHere(l.Trunk, l.Dialog.LocalAddr) {
+			continue
+		}
+		d.log.Info().Str("attempt_id", string(a.ID)).Msg("a call that an earlier life had answered is ended; its campaign has another owner")
+		d.phone.RecoverLeg(engine.RecoveredLeg{Attempt: a.ID, Leg: l.ID, Trunk: l.Trunk, From: a.From, To: a.To, Dialog: l.Dialog, GiveUp: d.cfg.RingGrace},
+			func(e engine.LegEvent) {
+				if e.Kind.Final() {
+					go d.phone.ForgetLegs(e.Attempt) // the sink must not call back
+				}
+			})
+	}
 }

@@ -145,17 +145,22 @@ func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 	}
 }
 
-// cancelEnded: 200 says that the final response to the INVITE follows. 481
+// cancelEnded: 200 says that the final response to the INVITE follows; of a
+// recovered leg it may go to whoever placed it. If that is a 2xx, to which nobody
+// sends an ACK, the far side ends the call 64*T1 after it (§13.3.1.4). 481
 // says that the far side has no such INVITE to answer: nothing rings, but it
 // may have been answered an instant ago. A UAS repeats a 2xx at most T2 apart
 // (§13.3.1.4), so a recovered leg watches that long before it closes.
 func (l *leg) cancelEnded(r *sip.Response) {
+	t := l.s.conf.Timers
+	if r != nil && r.StatusCode == 200 && l.phase == phaseWatch {
+		l.deadline = min(l.deadline, l.s.now()+t.transaction()+t.T2)
+	}
 	if r == nil || r.StatusCode != 481 {
 		return
 	}
 	l.cancelsUnknown++
 	if l.phase == phaseWatch && l.cancelsUnknown == l.cancels {
-		t := l.s.conf.Timers
 		l.deadline = min(l.deadline, l.s.now()+t.T2+2*t.T1)
 	}
 }

@@ -20,6 +20,11 @@ import (
 // 481 to the CANCEL does not ring; the leg then closes a little over T2 later,
 // unless a 2xx comes in between.
 //
+// SentBy is written into Via in place of this stack's own address when another one
+// has placed the leg: the far side tells transactions apart by it (§17.2.3). The
+// response to the INVITE then goes there, and the leg closes when the far side
+// must have given up.
+//
 // CSeq 0 means that it is not known whether the INVITE was challenged: CANCEL
 // is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
 // credentials. A leg that lives in this stack is given the new sink and ended.
@@ -176,11 +181,23 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
 	for i := min(len(to), maxCancelled) - 1; i >= 0; i-- {
 		l.to = to[i]
 		l.address()
+		if r.SentBy != "" { // and the From of whoever placed it (§9.1)
+			l.sentBy = clean(r.SentBy)
+			l.setFrom(hostOf(l.sentBy))
+		}
 		l.sendCancel(l.cseq)
 		if r.CSeq == 0 || (r.CSeq == 1 && l.auth.username != "") {
 			l.sendCancel(l.cseq + 1)
 		}
 	}
+}
+
+// hostOf is the host of host:port; brackets stay.
+func hostOf(sentBy string) string {
+	if i := strings.LastIndexByte(sentBy, ':'); i >= 0 && i > strings.LastIndexByte(sentBy, ']') {
+		return sentBy[:i]
+	}
+	return sentBy
 }
 
 // maxCancelled bounds the addresses at which a leg of an earlier life is

@@ -323,6 +323,20 @@ func (s *Stack) Unusable() []engine.TrunkID {
 	return out
 }
 
+// SentBy gives what requests over each trunk have in their Via (host:port), of
+// those whose far side's address is known.
+func (s *Stack) SentBy() map[engine.TrunkID]string {
+	s.trunksMu.RLock()
+	defer s.trunksMu.RUnlock()
+	by := make(map[engine.TrunkID]string, len(s.trunks))
+	for id, t := range s.trunks {
+		if to := t.targets(); len(to) > 0 {
+			by[id] = t.sentBy(to[0])
+		}
+	}
+	return by
+}
+
 func (s *Stack) trunk(id engine.TrunkID) *trunk {
 	s.trunksMu.RLock()
 	defer s.trunksMu.RUnlock()

@@ -748,6 +748,19 @@ func TestRecoverWithoutDialog(t *testing.T) {
 			t.Fatalf("%s\n%s", ack, bye)
 		}
 	})
+	t.Run("placed from another address", func(t *testing.T) {
+		u := script{sip.CANCEL: answers("200 OK")}.start(t)
+		s := newStack(t, sipstack.Config{Timers: fast})
+		setTrunk(s, u.port(), nil)
+		l := listen(t, nil)
+		a, leg := newLeg()
+		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: 1, SentBy: "192.0.2.7:5070", GiveUp: time.Hour}, l.sink)
+		cancel := u.request(sip.CANCEL, 1)
+		if v := cancel.Via(); v.Host != "192.0.2.7" || v.Port != 5070 || cancel.From().Address.Host != "192.0.2.7" {
+			t.Errorf("not what the INVITE had:\n%s", cancel)
+		}
+		l.expect(leg, "closed") // the 487 goes there, and a 2xx without ACK ends by itself
+	})
 	t.Run("late ringing", func(t *testing.T) {
 		u := newUAS(t, nil)
 		s, l, leg := recover(u, 1, sipstack.Timers{})

@@ -46,6 +46,10 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 		if o.imp.Campaign == imp.Campaign && o.imp.Open() {
 			return engine.Conflict("import_in_progress", "another one")
 		}
+		if imp.Idempotency.Present() && o.imp.Campaign == imp.Campaign && o.imp.State != campaign.ImportFailed &&
+			o.imp.Idempotency.Key == imp.Idempotency.Key && o.imp.Idempotency.Token == imp.Idempotency.Token {
+			return journal.ErrImportRequest
+		}
 	}
 	if s.Imports.all == nil {
 		s.Imports.all = map[engine.ImportID]*openImport{}
@@ -163,6 +167,40 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 	o.imp.State, o.imp.FinishedAt, o.rows = campaign.ImportActive, &at, nil
 	out.Import = o.imp
 	return out
+}
+
+// CheckImport implements actors.Imports.
+func (s *Store) CheckImport(ctx context.Context, k journal.Check) (campaign.Import, error) {
+	if err := s.wait(ctx); err != nil {
+		return campaign.Import{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.Imports.all[k.Import]
+	if o == nil || !o.imp.Open() || len(o.rows) != k.Staged {
+		return campaign.Import{}, journal.ErrImportGone
+	}
+	known := map[engine.PhoneNumber]bool{}
+	for _, c := range s.Contacts_ {
+		if c.Campaign == k.Campaign {
+			known[c.Number] = true
+		}
+	}
+	for _, r := range o.rows {
+		covered, _ := s.excluded(journal.Activation{Campaign: k.Campaign, Sticky: k.Sticky, Since: k.Since}, r)
+		switch {
+		case covered || s.Supp[r.Number]:
+			o.imp.Excluded++
+		case known[r.Number]:
+			o.imp.Duplicate++
+		default:
+			known[r.Number] = true
+			o.imp.Added++
+		}
+	}
+	at := k.At
+	o.imp.State, o.imp.FinishedAt, o.rows = campaign.ImportChecked, &at, nil
+	return o.imp, nil
 }
 
 // excluded says whether an exclusion covers a row, and whether an earlier one

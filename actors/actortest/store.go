@@ -394,8 +394,16 @@ func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID, since time
 		}
 		var c pacing.Counts
 		switch {
+		case a.WasConnected() && a.Live() && a.RevisableUntil != nil:
+			continue // it does not count yet
 		case a.WasConnected():
 			c.Live, at = 1, a.ServedAt
+			if r := a.RevisableUntil; r != nil {
+				at = r
+				if a.EndedAt.Before(*at) {
+					at = a.EndedAt
+				}
+			}
 		case outcome == engine.OutcomeAbandoned:
 			c.Live, c.Abandoned = 1, 1
 			if cause == engine.AbandonCapacityLoss {
@@ -448,25 +456,46 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rep campaign.AddReport
-	known, pos := map[engine.PhoneNumber]bool{}, int64(0)
+	known, pos := map[engine.PhoneNumber]contact.Contact{}, int64(0)
 	for _, c := range s.Contacts_ {
 		if c.Campaign == add.Campaign {
-			known[c.Number] = true
+			known[c.Number] = c
 			pos = max(pos, c.Position)
 		}
 	}
+	became := make([]campaign.BatchResult, 0, len(add.Contacts))
+	var rows []contact.Contact
 	for _, n := range add.Contacts {
-		if known[n.Number] {
+		if c, dup := known[n.Number]; dup {
 			rep.Duplicates++
+			status := campaign.RowDuplicate
+			if camp := s.Campaigns[add.Campaign]; c.State == contact.Excluded && camp != nil && !camp.Settings.StickyExclusion {
+				status = campaign.RowReadmitted
+			}
+			became = append(became, campaign.BatchResult{Status: status, ContactID: c.ID})
 			continue
 		}
-		known[n.Number] = true
 		pos++
 		due := add.At
-		s.Contacts_[n.ID] = contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
+		c := contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
 			Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass, DuePass: 1,
 			CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
+		known[n.Number] = c
+		rows = append(rows, c)
+		became = append(became, campaign.BatchResult{Status: campaign.RowAdded, ContactID: n.ID})
 		rep.Added++
+	}
+	if add.Answer != nil {
+		if r := add.Answer(became); r != nil {
+			k := string(r.Key) + "|" + r.Route + "|" + r.Token
+			if _, dup := s.Replies[k]; dup {
+				return campaign.AddReport{}, journal.ErrReplyExists
+			}
+			s.Replies[k] = *r
+		}
+	}
+	for _, c := range rows {
+		s.Contacts_[c.ID] = c
 	}
 	ev := add.Event
 	ev.Data.Count = rep.Added

@@ -24,6 +24,10 @@ type Script struct {
 	VerdictIn time.Duration
 	BotIn     time.Duration // attach → connected; <0: never
 	BotTalk   time.Duration // connected → the bot hangs up; 0: never
+	// BeepIn, from the answer, is when a beep revises the verdict to machine, 0:
+	// never. NoVoicemail is why no message could be left, "": it was.
+	BeepIn      time.Duration
+	NoVoicemail string
 	// Press is the key pressed a second into the information message, 0: none.
 	Press byte
 	// Of a bot that is called by SIP: how many of its addresses refuse before one
@@ -56,6 +60,10 @@ type World struct {
 	PeakBots   int
 	bots       int
 	Recovered  int
+	// RecoveredAnswered are those of them that were known to be answered.
+	RecoveredAnswered int
+	// RecoveredBy is what was to be written into the Via of their CANCELs.
+	RecoveredBy []string
 	// Boot, when it is set, makes the carrier side check send-by times.
 	Boot func() engine.BootTime
 	// Now, when it is set, is the wall clock in place of time.Now.
@@ -75,6 +83,8 @@ type World struct {
 	Notified []int
 	Target   Script
 	Targets  []engine.PlaceLeg
+	// Left are the messages that were to be left on machines.
+	Left []engine.LeaveVoicemail
 }
 
 type worldLeg struct {
@@ -267,6 +277,10 @@ func (w *World) RecoverLeg(cmd engine.RecoveredLeg, sink func(engine.LegEvent)) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Recovered++
+	w.RecoveredBy = append(w.RecoveredBy, cmd.SentBy)
+	if cmd.Dialog != nil {
+		w.RecoveredAnswered++
+	}
 	l := w.legs[cmd.Leg]
 	if l == nil {
 		l = &worldLeg{cmd: engine.PlaceLeg{Attempt: cmd.Attempt, Leg: cmd.Leg, To: cmd.To}}
@@ -329,6 +343,11 @@ func (w *World) Answer(a engine.AttemptID, _ []byte, _ time.Time) {
 	}
 	w.later(a, c, c.script.VerdictIn, func() {
 		w.media(a, c, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: c.script.Verdict, AMDTook: c.script.VerdictIn})
+		if beep := c.script.BeepIn; beep > 0 {
+			w.later(a, c, beep-c.script.VerdictIn, func() {
+				w.media(a, c, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: beep})
+			})
+		}
 	})
 }
 
@@ -438,6 +457,19 @@ func (w *World) PlayMessage(a engine.AttemptID) {
 			w.later(a, c, time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaDigit, Digit: c.script.Press}) })
 		}
 		w.later(a, c, 3*time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaPlayed}) })
+	}
+}
+
+// LeaveVoicemail implements actors.Media: the beep comes after two seconds, and
+// the message takes three.
+func (w *World) LeaveVoicemail(cmd engine.LeaveVoicemail) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Left = append(w.Left, cmd)
+	if c := w.calls[cmd.Attempt]; c != nil {
+		w.later(cmd.Attempt, c, 5*time.Second, func() {
+			w.media(cmd.Attempt, c, engine.MediaEvent{Kind: engine.MediaPlayed, Error: c.script.NoVoicemail})
+		})
 	}
 }
 

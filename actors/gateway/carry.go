@@ -75,6 +75,8 @@ func (g *Gateway) carryOut(l *link, m *message) {
 		media.DetachBot(m.attempt)
 	case kPlay:
 		media.PlayMessage(m.attempt)
+	case kLeaveVoicemail:
+		media.LeaveVoicemail(engine.LeaveVoicemail{Attempt: m.attempt, Message: engine.VoicemailID(m.text)})
 	case kHearDigit:
 		if leg := media.HearDigit(m.attempt, byte(m.code)); leg != "" { //nolint:gosec // was a byte
 			phone.SendDigit(leg, byte(m.code), engine.KeyDuration) //nolint:gosec // was a byte

@@ -8,7 +8,7 @@ import (
 
 // Version is of the frames, and their first byte: nodes of different ones do not
 // understand each other.
-const Version = 1
+const Version = 2
 
 const frameVersion = Version
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,9 @@ type Config struct {
 	// hears that the chosen one could not place it. They must not block.
 	Carrier func(trunk engine.TrunkID) engine.Incarnation
 	Failed  func(node engine.Incarnation)
+	// SentBy is what another node wrote into the Via of its requests over a trunk, ""
+	// when it is not known; nil: it never is. It may block.
+	SentBy func(ctx context.Context, node engine.Incarnation, trunk engine.TrunkID) string
 	// OrphanAfter is how long a call's owner may not be heard before the call is
 	// hung up, 30 s.
 	OrphanAfter time.Duration

@@ -64,6 +64,7 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 		a.NotifyRefer(id.Leg(1), 200, "OK")
 		a.DetachBot(id)
 		a.PlayMessage(id)
+		a.LeaveVoicemail(engine.LeaveVoicemail{Attempt: id, Message: "vm1"})
 		pause(time.Second)
 		c := b.ports.calls[id]
 		if got := c.bot.Deadline.Sub(deadline).Abs(); got > time.Millisecond {
@@ -88,7 +89,7 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 		leg := string(id.Leg(1))
 		equal(t, "the carrying node", b.ports.entries()[2:], []string{
 			"confirm " + leg, "answer " + string(id) + " sdp", "bot " + string(id) + " MZ1", "hear " + string(id) + " 5", "info " + leg + " 7",
-			"refer " + leg + " true", "notify " + leg + " 200 OK", "detach " + string(id), "play " + string(id), "hang up " + leg + " 16", "forget " + string(id),
+			"refer " + leg + " true", "notify " + leg + " 200 OK", "detach " + string(id), "play " + string(id), "leave " + string(id) + " vm1", "hang up " + leg + " 16", "forget " + string(id),
 		})
 		if a.Away(id) || b.ports.closed != 1 {
 			t.Errorf("away %v, media closed %d times", a.Away(id), b.ports.closed)

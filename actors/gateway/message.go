@@ -41,6 +41,8 @@ const (
 	kLegEvent
 	kMediaEvent
 	kResult
+	// A command, numbered when the others were taken.
+	kLeaveVoicemail
 )
 
 // message is a command, an event or a result; which fields count says the kind.
@@ -122,6 +124,8 @@ func (w *wire) message(m *message) {
 	case kAttachBot:
 		body(w, &m.bot, w.attachBot)
 	case kForget, kDetachBot, kPlay, kCloseMedia:
+	case kLeaveVoicemail:
+		text(w, &m.text)
 	case kHearDigit:
 		number(w, &m.code)
 	case kOpenPeer:

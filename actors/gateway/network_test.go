@@ -277,6 +277,9 @@ func (p *ports) AttachBot(cmd engine.AttachBot) {
 func (p *ports) AskBot(context.Context, engine.AskBot) error { return nil }
 func (p *ports) DetachBot(a engine.AttemptID)                { p.did("detach %s", a) }
 func (p *ports) PlayMessage(a engine.AttemptID)              { p.did("play %s", a) }
+func (p *ports) LeaveVoicemail(cmd engine.LeaveVoicemail) {
+	p.did("leave %s %s", cmd.Attempt, cmd.Message)
+}
 func (p *ports) HearDigit(a engine.AttemptID, digit byte) engine.LegID {
 	p.did("hear %s %c", a, digit)
 	if p.bySIP {

@@ -96,6 +96,17 @@ func (r *route) tell(m message) {
 // Away says that the legs of an attempt are on another node.
 func (g *Gateway) Away(a engine.AttemptID) bool { return g.to(a) != nil }
 
+// unheardAfter is how long nothing may come of a node with calls before it may be
+// dead: it beats every second. Less than a live answer may wait for its bot.
+const unheardAfter = heartbeat + heartbeat/2
+
+// Unheard says that the legs of an attempt are on another node of which nothing has
+// come for longer than its heart takes to beat.
+func (g *Gateway) Unheard(a engine.AttemptID) bool {
+	r := g.to(a)
+	return r != nil && (r.link.gone.Load() || r.link.silentFor(g.cfg.Clock.Boot()) > unheardAfter)
+}
+
 // happened gives an event of another node to whom it concerns.
 func (g *Gateway) happened(l *link, m *message) {
 	r := g.to(m.attempt)
@@ -244,7 +255,7 @@ func (g *Gateway) ForgetLegs(a engine.AttemptID) {
 func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	r := g.to(leg.Attempt)
 	if r == nil {
-		g.cfg.Telephony.RecoverLeg(leg, sink)
+		g.recoverHere(leg, sink)
 		return
 	}
 	r.mu.Lock()
@@ -252,6 +263,24 @@ func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)
 	r.mu.Unlock()
 	there := leg
 	r.tell(message{kind: kRecover, recover: &there})
+}
+
+// sentByFor bounds the question what another node wrote into its Via.
+const sentByFor = 2 * time.Second
+
+// recoverHere ends a leg from this node. What another one placed and nobody has
+// answered is cancelled with what that node wrote into its Via.
+func (g *Gateway) recoverHere(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
+	if leg.Dialog != nil || g.cfg.SentBy == nil || g.mine(leg.Node) {
+		g.cfg.Telephony.RecoverLeg(leg, sink)
+		return
+	}
+	go func() { // it ends in time, and needs nothing of the gateway
+		ctx, cancel := context.WithTimeout(context.Background(), sentByFor)
+		defer cancel()
+		leg.SentBy = g.cfg.SentBy(ctx, leg.Node, leg.Trunk)
+		g.cfg.Telephony.RecoverLeg(leg, sink)
+	}()
 }
 
 // Ask implements actors.Telephony: it is this node that asks.
@@ -324,6 +353,15 @@ func (g *Gateway) PlayMessage(a engine.AttemptID) {
 		return
 	}
 	g.cfg.Media.PlayMessage(a)
+}
+
+// LeaveVoicemail implements actors.Media.
+func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
+	if r := g.to(cmd.Attempt); r != nil {
+		r.tell(message{kind: kLeaveVoicemail, text: string(cmd.Message)})
+		return
+	}
+	g.cfg.Media.LeaveVoicemail(cmd)
 }
 
 // HearDigit implements actors.Media. Of a call elsewhere it gives no leg: the

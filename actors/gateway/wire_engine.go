@@ -67,6 +67,8 @@ func (w *wire) recoveredLeg(r *engine.RecoveredLeg) {
 	text(w, &r.URI)
 	optional(w, &r.Dialog, w.dialog)
 	number(w, &r.CSeq)
+	number(w, &r.Node)
+	text(w, &r.SentBy)
 	number(w, &r.GiveUp)
 }
 
@@ -85,10 +87,18 @@ func (w *wire) profile(p *engine.MediaProfile) {
 func (w *wire) openMedia(c *engine.OpenMedia) {
 	text(w, &c.Attempt)
 	text(w, &c.AMD)
+	w.rules(&c.Listen)
 	w.profile(&c.Profile)
 	w.flag(&c.Record)
 	number(w, &c.Node)
 	number(w, &c.Epoch)
+}
+
+func (w *wire) rules(r *engine.AMDRules) {
+	w.real(&r.Bias)
+	number(w, &r.Timeout)
+	number(w, &r.Revise)
+	text(w, &r.Voicemail)
 }
 
 func (w *wire) attachBot(c *engine.AttachBot) {

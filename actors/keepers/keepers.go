@@ -1,6 +1,7 @@
 package keepers
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -173,6 +174,11 @@ func (k *Keepers) Ask(of ownership.Identity, body, undo []byte, then func(answer
 	now := k.clock.Boot()
 	st := k.standing(of)
 	st.asked = now
+	if undo != nil && st.owed.Len() > 0 {
+		// It was asked before in vain: told again after this question's answer, the debt
+		// would give back what that grants.
+		st.owed.Withdraw(func(notice []byte) bool { return bytes.Equal(notice, undo) })
+	}
 	id := k.asks.Add(now, question{of, body, undo, then})
 	do := k.route(st, id)
 	k.mu.Unlock()

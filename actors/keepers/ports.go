@@ -30,8 +30,8 @@ type Store interface {
 // it returns.
 type Tree interface {
 	// Count compares the identities' books with the database; anew: the books are
-	// empty. live are the nodes that have their lease.
-	Count(ctx context.Context, of []ownership.Identity, anew bool, live map[engine.Incarnation]bool) error
+	// empty.
+	Count(ctx context.Context, of []ownership.Identity, anew bool) error
 	// Serve decides a question of a node; answer is called once, or never when
 	// this node keeps the count no more.
 	Serve(of ownership.Identity, from engine.Incarnation, question []byte, answer func([]byte))

@@ -119,12 +119,12 @@ func (k *Keepers) count(ctx context.Context, of []ownership.Identity, anew bool)
 	c, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	nodes, err := k.store.Nodes(c)
-	live := map[engine.Incarnation]bool{0: true} // of a process that was in no cluster
+	live := map[engine.Incarnation]bool{}
 	for i := range nodes {
 		live[nodes[i].Incarnation] = nodes[i].Live
 	}
 	if err == nil {
-		err = k.tree.Count(c, of, anew, live)
+		err = k.tree.Count(c, of, anew)
 	}
 	if err != nil && ctx.Err() == nil {
 		k.log.Warn().Str("code", engine.ErrorCode(err)).Bool("new", anew).Msg("what is in use of trunks, bots and numbers was not counted; it is tried again")

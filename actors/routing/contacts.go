@@ -17,6 +17,11 @@ func (r *Router) AddContacts(ctx context.Context, cmd campaign.AddContacts) (cam
 	return carry(ctx, r, cmd.Campaign, "add_contacts", cmd, r.tree.AddContacts)
 }
 
+// AddBatch adds contacts to a campaign, each judged by itself.
+func (r *Router) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
+	return carry(ctx, r, cmd.Campaign, "add_batch", cmd, r.tree.AddBatch)
+}
+
 const (
 	// pieceSize is how much of a file goes to its campaign's owner at a time.
 	pieceSize = 256 << 10

@@ -63,7 +63,7 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 	switch {
 	case err == nil:
 		return out, decode(answer, &out)
-	case live || !unreachable(err):
+	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
 		return out, err
 	case ask.Result != nil && row.State != attempt.Ended:
 		return out, errBeingClosed
@@ -71,10 +71,14 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 	return r.dialoutHere(ctx, ask)
 }
 
+// lifeOver is what a process answers that was started again where the node was: its
+// lease may still go on.
+const lifeOver = "node_not_found"
+
 // unreachable says that an error is not the word of whoever has the call.
 func unreachable(err error) bool {
 	var e *engine.Error
-	return !errors.As(err, &e) || e.Kind == engine.KindUnavailable || e.Code == "node_not_found"
+	return !errors.As(err, &e) || e.Kind == engine.KindUnavailable || e.Code == lifeOver
 }
 
 // dialoutAt is the node to ask about a call outside campaigns that node placed;

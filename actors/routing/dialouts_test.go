@@ -116,3 +116,26 @@ func TestADialoutOfANodeThatIsGoneIsAnsweredHere(t *testing.T) {
 		}
 	}
 }
+
+// The process was killed and started again before its lease was over: who is there
+// now says that it is not the one, and the call is gone with it.
+func TestADialoutOfALifeThatIsOverIsAnsweredHereThoughItsLeaseGoesOn(t *testing.T) {
+	_, _, call := dialoutNet(attempt.Connected, 2)
+	for name, c := range dialoutCommands(call) {
+		n, one, _ := dialoutNet(attempt.Connected, 2)
+		_, id := theCall()
+		row := one.tree.rows[id]
+		row.Node = 7
+		one.tree.rows[id] = row
+		n.former = 7
+		err := c.ask(one.router)
+		switch told := len(one.tree.got); {
+		case name == "result":
+			if engine.ErrorCode(err) != errBeingClosed.Code || told > 0 {
+				t.Errorf("%s: %v, and this node did %v", name, err, one.tree.got)
+			}
+		case err != nil || told != 1:
+			t.Errorf("%s: %v, and this node did %v", name, err, one.tree.got)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 	"dialler/engine/ownership"
 )
 
@@ -20,6 +21,7 @@ type Tree interface {
 	DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error)
 	Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error)
 	AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error)
+	AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error)
 	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
@@ -90,6 +92,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	serve(r, "detail_if_up", r.detailIfUp)
 	serve(r, "preflight", tree.Preflight)
 	serve(r, "add_contacts", tree.AddContacts)
+	serve(r, "add_batch", tree.AddBatch)
 	serve(r, "trigger", tree.Trigger)
 	serve(r, "exclude", tree.Exclude)
 	serve(r, placeDialout, tree.Dialout)
@@ -111,7 +114,7 @@ func serve[C, R any](r *Router, method string, here func(context.Context, C) (R,
 		}
 		reply, err := here(ctx, cmd)
 		if err != nil {
-			return nil, err
+			return nil, replaced(err)
 		}
 		return encode(&reply)
 	})
@@ -121,11 +124,20 @@ func of(id engine.CampaignID) ownership.Identity {
 	return ownership.Identity{Kind: ownership.Campaign, ID: string(id)}
 }
 
+// replaced tells an owner who is none any more from one that refuses: the database
+// has refused the write, which is the next owner's.
+func replaced(err error) error {
+	if errors.Is(err, journal.ErrStaleEpoch) {
+		return ownership.ErrNotOwner
+	}
+	return err
+}
+
 // carry has a command carried out by the owner of the campaign.
 func carry[C, R any](ctx context.Context, r *Router, id engine.CampaignID, method string, cmd C, here func(context.Context, C) (R, error)) (out R, err error) {
 	if _, mine := r.nodes.Owned(of(id)); mine {
 		out, err = here(ctx, cmd)
-		if !errors.Is(err, ownership.ErrNotOwner) {
+		if err = replaced(err); !errors.Is(err, ownership.ErrNotOwner) {
 			return out, err
 		}
 	}

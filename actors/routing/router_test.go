@@ -21,6 +21,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/enginetest"
+	"dialler/engine/journal"
 	"dialler/engine/ownership"
 	"dialler/engine/window"
 )
@@ -29,11 +30,12 @@ const theCampaign = engine.CampaignID("cmp_1")
 
 // net is a cluster of two nodes, one of which owns every campaign.
 type net struct {
-	mu    sync.Mutex
-	owner engine.Incarnation
-	sides map[engine.Incarnation]*side
-	gone  map[engine.Incarnation]bool // it cannot be reached
-	dead  map[engine.Incarnation]bool // it has no lease
+	former engine.Incarnation // whose lease goes on though its process is gone
+	mu     sync.Mutex
+	owner  engine.Incarnation
+	sides  map[engine.Incarnation]*side
+	gone   map[engine.Incarnation]bool // it cannot be reached
+	dead   map[engine.Incarnation]bool // it has no lease
 }
 
 // side is one node.
@@ -113,7 +115,7 @@ var errAway = engine.Unavailable("owner_unreachable", "it cannot be reached", ti
 func (s *side) Was(id engine.Incarnation) bool { return id == s.id }
 
 func (s *side) Live(_ context.Context, id engine.Incarnation) (bool, error) {
-	return s.net.sides[id] != nil && !s.net.dead[id], nil
+	return (s.net.sides[id] != nil || id == s.net.former) && !s.net.dead[id], nil
 }
 
 func (s *side) OwnerOf(id engine.AttemptID) (engine.Incarnation, bool) {
@@ -159,6 +161,10 @@ func (t *tree) Preflight(_ context.Context, id engine.CampaignID) (campaign.Read
 
 func (t *tree) AddContacts(_ context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
 	return enginetest.Filled[campaign.AddReport](), t.note(cmd)
+}
+
+func (t *tree) AddBatch(_ context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
+	return enginetest.Filled[campaign.BatchReply](), t.note(cmd)
 }
 
 func (t *tree) Trigger(_ context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
@@ -243,6 +249,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	act := enginetest.Filled[campaign.Act]()
 	act.Settings.Window = aWindow
 	add := enginetest.Filled[campaign.AddContacts]()
+	batch := enginetest.Filled[campaign.AddBatch]()
+	batch.Campaign = theCampaign
 	trigger := enginetest.Filled[campaign.Trigger]()
 	exclude := enginetest.Filled[campaign.Exclude]()
 	result := enginetest.Filled[campaign.SubmitResult]()
@@ -261,6 +269,7 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 		"preflight": {func(ctx context.Context, r *Router) (any, error) { return r.Preflight(ctx, theCampaign) },
 			theCampaign, enginetest.Filled[campaign.Readiness]()},
 		"add_contacts": {func(ctx context.Context, r *Router) (any, error) { return r.AddContacts(ctx, add) }, add, enginetest.Filled[campaign.AddReport]()},
+		"add_batch":    {func(ctx context.Context, r *Router) (any, error) { return r.AddBatch(ctx, batch) }, batch, enginetest.Filled[campaign.BatchReply]()},
 		"trigger":      {func(ctx context.Context, r *Router) (any, error) { return r.Trigger(ctx, trigger) }, trigger, enginetest.Filled[campaign.TriggerReply]()},
 		"exclude":      {func(ctx context.Context, r *Router) (any, error) { return r.Exclude(ctx, exclude) }, exclude, enginetest.Filled[campaign.ExcludeReply]()},
 		"call":         {func(ctx context.Context, r *Router) (any, error) { return r.Call(ctx, call) }, call, enginetest.Filled[attempt.Attempt]()},
@@ -341,14 +350,26 @@ func TestAnErrorOfTheOwnerIsTheCallers(t *testing.T) {
 
 // A node that has just lost the campaign asks its next owner.
 func TestACommandFollowsTheCampaignToItsNextOwner(t *testing.T) {
-	n, one, two := newNet()
-	one.tree.err = ownership.ErrNotOwner
-	one.router.tree = lost{one.tree, func() { n.mu.Lock(); n.owner = 2; n.mu.Unlock() }}
-	if _, err := one.router.Trigger(t.Context(), campaign.Trigger{Campaign: theCampaign}); err != nil {
-		t.Fatal(err)
+	for _, why := range []error{ownership.ErrNotOwner, journal.ErrStaleEpoch} { // or has not heard of it, and the database has
+		n, one, two := newNet()
+		one.tree.err = why
+		one.router.tree = lost{one.tree, func() { n.mu.Lock(); n.owner = 2; n.mu.Unlock() }}
+		if _, err := one.router.Trigger(t.Context(), campaign.Trigger{Campaign: theCampaign}); err != nil {
+			t.Fatal(err)
+		}
+		if len(two.tree.got) != 1 {
+			t.Errorf("the next owner was told %v", two.tree.got)
+		}
 	}
-	if len(two.tree.got) != 1 {
-		t.Errorf("the next owner was told %v", two.tree.got)
+}
+
+// Who is asked for another node says so, and is asked no more.
+func TestAnOwnerWhoseWriteIsRefusedIsNotTheOwner(t *testing.T) {
+	n, one, two := newNet()
+	n.owner = 2
+	two.tree.err = journal.ErrStaleEpoch
+	if _, err := one.router.Trigger(t.Context(), campaign.Trigger{Campaign: theCampaign}); !errors.Is(err, ownership.ErrNotOwner) {
+		t.Errorf("%v", err)
 	}
 }
 

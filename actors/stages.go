@@ -1,0 +1,41 @@
+package actors
+
+import (
+	"time"
+
+	"dialler/engine/attempt"
+)
+
+// Stage of an answered call whose time is measured.
+type Stage string
+
+const (
+	StageVerdict    Stage = "verdict"         // classification decided
+	StageBot        Stage = "bot_connected"   // the bot's path stands
+	StageFirstAudio Stage = "bot_first_audio" // the callee hears the bot
+	StageMessage    Stage = "message"         // the information message of an abandoned call begins
+)
+
+// Stages lists every stage.
+var Stages = []Stage{StageVerdict, StageBot, StageFirstAudio, StageMessage}
+
+// stages are the times of an attempt that are measured.
+type stages [3]*time.Time
+
+func stagesOf(a *attempt.Attempt) stages {
+	return stages{a.VerdictAt, a.BotConnectedAt, a.BotFirstAudioAt}
+}
+
+// timed tells of the stages that a step brought; of a verdict that is revised
+// only the first counts.
+func (c *call) timed(was stages) {
+	a := &c.m.A
+	if a.AnsweredAt == nil {
+		return
+	}
+	for i, at := range stagesOf(a) {
+		if at != nil && was[i] == nil {
+			c.d.cfg.OnStage(Stages[i], at.Sub(*a.AnsweredAt))
+		}
+	}
+}
