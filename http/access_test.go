@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -317,25 +318,28 @@ func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
 		c := tokenClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
 			IssuedAt: jwt.NewNumericDate(testAt), ExpiresAt: jwt.NewNumericDate(testAt.Add(time.Hour))}}
 		change(&c)
-		s, err := jwt.NewWithClaims(m, c).SignedString(key)
+		token := jwt.NewWithClaims(m, c)
+		token.Header[keyID] = strconv.FormatInt(periodOf(testAt), 10)
+		s, err := token.SignedString(key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	same := func(*tokenClaims) {}
-	use(sign(jwt.SigningMethodHS256, secret, same)).is(200, "")
-	use(sign(jwt.SigningMethodHS512, secret, same)).is(401, "unauthorized")
+	same, key := func(*tokenClaims) {}, logInKey(secret, periodOf(testAt))
+	use(sign(jwt.SigningMethodHS256, secret, same)).is(401, "unauthorized") // no key is the secret itself
+	use(sign(jwt.SigningMethodHS256, key, same)).is(200, "")
+	use(sign(jwt.SigningMethodHS512, key, same)).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, same)).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, []byte(strings.Repeat("y", 32)), same)).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.ExpiresAt = nil })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Issuer = "x" })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Subject = "" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.ExpiresAt = nil })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Issuer = "x" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Subject = "" })).is(401, "unauthorized")
 	// What counts is the role of the store, not that of the token.
-	forged := sign(jwt.SigningMethodHS256, secret, func(c *tokenClaims) { c.Subject = "usr_view" })
+	forged := sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Subject = "usr_view" })
 	b.do("POST", "/api/v1/campaigns", `{}`, "Authorization", "Bearer "+forged).is(403, "role_too_low")
 	use(b.admin).is(200, "")
 	b.clock.advance(12 * time.Hour)
@@ -343,6 +347,48 @@ func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
 
 	if _, err := New(Config{JWTSecret: []byte("short")}, Deps{}); err == nil {
 		t.Error("a short secret was accepted")
+	}
+}
+
+// The key of log-in tokens changes by itself; those that are valid stay so.
+func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.TokenTTL = 100 * 24 * time.Hour })
+	issue := func(at time.Time) string {
+		t.Helper()
+		token, err := signed(secret, at, tokenClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
+			ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	use := func(token string, status int, code string) {
+		t.Helper()
+		b.do("GET", "/api/v1/campaigns", "", "Authorization", "Bearer "+token).is(status, code)
+	}
+	old := issue(testAt)
+	use(old, 200, "")
+	use(issue(testAt.Add(keyPeriod)), 200, "") // of a node whose clock is ahead
+	use(issue(testAt.Add(2*keyPeriod)), 401, "unauthorized")
+	b.clock.advance(keyPeriod)
+	use(old, 200, "")
+	if fresh := issue(testAt.Add(keyPeriod)); bytes.Equal(logInKey(secret, periodOf(testAt)), logInKey(secret, periodOf(testAt.Add(keyPeriod)))) {
+		t.Error("the key stays the same")
+	} else {
+		use(fresh, 200, "")
+	}
+	b.clock.advance(keyPeriod)
+	use(old, 401, "unauthorized") // its key is no more, whatever its expiry says
+	// A token cannot choose a key of its own.
+	for _, kid := range []any{nil, "", "x", "-1", "999999999999999999999", 678.0, []any{"1"}} {
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
+			ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}})
+		token.Header[keyID] = kid
+		s, err := token.SignedString(logInKey(secret, periodOf(b.clock.Now())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(s, 401, "unauthorized")
 	}
 }
 

@@ -31,6 +31,7 @@ var actionNames = map[journal.Type]string{
 	"webhook.created": "create_webhook", "webhook.changed": "change_webhook", "webhook.deleted": "delete_webhook", "webhook.disabled": "disable_webhook",
 	"webhook.secret_rotated": "rotate_webhook_secret", "webhook.tested": "test_webhook", "webhook.replayed": "replay_webhook",
 	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression", journal.RecordingDeleted: "delete_recording",
+	journal.VoicemailAdded: "add_voicemail", journal.VoicemailDeleted: "delete_voicemail", journal.VerdictLabelled: "label_verdict",
 	journal.PersonErased: "erase_person", journal.RestoreAccepted: "accept_restore",
 }
 

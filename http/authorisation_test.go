@@ -49,6 +49,7 @@ GET    /api/v1/live                                              - viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts                  read viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts/{contact_id}     read viewer
 POST   /api/v1/campaigns/{campaign_id}/contacts                  - operator
+POST   /api/v1/campaigns/{campaign_id}/contacts:batch            trigger operator
 GET    /api/v1/campaigns/{campaign_id}/attempts.csv              read viewer
 GET    /api/v1/campaigns/{campaign_id}/runs                      read viewer
 GET    /api/v1/campaigns/{campaign_id}/runs/{run}/evidence       - admin
@@ -58,7 +59,10 @@ GET    /api/v1/activity                                          - viewer
 GET    /api/v1/campaigns/{campaign_id}/imports                   - viewer
 POST   /api/v1/campaigns/{campaign_id}/imports                   - operator
 GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}       - viewer
+DELETE /api/v1/campaigns/{campaign_id}/imports/{import_id}       - operator
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/live  - viewer
 GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected - viewer
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected.csv - viewer
 POST   /api/v1/campaigns/{campaign_id}/start                     - operator
 POST   /api/v1/campaigns/{campaign_id}/pause                     - operator
 POST   /api/v1/campaigns/{campaign_id}/resume                    - operator
@@ -68,6 +72,16 @@ POST   /api/v1/campaigns/{campaign_id}/cancel-restart            - operator
 
 GET    /api/v1/recordings/{attempt_id}                           read admin
 DELETE /api/v1/recordings/{attempt_id}                           - admin
+GET    /api/v1/amd/reviews                                       - viewer
+GET    /api/v1/amd/reviews/{attempt_id}                          - viewer
+PUT    /api/v1/amd/reviews/{attempt_id}                          - admin
+GET    /api/v1/amd/reviews/{attempt_id}/audio                    - admin
+GET    /api/v1/amd/confusion                                     - viewer
+GET    /api/v1/amd/export.zip                                    - admin
+GET    /api/v1/voicemails                                        - viewer
+POST   /api/v1/voicemails                                        - operator
+GET    /api/v1/voicemails/{voicemail_id}/audio                   - viewer
+DELETE /api/v1/voicemails/{voicemail_id}                         - operator
 GET    /api/v1/suppressions                                      - viewer
 POST   /api/v1/suppressions                                      exclude operator
 POST   /api/v1/suppressions/imports                              - operator

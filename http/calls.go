@@ -49,6 +49,7 @@ type attemptView struct {
 	SIPReason  string         `json:"sip_reason,omitempty"`
 	SIPCode    int            `json:"sip_code,omitempty"` // only when no friendly reason is known
 	Verdict    engine.Verdict `json:"amd_verdict,omitempty"`
+	AMD        *amdView       `json:"amd,omitempty"`
 	HungUpBy   engine.Party   `json:"hung_up_by,omitempty"`
 	Disp       string         `json:"disposition,omitempty"`
 	Callback   bool           `json:"callback,omitempty"`
@@ -76,7 +77,7 @@ func viewAttempt(a *attempt.Attempt) attemptView {
 		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
 		Outcome: a.Outcome, Cause: string(a.Cause), FromNumber: a.From.E164(), Trunk: a.Trunk,
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
-		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict,
+		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict, AMD: viewAMD(a),
 		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
 		Attestation: a.Attestation,
 		Recording:   viewRecording(a),

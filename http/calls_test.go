@@ -117,7 +117,10 @@ func TestBotsHangUpByTheirRoute(t *testing.T) {
 	}
 	b.ports.attempt.State = attempt.Connected
 	b.ports.fail = errBoom
-	post(path, good, "Status=completed").is(500, "internal")
+	bad(post(path, good, "Status=completed"), 500, 20500)
+	// What never reached the route has the same shape.
+	bad(b.do("GET", path, "", "Authorization", good), 405, 20004)
+	bad(post("/2010-04-01/Accounts/"+theAccount+"/Messages.json", good, "To=x"), 404, 20404)
 }
 
 func TestKeysAreSentWithTheCallsTokenOrAKey(t *testing.T) {

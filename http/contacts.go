@@ -175,24 +175,10 @@ func (s *Server) addContacts(r *request) error {
 
 // rows reads the list of contacts: the trigger's words, mobile and metadata.
 func (f form) rows(field string, limit int) []campaign.NewContact {
-	v := f.find(field)
-	switch {
-	case v == nil:
-		f.fail(field, "required", "is required")
-		return nil
-	case v.kind != jsonArray:
-		f.wrongType(field, jsonArray, v.kind)
-		return nil
-	case len(v.items) == 0:
-		f.fail(field, "required", "must have at least one entry")
-		return nil
-	case len(v.items) > limit:
-		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries; send the rest in another request")
-		return nil
-	}
-	out := make([]campaign.NewContact, 0, len(v.items))
-	for i := range v.items {
-		item := &v.items[i]
+	items := f.items(field, limit)
+	out := make([]campaign.NewContact, 0, len(items))
+	for i := range items {
+		item := &items[i]
 		at := field + "[" + strconv.Itoa(i) + "]"
 		if item.kind != jsonObject {
 			f.wrongType(at, jsonObject, item.kind)

@@ -83,7 +83,11 @@ func checkContract(t testing.TB, s *Server, req *nethttp.Request, body string, a
 		if err := json.Unmarshal(a.body, &v); err != nil {
 			t.Fatalf("%s %s: %v", req.Method, req.URL.Path, err)
 		}
-		if err := doc.Components.Schemas["Problem"].Value.VisitJSON(v, openapi3.EnableJSONSchema2020()); err != nil {
+		shape := "Problem"
+		if strings.HasPrefix(req.URL.Path, twilioPrefix) {
+			shape = "BotError"
+		}
+		if err := doc.Components.Schemas[shape].Value.VisitJSON(v, openapi3.EnableJSONSchema2020()); err != nil {
 			t.Errorf("%s %s: %v", req.Method, req.URL.Path, err)
 		}
 		return

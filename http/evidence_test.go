@@ -32,12 +32,12 @@ func TestTheRecordOfARunIsForAdmins(t *testing.T) {
 
 func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	b := newBench(t)
-	b.server.records.Store(evidenceCap)
+	b.server.archives.Store(archiveCap)
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "").is(503, "too_many_reports").has("Retry-After", "10")
-	if n := b.server.records.Load(); n != evidenceCap {
+	if n := b.server.archives.Load(); n != archiveCap {
 		t.Errorf("%d are under way", n)
 	}
-	b.server.records.Store(0)
+	b.server.archives.Store(0)
 	// One that cannot be made is no answer at all, and leaves its place.
 	b.ports.fail = errors.New("disk full")
 	c := b.connect()
@@ -47,5 +47,5 @@ func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	if got, err := io.ReadAll(c); err != nil || len(got) > 0 {
 		t.Errorf("an answer came: %s %v", got, err)
 	}
-	eventually(t, "the place is free", func() bool { return b.server.records.Load() == 0 })
+	eventually(t, "the place is free", func() bool { return b.server.archives.Load() == 0 })
 }

@@ -1,13 +1,18 @@
 package http
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	nethttp "net/http"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 )
 
 // Files of contacts (SEMANTICS §2, Add contacts): the body of the request is
@@ -43,6 +48,9 @@ func (s *Server) importContacts(r *request) error {
 	if err := r.wantCSV(); err != nil {
 		return err
 	}
+	if done, err := s.importedBefore(r, &cmd); done || err != nil {
+		return err
+	}
 	file, err := r.upload(s.ImportBodyCap)
 	if err != nil {
 		return err
@@ -51,11 +59,70 @@ func (s *Server) importContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.rc.Response.Header.Set("Location", "/api/v1/campaigns/"+string(id)+"/imports/"+string(imp.ID))
-	if !cmd.Wait {
+	return r.imported(&imp, cmd.Wait)
+}
+
+func (r *request) imported(imp *campaign.Import, waited bool) error {
+	r.rc.Response.Header.Set("Location", "/api/v1/campaigns/"+string(imp.Campaign)+"/imports/"+string(imp.ID))
+	if !waited {
 		return r.reply(nethttp.StatusAccepted, imp)
 	}
 	return r.reply(nethttp.StatusCreated, imp)
+}
+
+// importedBefore answers a request whose Idempotency-Key has brought a file in
+// before, without a look at its body. The import itself is what is kept of the
+// key: one that failed makes room for the next try, which begins anew.
+func (s *Server) importedBefore(r *request, cmd *campaign.ImportContacts) (done bool, err error) {
+	token, present, err := idempotencyKey(r.rc.Request.Header.PeekAll("Idempotency-Key"))
+	if err != nil || !present {
+		return false, err
+	}
+	// Of a file as long as this one nothing is kept: what the key stands for are
+	// the parameters.
+	params, err := json.Marshal(struct {
+		Filename string
+		DryRun   bool
+		Mapping  map[string]string
+	}{cmd.Filename, cmd.DryRun, cmd.Mapping})
+	if err != nil {
+		return false, err
+	}
+	sum := sha256.Sum256(params)
+	cmd.Idempotency = engine.Idempotency{Key: r.sender(), Route: "imports", Token: token, BodyHash: hex.EncodeToString(sum[:])}
+	imp, ok, err := s.Imports.ImportByRequest(r.ctx(), cmd.Campaign, cmd.Idempotency)
+	switch {
+	case err != nil || !ok:
+		return false, err
+	case imp.Idempotency.BodyHash != cmd.Idempotency.BodyHash:
+		return false, errImportMismatch
+	case imp.State == campaign.ImportStaging, imp.Open() && cmd.Wait:
+		return false, journal.ErrImportRequest
+	}
+	s.metrics.replayed.Inc()
+	r.rc.Response.Header.Set("Idempotent-Replayed", "true")
+	return true, r.imported(&imp, cmd.Wait)
+}
+
+var errImportMismatch = engine.Invalid("idempotency_mismatch", "This Idempotency-Key was used with other parameters; use a new key for a new file.")
+
+var errImportFinished = engine.Conflict("import_finished", "The import has come to its end; nothing of it can be cancelled.")
+
+// cancelImport ends an import before its rows are contacts.
+func (s *Server) cancelImport(r *request) error {
+	imp, err := r.importOf()
+	if err != nil {
+		return err
+	}
+	if imp.Open() {
+		if imp, err = s.Imports.CancelImport(r.ctx(), imp.ID); err != nil {
+			return err
+		}
+	}
+	if imp.State != campaign.ImportFailed {
+		return errImportFinished
+	}
+	return r.reply(nethttp.StatusOK, imp)
 }
 
 // filenameCap bounds the name of a file, in bytes.
@@ -82,11 +149,52 @@ func (r *request) importQuery(cmd *campaign.ImportContacts) error {
 				continue
 			}
 			cmd.Wait = val == "true"
+		case "dry_run":
+			if val != "true" && val != "false" {
+				errs.add("dry_run", "unknown_value", "must be true or false")
+				continue
+			}
+			cmd.DryRun = val == "true"
+		case "mapping":
+			cmd.Mapping = columnMapping(val, &errs)
 		default:
 			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
 		}
 	}
 	return errs.err()
+}
+
+const (
+	// mappedCap bounds the columns that a mapping names, mappedNameCap the names
+	// that files have for them, in bytes.
+	mappedCap     = 128
+	mappedNameCap = 256
+)
+
+// columnMapping reads a JSON object of the file's columns and what they become.
+func columnMapping(val string, errs *fieldErrors) map[string]string {
+	var broken fieldErrors
+	v, err := parseJSON([]byte(val), &broken)
+	if err != nil || broken.err() != nil || v.kind != jsonObject || len(v.members) > mappedCap {
+		errs.add("mapping", "invalid_format", "must be a JSON object of at most "+strconv.Itoa(mappedCap)+` columns, such as {"Mobile":"phone_number","Notes":""}`)
+		return nil
+	}
+	out := make(map[string]string, len(v.members))
+	for i := range v.members {
+		m := &v.members[i]
+		from, to := strings.TrimSpace(m.name), strings.TrimSpace(m.value.text)
+		switch {
+		case m.value.kind != jsonString:
+			errs.add("mapping", "wrong_type", "must have texts as values")
+		case from == "" || len(from) > mappedNameCap || len(to) > maxVariableName || !printable(from) || !printable(to):
+			errs.add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" bytes in the file and "+strconv.Itoa(maxVariableName)+" as variables")
+		case out[from] != "":
+			errs.add("mapping", "invalid_format", "must name a column once")
+		default:
+			out[from] = to
+		}
+	}
+	return out
 }
 
 // printable is text of an address that can be stored and shown.

@@ -3,11 +3,16 @@ package http
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	nethttp "net/http"
+	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +83,7 @@ func TestAFileIsStreamedToTheCampaign(t *testing.T) {
 		a := b.byAdmin("POST", path, csvFile, "Content-Type", contentType).is(status, "")
 		got := b.ports.imports[len(b.ports.imports)-1]
 		want.Campaign, want.Who = "cmp_1", got.cmd.Who
-		if got.cmd != want || got.text != csvFile || got.err != nil || got.cmd.Who.Name != "admin@example.org" {
+		if !reflect.DeepEqual(got.cmd, want) || got.text != csvFile || got.err != nil || got.cmd.Who.Name != "admin@example.org" {
 			t.Errorf("%s: %+v", path, got)
 		}
 		if at := a.header.Get("Location"); at != importsPath+"/"+string(theImport) {
@@ -94,6 +99,8 @@ func TestAFileIsStreamedToTheCampaign(t *testing.T) {
 	f(importsPath+"?wait=true&filename=autumn.csv", "text/csv", 201, campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
 	f(importsPath+"?filename=C%3A%5Clists%5Cautumn.csv", "text/csv;charset=us-ascii", 201, campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
 	f(importsPath+"?wait=false&filename=%C3%BCber.csv", "text/csv", 202, campaign.ImportContacts{Filename: "über.csv"})
+	f(importsPath+"?dry_run=true&mapping=%7B%22Mobile%20no%22%3A%22phone_number%22%2C%22%C3%BC%22%3A%22%22%7D", "text/csv", 201,
+		campaign.ImportContacts{Wait: true, DryRun: true, Mapping: map[string]string{"Mobile no": "phone_number", "ü": ""}})
 }
 
 func TestWhatIsNoUploadIsRefused(t *testing.T) {
@@ -114,6 +121,12 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 	post(importsPath+"?name=x", "Content-Type", csv).is(422, "validation_failed", "name unknown_field")
 	post(importsPath+"?filename=a%00b", "Content-Type", csv).is(422, "validation_failed", "filename invalid_format")
 	post(importsPath+"?filename="+strings.Repeat("x", 256), "Content-Type", csv).is(422, "validation_failed", "filename too_long")
+	post(importsPath+"?dry_run=1", "Content-Type", csv).is(422, "validation_failed", "dry_run unknown_value")
+	for _, mapping := range []string{"", "x", "[]", `{"a":1}`, `{"":"b"}`, `{"a":"b","a":"c"}`, `{"a":"\u0000"}`, `{"a":"` + strings.Repeat("x", 65) + `"}`,
+		`{"` + strings.Repeat("x", 257) + `":"b"}`, "{" + strings.TrimSuffix(strings.Repeat(`"a":"",`, 129), ",") + "}"} {
+		post(importsPath+"?mapping="+url.QueryEscape(mapping), "Content-Type", csv).is(422, "validation_failed", "mapping")
+	}
+	post(importsPath, "Content-Type", csv, "Idempotency-Key", "\"x").is(422, "idempotency_key_invalid")
 	b.ports.fail = engine.Conflict("contacts_locked", "no")
 	post(importsPath, "Content-Type", csv).is(409, "contacts_locked")
 	b.ports.fail = engine.Unavailable("imports_busy", "later", time.Second)
@@ -354,6 +367,147 @@ func TestImportsAndTheirRejectedRowsAreListed(t *testing.T) {
 	}
 	b.do("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/rejected", "", view...).is(404, "import_not_found")
 	b.do("GET", importsPath+"/"+string(theImport)+"/rejected?page_size=201", "", view...).is(422, "validation_failed")
+}
+
+// A file that came to its end is not read again; one that broke off is, and
+// while one comes in there is no second.
+func TestAFileIsSentAgainUnderItsKey(t *testing.T) {
+	b := newBench(t)
+	post := func(path string) answer {
+		t.Helper()
+		return b.byAdmin("POST", path, csvFile, "Content-Type", "text/csv", "Idempotency-Key", "autumn")
+	}
+	post(importsPath+"?filename=a.csv").is(201, "")
+	begun := b.ports.imports[0].cmd
+	imp := anImport(begun)
+	imp.Idempotency = begun.Idempotency
+	if begun.Idempotency.Token != "autumn" || begun.Idempotency.Key != "usr_admin" {
+		t.Errorf("%+v", begun)
+	}
+	for state, want := range map[campaign.ImportState]struct {
+		status int
+		code   string
+	}{campaign.ImportActive: {201, ""}, campaign.ImportChecked: {201, ""}, campaign.ImportStaging: {409, "idempotency_in_progress"}, campaign.ImportActivating: {409, "idempotency_in_progress"}} {
+		imp.State = state
+		b.ports.requested = []campaign.Import{imp}
+		a := post(importsPath+"?filename=a.csv").is(want.status, want.code)
+		if replayed := a.header.Get("Idempotent-Replayed"); (replayed == "true") != (want.status == 201) || len(b.ports.imports) != 1 {
+			t.Errorf("%s: replayed %q, %d files were read", state, replayed, len(b.ports.imports))
+		}
+	}
+	imp.State = campaign.ImportActivating
+	b.ports.requested = []campaign.Import{imp}
+	post(importsPath+"?filename=a.csv&wait=false").is(202, "") // its rows are taken
+	post(importsPath+"?filename=b.csv").is(422, "idempotency_mismatch")
+	post(importsPath+"?filename=a.csv&dry_run=true").is(422, "idempotency_mismatch")
+	imp.State = campaign.ImportFailed
+	b.ports.requested = []campaign.Import{imp}
+	post(importsPath+"?filename=a.csv").is(201, "")
+	if len(b.ports.imports) != 2 || b.ports.imports[1].text != csvFile || b.ports.imports[1].cmd.Idempotency != begun.Idempotency {
+		t.Errorf("%+v", b.ports.imports)
+	}
+}
+
+func TestAnImportIsCancelledUntilItHasComeToItsEnd(t *testing.T) {
+	b := newBench(t)
+	path := importsPath + "/" + string(theImport)
+	open := anImport(campaign.ImportContacts{Campaign: "cmp_1"})
+	open.State, open.FinishedAt = campaign.ImportStaging, nil
+	failed := open
+	failed.State, failed.Problem, failed.FinishedAt = campaign.ImportFailed, &campaign.CancelledImport, &testAt
+	b.ports.theImport, b.ports.cancelledAs = func() campaign.Import { return open }, failed
+	if a := b.byAdmin("DELETE", path, "").is(200, ""); a.get("state") != "failed" || len(b.ports.cancelled) != 1 {
+		t.Errorf("%s", a.body)
+	}
+	b.ports.cancelledAs.State = campaign.ImportActive // it was faster
+	b.byAdmin("DELETE", path, "").is(409, "import_finished")
+	b.ports.theImport = func() campaign.Import { return failed }
+	b.byAdmin("DELETE", path, "").is(200, "")
+	b.ports.theImport = nil // active
+	b.byAdmin("DELETE", path, "").is(409, "import_finished")
+	b.byAdmin("DELETE", importsPath+"/nothing", "").is(404, "import_not_found")
+	if len(b.ports.cancelled) != 2 {
+		t.Errorf("%d were cancelled", len(b.ports.cancelled))
+	}
+}
+
+func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
+	b := newBench(t)
+	b.server.feeds.interval = time.Millisecond
+	looks := 0
+	b.ports.theImport = func() campaign.Import { // called with the lock
+		looks++
+		imp := anImport(campaign.ImportContacts{Campaign: "cmp_1"})
+		imp.State, imp.FinishedAt, imp.Rows = campaign.ImportStaging, nil, looks/3*1000
+		if looks > 8 {
+			imp.State, imp.FinishedAt = campaign.ImportActive, &testAt
+		}
+		return imp
+	}
+	a := b.do("GET", importsPath+"/"+string(theImport)+"/live", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
+	var seen []string
+	for event := range strings.SplitSeq(string(a.body), "\n\n") {
+		name, data, _ := strings.Cut(event, "\ndata: ")
+		switch name {
+		case "event: import":
+			var imp campaign.Import
+			if err := json.Unmarshal([]byte(data), &imp); err != nil {
+				t.Fatal(err)
+			}
+			seen = append(seen, fmt.Sprint(imp.State, " ", imp.Rows))
+		case "event: end":
+			seen = append(seen, "end")
+		}
+	}
+	if want := []string{"staging 0", "staging 1000", "staging 2000", "active 3000", "end"}; !slices.Equal(seen, want) {
+		t.Errorf("%q, want %q", seen, want)
+	}
+	b.byAdmin("GET", importsPath+"/"+string(theImport)+"/live?x=1", "").is(422, "validation_failed", "x unknown_field")
+	b.byAdmin("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/live", "").is(404, "import_not_found")
+	b.server.feeds.mu.Lock()
+	defer b.server.feeds.mu.Unlock()
+	if b.server.feeds.held != 0 {
+		t.Errorf("%d streams are still counted", b.server.feeds.held)
+	}
+}
+
+func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
+	b := newBench(t)
+	list := make([]campaign.RejectedRow, 2*rejectedPart+3)
+	for i := range list {
+		list[i] = campaign.RejectedRow{Line: i + 2, Number: "+4915112345678", Reason: "duplicate", Message: "the number stands on an earlier line"}
+	}
+	list[0].Number, list[1].Number, list[1].Message = "=HYPERLINK(1)", "+49 (x)", "-"
+	b.ports.onRejected = func(page campaign.Page) ([]campaign.RejectedRow, int, error) {
+		from := (page.Number - 1) * page.Size
+		return list[min(from, len(list)):min(from+page.Size, len(list))], len(list), nil
+	}
+	view := []string{"Authorization", "Bearer " + b.token("usr_view")}
+	path := importsPath + "/" + string(theImport) + "/rejected.csv"
+	a := b.do("GET", path, "", view...).is(200, "")
+	rows, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
+	if err != nil || len(rows) != len(list)+1 {
+		t.Fatalf("%d rows of %d, %v", len(rows), len(list)+1, err)
+	}
+	for i, want := range [][]string{rejectedColumns, {"2", "'=HYPERLINK(1)", "duplicate", list[0].Message}, {"3", "'+49 (x)", "duplicate", "'-"},
+		{"4", "+4915112345678", "duplicate", list[2].Message}} {
+		if !slices.Equal(rows[i], want) {
+			t.Errorf("row %d: %q", i, rows[i])
+		}
+	}
+	list = nil
+	if a := b.do("GET", path, "", view...).is(200, ""); string(a.body) != strings.Join(rejectedColumns, ",")+"\n" {
+		t.Errorf("of none: %q", a.body)
+	}
+	b.do("GET", path+"?page=2", "", view...).is(422, "validation_failed", "page unknown_field")
+	b.do("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/rejected.csv", "", view...).is(404, "import_not_found")
+	b.ports.onRejected = func(campaign.Page) ([]campaign.RejectedRow, int, error) {
+		return nil, 0, engine.Unavailable("database_unavailable", "no", time.Second)
+	}
+	b.do("GET", path, "", view...).is(503, "database_unavailable")
+	if n := b.server.reports.Load(); n != 0 {
+		t.Errorf("%d reports are still counted", n)
+	}
 }
 
 // The other routes read their bodies as before, whichever way they come.

@@ -73,6 +73,7 @@ func TestSixteenReportsMayBeWrittenAtTheSameTime(t *testing.T) {
 	b.ports.onPart = func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) { return nil, nil }
 	b.server.reports.Store(15)
 	b.byAdmin("GET", reportPath, "").is(200, "")
+	eventually(t, "the report is counted no longer", func() bool { return b.server.reports.Load() == 15 })
 	b.server.reports.Store(16)
 	b.byAdmin("GET", reportPath, "").is(503, "too_many_reports")
 }

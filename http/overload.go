@@ -90,7 +90,7 @@ func intakeOf(rt *route) intake {
 		return intakeNone
 	case rt.method == nethttp.MethodGet || rt.method == nethttp.MethodHead:
 		return intakeLooks
-	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"):
+	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, batchSuffix):
 		return intakeCalls
 	case rt.access.role != roleNone && rt.access.scope == "":
 		return intakeCommands

@@ -138,7 +138,7 @@ func TestEveryRouteIsOfTheIntakeThatItsNameSays(t *testing.T) {
 			t.Errorf("%s %s is no look", rt.method, rt.path)
 		}
 	}
-	if n[intakeCalls] != 3 || n[intakeWords] < 5 || n[intakeCommands] < 10 || n[intakeLooks] < 10 {
+	if n[intakeCalls] != 4 || n[intakeWords] < 5 || n[intakeCommands] < 10 || n[intakeLooks] < 10 {
 		t.Errorf("%v", n)
 	}
 }

@@ -31,6 +31,9 @@ type Campaigns interface {
 	List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error)
 	// AddContacts adds all rows or none.
 	AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error)
+	// AddBatch adds those of a list that can be added, in one transaction with
+	// the reply when the command carries an Idempotency; see Trigger.
+	AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error)
 	// Act carries out a lifecycle command and gives the campaign after it; for
 	// ActionDelete the detail is not used.
 	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
@@ -62,6 +65,12 @@ type Imports interface {
 	// error of the file's reader comes back as it is; with any error no row is
 	// in the campaign. ctx ends the reading and the waiting for the switch.
 	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
+	// ImportByRequest gives the import that a request with an Idempotency-Key
+	// began and that did not fail; ok is false when there is none.
+	ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool, err error)
+	// CancelImport ends an import that has not come to its end, whichever process
+	// has it; of it no row is in the campaign then. It gives it as it stands.
+	CancelImport(ctx context.Context, id engine.ImportID) (campaign.Import, error)
 	// Imports gives one page of a campaign's imports, newest first.
 	Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.Import, int, error)
 	// ImportByID: NotFound "import_not_found" when there is none.
@@ -82,7 +91,8 @@ type Activity interface {
 // Reports reads what the Attempt Report consists of.
 type Reports interface {
 	// AttemptsPage gives a part of the report; NotFound "campaign_not_found" for
-	// the first part when there is no such campaign.
+	// the first part when there is no such campaign, "cursor_not_found" when it
+	// has no attempt behind which the report is to begin.
 	AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
 	// ReportVariables gives the names of the contacts' variables in
 	// alphabetical order, at most limit.
@@ -157,6 +167,36 @@ type Recordings interface {
 	OpenRecording(ctx context.Context, id engine.AttemptID) (RecordingFile, engine.CampaignID, error)
 	// DeleteRecording deletes an attempt's recording, which exists.
 	DeleteRecording(ctx context.Context, id engine.AttemptID, who engine.Who) error
+}
+
+// Classification is what people say of who answered, and what is left on
+// machines.
+type Classification interface {
+	// Voicemails lists the messages that can be left on machines, newest first.
+	Voicemails(ctx context.Context) ([]engine.Voicemail, error)
+	// AddVoicemail keeps a WAV file. Invalid "invalid_audio", Conflict
+	// "too_many_voicemails".
+	AddVoicemail(ctx context.Context, id engine.VoicemailID, name string, wav []byte, who engine.Who) (engine.Voicemail, error)
+	// VoicemailFile gives a message as a WAV file; NotFound "voicemail_not_found".
+	VoicemailFile(ctx context.Context, id engine.VoicemailID) ([]byte, error)
+	// DeleteVoicemail: Conflict "voicemail_in_use".
+	DeleteVoicemail(ctx context.Context, id engine.VoicemailID, who engine.Who) error
+
+	// AMDReviews gives one page of the verdicts that people are asked about, newest
+	// first, and how many there are.
+	AMDReviews(ctx context.Context, q engine.AMDReviewQuery, page campaign.Page) ([]engine.AMDReview, int, error)
+	// AMDReview: NotFound "review_not_found".
+	AMDReview(ctx context.Context, id engine.AttemptID) (engine.AMDReview, error)
+	// LabelAMDReview keeps what somebody says that a call was; "" takes it back.
+	LabelAMDReview(ctx context.Context, id engine.AttemptID, label engine.Verdict, who engine.Who) error
+	// AMDConfusion counts the labelled verdicts, ordered by trunk, country, label.
+	AMDConfusion(ctx context.Context, q engine.AMDReviewQuery) ([]engine.AMDConfusion, error)
+	// AMDAudio is the callee's side of a call's first minute, a WAV file. Errors of
+	// OpenRecording.
+	AMDAudio(ctx context.Context, id engine.AttemptID) ([]byte, error)
+	// OpenAMDExport makes a zipped folder of labelled calls, which is gone once it is
+	// closed.
+	OpenAMDExport(ctx context.Context, q engine.AMDReviewQuery) (RecordingFile, error)
 }
 
 // RecordingFile is a WAV file.
@@ -338,7 +378,9 @@ type Deps struct {
 	Destinations Destinations
 	Suppressions Suppressions
 	Recordings   Recordings
-	Evidence     Evidence
-	Persons      Persons
-	Webhooks     Webhooks
+
+	Classification Classification
+	Evidence       Evidence
+	Persons        Persons
+	Webhooks       Webhooks
 }

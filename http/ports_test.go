@@ -75,21 +75,32 @@ type ports struct {
 	suppressed  []journal.Suppression
 	suppressors []engine.Who
 
+	voicemails []engine.Voicemail
+	reviews    []engine.AMDReview
+	reviewed   engine.AMDReviewQuery
+	confused   []engine.AMDConfusion
+
 	imports  []importedFile
 	onImport func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error)
 
-	actFail   error
-	fail      error // what every campaign and call command answers
-	onTrigger func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
-	onDetail  func(context.Context, engine.CampaignID) (campaign.Detail, error)
-	onList    func(context.Context, campaign.Page) ([]campaign.Detail, int, error)
-	onPart    func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
-	findFail  error
-	storeFail error
-	userFail  error
-	alive     error
-	checks    []Check
-	attempt   attempt.Attempt
+	actFail     error
+	fail        error // what every campaign and call command answers
+	onTrigger   func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
+	onDetail    func(context.Context, engine.CampaignID) (campaign.Detail, error)
+	onList      func(context.Context, campaign.Page) ([]campaign.Detail, int, error)
+	requested   []campaign.Import // begun with an Idempotency-Key
+	theImport   func() campaign.Import
+	cancelled   []engine.ImportID
+	cancelledAs campaign.Import
+	batches     []campaign.AddBatch
+	onRejected  func(campaign.Page) ([]campaign.RejectedRow, int, error)
+	onPart      func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
+	findFail    error
+	storeFail   error
+	userFail    error
+	alive       error
+	checks      []Check
+	attempt     attempt.Attempt
 }
 
 func newPorts() *ports {
@@ -145,6 +156,25 @@ func (p *ports) Import(ctx context.Context, c campaign.ImportContacts, file io.R
 	return anImport(c), err
 }
 
+func (p *ports) ImportByRequest(_ context.Context, id engine.CampaignID, request engine.Idempotency) (campaign.Import, bool, error) {
+	defer p.lock()()
+	for _, imp := range p.requested {
+		if imp.Campaign == id && imp.Idempotency.Key == request.Key && imp.Idempotency.Token == request.Token && imp.State != campaign.ImportFailed {
+			return imp, true, p.fail
+		}
+	}
+	return campaign.Import{}, false, p.fail
+}
+
+func (p *ports) CancelImport(_ context.Context, id engine.ImportID) (campaign.Import, error) {
+	defer p.lock()()
+	p.cancelled = append(p.cancelled, id)
+	if p.cancelledAs.State != "" {
+		return p.cancelledAs, p.fail
+	}
+	return anImport(campaign.ImportContacts{Campaign: "cmp_1"}), p.fail
+}
+
 func (p *ports) Imports(_ context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.Import, int, error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)
@@ -161,12 +191,18 @@ func (p *ports) ImportByID(_ context.Context, id engine.ImportID) (campaign.Impo
 	if id != theImport {
 		return campaign.Import{}, errNoImport
 	}
+	if p.theImport != nil {
+		return p.theImport(), p.fail
+	}
 	return anImport(campaign.ImportContacts{Campaign: "cmp_1"}), p.fail
 }
 
 func (p *ports) RejectedRows(_ context.Context, _ engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int, error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)
+	if p.onRejected != nil {
+		return p.onRejected(page)
+	}
 	return []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"}, {Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}, 2, p.fail
 }
 
@@ -228,6 +264,21 @@ func (p *ports) AddContacts(_ context.Context, c campaign.AddContacts) (campaign
 	defer p.lock()()
 	p.adds = append(p.adds, c)
 	return campaign.AddReport{Added: len(c.Contacts), Total: len(c.Contacts)}, p.fail
+}
+
+func (p *ports) AddBatch(_ context.Context, c campaign.AddBatch) (campaign.BatchReply, error) {
+	p.mu.Lock()
+	p.batches = append(p.batches, c)
+	rows := make([]campaign.BatchResult, len(c.Contacts))
+	for i := range rows {
+		rows[i] = campaign.BatchResult{Status: campaign.RowAdded, ContactID: engine.ContactID(fmt.Sprintf("%032x", i+1))}
+	}
+	reply, fail := c.Reply(rows), p.fail
+	p.mu.Unlock()
+	if fail != nil {
+		return campaign.BatchReply{}, fail
+	}
+	return reply, p.commit(c.Idempotency, 200, reply)
 }
 
 func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) {

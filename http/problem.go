@@ -144,6 +144,10 @@ func (r *request) fail(err error) {
 	}
 	status, body := problemBody(e, r.instance(), r.id)
 	r.failHeaders(e)
+	if r.ofTwilio() {
+		r.send(status, contentJSON, twilioBody(status, twilioCode(status), e.Detail))
+		return
+	}
 	r.send(status, contentProblem, body)
 }
 

@@ -1,39 +1,33 @@
 package http
 
 import (
-	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/csv"
-	"errors"
-	"io"
-	"net"
-	nethttp "net/http"
-	"net/http/httputil"
-	"os"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
 
-// The Attempt Report (SEMANTICS §4): one row a dial, streamed. A file that was
-// cut off must never look complete: on any fault after the first byte the
-// connection is closed without the last chunk (RFC 9112 §7.1, §8).
+// The Attempt Report (SEMANTICS §4): one row a dial, streamed (download.go). A
+// reader whose download broke off, or who wants what is new since, goes on
+// behind a row that he has: its attempt_id is the cursor.
 
 const (
 	// reportPart is how many attempts are read at a time.
 	reportPart = 1000
-	// reportPatience is how long a reader of the report may take for what it
-	// was sent, if Config does not say otherwise.
-	reportPatience = 60 * time.Second
 	// reportCap bounds reports that are written at the same time.
 	reportCap = 16
 	// reportVariables bounds the columns of variables.
 	reportVariables = 256
+
+	columnsHeader = "X-Report-Columns"
+	cursorTrailer = "X-Report-Cursor"
+	rowsTrailer   = "X-Report-Rows"
 )
 
 // reportColumns are the columns before the variables, whose columns are named
@@ -45,6 +39,18 @@ var reportColumns = []string{
 	"ring_s", "talk_s", "hung_up_by", "attestation",
 }
 
+var errColumnsChanged = engine.Conflict("columns_changed",
+	"The contacts have other variables by now, and the report other columns; take it from its beginning.")
+
+// takeReport counts a report that begins; release ends it.
+func (s *Server) takeReport() (release func(), err error) {
+	if s.reports.Add(1) > reportCap {
+		s.reports.Add(-1)
+		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.", 10*time.Second)
+	}
+	return func() { s.reports.Add(-1) }, nil
+}
+
 // report answers with the Attempt Report as CSV.
 func (s *Server) report(r *request) error {
 	id, err := r.campaignOf()
@@ -52,175 +58,124 @@ func (s *Server) report(r *request) error {
 		return err
 	}
 	q := campaign.AttemptsQuery{Campaign: id, Until: s.Now(), Limit: reportPart}
-	var errs fieldErrors
-	for k, v := range r.rc.QueryArgs().All() {
-		n, err := strconv.Atoi(string(v))
-		switch {
-		case string(k) != "run":
-			errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
-		case err != nil || n < 1 || n > 1<<30:
-			errs.add("run", "out_of_range", "must be the number of a run, 1 or more")
-		default:
-			q.Run = n
-		}
-	}
-	if err := errs.err(); err != nil {
+	columns, err := r.reportQuery(&q)
+	if err != nil {
 		return err
 	}
-	if s.reports.Add(1) > reportCap {
-		s.reports.Add(-1)
-		return engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.", 10*time.Second)
+	release, err := s.takeReport()
+	if err != nil {
+		return err
 	}
-	w := &reportWriter{server: s, query: q}
+	w := &reportRows{server: s, query: q, cursor: q.After.ID}
 	// What can be refused is refused before the first byte.
 	if w.variables, err = s.Reports.ReportVariables(r.ctx(), q.Campaign, reportVariables); err == nil {
-		w.first, err = s.Reports.AttemptsPage(r.ctx(), q)
+		w.next, err = s.Reports.AttemptsPage(r.ctx(), q)
 	}
-	if err != nil {
-		s.reports.Add(-1)
-		return err
-	}
-	r.send(nethttp.StatusOK, contentCSV+"; charset=utf-8", nil)
-	h := &r.rc.Response.Header
-	h.Set("Content-Disposition", `attachment; filename="attempts-`+string(q.Campaign)+`.csv"`)
-	h.SetContentLength(-1) // chunked
-	h.SetConnectionClose()
-	w.head = h.AppendBytes(nil)
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(s.atLeisure(func() { s.reports.Add(-1) }, w.run))
-	return nil
-}
-
-// atLeisure runs what takes as long as a client likes, on a connection of its
-// own; fasthttp closes it afterwards. It ends when the server shuts down.
-func (s *Server) atLeisure(end func(), run func(ctx context.Context, conn net.Conn)) fasthttp.HijackHandler {
-	return func(conn net.Conn) {
-		defer end()
-		if !s.feeds.begin() {
-			return
-		}
-		defer s.feeds.work.Done()
-		defer func() {
-			if p := recover(); p != nil {
-				s.panicked(p)
-			}
-		}()
-		ctx, cancel := context.WithCancel(s.feeds.ctx)
-		unblocked := make(chan struct{})
-		context.AfterFunc(ctx, func() {
-			defer close(unblocked)
-			_ = conn.SetDeadline(past)
-		})
-		defer func() {
-			cancel()
-			<-unblocked
-		}()
-		run(ctx, conn)
-	}
-}
-
-// reportWriter writes one report to a connection of its own.
-type reportWriter struct {
-	server    *Server
-	query     campaign.AttemptsQuery
-	variables []string
-	first     []campaign.ReportedAttempt
-	head      []byte
-}
-
-// run writes the report.
-func (w *reportWriter) run(ctx context.Context, conn net.Conn) {
-	s := w.server
-	if err := w.write(ctx, conn); err != nil {
-		s.metrics.cut.Inc()
-		var timeout net.Error
-		if ctx.Err() == nil && !errors.As(err, &timeout) {
-			s.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(w.query.Campaign)).Msg("a report was cut off; its reader sees a broken answer")
-		}
-	}
-}
-
-func (w *reportWriter) write(ctx context.Context, conn net.Conn) error {
-	out := bufio.NewWriterSize(&patient{conn: conn, patience: w.server.ReportPatience}, 64<<10)
-	if _, err := out.Write(w.head); err != nil {
-		return err
-	}
-	chunks := httputil.NewChunkedWriter(out)
-	rows := csv.NewWriter(chunks)
 	header := append([]string(nil), reportColumns...)
 	for _, v := range w.variables {
 		header = append(header, "variables."+v)
 	}
-	if err := rows.Write(header); err != nil {
+	sum := columnsSum(header)
+	if err == nil && columns != "" && columns != sum {
+		err = errColumnsChanged
+	}
+	if err != nil {
+		release()
 		return err
 	}
-	record := make([]string, 0, len(header))
-	for part := w.first; ; {
-		for i := range part {
-			if !dialled(&part[i]) {
-				continue
+	w.record = make([]string, 0, len(header))
+	if q.After.ID != "" {
+		header = nil // its first line is in the part that the reader has
+	}
+	r.rc.Response.Header.Set(columnsHeader, sum)
+	r.download(&download{campaign: id, columns: header, part: w.part, trailers: w.trailers}, "attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
+	return nil
+}
+
+// reportQuery reads the parameters; columns is the sum that the reader's first
+// part came with, "" when he did not say.
+func (r *request) reportQuery(q *campaign.AttemptsQuery) (columns string, err error) {
+	var errs fieldErrors
+	for k, v := range r.rc.QueryArgs().All() {
+		switch key, val := string(k), string(v); key {
+		case "run":
+			n, err := strconv.Atoi(val)
+			if err != nil || n < 1 || n > 1<<30 {
+				errs.add("run", "out_of_range", "must be the number of a run, 1 or more")
 			}
-			record = reportRow(record[:0], &part[i], w.variables)
-			if err := rows.Write(record); err != nil {
-				return err
+			q.Run = n
+		case "after":
+			if !isHex(val, 32) {
+				errs.add("after", "invalid_format", "must be the attempt_id of a row")
 			}
-		}
-		rows.Flush()
-		if err := errors.Join(rows.Error(), out.Flush()); err != nil {
-			return err
-		}
-		if len(part) < w.query.Limit {
-			break
-		}
-		last := &part[len(part)-1]
-		w.query.After.ReservedAt, w.query.After.ID = *last.ReservedAt, last.ID
-		var err error
-		if part, err = w.next(ctx); err != nil {
-			return err
+			q.After.ID = engine.AttemptID(val)
+		case "columns":
+			if !isHex(val, columnsSumLen) {
+				errs.add("columns", "invalid_format", "must be what "+columnsHeader+" said")
+			}
+			columns = val
+		default:
+			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
 		}
 	}
-	if err := chunks.Close(); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(out, "\r\n"); err != nil { // no trailers
-		return err
-	}
-	return out.Flush()
+	return columns, errs.err()
 }
 
-func (w *reportWriter) next(ctx context.Context) ([]campaign.ReportedAttempt, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.server.CommandTimeout)
-	defer cancel()
-	return w.server.Reports.AttemptsPage(ctx, w.query)
+func isHex(s string, length int) bool {
+	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// reportRate is the least that a reader must take on the average, bytes a
-// second: there are only so many reports at a time.
-const reportRate = 16 << 10
+const columnsSumLen = 16
 
-// patient gives every write its own time, and all of them as long as a reader
-// may take who reads reportRate bytes a second.
-type patient struct {
-	conn     net.Conn
-	patience time.Duration
-	sent     int64
-	waited   time.Duration
+// columnsSum tells one set of columns from another.
+func columnsSum(columns []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(columns, "\x00")))
+	return hex.EncodeToString(sum[:columnsSumLen/2])
 }
 
-func (p *patient) Write(b []byte) (int, error) {
-	earned := time.Duration(float64(p.sent) / reportRate * float64(time.Second))
-	wait := min(p.patience, p.patience+earned-p.waited)
-	if wait <= 0 {
-		return 0, os.ErrDeadlineExceeded
+// reportRows are the rows of one report.
+type reportRows struct {
+	server    *Server
+	query     campaign.AttemptsQuery
+	variables []string
+	next      []campaign.ReportedAttempt // the first part, before it is written
+	begun     bool
+	record    []string
+	written   int
+	cursor    engine.AttemptID // of the last row
+}
+
+func (w *reportRows) part(ctx context.Context, rows *csv.Writer) (more bool, err error) {
+	part := w.next
+	if w.begun {
+		ctx, cancel := context.WithTimeout(ctx, w.server.CommandTimeout)
+		defer cancel()
+		if part, err = w.server.Reports.AttemptsPage(ctx, w.query); err != nil {
+			return false, err
+		}
 	}
-	began := time.Now()
-	if err := p.conn.SetWriteDeadline(began.Add(wait)); err != nil {
-		return 0, err
+	w.begun, w.next = true, nil
+	for i := range part {
+		if !dialled(&part[i]) {
+			continue
+		}
+		w.record = reportRow(w.record[:0], &part[i], w.variables)
+		if err := rows.Write(w.record); err != nil {
+			return false, err
+		}
+		w.written++
+		w.cursor = part[i].ID
 	}
-	n, err := p.conn.Write(b)
-	p.sent += int64(n)
-	p.waited += time.Since(began)
-	return n, err
+	if len(part) < w.query.Limit {
+		return false, nil
+	}
+	last := &part[len(part)-1]
+	w.query.After.ReservedAt, w.query.After.ID = *last.ReservedAt, last.ID
+	return true, nil
+}
+
+func (w *reportRows) trailers() []string {
+	return []string{rowsTrailer, strconv.Itoa(w.written), cursorTrailer, string(w.cursor)}
 }
 
 // dialled says whether the attempt is a dial: its INVITE left, or may have.
@@ -276,13 +231,3 @@ func reportCount(n int) string {
 }
 
 func reportSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
-
-// freeText keeps spreadsheets from taking what others wrote for a formula: an
-// apostrophe goes before a cell that begins like one. Phone numbers and numbers
-// are ours and stay as they are.
-func freeText(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}

@@ -1,12 +1,14 @@
 package http
 
 import (
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	nethttp "net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +96,41 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	}
 }
 
+// raw asks for a report as it is on the wire; gzip says whether to ask for that.
+func (b *bench) raw(path string, gzip bool) *nethttp.Response {
+	b.t.Helper()
+	req, err := nethttp.NewRequest("GET", "http://api.test"+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+b.admin)
+	req.Header.Set("Accept-Encoding", "identity")
+	if gzip {
+		req.Header.Set("Accept-Encoding", "br;q=1, gzip;q=0.5")
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = resp.Body.Close() })
+	if got := resp.Header.Get("Content-Encoding"); (got == "gzip") != gzip || resp.Header.Get("Vary") != "Accept-Encoding" {
+		b.t.Errorf("Content-Encoding %q, Vary %q", got, resp.Header.Get("Vary"))
+	}
+	return resp
+}
+
+// unpacked reads a report to its end or to where it breaks off.
+func unpacked(resp *nethttp.Response) ([]byte, error) {
+	if resp.Header.Get("Content-Encoding") == "" {
+		return io.ReadAll(resp.Body)
+	}
+	zip, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(zip)
+}
+
 func TestAReportThatIsCutOffNeverLooksComplete(t *testing.T) {
 	b := newBench(t)
 	list := dials(3 * reportPart)
@@ -104,31 +141,93 @@ func TestAReportThatIsCutOffNeverLooksComplete(t *testing.T) {
 		}
 		return whole(q)
 	}
-	req, err := nethttp.NewRequest("GET", "http://api.test"+reportPath, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+b.admin)
-	resp, err := b.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Fatalf("status %d, %d bytes, then %v", resp.StatusCode, len(body), err)
-	}
-	if n := strings.Count(string(body), "\n"); n < 2*reportPart {
-		t.Errorf("only %d rows came before the fault", n)
+	for _, gzip := range []bool{false, true} {
+		resp := b.raw(reportPath, gzip)
+		body, err := unpacked(resp)
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("status %d, %d bytes, then %v", resp.StatusCode, len(body), err)
+		}
+		if n := strings.Count(string(body), "\n"); n < 2*reportPart {
+			t.Errorf("only %d rows came before the fault", n)
+		}
+		if resp.Trailer.Get(cursorTrailer) != "" {
+			t.Error("it has the trailers of a whole one")
+		}
 	}
 	if n := b.server.reports.Load(); n != 0 {
 		t.Errorf("%d reports are still counted", n)
 	}
 }
 
+// What came before the fault and what comes behind the last whole row of it are
+// the report that had no fault.
+func TestAReportGoesOnBehindTheLastRowThatArrived(t *testing.T) {
+	b := newBench(t)
+	list := dials(2*reportPart + 7)
+	list[reportPart].InviteAt, list[reportPart].Consumed = nil, false // no row of it
+	whole := parts(list)
+	b.ports.onPart = whole
+	for _, gzip := range []bool{false, true} {
+		resp := b.raw(reportPath, gzip)
+		want, err := unpacked(resp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := resp.Header.Get(columnsHeader)
+		if got := resp.Trailer; got.Get(rowsTrailer) != strconv.Itoa(len(list)-1) || got.Get(cursorTrailer) != string(list[len(list)-1].ID) {
+			t.Errorf("trailers %v", got)
+		}
+		b.ports.onPart = func(q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
+			if q.After.ID == list[reportPart-1].ID {
+				return nil, errors.New("the database went away")
+			}
+			return whole(q)
+		}
+		got, err := unpacked(b.raw(reportPath, gzip))
+		if err == nil {
+			t.Fatal("it was not cut off")
+		}
+		b.ports.onPart = whole
+		got = got[:strings.LastIndexByte(string(got), '\n')+1]
+		rows, err := csv.NewReader(strings.NewReader(string(got))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := rows[len(rows)-1][slices.Index(rows[0], "attempt_id")]
+		resp = b.raw(reportPath+"?after="+after+"&columns="+columns, gzip)
+		rest, err := unpacked(resp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got)+string(rest) != string(want) {
+			t.Errorf("the two parts are not the whole: %d + %d bytes of %d", len(got), len(rest), len(want))
+		}
+		if typ := resp.Header.Get("Content-Type"); typ != "text/csv; charset=utf-8; header=absent" {
+			t.Errorf("Content-Type %q", typ)
+		}
+		// Behind the last row there is nothing yet, and the cursor stays.
+		resp = b.raw(reportPath+"?after="+string(list[len(list)-1].ID), gzip)
+		if rest, err := unpacked(resp); err != nil || len(rest) > 0 || resp.Trailer.Get(cursorTrailer) != string(list[len(list)-1].ID) {
+			t.Errorf("%q behind the end, %v, %v", rest, err, resp.Trailer)
+		}
+	}
+}
+
+func TestGzipIsSentToThoseWhoTakeIt(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"": false, "identity": false, "gzip": true, "GZIP": true, "x-gzip": true, "br, gzip ; q=0.2": true, "deflate,*": true, "gzip;q=0": false,
+		"gzip;q=0.000, *": false, "*;q=0": false, "gzip;q=x": false, "gzippy": false,
+	} {
+		if got := takesGzip([]byte(accept)); got != want {
+			t.Errorf("%q: %v", accept, got)
+		}
+	}
+}
+
 func TestAReportIsRefusedBeforeItsFirstByte(t *testing.T) {
 	b := newBench(t)
-	for query, field := range map[string]string{"?run=0": "run out_of_range", "?run=x": "run out_of_range", "?page=1": "page unknown_field"} {
+	for query, field := range map[string]string{"?run=0": "run out_of_range", "?run=x": "run out_of_range", "?page=1": "page unknown_field",
+		"?after=x": "after invalid_format", "?after=" + strings.Repeat("A", 32): "after invalid_format", "?columns=0": "columns invalid_format"} {
 		b.byAdmin("GET", reportPath+query, "").is(422, "validation_failed", field)
 	}
 	b.ports.onPart = func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
@@ -140,7 +239,18 @@ func TestAReportIsRefusedBeforeItsFirstByte(t *testing.T) {
 	}
 	b.byAdmin("GET", reportPath, "").is(404, "campaign_not_found")
 	b.do("GET", reportPath, "").is(401, "unauthorized")
+	b.ports.onPart = func(q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
+		if q.After.ID == "" || !q.After.ReservedAt.IsZero() {
+			t.Errorf("%+v", q)
+		}
+		return nil, engine.NotFound("cursor_not_found", "no")
+	}
+	b.byAdmin("GET", reportPath+"?after="+string(theAttempt), "").is(404, "cursor_not_found")
 	b.ports.onPart = parts(dials(1))
+	b.byAdmin("GET", reportPath+"?columns="+strings.Repeat("0", 16), "").is(409, "columns_changed")
+	if n := b.server.reports.Load(); n != 0 {
+		t.Errorf("%d reports are still counted", n)
+	}
 	b.server.reports.Store(reportCap)
 	b.byAdmin("GET", reportPath, "").is(503, "too_many_reports")
 	b.server.reports.Store(0)

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,6 +86,15 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			s.logAnswer(r, status, took)
 			s.release(r)
 		}()
+		if ambiguous(&rc.Request.Header) {
+			r.fail(errAmbiguous)
+			rc.SetConnectionClose()
+			if rt.streams {
+				return
+			}
+			r.finish()
+			return
+		}
 		early := !rt.streams && r.large() && r.rc.Request.Header.ContentLength() <= s.bodyCap(&rc.Request.Header)
 		if early { // nobody fills the memory without a name
 			if err := r.authenticate(); err != nil {
@@ -126,6 +136,18 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			r.fail(err)
 		}
 	}
+}
+
+// errAmbiguous: what stands before the dialler may have read another request.
+var errAmbiguous = &engine.Error{Kind: kindBadRequest, Code: "bad_request",
+	Detail: "The request has both Content-Length and Transfer-Encoding, or a header field that goes on in the next line; send one length, and each field in a line."}
+
+// ambiguous says whether a body's length is told in two ways (RFC 9112 §6.3), or a
+// field is folded (§5.2).
+func ambiguous(h *fasthttp.RequestHeader) bool {
+	raw := h.RawHeaders()
+	return bytes.Contains(raw, []byte("\n ")) || bytes.Contains(raw, []byte("\n\t")) ||
+		h.ContentLength() == -1 && bytes.Contains(bytes.ToLower(raw), []byte("content-length"))
 }
 
 // ctx ends with the command timeout.

@@ -33,7 +33,7 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	if rc.Hijacked() { // its place is free again when it has been written
 		s := b.server
 		s.reports.Store(0)
-		s.records.Store(0)
+		s.archives.Store(0)
 		s.listening.Store(0)
 		s.feeds.mu.Lock()
 		s.feeds.held = 0

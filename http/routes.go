@@ -74,6 +74,7 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.getContact},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + batchSuffix, access: access{scope: scopeTrigger, role: roleOperator}, handle: s.addBatch},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: access{scope: scopeRead, role: roleViewer}, handle: s.listRuns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs/{run}/evidence", access: access{role: roleAdmin}, handle: s.evidence},
@@ -84,10 +85,24 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleViewer}, handle: s.listImports},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleOperator}, handle: s.importContacts, streams: true},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleViewer}, handle: s.oneImport},
+		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleOperator}, handle: s.cancelImport},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/live", access: access{role: roleViewer}, handle: s.watchImport},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: access{role: roleViewer}, handle: s.rejectedRows},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected.csv", access: access{role: roleViewer}, handle: s.rejectedFile},
 
 		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: access{scope: scopeRead, role: roleAdmin}, handle: s.recording},
 		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: access{role: roleAdmin}, handle: s.deleteRecording},
+
+		{method: "GET", path: v1 + "/amd/reviews", access: access{role: roleViewer}, handle: s.listReviews},
+		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}", access: access{role: roleViewer}, handle: s.showReview},
+		{method: "PUT", path: v1 + "/amd/reviews/{attempt_id}", access: access{role: roleAdmin}, handle: s.labelReview},
+		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}/audio", access: access{role: roleAdmin}, handle: s.reviewAudio},
+		{method: "GET", path: v1 + "/amd/confusion", access: access{role: roleViewer}, handle: s.confusion},
+		{method: "GET", path: v1 + "/amd/export.zip", access: access{role: roleAdmin}, handle: s.exportReviews},
+		{method: "GET", path: v1 + "/voicemails", access: access{role: roleViewer}, handle: s.listVoicemails},
+		{method: "POST", path: v1 + "/voicemails", access: access{role: roleOperator}, handle: s.addVoicemail, streams: true},
+		{method: "GET", path: v1 + "/voicemails/{voicemail_id}/audio", access: access{role: roleViewer}, handle: s.voicemailAudio},
+		{method: "DELETE", path: v1 + "/voicemails/{voicemail_id}", access: access{role: roleOperator}, handle: s.deleteVoicemail},
 
 		{method: "GET", path: v1 + "/suppressions", access: access{role: roleViewer}, handle: s.listSuppressions},
 		{method: "POST", path: v1 + "/suppressions", access: access{scope: scopeExclude, role: roleOperator}, handle: s.suppress},
@@ -135,13 +150,13 @@ func (s *Server) table() []*route {
 	return routes
 }
 
-// isContactsPath says whether a request goes to the route for long lists,
+// isContactsPath says whether a request goes to a route for long lists,
 // before it is routed.
 func isContactsPath(uri []byte) bool {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		uri = uri[:i]
 	}
-	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && bytes.HasSuffix(uri, []byte("/contacts"))
+	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) || isBatchPath(uri))
 }
 
 func (s *Server) route() {

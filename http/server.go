@@ -20,7 +20,8 @@ import (
 // Config is what the process decides of the API. Zero values mean the default
 // in parentheses.
 type Config struct {
-	// JWTSecret signs log-in tokens (HS256); at least 32 bytes. Required.
+	// JWTSecret is what the keys of log-in tokens (HS256) are made of; at least 32
+	// bytes. Required.
 	JWTSecret []byte
 	// TokenTTL is how long a log-in token lives (12 h).
 	TokenTTL time.Duration
@@ -35,7 +36,7 @@ type Config struct {
 	IdleTimeout    time.Duration // between requests of a connection (2 min)
 
 	BodyCap         int   // bytes (1 MiB)
-	ContactsBodyCap int   // bytes, of POST /campaigns/{id}/contacts (20 MiB)
+	ContactsBodyCap int   // bytes, of POST /campaigns/{id}/contacts and contacts:batch (20 MiB)
 	ImportBodyCap   int64 // bytes, of POST /campaigns/{id}/imports (1 GiB)
 	HeaderCap       int   // bytes (16 KiB)
 	ConnectionCap   int   // simultaneous connections (4,096), of which each takes some 20 KiB and a descriptor
@@ -148,7 +149,7 @@ type Server struct {
 	gates   gates
 
 	reports   atomic.Int32 // being written
-	records   atomic.Int32 // of runs, being made or sent
+	archives  atomic.Int32 // being made or sent
 	listening atomic.Int32 // recordings being sent
 
 	mu        sync.Mutex
@@ -282,7 +283,7 @@ func (s *Server) noteUsage() {
 	}
 }
 
-// limits gives the one route that takes long lists more time, and only to those
+// limits gives the routes that take long lists more time, and only to those
 // who bring credentials. Of a body, fasthttp takes one byte in before the
 // request is handled: a request is refused without waiting for more of it.
 func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
@@ -302,7 +303,7 @@ func (s *Server) bodyCap(h *fasthttp.RequestHeader) int {
 }
 
 func takesLists(h *fasthttp.RequestHeader) bool {
-	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Cookie(sessionCookie)) > 0)
+	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(sessionCookie)) > 0)
 }
 
 // unreadable answers what never became a request.

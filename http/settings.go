@@ -34,12 +34,18 @@ type settingsView struct {
 	CallLimitSec        int              `json:"call_limit_s"`
 	ResultTimeoutSec    int              `json:"result_timeout_s"`
 
-	AMD           engine.AMDMode `json:"amd"`
-	AbandonCapPct float64        `json:"abandon_cap_pct"`
-	PacingMode    string         `json:"pacing_mode"`
-	MaxLines      int            `json:"max_lines"`
-	Weight        int            `json:"weight"`
-	FalsePositive float64        `json:"false_positive_share"`
+	AMD            engine.AMDMode     `json:"amd"`
+	AMDSensitivity int                `json:"amd_sensitivity"`
+	AMDListenMS    int                `json:"amd_listen_ms"`
+	AMDReviseSec   int                `json:"amd_revise_s"`
+	AMDReview      float64            `json:"amd_review_share"`
+	Voicemail      engine.VoicemailID `json:"voicemail_id,omitempty"`
+
+	AbandonCapPct float64 `json:"abandon_cap_pct"`
+	PacingMode    string  `json:"pacing_mode"`
+	MaxLines      int     `json:"max_lines"`
+	Weight        int     `json:"weight"`
+	FalsePositive float64 `json:"false_positive_share"`
 
 	CallbackDetection bool   `json:"callback_detection"`
 	StickyExclusion   bool   `json:"sticky_exclusion"`
@@ -63,7 +69,9 @@ func viewSettings(c *campaign.Settings) settingsView {
 		RetryOnCustom: c.RetryOnCustom, StopRedialsAfterSec: c.StopRedialsAfterSec,
 		RedialOnlyUnderSec: c.RedialOnlyUnderSec, RingTimeoutSec: c.RingTimeoutSec,
 		CallLimitSec: c.CallLimitSec, ResultTimeoutSec: c.ResultTimeoutSec,
-		AMD: c.AMD, AbandonCapPct: float64(c.AbandonCapPPM) / 10_000, PacingMode: c.PacingMode, MaxLines: c.MaxLines, Weight: max(c.Weight, 1),
+		AMD: c.AMD, AMDSensitivity: d.AMDSensitivity, AMDListenMS: d.AMDListenMS, AMDReviseSec: c.AMDReviseSec,
+		AMDReview: float64(c.AMDReviewPPM) / 1_000_000, Voicemail: c.Voicemail,
+		AbandonCapPct: float64(c.AbandonCapPPM) / 10_000, PacingMode: c.PacingMode, MaxLines: c.MaxLines, Weight: max(c.Weight, 1),
 		FalsePositive:     float64(c.FalsePositivePPM) / 1_000_000,
 		CallbackDetection: c.CallbackDetection, StickyExclusion: c.StickyExclusion, StickyNumber: c.StickyNumber,
 		LocalMatch: c.LocalMatch, StopEndsCalls: c.StopEndsCalls, ConfigURL: c.ConfigURL,
@@ -106,6 +114,11 @@ func readSettings(f form) campaign.Settings {
 	s.Weight = f.whole("weight", s.Weight)
 	s.RecordingRetentionDays = f.whole("recording_retention_days", s.RecordingRetentionDays)
 
+	s.AMDSensitivity = f.whole("amd_sensitivity", s.AMDSensitivity)
+	s.AMDListenMS = f.whole("amd_listen_ms", s.AMDListenMS)
+	s.AMDReviseSec = f.whole("amd_revise_s", s.AMDReviseSec)
+	s.AMDReviewPPM = f.share("amd_review_share")
+	s.Voicemail = engine.VoicemailID(f.text("voicemail_id", optional, 64))
 	if amd := f.term("amd", ""); amd != "" {
 		s.AMD = engine.AMDMode(amd)
 	}
@@ -133,13 +146,7 @@ func readSettings(f form) campaign.Settings {
 			s.AbandonCapPPM = -1
 		}
 	}
-	if f.has("false_positive_share") {
-		share := f.decimal("false_positive_share", 0)
-		s.FalsePositivePPM = int(math.Round(math.Max(-1, math.Min(1, share)) * 1_000_000))
-		if share < 0 && s.FalsePositivePPM == 0 {
-			s.FalsePositivePPM = -1
-		}
-	}
+	s.FalsePositivePPM = f.share("false_positive_share")
 	if list := f.words("retry_on_custom", 200); list != nil {
 		s.RetryOnCustom = list
 	}
@@ -158,6 +165,19 @@ func readSettings(f form) campaign.Settings {
 		s.Window = w.window()
 	}
 	return s
+}
+
+// share reads a share from 0 to 1 in millionths; nonsense stays out of range.
+func (f form) share(field string) (ppm int) {
+	if !f.has(field) {
+		return 0
+	}
+	share := f.decimal(field, 0)
+	ppm = int(math.Round(math.Max(-1, math.Min(2, share)) * 1_000_000))
+	if share < 0 && ppm == 0 {
+		ppm = -1
+	}
+	return ppm
 }
 
 // window reads the calling window in the form of engine/window.

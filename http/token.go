@@ -2,7 +2,10 @@ package http
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	nethttp "net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +19,10 @@ import (
 // token only says who; whether that person may still log in, and as what, is
 // asked of the store at most a second late: deactivating a user, changing the
 // role or the password takes effect without waiting for the expiry.
+//
+// The key that signs is another one every keyPeriod, made of the secret, so that
+// all nodes have it; the token names its period. That of the period before still
+// verifies, and that of the next one, for a node whose clock is ahead.
 type tokens struct {
 	secret []byte
 	ttl    time.Duration
@@ -48,24 +55,59 @@ func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Ti
 	}
 }
 
+// keyPeriod is how long a key signs.
+const keyPeriod = 30 * 24 * time.Hour
+
+// periodOf numbers the periods, since 1970.
+func periodOf(at time.Time) int64 { return at.Unix() / int64(keyPeriod/time.Second) }
+
+// logInKey is the key of a period; who has one learns neither the secret nor
+// another key.
+func logInKey(secret []byte, period int64) []byte {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte("log-in of period " + strconv.FormatInt(period, 10)))
+	return m.Sum(nil)
+}
+
+// keyID is the header in which a token names its period (RFC 7515 §4.1.4).
+const keyID = "kid"
+
+// signed makes a token of claims with the key of a moment.
+func signed(secret []byte, at time.Time, claims jwt.Claims) (string, error) {
+	period := periodOf(at)
+	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
+	t.Header[keyID] = strconv.FormatInt(period, 10)
+	return t.SignedString(logInKey(secret, period))
+}
+
+// key finds the key of a token.
+func (t *tokens) key(token *jwt.Token) (any, error) {
+	id, _ := token.Header[keyID].(string)
+	period, err := strconv.ParseInt(id, 10, 64)
+	if now := periodOf(t.now()); err != nil || period < now-1 || period > now+1 {
+		return nil, errUnauthorized
+	}
+	return logInKey(t.secret, period), nil
+}
+
 // issue signs a token for a user.
 func (t *tokens) issue(user engine.User) (token string, expires time.Time, err error) {
 	now := t.now()
 	expires = now.Add(t.ttl)
-	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{
+	token, err = signed(t.secret, now, tokenClaims{
 		Role: user.Role, Generation: user.TokenGeneration,
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: tokenIssuer, Subject: string(user.ID), ID: randomText(16),
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
 		},
-	}).SignedString(t.secret)
+	})
 	return token, expires, err
 }
 
 // verify gives the user of a token, errUnauthorized when it is not good.
 func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) {
 	var claims tokenClaims
-	_, err := t.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return t.secret, nil })
+	_, err := t.parser.ParseWithClaims(token, &claims, t.key)
 	if err != nil || claims.Subject == "" {
 		return engine.User{}, errUnauthorized
 	}

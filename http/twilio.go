@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -31,15 +32,38 @@ type twilioCall struct {
 	URI        string `json:"uri"`
 }
 
-func (r *request) twilioFail(status, code int, message string) error {
-	body, err := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status})
-	if err != nil {
-		return err
+// twilioPrefix is where that API's clients look for everything.
+const twilioPrefix = "/2010-04-01/"
+
+// ofTwilio says whether a request is of a client of that API, whether or not
+// there is such a route: it reads every refusal in that shape.
+func (r *request) ofTwilio() bool {
+	return bytes.HasPrefix(r.rc.URI().PathOriginal(), []byte(twilioPrefix))
+}
+
+// twilioCode is that API's code for a status that has no better one.
+func twilioCode(status int) int {
+	switch status {
+	case nethttp.StatusBadRequest:
+		return 20001
+	case nethttp.StatusUnauthorized:
+		return 20003
+	case nethttp.StatusMethodNotAllowed:
+		return 20004
 	}
+	return 20000 + status
+}
+
+func twilioBody(status, code int, message string) []byte {
+	body, _ := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status}) // of numbers and texts
+	return body
+}
+
+func (r *request) twilioFail(status, code int, message string) error {
 	if status == nethttp.StatusUnauthorized {
 		r.rc.Response.Header.Set("WWW-Authenticate", `Basic realm="dialler"`)
 	}
-	r.send(status, contentJSON, body)
+	r.send(status, contentJSON, twilioBody(status, code, message))
 	return nil
 }
 

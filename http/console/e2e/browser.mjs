@@ -8,7 +8,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 
 /** Every wait ends: a page that does not come is a failure, not a hang. */
-export const patience = 30_000;
+export const patience = 60_000;
 
 const flags = [
   '--headless=new',

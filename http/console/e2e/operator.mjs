@@ -16,6 +16,9 @@ async function fromFile(page, dialog) {
   const chooser = page.waitForEvent('filechooser');
   await dialog.getByRole('button', { name: 'Choose a file' }).click();
   await (await chooser).setFiles(setting('CSV'));
+  await dialog.getByLabel('Variable of column first_name').waitFor();
+  await accessible(page, 'the columns of a file');
+  await dialog.getByRole('button', { name: 'Add these contacts' }).click();
   await dialog.getByText(`${setting('ADDED')} contacts added`).waitFor();
   const want = { rows: setting('ROWS'), added: setting('ADDED'), invalid: setting('INVALID'), duplicate: setting('DUPLICATE'), excluded: '0' };
   for (const [field, value] of Object.entries(want)) {
@@ -88,7 +91,6 @@ await withBrowser(
       return seen.size >= 4;
     });
     must((await page.locator('[data-constraint]').count()) === 1, 'what holds the next dial back is not shown');
-    await accessible(page, 'the page of a running campaign');
 
     // Pause and resume.
     await page.getByRole('button', { name: 'Pause' }).click();
@@ -96,6 +98,7 @@ await withBrowser(
     await dialog.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     await page.locator('[data-constraint="paused"]').waitFor();
+    await accessible(page, 'the page of a campaign at work'); // paused, so that it does not end meanwhile
     await eventually('the live calls finish', async () => (await figure(page, 'in_progress')) === 0 && (await figure(page, 'ringing')) === 0);
     await page.getByRole('button', { name: 'Resume' }).click();
     await dialog.getByRole('button', { name: 'Resume' }).click();

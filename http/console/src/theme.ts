@@ -22,6 +22,7 @@ export const theme = createTheme({
     Modal: { defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } } },
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } }, styles: { description: { color: 'var(--mantine-color-text)' } } },
+    Alert: { styles: { title: { color: 'var(--mantine-color-text)' } } },
     Loader: { defaultProps: { type: 'dots' } },
   },
 });

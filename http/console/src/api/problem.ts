@@ -10,14 +10,16 @@ export class Problem extends Error {
   readonly errors: NonNullable<Body['errors']>; // one entry a mistake or blocker
   readonly requestId: string;
   readonly retryAfterMs: number | undefined;
+  readonly current: unknown; // what holds now, of a version conflict
 
-  constructor(status: number, code: string, detail: string, more: Partial<Pick<Problem, 'errors' | 'requestId' | 'retryAfterMs'>> = {}) {
+  constructor(status: number, code: string, detail: string, more: Partial<Pick<Problem, 'errors' | 'requestId' | 'retryAfterMs' | 'current'>> = {}) {
     super(detail);
     this.status = status;
     this.code = code;
     this.errors = more.errors ?? [];
     this.requestId = more.requestId ?? '';
     this.retryAfterMs = more.retryAfterMs;
+    this.current = more.current;
   }
 }
 
@@ -33,7 +35,7 @@ export function problemOf(status: number, body: string, retryAfter: string | nul
   try {
     const p = JSON.parse(body) as Partial<Body> | null;
     if (p !== null && typeof p === 'object' && typeof p.code === 'string' && typeof p.detail === 'string') {
-      return new Problem(status, p.code, p.detail, { errors: p.errors ?? [], requestId: p.request_id ?? '', retryAfterMs });
+      return new Problem(status, p.code, p.detail, { errors: p.errors ?? [], requestId: p.request_id ?? '', retryAfterMs, current: p.current });
     }
   } catch {
     // not JSON: below

@@ -18,7 +18,11 @@ export const keys = {
   campaigns: ['campaigns'] as const,
   campaign: (id: string) => ['campaign', id] as const,
   contacts: (id: string) => ['contacts', id] as const,
+  contact: (id: string, contact: string) => ['contact', id, contact] as const,
   imports: (id: string) => ['imports', id] as const,
+  activity: (id: string) => ['activity', id] as const,
+  preflight: (id: string) => ['preflight', id] as const,
+  ladder: (call: string) => ['ladder', call] as const,
   bots: ['bots'] as const,
   numbers: ['numbers'] as const,
   health: ['health'] as const,
@@ -134,16 +138,23 @@ export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { l
 
 export type ContactsPage = Awaited<ReturnType<typeof contactsPage>>;
 
-function contactsPage(id: string, page: number, status: Schemas['ContactStatus'] | undefined, signal: AbortSignal) {
-  const query = { page, page_size: 50, ...(status === undefined ? {} : { status }) };
+/** What a list of contacts is narrowed to. */
+export interface ContactFilter {
+  status?: Schemas['ContactStatus'] | undefined;
+  callback?: Schemas['CallbackState'] | undefined;
+  number?: string | undefined; // E.164
+}
+
+function contactsPage(id: string, page: number, filter: ContactFilter, signal: AbortSignal) {
+  const query = { page, page_size: 50, ...Object.fromEntries(Object.entries(filter).filter(([, v]) => v !== undefined)) };
   return data(api.GET('/api/v1/campaigns/{campaign_id}/contacts', { params: { path: { campaign_id: id }, query }, signal }));
 }
 
 /** useContacts gives one page of 50; the page before stays on the screen while the next is fetched. */
-export function useContacts(id: string, page: number, status: Schemas['ContactStatus'] | undefined): UseQueryResult<ContactsPage, Problem> {
+export function useContacts(id: string, page: number, filter: ContactFilter): UseQueryResult<ContactsPage, Problem> {
   return useQuery<ContactsPage, Problem>({
-    queryKey: [...keys.contacts(id), page, status ?? ''],
-    queryFn: ({ signal }) => contactsPage(id, page, status, signal),
+    queryKey: [...keys.contacts(id), page, filter.status ?? '', filter.callback ?? '', filter.number ?? ''],
+    queryFn: ({ signal }) => contactsPage(id, page, filter, signal),
     placeholderData: keepPreviousData,
   });
 }
@@ -168,6 +179,82 @@ export function useDelete(id: string) {
     mutationFn: () => data(api.DELETE('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } } })),
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: keys.campaigns });
+    },
+  });
+}
+
+/** useEdit saves a merge patch of the settings; it names the version that was edited. */
+export function useEdit(id: string) {
+  const client = useQueryClient();
+  return useMutation<Campaign, Problem, Schemas['SettingsPatch']>({
+    mutationFn: (body) => data(api.PATCH('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, body })),
+    onSuccess: (campaign) => {
+      client.setQueryData(keys.campaign(id), campaign);
+      void client.invalidateQueries({ queryKey: keys.activity(id) });
+      void client.invalidateQueries({ queryKey: keys.preflight(id) });
+    },
+  });
+}
+
+/** useClone makes a copy, a draft of its own. */
+export function useClone(id: string) {
+  const client = useQueryClient();
+  return useMutation<Campaign, Problem, { name: string }>({
+    mutationFn: (body) => data(api.POST('/api/v1/campaigns/{campaign_id}/clone', { params: { path: { campaign_id: id } }, body })),
+    onSuccess: (campaign) => {
+      client.setQueryData(keys.campaign(campaign.campaign_id), campaign);
+      void client.invalidateQueries({ queryKey: keys.campaigns });
+      void client.invalidateQueries({ queryKey: keys.activity(id) });
+    },
+  });
+}
+
+/** useActivity gives one page of who did what, newest first; `all` is more than starts, pauses, resumes and stops. */
+export function useActivity(id: string, page: number, all: boolean, stamp: string) {
+  return useQuery({
+    queryKey: [...keys.activity(id), page, all, stamp],
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/activity', { params: { path: { campaign_id: id }, query: { page, page_size: 20, ...(all ? { all } : {}) } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** useLastEdit tells who edited the settings last. */
+export function useLastEdit(id: string, version: number, wanted: boolean) {
+  return useQuery<Schemas['Activity'] | null, Problem>({
+    queryKey: [...keys.activity(id), 'last edit', version],
+    enabled: wanted,
+    queryFn: async ({ signal }) => {
+      const page = await data(api.GET('/api/v1/campaigns/{campaign_id}/activity', { params: { path: { campaign_id: id }, query: { page_size: 1, kinds: 'edit' } }, signal }));
+      return page.activity[0] ?? null;
+    },
+  });
+}
+
+/** usePreflight asks what Start would meet. */
+export function usePreflight(id: string) {
+  return useQuery<Schemas['Preflight'], Problem>({
+    queryKey: keys.preflight(id),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/preflight', { params: { path: { campaign_id: id } }, signal })),
+  });
+}
+
+/** useContact gives one contact with its attempts, and why it is not dialled now. */
+export function useContact(id: string, contact: string, pollMs: number | false) {
+  return useQuery<Schemas['ContactDetail'], Problem>({
+    queryKey: keys.contact(id, contact),
+    refetchInterval: pollMs,
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}', { params: { path: { campaign_id: id, contact_id: contact } }, signal })),
+  });
+}
+
+/** useLadder gives the SIP messages of a call; none when they are not kept. */
+export function useLadder(call: string) {
+  return useQuery<Schemas['Ladder'], Problem>({
+    queryKey: keys.ladder(call),
+    queryFn: async ({ signal }) => {
+      const ladder = await data(api.GET('/api/v1/calls/{call_id}/ladder', { params: { path: { call_id: call } }, headers: { Accept: 'application/json' }, signal }));
+      if (typeof ladder === 'string') throw new Problem(0, 'console_fault', 'The ladder came as text.');
+      return ladder;
     },
   });
 }

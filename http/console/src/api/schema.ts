@@ -610,8 +610,15 @@ export interface paths {
          *     most 256. Times are RFC 3339 in UTC. A dial that did not count has no `attempt_number`. Before free text that
          *     begins like a formula (`=`, `+`, `-`, `@`) stands an apostrophe.
          *
-         *     The answer is chunked. Where a fault cuts it off, the connection closes without the last chunk: clients see a
-         *     broken transfer, never a file that looks complete.
+         *     The answer is chunked, and compressed when `Accept-Encoding` allows gzip. Where a fault cuts it off, the connection
+         *     closes without the last chunk: clients see a broken transfer, never a file that looks complete.
+         *
+         *     It can be resumed. Whoever has a part keeps its whole lines and asks again with `after`, the `attempt_id` of the last
+         *     of them: the answer goes on with the next row and has no line of column names. With `columns`, what `X-Report-Columns`
+         *     of the first part said, 409 `columns_changed` tells that the contacts have other variables by now. Behind the last
+         *     chunk stand the trailers `X-Report-Rows` and `X-Report-Cursor`, the `after` of what comes later; a row is as its dial
+         *     stood when it was read, so that rows of calls that were still live are not sent again in full. 404 `cursor_not_found`
+         *     when the dial is not kept any more.
          *
          *     A user, or an API key with the scope `read`.
          */
@@ -683,6 +690,36 @@ export interface paths {
          * @description All or none; mistakes are named by row (`contacts[3].mobile`). Up to 20 MiB. Role `operator`.
          */
         post: operations["addContacts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/contacts:batch": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add up to 1,000 contacts, each judged by itself
+         * @description The rules are those of lists and files: a draft that never ran and a running campaign accept; contacts are dialled in the
+         *     order of the list, behind those that are there. Unlike `POST …/contacts`, a mistake in one item does not refuse the others:
+         *     `results` says, in the order of the request, what became of each. Up to 20 MiB.
+         *
+         *     Those that can be added are added in one transaction, all of them or none; with an `Idempotency-Key` the answer is kept
+         *     in the same transaction, and a repeat gives it again. A user with the role `operator`, or an API key with the scope `trigger`.
+         */
+        post: operations["addContactBatch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -849,8 +886,14 @@ export interface paths {
          *     numbers that stand twice or are in the campaign, excluded and suppressed ones. Sending the same
          *     file again is harmless: its numbers are duplicates then.
          *
-         *     A client sends at least 16 KiB a second on the average and does not pause for longer than 30 s.
-         *     Role `operator`.
+         *     With an `Idempotency-Key` the file can be sent again after whatever went wrong: an import that failed or was broken off
+         *     left nothing, and the next try begins anew; one that came to its end is answered again (`Idempotent-Replayed: true`)
+         *     without a look at the file; while one is under way, 409 `idempotency_in_progress`. The key belongs to the campaign and
+         *     is kept with the import; with other parameters 422 `idempotency_mismatch`.
+         *
+         *     Its progress is shown by the list of imports and by its `live` stream; `DELETE` cancels it, and so does closing the
+         *     connection while the file is sent. A client sends at least 16 KiB a second on the average, however long that takes in
+         *     all, and does not pause for longer than 30 s. Role `operator`.
          */
         post: operations["importContacts"];
         delete?: never;
@@ -879,6 +922,38 @@ export interface paths {
         get: operations["getImport"];
         put?: never;
         post?: never;
+        /**
+         * Cancel an import
+         * @description Before its rows are contacts: none of them will be. Harmless when it has failed or was cancelled; 409 `import_finished` when
+         *     it has come to its end. Whoever still sends the file is answered 409 `import_gone`. Role `operator`.
+         */
+        delete: operations["cancelImport"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/imports/{import_id}/live": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * An import as it comes on, as a stream of events
+         * @description Server-sent events: `import` with the import as it stands, at once and then at most once a second when it has changed, and
+         *     `end` when it has come to its end. Comments keep a quiet stream alive. Role `viewer`.
+         */
+        get: operations["watchImport"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -903,6 +978,34 @@ export interface paths {
          * @description In the order of the file. At most 100,000 are listed; `total` counts the listed ones. Role `viewer`.
          */
         get: operations["listRejectedRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected.csv": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The same rows as a CSV file
+         * @description Columns: `line, phone_number, reason, message`, in the order of the file. Chunked, compressed when `Accept-Encoding`
+         *     allows gzip, and cut off without the last chunk by a fault. Before what begins like a formula and is no number stands
+         *     an apostrophe. Role `viewer`.
+         */
+        get: operations["rejectedRowsFile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1096,6 +1199,199 @@ export interface paths {
          * @description A user with the role `admin`.
          */
         delete: operations["deleteRecording"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/amd/reviews": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verdicts that people are asked about, newest first
+         * @description A sample of the verdicts on recorded calls, by the campaign's `amd_review_share`. Role `viewer`.
+         */
+        get: operations["listReviews"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/amd/reviews/{attempt_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        /** One of them */
+        get: operations["getReview"];
+        /**
+         * Say who answered
+         * @description Role `admin`. The activity log keeps who did.
+         */
+        put: operations["labelReview"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/amd/reviews/{attempt_id}/audio": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * What the callee's side said in the first minute
+         * @description WAV, μ-law at 8 kHz, mono, out of the call's recording and for as long as that is kept. Role `admin`.
+         */
+        get: operations["getReviewAudio"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/amd/confusion": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verdicts against what people heard, by trunk and country
+         * @description Role `viewer`.
+         */
+        get: operations["getConfusion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/amd/export.zip": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Labelled calls as a folder to measure and train on
+         * @description A ZIP file with the folder `amd`: a WAV file a call and `labels.csv`, as `dialler amd eval` and `dialler amd train` take it; at
+         *     most the newest 2000, those whose recording is kept. Role `admin`.
+         */
+        get: operations["exportReviews"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/voicemails": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** Messages that can be left on machines, newest first */
+        get: operations["listVoicemails"];
+        put?: never;
+        /**
+         * Keep a message that is left on machines
+         * @description A WAV file of 8 or 16 kHz, one channel or two, 16-bit linear, μ-law or A-law, at most 60 s and 4 MiB. It never changes: a campaign
+         *     names it in `voicemail_id`. Role `operator`.
+         */
+        post: operations["addVoicemail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/voicemails/{voicemail_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                voicemail_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a message
+         * @description 409 `voicemail_in_use` while a campaign names it. Role `operator`.
+         */
+        delete: operations["deleteVoicemail"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/voicemails/{voicemail_id}/audio": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                voicemail_id: string;
+            };
+            cookie?: never;
+        };
+        /** A message as it is played */
+        get: operations["getVoicemailAudio"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2089,6 +2385,89 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /** @enum {string} */
+        Verdict: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener";
+        Review: {
+            attempt_id: string;
+            campaign_id: string;
+            trunk: string;
+            /** @description Of the number called, ISO 3166; empty when it is not known. */
+            country: string;
+            verdict: components["schemas"]["Verdict"];
+            revised_from?: components["schemas"]["Verdict"];
+            confidence: number;
+            took_ms: number;
+            /** Format: date-time */
+            answered_at: string;
+            /** @description Absent when the recording is kept no longer. */
+            audio_url?: string;
+            label?: components["schemas"]["Verdict"];
+            labelled_by?: string;
+            /** Format: date-time */
+            labelled_at?: string;
+        };
+        ReviewList: {
+            reviews: components["schemas"]["Review"][];
+            page: number;
+            page_size: number;
+            total: number;
+        };
+        Confusion: {
+            cells: {
+                trunk: string;
+                country: string;
+                label: components["schemas"]["Verdict"];
+                verdict: components["schemas"]["Verdict"];
+                count: number;
+            }[];
+            /** @description Of each trunk and country. */
+            sums: {
+                trunk: string;
+                country: string;
+                labelled: number;
+                right: number;
+                /** @description People and screeners. */
+                humans: number;
+                /** @description Of them, who were taken for a machine, a fax or a wrong number. */
+                humans_taken_off: number;
+                machines: number;
+                /** @description Of them, which were given to the bot. */
+                machines_to_bot: number;
+            }[];
+        };
+        Voicemail: {
+            id: string;
+            name: string;
+            duration_s: number;
+            audio_url: string;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+        };
+        /** @description What answer classification said of the call; absent where it has not said anything. */
+        Classification: {
+            /** @enum {string} */
+            verdict: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener";
+            /** @description 0 to 1. */
+            confidence: number;
+            /** @description From the answer to the decision. */
+            took_ms: number;
+            /** Format: date-time */
+            decided_at: string | null;
+            /** @description The verdict before, when a later beep revised it. */
+            revised_from?: string;
+            /** Format: date-time */
+            greeting_end_at?: string;
+            /**
+             * Format: date-time
+             * @description When the message had been left on the machine.
+             */
+            voicemail_left_at?: string;
+            /** @description What the decision rests on: times in ms, levels in dBFS. */
+            features?: {
+                [key: string]: number;
+            };
+        };
         Problem: {
             type: string;
             title: string;
@@ -2217,6 +2596,7 @@ export interface components {
             sip_code?: number;
             /** @enum {string} */
             amd_verdict?: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener";
+            amd?: components["schemas"]["Classification"];
             /** @enum {string} */
             hung_up_by?: "callee" | "bot" | "system" | "target";
             transfer?: components["schemas"]["Transfer"];
@@ -2287,6 +2667,7 @@ export interface components {
             sip_code?: number;
             /** @enum {string} */
             amd_verdict?: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener";
+            amd?: components["schemas"]["Classification"];
             /** @enum {string} */
             hung_up_by?: "callee" | "bot" | "system" | "target";
             transfer?: components["schemas"]["Transfer"];
@@ -2449,12 +2830,16 @@ export interface components {
             last_used_at: components["schemas"]["WhenOrNull"];
             key: string;
         };
-        /** @description Once `active`, rows = added + invalid + duplicate + excluded. Of a `failed` one no row is in the campaign. */
+        /**
+         * @description Once `active` or `checked`, rows = added + invalid + duplicate + excluded. Of a `failed` one, and of a dry run, no row is in the
+         *     campaign; of a dry run the figures say what would have become of them.
+         */
         Import: {
             import_id: string;
             campaign_id: string;
             /** @enum {string} */
-            state: "staging" | "activating" | "active" | "failed";
+            state: "staging" | "activating" | "active" | "failed" | "checked";
+            dry_run: boolean;
             filename: string;
             /** @description Rows of the file, the first line and blank ones left out. */
             rows: number;
@@ -2472,6 +2857,35 @@ export interface components {
                 code: string;
                 detail: string;
             };
+        };
+        /** @description The counts are of `results`. */
+        BatchReply: {
+            added: number;
+            duplicates: number;
+            readmitted: number;
+            excluded: number;
+            suppressed: number;
+            invalid: number;
+            results: {
+                /**
+                 * @description `duplicate`: the campaign has a contact with the number, or an earlier item is one; it stays as it is.
+                 *     `readmitted`: it was excluded and can be called again, because sticky exclusion is off.
+                 * @enum {string}
+                 */
+                status: "added" | "duplicate" | "readmitted" | "excluded" | "suppressed" | "invalid";
+                /** @description Of the campaign's contact with the number, if there is one. */
+                contact_id?: string;
+                /** @description Of an invalid item. */
+                problem?: {
+                    code: string;
+                    detail: string;
+                    errors?: {
+                        field: string;
+                        code: string;
+                        message: string;
+                    }[];
+                };
+            }[];
         };
         RejectedRow: {
             /** @description Where the row begins; the first line of the file is 1. */
@@ -2532,7 +2946,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "erase_person" | "accept_restore";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -2599,6 +3013,28 @@ export interface components {
              * @enum {string}
              */
             amd?: "off" | "sequential" | "parallel";
+            /**
+             * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
+             * @default 50
+             */
+            amd_sensitivity?: number;
+            /**
+             * @description The longest time of listening from the answer on.
+             * @default 4000
+             */
+            amd_listen_ms?: number;
+            /**
+             * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
+             * @default 20
+             */
+            amd_revise_s?: number;
+            /**
+             * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
+             * @default 0
+             */
+            amd_review_share?: number;
+            /** @description The message that is left on machines after the beep (`/api/v1/voicemails`); absent: none, machines are hung up on. */
+            voicemail_id?: string;
             /**
              * @description 0 = every dial holds a seat.
              * @default 3
@@ -2719,6 +3155,27 @@ export interface components {
              */
             amd?: "off" | "sequential" | "parallel";
             /**
+             * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
+             * @default 50
+             */
+            amd_sensitivity?: number;
+            /**
+             * @description The longest time of listening from the answer on.
+             * @default 4000
+             */
+            amd_listen_ms?: number;
+            /**
+             * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
+             * @default 20
+             */
+            amd_revise_s?: number;
+            /**
+             * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
+             * @default 0
+             */
+            amd_review_share?: number;
+            voicemail_id?: string | null;
+            /**
              * @description 0 = every dial holds a seat.
              * @default 3
              */
@@ -2821,6 +3278,28 @@ export interface components {
              * @enum {string}
              */
             amd: "off" | "sequential" | "parallel";
+            /**
+             * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
+             * @default 50
+             */
+            amd_sensitivity?: number;
+            /**
+             * @description The longest time of listening from the answer on.
+             * @default 4000
+             */
+            amd_listen_ms?: number;
+            /**
+             * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
+             * @default 20
+             */
+            amd_revise_s?: number;
+            /**
+             * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
+             * @default 0
+             */
+            amd_review_share?: number;
+            /** @description The message that is left on machines after the beep (`/api/v1/voicemails`); absent: none, machines are hung up on. */
+            voicemail_id?: string;
             /**
              * @description 0 = every dial holds a seat.
              * @default 3
@@ -3162,7 +3641,7 @@ export interface components {
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */
@@ -3937,7 +4416,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description An error in the shape that media-streams bots read; 20404 means that the call is over. */
+        /** @description An error in the shape that media-streams bots read, as every refusal below `/2010-04-01/` has; 20404 means that the call is over. */
         BotError: {
             headers: {
                 [name: string]: unknown;
@@ -4432,9 +4911,9 @@ export interface operations {
             400: components["responses"]["BotError"];
             401: components["responses"]["BotError"];
             404: components["responses"]["BotError"];
-            413: components["responses"]["TooLarge"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            413: components["responses"]["BotError"];
+            500: components["responses"]["BotError"];
+            503: components["responses"]["BotError"];
         };
     };
     login: {
@@ -5128,6 +5607,10 @@ export interface operations {
             query?: {
                 /** @description One run only. */
                 run?: number;
+                /** @description Go on behind this row: its `attempt_id`. */
+                after?: string;
+                /** @description The `X-Report-Columns` of the part before. */
+                columns?: string;
             };
             header?: {
                 /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
@@ -5146,6 +5629,10 @@ export interface operations {
                     "X-Request-ID": components["headers"]["RequestID"];
                     /** @description The file's name. */
                     "Content-Disposition"?: string;
+                    /** @description `gzip` when it is compressed. */
+                    "Content-Encoding"?: "gzip";
+                    /** @description Stands for the columns; the same as long as they are. */
+                    "X-Report-Columns": string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5159,6 +5646,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
@@ -5296,6 +5784,97 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    addContactBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+                /** @description 1–255 printable characters, bare or in double quotes. Recommended. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "contacts": [
+                 *         {
+                 *           "mobile": "+4915112345678",
+                 *           "metadata": {
+                 *             "first_name": "Ada"
+                 *           }
+                 *         },
+                 *         {
+                 *           "mobile": "0151 1"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Each `{"mobile", "metadata"}`; one that is not is `invalid`. */
+                    contacts: unknown[];
+                };
+            };
+        };
+        responses: {
+            /** @description What became of the items. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "added": 1,
+                     *       "duplicates": 0,
+                     *       "readmitted": 0,
+                     *       "excluded": 0,
+                     *       "suppressed": 0,
+                     *       "invalid": 1,
+                     *       "results": [
+                     *         {
+                     *           "status": "added",
+                     *           "contact_id": "0198c5a1b2c3d4e5f60718293a4b5c6d"
+                     *         },
+                     *         {
+                     *           "status": "invalid",
+                     *           "problem": {
+                     *             "code": "validation_failed",
+                     *             "detail": "The item failed validation; see errors.",
+                     *             "errors": [
+                     *               {
+                     *                 "field": "mobile",
+                     *                 "code": "invalid_number",
+                     *                 "message": "the number has no country code: write it with a leading plus"
+                     *               }
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchReply"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5557,10 +6136,19 @@ export interface operations {
                 filename?: string;
                 /** @description false: answer 202 once the file is kept; what becomes of it is found at Location. */
                 wait?: boolean;
+                /** @description true: rows are judged, counted and listed as ever, and none is added; the state is `checked` then. */
+                dry_run?: boolean;
+                /**
+                 * @description Renames columns: the name in the file's first line to `phone_number`, to another variable, or to `""` to leave the column
+                 *     out. Others keep their names. 422 `missing_column` when the file has no such column.
+                 */
+                mapping?: string;
             };
             header?: {
                 /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
                 "X-Request-ID"?: components["parameters"]["RequestID"];
+                /** @description 1–255 printable characters, bare or in double quotes. Recommended. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 campaign_id: components["parameters"]["CampaignID"];
@@ -5584,6 +6172,7 @@ export interface operations {
                     "X-Request-ID": components["headers"]["RequestID"];
                     /** @description Where the import is shown. */
                     Location?: string;
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5593,6 +6182,7 @@ export interface operations {
                      *       "campaign_id": "cmp_7k3q9x2m4p",
                      *       "state": "active",
                      *       "filename": "autumn.csv",
+                     *       "dry_run": false,
                      *       "rows": 1000,
                      *       "added": 983,
                      *       "invalid": 5,
@@ -5616,6 +6206,7 @@ export interface operations {
                     "X-Request-ID": components["headers"]["RequestID"];
                     /** @description Where the import is shown. */
                     Location?: string;
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5625,6 +6216,7 @@ export interface operations {
                      *       "campaign_id": "cmp_7k3q9x2m4p",
                      *       "state": "active",
                      *       "filename": "autumn.csv",
+                     *       "dry_run": false,
                      *       "rows": 1000,
                      *       "added": 983,
                      *       "invalid": 5,
@@ -5683,6 +6275,7 @@ export interface operations {
                      *       "campaign_id": "cmp_7k3q9x2m4p",
                      *       "state": "active",
                      *       "filename": "autumn.csv",
+                     *       "dry_run": false,
                      *       "rows": 1000,
                      *       "added": 983,
                      *       "invalid": 5,
@@ -5703,6 +6296,98 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The import, failed. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": "0198c5a1b2c3d4e5f60718293a4b5c6d",
+                     *       "campaign_id": "cmp_7k3q9x2m4p",
+                     *       "state": "active",
+                     *       "filename": "autumn.csv",
+                     *       "dry_run": false,
+                     *       "rows": 1000,
+                     *       "added": 983,
+                     *       "invalid": 5,
+                     *       "duplicate": 10,
+                     *       "excluded": 2,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": {
+                     *         "user": "usr_1",
+                     *         "name": "ada@example.org",
+                     *         "from": "192.0.2.7"
+                     *       },
+                     *       "finished_at": "2026-03-01T09:30:02Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    watchImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example event: import
+                     *     data: {"import_id":"0198c5a1b2c3d4e5f60718293a4b5c6d","state":"staging","rows":20000,…}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5753,6 +6438,47 @@ export interface operations {
                         page_size: number;
                         total: number;
                     };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rejectedRowsFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    /** @description The file's name. */
+                    "Content-Disposition"?: string;
+                    /** @description `gzip` when it is compressed. */
+                    "Content-Encoding"?: "gzip";
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example line,phone_number,reason,message
+                     *     17,0151 12,invalid_number,…
+                     */
+                    "text/csv": string;
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -6061,6 +6787,355 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReviews: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+                campaign_id?: string;
+                trunk?: string;
+                /** @description Of the number called, ISO 3166. */
+                country?: string;
+                verdict?: components["schemas"]["Verdict"];
+                labelled?: boolean;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The review. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Review"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    labelReview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description none takes a label back.
+                     * @enum {string}
+                     */
+                    label: "human" | "machine" | "fax" | "sit" | "silence" | "unknown" | "screener" | "none";
+                };
+            };
+        };
+        responses: {
+            /** @description The review with its label. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Review"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReviewAudio: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                attempt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The audio. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "audio/wav": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getConfusion: {
+        parameters: {
+            query?: {
+                campaign_id?: string;
+                trunk?: string;
+                /** @description Of the number called, ISO 3166. */
+                country?: string;
+                verdict?: components["schemas"]["Verdict"];
+                labelled?: boolean;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The table. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Confusion"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exportReviews: {
+        parameters: {
+            query?: {
+                campaign_id?: string;
+                trunk?: string;
+                /** @description Of the number called, ISO 3166. */
+                country?: string;
+                verdict?: components["schemas"]["Verdict"];
+                labelled?: boolean;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listVoicemails: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        voicemails: components["schemas"]["Voicemail"][];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    addVoicemail: {
+        parameters: {
+            query: {
+                name: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "audio/wav": string;
+            };
+        };
+        responses: {
+            /** @description It is kept. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Voicemail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteVoicemail: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                voicemail_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getVoicemailAudio: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                voicemail_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description WAV, μ-law at 8 kHz. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "audio/wav": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 
 // Line icons, 24 × 24, drawn in the colour of the text around them. They only accompany words or a label.
 
-function icon(drawing: ReactNode, fill = false) {
+export function icon(drawing: ReactNode, fill = false) {
   return function Icon({ size = 18 }: { size?: number }) {
     return (
       <svg
@@ -76,6 +76,10 @@ export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />);
 export const TrashIcon = icon(<path d="M5 7h14M10 7V4.500h4V7M7 7l.800 12.500h8.400L17 7M10.5 11v5M13.5 11v5" />);
 export const CampaignIcon = icon(<path d="M4 10v4a1 1 0 0 0 1 1h3l8 4.500v-15L8 9H5a1 1 0 0 0-1 1zM19 9.500a4 4 0 0 1 0 5" />);
 export const FileIcon = icon(<path d="M7 3.500h7l4 4v13H7zM14 3.500v4h4" />);
+
+export const EditIcon = icon(<path d="M5 19h3.500L19 8.500 15.5 5 5 15.500zM13 7.500l3.500 3.500" />);
+export const ListIcon = icon(<path d="M9 6.500h11M9 12h11M9 17.500h11M4.500 6.500h.1M4.500 12h.1M4.500 17.500h.1" />);
+export const CloseIcon = icon(<path d="M6 6l12 12M18 6 6 18" />);
 
 /** The keypad of the dialler. */
 export function Brand({ size = 28 }: { size?: number }) {

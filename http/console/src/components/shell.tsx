@@ -3,8 +3,10 @@ import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 
+import { may, useUser } from '../api/session';
+import { NotForYouPage } from '../pages/not-for-you-page';
 import { NotFoundPage } from '../pages/not-found-page';
-import { home, pages } from '../routes';
+import { home, pages, sections } from '../routes';
 import { ErrorBoundary } from './error-boundary';
 import { HealthBanner } from './health-banner';
 import { BookIcon, Brand } from './icons';
@@ -17,6 +19,7 @@ import { UserMenu } from './user-menu';
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [location] = useLocation();
+  const { role } = useUser();
   useEffect(close, [location, close]); // a link was followed: the menu of small screens has done its work
   return (
     <AppShell header={{ height: { base: 56, md: 0 } }} navbar={{ width: 224, breakpoint: 'md', collapsed: { mobile: !opened } }} padding={0}>
@@ -34,21 +37,7 @@ export function Shell() {
           <BrandMark />
         </AppShell.Section>
         <AppShell.Section grow component={ScrollArea} px="sm" py={{ base: 'sm', md: 0 }}>
-          {pages.map(
-            ({ path, nav }) =>
-              nav && (
-                <NavLink
-                  key={path}
-                  component={Link}
-                  href={path}
-                  label={nav.label}
-                  leftSection={<nav.icon />}
-                  active={location === path || location.startsWith(`${path}/`)}
-                  aria-current={location === path ? 'page' : undefined}
-                  className={css.link}
-                />
-              ),
-          )}
+          <Navigation />
           <NavLink href="/api/docs" target="_blank" rel="noopener" label="API reference" leftSection={<BookIcon />} className={css.link} />
         </AppShell.Section>
         <AppShell.Section p="sm" className={css.foot}>
@@ -64,8 +53,8 @@ export function Shell() {
         <ErrorBoundary place={location}>
           <Suspense fallback={<Waiting />}>
             <Switch>
-              {pages.map(({ path, page }) => (
-                <Route key={path} path={path} component={page} />
+              {pages.map(({ path, page, needs }) => (
+                <Route key={path} path={path} {...(may(role, needs ?? 'viewer') ? { component: page } : { children: <NotForYouPage needs={needs ?? 'viewer'} /> })} />
               ))}
               <Route path="/">
                 <Redirect to={home} replace />
@@ -79,6 +68,41 @@ export function Shell() {
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** Navigation lists the pages that the user may open, in their sections. */
+function Navigation() {
+  const [location] = useLocation();
+  const { role } = useUser();
+  const open = pages.filter(({ nav, needs }) => nav && may(role, needs ?? 'viewer'));
+  return sections.map((section) => {
+    const links = open.filter(({ nav }) => (nav?.section ?? '') === section);
+    if (links.length === 0) return null;
+    return (
+      <Box key={section} role="group" aria-label={section === '' ? 'Campaigns' : section} mb={section === '' ? 0 : 4}>
+        {section !== '' && (
+          <Text component="div" className={css.section} aria-hidden="true">
+            {section}
+          </Text>
+        )}
+        {links.map(
+          ({ path, nav }) =>
+            nav && (
+              <NavLink
+                key={path}
+                component={Link}
+                href={path}
+                label={nav.label}
+                leftSection={<nav.icon />}
+                active={location === path || location.startsWith(`${path}/`)}
+                aria-current={location === path ? 'page' : undefined}
+                className={css.link}
+              />
+            ),
+        )}
+      </Box>
+    );
+  });
 }
 
 function BrandMark() {

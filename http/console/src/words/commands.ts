@@ -5,8 +5,11 @@ import { processed, scope, waiting } from './campaigns';
 import { count, plural } from './figures';
 import { windowOf } from './times';
 
+/** Asked is what a dialog asks about before it is done. */
+export type Asked = Command | 'delete';
+
 /** Action is what an operator can do to a campaign. */
-export type Action = Command | 'delete';
+export type Action = Asked | 'edit' | 'clone';
 
 /**
  * actionsOf gives what the campaign's state allows (spec: States and transitions) to a user of the role. The server
@@ -14,10 +17,13 @@ export type Action = Command | 'delete';
  */
 export function actionsOf(c: Campaign, role: Role): Action[] {
   if (!may(role, 'operator')) return [];
+  return [...commandsOf(c), ...(mayEdit(c) ? (['edit'] as const) : []), 'clone', ...(c.status === 'draft' && !c.ever_run ? (['delete'] as const) : [])];
+}
+
+function commandsOf(c: Campaign): Command[] {
   switch (c.status) {
     case 'draft':
-      if (c.prepared_restart) return ['start', 'cancel-restart'];
-      return c.ever_run ? ['start'] : ['start', 'delete'];
+      return c.prepared_restart ? ['start', 'cancel-restart'] : ['start'];
     case 'running':
       return ['pause', 'stop'];
     case 'paused':
@@ -28,6 +34,11 @@ export function actionsOf(c: Campaign, role: Role): Action[] {
     default:
       return [];
   }
+}
+
+/** mayEdit: settings are editable in a draft and while paused. */
+export function mayEdit(c: Campaign): boolean {
+  return c.status === 'draft' || c.status === 'paused';
 }
 
 /** mayAddContacts: a draft that never ran, and a running campaign. */
@@ -45,6 +56,8 @@ export interface Question {
 }
 
 export const labels: Record<Action, string> = {
+  edit: 'Edit',
+  clone: 'Clone',
   start: 'Start',
   pause: 'Pause',
   resume: 'Resume',
@@ -55,7 +68,7 @@ export const labels: Record<Action, string> = {
 };
 
 /** questionOf says what an action will do to the campaign as it is now. */
-export function questionOf(action: Action, c: Campaign): Question {
+export function questionOf(action: Asked, c: Campaign): Question {
   const s = c.settings;
   const ringing = (c.live?.ringing ?? 0) + (c.live?.dialling ?? 0);
   const talking = c.live?.in_progress ?? 0;

@@ -43,6 +43,13 @@ export function seconds(s: Maybe<number>): string {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** eta writes when a run is expected to end: ~1h5m, ~12m. */
+export function eta(s: Maybe<number>): string | undefined {
+  if (s === null || s === undefined) return undefined;
+  const minutes = Math.max(1, Math.round(s / 60));
+  return minutes < 60 ? `~${minutes}m` : `~${Math.floor(minutes / 60)}h${minutes % 60}m`;
+}
+
 /** age writes how long ago something was: "8s ago", "4min ago", "3h ago". Never negative: clocks differ a little. */
 export function age(ms: number): string {
   const s = Math.max(0, Math.floor(ms / 1000));

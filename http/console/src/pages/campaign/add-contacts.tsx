@@ -13,11 +13,27 @@ import { FileIcon } from '../../components/icons';
 import { count, plural, share, size } from '../../words/figures';
 import { words } from '../../words/states';
 import css from './add-contacts.module.css';
+import { MapColumns } from './map-columns';
 
-type Stage = { name: 'choose'; problem?: Problem } | { name: 'sending'; file: File; sent: number } | { name: 'working'; report: ImportReport } | { name: 'done'; report: ImportReport };
+type Stage =
+  | { name: 'choose'; problem?: Problem }
+  | { name: 'map'; file: File }
+  | { name: 'sending'; file: File; sent: number }
+  | { name: 'working'; report: ImportReport }
+  | { name: 'done'; report: ImportReport };
 
 /** AddContacts uploads a CSV file and shows what became of its rows. */
 export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign; opened: boolean; close: () => void }) {
+  const [busy, setBusy] = useState(false);
+  return (
+    <Modal opened={opened} onClose={busy ? () => undefined : close} withCloseButton={!busy} size="xl" title={<Text fw={650}>Add contacts</Text>}>
+      {opened && <ContactsFile campaign={c} busy={setBusy} close={close} />}
+    </Modal>
+  );
+}
+
+/** ContactsFile takes a file, shows what its columns become, sends it, and reports on its rows. */
+export function ContactsFile({ campaign: c, busy, close }: { campaign: Campaign; busy?: (busy: boolean) => void; close?: () => void }) {
   const client = useQueryClient();
   const [stage, setStage] = useState<Stage>({ name: 'choose' });
   const running = useRef<AbortController>(undefined);
@@ -26,6 +42,7 @@ export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign
   const send = async (file: File) => {
     const control = new AbortController();
     running.current = control;
+    busy?.(true);
     setStage({ name: 'sending', file, sent: 0 });
     try {
       const report = await upload(
@@ -38,19 +55,17 @@ export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign
       setStage({ name: 'done', report });
       void client.invalidateQueries({ queryKey: keys.campaign(c.campaign_id) });
       void client.invalidateQueries({ queryKey: keys.contacts(c.campaign_id) });
+      void client.invalidateQueries({ queryKey: keys.preflight(c.campaign_id) });
     } catch (e) {
       const p = asProblem(e);
       setStage(p.code === 'upload_cancelled' ? { name: 'choose' } : { name: 'choose', problem: p });
     }
+    busy?.(false);
   };
-  const leave = () => {
-    close();
-    setStage({ name: 'choose' });
-  };
-  const busy = stage.name === 'sending' || stage.name === 'working';
   return (
-    <Modal opened={opened} onClose={busy ? () => undefined : leave} withCloseButton={!busy} size="lg" title={<Text fw={650}>Add contacts</Text>}>
-      {stage.name === 'choose' && <Choose problem={stage.problem} take={(f) => void send(f)} />}
+    <>
+      {stage.name === 'choose' && <Choose problem={stage.problem} take={(file) => setStage({ name: 'map', file })} />}
+      {stage.name === 'map' && <MapColumns file={stage.file} back={(problem) => setStage({ name: 'choose', ...(problem === undefined ? {} : { problem }) })} send={(file) => void send(file)} />}
       {stage.name === 'sending' && (
         <Stack>
           <Text size="sm">
@@ -77,8 +92,8 @@ export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign
           </Text>
         </Group>
       )}
-      {stage.name === 'done' && <Report report={stage.report} again={() => setStage({ name: 'choose' })} close={leave} />}
-    </Modal>
+      {stage.name === 'done' && <Report report={stage.report} again={() => setStage({ name: 'choose' })} close={close} />}
+    </>
   );
 }
 
@@ -118,7 +133,7 @@ function Choose({ problem, take }: { problem: Problem | undefined; take: (file: 
         </FileButton>
       </div>
       <Text size="sm" c="dimmed">
-        The file needs a column named <code>phone_number</code> with numbers in international format (+49…). Every other column becomes a variable that reaches the bot.
+        The file needs a column with phone numbers in international format (+49…), best named <code>phone_number</code>. Every other column becomes a variable that reaches the bot.
       </Text>
     </Stack>
   );
@@ -132,7 +147,7 @@ const figures = [
   { name: 'excluded', label: 'Excluded' },
 ] as const;
 
-function Report({ report, again, close }: { report: ImportReport; again: () => void; close: () => void }) {
+function Report({ report, again, close }: { report: ImportReport; again: () => void; close: (() => void) | undefined }) {
   const rejected = report.invalid + report.duplicate + report.excluded;
   return (
     <Stack>
@@ -158,9 +173,11 @@ function Report({ report, again, close }: { report: ImportReport; again: () => v
         <Button variant="default" onClick={again}>
           Add another file
         </Button>
-        <Button onClick={close} data-autofocus>
-          Done
-        </Button>
+        {close && (
+          <Button onClick={close} data-autofocus>
+            Done
+          </Button>
+        )}
       </Group>
     </Stack>
   );

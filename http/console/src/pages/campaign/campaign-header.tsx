@@ -1,4 +1,4 @@
-import { Anchor, Box, Group, Text, Title } from '@mantine/core';
+import { Anchor, Box, Group, Text, Title, VisuallyHidden } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 
@@ -39,43 +39,47 @@ export function CampaignHeader({ campaign: c }: { campaign: Campaign }) {
           </Text>
           <CopyControl text={c.campaign_id} what="campaign ID" />
         </Fact>
-        <Fact name="Run">{c.run}</Fact>
-        <Fact name="Bot">{c.settings.bot_id}</Fact>
-        <Fact name="Created">
-          <When at={c.created_at} zone={zone} /> by {c.created_by.name}
+        <Fact name="Run" figure="run">
+          {c.run}
         </Fact>
-        {c.started_at && (
-          <Fact name="Current Run">
-            <When at={c.started_at} zone={zone} />
-          </Fact>
-        )}
-        {c.restarted_at && (
-          <Fact name="Restarted">
-            <When at={c.restarted_at} zone={zone} />
-            {c.restarted_by && <> by {c.restarted_by.name}</>}
-          </Fact>
-        )}
-        {c.completed_at && c.status === 'completed' && (
-          <Fact name="Completed">
-            <When at={c.completed_at} zone={zone} />
-          </Fact>
-        )}
+        <Fact name="Created" figure="created">
+          <By at={c.created_at} who={c.created_by} zone={zone} />
+        </Fact>
+        <Fact name="Current Run" figure="current_run">
+          <By at={c.started_at} zone={zone} />
+        </Fact>
+        <Fact name="Restarted" figure="restarted">
+          <By at={c.restarted_at} who={c.restarted_by} zone={zone} />
+        </Fact>
+        <Fact name="Completed" figure="completed_at">
+          <By at={c.status === 'completed' ? c.completed_at : null} zone={zone} />
+        </Fact>
         <Fact name="Time Window">
           {windowOf(c.settings.window)}
           {there !== undefined && ` (${there} there now)`}
         </Fact>
-        <Fact name="Concurrency">{c.settings.concurrency}</Fact>
-        <Fact name="Max Attempts">{c.settings.max_attempts}</Fact>
       </dl>
     </Box>
   );
 }
 
-function Fact({ name, children }: { name: string; children: ReactNode }) {
+/** By is when something was done and by whom; blank when it never was. */
+function By({ at, who, zone }: { at: string | null | undefined; who?: Campaign['restarted_by']; zone: string }) {
+  // What is null in an answer is absent in what the live stream made of it.
+  if (!at) return <VisuallyHidden>never</VisuallyHidden>;
+  return (
+    <>
+      <When at={at} zone={zone} />
+      {who && <> by {who.name}</>}
+    </>
+  );
+}
+
+function Fact({ name, figure, children }: { name: string; figure?: string; children: ReactNode }) {
   return (
     <div className={css.fact}>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd data-figure={figure}>{children}</dd>
     </div>
   );
 }

@@ -5,10 +5,13 @@ import { Failure } from '../../components/failure';
 import { PageBody } from '../../components/page';
 import { NotFoundPage } from '../not-found-page';
 import { CampaignHeader } from './campaign-header';
+import { ConfigurationCard } from './configuration-card';
 import { ContactsCard } from './contacts-card';
 import { CountersCard, RatesCard } from './counters';
+import { IntegrationCard } from './integration-card';
 import { LiveCard } from './live-card';
 import { Notices } from './notices';
+import { CallbacksCard, PassesCard } from './passes-card';
 
 export default function CampaignPage({ params }: { params: Record<string, string> }) {
   const id = decodeURIComponent(params['id'] ?? '');
@@ -16,7 +19,7 @@ export default function CampaignPage({ params }: { params: Record<string, string
 }
 
 function Watched({ id }: { id: string }) {
-  const { data: campaign, error, link, refetch } = useCampaign(id);
+  const { data: campaign, error, link, refetch, dataUpdatedAt } = useCampaign(id);
   if (link === 'gone' || error?.status === 404) return <NotFoundPage what="campaign" />;
   if (campaign === undefined) {
     return (
@@ -36,7 +39,7 @@ function Watched({ id }: { id: string }) {
     <PageBody title={campaign.settings.name}>
       <Stack gap="md">
         <CampaignHeader campaign={campaign} />
-        <Notices campaign={campaign} stale={error} />
+        <Notices campaign={campaign} stale={error} since={dataUpdatedAt} />
         <Grid gap="md">
           {live && (
             <Grid.Col span={{ base: 12, lg: 8 }}>
@@ -48,7 +51,19 @@ function Watched({ id }: { id: string }) {
           </Grid.Col>
         </Grid>
         <CountersCard campaign={campaign} />
+        <CallbacksCard campaign={campaign} />
         <ContactsCard campaign={campaign} />
+        <Grid gap="md">
+          <Grid.Col span={{ base: 12, lg: 6 }}>
+            <ConfigurationCard campaign={campaign} />
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, lg: 6 }}>
+            <Stack gap="md">
+              <PassesCard campaign={campaign} />
+              <IntegrationCard campaign={campaign} />
+            </Stack>
+          </Grid.Col>
+        </Grid>
       </Stack>
     </PageBody>
   );

@@ -3,17 +3,19 @@ import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import type { ComponentType } from 'react';
 import { useState } from 'react';
-import { useLocation } from 'wouter';
+import { Link, useLocation } from 'wouter';
 
 import type { Campaign } from '../../api/client';
 import { useCommand, useDelete } from '../../api/queries';
 import { useUser } from '../../api/session';
 import { Failure } from '../../components/failure';
-import { MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
+import { CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
 import { home } from '../../routes';
-import type { Action } from '../../words/commands';
+import type { Action, Asked } from '../../words/commands';
 import { actionsOf, labels, mayAddContacts, questionOf } from '../../words/commands';
+import { ActivityDrawer } from './activity-drawer';
 import { AddContacts } from './add-contacts';
+import { CloneDialog } from './clone-dialog';
 import { ReportButton } from './report-button';
 
 const icons: Record<Action, ComponentType<{ size?: number }>> = {
@@ -24,6 +26,8 @@ const icons: Record<Action, ComponentType<{ size?: number }>> = {
   restart: RestartIcon,
   'cancel-restart': UndoIcon,
   delete: TrashIcon,
+  edit: EditIcon,
+  clone: CopyIcon,
 };
 
 const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
@@ -36,9 +40,11 @@ const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
 export function CommandBar({ campaign: c }: { campaign: Campaign }) {
   const { role } = useUser();
   const actions = actionsOf(c, role);
-  const [asked, setAsked] = useState<Action>();
+  const [asked, setAsked] = useState<Asked>();
   const [adding, { open: add, close: closeAdding }] = useDisclosure(false);
-  const inMenu = actions.filter((a) => a === 'delete');
+  const [cloning, { open: clone, close: closeCloning }] = useDisclosure(false);
+  const [logging, { open: log, close: closeLog }] = useDisclosure(false);
+  const commands = actions.filter((a): a is Exclude<Asked, 'delete'> => a !== 'delete' && a !== 'edit' && a !== 'clone');
   return (
     <Group gap="xs">
       <ReportButton campaign={c} />
@@ -47,39 +53,51 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
           Add contacts
         </Button>
       )}
-      {actions
-        .filter((a) => a !== 'delete')
-        .reverse()
-        .map((a) => {
-          const Icon = icons[a];
-          return (
-            <Button key={a} {...(looks[a] ?? { variant: 'default' })} leftSection={<Icon size={16} />} onClick={() => setAsked(a)}>
-              {labels[a]}
-            </Button>
-          );
-        })}
-      {inMenu.length > 0 && (
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="default" size={36} aria-label="More actions">
-              <MoreIcon />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
+      {actions.includes('edit') && (
+        <Button variant="default" leftSection={<EditIcon size={16} />} component={Link} href={`/campaigns/${encodeURIComponent(c.campaign_id)}/edit`}>
+          Edit
+        </Button>
+      )}
+      {commands.reverse().map((a) => {
+        const Icon = icons[a];
+        return (
+          <Button key={a} {...(looks[a] ?? { variant: 'default' })} leftSection={<Icon size={16} />} onClick={() => setAsked(a)}>
+            {labels[a]}
+          </Button>
+        );
+      })}
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="default" size={36} aria-label="More actions">
+            <MoreIcon />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item leftSection={<ListIcon size={16} />} onClick={log}>
+            Activity log
+          </Menu.Item>
+          {actions.includes('clone') && (
+            <Menu.Item leftSection={<CopyIcon size={16} />} onClick={clone}>
+              Clone…
+            </Menu.Item>
+          )}
+          {actions.includes('delete') && (
             <Menu.Item color="red" leftSection={<TrashIcon size={16} />} onClick={() => setAsked('delete')}>
               Delete…
             </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
-      )}
+          )}
+        </Menu.Dropdown>
+      </Menu>
       {asked && <Confirm action={asked} campaign={c} close={() => setAsked(undefined)} />}
       <AddContacts campaign={c} opened={adding} close={closeAdding} />
+      {cloning && <CloneDialog campaign={c} close={closeCloning} />}
+      <ActivityDrawer campaign={c} opened={logging} close={closeLog} />
     </Group>
   );
 }
 
 /** Confirm says what a command will do, carries it out, and shows why it was refused. */
-function Confirm({ action, campaign, close }: { action: Action; campaign: Campaign; close: () => void }) {
+function Confirm({ action, campaign, close }: { action: Asked; campaign: Campaign; close: () => void }) {
   // What is asked stays as it was when it was asked: figures that change under the reader would be read twice.
   const [question] = useState(() => questionOf(action, campaign));
   const command = useCommand(campaign.campaign_id);

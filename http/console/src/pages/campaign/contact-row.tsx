@@ -1,4 +1,4 @@
-import { ActionIcon, Box, Collapse, Group, Table, Text } from '@mantine/core';
+import { ActionIcon, Anchor, Box, Collapse, Group, Table, Text } from '@mantine/core';
 import { memo, useId, useState } from 'react';
 
 import type { Attempt, Contact } from '../../api/client';
@@ -15,7 +15,7 @@ const trailShown = 3;
 const variablesShown = 2;
 
 /** ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. */
-export const ContactRow = memo(function ContactRow({ contact: c, zone }: { contact: Contact; zone: string }) {
+export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: { contact: Contact; zone: string; show: (contact: string) => void }) {
   const [open, setOpen] = useState(false);
   const id = useId();
   const status = named(contactStatus, c.status);
@@ -29,9 +29,9 @@ export const ContactRow = memo(function ContactRow({ contact: c, zone }: { conta
             <ActionIcon size="sm" variant="subtle" color="gray" aria-expanded={open} aria-controls={id} aria-label={`${open ? 'Hide' : 'Show'} details of ${c.phone_number}`} onClick={() => setOpen(!open)}>
               {open ? <DownIcon size={15} /> : <RightIcon size={15} />}
             </ActionIcon>
-            <Text size="sm" className="figure" fw={500} style={{ whiteSpace: 'nowrap' }}>
+            <Anchor component="button" type="button" size="sm" className="figure" fw={500} c="inherit" style={{ whiteSpace: 'nowrap' }} title="All about this contact" onClick={() => show(c.contact_id)}>
               {c.phone_number}
-            </Text>
+            </Anchor>
           </Group>
         </Table.Td>
         <Table.Td>

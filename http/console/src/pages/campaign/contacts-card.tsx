@@ -1,18 +1,29 @@
-import { Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { useSearchParams } from 'wouter';
 
 import type { Campaign, Schemas } from '../../api/client';
 import { keys, useContacts } from '../../api/queries';
 import { Card } from '../../components/card';
 import { Failure } from '../../components/failure';
-import { LeftIcon, RightIcon } from '../../components/icons';
+import { LeftIcon, RightIcon, SearchIcon } from '../../components/icons';
 import { count, plural } from '../../words/figures';
 import { contactStatus } from '../../words/states';
+import { ContactDrawer } from '../contact/contact-drawer';
 import css from './contacts-card.module.css';
 import { ContactRow } from './contact-row';
 
 const pageSize = 50;
+
+/** The filters of the specification, there when callback detection is on. */
+const callbackFilters: { value: '' | Schemas['CallbackState']; label: string }[] = [
+  { value: '', label: 'All calls' },
+  { value: 'requested', label: 'Callbacks requested' },
+  { value: 'pending', label: 'Callbacks pending' },
+  { value: 'completed', label: 'Callbacks completed' },
+  { value: 'cancelled', label: 'Callbacks cancelled' },
+];
 
 /** How often the table follows what the live figures tell. */
 const followMs = 2_500;
@@ -21,8 +32,16 @@ const followMs = 2_500;
 export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
   const [page, setPage] = useState(1);
   const [status, setStatus] = useState<Schemas['ContactStatus']>();
-  const query = useContacts(c.campaign_id, page, status);
+  const [callback, setCallback] = useState<Schemas['CallbackState']>();
+  const [number, setNumber] = useState('');
+  // A number is looked for once it is whole.
+  const wanted = number.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
+  const whole = /^\+[1-9][0-9]{6,14}$/.test(wanted);
+  const query = useContacts(c.campaign_id, page, { status, callback, number: whole ? wanted : undefined });
   useFollow(c);
+  // The contact that is open stands in the address: a link to it can be sent to a colleague.
+  const [search, setSearch] = useSearchParams();
+  const show = useCallback((contact: string | undefined) => setSearch(contact === undefined ? {} : { contact }), [setSearch]);
   const list = query.data;
   const pages = Math.max(1, Math.ceil((list?.total ?? 0) / pageSize));
   // The list became shorter (another filter, another run): the page that is shown exists no more.
@@ -31,18 +50,49 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
     <Card
       title="Call list"
       aside={
-        <Select
-          aria-label="Show contacts by status"
-          size="xs"
-          w={180}
-          value={status ?? ''}
-          onChange={(v) => {
-            setStatus(v === null || v === '' ? undefined : (v as Schemas['ContactStatus']));
-            setPage(1);
-          }}
-          allowDeselect={false}
-          data={[{ value: '', label: 'All contacts' }, ...Object.entries(contactStatus).map(([value, { label }]) => ({ value, label }))]}
-        />
+        <Group gap="xs">
+          <TextInput
+            aria-label="Find a phone number"
+            placeholder="+49…"
+            size="xs"
+            w={160}
+            type="search"
+            leftSection={<SearchIcon size={14} />}
+            value={number}
+            error={number !== '' && !whole ? true : undefined}
+            title="A whole number in international format"
+            onChange={(e) => {
+              setNumber(e.currentTarget.value);
+              setPage(1);
+            }}
+          />
+          {c.settings.callback_detection && (
+            <Select
+              aria-label="Show calls by callback"
+              size="xs"
+              w={180}
+              value={callback ?? ''}
+              onChange={(v) => {
+                setCallback(v === null || v === '' ? undefined : (v));
+                setPage(1);
+              }}
+              allowDeselect={false}
+              data={callbackFilters}
+            />
+          )}
+          <Select
+            aria-label="Show contacts by status"
+            size="xs"
+            w={170}
+            value={status ?? ''}
+            onChange={(v) => {
+              setStatus(v === null || v === '' ? undefined : (v as Schemas['ContactStatus']));
+              setPage(1);
+            }}
+            allowDeselect={false}
+            data={[{ value: '', label: 'All contacts' }, ...Object.entries(contactStatus).map(([value, { label }]) => ({ value, label }))]}
+          />
+        </Group>
       }
     >
       {query.isError && !list && (
@@ -51,7 +101,7 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
         </Box>
       )}
       {query.isPending && <Skeleton height={240} aria-label="Loading" />}
-      {list && list.contacts.length === 0 && <Nothing campaign={c} filtered={status !== undefined} />}
+      {list && list.contacts.length === 0 && <Nothing campaign={c} filtered={status !== undefined || callback !== undefined || whole} />}
       {list && list.contacts.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={980}>
           <Table horizontalSpacing="md" verticalSpacing={10} className={css.table} aria-label="Contacts" data-busy={query.isPlaceholderData || undefined}>
@@ -67,7 +117,7 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
             </Table.Thead>
             <Table.Tbody>
               {list.contacts.map((contact) => (
-                <ContactRow key={contact.contact_id} contact={contact} zone={c.settings.window.zone} />
+                <ContactRow key={contact.contact_id} contact={contact} zone={c.settings.window.zone} show={show} />
               ))}
             </Table.Tbody>
           </Table>
@@ -89,6 +139,7 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
           </Group>
         </Group>
       )}
+      <ContactDrawer campaign={c} contact={search.get('contact')} close={() => show(undefined)} />
     </Card>
   );
 }
@@ -97,7 +148,7 @@ function Nothing({ campaign: c, filtered }: { campaign: Campaign; filtered: bool
   return (
     <Center p={48}>
       <Stack gap={4} align="center">
-        <Text fw={600}>{filtered ? 'No contact has this status' : 'No contacts yet'}</Text>
+        <Text fw={600}>{filtered ? 'No contact fits' : 'No contacts yet'}</Text>
         <Text size="sm" c="dimmed">
           {filtered ? `The campaign has ${plural(c.counters.total, 'contact')} in all.` : 'Add contacts from a CSV file with a phone_number column, or by the trigger endpoint of the API.'}
         </Text>

@@ -7,7 +7,7 @@ import { Stat, Stats } from '../../components/stat';
 import { ToneWord } from '../../components/tone-badge';
 import { parts, scope } from '../../words/campaigns';
 import { progressOf } from '../../words/commands';
-import { count, none, percent, seconds, share } from '../../words/figures';
+import { count, none, percent, rate, seconds, share } from '../../words/figures';
 import { contactStatus } from '../../words/states';
 import css from './counters.module.css';
 
@@ -72,7 +72,32 @@ function ProgressLine({ campaign: c }: { campaign: Campaign }) {
         </Text>
       </Group>
       <ProgressBar campaign={c} height={10} />
+      <Finished campaign={c} />
     </div>
+  );
+}
+
+/** Finished is what the run came to, beside its progress (spec: "For a finished campaign the progress bar also shows"). */
+function Finished({ campaign: c }: { campaign: Campaign }) {
+  const t = c.totals;
+  if (!t) return null;
+  const figures = [
+    { name: 'total_connected', label: 'Total connected', value: count(t.total_connected) },
+    { name: 'total_dials_per_s', label: 'Dials/sec', value: rate(t.dials_per_s) },
+    { name: 'total_connected_per_h', label: 'Connected/hr', value: count(t.connected_per_h) },
+    { name: 'total_calls_per_min', label: 'Calls/min', value: rate(t.calls_per_min) },
+  ];
+  return (
+    <dl className={css.totals}>
+      {figures.map((f) => (
+        <div key={f.name}>
+          <dt>{f.label}</dt>
+          <dd className="figure" data-figure={f.name}>
+            {f.value}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

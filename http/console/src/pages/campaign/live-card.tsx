@@ -1,4 +1,4 @@
-import { Box, Text } from '@mantine/core';
+import { Box, Group, Text } from '@mantine/core';
 
 import type { Campaign } from '../../api/client';
 import { Card } from '../../components/card';
@@ -6,7 +6,7 @@ import { Stat, Stats } from '../../components/stat';
 import { ToneBadge } from '../../components/tone-badge';
 import { Age, useSeconds } from '../../components/when';
 import { whyOf } from '../../words/constraints';
-import { count, none, rate, seconds } from '../../words/figures';
+import { count, eta, none, rate, seconds } from '../../words/figures';
 import { indicator } from '../../words/states';
 import css from './live-card.module.css';
 
@@ -18,8 +18,19 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
   const live = c.live;
   const shown = indicator(c);
   const why = whyOf(c);
+  const ends = eta(live?.eta_s);
   return (
-    <Card title="Live activity" aside={shown && <ToneBadge tone={shown.tone} label={shown.label} alive={shown.tone === 'green'} />}>
+    <Card title="Live activity" aside={
+        <Group gap="sm">
+          {ends !== undefined && (
+            <Text size="sm" c="dimmed" className="figure" title="Until the run is expected to end, at the present rate">
+              ETA <span data-figure="eta">{ends}</span>
+            </Text>
+          )}
+          {shown && <ToneBadge tone={shown.tone} label={shown.label} alive={shown.tone === 'green'} />}
+        </Group>
+      }
+    >
       <Stats figures="six">
         <Stat name="ringing" label="Ringing" about="Lines ringing now.">
           {count(live?.ringing)}

@@ -5,15 +5,16 @@ import type { Problem } from '../../api/problem';
 import { AlertIcon, InfoIcon } from '../../components/icons';
 import { When } from '../../components/when';
 import { completionReason } from '../../words/states';
+import { exact } from '../../words/times';
 
 /** Notices are what somebody who opens the page has to know first. */
-export function Notices({ campaign: c, stale }: { campaign: Campaign; stale: Problem | null }) {
+export function Notices({ campaign: c, stale, since }: { campaign: Campaign; stale: Problem | null; since: number }) {
   const zone = c.settings.window.zone;
   return (
     <>
       {stale && (
-        <Alert color="yellow" icon={<AlertIcon />} title="These figures may be old" role="status">
-          {stale.message}
+        <Alert color="yellow" icon={<AlertIcon />} title={`Stale since ${exact(new Date(since))}`} role="status">
+          These figures are of that time. {stale.message}
         </Alert>
       )}
       {c.status === 'failed' && (
@@ -21,20 +22,21 @@ export function Notices({ campaign: c, stale }: { campaign: Campaign; stale: Pro
           {c.failure_reason ?? 'The reason was not recorded.'}
         </Alert>
       )}
-      {c.prepared_restart && (
-        <Alert color="indigo" icon={<InfoIcon />} title={`Run ${c.run} is prepared`}>
-          {c.restarted_by && <>Restarted by {c.restarted_by.name}</>}
-          {c.restarted_at && (
+      {c.prepared && (
+        <Alert color="indigo" icon={<InfoIcon />} title={`Run ${c.prepared.run} is prepared`} data-notice="prepared">
+          {c.prepared.by && <>Restarted by {c.prepared.by.name}</>}
+          {c.prepared.at && (
             <>
-              , <When at={c.restarted_at} zone={zone} />
+              , <When at={c.prepared.at} zone={zone} />
             </>
           )}
-          . Dialling has not started: press Start, or Cancel Restart to have run {c.run - 1} shown again.
+          . Dialling has not started: press Start, or Cancel Restart to have run {c.prepared.run - 1} shown again.
+          {c.prepared.only_unreached && ' Only contacts that were not reached are called.'}
         </Alert>
       )}
       {c.status === 'completed' && c.completion_reason && (
         <Alert color="blue" icon={<InfoIcon />} title="Completed" data-reason={c.completion_reason}>
-          Reason: {completionReason[c.completion_reason]}.{c.draining && ' The last conversations finish.'}
+          Reason: {completionReason[c.completion_reason]}.{c.draining && ' Draining: the last conversations finish.'}
         </Alert>
       )}
     </>

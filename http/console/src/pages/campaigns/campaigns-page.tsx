@@ -1,5 +1,5 @@
 import { Button, Center, Group, Paper, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title } from '@mantine/core';
-import { useDisclosure, useHotkeys } from '@mantine/hooks';
+import { useHotkeys } from '@mantine/hooks';
 import { memo, useRef } from 'react';
 import { Link, useSearchParams } from 'wouter';
 
@@ -16,7 +16,6 @@ import { processed, scope } from '../../words/campaigns';
 import { count, none, share } from '../../words/figures';
 import { campaignStatus } from '../../words/states';
 import css from './campaigns-page.module.css';
-import { NewCampaign } from './new-campaign';
 
 const statuses: Schemas['CampaignStatus'][] = ['running', 'paused', 'draft', 'completed', 'failed'];
 
@@ -24,7 +23,6 @@ export default function CampaignsPage() {
   const query = useCampaigns();
   const user = useUser();
   const [search, setSearch] = useSearchParams();
-  const [creating, { open, close }] = useDisclosure(false);
   const field = useRef<HTMLInputElement>(null);
   useHotkeys([['/', () => field.current?.focus()]]);
 
@@ -52,7 +50,7 @@ export default function CampaignsPage() {
           Campaigns
         </Title>
         {may(user.role, 'operator') && (
-          <Button leftSection={<PlusIcon />} onClick={open}>
+          <Button leftSection={<PlusIcon />} component={Link} href="/campaigns/new">
             New campaign
           </Button>
         )}
@@ -91,7 +89,6 @@ export default function CampaignsPage() {
           The newest {count(query.data.campaigns.length)} of {count(query.data.total)} campaigns.
         </Text>
       )}
-      <NewCampaign opened={creating} close={close} />
     </PageBody>
   );
 }

@@ -1,0 +1,343 @@
+package http
+
+import (
+	"context"
+	"io"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/number"
+)
+
+// Reviews: people hear calls and say who answered. That makes a confusion matrix
+// of real calls, and recordings to train on.
+
+const trunkIDCap = 64
+
+type reviewView struct {
+	AttemptID  engine.AttemptID  `json:"attempt_id"`
+	CampaignID engine.CampaignID `json:"campaign_id"`
+	Trunk      engine.TrunkID    `json:"trunk"`
+	Country    string            `json:"country"`
+	Verdict    engine.Verdict    `json:"verdict"`
+	Revised    engine.Verdict    `json:"revised_from,omitempty"`
+	Confidence float64           `json:"confidence"`
+	TookMS     int64             `json:"took_ms"`
+	AnsweredAt time.Time         `json:"answered_at"`
+	AudioURL   string            `json:"audio_url,omitempty"` // absent when it is kept no longer
+	Label      engine.Verdict    `json:"label,omitempty"`
+	LabelledBy string            `json:"labelled_by,omitempty"`
+	LabelledAt *time.Time        `json:"labelled_at,omitempty"`
+}
+
+type reviewList struct {
+	Reviews  []reviewView `json:"reviews"`
+	Page     int          `json:"page"`
+	PageSize int          `json:"page_size"`
+	Total    int          `json:"total"`
+}
+
+func viewReview(v *engine.AMDReview) reviewView {
+	out := reviewView{
+		AttemptID: v.Attempt, CampaignID: v.Campaign, Trunk: v.Trunk, Country: v.Country, Verdict: v.Verdict, Revised: v.RevisedFrom,
+		Confidence: v.Confidence, TookMS: v.Took.Milliseconds(), AnsweredAt: v.AnsweredAt.UTC(), Label: v.Label, LabelledBy: v.LabelledBy, LabelledAt: v.LabelledAt,
+	}
+	if v.Audio {
+		out.AudioURL = "/api/v1/amd/reviews/" + string(v.Attempt) + "/audio"
+	}
+	return out
+}
+
+// reviewFilters reads which reviews are asked for, with the page.
+func (r *request) reviewFilters() (q engine.AMDReviewQuery, page campaign.Page, err error) {
+	page.Number, page.Size, _, err = r.pageOf(nil, func(key, val string, errs *fieldErrors) bool {
+		switch key {
+		case "campaign_id":
+			q.Campaign = engine.CampaignID(val)
+		case "trunk":
+			q.Trunk = engine.TrunkID(val)
+		case "country":
+			if q.Country = strings.ToUpper(val); !number.SupportedRegion(q.Country) {
+				errs.add(key, "unknown_value", "must be a country of two letters, such as DE")
+			}
+		case "verdict":
+			if q.Verdict = engine.Verdict(val); !slices.Contains(engine.Verdicts, q.Verdict) {
+				errs.add(key, "unknown_value", "must be one of "+verdictNames())
+			}
+		case "labelled":
+			yes := val == "true"
+			if q.Labelled = &yes; !yes && val != "false" {
+				errs.add(key, "unknown_value", "must be true or false")
+			}
+		default:
+			return false
+		}
+		if len(val) > trunkIDCap || !printable(val) {
+			errs.add(key, "too_long", "must be at most 64 printable characters")
+		}
+		return true
+	})
+	return q, page, err
+}
+
+func verdictNames() string {
+	names := make([]string, len(engine.Verdicts))
+	for i, v := range engine.Verdicts {
+		names[i] = string(v)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s *Server) listReviews(r *request) error {
+	q, page, err := r.reviewFilters()
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Classification.AMDReviews(r.ctx(), q, page)
+	if err != nil {
+		return err
+	}
+	out := reviewList{Reviews: make([]reviewView, len(list)), Page: page.Number, PageSize: page.Size, Total: total}
+	for i := range list {
+		out.Reviews[i] = viewReview(&list[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+var errNoReview = engine.NotFound("review_not_found", "Nobody is asked about this call.")
+
+func (s *Server) reviewOf(r *request) (engine.AMDReview, error) {
+	id := engine.AttemptID(r.param("attempt_id"))
+	if _, ok := id.Call().Attempt(); !ok {
+		return engine.AMDReview{}, errNoReview
+	}
+	return s.Classification.AMDReview(r.ctx(), id)
+}
+
+func (s *Server) showReview(r *request) error {
+	v, err := s.reviewOf(r)
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewReview(&v))
+}
+
+// reviewAudio sends the callee's side of the call's first minute.
+func (s *Server) reviewAudio(r *request) error {
+	v, err := s.reviewOf(r)
+	if err != nil {
+		return err
+	}
+	wav, err := s.Classification.AMDAudio(r.ctx(), v.Attempt)
+	if err != nil {
+		return err
+	}
+	r.send(nethttp.StatusOK, contentWAV, wav)
+	r.rc.Response.Header.Set("Content-Disposition", `inline; filename="`+string(v.Attempt)+`.wav"`)
+	return nil
+}
+
+// labelReview keeps what a person heard; null takes it back.
+func (s *Server) labelReview(r *request) error {
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	label := engine.Verdict(f.term("label", ""))
+	switch {
+	case !f.has("label"):
+		f.fail("label", "required", "is required; none takes a label back")
+	case label == "none":
+		label = ""
+	case label != "" && !slices.Contains(engine.Verdicts, label):
+		f.fail("label", "unknown_value", "must be none or one of "+verdictNames())
+	}
+	f.done()
+	if err := f.errs.err(); err != nil {
+		return err
+	}
+	v, err := s.reviewOf(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Classification.LabelAMDReview(r.ctx(), v.Attempt, label, r.who()); err != nil {
+		return err
+	}
+	if v, err = s.Classification.AMDReview(r.ctx(), v.Attempt); err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewReview(&v))
+}
+
+// confusionRow is one cell: how often a verdict was given to what people heard.
+type confusionRow struct {
+	Trunk   engine.TrunkID `json:"trunk"`
+	Country string         `json:"country"`
+	Label   engine.Verdict `json:"label"`
+	Verdict engine.Verdict `json:"verdict"`
+	Count   int            `json:"count"`
+}
+
+// confusionSum is one trunk and country.
+type confusionSum struct {
+	Trunk    engine.TrunkID `json:"trunk"`
+	Country  string         `json:"country"`
+	Labelled int            `json:"labelled"`
+	Right    int            `json:"right"`
+	// Of people and screeners, and of machines: taken off, and sent to the bot.
+	Humans         int `json:"humans"`
+	HumansTakenOff int `json:"humans_taken_off"`
+	Machines       int `json:"machines"`
+	MachinesToBot  int `json:"machines_to_bot"`
+}
+
+type confusionTable struct {
+	Cells []confusionRow `json:"cells"`
+	Sums  []confusionSum `json:"sums"`
+}
+
+func (s *Server) confusion(r *request) error {
+	q, _, err := r.reviewFilters()
+	if err != nil {
+		return err
+	}
+	cells, err := s.Classification.AMDConfusion(r.ctx(), q)
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusOK, viewConfusion(cells))
+}
+
+// viewConfusion adds the sums; the cells of a trunk and country stand together.
+func viewConfusion(cells []engine.AMDConfusion) confusionTable {
+	out := confusionTable{Cells: make([]confusionRow, len(cells)), Sums: []confusionSum{}}
+	for i, c := range cells {
+		out.Cells[i] = confusionRow(c)
+		n := len(out.Sums)
+		if n == 0 || out.Sums[n-1].Trunk != c.Trunk || out.Sums[n-1].Country != c.Country {
+			out.Sums = append(out.Sums, confusionSum{Trunk: c.Trunk, Country: c.Country})
+			n++
+		}
+		sum := &out.Sums[n-1]
+		sum.Labelled += c.Count
+		if c.Label == c.Verdict {
+			sum.Right += c.Count
+		}
+		switch c.Label {
+		case engine.VerdictHuman, engine.VerdictScreener:
+			sum.Humans += c.Count
+			if !c.Verdict.Live() {
+				sum.HumansTakenOff += c.Count
+			}
+		case engine.VerdictMachine:
+			sum.Machines += c.Count
+			if c.Verdict.Live() {
+				sum.MachinesToBot += c.Count
+			}
+		default: // neither a person nor a machine
+		}
+	}
+	return out
+}
+
+// exportReviews answers with a folder of labelled calls, zipped, as `dialler amd
+// eval` and `dialler amd train` take it. It is made as a whole first.
+func (s *Server) exportReviews(r *request) error {
+	q, _, err := r.reviewFilters()
+	if err != nil {
+		return err
+	}
+	return s.sendArchive(r, "amd.zip", "the labelled calls could not be exported", "",
+		func(ctx context.Context) (RecordingFile, error) { return s.Classification.OpenAMDExport(ctx, q) })
+}
+
+// --- messages for machines -------------------------------------------------------
+
+const (
+	voicemailBodyCap = 4 << 20
+	voicemailNameCap = 100
+)
+
+type voicemailView struct {
+	ID        engine.VoicemailID `json:"id"`
+	Name      string             `json:"name"`
+	DurationS float64            `json:"duration_s"`
+	AudioURL  string             `json:"audio_url"`
+	CreatedAt time.Time          `json:"created_at"`
+	CreatedBy string             `json:"created_by"`
+}
+
+type voicemailList struct {
+	Voicemails []voicemailView `json:"voicemails"`
+}
+
+func viewVoicemail(v *engine.Voicemail) voicemailView {
+	return voicemailView{ID: v.ID, Name: v.Name, DurationS: v.Duration.Seconds(), AudioURL: "/api/v1/voicemails/" + string(v.ID) + "/audio",
+		CreatedAt: v.CreatedAt.UTC(), CreatedBy: v.CreatedBy}
+}
+
+func (s *Server) listVoicemails(r *request) error {
+	list, err := s.Classification.Voicemails(r.ctx())
+	if err != nil {
+		return err
+	}
+	out := voicemailList{Voicemails: make([]voicemailView, len(list))}
+	for i := range list {
+		out.Voicemails[i] = viewVoicemail(&list[i])
+	}
+	return r.reply(nethttp.StatusOK, out)
+}
+
+// addVoicemail takes a WAV file; its name is a parameter.
+func (s *Server) addVoicemail(r *request) error {
+	var errs fieldErrors
+	name := string(r.rc.QueryArgs().Peek("name"))
+	r.rc.QueryArgs().Del("name")
+	if name == "" || len(name) > voicemailNameCap || !printable(name) {
+		errs.add("name", "invalid_format", "must be 1 to "+strconv.Itoa(voicemailNameCap)+" printable characters")
+	}
+	for k := range r.rc.QueryArgs().All() {
+		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+	}
+	if err := errs.err(); err != nil {
+		return err
+	}
+	if ct := string(r.rc.Request.Header.ContentType()); ct != contentWAV && ct != "audio/x-wav" {
+		return &engine.Error{Kind: kindMediaType, Code: "unsupported_media_type", Detail: "Send the message as audio/wav."}
+	}
+	file, err := r.upload(voicemailBodyCap)
+	if err != nil {
+		return err
+	}
+	wav, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	v, err := s.Classification.AddVoicemail(r.ctx(), engine.VoicemailID("vm_"+strings.ToLower(randomText(20))), name, wav, r.who())
+	if err != nil {
+		return err
+	}
+	return r.reply(nethttp.StatusCreated, viewVoicemail(&v))
+}
+
+func (s *Server) voicemailAudio(r *request) error {
+	wav, err := s.Classification.VoicemailFile(r.ctx(), engine.VoicemailID(r.param("voicemail_id")))
+	if err != nil {
+		return err
+	}
+	r.send(nethttp.StatusOK, contentWAV, wav)
+	return nil
+}
+
+func (s *Server) deleteVoicemail(r *request) error {
+	if err := s.Classification.DeleteVoicemail(r.ctx(), engine.VoicemailID(r.param("voicemail_id")), r.who()); err != nil {
+		return err
+	}
+	r.send(nethttp.StatusNoContent, "", nil)
+	return nil
+}

@@ -1,0 +1,60 @@
+package http
+
+import (
+	"context"
+	"io"
+	"net"
+	nethttp "net/http"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"dialler/engine"
+)
+
+// archiveCap bounds archives that are made at the same time: each has a
+// snapshot of the database and a file until it has been sent.
+const archiveCap = 2
+
+// sendArchive answers with a zip file that open makes as a whole first, so that
+// its length is known: one that ends early is broken, and says so. What it cannot
+// make it logs as failed, with the campaign when there is one.
+func (s *Server) sendArchive(r *request, name, failed string, campaign engine.CampaignID, open func(context.Context) (RecordingFile, error)) error {
+	if s.archives.Add(1) > archiveCap {
+		s.archives.Add(-1)
+		return engine.Unavailable("too_many_reports", "Records and exports are being made already; try again when one has ended.", 10*time.Second)
+	}
+	r.send(nethttp.StatusOK, "application/zip", nil)
+	h := &r.rc.Response.Header
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	h.SetConnectionClose()
+	h.SetContentLength(-1) // replaced once it is known
+	head := &fasthttp.ResponseHeader{}
+	h.CopyTo(head)
+	r.rc.HijackSetNoResponse(true)
+	r.rc.Hijack(s.atLeisure(func() { s.archives.Add(-1) }, func(ctx context.Context, conn net.Conn) {
+		f, err := open(ctx)
+		if err != nil {
+			e := s.Log.Warn().Str("code", engine.ErrorCode(err))
+			if campaign != "" {
+				e = e.Str("campaign_id", string(campaign))
+			}
+			e.Msg(failed + "; who asked for it sees a broken answer")
+			return
+		}
+		defer func() { _ = f.Close() }()
+		size, err := f.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return
+		}
+		head.SetContentLength(int(size))
+		out := &patient{conn: conn, patience: s.ReportPatience}
+		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
+			_, _ = io.CopyN(out, f, size)
+		}
+	}))
+	return nil
+}

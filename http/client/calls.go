@@ -1,0 +1,145 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Dialout asks for one call outside campaigns.
+type Dialout struct {
+	BotID     string            `json:"bot_id"`
+	ToNumber  string            `json:"to_number"`             // E.164 with plus
+	From      string            `json:"from_number,omitempty"` // one of the dialler's numbers; chosen when ""
+	Variables map[string]string `json:"variables,omitempty"`
+	// Targets are whom the bot may hand the call over to: numbers, sip: or tel:
+	// addresses.
+	Targets []string `json:"transfer_targets,omitempty"`
+	// IdempotencyKey makes a repeat by the caller harmless for 24 h; a fresh one is
+	// used when "".
+	IdempotencyKey string `json:"-"`
+}
+
+// Placed is a call that was begun.
+type Placed struct {
+	CallID    string    `json:"call_id"`
+	AttemptID string    `json:"attempt_id"`
+	BotID     string    `json:"bot_id"`
+	To        string    `json:"to_number"`
+	From      string    `json:"from_number"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Dialout places a call. Codes: bot_not_found, bot_inactive, suppressed,
+// no_capacity and others; see openapi.yaml.
+func (c *Client) Dialout(ctx context.Context, d Dialout) (p Placed, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/sip/dialout", body: d, key: keyed(d.IdempotencyKey)}, &p)
+	return p, err
+}
+
+// Attempt is one dial.
+type Attempt struct {
+	AttemptID   string     `json:"attempt_id"`
+	Run         int        `json:"run"`
+	Pass        int        `json:"pass"`
+	Number      int        `json:"number"` // 0: it did not count
+	State       string     `json:"state"`  // reserved … ended
+	Outcome     string     `json:"outcome"`
+	From        string     `json:"from_number"`
+	Trunk       string     `json:"trunk"`
+	StartedAt   *time.Time `json:"started_at"`
+	RingingAt   *time.Time `json:"ringing_at"`
+	AnsweredAt  *time.Time `json:"answered_at"`
+	ConnectedAt *time.Time `json:"connected_at"`
+	EndedAt     *time.Time `json:"ended_at"` // nil: still open
+	SIPReason   string     `json:"sip_reason"`
+	SIPCode     int        `json:"sip_code"`
+	AMDVerdict  string     `json:"amd_verdict"`
+	HungUpBy    string     `json:"hung_up_by"`
+	Disposition string     `json:"disposition"`
+	TalkSeconds float64    `json:"talk_s"`
+}
+
+// Call is an attempt as GET /api/v1/calls/{call_id} shows it.
+type Call struct {
+	Attempt
+	CallID     string `json:"call_id"`
+	CampaignID string `json:"campaign_id"` // "" of a dialout
+	ContactID  string `json:"contact_id"`
+	BotID      string `json:"bot_id"`
+	To         string `json:"to_number"`
+	Result     *struct {
+		Disposition    string            `json:"disposition"`
+		SubDisposition string            `json:"sub_disposition"`
+		Summary        string            `json:"summary"`
+		Variables      map[string]string `json:"variables"`
+		DoNotCall      bool              `json:"do_not_call"`
+		ReceivedAt     time.Time         `json:"received_at"`
+	} `json:"result"`
+}
+
+// Call shows a call. Code call_not_found when there is none.
+func (c *Client) Call(ctx context.Context, callID string) (call Call, err error) {
+	err = c.do(ctx, request{method: http.MethodGet, path: "/api/v1/calls/" + url.PathEscape(callID)}, &call)
+	return call, err
+}
+
+// HangUp ends a live call. Code call_ended when it is over.
+func (c *Client) HangUp(ctx context.Context, callID string) error {
+	return c.do(ctx, request{method: http.MethodPost, path: "/api/v1/calls/" + url.PathEscape(callID) + "/hang-up"}, nil)
+}
+
+// Trigger adds one contact to a campaign.
+type Trigger struct {
+	CampaignID string `json:"campaign_id"`
+	Mobile     string `json:"mobile"`             // E.164 with plus
+	Metadata   any    `json:"metadata,omitempty"` // an object; it reaches the bot as variables
+	// IdempotencyKey as in Dialout.
+	IdempotencyKey string `json:"-"`
+}
+
+// Triggered is what became of it.
+type Triggered struct {
+	Status         string     `json:"status"` // dialled or queued
+	ContactID      string     `json:"contact_id"`
+	CampaignID     string     `json:"campaign_id"`
+	AttemptID      string     `json:"attempt_id"` // of dialled
+	NextEligibleAt *time.Time `json:"next_eligible_at"`
+	Reason         string     `json:"reason"` // of queued: why not now
+}
+
+// Dialled says whether the dial has begun.
+func (t *Triggered) Dialled() bool { return t.Status == "dialled" }
+
+// Trigger adds a contact and dials or queues it. Codes: campaign_not_found,
+// outside_window, campaign_not_running, contact_excluded and others.
+func (c *Client) Trigger(ctx context.Context, t Trigger) (got Triggered, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/campaigns/trigger", body: t, key: keyed(t.IdempotencyKey)}, &got)
+	return got, err
+}
+
+// Exclude suppresses contacts of a campaign, by number or by one or two metadata
+// keys that must all match: one of Mobile and Match.
+type Exclude struct {
+	CampaignID string            `json:"campaign_id"`
+	Mobile     string            `json:"mobile,omitempty"`
+	Match      map[string]string `json:"match,omitempty"`
+	Reason     string            `json:"reason,omitempty"`
+	// IdempotencyKey as in Dialout.
+	IdempotencyKey string `json:"-"`
+}
+
+// Excluded counts the contacts that an exclusion was about.
+type Excluded struct {
+	Matched          int `json:"matched"`
+	Excluded         int `json:"excluded"`
+	CancelledRinging int `json:"cancelled_ringing"`
+	InCall           int `json:"in_call"` // excluded after their conversation
+}
+
+// Exclude returns when no call to them is begun any more.
+func (c *Client) Exclude(ctx context.Context, x Exclude) (got Excluded, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/contacts/exclude", body: x, key: keyed(x.IdempotencyKey)}, &got)
+	return got, err
+}

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Contact is one person in a campaign.
+type Contact struct {
+	ContactID   string            `json:"contact_id"`
+	PhoneNumber string            `json:"phone_number"`
+	Status      string            `json:"status"` // pending, unanswered, connected, …
+	Reason      string            `json:"reason"`
+	Attempts    int               `json:"attempts"`
+	MaxAttempts int               `json:"max_attempts"`
+	Run         int               `json:"run"`
+	Source      string            `json:"source"` // csv, api, trigger
+	LastResult  string            `json:"last_result"`
+	Variables   map[string]string `json:"variables"`
+	NextAt      *time.Time        `json:"next_eligible_at"`
+	Callback    *struct {
+		State string     `json:"state"`
+		At    *time.Time `json:"at"`
+	} `json:"callback"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Trail     []Attempt `json:"attempt_trail"` // newest last
+	// Explain says why it is not dialled now, and when next; of one contact only.
+	Explain *struct {
+		Code    string     `json:"code"`
+		Message string     `json:"message"`
+		NextAt  *time.Time `json:"next_at"`
+	} `json:"explain"`
+}
+
+// ContactFilter picks contacts; the zero value has them all.
+type ContactFilter struct {
+	Status   string // a contact status
+	Number   string // the one with this number
+	Callback string // requested, pending, completed, cancelled
+}
+
+// Contacts goes through a campaign's contacts in list order. It ends with the
+// first error.
+func (c *Client) Contacts(ctx context.Context, campaignID string, f ContactFilter) iter.Seq2[Contact, error] {
+	q := url.Values{}
+	for k, v := range map[string]string{"status": f.Status, "number": f.Number, "callback": f.Callback} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	return pages[Contact](ctx, c, campaignPath(campaignID)+"/contacts", "contacts", q)
+}
+
+// Contact shows one contact with the explanation why it is not dialled now.
+func (c *Client) Contact(ctx context.Context, campaignID, contactID string) (got Contact, err error) {
+	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/contacts/" + url.PathEscape(contactID)}, &got)
+	return got, err
+}
+
+// NewContact is a contact to be added.
+type NewContact struct {
+	Mobile   string `json:"mobile"` // E.164 with plus
+	Metadata any    `json:"metadata,omitempty"`
+}
+
+// Added counts what became of contacts.
+type Added struct {
+	Added      int `json:"added"`
+	Duplicates int `json:"duplicates"`
+	Readmitted int `json:"readmitted"`
+	Excluded   int `json:"excluded"`
+	Total      int `json:"total"`
+}
+
+// AddContacts adds up to 1,000 contacts to a draft or a running campaign, all or
+// none of them.
+func (c *Client) AddContacts(ctx context.Context, campaignID string, list []NewContact) (got Added, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts", body: map[string]any{"contacts": list}}, &got)
+	return got, err
+}
+
+// Import is a file of contacts on its way into a campaign.
+type Import struct {
+	ImportID   string     `json:"import_id"`
+	CampaignID string     `json:"campaign_id"`
+	State      string     `json:"state"` // staging, activating, active, failed
+	Filename   string     `json:"filename"`
+	Rows       int        `json:"rows"`
+	Added      int        `json:"added"`
+	Invalid    int        `json:"invalid"`
+	Duplicate  int        `json:"duplicate"`
+	Excluded   int        `json:"excluded"`
+	CreatedAt  time.Time  `json:"created_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	Problem    *struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	} `json:"problem"`
+}
+
+// ImportCSV streams a file with a phone_number column into a campaign and waits
+// until its rows are contacts, all by one switch. It is not repeated: an error
+// leaves none of the rows in the campaign.
+func (c *Client) ImportCSV(ctx context.Context, campaignID, filename string, file io.Reader) (got Import, err error) {
+	r := request{method: http.MethodPost, path: campaignPath(campaignID) + "/imports", query: url.Values{"filename": {filename}}}
+	req, err := c.request(ctx, &r, file)
+	if err != nil {
+		return got, err
+	}
+	req.Header.Set("Content-Type", "text/csv")
+	err = c.read(req, &got)
+	return got, err
+}
+
+// Import shows one.
+func (c *Client) Import(ctx context.Context, campaignID, importID string) (got Import, err error) {
+	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/imports/" + url.PathEscape(importID)}, &got)
+	return got, err
+}
+
+// RejectedRow is a row that did not become a contact.
+type RejectedRow struct {
+	Line        int    `json:"line"` // the first of the file is 1
+	PhoneNumber string `json:"phone_number"`
+	Reason      string `json:"reason"`
+	Message     string `json:"message"`
+}
+
+// RejectedRows goes through them in the order of the file.
+func (c *Client) RejectedRows(ctx context.Context, campaignID, importID string) iter.Seq2[RejectedRow, error] {
+	return pages[RejectedRow](ctx, c, campaignPath(campaignID)+"/imports/"+url.PathEscape(importID)+"/rejected", "rows", nil)
+}
+
+// AttemptReport streams the Attempt Report, a CSV with one row a dial: of a run, or
+// of all with run 0. The reader must be closed; one that the server broke off ends
+// with io.ErrUnexpectedEOF.
+func (c *Client) AttemptReport(ctx context.Context, campaignID string, run int) (io.ReadCloser, error) {
+	r := request{method: http.MethodGet, path: campaignPath(campaignID) + "/attempts.csv"}
+	if run > 0 {
+		r.query = url.Values{"run": {strconv.Itoa(run)}}
+	}
+	for try := 0; ; try++ {
+		body, err := c.stream(ctx, &r)
+		if err == nil {
+			return body, nil
+		}
+		wait, ok := c.worth(&r, err, try)
+		if !ok || !pause(ctx, wait) {
+			return nil, err
+		}
+	}
+}

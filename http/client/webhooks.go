@@ -1,0 +1,62 @@
+package client
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Event is what a webhook tells.
+type Event struct {
+	ID   string          `json:"-"`    // of the message, the same in every delivery of it
+	Type string          `json:"type"` // attempt.ended, contact.completed, …
+	At   time.Time       `json:"timestamp"`
+	Data json.RawMessage `json:"data"` // by the type, see openapi.yaml
+}
+
+// ErrNotVerified: a request that is no delivery of the dialler, or an old one.
+var ErrNotVerified = errors.New("the webhook is not verified: signature or time do not hold")
+
+// webhookAge is how far a delivery's time may be from ours.
+const webhookAge = 5 * time.Minute
+
+// Verify checks a delivery by the rules of Standard Webhooks, with the endpoint's
+// secret (whsec_…) and, while that is being rotated, the one before as well, and
+// reads it. body is the request's, untouched.
+func Verify(h http.Header, body []byte, secrets ...string) (Event, error) {
+	return verify(h, body, time.Now(), secrets)
+}
+
+func verify(h http.Header, body []byte, now time.Time, secrets []string) (e Event, err error) {
+	id, sent := h.Get("webhook-id"), h.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(sent, 10, 64)
+	if err != nil || id == "" || now.Sub(time.Unix(seconds, 0)).Abs() > webhookAge {
+		return e, ErrNotVerified
+	}
+	good := false
+	for _, secret := range secrets {
+		raw, ok := strings.CutPrefix(secret, "whsec_")
+		key, err := base64.StdEncoding.DecodeString(raw)
+		if !ok || err != nil || len(key) == 0 {
+			return e, errors.New("a secret of a webhook is whsec_ and base64")
+		}
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(id + "." + sent + "."))
+		mac.Write(body)
+		want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		for _, s := range strings.Fields(h.Get("webhook-signature")) {
+			good = good || hmac.Equal([]byte(s), want)
+		}
+	}
+	if !good {
+		return e, ErrNotVerified
+	}
+	e.ID = id
+	return e, json.Unmarshal(body, &e)
+}

@@ -1,0 +1,187 @@
+// Edit, Clone, Restart, Cancel Restart, Delete and the activity log, as an operator uses them while a second one, by the
+// API, changes the same settings. Prints the commands of the integration panel.
+import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+
+const base = setting('DIALLER_URL');
+const original = setting('CAMPAIGN');
+const name = setting('CAMPAIGN_NAME');
+const other = setting('OTHER');
+
+/** theOther does something as the second operator. */
+async function theOther(method, path, body, type = 'application/json') {
+  theOther.token ??= (await (await fetch(`${base}/api/v1/auth/token`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ email: other, password: setting('PASSWORD') }) })).json()).token;
+  const answer = await fetch(`${base}${path}`, { method, headers: { 'Content-Type': type, Authorization: `Bearer ${theOther.token}` }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  must(answer.ok, `${method} ${path}: ${answer.status} ${await answer.clone().text()}`);
+  return answer.json();
+}
+
+const shown = (page, field) => page.locator(`[data-setting="${field}"] dd`).innerText();
+
+/** shows waits until the configuration panel has a value. */
+const shows = (page, field, value) => eventually(`${field} is shown as ${value}`, async () => (await shown(page, field)).trim() === value);
+
+async function command(page, dialog, button, label = button) {
+  await page.getByRole('button', { name: button, exact: true }).click();
+  await dialog.getByRole('button', { name: label, exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
+async function fromMenu(page, item) {
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: item }).click();
+}
+
+/** panel looks at what the page says of a draft's settings. */
+async function panel(page, context) {
+  // The first four numbers of the pool, then a count; the control copies them all.
+  const pool = await shown(page, 'number_pool');
+  const numbers = setting('NUMBERS').split(',');
+  must(numbers.slice(0, 4).every((n) => pool.includes(n)) && numbers.slice(4).every((n) => !pool.includes(n)) && pool.includes(`and ${numbers.length - 4} more`), `the number pool is shown as ${pool}`);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: base });
+  await page.getByRole('button', { name: `Copy all ${numbers.length} numbers` }).click();
+  await eventually('all numbers are copied', async () => (await page.evaluate(() => window.navigator.clipboard.readText())) === numbers.join('\n'));
+  await page.getByRole('button', { name: 'Copy campaign ID' }).click();
+  await eventually('the Campaign ID is copied', async () => (await page.evaluate(() => window.navigator.clipboard.readText())) === original);
+  for (const [field, value] of Object.entries({
+    bot_id: setting('BOT'), concurrency: '4', max_attempts: '3', retry_delay_s: '30 min', sticky_exclusion: 'On', callback_detection: 'Disabled', single_day: 'Multi-day',
+    always_on: 'On', retry_on_custom: 'call later', retry_on_system: 'No answer, Busy', stop_redials_after_s: '45 s of conversation', 'window.days': 'Mon–Fri, Sun',
+  })) {
+    const seen = (await shown(page, field)).trim();
+    must(seen === value, `${field} is shown as ${seen}, not ${value}`);
+  }
+  must((await page.locator('[data-setting="redial_only_under_s"]').count()) === 0, 'a rule that is off is shown');
+  must((await page.locator('[data-setting="config_url"]').count()) === 0, 'a Config URL is shown that is not set');
+  const badge = page.locator('[data-tone="purple"]', { hasText: 'Always-on' });
+  must((await badge.count()) === 1, 'the badge Always-on is not purple');
+}
+
+await withBrowser(
+  async (page, context) => {
+    await page.goto(`${base}/dashboard/campaigns/${original}`);
+    await logIn(page);
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    const dialog = page.getByRole('dialog');
+    await panel(page, context);
+
+    // Clone opens the copy.
+    await fromMenu(page, 'Clone…');
+    await dialog.getByText('The copy is a draft').waitFor();
+    await dialog.getByRole('button', { name: 'Clone' }).click();
+    await page.getByRole('heading', { level: 1, name: `${name} (copy)` }).waitFor();
+    const copy = new URL(page.url()).pathname.split('/').at(-1);
+    must(copy !== original, 'Clone did not open the copy');
+    await eventually('the contacts are copied', async () => (await page.locator('[data-figure="total"]').innerText()) === '3');
+
+    // Edit: a mistake is said while one types, what the other saved meanwhile is shown, and both come together.
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Edit' }).waitFor();
+    await page.getByLabel('Concurrency').fill('7');
+    await page.getByLabel('Max attempts').fill('51');
+    await page.getByText('Must be 1 to 50.').waitFor();
+    await page.getByLabel('Max attempts').fill('4');
+    await page.getByText('Changed: Concurrency, Max Attempts').waitFor();
+    const version = async () => (await theOther('GET', `/api/v1/campaigns/${copy}`)).version;
+    await theOther('PATCH', `/api/v1/campaigns/${copy}`, { version: await version(), concurrency: 9, retry_delay_s: 600 });
+    const conflict = page.locator('[data-conflict]');
+    await conflict.getByText(`${other} changed this campaign meanwhile`).waitFor();
+    const row = (field) => conflict.locator(`[data-clash="${field}"]`);
+    const cells = await row('concurrency').getByRole('cell').allInnerTexts();
+    must(cells.slice(0, 4).join() === 'Concurrency,4,9,7', `the comparison shows ${cells.join()}`);
+    must((await row('retry_delay_s').innerText()).includes('10 min') && (await row('max_attempts').count()) === 0, 'the comparison is not of what the other changed');
+    must(await page.getByRole('button', { name: 'Save' }).isDisabled(), 'a stale edit can be saved');
+    await accessible(page, 'the comparison of two edits');
+    await row('concurrency').getByText('Mine').click();
+    await conflict.getByRole('button', { name: 'Go on editing' }).click();
+    await conflict.waitFor({ state: 'detached' });
+
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved: ').first().waitFor();
+    await page.getByRole('heading', { level: 1, name: `${name} (copy)` }).waitFor();
+
+    // The other is faster once more, and this page cannot know: the server refuses, and says what holds.
+    const old = await (await page.request.get(`${base}/api/v1/campaigns/${copy}`)).text();
+    const reads = (url) => url.pathname === `/api/v1/campaigns/${copy}` || url.pathname.endsWith('/live');
+    await context.route(reads, (route) => {
+      if (route.request().url().endsWith('/live')) return route.abort();
+      return route.request().method() === 'GET' ? route.fulfill({ contentType: 'application/json', body: old }) : route.continue();
+    });
+    await page.goto(`${base}/dashboard/campaigns/${copy}/edit`);
+    await page.getByLabel('Abandon cap').fill('2.5');
+    await theOther('PATCH', `/api/v1/campaigns/${copy}`, { version: await version(), ring_timeout_s: 40 });
+    const refused = page.waitForResponse((r) => r.request().method() === 'PATCH');
+    await page.getByRole('button', { name: 'Save' }).click();
+    must((await refused).status() === 409, 'a stale edit is not refused');
+    await conflict.waitFor();
+    must((await row('ring_timeout_s').innerText()).includes('40 s'), 'what the other saved is not shown');
+    await context.unroute(reads);
+    await conflict.getByRole('button', { name: 'Go on editing' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 1, name: `${name} (copy)` }).waitFor();
+    await shows(page, 'abandon_cap_pct', '2.5\u00a0%');
+    await shows(page, 'concurrency', '7');
+    await shows(page, 'max_attempts', '4');
+    await shows(page, 'retry_delay_s', '10 min');
+    await shows(page, 'ring_timeout_s', '40 s');
+
+    // What the other edits is seen at once, without loading the page again.
+    await theOther('PATCH', `/api/v1/campaigns/${copy}`, { version: await version(), max_attempts: 5 });
+    await shows(page, 'max_attempts', '5');
+
+    // A run by an operator: the log has one entry per start, pause, resume and stop.
+    await command(page, dialog, 'Start');
+    await command(page, dialog, 'Pause');
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Edit' }).waitFor();
+    must((await page.getByLabel('Name', { exact: true }).isDisabled()) && (await page.getByRole('textbox', { name: 'Bot', exact: true }).or(page.getByRole('combobox', { name: 'Bot', exact: true })).first().isDisabled()), 'name and bot are not locked after the first run');
+    await page.getByRole('link', { name: 'Cancel' }).click();
+    await command(page, dialog, 'Resume');
+    await command(page, dialog, 'Stop');
+    await page.getByText('Reason: manually stopped.').waitFor();
+    await fromMenu(page, 'Activity log');
+    const log = page.getByRole('list', { name: 'Activity' });
+    await log.waitFor();
+    const entries = await log.getByRole('listitem').allInnerTexts();
+    must(entries.length === 4, `the log has ${entries.length} entries`);
+    for (const [i, action] of ['Stop', 'Resume', 'Pause', 'Start'].entries()) {
+      must(entries[i].includes(action) && entries[i].includes(setting('EMAIL')) && /\d\d:\d\d/.test(entries[i]), `entry ${i} of the log is ${entries[i]}`);
+    }
+    await dialog.getByText('Everything').click();
+    await log.locator('[data-action="edit"]', { hasText: 'Max Attempts: 4 → 5' }).waitFor();
+    must((await log.locator('[data-action="edit"]').first().innerText()).includes(other), 'the log does not say who edited');
+    await accessible(page, 'the activity log');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+
+    // Restart prepares a run and says so; Cancel Restart shows the run before again.
+    must((await page.locator('[data-figure="restarted"]').innerText()).trim().toLowerCase() === 'never' && (await page.locator('[data-figure="run"]').innerText()) === '1', 'a campaign that was never restarted does not say so');
+    await command(page, dialog, 'Restart');
+    const notice = page.locator('[data-notice="prepared"]');
+    await notice.getByText('Run 2 is prepared').waitFor();
+    must((await notice.innerText()).includes(`Restarted by ${setting('EMAIL')}`), `the notice says ${await notice.innerText()}`);
+    must((await page.locator('[data-figure="restarted"]').innerText()).includes(`by ${setting('EMAIL')}`), 'who restarted is not shown');
+    await command(page, dialog, 'Cancel Restart');
+    await page.getByText('Reason: manually stopped.').waitFor();
+    must((await notice.count()) === 0, 'the notice stays');
+
+    // Delete: only what never ran.
+    await page.getByRole('button', { name: 'More actions' }).click();
+    must((await page.getByRole('menuitem', { name: 'Delete…' }).count()) === 0, 'a campaign that ran can be deleted');
+    await page.keyboard.press('Escape');
+    await page.goto(`${base}/dashboard/campaigns/${original}`);
+    const commands = {};
+    const integration = page.getByRole('region', { name: /^curl command/ });
+    for (const endpoint of ['Trigger', 'Exclude a number', 'Exclude by account', 'Dialout']) {
+      await page.getByText(endpoint, { exact: true }).click();
+      await page.getByRole('region', { name: `curl command: ${endpoint}` }).waitFor();
+      commands[endpoint] = await integration.innerText();
+    }
+    await fromMenu(page, 'Delete…');
+    await dialog.getByText('removed for good').waitFor();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor();
+    await page.getByText(`${name} (copy)`).first().waitFor();
+    must((await page.locator(`[data-campaign="${original}"]`).count()) === 0, 'the deleted campaign is still in the list');
+    console.log(JSON.stringify({ commands, copy }));
+  },
+  { expected: (text) => text.includes('409') || text.includes('ERR_FAILED') },
+);

@@ -1,0 +1,170 @@
+// What the page of a campaign shows, rule by rule of the specification. The campaign is real; what its figures are is
+// set between browser and dialler, so that every rule is met at its threshold and on both sides of it.
+import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+
+const base = setting('DIALLER_URL');
+const id = setting('CAMPAIGN');
+const address = `${base}/dashboard/campaigns/${id}`;
+
+/** What the next answer of the API is changed to. */
+let change = (c) => c;
+
+const at = (page, name) => page.locator(`[data-figure="${name}"]`);
+
+/** shown is a figure as it is written; null when it is not there. */
+async function shown(page, name) {
+  return (await at(page, name).allInnerTexts())[0]?.trim() ?? null; // without waiting: it may go any moment
+}
+
+/** expect changes the campaign and waits until figures are written as they should be; null: not there. */
+async function expect(page, what, next, figures) {
+  change = next;
+  let seen;
+  await eventually(`${what}: ${JSON.stringify(figures)}`, async () => {
+    seen = Object.fromEntries(await Promise.all(Object.keys(figures).map(async (f) => [f, await shown(page, f)])));
+    return Object.entries(figures).every(([f, v]) => (v instanceof RegExp ? v.test(seen[f] ?? '') : seen[f] === v));
+  }, 60_000).catch((e) => {
+    throw new Error(`${e.message}, but ${JSON.stringify(seen)}`);
+  });
+}
+
+const ago = (s) => new Date(Date.now() - s * 1000).toISOString();
+
+/** patched lays changes over a campaign; counters and live figures one by one. */
+const patched = (p) => (c) => ({ ...c, ...p, counters: { ...c.counters, ...(p.counters ?? {}) }, live: p.live === null ? null : { ...c.live, ...(p.live ?? {}) }, settings: { ...c.settings, ...(p.settings ?? {}) } });
+
+const running = { status: 'running', draining: false, totals: null, completed_at: null, completion_reason: undefined };
+const quiet = { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: new Date().toISOString(), indicator: 'live', dials_per_s: null, connected_per_h: null, avg_ring_s: null, eta_s: null, explanation: '', last_dial_at: undefined };
+
+await withBrowser(
+  async (page, context) => {
+    await page.goto(address);
+    await logIn(page);
+    await page.getByRole('heading', { level: 1, name: setting('CAMPAIGN_NAME') }).waitFor();
+
+    // The call list as it is: columns, footer, attempt trail with all that is known of each dial.
+    const table = page.getByRole('table', { name: 'Contacts' });
+    await table.waitFor();
+    const columns = await table.getByRole('columnheader').allInnerTexts();
+    must(columns.join() === 'Phone,Status,Attempts,Attempt Trail,Last Result,Variables', `the columns are ${columns.join()}`);
+    must((await shown(page, 'contacts_total')) === setting('CONTACTS'), `the footer says ${await shown(page, 'contacts_total')}`);
+    const [previous, next] = [page.getByRole('button', { name: 'Previous' }), page.getByRole('button', { name: 'Next', exact: true })];
+    must((await table.locator('[data-contact]').count()) === 50, `the first page has ${await table.locator('[data-contact]').count()} contacts`);
+    must((await previous.isDisabled()) && !(await next.isDisabled()), 'on the first page Previous is not disabled, or Next is');
+    await next.click();
+    await eventually('the last page', async () => (await table.locator('[data-contact]').count()) === Number(setting('CONTACTS')) - 50);
+    must(!(await previous.isDisabled()) && (await next.isDisabled()), 'on the last page Next is not disabled, or Previous is');
+    await page.getByLabel('Find a phone number').fill(setting('UNMAPPED'));
+    const contact = table.locator(`[data-contact="${setting('UNMAPPED')}"]`);
+    await contact.waitFor();
+    await eventually('only the contact with the number', async () => (await table.locator('[data-contact]').count()) === 1);
+    must((await contact.locator('[data-figure="attempts"]').innerText()) === '1/1', 'the attempts are not 1/1');
+    await contact.getByRole('button', { name: 'Show details' }).click();
+    const cells = await page.getByRole('table', { name: 'Attempts' }).getByRole('row').nth(1).getByRole('cell').allInnerTexts();
+    must(cells[0] === '1' && cells[2] === setting('FROM') && /\d\d:\d\d:\d\d/.test(cells[3]) && /\d\d:\d\d:\d\d/.test(cells[4]), `the attempt shows ${JSON.stringify(cells)}`);
+    must(cells[6].includes(setting('CODE')), `the code without a friendly reason is not shown: ${cells[6]}`);
+    must(/^[0-9a-f]{8}$/.test(cells[8].trim()) && (await contact.locator('[data-attempt]').getAttribute('data-attempt')) === cells[8].trim(), `the last 8 characters of the attempt are shown as ${cells[8]}`);
+    must((await contact.innerText()).includes('Ada'), 'the variables are not shown');
+    must((await page.getByLabel('Show calls by callback').count()) === 0, 'filters of callbacks are there without callback detection');
+
+    // One contact with all that is known of it, and why it is not dialled now.
+    await contact.getByRole('button', { name: setting('UNMAPPED'), exact: true }).click();
+    const drawer = page.getByRole('dialog');
+    await drawer.locator('[data-explain]').waitFor();
+    must((await drawer.innerText()).includes(setting('CODE')) && (await drawer.getByRole('list', { name: 'Stages' }).innerText()).includes('Dialling'), `the contact shows ${await drawer.innerText()}`);
+    await drawer.getByRole('button', { name: 'SIP messages' }).click();
+    await drawer.getByRole('list', { name: 'SIP messages' }).getByText('INVITE').first().waitFor();
+    await accessible(page, 'one contact');
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+
+    // The first load is small: everything until here, as it came over the line.
+    const loaded = await page.evaluate(() => [...window.performance.getEntriesByType('navigation'), ...window.performance.getEntriesByType('resource')].filter((e) => !e.name.includes('/api/')).reduce((sum, e) => sum + e.encodedBodySize, 0));
+    must(loaded > 100 * 1024 && loaded <= 450 * 1024, `the first load takes ${Math.round(loaded / 1024)} KiB`);
+
+    // From here on the figures are those of the test.
+    await context.route(
+      (url) => url.pathname === `/api/v1/campaigns/${id}` || url.pathname === `/api/v1/campaigns/${id}/live`,
+      async (route) => {
+        if (route.request().url().endsWith('/live')) return route.fulfill({ status: 503, headers: { 'Retry-After': '60' }, contentType: 'application/problem+json', body: '{"type":"about:blank","title":"","status":503,"code":"unavailable","detail":"none today","request_id":"r"}' });
+        const answer = await route.fetch();
+        return route.fulfill({ response: answer, json: change(await answer.json()) });
+      },
+    );
+    change = patched({ ...running, live: quiet });
+    await page.reload();
+    await at(page, 'ringing').waitFor();
+
+    // Idle is --; a dial of 30 s ago is not overdue, one of more than 30 s is orange.
+    await expect(page, 'idle', patched({ ...running, live: quiet }), { dials_per_s: '--', connected_per_h: '--', avg_ring_s: '--', last_dial: '--', ringing: '0', in_progress: '0', eta: null });
+    await expect(page, 'at work', patched({ ...running, live: { ...quiet, ringing: 7, in_progress: 12, dials_per_s: 1.25, connected_per_h: 1234, avg_ring_s: 9.5, eta_s: 3900, last_dial_at: ago(8) } }), {
+      ringing: '7', in_progress: '12', dials_per_s: /^1\.[23]$/, connected_per_h: '1,234', avg_ring_s: '9.5 s', eta: '~1h5m', last_dial: /^\d+s ago$/,
+    });
+    must((await at(page, 'last_dial').getAttribute('data-tone')) === null, 'a dial of some seconds ago is orange');
+    await expect(page, 'a dial long ago', patched({ ...running, live: { ...quiet, last_dial_at: ago(45) } }), { last_dial: /^(4[4-9]|5\d)s ago$/ });
+    must((await at(page, 'last_dial').getAttribute('data-tone')) === 'orange', 'a dial of 45 s ago is not orange');
+    const orange = await at(page, 'last_dial').evaluate((e) => window.getComputedStyle(e).color);
+    must(orange === 'rgb(150, 64, 10)', `orange is ${orange}`);
+    const turn = ago(26);
+    await expect(page, 'a dial of 26 s ago', patched({ ...running, live: { ...quiet, last_dial_at: turn } }), { last_dial: /^(2[6-9]|30)s ago$/ });
+    must((await at(page, 'last_dial').getAttribute('data-tone')) === null, 'a dial of less than 30 s ago is orange');
+    await eventually('it turns orange by itself', async () => (await at(page, 'last_dial').getAttribute('data-tone')) === 'orange');
+    must(Date.now() - Date.parse(turn) > 30_000, 'it turned orange too early');
+
+    // The three indicators, each in its colour.
+    for (const [indicator, label, tone] of [['live', 'Live Activity', 'green'], ['idle', 'Idle, waiting for retries', 'amber'], ['outside_window', 'Paused, outside time window', 'orange']]) {
+      change = patched({ ...running, live: { ...quiet, indicator } });
+      await page.locator(`[data-tone="${tone}"]`, { hasText: label }).first().waitFor();
+    }
+
+    // Counters that are there only above zero.
+    const zero = { machine_detected: 0, window_closed: 0, manually_stopped: 0 };
+    await expect(page, 'counters at zero are hidden', patched({ ...running, live: quiet, counters: zero }), { total: setting('CONTACTS'), pending: /\d/, connected: /\d/, completed: /\d/, unanswered: /\d/, retries_left: /\d/, abandoned: /\d/, machine_detected: null, window_closed: null, manually_stopped: null });
+    for (const name of Object.keys(zero)) {
+      await expect(page, `${name} above zero`, patched({ ...running, live: quiet, counters: { ...zero, [name]: 3 } }), { ...Object.fromEntries(Object.keys(zero).map((z) => [z, null])), [name]: '3' });
+    }
+    await expect(page, 'rates', patched({ ...running, live: quiet, counters: { answer_rate: 0.4321, completion_rate: 0.9, abandon_rate: null, aht_s: 41 } }), { answer_rate: /^43\.2/, completion_rate: /^90\.0/, abandon_rate: '--', aht_s: '41 s' });
+
+    // A finished campaign: its progress line has the totals, and nothing is live. Draining is said.
+    const ended = { status: 'completed', completed_at: ago(60), completion_reason: 'window_ended', live: null, draining: true, totals: { total_connected: 812, dialling_s: 3600, dials_per_s: 0.5, connected_per_h: 812, calls_per_min: 30.25 } };
+    await expect(page, 'a finished campaign', patched(ended), { total_connected: '812', total_dials_per_s: '0.5', total_connected_per_h: '812', total_calls_per_min: /^30\.[23]$/, ringing: null, completed_at: /\d\d:\d\d/ });
+    await page.getByText('Reason: calling window ended.').waitFor();
+    await page.locator('[data-tone="amber"]', { hasText: 'Draining' }).waitFor();
+    for (const [reason, words] of Object.entries({ all_contacts_final: 'all contacts reached a final state', max_retries_completed: 'max retries completed', manually_stopped: 'manually stopped', no_callable_contacts: 'no callable contacts' })) {
+      change = patched({ ...ended, completion_reason: reason, draining: false });
+      await page.getByText(`Reason: ${words}.`).waitFor();
+    }
+    await expect(page, 'a failed campaign', patched({ ...ended, status: 'failed', failure_reason: 'config_url_unreachable: no answer' }), { completed_at: 'never' });
+    await page.locator('header [data-tone="red"]', { hasText: 'Failed' }).waitFor();
+
+    // Passes, callbacks and their filters, the Config URL: there when there is something to show.
+    must((await shown(page, 'callbacks_requested')) === null, 'the callbacks panel is there without callback detection');
+    const passes = [
+      { pass: 1, eligible: 60, attempted: 60, connected: 30, connected_rate: 0.5, first_dial_at: ago(600), last_dial_at: ago(300), running: false },
+      { pass: 2, eligible: 20, attempted: 5, connected: 1, connected_rate: 0.2, first_dial_at: ago(200), last_dial_at: ago(10), running: true },
+    ];
+    await expect(
+      page,
+      'callbacks',
+      patched({ ...running, live: quiet, passes, callbacks: { requested: 9, pending: 4, completed: 3, cancelled: 2, mean_delay_s: 65 }, settings: { callback_detection: true, config_url: 'https://config.example.org/autumn.json' } }),
+      { callbacks_requested: '9', callbacks_pending: '4', callbacks_completed: '3', callbacks_delay: '1 min 5 s' },
+    );
+    must((await page.locator('[data-setting="config_url"]').innerText()).includes('https://config.example.org/autumn.json'), 'the Config URL is not shown');
+    const pass = (n) => page.locator(`[data-pass="${n}"]`).innerText();
+    must(/Pass 1\s+60 \/ 60\s+50\.0.%/.test(await pass(1)) && !(await pass(1)).includes('running'), `pass 1 is shown as ${await pass(1)}`);
+    must(/Pass 2\s+5 \/ 20\s+20\.0.%/.test(await pass(2)) && (await pass(2)).includes('still running'), `pass 2 is shown as ${await pass(2)}`);
+    await page.getByLabel('Find a phone number').fill('');
+    await page.getByRole('combobox', { name: 'Show calls by callback' }).click();
+    const options = await page.getByRole('option').allInnerTexts();
+    must(options.join() === 'All calls,Callbacks requested,Callbacks pending,Callbacks completed,Callbacks cancelled', `the filters are ${options.join()}`);
+    const asked = page.waitForRequest((r) => r.url().includes('/contacts') && r.url().includes('callback=pending'));
+    await page.getByRole('option', { name: 'Callbacks pending' }).click();
+    await asked;
+    await page.getByText('No contact fits').waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await accessible(page, 'the page of a campaign on a small screen');
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    must(wide <= 0, `on a small screen the page is ${wide} px too wide`);
+  },
+  { expected: (text, url) => url.endsWith('/live') || text.includes('503') },
+);

@@ -1,0 +1,48 @@
+import { Button, Group, List, Modal, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+import type { Problem } from '../api/problem';
+import { Failure } from './failure';
+
+interface Props {
+  title: string;
+  /** What it will do, a sentence a line. */
+  lines: string[];
+  confirm: string;
+  /** What the button says after a refusal. */
+  again?: string;
+  /** It cannot be taken back, or it stops something: Cancel has the focus. */
+  grave?: boolean;
+  busy: boolean;
+  problem: Problem | null;
+  carryOut: () => void;
+  close: () => void;
+  children?: ReactNode;
+}
+
+/** Confirm asks before something is done, and shows why it was refused. */
+export function Confirm({ title, lines, confirm, again = 'Try again', grave = false, busy, problem, carryOut, close, children }: Props) {
+  return (
+    <Modal opened onClose={busy ? () => undefined : close} title={<Text fw={650}>{title}</Text>}>
+      <Stack>
+        {problem && <Failure problem={problem} title="That was refused" />}
+        {!problem && (
+          <List spacing={6} size="sm">
+            {lines.map((line) => (
+              <List.Item key={line}>{line}</List.Item>
+            ))}
+          </List>
+        )}
+        {children}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={close} disabled={busy} data-autofocus={grave || undefined}>
+            {problem ? 'Close' : 'Cancel'}
+          </Button>
+          <Button {...(grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={grave ? undefined : true}>
+            {problem ? again : confirm}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,98 @@
+import { Group, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+import type { Campaign } from '../../api/client';
+import { Card } from '../../components/card';
+import { CopyControl } from '../../components/copy-control';
+import { count, seconds } from '../../words/figures';
+import { daysOf } from '../../words/times';
+import { flat, nameOf, poolOf, valueOf } from '../../words/settings';
+import css from './configuration-card.module.css';
+
+/** Rows that the panel writes in a form of its own, or together. */
+const own = new Set(['name', 'window.zone', 'window.start', 'window.end', 'window.days', 'number_pool', 'stop_redials_after_s', 'redial_only_under_s', 'config_url', 'recording_retention_days', 'retry_delay_s', 'window.contact_zone']);
+
+/** What is at its default and would only fill the panel. */
+function isUnused(field: string, v: unknown, amdOff: boolean): boolean {
+  const empty = v === undefined || v === null || v === '' || v === 0 || v === false || (Array.isArray(v) && v.length === 0);
+  if (field.startsWith('amd_') && (amdOff || (field === 'amd_review_share' && v === 0))) return true;
+  return empty && ['window.holidays', 'transfer_targets', 'false_positive_share', 'voicemail_id', 'max_lines', 'sticky_number', 'local_match', 'stop_ends_calls'].includes(field);
+}
+
+/** ConfigurationCard shows the settings; they are changed under Edit (spec: read-only configuration panel). */
+export function ConfigurationCard({ campaign: c }: { campaign: Campaign }) {
+  const s = c.settings;
+  const values = flat(s);
+  const fetched = new Set(Object.keys(c.external_config?.settings ?? {}));
+  const rest = Object.keys(values).filter((f) => !own.has(f) && !isUnused(f, values[f], s.amd === 'off') && !(f === 'transfer_limit' && (s.transfer_targets ?? []).length === 0));
+  const order = ['bot_id', 'concurrency', 'single_day', 'always_on', 'max_attempts'];
+  const later = rest.filter((f) => !order.includes(f));
+  const days = daysOf(s.window.days);
+  return (
+    <Card title="Configuration" aside={<Text size="xs" c="dimmed" className="figure">{`Version ${count(c.version)}`}</Text>}>
+      <dl className={css.rows}>
+        <Row field="bot_id" name="Bot ID">
+          {s.bot_id}
+        </Row>
+        <Row field="concurrency">{count(s.concurrency)}</Row>
+        <Row field="window" name="Time Window">
+          {s.window.start === s.window.end ? 'All day' : `${s.window.start}–${s.window.end}${s.window.end < s.window.start ? ' (next day)' : ''}`}, {s.window.contact_zone ? 'clock of each contact' : s.window.zone}
+        </Row>
+        <Row field="window.days">{days === 'every day' ? 'All seven days' : days}</Row>
+        <Row field="single_day">{valueOf('single_day', s.single_day)}</Row>
+        <Row field="number_pool">
+          <Pool pool={s.number_pool} />
+        </Row>
+        <Row field="always_on">{valueOf('always_on', s.always_on)}</Row>
+        <Row field="max_attempts">{count(s.max_attempts)}</Row>
+        <Row field="retry_delay_s">{seconds(s.retry_delay_s)}</Row>
+        {s.stop_redials_after_s > 0 && <Row field="stop_redials_after_s">{seconds(s.stop_redials_after_s)} of conversation</Row>}
+        {s.redial_only_under_s > 0 && <Row field="redial_only_under_s">{seconds(s.redial_only_under_s)} of conversation</Row>}
+        {later.map((f) => (
+          <Row key={f} field={f} fetched={fetched.has(f)}>
+            {valueOf(f, values[f])}
+            {f === 'recording' && s.recording === 'on' && `, kept ${valueOf('recording_retention_days', s.recording_retention_days)}`}
+          </Row>
+        ))}
+        {s.config_url !== undefined && s.config_url !== '' && (
+          <Row field="config_url">
+            <span className={css.long}>{s.config_url}</span>
+          </Row>
+        )}
+      </dl>
+    </Card>
+  );
+}
+
+function Row({ field, name = nameOf(field), fetched = false, children }: { field: string; name?: string; fetched?: boolean; children: ReactNode }) {
+  return (
+    <div className={css.row} data-setting={field}>
+      <dt>{name}</dt>
+      <dd className="figure">
+        {children}
+        {fetched && (
+          <Text span size="xs" c="dimmed">
+            {' '}
+            (set by the Config URL)
+          </Text>
+        )}
+      </dd>
+    </div>
+  );
+}
+
+function Pool({ pool }: { pool: string[] }) {
+  const { first, more } = poolOf(pool);
+  if (pool.length === 0) return <>None</>;
+  return (
+    <Group gap={6} component="span" display="inline-flex">
+      <span>{first.join(', ')}</span>
+      {more !== '' && (
+        <Text span size="sm" c="dimmed">
+          {more}
+        </Text>
+      )}
+      <CopyControl text={pool.join('\n')} what={`all ${count(pool.length)} numbers`} />
+    </Group>
+  );
+}

@@ -1,0 +1,117 @@
+import { Alert, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+
+import type { Campaign, Schemas } from '../../api/client';
+import { useContact } from '../../api/queries';
+import { Failure } from '../../components/failure';
+import { InfoIcon } from '../../components/icons';
+import { ToneBadge } from '../../components/tone-badge';
+import { When } from '../../components/when';
+import { count, none } from '../../words/figures';
+import { contactStatus, named, outcome, words } from '../../words/states';
+import { AttemptDetail } from './attempt-detail';
+import css from './contact.module.css';
+
+/** How often an open contact is asked for: its calls go on meanwhile. */
+const askMs = 3_000;
+
+/** ContactDrawer shows all that is known of one contact: why it is not dialled now, and every attempt. */
+export function ContactDrawer({ campaign: c, contact, close }: { campaign: Campaign; contact: string | null; close: () => void }) {
+  return (
+    <Drawer opened={contact !== null} onClose={close} position="right" size="xl" title={<Text fw={650}>Contact</Text>} closeButtonProps={{ 'aria-label': 'Close' }}>
+      {contact !== null && <Loaded campaign={c} contact={contact} />}
+    </Drawer>
+  );
+}
+
+function Loaded({ campaign: c, contact }: { campaign: Campaign; contact: string }) {
+  const query = useContact(c.campaign_id, contact, askMs);
+  if (query.data === undefined) {
+    return query.isError ? <Failure title="The contact cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} aria-label="Loading" />;
+  }
+  return <Shown campaign={c} contact={query.data} />;
+}
+
+function Shown({ campaign: c, contact: k }: { campaign: Campaign; contact: Schemas['ContactDetail'] }) {
+  const status = named(contactStatus, k.status);
+  const zone = c.settings.window.zone;
+  const variables = Object.entries(k.variables);
+  const last = Object.hasOwn(outcome, k.last_result) ? named(outcome, k.last_result).label : k.last_result;
+  const facts: [string, React.ReactNode][] = [
+    ['Attempts', `${k.attempts}/${k.max_attempts}`],
+    ['Last Result', last === '' ? none : last],
+    ['Source', words(k.source)],
+    ['Added', <When key="added" at={k.created_at} zone={zone} />],
+  ];
+  return (
+    <Stack>
+      <Group gap="sm">
+        <Title order={2} size="h3" className="figure">
+          {k.phone_number}
+        </Title>
+        <ToneBadge tone={status.tone} label={status.label} />
+        {k.live_state && <ToneBadge tone="blue" label={words(k.live_state)} alive />}
+        {k.callback && <ToneBadge tone="purple" label="Callback" title={words(k.callback.state)} />}
+      </Group>
+      <Alert color="indigo" icon={<InfoIcon />} title="Why not now, when next" data-explain={k.explain.code}>
+        <Text size="sm">
+          {sentence(k.explain.message)}
+          {k.explain.next_at !== undefined && (
+            <>
+              {' '}
+              Next: <When at={k.explain.next_at} zone={zone} precise />.
+            </>
+          )}
+          {k.explain.ahead !== undefined && ` ${count(k.explain.ahead)} are dialled before it.`}
+        </Text>
+        {k.callback?.at && (
+          <Text size="sm">
+            Callback {words(k.callback.state).toLowerCase()}: <When at={k.callback.at} zone={zone} precise />.
+          </Text>
+        )}
+      </Alert>
+      <dl className={css.facts}>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="figure">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {variables.length > 0 && (
+        <section aria-label="Variables">
+          <Title order={3} size="h5" mb={6}>
+            Variables
+          </Title>
+          <dl className={css.facts}>
+            {variables.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+      <section aria-label="Attempts">
+        <Title order={3} size="h5" mb={6}>
+          Attempts
+        </Title>
+        {k.attempt_trail.length === 0 && (
+          <Text size="sm" c="dimmed">
+            Not dialled yet.
+          </Text>
+        )}
+        <Stack gap="sm">
+          {[...k.attempt_trail].reverse().map((a, i) => (
+            <AttemptDetail key={a.attempt_id} attempt={a} zone={zone} open={i === 0} />
+          ))}
+        </Stack>
+      </section>
+    </Stack>
+  );
+}
+
+function sentence(s: string): string {
+  const t = s.charAt(0).toUpperCase() + s.slice(1);
+  return /[.!?]$/.test(t) ? t : `${t}.`;
+}

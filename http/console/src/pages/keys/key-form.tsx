@@ -1,0 +1,100 @@
+import { Button, Checkbox, Group, Modal, MultiSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import type { SyntheticEvent } from 'react';
+import { useState } from 'react';
+
+import type { APIKey, KeyDraft, Scope } from '../../api/keys';
+import { useCampaignNames, useChangeKey, useCreateKey } from '../../api/keys';
+import { mistakes } from '../../api/mistakes';
+import { Failure } from '../../components/failure';
+import { Once } from '../../components/once';
+import { example, scopes } from '../../words/keys';
+import { fromField, toField } from '../../words/local-time';
+import { viewerZone } from '../../words/times';
+
+const every = Object.keys(scopes) as Scope[];
+
+/** KeyForm makes a key, or changes one. A new key is shown in full when it has been made, and never again. */
+export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) {
+  const create = useCreateKey();
+  const change = useChangeKey();
+  const campaigns = useCampaignNames();
+  const [name, setName] = useState(key?.name ?? '');
+  const [granted, setGranted] = useState<Scope[]>(key?.scopes ?? ['dialout', 'trigger', 'exclude']);
+  const [only, setOnly] = useState<string[]>(key?.campaigns ?? []);
+  const [expires, setExpires] = useState(toField(key?.expires_at));
+  const [perDay, setPerDay] = useState<number | string>(key?.dialouts_per_day ?? 0);
+  const sent = key === undefined ? create : change;
+  const { of, rest } = mistakes(sent.error, 'name', 'scopes', 'campaigns', 'expires_at', 'dialouts_per_day');
+  const [none, setNone] = useState(false);
+
+  const submit = (e: SyntheticEvent) => {
+    e.preventDefault();
+    setNone(granted.length === 0);
+    if (granted.length === 0) return;
+    const body = { name: name.trim(), scopes: granted, campaigns: only, expires_at: fromField(expires), dialouts_per_day: Number(perDay) } satisfies KeyDraft;
+    if (key === undefined) {
+      create.mutate(body);
+      return;
+    }
+    change.mutate(
+      { id: key.id, change: body },
+      {
+        onSuccess: (k) => {
+          notifications.show({ color: 'green', message: `Saved: ${k.name}` });
+          close();
+        },
+      },
+    );
+  };
+
+  if (create.data !== undefined) {
+    return (
+      <Modal opened onClose={close} size="lg" closeOnClickOutside={false} closeOnEscape={false} title={<Text fw={650}>Key of {create.data.name}</Text>}>
+        <Once what="the key" secret={create.data.key} use={{ label: 'A first request', text: example(location.origin, create.data.key, create.data.scopes) }} done={close} />
+      </Modal>
+    );
+  }
+  const known = new Set((campaigns.data ?? []).map((c) => c.id));
+  return (
+    <Modal opened onClose={close} size="lg" title={<Text fw={650}>{key === undefined ? 'New API key' : `Change ${key.name}`}</Text>}>
+      <form onSubmit={submit}>
+        <Stack>
+          {rest && <Failure title={key === undefined ? 'The key was not made' : 'Nothing was changed'} problem={rest} />}
+          <TextInput label="Name" description="One key for each CRM or integration, named after it" required withAsterisk={false} maxLength={100} value={name} onChange={(e) => setName(e.currentTarget.value)} error={of('name')} data-autofocus />
+          <Checkbox.Group label="What it may do" value={granted} onChange={(v) => setGranted(v)} error={none ? 'Choose at least one.' : of('scopes')}>
+            <Stack gap={8} mt={6}>
+              {every.map((s) => (
+                <Checkbox key={s} value={s} label={scopes[s].label} description={scopes[s].may} />
+              ))}
+            </Stack>
+          </Checkbox.Group>
+          <MultiSelect
+            label="Campaigns"
+            description="Empty: every campaign, those of tomorrow too"
+            placeholder={only.length > 0 ? '' : 'Every campaign'}
+            searchable
+            clearable
+            clearButtonProps={{ 'aria-label': 'Every campaign' }}
+            data={[...(campaigns.data ?? []).map((c) => ({ value: c.id, label: c.name })), ...only.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id }))]}
+            value={only}
+            onChange={setOnly}
+            error={of('campaigns')}
+          />
+          <TextInput type="datetime-local" label="Expires" description={`By your clock, ${viewerZone}. Empty: never`} value={expires} onChange={(e) => setExpires(e.currentTarget.value)} error={of('expires_at')} />
+          {granted.includes('dialout') && (
+            <NumberInput label="Dialouts within 24 hours" description="0: no cap" min={0} max={1_000_000} allowDecimal={false} allowNegative={false} thousandSeparator=" " value={perDay} onChange={setPerDay} error={of('dialouts_per_day')} />
+          )}
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={sent.isPending}>
+              {key === undefined ? 'Make the key' : 'Save'}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,111 @@
+import { Button, Group, Skeleton, Text, Title } from '@mantine/core';
+import { useFullscreenElement } from '@mantine/hooks';
+import { memo } from 'react';
+import { Link } from 'wouter';
+
+import type { Campaign } from '../../api/client';
+import { useCampaigns } from '../../api/queries';
+import { CampaignBadges } from '../../components/campaign-badges';
+import { Failure } from '../../components/failure';
+import { Empty } from '../../components/listing';
+import { ProgressBar } from '../../components/progress-bar';
+import { processed, scope } from '../../words/campaigns';
+import { whyOf } from '../../words/constraints';
+import { count, none, rate, share } from '../../words/figures';
+import { campaignStatus } from '../../words/states';
+import css from './wall-page.module.css';
+
+/** What a wall shows: what dials, what could, and what still talks. */
+const goesOn = (c: Campaign) => c.status === 'running' || c.status === 'paused' || c.draining;
+
+export default function WallPage() {
+  const query = useCampaigns();
+  const { ref, toggle, fullscreen } = useFullscreenElement<HTMLDivElement>();
+  const shown = query.data?.campaigns.filter(goesOn).sort((a, b) => a.settings.name.localeCompare(b.settings.name));
+  return (
+    <div ref={ref} className={css.wall}>
+      <title>Live wall – Dialler</title>
+      <Group justify="space-between" mb="md">
+        <Title order={1} size="h2">
+          Live wall
+        </Title>
+        <Button variant="default" onClick={() => void toggle()}>
+          {fullscreen ? 'Leave full screen' : 'Full screen'}
+        </Button>
+      </Group>
+      {query.isError && <Failure title={shown === undefined ? 'The campaigns cannot be shown' : 'These figures are no longer fresh'} problem={query.error} retry={() => void query.refetch()} />}
+      {shown === undefined && query.isPending && <Skeleton height={320} radius="md" aria-label="Loading" />}
+      {shown?.length === 0 && <Empty title="Nothing is dialled now">Running and paused campaigns stand here, each with what it does at this moment. Start one on its page.</Empty>}
+      {shown !== undefined && shown.length > 0 && (
+        <>
+          <Sums of={shown} />
+          <ul className={css.tiles} aria-label="Campaigns">
+            {shown.map((c) => (
+              <Tile key={c.campaign_id} campaign={c} />
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Sums is all campaigns together. */
+function Sums({ of: list }: { of: Campaign[] }) {
+  const sum = (f: (c: Campaign) => number | null | undefined) => list.reduce((n, c) => n + (f(c) ?? 0), 0);
+  return (
+    <dl className={css.sums} aria-label="All campaigns">
+      <Figure name="in_progress" label="In progress" value={count(sum((c) => c.live?.in_progress))} />
+      <Figure name="ringing" label="Ringing" value={count(sum((c) => c.live?.ringing))} />
+      <Figure name="dials_per_s" label="Dials a second" value={rate(sum((c) => c.live?.dials_per_s))} />
+      <Figure name="connected_per_h" label="Connected an hour" value={count(Math.round(sum((c) => c.live?.connected_per_h)))} />
+      <Figure name="running" label="Running" value={count(list.filter((c) => c.status === 'running').length)} />
+    </dl>
+  );
+}
+
+/** Tile draws anew only when its campaign changes. */
+const Tile = memo(function Tile({ campaign: c }: { campaign: Campaign }) {
+  const why = whyOf(c);
+  return (
+    <li className={css.tile} data-tone={campaignStatus[c.status].tone} data-campaign={c.campaign_id}>
+      <Group justify="space-between" align="flex-start" wrap="nowrap">
+        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.name}>
+          {c.settings.name}
+        </Link>
+        <CampaignBadges campaign={c} />
+      </Group>
+      <dl className={css.figures}>
+        <Figure name="in_progress" label="In progress" value={count(c.live?.in_progress)} />
+        <Figure name="ringing" label="Ringing" value={count(c.live?.ringing)} />
+        <Figure name="dials_per_s" label="Dials a second" value={rate(c.live?.dials_per_s)} />
+        <Figure name="connected" label="Connected" value={count(c.counters.connected)} />
+        <Figure name="answer_rate" label="Answer rate" value={share(c.counters.answer_rate)} />
+        <Figure name="abandon_rate" label="Abandon rate" value={share(c.counters.abandon_rate)} />
+      </dl>
+      <div>
+        <Group justify="space-between" mb={4}>
+          <Text size="sm" className="figure" fw={600}>
+            {c.counters.progress === null ? none : share(c.counters.progress)}
+          </Text>
+          <Text size="xs" c="dimmed" className="figure">
+            {count(processed(c))} / {count(scope(c))}
+          </Text>
+        </Group>
+        <ProgressBar campaign={c} height={8} />
+      </div>
+      <div className={css.why}>{why === undefined ? '' : `${why.title}. ${why.sentence}`}</div>
+    </li>
+  );
+});
+
+function Figure({ name, label, value }: { name: string; label: string; value: string }) {
+  return (
+    <div>
+      <dt className={css.label}>{label}</dt>
+      <dd className={css.value} data-figure={name}>
+        {value}
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,80 @@
+import { Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import type { SyntheticEvent } from 'react';
+import { useState } from 'react';
+
+import { useCampaignNames } from '../../api/keys';
+import { mistakes } from '../../api/mistakes';
+import type { Webhook, WebhookType } from '../../api/webhooks';
+import { useChangeWebhook, useCreateWebhook } from '../../api/webhooks';
+import { Failure } from '../../components/failure';
+import { Once } from '../../components/once';
+import { webhookTypes } from '../../words/webhooks';
+
+/** WebhookForm makes an endpoint, whose secret is then shown once, or changes one. */
+export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => void }) {
+  const create = useCreateWebhook();
+  const change = useChangeWebhook();
+  const campaigns = useCampaignNames();
+  const [url, setUrl] = useState(hook?.url ?? '');
+  const [description, setDescription] = useState(hook?.description ?? '');
+  const [types, setTypes] = useState<WebhookType[]>(hook?.types ?? []);
+  const [only, setOnly] = useState(hook?.campaigns ?? []);
+  const sent = hook === undefined ? create : change;
+  const { of, rest } = mistakes(sent.error, 'url', 'description', 'types', 'campaigns');
+  const submit = (e: SyntheticEvent) => {
+    e.preventDefault();
+    const body = { url: url.trim(), description: description.trim(), types, campaigns: only };
+    if (hook === undefined) {
+      create.mutate(body);
+      return;
+    }
+    change.mutate(
+      { id: hook.id, change: body },
+      {
+        onSuccess: (h) => {
+          notifications.show({ color: 'green', message: `Saved: ${h.url}` });
+          close();
+        },
+      },
+    );
+  };
+  if (create.data?.secret !== undefined) {
+    return (
+      <Modal opened onClose={close} closeOnClickOutside={false} closeOnEscape={false} size="lg" title={<Text fw={650}>Secret of the endpoint</Text>}>
+        <Once what="the secret" kept secret={create.data.secret} done={close} />
+      </Modal>
+    );
+  }
+  const known = new Set((campaigns.data ?? []).map((c) => c.id));
+  return (
+    <Modal opened onClose={close} size="lg" title={<Text fw={650}>{hook === undefined ? 'New endpoint' : 'Change the endpoint'}</Text>}>
+      <form onSubmit={submit}>
+        <Stack>
+          {rest && <Failure title="The endpoint was not saved" problem={rest} />}
+          <TextInput label="Address" description="https; private networks are refused unless the dialler is told otherwise" type="url" placeholder="https://crm.example.org/dialler" required withAsterisk={false} maxLength={2048} value={url} onChange={(e) => setUrl(e.currentTarget.value)} error={of('url')} data-autofocus />
+          <TextInput label="Description" maxLength={500} value={description} onChange={(e) => setDescription(e.currentTarget.value)} error={of('description')} />
+          <MultiSelect label="Events" description="Empty: all of them, those of later versions too" placeholder={types.length === 0 ? 'Every event' : ''} searchable data={webhookTypes} value={types} onChange={(v) => setTypes(v)} error={of('types')} />
+          <MultiSelect
+            label="Campaigns"
+            description="Empty: every campaign, and dialouts"
+            placeholder={only.length === 0 ? 'Every campaign' : ''}
+            searchable
+            data={[...(campaigns.data ?? []).map((c) => ({ value: c.id, label: c.name })), ...only.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id }))]}
+            value={only}
+            onChange={setOnly}
+            error={of('campaigns')}
+          />
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={sent.isPending}>
+              {hook === undefined ? 'Make the endpoint' : 'Save'}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

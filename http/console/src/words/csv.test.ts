@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+
+import { beginningOf, headerLine, looksLikeNumber, nameMistakes, numberColumn, renamed } from './csv';
+
+test('the first rows of a file are read as the dialler reads them', () => {
+  const b = beginningOf('Tel;"First ""nick"" name";Note\r\n+4930123456;Ada;"a\nb;c"\r\n\r\n+4930123457;Grace;\r\n+49301', false);
+  expect(b.delimiter).toBe(';');
+  expect(b.header).toEqual(['Tel', 'First "nick" name', 'Note']);
+  expect(b.rows).toEqual([['+4930123456', 'Ada', 'a\nb;c'], ['+4930123457', 'Grace', '']]);
+  expect(beginningOf('phone_number\n+4930123456', true).rows).toEqual([['+4930123456']]);
+  expect(beginningOf('phone_number\n+4930123456', false).rows).toEqual([]);
+  expect(beginningOf('a\tb\n1\t2\n', true).header).toEqual(['a', 'b']);
+  expect(beginningOf('', true)).toMatchObject({ header: [], rows: [] });
+});
+
+test('the column of the numbers is found by its name, or by what is in it', () => {
+  const f = (text: string) => numberColumn(beginningOf(text, true));
+  expect(f('name,phone_number,mobile\nAda,1,2\n')).toBe(1);
+  expect(f('name,Mobile\nAda,+4930123456\n')).toBe(1);
+  expect(f('name,contact\nAda,0049 30 123456-7\n')).toBe(1);
+  expect(f('name,age\nAda,36\n')).toBeUndefined();
+  expect([looksLikeNumber('+49 (30) 123.456'), looksLikeNumber('030 123456'), looksLikeNumber('')]).toEqual([true, false, false]);
+});
+
+test('columns get other names, and the rows stay as they are', async () => {
+  const text = 'Tel;Größe;x\r\n+4930123456;groß;"1;2"\r\n';
+  for (const bom of [false, true]) {
+    const file = new File([bom ? '\ufeff' : '', text], 'list.csv');
+    const out = renamed(file, text, beginningOf(text, true), ['phone_number', 'size;cm', 'x'], bom);
+    expect(await out.text()).toBe('phone_number;"size;cm";x\r\n+4930123456;groß;"1;2"\r\n');
+    expect(renamed(file, text, beginningOf(text, true), ['Tel', 'Größe', 'x'], bom)).toBe(file);
+  }
+  expect(headerLine(['a', 'b"c'], ',')).toBe('a,"b""c"');
+});
+
+test('names of variables are unique and short', () => {
+  expect(nameMistakes(['', 'a', 'a', 'phone_number', 'ü'.repeat(33), 'ok'], undefined)).toEqual({
+    0: 'A variable needs a name.', 2: 'Another column has this name.', 3: 'That is the name of the number’s column.', 4: 'At most 64 bytes.',
+  });
+  expect(nameMistakes(['phone_number', 'a'], 0)).toEqual({});
+});

@@ -1,0 +1,103 @@
+// The beginning of a CSV file (RFC 4180; comma, semicolon or tab, as its first line has it), enough to show what will
+// become of its columns. The dialler reads the file itself; here only its first line is written anew.
+
+/** So much of a file is looked at. */
+export const lookBytes = 256 * 1024;
+
+export interface Beginning {
+  delimiter: ',' | ';' | '\t';
+  header: string[];
+  /** Where the first line ends, in characters. */
+  headerEnd: number;
+  rows: string[][];
+}
+
+/** recordsOf splits a text into records; the last one is left out when it may go on behind the end. */
+function recordsOf(text: string, delimiter: string, most: number, whole: boolean): { records: string[][]; firstEnd: number } {
+  const records: string[][] = [];
+  let fields: string[] = [];
+  let field = '';
+  let quoted = false;
+  let firstEnd = text.length;
+  let i = 0;
+  const end = (at: number) => {
+    fields.push(field);
+    if (records.length === 0) firstEnd = at;
+    if (fields.length > 1 || fields[0]?.trim() !== '' || records.length === 0) records.push(fields);
+    fields = [];
+    field = '';
+  };
+  for (; i < text.length && records.length < most; i++) {
+    const ch = text[i] ?? '';
+    if (quoted) {
+      if (ch !== '"') field += ch;
+      else if (text[i + 1] === '"') {
+        field += '"';
+        i++;
+      } else quoted = false;
+    } else if (ch === '"') quoted = true;
+    else if (ch === delimiter) {
+      fields.push(field);
+      field = '';
+    } else if (ch === '\n') end(text[i - 1] === '\r' ? i - 1 : i);
+    else if (ch !== '\r') field += ch;
+  }
+  if (records.length < most && (field !== '' || fields.length > 0) && whole && !quoted) end(text.length);
+  return { records, firstEnd };
+}
+
+/** beginningOf reads the first rows of a file; `whole` says that the text is all of it. */
+export function beginningOf(text: string, whole: boolean, rows = 5): Beginning {
+  const line = /^[^\r\n]*/.exec(text)?.[0] ?? '';
+  const count = (d: string) => line.split(d).length;
+  const delimiter = ([';', '\t'] as const).reduce<Beginning['delimiter']>((best, d) => (count(d) > count(best) ? d : best), ',');
+  const { records, firstEnd } = recordsOf(text, delimiter, rows + 1, whole);
+  const [header = [], ...rest] = records;
+  return { delimiter, header: header.map((h) => h.trim()), headerEnd: firstEnd, rows: rest };
+}
+
+/** looksLikeNumber says whether the dialler could read a text as a number with its country. */
+export function looksLikeNumber(s: string): boolean {
+  const digits = s.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
+  return /^\+[1-9][0-9]{6,14}$/.test(digits);
+}
+
+const usual = /^(phone_?number|phone|mobile|mobil|msisdn|tel|telefon|telephone|rufnummer|number|cell)$/i;
+
+/** numberColumn guesses which column has the phone numbers; undefined when none looks like it. */
+export function numberColumn(b: Beginning): number | undefined {
+  const exact = b.header.indexOf('phone_number');
+  if (exact >= 0) return exact;
+  const named = b.header.findIndex((h) => usual.test(h.replaceAll(/[\s-]/g, '_')));
+  if (named >= 0) return named;
+  const seen = b.header.findIndex((_, i) => b.rows.length > 0 && b.rows.every((r) => looksLikeNumber(r[i] ?? '')));
+  return seen >= 0 ? seen : undefined;
+}
+
+/** headerLine writes the first line with other names. */
+export function headerLine(names: readonly string[], delimiter: string): string {
+  return names.map((n) => (/["\r\n]/.test(n) || n.includes(delimiter) ? `"${n.replaceAll('"', '""')}"` : n)).join(delimiter);
+}
+
+/** nameMistakes gives what is wrong with the names of variables, by column; the number's column has none. */
+export function nameMistakes(names: readonly string[], number: number | undefined): Record<number, string> {
+  const wrong: Record<number, string> = {};
+  const bytes = new TextEncoder();
+  names.forEach((n, i) => {
+    if (i === number) return;
+    const name = n.trim();
+    if (name === '') wrong[i] = 'A variable needs a name.';
+    else if (name === 'phone_number') wrong[i] = 'That is the name of the number’s column.';
+    else if (bytes.encode(name).length > 64) wrong[i] = 'At most 64 bytes.';
+    else if (names.some((m, j) => j < i && j !== number && m.trim() === name)) wrong[i] = 'Another column has this name.';
+  });
+  return wrong;
+}
+
+/** renamed gives the file with another first line; what follows is not read. */
+export function renamed(file: File, text: string, b: Beginning, names: readonly string[], bom: boolean): File {
+  const line = headerLine(names, b.delimiter);
+  if (line === text.slice(0, b.headerEnd)) return file;
+  const skipped = new TextEncoder().encode(text.slice(0, b.headerEnd)).length + (bom ? 3 : 0);
+  return new File([line, file.slice(skipped)], file.name, { type: 'text/csv' });
+}
