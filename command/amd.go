@@ -17,6 +17,7 @@ import (
 type amdCmd struct {
 	Eval      amdEvalCmd      `cmd:"" help:"Classify a folder of recordings: verdicts, confusion matrix, latencies, CPU."`
 	Train     amdTrainCmd     `cmd:"" help:"Train the model on labelled recordings; the same recordings and seed give the same model."`
+	Recorded  amdRecordedCmd  `cmd:"" help:"Make recordings of people and machines of the real speech in Debian's packages, to train on: needs sox."`
 	Greetings amdGreetingsCmd `cmd:"" help:"Make synthesised recordings of people and machines that answer, to train on: needs espeak-ng, flite and festival."`
 }
 
@@ -24,8 +25,8 @@ type amdEvalCmd struct {
 	Dir           string   `arg:"" help:"Folder with WAV files, and a labels.csv if there is one."`
 	JSON          bool     `name:"json" help:"Print JSON."`
 	Model         string   `help:"Model file; default: the one in the program." type:"existingfile"`
-	CrossValidate bool     `help:"Train anew without the voices, then without the sources, that are measured."`
-	With          []string `help:"Further folders to train on in the cross-validation." placeholder:"DIR"`
+	CrossValidate bool     `help:"Train anew with --with alone, without the voices, then without the sources, that are measured."`
+	With          []string `help:"Folders to train on in the cross-validation." placeholder:"DIR"`
 	Seed          uint64   `help:"Of the training." default:"1"`
 }
 
@@ -62,10 +63,11 @@ func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
 	}
 	var all []training.Report
 	for _, g := range []struct {
-		name  string
-		group func(corpus.Recording) string
-	}{{"voice", training.ByVoice}, {"source", training.BySource}} {
-		r := training.NewReport("cross-validated by "+g.name, set.CrossValidate(g.group), 0)
+		name   string
+		group  func(corpus.Recording) string
+		models int
+	}{{"voice", training.ByVoice, 1}, {"source", training.BySource, 2}} {
+		r := training.NewReport("cross-validated by "+g.name, set.CrossValidate(g.group, g.models), 0)
 		all = append(all, r)
 		if !e.JSON {
 			if err := r.Write(os.Stdout); err != nil {
@@ -126,23 +128,43 @@ func (t *amdTrainCmd) Run(c *cli) error {
 	if err := os.WriteFile(t.Out, []byte(text), 0o600); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(os.Stdout, "%d trees in %s: build the program anew to ship them\n", len(m.Machine.Trees)+len(m.Music.Trees), t.Out)
+	_, err = fmt.Fprintf(os.Stdout, "%s is written: build the program anew to ship it\n", t.Out)
 	return err
 }
 
 type amdGreetingsCmd struct {
 	Dir   string `arg:"" help:"Folder that gets the recordings and their labels.csv."`
 	Seed  uint64 `help:"The same seed gives the same recordings." default:"1"`
-	Count int    `help:"Recordings." default:"1500"`
+	Count int    `help:"Recordings." default:"12000"`
+	// Unseen is for measuring.
+	Unseen bool `help:"Other phrases, said by other voices, on which the model is not trained: to measure it."`
 }
 
 // Run writes the recordings.
 func (g *amdGreetingsCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count})
+	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Unseen: g.Unseen})
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be said\n", done.Recordings, g.Dir, done.Failed)
+	}
+	return err
+}
+
+type amdRecordedCmd struct {
+	Dir   string `arg:"" help:"Folder that gets the recordings and their labels.csv."`
+	Root  string `help:"Folder in which the packages are unpacked: asterisk-core-sounds-*-wav, asterisk-prompt-*, tuxpaint-stamps-default, ktuberling-data, klettres-data." default:"/"`
+	Seed  uint64 `help:"The same seed gives the same recordings." default:"1"`
+	Count int    `help:"Recordings." default:"3000"`
+}
+
+// Run writes the recordings.
+func (g *amdRecordedCmd) Run(*cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	done, err := greetings.WriteRecorded(ctx, greetings.Recorded{Dir: g.Dir, Root: g.Root, Seed: g.Seed, Count: g.Count})
+	if err == nil {
+		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be made\n", done.Recordings, g.Dir, done.Failed)
 	}
 	return err
 }

@@ -23,6 +23,7 @@ type benchCmd struct {
 	Cluster  benchClusterCmd  `cmd:"" help:"Run the nodes of a cluster on this machine, with etcd, a PostgreSQL, a model carrier, a model bot and campaigns, to be broken."`
 	Commit   benchCommitCmd   `cmd:"" help:"Measure what it costs to make calls durable: the group commit beside plain COPY, and the spool, on a PostgreSQL of its own."`
 	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
+	Triggers benchTriggersCmd `cmd:"" help:"Measure what a trigger costs: as many as are accepted, each durable, beside a bare handler, and how long they take at half of that."`
 }
 
 type benchCarrierCmd struct {
@@ -93,6 +94,7 @@ type benchLoadCmd struct {
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
 	Step      int           `help:"How fine the search is." default:"25"`
 	List      int           `help:"In place of a measurement a call: import a list of so many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
+	ListMB    int           `name:"list-mb" help:"Of --list: only import it, as a file of so many megabytes." placeholder:"MB"`
 	Leak      int           `help:"In place of a measurement a call: place so many calls that end in every way, and report what is left of them." placeholder:"N"`
 	Soak      time.Duration `help:"In place of a measurement a call: place calls at the rate for so long, and report whether memory, goroutines, descriptors or the database's tables grow." placeholder:"30m"`
 	Nodes     int           `help:"In place of one measurement: compare one process with clusters of two to so many nodes on one PostgreSQL; the rate is that of all." placeholder:"N"`
@@ -179,7 +181,12 @@ func (b *benchLoadCmd) judged(f any, page interface{ Print(out io.Writer) }, wro
 }
 
 func (b *benchLoadCmd) list(ctx context.Context, cfg load.Config) error {
-	f, err := load.List(ctx, cfg, b.List)
+	f, err := func() (*load.ListFigures, error) {
+		if b.ListMB > 0 {
+			return load.Import(ctx, cfg, b.List, b.ListMB*1_000_000)
+		}
+		return load.List(ctx, cfg, b.List)
+	}()
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type call struct {
 
 	// The INVITE that is being served.
 	branch    string
+	sentBy    string
 	invitedAt time.Time
 	cseq      uint32
 	head      []byte // headers that its responses copy
@@ -167,7 +168,7 @@ func (c *call) serve(m *message, p peer, now time.Time) {
 		c.row.Invite = string(m.raw)
 	}
 	c.peer, c.invitedAt = p, now
-	c.branch, c.cseq, c.remoteCSeq = string(via), m.cseq, m.cseq
+	c.branch, c.sentBy, c.cseq, c.remoteCSeq = string(via), string(sentBy(m)), m.cseq, m.cseq
 	c.head = responseHead(m, p.addr, c.tag)
 	c.peer.addr = replyTo(m, p.addr)
 	c.uri = string(m.uri)

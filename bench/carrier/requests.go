@@ -78,6 +78,14 @@ func topBranch(m *message) []byte {
 	return b
 }
 
+// sentBy is host:port of the top Via, which is a part of a transaction's name
+// (§17.2.3).
+func sentBy(m *message) []byte {
+	_, rest, _ := bytes.Cut(bytes.TrimSpace(m.vias[0]), []byte(" "))
+	by, _, _ := bytes.Cut(rest, []byte(";"))
+	return bytes.TrimSpace(by)
+}
+
 // onInvite sorts an INVITE into: in a dialog, copy, retry, duplicate, new.
 func (c *Carrier) onInvite(sh *shard, cl *call, m *message, p peer, now time.Time) {
 	if tag, ok := param(m.to, "tag"); ok {
@@ -228,7 +236,7 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 		}
 		return // the silence is complete
 	}
-	if cl == nil || cl.branch != string(topBranch(m)) || cl.cseq != m.cseq {
+	if cl == nil || cl.branch != string(topBranch(m)) || cl.sentBy != string(sentBy(m)) || cl.cseq != m.cseq {
 		if cl != nil {
 			cl.violation("cancel_of_other_transaction")
 		}

@@ -2,41 +2,92 @@ package greetings
 
 import (
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
 func TestEveryLanguageHasPeopleAndMachines(t *testing.T) {
-	kinds := map[string]map[string]int{}
-	for _, p := range lines() {
-		if kinds[p.lang] == nil {
-			kinds[p.lang] = map[string]int{}
-		}
-		kinds[p.lang][p.kind]++
-		if p.text == "" {
-			t.Errorf("%+v says nothing", p)
-		}
-	}
-	for _, s := range speakers() {
-		for _, kind := range []string{"short", "again", "firm", "long", "brief", "box", "carrier"} {
-			if kinds[s.lang][kind] == 0 {
-				t.Fatalf("%s has no %s", s.lang, kind)
-			}
-		}
-	}
 	known := map[string]bool{}
 	total := 0.0
 	for _, s := range shares {
 		known[s.kind], total = true, total+s.parts
 	}
-	for lang, of := range kinds {
-		for kind := range of {
-			if !known[kind] {
-				t.Errorf("%s: nobody draws %q", lang, kind)
+	if total != 100 {
+		t.Errorf("the shares are %v of 100", total)
+	}
+	for _, of := range []struct {
+		voices []speaker
+		said   rules
+	}{{speakers(false), seen()}, {speakers(true), apart()}} {
+		for _, s := range of.voices {
+			if of.said[s.lang] == nil {
+				continue // a language for training only
+			}
+			for _, kind := range []string{"short", "again", "firm", "long", "brief", "box", "carrier"} {
+				if len(of.said[s.lang][kind]) == 0 {
+					t.Fatalf("%s has no %s", s.lang, kind)
+				}
 			}
 		}
 	}
-	if total != 100 {
-		t.Errorf("the shares are %v of 100", total)
+}
+
+func TestEveryRuleIsThereAndEnds(t *testing.T) {
+	for _, said := range []rules{seen(), apart()} {
+		for lang, of := range said {
+			for name, alternatives := range of {
+				for _, text := range alternatives {
+					for _, part := range strings.Split(text, "{")[1:] {
+						rule, _, closed := strings.Cut(part, "}")
+						if !closed || len(of[rule]) == 0 {
+							t.Errorf("%s %s: %q has no rule %q", lang, name, text, rule)
+						}
+					}
+				}
+				r := rand.New(rand.NewPCG(1, 1))
+				for range 50 {
+					if text := said.say(r, lang, name); text == "" || strings.ContainsAny(text, "{}") {
+						t.Errorf("%s %s: %q", lang, name, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestNothingThatIsMeasuredIsTrainedOn(t *testing.T) {
+	voices := map[string]bool{}
+	for _, s := range speakers(false) {
+		_, variant, _ := strings.Cut(s.name, "+")
+		voices[s.engine+variant] = true
+		if s.engine != "espeak" {
+			voices[s.name] = true
+		}
+	}
+	for _, s := range speakers(true) {
+		_, variant, ok := strings.Cut(s.name, "+")
+		if ok && voices[s.engine+variant] || voices[s.name] {
+			t.Errorf("%+v is on both sides", s)
+		}
+	}
+	trained := map[string]bool{}
+	g := seen()
+	for _, lang := range g.languages("short") {
+		for _, kind := range []string{"short", "firm", "long", "brief", "box", "carrier"} {
+			for _, text := range g[lang][kind] {
+				trained[text] = true
+			}
+		}
+	}
+	for _, of := range apart() {
+		for kind, alternatives := range of {
+			for _, text := range alternatives {
+				if trained[text] && kind != "again" {
+					t.Errorf("%q is on both sides", text)
+				}
+			}
+		}
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,42 +22,66 @@ type speaker struct {
 	charset            string // of festival's voices that do not take UTF-8
 }
 
-func speakers() []speaker {
+// dialects are espeak-ng's of each language.
+var dialects = map[string][]string{
+	"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029", "en-us", "en-gb", "en-us"}, "de": {"de", "de", "de"}, "es": {"es", "es-419", "es"},
+	"fr": {"fr-fr", "fr-be", "fr-fr"}, "it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"}, "sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"},
+	"tr": {"tr"}, "hi": {"hi"}, "da": {"da"}, "ro": {"ro"}, "hu": {"hu"}, "ca": {"ca"},
+}
+
+var (
+	// variants are voices of espeak-ng that are trained on, others are not.
+	variants = []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f5", "Alex", "Annie", "belinda", "Diogo", "Gene", "Henrique",
+		"Jacky", "john", "linda", "Lee", "marcelo", "Marco", "Michael", "miguel", "michel", "pablo", "rob", "aunty", "zac", "Denis", "klatt", "klatt2", "klatt4",
+		"adam", "antonio", "caleb", "david", "edward", "grandpa", "gustave", "iven", "kaukovalta", "max", "paul", "pedro", "quincy", "robert", "sandro",
+		"shelby", "victor", "croak", "Mario", "Alicia", "Andy", "norbert"}
+	others = []string{"m8", "f4", "Hugo", "Andrea", "steph", "ed", "klatt3", "benjamin", "travis", "anika", "boris", "grandma", "iven3", "Mike"}
+)
+
+// speakers are the voices, as often as they are drawn; apart are those on
+// which nothing is trained.
+func speakers(apart bool) []speaker {
 	var all []speaker
-	tongues := map[string][]string{
-		"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029"}, "de": {"de"}, "es": {"es", "es-419"}, "fr": {"fr-fr", "fr-be"},
-		"it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"}, "sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"}, "tr": {"tr"}, "hi": {"hi"},
-	}
-	variants := []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "f5", "Alex", "Andrea", "Annie", "belinda", "Diogo", "Gene", "Henrique",
-		"Hugo", "Jacky", "john", "linda", "Lee", "marcelo", "Marco", "michael", "miguel", "Michel", "pablo", "rob", "steph", "anika", "aunty", "zac", "Denis", "ed"}
-	for _, lang := range []string{"en", "de", "es", "fr", "it", "pt", "nl", "pl", "cs", "sv", "fi", "ru", "tr", "hi"} {
-		for _, tongue := range tongues[lang] {
-			for _, v := range variants {
-				all = append(all, speaker{engine: "espeak", lang: lang, name: tongue + "+" + v})
-			}
-		}
-	}
-	for _, v := range []string{"kal16", "awb", "rms", "slt"} {
-		for range 12 { // there are few of them and they sound better
-			all = append(all, speaker{engine: "flite", lang: "en", name: v})
-		}
-	}
-	festival := func(times int, s speaker) {
-		s.engine = "fest"
+	add := func(times int, s speaker) {
 		for range times {
 			all = append(all, s)
 		}
 	}
-	festival(8, speaker{lang: "en", name: "kal_diphone"})
-	festival(8, speaker{lang: "en", name: "ked_diphone"})
-	festival(8, speaker{lang: "en", name: "cmu_us_slt_arctic_hts"})
-	festival(12, speaker{lang: "it", name: "lp_diphone", charset: "latin1"})
-	festival(12, speaker{lang: "it", name: "pc_diphone", charset: "latin1"})
-	festival(8, speaker{lang: "cs", name: "czech_dita", charset: "latin2"})
-	festival(8, speaker{lang: "cs", name: "czech_machac", charset: "latin2"})
-	festival(8, speaker{lang: "fi", name: "suo_fi_lj_diphone", charset: "latin1"})
-	festival(8, speaker{lang: "fi", name: "hy_fi_mv_diphone", charset: "latin1"})
-	festival(8, speaker{lang: "ru", name: "msu_ru_nsh_clunits"})
+	of := variants
+	if apart {
+		of = others
+	}
+	for _, lang := range slices.Sorted(maps.Keys(dialects)) {
+		for _, dialect := range dialects[lang] {
+			for _, v := range of {
+				add(1, speaker{engine: "espeak", lang: lang, name: dialect + "+" + v})
+			}
+		}
+	}
+	// There are few others, and they sound better: each as often as a tenth of
+	// the voices of a dialect.
+	share := func(tenths int) int { return max(1, tenths*len(of)/10) }
+	fest := func(tenths int, lang, name, charset string) {
+		add(share(tenths), speaker{engine: "fest", lang: lang, name: name, charset: charset})
+	}
+	if apart {
+		add(share(20), speaker{engine: "flite", lang: "en", name: "awb"})
+		fest(8, "en", "ked_diphone", "")
+		fest(10, "it", "pc_diphone", "latin1")
+		return all
+	}
+	for _, v := range []string{"kal", "kal16", "rms", "slt"} {
+		add(share(20), speaker{engine: "flite", lang: "en", name: v})
+	}
+	fest(5, "en", "kal_diphone", "")
+	fest(8, "en", "cmu_us_slt_arctic_hts", "")
+	fest(6, "it", "lp_diphone", "latin1")
+	fest(3, "cs", "czech_dita", "latin2")
+	fest(3, "cs", "czech_machac", "latin2")
+	fest(3, "fi", "suo_fi_lj_diphone", "latin1")
+	fest(3, "fi", "hy_fi_mv_diphone", "latin1")
+	fest(3, "ru", "msu_ru_nsh_clunits", "")
+	fest(3, "ca", "upc_ca_ona_hts", "latin1")
 	return all
 }
 
@@ -123,23 +149,34 @@ func decode(b []byte) ([]float64, error) {
 	return x, nil
 }
 
-// resample brings x from rate to 8 kHz, below 3.5 kHz: a windowed sinc.
+// resample brings x from rate to 8 kHz, below 3.5 kHz: a windowed sinc, at
+// phases places between two samples.
 func resample(x []float64, rate float64) []float64 {
-	const reach = 24
+	const reach, phases = 16, 128
 	step := rate / 8000
 	cut := math.Min(0.5, 0.437/step) * 2
-	out := make([]float64, int(float64(len(x))/step))
-	for i := range out {
-		centre := float64(i) * step
-		var sum float64
-		from := int(centre) - int(reach*step)
-		for k := max(0, from); k <= min(len(x)-1, int(centre)+int(reach*step)); k++ {
-			d := float64(k) - centre
+	half := int(reach * step)
+	taps := make([][]float64, phases)
+	for p := range taps {
+		taps[p] = make([]float64, 2*half+1)
+		for k := range taps[p] {
+			d := float64(k-half) - float64(p)/phases
 			h := cut
 			if d != 0 {
 				h = math.Sin(math.Pi*cut*d) / (math.Pi * d)
 			}
-			sum += x[k] * h * (0.5 + 0.5*math.Cos(math.Pi*d/(reach*step+1)))
+			taps[p][k] = h * (0.5 + 0.5*math.Cos(math.Pi*d/(reach*step+1)))
+		}
+	}
+	padded := append(make([]float64, half), x...)
+	padded = append(padded, make([]float64, half+2)...)
+	out := make([]float64, int(float64(len(x))/step))
+	for i := range out {
+		at := int(float64(i)*step*phases + 0.5)
+		var sum float64
+		from := padded[at/phases:]
+		for k, h := range taps[at%phases] {
+			sum += from[k] * h
 		}
 		out[i] = sum
 	}

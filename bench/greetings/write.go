@@ -2,48 +2,30 @@ package greetings
 
 import (
 	"context"
-	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"dialler/bench/voice"
 	"dialler/media/amd/corpus"
 )
 
-//go:embed phrases.txt
-var phrases string
-
-// phrase is a line of phrases.txt: parts, and the pauses between them.
-type phrase struct {
-	lang, kind string
-	text       string
-}
-
-func lines() []phrase {
-	var all []phrase
-	for line := range strings.Lines(phrases) {
-		lang, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
-		kind, text, _ := strings.Cut(rest, " ")
-		if ok && lang != "#" {
-			all = append(all, phrase{lang, kind, text})
-		}
-	}
-	return all
-}
-
-// shares of the kinds, about as often as a dialler meets them.
+// shares of the kinds: what is hard to tell apart is drawn more often than a
+// dialler meets it, and counts less for that.
 var shares = []struct {
-	kind, label string
-	parts       float64
+	kind, label   string
+	parts, weight float64
 }{
-	{"short", "human", 28}, {"again", "human", 4}, {"firm", "human", 11}, {"long", "human", 7},
-	{"brief", "machine", 9}, {"box", "machine", 28}, {"carrier", "machine", 11}, {"screen", "screener", 2},
+	{"short", "human", 14, 3.3}, {"again", "human", 4, 1.5}, {"firm", "human", 12, 1.8}, {"long", "human", 10, 0.8}, {"talk", "human", 9, 1.1},
+	{"brief", "machine", 17, 1.6}, {"box", "machine", 20, 2.5}, {"carrier", "machine", 10, 2.2}, {"screen", "screener", 4, 1},
 }
 
 // Config of Write.
@@ -51,6 +33,9 @@ type Config struct {
 	Dir   string
 	Seed  uint64
 	Count int // recordings
+	// Unseen has other phrases said by other voices, on which nothing is to be
+	// trained.
+	Unseen bool
 }
 
 // modelCount is how many callees of the model carrier are added.
@@ -65,58 +50,102 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
 		return done, fmt.Errorf("greetings_folder: %w", err)
 	}
-	scratch, err := os.MkdirTemp("", "greetings")
-	if err != nil {
-		return done, fmt.Errorf("greetings_folder: %w", err)
+	rows := make([][]string, cfg.Count)
+	voices, said := speakers(cfg.Unseen), seen()
+	if cfg.Unseen {
+		said = apart()
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
-	rows := [][]string{{"file", "label", "detail", "license_source", "real", "voice", "onset_ms"}}
-	all, voices := lines(), speakers()
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
 	for n := range cfg.Count {
-		r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
-		kind, label := draw(r)
-		s := voices[r.IntN(len(voices))]
-		var of []phrase
-		for _, p := range all {
-			if p.kind == kind && p.lang == s.lang {
-				of = append(of, p)
-			}
-		}
-		if len(of) == 0 {
-			continue
-		}
-		p := of[r.IntN(len(of))]
-		speed, pitch := 0.85+0.4*r.Float64(), 30+r.IntN(40)
-		x, onset, err := record(ctx, r, scratch, s, p, label, speed, pitch)
-		if ctx.Err() != nil {
-			return done, ctx.Err()
-		}
-		if err != nil {
+		work.Go(func() error {
+			var err error
+			rows[n], err = one(ctx, cfg, n, voices, said)
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return done, err
+	}
+	table := [][]string{{"file", "label", "detail", "license_source", "real", "voice", "weight"}}
+	for _, row := range rows {
+		if row == nil {
 			done.Failed++
 			continue
 		}
-		name := fmt.Sprintf("%s_%04d.wav", label, n)
-		if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(x), 0o600); err != nil {
-			return done, fmt.Errorf("greetings_write: %w", err)
-		}
-		rows = append(rows, []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), strconv.Itoa(onset)})
 		done.Recordings++
+		table = append(table, row)
 	}
-	model, err := modelCallees(cfg)
+	if !cfg.Unseen {
+		model, err := modelCallees(cfg)
+		if err != nil {
+			return done, err
+		}
+		done.Recordings += len(model)
+		table = append(table, model...)
+	}
+	return done, labels(cfg.Dir, table)
+}
+
+// weight of a kind.
+func weight(kind string) string {
+	for _, s := range shares {
+		if s.kind == kind {
+			return strconv.FormatFloat(s.weight, 'g', -1, 64)
+		}
+	}
+	return "1"
+}
+
+// labels writes the labels.csv of a folder.
+func labels(dir string, table [][]string) error {
+	f, err := os.Create(filepath.Join(dir, "labels.csv")) //nolint:gosec // the folder that was asked for
 	if err != nil {
-		return done, err
+		return fmt.Errorf("greetings_write: %w", err)
 	}
-	done.Recordings += len(model)
-	rows = append(rows, model...)
-	f, err := os.Create(filepath.Join(cfg.Dir, "labels.csv"))
-	if err != nil {
-		return done, fmt.Errorf("greetings_write: %w", err)
-	}
-	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
+	if err := csv.NewWriter(f).WriteAll(table); err != nil {
 		_ = f.Close() // the first error counts
-		return done, fmt.Errorf("greetings_write: %w", err)
+		return fmt.Errorf("greetings_write: %w", err)
 	}
-	return done, f.Close()
+	return f.Close()
+}
+
+// one makes the recording of that number, and its row; nil when it could not
+// be said.
+func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) ([]string, error) {
+	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
+	kind, label := draw(r)
+	s := voices[r.IntN(len(voices))]
+	p := phrase{lang: s.lang, kind: kind, text: said.say(r, s.lang, kind)}
+	if p.text == "" {
+		return nil, nil
+	}
+	speed, pitch := 0.85+0.4*r.Float64(), 20+r.IntN(60)
+	name := fmt.Sprintf("%s_%05d.wav", label, n)
+	row := []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), weight(kind)}
+	if _, err := os.Stat(filepath.Join(cfg.Dir, name)); err == nil {
+		return row, nil // of a run that was broken off
+	}
+	scratch, err := os.MkdirTemp(cfg.Dir, ".scratch")
+	if err != nil {
+		return nil, fmt.Errorf("greetings_folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
+	x, err := record(ctx, r, scratch, s, p, speed, pitch)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // a synthesiser that cannot say it: counted
+	}
+	whole := filepath.Join(scratch, name)
+	if err := os.WriteFile(whole, corpus.EncodeWAV(x), 0o600); err != nil {
+		return nil, fmt.Errorf("greetings_write: %w", err)
+	}
+	if err := os.Rename(whole, filepath.Join(cfg.Dir, name)); err != nil {
+		return nil, fmt.Errorf("greetings_write: %w", err)
+	}
+	return row, nil
 }
 
 // modelCallees adds the people and machines of the model carrier, so that what
@@ -135,7 +164,7 @@ func modelCallees(cfg Config) ([][]string, error) {
 		if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(x), 0o600); err != nil {
 			return nil, fmt.Errorf("greetings_write: %w", err)
 		}
-		rows = append(rows, []string{name, label, "model carrier", "synthetic", "0", fmt.Sprintf("model-%d", n), ""})
+		rows = append(rows, []string{name, label, "model carrier", "synthetic", "0", fmt.Sprintf("model-%d", n), "1"})
 	}
 	return rows, nil
 }
@@ -150,8 +179,17 @@ func draw(r *rand.Rand) (kind, label string) {
 	return "short", "human"
 }
 
+// longest recording, s: a verdict is given after four.
+const longest = 8
+
+// phrase is what is said: parts, and the pauses between them.
+type phrase struct {
+	lang, kind string
+	text       string
+}
+
 // record puts the parts on the line of an answered call.
-func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, label string, speed float64, pitch int) ([]int16, int, error) {
+func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, speed float64, pitch int) ([]int16, error) {
 	quiet := func(x []float64, ms float64) []float64 { return append(x, make([]float64, int(ms*8))...) }
 	onset := 1500 * r.Float64()
 	if r.IntN(6) == 0 {
@@ -163,7 +201,7 @@ func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, 
 		part, rest, more := strings.Cut(text, " |")
 		said, err := s.say(ctx, dir, part, speed, pitch)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		peak := 0.0
 		for _, v := range said {
@@ -182,17 +220,23 @@ func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, 
 		}
 	}
 	if p.kind == "brief" || p.kind == "box" && r.IntN(10) < 7 {
-		x = quiet(x, 250+1100*r.Float64())
-		hz, amplitude := 350+1650*math.Pow(r.Float64(), 1.5), 0.2+0.6*r.Float64()
-		for i := range int(8 * (70 + 730*r.Float64())) {
-			x = append(x, amplitude*math.Sin(2*math.Pi*hz*float64(i)/8000))
-		}
+		x = quiet(x, 250+2200*r.Float64())
+		x = beep(x, r)
 	}
 	x = quiet(x, 3000)
 	level := math.Pow(10, (-3-12*r.Float64())/20) * 32767
-	out := make([]int16, min(len(x), 13*8000))
+	out := make([]int16, min(len(x), longest*8000))
 	for i := range out {
 		out[i] = int16(x[i] * level)
 	}
-	return out, int(onset), nil
+	return out, nil
+}
+
+// beep adds the tone after which one speaks.
+func beep(x []float64, r *rand.Rand) []float64 {
+	hz, amplitude := 350+1650*math.Pow(r.Float64(), 1.5), 0.2+0.6*r.Float64()
+	for i := range int(8 * (70 + 730*r.Float64())) {
+		x = append(x, amplitude*math.Sin(2*math.Pi*hz*float64(i)/8000))
+	}
+	return x
 }

@@ -1,11 +1,13 @@
 package load
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -24,12 +26,49 @@ type ListFigures struct {
 	StopTook  float64 `json:"stop_s"` // until the command was answered
 	AwayTook  float64 `json:"away_s"` // until all who waited were put away
 	PutAway   int     `json:"manually_stopped"`
+	FileMB    float64 `json:"file_mb"` // 10⁶ bytes
 	LimitMiB  float64 `json:"limit_mib"`
 	WithinMiB bool    `json:"within_limit"`
 }
 
 // listLimit is what an engine with a list of a million may use, in MiB.
 const listLimit = 300
+
+// importLimit is by how much the memory of an engine may grow while it imports a
+// file, in MiB.
+const importLimit = 100
+
+// Import imports n contacts as one file of about size bytes, or as small as they
+// are, and reports the memory that the engine used meanwhile.
+func Import(ctx context.Context, cfg Config, n, size int) (*ListFigures, error) {
+	if n < 1 || n > 10_000_000 || size > 1<<30 {
+		return nil, errors.New("load: --list must be 1 to 10000000 contacts, and their file have at most 1 GiB")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w, err := open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	f := &ListFigures{Contacts: n, Started: mib(resident(w.engine.pid()))}
+	f.LimitMiB = f.Started + importLimit
+	id, err := w.campaign(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Log("importing %d contacts", n)
+	begun := time.Now()
+	err = w.sampled(ctx, &f.Imported, func() (err error) {
+		f.FileMB, err = w.importList(ctx, id, n, size)
+		return err
+	})
+	f.Import, f.Peak = time.Since(begun).Seconds(), f.Imported
+	f.WithinMiB = f.Peak < f.LimitMiB
+	return f, err
+}
 
 // List imports n contacts as one file, dials some of them at the configured
 // rate for the configured time, stops the campaign, and reports the memory that
@@ -54,7 +93,10 @@ func List(ctx context.Context, cfg Config, n int) (*ListFigures, error) {
 	}
 	cfg.Log("importing %d contacts", n)
 	begun := time.Now()
-	if err := w.sampled(ctx, &f.Imported, func() error { return w.importList(ctx, id, n) }); err != nil {
+	if err := w.sampled(ctx, &f.Imported, func() (err error) {
+		f.FileMB, err = w.importList(ctx, id, n, 0)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	f.Import, f.Peak = time.Since(begun).Seconds(), f.Imported
@@ -108,33 +150,46 @@ func (w *world) sampled(ctx context.Context, peak *float64, f func() error) erro
 	return err
 }
 
-// importList sends the list as one streamed file.
-func (w *world) importList(ctx context.Context, id string, n int) error {
+// importList sends the list as one streamed file, its rows filled up to size
+// bytes in all; mb is how large it was.
+func (w *world) importList(ctx context.Context, id string, n, size int) (mb float64, err error) {
 	r, pipe := io.Pipe()
+	sent := 0
 	go func() {
-		_, err := fmt.Fprint(pipe, "phone_number,first_name,account\n")
+		out := bufio.NewWriterSize(pipe, 64<<10)
+		note := strings.Repeat("lorem ipsum ", 1+size/n/12)
+		first, err := fmt.Fprint(out, "phone_number,first_name,account,note\n")
+		sent = first
 		for i := 0; i < n && err == nil; i++ {
-			_, err = fmt.Fprintf(pipe, "%s,Contact %d,A-%07d\n", contactNumber(i), i, i)
+			var more int
+			more, err = fmt.Fprintf(out, "%s,Contact %d,A-%07d,", contactNumber(i), i, i)
+			sent += more
+			fill := min(len(note), max(0, size*(i+1)/n-sent-1))
+			more, err = fmt.Fprintln(out, note[:fill])
+			sent += more
+		}
+		if err == nil {
+			err = out.Flush()
 		}
 		pipe.CloseWithError(err)
 	}()
 	defer func() { _ = r.Close() }()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.api.base+"/api/v1/campaigns/"+id+"/imports?filename=list.csv", r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	req.Header.Set("Content-Type", "text/csv")
 	req.Header.Set("Authorization", "Bearer "+w.api.bearer)
 	resp, err := (&http.Client{Transport: w.api.http.Transport}).Do(req)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err == nil && resp.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("load: the import was answered %d %s", resp.StatusCode, b)
+		return 0, fmt.Errorf("load: the import was answered %d %s", resp.StatusCode, b)
 	}
-	return err
+	return float64(sent) / 1e6, err
 }
 
 // dialList lets the campaign run.
@@ -158,7 +213,12 @@ func (f *ListFigures) Print(out io.Writer) {
 	row := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("list", "%d contacts, imported in %.0f s", f.Contacts, f.Import)
+	row("list", "%d contacts in %.0f MB, imported in %.0f s", f.Contacts, f.FileMB, f.Import)
+	if f.Duration == 0 {
+		row("memory", "%.0f MiB started, %.0f MiB importing", f.Started, f.Imported)
+		_ = t.Flush()
+		return
+	}
 	row("dialled", "%d calls in %.0f s, at most %d at a time", f.Calls, f.Duration, f.LivePeak)
 	row("stopped", "answered in %.1f s, %d who waited put away in %.0f s", f.StopTook, f.PutAway, f.AwayTook)
 	row("memory", "%.0f MiB started, %.0f MiB importing, %.0f MiB at most", f.Started, f.Imported, f.Peak)

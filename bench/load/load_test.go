@@ -211,13 +211,14 @@ func TestARunAgainstSIPp(t *testing.T) {
 
 // Nobody answers at that address: every call fails, and the run says so.
 func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
-	addr, err := freePort()
+	// A socket that is connected elsewhere keeps the port from others, and what
+	// comes to it from anybody but its peer is refused.
+	held, err := net.Dial("udp4", "127.0.0.1:9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		t.Fatal(err)
-	}
+	defer func() { _ = held.Close() }()
+	addr := held.LocalAddr().String()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	f, err := Run(ctx, Config{Binary: program(t), Rate: 5, Duration: 3 * time.Second, Talk: time.Second, Trunk: addr, Log: t.Logf})

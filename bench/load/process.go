@@ -95,6 +95,12 @@ func (p *process) stop() {
 	}
 }
 
+// kill ends the program as a power cut would.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
 // freePort finds a port that is free for TCP and UDP, below the range of
 // outgoing connections.
 func freePort() (string, error) {

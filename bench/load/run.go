@@ -287,13 +287,14 @@ func (w *world) wal(ctx context.Context) (n int64, err error) {
 // settled waits until what the engine has counted is in the database too, as far
 // as it comes at all: a write is counted when it is made.
 func (w *world) settled(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	waiting, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	err := poll(ctx, 100*time.Millisecond, func() (over bool, err error) {
+	err := poll(waiting, 100*time.Millisecond, func() (over bool, err error) {
+		// Not with the waiting's own end: a query that ends early takes the connection with it.
 		err = w.db.QueryRow(ctx, "SELECT NOT EXISTS (SELECT FROM attempts WHERE campaign_id = $1 AND (ended_at IS NULL OR outcome = 'completed' AND result IS NULL))", id).Scan(&over)
 		return over, err
 	})
-	if errors.Is(err, context.DeadlineExceeded) {
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		return nil // the figures will say so
 	}
 	return err

@@ -41,12 +41,14 @@ type world struct {
 	bot      *process
 	botAddr  string
 	engine   *process
-	addr     string // of the API
-	profiles string // host:port of Go's profiles
-	api      *client
-	pg       *private.Server
-	pgPID    int
-	db       *pgx.Conn
+	// engineArgs are those of each of its lives.
+	engineArgs []string
+	addr       string // of the API
+	profiles   string // host:port of Go's profiles
+	api        *client
+	pg         *private.Server
+	pgPID      int
+	db         *pgx.Conn
 }
 
 // open brings the world up, or takes down what it brought up so far.
@@ -192,12 +194,10 @@ func (w *world) openEngine(ctx context.Context) (err error) {
 		}
 	}
 	data := filepath.Join(w.dir, "data")
-	if w.engine, err = spawn(w.dir, "engine", w.cfg.Env, w.cfg.Binary, "serve", "--listen-http", w.addr, "--sip", sip,
-		"--data-dir", data, "--pprof", w.profiles, "--log-level", "warn", "--log-format", "json", "--drain-timeout", "5s"); err != nil {
-		return err
-	}
+	w.engineArgs = []string{"serve", "--listen-http", w.addr, "--sip", sip, "--data-dir", data, "--pprof", w.profiles,
+		"--log-level", "warn", "--log-format", "json", "--drain-timeout", "5s"}
 	w.api = newClient(w.addr)
-	if err := w.await(ctx, w.engine, func() bool { return w.api.do(ctx, http.MethodGet, "/healthz", nil, nil) == nil }); err != nil {
+	if err := w.startEngine(ctx, "engine"); err != nil {
 		return err
 	}
 	// The database is read here, never written.
@@ -211,6 +211,14 @@ func (w *world) openEngine(ctx context.Context) (err error) {
 		return err
 	}
 	return w.age(ctx)
+}
+
+// startEngine begins a life of the engine; its log has the name.
+func (w *world) startEngine(ctx context.Context, name string) (err error) {
+	if w.engine, err = spawn(w.dir, name, w.cfg.Env, w.cfg.Binary, w.engineArgs...); err != nil {
+		return err
+	}
+	return w.await(ctx, w.engine, func() bool { return w.api.do(ctx, http.MethodGet, "/healthz", nil, nil) == nil })
 }
 
 // agedSegments is how many segments of WAL, 16 MiB each, a database has ready

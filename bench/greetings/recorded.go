@@ -1,0 +1,302 @@
+package greetings
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"dialler/media/amd/corpus"
+)
+
+// Recorded says which real speech becomes recordings of answered calls.
+type Recorded struct {
+	Dir  string // gets the recordings
+	Root string // where Debian's packages are unpacked: / or a folder
+	Seed uint64
+	// Count of recordings: as many people as machines.
+	Count int
+}
+
+// collection is real speech of a Debian package.
+type collection struct {
+	voice, licence string
+	machines       map[string]string // prompts of a machine by name
+	words          []string          // what a person may say
+	digits         []string
+}
+
+// prompts are names of Asterisk's prompts that answer calls, whole.
+var prompts = []string{
+	"vm-intro", "vm-nobodyavail+vm-intro", "vm-nobodyavail", "vm-theperson+D+vm-isunavail+vm-intro", "vm-theperson+D+vm-isonphone+vm-intro", "vm-isunavail", "vm-isonphone",
+	"vm-theperson+D+vm-isunavail", "vm-extension+D+vm-isunavail", "ss-noservice", "ss-noservice+vm-goodbye", "pbx-invalid", "pbx-invalidpark", "cannot-complete-as-dialed",
+	"cannot-complete-as-dialed+check-number-dial-again", "check-number-dial-again", "all-circuits-busy-now", "all-circuits-busy-now+please-try-call-later",
+	"im-sorry+number-not-answering+please-try-call-later", "number-not-answering", "im-sorry+please-try-call-later", "the-number-u-dialed", "privacy-unident",
+	"privacy-prompt", "please-try-call-later", "vm-goodbye", "vm-login", "vm-password", "vm-dialout", "vm-mailboxfull", "vm-msginstruct", "vm-review", "vm-leavemsg", "vm-record-prepend",
+	"queue-callswaiting", "queue-holdtime", "queue-thankyou", "queue-youarenext", "queue-thereare", "followme/call-from", "followme/no-recording", "followme/pls-hold-while-try",
+	"followme/sorry", "followme/status", "pls-hold-process-tx", "pls-wait-connect-call", "transfer", "agent-user", "conf-getconfno", "conf-invalid", "dir-intro", "dir-instr",
+	"dir-welcome", "basic-pbx-ivr-main", "invalid", "pls-rcrd-name-at-tone", "screen-callee-options", "priv-callee-options", "priv-recordintro", "spy-calling", "the-party-you-are-calling",
+	"is-curntly-unavail", "you-dialed-wrong-number", "num-was-successfully", "ivr-welcome_to", "demo-congrats", "demo-thanks", "demo-instruct", "vm-tempgreeting", "vm-rec-name", "vm-rec-unv",
+	"if-you-know-your-party", "thnk-u-for-patience", "please-enter-your", "enter-phone-number10", "call-forwarding", "unavailable", "tt-allbusy",
+}
+
+// collections finds what is installed below root.
+func collections(root string) ([]*collection, error) {
+	var all []*collection
+	asterisk := filepath.Join(root, "usr/share/asterisk/sounds")
+	for _, of := range []struct{ dir, licence string }{
+		{"en_US_f_Allison", "Debian asterisk-core-sounds-en-wav (Allison Smith, CC-BY-SA-3.0)"},
+		{"es_MX_f_Allison", "Debian asterisk-core-sounds-es-wav (Allison Smith, CC-BY-SA-3.0)"},
+		{"fr_CA_f_June", "Debian asterisk-core-sounds-fr-wav (June Wallack, CC-BY-SA-3.0)"},
+		{"it_IT_m_Carlo", "Debian asterisk-core-sounds-it-wav (Carlo Flores, CC-BY-SA-3.0)"},
+		{"ru_RU_f_IvrvoiceRU", "Debian asterisk-core-sounds-ru-wav (IvrvoiceRU, CC-BY-SA-3.0)"},
+		{"it_IT_f_Menardi", "Debian asterisk-prompt-it-menardi-wav (Menardi, Dal Zot, CC-BY-SA-3.0-IT)"},
+		{"es", "Debian asterisk-prompt-es-co (Colombian Spanish, GPL)"},
+		{"fr", "Debian asterisk-prompt-fr-armelle (Armelle Desjardins, GPL)"},
+	} {
+		c := &collection{voice: "real-" + of.dir, licence: of.licence, machines: map[string]string{}}
+		if len(of.dir) == 2 {
+			c.voice = "real-" + of.dir + "_f_prompt"
+		}
+		dir := filepath.Join(asterisk, of.dir)
+		for _, name := range strings.Fields(strings.ReplaceAll(strings.Join(prompts, " "), "+", " ")) {
+			for _, ext := range []string{".wav", ".gsm"} {
+				if _, err := os.Stat(filepath.Join(dir, name+ext)); err == nil {
+					c.machines[name] = filepath.Join(dir, name+ext)
+				}
+			}
+		}
+		find := func(to *[]string, patterns ...string) {
+			for _, pattern := range patterns {
+				// Armelle's and the Colombian ones keep their language below the folder of a kind.
+				for _, at := range []string{filepath.Join(dir, pattern), filepath.Join(asterisk, filepath.Dir(pattern), of.dir, filepath.Base(pattern))} {
+					found, err := filepath.Glob(at)
+					if err == nil { // the patterns are ours
+						*to = append(*to, found...)
+					}
+				}
+			}
+		}
+		find(&c.digits, "digits/[0-9].*")
+		find(&c.words, "phonetic/*.*", "letters/*.*", "digits/day-*", "digits/mon-*", "digits/1[0-9].*", "hello.*", "yes.*", "no.*", "yes-dear.*", "hello-world.*", "thank-you*.*")
+		if len(c.machines) > 0 {
+			all = append(all, c)
+		}
+	}
+	people := map[string]*collection{}
+	for _, of := range []struct{ dir, family, licence string }{
+		{"usr/share/tuxpaint/stamps", "tuxpaint", "Debian tuxpaint-stamps-default (GPL-2)"},
+		{"usr/share/ktuberling/sounds", "ktuberling", "Debian ktuberling-data (GPL-2+ CC0 CC-BY)"},
+		{"usr/share/klettres", "klettres", "Debian klettres-data (GPL-2 CC0)"},
+	} {
+		dir := filepath.Join(root, of.dir)
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".ogg") {
+				return err
+			}
+			lang := filepath.Base(filepath.Dir(path)) // ktuberling's
+			switch of.family {
+			case "tuxpaint":
+				_, after, ok := strings.Cut(d.Name(), "_desc")
+				if !ok {
+					return nil // a noise
+				}
+				if lang = strings.Trim(strings.TrimSuffix(after, ".ogg"), "_."); lang == "" {
+					lang = "en"
+				}
+			case "klettres":
+				below, _ := filepath.Rel(dir, path) // it is below
+				lang, _, _ = strings.Cut(below, string(filepath.Separator))
+			}
+			voice := "real-" + of.family + "-" + lang
+			if people[voice] == nil {
+				people[voice] = &collection{voice: voice, licence: of.licence}
+			}
+			people[voice].words = append(people[voice].words, path)
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("greetings_recorded: %w", err)
+		}
+	}
+	for _, c := range people {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *collection) int { return strings.Compare(a.voice, b.voice) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("greetings_recorded: there is no recorded speech below %s: install or unpack asterisk-core-sounds-en-wav and tuxpaint-stamps-default (docs/amd.md)", root)
+	}
+	return all, nil
+}
+
+// WriteRecorded fills a folder with recordings of real speech.
+func WriteRecorded(ctx context.Context, cfg Recorded) (Written, error) {
+	var done Written
+	all, err := collections(cfg.Root)
+	if err != nil {
+		return done, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
+		return done, fmt.Errorf("greetings_folder: %w", err)
+	}
+	rows := make([][]string, cfg.Count)
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for n := range cfg.Count {
+		work.Go(func() error {
+			row, err := cfg.one(ctx, n, all)
+			rows[n] = row
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return done, err
+	}
+	table := [][]string{{"file", "label", "detail", "license_source", "real", "voice"}}
+	for _, row := range rows {
+		if row == nil {
+			done.Failed++
+			continue
+		}
+		done.Recordings++
+		table = append(table, row)
+	}
+	return done, labels(cfg.Dir, table)
+}
+
+// one makes a machine of an even number, a person of an odd one.
+func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string, error) {
+	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
+	scratch, err := os.MkdirTemp("", "recorded")
+	if err != nil {
+		return nil, fmt.Errorf("greetings_folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
+	label := []string{"machine", "human"}[n%2]
+	var c *collection
+	var paths []string
+	var detail string
+	for try := 0; len(paths) == 0 && try < 50; try++ {
+		c = all[r.IntN(len(all))]
+		if label == "machine" {
+			detail, paths = c.machine(r)
+		} else {
+			detail, paths = c.person(r)
+		}
+	}
+	onset := 1500 * r.Float64()
+	x := make([]float64, int(onset*8))
+	for i, path := range paths {
+		if path == "" { // nobody answered the answer: it comes again
+			x = append(x, make([]float64, int(8*(900+1300*r.Float64())))...)
+			continue
+		}
+		if i > 0 {
+			x = append(x, make([]float64, int(8*(60+200*r.Float64())))...)
+		}
+		said, err := hear(ctx, scratch, path)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, nil //nolint:nilerr // it cannot be read: counted
+		}
+		loud := 0.0
+		for _, v := range said {
+			loud = math.Max(loud, math.Abs(v))
+		}
+		for _, v := range said {
+			x = append(x, 0.7*v/loud)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	if label == "machine" && r.IntN(2) == 0 {
+		x = beep(append(x, make([]float64, int(8*(250+2200*r.Float64())))...), r)
+	}
+	x = append(x, make([]float64, 3*corpus.Rate)...)
+	out := make([]int16, min(len(x), longest*8000))
+	for i := range out {
+		out[i] = int16(x[i] * 24000)
+	}
+	name := fmt.Sprintf("real_%s_%05d.wav", label, n)
+	if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(out), 0o600); err != nil {
+		return nil, fmt.Errorf("greetings_write: %w", err)
+	}
+	return []string{name, label, detail, c.licence, "1", c.voice}, nil
+}
+
+// machine draws prompts that are all there.
+func (c *collection) machine(r *rand.Rand) (detail string, paths []string) {
+	p := prompts[r.IntN(len(prompts))]
+	for name := range strings.SplitSeq(p, "+") {
+		if name == "D" && len(c.digits) > 0 {
+			for range 2 + r.IntN(3) {
+				paths = append(paths, c.digits[r.IntN(len(c.digits))])
+			}
+			continue
+		}
+		path := c.machines[name]
+		if path == "" {
+			return "", nil
+		}
+		paths = append(paths, path)
+	}
+	return "prompt: " + p, paths
+}
+
+// person draws words, now and then twice.
+func (c *collection) person(r *rand.Rand) (detail string, paths []string) {
+	of, most, detail := c.words, 1, "words"
+	if len(c.digits) > 0 && r.IntN(2) == 0 {
+		of, most, detail = c.digits, 6, "digits"
+	}
+	if len(of) == 0 {
+		return "", nil
+	}
+	if r.IntN(4) == 0 {
+		most = max(most, 4)
+	}
+	for range 1 + r.IntN(most) {
+		paths = append(paths, of[r.IntN(len(of))])
+	}
+	if r.IntN(6) == 0 && len(paths) == 1 {
+		paths = append(paths, "", paths[0])
+	}
+	return detail, paths
+}
+
+// hear reads a file at 8 kHz, trimmed.
+func hear(ctx context.Context, scratch, path string) ([]float64, error) {
+	if strings.HasSuffix(path, ".wav") {
+		if x, err := corpus.ReadWAV(path); err == nil {
+			out := make([]float64, len(x))
+			for i, v := range x {
+				out[i] = float64(v) / 32768
+			}
+			return trim(out), nil
+		}
+	}
+	out := filepath.Join(scratch, "heard.wav")
+	cmd := exec.CommandContext(ctx, "sox", path, "-b", "16", "-e", "signed-integer", "-c", "1", out)
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("greetings_recorded: sox: %w: %s: install sox and libsox-fmt-base", err, bytes.TrimSpace(msg))
+	}
+	b, err := os.ReadFile(out) //nolint:gosec // in our own folder
+	if err != nil {
+		return nil, err
+	}
+	return decode(b)
+}
