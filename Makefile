@@ -25,7 +25,8 @@ FUZZTIME      ?= 10s
 # detector needs it. SIPp, Kamailio and baresip: independent SIP peers for the
 # tests; etcd: membership of clusters, in tests. Node.js and npm: they build the
 # console. Chromium: the tests use the console in it. promtool of Prometheus and
-# systemd-analyze of systemd: they check what lies in deploy/.
+# systemd-analyze of systemd: they check what lies in deploy/. curl: tests type
+# what the pages say.
 PG_LEAST := 14
 
 # Node.js as the console's build needs it: 20.19, 22.12 or newer. Where the
@@ -42,7 +43,7 @@ CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
 CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run deps-etcd need-go build run serve load soak test contract check fmt vet lint console console-check console-picture bench sim fuzz docs clean
+.PHONY: help deps deps-run deps-etcd need-go build run serve load soak test contract check fmt vet lint console console-check console-picture console-shots bench sim fuzz docs clean
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -153,6 +154,7 @@ endef
 deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, etcd, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
 	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); $(want_operations); $(want_etcd); \
 	command -v sipp >/dev/null || { want="$$want sip-tester"; need="$$need SIPp (package sip-tester);"; }; \
+	command -v curl >/dev/null || { want="$$want curl"; need="$$need curl;"; }; \
 	command -v "$$($(GO) env CC)" >/dev/null && [ -e /usr/include/stdlib.h -o "$$(uname)" = Darwin ] || \
 		{ want="$$want gcc libc6-dev"; need="$$need a C compiler;"; }; \
 	$(install_missing)
@@ -243,6 +245,10 @@ console-check: $(CONSOLE_LIBRARIES) ## Check the console: types, linters, the te
 
 console-picture: build ## Take docs/console.png of a sandbox campaign.
 	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/picture.mjs $(BIN) docs/console.png
+
+SHOTS ?= bin/shots
+console-shots: build ## Take screenshots of every page of the console into SHOTS, wide and narrow, light and dark; axe judges each.
+	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS)
 
 bench: need-go ## Run the Go benchmarks; BENCH=regexp picks some.
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -p 1 ./...

@@ -165,8 +165,9 @@ func amdRules() []sentence {
 		proven("amd.early_media", "Early media is not listened to.", "media.TestEarlyMediaIsNotHeard", "process.TestEarlyMediaIsNoAnswerOfAPerson"),
 		proven("amd.undecided", "Classification that never decides is unknown.", "engine/attempt.TestClassificationThatNeverDecidesIsUnknownAfterSixSeconds",
 			"engine/attempt.TestAnAnswerThatClassificationNeverDecidesGoesToTheBot", "media/amd.TestTheTimeoutBoundsEveryDecision"),
-		proven("amd.revised", "A later beep revises a verdict before the bot has the call.", "engine/attempt.TestMachineFaxAndSITAreTornDownAndGiveTheirSeatBackAtTheVerdict"),
-		open("amd.voicemail", "Voicemail drop plays after the beep and hangs up.", "not in the tree yet"),
+		proven("amd.revised", "A later beep revises a verdict, also of a call that the bot has.", "media.TestALaterBeepRevisesAVerdict", "engine/attempt.TestALaterBeepTakesTheBotOffAndTheLiveAnswerBack", "actors.TestALaterBeepMakesAMachineOfALiveAnswer"),
+		proven("amd.gate", "The gate uses only answers that can no longer be revised.", "engine/attempt.TestAnAnswerCountsOnceNoBeepCanReviseIt", "actors.TestALiveAnswerCountsWhenItsTimeForABeepIsOver"),
+		proven("amd.voicemail", "Voicemail drop plays after the beep and hangs up.", "media.TestTheMessageFollowsTheBeepOfTheMachine", "engine/attempt.TestAMessageIsLeftOnAMachineAndThenTheCallEnds", "actors.TestAMessageIsLeftOnAMachine"),
 	}
 }
 

@@ -231,7 +231,11 @@ func consoleSentences() []sentence {
 			"persistence.TestStore/contacts come in pages with their attempts"),
 		proven("list.callback_filters", "With callback detection the list filters by state of the callback.", "http.TestContactsAreFoundByNumberAndByCallback",
 			"persistence.TestStore/contacts are found by number and by callback"),
-		open("console.edit", "Edit, Clone and the activity log are in the console.", "no test uses them in a browser yet"),
+		proven("console.edit", "Edit, Clone and the activity log are in the console.", "process.TestTwoOperatorsEditCloneAndRestartInTheConsole"),
+		proven("console.set_up", "A campaign is made in the console: settings, number pool, contacts from a file, review, start.",
+			"process.TestANewCampaignIsSetUpInTheConsole"),
+		proven("console.detail", "The page of a campaign shows status, live activity, counters, call list, passes, callbacks and configuration by their rules.",
+			"process.TestTheCampaignPageShowsWhatTheSpecificationSays"),
 	}
 }
 
@@ -247,8 +251,9 @@ func errorSentences() []sentence {
 		proven("limit.match", "At most two keys in match.", "http.TestExcludeRefusesBodiesThatFailValidation"),
 		proven("limit.page", "A page has 50 contacts.", "http.TestContactsComeWithTheirAttemptTrail"),
 		proven("limit.key", "A key has 35 characters.", "http.TestAPIKeysAreShownInFullOnce"),
-		open("limit.pool_preview", "The panel shows the first four numbers and counts the rest; Last Dial turns orange after 30 s.",
-			"only seen by eye in the console"),
+		proven("limit.pool_preview", "The panel shows the first four numbers and counts the rest; Last Dial turns orange after 30 s.",
+			"process.TestTwoOperatorsEditCloneAndRestartInTheConsole", "process.TestTheCampaignPageShowsWhatTheSpecificationSays",
+			"http/console: the number pool shows the first four numbers, then a count of the rest"),
 		proven("version.prefix", "Every endpoint is below /api/v1.", "http.TestEveryRouteIsInTheOpenAPIFileAndTheReverse"),
 	}
 }

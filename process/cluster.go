@@ -35,7 +35,10 @@ type several struct {
 
 // lease tells the tree how long the node may act; before the node is there it
 // may not.
-type lease struct{ node atomic.Pointer[cluster.Node] }
+type lease struct {
+	node   atomic.Pointer[cluster.Node]
+	owners atomic.Pointer[persistence.Owners] // likewise
+}
 
 // Send implements gateway.Transport.
 func (l *lease) Send(to engine.Incarnation, payload []byte) { l.tell(to, toldGateway, payload) }
@@ -90,6 +93,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 		return err
 	}
 	p.closing = append(p.closing, owners.Close)
+	p.lease.owners.Store(owners)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
 		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
 		Gone: p.keepers.Gone,
@@ -129,6 +133,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	var running sync.WaitGroup
 	running.Go(func() { s.keeper.Keep(c) })
 	running.Go(func() { p.readAnew(c) })
+	running.Go(func() { s.tellSentBy(c, p.sip.SentBy) })
 	p.closing = append(p.closing, func() {
 		cancel()
 		running.Wait()

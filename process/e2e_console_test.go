@@ -88,7 +88,7 @@ func consoleIsBuilt(t *testing.T) {
 func (w *world) browse(script string, settings ...string) []byte {
 	w.t.Helper()
 	consoleIsBuilt(w.t)
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, node(w.t), filepath.Join(consoleDir, "e2e", script))
 	c.Env = append(os.Environ(), "DIALLER_URL="+w.p.URL(), "CHROMIUM="+found(w.t, "CHROMIUM", "chromium", "chromium-browser", "google-chrome"))

@@ -573,39 +573,51 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
 	w.sameLedgers(model, id, 1)
-	// Many more of the same: more than the sockets between the two hold.
+	// Many more of the same: more than the sockets between the two hold, also
+	// when they are compressed.
 	w.tampered = true
-	const attempts = 6_000
+	const attempts = 12_000
 	var n int
 	w.query(fmt.Sprintf(`WITH more AS (INSERT INTO attempts SELECT (r).* FROM (
 		SELECT jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'reserved_at', a.reserved_at + n * interval '1 microsecond',
-			'sip_reason', repeat('x', 2500))) AS r
+			'sip_reason', (SELECT string_agg(md5((n * 100 + k)::text), '') FROM generate_series(1, 78) k))) AS r
 		FROM attempts a, generate_series(1, %d) n) x RETURNING 1) SELECT count(*) FROM more`, attempts-1), &n)
 	if rows := w.report(id, ""); len(rows) != attempts {
 		t.Fatalf("%d rows", len(rows))
 	}
-	req, err := nethttp.NewRequestWithContext(context.Background(), "GET", w.p.URL()+"/api/v1/campaigns/"+string(id)+"/attempts.csv", nil)
-	if err != nil {
-		t.Fatal(err)
+	for _, encoding := range []string{"identity", "gzip"} {
+		req, err := nethttp.NewRequestWithContext(context.Background(), "GET", w.p.URL()+"/api/v1/campaigns/"+string(id)+"/attempts.csv", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-API-Key", w.key)
+		req.Header.Set("Accept-Encoding", encoding)
+		resp, err := w.client.Do(req)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatal(resp, err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		s.kill()
+		if n, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %d bytes more, and then %v", encoding, n, err)
+		}
+		if got := resp.Trailer.Get("X-Report-Cursor"); got != "" {
+			t.Errorf("%s: the cursor of a whole report: %s", encoding, got)
+		}
+		_ = resp.Body.Close()
+		w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv", nil).expect(503)
+		s.start()
+		eventually(t, "the database is back", func() bool { return w.send("GET", "/readyz", nil).status == 200 })
 	}
-	req.Header.Set("X-API-Key", w.key)
-	resp, err := w.client.Do(req)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	s.kill()
-	if n, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%d bytes more, and then %v", n, err)
-	}
-	w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv", nil).expect(503)
-	s.start()
-	eventually(t, "the database is back", func() bool { return w.send("GET", "/readyz", nil).status == 200 })
-	if rows := w.report(id, ""); len(rows) != attempts {
+	rows := w.report(id, "")
+	if len(rows) != attempts {
 		t.Errorf("%d rows", len(rows))
+	}
+	a := w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv?after="+rows[attempts-8]["attempt_id"], nil).expect(200)
+	if n := strings.Count(string(a.body), "\n"); n != 7 {
+		t.Errorf("%d rows behind the eighth from the end", n)
 	}
 }
 

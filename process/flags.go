@@ -47,6 +47,15 @@ type Flags struct {
 	WebhookAllowPrivate bool `name:"webhook-allow-private" help:"Let webhooks be sent to addresses of private networks and of this machine, and to http URLs: for laboratories."`
 	ConfigAllowPrivate  bool `name:"config-allow-private" help:"Let Config URLs of campaigns be fetched from addresses of private networks and of this machine."`
 
+	TLSCert string `name:"tls-cert" help:"Certificate of the API, PEM with its chain: it is served by HTTPS alone then. Read anew when it changes." placeholder:"FILE"`
+	TLSKey  string `name:"tls-key" help:"Private key of --tls-cert, PEM." placeholder:"FILE"`
+	TLSOwn  bool   `name:"tls-own" help:"Serve the API by HTTPS with a certificate that is made at each start and that nobody has signed; its fingerprint is logged."`
+
+	EligibilityURL          string `name:"eligibility-url" help:"URL of yours that is asked before each dial of a contact whether it may be called now; nobody is asked when empty." placeholder:"URL"`
+	EligibilitySecret       string `name:"eligibility-secret" help:"Secret with which the questions are signed as webhooks are: whsec_ and base64 of 24 to 64 bytes." env:"DIALLER_ELIGIBILITY_SECRET" placeholder:"SECRET"`
+	EligibilityFail         string `name:"eligibility-fail" help:"What happens to a contact about whom there is no answer within 300 ms: open, it is called; closed, it is asked about again a minute later." enum:"open,closed" default:"open"`
+	EligibilityAllowPrivate bool   `name:"eligibility-allow-private" help:"Let that URL be on a private network or on this machine, and http."`
+
 	Message string `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }
 

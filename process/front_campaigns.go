@@ -235,9 +235,23 @@ func (f *Front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (camp
 	return f.owner().AddContacts(ctx, cmd)
 }
 
+// AddBatch implements http.Campaigns.
+func (f *Front) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
+	return f.owner().AddBatch(ctx, cmd)
+}
+
 // Import implements http.Imports.
 func (f *Front) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
 	return f.owner().Import(ctx, cmd, file)
+}
+
+// CancelImport implements http.Imports: whoever has the import finds that it is
+// not open any more, at the next rows or at the end of the switch.
+func (f *Front) CancelImport(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
+	if err := f.Store.FailImport(ctx, id, campaign.CancelledImport, f.p.clock.Now()); err != nil {
+		return campaign.Import{}, err
+	}
+	return f.Store.Import(ctx, id)
 }
 
 // ImportByID implements http.Imports.

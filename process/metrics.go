@@ -2,6 +2,8 @@ package process
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"dialler/actors"
 )
 
 // newCommitHistogram: its buckets are narrow enough to give a percentile within
@@ -18,6 +20,19 @@ func newDelayHistogram() prometheus.Histogram {
 		Name: "dialler_post_dial_delay_seconds", Help: "From the admission of a call until its first INVITE left.",
 		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 	})
+}
+
+// newStageHistogram is of what comes after the answer. The 2 s rule is a boundary.
+func newStageHistogram() *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "dialler_answer_stage_seconds",
+		Help:    "From the answer until: the verdict of classification, the bot's path stood, the bot was first heard; and from the moment of the 2 s rule until the information message began.",
+		Buckets: []float64{.05, .1, .2, .3, .5, .75, 1, 1.25, 1.5, 1.8, 2, 2.5, 3, 4, 5, 6, 8},
+	}, []string{"stage"})
+	for _, s := range actors.Stages {
+		h.WithLabelValues(string(s))
+	}
+	return h
 }
 
 // newOpinionHistogram is of the quality of audio, 1 to 4.5.
@@ -57,8 +72,8 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 			return err
 		}
 	}
-	for _, c := range []prometheus.Collector{
-		p.commits, p.delays, p.opinions, newStandingMetrics(p), p.hooks, p.hooks.tries, p.hooks.took,
+	for _, c := range append(p.eligibility.collectors(), []prometheus.Collector{
+		p.commits, p.delays, p.opinions, p.stages, newStandingMetrics(p), p.hooks, p.hooks.tries, p.hooks.took,
 		newCampaignMetrics(p.tree.Figures),
 		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
 		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),
@@ -113,7 +128,7 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		gauge("dialler_bot_endpoints_down", "Endpoints of active bots that take no calls.", func() float64 { return float64(t.EndpointsDown.Load()) }),
 		gauge("dialler_trunks_down", "Active trunks that do not take calls as they should: no answer to OPTIONS, failures in a row, or held; one that is tried again is among them until a call succeeds.", func() float64 { return float64(t.TrunksDown.Load()) }),
 		gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.media.Stats().Bots) }),
-	} {
+	}...) {
 		if err := reg.Register(c); err != nil {
 			return err
 		}

@@ -60,9 +60,11 @@ type Process struct {
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *webhookMetrics
-	keepers  *keepers.Keepers
-	api      *http.Server
-	front    *Front
+	// eligibility is nil when nobody is asked before a dial.
+	eligibility *eligibilityHook
+	keepers     *keepers.Keepers
+	api         *http.Server
+	front       *Front
 
 	name      string   // of the instance: of its folder of data
 	listeners []string // names of the SIP listeners
@@ -78,6 +80,7 @@ type Process struct {
 	commits   prometheus.Histogram        // seconds
 	delays    prometheus.Histogram        // seconds
 	opinions  prometheus.Histogram        // of audio, 1 to 4.5
+	stages    *prometheus.HistogramVec    // seconds from the answer
 	treeUp    atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 
@@ -166,6 +169,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return fmt.Errorf("the API cannot listen on %s (choose another with --listen-http): %w", flags.ListenHTTP, err)
 	}
 	p.closing = append(p.closing, func() { _ = p.listener.Close() })
+	if err := p.secureAPI(); err != nil {
+		return err
+	}
 
 	if err := p.openRecorder(name); err != nil {
 		return err
@@ -178,14 +184,18 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	base := strings.TrimSuffix(flags.PublicURL, "/")
 	if base == "" {
-		base = "http://" + p.listener.Addr().String()
+		base = p.URL()
 	}
 	if err := p.openSpool(name, derive(secret, "spool")); err != nil {
 		return err
 	}
 	p.commits, p.delays, p.opinions = newCommitHistogram(), newDelayHistogram(), newOpinionHistogram()
+	p.stages = newStageHistogram()
 	tokens := resultTokens(derive(secret, "results"))
 	ports := actors.Ports{Store: p.store, Telephony: p.sip, Media: p.media, Clock: p.clock, Configs: newConfigFetcher(flags.ConfigAllowPrivate)}
+	if err := p.openEligibility(&ports); err != nil {
+		return err
+	}
 	if p.spool != nil {
 		ports.Spool = p.spool
 	}
@@ -193,7 +203,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.lease = new(lease)
 		p.capacity = newCapacity(p)
 		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Transport: p.lease, LeaseEnd: p.lease.LeaseEnds,
-			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, Log: log})
+			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, SentBy: p.lease.SentBy, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway
 		p.keepers = keepers.New(p.clock, log)
@@ -202,8 +212,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	p.tree, err = actors.Start(ctx, actors.Config{
 		Writers: writers, ResultBase: base, ResultToken: tokens,
 		OnCommit:  func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
+		OnStage:   func(s actors.Stage, took time.Duration) { p.stages.WithLabelValues(string(s)).Observe(took.Seconds()) },
 		OnInvite:  func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
-		OnQuality: p.heard, DialoutRing: p.tuning.dialoutRing,
+		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact }, DialoutRing: p.tuning.dialoutRing,
 		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}, ports)
 	if err != nil {
@@ -232,7 +243,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	p.front = front
 	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		ResultToken: tokens, KeyRate: flags.KeyRate, PlainWebhooks: flags.WebhookAllowPrivate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, ReportPatience: p.tuning.reportPatience, Log: log, Registry: registry, Now: p.clock.Now},
-		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Evidence: front, Persons: front, Webhooks: front})
+		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Classification: front, Evidence: front, Persons: front, Webhooks: front})
 	if err != nil {
 		return err
 	}
@@ -395,7 +406,12 @@ func (p *Process) Tree() *actors.Tree { return p.tree }
 func (p *Process) Front() *Front { return p.front }
 
 // URL is the base address of the API.
-func (p *Process) URL() string { return "http://" + p.listener.Addr().String() }
+func (p *Process) URL() string {
+	if p.flags.TLSOwn || p.flags.TLSCert != "" {
+		return "https://" + p.listener.Addr().String()
+	}
+	return "http://" + p.listener.Addr().String()
+}
 
 // Drain places no new call and waits for the live ones, at most the drain
 // timeout, or until ctx ends.

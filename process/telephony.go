@@ -52,6 +52,7 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 		return err
 	}
 	mc.RTPTimeout = p.tuning.rtpTimeout
+	mc.Voicemail = p.store.VoicemailAudio
 	if p.media, err = media.New(mc); err != nil {
 		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
 	}

@@ -1,0 +1,186 @@
+package process
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+	"dialler/http/client"
+)
+
+// The Go client for integrations does with a running dialler what its
+// documentation says.
+func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{webhookEvery: 50 * time.Millisecond}, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	ctx := t.Context()
+	in := newIntegrator(t)
+	_, secret := w.hook(in.URL+"/in", map[string]any{"types": []string{"contact.completed"}})
+
+	as := func(options ...client.Option) *client.Client {
+		t.Helper()
+		c, err := client.New(w.p.URL(), append(options, client.WithHTTPClient(w.client))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	crm, operator, stranger := as(client.WithAPIKey(w.key)), as(client.WithToken(w.admin)), as(client.WithAPIKey("vx_"+strings.Repeat("a", 32)))
+	// must is for what has to succeed.
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(err error, status int, code string) *client.Error {
+		t.Helper()
+		var e *client.Error
+		if !errors.As(err, &e) || e.Status != status || e.Code != code || e.Detail == "" || e.RequestID == "" {
+			t.Fatalf("refused with %v, want %d %s", err, status, code)
+		}
+		return e
+	}
+
+	// An operator makes a campaign and fills it from a file.
+	made, err := operator.CreateCampaign(ctx, settings(map[string]any{"always_on": true}))
+	must(err)
+	to := newNumber()
+	file := "phone_number,name\n" + to + ",Ada\n" + to + ",Ada\nnobody,Ada\n"
+	imported, err := operator.ImportCSV(ctx, made.CampaignID, "people.csv", strings.NewReader(file))
+	must(err)
+	if imported.State != "active" || imported.Added != 1 || imported.Duplicate != 1 || imported.Invalid != 1 {
+		t.Errorf("the file became %+v", imported)
+	}
+	if shown, err := operator.Import(ctx, made.CampaignID, imported.ImportID); err != nil || shown.Rows != 3 {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	var rejected []string
+	for row, err := range operator.RejectedRows(ctx, made.CampaignID, imported.ImportID) {
+		must(err)
+		rejected = append(rejected, row.Reason)
+	}
+	if got := strings.Join(rejected, " "); got != "duplicate invalid_number" {
+		t.Errorf("rejected: %s", got)
+	}
+	second := newNumber()
+	if added, err := operator.AddContacts(ctx, made.CampaignID, []client.NewContact{{Mobile: second, Metadata: map[string]any{"account": "A-17"}}}); err != nil || added.Added != 1 {
+		t.Errorf("%+v, %v", added, err)
+	}
+	edited, err := operator.EditCampaign(ctx, made.CampaignID, made.Version, map[string]any{"concurrency": 3})
+	must(err)
+	_, err = operator.EditCampaign(ctx, made.CampaignID, made.Version, map[string]any{"concurrency": 4})
+	if e := refused(err, 409, "version_conflict"); len(e.Current) == 0 || edited.Version == made.Version {
+		t.Errorf("without the present state: %+v", e)
+	}
+
+	// Who is excluded is left alone.
+	gone, err := crm.Exclude(ctx, client.Exclude{CampaignID: made.CampaignID, Match: map[string]string{"account": "A-17"}, Reason: "paid"})
+	must(err)
+	if gone.Matched != 1 || gone.Excluded != 1 {
+		t.Errorf("%+v", gone)
+	}
+	for _, act := range []func() (client.Campaign, error){
+		func() (client.Campaign, error) { return operator.Start(ctx, made.CampaignID) },
+		func() (client.Campaign, error) { return operator.Pause(ctx, made.CampaignID) },
+		func() (client.Campaign, error) { return operator.Resume(ctx, made.CampaignID) },
+	} {
+		_, err := act()
+		must(err)
+	}
+	_, err = operator.Start(ctx, made.CampaignID)
+	refused(err, 409, "illegal_state")
+
+	// A trigger, and its repeat.
+	third := newNumber()
+	trigger := client.Trigger{CampaignID: made.CampaignID, Mobile: third, Metadata: map[string]any{"vip": true}, IdempotencyKey: "order-4711"}
+	first, err := crm.Trigger(ctx, trigger)
+	must(err)
+	again, err := crm.Trigger(ctx, trigger)
+	must(err)
+	if again.ContactID != first.ContactID || again.Status != first.Status {
+		t.Errorf("%+v, and then %+v", first, again)
+	}
+	_, err = crm.Trigger(ctx, client.Trigger{CampaignID: made.CampaignID, Mobile: "12"})
+	if e := refused(err, 422, "validation_failed"); len(e.Fields) != 1 || e.Fields[0].Field != "mobile" {
+		t.Errorf("%+v", e)
+	}
+	_, err = stranger.Trigger(ctx, trigger)
+	refused(err, 401, "unauthorized")
+	_, err = crm.Campaign(ctx, "nowhere")
+	refused(err, 404, "campaign_not_found")
+
+	// A dialout.
+	placed, err := crm.Dialout(ctx, client.Dialout{BotID: ourBot, ToNumber: newNumber(), Variables: map[string]string{"name": "Ada"}})
+	must(err)
+	w.ended(engine.CallID(placed.CallID), engine.OutcomeCompleted)
+	call, err := crm.Call(ctx, placed.CallID)
+	must(err)
+	if call.State != "ended" || call.Outcome != "completed" || call.Disposition != "interested" || call.Result == nil || call.EndedAt == nil || call.To != placed.To {
+		t.Errorf("the call: %+v", call)
+	}
+	refused(crm.HangUp(ctx, placed.CallID), 404, "call_ended")
+
+	// What became of it all.
+	eventually(t, "both contacts are completed", func() bool {
+		n := 0
+		for c, err := range crm.Contacts(ctx, made.CampaignID, client.ContactFilter{Status: "completed"}) {
+			must(err)
+			if len(c.Trail) == 1 && c.Trail[0].Outcome == "completed" {
+				n++
+			}
+		}
+		return n == 2
+	})
+	one, err := crm.Contact(ctx, made.CampaignID, first.ContactID)
+	must(err)
+	if one.PhoneNumber != third || one.Variables["vip"] != "true" || one.Explain == nil || one.Explain.Code != "completed" {
+		t.Errorf("the contact: %+v", one)
+	}
+	eventually(t, "the webhook tells of both", func() bool { return len(in.all()) >= 2 })
+	delivery := in.all()[0]
+	event, err := client.Verify(delivery.Header, delivery.Body, secret)
+	must(err)
+	if event.Type != "contact.completed" || event.ID != delivery.id() || time.Since(event.At) > time.Hour {
+		t.Errorf("the webhook: %+v", event)
+	}
+	if _, err := client.Verify(delivery.Header, append(bytes.Clone(delivery.Body), ' '), secret); !errors.Is(err, client.ErrNotVerified) {
+		t.Errorf("a changed body: %v", err)
+	}
+	ended, err := operator.Stop(ctx, made.CampaignID)
+	must(err)
+	if ended.Status != "completed" || ended.Counters.Completed != 2 || ended.Counters.Excluded != 1 || ended.Counters.AnswerRate == nil {
+		t.Errorf("the campaign: %+v", ended)
+	}
+	var names []string
+	for c, err := range operator.Campaigns(ctx, "completed") {
+		must(err)
+		names = append(names, c.CampaignID)
+	}
+	if len(names) != 1 || names[0] != made.CampaignID {
+		t.Errorf("completed campaigns: %v", names)
+	}
+	report, err := crm.AttemptReport(ctx, made.CampaignID, 1)
+	must(err)
+	defer func() { _ = report.Close() }()
+	rows, err := csv.NewReader(report).ReadAll()
+	if err != nil || len(rows) != 3 {
+		t.Errorf("the report has %d lines, %v", len(rows), err)
+	}
+	eventually(t, "its calls are over", func() bool { c, err := operator.Campaign(ctx, made.CampaignID); return err == nil && !c.Draining })
+	prepared, err := operator.Restart(ctx, made.CampaignID, false)
+	must(err)
+	if !prepared.PreparedRestart || prepared.Run != 2 {
+		t.Errorf("%+v", prepared)
+	}
+	_, err = operator.CancelRestart(ctx, made.CampaignID)
+	must(err)
+	refused(operator.DeleteCampaign(ctx, made.CampaignID), 409, "campaign_was_run")
+	w.quiet()
+}

@@ -1,0 +1,39 @@
+package process
+
+import (
+	"fmt"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+)
+
+// The pages of administration in a real browser, one script a part of them; all
+// use one world.
+func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	const admin = "ada@example.org"
+	w.consoleUser(admin, "admin")
+	id := w.running(map[string]any{"name": "Autumn renewals", "always_on": true})
+	var taken atomic.Int64
+	hook := httptest.NewServer(nethttp.HandlerFunc(func(answer nethttp.ResponseWriter, r *nethttp.Request) {
+		if strings.HasSuffix(r.URL.Path, "/taken") {
+			fmt.Fprint(answer, taken.Load())
+			return
+		}
+		taken.Add(1)
+	}))
+	defer hook.Close()
+	for _, script := range []string{"admin-access.mjs", "admin-lines.mjs", "admin-rules.mjs"} {
+		w.browse(script, "EMAIL", admin, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "FIRST", FirstAdminEmail,
+			"TRUNK", "model", "BOT", "Anna", "NUMBER", ourNumber, "TO", newNumber(), "OTHER", newNumber(), "HOOK", hook.URL+"/hook")
+	}
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}

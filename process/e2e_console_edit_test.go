@@ -1,0 +1,134 @@
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	nethttp "net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+)
+
+// arguments gives what a shell passes to curl in a command.
+func arguments(t *testing.T, command string) []string {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", `curl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+command).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// paste does what a command of the console says, with the key in its place.
+func (w *world) paste(command string) answer {
+	w.t.Helper()
+	var method, url, body string
+	var headers []string
+	args := arguments(w.t, strings.ReplaceAll(command, "<API_KEY>", w.key))
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case strings.HasPrefix(arg, "http"):
+			url = arg
+		case i+1 == len(args):
+			w.t.Fatalf("%s ends with %s", command, arg)
+		default:
+			i++
+			switch arg {
+			case "-X":
+				method = args[i]
+			case "-H":
+				name, value, _ := strings.Cut(args[i], ": ")
+				headers = append(headers, name, value)
+			case "-d":
+				body = args[i]
+			default:
+				w.t.Fatalf("%s: what is %s?", command, arg)
+			}
+		}
+	}
+	path, ok := strings.CutPrefix(url, w.p.URL())
+	if !ok {
+		w.t.Fatalf("%s asks %s, the console is at %s", command, url, w.p.URL())
+	}
+	return w.send(method, path, body, headers...)
+}
+
+func TestTwoOperatorsEditCloneAndRestartInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
+	const email, other, name = "olga@example.org", "otto@example.org", "Spring renewals"
+	w.consoleUser(email, "operator")
+	w.consoleUser(other, "operator")
+	numbers := []string{ourNumber}
+	for i := 1; i < 6; i++ {
+		numbers = append(numbers, fmt.Sprintf("%s%d", strings.TrimSuffix(ourNumber, "0"), i))
+		w.operator("PUT", "/api/v1/numbers/"+numbers[i], map[string]any{}).expect(201)
+	}
+	sketch := map[string]any{"name": name, "concurrency": 4, "max_attempts": 3, "retry_delay_s": 1800, "number_pool": numbers, "always_on": true,
+		"retry_on_system": []string{"no_answer", "busy"}, "retry_on_custom": []string{"call later"}, "stop_redials_after_s": 45,
+		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00", "days": []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sun"}}}
+	id := w.campaign(sketch)
+	w.addTo(id, newNumber(), newNumber(), newNumber()).expect(200)
+
+	var saw struct {
+		Commands map[string]string
+		Copy     engine.CampaignID
+	}
+	out := w.browse("edit.mjs", "EMAIL", email, "OTHER", other, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
+		"NUMBERS", strings.Join(numbers, ","), "BOT", ourBot)
+	if err := json.Unmarshal(out, &saw); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	w.operator("GET", "/api/v1/campaigns/"+string(id), nil).expect(nethttp.StatusNotFound)
+
+	// The commands of the integration panel, pasted: those of another campaign
+	// that is there and runs.
+	running := w.running(map[string]any{"number_pool": numbers})
+	for _, step := range []struct{ endpoint, want string }{{"Trigger", `"contact_id"`}, {"Exclude a number", `"matched":1`}, {"Exclude by account", `"matched":0`}, {"Dialout", `"call_id"`}} {
+		a := w.paste(strings.ReplaceAll(saw.Commands[step.endpoint], string(id), string(running)))
+		if a.status/100 != 2 || !strings.Contains(string(a.body), step.want) {
+			t.Errorf("%s, pasted: %s", step.endpoint, a)
+		}
+	}
+	w.act(running, "stop").expect(200)
+	w.quiet()
+}
+
+func TestTheCampaignPageShowsWhatTheSpecificationSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 100*time.Millisecond)
+	const email, name, contacts, code = "olga@example.org", "Winter renewals", 53, 499
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Refusal(code, "Client Closed", 0)}})
+	w.consoleUser(email, "operator")
+	id := w.campaign(map[string]any{"name": name, "max_attempts": 1, "concurrency": 10})
+	rows := make([]any, contacts)
+	numbers := make([]string, contacts)
+	for i := range rows {
+		numbers[i] = newNumber()
+		rows[i] = map[string]any{"mobile": numbers[i], "metadata": map[string]any{"first_name": "Ada"}}
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "the campaign is over", func() bool { return w.detail(id).Status == "completed" })
+	w.browse("page.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
+		"CONTACTS", fmt.Sprint(contacts), "UNMAPPED", numbers[52], "CODE", fmt.Sprint(code), "FROM", ourNumber)
+}
+
+func TestANewCampaignIsSetUpInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	const email = "olga@example.org"
+	w.consoleUser(email, "operator")
+	numbers := make([]string, 12)
+	for i := range numbers {
+		numbers[i] = newNumber()
+	}
+	w.operator("POST", "/api/v1/suppressions", map[string]any{"number": numbers[11]}).expect(200)
+	w.browse("wizard.mjs", "EMAIL", email, "PASSWORD", browserPassword, "FROM", ourNumber, "NUMBERS", strings.Join(numbers, ","))
+}
