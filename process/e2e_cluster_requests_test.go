@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/persistence/storetest"
 )
@@ -154,7 +155,7 @@ func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 		return
 	}
 	connectsNoMore(t)
-	url, here, there := storetest.URL(t), freePair(t), freePair(t)
+	url, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
 	membership := "automanaged://" + here + "," + there
 	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})

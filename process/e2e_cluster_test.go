@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,29 +12,10 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/persistence/storetest"
 )
-
-// freePair is a TCP port that is free, as the one above it is.
-func freePair(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		a, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := a.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // TCP
-		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		_ = a.Close()
-		if err == nil {
-			_ = b.Close()
-			return fmt.Sprintf("127.0.0.1:%d", port)
-		}
-	}
-	t.Fatal("no two free ports in a row")
-	return ""
-}
 
 // inCluster is held while a process of a test is a node: they need many processors.
 var inCluster sync.Mutex
@@ -87,7 +67,7 @@ func connectsNoMore(t *testing.T) {
 func newClusterWorld(t *testing.T, talk time.Duration, change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
 	connectsNoMore(t)
-	here, there := freePair(t), freePair(t)
+	here, there := ports.AddressOf(t), ports.AddressOf(t)
 	url := storetest.URL(t)
 	membership := "automanaged://" + here + "," + there
 	flags := Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}

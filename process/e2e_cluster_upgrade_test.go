@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/persistence/migrations"
 	"dialler/persistence/storetest"
@@ -92,7 +93,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 		return
 	}
 	connectsNoMore(t)
-	url, here, there := storetest.URL(t), freePair(t), freePair(t)
+	url, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
 	membership := "automanaged://" + here + "," + there
 	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "old", ClusterListen: here}}, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})

@@ -17,6 +17,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -29,7 +30,7 @@ import (
 func (w *world) apart(id engine.CampaignID) (r *running, call campaign.TriggerReply) {
 	w.t.Helper()
 	w.p.Close()
-	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", freeUDP(w.t))
+	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", ports.Of(w.t))
 	w.tampered = true // there is nothing here to audit while it is another process
 	r = w.another()
 	w.t.Cleanup(func() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/persistence/storetest"
 )
 
@@ -49,7 +50,7 @@ func (w *world) exposition() map[string]map[string]bool {
 // Rules and dashboard may only name what a node that dials shows.
 func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *testing.T) {
 	t.Parallel()
-	url, here := storetest.URL(t), freePair(t)
+	url, here := storetest.URL(t), ports.AddressOf(t)
 	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: "automanaged://" + here, Node: "one", ClusterListen: here}}, tuning{}, time.Second)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(300 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"concurrency": 2, "max_attempts": 1})

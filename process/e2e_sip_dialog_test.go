@@ -8,6 +8,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/draw"
+	"dialler/bench/ports"
 	"dialler/engine"
 )
 
@@ -64,7 +65,7 @@ func TestOurByeFollowsTheCalleesNewTarget(t *testing.T) {
 func TestRequestsFromOutsideAreAnswered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
-	w.trunk("here", "127.0.0.1", freeUDP(t), nil) // only addresses of trunks are answered
+	w.trunk("here", "127.0.0.1", ports.Of(t), nil) // only addresses of trunks are answered
 	for file := range strings.FieldsSeq(`inbound-options inbound-invite inbound-bye-unknown inbound-cancel-unknown
 		inbound-update-unknown inbound-info-unknown inbound-methods`) {
 		for transport, mode := range map[string]string{"udp": "u1", "tcp": "t1"} {

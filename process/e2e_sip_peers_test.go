@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/ports"
 	"dialler/engine"
 )
 
@@ -93,27 +94,6 @@ func (p *peer) ready(line string) {
 	})
 }
 
-// freePort finds a port that is free for UDP and TCP, and the next one too.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 50 {
-		port := freeUDP(t)
-		a, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err != nil {
-			continue
-		}
-		b, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
-		_ = a.Close()
-		if err != nil {
-			continue
-		}
-		_ = b.Close()
-		return port
-	}
-	t.Fatal("no port is free")
-	return 0
-}
-
 // softphone is a baresip that answers every call, plays a tone of phoneTone Hz
 // and writes down what it hears.
 type softphone struct {
@@ -129,7 +109,7 @@ const phoneTone, botTone = 440, 1000 // Hz
 // (";mediaenc=srtp"), config more lines of its configuration.
 func startSoftphone(t *testing.T, user, account, config string) *softphone {
 	t.Helper()
-	s := &softphone{user: user, port: freePort(t), dir: t.TempDir()}
+	s := &softphone{user: user, port: ports.Of(t), dir: t.TempDir()}
 	modules := ""
 	for _, dir := range []string{"/usr/lib/baresip/modules", "/usr/local/lib/baresip/modules"} {
 		if _, err := os.Stat(filepath.Join(dir, "sndfile.so")); err == nil {
@@ -210,7 +190,7 @@ type proxy struct {
 // after its own.
 func startProxy(t *testing.T, to *softphone, next, certificate string) *proxy {
 	t.Helper()
-	p := &proxy{port: freePort(t)}
+	p := &proxy{port: ports.Of(t)}
 	modules, _ := filepath.Glob("/usr/lib/*/kamailio/modules")
 	if len(modules) == 0 {
 		t.Fatal("Kamailio has no modules here; make deps installs them (Debian package kamailio)")

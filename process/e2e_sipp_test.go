@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dialler/bench/ports"
 )
 
 // SIPp shares nothing with this program: its scenario decides whether what was
@@ -197,9 +199,9 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 // launchSipp gives SIPp once it listens, nil when its ports were taken.
 func launchSipp(t *testing.T, path, file string, args ...string) *sipp {
 	t.Helper()
-	s := &sipp{t: t, dir: t.TempDir(), port: freeUDP(t), done: make(chan struct{})}
+	s := &sipp{t: t, dir: t.TempDir(), port: ports.Of(t), done: make(chan struct{})}
 	s.cmd = exec.CommandContext(t.Context(), path, append([]string{"-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1",
-		"-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(freeUDP(t)), "-rtp_echo", "-nostdin", "-trace_msg", "-trace_err",
+		"-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(ports.Of(t)), "-rtp_echo", "-nostdin", "-trace_msg", "-trace_err",
 		"-message_file", "messages.log", "-error_file", "errors.log", "-recv_timeout", "30000", "-timeout", "90",
 		"-timeout_error"}, args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.out, &s.out

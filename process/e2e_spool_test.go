@@ -10,6 +10,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -72,7 +73,7 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	id := w.running(map[string]any{"max_attempts": 1, "concurrency": 8})
 
 	w.p.Close()
-	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", freeUDP(t))
+	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", ports.Of(t))
 	w.tampered = true // there is nothing here to audit while it is another process
 	first := w.another()
 	dead := false

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	nethttp "net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/persistence/private"
 )
@@ -37,12 +37,7 @@ type replica struct {
 
 func newReplica(t *testing.T, dir string, as *syscall.Credential) *replica {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return &replica{t: t, dir: dir, as: as, port: l.Addr().(*net.TCPAddr).Port}
+	return &replica{t: t, dir: dir, as: as, port: ports.Of(t)}
 }
 
 func (n *replica) url() string {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	nethttp "net/http"
 	"path/filepath"
@@ -516,27 +515,4 @@ func (w *world) quiet() {
 	eventually(w.t, "every lease is back", func() bool {
 		return w.p.tree.LiveCalls() == 0 && st.SeatsHeld.Load() == 0 && st.TrunkLeases.Load() == 0 && st.SlotLeases.Load() == 0
 	})
-}
-
-// freeUDP finds four UDP ports in a row, below those that the system gives to
-// whoever asks for any.
-func freeUDP(t testing.TB) int {
-	t.Helper()
-	for range 200 {
-		base := 12000 + 4*rand.IntN(4000)
-		free := 0
-		for port := base; port < base+4; port++ {
-			c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-			if err != nil {
-				break
-			}
-			_ = c.Close()
-			free++
-		}
-		if free == 4 {
-			return base
-		}
-	}
-	t.Fatal("no UDP ports are free")
-	return 0
 }

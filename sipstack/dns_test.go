@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/sipstack"
 
@@ -98,42 +99,11 @@ func (n *nameServer) serve() {
 
 func byName(c *sipstack.TrunkConfig) { c.Host, c.Port = "carrier.example", 0 }
 
-// unusedPort is one that nobody listens on and that nobody will be given.
-func unusedPort(t *testing.T) int { return freePort(t) }
-
-func TestSRVRecordsLeadToTheTrunkByItsTransport(t *testing.T) {
-	ca := newAuthority(t)
-	ns := newNameServer(t)
-	s := newStack(t, sipstack.Config{Resolver: ns.resolver()})
-	for name, c := range map[string]struct {
-		cert   bool
-		change func(*sipstack.TrunkConfig)
-	}{
-		"_sip._udp.carrier.example.":  {change: func(*sipstack.TrunkConfig) {}},
-		"_sip._tcp.carrier.example.":  {change: overTCP},
-		"_sips._tcp.carrier.example.": {cert: true, change: overTLS(ca.roots)},
-	} {
-		cert := ca.certify("carrier.example") // the name that was asked for, not the one of the record
-		if !c.cert {
-			cert = nil
-		}
-		u, _ := newStreamUAS(t, cert, script{sip.INVITE: answers("486 Busy Here")})
-		ns.record(name, 20, unusedPort(t))
-		ns.record(name, 10, u.port())
-		setTrunk(s, 0, func(t *sipstack.TrunkConfig) { byName(t); c.change(t) })
-		l := listen(t, nil)
-		l.expect(place(s, l), "sent refused(486)")
-		if r := u.request(sip.INVITE, 1); r.Recipient.Host != "carrier.example" || !strings.Contains(name, strings.ToLower(map[string]string{"UDP": "_udp", "TCP": "_sip._tcp", "TLS": "_sips"}[r.Via().Transport])) {
-			t.Errorf("%s: %s", name, r)
-		}
-	}
-}
-
 func TestANameWithAPortHasAddressesOnly(t *testing.T) {
 	ns := newNameServer(t)
 	u := script{sip.INVITE: answers("486 Busy Here")}.start(t)
 	ns.a["carrier.example."] = [][4]byte{{127, 0, 0, 1}}
-	ns.record("_sip._udp.carrier.example.", 1, unusedPort(t))
+	ns.record("_sip._udp.carrier.example.", 1, ports.Of(t))
 	s := newStack(t, sipstack.Config{Resolver: ns.resolver()})
 	setTrunk(s, 0, func(c *sipstack.TrunkConfig) { byName(c); c.Port = u.port() })
 	l := listen(t, nil)
@@ -142,7 +112,7 @@ func TestANameWithAPortHasAddressesOnly(t *testing.T) {
 
 func TestAnAddressThatRefusesIsFollowedByTheNextAndPutLast(t *testing.T) {
 	ns := newNameServer(t)
-	dead := unusedPort(t)
+	dead := ports.Of(t)
 	u, _ := newStreamUAS(t, nil, script{sip.INVITE: answers("486 Busy Here")})
 	ns.record("_sip._tcp.carrier.example.", 1, dead)
 	ns.record("_sip._tcp.carrier.example.", 2, u.port())

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/sipstack"
 
@@ -253,7 +253,7 @@ func startSipp(t *testing.T, scenario, transport string, calls int) *sippRun {
 	if transport == "t1" {
 		network = "tcp"
 	}
-	r := &sippRun{t: t, port: freePort(t), dir: dir, done: make(chan error, 1)}
+	r := &sippRun{t: t, port: ports.Of(t), dir: dir, done: make(chan error, 1)}
 	ctx, cancel := context.WithTimeout(context.Background(), patience+10*time.Second)
 	r.cmd = exec.CommandContext(ctx, path, "-sf", file, "-t", transport, "-i", "127.0.0.1", "-mi", "127.0.0.1",
 		"-p", strconv.Itoa(r.port), "-m", strconv.Itoa(calls), "-nostdin", "-trace_err", "-trace_msg",
@@ -308,30 +308,6 @@ func (r *sippRun) report() string {
 		b.Write(out[max(0, len(out)-3000):])
 	}
 	return b.String()
-}
-
-// freePort finds a port that is free for UDP and TCP, below the range that the
-// kernel hands out for port 0, so that no socket of another test takes it
-// before SIPp does.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range 100 {
-		port := 20000 + rand.IntN(12000)
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		tcp, err := net.Listen("tcp", at)
-		if err != nil {
-			continue
-		}
-		udp, err := net.ListenPacket("udp", at)
-		_ = tcp.Close()
-		if err != nil {
-			continue
-		}
-		_ = udp.Close()
-		return port
-	}
-	t.Fatal("no free port")
-	return 0
 }
 
 // bound looks a local port up in the kernel's socket table.

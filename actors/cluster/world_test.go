@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -211,25 +211,11 @@ var brief = ownership.Terms{TTL: 1500 * time.Millisecond, Margin: 300 * time.Mil
 // listens gives addresses for messages whose ports above are free as well.
 func listens(t testing.TB, n int) []string {
 	t.Helper()
-	var all []string
-	for range 1000 {
-		if len(all) == n {
-			return all
-		}
-		a, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := a.Addr().(*net.TCPAddr).Port
-		b, err := net.Listen("tcp", ":"+strconv.Itoa(p+1))
-		if err == nil {
-			all = append(all, a.Addr().String())
-			_ = b.Close()
-		}
-		_ = a.Close()
+	all := make([]string, n)
+	for i := range all {
+		all[i] = ports.AddressOf(t)
 	}
-	t.Fatal("no free ports")
-	return nil
+	return all
 }
 
 // start brings nodes up whose names are their places in the list, "0" first.

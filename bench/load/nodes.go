@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"dialler/bench/ports"
 	"dialler/persistence/private"
 )
 
@@ -210,7 +211,7 @@ func (c *cluster) open(ctx context.Context, nodes int, placement string, pin boo
 	}
 	links := make([]string, nodes)
 	for i := range links {
-		if links[i], err = freePort(); err != nil {
+		if links[i], err = ports.Address(); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,7 @@ func (c *cluster) openNode(ctx context.Context, i int, links []string, placement
 	var at [3]string // of the API, SIP and profiles
 	for j := range at {
 		var err error
-		if at[j], err = freePort(); err != nil {
+		if at[j], err = ports.Address(); err != nil {
 			return err
 		}
 	}

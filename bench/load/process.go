@@ -2,11 +2,8 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,26 +96,6 @@ func (p *process) stop() {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
-}
-
-// freePort finds a port that is free for TCP and UDP, below the range of
-// outgoing connections.
-func freePort() (string, error) {
-	for range 200 {
-		port := 20000 + 2*rand.IntN(6000) //nolint:gosec // any will do
-		t, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-		if err != nil {
-			continue
-		}
-		u, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-		_ = t.Close()
-		if err != nil {
-			continue
-		}
-		_ = u.Close()
-		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
-	}
-	return "", errors.New("load: no free port between 20000 and 32000")
 }
 
 // poll asks until the answer is yes, or an error, or ctx ends.

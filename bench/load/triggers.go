@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 	"time"
+
+	"dialler/bench/ports"
 )
 
 // TriggersConfig is a storm of triggers. Zero values mean the default in
@@ -97,7 +99,7 @@ func (f *TriggersFigures) floor(ctx context.Context, world *Config, cfg Triggers
 	if w.dir, err = os.MkdirTemp("", "dialler-floor-"); err != nil {
 		return err
 	}
-	addr, err := freePort()
+	addr, err := ports.Address()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
+	"dialler/bench/ports"
 	"dialler/persistence/private"
 )
 
@@ -96,7 +97,7 @@ func (w *world) openCallee() (err error) {
 	if w.answerer = w.cfg.Trunk; w.answerer != "" {
 		return nil
 	}
-	if w.answerer, err = freePort(); err != nil {
+	if w.answerer, err = ports.Address(); err != nil {
 		return err
 	}
 	if w.cfg.SIPp {
@@ -121,7 +122,7 @@ func (w *world) openCallee() (err error) {
 }
 
 func (w *world) openBot(ctx context.Context) (err error) {
-	if w.botAddr, err = freePort(); err != nil {
+	if w.botAddr, err = ports.Address(); err != nil {
 		return err
 	}
 	if w.cfg.Bot == "sip" {
@@ -189,7 +190,7 @@ func (w *world) await(ctx context.Context, p *process, ready func() bool) error 
 func (w *world) openEngine(ctx context.Context) (err error) {
 	var sip string
 	for _, a := range []*string{&w.addr, &sip, &w.profiles} {
-		if *a, err = freePort(); err != nil {
+		if *a, err = ports.Address(); err != nil {
 			return err
 		}
 	}

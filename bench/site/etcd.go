@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"dialler/bench/ports"
 )
 
 // Etcd is one that was started here.
@@ -24,11 +26,11 @@ type Etcd struct {
 // StartEtcd starts an etcd with its data in a folder, and waits until it listens.
 // Apart: Ctrl-C does not reach it. Debian has it in its package etcd-server.
 func StartEtcd(ctx context.Context, dir string, apart bool) (*Etcd, error) {
-	clients, err := FreePort()
+	clients, err := ports.Address()
 	if err != nil {
 		return nil, err
 	}
-	peers, err := FreePort()
+	peers, err := ports.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"dialler/bench/ports"
 )
 
 // startLimit is how long a life may take until it is ready: the first one
@@ -48,32 +47,11 @@ func NewProcess(binary, name, dir string, args ...string) (*Process, error) {
 	p := &Process{Binary: binary, Name: name, Dir: dir, Args: args, Password: make(chan string, 1)}
 	for _, a := range []*string{&p.HTTP, &p.SIP} {
 		var err error
-		if *a, err = FreePort(); err != nil {
+		if *a, err = ports.Address(); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
-}
-
-// FreePort finds a loopback address whose port is free for TCP and UDP. It lies
-// below the range from which the system serves outgoing connections and port 0:
-// between two lives nobody else may get it.
-func FreePort() (string, error) {
-	for range 200 {
-		port := 20000 + rand.IntN(12000) //nolint:gosec // any will do
-		t, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-		if err != nil {
-			continue
-		}
-		u, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-		_ = t.Close()
-		if err != nil {
-			continue
-		}
-		_ = u.Close()
-		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
-	}
-	return "", errors.New("site: no free port between 20000 and 32000")
 }
 
 // Start begins the next life; it returns before the life is ready.

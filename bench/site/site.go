@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 
+	"dialler/bench/ports"
 	"dialler/persistence/private"
 )
 
@@ -102,7 +103,7 @@ func (s *Site) add(cfg Config, name string) error {
 	p.Apart = cfg.Apart
 	n := &Node{Process: p}
 	s.Nodes = append(s.Nodes, n)
-	if n.Listen, err = FreePort(); err != nil {
+	if n.Listen, err = ports.Address(); err != nil {
 		return err
 	}
 	database, err := pgconn.ParseConfig(s.pg.URL())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"dialler/bench/ports"
 	"dialler/bench/site"
 	"dialler/engine/ownership"
 	"dialler/persistence"
@@ -243,23 +244,10 @@ func await(t *testing.T, within time.Duration, what string, f func() bool) {
 // free gives addresses whose ports, and the ones above, nobody has.
 func free(t *testing.T, n int) (all []string) {
 	t.Helper()
-	for range 1000 {
-		if len(all) == n {
-			return all
-		}
-		a, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := a.Addr().(*net.TCPAddr).Port
-		if b, err := net.Listen("tcp", ":"+strconv.Itoa(p+1)); err == nil {
-			all = append(all, a.Addr().String())
-			_ = b.Close()
-		}
-		_ = a.Close()
+	for range n {
+		all = append(all, ports.AddressOf(t))
 	}
-	t.Fatal("no free ports")
-	return nil
+	return all
 }
 
 // etcd starts one that ends with the test.
