@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -258,15 +259,18 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		f := &triggerFound{cmd: cmd, replyTo: sender, importing: importing}
+		// Three questions at once: who triggers waits for one answer, not for three.
+		var all sync.WaitGroup
 		var suppressed map[engine.PhoneNumber]journal.Suppression
-		if suppressed, f.err = d.store.Suppressed(ctx, cmd.Number); f.err == nil && len(suppressed) > 0 {
+		var errSuppressed, errAbandons error
+		all.Go(func() { suppressed, errSuppressed = d.store.Suppressed(ctx, cmd.Number) })
+		all.Go(func() { errAbandons = d.lookForAbandons(ctx, []contact.Contact{{Number: cmd.Number}}, now) })
+		f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
+		all.Wait()
+		if len(suppressed) > 0 {
 			f.err = journal.ErrSuppressed
-		}
-		if f.err == nil {
-			f.row, f.ok, f.err = d.store.ContactByNumber(ctx, id, cmd.Number)
-		}
-		if f.err == nil && !f.ok {
-			f.err = d.lookForAbandons(ctx, []contact.Contact{{Number: cmd.Number}}, now)
+		} else {
+			f.err = errors.Join(f.err, errSuppressed, errAbandons)
 		}
 		if f.err == nil && !f.ok && importing != "" {
 			f.staged, f.err = d.store.StagedNumber(ctx, importing, cmd.Number)

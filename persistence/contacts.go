@@ -53,7 +53,7 @@ func (s *Store) contactsByNumber(ctx context.Context, keys []numberOf) (map[numb
 		campaigns[i], numbers[i] = string(k.campaign), string(k.number)
 	}
 	rows, _ := s.read.Query(ctx, "SELECT "+names(contactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
-		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, campaigns, numbers)
+		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, plannedEachTime, campaigns, numbers)
 	list, err := pgx.CollectRows(rows, scanContact)
 	found := make(map[numberOf]contact.Contact, len(list))
 	for i := range list {

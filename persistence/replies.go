@@ -27,7 +27,7 @@ func (s *Store) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]jo
 	}
 	rows, _ := s.read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
 		FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) u(key_id, route, token)) u
-		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, of, routes, tokens, replyLife)
+		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, plannedEachTime, of, routes, tokens, replyLife)
 	found := make(map[replyKey]journal.Reply)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.Reply, err error) {
 		err = row.Scan(&r.Key, &r.Route, &r.Token, &r.BodyHash, &r.Status, &r.Body, &r.At)

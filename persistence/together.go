@@ -4,11 +4,14 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // together lets many callers who each ask about one key share queries: while one
 // is under way, what is asked waits, and the next takes all of it. Who asks alone
-// asks at once. No answer is older than its question.
+// asks at once; who asks right after somebody waits up to togetherGather. No
+// answer is older than its question.
 type together[K comparable, V any] struct {
 	// ask finds what there is for the keys; one that is missing in what it gives
 	// has nothing. It must not be changed once it was used.
@@ -25,6 +28,15 @@ type question[K comparable, V any] struct {
 	err   error
 	done  chan struct{}
 }
+
+// plannedEachTime is how keys are looked up that are joined with a table that
+// grows fast: a plan that is kept reads the whole table until PostgreSQL has
+// counted its rows again, which it does once a minute.
+const plannedEachTime = pgx.QueryExecModeCacheDescribe
+
+// togetherGather is the least time between the beginnings of two queries: a
+// query costs about the same for one key and for ten.
+const togetherGather = 2 * time.Millisecond
 
 // togetherLimit bounds a query that is made for several callers: it is none of
 // theirs, whose patience may end.
@@ -59,7 +71,9 @@ func (t *together[K, V]) of(ctx context.Context, key K) (v V, ok bool, err error
 // serve answers until nobody waits.
 func (t *together[K, V]) serve(ctx context.Context, q *question[K, V]) {
 	for q != nil {
+		next := time.NewTimer(togetherGather)
 		t.answer(ctx, q)
+		<-next.C
 		t.mu.Lock()
 		q, t.next = t.next, nil
 		t.busy = q != nil
