@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -15,6 +16,10 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(process.AsProgram) != "" {
 		os.Exit(command.Main(os.Args[1:]))
+	}
+	// These tests wait most of their time, for time-outs of calls above all.
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m, process.Lingering...)
 }
