@@ -43,7 +43,7 @@ CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
 CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-run deps-etcd need-go build run serve load soak test contract check fmt vet lint console console-check console-picture console-shots bench sim fuzz docs clean
+.PHONY: help deps deps-run deps-etcd need-go build run serve load soak test test-elsewhere contract check fmt vet lint console console-check console-picture console-shots bench sim fuzz docs clean
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -204,6 +204,9 @@ soak: deps-run build ## Half an hour of steady calls: does anything grow? ARGS="
 test: deps ## Run every test, with the race detector and in random order; the console's in a browser.
 	@$(MAKE) -s console
 	$(GO) test -race -shuffle=on -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
+
+test-elsewhere: need-go ## Run the tests of the actors with every call carried by another node over a bad network; `make test` runs some of them so.
+	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
 
 contract: deps ## Make 20,000 requests from openapi.yaml and hold the answers against it: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.
 	CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process

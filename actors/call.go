@@ -37,10 +37,9 @@ type call struct {
 	m      attempt.Machine
 	bot    engine.Bot
 	sendBy engine.BootTime
-	// The newest leg whose trunk was asked for, and when the grant ends unused, 0:
-	// never.
+	// The newest leg whose trunk was asked for, and when its INVITE may leave.
 	newest engine.LegID
-	useBy  engine.BootTime
+	use    use
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
 	// numberHeld: the attempt has ended, and its caller ID is still in use by a leg.
@@ -59,6 +58,13 @@ type gatedEffect struct {
 	step int
 	e    attempt.Effect
 }
+
+// use is when what was granted may be used, by the boot-time clock: from one moment
+// on, and before the other, 0: always.
+type use struct{ from, by engine.BootTime }
+
+// mayLeave: what was held back until now may be sent.
+type mayLeave struct{ Attempt engine.AttemptID }
 
 // timerFired comes back from the clock; a stale epoch is dropped by the machine.
 type timerFired struct {
@@ -82,7 +88,7 @@ type trunkReserved struct {
 	Leg        engine.LegID
 	Trunk      engine.TrunkID // "" when refused
 	Media      *engine.MediaProfile
-	UseBy      engine.BootTime // when the grant ends unused, 0: never
+	Use        use // when its INVITE may leave
 	Constraint engine.Constraint
 	RetryAt    time.Time
 }
@@ -98,10 +104,11 @@ func (c *call) mediaSink() func(engine.MediaEvent) {
 }
 
 // begin starts the attempt, whose leases are held: its INVITEs leave within
-// the given time and by the given reading (0: none), or not at all.
-func (c *call) begin(now time.Time, within time.Duration, by engine.BootTime, p *engine.MediaProfile) {
+// the given time and when those may be used, or not at all.
+func (c *call) begin(now time.Time, within time.Duration, u use, p *engine.MediaProfile) {
 	boot := c.d.clock.Boot()
-	c.sendBy = earliest(by, c.d.sendBy(within))
+	c.sendBy = earliest(u.by, c.d.sendBy(within))
+	c.newest, c.use = c.m.A.ID.Leg(1), use{from: u.from}
 	c.m.A.SendBy = now.Add(time.Duration(c.sendBy - boot))
 	c.d.stats.Attempts.Add(1)
 	c.apply(attempt.Event{Kind: attempt.Began, At: now, Profile: p})
@@ -127,11 +134,15 @@ func (c *call) apply(ev attempt.Event) {
 			c.last = c.owner.record(r.What, ev.At)
 			continue
 		}
-		if attempt.Gated(e) && c.last > c.acked {
+		switch {
+		case attempt.Gated(e) && c.last > c.acked:
 			c.gated = append(c.gated, gatedEffect{c.last, e})
-			continue
+		case c.early(e) > 0:
+			c.gated = append(c.gated, gatedEffect{c.last, e})
+			c.release(ev.At)
+		default:
+			c.do(e, ev.At)
 		}
-		c.do(e, ev.At)
 	}
 }
 
@@ -144,11 +155,29 @@ func (c *call) durable(step int, refused error, now time.Time) {
 		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: now, Err: engine.ErrorCode(refused), Until: engine.ErrorUntil(refused)})
 		return
 	}
+	c.release(now)
+}
+
+// release carries out what is durable and may be done now.
+func (c *call) release(now time.Time) {
 	for len(c.gated) > 0 && c.gated[0].step <= c.acked {
 		e := c.gated[0].e
+		if wait := c.early(e); wait > 0 {
+			c.d.after(wait, c.self, &mayLeave{c.m.A.ID})
+			return
+		}
 		c.gated = c.gated[1:]
 		c.do(e, now)
 	}
+}
+
+// early is how long an INVITE has to wait, so that no more of them leave within a
+// second than the trunk takes.
+func (c *call) early(e attempt.Effect) time.Duration {
+	if leg := dialled(e); leg == "" || leg != c.newest || c.use.from == 0 {
+		return 0
+	}
+	return time.Duration(c.use.from - c.d.clock.Boot())
 }
 
 func (c *call) do(e attempt.Effect, now time.Time) {
@@ -264,7 +293,7 @@ func (c *call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 // grant ends.
 func (c *call) by(leg engine.LegID, last engine.BootTime) engine.BootTime {
 	if leg == c.newest {
-		return earliest(c.useBy, last)
+		return earliest(c.use.by, last)
 	}
 	return last
 }
@@ -339,8 +368,8 @@ func (c *call) arm(e attempt.Arm, now time.Time) {
 func (c *call) receive(msg any, now time.Time) {
 	switch msg := msg.(type) {
 	case *engine.LegEvent:
-		if msg.Kind == engine.LegSent && !c.far(msg.Leg) {
-			c.d.stats.LegsSent.Add(1)
+		if msg.Kind == engine.LegSent {
+			c.left(msg.Leg, now)
 		}
 		if len(c.m.A.Peers) > 0 {
 			c.peerTried(c.peerOf(msg.Leg), msg)
@@ -366,6 +395,10 @@ func (c *call) receive(msg any, now time.Time) {
 		if msg.Attempt == c.m.A.ID {
 			c.joined(msg.Leg, msg.Err, now)
 		}
+	case *mayLeave:
+		if msg.Attempt == c.m.A.ID {
+			c.release(now)
+		}
 	case *seatGranted:
 		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})
 	case *timerFired:
@@ -381,12 +414,31 @@ func (c *call) receive(msg any, now time.Time) {
 			}
 			return
 		}
-		c.newest, c.useBy = msg.Leg, msg.UseBy
+		c.newest, c.use = msg.Leg, msg.Use
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk, Profile: msg.Media}
 		if msg.Trunk == "" {
 			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)
 		}
 		c.apply(ev)
+	}
+}
+
+// left notes that a leg's INVITE has left.
+func (c *call) left(leg engine.LegID, now time.Time) {
+	var trunk engine.TrunkID
+	for i := range c.m.A.Peers {
+		if p := &c.m.A.Peers[i]; p.ID == leg {
+			trunk = p.Trunk
+		}
+	}
+	for i := range c.m.A.Legs {
+		if l := &c.m.A.Legs[i]; l.ID == leg {
+			trunk = l.Trunk
+			c.d.stats.LegsSent.Add(1)
+		}
+	}
+	if trunk != "" {
+		c.d.root.Send(c.d.trunks, &trunkEvent{Trunk: trunk, Leg: leg, Sent: true, At: now})
 	}
 }
 

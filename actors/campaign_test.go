@@ -36,6 +36,7 @@ func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(
 type rig struct {
 	writesCap int  // 0: as by default
 	far       bool // every call is carried by another node
+	besides   bool // a tree that is started is another node's: the one before goes on
 	nodes     *farNodes
 	near      *actortest.World // of the node that carries none
 	t         *testing.T

@@ -61,7 +61,7 @@ func (a *contactActor) dial(msg *dial) {
 	a.own(&call{d: a.d, self: a.self, owner: a, bot: a.rules.Bot, m: attempt.Machine{A: at, Config: a.rules.Attempt}, last: a.step, acked: a.step})
 	a.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
 	a.call.m.Config.BotURIs = a.rules.Bot.URIs()
-	a.call.begin(a.now, msg.SendWithin, msg.UseBy, msg.Media)
+	a.call.begin(a.now, msg.SendWithin, msg.Use, msg.Media)
 }
 
 // giveBack returns the leases of a dial unused.

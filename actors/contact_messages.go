@@ -23,8 +23,7 @@ type (
 		// SendWithin is how long the INVITE may take to leave: its contact's window
 		// may close before.
 		SendWithin time.Duration
-		// UseBy is when what other nodes granted for it ends unused, 0: never.
-		UseBy engine.BootTime
+		Use        use // when what was granted for it may be used
 		// Eligible: whoever is asked before a dial agreed, and so does the run.
 		// Withdrawn: the run does not any more.
 		Eligible, Withdrawn bool

@@ -94,7 +94,7 @@ type dialoutWant struct {
 	trunk   engine.TrunkID
 	media   *engine.MediaProfile // the trunk's
 	seated  bool
-	useBy   engine.BootTime // when what other nodes granted ends unused, 0: never
+	use     use // when what was granted may be used
 	stop    func()
 }
 
@@ -373,7 +373,7 @@ func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 		s.used++
 		w.seated = true
 		if s.until != 0 {
-			w.useBy = quota.UseBy(boot)
+			w.use.by = quota.UseBy(boot)
 		}
 		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
 	}
@@ -404,7 +404,7 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 		o.fail(ctx, w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 		return
 	}
-	w.trunk, w.media, w.useBy = m.Trunk, m.Media, earliest(w.useBy, m.UseBy)
+	w.trunk, w.media, w.use = m.Trunk, m.Media, w.use.and(m.Use)
 	ctx.Send(o.d.numbers, &leaseAny{Attempt: w.attempt, From: w.cmd.From, ReplyTo: ctx.Self()})
 }
 
@@ -422,7 +422,7 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 	}
 	w.stop()
 	delete(o.wants, w.attempt)
-	w.useBy = earliest(w.useBy, m.UseBy)
+	w.use = w.use.and(use{by: m.UseBy})
 	o.seated[w.attempt] = w.bot.ID
 	o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), bot: w.bot, want: w, from: m.Number}, w.attempt)
 }

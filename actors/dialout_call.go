@@ -109,7 +109,9 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			c.watched(m)
 			break
 		}
-		c.call.receive(m, c.now)
+		if c.call != nil {
+			c.call.receive(m, c.now)
+		}
 	case *crash:
 		panic("fault injected")
 	default:
@@ -181,7 +183,7 @@ func (c *dialoutCall) start() {
 		c.adopt(attempt.Attempt{ID: w.attempt, Run: 0, Pass: 1, Number: 1, Bot: w.bot.ID, To: w.cmd.To, From: c.from,
 			Trunk: w.trunk, Node: c.d.here(), Variables: w.cmd.Variables, Key: w.cmd.Who.Key, State: attempt.Reserved, ResultToken: tokenHash(c.d.cfg.ResultToken(w.attempt.Call()))})
 		c.call.only = w.cmd.Trunk
-		c.call.begin(c.now, c.d.cfg.SendByTimeout, w.useBy, w.media)
+		c.call.begin(c.now, c.d.cfg.SendByTimeout, w.use, w.media)
 	}
 	c.begun = true
 }

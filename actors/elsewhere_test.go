@@ -82,7 +82,8 @@ func (n *farNodes) leave(id engine.Incarnation) {
 }
 
 // goFar puts the two nodes between the tree and the world. For a further life of
-// the tree the first node is another one; the second is still there.
+// the tree the first node is another one; the second is still there, and so is the
+// first one when the tree before goes on beside this one.
 func (r *rig) goFar(p *actors.Ports) {
 	n := r.nodes
 	if n == nil {
@@ -90,7 +91,9 @@ func (r *rig) goFar(p *actors.Ports) {
 		r.nodes = n
 		n.join(2, r.world, p.Clock)
 	} else {
-		n.leave(n.lives)
+		if !r.besides {
+			n.leave(n.lives)
+		}
 		n.lives = max(n.lives, 2) + 1
 	}
 	life := n.lives

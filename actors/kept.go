@@ -48,6 +48,9 @@ func earliest(a, b engine.BootTime) engine.BootTime {
 	return a
 }
 
+// and is when two grants may be used together.
+func (u use) and(o use) use { return use{from: max(u.from, o.from), by: earliest(u.by, o.by)} }
+
 // inUse is what the database says is in use.
 type inUse struct {
 	legs     map[engine.TrunkID]map[engine.LegID]struct{}

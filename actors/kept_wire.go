@@ -98,9 +98,11 @@ func (w *words) legs() []engine.LegID {
 	return legs
 }
 
-// trunkGrant answers it: which of the legs, in their order, and why not the rest.
+// trunkGrant answers it: which of the legs, in their order, how long each INVITE has
+// to wait, and why not the rest.
 type trunkGrant struct {
 	got        []bool
+	wait       []time.Duration // one a leg
 	constraint engine.Constraint
 	retryAt    time.Time
 }
@@ -110,7 +112,11 @@ func (g *trunkGrant) bytes() []byte {
 	for _, ok := range g.got {
 		b = putFlag(b, ok)
 	}
-	return putTime(putText(b, g.constraint), g.retryAt)
+	b = putTime(putText(b, g.constraint), g.retryAt)
+	for _, d := range g.wait {
+		b = putInt(b, int64(d))
+	}
+	return b
 }
 
 func readTrunkGrant(b []byte, legs int) (g trunkGrant, ok bool) {
@@ -123,23 +129,30 @@ func readTrunkGrant(b []byte, legs int) (g trunkGrant, ok bool) {
 		g.got[i] = w.flag()
 	}
 	g.constraint, g.retryAt = engine.Constraint(w.text()), w.time()
+	g.wait = make([]time.Duration, legs)
+	for i := range g.wait {
+		g.wait[i] = time.Duration(w.int())
+	}
 	return g, !w.bad
 }
 
-// trunkNotice gives legs back, or tells that a leg was refused for too many calls.
+// trunkNotice gives legs back, or tells that one was sent, or refused for too many
+// calls.
 type trunkNotice struct {
 	legs      []engine.LegID
+	sent      bool
 	over      bool
 	throttled bool
 	after     time.Duration
 }
 
 func (n *trunkNotice) bytes() []byte {
-	return putInt(putFlag(putFlag(putLegs(nil, n.legs), n.over), n.throttled), int64(n.after))
+	return putFlag(putInt(putFlag(putFlag(putLegs(nil, n.legs), n.over), n.throttled), int64(n.after)), n.sent)
 }
 
 func readTrunkNotice(b []byte) (n trunkNotice, ok bool) {
 	w := words{b: b}
 	n.legs, n.over, n.throttled, n.after = w.legs(), w.flag(), w.flag(), time.Duration(w.int())
+	n.sent = w.flag()
 	return n, !w.bad
 }

@@ -86,6 +86,7 @@ func TestAHandOverLosesNoAttempt(t *testing.T) {
 			r.add(20)
 			r.act(campaign.ActionStart)
 			time.Sleep(time.Duration(moment) * time.Millisecond) // virtual
+			r.besides = true
 			r.start()
 			defer func() { r.tree.Close() }()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

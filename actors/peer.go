@@ -24,16 +24,6 @@ func dialled(e attempt.Effect) engine.LegID {
 	return ""
 }
 
-// far says whether the leg is one to somebody else than the callee.
-func (c *call) far(leg engine.LegID) bool {
-	for i := range c.m.A.Peers {
-		if c.m.A.Peers[i].ID == leg {
-			return true
-		}
-	}
-	return false
-}
-
 // numberOf is the number of a tel: URI.
 func numberOf(uri string) (n engine.PhoneNumber, ok bool) {
 	digits, ok := strings.CutPrefix(uri, "tel:")

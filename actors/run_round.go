@@ -38,8 +38,7 @@ type candidate struct {
 	media   *engine.MediaProfile // the trunk's
 	trigger *triggerContext
 	seated  bool // a seat is held for it from now on
-	// useBy is when what other nodes granted for it ends unused, 0: never.
-	useBy engine.BootTime
+	use     use  // when what was granted for it may be used
 	// overtaken: an exclusion came while this trigger was being reserved for.
 	overtaken bool
 }
@@ -53,7 +52,7 @@ func (r *run) startRound(cands []candidate) {
 	for i := range cands {
 		legs[i] = cands[i].attempt.Leg(1)
 		if r.seatsUntil != 0 { // they rely on seats that another node granted
-			cands[i].useBy = quota.UseBy(r.d.clock.Boot())
+			cands[i].use.by = quota.UseBy(r.d.clock.Boot())
 		}
 	}
 	r.round = &round{n: n, cands: cands, stop: r.d.after(roundTimeout, r.self, &roundLate{N: n})}
@@ -75,9 +74,7 @@ func (r *run) trunksReserved(m *trunksReserved) {
 			continue
 		}
 		c.media = m.Media[i]
-		if m.UseBy != nil {
-			c.useBy = earliest(c.useBy, m.UseBy[i])
-		}
+		c.use = c.use.and(m.Use[i])
 		keep = append(keep, c)
 	}
 	r.pace.granted(len(r.round.cands), len(keep))
@@ -140,7 +137,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.unreserve(c, engine.ConstraintWindow)
 		default:
 			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, Media: c.media, From: g.From,
-				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within, UseBy: earliest(c.useBy, g.UseBy)}})
+				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within, Use: c.use.and(use{by: g.UseBy})}})
 			l.attempt = c.attempt
 			if c.seated {
 				r.holdSeat(l)

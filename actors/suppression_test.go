@@ -122,7 +122,8 @@ func TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber(t *testing.T) {
 			r.add(1)
 			r.act(campaign.ActionStart)
 			r.until(time.Minute, "abandoned", func() bool { return r.detail().Counters.Abandoned == 1 })
-			synctest.Wait()
+			r.until(time.Minute, "the call is over", func() bool { return r.world.HungUp() > 0 && r.world.LiveCalls() == 0 })
+			time.Sleep(time.Second) // virtual: until its end is stored, of which nobody waits to hear
 			r.store.View(func() {
 				if r.store.Supp[number(0)] != (key == '9') {
 					t.Errorf("key %q: suppressed %v", key, r.store.Supp[number(0)])

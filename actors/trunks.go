@@ -34,16 +34,18 @@ type (
 		Legs       []engine.LegID
 		Trunks     []engine.TrunkID // one a leg, "" when refused
 		Media      []*engine.MediaProfile
-		UseBy      []engine.BootTime // when each grant ends unused, 0: never; nil: none does
+		Use        []use // when the INVITE of each may leave
 		Constraint engine.Constraint
 		RetryAt    time.Time
 	}
-	// trunkEvent tells how a leg went. Class nil and not Over: it was answered.
+	// trunkEvent tells how a leg went. Sent: its INVITE left, and nothing else. Class
+	// nil and not Over otherwise: it was answered.
 	trunkEvent struct {
 		Trunk engine.TrunkID
 		Leg   engine.LegID
 		To    engine.PhoneNumber
 		Class *disposition.Result
+		Sent  bool
 		Over  bool
 		At    time.Time
 	}
@@ -59,7 +61,7 @@ type (
 		legs    []engine.LegID
 		got     []engine.TrunkID
 		media   []*engine.MediaProfile // of the trunks in got
-		useBy   []engine.BootTime      // of what another node granted
+		use     []use                  // of the grants in got
 		tried   []engine.TrunkID
 		refusal trunk.Refusal
 		batch   *reserveTrunkBatch
@@ -94,9 +96,9 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *trunksConfigured:
 		t.configure(ctx, m.trunks, m.put, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
 	case *reserveTrunkBatch:
-		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), batch: m})
+		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]use, len(m.Legs)), batch: m})
 	case *reserveTrunk:
-		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), media: make([]*engine.MediaProfile, 1), tried: m.Tried, single: m})
+		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), media: make([]*engine.MediaProfile, 1), use: make([]use, 1), tried: m.Tried, single: m})
 	case *trunkOp:
 		t.place(ctx, m)
 	case *trunkState:
@@ -191,14 +193,10 @@ func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
 		c = engine.ConstraintTrunkHealth // there is no trunk at all
 	}
 	if op.single != nil {
-		m := &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Constraint: c, RetryAt: op.refusal.RetryAt}
-		if op.useBy != nil {
-			m.UseBy = op.useBy[0]
-		}
-		ctx.Send(op.single.ReplyTo, m)
+		ctx.Send(op.single.ReplyTo, &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Use: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
 		return
 	}
-	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, UseBy: op.useBy, Constraint: c, RetryAt: op.refusal.RetryAt})
+	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, Use: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
 }
 
 // trunkActor owns one trunk's calls a second and channels.
@@ -260,6 +258,10 @@ func (a *trunkActor) receive(ctx actor.Context) {
 		a.dropped()
 	case *trunkEvent:
 		a.tellKeeper(m)
+		if m.Sent {
+			a.t.Sent(a.now, m.Leg)
+			break
+		}
 		if m.Class != nil || !m.Over {
 			a.t.Report(a.now, m.Leg, m.To, m.Class)
 		}
@@ -268,7 +270,7 @@ func (a *trunkActor) receive(ctx actor.Context) {
 				panic("fault injected")
 			}
 			before := a.t.Held()
-			a.t.Release(m.Leg)
+			a.t.Release(a.now, m.Leg)
 			a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
 		}
 		if m.Class != nil {
@@ -292,7 +294,7 @@ func (a *trunkActor) receive(ctx actor.Context) {
 			a.d.stats.TrunkLeases.Add(-int64(len(gone)))
 		}
 		for _, leg := range a.straying() {
-			a.t.Release(leg)
+			a.t.Release(a.now, leg)
 			a.d.stats.TrunkLeases.Add(-1)
 			a.d.log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).Msg("a channel that nobody gave back is taken back")
 		}
@@ -326,6 +328,9 @@ func (a *trunkActor) grant(ctx actor.Context, op *trunkOp) {
 		}
 		a.d.stats.TrunkLeases.Add(1)
 		op.got[i], op.media[i] = s.ID, &s.Media
+		if from := a.t.From(leg); from.After(a.now) {
+			op.use[i].from = a.d.clock.Boot().Add(from.Sub(a.now))
+		}
 	}
 	ctx.Send(a.parent, op)
 }

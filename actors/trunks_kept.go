@@ -69,17 +69,17 @@ func (a *trunkActor) answered(ctx actor.Context, m *trunkAnswered) {
 		ctx.Send(a.parent, op)
 		return
 	}
-	if op.useBy == nil {
-		op.useBy = make([]engine.BootTime, len(op.legs))
-	}
-	s, k := a.t.Settings(), 0
+	s, k, boot := a.t.Settings(), 0, a.d.clock.Boot()
 	for i, leg := range op.legs {
 		if k == len(m.legs) || leg != m.legs[k] {
 			continue
 		}
 		if m.grant.got[k] {
 			a.t.Granted(leg)
-			op.got[i], op.media[i], op.useBy[i] = s.ID, &s.Media, quota.UseBy(m.asked)
+			op.got[i], op.media[i], op.use[i] = s.ID, &s.Media, use{by: quota.UseBy(m.asked)}
+			if wait := m.grant.wait[k]; wait > 0 { // since the answer left
+				op.use[i].from = boot.Add(wait)
+			}
 		} else {
 			op.refused(m.grant.constraint, m.grant.retryAt)
 		}
@@ -97,11 +97,11 @@ func (op *trunkOp) refused(c engine.Constraint, at time.Time) {
 
 // tellKeeper tells the node that keeps the count how a leg went.
 func (a *trunkActor) tellKeeper(m *trunkEvent) {
-	n := trunkNotice{legs: []engine.LegID{m.Leg}, over: m.Over}
+	n := trunkNotice{legs: []engine.LegID{m.Leg}, over: m.Over, sent: m.Sent}
 	if m.Class != nil && m.Class.Throttle {
 		n.throttled, n.after = true, m.Class.MinRetryAfter
 	}
-	if a.d.keepers != nil && (n.over || n.throttled) && !a.d.keepers.Mine(a.identity()) {
+	if a.d.keepers != nil && (n.over || n.throttled || n.sent) && !a.d.keepers.Mine(a.identity()) {
 		a.d.keepers.Owe(a.identity(), n.bytes())
 	}
 }
@@ -113,12 +113,13 @@ func (a *trunkActor) serve(m *served) {
 	if w.bad || !a.d.keepers.Mine(m.of) {
 		return
 	}
-	g := trunkGrant{got: make([]bool, len(legs))}
+	g := trunkGrant{got: make([]bool, len(legs)), wait: make([]time.Duration, len(legs))}
 	for i, leg := range legs {
 		before := a.t.Held()
-		if g.got[i], g.constraint, g.retryAt = a.t.Admit(a.now, leg, channelTTL); !g.got[i] {
+		if g.got[i], g.constraint, g.retryAt = a.t.Admit(a.now, leg, channelTTL, quota.Unused(ownership.Trunk)); !g.got[i] {
 			break
 		}
+		g.wait[i] = max(0, a.t.From(leg).Sub(a.now))
 		a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
 	}
 	m.answer(g.bytes())
@@ -135,8 +136,11 @@ func (a *trunkActor) undone(m *undone) {
 		if n.throttled {
 			a.t.Throttled(a.now, leg, n.after)
 		}
+		if n.sent {
+			a.t.Sent(a.now, leg)
+		}
 		if n.over {
-			a.t.Release(leg)
+			a.t.Release(a.now, leg)
 		}
 	}
 	a.d.stats.TrunkLeases.Add(int64(a.t.Held() - before))
@@ -155,7 +159,7 @@ func (a *trunkActor) counted(m *counted) {
 	} else {
 		drop, add := a.lost.Look(m.now, a.t.Legs(), open)
 		for _, leg := range drop {
-			a.t.Release(leg)
+			a.t.Release(a.now, leg)
 		}
 		for _, leg := range add {
 			a.t.Adopt(a.now, leg, channelTTL)

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,42 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 		r.check()
 		if n := r.detail().Counters; n.Completed != 60 || n.Attempts != 60 {
 			t.Errorf("%+v", n)
+		}
+	})
+}
+
+// Grants are apart, but their intents are stored together when the database answers
+// again: in no second do more INVITEs leave than the trunk takes all the same.
+func TestNoMoreInvitesLeaveWithinASecondThanTheTrunkTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },
+			func(s *campaign.Settings) { s.MaxAttempts, s.Concurrency = 1, 10 })
+		defer r.tree.Close()
+		const limit = 5
+		r.store.View(func() { r.store.TrunkList[0].CPSCap = limit })
+		if err := r.tree.TrunksChanged(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		r.add(100)
+		r.act(campaign.ActionStart)
+		r.until(time.Hour, "campaign completed", func() bool {
+			now := time.Now()
+			r.store.View(func() { r.store.Delay = time.Duration(now.UnixMilli()/300%5) * 200 * time.Millisecond })
+			return r.completed()
+		})
+		r.check()
+		var left []time.Time
+		for _, a := range r.dialled() {
+			left = append(left, *a.InviteAt)
+		}
+		slices.SortFunc(left, time.Time.Compare)
+		for i := limit; i < len(left); i++ {
+			if d := left[i].Sub(left[i-limit]); d < time.Second {
+				t.Errorf("%d INVITEs within %v", limit+1, d)
+			}
+		}
+		if took := left[len(left)-1].Sub(left[0]); len(left) < 100 || took > 40*time.Second {
+			t.Errorf("%d INVITEs in %v", len(left), took)
 		}
 	})
 }

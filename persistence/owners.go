@@ -133,9 +133,11 @@ func (o *Owners) PutSentBy(ctx context.Context, id engine.Incarnation, by map[en
 	return o.wrap("the node's addresses were not stored", err)
 }
 
-// SentBy gives it, "" when it is not known.
+// SentBy gives it. Of a trunk of which it is not known it gives what another one of
+// that node's has, which is the same where the node has one address; "" when nothing
+// is known.
 func (o *Owners) SentBy(ctx context.Context, id engine.Incarnation, trunk engine.TrunkID) (by string, err error) {
-	err = o.pool.QueryRow(ctx, "SELECT sent_by FROM node_trunks WHERE incarnation = $1 AND trunk = $2", id, string(trunk)).Scan(&by)
+	err = o.pool.QueryRow(ctx, "SELECT sent_by FROM node_trunks WHERE incarnation = $1 ORDER BY trunk = $2 DESC, trunk LIMIT 1", id, string(trunk)).Scan(&by)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}

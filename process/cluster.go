@@ -101,7 +101,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
 		Secret: string(secret), Begin: s.keeper.Begin, Fence: s.keeper.Fence, Log: p.log,
-	}, owners, p.clock)
+	}, joiner{owners, owners.PutSentBy, p.sip.SentBy}, p.clock)
 	if err != nil {
 		return fmt.Errorf("the node cannot join the cluster (see --cluster, --cluster-listen, --cluster-advertise): %w", err)
 	}

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"time"
 
+	"dialler/actors/cluster"
 	"dialler/engine"
+	"dialler/engine/ownership"
 )
 
 // sentByEvery is how often it is looked whether this node writes something else
@@ -35,11 +37,48 @@ func (s *several) tellSentBy(ctx context.Context, now func() map[engine.TrunkID]
 	}
 }
 
-// SentBy is what another node wrote into the Via of its requests over a trunk, ""
-// when that is not known.
+// joiner is a node's way to the database that tells, as soon as it has a lease and
+// before it acts by it, what this life of the node writes into its Via.
+type joiner struct {
+	cluster.Owners
+	put func(ctx context.Context, id engine.Incarnation, by map[engine.TrunkID]string) error
+	now func() map[engine.TrunkID]string
+}
+
+// Join implements cluster.Owners. A life of which that is not known is not begun.
+func (j joiner) Join(ctx context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error) {
+	me, err := j.Owners.Join(ctx, n, ttl)
+	if err != nil {
+		return me, err
+	}
+	if by := j.now(); len(by) > 0 {
+		err = j.put(ctx, me.Incarnation, by)
+	}
+	return me, err
+}
+
+// sentByChanged tells at once what trunks that were changed have in their Via from
+// the next call on; what cannot be told now tellSentBy tells.
+func (l *lease) sentByChanged(ctx context.Context, by map[engine.TrunkID]string) {
+	if l == nil {
+		return // no others
+	}
+	o, n := l.owners.Load(), l.node.Load()
+	if o == nil || n == nil || len(by) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellFor)
+	defer cancel()
+	if id := n.Incarnation(); id != 0 {
+		_ = o.PutSentBy(ctx, id, by)
+	}
+}
+
+// SentBy is what another node wrote into the Via of its requests over a trunk, as
+// far as that is known, "" when nothing is. A bot's leg has no trunk.
 func (l *lease) SentBy(ctx context.Context, node engine.Incarnation, trunk engine.TrunkID) string {
 	o := l.owners.Load()
-	if o == nil || node == 0 || trunk == "" {
+	if o == nil || node == 0 {
 		return ""
 	}
 	by, err := o.SentBy(ctx, node, trunk)

@@ -27,6 +27,7 @@ func (p *Process) setTrunks(ctx context.Context) error {
 		}
 		p.sip.SetTrunk(trunkConfig(t))
 	}
+	p.lease.sentByChanged(ctx, p.sip.SentBy())
 	return nil
 }
 

@@ -146,7 +146,7 @@ func (w *office) trunkEvent(e attempt.TrunkEvent, to engine.PhoneNumber) {
 			t.Report(w.mono(), e.Leg, to, e.Class)
 		}
 		if e.Over {
-			t.Release(e.Leg)
+			t.Release(w.mono(), e.Leg)
 		}
 	}
 }
@@ -157,8 +157,18 @@ func (c *phoneCall) legEvent(e engine.LegEvent) {
 		c.l.watched(e)
 		return
 	}
+	if e.Kind == engine.LegSent {
+		c.w.sent(e.Leg)
+	}
 	if ev, ok := attempt.FromLeg(e); ok {
 		c.apply(ev)
+	}
+}
+
+// sent tells every trunk: a leg is one's.
+func (w *office) sent(leg engine.LegID) {
+	for _, t := range w.trunks {
+		t.Sent(w.mono(), leg)
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *desk) reserve(p place, to engine.PhoneNumber, within time.Duration, sea
 	}
 	from, next := r.reserveNumber(id, to, p.i)
 	if from == "" {
-		w.trunks[t].Release(id.Leg(1))
+		w.trunks[t].Release(w.mono(), id.Leg(1))
 		r.lacks(engine.ConstraintNumberPool, next)
 		return false
 	}

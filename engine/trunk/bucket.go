@@ -36,6 +36,10 @@ func (b *bucket) full() time.Duration {
 	return (time.Second + catchUp + time.Duration(b.cap) - 1) / time.Duration(b.cap) // rounded up: the cap is exact
 }
 
+// gap is how far apart legs leave that had to wait: a little less than they are
+// granted, so that the wait becomes shorter.
+func (b *bucket) gap() time.Duration { return b.full() * 9 / 10 }
+
 // resize changes the cap. The next grant is due as if the last one had been
 // made under the new cap.
 func (b *bucket) resize(n int) {

@@ -28,7 +28,7 @@ func TestChangingATrunksCapsLiveConservesLeases(t *testing.T) {
 				}
 			case 2:
 				n := rapid.IntRange(1, next+1).Draw(t, "leg")
-				tr.Release(leg(n))
+				tr.Release(now, leg(n))
 				delete(until, leg(n))
 			case 3:
 				for _, gone := range tr.Expire(now) {
@@ -67,6 +67,7 @@ func TestACapThatIsLoweredHoldsFromTheNextGrantOn(t *testing.T) {
 					now = retry
 				}
 				at = append(at, now)
+				sent(tr, now, leg(n))
 			}
 			return at
 		}

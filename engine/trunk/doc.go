@@ -10,6 +10,12 @@
 //     The bucket lets a late caller catch up by at most 20 ms and pays for that
 //     with a rate 2 % under the cap. A restart forgets the last grants, so a
 //     trunk begins as if one had been made that moment.
+//   - In no second do more INVITEs leave than the cap, however long after its grant
+//     each of them does: a token is granted again when it is known when the INVITE
+//     left that used it before (Sent), and the next one may leave a second after
+//     that (From). A count that begins anew (Recount) lets nothing leave for a
+//     second; a process that is started takes longer than that. What the far side sees can differ from that by as much as the
+//     network delays one INVITE more than another.
 //   - Channels in use are the live leases, one per leg, and never above the cap.
 //   - A trunk that is inactive, down, held or broken grants nothing, except the
 //     single trial call by which a broken or held one recovers.

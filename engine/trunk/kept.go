@@ -27,20 +27,25 @@ func (t *Trunk) Trying() bool { return t.health.trying() }
 func (t *Trunk) Granted(leg engine.LegID) { t.health.granted(leg) }
 
 // Admit takes a token and leases a channel for a leg of another node, which has
-// judged the trunk's health itself. It is Acquire otherwise.
-func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
-	switch {
-	case t.channels.Renew(now, leg, ttl):
+// judged the trunk's health itself, and sends its INVITE within unused or never. It
+// is Acquire otherwise.
+func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl, unused time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
+	until := now.Add(unused)
+	if a, ok := t.wire.unsent[leg]; ok && t.channels.Renew(now, leg, ttl) { // it is asked for again
+		t.wire.unsent[leg] = allowance{a.from, until}
 		return true, engine.ConstraintNone, time.Time{}
+	}
+	switch {
+	case t.channels.Has(leg): // what it was granted before has run out
 	case !t.settings.Active:
 		return false, engine.ConstraintTrunkHealth, time.Time{}
 	case t.channels.Held() >= t.settings.ChannelCap:
 		return false, engine.ConstraintTrunkChannels, time.Time{}
 	}
-	if at := t.bucket.next(now); at.After(now) {
+	if at := t.next(now); at.After(now) {
 		return false, engine.ConstraintTrunkCPS, at
 	}
-	t.bucket.take(now)
+	t.take(now, leg, until)
 	t.channels.Take(now, leg, ttl)
 	return true, engine.ConstraintNone, time.Time{}
 }
@@ -58,11 +63,12 @@ func (t *Trunk) Adopt(now time.Time, leg engine.LegID, ttl time.Duration) {
 	t.channels.Take(now, leg, ttl)
 }
 
-// Recount begins the count anew: the legs of before are forgotten, and the last
-// second is as unknown as after a restart (Resumed).
+// Recount begins the count anew: the legs of before are forgotten, and what left
+// within the last second, on whoever's word, is not known.
 func (t *Trunk) Recount(now time.Time) {
 	for _, leg := range t.channels.Holders() {
 		t.channels.Release(leg)
 	}
 	t.bucket.dueAt = now.Add(catchUp + t.bucket.interval(now))
+	t.wire.blind(now, t.bucket.gap())
 }

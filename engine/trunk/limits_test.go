@@ -34,7 +34,7 @@ func TestTheBreakersPauseDoublesUpToFiveMinutesAndAHoldsUpToFifteen(t *testing.T
 				r = code(class)
 			}
 			tr.Report(now, leg(n), "+4915112345678", r)
-			tr.Release(leg(n))
+			tr.Release(now, leg(n))
 			now = now.Add(time.Second)
 		}
 		for ok := true; ok; ok, _, _ = tr.Check(now) {

@@ -18,6 +18,7 @@ const (
 type Trunk struct {
 	settings engine.TrunkSettings
 	bucket   bucket
+	wire     wire
 	channels lease.Book[engine.LegID]
 	health   health
 }
@@ -73,14 +74,31 @@ func (t *Trunk) Check(now time.Time) (ok bool, c engine.Constraint, retryAt time
 	if t.channels.Held() >= t.settings.ChannelCap {
 		return false, engine.ConstraintTrunkChannels, time.Time{}
 	}
-	if at := t.bucket.next(now); at.After(now) {
+	if at := t.next(now); at.After(now) {
 		return false, engine.ConstraintTrunkCPS, at
 	}
 	return true, engine.ConstraintNone, time.Time{}
 }
 
+// next is when a token may be taken, now or later.
+func (t *Trunk) next(now time.Time) time.Time {
+	at, by := t.bucket.next(now), t.wire.next(now, t.settings.CPSCap, t.bucket.gap())
+	if by.After(at) {
+		return by
+	}
+	return at
+}
+
+// take takes a token for a leg, whose INVITE leaves before until or never; zero:
+// Sent or Release tells.
+func (t *Trunk) take(now time.Time, leg engine.LegID, until time.Time) {
+	t.bucket.take(now)
+	t.wire.grant(leg, until, t.settings.CPSCap, t.bucket.gap())
+}
+
 // Acquire takes one CPS token and leases one channel to a leg for ttl. Asking
-// again for the same leg renews its lease and takes no second token.
+// again for the same leg renews its lease and takes no second token. Its INVITE
+// may leave from From on.
 func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
 	if t.channels.Renew(now, leg, ttl) {
 		return true, engine.ConstraintNone, time.Time{}
@@ -88,11 +106,19 @@ func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok 
 	if ok, c, retryAt = t.Check(now); !ok {
 		return false, c, retryAt
 	}
-	t.bucket.take(now)
+	t.take(now, leg, time.Time{})
 	t.channels.Take(now, leg, ttl)
 	t.health.granted(leg)
 	return true, engine.ConstraintNone, time.Time{}
 }
+
+// From is from when on the INVITE of a leg that was granted may leave; zero, or a
+// moment that has passed: at once.
+func (t *Trunk) From(leg engine.LegID) time.Time { return t.wire.unsent[leg].from }
+
+// Sent notes that a leg's INVITE has left, now at the latest. Until that is noted
+// nobody else uses its token.
+func (t *Trunk) Sent(now time.Time, leg engine.LegID) { t.wire.gone(now, leg) }
 
 // Renew extends the lease of a leg that goes on; ok is false when it has none
 // any more.
@@ -101,8 +127,9 @@ func (t *Trunk) Renew(now time.Time, leg engine.LegID, ttl time.Duration) (ok bo
 }
 
 // Release gives a leg's channel back. The token is spent: the INVITE left, or
-// was about to.
-func (t *Trunk) Release(leg engine.LegID) {
+// was about to, now at the latest.
+func (t *Trunk) Release(now time.Time, leg engine.LegID) {
+	t.wire.gone(now, leg)
 	t.channels.Release(leg)
 	t.health.released(leg)
 }
@@ -111,6 +138,7 @@ func (t *Trunk) Release(leg engine.LegID) {
 func (t *Trunk) Expire(now time.Time) []engine.LegID {
 	gone := t.channels.Expire(now)
 	for _, leg := range gone {
+		t.wire.gone(now, leg)
 		t.health.released(leg)
 	}
 	return gone
@@ -128,6 +156,7 @@ func (t *Trunk) Tokens(now time.Time) int {
 		return 0
 	}
 	n := min(t.bucket.ready(now), t.settings.ChannelCap-t.channels.Held())
+	n = t.wire.ready(now, t.settings.CPSCap, t.bucket.gap(), n)
 	if t.health.trying() {
 		n = min(n, 1)
 	}

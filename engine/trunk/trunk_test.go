@@ -28,6 +28,14 @@ func code(c int) *disposition.Result {
 	return &r
 }
 
+// sent has a leg's INVITE leave as soon as it may.
+func sent(tr *Trunk, now time.Time, leg engine.LegID) {
+	if from := tr.From(leg); from.After(now) {
+		now = from
+	}
+	tr.Sent(now, leg)
+}
+
 func silence() *disposition.Result {
 	r := disposition.Classify(disposition.Input{Silent: true})
 	return &r
@@ -44,6 +52,7 @@ func TestNoSecondHoldsMoreGrantsThanTheCap(t *testing.T) {
 			switch {
 			case ok:
 				grants = append(grants, now)
+				sent(tr, now, leg(i))
 			case c != engine.ConstraintTrunkCPS || !retry.After(now):
 				t.Fatalf("refused by %s, retry %s", c, retry)
 			default:
@@ -76,6 +85,7 @@ func TestASteadyCallerGetsTheRate(t *testing.T) {
 		for now.Before(start.Add(10 * time.Second)) {
 			ok, _, retry := tr.Acquire(now, leg(n), ttl)
 			if ok {
+				sent(tr, now, leg(n))
 				n++
 				continue
 			}
@@ -101,8 +111,11 @@ func TestTokensAreWhatWouldBeGrantedNow(t *testing.T) {
 			if ok, _, _ := tr.Acquire(now, leg(n), ttl); ok {
 				n++
 			}
+			if rapid.Bool().Draw(t, "sent") {
+				sent(tr, now, leg(n-1))
+			}
 			if rapid.Bool().Draw(t, "release") {
-				tr.Release(leg(n - 1))
+				tr.Release(now, leg(n-1))
 			}
 		}
 		tokens, granted := tr.Tokens(now), 0
@@ -132,8 +145,8 @@ func TestChannelsAreLeases(t *testing.T) {
 	f(0, 1, "", 1) // the same leg
 	f(100, 2, "", 2)
 	f(200, 3, engine.ConstraintTrunkChannels, 2)
-	tr.Release(leg(2))
-	tr.Release(leg(2))
+	tr.Release(at(200), leg(2))
+	tr.Release(at(200), leg(2))
 	f(300, 3, "", 2)
 	if !tr.Renew(at(50_000), leg(3), ttl) || tr.Renew(at(0), leg(2), ttl) {
 		t.Fatal("renewed the wrong leases")
@@ -177,7 +190,7 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 			t.Fatalf("at %d ms: refused by %s", ms, c)
 		}
 		tr.Report(at(ms), leg(n), "+493023125000", class)
-		tr.Release(leg(n))
+		tr.Release(at(ms), leg(n))
 	}
 	f := func(ms int, h Health) {
 		t.Helper()
@@ -212,7 +225,7 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 	tr.Report(at(10_300), leg(3), "+1", nil) // a call of before
 	f(10_300, Trying)
 	tr.Report(at(10_500), "trial", "+1", silence())
-	tr.Release("trial")
+	tr.Release(at(10_500), "trial")
 	f(30_499, Broken)
 	f(30_500, Trying)
 	call(30_500, nil) // rings
@@ -238,7 +251,7 @@ func TestRefusedCredentialsHoldTheTrunkUntilItIsMended(t *testing.T) {
 	tr := fresh(1000, 1000)
 	tr.Acquire(at(0), leg(1), ttl)
 	tr.Report(at(10), leg(1), "+1", code(407))
-	tr.Release(leg(1))
+	tr.Release(at(10), leg(1))
 	if h := tr.Health(at(20)); h != Held {
 		t.Fatal(h)
 	}
@@ -247,7 +260,7 @@ func TestRefusedCredentialsHoldTheTrunkUntilItIsMended(t *testing.T) {
 	}
 	tr.Acquire(at(60_010), leg(2), ttl)
 	tr.Report(at(60_020), leg(2), "+1", code(401))
-	tr.Release(leg(2))
+	tr.Release(at(60_020), leg(2))
 	if _, _, retry := tr.Check(at(60_021)); !retry.Equal(at(180_020)) {
 		t.Fatal(retry)
 	}
@@ -265,7 +278,7 @@ func Test403sHoldTheTrunkOnlyOverFiveDestinations(t *testing.T) {
 			n++
 			tr.Acquire(at(n*10), leg(n), ttl)
 			tr.Report(at(n*10), leg(n), to, code(c))
-			tr.Release(leg(n))
+			tr.Release(at(n*10), leg(n))
 		}
 		for range others {
 			report("+49", 486)
@@ -375,7 +388,7 @@ func BenchmarkAcquire(b *testing.B) {
 	for b.Loop() {
 		now = now.Add(time.Millisecond)
 		tr.Acquire(now, "leg", ttl)
-		tr.Release("leg")
+		tr.Release(now, "leg")
 	}
 }
 
@@ -392,6 +405,7 @@ func TestTheCapHoldsAcrossARestartOfTheOwner(t *testing.T) {
 			ok, _, retry := tr.Acquire(now, leg(i), ttl)
 			if ok {
 				grants = append(grants, now)
+				sent(tr, now, leg(i))
 				continue
 			}
 			now = retry.Add(time.Duration(rapid.IntRange(0, 30_000_000).Draw(t, "late")))

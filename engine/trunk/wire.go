@@ -1,0 +1,124 @@
+package trunk
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+)
+
+const (
+	// perSecond is what the cap is of.
+	perSecond = time.Second
+	// lead is how long before its INVITE may leave a leg is granted at most: what
+	// lies between the two usually (a caller ID, the intent's commit) costs no rate
+	// then, and legs that were held up together are apart again a second later.
+	lead = 500 * time.Millisecond
+)
+
+// wire keeps what leaves within the cap. Legs that were granted apart may leave
+// together, because time passes in between, not always the same. So each of the
+// cap's tokens is used again only when it is known when the INVITE left that used
+// it before, and that of its next leg leaves a second later or more.
+type wire struct {
+	// unsent are the legs that were granted and may leave yet.
+	unsent map[engine.LegID]allowance
+	left   []time.Time // of the tokens that nobody has since, oldest first
+	from   time.Time   // no leg leaves before: the last one that was granted might not have
+}
+
+// allowance is when a leg's INVITE may leave. A zero until: it is told when that
+// is over (Sent, Release).
+type allowance struct{ from, until time.Time }
+
+// blind: what left within the last second is not known.
+func (w *wire) blind(now time.Time, gap time.Duration) { *w = wire{from: now.Add(perSecond - gap)} }
+
+// free forgets what left too long ago to matter, and legs that can leave no more.
+func (w *wire) free(now time.Time, limit int) {
+	if len(w.unsent)+len(w.left) >= limit {
+		for leg, a := range w.unsent {
+			if !a.until.IsZero() && !a.until.After(now) {
+				w.gone(a.until, leg)
+			}
+		}
+	}
+	n := 0
+	for n < len(w.left) && !w.left[n].Add(perSecond).After(now) {
+		n++
+	}
+	w.left = w.left[n:]
+}
+
+// tokens are where the cap's tokens are: how many legs have one and may leave yet,
+// when the others' legs left, and when the last one that was granted may.
+type tokens struct {
+	unsent int
+	left   []time.Time
+	from   time.Time
+}
+
+func (w *wire) tokens() tokens { return tokens{len(w.unsent), w.left, w.from} }
+
+// take takes a token for one more leg; ok is false while none comes back before
+// another leg leaves. Legs that have to wait are apart by the gap.
+func (k tokens) take(limit int, gap time.Duration) (_ tokens, ok bool) {
+	n := k.unsent + len(k.left) - limit + 1
+	if n > len(k.left) {
+		return k, false
+	}
+	from := k.from.Add(gap)
+	if n > 0 {
+		if at := k.left[n-1].Add(perSecond); at.After(from) {
+			from = at
+		}
+		k.left = k.left[n:]
+	}
+	return tokens{k.unsent + 1, k.left, from}, true
+}
+
+// next is when a leg may be granted, now or later.
+func (w *wire) next(now time.Time, limit int, gap time.Duration) time.Time {
+	w.free(now, limit)
+	k, ok := w.tokens().take(limit, gap)
+	if !ok {
+		return now.Add(perSecond - lead) // none of them leaves before now
+	}
+	if at := k.from.Add(-lead); at.After(now) {
+		return at
+	}
+	return now
+}
+
+// ready is how many legs could be granted at this moment one after the other, at
+// most so many.
+func (w *wire) ready(now time.Time, limit int, gap time.Duration, most int) (n int) {
+	w.free(now, limit)
+	for k, ok := w.tokens().take(limit, gap); ok && n < most && !k.from.Add(-lead).After(now); n++ {
+		k, ok = k.take(limit, gap)
+	}
+	return n
+}
+
+// grant notes a leg that next allows.
+func (w *wire) grant(leg engine.LegID, until time.Time, limit int, gap time.Duration) {
+	k, ok := w.tokens().take(limit, gap)
+	if !ok {
+		return
+	}
+	if w.unsent == nil {
+		w.unsent = map[engine.LegID]allowance{}
+	}
+	w.left, w.from = k.left, k.from
+	w.unsent[leg] = allowance{w.from, until}
+}
+
+// gone notes when a leg left, or could leave no more.
+func (w *wire) gone(at time.Time, leg engine.LegID) {
+	if _, ok := w.unsent[leg]; !ok {
+		return
+	}
+	delete(w.unsent, leg)
+	i, _ := slices.BinarySearchFunc(w.left, at, time.Time.Compare)
+	w.left = slices.Insert(w.left, i, at)
+}
