@@ -205,7 +205,7 @@ test: deps ## Run every test, with the race detector and in random order; the co
 	@$(MAKE) -s console
 	$(GO) test -race -shuffle=on -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 
-test-elsewhere: need-go ## Run the tests of the actors with every call carried by another node over a bad network; `make test` runs some of them so.
+test-elsewhere: need-go ## Run the tests of the actors with every call carried by another node over a bad network (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
 
 contract: deps ## Make 20,000 requests from openapi.yaml and hold the answers against it: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.

@@ -89,9 +89,9 @@ func TestAfter72HoursAnAbandonedNumberIsLikeAnyOther(t *testing.T) {
 			r.abandonedBefore(ago, every(1, 900)...)
 			r.add(900)
 			r.act(campaign.ActionStart)
-			for !r.completed() {
-				most = max(most, r.world.LiveCalls())
-				time.Sleep(500 * time.Millisecond) // virtual
+			for last := 0; !r.completed(); time.Sleep(500 * time.Millisecond) { // virtual
+				n := r.world.LiveCalls()
+				most, last = max(most, min(n, last)), n // a BYE may be under way
 			}
 		})
 		return most

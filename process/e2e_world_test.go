@@ -35,13 +35,17 @@ import (
 // socket and PostgreSQL, all on loopback. Nothing of it may be left over.
 
 // Lingering goroutines are none of the process.
-var Lingering = []goleak.Option{
-	// The test database outlives its tests; its starter waits for it.
-	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).reap"),
+var Lingering = append([]goleak.Option{
 	// Asleep for a second when it was told to end.
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).monitorStatuses"),
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).checkNodes.func1"),
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).monitorMemberStatusChanges.func1"),
+}, lasting...)
+
+// lasting are those that go on for longer, or for ever.
+var lasting = []goleak.Option{
+	// The test database outlives its tests; its starter waits for it.
+	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).reap"),
 	// fasthttp's date keeper lives as long as the program; the cleaner of a
 	// worker pool that was stopped sleeps out its ten seconds.
 	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
