@@ -17,6 +17,7 @@ import (
 )
 
 type benchCmd struct {
+	AMD      benchAMDCmd      `cmd:"" name:"amd" help:"Play a folder of recordings through real calls, without classification and with it: verdicts beside those of the recordings, and when the bot is heard."`
 	Carrier  benchCarrierCmd  `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
 	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
 	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`

@@ -17,6 +17,13 @@ const (
 	// the bot and the classifier hear time pass (a far side with DTX, an event
 	// in place of audio, a loss without end).
 	fillAfter = 60 * millis
+	// lateAfter is how much longer audio may be late before the classifier hears
+	// silence in its place, all of it at once: a person is never decided on after
+	// less. What comes late is heard as it was sent, without a hole. lateTicks of
+	// the pacer must have passed too: who was held up as a whole, has packets to
+	// read first.
+	lateAfter = 400 * millis
+	lateTicks = 15
 	// concealCap is the longest gap that is filled when audio goes on: 500 ms.
 	concealCap = 25
 	// clockRate of G.711.
@@ -68,7 +75,9 @@ type call struct {
 	tsKnown     bool
 	nextTS      uint32
 	lostBefore  uint64
-	filled      int // frames filled in since the last audio
+	audioTick   int // ticks at lastAudio
+	filled      int // frames filled in since the last audio, for the bot and the recording
+	waited      int // and for the classifier
 	past        past
 	resync      bool             // another source: its timestamps say nothing about a gap
 	part        [frameBytes]byte // of a packet that is no multiple of 20 ms

@@ -29,8 +29,11 @@
 //   - μ-law reaches the bot as it came, except for 4 ms after a loss; A-law goes
 //     through one table, G.722 through the lower band of its codec.
 //   - What the bot and the classifier hear has no holes: after 60 ms without
-//     audio silence is filled in, 20 ms at a time. After a loss up to 60 ms
+//     audio the bot hears silence, 20 ms at a time. After a loss up to 60 ms
 //     are made of the last period of pitch, fading; the rest is silence.
+//   - The classifier hears the audio as its timestamps say, not as it arrives:
+//     audio that is up to 400 ms late changes no verdict. After that it hears
+//     silence, up to the present.
 //
 // # Decision: shared sockets, and how packets find their call
 //

@@ -13,37 +13,100 @@ import (
 )
 
 // TestTheVerdictOfACallIsThatOfItsRecording: what `dialler amd eval` says of a
-// recording is what a call says on which it is played.
+// recording is what a call says on which it is played, in either law, and also
+// when some of it is late.
 func TestTheVerdictOfACallIsThatOfItsRecording(t *testing.T) {
 	for _, name := range []string{"human_short_de", "human_name_en", "machine_unavailable_de", "sit_nc2", "fax_ansam"} {
-		t.Run(name, func(t *testing.T) {
-			x, err := corpus.ReadWAV(filepath.Join("amd", "testdata", name+".wav"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			x = append(x, make([]int16, 2*corpus.Rate)...)
-			e, p, ev := start(t, nil), newPhone(t, 1), record(t)
-			offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
-			e.Answer(attempt(1), p.called(offer, "0"), time.Now())
-			d, said := amd.New(amd.Config{}), p.paced(e)
-			var want amd.Decision
-			for at := 0; at+frameBytes <= len(x); at += frameBytes {
-				b := make([]byte, frameBytes)
-				var heard [frameBytes]int16
-				for i := range b {
-					b[i] = g711.ToUlaw(x[at+i])
-					heard[i] = ulawToPCM[b[i]]
-				}
-				p.say(0, b)
-				said()
-				if dec, ok := d.Feed(heard[:]); ok {
-					want = dec
-				}
-			}
-			got := ev.next(engine.MediaVerdict)
-			if got.Verdict != want.Verdict || got.Confidence != want.Confidence || !maps.Equal(got.Features, want.Features.Map()) {
-				t.Fatalf("the call: %s %.3f %v\nthe recording: %s %.3f %v", got.Verdict, got.Confidence, got.Features, want.Verdict, want.Confidence, want.Features.Map())
-			}
-		})
+		f := func(how string, law codec, late time.Duration) {
+			t.Run(name+" "+how, func(t *testing.T) { sameVerdict(t, name, law, late) })
+		}
+		f("in μ-law", codecUlaw, 0)
+		f("in A-law", codecAlaw, 0)
+		f("late", codecUlaw, 350*time.Millisecond)
 	}
+}
+
+func sameVerdict(t *testing.T, name string, law codec, late time.Duration) {
+	x, err := corpus.ReadWAV(filepath.Join("amd", "testdata", name+".wav"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x = append(x, make([]int16, 2*corpus.Rate)...)
+	e, p, ev := start(t, nil), newPhone(t, 1), record(t)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
+	formats, encode, table := "0", g711.ToUlaw, &ulawToPCM
+	if law == codecAlaw {
+		formats, encode, table = "8", g711.ToAlaw, &alawToPCM
+	}
+	e.Answer(attempt(1), p.called(offer, formats), time.Now())
+	d, said := amd.New(amd.Config{}), p.paced(e)
+	var want amd.Decision
+	for at := 0; at+frameBytes <= len(x); at += frameBytes {
+		b := make([]byte, frameBytes)
+		var heard [frameBytes]int16
+		for i := range b {
+			b[i] = encode(x[at+i])
+			heard[i] = table[b[i]]
+		}
+		p.say(law.payloadType(), b)
+		said()
+		if at/frameBytes%32 == 31 && late > 0 {
+			c := e.call(attempt(1))
+			c.mu.Lock()
+			passes(c, late)
+			c.unlock()
+		}
+		if dec, ok := d.Feed(heard[:]); ok {
+			want = dec
+		}
+	}
+	got := ev.next(engine.MediaVerdict)
+	if got.Verdict != want.Verdict || got.Confidence != want.Confidence || !maps.Equal(got.Features, want.Features.Map()) {
+		t.Fatalf("the call: %s %.3f %v\nthe recording: %s %.3f %v", got.Verdict, got.Confidence, got.Features, want.Verdict, want.Confidence, want.Features.Map())
+	}
+}
+
+// passes has time go by without audio, as ticks do; mu is held.
+func passes(c *call, d time.Duration) {
+	for at := int64(0); at <= int64(d); at += int64(frameTime) {
+		if at > fillAfter {
+			c.quiet()
+			c.filled++
+		}
+		c.ticks++
+		c.wait(c.lastAudio + at)
+	}
+}
+
+// What does not come at all is silence, up to the present, and what the far side
+// left out is not heard twice.
+func TestTimeWithoutAudioIsSilenceToTheClassifier(t *testing.T) {
+	e, p, ev := start(t, nil), newPhone(t, 1), record(t)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	c := e.call(attempt(1))
+	c.mu.Lock() // and no packet comes, no tick passes but those of the test
+	defer c.mu.Unlock()
+	says := func(ts uint32) {
+		c.clock = e.now()
+		c.deliver(ts, 0, speech(frameBytes, 1))
+	}
+	says(0)
+	begun := c.det.Heard()
+	heard := func(want int) {
+		t.Helper()
+		if n := int((c.det.Heard() - begun) / frameTime); n != want {
+			t.Errorf("%d frames more are heard, want %d", n, want)
+		}
+	}
+	passes(c, 400*time.Millisecond)
+	heard(0)
+	passes(c, 460*time.Millisecond)
+	heard(20)
+	says(26 * frameBytes) // it left half a second out
+	heard(26)
+	says(27 * frameBytes)
+	heard(27)
+	c.wait(c.lastAudio + int64(time.Second)) // held up as a whole: packets wait to be read
+	heard(27)
 }

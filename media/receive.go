@@ -105,7 +105,7 @@ func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 		payload, law = c.wide().decode(payload), codecUlaw
 	}
 	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
-	c.lastAudio = c.clock
+	c.lastAudio, c.audioTick = c.clock, c.ticks
 	if law != c.partLaw {
 		c.partBytes, c.partLaw = 0, law
 	}
@@ -142,9 +142,8 @@ func (c *call) conceal(ts uint32) {
 	lost := c.in.lost != c.lostBefore
 	c.lostBefore = c.in.lost
 	gap := int32(ts - c.nextTS) //nolint:gosec // RFC 1982 arithmetic
-	frames := int(gap)/frameBytes - c.filled
-	already := c.filled
-	c.filled = 0
+	missing, filled, waited := int(gap)/frameBytes, c.filled, c.waited
+	c.filled, c.waited = 0, 0
 	if c.resync {
 		c.resync = false
 		return
@@ -152,28 +151,59 @@ func (c *call) conceal(ts uint32) {
 	if !c.tsKnown || gap <= 0 || int(gap) > 60*clockRate {
 		return
 	}
-	for i := range min(frames, concealCap) {
+	made := 0
+	for filled+waited == 0 && lost && made < min(missing, pastFrames) {
 		var frame [frameBytes]byte
-		if i < pastFrames && lost && already == 0 && c.past.lose(frame[:]) {
-			c.frame(frame[:], codecUlaw)
-			continue
+		if !c.past.lose(frame[:]) {
+			break
 		}
+		c.frame(frame[:], codecUlaw)
+		made++
+	}
+	for range min(missing-filled, concealCap) - made {
 		c.quiet()
+	}
+	for range min(missing-waited, concealCap) - made {
+		c.still()
 	}
 }
 
-// quiet is a frame of silence in place of audio. Before the callee was heard
-// at all there is no stream with a gap in it: only the classifier hears time
-// pass then.
-func (c *call) quiet() {
-	if !c.tsKnown && c.det == nil {
-		return
-	}
-	var frame [frameBytes]byte
+// silence is a frame of it in μ-law.
+func silence() (frame [frameBytes]byte) {
 	for i := range frame {
 		frame[i] = ulawSilence
 	}
-	c.frame(frame[:], codecUlaw)
+	return frame
+}
+
+// quiet gives bot and recording a frame of silence in place of audio. Before the
+// callee was heard at all there is no stream with a gap in it.
+func (c *call) quiet() {
+	frame := silence()
+	c.hand(frame[:], codecUlaw)
+}
+
+// still gives the classifier a frame of silence.
+func (c *call) still() {
+	if c.det != nil {
+		frame := silence()
+		c.classify(frame[:], codecUlaw)
+	}
+}
+
+// wait has the classifier hear the time that passes without audio; mu is held.
+func (c *call) wait(now int64) {
+	if c.det == nil || now-c.lastAudio <= lateAfter || c.ticks-c.audioTick < lateTicks {
+		return
+	}
+	for due := c.without(now); c.waited < due; c.waited++ {
+		c.still()
+	}
+}
+
+// without is for how many frames there has been no audio.
+func (c *call) without(now int64) int {
+	return max(0, int((now-c.lastAudio-fillAfter)/int64(frameTime)))
 }
 
 // frame is 20 ms of what the callee says; mu is held and b may be changed.
@@ -181,6 +211,11 @@ func (c *call) frame(b []byte, law codec) {
 	if c.det != nil {
 		c.classify(b, law)
 	}
+	c.hand(b, law)
+}
+
+// hand gives 20 ms to the bot and the recording.
+func (c *call) hand(b []byte, law codec) {
 	if (c.link == nil && c.tape == nil) || !c.tsKnown {
 		return
 	}

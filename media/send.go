@@ -28,6 +28,7 @@ func (c *call) tick(w *writer, now int64) {
 		c.quiet()
 		c.filled++
 	}
+	c.wait(now)
 	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.heSends && now-c.lastSign > timeout {
 		c.silent = true
 		if c.callee != nil {
@@ -78,8 +79,8 @@ func (c *call) next(dst []byte) bool {
 	n := 0
 	switch {
 	case c.playing:
-		n = copy(dst, c.message[c.played:])
-		if c.played += n; n == 0 {
+		n = copy(dst, c.message[min(c.played, len(c.message)):])
+		if c.played += len(dst); c.played > len(c.message)+afterMessage {
 			c.playing = false
 			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})
 		}

@@ -18,6 +18,9 @@ const (
 	// noBeep is how much quiet after the greeting says that no beep comes, in
 	// frames: 3.5 s. Machines wait up to three seconds before theirs.
 	noBeep = 175
+	// afterMessage is how much silence follows a message before the call ends, in
+	// bytes: 200 ms. What the far side has buffered to even out jitter is heard.
+	afterMessage = 10 * frameBytes
 	// greetingOn is how many frames of sound after a beep mean that the greeting
 	// goes on: the beep was a part of it.
 	greetingOn = 20
@@ -122,7 +125,7 @@ func (c *call) leave(id engine.VoicemailID) {
 	c.leaving = &leaving{message: id}
 	if c.det == nil {
 		c.det = amd.New(c.rules())
-		c.judged = true
+		c.judged, c.waited = true, c.without(c.e.now())
 	}
 	c.leaving.beep = c.det.TakeBeep() // by which it was known as a machine
 }

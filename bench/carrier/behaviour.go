@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/bench/draw"
+	"dialler/bench/voice"
 )
 
 // Kind is what a called number does.
@@ -81,6 +82,11 @@ type Behaviour struct {
 	// Chatter, when set, is the pause after the first words before the callee
 	// goes on to speak for as long as the call lasts; else it listens.
 	Chatter draw.Span `json:"chatter,omitzero"`
+	// Recording is the WAV file (8000 Hz, mono, 16-bit linear or G.711) that the
+	// callee plays once in place of the kind's own words. It begins with the
+	// caller's ACK, before which nothing is sent, so that all of it is heard;
+	// digital silence follows.
+	Recording string `json:"recording,omitempty"`
 	// Digits are pressed Press after the answer (RFC 4733).
 	Digits string    `json:"digits,omitempty"`
 	Press  draw.Span `json:"press,omitzero"`
@@ -133,6 +139,14 @@ func (b *Behaviour) validate() error {
 	case "", Ringing, EarlyMedia, NoProgress:
 	default:
 		return fmt.Errorf("behaviour progress %q is unknown; use ringing, early_media or none", b.Progress)
+	}
+	if b.Recording != "" {
+		if !b.Kind.answers() {
+			return fmt.Errorf("behaviour %s: only who answers plays a recording", b.Kind)
+		}
+		if _, err := voice.ReadWAV(b.Recording); err != nil {
+			return fmt.Errorf("behaviour recording: %w", err)
+		}
 	}
 	for i := range len(b.Digits) {
 		if digitEvent(b.Digits[i]) < 0 {

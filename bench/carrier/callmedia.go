@@ -35,6 +35,10 @@ func (c *call) openMedia() int {
 		return 500
 	}
 	c.stream = s
+	if tap := car.cfg.Tap; tap != nil {
+		id := c.row.CallID
+		s.hear(func(payload []byte, said int) { tap(Frame{CallID: id, Payload: payload, Said: said}) })
+	}
 	return 0
 }
 
@@ -64,6 +68,10 @@ func (c *call) speak() {
 		return
 	}
 	m := c.carrier.media
+	if c.behaviour.Recording != "" {
+		c.stream.play(nil, false) // the ringback is over
+		return
+	}
 	clip := m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec)
 	if c.behaviour.Kind == Machine {
 		length := time.Duration(len(clip)) * time.Second / voice.Rate
@@ -80,6 +88,20 @@ func (c *call) speak() {
 	}
 	c.stream.play(clip, false)
 	c.stream.background(background)
+	c.press()
+}
+
+// speakRecording begins the recording once the caller is known to listen.
+func (c *call) speakRecording() {
+	if c.stream == nil || c.behaviour == nil || c.behaviour.Recording == "" || c.behaviour.Mute || c.row.AnsweredAt.IsZero() {
+		return
+	}
+	c.stream.play(c.carrier.media.clips.recording(c.behaviour.Recording, c.stream.codec), false)
+	c.stream.background(c.stream.codec.Encode(nil, make([]int16, voice.FrameSamples)))
+	c.press()
+}
+
+func (c *call) press() {
 	if c.behaviour.Digits != "" {
 		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
 	}

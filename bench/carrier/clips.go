@@ -62,6 +62,18 @@ func (c *clips) of(kind Kind, r *rand.Rand, codec voice.Codec) []byte {
 	})
 }
 
+// recording gives a file's audio in whole frames, the last one filled with
+// silence; nil when it can be read no longer.
+func (c *clips) recording(path string, codec voice.Codec) []byte {
+	return c.get(clipKey{"recording " + Kind(path), 0, codec}, func(*rand.Rand) []int16 {
+		pcm, err := voice.ReadWAV(path)
+		if err != nil {
+			return nil
+		}
+		return append(pcm, make([]int16, (voice.FrameSamples-len(pcm)%voice.FrameSamples)%voice.FrameSamples)...)
+	})
+}
+
 // chatterLength is how long somebody speaks before it begins again.
 const chatterLength = 6 * time.Second
 

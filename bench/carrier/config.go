@@ -85,6 +85,18 @@ type Config struct {
 	HTTP string `json:"http,omitempty"`
 
 	Log *zerolog.Logger `json:"-"`
+	// Tap, when set, is called with each audio frame that a callee hears, in the
+	// order of their arrival. It must not block, nor ask the carrier.
+	Tap func(Frame) `json:"-"`
+}
+
+// Frame is audio of the caller's.
+type Frame struct {
+	CallID  string
+	Payload []byte // of the call's codec; valid until Tap returns
+	// Said is how many frames of 20 ms the callee has sent of its recording or
+	// clip, and of what follows it.
+	Said int
 }
 
 // Credentials of digest authentication (RFC 3261 §22, RFC 8760).

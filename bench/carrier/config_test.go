@@ -70,6 +70,8 @@ func TestConfigThatCannotWorkIsRefused(t *testing.T) {
 	f("progress", Config{Profile: []Behaviour{{Kind: Human, Progress: "loud"}}})
 	f("digits", Config{Profile: []Behaviour{{Kind: Human, Digits: "12x"}}})
 	f("digits", Config{Profile: []Behaviour{{Kind: Human, Digits: "1\u0130"}}}) // its low byte is a 0
+	f("recording", Config{Profile: []Behaviour{{Kind: Human, Recording: "/nowhere.wav"}}})
+	f("only who answers", Config{Profile: []Behaviour{{Kind: NoAnswer, Recording: "/nowhere.wav"}}})
 	f("script of", Config{Script: script(number)})
 	f("kind", Config{Script: script(number, Behaviour{})})
 	f("between 0 and 1", Config{Mix: &Mix{AnswerRate: 30}})

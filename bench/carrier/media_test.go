@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -395,4 +398,48 @@ func TestPortsOfARangeAreSharedOut(t *testing.T) {
 	l.expect(180)
 	l.expect(500) // the range is taken
 	l.ack()
+}
+
+func TestARecordingIsHeardWholeFromTheACKOn(t *testing.T) {
+	var pcm []int16
+	for i := range 3*voice.FrameSamples + 40 { // the last frame is filled up
+		pcm = append(pcm, int16(1000*(i%17)-8000))
+	}
+	data := voice.PCMA.Encode(nil, pcm)
+	file := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x06\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data"),
+		byte(len(data)), byte(len(data)>>8), 0, 0)
+	path := filepath.Join(t.TempDir(), "hello.wav")
+	if err := os.WriteFile(path, append(file, data...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var told []Frame
+	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Human, Recording: path}), Tap: func(f Frame) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, Frame{f.CallID, bytes.Clone(f.Payload), f.Said})
+	}})
+	p := newPhone(t)
+	l := p.call(newUAC(t, c))
+	want := voice.PCMU.Encode(nil, append(voice.PCMA.Decode(nil, data), make([]int16, voice.FrameSamples-40)...))
+	silence := voice.PCMU.Encode(nil, make([]int16, voice.FrameSamples))
+	want = append(want, append(bytes.Clone(silence), silence...)...)
+	var got []byte
+	for range 6 {
+		got = append(got, p.next().payload...)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("something else is heard")
+	}
+	p.send(want[:voice.FrameSamples])
+	until(t, c, "the frame is heard", func(Ledger) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(told) == 1
+	})
+	if f := told[0]; f.CallID != l.row().CallID || !bytes.Equal(f.Payload, want[:voice.FrameSamples]) || f.Said < 6 {
+		t.Errorf("%s, %d bytes after %d frames", f.CallID, len(f.Payload), f.Said)
+	}
+	l.bye()
+	l.expect(200)
 }

@@ -219,6 +219,7 @@ func (c *call) onAck(m *message, now time.Time) bool {
 			c.stream.retarget(c.remote, c.carrier.media)
 		}
 	}
+	c.speakRecording()
 	c.carrier.touched(c.row)
 	if c.hangUpDue {
 		c.hangUp()

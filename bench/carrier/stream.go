@@ -40,6 +40,8 @@ type stream struct {
 	ts     uint32
 	talked bool // the marker bit of the first packet is spent
 
+	tap  func(payload []byte, said int)
+	said int // frames since the clip began
 	clip []byte
 	loop bool
 	at   int
@@ -63,7 +65,14 @@ type stream struct {
 func (s *stream) play(clip []byte, loop bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clip, s.loop, s.at = clip, loop, 0
+	s.clip, s.loop, s.at, s.said = clip, loop, 0, 0
+}
+
+// hear has f told of each audio frame of the caller's.
+func (s *stream) hear(f func(payload []byte, said int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tap = f
 }
 
 // background is what follows the clip.
@@ -163,6 +172,7 @@ func (s *stream) frame() []byte {
 	}
 	f := s.clip[s.at : s.at+voice.FrameSamples]
 	s.at += voice.FrameSamples
+	s.said++
 	return f
 }
 
@@ -235,6 +245,9 @@ func (s *stream) receive(b []byte, from netip.AddrPort) {
 		if step := int16(h.SequenceNumber - uint16(s.top)); step > 0 { //nolint:gosec // the low half
 			s.top += uint32(step)
 		}
+	}
+	if s.tap != nil && h.PayloadType == payloadType(s.codec) {
+		s.tap(s.packet.Payload, s.said)
 	}
 	if h.PayloadType == payloadType(s.codec) && s.codec.Level(s.packet.Payload) > audible {
 		if s.counts.AudioAt.IsZero() {

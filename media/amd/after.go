@@ -1,7 +1,12 @@
 package amd
 
+import "time"
+
 // This file is for who listens on after the verdict: to leave a message after
 // the beep of a machine.
+
+// Heard is how much was fed so far.
+func (d *Detector) Heard() time.Duration { return span(d.ear.frames) }
 
 // TakeBeep says whether a beep was heard since it was last asked. It counts as
 // heard once it is known to be none of a melody, and may sound still.
