@@ -27,6 +27,7 @@ type amdEvalCmd struct {
 	Model         string   `help:"Model file; default: the one in the program." type:"existingfile"`
 	CrossValidate bool     `help:"Train anew with --with alone, without the voices, then without the sources, that are measured."`
 	With          []string `help:"Folders to train on in the cross-validation." placeholder:"DIR"`
+	Net           string   `help:"Cross-validate rules for the net of this model file, as it is." type:"existingfile"`
 	Seed          uint64   `help:"Of the training." default:"1"`
 }
 
@@ -42,11 +43,7 @@ func (e *amdEvalCmd) Run(c *cli) error {
 	var cfg amd.Config
 	name := "shipped"
 	if e.Model != "" {
-		b, err := os.ReadFile(e.Model)
-		if err != nil {
-			return err
-		}
-		if cfg.Model, err = amd.ReadModel(b); err != nil {
+		if cfg.Model, err = readModel(e.Model); err != nil {
 			return err
 		}
 		name = e.Model
@@ -57,7 +54,15 @@ func (e *amdEvalCmd) Run(c *cli) error {
 }
 
 func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
-	set, err := prepare(c, []*corpus.Folder{folder}, e.With, e.Seed)
+	opt := training.Options{Seed: e.Seed}
+	if e.Net != "" {
+		m, err := readModel(e.Net)
+		if err != nil {
+			return err
+		}
+		opt.Net, opt.Epochs = m.Net, m.Epochs
+	}
+	set, err := prepare(c, []*corpus.Folder{folder}, e.With, opt)
 	if err != nil {
 		return err
 	}
@@ -94,7 +99,15 @@ func (e *amdEvalCmd) print(c *cli, r training.Report) error {
 	return enc.Encode(r)
 }
 
-func prepare(c *cli, folders []*corpus.Folder, more []string, seed uint64) (*training.Set, error) {
+func readModel(file string) (*amd.Model, error) {
+	b, err := os.ReadFile(file) //nolint:gosec // the file that was asked for
+	if err != nil {
+		return nil, err
+	}
+	return amd.ReadModel(b)
+}
+
+func prepare(c *cli, folders []*corpus.Folder, more []string, opt training.Options) (*training.Set, error) {
 	for _, dir := range more {
 		f, err := corpus.Load(dir)
 		if err != nil {
@@ -103,18 +116,32 @@ func prepare(c *cli, folders []*corpus.Folder, more []string, seed uint64) (*tra
 		folders = append(folders, f)
 	}
 	log := c.logger()
-	return training.Prepare(folders, training.Options{Seed: seed, Log: func(format string, args ...any) { log.Info().Msgf(format, args...) }})
+	opt.Log = func(format string, args ...any) { log.Info().Msgf(format, args...) }
+	return training.Prepare(folders, opt)
 }
 
 type amdTrainCmd struct {
 	Dirs []string `arg:"" name:"dir" help:"Folders with WAV files and a labels.csv; the first counts most."`
 	Seed uint64   `help:"The same seed gives the same model." default:"1"`
 	Out  string   `help:"File that gets the model." default:"media/amd/model.json"`
+	// The model says for how many epochs it was trained.
+	Epochs int    `help:"Of training; 0 is as many as the shipped model had. An interrupt ends the training early, as if fewer had been asked for."`
+	Net    string `help:"Keep the net of this model file, tune the rule alone." type:"existingfile"`
 }
 
 // Run trains.
 func (t *amdTrainCmd) Run(c *cli) error {
-	set, err := prepare(c, nil, t.Dirs, t.Seed)
+	ctx, cancel := signals()
+	defer cancel()
+	opt := training.Options{Seed: t.Seed, Epochs: t.Epochs, Enough: func() bool { return ctx.Err() != nil }}
+	if t.Net != "" {
+		m, err := readModel(t.Net)
+		if err != nil {
+			return err
+		}
+		opt.Net, opt.Epochs = m.Net, m.Epochs
+	}
+	set, err := prepare(c, nil, t.Dirs, opt)
 	if err != nil {
 		return err
 	}

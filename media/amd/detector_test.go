@@ -16,6 +16,7 @@ type sound []int16
 
 func (s sound) quiet(d time.Duration) sound { return s.noise(d, 3) }
 
+//go:norace
 func (s sound) noise(d time.Duration, rms float64) sound {
 	r := rand.New(rand.NewPCG(uint64(len(s)), 1))
 	for range d * rate / time.Second {
@@ -24,6 +25,7 @@ func (s sound) noise(d time.Duration, rms float64) sound {
 	return s
 }
 
+//go:norace
 func (s sound) tone(d time.Duration, amplitude float64, hz ...float64) sound {
 	r := rand.New(rand.NewPCG(uint64(len(s)), 2))
 	for i := range int(d * rate / time.Second) {
@@ -38,6 +40,8 @@ func (s sound) tone(d time.Duration, amplitude float64, hz ...float64) sound {
 
 // speak is a buzz with the harmonics of a voice whose pitch and loudness move
 // in syllables.
+//
+//go:norace
 func (s sound) speak(d time.Duration) sound {
 	r := rand.New(rand.NewPCG(uint64(len(s)), 3))
 	phase := 0.0
@@ -101,9 +105,9 @@ func TestTheGreetingsEndIsMeasured(t *testing.T) {
 
 func TestTheTimeoutBoundsEveryDecision(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range 150 {
 		var s sound
-		for len(s) < 8*rate {
+		for len(s) < 4*rate { // the decision comes before
 			d := time.Duration(20+r.IntN(900)) * time.Millisecond
 			switch r.IntN(5) {
 			case 0:

@@ -40,5 +40,9 @@
 //     machine taken for a person costs some seconds of a bot. Whatever is
 //     doubtful is unknown, which goes to the bot.
 //
+// The race detector is kept out of the sums over spectra and weights
+// (go:norace), of which it would make tests ten times slower: a Detector that two
+// goroutines feed at once is seen by everything around them.
+//
 // What it cannot do stands in docs/amd.md.
 package amd

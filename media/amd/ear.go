@@ -84,6 +84,8 @@ func (e *ear) hear(frame []int16) {
 }
 
 // shape describes the spectrum.
+//
+//go:norace
 func (e *ear) shape() {
 	var total, logs float64
 	var now [bandCount]float64

@@ -32,6 +32,8 @@ type Ensemble struct {
 }
 
 // Score gives the log-odds of a vector.
+//
+//go:norace
 func (m *Ensemble) Score(x *Vector) float64 {
 	sum := m.Bias
 	for i := range m.Trees {
@@ -58,6 +60,7 @@ type TrainedOn struct {
 // Model is what training gives.
 type Model struct {
 	Seed     uint64      `json:"seed"`
+	Epochs   int         `json:"epochs"` // of the net's training
 	Data     []TrainedOn `json:"data"`
 	Features []string    `json:"features"`
 	Rule     Rule        `json:"rule"`

@@ -63,6 +63,8 @@ func (s *State) Screener() float64 {
 }
 
 // Hear takes the next step.
+//
+//go:norace
 func (n *Net) Hear(s *State, x *Step) {
 	var f [Hidden]float32
 	for i := range f {
@@ -82,6 +84,8 @@ func (n *Net) Hear(s *State, x *Step) {
 }
 
 // dot of two vectors of one length, a multiple of eight.
+//
+//go:norace
 func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	b = b[:len(a)]
@@ -95,8 +99,10 @@ func dot(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
+//go:norace
 func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
 
+//go:norace
 func tanh(x float32) float32 { return float32(math.Tanh(float64(x))) }
 
 // parts are the matrices of a net, in the order in which they are written.

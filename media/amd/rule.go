@@ -29,7 +29,15 @@ type Rule struct {
 	Long         time.Duration `json:"long_ns"`
 	// MachineEnd is asked for when time is up.
 	MachineEnd float64 `json:"machine_end"`
+	// HumanEarly are the odds on a person, the score with its sign turned, that
+	// suffice while it still speaks, and has spoken for HumanTalk, twice in a
+	// row; 0 is never.
+	HumanEarly float64 `json:"human_early"`
 }
+
+// HumanTalk is how long a person has spoken who may be taken for one before the
+// end of a sentence.
+const HumanTalk = time.Second
 
 // humanEnd is the score below which it is a person who still speaks when time is
 // up; between it and MachineEnd nobody knows.
@@ -68,6 +76,9 @@ func (r *Rule) Decide(m Moment) (engine.Verdict, float64) {
 	}
 	if m.Pause < 200*time.Millisecond && least > bar {
 		return engine.VerdictMachine, p
+	}
+	if r.HumanEarly > 0 && m.Pause == 0 && m.Talk >= HumanTalk && math.Max(m.Score, m.Before) < -r.HumanEarly {
+		return engine.VerdictHuman, 1 - p
 	}
 	if !m.Late {
 		return "", 0

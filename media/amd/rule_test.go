@@ -31,11 +31,16 @@ func TestAMachineNeedsMoreEvidenceThanAPerson(t *testing.T) {
 	f("time is up and it is doubtful", Moment{Talk: 2500 * ms, Score: 1, Before: 1, Late: true}, engine.VerdictUnknown)
 	f("time is up, perhaps a person", Moment{Talk: 2500 * ms, Score: -0.5, Before: 1, Late: true}, engine.VerdictUnknown)
 	f("time is up, a person rather", Moment{Talk: 2500 * ms, Score: -1.5, Before: 1, Late: true}, engine.VerdictHuman)
+	f("a sure person speaks on", Moment{Talk: 1500 * ms, Score: -5, Before: -5}, "")
+	r.HumanEarly = 4
+	f("the same, and that suffices", Moment{Talk: 1500 * ms, Score: -5, Before: -5}, engine.VerdictHuman)
+	f("once is not enough for that either", Moment{Talk: 1500 * ms, Score: -5, Before: -3}, "")
+	f("it has hardly spoken", Moment{Talk: 800 * ms, Score: -5, Before: -5}, "")
 }
 
 func TestTheShippedRuleIsCareful(t *testing.T) {
 	r := Shipped().Rule
-	if r.PauseMin < 380*time.Millisecond || r.PauseMax > 950*time.Millisecond || r.MachineEarly < r.MachineLate || r.MachineLate < 1 {
+	if r.PauseMin < 380*time.Millisecond || r.PauseMax > 950*time.Millisecond || r.MachineEarly < r.MachineLate || r.MachineLate < 1 || r.HumanEarly > 0 && r.HumanEarly < 2 {
 		t.Fatalf("%+v", r)
 	}
 }

@@ -41,6 +41,8 @@ func init() {
 
 // spectrum gives the powers of x: a complex transform of half the length over
 // pairs of samples, taken apart afterwards.
+//
+//go:norace
 func spectrum(x *[windowSamples]float32, power *[bins]float32) {
 	const half = windowSamples / 2
 	var z [half]complex64
@@ -88,6 +90,8 @@ const (
 
 // pitch gives the fundamental frequency of the last 40 ms, and how periodic
 // they are, 0…1.
+//
+//go:norace
 func pitch(x *[2 * pitchSamples]float32) (hz, periodicity float64) {
 	var y [pitchSamples]float32
 	for i := range y {

@@ -6,6 +6,8 @@ const rate = 8000
 
 // goertzel gives the power of one frequency in x, scaled so that a sine of
 // that frequency alone gives the energy of x. coeff is 2*cos(2π f / rate).
+//
+//go:norace
 func goertzel(x []float32, coeff float32) float32 {
 	var s1, s2 float32
 	for _, v := range x {
@@ -20,6 +22,8 @@ func coefficient(hz float64) float32 { return float32(2 * math.Cos(2*math.Pi*hz/
 // the share of the power around them. It needs no list of frequencies, which
 // beeps do not keep to. hz is that of the lower one. noise is the power to
 // leave out of the account.
+//
+//go:norace
 func loudTone(power *[bins]float32, noise float64) (hz, share float64, double bool) {
 	var total float64
 	for k := 3; k < bins-1; k++ {
@@ -43,6 +47,8 @@ func loudTone(power *[bins]float32, noise float64) (hz, share float64, double bo
 
 // strongest gives the highest line between 312 and 3400 Hz that does not lie
 // around but, and the power around it.
+//
+//go:norace
 func strongest(power *[bins]float32, but int) (at int, sum float64) {
 	at = -1
 	for k := 10; k <= 109; k++ {
@@ -87,6 +93,8 @@ const (
 )
 
 // progressPair says whether x is one of the pairs.
+//
+//go:norace
 func progressPair(x *[2 * pitchSamples]float32) bool {
 	var energy float32
 	for _, v := range x {

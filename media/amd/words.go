@@ -61,6 +61,8 @@ type words struct {
 }
 
 // hear keeps the bands of a frame.
+//
+//go:norace
 func (w *words) hear(e *ear) {
 	f := &w.frames[w.at]
 	w.at = (w.at + 1) % kept

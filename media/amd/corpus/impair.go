@@ -50,6 +50,8 @@ func Random(r *rand.Rand) Impairment {
 }
 
 // Apply gives a new recording.
+//
+//go:norace
 func (m Impairment) Apply(in []int16) []int16 {
 	r := rand.New(rand.NewPCG(m.Seed, 7)) //nolint:gosec // reproducible, no secret
 	x := make([]float64, len(in))
@@ -95,6 +97,7 @@ func (m Impairment) Apply(in []int16) []int16 {
 	return out
 }
 
+//go:norace
 func (m Impairment) speed(x []float64) []float64 {
 	if m.Speed == 0 || m.Speed == 1 || len(x) < 2 {
 		return x
@@ -148,6 +151,7 @@ func (m Impairment) lose(x []int16, r *rand.Rand) {
 	}
 }
 
+//go:norace
 func rms(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -156,6 +160,7 @@ func rms(x []float64) float64 {
 	return math.Sqrt(sum / math.Max(1, float64(len(x))))
 }
 
+//go:norace
 func peak(x []float64) float64 {
 	p := 0.0
 	for _, v := range x {
@@ -165,6 +170,8 @@ func peak(x []float64) float64 {
 }
 
 // loudness is the level of the parts that are not much below the loudest.
+//
+//go:norace
 func loudness(x []float64) float64 {
 	const part = 160
 	loudest := 0.0
@@ -182,6 +189,8 @@ func loudness(x []float64) float64 {
 }
 
 // room adds a few early reflections and a decaying tail.
+//
+//go:norace
 func room(x []float64, seconds float64, r *rand.Rand) {
 	type tap struct {
 		lag  int
@@ -201,6 +210,8 @@ func room(x []float64, seconds float64, r *rand.Rand) {
 }
 
 // noiseOf makes n samples of a noise.
+//
+//go:norace
 func noiseOf(kind string, n int, r *rand.Rand) []float64 {
 	x := make([]float64, n)
 	switch kind {
@@ -232,6 +243,8 @@ func noiseOf(kind string, n int, r *rand.Rand) []float64 {
 }
 
 // speaker adds a voice of buzz and formants, in syllables.
+//
+//go:norace
 func speaker(x []float64, r *rand.Rand) {
 	f0, phase, gain, want := 90+140*r.Float64(), 0.0, 0.0, 0.0
 	var y1, y2 float64
@@ -257,6 +270,8 @@ func speaker(x []float64, r *rand.Rand) {
 
 // gsm does to x what GSM full rate does, about: prediction of order eight, and
 // a residual of which every third sample is kept, with three bits.
+//
+//go:norace
 func gsm(x []int16) {
 	const frame, order, sub = 160, 8, 40
 	var inPast, outPast [order]float64
@@ -290,6 +305,8 @@ func gsm(x []int16) {
 }
 
 // grid keeps the strongest third of e, quantised.
+//
+//go:norace
 func grid(e []float64) {
 	best, from, top := -1.0, 0, 0.0
 	for g := range 3 {
@@ -313,6 +330,8 @@ func grid(e []float64) {
 }
 
 // predictor is the linear prediction of x (Levinson and Durbin), damped.
+//
+//go:norace
 func predictor(x []int16) [8]float64 {
 	var r [9]float64
 	for k := range r {

@@ -4,13 +4,13 @@
 //
 // # What it must not know
 //
-// Calls, and anything of a recording beyond its samples, label, weight, voice
-// and source.
+// Calls, and anything of a recording beyond its samples, label, weight, voice,
+// source and the kind of greeting that was synthesised.
 //
 // # Invariants
 //
-//   - The same recordings, options and seed give the same model: one goroutine
-//     learns, and sums are added in one order.
+//   - The same recordings, options and seed give the same model, on however many
+//     processors: sums are added in one order.
 //   - The first folder measures: no net is trained with it when there are
 //     others.
 //   - In cross-validation neither the net nor the rule has seen the voices (or

@@ -55,12 +55,16 @@ const rules = 6
 // CrossValidate measures the first folder with models that know none of its
 // recordings, nor, of the other folders, anything of a group (a voice, a
 // source) that is measured with them. Groups are parted into as many models.
-// Rule and music are those of the other groups.
+// Rule and music are those of the other groups. With Options.Net it is that net
+// which is measured, with such rules.
 func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []Heard {
 	out := make([]Heard, s.main)
 	for f := range models {
 		measured, known := s.sides(group, f, models)
-		net := s.learn(known, s.opt.Seed)
+		net := s.opt.Net
+		if net == nil {
+			net, _ = s.learn(known, s.opt.Seed)
+		}
 		s.measure(out, net, group, measured)
 		s.opt.Log("model %d of %d measured", f+1, models)
 	}
@@ -71,8 +75,8 @@ func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []H
 func (s *Set) measure(out []Heard, net *amd.Net, group func(corpus.Recording) string, measured map[string]bool) {
 	for k := range rules {
 		m := &amd.Model{Net: net}
-		others := func(i int) bool { return i < s.main && lot(group(s.recordings[i]), rules) != k }
-		m.Rule, m.Music = s.tuneWith(net, others), s.music(others)
+		others := func(i int) bool { return lot(group(s.recordings[i]), rules) != k }
+		m.Rule, m.Music = s.tuneWith(net, others), s.music(func(i int) bool { return i < s.main && others(i) })
 		for i, r := range s.recordings[:s.main] {
 			if g := group(r); measured[g] && lot(g, rules) == k {
 				out[i] = Hear(r, amd.Config{Model: m})

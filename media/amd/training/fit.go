@@ -2,7 +2,13 @@ package training
 
 import (
 	"errors"
+	"fmt"
 	"hash/fnv"
+	"math"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
@@ -13,10 +19,17 @@ type Options struct {
 	Seed uint64
 	// Skip names features that the classifier may not use.
 	Skip []string
+	// Epochs of training; 0 is what the shipped model had.
+	Epochs int
+	// Enough is asked now and then whether what was learned suffices: then the
+	// training comes to its end, a third later. It may be nil.
+	Enough func() bool
+	// Net is not trained but taken as it is, when there is one.
+	Net *amd.Net
 	// Log hears what is going on; it may be nil.
 	Log func(format string, args ...any)
 
-	trees, epochs, batches int // those of a real training when 0
+	trees, batches, look int // those of a real training when 0
 }
 
 // Set is what is trained on and measured with: all recordings with their
@@ -27,7 +40,8 @@ type Set struct {
 	recordings []corpus.Recording
 	main       int // recordings of the first folder, those that count most
 	traces     []trace
-	first      []int // of each recording, its trace as it is
+	scoredWith *amd.Net
+	scoredAs   [][]float64
 }
 
 // fewest recordings of a label.
@@ -43,8 +57,11 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	if s.opt.trees == 0 {
 		s.opt.trees = rounds
 	}
-	if s.opt.epochs == 0 {
-		s.opt.epochs = epochs
+	if s.opt.Epochs == 0 {
+		s.opt.Epochs = epochs
+	}
+	if s.opt.look == 0 {
+		s.opt.look = looks
 	}
 	if s.opt.batches == 0 {
 		s.opt.batches = perEpoch
@@ -63,22 +80,20 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	if labels["human"] < fewest || labels["machine"] < fewest {
 		return nil, errors.New("training_labels: there are too few recordings labelled human and machine: name a folder with a labels.csv that has some of each")
 	}
-	s.traces = listenAll(s.recordings, s.main, func(i int) int {
-		r := &s.recordings[i]
-		switch {
-		case i >= s.main:
-			return 1
-		case r.Label == "music":
-			return 12
-		case r.Label != "human" && r.Label != "machine":
-			return 0
+	s.traces = listenAll(s.recordings, func(i int) plan {
+		if i >= s.main {
+			// Half of them are only learned from as calls have them.
+			return plan{plain: i%2 == 0 || s.apart(i), worse: 1, music: i%musicPart == 0}
 		}
-		return 2
+		p := plan{plain: true, worse: 2, music: true}
+		switch r := &s.recordings[i]; {
+		case r.Label == "music":
+			p.worse = 12
+		case r.Label != "human" && r.Label != "machine":
+			p.worse = 0
+		}
+		return p
 	}, opt.Seed)
-	s.first = make([]int, len(s.recordings))
-	for i := len(s.traces) - 1; i >= 0; i-- {
-		s.first[s.traces[i].of] = i
-	}
 	s.opt.Log("heard %d recordings, %d with what was made of them", len(s.recordings), len(s.traces))
 	return s, nil
 }
@@ -91,6 +106,9 @@ func lot(group string, of int) int {
 	return int(h.Sum32()>>3) % of
 }
 
+// musicPart is the part of the other folders of which music is told apart.
+const musicPart = 8
+
 // musicRows: music against everything that is spoken.
 func (s *Set) musicRows(use func(int) bool) []row {
 	var rows []row
@@ -98,7 +116,7 @@ func (s *Set) musicRows(use func(int) bool) []row {
 		t := &s.traces[i]
 		rec := &s.recordings[t.of]
 		music := rec.Label == "music"
-		if !use(t.of) || t.of >= s.main && (t.worse || t.of%8 > 0) || !music && rec.Label != "machine" && rec.Label != "human" {
+		if !use(t.of) || t.of >= s.main && (t.worse || t.of%musicPart > 0) || !music && rec.Label != "machine" && rec.Label != "human" {
 			continue
 		}
 		for k := range t.moments {
@@ -144,22 +162,58 @@ func score(n *amd.Net, t *trace) []float64 {
 	return out
 }
 
-// tuneWith finds the rule for a net with recordings of the first folder.
+// tuneWith finds the rule for a net, with recordings that it does not know:
+// those of the first folder, and as much as these together the voices that were
+// left out of the others.
 func (s *Set) tuneWith(n *amd.Net, use func(int) bool) amd.Rule {
 	var set []scored
-	for i := range s.traces {
+	var total [2]float64
+	for i, scores := range s.scores(n) {
 		t := &s.traces[i]
-		rec := &s.recordings[t.of]
-		if t.of >= s.main || !use(t.of) || rec.Label != "human" && rec.Label != "machine" {
+		if scores == nil || !use(t.of) {
 			continue
 		}
+		rec := &s.recordings[t.of]
 		weight := rec.Weight
 		if t.worse {
 			weight *= 0.3
 		}
-		set = append(set, scored{t: t, scores: score(n, t), human: rec.Label == "human", weight: weight})
+		set = append(set, scored{t: t, scores: scores, human: rec.Label == "human", weight: weight, main: t.of < s.main})
+		total[side(t.of < s.main)] += weight
+	}
+	for i := range set {
+		set[i].weight /= math.Max(1e-9, total[side(set[i].main)])
 	}
 	return tune(set, s.opt.Seed)
+}
+
+// scores plays a net over what rules are tuned with; nil is another trace.
+func (s *Set) scores(n *amd.Net) [][]float64 {
+	if s.scoredWith == n {
+		return s.scoredAs
+	}
+	s.scoredWith, s.scoredAs = n, make([][]float64, len(s.traces))
+	var work errgroup.Group
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range s.traces {
+		t := &s.traces[i]
+		if label := s.recordings[t.of].Label; t.of >= s.main && !s.apart(t.of) || label != "human" && label != "machine" {
+			continue
+		}
+		work.Go(func() error {
+			s.scoredAs[i] = score(n, t)
+			return nil
+		})
+	}
+	_ = work.Wait() // they give no error
+	return s.scoredAs
+}
+
+func side(main bool) int {
+	if main {
+		return 0
+	}
+	return 1
 }
 
 func byVoice(r corpus.Recording) string {
@@ -181,22 +235,55 @@ func (s *Set) usable(i int) bool { return i >= s.main || s.main == len(s.recordi
 
 func (s *Set) apart(i int) bool { return lot(byVoice(s.recordings[i]), 8) == 0 }
 
-// check says how often the net has the voices that it does not know right, once
-// all is said.
+// looks is after how many epochs check is asked.
+const looks = 24
+
+// marks are when check looks, beside the end.
+var marks = []time.Duration{1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}
+
+// check says how much of what it does not know a net has right, if it has to
+// say so at a moment, whatever it is: in the first folder, and of voices that
+// were left out of the others.
 func (s *Set) check(n *amd.Net) {
-	right, all := 0, 0
-	for i := range s.traces {
-		t := &s.traces[i]
-		label := s.recordings[t.of].Label
-		if t.worse || len(t.moments) == 0 || !s.usable(t.of) || !s.apart(t.of) || label != "human" && label != "machine" {
-			continue
+	for _, of := range []struct {
+		name string
+		use  func(int) bool
+	}{
+		{"first folder", func(i int) bool { return i < s.main && s.main < len(s.recordings) }},
+		{"voices that were left out", func(i int) bool { return i%3 == 0 && s.usable(i) && s.apart(i) }},
+	} {
+		right, all := make([]int, len(marks)+1), make([]int, len(marks)+1)
+		for i := range s.traces {
+			t := &s.traces[i]
+			label := s.recordings[t.of].Label
+			if t.worse || len(t.moments) == 0 || !of.use(t.of) || label != "human" && label != "machine" {
+				continue
+			}
+			scores := score(n, t)
+			for k := range right {
+				at := len(scores) - 1
+				for k < len(marks) && at >= 0 && t.moments[at].At > marks[k] {
+					at--
+				}
+				if at < 0 {
+					continue // nobody has spoken yet
+				}
+				all[k]++
+				if scores[at] > 0 == (label == "machine") {
+					right[k]++
+				}
+			}
 		}
-		all++
-		if scores := score(n, t); scores[len(scores)-1] > 0 == (label == "machine") {
-			right++
+		text := ""
+		for k := range right {
+			when := "end"
+			if k < len(marks) {
+				when = marks[k].String()
+			}
+			text += fmt.Sprintf(" %s %.1f %%", when, 100*float64(right[k])/math.Max(1, float64(all[k])))
 		}
+		s.opt.Log("%s, %d recordings, right at:%s", of.name, all[len(marks)], text)
 	}
-	s.opt.Log("voices that were left out: %d of %d right at their end", right, all)
 }
 
 func (s *Set) music(use func(int) bool) amd.Ensemble {
@@ -206,7 +293,12 @@ func (s *Set) music(use func(int) bool) amd.Ensemble {
 // Fit makes the model of all recordings.
 func (s *Set) Fit() *amd.Model {
 	all := func(int) bool { return true }
-	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:], Net: s.learn(s.trained, s.opt.Seed)}
+	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:], Net: s.opt.Net}
+	if m.Net == nil {
+		m.Net, m.Epochs = s.learn(s.trained, s.opt.Seed)
+	} else {
+		m.Epochs = s.opt.Epochs
+	}
 	s.check(m.Net)
 	m.Rule, m.Music = s.tuneWith(m.Net, all), s.music(all)
 	return m

@@ -17,33 +17,120 @@ func (m matrix) part(first, n int) matrix {
 
 func (m matrix) row(i int) []float32 { return m.v[i*m.ld : i*m.ld+m.cols] }
 
-// multiply adds a·b to c; with across, the transpose of a. Each number of c is
-// summed in the same order, product by product, with vectors or without, on
-// any machine: training gives the same model everywhere. The columns of c are
-// a multiple of 16.
-func multiply(c, a, b matrix, across bool) {
-	si, sk, n := a.ld, 1, a.cols
-	if across {
-		si, sk, n = 1, a.ld, a.rows
+const (
+	tileRows = 4
+	tileCols = 16
+	// deep is how many products are added, of high rows, before it is the next
+	// tile's turn: what they read stays in the nearest cache.
+	deep = 128
+	high = 64
+)
+
+// panels is a matrix that others are multiplied with, in stripes of tileCols
+// columns, each of them row after row.
+type panels struct {
+	rows, cols int
+	v          []float32
+}
+
+func newPanels(rows, cols int) panels { return panels{rows, cols, make([]float32, rows*cols)} }
+
+// of copies m. Its columns are a multiple of tileCols.
+//
+//go:norace
+func (p *panels) of(m matrix) {
+	p.rows, p.cols = m.rows, m.cols
+	for k := range m.rows {
+		row := m.row(k)
+		for j := 0; j < len(row); j += tileCols {
+			copy(p.v[j*m.rows+k*tileCols:][:tileCols], row[j:j+tileCols])
+		}
 	}
-	if n == 0 || c.rows == 0 {
-		return
+}
+
+// product multiplies; it keeps the room that it needs for that.
+type product struct {
+	left  []float32 // rows of a, tileRows at a time, column after column
+	right panels    // rows of b
+}
+
+func newProduct(rows, cols int) *product {
+	return &product{left: make([]float32, (max(rows, high)+tileRows)*deep), right: newPanels(deep, cols)}
+}
+
+// times adds a·b to c. Each number of c is summed in the same order, product
+// by product, with vectors or without, on any machine: training gives the same
+// model everywhere.
+func (p *product) times(c, a matrix, b *panels) {
+	for i := 0; i < a.rows; i += high {
+		rows := min(high, a.rows-i)
+		for k := 0; k < a.cols; k += deep {
+			n := min(deep, a.cols-k)
+			p.pack(rows, n, a.v[i*a.ld+k:], a.ld, 1)
+			for j := 0; j < c.cols; j += tileCols {
+				p.stripe(c.part(i, rows), j, b.v[j*b.rows+k*tileCols:], n)
+			}
+		}
 	}
+}
+
+// across adds the transpose of a, times b, to c.
+func (p *product) across(c, a, b matrix) {
+	for k := 0; k < a.rows; k += deep {
+		n := min(deep, a.rows-k)
+		p.right.of(b.part(k, n))
+		p.pack(a.cols, n, a.v[k*a.ld:], 1, a.ld)
+		for j := 0; j < c.cols; j += tileCols {
+			p.stripe(c, j, p.right.v[j*n:], n)
+		}
+	}
+}
+
+// pack copies n columns of rows into tiles; down and right are the distances
+// in a.
+//
+//go:norace
+func (p *product) pack(rows, n int, a []float32, down, right int) {
+	for i := 0; i < rows; i += tileRows {
+		tile := p.left[i*n:][:tileRows*n]
+		if down == 1 && i+tileRows <= rows {
+			for k := range n {
+				copy(tile[k*tileRows:][:tileRows], a[i+k*right:][:tileRows])
+			}
+			continue
+		}
+		for r := range tileRows {
+			if i+r >= rows {
+				for k := range n {
+					tile[k*tileRows+r] = 0
+				}
+				continue
+			}
+			from := a[(i+r)*down:]
+			for k := range n {
+				tile[k*tileRows+r] = from[k*right]
+			}
+		}
+	}
+}
+
+// stripe adds to tileCols columns of c what n columns of a, packed, and n rows
+// of a panel give.
+func (p *product) stripe(c matrix, j int, panel []float32, n int) {
 	whole := 0
 	if vectors {
-		whole = c.rows / 4 * 4
-	}
-	for i := 0; i < whole; i += 4 {
-		for j := 0; j < c.cols; j += 16 {
-			block(&c.v[i*c.ld+j], &a.v[i*si], &b.v[j], n, 4*c.ld, 4*si, 4*sk, 4*b.ld)
+		whole = c.rows / tileRows * tileRows
+		for i := 0; i < whole; i += tileRows {
+			block(&c.v[i*c.ld+j], &p.left[i*n], &panel[0], n, 4*c.ld)
 		}
 	}
 	for i := whole; i < c.rows; i++ {
-		row := c.row(i)
+		row := c.v[i*c.ld+j:][:tileCols]
+		tile := p.left[i/tileRows*tileRows*n+i%tileRows:]
 		for k := range n {
-			f, of := a.v[i*si+k*sk], b.row(k)[:len(row)]
-			for j := range row {
-				row[j] += float32(f * of[j]) // rounded: never fused into one operation
+			f, of := tile[k*tileRows], panel[k*tileCols:][:tileCols]
+			for x := range row {
+				row[x] += float32(f * of[x]) // rounded: never fused into one operation
 			}
 		}
 	}

@@ -5,19 +5,26 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
+	"sync"
+	"time"
 
 	"dialler/media/amd"
+	"dialler/media/amd/corpus"
 )
 
 const (
-	batch      = 32  // sequences
-	longest    = 150 // steps of a sequence: six seconds
-	perEpoch   = 128 // batches
-	epochs     = 60
-	learnFirst = 4e-3 // of Adam; it falls to nothing along a cosine
-	warming    = 100  // batches until it is that
+	batch      = shards * shard // sequences
+	shards     = 2              // parts of a batch, one goroutine each
+	shard      = 16             // sequences of a part
+	together   = 8              // batches drawn at once, so that sequences of one length meet
+	longest    = 112            // steps of a sequence: four seconds and a half
+	perEpoch   = 128            // batches
+	epochs     = 40
+	learnFirst = 3e-3 // of Adam; in the last quarter it falls to nothing
+	warming    = 200  // batches until it is that
 	clipAt     = 5.0  // norm of the gradient
-	decay      = 2e-5 // of the weights, each batch
+	decay      = 1e-5 // of the weights, each batch
 )
 
 // grain is the size of what an input is kept in.
@@ -32,6 +39,7 @@ func unpack(q uint8) float32 {
 type example struct {
 	t     *trace
 	class int
+	kind  int
 	n     int       // steps
 	count []float32 // what each of them counts
 	upTo  float64   // weights of all up to it
@@ -71,7 +79,7 @@ func (s *Set) examplesOf(use func(int) bool) []example {
 		if w == 0 || len(t.counts) == 0 || !use(t.of) {
 			continue
 		}
-		all = append(all, example{t: t, class: class, n: min(len(t.counts), longest), count: t.counts})
+		all = append(all, example{t: t, class: class, kind: kindOf(&s.recordings[t.of]), n: min(len(t.counts), longest), count: t.counts})
 		w /= float64(copies[t.of])
 		total[class] += w
 		at = append(at, w)
@@ -86,13 +94,22 @@ func (s *Set) examplesOf(use func(int) bool) []example {
 	return all
 }
 
+// kinds of synthesised greetings: what is learned beside the classes.
+var kinds = []string{"short", "again", "firm", "long", "talk", "brief", "box", "carrier", "screen"}
+
+// kindOf gives the number of a kind, 0 when it is none.
+func kindOf(r *corpus.Recording) int {
+	name, _, _ := strings.Cut(r.Detail, " [")
+	return slices.Index(kinds, name) + 1
+}
+
 // counts says what each step of a sequence counts: little at its begin, most
 // where a verdict is due, nothing after that.
 func counts(moments []moment, steps int) []float32 {
 	c := make([]float32, 0, steps)
 	total := 0.0
 	for _, m := range moments {
-		if m.Pause.Seconds() > 1.3 || m.At.Seconds() > 5 {
+		if m.Pause.Seconds() > 1 || m.At.Seconds() > 4.3 {
 			break
 		}
 		w := 1.0
@@ -113,53 +130,176 @@ func counts(moments []moment, steps int) []float32 {
 	return c
 }
 
-// learn trains a net.
-func (s *Set) learn(use func(int) bool, seed uint64) *amd.Net {
+// learner trains a net.
+type learner struct {
+	examples []example
+	rand     *rand.Rand
+	w        *weights
+	packed   *packed
+	adam     *adam
+	norm     *norm
+	passes   [shards]*pass
+	drawn    []*example
+	asItIs   bool // without other voices and lines
+}
+
+func newLearner(examples []example, seed uint64) *learner {
+	l := &learner{
+		examples: examples, rand: rand.New(rand.NewPCG(seed, 19)), //nolint:gosec // reproducible, no secret
+		w: randomWeights(seed), packed: newPacked(), norm: normOf(examples),
+	}
+	l.adam = newAdam(len(l.w.all))
+	for i := range l.passes {
+		l.passes[i] = newPass(shard, longest)
+	}
+	return l
+}
+
+// draw gives the examples of the next batch, the longest first.
+func (l *learner) draw() []*example {
+	if len(l.drawn) == 0 {
+		r := l.rand
+		for range together * batch {
+			x := r.Float64() * l.examples[len(l.examples)-1].upTo
+			l.drawn = append(l.drawn, &l.examples[sort.Search(len(l.examples)-1, func(i int) bool { return l.examples[i].upTo > x })])
+		}
+		slices.SortStableFunc(l.drawn, func(a, b *example) int { return b.n - a.n })
+		parts := make([][]*example, 0, together)
+		for i := range together {
+			parts = append(parts, l.drawn[i*batch:(i+1)*batch])
+		}
+		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		l.drawn = slices.Concat(parts...)
+	}
+	next := l.drawn[:batch]
+	l.drawn = l.drawn[batch:]
+	return next
+}
+
+// step learns from one batch. What a part of it gives does not depend on the
+// other one, nor on how many goroutines run at once.
+func (l *learner) step(rate float32, turn int) (lost, counted float64) {
+	drawn := l.draw()
+	l.packed.of(l.w)
+	var wait sync.WaitGroup
+	for i, p := range l.passes {
+		of, warps := make([]*example, shard), make([]*warp, shard)
+		for k := range of {
+			of[k], warps[k] = drawn[k*shards+i], &warp{straight: true}
+			if !l.asItIs {
+				warps[k] = warpOf(l.rand)
+			}
+		}
+		wait.Go(func() {
+			p.load(of, warps, l.norm)
+			p.forward(l.w, l.packed)
+			p.loss()
+			p.backward(l.packed)
+		})
+	}
+	wait.Wait()
+	sum := l.passes[0].gradient.all
+	for i, p := range l.passes {
+		if i > 0 {
+			add(sum, p.gradient.all)
+		}
+		lost += p.lost
+		counted += p.counted
+	}
+	l.adam.step(l.w.all, sum, rate, turn)
+	return lost, counted
+}
+
+// net gives what was learned so far.
+func (l *learner) net() *amd.Net {
+	n := l.w.net()
+	l.norm.fold(n)
+	return n
+}
+
+// learn trains a net, and says for how many epochs: when opt.Enough says so,
+// for fewer than were asked for, as if fewer had been.
+func (s *Set) learn(use func(int) bool, seed uint64) (*amd.Net, int) {
 	examples := s.examplesOf(use)
-	w := randomWeights(seed)
 	if len(examples) == 0 {
-		return w.net()
+		return randomWeights(seed).net(), 0
 	}
-	r := rand.New(rand.NewPCG(seed, 19)) //nolint:gosec // reproducible, no secret
-	p := newPass(batch, longest)
-	adam := newAdam(len(w.all))
-	turns := s.opt.epochs * s.opt.batches
-	const together = 8 // batches drawn at once, so that those of one length meet
-	var drawn []*example
-	sum, weighed := 0.0, 0.0
-	for turn := range turns {
-		if len(drawn) == 0 {
-			for range together * batch {
-				x := r.Float64() * examples[len(examples)-1].upTo
-				drawn = append(drawn, &examples[sort.Search(len(examples)-1, func(i int) bool { return examples[i].upTo > x })])
-			}
-			slices.SortStableFunc(drawn, func(a, b *example) int { return b.n - a.n })
-			parts := make([][]*example, 0, together)
-			for i := range together {
-				parts = append(parts, drawn[i*batch:(i+1)*batch])
-			}
-			r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-			drawn = slices.Concat(parts...)
+	l := newLearner(examples, seed)
+	whole := s.opt.Epochs
+	turn, began := 0, time.Now()
+	for epoch := 0; epoch < whole; epoch++ {
+		if s.opt.Enough != nil && epoch%3 == 0 && epoch > 0 && epoch < whole/4*3 && s.opt.Enough() {
+			whole = epoch / 3 * 4
+			s.opt.Log("enough: it is %d epochs in all", whole)
 		}
-		p.load(drawn[:batch], r)
-		drawn = drawn[batch:]
-		p.forward(w)
-		sum += p.loss()
-		for t := range p.steps {
-			for i := range p.active[t] {
-				weighed += float64(p.weight.row(t)[i])
-			}
+		lost, counted := 0.0, 0.0
+		for range s.opt.batches {
+			turn++
+			a, b := l.step(float32(rateAt(turn, whole*s.opt.batches)), turn)
+			lost += a
+			counted += b
 		}
-		p.backward(w)
-		progress := float64(turn) / float64(turns)
-		rate := learnFirst * min(1, float64(turn+1)/warming) * 0.5 * (1 + math.Cos(math.Pi*progress))
-		adam.step(w.all, p.gradient.all, float32(rate), turn+1)
-		if (turn+1)%s.opt.batches == 0 {
-			s.opt.Log("epoch %d of %d: loss %.4f", (turn+1)/s.opt.batches, s.opt.epochs, sum/weighed)
-			sum, weighed = 0, 0
+		s.opt.Log("epoch %d of %d: loss %.4f, %.0f s", epoch+1, whole, lost/counted, time.Since(began).Seconds())
+		if (epoch+1)%s.opt.look == 0 {
+			s.check(l.net())
 		}
 	}
-	return rounded(w.net())
+	return rounded(l.net()), whole
+}
+
+// rateAt is how fast is learned in a turn: the same in the first three
+// quarters, however many they are.
+func rateAt(turn, turns int) float64 {
+	rate := learnFirst * min(1, float64(turn)/warming)
+	if left := float64(turns-turn+1) / float64(turns) * 4; left < 1 {
+		rate *= left
+	}
+	return rate
+}
+
+// norm brings every input of a net to about the same size.
+type norm struct{ mean, scale [amd.Inputs]float32 }
+
+// normOf measures the inputs of examples.
+func normOf(examples []example) *norm {
+	var sum, squares [amd.Inputs]int64
+	all := int64(0)
+	for i := range examples {
+		e := &examples[i]
+		for t := 0; t < e.n; t += 5 {
+			for k, q := range e.t.steps[t*amd.Inputs : (t+1)*amd.Inputs] {
+				sum[k] += int64(q)
+				squares[k] += int64(q) * int64(q)
+			}
+			all++
+		}
+	}
+	n := new(norm)
+	for k := range n.mean {
+		mean := float64(sum[k]) / float64(max(1, all))
+		square := float64(squares[k]) / float64(max(1, all))
+		spread := grain * math.Sqrt(math.Max(0, square-float64(mean*mean)))
+		n.mean[k] = float32(mean*grain) - amd.InputLimit
+		n.scale[k] = float32(1 / math.Max(0.3, spread))
+	}
+	return n
+}
+
+//go:norace
+func (n *norm) apply(x []float32) {
+	for k := range n.mean {
+		x[k] = float32((x[k] - n.mean[k]) * n.scale[k])
+	}
+}
+
+// fold has a net do with its inputs what apply does.
+func (n *norm) fold(net *amd.Net) {
+	for i := range net.In {
+		for k := range net.In[i] {
+			net.In[i][k] *= n.scale[k]
+			net.InBias[i] -= float32(net.In[i][k] * n.mean[k])
+		}
+	}
 }
 
 // rounded is the net as its file has it: what a rule is tuned with is what
@@ -176,41 +316,42 @@ func rounded(n *amd.Net) *amd.Net {
 	return out
 }
 
-// load fills a pass with sequences, each of them said by another voice and
-// over another line than it was.
-func (p *pass) load(of []*example, r *rand.Rand) {
+// unpacked are the inputs by what they are kept as.
+var unpacked = func() (all [256]float32) {
+	for q := range all {
+		all[q] = unpack(uint8(q)) //nolint:gosec // at most 255
+	}
+	return all
+}()
+
+// load fills a pass with sequences, the longest first, each of them said by
+// another voice and over another line than it was.
+func (p *pass) load(of []*example, warps []*warp, n *norm) {
 	p.steps = of[0].n
 	p.quiet()
-	var bands [amd.MelBands]float32
-	for t := range p.steps {
-		p.active[t] = 0
-	}
+	clear(p.active)
 	for i, e := range of {
-		p.class[i] = e.class
-		warp := warpOf(r)
+		p.class[i], p.kind[i] = e.class, e.kind
 		for t := range e.n {
 			p.active[t] = i + 1
 			x := p.x.row(t*p.n + i)
-			packed := e.t.steps[t*amd.Inputs : (t+1)*amd.Inputs]
-			for k := range x {
-				x[k] = unpack(packed[k])
+			for k, q := range e.t.steps[t*amd.Inputs:][:amd.Inputs] {
+				x[k] = unpacked[q]
 			}
-			for at := 0; at < amd.Inputs-amd.Timings; at += amd.MelBands {
-				warp.apply(x[at:at+amd.MelBands], &bands)
-			}
-			if warp.untimed {
-				clear(x[amd.Inputs-amd.Timings+2:])
-			}
+			warps[i].apply(x)
+			n.apply(x)
 			p.weight.row(t)[i] = e.count[t]
 		}
 	}
 }
 
-// warp is what becomes of the bands of a sequence.
+// warp is what becomes of the inputs of a sequence.
 type warp struct {
 	from     [amd.MelBands]int
 	share    [amd.MelBands]float32
 	line     [amd.MelBands]float32 // louder or quieter
+	noise    [amd.MelBands]float32 // what is no quieter than that
+	noisy    uint64                // its changes; 0 without
 	mask     [2]int                // bands that are not heard
 	untimed  bool                  // timing is left out
 	straight bool
@@ -223,13 +364,19 @@ func warpOf(r *rand.Rand) *warp {
 		stretch, tilt, bow, gain = 0.13*r.NormFloat64(), 0.2*r.NormFloat64(), 0.2*r.NormFloat64(), 0.1*r.NormFloat64()
 	}
 	stretch = max(-0.25, min(0.25, stretch))
+	level, slope := 0.0, 0.0
+	if r.IntN(3) == 0 {
+		w.noisy = r.Uint64() | 1
+		level, slope = float64(2.1*r.Float64())-1.6, 0.8*(r.Float64()-0.5)
+	}
 	for b := range w.from {
 		// A longer or shorter throat moves what lies higher more.
-		at := float64(b) + stretch*8*math.Min(1, float64(b)/8)
+		at := float64(b) + float64(stretch*8*math.Min(1, float64(b)/8))
 		at = math.Max(0, math.Min(amd.MelBands-1.001, at))
 		w.from[b], w.share[b] = int(at), float32(at-math.Floor(at))
 		x := float64(b)/(amd.MelBands-1)*2 - 1
-		w.line[b] = float32(gain + tilt*x + bow*(x*x-0.5))
+		w.line[b] = float32(gain + float64(tilt*x) + float64(bow*(float64(x*x)-0.5)))
+		w.noise[b] = float32(level + float64(slope*x))
 	}
 	if r.IntN(3) == 0 {
 		w.mask[0] = r.IntN(amd.MelBands)
@@ -239,13 +386,34 @@ func warpOf(r *rand.Rand) *warp {
 	return w
 }
 
-func (w *warp) apply(x []float32, scratch *[amd.MelBands]float32) {
+func (w *warp) apply(x []float32) {
+	for at := 0; at < amd.Inputs-amd.Timings; at += amd.MelBands {
+		w.frame(x[at : at+amd.MelBands])
+	}
+	if w.untimed {
+		clear(x[amd.Inputs-amd.Timings+2:])
+	}
+}
+
+//go:norace
+func (w *warp) frame(x []float32) {
 	if !w.straight {
-		copy(scratch[:], x)
+		scratch := [amd.MelBands]float32(x)
 		for b := range x {
 			k := w.from[b]
 			v := scratch[k] + float32(w.share[b]*(scratch[k+1]-scratch[k])) + w.line[b]
 			x[b] = min(amd.InputLimit, max(-amd.InputLimit, v))
+		}
+	}
+	if w.noisy > 0 {
+		const size = 0.7 / 256 // of a band's changes: ten decibels
+		for b := range x {
+			if b%8 == 0 { // xorshift
+				w.noisy ^= w.noisy << 13
+				w.noisy ^= w.noisy >> 7
+				w.noisy ^= w.noisy << 17
+			}
+			x[b] = max(x[b], w.noise[b]+float32(size*float32(w.noisy>>(b%8*8)&255)))
 		}
 	}
 	for b := w.mask[0]; b < min(w.mask[1], len(x)); b++ {
@@ -258,6 +426,7 @@ type adam struct{ mean, square []float32 }
 
 func newAdam(n int) *adam { return &adam{make([]float32, n), make([]float32, n)} }
 
+//go:norace
 func (a *adam) step(w, g []float32, rate float32, turn int) {
 	const keep, keepSquare = 0.9, 0.99
 	norm := 0.0

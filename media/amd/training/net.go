@@ -89,7 +89,38 @@ func (w *weights) net() *amd.Net {
 	return n
 }
 
-// pass is one run over a batch of sequences, forwards and back. Row t·n+i is
+// packed are weights as sequences are multiplied with them, forwards and back.
+type packed struct{ in, gate, again, out, gateT, againT, outT panels }
+
+func newPacked() *packed {
+	return &packed{
+		in: newPanels(amd.Inputs, amd.Hidden), gate: newPanels(amd.Hidden, netGates), again: newPanels(amd.Memory, netGates), out: newPanels(amd.Memory, netOut),
+		gateT: newPanels(netGates, amd.Hidden), againT: newPanels(netGates, amd.Memory), outT: newPanels(netOut, amd.Memory),
+	}
+}
+
+func (p *packed) of(w *weights) {
+	p.in.of(w.in)
+	p.gate.of(w.gate)
+	p.again.of(w.again)
+	p.out.of(w.out)
+	p.gateT.of(transposed(w.gate))
+	p.againT.of(transposed(w.again))
+	p.outT.of(transposed(w.out))
+}
+
+//go:norace
+func transposed(m matrix) matrix {
+	t := newMatrix(m.cols, m.rows)
+	for i := range m.rows {
+		for j, v := range m.row(i) {
+			t.v[j*t.ld+i] = v
+		}
+	}
+	return t
+}
+
+// pass is one run over sequences, forwards and back. Row t·n+i is
 // step t of sequence i; sequences are sorted, the longest first, and at step t
 // the first active[t] of them are still on.
 type pass struct {
@@ -97,14 +128,15 @@ type pass struct {
 	active   []int
 	x        matrix // steps·n × Inputs
 	class    []int  // of each sequence
+	kind     []int  // of each sequence: what is learned beside, 0 is nothing
 	weight   matrix // steps × n: what a step counts
 
 	f, gx, h, late, logits matrix // forwards; gx becomes the gates, late what the reset is applied to
 	df, dg, dl, dlogits    matrix
 	dh, dnext              matrix
 	gradient               *weights
-	turned                 *weights // transposed copies
-	gateT, againT, outT    matrix
+	mul                    *product
+	lost, counted          float64 // of loss: the sum, and the weights in it
 }
 
 func newPass(n, steps int) *pass {
@@ -114,55 +146,87 @@ func newPass(n, steps int) *pass {
 	p.late, p.logits = newMatrix(rows, netGates), newMatrix(rows, netOut)
 	p.df, p.dg, p.dl, p.dlogits = newMatrix(rows, amd.Hidden), newMatrix(rows, netGates), newMatrix(rows, netGates), newMatrix(rows, netOut)
 	p.dh, p.dnext = newMatrix(n, amd.Memory), newMatrix(n, amd.Memory)
-	p.class, p.active = make([]int, n), make([]int, steps)
+	p.class, p.kind, p.active = make([]int, n), make([]int, n), make([]int, steps)
 	p.weight = newMatrix(steps, n)
-	p.gradient = newWeights()
-	p.gateT, p.againT, p.outT = newMatrix(netGates, amd.Hidden), newMatrix(netGates, amd.Memory), newMatrix(netOut, amd.Memory)
+	p.gradient, p.mul = newWeights(), newProduct(max(amd.Inputs, amd.Hidden, amd.Memory), netGates)
 	return p
 }
 
-func transpose(to, from matrix) {
-	for i := range from.rows {
-		for j, v := range from.row(i) {
-			to.v[j*to.ld+i] = v
-		}
-	}
-}
-
 // forward runs the net over the first steps.
-func (p *pass) forward(w *weights) {
+func (p *pass) forward(w *weights, k *packed) {
 	const m = amd.Memory
 	clear(p.h.v[:p.n*m])
 	rows := p.steps * p.n
 	x, f, gx := p.x.part(0, rows), p.f.part(0, rows), p.gx.part(0, rows)
 	spread(f, w.inBias())
-	multiply(f, x, w.in, false)
+	p.mul.times(f, x, &k.in)
 	for i, v := range f.v {
 		f.v[i] = max(0, v)
 	}
 	spread(gx, w.gateBias())
-	multiply(gx, f, w.gate, false)
+	p.mul.times(gx, f, &k.gate)
 	for t := range p.steps {
 		on := p.active[t]
 		h, next := p.h.part(t*p.n, on), p.h.part((t+1)*p.n, on)
 		late := p.late.part(t*p.n, on)
 		clear(late.v)
-		multiply(late, h, w.again, false)
+		p.mul.times(late, h, &k.again)
 		for i := range on {
-			g, l, before, after := p.gx.row(t*p.n+i), late.row(i), h.row(i), next.row(i)
-			for k := range m {
-				z := logistic(g[k] + l[k])
-				r := logistic(g[m+k] + l[m+k])
-				l[2*m+k] += w.late()[k]
-				c := tangent(g[2*m+k] + float32(r*l[2*m+k]))
-				g[k], g[m+k], g[2*m+k] = z, r, c
-				after[k] = c + float32(z*(before[k]-c))
-			}
+			gates(gx.row(t*p.n+i), late.row(i), h.row(i), next.row(i), w.late())
 		}
 	}
 	logits := p.logits.part(0, rows)
 	spread(logits, w.outBias())
-	multiply(logits, p.h.part(p.n, rows), w.out, false)
+	p.mul.times(logits, p.h.part(p.n, rows), &k.out)
+}
+
+// gates turns what the gates are given into the gates, and what was remembered
+// into what is remembered next; late becomes what the reset is applied to.
+func gates(gate, late, before, after, bias []float32) {
+	const m = amd.Memory
+	if vectors {
+		_, _, _, _, _ = gate[3*m-1], late[3*m-1], before[m-1], after[m-1], bias[m-1]
+		gatesOf(&gate[0], &late[0], &before[0], &after[0], &bias[0], m)
+		return
+	}
+	plainGates(gate, late, before, after, bias)
+}
+
+func plainGates(gate, late, before, after, bias []float32) {
+	const m = amd.Memory
+	for k := range m {
+		z := logistic(gate[k] + late[k])
+		r := logistic(gate[m+k] + late[m+k])
+		late[2*m+k] += bias[k]
+		c := tangent(gate[2*m+k] + float32(r*late[2*m+k]))
+		gate[k], gate[m+k], gate[2*m+k] = z, r, c
+		after[k] = c + float32(z*(before[k]-c))
+	}
+}
+
+// slopes is the way back through gates.
+func slopes(gate, late, before, after, dgate, dlate, dbefore []float32) {
+	const m = amd.Memory
+	if vectors {
+		_, _, _, _ = gate[3*m-1], late[3*m-1], before[m-1], after[m-1]
+		_, _, _ = dgate[3*m-1], dlate[3*m-1], dbefore[m-1]
+		slopesOf(&gate[0], &late[0], &before[0], &after[0], &dgate[0], &dlate[0], &dbefore[0], m)
+		return
+	}
+	plainSlopes(gate, late, before, after, dgate, dlate, dbefore)
+}
+
+func plainSlopes(gate, late, before, after, dgate, dlate, dbefore []float32) {
+	const m = amd.Memory
+	for k := range m {
+		z, r, c, d := gate[k], gate[m+k], gate[2*m+k], after[k]
+		dz := float32(float32(float32(d*(before[k]-c))*z) * (1 - z))
+		dc := float32(float32(d*(1-z)) * (1 - float32(c*c)))
+		dr := float32(float32(float32(dc*late[2*m+k])*r) * (1 - r))
+		dgate[k], dgate[m+k], dgate[2*m+k] = dz, dr, dc
+		dlate[k], dlate[m+k], dlate[2*m+k] = dz, dr, dc*r
+		dbefore[k] = d * z
+	}
 }
 
 func spread(to matrix, bias []float32) {
@@ -175,40 +239,53 @@ func spread(to matrix, bias []float32) {
 // is never quite sure.
 const smoothing = 0.04
 
+// beside is what the kinds of greetings count that are learned beside the
+// classes: what a net learns of them helps it to tell the classes apart.
+const beside = 0.3
+
 // loss gives the cross entropy, and its slopes in dlogits.
-func (p *pass) loss() float64 {
-	sum := 0.0
+func (p *pass) loss() {
+	p.lost, p.counted = 0, 0
 	for t := range p.steps {
 		for i := range p.active[t] {
 			l, d := p.logits.row(t*p.n+i), p.dlogits.row(t*p.n+i)
 			weight := p.weight.row(t)[i]
-			top := max(l[0], l[1], l[2])
-			var e [amd.Classes]float32
-			var total float32
-			for k := range e {
-				e[k] = exponential(l[k] - top)
-				total += e[k]
-			}
-			for k := range e {
-				want := float32(smoothing / amd.Classes)
-				if k == p.class[i] {
-					want += 1 - smoothing
-				}
-				q := e[k] / total
-				d[k] = weight * (q - want)
-				sum -= float64(weight*want) * math.Log(float64(q)+1e-9)
+			p.lost += entropy(l[:amd.Classes], d, weight, p.class[i])
+			p.counted += float64(weight)
+			if p.kind[i] > 0 {
+				entropy(l[amd.Classes:], d[amd.Classes:], beside*weight, p.kind[i]-1)
 			}
 		}
+	}
+}
+
+// entropy gives that of logits when want is the right one, and its slopes.
+func entropy(logits, slopes []float32, weight float32, want int) float64 {
+	top := logits[0]
+	for _, l := range logits[1:] {
+		top = max(top, l)
+	}
+	var e [netOut]float32
+	var total float32
+	for k, l := range logits {
+		e[k] = exponential(l - top)
+		total += e[k]
+	}
+	sum, other := 0.0, float32(smoothing)/float32(len(logits))
+	for k := range logits {
+		share := other
+		if k == want {
+			share += 1 - smoothing
+		}
+		q := e[k] / total
+		slopes[k] = weight * (q - share)
+		sum -= float64(weight*share) * math.Log(float64(q)+1e-9)
 	}
 	return sum
 }
 
 // backward adds up the gradient.
-func (p *pass) backward(w *weights) {
-	const m = amd.Memory
-	transpose(p.gateT, w.gate)
-	transpose(p.againT, w.again)
-	transpose(p.outT, w.out)
+func (p *pass) backward(k *packed) {
 	g := p.gradient
 	clear(g.all)
 	rows := p.steps * p.n
@@ -219,51 +296,40 @@ func (p *pass) backward(w *weights) {
 	for t := p.steps - 1; t >= 0; t-- {
 		on := p.active[t]
 		dh := p.dh.part(0, on)
-		multiply(dh, p.dlogits.part(t*p.n, on), p.outT, false)
+		p.mul.times(dh, p.dlogits.part(t*p.n, on), &k.outT)
 		dnext := p.dnext.part(0, on)
 		for i := range on {
 			at := t*p.n + i
-			gate, late, before := p.gx.row(at), p.late.row(at), p.h.row(at)
-			dgate, dlate, dafter, dbefore := p.dg.row(at), p.dl.row(at), dh.row(i), dnext.row(i)
-			for k := range m {
-				z, r, c, d := gate[k], gate[m+k], gate[2*m+k], dafter[k]
-				dz := float32(d*(before[k]-c)) * z * (1 - z)
-				dc := float32(d*(1-z)) * (1 - float32(c*c))
-				dr := float32(dc*late[2*m+k]) * r * (1 - r)
-				dgate[k], dgate[m+k], dgate[2*m+k] = dz, dr, dc
-				dlate[k], dlate[m+k], dlate[2*m+k] = dz, dr, dc*r
-				dbefore[k] = d * z
-			}
+			slopes(p.gx.row(at), p.late.row(at), p.h.row(at), dh.row(i), p.dg.row(at), p.dl.row(at), dnext.row(i))
 		}
-		multiply(dnext, p.dl.part(t*p.n, on), p.againT, false)
+		p.mul.times(dnext, p.dl.part(t*p.n, on), &k.againT)
 		copy(dh.v, dnext.v)
 	}
-	h := p.h.part(0, rows)
-	multiply(g.again, h, dl, true)
-	multiply(g.out, p.h.part(p.n, rows), p.dlogits.part(0, rows), true)
+	p.mul.across(g.again, p.h.part(0, rows), dl)
+	p.mul.across(g.out, p.h.part(p.n, rows), p.dlogits.part(0, rows))
 	f, df := p.f.part(0, rows), p.df.part(0, rows)
-	multiply(g.gate, f, dg, true)
+	p.mul.across(g.gate, f, dg)
 	clear(df.v)
-	multiply(df, dg, p.gateT, false)
+	p.mul.times(df, dg, &k.gateT)
 	for i, v := range f.v {
 		if v <= 0 {
 			df.v[i] = 0
 		}
 	}
-	multiply(g.in, p.x.part(0, rows), df, true)
+	p.mul.across(g.in, p.x.part(0, rows), df)
 	for i := range rows {
-		for k, v := range df.row(i) {
-			g.inBias()[k] += v
-		}
-		for k, v := range dg.row(i) {
-			g.gateBias()[k] += v
-		}
-		for k, v := range dl.row(i)[2*m:] {
-			g.late()[k] += v
-		}
-		for k, v := range p.dlogits.row(i) {
-			g.outBias()[k] += v
-		}
+		add(g.inBias(), df.row(i))
+		add(g.gateBias(), dg.row(i))
+		add(g.late(), dl.row(i)[2*amd.Memory:])
+		add(g.outBias(), p.dlogits.row(i))
+	}
+}
+
+//go:norace
+func add(to, of []float32) {
+	to = to[:len(of)]
+	for k, v := range of {
+		to[k] += v
 	}
 }
 
@@ -271,8 +337,9 @@ func (p *pass) backward(w *weights) {
 func (p *pass) quiet() {
 	rows := p.steps * p.n
 	clear(p.x.v[:rows*p.x.ld])
-	clear(p.h.v)
-	clear(p.dlogits.v)
+	clear(p.h.v[:rows*p.h.ld+p.n*p.h.ld])
+	clear(p.dlogits.v[:rows*p.dlogits.ld])
+	clear(p.weight.v)
 }
 
 // exponential is e to the x, of operations that are the same on any machine.

@@ -3,6 +3,7 @@ package training
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dialler/media/amd"
@@ -18,8 +19,8 @@ func randomMatrix(r *rand.Rand, rows, cols int) matrix {
 
 func TestVectorsGiveWhatPlainSumsGive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 40 {
-		rows, inner, cols := 1+r.IntN(13), r.IntN(40), 16*(1+r.IntN(3))
+	for range 60 {
+		rows, inner, cols := 1+r.IntN(90), r.IntN(300), 16*(1+r.IntN(3))
 		for _, across := range []bool{false, true} {
 			a := randomMatrix(r, rows, inner)
 			if across {
@@ -30,21 +31,50 @@ func TestVectorsGiveWhatPlainSumsGive(t *testing.T) {
 			for i := range rows {
 				for j := range cols {
 					for k := range inner {
-						f := 0
+						f := i*inner + k
 						if across {
 							f = k*rows + i
-						} else {
-							f = i*inner + k
 						}
 						want[i*cols+j] += float32(a.v[f] * b.v[k*cols+j])
 					}
 				}
 			}
-			multiply(c, a, b, across)
+			p := newProduct(rows, cols)
+			if across {
+				p.across(c, a, b)
+			} else {
+				of := newPanels(inner, cols)
+				of.of(b)
+				p.times(c, a, &of)
+			}
 			for i, v := range c.v {
 				if v != want[i] {
 					t.Fatalf("%d×%d×%d, across %v: %v at %d, want %v", rows, inner, cols, across, v, i, want[i])
 				}
+			}
+		}
+	}
+}
+
+func TestVectorsGiveThePlainGates(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	const m = amd.Memory
+	for range 20 {
+		row := func(n int) []float32 { return randomMatrix(r, 1, n).v }
+		gate, late, before, bias := row(3*m), row(3*m), row(m), row(m)
+		gate[0], gate[m], gate[2*m] = 200, -200, 0 // far out as well
+		gate2, late2 := slices.Clone(gate), slices.Clone(late)
+		after, after2 := make([]float32, m), make([]float32, m)
+		gates(gate, late, before, after, bias)
+		plainGates(gate2, late2, before, after2, bias)
+		d := row(m)
+		dgate, dlate, dbefore := make([]float32, 3*m), make([]float32, 3*m), make([]float32, m)
+		dgate2, dlate2, dbefore2 := make([]float32, 3*m), make([]float32, 3*m), make([]float32, m)
+		slopes(gate, late, before, d, dgate, dlate, dbefore)
+		plainSlopes(gate2, late2, before, d, dgate2, dlate2, dbefore2)
+		for i, pair := range [][2][]float32{{gate, gate2}, {late, late2}, {after, after2}, {dgate, dgate2}, {dlate, dlate2}, {dbefore, dbefore2}} {
+			if !slices.Equal(pair[0], pair[1]) {
+				t.Fatalf("%d: %v, plain %v", i, pair[0], pair[1])
 			}
 		}
 	}
@@ -71,12 +101,17 @@ func filled(r *rand.Rand) *pass {
 
 func TestTheGradientIsTheSlopeOfTheLoss(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	p, w := filled(r), randomWeights(3)
-	p.forward(w)
-	p.loss()
-	p.backward(w)
-	g := append([]float32(nil), p.gradient.all...)
-	loss := func() float64 { p.forward(w); return p.loss() }
+	p, w, packed := filled(r), randomWeights(3), newPacked()
+	packed.of(w)
+	loss := func() float64 {
+		p.forward(w, packed)
+		p.loss()
+		return p.lost
+	}
+	loss()
+	p.backward(packed)
+	g := p.gradient.all
+	panels := [...]*panels{&packed.in, &packed.gate, &packed.again, &packed.out, {}}
 	at := 0
 	for name, m := range [...]matrix{w.in, w.gate, w.again, w.out, w.biases} {
 		at = 0
@@ -84,18 +119,22 @@ func TestTheGradientIsTheSlopeOfTheLoss(t *testing.T) {
 			at++
 		}
 		checked, off := 0, 0
-		for range 400 {
+		for checked < 24 {
 			k := at + r.IntN(len(m.v))
 			if math.Abs(float64(g[k])) < 0.1 {
 				continue
 			}
 			const d = 1e-3
 			was := w.all[k]
-			w.all[k] = was + d
-			up := loss()
-			w.all[k] = was - d
-			down := loss()
-			w.all[k] = was
+			with := func(v float32) float64 {
+				w.all[k] = v
+				if panels[name] != panels[4] {
+					panels[name].of(m)
+				}
+				return loss()
+			}
+			up, down := with(was+d), with(was-d)
+			with(was)
 			slope := (up - down) / (2 * d)
 			if math.Abs(slope-float64(g[k])) > 0.05*math.Abs(slope)+0.05 {
 				t.Logf("matrix %d: the gradient of weight %d is %v, the slope %v", name, k-at, g[k], slope)
@@ -104,7 +143,7 @@ func TestTheGradientIsTheSlopeOfTheLoss(t *testing.T) {
 			checked++
 		}
 		// Where a feature is just nothing, the slope has a kink.
-		if checked < 20 || off*10 > checked {
+		if off*10 > checked {
 			t.Errorf("matrix %d: %d of %d slopes are another", name, off, checked)
 		}
 	}
@@ -112,16 +151,26 @@ func TestTheGradientIsTheSlopeOfTheLoss(t *testing.T) {
 
 func TestWhatIsTrainedIsWhatListens(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	p, w := filled(r), randomWeights(5)
-	p.forward(w)
+	p, w, packed := filled(r), randomWeights(5), newPacked()
+	packed.of(w)
 	n := w.net()
+	var norm norm
+	for k := range norm.mean {
+		norm.mean[k], norm.scale[k] = float32(r.NormFloat64()), float32(0.5+r.Float64())
+	}
+	norm.fold(n)
+	heard := slices.Clone(p.x.v)
+	for at := range p.steps * p.n {
+		norm.apply(p.x.row(at))
+	}
+	p.forward(w, packed)
 	for i := range p.n {
 		var s amd.State
 		for at := range p.steps {
 			if p.active[at] <= i {
 				break
 			}
-			x := amd.Step(p.x.row(at*p.n + i))
+			x := amd.Step(heard[(at*p.n+i)*amd.Inputs:])
 			n.Hear(&s, &x)
 			for k := range amd.Classes {
 				if got, want := s.Logits[k], p.logits.row(at*p.n + i)[k]; math.Abs(float64(got-want)) > 1e-3 {
@@ -140,19 +189,73 @@ func TestTheExponentialIsOne(t *testing.T) {
 	}
 }
 
+// TestANetLearnsAHandfulByHeart: what cannot be learned by heart is not learned
+// at all.
+func TestANetLearnsAHandfulByHeart(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	var all []example
+	for i := range 12 {
+		e := example{t: new(trace), class: i % 2, n: 10 + r.IntN(20), upTo: float64(i + 1)}
+		var sound [4]uint8 // words that sound alike, in another order
+		for range e.n {
+			if len(e.t.steps)/amd.Inputs%5 == 0 {
+				for k := range sound {
+					sound[k] = uint8(60 + r.IntN(140))
+				}
+			}
+			for k := range amd.Inputs {
+				e.t.steps = append(e.t.steps, sound[k%4])
+			}
+			e.count = append(e.count, 1)
+		}
+		all = append(all, e)
+	}
+	l := newLearner(all, 1)
+	l.asItIs = true
+	for turn := range 80 {
+		l.step(learnFirst, turn+1)
+	}
+	n := rounded(l.net())
+	for i := range all {
+		var state amd.State
+		for at := range all[i].n {
+			var x amd.Step
+			for k, q := range all[i].t.steps[at*amd.Inputs:][:amd.Inputs] {
+				x[k] = unpack(q)
+			}
+			n.Hear(&state, &x)
+		}
+		if state.Machine() > 0 != (all[i].class == amd.ClassMachine) {
+			t.Errorf("recording %d, class %d: %v", i, all[i].class, state.Logits)
+		}
+	}
+}
+
+func TestALessLongTrainingBeginsAsALongerOneDoes(t *testing.T) {
+	for turn := 1; turn <= 90; turn++ {
+		if a, b := rateAt(turn, 120), rateAt(turn, 1200); a != b {
+			t.Fatalf("turn %d: %v, %v", turn, a, b)
+		}
+	}
+	if last := rateAt(120, 120); last <= 0 || last > learnFirst/20 {
+		t.Fatalf("it ends at %v", last)
+	}
+}
+
 func BenchmarkABatch(b *testing.B) {
 	r := rand.New(rand.NewPCG(2, 2))
-	p, w := newPass(batch, 100), randomWeights(3)
-	p.steps = 100
+	p, w, packed := newPass(shard, 80), randomWeights(3), newPacked()
+	p.steps = 80
 	for i := range p.x.v {
 		p.x.v[i] = float32(r.NormFloat64())
 	}
 	for t := range p.steps {
-		p.active[t] = batch
+		p.active[t] = shard
 	}
 	for b.Loop() {
-		p.forward(w)
+		packed.of(w)
+		p.forward(w, packed)
 		p.loss()
-		p.backward(w)
+		p.backward(packed)
 	}
 }

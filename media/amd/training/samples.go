@@ -33,7 +33,7 @@ type trace struct {
 }
 
 // horizon is how much of a call is learned from.
-const horizon = 6500 * time.Millisecond
+const horizon = 5 * time.Second
 
 var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1), MachineEnd: math.Inf(1)}
 
@@ -87,20 +87,30 @@ func feed(samples []int16, long time.Duration, next func([]int16) bool) {
 	}
 }
 
-// listenAll makes the traces of all recordings, each once as it is and a few
-// times made worse. The order does not depend on the machine.
-func listenAll(recordings []corpus.Recording, main int, copies func(int) int, seed uint64) []trace {
+// plan says which traces are made of a recording: as it is, so many times made
+// worse, and whether with what music is known by.
+type plan struct {
+	plain bool
+	worse int
+	music bool
+}
+
+// listenAll makes the traces of all recordings. The order does not depend on
+// the machine.
+func listenAll(recordings []corpus.Recording, plans func(int) plan, seed uint64) []trace {
 	out := make([][]trace, len(recordings))
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := range next {
-				rec := recordings[i]
+				rec, p := recordings[i], plans(i)
 				r := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // reproducible, no secret
-				out[i] = append(out[i], listen(i, rec.Samples, false, true))
-				for range copies(i) {
-					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true, i < main))
+				if p.plain {
+					out[i] = append(out[i], listen(i, rec.Samples, false, p.music))
+				}
+				for range p.worse {
+					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true, p.music))
 				}
 			}
 		})

@@ -54,7 +54,7 @@ func calls(n, first int) *corpus.Folder {
 
 func TestTheSameSeedTrainsTheSameModel(t *testing.T) {
 	fit := func(seed uint64) []byte {
-		s, err := Prepare([]*corpus.Folder{calls(14, 0)}, Options{Seed: seed, trees: 12, epochs: 1, batches: 2})
+		s, err := Prepare([]*corpus.Folder{calls(14, 0)}, Options{Seed: seed, Epochs: 1, trees: 12, batches: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestTheSameSeedTrainsTheSameModel(t *testing.T) {
 }
 
 func TestCrossValidationKeepsAVoiceOnOneSide(t *testing.T) {
-	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(40, 7)}, Options{Seed: 1, trees: 12, epochs: 1, batches: 20})
+	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)}, Options{Seed: 1, Epochs: 1, trees: 12, batches: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ type scored struct {
 	t      *trace
 	scores []float64
 	human  bool
+	main   bool // of the first folder
 	weight float64
 }
 
@@ -80,7 +81,7 @@ func tune(set []scored, seed uint64) amd.Rule {
 	r := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // reproducible, no secret
 	best := amd.Rule{
 		PauseMin: 500 * time.Millisecond, PauseMax: 800 * time.Millisecond, PauseSure: -2, MachinePause: 1.5, HumanPause: 0.5,
-		MachineEarly: 3.5, MachineLate: 2.5, Long: 2500 * time.Millisecond, MachineEnd: 1,
+		MachineEarly: 3.5, MachineLate: 2.5, Long: 2500 * time.Millisecond, MachineEnd: 1, HumanEarly: 6,
 	}
 	least := cost(set, &best)
 	for n := range 300 {
@@ -109,6 +110,7 @@ func tune(set []scored, seed uint64) amd.Rule {
 		shift(&c.MachineEarly, 0.8, 2, 6)
 		shift(&c.MachineLate, 0.8, 1, 6)
 		shift(&c.MachineEnd, 0.6, 0, 4)
+		shift(&c.HumanEarly, 0.8, 2, 7)
 		c.MachineEarly = math.Max(c.MachineEarly, c.MachineLate)
 		if l := cost(set, &c); l < least-1e-6 {
 			best, least = c, l
