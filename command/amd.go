@@ -125,7 +125,7 @@ type amdTrainCmd struct {
 	Seed uint64   `help:"The same seed gives the same model." default:"1"`
 	Out  string   `help:"File that gets the model." default:"media/amd/model.json"`
 	// The model says for how many epochs it was trained.
-	Epochs int    `help:"Of training; 0 is as many as the shipped model had. An interrupt ends the training early, as if fewer had been asked for."`
+	Epochs int    `help:"Of training. An interrupt ends it a third later, as if fewer had been asked for." default:"240"`
 	Net    string `help:"Keep the net of this model file, tune the rule alone." type:"existingfile"`
 }
 

@@ -60,7 +60,7 @@ type TrainedOn struct {
 // Model is what training gives.
 type Model struct {
 	Seed     uint64      `json:"seed"`
-	Epochs   int         `json:"epochs"` // of the net's training
+	Epochs   int         `json:"epochs,omitempty"` // of the net's training
 	Data     []TrainedOn `json:"data"`
 	Features []string    `json:"features"`
 	Rule     Rule        `json:"rule"`

@@ -75,8 +75,8 @@ func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []H
 func (s *Set) measure(out []Heard, net *amd.Net, group func(corpus.Recording) string, measured map[string]bool) {
 	for k := range rules {
 		m := &amd.Model{Net: net}
-		others := func(i int) bool { return lot(group(s.recordings[i]), rules) != k }
-		m.Rule, m.Music = s.tuneWith(net, others), s.music(func(i int) bool { return i < s.main && others(i) })
+		others := func(i int) bool { return i < s.main && lot(group(s.recordings[i]), rules) != k }
+		m.Rule, m.Music = s.tuneWith(net, others), s.music(others)
 		for i, r := range s.recordings[:s.main] {
 			if g := group(r); measured[g] && lot(g, rules) == k {
 				out[i] = Hear(r, amd.Config{Model: m})

@@ -19,7 +19,7 @@ type Options struct {
 	Seed uint64
 	// Skip names features that the classifier may not use.
 	Skip []string
-	// Epochs of training; 0 is what the shipped model had.
+	// Epochs of training, 240 when 0.
 	Epochs int
 	// Enough is asked now and then whether what was learned suffices: then the
 	// training comes to its end, a third later. It may be nil.
@@ -162,12 +162,9 @@ func score(n *amd.Net, t *trace) []float64 {
 	return out
 }
 
-// tuneWith finds the rule for a net, with recordings that it does not know:
-// those of the first folder, and as much as these together the voices that were
-// left out of the others.
+// tuneWith finds the rule for a net with recordings of the first folder.
 func (s *Set) tuneWith(n *amd.Net, use func(int) bool) amd.Rule {
 	var set []scored
-	var total [2]float64
 	for i, scores := range s.scores(n) {
 		t := &s.traces[i]
 		if scores == nil || !use(t.of) {
@@ -178,11 +175,7 @@ func (s *Set) tuneWith(n *amd.Net, use func(int) bool) amd.Rule {
 		if t.worse {
 			weight *= 0.3
 		}
-		set = append(set, scored{t: t, scores: scores, human: rec.Label == "human", weight: weight, main: t.of < s.main})
-		total[side(t.of < s.main)] += weight
-	}
-	for i := range set {
-		set[i].weight /= math.Max(1e-9, total[side(set[i].main)])
+		set = append(set, scored{t: t, scores: scores, human: rec.Label == "human", weight: weight})
 	}
 	return tune(set, s.opt.Seed)
 }
@@ -197,7 +190,7 @@ func (s *Set) scores(n *amd.Net) [][]float64 {
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range s.traces {
 		t := &s.traces[i]
-		if label := s.recordings[t.of].Label; t.of >= s.main && !s.apart(t.of) || label != "human" && label != "machine" {
+		if label := s.recordings[t.of].Label; t.of >= s.main || label != "human" && label != "machine" {
 			continue
 		}
 		work.Go(func() error {
@@ -207,13 +200,6 @@ func (s *Set) scores(n *amd.Net) [][]float64 {
 	}
 	_ = work.Wait() // they give no error
 	return s.scoredAs
-}
-
-func side(main bool) int {
-	if main {
-		return 0
-	}
-	return 1
 }
 
 func byVoice(r corpus.Recording) string {

@@ -20,7 +20,7 @@ const (
 	together   = 8              // batches drawn at once, so that sequences of one length meet
 	longest    = 112            // steps of a sequence: four seconds and a half
 	perEpoch   = 128            // batches
-	epochs     = 40
+	epochs     = 240
 	learnFirst = 3e-3 // of Adam; in the last quarter it falls to nothing
 	warming    = 200  // batches until it is that
 	clipAt     = 5.0  // norm of the gradient

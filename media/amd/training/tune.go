@@ -15,7 +15,6 @@ type scored struct {
 	t      *trace
 	scores []float64
 	human  bool
-	main   bool // of the first folder
 	weight float64
 }
 
