@@ -1,11 +1,16 @@
 package process
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	nethttp "net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,6 +120,9 @@ func TestTheCampaignPageShowsWhatTheSpecificationSays(t *testing.T) {
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "the campaign is over", func() bool { return w.detail(id).Status == "completed" })
+	between := newReportHolder(t, w.p.URL())
+	w.browse("report.mjs", "DIALLER_URL", between.URL, "CONTROL", between.URL+"/test", "EMAIL", email, "PASSWORD", browserPassword,
+		"CAMPAIGN", string(id), "ROWS", fmt.Sprint(contacts))
 	w.browse("page.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
 		"CONTACTS", fmt.Sprint(contacts), "UNMAPPED", numbers[52], "CODE", fmt.Sprint(code), "FROM", ourNumber)
 }
@@ -131,4 +139,65 @@ func TestANewCampaignIsSetUpInTheConsole(t *testing.T) {
 	}
 	w.operator("POST", "/api/v1/suppressions", map[string]any{"number": numbers[11]}).expect(200)
 	w.browse("wizard.mjs", "EMAIL", email, "PASSWORD", browserPassword, "FROM", ourNumber, "NUMBERS", strings.Join(numbers, ","))
+}
+
+// newReportHolder is a server before the dialler: it hands everything through,
+// but for the Attempt Report, of which it sends the first half. Then "hold" waits
+// for "go", and "break" ends the connection. "cancelled" answers when the reader
+// of a report that was held has gone.
+func newReportHolder(t *testing.T, dialler string) *httptest.Server {
+	t.Helper()
+	to, err := url.Parse(dialler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host
+	}}
+	var mode atomic.Value
+	mode.Store("")
+	goOn, gone := make(chan struct{}), make(chan struct{}, 1)
+	server := httptest.NewServer(nethttp.HandlerFunc(func(answer nethttp.ResponseWriter, r *nethttp.Request) {
+		if order, ok := strings.CutPrefix(r.URL.Path, "/test/"); ok {
+			switch order {
+			case "go":
+				select {
+				case goOn <- struct{}{}:
+				case <-r.Context().Done():
+				}
+			case "cancelled":
+				select {
+				case <-gone:
+				case <-r.Context().Done():
+				}
+			default:
+				mode.Store(order)
+			}
+			return
+		}
+		if !strings.HasSuffix(r.URL.Path, "/attempts.csv") {
+			through.ServeHTTP(answer, r)
+			return
+		}
+		r.Header.Del("Accept-Encoding")
+		whole := httptest.NewRecorder()
+		through.ServeHTTP(whole, r)
+		answer.Header().Set("Content-Type", whole.Header().Get("Content-Type"))
+		body := whole.Body.Bytes()
+		half := bytes.IndexByte(body[len(body)/2:], '\n') + len(body)/2 + 1 // a broken report may end with a whole row
+		_, _ = answer.Write(body[:half])
+		answer.(nethttp.Flusher).Flush()
+		if mode.Load() == "break" {
+			panic(nethttp.ErrAbortHandler)
+		}
+		select {
+		case <-goOn:
+			_, _ = answer.Write(body[half:])
+		case <-r.Context().Done():
+			gone <- struct{}{}
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
 }

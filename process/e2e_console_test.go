@@ -84,7 +84,7 @@ func consoleIsBuilt(t *testing.T) {
 }
 
 // browse runs a script in a browser against the world's process and gives what
-// it prints. Settings are pairs of a name and a value.
+// it prints. Settings are pairs of a name and a value; the last of a name holds.
 func (w *world) browse(script string, settings ...string) []byte {
 	w.t.Helper()
 	consoleIsBuilt(w.t)

@@ -1,5 +1,6 @@
 import { noteRefusal } from './client';
 import { Problem, asProblem, problemOf } from './problem';
+import { plural } from '../words/figures';
 import { RowCounter } from './rows';
 
 export interface ReportProgress {
@@ -15,11 +16,14 @@ const partBytes = 8 << 20;
  * when it cannot finish; that is an error here, never a shorter file.
  */
 export async function fetchReport(campaign: string, signal: AbortSignal, progress: (p: ReportProgress) => void): Promise<ReportProgress & { file: Blob }> {
+  const counter = new RowCounter();
+  let answered = false;
+  const broken = () => new Problem(0, 'report_broken', `The report broke off after ${plural(counter.rows, 'row')}, before its end. Nothing was saved; try again.`);
   try {
     const answer = await fetch(`/api/v1/campaigns/${encodeURIComponent(campaign)}/attempts.csv`, { signal, cache: 'no-store' });
     if (!answer.ok) throw problemOf(answer.status, await answer.text(), answer.headers.get('Retry-After'));
+    answered = true;
     if (answer.body === null) throw new Problem(0, 'report_empty', 'The report has no content.');
-    const counter = new RowCounter();
     const parts: Blob[] = [];
     let held: Uint8Array<ArrayBuffer>[] = [];
     let heldBytes = 0;
@@ -39,15 +43,16 @@ export async function fetchReport(campaign: string, signal: AbortSignal, progres
       }
       progress({ rows: counter.rows, bytes });
     }
+    if (!counter.whole) throw broken();
     const file = new Blob([...parts, ...held], { type: 'text/csv;charset=utf-8' });
     return { file, rows: counter.rows, bytes };
   } catch (e) {
-    if (signal.aborted) throw new Problem(0, 'report_cancelled', 'The download was cancelled.');
+    if (signal.aborted) throw new Problem(0, 'report_cancelled', `The download was cancelled after ${plural(counter.rows, 'row')}. Nothing was saved.`);
     if (e instanceof Problem) {
       noteRefusal(e);
       throw e;
     }
-    throw e instanceof TypeError ? new Problem(0, 'report_broken', 'The report broke off before its end. Nothing was saved; try again.') : asProblem(e);
+    throw e instanceof TypeError && answered ? broken() : asProblem(e);
   }
 }
 

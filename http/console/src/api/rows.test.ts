@@ -20,3 +20,13 @@ test.each<[string, number]>([
     expect(counter.rows).toBe(want);
   }
 });
+
+test.each<[string, boolean]>([
+  ['a,b\r\n1,2\r\n', true],
+  ['a,b\r\n1,2', false],
+  ['a,b\r\n"1\r\n', false],
+])('%j ends with a whole record: %s', (text, want) => {
+  const counter = new RowCounter();
+  counter.push(new TextEncoder().encode(text));
+  expect(counter.whole).toBe(want);
+});

@@ -21,6 +21,11 @@ export class RowCounter {
     }
   }
 
+  /** Whether the last record has ended. */
+  get whole(): boolean {
+    return !this.#open && !this.#quoted;
+  }
+
   /** Records after the header line. */
   get rows(): number {
     return Math.max(0, this.#ended + (this.#open ? 1 : 0) - 1);

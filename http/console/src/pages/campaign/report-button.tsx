@@ -1,6 +1,6 @@
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 
 import type { Campaign } from '../../api/client';
 import { asProblem } from '../../api/problem';
@@ -9,11 +9,27 @@ import { fetchReport, save } from '../../api/report';
 import { DownloadIcon } from '../../components/icons';
 import { plural, size } from '../../words/figures';
 
-/** ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs. */
+/** How often the progress is written anew. */
+const writeMs = 100;
+
+/** ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs, which can be cancelled. */
 export function ReportButton({ campaign: c }: { campaign: Campaign }) {
   const [progress, setProgress] = useState<ReportProgress>();
   const running = useRef<AbortController>(undefined);
+  const button = useRef<HTMLButtonElement>(null);
+  const cancel = useRef<HTMLButtonElement>(null);
+  const counted = useId();
   useEffect(() => () => running.current?.abort(), []);
+  // A button that is disabled, or gone, does not keep the focus: who uses the keyboard finds it at the other.
+  const active = progress !== undefined;
+  useEffect(() => {
+    if (!active) return undefined;
+    const start = button.current;
+    if (document.activeElement === document.body || document.activeElement === start) cancel.current?.focus();
+    return () => {
+      if (document.activeElement === document.body) start?.focus();
+    };
+  }, [active]);
 
   const download = async () => {
     const control = new AbortController();
@@ -22,7 +38,7 @@ export function ReportButton({ campaign: c }: { campaign: Campaign }) {
     let shown = 0;
     try {
       const { file, rows, bytes } = await fetchReport(c.campaign_id, control.signal, (p) => {
-        if (performance.now() - shown < 100) return;
+        if (performance.now() - shown < writeMs) return;
         shown = performance.now();
         setProgress(p);
       });
@@ -30,7 +46,8 @@ export function ReportButton({ campaign: c }: { campaign: Campaign }) {
       notifications.show({ color: 'green', title: 'Attempt Report downloaded', message: `${plural(rows, 'row')}, ${size(bytes)}`, autoClose: 10_000 });
     } catch (e) {
       const p = asProblem(e);
-      if (p.code !== 'report_cancelled') notifications.show({ color: 'red', title: 'The Attempt Report was not downloaded', message: p.message, autoClose: false });
+      if (p.code === 'report_cancelled') notifications.show({ color: 'yellow', title: 'Attempt Report cancelled', message: p.message });
+      else notifications.show({ color: 'red', title: 'The Attempt Report was not downloaded', message: p.message, autoClose: false });
     } finally {
       running.current = undefined;
       setProgress(undefined);
@@ -40,11 +57,16 @@ export function ReportButton({ campaign: c }: { campaign: Campaign }) {
   return (
     <Group gap={8} wrap="nowrap">
       {progress && (
-        <Text size="sm" c="dimmed" className="figure" role="status" data-figure="report_progress">
-          {plural(progress.rows, 'row')} · {size(progress.bytes)}
-        </Text>
+        <>
+          <Text size="sm" c="dimmed" className="figure" id={counted} data-figure="report_progress">
+            {plural(progress.rows, 'row')} · {size(progress.bytes)}
+          </Text>
+          <Button ref={cancel} variant="subtle" size="compact-sm" aria-describedby={counted} onClick={() => running.current?.abort()}>
+            Cancel download
+          </Button>
+        </>
       )}
-      <Button variant="default" leftSection={<DownloadIcon size={16} />} disabled={progress !== undefined} onClick={() => void download()}>
+      <Button ref={button} variant="default" leftSection={<DownloadIcon size={16} />} disabled={active} onClick={() => void download()}>
         Attempt Report
       </Button>
     </Group>
