@@ -114,7 +114,7 @@ func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Excl
 	if err := t.d.database.err(); err != nil {
 		return campaign.ExcludeReply{}, err
 	}
-	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd}))
+	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd: cmd}))
 }
 
 // Dialout places one call outside campaigns.

@@ -152,6 +152,8 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 		a.forget(msg)
 	case *triggerContact:
 		a.triggered(msg)
+	case *actOnContact:
+		a.actedOn(msg)
 	case *readmitContact:
 		a.readmit(msg)
 	case *storeResult:

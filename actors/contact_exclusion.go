@@ -19,7 +19,7 @@ func (a *contactActor) exclude(msg *excludeContact) {
 		a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
 			// The reason is somebody's own words, which may be erased some day: they
 			// stand in rows, not in the history.
-			Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after})}}, func(error) { tell() })
+			Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after, Who: msg.Who})}}, func(error) { tell() })
 	}
 	if live && !done.InCall {
 		done.Cancelled = a.call.m.A.Ending == nil

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/contact"
 )
 
@@ -32,6 +33,7 @@ type (
 	// excludeContact suppresses the contact; excludeDone follows.
 	excludeContact struct {
 		Reason  string
+		Who     *engine.Who // the operator who excluded this one contact, else nil
 		ReplyTo *actor.PID
 		Op      int
 	}
@@ -43,6 +45,12 @@ type (
 	// triggerContact merges into or reopens the contact; the trigger's reply
 	// commits with it.
 	triggerContact struct{ Trigger *triggerContext }
+	// actOnContact has the contact dialled now, or at a time; ReplyTo hears once it
+	// is durable, or why it is refused.
+	actOnContact struct {
+		cmd     campaign.ActOnContact
+		ReplyTo *actor.PID
+	}
 	// storeResult stores a conversation's result; Attempt is the stored row
 	// when it is not the live one.
 	storeResult struct {

@@ -292,6 +292,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.triggerFound(m)
 	case *exclude:
 		r.exclude(m, sender)
+	case *operate:
+		r.operate(m, sender)
+	case *operateFound:
+		r.operateFound(m)
 	case *excludeFound:
 		r.excludeFound(m)
 	case *excludeAgain:

@@ -157,6 +157,8 @@ func (r *run) refuse(msg any, err error) {
 		reply(r.d, m.Trigger.replyTo, nil, err)
 	case *excludeContact:
 		r.excludeDone(&excludeDone{Op: m.Op})
+	case *actOnContact:
+		reply(r.d, m.ReplyTo, nil, err)
 	}
 }
 
@@ -240,8 +242,12 @@ func (r *run) contactStopped(m *contactStopped) {
 		r.spawn(m.Row, nil, l.buffer)
 		return
 	}
-	if m.Row.DueAt != nil {
-		r.expect(*m.Row.DueAt)
+	switch due := m.Row.DueAt; {
+	case due == nil:
+	case !due.After(r.now) && m.Row.DueClass <= contact.DueTrigger && r.sweeping == nil && !r.over():
+		r.queue.push(m.Row) // before those of the look-ahead, which may be full
+	default:
+		r.expect(*due)
 	}
 }
 

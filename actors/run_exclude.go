@@ -20,6 +20,7 @@ func asEngine(err error, target **engine.Error) bool { return errors.As(err, tar
 // word of every live attempt concerned are in.
 type excludeOp struct {
 	cmd       campaign.Exclude
+	who       *engine.Who
 	replyTo   *actor.PID
 	reply     campaign.ExcludeReply
 	awaited   int
@@ -28,7 +29,10 @@ type excludeOp struct {
 }
 
 type (
-	exclude      struct{ cmd campaign.Exclude }
+	exclude struct {
+		cmd campaign.Exclude
+		who *engine.Who // the operator who excludes one contact, else nil
+	}
 	excludeFound struct {
 		op   int
 		rows []contact.Contact
@@ -50,7 +54,7 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 	r.excluded.add(&x)
 	r.opSeq++
 	n := r.opSeq
-	r.ops[n] = &excludeOp{cmd: m.cmd, replyTo: sender}
+	r.ops[n] = &excludeOp{cmd: m.cmd, who: m.who, replyTo: sender}
 	r.overtakeTriggers(&m.cmd)
 	if r.readmission.running > 0 {
 		r.readmission.newer = append(r.readmission.newer, m.cmd)
@@ -153,13 +157,13 @@ func (r *run) excludeFound(m *excludeFound) {
 			seen[id] = true
 			op.reply.Matched++
 			op.awaited++
-			r.touch(id, &excludeContact{Reason: op.cmd.Reason, ReplyTo: r.self, Op: m.op})
+			r.touch(id, &excludeContact{Reason: op.cmd.Reason, Who: op.who, ReplyTo: r.self, Op: m.op})
 		}
 	}
 	for i := range m.rows {
 		op.reply.Matched++
 		op.awaited++
-		r.touchRow(m.rows[i], &excludeContact{Reason: op.cmd.Reason, ReplyTo: r.self, Op: m.op})
+		r.touchRow(m.rows[i], &excludeContact{Reason: op.cmd.Reason, Who: op.who, ReplyTo: r.self, Op: m.op})
 	}
 	op.found = true
 	r.finishExclude(m.op)

@@ -217,6 +217,10 @@ func triggerSentences() []sentence {
 }
 
 func consoleSentences() []sentence {
+	const (
+		page = "process.TestTheCampaignPageShowsWhatTheSpecificationSays"
+		edit = "process.TestTwoOperatorsEditCloneAndRestartInTheConsole"
+	)
 	return []sentence{
 		proven("console.buttons", "The buttons follow the table of states.", "http/console: buttons follow the table of states and transitions"),
 		proven("console.confirm", "Stop, Restart, Cancel Restart and Delete ask first.", "http/console: a dialog says what an action will do"),
@@ -230,12 +234,24 @@ func consoleSentences() []sentence {
 		proven("list.page", "The call list has 50 contacts a page and tells how many there are.", "http.TestContactsComeWithTheirAttemptTrail",
 			"persistence.TestStore/contacts come in pages with their attempts"),
 		proven("list.callback_filters", "With callback detection the list filters by state of the callback.", "http.TestContactsAreFoundByNumberAndByCallback",
-			"persistence.TestStore/contacts are found by number and by callback"),
+			"persistence.TestStore/contacts are found by number and by callback", "engine/contact.TestTheWordsOfTheCallbacksPanel"),
 		proven("console.edit", "Edit, Clone and the activity log are in the console.", "process.TestTwoOperatorsEditCloneAndRestartInTheConsole"),
 		proven("console.set_up", "A campaign is made in the console: settings, number pool, contacts from a file, review, start.",
 			"process.TestANewCampaignIsSetUpInTheConsole"),
 		proven("console.detail", "The page of a campaign shows status, live activity, counters, call list, passes, callbacks and configuration by their rules.",
 			"process.TestTheCampaignPageShowsWhatTheSpecificationSays"),
+		proven("console.badges", "A campaign's status has its word and colour; always-on is a purple badge.", page, edit),
+		proven("console.lifecycle", "Run number, Created, Current Run, Restarted and Completed say when and by whom, and are blank if never; a prepared restart is announced with run, who and when.",
+			page, edit),
+		proven("console.live", "Live counters are there while a campaign runs or is paused, -- when idle; Last Dial turns orange beyond 30 s; three indicators.", page),
+		proven("console.hidden", "AMD Machine, Window Closed and Manually Stopped are displayed only above zero.", page),
+		proven("console.attempts", "The trail of a contact shows each attempt, still open ones too; a friendly SIP reason, or the raw code.", page),
+		proven("console.configuration", "The configuration panel shows rules only when they are on, the Config URL only if set, the pool's first four numbers.", page, edit),
+		proven("console.report", "The Attempt Report shows rows and size as it comes and the count at its end; its button is disabled meanwhile; it is cancelled, and says when it broke off.",
+			page),
+		proven("console.contact", "An operator excludes a contact, promises it a call at a time or has it retried, as its state allows.",
+			"process.TestAnOperatorActsOnOneContactInTheConsole", "actors.TestWhatAnOperatorIsRefusedOfAContact", "engine/contact.TestWhatAnOperatorIsRefused"),
+		proven("console.review", "People hear calls, say who answered, and see the confusion matrix.", "process.TestPeopleHearCallsAndSayWhoAnsweredInTheConsole"),
 	}
 }
 

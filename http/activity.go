@@ -22,6 +22,7 @@ var actionNames = map[journal.Type]string{
 	journal.CampaignRestarted: "restart", journal.CampaignRestartCancelled: "cancel_restart",
 	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone", journal.CampaignDeleted: "delete",
 	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts",
+	journal.ContactExcluded: "exclude_contact", journal.ContactCallBackSet: "call_back_contact", journal.ContactRetried: "retry_contact",
 
 	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
@@ -60,11 +61,14 @@ type activityView struct {
 	Other    engine.CampaignID `json:"campaign_id,omitempty"`
 	Contacts int               `json:"contacts,omitempty"`
 	Import   engine.ImportID   `json:"import_id,omitempty"`
+	// Contact is whom it was done to, DueAt when it is to be dialled.
+	Contact engine.ContactID `json:"contact_id,omitempty"`
+	DueAt   *time.Time       `json:"due_at,omitempty"`
 }
 
 func viewActivity(e *journal.Event) activityView {
 	v := activityView{Action: actionNames[e.Type], At: e.At, Run: e.Run, Changes: e.Data.Changes,
-		Other: e.Data.Campaign, Import: e.Data.Import}
+		Other: e.Data.Campaign, Import: e.Data.Import, Contact: e.Contact, DueAt: e.Data.DueAt}
 	if v.Action == "" {
 		v.Action = string(e.Type)
 	}

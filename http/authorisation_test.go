@@ -48,6 +48,9 @@ GET    /api/v1/campaigns/{campaign_id}/live                      read viewer
 GET    /api/v1/live                                              - viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts                  read viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts/{contact_id}     read viewer
+POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude   - operator
+POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back - operator
+POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/retry-now - operator
 POST   /api/v1/campaigns/{campaign_id}/contacts                  - operator
 POST   /api/v1/campaigns/{campaign_id}/contacts:batch            trigger operator
 GET    /api/v1/campaigns/{campaign_id}/attempts.csv              read viewer

@@ -97,8 +97,8 @@ func (s *Server) listContacts(r *request) error {
 			page.Phone = n
 		case "callback":
 			page.Callback = contact.CallbackState(val)
-			if !slices.Contains(callbackStates, page.Callback) {
-				errs.add("callback", "unknown_value", "must be one of "+strings.Join(names(callbackStates), ", "))
+			if !slices.Contains(contact.CallbackStates, page.Callback) {
+				errs.add("callback", "unknown_value", "must be one of "+strings.Join(names(contact.CallbackStates), ", "))
 			}
 		default:
 			return false
@@ -119,9 +119,6 @@ func (s *Server) listContacts(r *request) error {
 	return r.reply(nethttp.StatusOK, out)
 }
 
-// callbackStates are the filters of the console's list of callbacks.
-var callbackStates = []contact.CallbackState{contact.CallbackRequested, contact.CallbackPending, contact.CallbackCompleted, contact.CallbackCancelled}
-
 type contactDetail struct {
 	contactView
 	Explain campaign.Explanation `json:"explain"`
@@ -137,6 +134,49 @@ func (s *Server) getContact(r *request) error {
 		return err
 	}
 	return r.reply(nethttp.StatusOK, contactDetail{viewContact(&c.ContactView), c.Explain})
+}
+
+// actOnContact carries out what an operator wants for one contact, and shows it
+// afterwards.
+func (s *Server) actOnContact(action campaign.ContactAction) handler {
+	return func(r *request) error {
+		id, err := r.campaignOf()
+		if err != nil {
+			return err
+		}
+		cmd := campaign.ActOnContact{Campaign: id, Contact: engine.ContactID(r.param("contact_id")), Action: action, Who: r.who(), Deadline: r.deadline()}
+		if err := r.contactOptions(&cmd); err != nil {
+			return err
+		}
+		if err := s.Campaigns.ActOnContact(r.ctx(), cmd); err != nil {
+			return err
+		}
+		return s.getContact(r)
+	}
+}
+
+// contactOptions reads the body, which only CallBack needs.
+func (r *request) contactOptions(cmd *campaign.ActOnContact) error {
+	if len(r.rc.PostBody()) == 0 && cmd.Action != campaign.CallBack {
+		return nil
+	}
+	f, err := r.body()
+	if err != nil {
+		return err
+	}
+	switch cmd.Action {
+	case campaign.ExcludeContact:
+		cmd.Reason = f.text("reason", optional, 500)
+	case campaign.CallBack:
+		if at := f.when("at"); at != nil {
+			cmd.At = *at
+		} else if !f.has("at") {
+			f.fail("at", "required", "is required")
+		}
+	case campaign.RetryNow:
+	}
+	f.done()
+	return f.errs.err()
 }
 
 // addContacts takes a list. A mistake in one row refuses the whole list, so

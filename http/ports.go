@@ -50,6 +50,10 @@ type Campaigns interface {
 	// Contact gives one contact and why it is not dialled now; NotFound
 	// "contact_not_found" when the campaign has no such contact.
 	Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (campaign.ContactDetail, error)
+	// ActOnContact has an operator's word on one contact carried out; it is durable
+	// then, with who it was. NotFound "contact_not_found"; Conflict or Invalid when
+	// the contact, as it stands, does not allow it.
+	ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error
 	// Trigger and Exclude commit the reply with what they did when the command
 	// carries an Idempotency; journal.ErrReplyExists when such a reply is
 	// already stored. Past its Deadline a command is dropped unexecuted

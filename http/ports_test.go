@@ -44,6 +44,7 @@ type ports struct {
 
 	triggers     []campaign.Trigger
 	excludes     []campaign.Exclude
+	contactActs  []campaign.ActOnContact
 	dialouts     []campaign.Dialout
 	ladder       []engine.SIPMessage
 	audio        []byte // of theAttempt
@@ -417,6 +418,12 @@ func (p *ports) Exclude(_ context.Context, c campaign.Exclude) (campaign.Exclude
 	}
 	reply := campaign.ExcludeReply{Matched: 1, Excluded: 1}
 	return reply, p.commit(c.Idempotency, 200, reply)
+}
+
+func (p *ports) ActOnContact(_ context.Context, c campaign.ActOnContact) error {
+	defer p.lock()()
+	p.contactActs = append(p.contactActs, c)
+	return p.fail
 }
 
 func (p *ports) Dialout(_ context.Context, c campaign.Dialout) (campaign.DialoutReply, error) {

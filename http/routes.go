@@ -8,6 +8,7 @@ import (
 	"github.com/fasthttp/router"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 )
 
 // route is one row of the table below.
@@ -72,6 +73,9 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/live", access: access{role: roleViewer}, handle: s.watchCampaigns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.getContact},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/exclude", access: access{role: roleOperator}, handle: s.actOnContact(campaign.ExcludeContact)},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/call-back", access: access{role: roleOperator}, handle: s.actOnContact(campaign.CallBack)},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/retry-now", access: access{role: roleOperator}, handle: s.actOnContact(campaign.RetryNow)},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + batchSuffix, access: access{scope: scopeTrigger, role: roleOperator}, handle: s.addBatch},

@@ -107,7 +107,8 @@ func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now ti
 
 // Contacts gives one page of a campaign's contacts in list order, each with
 // its attempts of all runs, and how many there are. The filter is a contact
-// state or ""; a page may be of one number, or of a state of callbacks.
+// state or ""; a page may be of one number, or of those whom the callbacks panel
+// counts under a word.
 func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, err error) {
 	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
 	only := func(condition, value string) {
@@ -118,9 +119,9 @@ func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	}
 	only("c.state", page.Filter)
 	only("c.number", page.Phone.E164())
-	only("c.callback", string(page.Callback))
 	if page.Callback != "" {
-		where += " AND c.callback <> ''" // the index knows no other
+		args = append(args, page.Callback.Among())
+		where += " AND c.callback = ANY($" + strconv.Itoa(len(args)) + "::text[]) AND c.callback <> ''" // the index knows no other
 	}
 	if err := s.read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
 		return list, s.wrap("contacts not counted", err)

@@ -37,3 +37,31 @@ func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 	w.act(id, "stop").expect(200)
 	w.quiet()
 }
+
+func TestPeopleHearCallsAndSayWhoAnsweredInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 1200*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	const admin, operator, name, calls = "ada@example.org", "olga@example.org", "Heard calls", 3
+	w.consoleUser(admin, "admin")
+	w.consoleUser(operator, "operator")
+	id := w.campaign(map[string]any{"name": name, "concurrency": calls, "amd": "parallel", "recording": "on", "amd_review_share": 1})
+	w.addTo(id, newNumber(), newNumber(), newNumber()).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "every verdict is to be reviewed, and its call recorded", func() bool {
+		var list struct {
+			Reviews []struct {
+				AudioURL string `json:"audio_url"`
+			}
+		}
+		w.operator("GET", "/api/v1/amd/reviews", nil).expect(200).into(&list)
+		heard := 0
+		for _, r := range list.Reviews {
+			if r.AudioURL != "" {
+				heard++
+			}
+		}
+		return heard == calls && w.metric("dialler_recordings_live") == 0
+	})
+	w.browse("reviews.mjs", "EMAIL", admin, "OPERATOR", operator, "PASSWORD", browserPassword, "REVIEWS", fmt.Sprint(calls), "TRUNK", "model", "CAMPAIGN_NAME", name)
+}

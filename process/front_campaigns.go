@@ -279,6 +279,11 @@ func (f *Front) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Exc
 	return f.owner().Exclude(ctx, cmd)
 }
 
+// ActOnContact implements http.Campaigns.
+func (f *Front) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error {
+	return f.owner().ActOnContact(ctx, cmd)
+}
+
 // Contacts implements http.Campaigns: live attempts as their owners know them.
 func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
 	list, err := f.Store.Contacts(ctx, id, page)

@@ -25,6 +25,7 @@ type Tree interface {
 	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
+	ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 
 	// Has says whether the actor of an attempt lives here.
@@ -95,6 +96,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	serve(r, "add_batch", tree.AddBatch)
 	serve(r, "trigger", tree.Trigger)
 	serve(r, "exclude", tree.Exclude)
+	serve(r, "act_on_contact", r.actOnContactHere)
 	serve(r, placeDialout, tree.Dialout)
 	serve(r, "call", tree.Call)
 	serve(r, "live", r.liveHere)
@@ -213,6 +215,16 @@ func (r *Router) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.Tr
 // Exclude suppresses contacts of a campaign.
 func (r *Router) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
 	return carry(ctx, r, cmd.Campaign, "exclude", cmd, r.tree.Exclude)
+}
+
+// ActOnContact has an operator's word on one contact carried out.
+func (r *Router) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error {
+	_, err := carry(ctx, r, cmd.Campaign, "act_on_contact", cmd, r.actOnContactHere)
+	return err
+}
+
+func (r *Router) actOnContactHere(ctx context.Context, cmd campaign.ActOnContact) (none, error) {
+	return none{}, r.tree.ActOnContact(ctx, cmd)
 }
 
 // Has says whether the actor of an attempt lives on this node.

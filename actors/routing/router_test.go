@@ -175,6 +175,8 @@ func (t *tree) Exclude(_ context.Context, cmd campaign.Exclude) (campaign.Exclud
 	return enginetest.Filled[campaign.ExcludeReply](), t.note(cmd)
 }
 
+func (t *tree) ActOnContact(_ context.Context, cmd campaign.ActOnContact) error { return t.note(cmd) }
+
 func (t *tree) Dialout(_ context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
 	return enginetest.Filled[campaign.DialoutReply](), t.note(cmd)
 }
@@ -254,6 +256,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	trigger := enginetest.Filled[campaign.Trigger]()
 	exclude := enginetest.Filled[campaign.Exclude]()
 	result := enginetest.Filled[campaign.SubmitResult]()
+	one := enginetest.Filled[campaign.ActOnContact]()
+	one.Campaign = theCampaign
 	act.Campaign, add.Campaign, trigger.Campaign, exclude.Campaign, result.Call = theCampaign, theCampaign, theCampaign, theCampaign, call
 	for name, c := range map[string]struct {
 		ask         func(ctx context.Context, r *Router) (any, error)
@@ -268,11 +272,12 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 		}, theCampaign, detailIfUp{aDetail(), true}},
 		"preflight": {func(ctx context.Context, r *Router) (any, error) { return r.Preflight(ctx, theCampaign) },
 			theCampaign, enginetest.Filled[campaign.Readiness]()},
-		"add_contacts": {func(ctx context.Context, r *Router) (any, error) { return r.AddContacts(ctx, add) }, add, enginetest.Filled[campaign.AddReport]()},
-		"add_batch":    {func(ctx context.Context, r *Router) (any, error) { return r.AddBatch(ctx, batch) }, batch, enginetest.Filled[campaign.BatchReply]()},
-		"trigger":      {func(ctx context.Context, r *Router) (any, error) { return r.Trigger(ctx, trigger) }, trigger, enginetest.Filled[campaign.TriggerReply]()},
-		"exclude":      {func(ctx context.Context, r *Router) (any, error) { return r.Exclude(ctx, exclude) }, exclude, enginetest.Filled[campaign.ExcludeReply]()},
-		"call":         {func(ctx context.Context, r *Router) (any, error) { return r.Call(ctx, call) }, call, enginetest.Filled[attempt.Attempt]()},
+		"add_contacts":   {func(ctx context.Context, r *Router) (any, error) { return r.AddContacts(ctx, add) }, add, enginetest.Filled[campaign.AddReport]()},
+		"add_batch":      {func(ctx context.Context, r *Router) (any, error) { return r.AddBatch(ctx, batch) }, batch, enginetest.Filled[campaign.BatchReply]()},
+		"trigger":        {func(ctx context.Context, r *Router) (any, error) { return r.Trigger(ctx, trigger) }, trigger, enginetest.Filled[campaign.TriggerReply]()},
+		"act_on_contact": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ActOnContact(ctx, one) }, one, nil},
+		"exclude":        {func(ctx context.Context, r *Router) (any, error) { return r.Exclude(ctx, exclude) }, exclude, enginetest.Filled[campaign.ExcludeReply]()},
+		"call":           {func(ctx context.Context, r *Router) (any, error) { return r.Call(ctx, call) }, call, enginetest.Filled[attempt.Attempt]()},
 		"submit_result": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SubmitResult(ctx, result) },
 			result, nil},
 		"hang_up":  {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call) }, call, nil},

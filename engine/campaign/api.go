@@ -216,8 +216,8 @@ type Page struct {
 	Number int    // from 1
 	Size   int    // 1…200
 	Filter string // state filter, "" = all
-	// Of contacts only: the one with a number, and those whose callback is in a
-	// state; "" = all.
+	// Of contacts only: the one with a number, and those whom the callbacks panel
+	// counts under a word; "" = all.
 	Phone    engine.PhoneNumber
 	Callback contact.CallbackState
 }

@@ -59,6 +59,8 @@ func Explain(q Question) Explanation {
 	switch {
 	case c.State == contact.Excluded:
 		return because(string(contact.Excluded), "it is excluded from this campaign%s", note(c.Reason))
+	case c.Attempt != "" && c.ExcludeAfterCall:
+		return because(WhyInCall, "it is being called now, and excluded once the call is over")
 	case c.Attempt != "":
 		return because(WhyInCall, "it is being called now")
 	case c.State.Processed():
@@ -92,7 +94,7 @@ func (q Question) later() Explanation {
 	case c.Reason == engine.CodeEligibilityUnknown:
 		return until(WhyNoEligibility, *c.DueAt, "the eligibility hook does not answer, and nobody is called without its word; it is asked again then")
 	case c.DueClass == contact.DueCallback:
-		return until(WhyCallback, *c.DueAt, "it asked to be called back; the call is scheduled for then")
+		return until(WhyCallback, *c.DueAt, "it is to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:
 		return until(WhyRetryDelay, *c.DueAt, "its last call did not come about (%s); it is tried again then", c.LastOutcome)
 	case c.DueClass == contact.DueRetry:

@@ -34,9 +34,10 @@ type Pass struct {
 }
 
 // Callbacks are the figures of the callbacks panel: contacts by what became of
-// the callback that they asked for last, in this run.
+// the callback that they asked for last, in this run. contact.CallbackState.Covers
+// says who counts; the call list filters by the same.
 type Callbacks struct {
-	Requested int `json:"requested"` // all of them
+	Requested int `json:"requested"` // everybody who asked
 	Pending   int `json:"pending"`   // still to come
 	Completed int `json:"completed"` // dialled
 	Cancelled int `json:"cancelled"`

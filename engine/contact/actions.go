@@ -342,8 +342,9 @@ func waits(reason string) bool {
 	return reason == engine.CodeCalleeCap || reason == engine.CodeNotEligible || reason == engine.CodeEligibilityUnknown
 }
 
-func (m *Machine) neverOpens(Event) {
+func (m *Machine) neverOpens(ev Event) {
 	m.C.DueAt, m.C.Reason = nil, ReasonNeverOpens
+	m.dropCallback(ev)
 }
 
 // --- the run --------------------------------------------------------------------

@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,19 @@ import (
 func TestCallbacksOnlyWhenEnabledOnTheCampaign(t *testing.T) {
 	w := newWorld(t, func(p *Policy) { p.Callbacks = false }).dial(done, withResult("later"), wish(t0p(time.Hour)))
 	w.is(Completed, "").callback(CallbackNone)
+}
+
+func TestTheWordsOfTheCallbacksPanel(t *testing.T) {
+	f := func(word CallbackState, want ...CallbackState) {
+		t.Helper()
+		if got := word.Among(); !slices.Equal(got, want) || word.Covers(CallbackNone) {
+			t.Errorf("%s counts %v, want %v", word, got, want)
+		}
+	}
+	f(CallbackRequested, CallbackStates...)
+	f(CallbackPending, CallbackRequested, CallbackPending)
+	f(CallbackCompleted, CallbackCompleted)
+	f(CallbackCancelled, CallbackCancelled)
 }
 
 func TestACallbackWithoutATimeComesAfterOneRetryDelay(t *testing.T) {

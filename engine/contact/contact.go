@@ -68,6 +68,35 @@ const (
 	CallbackCancelled CallbackState = "cancelled"
 )
 
+// CallbackStates lists the states of callbacks. They are the words of the
+// callbacks panel too, whose counters and filters count the same (Covers).
+var CallbackStates = []CallbackState{CallbackRequested, CallbackPending, CallbackCompleted, CallbackCancelled}
+
+// Covers says whether a contact whose callback is in a state counts under the
+// panel's word w: requested is everybody who asked in this run, whatever came of
+// it; pending is who is still to be called back, while the call that brought the
+// wish goes on too.
+func (w CallbackState) Covers(s CallbackState) bool {
+	switch w {
+	case CallbackRequested:
+		return s != CallbackNone
+	case CallbackPending:
+		return s == CallbackRequested || s == CallbackPending
+	case CallbackCompleted, CallbackCancelled, CallbackNone:
+	}
+	return s == w
+}
+
+// Among lists the states that count under the panel's word w.
+func (w CallbackState) Among() (list []CallbackState) {
+	for _, s := range CallbackStates {
+		if w.Covers(s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // Contact is one person in a campaign: the exported state of the machine,
 // stored as one row.
 type Contact struct {

@@ -43,6 +43,7 @@ const (
 	fateAnswered  fate = "connected before, result stored"
 	fateUsedUp    fate = "waits, no attempt left"
 	fateHeard     fate = "waits, no attempt left, result stored"
+	fateGranted   fate = "granted"
 )
 
 func (m *Machine) judge(ev Event) fate {
@@ -57,14 +58,20 @@ func (m *Machine) judge(ev Event) fate {
 		if ev.InCall && m.C.Attempt != "" {
 			return fateInCall
 		}
-	case Reserved, WindowEnded, RunStopped, CallbackDropped:
+	case Reserved, WindowEnded, RunStopped:
 		return m.judgeWaiting()
+	case CallbackDropped:
+		return m.judgeDropped(ev)
 	case Deferred:
 		return m.judgeDeferral(ev)
 	case Retuned:
 		return m.judgeCeiling(ev)
 	case RunReset:
 		return m.judgeReset(ev)
+	case Hastened, CallbackSet:
+		if m.Refusal(ev) == nil {
+			return fateGranted
+		}
 	case Reached, Readmitted, Triggered:
 		if m.C.Attempt != "" {
 			return fateBusy
@@ -85,6 +92,23 @@ func (m *Machine) judgeWaiting() fate {
 	return fateNone
 }
 
+// judgeDropped: who waits for a callback that its result asked for is what that
+// made it; an operator promises callbacks to others, too.
+func (m *Machine) judgeDropped(ev Event) fate {
+	c := &m.C
+	switch f := m.judgeWaiting(); {
+	case f != fateWaiting:
+		return f
+	case c.Callback != CallbackPending:
+		return fateNone
+	case c.HasResult:
+		return fateNoCall
+	case c.Used >= ev.Policy.MaxAttempts:
+		return fateUsedUp
+	}
+	return fateWaiting
+}
+
 // judgeDeferral: a contact whose window is closed waits for it to open, or for
 // the end of a single-day run; nobody waits for a window that never opens.
 func (m *Machine) judgeDeferral(ev Event) fate {
@@ -96,7 +120,7 @@ func (m *Machine) judgeDeferral(ev Event) fate {
 		return fateOpen
 	case ok || ev.Policy.Ends != nil:
 		return fateWaiting
-	case m.C.Callback == CallbackPending:
+	case m.C.Callback == CallbackPending && m.C.HasResult:
 		return fateNoCall
 	}
 	return fateNever

@@ -33,4 +33,8 @@
 //   - Reopening (trigger, added again) gives fresh attempts; what the contact
 //     came to before in the run stays in the counters.
 //   - An unconsumed attempt leaves the contact in its place of the order.
+//   - An operator's word on one contact (dial it now, call it at a time) is granted
+//     or refused as it stands then (Refusal). Dialled now means as one that was
+//     added by trigger; a time is a callback; a final contact is reopened as a
+//     trigger reopens it. An excluded one is called when it is added again, not so.
 package contact

@@ -65,6 +65,9 @@ func moves() []move {
 		{"run_reset", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1} }},
 		{"run_reset for the unreached", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1, Unreached: true} }},
 		plain(CallbackDropped), plain(Deferred), plain(Retuned),
+		plain(Hastened),
+		{"callback_set in an hour", CallbackSet, func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(time.Hour)} }},
+		{"callback_set long ago", CallbackSet, func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(-time.Hour)} }},
 	}
 }
 

@@ -25,11 +25,13 @@ const (
 	CallbackDropped Kind = "callback_dropped" // cancelled by the window, the run's end, or a newer wish
 	Deferred        Kind = "deferred"         // its turn came while its own window was closed, or while somebody else wants it called later
 	Retuned         Kind = "retuned"          // Max Attempts of the campaign was edited
+	Hastened        Kind = "hastened"         // somebody wants it dialled now
+	CallbackSet     Kind = "callback_set"     // somebody promised it a call at a time
 )
 
 // Kinds lists every event kind.
 var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted,
-	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned}
+	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned, Hastened, CallbackSet}
 
 // MaxUnconsumed is how many attempts in a row may go unconsumed; the next one
 // counts whatever comes of it.
@@ -93,7 +95,7 @@ type Event struct {
 	Policy    Policy
 	Attempt   *Attempt          // of Reserved (ID), Attempted, ResultStored
 	Reason    string            // of ExcludedBy; of Deferred: why it waits, "" for its window
-	Until     time.Time         // of Deferred: not before, beside its window
+	Until     time.Time         // of Deferred: not before, beside its window; of CallbackSet: when
 	InCall    bool              // of ExcludedBy: a conversation lives
 	Variables map[string]string // of Triggered: merged in
 	Run       int               // of RunReset

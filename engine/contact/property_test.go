@@ -73,7 +73,7 @@ func stress(tb reporter, d draws, steps int) *world {
 			continue
 		}
 		mv := all[d.pick(len(all))]
-		if mv.kind == RunReset || mv.kind == Readmitted || mv.kind == Triggered {
+		if mv.kind == RunReset || mv.kind == Readmitted || mv.kind == Triggered || mv.kind == Hastened || mv.kind == CallbackSet {
 			if d.pick(4) > 0 {
 				continue // rare, so that contacts come to an end
 			}

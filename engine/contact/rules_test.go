@@ -117,12 +117,28 @@ func wanted(w *world, mv move) (want string, ok bool) {
 		return string(Pending), true
 	case CallbackDropped:
 		switch {
-		case open && waits && c.Callback == CallbackPending:
+		case open && waits && c.Callback == CallbackPending && c.HasResult:
 			return string(Completed), true
+		case open && waits && c.Callback == CallbackPending && !left:
+			return string(Failed), true
+		case open && waits && c.Callback == CallbackPending:
+			return stays, true // it was promised the call, and waits its turn again
 		case open && c.Callback == CallbackRequested:
 			return stays, true
 		}
 		return noChange, true
+	case Hastened, CallbackSet:
+		switch {
+		case excluded || lives || c.ExcludeAfterCall || strings.HasSuffix(mv.name, "long ago"):
+			return illegal, true
+		case mv.kind == Hastened && c.ResultDueAt != nil && !waits:
+			return illegal, true // the result decides
+		case mv.kind == CallbackSet && open && c.Used > w.p.MaxAttempts:
+			return illegal, true
+		case open:
+			return stays, true
+		}
+		return string(Pending), true
 	case Deferred: // this campaign's window is never closed
 		return noChange, true
 	}

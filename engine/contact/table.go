@@ -48,7 +48,9 @@ func noted(rs []row) []row {
 	return rs
 }
 
-func rows() []row { return slices.Concat(attemptRows(), resultRows(), excludeRows(), runRows()) }
+func rows() []row {
+	return slices.Concat(attemptRows(), resultRows(), excludeRows(), operatorRows(), runRows())
+}
 
 func attemptRows() []row {
 	return []row{
@@ -119,6 +121,15 @@ func excludeRows() []row {
 	}
 }
 
+func operatorRows() []row {
+	return []row{
+		fated(open, Hastened, fateGranted, "", (*Machine).hasten, "dialled next, inside its window"),
+		fated(processed, Hastened, fateGranted, Pending, (*Machine).reopen, "a final one is reopened with fresh attempts"),
+		fated(open, CallbackSet, fateGranted, "", (*Machine).promise, "one active callback, the newest wins"),
+		fated(processed, CallbackSet, fateGranted, Pending, (*Machine).promiseFinal, "a final one is reopened with fresh attempts"),
+	}
+}
+
 func idle(m *Machine, _ Event) bool { return m.fate != fateBusy }
 
 func runRows() []row {
@@ -136,8 +147,9 @@ func runRows() []row {
 		fated(open, RunReset, fateAnswered, Completed, (*Machine).leaveOut, "a run for the unreached: what its result made it"),
 		fated(open, RunReset, fateReached, Failed, (*Machine).leaveOut, "a run for the unreached: its result is not waited for any more"),
 		{From: slices.Concat(open, processed), On: RunReset, Guard: "no live attempt", When: idle, To: Pending, Do: (*Machine).reset, Why: "contacts reset there and then"},
-		{From: open, On: CallbackDropped, Guard: "waits for its callback", When: awaitsCallback, To: Completed, Do: (*Machine).callbackDropped,
-			Why: "without its callback it is what its result made it"},
+		fated(open, CallbackDropped, fateNoCall, Completed, (*Machine).callbackDropped, "without its callback it is what its result made it"),
+		fated(open, CallbackDropped, fateUsedUp, Failed, (*Machine).promiseDroppedUsedUp, "no attempt is left without the callback that was promised"),
+		fated(open, CallbackDropped, fateWaiting, "", (*Machine).promiseDropped, "without the callback that was promised it waits its turn"),
 		fated(open, CallbackDropped, fateWished, "", (*Machine).dropCallback, ""),
 		{From: States, On: CallbackDropped, Ignore: true, Why: "no callback is to come"},
 		fated(open, Deferred, fateWaiting, "", (*Machine).deferred, "it waits for its own window, or for the end of a single-day run"),
@@ -154,6 +166,3 @@ func runRows() []row {
 
 func reached(m *Machine, _ Event) bool { return m.fate == fateReached || m.fate == fateAnswered }
 
-func awaitsCallback(m *Machine, _ Event) bool {
-	return m.fate == fateWaiting && m.C.Callback == CallbackPending
-}

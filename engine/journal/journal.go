@@ -48,6 +48,9 @@ const (
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"
 	ContactChanged           Type = "contact.changed"
+	// What an operator did to one contact; an exclusion names who it was as well.
+	ContactRetried     Type = "contact.retried"
+	ContactCallBackSet Type = "contact.call_back_set"
 	// The contacts of a run as a whole: Data.Moves says what became of them. A
 	// run's own count begins with contacts.reset.
 	ContactsClosed   Type = "contacts.closed"

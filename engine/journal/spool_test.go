@@ -39,7 +39,7 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	for _, e := range []Type{
 		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted,
 		CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted, SuppressionAdded, SuppressionLifted, RecordingDeleted,
-		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactsClosed, ContactsRetuned, ContactsReset, ContactsRestored,
+		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed, ContactsRetuned, ContactsReset, ContactsRestored,
 		AttemptReserved, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
 	} {
 		f(string(e), func(w *Write) { w.Events[0].Type = e }, slices.Contains(may, e))

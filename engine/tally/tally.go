@@ -163,14 +163,17 @@ func (t *Tally) Contacts(f *contact.Facts, n int) {
 			p.Waiting += n
 		}
 	}
-	switch f.Callback {
-	case contact.CallbackRequested, contact.CallbackPending:
-		c.Callbacks.Pending += n
-	case contact.CallbackCompleted:
-		c.Callbacks.Completed += n
-	case contact.CallbackCancelled:
-		c.Callbacks.Cancelled += n
-	case contact.CallbackNone:
+	if f.Callback != contact.CallbackNone {
+		b := &c.Callbacks
+		for _, k := range []struct {
+			word contact.CallbackState
+			at   *int
+		}{{contact.CallbackRequested, &b.Requested}, {contact.CallbackPending, &b.Pending},
+			{contact.CallbackCompleted, &b.Completed}, {contact.CallbackCancelled, &b.Cancelled}} {
+			if k.word.Covers(f.Callback) {
+				*k.at += n
+			}
+		}
 	}
 	switch f.State {
 	case contact.Abandoned:
@@ -214,7 +217,6 @@ func Rates(c *campaign.Counters) {
 	}
 	c.Progress = share(float64(processed), float64(c.Total-c.Excluded))
 	b := &c.Callbacks
-	b.Requested = b.Pending + b.Completed + b.Cancelled
 	b.MeanDelaySeconds = share(float64(b.DelayMS)/1000, float64(b.Calls))
 	passes(c)
 }

@@ -313,6 +313,9 @@ func (w *world) counted() campaign.Counters {
 				c.Pass(r.DuePass).Waiting++
 			}
 		}
+		if r.Callback != contact.CallbackNone {
+			c.Callbacks.Requested++
+		}
 		switch r.Callback {
 		case contact.CallbackRequested, contact.CallbackPending:
 			c.Callbacks.Pending++

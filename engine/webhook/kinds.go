@@ -29,7 +29,8 @@ type Kind struct {
 const Ping = "webhook.ping"
 
 // contactEvents are those that may bring a contact into another state.
-var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged, journal.ContactExcluded, journal.ContactTriggered}
+var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged, journal.ContactExcluded, journal.ContactTriggered,
+	journal.ContactRetried, journal.ContactCallBackSet}
 
 // Kinds is every type of message: its name, the events of the journal that it
 // tells, and what it says. The API's description has each under webhooks.

@@ -40,9 +40,11 @@ type Contact struct {
 
 // ContactFilter picks contacts; the zero value has them all.
 type ContactFilter struct {
-	Status   string // a contact status
-	Number   string // the one with this number
-	Callback string // requested, pending, completed, cancelled
+	Status string // a contact status
+	Number string // the one with this number
+	// Callback is what the callback came to: requested (everybody who asked), pending
+	// (still to be called back), completed, cancelled.
+	Callback string
 }
 
 // Contacts goes through a campaign's contacts in list order. It ends with the

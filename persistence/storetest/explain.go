@@ -33,9 +33,23 @@ func contactsFound(t *testing.T, w *world) {
 	}
 	find(campaign.Page{Phone: plain.Number}, plain.ID)
 	find(campaign.Page{Phone: number()})
-	find(campaign.Page{Callback: contact.CallbackPending}, called[1].ID, called[2].ID)
+	find(campaign.Page{Callback: contact.CallbackRequested}, called[0].ID, called[1].ID, called[2].ID, called[3].ID)
+	find(campaign.Page{Callback: contact.CallbackPending}, called[0].ID, called[1].ID, called[2].ID)
+	find(campaign.Page{Callback: contact.CallbackCancelled}, called[3].ID)
 	find(campaign.Page{Callback: contact.CallbackPending, Phone: called[2].Number, Filter: string(contact.Pending)}, called[2].ID)
 	find(campaign.Page{Callback: contact.CallbackCompleted})
+
+	// The panel's counters count those whom its filters find.
+	counters, err := w.store.Counters(t.Context(), w.c.ID, w.c.Run)
+	must(t, err)
+	for word, counted := range map[contact.CallbackState]int{contact.CallbackRequested: counters.Callbacks.Requested, contact.CallbackPending: counters.Callbacks.Pending,
+		contact.CallbackCompleted: counters.Callbacks.Completed, contact.CallbackCancelled: counters.Callbacks.Cancelled} {
+		list, err := w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Callback: word, Number: 1, Size: 50})
+		must(t, err)
+		if list.Total != counted {
+			t.Errorf("callbacks %s: %d are counted, %d found", word, counted, list.Total)
+		}
+	}
 
 	v, ok, err := w.store.ContactView(t.Context(), w.c.ID, plain.ID)
 	if err != nil || !ok || v.Contact.Number != plain.Number {

@@ -92,8 +92,34 @@ await withBrowser(
       },
     );
     change = patched({ ...running, live: quiet });
+    await context.route(
+      (url) => url.pathname === `/api/v1/campaigns/${id}/contacts`,
+      async (route) => {
+        const answer = await route.fetch();
+        const list = await answer.json();
+        const [c] = list.contacts;
+        if (c) {
+          const [a] = c.attempt_trail;
+          const open = { ...a, attempt_id: 'ab'.repeat(16), short_id: 'abababab', number: 2, state: 'connected', outcome: undefined, ended_at: null, sip_code: undefined, sip_reason: undefined, session_id: 'MZ0123456789abcdef' };
+          Object.assign(c, { attempts: 2, max_attempts: 5, last_result: 'interested', callback: { state: 'pending', at: ago(-3600) }, attempt_trail: [{ ...a, outcome: 'busy', sip_code: undefined, sip_reason: 'Busy' }, open] });
+        }
+        return route.fulfill({ response: answer, json: list });
+      },
+    );
     await page.reload();
     await at(page, 'ringing').waitFor();
+
+    // A contact with a callback, a call that goes on, and one that failed for a reason that has a friendly name.
+    const first = table.locator('[data-contact]').first();
+    await first.locator('[data-tone="purple"]', { hasText: 'Callback' }).waitFor();
+    must((await table.locator('[data-tone="purple"]', { hasText: 'Callback' }).count()) === 1, 'contacts without a callback have its badge');
+    must((await first.innerText()).includes('interested') && (await first.locator('[data-figure="attempts"]').innerText()) === '2/5', `the contact shows ${await first.innerText()}`);
+    await first.getByRole('button', { name: 'Show details' }).click();
+    const attemptRow = async (n) => page.getByRole('table', { name: 'Attempts' }).getByRole('row').nth(n).getByRole('cell').allInnerTexts();
+    must((await attemptRow(1))[6] === 'Busy', `a friendly reason is shown as ${(await attemptRow(1))[6]}`);
+    must((await attemptRow(2))[4] === 'still open' && (await attemptRow(2))[7].includes('89abcdef') && (await attemptRow(2))[8].trim() === 'abababab', `a call that goes on shows ${JSON.stringify(await attemptRow(2))}`);
+    must((await page.getByRole('button', { name: 'Copy session ID' }).count()) === 1, 'the session ID has no copy control');
+    await first.getByRole('button', { name: 'Hide details' }).click();
 
     // Idle is --; a dial of 30 s ago is not overdue, one of more than 30 s is orange.
     await expect(page, 'idle', patched({ ...running, live: quiet }), { dials_per_s: '--', connected_per_h: '--', avg_ring_s: '--', last_dial: '--', ringing: '0', in_progress: '0', eta: null });
@@ -124,6 +150,45 @@ await withBrowser(
       await expect(page, `${name} above zero`, patched({ ...running, live: quiet, counters: { ...zero, [name]: 3 } }), { ...Object.fromEntries(Object.keys(zero).map((z) => [z, null])), [name]: '3' });
     }
     await expect(page, 'rates', patched({ ...running, live: quiet, counters: { answer_rate: 0.4321, completion_rate: 0.9, abandon_rate: null, aht_s: 41 } }), { answer_rate: /^43\.2/, completion_rate: /^90\.0/, abandon_rate: '--', aht_s: '41 s' });
+
+    // The five states, each in its colour. What is live is there while the campaign runs or is paused.
+    for (const [status, label, tone] of [['draft', 'Draft', 'grey'], ['running', 'Running', 'green'], ['paused', 'Paused', 'amber'], ['completed', 'Completed', 'blue'], ['failed', 'Failed', 'red']]) {
+      change = patched({ ...running, status, live: quiet });
+      await page.locator(`header [data-tone="${tone}"]`, { hasText: label }).first().waitFor();
+      must(((await at(page, 'ringing').count()) === 1) === ['running', 'paused'].includes(status), `live activity of a ${status} campaign is ${await at(page, 'ringing').count()} times there`);
+    }
+    must((await page.locator('[data-tone="purple"]', { hasText: 'Always-on' }).count()) === 0, 'the badge Always-on is there though it is off');
+
+    // Who and when; what never was is blank, and says so to who does not see.
+    const by = (name) => ({ name });
+    await expect(
+      page,
+      'who and when',
+      patched({ ...running, live: quiet, run: 3, created_at: ago(9000), created_by: by('ann@example.org'), started_at: ago(600), restarted_at: ago(700), restarted_by: by('bob@example.org') }),
+      { run: '3', created: /\d\d:\d\d\s+by ann@example\.org$/, current_run: /\d\d:\d\d$/, restarted: /\d\d:\d\d\s+by bob@example\.org$/, completed_at: 'never' },
+    );
+    await expect(page, 'what never was', patched({ ...running, status: 'draft', live: null, started_at: null, restarted_at: null, restarted_by: null }), { current_run: 'never', restarted: 'never', completed_at: 'never' });
+    for (const name of ['current_run', 'restarted', 'completed_at']) {
+      const box = await at(page, name).locator('span').first().boundingBox();
+      must(box === null || box.width <= 1, `${name} is not blank: ${box?.width} px`);
+    }
+
+    // The notice of a prepared restart: run, who, when.
+    change = patched({ ...running, status: 'draft', ever_run: true, live: null, run: 3, prepared_restart: true, prepared: { run: 3, by: by('bob@example.org'), at: ago(120), only_unreached: false } });
+    const notice = page.locator('[data-notice="prepared"]');
+    await notice.getByText('Run 3 is prepared').waitFor();
+    must(/Restarted by bob@example\.org, .*\d\d:\d\d.*Dialling has not started/.test((await notice.innerText()).replaceAll('\n', ' ')), `the notice says ${await notice.innerText()}`);
+    for (const name of ['Start', 'Cancel Restart']) await page.getByRole('button', { name, exact: true }).waitFor();
+
+    // The configuration: rules that are on, lists that are empty, every day of the week.
+    change = (c) => patched({ ...running, live: quiet, settings: { single_day: true, retry_on_system: [], retry_on_custom: [], redial_only_under_s: 20, sticky_exclusion: false, window: { ...c.settings.window, days: [] } } })(c);
+    const configured = (field) => page.locator(`[data-setting="${field}"] dd`);
+    await configured('redial_only_under_s').waitFor();
+    for (const [field, value] of Object.entries({ single_day: 'Single-day', retry_on_system: 'None', retry_on_custom: 'None', redial_only_under_s: '20 s of conversation', sticky_exclusion: 'Off', 'window.days': 'All seven days' })) {
+      const seen = (await configured(field).innerText()).trim();
+      must(seen === value, `${field} is shown as ${seen}, not ${value}`);
+    }
+    must((await page.locator('[data-setting="stop_redials_after_s"]').count()) === 0, 'a rule that is off is shown');
 
     // A finished campaign: its progress line has the totals, and nothing is live. Draining is said.
     const ended = { status: 'completed', completed_at: ago(60), completion_reason: 'window_ended', live: null, draining: true, totals: { total_connected: 812, dialling_s: 3600, dials_per_s: 0.5, connected_per_h: 812, calls_per_min: 30.25 } };

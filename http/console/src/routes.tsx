@@ -2,7 +2,7 @@ import type { ComponentType } from 'react';
 import { lazy } from 'react';
 
 import type { Role } from './api/client';
-import { BotIcon, HistoryIcon, KeyIcon, NumberIcon, ShieldIcon, TrunkIcon, UsersIcon, WallIcon, WebhookIcon } from './components/admin-icons';
+import { BotIcon, EarIcon, HistoryIcon, KeyIcon, NumberIcon, ShieldIcon, TrunkIcon, UsersIcon, WallIcon, WebhookIcon } from './components/admin-icons';
 import { CampaignIcon } from './components/icons';
 
 /** The parts of the navigation, in their order; the first has no heading. */
@@ -34,6 +34,7 @@ export const pages: Page[] = [
   { path: '/suppressions', needs: 'operator', nav: { label: 'Suppression list', icon: ShieldIcon, section: 'Rules and events' }, page: lazy(() => import('./pages/suppressions/suppressions-page')) },
   { path: '/webhooks', needs: 'operator', nav: { label: 'Webhooks', icon: WebhookIcon, section: 'Rules and events' }, page: lazy(() => import('./pages/webhooks/webhooks-page')) },
   { path: '/webhooks/:id', needs: 'operator', page: lazy(() => import('./pages/webhooks/webhook-page')) },
+  { path: '/amd-review', needs: 'operator', nav: { label: 'AMD review', icon: EarIcon, section: 'Rules and events' }, page: lazy(() => import('./pages/reviews/reviews-page')) },
   { path: '/api-keys', needs: 'admin', nav: { label: 'API keys', icon: KeyIcon, section: 'Administration' }, page: lazy(() => import('./pages/keys/keys-page')) },
   { path: '/users', needs: 'admin', nav: { label: 'Users', icon: UsersIcon, section: 'Administration' }, page: lazy(() => import('./pages/users/users-page')) },
   { path: '/audit', needs: 'admin', nav: { label: 'Audit', icon: HistoryIcon, section: 'Administration' }, page: lazy(() => import('./pages/audit/audit-page')) },

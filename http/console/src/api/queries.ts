@@ -247,6 +247,32 @@ export function useContact(id: string, contact: string, pollMs: number | false) 
   });
 }
 
+/** What an operator does to one contact. */
+export type ContactCommand = { action: 'exclude'; reason: string } | { action: 'call-back'; at: string } | { action: 'retry-now' };
+
+/** useContactCommand carries it out; the contact is shown as it stands then. */
+export function useContactCommand(id: string, contact: string) {
+  const client = useQueryClient();
+  return useMutation<Schemas['ContactDetail'], Problem, ContactCommand>({
+    mutationFn: (c) => {
+      const params = { path: { campaign_id: id, contact_id: contact } };
+      switch (c.action) {
+        case 'exclude':
+          return data(api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude', { params, body: c.reason === '' ? {} : { reason: c.reason } }));
+        case 'call-back':
+          return data(api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back', { params, body: { at: c.at } }));
+        case 'retry-now':
+          return data(api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/retry-now', { params }));
+      }
+    },
+    onSuccess: (detail) => {
+      client.setQueryData(keys.contact(id, contact), detail);
+      void client.invalidateQueries({ queryKey: keys.contacts(id) });
+      void client.invalidateQueries({ queryKey: keys.activity(id) });
+    },
+  });
+}
+
 /** useLadder gives the SIP messages of a call; none when they are not kept. */
 export function useLadder(call: string) {
   return useQuery<Schemas['Ladder'], Problem>({

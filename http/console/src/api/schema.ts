@@ -754,6 +754,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exclude this contact
+         * @description Its number, as `/api/v1/contacts/exclude` does, in every state of the campaign: from the answer on no call to it is begun, a
+         *     ringing one is cancelled, a conversation goes on to its end. The activity log keeps who did. Role `operator`.
+         */
+        post: operations["excludeContact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Promise this contact a call at a time
+         * @description The call is a callback: dialled before everything else at `at`, or when its calling window opens after that, one attempt beyond
+         *     Max Attempts if need be, in the place of an older callback. A contact with a final outcome is reopened with fresh attempts. The
+         *     activity log keeps who did. 409: `campaign_not_running`, `callbacks_off` (callback detection is off), `call_in_progress`,
+         *     `contact_excluded`, `suppressed`, `attempts_exhausted`, `outside_window` (it does not open again in this run). Role `operator`.
+         */
+        post: operations["callBackContact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/retry-now": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have this contact dialled next
+         * @description Before first attempts and retries, within its calling window and the pace of the campaign; in a paused campaign once it is
+         *     resumed. A callback that it waits for comes now. A contact with a final outcome is reopened with fresh attempts, as a trigger
+         *     does. The activity log keeps who did. 409: `campaign_not_running`, `call_in_progress`, `result_awaited`, `contact_excluded`,
+         *     `suppressed`, `outside_window` (it does not open again in this run). Role `operator`.
+         */
+        post: operations["retryContact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/runs": {
         parameters: {
             query?: never;
@@ -2946,7 +3031,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -2966,6 +3051,13 @@ export interface components {
             campaign_id?: string;
             /** @description How many were added. */
             contacts?: number;
+            /** @description Whom it was done to. */
+            contact_id?: string;
+            /**
+             * Format: date-time
+             * @description When that contact is to be dialled.
+             */
+            due_at?: string;
             import_id?: string;
         };
         SettingsRequest: {
@@ -3476,10 +3568,11 @@ export interface components {
             /** @description It has begun, and a call of it lives or a contact waits for it. */
             running: boolean;
         };
-        /** @description Contacts by what became of the callback that they asked for last, in this run. */
+        /** @description Contacts by what became of the callback that they asked for last, in this run. The filter `callback` of the contacts finds the same. */
         Callbacks: {
-            /** @description pending + completed + cancelled. */
+            /** @description Everybody who asked: pending + completed + cancelled. */
             requested: number;
+            /** @description Still to be called back, also while the call that brought the wish goes on. */
             pending: number;
             /** @description Dialled. */
             completed: number;
@@ -5698,7 +5791,7 @@ export interface operations {
                 status?: components["schemas"]["ContactStatus"];
                 /** @description The contact with this number. */
                 number?: components["schemas"]["E164"];
-                /** @description Contacts whose callback is in this state. */
+                /** @description Those whom `callbacks` of the campaign counts under this word: `requested` is everybody who asked to be called back in this run, whatever became of it; `pending` who is still to be called back. */
                 callback?: components["schemas"]["CallbackState"];
             };
             header?: {
@@ -5908,6 +6001,134 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    excludeContact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Kept with the exclusion. */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The contact as it stands then. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContactDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    callBackContact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: date-time
+                     * @description With its offset; from now to 14 days ahead.
+                     */
+                    at: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The contact as it stands then. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContactDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryContact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                contact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The contact as it stands then. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContactDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };

@@ -13,6 +13,9 @@ const shown: Partial<Record<Activity['action'], { label: string; tone: Tone }>> 
   complete: { label: 'Completed', tone: 'blue' },
   fail: { label: 'Failed', tone: 'red' },
   add_contacts: { label: 'Contacts added', tone: 'grey' },
+  exclude_contact: { label: 'Contact excluded', tone: 'grey' },
+  call_back_contact: { label: 'Call back promised', tone: 'purple' },
+  retry_contact: { label: 'Contact retried', tone: 'blue' },
 };
 
 /** actionOf names what was done. */
@@ -23,5 +26,5 @@ export function actionOf(a: Activity): { label: string; tone: Tone } {
 /** detailOf is what the log knows beside who and when. */
 export function detailOf(a: Activity): string {
   const reason = a.reason === undefined || a.reason === '' ? '' : Object.hasOwn(completionReason, a.reason) ? completionReason[a.reason as keyof typeof completionReason] : a.reason;
-  return [a.run !== undefined && a.run > 1 ? `run ${a.run}` : '', a.contacts === undefined ? '' : plural(a.contacts, 'contact'), a.campaign_id ?? '', reason].filter((s) => s !== '').join(' · ');
+  return [a.run !== undefined && a.run > 1 ? `run ${a.run}` : '', a.contacts === undefined ? '' : plural(a.contacts, 'contact'), a.campaign_id ?? '', a.contact_id === undefined ? '' : `contact …${a.contact_id.slice(-8)}`, reason].filter((s) => s !== '').join(' · ');
 }

@@ -92,6 +92,12 @@ function Entry({ entry: a, zone }: { entry: Schemas['Activity']; zone: string })
       <Text size="sm" c="dimmed">
         {a.who.name}
         {detail !== '' && ` · ${detail}`}
+        {a.due_at !== undefined && (
+          <>
+            {' '}
+            · for <When at={a.due_at} zone={zone} precise />
+          </>
+        )}
       </Text>
       {a.changes && a.changes.length > 0 && (
         <ul className={css.changes}>

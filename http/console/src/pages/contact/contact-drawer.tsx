@@ -9,6 +9,7 @@ import { When } from '../../components/when';
 import { count, none } from '../../words/figures';
 import { contactStatus, named, outcome, words } from '../../words/states';
 import { AttemptDetail } from './attempt-detail';
+import { ContactActions } from './contact-actions';
 import css from './contact.module.css';
 
 /** How often an open contact is asked for: its calls go on meanwhile. */
@@ -52,6 +53,7 @@ function Shown({ campaign: c, contact: k }: { campaign: Campaign; contact: Schem
         {k.live_state && <ToneBadge tone="blue" label={words(k.live_state)} alive />}
         {k.callback && <ToneBadge tone="purple" label="Callback" title={words(k.callback.state)} />}
       </Group>
+      <ContactActions campaign={c} contact={k} />
       <Alert color="indigo" icon={<InfoIcon />} title="Why not now, when next" data-explain={k.explain.code}>
         <Text size="sm">
           {sentence(k.explain.message)}

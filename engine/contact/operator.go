@@ -1,0 +1,100 @@
+package contact
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// What an operator does to one contact: have it dialled now (Hastened), promise
+// it a call at a time (CallbackSet). Whether it may be is asked beforehand, of
+// Refusal; the table knows no row for what is refused.
+
+// promisePast is how far in the past the time of a promised call may lie: forms
+// are filled in by the minute, and clocks differ a little.
+const promisePast = time.Minute
+
+// Refusal says why an operator's word is not granted to the contact as it stands,
+// nil when it is.
+func (m *Machine) Refusal(ev Event) error {
+	c, p := &m.C, &ev.Policy
+	switch {
+	case c.State == Excluded || c.ExcludeAfterCall:
+		return engine.Conflict("contact_excluded", "the contact is excluded from this campaign; it is called again when it is added again, with Sticky Exclusion off")
+	case c.Attempt != "":
+		return engine.Conflict("call_in_progress", "the contact is being called now; wait for the end of the call")
+	case ev.Kind == CallbackSet:
+		return m.promiseRefusal(ev)
+	case c.DueAt == nil && c.ResultDueAt != nil:
+		return engine.Conflict("result_awaited", "its conversation is over and the bot's result is awaited, which decides what follows")
+	}
+	if _, ok := p.clip(ev.At); !ok {
+		return errNoWindow
+	}
+	return nil
+}
+
+var errNoWindow = engine.Conflict("outside_window", "its calling window does not open by then in this run")
+
+func (m *Machine) promiseRefusal(ev Event) error {
+	p := &ev.Policy
+	wrong := func(code, message string) error {
+		return engine.Invalid("validation_failed", "The time of the call cannot be promised.", engine.FieldError{Field: "at", Code: code, Message: message})
+	}
+	switch {
+	case !p.Callbacks:
+		return engine.Conflict("callbacks_off", "callback detection is off in this campaign, which calls nobody back")
+	case ev.Until.Before(ev.At.Add(-promisePast)):
+		return wrong("in_the_past", "is in the past")
+	case ev.Until.After(ev.At.Add(CallbackHorizon)):
+		return wrong("out_of_range", "must be within 14 days")
+	case m.C.Open() && m.C.Used > p.MaxAttempts:
+		return engine.Conflict(ReasonExhausted, "all attempts are used, and the one beyond them that a callback may have")
+	}
+	if _, ok := callbackTime(ev.At, p, ev.Until); !ok {
+		return errNoWindow
+	}
+	return nil
+}
+
+// hasten has a contact that waits dialled next: before first attempts and
+// retries; one that waits for its callback has that now.
+func (m *Machine) hasten(ev Event) {
+	c := &m.C
+	class := DueTrigger
+	if c.Callback == CallbackPending {
+		class = DueCallback
+	}
+	if waits(c.Reason) {
+		c.Reason = ""
+	}
+	m.due(ev, class, ev.At)
+	if class == DueCallback {
+		at := *c.DueAt
+		c.CallbackAt = &at
+	}
+}
+
+// promise schedules a callback; it takes the place of an older one, and of the
+// result that is awaited.
+func (m *Machine) promise(ev Event) { m.callback(ev, ev.Until) }
+
+func (m *Machine) promiseFinal(ev Event) {
+	m.fresh(ev)
+	m.callback(ev, ev.Until)
+}
+
+// promiseDropped: the contact waits for what it waited for before.
+func (m *Machine) promiseDropped(ev Event) {
+	m.dropCallback(ev)
+	class := DueRetry
+	if m.C.Used == 0 {
+		class = DueFirst
+	}
+	m.due(ev, class, ev.At)
+}
+
+func (m *Machine) promiseDroppedUsedUp(ev Event) {
+	m.C.DueAt, m.C.Reason = nil, ReasonExhausted
+	m.dropCallback(ev)
+}
