@@ -117,6 +117,14 @@ func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Excl
 	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd: cmd}))
 }
 
+// Lift takes an exclusion of a campaign back.
+func (t *Tree) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
+	if err := t.d.database.err(); err != nil {
+		return campaign.LiftReply{}, err
+	}
+	return ask[campaign.LiftReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &lift{cmd}))
+}
+
 // Dialout places one call outside campaigns.
 func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
 	if err := t.d.database.err(); err != nil {

@@ -31,15 +31,29 @@ func (a *contactActor) exclude(msg *excludeContact) {
 	}
 }
 
-// readmit: the contact was added again on purpose.
+// readmit: the contact was added again on purpose, or its exclusion was lifted.
 func (a *contactActor) readmit(msg *readmitContact) {
-	if a.rules.Sticky || a.m.C.State != contact.Excluded {
+	done := &liftDone{Op: msg.Op}
+	tell := func() {
+		if msg.ReplyTo != nil {
+			a.d.root.Send(msg.ReplyTo, done)
+		}
+	}
+	excluded := a.m.C.State == contact.Excluded || msg.Lifted && a.m.C.ExcludeAfterCall
+	if a.rules.Sticky && !msg.Lifted || !excluded {
+		tell()
 		return
 	}
 	before, after, ok := a.change(contact.Event{Kind: contact.Readmitted, Variables: msg.Variables})
 	if !ok {
+		tell()
 		return
 	}
+	done.Readmitted = true
+	reason := "readmitted"
+	if msg.Lifted {
+		reason = "lifted"
+	}
 	a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
-		Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: a.m.C.DueAt, Reason: "readmitted"})}}, nil)
+		Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: a.m.C.DueAt, Reason: reason})}}, func(error) { tell() })
 }

@@ -30,6 +30,8 @@ func newExclusionBook(list []journal.Exclusion) exclusionBook {
 
 func (b *exclusionBook) add(e *journal.Exclusion) {
 	switch {
+	case e.Lifted && e.Number == "":
+		b.dropMatch(e.Match)
 	case e.Lifted:
 		delete(b.numbers, e.Number)
 	case e.Number != "":
@@ -65,6 +67,20 @@ func (b *exclusionBook) dropMatch(m map[string]string) {
 			delete(b.matches, v)
 		}
 	}
+}
+
+// has says whether the campaign has just this exclusion.
+func (b *exclusionBook) has(n engine.PhoneNumber, match map[string]string) bool {
+	if n != "" {
+		_, ok := b.numbers[n]
+		return ok
+	}
+	for name, value := range match {
+		if slices.ContainsFunc(b.matches[variable{name, value}], func(o map[string]string) bool { return maps.Equal(o, match) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // covers says whether a contact that is about to be dialled is excluded.

@@ -97,6 +97,7 @@ type run struct {
 	sweeping   *sweeping
 	atRest     func() // called once no contact's actor lives
 	ops        map[int]*excludeOp
+	lifts      map[int]*liftOp
 	opSeq      int
 	excluded   exclusionBook
 
@@ -129,7 +130,7 @@ type lives struct {
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, byNumber: map[engine.PhoneNumber]*line{}, loads: map[engine.ContactID][]any{},
-		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{},
+		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{}, lifts: map[int]*liftOp{},
 		heard: map[string]struct{}{}, fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
 }
 
@@ -304,6 +305,14 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.excludeDone(m)
 	case *opPersisted:
 		r.opPersisted(m)
+	case *lift:
+		r.lift(m, sender)
+	case *liftFound:
+		r.liftFound(m)
+	case *liftAgain:
+		r.findLifted(m.op)
+	case *liftDone:
+		r.liftDone(m)
 	case *submitResult:
 		r.result(m, sender)
 	case *liveAttempt:

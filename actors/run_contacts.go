@@ -159,6 +159,8 @@ func (r *run) refuse(msg any, err error) {
 		r.excludeDone(&excludeDone{Op: m.Op})
 	case *actOnContact:
 		reply(r.d, m.ReplyTo, nil, err)
+	case *readmitContact:
+		r.liftDone(&liftDone{Op: m.Op})
 	}
 }
 

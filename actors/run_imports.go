@@ -252,7 +252,7 @@ func (r *run) park(msg any, sender *actor.PID) bool {
 	}
 	switch msg.(type) {
 	case *addRows:
-	case *act, *actReady, *exclude:
+	case *act, *actReady, *exclude, *lift:
 		if !r.activation.gated {
 			return false
 		}
@@ -267,6 +267,8 @@ func (r *run) parkNow(msg any, sender *actor.PID) {
 	var deadline time.Time
 	switch m := msg.(type) {
 	case *exclude:
+		deadline = m.cmd.Deadline
+	case *lift:
 		deadline = m.cmd.Deadline
 	case *trigger:
 		deadline = m.cmd.Deadline

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -24,9 +26,15 @@ type readmission struct {
 }
 
 type (
-	// readmitContact makes an excluded contact callable again.
-	readmitContact struct{ Variables map[string]string }
-	excludedFound  struct {
+	// readmitContact makes an excluded contact callable again. Lifted: its
+	// exclusion was, sticky or not; liftDone follows.
+	readmitContact struct {
+		Variables map[string]string
+		Lifted    bool
+		ReplyTo   *actor.PID
+		Op        int
+	}
+	excludedFound struct {
 		again []campaign.NewContact
 		left  []campaign.NewContact // to look up after these
 		rows  []contact.Contact

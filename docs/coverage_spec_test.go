@@ -262,7 +262,7 @@ func errorSentences() []sentence {
 		proven("error.trigger.409", "Trigger in conflict: 409.", "http.TestTriggerPassesOnWhatTheCampaignSays", "process.TestARefusedRequestSaysWhyAndWritesNothing"),
 		proven("error.trigger.422", "Trigger whose body fails validation: 422.", "http.TestTriggerRefusesBodiesThatFailValidation", "http.FuzzTriggerBody"),
 		proven("error.exclude.401", "Exclude without a valid key: 401.", "http.TestEveryBadKeyGetsTheSame401"),
-		proven("error.exclude.404", "Exclude in an unknown campaign: 404.", "http.TestExcludePassesOnWhatTheCampaignSays"),
+		proven("error.exclude.404", "Exclude in an unknown campaign: 404.", "http.TestExcludePassesOnWhatTheCampaignSays", "http.TestEveryRowOfTheTables"),
 		proven("error.exclude.422", "Exclude whose body fails validation: 422.", "http.TestExcludeRefusesBodiesThatFailValidation"),
 		proven("limit.match", "At most two keys in match.", "http.TestExcludeRefusesBodiesThatFailValidation"),
 		proven("limit.page", "A page has 50 contacts.", "http.TestContactsComeWithTheirAttemptTrail"),

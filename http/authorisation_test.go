@@ -17,6 +17,7 @@ POST   /api/v1/sip/dialout                                       dialout admin
 POST   /api/v1/campaigns/trigger                                 trigger -
 POST   /api/v1/contacts/exclude                                  exclude -
 
+GET    /api/v1/calls                                             read viewer
 GET    /api/v1/calls/{call_id}                                   read,dialout viewer
 POST   /api/v1/calls/{call_id}/hang-up                           dialout operator
 GET    /api/v1/calls/{call_id}/ladder                            read viewer
@@ -59,6 +60,10 @@ GET    /api/v1/campaigns/{campaign_id}/runs/{run}/evidence       - admin
 POST   /api/v1/campaigns/{campaign_id}/clone                     - operator
 GET    /api/v1/campaigns/{campaign_id}/activity                  - viewer
 GET    /api/v1/activity                                          - viewer
+GET    /api/v1/campaigns/{campaign_id}/exclusions                read viewer
+POST   /api/v1/campaigns/{campaign_id}/exclusions                - operator
+POST   /api/v1/campaigns/{campaign_id}/exclusions/lift           - operator
+POST   /api/v1/campaigns/{campaign_id}/exclusions/imports        - operator
 GET    /api/v1/campaigns/{campaign_id}/imports                   - viewer
 POST   /api/v1/campaigns/{campaign_id}/imports                   - operator
 GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}       - viewer

@@ -17,23 +17,12 @@ func (s *Server) exclude(r *request) error {
 		}
 		cmd := campaign.Exclude{
 			Campaign:    engine.CampaignID(f.text("campaign_id", required, 64)),
-			Number:      f.phone("mobile", optional),
-			Match:       f.match("match"),
-			Reason:      f.text("reason", optional, 500),
+			Reason:      f.text("reason", optional, exclusionReasonCap),
 			Who:         r.who(),
 			Idempotency: id,
 			Deadline:    r.deadline(),
 		}
-		switch byNumber, byKey := f.has("mobile"), f.has("match"); {
-		case byNumber && byKey:
-			const why = "must not be sent together with the other selector; send exactly one of mobile and match"
-			f.fail("mobile", "mutually_exclusive", why)
-			f.fail("match", "mutually_exclusive", why)
-		case !byNumber && !byKey:
-			const why = "is required when the other is absent; send exactly one of mobile and match"
-			f.fail("mobile", "required", why)
-			f.fail("match", "required", why)
-		}
+		cmd.Number, cmd.Match = f.selector()
 		f.done()
 		if cmd.Campaign != "" && !r.mayUse(cmd.Campaign) {
 			return nil, errCampaignForbidden
@@ -43,6 +32,24 @@ func (s *Server) exclude(r *request) error {
 		}
 		return s.Campaigns.Exclude(r.ctx(), cmd)
 	})
+}
+
+// exclusionReasonCap bounds the note that is recorded with an exclusion, in bytes.
+const exclusionReasonCap = 500
+
+// selector reads whom an exclusion is about: exactly one of mobile and match.
+func (f form) selector() (engine.PhoneNumber, map[string]string) {
+	switch byNumber, byKey := f.has("mobile"), f.has("match"); {
+	case byNumber && byKey:
+		const why = "must not be sent together with the other selector; send exactly one of mobile and match"
+		f.fail("mobile", "mutually_exclusive", why)
+		f.fail("match", "mutually_exclusive", why)
+	case !byNumber && !byKey:
+		const why = "is required when the other is absent; send exactly one of mobile and match"
+		f.fail("mobile", "required", why)
+		f.fail("match", "required", why)
+	}
+	return f.phone("mobile", optional), f.match("match")
 }
 
 // maxMatchKeys: spec, "Keys combined in exclude match: up to 2".

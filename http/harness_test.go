@@ -31,6 +31,7 @@ type bench struct {
 
 	key   string // of an unrestricted API key
 	admin string // a token
+	path  string // of the row under test
 }
 
 type clock struct {

@@ -60,6 +60,12 @@ type Campaigns interface {
 	// (engine.KindUnavailable).
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
+	// ListExclusions gives one page of a campaign's exclusions, newest first, and
+	// how many there are: all, or the one of a number.
+	ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) ([]journal.Exclusion, int, error)
+	// Lift takes an exclusion back. NotFound "exclusion_not_found"; Conflict
+	// "run_over", "exclusion_in_progress".
+	Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error)
 }
 
 // Imports brings files of contacts into campaigns.
@@ -135,6 +141,10 @@ type Destinations interface {
 type Calls interface {
 	// Dialout places one call; the rules of Trigger for Idempotency and Deadline.
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
+	// Calls gives calls without their legs, newest first, at most q.Limit, and the
+	// cursor that leads on to older ones, "" at the end; of a query that is Narrow
+	// there may be older ones behind fewer, too. NotFound "cursor_not_found".
+	Calls(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID, err error)
 	// Call: NotFound "call_not_found" when there is none.
 	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
 	// Ladder gives the SIP messages of a call, oldest first; none when they are
@@ -240,11 +250,15 @@ type Users interface {
 	// CreateUser: Conflict "user_exists" when the address is taken.
 	CreateUser(ctx context.Context, u engine.User, who engine.Who) error
 	// UpdateUser has change see the user as stored, under a lock, and stores its
-	// role, password and active. A new password and a deactivation end the user's
+	// role, password, active and LockedUntil. A new password and a deactivation end the user's
 	// sessions and tokens. NotFound "user_not_found"; Conflict "last_admin" when no
 	// administrator would be left. change may be called again.
 	UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (engine.User, error)
+	// LoggedIn notes a log-in, and forgets those that failed before.
 	LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error
+	// LogInFailed counts one that failed; the last of engine.LogInFailures locks the
+	// account for engine.LogInLock. It takes as long for an address that nobody has.
+	LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool, err error)
 }
 
 // Sessions stores the log-ins of the console by the SHA-256 of their tokens.

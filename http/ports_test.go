@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,6 +36,9 @@ type ports struct {
 	replies map[engine.Idempotency]journal.Reply
 	used    map[engine.KeyID]time.Time
 	logins  []engine.UserID
+
+	failures map[engine.UserID]int
+	locker   engine.Who
 	lookups int
 
 	sessions  map[[32]byte]engine.UserSession
@@ -45,6 +49,8 @@ type ports struct {
 	triggers     []campaign.Trigger
 	excludes     []campaign.Exclude
 	contactActs  []campaign.ActOnContact
+	exclusions   []journal.Exclusion
+	lifts        []campaign.Lift
 	dialouts     []campaign.Dialout
 	ladder       []engine.SIPMessage
 	audio        []byte // of theAttempt
@@ -60,9 +66,13 @@ type ports struct {
 	events       []journal.Event
 	results      []campaign.SubmitResult
 	hungUp       []engine.CallID
+	asked        []attempt.Query
+	older        engine.AttemptID // the cursor of lists of calls
 	digits       []string
 	transfers    []string
 	transferFail error
+	hangFail     error
+	resultFail   error
 	bots         []engine.Bot
 	forced       []bool // of the bots deleted
 	trunks       []engine.TrunkSettings
@@ -107,7 +117,7 @@ type ports struct {
 func newPorts() *ports {
 	p := &ports{
 		replies: map[engine.Idempotency]journal.Reply{}, used: map[engine.KeyID]time.Time{},
-		sessions: map[[32]byte]engine.UserSession{},
+		sessions: map[[32]byte]engine.UserSession{}, failures: map[engine.UserID]int{},
 		bots: []engine.Bot{{ID: "bot_1", Name: "Anna", Active: true, Seats: 5, Account: theAccount, AuthToken: "bot-secret",
 			Endpoints: []string{"ws://127.0.0.1:7000/ws"}, CreatedAt: testAt}},
 		trunks:  []engine.TrunkSettings{{ID: "t1", Host: "sip.example.org", Port: 5060, Transport: "udp", Username: "u", Password: "trunk-secret", NumberFormat: "e164", Active: true}},
@@ -282,6 +292,26 @@ func (p *ports) AddBatch(_ context.Context, c campaign.AddBatch) (campaign.Batch
 	return reply, p.commit(c.Idempotency, 200, reply)
 }
 
+func (p *ports) ListExclusions(_ context.Context, _ engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	for _, x := range p.exclusions {
+		if n == "" || x.Number == n {
+			list = append(list, x)
+		}
+	}
+	return list, len(list), p.fail
+}
+
+func (p *ports) Lift(_ context.Context, c campaign.Lift) (campaign.LiftReply, error) {
+	if err := asText(c.Campaign); err != nil {
+		return campaign.LiftReply{}, err
+	}
+	defer p.lock()()
+	p.lifts = append(p.lifts, c)
+	return campaign.LiftReply{Readmitted: 1}, p.fail
+}
+
 func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) {
 	if err := asText(c.Campaign); err != nil {
 		return campaign.Detail{}, err
@@ -447,6 +477,12 @@ func (p *ports) Ladder(_ context.Context, id engine.CallID) ([]engine.SIPMessage
 	return p.ladder, p.fail
 }
 
+func (p *ports) Calls(_ context.Context, q attempt.Query) ([]attempt.Attempt, engine.AttemptID, error) {
+	defer p.lock()()
+	p.asked = append(p.asked, q)
+	return []attempt.Attempt{p.attempt}, p.older, p.fail
+}
+
 func (p *ports) Call(_ context.Context, id engine.CallID) (attempt.Attempt, error) {
 	defer p.lock()()
 	if id != theCall {
@@ -458,13 +494,13 @@ func (p *ports) Call(_ context.Context, id engine.CallID) (attempt.Attempt, erro
 func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) error {
 	defer p.lock()()
 	p.results = append(p.results, c)
-	return p.fail
+	return cmp.Or(p.resultFail, p.fail)
 }
 
 func (p *ports) HangUp(_ context.Context, id engine.CallID) error {
 	defer p.lock()()
 	p.hungUp = append(p.hungUp, id)
-	return p.fail
+	return cmp.Or(p.hangFail, p.fail)
 }
 
 func (p *ports) SendDigits(_ context.Context, _ engine.CallID, digits string) error {
@@ -598,6 +634,9 @@ func (p *ports) UpdateUser(_ context.Context, id engine.UserID, change func(*eng
 		if u.PasswordHash != hash || !u.Active {
 			u.TokenGeneration++
 		}
+		if u.PasswordHash != hash {
+			u.LockedUntil = nil
+		}
 		if (!u.Active || u.Role != "admin") && !slices.ContainsFunc(p.users, func(o engine.User) bool { return o.ID != id && o.Active && o.Role == "admin" }) {
 			return engine.User{}, engine.Conflict("last_admin", "")
 		}
@@ -610,7 +649,27 @@ func (p *ports) UpdateUser(_ context.Context, id engine.UserID, change func(*eng
 func (p *ports) LoggedIn(_ context.Context, id engine.UserID, _ time.Time) error {
 	defer p.lock()()
 	p.logins = append(p.logins, id)
+	delete(p.failures, id)
 	return nil
+}
+
+// LogInFailed counts as the store does.
+func (p *ports) LogInFailed(_ context.Context, email string, at time.Time, who engine.Who) (bool, error) {
+	defer p.lock()()
+	for i := range p.users {
+		u := &p.users[i]
+		if u.Email != email || u.Locked(at) {
+			continue
+		}
+		if p.failures[u.ID]++; p.failures[u.ID] < engine.LogInFailures {
+			return false, p.userFail
+		}
+		until := at.Add(engine.LogInLock)
+		u.LockedUntil, p.locker = &until, who
+		delete(p.failures, u.ID)
+		return true, p.userFail
+	}
+	return false, p.userFail
 }
 
 func (p *ports) CreateSession(_ context.Context, u engine.UserSession, keep int) error {

@@ -39,6 +39,7 @@ func (s *Server) table() []*route {
 
 		// For bots and post-call analyses. The result's own token and the
 		// bot's account are checked by the handlers.
+		{method: "GET", path: v1 + "/calls", access: access{scope: scopeRead, role: roleViewer}, handle: s.listCalls},
 		{method: "GET", path: v1 + "/calls/{call_id}", access: access{scope: scopeRead, alsoScope: scopeDialout, role: roleViewer}, handle: s.call},
 		{method: "POST", path: v1 + "/calls/{call_id}/hang-up", access: access{scope: scopeDialout, role: roleOperator}, handle: s.hangUp},
 		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: access{scope: scopeRead, role: roleViewer}, handle: s.ladder},
@@ -85,6 +86,11 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: access{role: roleOperator}, handle: s.cloneCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: access{role: roleViewer}, handle: s.activity},
 		{method: "GET", path: v1 + "/activity", access: access{role: roleViewer}, handle: s.configActivity},
+
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions", access: access{scope: scopeRead, role: roleViewer}, handle: s.listExclusions},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions", access: access{role: roleOperator}, handle: s.addExclusion},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: access{role: roleOperator}, handle: s.liftExclusion},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: access{role: roleOperator}, handle: s.importExclusions, streams: true},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleViewer}, handle: s.listImports},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleOperator}, handle: s.importContacts, streams: true},

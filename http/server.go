@@ -68,6 +68,9 @@ type Config struct {
 	// at once (0: no limit; burst: KeyRate rounded up).
 	KeyRate  float64
 	KeyBurst int
+	// StrictTransport has browsers come by HTTPS alone from the first answer on: not
+	// with a certificate that they do not know, past which nobody would come any more.
+	StrictTransport bool
 	// PlainWebhooks lets webhooks be sent to http URLs.
 	PlainWebhooks bool
 
@@ -201,7 +204,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.route()
 	s.http = &fasthttp.Server{
-		Handler:            s.router.Handler,
+		Handler:            s.handler(),
 		ErrorHandler:       s.unreadable,
 		HeaderReceived:     s.limits,
 		ReadTimeout:        cfg.ReadTimeout,
@@ -221,6 +224,21 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		Logger:                       quiet{},
 	}
 	return s, nil
+}
+
+// strictTransport is how long browsers come by HTTPS alone (RFC 6797): a year.
+const strictTransport = "max-age=31536000"
+
+func (s *Server) handler() fasthttp.RequestHandler {
+	if !s.StrictTransport {
+		return s.router.Handler
+	}
+	const name = "Strict-Transport-Security"
+	return func(rc *fasthttp.RequestCtx) {
+		rc.Response.Header.Set(name, strictTransport) // answers of their own take it along
+		s.router.Handler(rc)
+		rc.Response.Header.Set(name, strictTransport) // a panic's answer is another one
+	}
 }
 
 // Serve accepts connections until Shutdown; it may be called with several

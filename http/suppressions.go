@@ -163,19 +163,8 @@ func (s *Server) liftSuppression(r *request) error {
 // numbers on the list as they come in: a file that breaks off has suppressed
 // what was read, and sending it again is harmless.
 func (s *Server) importSuppressions(r *request) error {
-	reason := string(r.rc.QueryArgs().Peek("reason"))
-	r.rc.QueryArgs().Del("reason")
-	var errs fieldErrors
-	switch {
-	case len(reason) > suppressionReasonCap:
-		errs.add("reason", "too_long", "must have at most "+strconv.Itoa(suppressionReasonCap)+" bytes")
-	case !printable(reason):
-		errs.add("reason", "invalid_format", "must be printable text in UTF-8")
-	}
-	for k := range r.rc.QueryArgs().All() {
-		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
-	}
-	if err := errs.err(); err != nil {
+	reason, err := r.fileReason(suppressionReasonCap)
+	if err != nil {
 		return err
 	}
 	if err := r.wantCSV(); err != nil {

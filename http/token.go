@@ -130,8 +130,8 @@ func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, err
 	return user, nil
 }
 
-// errCredentials is the same for an unknown address, a wrong password and an
-// inactive user.
+// errCredentials is the same for an unknown address, a wrong password, an inactive
+// user and a locked account.
 var errCredentials = &engine.Error{
 	Kind: engine.KindUnauthenticated, Code: "invalid_credentials",
 	Detail: "The e-mail address or the password is wrong.",
@@ -192,7 +192,17 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 	if err != nil {
 		return engine.User{}, err
 	}
+	if user.Locked(s.Now()) { // and nobody hears whether the password was right
+		return engine.User{}, errCredentials
+	}
 	if !good || !found || !user.Active {
+		locked, err := s.Users.LogInFailed(r.ctx(), email, s.Now(), engine.Who{Name: "log-in", From: from})
+		if err != nil {
+			return engine.User{}, err
+		}
+		if locked {
+			s.Log.Warn().Str("user_id", string(user.ID)).Str("from", from).Msg("too many log-ins failed: the account is locked for a while")
+		}
 		return engine.User{}, errCredentials
 	}
 	s.logins.succeeded([]subject{pair})

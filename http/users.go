@@ -28,10 +28,15 @@ type userAccount struct {
 	Password    string        `json:"password,omitempty"` // only when it was generated
 	CreatedAt   time.Time     `json:"created_at"`
 	LastLoginAt *time.Time    `json:"last_login_at"`
+	LockedUntil *time.Time    `json:"locked_until"` // null: not locked
 }
 
-func viewUser(u *engine.User, generated string) userAccount {
-	return userAccount{ID: u.ID, Email: u.Email, Role: u.Role, Active: u.Active, Password: generated, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt}
+func viewUser(u *engine.User, generated string, now time.Time) userAccount {
+	v := userAccount{ID: u.ID, Email: u.Email, Role: u.Role, Active: u.Active, Password: generated, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt}
+	if u.Locked(now) {
+		v.LockedUntil = u.LockedUntil
+	}
+	return v
 }
 
 type userList struct {
@@ -61,7 +66,7 @@ func (s *Server) listUsers(r *request) error {
 	}
 	out := userList{Users: make([]userAccount, len(list)), Total: len(list)}
 	for i := range list {
-		out.Users[i] = viewUser(&list[i], "")
+		out.Users[i] = viewUser(&list[i], "", s.Now())
 	}
 	return r.reply(nethttp.StatusOK, out)
 }
@@ -91,7 +96,7 @@ func (s *Server) createUser(r *request) error {
 	if err := s.Users.CreateUser(r.ctx(), u, r.who()); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusCreated, viewUser(&u, generated))
+	return r.reply(nethttp.StatusCreated, viewUser(&u, generated, s.Now()))
 }
 
 func (s *Server) changeUser(r *request) error {
@@ -107,6 +112,7 @@ func (s *Server) changeUser(r *request) error {
 	password := f.password("password")
 	reset := f.flag("reset_password", false)
 	hasActive, active := f.has("is_active"), f.flag("is_active", true)
+	unlock := f.flag("unlock", false)
 	if reset && password != "" {
 		f.fail("reset_password", "mutually_exclusive", "must not be sent together with password")
 	}
@@ -114,7 +120,7 @@ func (s *Server) changeUser(r *request) error {
 	if err := f.errs.err(); err != nil {
 		return err
 	}
-	if role == "" && password == "" && !reset && !hasActive {
+	if role == "" && password == "" && !reset && !hasActive && !unlock {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
 	generated := ""
@@ -136,11 +142,14 @@ func (s *Server) changeUser(r *request) error {
 		if hasActive {
 			u.Active = active
 		}
+		if unlock {
+			u.LockedUntil = nil
+		}
 	}, r.who())
 	if err := s.userChanged(r.ctx(), id, err); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewUser(&u, generated))
+	return r.reply(nethttp.StatusOK, viewUser(&u, generated, s.Now()))
 }
 
 // changePassword is everybody's own.

@@ -179,17 +179,35 @@ var addContacts = `WITH given AS MATERIALIZED (
 		LEFT JOIN contacts c ON c.campaign_id = $1 AND c.number = g.number
 	ORDER BY g.n`
 
+// ListExclusions gives one page of what binds a campaign now, newest first, and how
+// many there are: all, or the one of a number. Those of erased persons, who have no
+// number any more, are left out.
+func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
+	const filter = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '" + engine.ErasedPrefix + "') AND ($2 = '' OR number = $2)"
+	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
+		return nil, 0, s.wrap("exclusions not counted", err)
+	}
+	rows, _ := s.read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
+		string(id), n.E164(), page.Size, offset(page))
+	list, err = pgx.CollectRows(rows, scanExclusion(id))
+	return list, total, s.wrap("exclusions not read", err)
+}
+
 // Exclusions lists what binds a campaign now; lifted ones are left out.
 func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
 	rows, _ := s.read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
 		WHERE campaign_id = $1 AND NOT lifted ORDER BY created_at, number`, string(id))
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Exclusion, error) {
+	list, err := pgx.CollectRows(rows, scanExclusion(id))
+	return list, s.wrap("exclusions not read", err)
+}
+
+func scanExclusion(id engine.CampaignID) pgx.RowToFunc[journal.Exclusion] {
+	return func(row pgx.CollectableRow) (journal.Exclusion, error) {
 		x := journal.Exclusion{Campaign: id}
 		err := row.Scan(&x.Number, &x.Match, &x.Reason, &x.CreatedAt)
 		if len(x.Match) == 0 {
 			x.Match = nil
 		}
 		return x, err
-	})
-	return list, s.wrap("exclusions not read", err)
+	}
 }

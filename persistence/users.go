@@ -8,12 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/journal"
 )
 
-const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation"
+const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation, locked_until"
 
 func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
-	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt, &u.TokenGeneration)
+	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt, &u.TokenGeneration, &u.LockedUntil)
 	return u, err
 }
 
@@ -53,8 +54,8 @@ func (s *Store) Users(ctx context.Context) ([]engine.User, error) {
 // CreateUser stores a new user; ErrUserExists when the address is taken.
 func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) error {
 	return s.inTx(ctx, "user not stored", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
-			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, orNow(u.CreatedAt), u.LastLoginAt, u.TokenGeneration)
+		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, orNow(u.CreatedAt), u.LastLoginAt, u.TokenGeneration, u.LockedUntil)
 		if err != nil {
 			return err
 		}
@@ -66,8 +67,9 @@ func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) e
 }
 
 // UpdateUser changes a user: change gets it as stored, under a lock, and what
-// it leaves in role, password hash and active is stored. The sessions and tokens of
-// a user who is not active any more, or has a new password, end with it.
+// it leaves in role, password hash, active and LockedUntil is stored. The sessions
+// and tokens of a user who is not active any more, or has a new password, end with
+// it; a new password unlocks.
 // ErrLastAdmin when nobody would be left who may change users.
 func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (u engine.User, err error) {
 	err = s.inTx(ctx, "user not changed", func(tx pgx.Tx) error {
@@ -84,7 +86,9 @@ func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*e
 			return err
 		}
 		was := u
-		change(&u)
+		if change(&u); u.PasswordHash != was.PasswordHash {
+			u.LockedUntil = nil
+		}
 		if was.Active && was.Role == "admin" && !(u.Active && u.Role == "admin") {
 			var others bool
 			err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM users WHERE role = 'admin' AND active AND id <> $1)", string(id)).Scan(&others)
@@ -101,18 +105,51 @@ func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*e
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, "UPDATE users SET role = $2, password_hash = $3, active = $4, token_generation = $5 WHERE id = $1",
-			string(id), u.Role, u.PasswordHash, u.Active, u.TokenGeneration)
+		_, err := tx.Exec(ctx, `UPDATE users SET role = $2, password_hash = $3, active = $4, token_generation = $5, locked_until = $6,
+				failed_logins = CASE WHEN $6::timestamptz IS NULL THEN 0 ELSE failed_logins END WHERE id = $1`,
+			string(id), u.Role, u.PasswordHash, u.Active, u.TokenGeneration, u.LockedUntil)
 		if err != nil {
 			return err
+		}
+		if was.LockedUntil != nil && u.LockedUntil == nil {
+			if err := s.note(ctx, tx, journal.UserUnlocked, string(id), who); err != nil {
+				return err
+			}
+			if was.LockedUntil = nil; was == u {
+				return nil
+			}
 		}
 		return s.note(ctx, tx, "user.changed", string(id), who)
 	})
 	return u, err
 }
 
-// LoggedIn notes when a user logged in.
+// LoggedIn notes when a user logged in; those that failed before are forgotten.
 func (s *Store) LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error {
-	_, err := s.read.Exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", string(id), at)
+	_, err := s.read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL WHERE id = $1", string(id), at)
 	return s.wrap("log-in not noted", err)
+}
+
+// LogInFailed counts a log-in that failed, and locks the account with the last of
+// engine.LogInFailures; while it is locked nothing is counted. An address that
+// nobody has takes as long as any other.
+func (s *Store) LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool, err error) {
+	err = s.inTx(ctx, "failed log-in not noted", func(tx pgx.Tx) error {
+		// Whoever tries hears nothing of how long a commit takes.
+		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `UPDATE users SET
+				failed_logins = CASE WHEN locked_until IS NULL THEN failed_logins + 1 ELSE 1 END,
+				locked_until = CASE WHEN locked_until IS NULL AND failed_logins + 1 >= $3 THEN $2::timestamptz + $4::interval END
+			WHERE email = $1 AND active AND (locked_until IS NULL OR locked_until <= $2) RETURNING id, locked_until IS NOT NULL`,
+			email, at, engine.LogInFailures, engine.LogInLock)
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id, &locked}, func() error { return nil })
+		if err != nil || !locked {
+			return err
+		}
+		return s.note(ctx, tx, journal.UserLocked, id, who)
+	})
+	return locked, err
 }

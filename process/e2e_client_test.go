@@ -73,6 +73,11 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if added, err := operator.AddContacts(ctx, made.CampaignID, []client.NewContact{{Mobile: second, Metadata: map[string]any{"account": "A-17"}}}); err != nil || added.Added != 1 {
 		t.Errorf("%+v, %v", added, err)
 	}
+	batch, err := operator.AddBatch(ctx, made.CampaignID, client.Batch{Contacts: []client.NewContact{{Mobile: second}, {Mobile: "12"}}})
+	must(err)
+	if batch.Duplicates != 1 || batch.Invalid != 1 || len(batch.Results) != 2 || batch.Results[0].Status != "duplicate" || batch.Results[1].Problem == nil {
+		t.Errorf("the batch became %+v", batch)
+	}
 	edited, err := operator.EditCampaign(ctx, made.CampaignID, made.Version, map[string]any{"concurrency": 3})
 	must(err)
 	_, err = operator.EditCampaign(ctx, made.CampaignID, made.Version, map[string]any{"concurrency": 4})
@@ -125,6 +130,14 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if call.State != "ended" || call.Outcome != "completed" || call.Disposition != "interested" || call.Result == nil || call.EndedAt == nil || call.To != placed.To {
 		t.Errorf("the call: %+v", call)
 	}
+	listed := map[string]bool{}
+	for call, err := range crm.Calls(ctx, client.CallFilter{State: "ended", Number: placed.To, From: placed.CreatedAt.Add(-time.Minute)}) {
+		must(err)
+		listed[call.CallID] = call.Outcome == "completed" && call.CampaignID == ""
+	}
+	if len(listed) != 1 || !listed[placed.CallID] {
+		t.Errorf("listed: %v", listed)
+	}
 	refused(crm.HangUp(ctx, placed.CallID), 404, "call_ended")
 
 	// What became of it all.
@@ -166,12 +179,18 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if len(names) != 1 || names[0] != made.CampaignID {
 		t.Errorf("completed campaigns: %v", names)
 	}
-	report, err := crm.AttemptReport(ctx, made.CampaignID, 1)
+	report, err := crm.AttemptReport(ctx, made.CampaignID, client.ReportPart{Run: 1})
 	must(err)
 	defer func() { _ = report.Close() }()
 	rows, err := csv.NewReader(report).ReadAll()
 	if err != nil || len(rows) != 3 {
 		t.Errorf("the report has %d lines, %v", len(rows), err)
+	}
+	var part strings.Builder
+	since, err := crm.WriteReport(ctx, made.CampaignID, client.ReportPart{Run: 1, After: rows[1][3], Columns: report.Columns}, &part)
+	must(err)
+	if since.Rows != 1 || since.Part.After != report.Cursor() || part.String() != strings.Join(rows[2], ",")+"\r\n" {
+		t.Errorf("behind the first row %+v: %s", since, part.String())
 	}
 	eventually(t, "its calls are over", func() bool { c, err := operator.Campaign(ctx, made.CampaignID); return err == nil && !c.Draining })
 	prepared, err := operator.Restart(ctx, made.CampaignID, false)

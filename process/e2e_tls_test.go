@@ -64,6 +64,11 @@ func TestTheAPIIsServedByHTTPSAlone(t *testing.T) {
 	if c := login.header.Get("Set-Cookie"); !strings.HasSuffix(c, "; Secure") {
 		t.Errorf("the cookie is sent in clear, too: %s", c)
 	}
+	for _, path := range []string{"/api/v1/campaigns", "/dashboard/", "/api/v1/nowhere"} {
+		if got := w.operator("GET", path, nil).header.Get("Strict-Transport-Security"); got != "max-age=31536000" {
+			t.Errorf("GET %s: Strict-Transport-Security %q", path, got)
+		}
+	}
 	at := w.p.listener.Addr().String()
 	if resp, err := plain.Get("http://" + at + "/healthz"); err == nil {
 		body, _ := io.ReadAll(resp.Body)
@@ -117,7 +122,9 @@ func TestACertificateOfOnesOwnIsNamedInTheLog(t *testing.T) {
 		}}}}
 	t.Cleanup(w.client.CloseIdleConnections)
 	w.restart()
-	w.operator("GET", "/api/v1/campaigns", nil).expect(200)
+	if got := w.operator("GET", "/api/v1/campaigns", nil).expect(200).header.Get("Strict-Transport-Security"); got != "" {
+		t.Errorf("Strict-Transport-Security %q with a certificate that browsers do not know", got)
+	}
 }
 
 func TestFilesOfACertificateAreGivenWholeOrNotAtAll(t *testing.T) {

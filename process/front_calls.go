@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -17,6 +18,22 @@ func (f *Front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dia
 // Call implements http.Calls.
 func (f *Front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	return f.owner().Call(ctx, id)
+}
+
+// Calls implements http.Calls: live ones as their owners know them.
+func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, engine.AttemptID, error) {
+	list, next, err := f.Store.Calls(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	var wg sync.WaitGroup
+	for i := range list {
+		if a := &list[i]; a.State != attempt.Ended {
+			wg.Go(func() { *a = f.owner().Live(ctx, *a) })
+		}
+	}
+	wg.Wait()
+	return list, next, nil
 }
 
 // Ladder implements http.Calls: what the SIP side still knows, else what was

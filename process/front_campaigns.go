@@ -284,6 +284,11 @@ func (f *Front) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) err
 	return f.owner().ActOnContact(ctx, cmd)
 }
 
+// Lift implements http.Campaigns.
+func (f *Front) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
+	return f.owner().Lift(ctx, cmd)
+}
+
 // Contacts implements http.Campaigns: live attempts as their owners know them.
 func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
 	list, err := f.Store.Contacts(ctx, id, page)

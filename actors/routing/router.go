@@ -26,6 +26,7 @@ type Tree interface {
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
 	ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error
+	Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error)
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 
 	// Has says whether the actor of an attempt lives here.
@@ -97,6 +98,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	serve(r, "trigger", tree.Trigger)
 	serve(r, "exclude", tree.Exclude)
 	serve(r, "act_on_contact", r.actOnContactHere)
+	serve(r, "lift", tree.Lift)
 	serve(r, placeDialout, tree.Dialout)
 	serve(r, "call", tree.Call)
 	serve(r, "live", r.liveHere)
@@ -225,6 +227,11 @@ func (r *Router) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) er
 
 func (r *Router) actOnContactHere(ctx context.Context, cmd campaign.ActOnContact) (none, error) {
 	return none{}, r.tree.ActOnContact(ctx, cmd)
+}
+
+// Lift takes an exclusion of a campaign back.
+func (r *Router) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
+	return carry(ctx, r, cmd.Campaign, "lift", cmd, r.tree.Lift)
 }
 
 // Has says whether the actor of an attempt lives on this node.

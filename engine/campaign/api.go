@@ -110,6 +110,21 @@ type ExcludeReply struct {
 	InCall           int `json:"in_call"`
 }
 
+// Lift takes an exclusion back: the contacts that only it kept away can be called
+// again, as if they were added again with Sticky Exclusion off.
+type Lift struct {
+	Campaign engine.CampaignID
+	Number   engine.PhoneNumber // "" when Match is given
+	Match    map[string]string
+	Who      engine.Who
+	Deadline time.Time
+}
+
+// LiftReply is the body of a successful lift.
+type LiftReply struct {
+	Readmitted int `json:"readmitted"` // contacts that can be called again
+}
+
 // Dialout places one call outside campaigns.
 type Dialout struct {
 	Bot       engine.BotID

@@ -44,6 +44,9 @@ const (
 	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
 	RestoreAccepted          Type = "restore.accepted" // of no campaign; Reason is when the database was last in use before its backup
 	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never whom
+	UserLocked               Type = "user.locked" // of no campaign; Reason names the user: too many log-ins failed
+	UserUnlocked             Type = "user.unlocked"
+	ExclusionLifted          Type = "exclusion.lifted" // Reason names the number, masked, or the keys
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"
@@ -200,7 +203,7 @@ type Exclusion struct {
 	Number    engine.PhoneNumber
 	Match     map[string]string
 	Reason    string
-	Lifted    bool // a deliberate re-add with Sticky Exclusion off lifts it
+	Lifted    bool // by somebody, or by a deliberate re-add with Sticky Exclusion off
 	CreatedAt time.Time
 }
 

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -83,6 +85,54 @@ type Call struct {
 func (c *Client) Call(ctx context.Context, callID string) (call Call, err error) {
 	err = c.do(ctx, request{method: http.MethodGet, path: "/api/v1/calls/" + url.PathEscape(callID)}, &call)
 	return call, err
+}
+
+// CallFilter picks calls; the zero value has them all.
+type CallFilter struct {
+	CampaignID string
+	ContactID  string
+	Number     string // the number called
+	Trunk      string // of the last leg
+	State      string // reserved … ended
+	Outcome    string
+	From, To   time.Time // begun at From or later, and before To
+}
+
+// Calls goes through the calls, newest first. It ends with the first error.
+func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error] {
+	q := url.Values{"page_size": {strconv.Itoa(pageSize)}}
+	for k, v := range map[string]string{"campaign_id": f.CampaignID, "contact_id": f.ContactID, "number": f.Number, "trunk": f.Trunk,
+		"state": f.State, "outcome": f.Outcome} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	for k, at := range map[string]time.Time{"from": f.From, "to": f.To} {
+		if !at.IsZero() {
+			q.Set(k, at.Format(time.RFC3339Nano))
+		}
+	}
+	return func(yield func(Call, error) bool) {
+		for {
+			var part struct {
+				Calls []Call `json:"calls"`
+				Next  string `json:"next_cursor"` // "" at the end; a part may be empty and lead on
+			}
+			if err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/calls", query: q}, &part); err != nil {
+				yield(Call{}, err)
+				return
+			}
+			for _, call := range part.Calls {
+				if !yield(call, nil) {
+					return
+				}
+			}
+			if part.Next == "" {
+				return
+			}
+			q.Set("cursor", part.Next)
+		}
+	}
 }
 
 // HangUp ends a live call. Code call_ended when it is over.

@@ -228,7 +228,7 @@ func (c *Client) read(req *http.Request, into any) error {
 }
 
 // stream sends a request once and leaves the answer to the caller.
-func (c *Client) stream(ctx context.Context, r *request) (io.ReadCloser, error) {
+func (c *Client) stream(ctx context.Context, r *request) (*http.Response, error) {
 	req, err := c.request(ctx, r, nil)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (c *Client) stream(ctx context.Context, r *request) (io.ReadCloser, error) 
 		return nil, err
 	}
 	if resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
+		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerCap))

@@ -212,13 +212,88 @@ func TestAListIsGoneThroughPageByPage(t *testing.T) {
 
 func TestAReportThatIsBrokenOffIsAnError(t *testing.T) {
 	s := newServer(t, breaks)
-	body, err := s.client(t).AttemptReport(t.Context(), "k1", 2)
+	body, err := s.client(t).AttemptReport(t.Context(), "k1", ReportPart{Run: 2})
 	if err != nil || s.got[0].URL.RawQuery != "run=2" {
 		t.Fatal(err)
 	}
 	defer func() { _ = body.Close() }()
 	if _, err := io.ReadAll(body); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A report that is broken off is gone on with: each row is in the file once, and
+// whole.
+func TestAReportIsWrittenWholeThoughItIsBrokenOff(t *testing.T) {
+	const header = "run,pass,attempt_number,attempt_id,sip_reason\r\n"
+	part := func(whole bool, rows string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", "X-Report-Cursor")
+			w.Header().Set("X-Report-Columns", "00000000000000aa")
+			_, _ = io.WriteString(w, rows)
+			_ = http.NewResponseController(w).Flush()
+			if !whole {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("X-Report-Cursor", "a3")
+		}
+	}
+	s := newServer(t, part(false, header), part(false, header+"1,1,1,a1,\"two\r\nlines\"\r\n1,1,1,a2,\"bro"), fails(503, "overloaded", "Retry-After", "0"),
+		part(false, "1,1,1,a2,whole\r\n1,1,"), part(true, "1,1,2,a3,\r\n"))
+	var file strings.Builder
+	d, err := s.client(t).WriteReport(t.Context(), "k1", ReportPart{Run: 1}, &file)
+	if err != nil || d.Rows != 3 || d.Part != (ReportPart{Run: 1, After: "a3", Columns: "00000000000000aa"}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if want := header + "1,1,1,a1,\"two\r\nlines\"\r\n1,1,1,a2,whole\r\n1,1,2,a3,\r\n"; file.String() != want {
+		t.Errorf("the file is %q", file.String())
+	}
+	var asked []string
+	for _, r := range s.got {
+		asked = append(asked, r.URL.RawQuery)
+	}
+	if got := strings.Join(asked, " "); got != "run=1 columns=00000000000000aa&run=1 after=a1&columns=00000000000000aa&run=1 after=a1&columns=00000000000000aa&run=1 "+
+		"after=a2&columns=00000000000000aa&run=1" {
+		t.Errorf("asked for %s", got)
+	}
+	report, err := s.client(t).AttemptReport(t.Context(), "k1", ReportPart{After: "a2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = report.Close() }()
+	if _, err := io.ReadAll(report); err != nil || report.Cursor() != "a3" || report.Columns != d.Part.Columns {
+		t.Errorf("cursor %q, %v", report.Cursor(), err)
+	}
+
+	s = newServer(t, part(false, header+"1,1,1,a1,\r\n"), fails(409, "columns_changed"))
+	if d, err := s.client(t).WriteReport(t.Context(), "k1", ReportPart{}, io.Discard); Code(err) != "columns_changed" || d.Rows != 1 || d.Part.After != "a1" {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestCallsAreGoneThroughByTheirCursor(t *testing.T) {
+	s := newServer(t, ok(`{"calls":[{"call_id":"CA2"}],"next_cursor":"c1"}`), ok(`{"calls":[],"next_cursor":"c2"}`), ok(`{"calls":[{"call_id":"CA1"}],"next_cursor":null}`))
+	var got []string
+	for call, err := range s.client(t).Calls(t.Context(), CallFilter{State: "ended", From: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, call.CallID)
+	}
+	if strings.Join(got, " ") != "CA2 CA1" || len(s.got) != 3 || s.got[2].URL.RawQuery != "cursor=c2&from=2030-01-02T03%3A04%3A05Z&page_size=200&state=ended" {
+		t.Errorf("%v by %d requests, the last %s", got, len(s.got), s.got[len(s.got)-1].URL)
+	}
+}
+
+func TestABatchIsRepeatedUnderItsKey(t *testing.T) {
+	s := newServer(t, breaks, ok(`{"added":1,"invalid":1,"results":[{"status":"added","contact_id":"c1"},{"status":"invalid","problem":{"code":"validation_failed","errors":[{"field":"mobile"}]}}]}`))
+	got, err := s.client(t).AddBatch(t.Context(), "k1", Batch{Contacts: []NewContact{{Mobile: "+4915112345678"}, {Mobile: "12"}}})
+	if err != nil || got.Added != 1 || len(got.Results) != 2 || got.Results[0].ContactID != "c1" || got.Results[1].Problem.Errors[0].Field != "mobile" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if len(s.got) != 2 || s.got[0].Header.Get("Idempotency-Key") == "" || s.got[0].Header.Get("Idempotency-Key") != s.got[1].Header.Get("Idempotency-Key") ||
+		s.got[1].URL.Path != "/api/v1/campaigns/k1/contacts:batch" {
+		t.Errorf("%d requests", len(s.got))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -87,6 +86,42 @@ func (c *Client) AddContacts(ctx context.Context, campaignID string, list []NewC
 	return got, err
 }
 
+// Batch is a list of up to 1,000 contacts of which each is judged by itself.
+type Batch struct {
+	Contacts []NewContact `json:"contacts"`
+	// IdempotencyKey as in Dialout.
+	IdempotencyKey string `json:"-"`
+}
+
+// BatchReply says what became of a batch.
+type BatchReply struct {
+	Added      int         `json:"added"`
+	Duplicates int         `json:"duplicates"`
+	Readmitted int         `json:"readmitted"`
+	Excluded   int         `json:"excluded"`
+	Suppressed int         `json:"suppressed"`
+	Invalid    int         `json:"invalid"`
+	Results    []BatchItem `json:"results"` // in the order of the contacts
+}
+
+// BatchItem is what became of one contact.
+type BatchItem struct {
+	Status    string `json:"status"` // added, duplicate, readmitted, excluded, suppressed, invalid
+	ContactID string `json:"contact_id"`
+	Problem   *struct {
+		Code   string       `json:"code"`
+		Detail string       `json:"detail"`
+		Errors []FieldError `json:"errors"`
+	} `json:"problem"` // of invalid
+}
+
+// AddBatch adds those of a list that can be added to a draft or a running
+// campaign, in one transaction; a mistake in one stops none of the others.
+func (c *Client) AddBatch(ctx context.Context, campaignID string, b Batch) (got BatchReply, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts:batch", body: b, key: keyed(b.IdempotencyKey)}, &got)
+	return got, err
+}
+
 // Import is a file of contacts on its way into a campaign.
 type Import struct {
 	ImportID   string     `json:"import_id"`
@@ -137,24 +172,4 @@ type RejectedRow struct {
 // RejectedRows goes through them in the order of the file.
 func (c *Client) RejectedRows(ctx context.Context, campaignID, importID string) iter.Seq2[RejectedRow, error] {
 	return pages[RejectedRow](ctx, c, campaignPath(campaignID)+"/imports/"+url.PathEscape(importID)+"/rejected", "rows", nil)
-}
-
-// AttemptReport streams the Attempt Report, a CSV with one row a dial: of a run, or
-// of all with run 0. The reader must be closed; one that the server broke off ends
-// with io.ErrUnexpectedEOF.
-func (c *Client) AttemptReport(ctx context.Context, campaignID string, run int) (io.ReadCloser, error) {
-	r := request{method: http.MethodGet, path: campaignPath(campaignID) + "/attempts.csv"}
-	if run > 0 {
-		r.query = url.Values{"run": {strconv.Itoa(run)}}
-	}
-	for try := 0; ; try++ {
-		body, err := c.stream(ctx, &r)
-		if err == nil {
-			return body, nil
-		}
-		wait, ok := c.worth(&r, err, try)
-		if !ok || !pause(ctx, wait) {
-			return nil, err
-		}
-	}
 }

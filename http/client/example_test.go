@@ -96,7 +96,7 @@ func ExampleClient_ImportCSV() {
 		fmt.Println(err)
 		return
 	}
-	report, err := c.AttemptReport(ctx, "spring", 0)
+	report, err := c.AttemptReport(ctx, "spring", client.ReportPart{})
 	if err != nil {
 		fmt.Println(err)
 		return

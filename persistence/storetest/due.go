@@ -350,10 +350,25 @@ func exclusions(t *testing.T, w *world) {
 	if len(list) != 2 || list[0].Number != n || list[0].Match != nil || list[0].Reason != "asked" || list[1].Match["b"] != "2" {
 		t.Fatalf("exclusions %+v", list)
 	}
+	page := campaign.Page{Number: 1, Size: 1}
+	newest, total, err := w.store.ListExclusions(t.Context(), w.c.ID, "", page)
+	must(t, err)
+	if total != 2 || len(newest) != 1 || newest[0].Match["a"] != "1" || newest[0].Number != "" {
+		t.Errorf("%d exclusions, the newest %+v", total, newest)
+	}
+	one, total, err := w.store.ListExclusions(t.Context(), w.c.ID, n, page)
+	must(t, err)
+	if total != 1 || len(one) != 1 || one[0].Number != n || one[0].Match != nil || one[0].Reason != "asked" {
+		t.Errorf("%d exclusions of a number, %+v", total, one)
+	}
 	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
 	put(journal.Exclusion{Campaign: w.c.ID, Number: n, CreatedAt: w.now}) // the first comes again
 	if list, _ := w.store.Exclusions(t.Context(), w.c.ID); len(list) != 1 {
 		t.Errorf("%d exclusions after lifting", len(list))
+	}
+	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"b": "2", "a": "1"}, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
+	if list, total, err := w.store.ListExclusions(t.Context(), w.c.ID, "", page); err != nil || total != 0 || len(list) != 0 {
+		t.Errorf("%d exclusions after lifting both, %v", total, err)
 	}
 }
 

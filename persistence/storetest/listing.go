@@ -139,6 +139,7 @@ func users(t *testing.T, w *world) {
 	if got.PasswordHash != "new" || got.LastLoginAt == nil {
 		t.Errorf("user %+v", got)
 	}
+	lockOut(t, w, &u, admin)
 	if _, err := w.store.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
 		t.Errorf("unknown user: %v", err)
 	}
@@ -296,5 +297,59 @@ func deletedBots(t *testing.T, w *world) {
 	must(t, err)
 	if len(log) != 1 || log[0].Data.Reason != string(b.ID) || *log[0].Data.Who != admin {
 		t.Errorf("activity %+v", log)
+	}
+}
+
+// lockOut: as many log-ins as may fail in a row, and what unlocks.
+func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
+	from := engine.Who{Name: "log-in", From: "192.0.2.1"}
+	fail := func(at time.Time, n int) (locked bool) {
+		t.Helper()
+		for range n {
+			if locked {
+				t.Fatal("locked too soon")
+			}
+			var err error
+			locked, err = w.store.LogInFailed(t.Context(), u.Email, at, from)
+			must(t, err)
+		}
+		return locked
+	}
+	until := func() *time.Time {
+		t.Helper()
+		got, _, err := w.store.User(t.Context(), u.ID)
+		must(t, err)
+		return got.LockedUntil
+	}
+	if fail(w.now, engine.LogInFailures-1) || until() != nil {
+		t.Error("locked before its time")
+	}
+	must(t, w.store.LoggedIn(t.Context(), u.ID, w.now))
+	if !fail(w.now, engine.LogInFailures) || until() == nil || !until().Equal(w.now.Add(engine.LogInLock)) {
+		t.Errorf("locked until %v", until())
+	}
+	if fail(w.now.Add(time.Minute), 1) || !until().Equal(w.now.Add(engine.LogInLock)) {
+		t.Error("what comes while it is locked counts")
+	}
+	over := w.now.Add(engine.LogInLock)
+	if fail(over, 1) || until() != nil {
+		t.Errorf("after its time it is locked until %v", until())
+	}
+	if !fail(over, engine.LogInFailures-1) {
+		t.Error("not locked again")
+	}
+	if _, err := w.store.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil || until() != nil {
+		t.Errorf("unlocked: %v, %v", until(), err)
+	}
+	if fail(over, 1) {
+		t.Error("what was before the unlocking counts")
+	}
+	if locked, err := w.store.LogInFailed(t.Context(), "nobody@example.org", w.now, from); locked || err != nil {
+		t.Errorf("nobody: %v %v", locked, err)
+	}
+	events, n, err := w.store.Activity(w.ctx, "", []journal.Type{journal.UserLocked, journal.UserUnlocked}, campaign.Page{Number: 1, Size: 9})
+	must(t, err)
+	if n != 3 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin || events[1].Type != journal.UserLocked || *events[1].Data.Who != from || events[1].Data.Reason != string(u.ID) {
+		t.Errorf("%d entries: %+v", n, events)
 	}
 }

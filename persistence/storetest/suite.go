@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"an import holds no commit up", importUnnoticed},
 		{"an import without its process fails, and another may follow", importOrphaned},
 		{"an import ends with its campaign", importOfNobody},
+		{"calls are listed by cursor, each once, newest first", callsByCursor},
 		{"the attempt report gives every attempt once, in order", attemptsReport},
 		{"open attempts and open legs are found after a crash", openAttempts},
 		{"overdue results are found", overdue},

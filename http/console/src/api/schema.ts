@@ -67,6 +67,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/calls": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Calls of campaigns and dialouts, newest first
+         * @description By `cursor`, since the list grows at its head: what is already read comes neither twice nor shifted. All parameters that are sent must
+         *     hold. With `trunk`, `state` or `outcome` one answer looks at 20,000 calls at most: it may have fewer than `page_size`, or none, while
+         *     `next_cursor` leads on; only null is the end. 404 `cursor_not_found` when the call behind it is not kept any more. Scope `read` (a key
+         *     that is bound to campaigns names one of them), or a user.
+         */
+        get: operations["listCalls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calls/{call_id}": {
         parameters: {
             query?: never;
@@ -274,7 +300,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Exchange e-mail and password for a token */
+        /**
+         * Exchange e-mail and password for a token
+         * @description Tries are throttled by address, by account, and by both together (429 `too_many_logins`). After 20 in a row that failed, from whatever
+         *     addresses, the account takes none for 15 minutes, or until an administrator unlocks it; meanwhile the answer is 401
+         *     `invalid_credentials`, whatever the password. Sessions and tokens that there are go on. The audit has `lock_user` and `unlock_user`.
+         */
         post: operations["login"];
         delete?: never;
         options?: never;
@@ -934,6 +965,89 @@ export interface paths {
         get: operations["listConfigActivity"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/exclusions": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Whom the campaign leaves alone, newest first
+         * @description Exclusions by number and by metadata, those in advance among them; lifted ones are gone. A user, or an API key with the scope `read`.
+         */
+        get: operations["listExclusions"];
+        put?: never;
+        /**
+         * Exclude contacts
+         * @description What `POST /api/v1/contacts/exclude` is for keys, for a user with the role `operator`.
+         */
+        post: operations["addExclusion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/exclusions/lift": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take an exclusion back
+         * @description Whom the exclusion kept away, and no other does, can be called again with fresh attempts, whether Sticky Exclusion is on or off. By
+         *     `mobile` also a contact that no exclusion of the list has put away (the eligibility hook, or one that was restored with the run before).
+         *     The activity log keeps who did it. 404 `exclusion_not_found`; 409 `run_over` when the run is completed or failed: restart the campaign
+         *     first. Role `operator`.
+         */
+        post: operations["liftExclusion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/exclusions/imports": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exclude the numbers of a CSV file
+         * @description The body is the file; its first line has a column `phone_number`, others are not looked at. Numbers are excluded as they come in: a file
+         *     that breaks off has excluded what was read, and sending it again is harmless. Role `operator`.
+         */
+        post: operations["importExclusions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2628,14 +2742,24 @@ export interface components {
         ExcludeRequest: {
             campaign_id: string;
             mobile?: string | null;
-            /** @description One or two metadata keys; with two, both must match. */
-            match?: {
-                [key: string]: string | number | boolean;
-            } | {
-                key: string;
-                value: string | number | boolean;
-            }[] | null;
+            match?: components["schemas"]["Match"];
             reason?: string | null;
+        };
+        /** @description One or two metadata keys; with two, both must match. */
+        Match: {
+            [key: string]: string | number | boolean;
+        } | {
+            key: string;
+            value: string | number | boolean;
+        }[] | null;
+        /** @description Exactly one of `mobile` and `match`. */
+        Exclusion: {
+            mobile?: components["schemas"]["E164"];
+            match?: {
+                [key: string]: string;
+            };
+            reason: string;
+            created_at: components["schemas"]["When"];
         };
         ExcludeReply: {
             /** @description Contact rows that the selector found. */
@@ -2877,6 +3001,8 @@ export interface components {
             email: string;
             role: components["schemas"]["Role"];
             is_active: boolean;
+            /** @description No log-in is taken until then, after 20 in a row that failed; null: they are. */
+            locked_until: components["schemas"]["WhenOrNull"];
             /** @description The generated password, shown once. */
             password?: string;
             created_at: components["schemas"]["When"];
@@ -4697,6 +4823,57 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listCalls: {
+        parameters: {
+            query?: {
+                campaign_id?: string;
+                contact_id?: string;
+                /** @description The number called. */
+                number?: components["schemas"]["E164"];
+                /** @description Of the last leg. */
+                trunk?: string;
+                state?: components["schemas"]["AttemptState"];
+                outcome?: components["schemas"]["Outcome"];
+                /** @description Begun (reserved) at this time or later, RFC 3339 with an offset. */
+                from?: string;
+                /** @description Begun before this time. */
+                to?: string;
+                /** @description The `next_cursor` of the answer before. */
+                cursor?: string;
+                page_size?: components["parameters"]["PageSize"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A part of the list. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        calls: components["schemas"]["Call"][];
+                        /** @description Leads on to older ones; null at the end. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getCall: {
         parameters: {
             query?: never;
@@ -5360,6 +5537,9 @@ export interface operations {
                 "application/json": {
                     role?: components["schemas"]["Role"];
                     is_active?: boolean;
+                    /** @description Log-ins are taken again at once. */
+                    unlock?: boolean;
+                    /** @description Unlocks too. */
                     password?: string;
                     /** @description Generate one; it is in this answer and nowhere else. */
                     reset_password?: boolean;
@@ -6302,6 +6482,189 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listExclusions: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["Page"];
+                page_size?: components["parameters"]["PageSize"];
+                /** @description Whether this one is excluded by its number. */
+                number?: components["schemas"]["E164"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        exclusions: components["schemas"]["Exclusion"][];
+                        page: number;
+                        page_size: number;
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    addExclusion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    mobile?: string | null;
+                    match?: components["schemas"]["Match"];
+                    reason?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description No call to them is begun any more. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExcludeReply"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    liftExclusion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    mobile?: string | null;
+                    match?: components["schemas"]["Match"];
+                };
+            };
+        };
+        responses: {
+            /** @description It is lifted. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Contacts that can be called again. */
+                        readmitted: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    importExclusions: {
+        parameters: {
+            query?: {
+                /** @description Default `import`. */
+                reason?: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description The file was read to its end. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        rows: number;
+                        invalid: number;
+                        /** @description The first 100 of the invalid ones. */
+                        rejected: components["schemas"]["RejectedRow"][];
+                        /** @description Contacts of the campaign that the file names. */
+                        matched: number;
+                        excluded: number;
+                        cancelled_ringing: number;
+                        in_call: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -11,7 +11,7 @@ import { viewerZone } from '../../words/times';
 
 /** What the set-up's log has, in the words of the API. */
 const kinds = [
-  'create_bot', 'change_bot', 'delete_bot', 'create_trunk', 'change_trunk', 'delete_trunk', 'create_number', 'change_number', 'create_key', 'change_key', 'create_user', 'change_user',
+  'create_bot', 'change_bot', 'delete_bot', 'create_trunk', 'change_trunk', 'delete_trunk', 'create_number', 'change_number', 'create_key', 'change_key', 'create_user', 'change_user', 'lock_user', 'unlock_user',
   'create_webhook', 'change_webhook', 'delete_webhook', 'disable_webhook', 'rotate_webhook_secret', 'test_webhook', 'replay_webhook', 'suppress', 'lift_suppression', 'delete_recording',
   'erase_person', 'accept_restore', 'add_voicemail', 'delete_voicemail', 'label_verdict', 'delete',
 ];

@@ -1,7 +1,7 @@
-import { Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Anchor, Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { useSearchParams } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 
 import type { Campaign, Schemas } from '../../api/client';
 import { keys, useContacts } from '../../api/queries';
@@ -51,6 +51,9 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
       title="Call list"
       aside={
         <Group gap="xs">
+          <Anchor component={Link} href={`/campaigns/${encodeURIComponent(c.campaign_id)}/exclusions`} size="sm">
+            Exclusions
+          </Anchor>
           <TextInput
             aria-label="Find a phone number"
             placeholder="+49…"

@@ -15,7 +15,7 @@ import { roles } from '../../words/roles';
 import { viewerZone } from '../../words/times';
 import { AddUser, ChangeRole, Password } from './user-form';
 
-type Asked = { what: 'role' | 'active' | 'password'; user: User };
+type Asked = { what: 'role' | 'active' | 'password' | 'unlock'; user: User };
 
 export default function UsersPage() {
   const query = useUsers();
@@ -66,7 +66,11 @@ export default function UsersPage() {
                 </Table.Td>
                 <Table.Td title={roles[u.role].may}>{roles[u.role].label}</Table.Td>
                 <Table.Td>
-                  <ToneBadge tone={u.is_active ? 'green' : 'grey'} label={u.is_active ? 'Active' : 'Deactivated'} />
+                  {u.is_active && u.locked_until !== null ? (
+                    <ToneBadge tone="red" label="Locked" />
+                  ) : (
+                    <ToneBadge tone={u.is_active ? 'green' : 'grey'} label={u.is_active ? 'Active' : 'Deactivated'} />
+                  )}
                 </Table.Td>
                 <Table.Td>{u.last_login_at === null ? <Text c="dimmed" size="sm">never</Text> : <When at={u.last_login_at} zone={viewerZone} />}</Table.Td>
                 <Table.Td>
@@ -82,6 +86,7 @@ export default function UsersPage() {
                     <Menu.Dropdown>
                       <Menu.Item onClick={() => setAsked({ what: 'role', user: u })}>Change the role…</Menu.Item>
                       {u.is_active && u.id !== self.user_id && <Menu.Item onClick={() => setAsked({ what: 'password', user: u })}>New password…</Menu.Item>}
+                      {u.locked_until !== null && <Menu.Item onClick={() => setAsked({ what: 'unlock', user: u })}>Unlock…</Menu.Item>}
                       <Menu.Item onClick={() => setAsked({ what: 'active', user: u })}>{u.is_active ? 'Deactivate…' : 'Activate…'}</Menu.Item>
                     </Menu.Dropdown>
                   </Menu>
@@ -92,6 +97,7 @@ export default function UsersPage() {
           {adding && <AddUser close={close} />}
           {asked?.what === 'role' && <ChangeRole of={asked.user} close={done} />}
           {asked?.what === 'active' && <Activity of={asked.user} self={asked.user.id === self.user_id} close={done} />}
+          {asked?.what === 'unlock' && <Unlock of={asked.user} close={done} />}
           {asked?.what === 'password' && <NewPassword of={asked.user} close={done} />}
         </>
       )}
@@ -121,6 +127,31 @@ function Activity({ of: u, self, close }: { of: User; self: boolean; close: () =
           {
             onSuccess: () => {
               notifications.show({ color: 'green', message: `${off ? 'Deactivated' : 'Activated'}: ${u.email}` });
+              close();
+            },
+          },
+        )
+      }
+    />
+  );
+}
+
+function Unlock({ of: u, close }: { of: User; close: () => void }) {
+  const change = useChangeUser();
+  return (
+    <Confirm
+      title={`Unlock ${u.email}?`}
+      lines={['Too many log-ins failed, one after the other. By itself the account unlocks after 15 minutes.', 'Was it not them who tried? Give them a new password instead.']}
+      confirm="Unlock"
+      busy={change.isPending}
+      problem={change.error}
+      close={close}
+      carryOut={() =>
+        change.mutate(
+          { id: u.id, change: { unlock: true } },
+          {
+            onSuccess: () => {
+              notifications.show({ color: 'green', message: `Unlocked: ${u.email}` });
               close();
             },
           },

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// Report is an Attempt Report on its way. It must be closed; one that the server
+// broke off ends with io.ErrUnexpectedEOF.
+type Report struct {
+	io.ReadCloser
+	// Columns stands for the columns: a part that has others does not fit to this one.
+	Columns string
+	answer  *http.Response
+}
+
+// Cursor is the attempt_id of the last row, behind which a later report goes on:
+// known once the report was read to io.EOF, "" before and of a report without rows.
+func (r *Report) Cursor() string { return r.answer.Trailer.Get("X-Report-Cursor") }
+
+// ReportPart chooses what of the Attempt Report is wanted; the zero value is all.
+type ReportPart struct {
+	Run int // 0: all runs
+	// After is the attempt_id of the last row that the caller has: the report goes on
+	// with the next one and has no line of column names.
+	After string
+	// Columns, when set, are those of the part before: code columns_changed when the
+	// contacts have other variables by now.
+	Columns string
+}
+
+// AttemptReport streams the Attempt Report, a CSV with one row a dial. Code
+// cursor_not_found when After is not kept any more.
+func (c *Client) AttemptReport(ctx context.Context, campaignID string, p ReportPart) (*Report, error) {
+	r := request{method: http.MethodGet, path: campaignPath(campaignID) + "/attempts.csv", query: url.Values{}}
+	for k, v := range map[string]string{"after": p.After, "columns": p.Columns} {
+		if v != "" {
+			r.query.Set(k, v)
+		}
+	}
+	if p.Run > 0 {
+		r.query.Set("run", strconv.Itoa(p.Run))
+	}
+	for try := 0; ; try++ {
+		resp, err := c.stream(ctx, &r)
+		if err == nil {
+			return &Report{ReadCloser: resp.Body, Columns: resp.Header.Get("X-Report-Columns"), answer: resp}, nil
+		}
+		wait, ok := c.worth(&r, err, try)
+		if !ok || !pause(ctx, wait) {
+			return nil, err
+		}
+	}
+}
+
+// Download is how far WriteReport came.
+type Download struct {
+	Rows int
+	// Part is what WriteReport is given to go on behind the last row.
+	Part ReportPart
+}
+
+// WriteReport writes the Attempt Report to a file and goes on where it was broken
+// off, so that each row is in the file once and whole. After an error the caller
+// goes on with Download.Part; without one that fetches what has come since.
+func (c *Client) WriteReport(ctx context.Context, campaignID string, p ReportPart, to io.Writer) (d Download, err error) {
+	w := reportWriter{out: csv.NewWriter(to), d: Download{Part: p}, named: p.After != ""}
+	w.out.UseCRLF = true
+	for try := 0; ; try++ {
+		before := w.d.Rows
+		err := c.writePart(ctx, campaignID, &w)
+		w.out.Flush()
+		switch {
+		case err == nil || !errors.Is(err, errBrokenOff):
+			return w.d, errors.Join(err, w.out.Error())
+		case w.d.Rows > before:
+			try = 0
+		}
+		wait, ok := c.worth(&request{method: http.MethodGet}, err, try)
+		if !ok || !pause(ctx, wait) {
+			return w.d, err
+		}
+	}
+}
+
+// reportWriter is a report on its way into a file.
+type reportWriter struct {
+	out   *csv.Writer
+	d     Download
+	named bool // the line of column names is in the file
+}
+
+// errBrokenOff: the connection ended within a report.
+var errBrokenOff = errors.New("the report was broken off")
+
+// reportID is where attempt_id stands in a row.
+const reportID = 3
+
+// writePart writes the rows of one answer.
+func (c *Client) writePart(ctx context.Context, campaignID string, w *reportWriter) error {
+	report, err := c.AttemptReport(ctx, campaignID, w.d.Part)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = report.Close() }()
+	w.d.Part.Columns = report.Columns
+	in := csv.NewReader(report)
+	in.ReuseRecord = true
+	header := w.d.Part.After == ""
+	for {
+		row, err := in.Read()
+		var syntax *csv.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &syntax):
+			return err
+		case err != nil:
+			return errors.Join(errBrokenOff, err)
+		case len(row) <= reportID || header && row[reportID] != "attempt_id":
+			return errors.New("the answer is no Attempt Report")
+		case header && w.named: // it was broken off before its first row
+			header = false
+			continue
+		}
+		if err := w.out.Write(row); err != nil {
+			return err
+		}
+		if header {
+			header, w.named = false, true
+			continue
+		}
+		w.d.Rows++
+		w.d.Part.After = row[reportID]
+	}
+}

@@ -1,0 +1,91 @@
+package http
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+const exclusionsPath = "/api/v1/campaigns/cmp_1/exclusions"
+
+func TestExclusionsAreListedMadeAndLifted(t *testing.T) {
+	b := newBench(t)
+	oper := []string{"Authorization", "Bearer " + b.token("usr_oper")}
+	b.ports.exclusions = []journal.Exclusion{
+		{Campaign: "cmp_1", Number: mobile, Reason: "asked", CreatedAt: testAt},
+		{Campaign: "cmp_1", Match: map[string]string{"account": "7"}, CreatedAt: testAt},
+	}
+	a := b.byKey("GET", exclusionsPath+"?page=2&page_size=10", "").is(200, "")
+	list := a.get("exclusions").([]any)
+	first, second := list[0].(map[string]any), list[1].(map[string]any)
+	if a.get("total") != 2.0 || b.ports.pages[0] != (campaign.Page{Number: 2, Size: 10}) || first["mobile"] != mobile || first["reason"] != "asked" ||
+		first["match"] != nil || second["mobile"] != nil || second["match"].(map[string]any)["account"] != "7" {
+		t.Errorf("%s", a.body)
+	}
+	a = b.byAdmin("GET", exclusionsPath+"?number=%2B4915112345678", "").is(200, "")
+	if a.get("total") != 1.0 {
+		t.Errorf("%s", a.body)
+	}
+	b.byAdmin("GET", exclusionsPath+"?number=x&page=0&status=x", "").is(422, "validation_failed", "number invalid_number", "page out_of_range", "status unknown_field")
+
+	a = b.do("POST", exclusionsPath, `{"mobile":"`+mobile+`","reason":"asked"}`, oper...).is(200, "")
+	if got := b.ports.excludes[0]; a.get("matched") == nil || got.Campaign != "cmp_1" || got.Number != mobile || got.Reason != "asked" || got.Who.User != "usr_oper" || got.Deadline.IsZero() {
+		t.Errorf("%s %+v", a.body, got)
+	}
+	b.byAdmin("POST", exclusionsPath, `{"match":{"account":7}}`).is(200, "")
+	b.byAdmin("POST", exclusionsPath, `{"campaign_id":"cmp_2"}`).is(422, "validation_failed", "campaign_id unknown_field", "mobile required", "match required")
+
+	lift := exclusionsPath + "/lift"
+	a = b.do("POST", lift, `{"mobile":"`+mobile+`"}`, oper...).is(200, "")
+	if got := b.ports.lifts[0]; a.get("readmitted") != 1.0 || got.Campaign != "cmp_1" || got.Number != mobile || got.Match != nil || got.Who.User != "usr_oper" {
+		t.Errorf("%s %+v", a.body, got)
+	}
+	b.byAdmin("POST", lift, `{"match":[{"key":"account","value":"7"}]}`).is(200, "")
+	if got := b.ports.lifts[1]; got.Number != "" || !maps.Equal(got.Match, map[string]string{"account": "7"}) {
+		t.Errorf("%+v", got)
+	}
+	b.byAdmin("POST", lift, `{}`).is(422, "validation_failed", "mobile required", "match required")
+	b.byAdmin("POST", lift, `{"mobile":"`+mobile+`","match":{"a":"b"},"reason":"x"}`).is(422, "validation_failed", "mobile mutually_exclusive", "reason unknown_field")
+	b.do("POST", lift, `{"mobile":"`+mobile+`"}`, "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.byKey("POST", lift, `{"mobile":"`+mobile+`"}`).is(401, "unauthorized")
+	for err, status := range map[error]int{engine.NotFound("exclusion_not_found", "No."): 404, engine.Conflict("run_over", "No."): 409} {
+		b.ports.fail = err
+		b.byAdmin("POST", lift, `{"mobile":"`+mobile+`"}`).is(status, engine.ErrorCode(err))
+	}
+	b.ports.fail = errNoCampaign
+	b.byAdmin("GET", exclusionsPath, "").is(404, "campaign_not_found")
+	b.byAdmin("POST", exclusionsPath, `{"mobile":"`+mobile+`"}`).is(404, "campaign_not_found")
+}
+
+func TestAFileOfNumbersIsExcluded(t *testing.T) {
+	b := newBench(t)
+	var file strings.Builder
+	file.WriteString("name,Phone_Number\r\n")
+	for i := range 300 {
+		fmt.Fprintf(&file, "x,+491511%07d\r\n", i)
+	}
+	file.WriteString("x,0151\r\n")
+	csv := []string{"Content-Type", "text/csv"}
+	a := b.byAdmin("POST", exclusionsPath+"/imports?reason=robinson", file.String(), csv...).is(200, "")
+	each := b.ports.excludes[0]
+	if a.get("rows") != 301.0 || a.get("invalid") != 1.0 || len(a.get("rejected").([]any)) != 1 || len(b.ports.excludes) != 300 || each.Reason != "robinson" || each.Campaign != "cmp_1" {
+		t.Errorf("%s, %d excluded, %+v", a.body, len(b.ports.excludes), each)
+	}
+	numbers := map[engine.PhoneNumber]bool{}
+	for _, x := range b.ports.excludes {
+		numbers[x.Number] = true
+	}
+	if len(numbers) != 300 {
+		t.Errorf("%d numbers", len(numbers))
+	}
+	b.byAdmin("POST", exclusionsPath+"/imports", "name\r\nx\r\n", csv...).is(422, "missing_column")
+	b.byAdmin("POST", exclusionsPath+"/imports", `{}`).is(415, "unsupported_media_type")
+	b.byAdmin("POST", exclusionsPath+"/imports?x=1", "phone_number\r\n", csv...).is(422, "validation_failed", "x unknown_field")
+	b.ports.fail = engine.Unavailable("database_unavailable", "Away.", 0)
+	b.byAdmin("POST", exclusionsPath+"/imports", file.String(), csv...).is(503, "database_unavailable")
+}
