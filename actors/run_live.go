@@ -22,7 +22,7 @@ func (r *run) liveView() *campaign.Live {
 		Dialling: r.phases[phaseIndex(attempt.PhaseDialling)], Ringing: r.phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(r.waiting), InProgress: r.phases[phaseIndex(attempt.PhaseServed)],
 		Seats: r.seatCap(), FreeSeats: r.seatCap() - r.busy, At: now,
-		Constraint: r.pace.last.Constraint, Explanation: r.pace.explain(), Credit: float64(r.pace.last.Why.Credit),
+		Constraint: r.pace.last.Constraint, Explanation: r.pace.explain(), Credit: float64(r.pace.last.Why.Credit), CreditHeld: r.pace.last.Why.Held(),
 		Ledgers: r.ledgerViews(), Rolling: r.rollingViews(),
 	}
 	if v.Constraint == engine.ConstraintSeats {

@@ -56,6 +56,9 @@ POST   /api/v1/campaigns/{campaign_id}/contacts                  - operator
 POST   /api/v1/campaigns/{campaign_id}/contacts:batch            trigger operator
 GET    /api/v1/campaigns/{campaign_id}/attempts.csv              read viewer
 GET    /api/v1/campaigns/{campaign_id}/runs                      read viewer
+GET    /api/v1/campaigns/{campaign_id}/series                    read viewer
+GET    /api/v1/campaigns/{campaign_id}/breakdown                 read viewer
+GET    /api/v1/campaigns/{campaign_id}/capacity                  read viewer
 GET    /api/v1/campaigns/{campaign_id}/runs/{run}/evidence       - admin
 POST   /api/v1/campaigns/{campaign_id}/clone                     - operator
 GET    /api/v1/campaigns/{campaign_id}/activity                  - viewer

@@ -107,6 +107,11 @@ type Reports interface {
 	// ReportVariables gives the names of the contacts' variables in
 	// alphabetical order, at most limit.
 	ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error)
+	// Series gives how a run went over a time, Breakdown what its dials came to.
+	// NotFound "campaign_not_found", "run_not_found"; Unavailable "chart_too_long"
+	// when there is too much to be counted.
+	Series(ctx context.Context, q campaign.SeriesQuery) (campaign.Series, error)
+	Breakdown(ctx context.Context, id engine.CampaignID, run int) (campaign.Breakdown, error)
 }
 
 // Suppressions is the list of numbers that the installation leaves alone.

@@ -106,6 +106,8 @@ type ports struct {
 	batches     []campaign.AddBatch
 	onRejected  func(campaign.Page) ([]campaign.RejectedRow, int, error)
 	onPart      func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
+	onSeries    func(campaign.SeriesQuery) (campaign.Series, error)
+	onBreakdown func(engine.CampaignID, int) (campaign.Breakdown, error)
 	findFail    error
 	storeFail   error
 	userFail    error
@@ -791,7 +793,7 @@ func (p *ports) TrunkStatuses(context.Context) (map[engine.TrunkID]TrunkStatus, 
 	defer p.lock()()
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	until, retry := at.Add(10*time.Minute), at.Add(time.Minute)
-	return map[engine.TrunkID]TrunkStatus{"t1": {Status: trunk.Status{Health: trunk.Held, Rate: 5, Share: 0.5, Legs: 7, RetryAt: &retry},
+	return map[engine.TrunkID]TrunkStatus{"t1": {Status: trunk.Status{Health: trunk.Held, Rate: 5, Share: 0.5, Placed: 2.5, Legs: 7, Channels: 30, RetryAt: &retry},
 		Reason: "200 OK", CheckedAt: &at, RegisteredUntil: &until}}, nil
 }
 
@@ -847,6 +849,26 @@ func (p *ports) AttemptsPage(_ context.Context, q campaign.AttemptsQuery) ([]cam
 
 func (p *ports) ReportVariables(context.Context, engine.CampaignID, int) ([]string, error) {
 	return []string{"city", "note"}, nil
+}
+
+func (p *ports) Series(_ context.Context, q campaign.SeriesQuery) (campaign.Series, error) {
+	if err := asText(q.Campaign); err != nil {
+		return campaign.Series{}, err
+	}
+	if p.onSeries == nil {
+		return campaign.NewSeries(q.Now, q.Now, q.Points), p.fail
+	}
+	return p.onSeries(q)
+}
+
+func (p *ports) Breakdown(_ context.Context, id engine.CampaignID, run int) (campaign.Breakdown, error) {
+	if err := asText(id); err != nil {
+		return campaign.Breakdown{}, err
+	}
+	if p.onBreakdown == nil {
+		return campaign.Breakdown{Run: max(run, 1)}, p.fail
+	}
+	return p.onBreakdown(id, run)
 }
 
 func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int, error) {

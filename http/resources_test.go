@@ -108,7 +108,7 @@ func TestATrunkIsShownAsItStands(t *testing.T) {
 	a := b.do("GET", "/api/v1/trunks/t1", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
 	status := a.get("status").(map[string]any)
 	for field, want := range map[string]any{"health": "held", "reason": "200 OK", "checked_at": "2026-03-02T09:00:00Z", "registered_until": "2026-03-02T09:10:00Z",
-		"calls_per_second": 5.0, "cps_share": 0.5, "live_legs": 7.0, "retry_at": "2026-03-02T09:01:00Z"} {
+		"calls_per_second": 5.0, "cps_share": 0.5, "placed_per_second": 2.5, "live_legs": 7.0, "retry_at": "2026-03-02T09:01:00Z"} {
 		if status[field] != want {
 			t.Errorf("%s: %v, want %v", field, status[field], want)
 		}

@@ -82,6 +82,9 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + batchSuffix, access: access{scope: scopeTrigger, role: roleOperator}, handle: s.addBatch},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: access{scope: scopeRead, role: roleViewer}, handle: s.listRuns},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/series", access: access{scope: scopeRead, role: roleViewer}, handle: s.series},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/breakdown", access: access{scope: scopeRead, role: roleViewer}, handle: s.breakdown},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/capacity", access: access{scope: scopeRead, role: roleViewer}, handle: s.capacity},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs/{run}/evidence", access: access{role: roleAdmin}, handle: s.evidence},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: access{role: roleOperator}, handle: s.cloneCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: access{role: roleViewer}, handle: s.activity},

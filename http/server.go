@@ -151,7 +151,11 @@ type Server struct {
 	conns   connections
 	gates   gates
 
+	charts   *memory[chartKey, []byte]
+	supplies *memory[struct{}, supplies]
+
 	reports   atomic.Int32 // being written
+	counting  atomic.Int32 // charts
 	archives  atomic.Int32 // being made or sent
 	listening atomic.Int32 // recordings being sent
 
@@ -184,6 +188,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.conns.cap = cfg.ConnectionCap
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
 	s.requests.New = func() any { return new(request) }
+	s.charts = newMemory(chartTTL, chartsKept, cfg.Now, s.loadChart)
+	s.supplies = newMemory(suppliesTTL, 1, cfg.Now, s.loadSupplies)
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
 	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
 	s.sessions = newSessions(deps.Sessions, cfg.Now)

@@ -28,6 +28,7 @@ type trunkStatus struct {
 	RegisteredUntil *time.Time `json:"registered_until"`
 	CallsPerSecond  float64    `json:"calls_per_second"`
 	CPSShare        float64    `json:"cps_share"`
+	Placed          float64    `json:"placed_per_second"`
 	LiveLegs        int        `json:"live_legs"`
 	RetryAt         *time.Time `json:"retry_at"`
 }
@@ -51,7 +52,7 @@ func viewTrunk(t engine.TrunkSettings) trunkView {
 func viewTrunkStatus(s TrunkStatus) *trunkStatus {
 	return &trunkStatus{
 		Health: string(s.Health), Reason: s.Reason, CheckedAt: s.CheckedAt, RegisteredUntil: s.RegisteredUntil,
-		CallsPerSecond: s.Rate, CPSShare: s.Share, LiveLegs: s.Legs, RetryAt: s.RetryAt,
+		CallsPerSecond: s.Rate, CPSShare: s.Share, Placed: s.Placed, LiveLegs: s.Legs, RetryAt: s.RetryAt,
 	}
 }
 

@@ -34,6 +34,8 @@ type Config struct {
 	Imports int
 	// ConnectTimeout bounds one attempt to connect, 5 s.
 	ConnectTimeout time.Duration
+	// ChartLimit bounds each statement that counts calls for a chart, 5 s.
+	ChartLimit time.Duration
 	// Dial replaces the way to the server; tests put faults in here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// SkipMigrations leaves the schema as it is: for a process that must not
@@ -58,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Imports <= 0 {
 		c.Imports = 4
+	}
+	if c.ChartLimit <= 0 {
+		c.ChartLimit = 5 * time.Second
 	}
 	if c.Migrations == nil {
 		c.Migrations = migrations.FS

@@ -213,7 +213,8 @@ type Live struct {
 	Seats            int               `json:"seats"`
 	FreeSeats        int               `json:"free_seats"`
 	Credit           float64           `json:"abandon_credit"`
-	Constraint       engine.Constraint `json:"constraint"` // why no more dials are placed now
+	CreditHeld       int               `json:"abandon_credit_held"` // lines beyond the free workers: each may come to an abandon
+	Constraint       engine.Constraint `json:"constraint"`          // why no more dials are placed now
 	Explanation      string            `json:"explanation"`
 	LastDialAt       *time.Time        `json:"last_dial_at,omitempty"`
 	DialsPerSec      *float64          `json:"dials_per_s"`

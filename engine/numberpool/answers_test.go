@@ -102,3 +102,22 @@ func TestWhatEndedBeforeARestartCounts(t *testing.T) {
 		t.Error("the fifth strike did not quarantine it")
 	}
 }
+
+func TestANumberTellsWhatRefusesItsNextDial(t *testing.T) {
+	start := time.Date(2030, 5, 2, 9, 0, 0, 0, time.UTC)
+	s := NewSlot(engine.NumberSettings{Number: "+49301", ConcurrentCap: 1, RestSec: 60})
+	f := func(now time.Time, want Cap) {
+		t.Helper()
+		if got := s.Status(now).Refuses; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	f(start, CapNone)
+	s.Acquire(start, "a", time.Minute)
+	f(start, CapConcurrent)
+	s.Release(start, "a", End{Answered: true})
+	f(start, CapRest)
+	f(start.Add(time.Minute), CapNone)
+	s.Configure(engine.NumberSettings{Number: "+49301", State: string(Quarantined)})
+	f(start.Add(time.Minute), CapState)
+}

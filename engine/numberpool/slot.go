@@ -253,6 +253,7 @@ type Status struct {
 	Alarm     Alarm      `json:"answer_alarm"`
 	UsedAt    *time.Time `json:"used_at"`
 	RestsTill *time.Time `json:"rests_until"`
+	Refuses   Cap        `json:"-"` // what refuses the next dial, CapNone: nothing
 }
 
 // Status tells how the slot stands.
@@ -260,6 +261,8 @@ func (s *Slot) Status(now time.Time) Status {
 	t := Status{State: s.State(now), InUse: s.Held(), HourDials: s.hour.sum(now), DayDials: s.day.sum(now), Strikes: s.Strikes()}
 	t.Answered, t.Ended = s.AnswerRate()
 	t.Alarm = s.Alarm()
+	refusal, _ := s.Check(now)
+	t.Refuses = refusal.Cap
 	if at := s.usedAt; !at.IsZero() {
 		t.UsedAt = &at
 	}

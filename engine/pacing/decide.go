@@ -227,6 +227,10 @@ func workersConstraint(in *Input) engine.Constraint {
 	return engine.ConstraintConcurrency
 }
 
+// Held is how many lines have no free worker of their own: were all answered at
+// this moment, so many people would be abandoned.
+func (e Explanation) Held() int { return max(e.Ringing+e.Waiting-max(e.Free, 0), 0) }
+
 // String is the explanation in a sentence, for the console.
 func (e Explanation) String() string {
 	var b strings.Builder

@@ -230,3 +230,16 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+func TestLinesBeyondTheFreeWorkersHoldCredit(t *testing.T) {
+	f := func(free, ringing, waiting, want int) {
+		t.Helper()
+		if got := (Explanation{Free: free, Ringing: ringing, Waiting: waiting}).Held(); got != want {
+			t.Errorf("%d free, %d ringing, %d waiting: %d held, want %d", free, ringing, waiting, got, want)
+		}
+	}
+	f(0, 0, 0, 0)
+	f(3, 3, 0, 0)
+	f(3, 4, 1, 2)
+	f(-2, 1, 1, 2) // seats were taken away: nobody answers for calls that go on
+}

@@ -21,6 +21,7 @@ type Trunk struct {
 	wire     wire
 	channels lease.Book[engine.LegID]
 	health   health
+	placed   placed
 }
 
 // New gives a trunk that has carried nothing yet and is taken to be up.
@@ -107,6 +108,7 @@ func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok 
 		return false, c, retryAt
 	}
 	t.take(now, leg, time.Time{})
+	t.placed.note(now)
 	t.channels.Take(now, leg, ttl)
 	t.health.granted(leg)
 	return true, engine.ConstraintNone, time.Time{}
@@ -183,7 +185,10 @@ type Status struct {
 	// that throttling has left of it, 0 to 1.
 	Rate  float64
 	Share float64
-	Legs  int // live ones
+	// Placed is the calls a second that it was given over the last 9 s.
+	Placed   float64
+	Legs     int // live ones, …
+	Channels int // … of so many at most
 	// RetryAt is when it grants again what it refuses now; nil when it refuses
 	// nothing, or that depends on others.
 	RetryAt *time.Time
@@ -191,9 +196,36 @@ type Status struct {
 
 // Status gives the trunk's present state for people.
 func (t *Trunk) Status(now time.Time) Status {
-	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole, Legs: t.Held()}
+	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole, Placed: t.placed.rate(now), Legs: t.Held(), Channels: t.settings.ChannelCap}
 	if _, c, at := t.Check(now); c == engine.ConstraintTrunkHealth && !at.IsZero() {
 		s.RetryAt = &at
 	}
 	return s
+}
+
+// placed counts grants by whole seconds: the present one, and those over which the
+// calls a second are told.
+type placed [10]struct {
+	second int64
+	n      int
+}
+
+func (p *placed) note(now time.Time) {
+	s := now.Unix()
+	b := &p[uint64(s)%uint64(len(p))] //nolint:gosec // any order will do
+	if b.second != s {
+		b.second, b.n = s, 0
+	}
+	b.n++
+}
+
+// rate is that of the seconds that are over.
+func (p *placed) rate(now time.Time) float64 {
+	n := 0
+	for i := range p {
+		if age := now.Unix() - p[i].second; age > 0 && age < int64(len(p)) {
+			n += p[i].n
+		}
+	}
+	return float64(n) / float64(len(p)-1)
 }

@@ -430,3 +430,23 @@ func TestARestartedTrunkGrantsItsFirstLegAfterOneInterval(t *testing.T) {
 		t.Error("not granted after an interval")
 	}
 }
+
+func TestATrunkTellsTheCallsASecondThatItWasGiven(t *testing.T) {
+	tr := fresh(10, 100)
+	for i := range 50 { // five a second for ten seconds
+		if ok, _, _ := tr.Acquire(at(200*i), engine.LegID(fmt.Sprint(i)), ttl); !ok {
+			t.Fatalf("leg %d refused", i)
+		}
+	}
+	f := func(ms int, want float64) {
+		t.Helper()
+		if got := tr.Status(at(ms)).Placed; got != want {
+			t.Errorf("after %d ms: %g calls a second, want %g", ms, got, want)
+		}
+	}
+	f(9_800, 5)  // the second that goes on does not count
+	f(10_000, 5) // nine whole seconds do
+	f(14_000, 25./9)
+	f(19_000, 0)
+	f(3_600_000, 0)
+}

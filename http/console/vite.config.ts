@@ -37,7 +37,8 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // What changes seldom keeps its name, and stays in browsers' caches, when a page changes.
-        codeSplitting: { groups: [{ name: 'libraries', test: /node_modules/ }] },
+        // What draws charts is not among it: it comes with the first chart.
+        codeSplitting: { groups: [{ name: 'libraries', test: /node_modules\/(?!uplot\/)/ }] },
       },
     },
   },

@@ -3,6 +3,7 @@ import { QueryClient, keepPreviousData, useMutation, useQuery, useQueryClient } 
 
 import type { Link } from '../live/feed';
 import { useLive } from '../live/use-live';
+import { serverNow } from './clock';
 import type { Campaign, Schemas, Session } from './client';
 import { api, data, setToken } from './client';
 import { Problem } from './problem';
@@ -22,6 +23,10 @@ export const keys = {
   imports: (id: string) => ['imports', id] as const,
   activity: (id: string) => ['activity', id] as const,
   preflight: (id: string) => ['preflight', id] as const,
+  capacity: (id: string) => ['capacity', id] as const,
+  series: (id: string) => ['series', id] as const,
+  breakdown: (id: string) => ['breakdown', id] as const,
+  tail: (id: string) => ['tail', id] as const,
   ladder: (call: string) => ['ladder', call] as const,
   bots: ['bots'] as const,
   numbers: ['numbers'] as const,
@@ -121,11 +126,70 @@ export function useCampaigns(): UseQueryResult<CampaignsView, Problem> & { link:
   return { ...query, link };
 }
 
+export type Live = NonNullable<Campaign['live']>;
+
+/** How many live states are kept for the charts: they reach from the last series to now. */
+const tailCap = 120;
+
+/** useTail gives the live states of a campaign that the page has seen of late, oldest first. */
+export function useTail(id: string): Live[] {
+  return useQuery<Live[]>({ queryKey: keys.tail(id), queryFn: () => [], initialData: [], staleTime: Infinity }).data;
+}
+
+/** useCapacity tells what a campaign dials with and how much of it is taken. */
+export function useCapacity(id: string, running: boolean) {
+  return useQuery<Schemas['Capacity'], Problem>({
+    queryKey: [...keys.capacity(id), running],
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/capacity', { params: { path: { campaign_id: id } }, signal })),
+    refetchInterval: running ? capacityMs : 5 * capacityMs,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** How often the console asks what is taken of what a campaign dials with, and for charts of a run that goes on. */
+const capacityMs = 3_000;
+const chartMs = 10_000;
+
+/** What a chart shows: a run, the last so many seconds of it or, with 0, the whole. */
+export interface ChartOf {
+  run: number;
+  last: number;
+  /** The run goes on. */
+  open: boolean;
+}
+
+/** useSeries gives how a run went over its time. */
+export function useSeries(id: string, of: ChartOf) {
+  return useQuery<Schemas['Series'], Problem>({
+    queryKey: [...keys.series(id), of.run, of.last, of.open],
+    queryFn: ({ signal }) => {
+      // Whoever asks within the same seconds asks for the same, and the server counts once for all.
+      const from = new Date((Math.floor(serverNow() / 5000) * 5 - of.last) * 1000).toISOString();
+      return data(api.GET('/api/v1/campaigns/{campaign_id}/series', { params: { path: { campaign_id: id }, query: { run: of.run, ...(of.last > 0 ? { from } : {}) } }, signal }));
+    },
+    refetchInterval: (query) => (of.open ? Math.min(Math.max(chartMs, (query.state.data?.step_s ?? 0) * 500), 60_000) : false),
+    placeholderData: (before) => (before?.run === of.run ? before : undefined),
+  });
+}
+
+/** useBreakdown gives what the dials of a run came to. */
+export function useBreakdown(id: string, run: number, open: boolean) {
+  return useQuery<Schemas['Breakdown'], Problem>({
+    queryKey: [...keys.breakdown(id), run, open],
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/breakdown', { params: { path: { campaign_id: id }, query: { run } }, signal })),
+    refetchInterval: open ? chartMs : false,
+    placeholderData: (before) => (before?.run === run ? before : undefined),
+  });
+}
+
 /** useCampaign gives one campaign as it changes. */
 export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { link: Link } {
   const client = useQueryClient();
   const link = useLive(`/api/v1/campaigns/${encodeURIComponent(id)}/live`, (value) => {
-    client.setQueryData<Campaign>(keys.campaign(id), value as unknown as Campaign);
+    const campaign = value as unknown as Campaign;
+    client.setQueryData<Campaign>(keys.campaign(id), campaign);
+    const { live } = campaign;
+    if (live) client.setQueryData<Live[]>(keys.tail(id), (tail = []) => (tail.at(-1)?.at === live.at ? tail : [...tail.slice(-tailCap), live]));
   });
   const query = useQuery<Campaign, Problem>({
     queryKey: keys.campaign(id),

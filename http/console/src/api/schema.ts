@@ -896,6 +896,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/series": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * How a run went over its time
+         * @description Counts of a run's dials in steps of equal length, from a second to whole days: the shortest with which the time takes no
+         *     more than `points`. Each list has one entry a step; the first step begins at `from`, the last may go beyond `to`. An
+         *     answer may be 5 s old. 503 `chart_too_long` when the time has more calls than can be counted in a few seconds: ask for
+         *     a shorter one. A user, or an API key with the scope `read`.
+         */
+        get: operations["campaignSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/breakdown": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What a run's dials came to
+         * @description The dials that have ended by final SIP code and outcome and by caller ID, 100 of each at most, and the calls by the time
+         *     from the answer to the bot's first sound. An answer may be 5 s old. 503 `chart_too_long` as of the series. A user, or an
+         *     API key with the scope `read`.
+         */
+        get: operations["campaignBreakdown"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{campaign_id}/capacity": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What the campaign dials with, and which of it binds
+         * @description Workers, the calls a second and the channels of the trunks, and caller IDs: how much of each is taken, by all campaigns
+         *     where it is shared. An answer may be 1 s old. A user, or an API key with the scope `read`.
+         */
+        get: operations["campaignCapacity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/clone": {
         parameters: {
             query?: never;
@@ -3155,6 +3236,90 @@ export interface components {
             failure_reason?: string;
             counters: components["schemas"]["Counters"];
         };
+        Series: {
+            run: number;
+            /**
+             * Format: date-time
+             * @description When the first step begins.
+             */
+            from: string;
+            to: components["schemas"]["When"];
+            /** @description Length of a step in seconds. */
+            step_s: number;
+            /** @description Calls placed in the step. */
+            dials: number[];
+            /** @description Of these by now answered or ended. */
+            decided: number[];
+            /** @description Of these answered. The answer rate is answered / decided. */
+            answered: number[];
+            /** @description Answers in the step that reached the bot or were abandoned. */
+            live_answers: number[];
+            /** @description Of these abandoned. The abandon rate is abandoned / live_answers. */
+            abandoned: number[];
+            /** @description Lines ringing at a time, on average over the step. */
+            ringing: number[];
+            /** @description Conversations at a time, on average over the step. */
+            connected: number[];
+        };
+        Breakdown: {
+            run: number;
+            /** @description That have ended. */
+            dials: number;
+            /** @description The most frequent first. */
+            sip_causes: {
+                /** @description Of the final response; 0: there was none. */
+                sip_code: number;
+                /** @description As a carrier wrote it. */
+                sip_reason: string;
+                /** @description One of Outcome. */
+                outcome: string;
+                count: number;
+                /** @description Of all dials that have ended. */
+                share: number;
+            }[];
+            /** @description By caller ID, the one with the most dials first. */
+            numbers: {
+                number: string;
+                /** @description That have ended. */
+                dials: number;
+                answered: number;
+                answer_rate: number | null;
+                /**
+                 * @description Of this moment.
+                 * @enum {string}
+                 */
+                state: "active" | "resting" | "quarantined" | "retired";
+                /** @description Refusals of the caller ID among its last 20 calls. */
+                strikes: number;
+            }[];
+            /** @description Calls by the time from the answer to the bot's first sound. */
+            first_audio: {
+                /** @description Upper bound, itself in it; the lower one is that before. null: any longer. */
+                up_to_ms: number | null;
+                count: number;
+            }[];
+        };
+        Capacity: {
+            at: components["schemas"]["When"];
+            /** @description Why no more is dialled now; empty = nothing holds it, or nothing is dialled. */
+            constraint: string;
+            resources: {
+                /**
+                 * @description `seats`: workers that the campaign may use now. `trunk_cps`: calls a second over the last 9 s, of what the usable trunks grant. `trunk_channels`:
+                 *     their live legs. `numbers`: caller IDs of the pool that carry no further dial now.
+                 * @enum {string}
+                 */
+                resource: "seats" | "trunk_cps" | "trunk_channels" | "numbers";
+                used: number;
+                of: number;
+                /** @description It is why no more is dialled now. */
+                binding: boolean;
+                /** @description What cannot be used now, by why: trunks by their health, caller IDs by `state`, `rest`, `concurrent`, `hour`, `day` or `away`. */
+                out: {
+                    [key: string]: number;
+                };
+            }[];
+        };
         Activity: {
             /** @enum {string} */
             action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore";
@@ -3780,6 +3945,8 @@ export interface components {
             seats?: number;
             free_seats?: number;
             abandon_credit?: number;
+            /** @description Lines beyond the free workers: were all answered now, so many people would be abandoned. */
+            abandon_credit_held?: number;
             /** @description Why no more is dialled now; empty = nothing holds it. */
             constraint: string;
             explanation?: string;
@@ -4056,6 +4223,8 @@ export interface components {
             calls_per_second: number;
             /** @description Part of the cap that throttling has left. */
             cps_share: number;
+            /** @description Placed over the last 9 s. */
+            placed_per_second: number;
             live_legs: number;
             retry_at: components["schemas"]["WhenOrNull"];
         };
@@ -6343,6 +6512,117 @@ export interface operations {
                         page_size: number;
                         total: number;
                     };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    campaignSeries: {
+        parameters: {
+            query?: {
+                /** @description Its number; left out: the present one. */
+                run?: number;
+                /** @description Left out: the run's first dial. */
+                from?: string;
+                /** @description Left out: the end of its last call, or now. */
+                to?: string;
+                /** @description At most so many steps. */
+                points?: number;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    campaignBreakdown: {
+        parameters: {
+            query?: {
+                /** @description Its number; left out: the present one. */
+                run?: number;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Breakdown"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    campaignCapacity: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Capacity"];
                 };
             };
             401: components["responses"]["Unauthorized"];

@@ -87,3 +87,11 @@ export function windowOf(w: { start: string; end: string; zone: string; days?: r
 export function zones(): string[] {
   return [...new Set(['UTC', viewerZone, ...Intl.supportedValuesOf('timeZone')])].sort();
 }
+
+const dayTick = formatter({ day: 'numeric', month: 'short' });
+
+/** tick writes a time on an axis whose marks are so many seconds apart. */
+export function tick(at: Date, step: number): string {
+  if (step >= 86_400) return dayTick(at, viewerZone);
+  return step < 60 ? clock(at, viewerZone) : minute(at, viewerZone);
+}

@@ -4,6 +4,7 @@ import { useCampaign } from '../../api/queries';
 import { Failure } from '../../components/failure';
 import { PageBody } from '../../components/page';
 import { NotFoundPage } from '../not-found-page';
+import { Analysis } from './analysis';
 import { CampaignHeader } from './campaign-header';
 import { ConfigurationCard } from './configuration-card';
 import { ContactsCard } from './contacts-card';
@@ -51,6 +52,7 @@ function Watched({ id }: { id: string }) {
           </Grid.Col>
         </Grid>
         <CountersCard campaign={campaign} />
+        {campaign.ever_run && <Analysis campaign={campaign} />}
         <CallbacksCard campaign={campaign} />
         <ContactsCard campaign={campaign} />
         <Grid gap="md">

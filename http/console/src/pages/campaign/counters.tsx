@@ -9,6 +9,7 @@ import { parts, scope } from '../../words/campaigns';
 import { progressOf } from '../../words/commands';
 import { count, none, percent, rate, seconds, share } from '../../words/figures';
 import { contactStatus } from '../../words/states';
+import { AbandonGauge } from './capacity';
 import css from './counters.module.css';
 
 /** CountersCard shows the counters of the run; the last three only above zero (spec: Campaign counters and metrics). */
@@ -134,6 +135,7 @@ export function RatesCard({ campaign }: { campaign: Campaign }) {
           {seconds(k.aht_s)}
         </Stat>
       </Stats>
+      {campaign.ever_run && <AbandonGauge campaign={campaign} />}
     </Card>
   );
 }

@@ -1,6 +1,7 @@
 import { Box, Group, Text } from '@mantine/core';
 
 import type { Campaign } from '../../api/client';
+import { useCapacity } from '../../api/queries';
 import { Card } from '../../components/card';
 import { Stat, Stats } from '../../components/stat';
 import { ToneBadge } from '../../components/tone-badge';
@@ -8,6 +9,7 @@ import { Age, useSeconds } from '../../components/when';
 import { whyOf } from '../../words/constraints';
 import { count, eta, none, rate, seconds } from '../../words/figures';
 import { indicator } from '../../words/states';
+import { CapacityBar } from './capacity';
 import css from './live-card.module.css';
 
 /** The age from which the last dial is shown as overdue (spec: "turns orange beyond 30 seconds"). */
@@ -17,7 +19,8 @@ const overdueS = 30;
 export function LiveCard({ campaign: c }: { campaign: Campaign }) {
   const live = c.live;
   const shown = indicator(c);
-  const why = whyOf(c);
+  const { data: capacity } = useCapacity(c.campaign_id, c.status === 'running');
+  const why = whyOf(c, capacity);
   const ends = eta(live?.eta_s);
   return (
     <Card title="Live activity" aside={
@@ -67,6 +70,7 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
           )}
         </Box>
       )}
+      {capacity && <CapacityBar capacity={capacity} />}
     </Card>
   );
 }
