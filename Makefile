@@ -253,6 +253,11 @@ SHOTS ?= bin/shots
 console-shots: build ## Take screenshots of every page of the console into SHOTS, wide and narrow, light and dark; axe judges each.
 	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS)
 
+.PHONY: console-cost
+console-cost: build ## Measure what 100 open consoles cost the engine and a page the browser, while 20 campaigns place 200 dials a second; ARGS="--window 20s", --json.
+	@node=$$($(new_node)); CHROMIUM="$${CHROMIUM:-$$(command -v chromium || command -v chromium-browser || command -v google-chrome)}" \
+		$(BIN) bench console --browser "$$node" --browser $(CURDIR)/$(CONSOLE)/e2e/cost.mjs $(ARGS)
+
 bench: need-go ## Run the Go benchmarks; BENCH=regexp picks some.
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -p 1 ./...
 

@@ -45,6 +45,7 @@ GET    /api/v1/campaigns/{campaign_id}                           read viewer
 PATCH  /api/v1/campaigns/{campaign_id}                           - operator
 DELETE /api/v1/campaigns/{campaign_id}                           - operator
 GET    /api/v1/campaigns/{campaign_id}/preflight                 read viewer
+POST   /api/v1/campaigns/{campaign_id}/simulate                  - viewer
 GET    /api/v1/campaigns/{campaign_id}/live                      read viewer
 GET    /api/v1/live                                              - viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts                  read viewer

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	"dialler/engine/sim"
 	"dialler/engine/trunk"
 	"dialler/engine/webhook"
 )
@@ -363,6 +364,13 @@ type Webhooks interface {
 	ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (int, error)
 }
 
+// Simulations knows how the people on a campaign's list behaved.
+type Simulations interface {
+	// Behaviour is what the campaign's latest attempts came to, at most
+	// sim.MeasuredMost of them and of any run.
+	Behaviour(ctx context.Context, id engine.CampaignID) (sim.Past, error)
+}
+
 // Health answers the probes.
 type Health interface {
 	// Alive is nil while the process decides; an error makes /healthz fail
@@ -406,4 +414,5 @@ type Deps struct {
 	Evidence       Evidence
 	Persons        Persons
 	Webhooks       Webhooks
+	Simulations    Simulations
 }

@@ -24,6 +24,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
+	"dialler/engine/sim"
 	"dialler/engine/trunk"
 )
 
@@ -77,6 +78,7 @@ type ports struct {
 	forced       []bool // of the bots deleted
 	trunks       []engine.TrunkSettings
 	numbers      []engine.NumberSettings
+	past         sim.Past
 	keep         bool
 
 	erasures []string
@@ -365,6 +367,11 @@ func (p *ports) Destination(n engine.PhoneNumber) error {
 		return engine.Invalid("destination_not_allowed", "calls to AT are not allowed")
 	}
 	return nil
+}
+
+func (p *ports) Behaviour(context.Context, engine.CampaignID) (sim.Past, error) {
+	defer p.lock()()
+	return p.past, p.fail
 }
 
 func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Readiness, error) {

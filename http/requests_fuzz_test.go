@@ -35,6 +35,7 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 		s.reports.Store(0)
 		s.archives.Store(0)
 		s.listening.Store(0)
+		s.simulating.by = nil
 		s.feeds.mu.Lock()
 		s.feeds.held = 0
 		clear(s.feeds.heldBy)

@@ -70,6 +70,7 @@ func (s *Server) table() []*route {
 		{method: "PATCH", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.editCampaign},
 		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.deleteCampaign},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/preflight", access: access{scope: scopeRead, role: roleViewer}, handle: s.preflight},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/simulate", access: access{role: roleViewer}, handle: s.simulate},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: access{scope: scopeRead, role: roleViewer}, handle: s.watchCampaign},
 		{method: "GET", path: v1 + "/live", access: access{role: roleViewer}, handle: s.watchCampaigns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},

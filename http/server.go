@@ -54,6 +54,8 @@ type Config struct {
 	// ReportPatience is how long a reader of a report, a recording or evidence may
 	// take for what it was sent, and how far it may be behind 16 KiB a second (60 s).
 	ReportPatience time.Duration
+	// SimulationTime is how long a simulation may take (1 min).
+	SimulationTime time.Duration
 
 	// ResultToken gives the bearer token with which a call's bot may post its
 	// result; nil when only the hash that is stored with the call is known.
@@ -105,6 +107,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.IdleTimeout, 2*time.Minute)
 	or(&c.StreamPatience, streamPatience)
 	or(&c.ReportPatience, reportPatience)
+	or(&c.SimulationTime, time.Minute)
 	or(&c.KeyCacheTTL, time.Second)
 	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
 	orInt(&c.BodyCap, 1<<20)
@@ -158,6 +161,8 @@ type Server struct {
 	counting  atomic.Int32 // charts
 	archives  atomic.Int32 // being made or sent
 	listening atomic.Int32 // recordings being sent
+
+	simulating simulations
 
 	mu        sync.Mutex
 	listeners []net.Listener

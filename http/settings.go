@@ -139,12 +139,7 @@ func readSettings(f form) campaign.Settings {
 	}
 	s.TransferLimit = f.whole("transfer_limit", s.TransferLimit)
 	if f.has("abandon_cap_pct") {
-		pct := f.decimal("abandon_cap_pct", 0)
-		// Rounded to the millionth, and clamped so that nonsense stays out of range.
-		s.AbandonCapPPM = int(math.Round(math.Max(-1000, math.Min(1000, pct)) * 10_000))
-		if pct < 0 && s.AbandonCapPPM == 0 {
-			s.AbandonCapPPM = -1
-		}
+		s.AbandonCapPPM = f.abandonCap()
 	}
 	s.FalsePositivePPM = f.share("false_positive_share")
 	if list := f.words("retry_on_custom", 200); list != nil {
@@ -165,6 +160,17 @@ func readSettings(f form) campaign.Settings {
 		s.Window = w.window()
 	}
 	return s
+}
+
+// abandonCap reads the cap in millionths: rounded, and clamped so that nonsense
+// stays out of range.
+func (f form) abandonCap() (ppm int) {
+	pct := f.decimal("abandon_cap_pct", 0)
+	ppm = int(math.Round(math.Max(-1000, math.Min(1000, pct)) * 10_000))
+	if pct < 0 && ppm == 0 {
+		ppm = -1
+	}
+	return ppm
 }
 
 // share reads a share from 0 to 1 in millionths; nonsense stays out of range.

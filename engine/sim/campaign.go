@@ -33,7 +33,17 @@ type Installation struct {
 	// Large campaigns keep no ended attempts, so that of their figures only those
 	// of contacts are counted anew for comparison.
 	Large bool
+	// EventsMost ends the world after so many events; 0: nothing but its Length
+	// does.
+	EventsMost int
+	// Halt, if there is one, is asked after every haltEvery events whether to end
+	// the world there. What it takes to answer is the caller's affair.
+	Halt func() bool
+	// Course has the campaigns' courses kept.
+	Course bool
 }
+
+const haltEvery = 512
 
 // TrunkPlan is a trunk, and what the carrier behind it takes.
 type TrunkPlan struct {
@@ -51,7 +61,9 @@ type CampaignPlan struct {
 	Settings campaign.Settings
 	Contacts int // of the list, numbered from First
 	First    int // lists that overlap share numbers
-	Acts     []PlannedAct
+	// Used is how many attempts the list has used before, evenly spread.
+	Used int
+	Acts []PlannedAct
 }
 
 // PlannedAct happens at a time since the start.
@@ -170,6 +182,10 @@ type CampaignResult struct {
 	// the seats that the campaign had while it was dialling.
 	Busy, Workers time.Duration
 	Constraint    engine.Constraint // of the last decision
+	// Open is how many contacts were not final at the end, LeftAtClose how many
+	// were not when the window closed first, -1 when it did not.
+	Open, LeftAtClose int
+	Course            []CampaignMoment // of an Installation that keeps it
 }
 
 // ConnectsPerHour is how many persons were served in an hour of dialling.
@@ -194,7 +210,9 @@ type CampaignsResult struct {
 	Campaigns []CampaignResult
 	Ended     time.Duration // when nothing was left to happen, at most the Length
 	Crashes   int
-	Events    int // that happened
+	Events    int  // that happened
+	Halted    bool // Halt ended it
+	Spent     bool // EventsMost did
 	// Broken is the first invariant that did not hold; nil as it should be.
 	Broken *Broken
 }

@@ -207,7 +207,7 @@ func (r *desk) add(n int) {
 				places = append(places, p)
 			}
 		}
-		r.w.addRows(r.d, 0, places)
+		r.w.addRows(r.d, 0, places, 0)
 		r.retally()
 		for i := from; i < len(r.d.book.rows); i++ {
 			r.agenda.note(int32(i)) //nolint:gosec // bounded by the plan
@@ -244,7 +244,7 @@ func (r *desk) trigger(p int) {
 		if _, ok := r.d.book.find(p); ok {
 			return
 		}
-		r.w.addRows(r.d, 0, []int{p})
+		r.w.addRows(r.d, 0, []int{p}, 0)
 		i := int32(len(r.d.book.rows) - 1) //nolint:gosec // bounded by the plan
 		c := r.d.book.get(i)
 		c.DueClass, c.Source = contact.DueTrigger, "trigger"

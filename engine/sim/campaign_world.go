@@ -111,6 +111,8 @@ type office struct {
 	carrier  [][]time.Duration
 	stepped  time.Duration // when the clock was last stepped
 	crashes  int
+	halted   bool
+	spent    bool
 
 	check checker
 }
@@ -171,16 +173,31 @@ func (w *office) create(i int) {
 	d.c = campaign.Campaign{ID: id, Settings: p.Settings.WithDefaults(), State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(), CreatedBy: engine.System}
 	d.book = book{id: id, created: w.wall(), prefixes: w.in.Prefixes, first: p.First, others: map[int32]int{}, added: map[int]int32{}, attempts: map[int32]engine.AttemptID{}}
 	w.plans = append(w.plans, d)
-	w.addRows(d, p.Contacts, nil)
+	d.clock.leftAtClose = -1
+	if w.in.Course {
+		d.clock.course = &course{width: courseLeast}
+	}
+	used, more := 0, 0
+	if p.Contacts > 0 {
+		used, more = p.Used/p.Contacts, p.Used%p.Contacts
+	}
+	w.addRows(d, p.Contacts-more, nil, used)
+	w.addRows(d, more, nil, used+1)
 }
 
-// addRows adds contacts to the durable list: the next ones, or those of the
-// given places.
-func (w *office) addRows(d *dossier, n int, places []int) {
+// addRows adds contacts to the durable list, who have used so many attempts: the
+// next ones, or those of the given places.
+func (w *office) addRows(d *dossier, n int, places []int, used int) {
+	if n+len(places) == 0 && used > 0 {
+		return
+	}
 	b := &d.book
 	at := w.wall()
 	c := contact.Contact{Source: "csv", Run: d.c.Run, State: contact.Pending, Max: d.c.Settings.MaxAttempts,
 		DueAt: &at, DueClass: contact.DueFirst, DuePass: 1, UpdatedAt: at, Version: 1}
+	if used > 0 {
+		c.State, c.Used, c.DueClass, c.DuePass = contact.Unanswered, used, contact.DueRetry, used+1
+	}
 	b.rows = slices.Grow(b.rows, n+len(places))
 	add := func() {
 		b.rows = append(b.rows, row{})
@@ -196,7 +213,7 @@ func (w *office) addRows(d *dossier, n int, places []int) {
 		add()
 	}
 	d.open += n + len(places)
-	after := contact.Fresh(c.Max)
+	after := c.Facts()
 	d.fold.Apply(&journal.Event{Campaign: d.c.ID, Run: d.c.Run, At: at, Type: journal.ContactsAdded,
 		Data: journal.Data{After: &after, Count: n + len(places)}})
 }
@@ -226,6 +243,9 @@ func (w *office) play() {
 		if h.life != 0 && h.life != w.life {
 			continue
 		}
+		if w.enough() {
+			return
+		}
 		w.now = h.at
 		w.events++
 		h.f()
@@ -241,15 +261,23 @@ func (w *office) play() {
 	}
 }
 
+// enough says whether the world ends before its Length.
+func (w *office) enough() bool {
+	w.spent = w.in.EventsMost > 0 && w.events >= w.in.EventsMost
+	w.halted = w.in.Halt != nil && w.events%haltEvery == 0 && w.in.Halt()
+	return w.spent || w.halted
+}
+
 // result is what it came to.
 func (w *office) result() CampaignsResult {
-	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Broken: w.check.broken}
+	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Halted: w.halted, Spent: w.spent, Broken: w.check.broken}
 	for i, d := range w.plans {
 		c := &d.c
 		r := CampaignResult{ID: c.ID, State: c.State, CompletionReason: c.CompletionReason, FailureReason: c.FailureReason,
 			Run: c.Run, Counters: d.fold.Counters(c.Run), Dials: d.dials}
 		d.clock.pass(w, i)
 		r.Dialling, r.Busy, r.Workers = d.clock.dialling, d.clock.busy, d.clock.workers
+		r.Open, r.LeftAtClose = d.open, d.clock.leftAtClose
 		r.Counts = pacing.Counts{Live: r.Counters.LiveAnswers, Abandoned: r.Counters.LiveAnswers - r.Counters.ConnectedCalls}
 		r.Ended = w.now
 		if c.StartedAt != nil {
@@ -258,6 +286,7 @@ func (w *office) result() CampaignsResult {
 		if c.CompletedAt != nil {
 			r.Ended = c.CompletedAt.Sub(w.in.Start)
 		}
+		r.Course = d.clock.course.moments(r.Ended)
 		if w.life != 0 {
 			r.Constraint = w.runs[i].last.Constraint
 		}
@@ -272,16 +301,20 @@ type dialClock struct {
 	open                    bool
 	seats, used             int
 	dialling, busy, workers time.Duration
+	leftAtClose             int     // contacts, when the window closed first; -1
+	course                  *course // nil when none is kept
 }
 
 // pass counts the time since it was last asked with what held in it.
 func (c *dialClock) pass(w *office, i int) {
 	d := w.now - c.at
-	if c.open {
+	was := c.open
+	if was {
 		c.dialling += d
 		c.workers += time.Duration(max(c.seats, c.used)) * d
 		c.busy += time.Duration(c.used) * d
 	}
+	c.course.pass(c, w.now, w.plans[i])
 	c.at, c.open, c.seats, c.used = w.now, false, 0, 0
 	if w.life == 0 {
 		return
@@ -289,4 +322,8 @@ func (c *dialClock) pass(w *office, i int) {
 	r := w.runs[i]
 	c.open = r.m.C.State == campaign.Running && r.windowIs
 	c.seats, c.used = r.seatCap(), r.busy
+	if was && !c.open && c.leftAtClose < 0 && (r.m.C.State == campaign.Running || r.m.C.CompletionReason == campaign.ReasonWindowEnded) {
+		c.leftAtClose = w.plans[i].open
+	}
+	c.course.stands(w.plans[i], &r.books.Run.Counts)
 }

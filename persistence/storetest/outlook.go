@@ -10,6 +10,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/sim"
 )
 
 // outlook: every contact is ahead or skipped for one reason.
@@ -66,5 +67,10 @@ func outlook(t *testing.T, w *world) {
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("\n got %+v\nwant %+v", o, want)
+	}
+	past, err := w.store.Behaviour(w.ctx, w.c.ID)
+	must(t, err)
+	if want := (sim.Past{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
+		t.Errorf("\n got %+v\nwant %+v", past, want)
 	}
 }

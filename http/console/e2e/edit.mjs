@@ -127,6 +127,23 @@ await withBrowser(
     await theOther('PATCH', `/api/v1/campaigns/${copy}`, { version: await version(), max_attempts: 5 });
     await shows(page, 'max_attempts', '5');
 
+    // What if: the outcome by other settings beside the one by those that hold. A mistake stands at its field.
+    await fromMenu(page, 'What if?');
+    await page.getByRole('table', { name: 'Outcome of the simulation' }).waitFor();
+    must((await page.getByLabel('Contacts left').inputValue()) === '3', 'the simulation does not begin with the contacts that are left');
+    await page.getByLabel('Seats of the bot').fill('0');
+    await page.getByRole('button', { name: 'Simulate' }).click();
+    await page.getByText('Must be from 1 to 100000').waitFor();
+    await page.getByLabel('Seats of the bot').fill('2');
+    await page.getByText('Progressive', { exact: true }).click();
+    await page.getByRole('button', { name: 'Simulate' }).click();
+    await page.getByRole('columnheader', { name: 'What if' }).waitFor();
+    await eventually('both courses are drawn', async () => (await page.locator('figure canvas').count()) === 5);
+    must((await page.locator('[data-figure="what_if_abandoned"]').innerText()).match(/^(0\.00|--)/) !== null, 'progressive dialling abandons somebody');
+    await accessible(page, 'a simulation');
+    await page.getByRole('link', { name: `${name} (copy)` }).click();
+    await shows(page, 'max_attempts', '5');
+
     // A run by an operator: the log has one entry per start, pause, resume and stop.
     await command(page, dialog, 'Start');
     await command(page, dialog, 'Pause');

@@ -58,9 +58,38 @@ try {
     await page.getByRole('menuitem', { name: 'Activity log' }).click();
     await page.getByRole('list', { name: 'Activity' }).waitFor();
     await shot('activity-log', { whole: false });
+    await page.keyboard.press('Escape');
+    await page.getByRole('table', { name: 'Contacts' }).getByRole('row').nth(1).waitFor();
+    await page.goto(`${base}/dashboard/campaigns/${campaign}/simulate`);
+    await page.getByRole('table', { name: 'Outcome of the simulation' }).waitFor();
+    await page.getByLabel('Seats of the bot').fill('40');
+    await page.getByLabel('Concurrency').fill('40');
+    await page.getByLabel('Contacts left').fill('3000');
+    await page.getByRole('button', { name: 'Simulate' }).click();
+    await page.getByRole('columnheader', { name: 'What if' }).waitFor();
+    await shot('simulation');
     await page.goto(`${base}/dashboard/campaigns`);
     await page.locator(`[data-campaign="${campaign}"]`).waitFor();
     await shot('campaigns');
+    await page.goto(`${base}/dashboard/wall`);
+    await page.getByRole('heading', { level: 1, name: 'Live wall' }).waitFor();
+    await page.getByText(/Running|Nothing is dialled now/).first().waitFor();
+    await shot('wall');
+    for (const [path, title] of [
+      ['trunks', 'Trunks'],
+      ['numbers', 'Numbers'],
+      ['bots', 'Bots'],
+      ['suppressions', 'Suppression list'],
+      ['webhooks', 'Webhooks'],
+      ['api-keys', 'API keys'],
+      ['users', 'Users'],
+      ['audit', 'Audit'],
+    ]) {
+      await page.goto(`${base}/dashboard/${path}`);
+      await page.getByRole('heading', { level: 1, name: title }).waitFor();
+      await page.locator('[aria-label="Loading"]').waitFor({ state: 'detached' });
+      await shot(path);
+    }
     await page.goto(`${base}/dashboard/campaigns/new`);
     await page.getByLabel('Name').fill('Autumn renewals');
     await page.getByRole('combobox', { name: 'Bot' }).click();

@@ -27,6 +27,7 @@ export const pages: Page[] = [
   { path: '/campaigns/:id/set-up', page: lazy(() => import('./pages/wizard/wizard-page')) },
   { path: '/campaigns/:id/edit', page: lazy(() => import('./pages/edit/edit-page')) },
   { path: '/campaigns/:id/exclusions', page: lazy(() => import('./pages/exclusions/exclusions-page')) },
+  { path: '/campaigns/:id/simulate', page: lazy(() => import('./pages/simulation/simulation-page')) },
   { path: '/campaigns/:id', page: lazy(() => import('./pages/campaign/campaign-page')) },
   { path: '/wall', nav: { label: 'Live wall', icon: WallIcon }, page: lazy(() => import('./pages/wall/wall-page')) },
   { path: '/trunks', needs: 'operator', nav: { label: 'Trunks', icon: TrunkIcon, section: 'Telephony' }, page: lazy(() => import('./pages/trunks/trunks-page')) },

@@ -562,6 +562,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What would become of the list by other settings
+         * @description Plays the contacts that are not final on a virtual clock, with the machines, the order, the windows, the retries
+         *     and the pacing of the real engine: by the settings as they are, and by those changed in `what_if`. People answer,
+         *     ring and talk as the latest 5 000 attempts of the campaign did (assumed where there are fewer than 50 dials, 20
+         *     answers or 20 talks), or as `people` says. Abandon ledgers and the pacing's learning begin anew at `start_at`,
+         *     moved to the next opening of the window; calls of other campaigns are not played. A campaign without contacts is
+         *     played with 1 000; always-on and the contact's zone are left out.
+         *
+         *     The same `seed`, `start_at`, `contacts`, `attempts_used`, `people` and settings give the same figures. At most
+         *     100 000 contacts, 14 days and 500 000 events of each side are played, the rest is extrapolated (`ended`). It
+         *     ends when the client closes the request. Nothing is stored or dialled. 429 `simulation_running`: one at a time
+         *     of a user; 503 `too_many_simulations`: two at a time; 503 `simulation_too_long`: not done within 60 s.
+         *     Role `viewer`.
+         */
+        post: operations["simulate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/live": {
         parameters: {
             query?: never;
@@ -3812,6 +3848,135 @@ export interface components {
             code: string;
             message: string;
         };
+        /** @description What is left out is as it was measured, or is assumed. */
+        SimulatedPeopleRequest: {
+            /** @description Of dials, before the ring timeout; machines among them. */
+            answer_rate?: number | null;
+            /** @description Of the answers. */
+            machine_share?: number | null;
+            /** @description Mean time to the answer, s. */
+            ring_s?: number | null;
+            /** @description Its standard deviation, s. */
+            ring_sd_s?: number | null;
+            /** @description Mean talk of persons, s. */
+            talk_s?: number | null;
+            /** @description Of the talks, of people who hang up after 8 s in the mean. */
+            short_share?: number | null;
+        } | null;
+        SimulationRequest: {
+            /** @description 1 unless given. */
+            seed?: number | null;
+            /**
+             * Format: date-time
+             * @description Now unless given, within 366 days of it.
+             */
+            start_at?: string | null;
+            /** @description Those of the campaign that are not final unless given. */
+            contacts?: number | null;
+            /** @description That these contacts have used, together and evenly spread. */
+            attempts_used?: number | null;
+            people?: components["schemas"]["SimulatedPeopleRequest"];
+            /** @description Settings that are changed; the others are the campaign's. */
+            what_if?: {
+                /** @description Of the bot; the bot's unless given, the concurrency without a bot. */
+                seats?: number | null;
+                concurrency?: number | null;
+                max_lines?: number | null;
+                abandon_cap_pct?: number | null;
+                /** @enum {string|null} */
+                pacing_mode?: "strict" | "hybrid" | "progressive" | null;
+                max_attempts?: number | null;
+                retry_delay_s?: number | null;
+                ring_timeout_s?: number | null;
+                single_day?: boolean | null;
+                window?: components["schemas"]["Window"] | null;
+            } | null;
+        };
+        Simulation: {
+            campaign_id: string;
+            seed: number;
+            /**
+             * Format: date-time
+             * @description When the dialling begins.
+             */
+            start_at: string;
+            contacts: number;
+            attempts_used: number;
+            people: {
+                answer_rate: number;
+                machine_share: number;
+                ring_s: number;
+                ring_sd_s: number;
+                talk_s: number;
+                short_share: number;
+                /** @enum {string} */
+                source: "measured" | "assumed" | "given";
+                /** @description That were measured. */
+                attempts: number;
+            };
+            as_is: components["schemas"]["SimulatedSide"];
+            /** @description Null when nothing was to be changed. */
+            what_if: components["schemas"]["SimulatedSide"] | null;
+        };
+        SimulatedSide: {
+            settings: {
+                seats: number;
+                concurrency: number;
+                max_lines: number;
+                abandon_cap_pct: number;
+                pacing_mode: string;
+                max_attempts: number;
+                retry_delay_s: number;
+                ring_timeout_s: number;
+                single_day: boolean;
+                window: components["schemas"]["Window"];
+            };
+            summary: {
+                /**
+                 * @description The list is done; the window of a single-day campaign ended; it goes on after 14 days, or after what is played at most.
+                 * @enum {string}
+                 */
+                ended: "list_done" | "window_ended" | "horizon" | "budget";
+                /** @description From the start to the end, s. */
+                duration_s: number;
+                /** @description Of that within the window, s. */
+                dialling_s: number;
+                /** @description Dialling that the whole list takes, s; extrapolated unless it is done, null when no contact became final. */
+                list_dialling_s: number | null;
+                /** @description Persons served an hour of dialling. */
+                connects_per_h: number;
+                /** @description Of the seats' time while dialling. */
+                busy_pct: number;
+                /** @description Of the live answers; null without any. */
+                abandon_pct: number | null;
+                dials: number;
+                /** @description Persons served. */
+                connected: number;
+                abandoned: number;
+                machines: number;
+                contacts: number;
+                contacts_played: number;
+                /** @description Not final at the end. */
+                contacts_left: number;
+                /** @description Not final when the window closed first; null when it did not. */
+                contacts_left_at_close: number | null;
+                /** @description What bounded the dials last, as in `live.constraint`. */
+                constraint: string;
+            };
+            /** @description The course, in at most 240 pieces of equal length. Columns of equal length. */
+            series: {
+                /** @description End of the piece since `start_at`, s. */
+                at_s: number[];
+                /** @description Null outside the window. */
+                busy_pct: (number | null)[];
+                dials_per_s: number[];
+                /** @description So far. */
+                connected: number[];
+                /** @description So far; null before the first live answer. */
+                abandon_pct: (number | null)[];
+                contacts_left: number[];
+            };
+        };
         Preflight: {
             /** @description No blockers. */
             ready: boolean;
@@ -5984,6 +6149,45 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    simulate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SimulationRequest"];
+            };
+        };
+        responses: {
+            /** @description What became of it. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulation"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

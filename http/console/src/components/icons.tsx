@@ -79,6 +79,7 @@ export const FileIcon = icon(<path d="M7 3.500h7l4 4v13H7zM14 3.500v4h4" />);
 
 export const EditIcon = icon(<path d="M5 19h3.500L19 8.500 15.5 5 5 15.500zM13 7.500l3.500 3.500" />);
 export const ListIcon = icon(<path d="M9 6.500h11M9 12h11M9 17.500h11M4.500 6.500h.1M4.500 12h.1M4.500 17.500h.1" />);
+export const ChartIcon = icon(<path d="M4 4v16h16M7.5 15l3.500-4.500 3 2.500L19 7" />);
 export const CloseIcon = icon(<path d="M6 6l12 12M18 6 6 18" />);
 
 /** The keypad of the dialler. */

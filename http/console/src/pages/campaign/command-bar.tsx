@@ -9,7 +9,7 @@ import type { Campaign } from '../../api/client';
 import { useCommand, useDelete } from '../../api/queries';
 import { useUser } from '../../api/session';
 import { Failure } from '../../components/failure';
-import { CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
+import { ChartIcon, CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
 import { home } from '../../routes';
 import type { Action, Asked } from '../../words/commands';
 import { actionsOf, labels, mayAddContacts, questionOf } from '../../words/commands';
@@ -75,6 +75,9 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
         <Menu.Dropdown>
           <Menu.Item leftSection={<ListIcon size={16} />} onClick={log}>
             Activity log
+          </Menu.Item>
+          <Menu.Item leftSection={<ChartIcon size={16} />} component={Link} href={`/campaigns/${encodeURIComponent(c.campaign_id)}/simulate`}>
+            What if?
           </Menu.Item>
           {actions.includes('clone') && (
             <Menu.Item leftSection={<CopyIcon size={16} />} onClick={clone}>

@@ -1,0 +1,355 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+)
+
+// ConsolesConfig is a number of consoles that watch campaigns which dial. Zero
+// values mean the default in parentheses.
+type ConsolesConfig struct {
+	Binary    string        // the program to measure; required
+	Rate      int           // calls a second, of all campaigns (200)
+	Campaigns int           // that run (20)
+	Consoles  int           // that are open (100)
+	Window    time.Duration // of each measurement (10 s)
+	Rounds    int           // without and with the consoles, in turn (4)
+	Browser   []string      // program and arguments that measure a page in a browser, by the environment DIALLER_URL, EMAIL, PASSWORD, WINDOW; none: only the engine is measured
+	Keep      bool          // keep data and logs
+	Log       func(format string, args ...any)
+}
+
+// ConsolesFigures is what consoles cost. Processor time is in per cent of a core.
+type ConsolesFigures struct {
+	Rate      float64 `json:"dials_per_s"` // INVITEs
+	Campaigns int     `json:"campaigns"`
+	Consoles  int     `json:"consoles"`
+	// Without and With are the engine's processor time, a window each.
+	Without []float64 `json:"engine_without_pct"`
+	With    []float64 `json:"engine_with_pct"`
+	Cost    float64   `json:"engine_cost_pct"` // mean of the differences of neighbours
+	Events  float64   `json:"events_per_s"`    // that each console got
+	KiB     float64   `json:"kib_per_s"`       // that each console got
+	// Pages is what the browser says of each page.
+	Pages []PageFigures `json:"pages,omitempty"`
+}
+
+// PageFigures is what a page costs in a browser.
+type PageFigures struct {
+	Page        string  `json:"page"`
+	CPUPct      float64 `json:"cpu_pct"`        // of the whole browser
+	TabPct      float64 `json:"tab_pct"`        // of that the tab's process
+	Interactive float64 `json:"interactive_ms"` // from the navigation until its content stands and the main thread rests
+}
+
+// Limits that the figures are held to.
+const (
+	consolesEnginePct = 5
+	consolesPagePct   = 30
+	consolesReady     = 1500 // ms
+)
+
+// Wrong lists the figures that are beyond their limits.
+func (f *ConsolesFigures) Wrong() (list []string) {
+	if f.Rate < 180 {
+		list = append(list, fmt.Sprintf("only %.0f dials a second were placed", f.Rate))
+	}
+	if f.Cost > consolesEnginePct {
+		list = append(list, fmt.Sprintf("%d consoles cost the engine %.1f %% of a core, more than %d", f.Consoles, f.Cost, consolesEnginePct))
+	}
+	for _, p := range f.Pages {
+		if p.CPUPct > consolesPagePct {
+			list = append(list, fmt.Sprintf("%s takes %.1f %% of a core, more than %d", p.Page, p.CPUPct, consolesPagePct))
+		}
+		if p.Interactive > consolesReady {
+			list = append(list, fmt.Sprintf("%s is interactive after %.0f ms, more than %d", p.Page, p.Interactive, consolesReady))
+		}
+	}
+	return list
+}
+
+// Print writes the figures for people.
+func (f *ConsolesFigures) Print(out io.Writer) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
+	fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%\n", f.Without, f.With, f.Cost)
+	for _, p := range f.Pages {
+		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%; interactive after %.0f ms\n", p.Page, p.CPUPct, p.TabPct, p.Interactive)
+	}
+	_ = t.Flush()
+}
+
+func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
+	for _, d := range []struct {
+		v         *int
+		def, most int
+		flag      string
+	}{{&c.Rate, 200, 1000, "rate"}, {&c.Campaigns, 20, 100, "campaigns"}, {&c.Consoles, 100, 900, "consoles"}, {&c.Rounds, 4, 20, "rounds"}} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+		if *d.v < 1 || *d.v > d.most {
+			return c, fmt.Errorf("load: --%s must be 1 to %d", d.flag, d.most)
+		}
+	}
+	if c.Window == 0 {
+		c.Window = 10 * time.Second
+	}
+	if c.Window < 2*time.Second || c.Window > time.Minute {
+		return c, errors.New("load: --window must be 2s to 1m")
+	}
+	if c.Log == nil {
+		c.Log = func(string, ...any) {}
+	}
+	return c, nil
+}
+
+// consolesEach is how many consoles one user has open: a user may have 30 streams.
+const consolesEach = 25
+
+// Consoles measures what open consoles cost the engine, and the page the browser.
+func Consoles(ctx context.Context, cfg ConsolesConfig) (*ConsolesFigures, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	world, err := Config{Binary: cfg.Binary, Rate: cfg.Rate, Keep: cfg.Keep, Log: cfg.Log}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w, err := open(ctx, world)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	f := &ConsolesFigures{Campaigns: cfg.Campaigns, Consoles: cfg.Consoles}
+	if err := w.dialAll(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	users, err := w.viewers(ctx, (cfg.Consoles+consolesEach-1)/consolesEach)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.rounds(ctx, w, &cfg, users); err != nil {
+		return nil, err
+	}
+	if len(cfg.Browser) > 0 {
+		cfg.Log("a browser opens the pages")
+		err = f.browse(ctx, w, &cfg, users[0])
+	}
+	return f, err
+}
+
+// dialAll starts campaigns that have enough to dial for the whole measurement.
+func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) error {
+	took := time.Duration(2*cfg.Rounds)*(cfg.Window+2*time.Second) + 2*time.Minute
+	each := int(float64(cfg.Rate)*took.Seconds()) / cfg.Campaigns
+	cfg.Log("%d campaigns with %d contacts each", cfg.Campaigns, each)
+	ids := make([]string, cfg.Campaigns)
+	for i := range ids {
+		id, err := w.draftFrom(ctx, i*each, each, map[string]any{
+			"name": fmt.Sprintf("Campaign %02d", i+1), "bot_id": botID, "concurrency": max(10, w.cfg.seats()/cfg.Campaigns), "max_attempts": 1,
+			"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
+		})
+		if err != nil {
+			return err
+		}
+		ids[i] = id
+	}
+	for _, id := range ids {
+		if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/start", nil, nil); err != nil {
+			return err
+		}
+	}
+	return sleep(ctx, 5*time.Second) // the pace is reached, the models have learnt
+}
+
+type viewer struct{ email, password, token string }
+
+// viewers makes users who watch.
+func (w *world) viewers(ctx context.Context, n int) (list []viewer, err error) {
+	for i := range n {
+		v := viewer{email: fmt.Sprintf("viewer%d@dialler.local", i+1)}
+		var made struct {
+			Password string `json:"password"`
+		}
+		if err := w.api.do(ctx, http.MethodPost, "/api/v1/users", map[string]any{"email": v.email, "role": "viewer"}, &made); err != nil {
+			return nil, err
+		}
+		v.password = made.Password
+		c := newClient(w.addr)
+		if err := c.login(ctx, v.email, v.password); err != nil {
+			return nil, err
+		}
+		v.token = c.bearer
+		c.close()
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// rounds measures the engine without and with the consoles in turn, so that what
+// else changes with time falls on both.
+func (f *ConsolesFigures) rounds(ctx context.Context, w *world, cfg *ConsolesConfig, users []viewer) error {
+	var sent0, sent1 float64
+	var dialling time.Duration
+	measure := func() (float64, error) {
+		m, err := w.api.metrics(ctx)
+		if err != nil {
+			return 0, err
+		}
+		before, began := cpu(w.engine.pid(), false), time.Now()
+		sent0 = m["dialler_legs_sent_total"]
+		if err := sleep(ctx, cfg.Window); err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		pct := 100 * float64(cpu(w.engine.pid(), false)-before) / float64(took)
+		if m, err = w.api.metrics(ctx); err != nil {
+			return 0, err
+		}
+		sent1 += m["dialler_legs_sent_total"] - sent0
+		dialling += took
+		return pct, w.engine.ended()
+	}
+	for round := range cfg.Rounds {
+		without, err := measure()
+		if err != nil {
+			return err
+		}
+		watch := w.watchAll(ctx, cfg.Consoles, users)
+		if err := sleep(ctx, time.Second); err != nil { // the snapshots are through
+			return err
+		}
+		events, bytes, began := watch.events.Load(), watch.bytes.Load(), time.Now()
+		with, err := measure()
+		took := time.Since(began).Seconds()
+		f.Events = float64(watch.events.Load()-events) / took / float64(cfg.Consoles)
+		f.KiB = float64(watch.bytes.Load()-bytes) / took / float64(cfg.Consoles) / 1024
+		if broken := watch.close(); err == nil && broken != nil {
+			err = broken
+		}
+		if err != nil {
+			return err
+		}
+		f.Without, f.With = append(f.Without, without), append(f.With, with)
+		f.Cost += (with - without) / float64(cfg.Rounds)
+		cfg.Log("round %d: the engine takes %.1f %% of a core, with %d consoles %.1f %%", round+1, without, cfg.Consoles, with)
+	}
+	f.Rate = sent1 / dialling.Seconds()
+	return nil
+}
+
+// watching are consoles that are open.
+type watching struct {
+	end           context.CancelFunc
+	all           sync.WaitGroup
+	events, bytes atomic.Int64
+	mu            sync.Mutex
+	err           error
+}
+
+// healthEvery is how often a console asks what works.
+const healthEvery = 5 * time.Second
+
+// watchAll opens consoles as the page does: the stream of all campaigns, and what
+// works every few seconds.
+func (w *world) watchAll(ctx context.Context, n int, users []viewer) *watching {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &watching{end: cancel}
+	for i := range n {
+		token := users[i/consolesEach%len(users)].token
+		c.all.Go(func() { c.fail(ctx, c.stream(ctx, "http://"+w.addr+"/api/v1/live", token)) })
+		c.all.Go(func() {
+			api := newClient(w.addr)
+			defer api.close()
+			api.bearer = token
+			for sleep(ctx, time.Duration(float64(healthEvery)*(0.5+float64(i%100)/100))) == nil {
+				c.fail(ctx, api.do(ctx, http.MethodGet, "/api/v1/health", nil, nil))
+			}
+		})
+	}
+	return c
+}
+
+func (c *watching) fail(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = errors.Join(c.err, err)
+}
+
+func (c *watching) close() error {
+	c.end()
+	c.all.Wait()
+	return c.err
+}
+
+// stream reads events until the context ends.
+func (c *watching) stream(ctx context.Context, url, token string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	t := &http.Transport{DisableCompression: true}
+	defer t.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: t}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("load: the stream was answered %d", resp.StatusCode)
+	}
+	buf := make([]byte, 64<<10)
+	newline := false
+	for {
+		n, err := resp.Body.Read(buf)
+		for _, b := range buf[:n] {
+			if b == '\n' && newline {
+				c.events.Add(1)
+			}
+			newline = b == '\n'
+		}
+		c.bytes.Add(int64(n))
+		if err != nil {
+			return fmt.Errorf("load: a stream ended: %w", err)
+		}
+	}
+}
+
+// browse lets the browser measure pages.
+func (f *ConsolesFigures) browse(ctx context.Context, w *world, cfg *ConsolesConfig, v viewer) error {
+	cmd := exec.CommandContext(ctx, cfg.Browser[0], cfg.Browser[1:]...) //nolint:gosec // the operator names it
+	cmd.Env = append(os.Environ(), "DIALLER_URL=http://"+w.addr, "EMAIL="+v.email, "PASSWORD="+v.password, fmt.Sprintf("WINDOW=%d", cfg.Window.Milliseconds()))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("load: the browser: %w", err)
+	}
+	return json.Unmarshal(out, &f.Pages)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

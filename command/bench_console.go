@@ -1,0 +1,36 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"dialler/bench/load"
+)
+
+type benchConsoleCmd struct {
+	Rate      int           `help:"Calls a second, of all campaigns." default:"200"`
+	Campaigns int           `help:"Campaigns that run." default:"20"`
+	Consoles  int           `help:"Consoles that are open." default:"100"`
+	Window    time.Duration `help:"Of each measurement." default:"10s"`
+	Rounds    int           `help:"Measurements without and with the consoles, in turn." default:"4"`
+	Browser   []string      `sep:"none" help:"Program, and arguments, that measure the pages in a browser (make console-cost)." placeholder:"PROGRAM"`
+	JSON      bool          `name:"json" help:"Print the figures as JSON."`
+	Keep      bool          `help:"Keep data and logs."`
+}
+
+// Run measures and prints; a figure beyond its limit is an error.
+func (b *benchConsoleCmd) Run(*cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	f, err := load.Consoles(ctx, load.ConsolesConfig{Binary: self, Rate: b.Rate, Campaigns: b.Campaigns, Consoles: b.Consoles, Window: b.Window, Rounds: b.Rounds,
+		Browser: b.Browser, Keep: b.Keep, Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
+	if err != nil {
+		return err
+	}
+	return (&benchTriggersCmd{JSON: b.JSON}).judged(f, f, f.Wrong())
+}
