@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dialler/bench/carrier"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/persistence/storetest"
 )
@@ -24,7 +25,7 @@ func TestNodesThatWereStoppedLeaveNoGoroutine(t *testing.T) {
 	}
 	url := storetest.URL(t)
 	before := goleak.IgnoreCurrent()
-	listen := []string{freePair(t), freePair(t), freePair(t)}
+	listen := []string{ports.AddressOf(t), ports.AddressOf(t), ports.AddressOf(t)}
 	flags := Flags{DatabaseURL: url, Cluster: "automanaged://" + strings.Join(listen, ","), Node: "one", ClusterListen: listen[0]}
 	w := bringUp(t, &world{url: url, flags: flags}, tuning{}, 300*time.Millisecond)
 	nodes := []*Process{w.p}
