@@ -128,6 +128,33 @@ func TestTheMessageFollowsTheBeepOfTheMachine(t *testing.T) {
 	ev.none()
 }
 
+// What the far side buffers is heard before the call ends.
+func TestAMessageIsFollowedBySilenceBeforeItsEndIsTold(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	if _, err := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink); err != nil {
+		t.Fatal(err)
+	}
+	c, dst := e.call(attempt(1)), make([]byte, frameBytes)
+	turn := func() {
+		c.mu.Lock() // it is not answered: no tick but these
+		defer c.unlock()
+		c.next(dst)
+	}
+	c.mu.Lock()
+	c.message, c.playing, c.tsKnown = tone(2*frameBytes+40), true, true
+	c.mu.Unlock()
+	for i := range 13 {
+		turn()
+		if loud := bytes.Count(dst, []byte{ulawSilence}) < frameBytes; loud != (i < 3) {
+			t.Errorf("frame %d is heard: %v", i, loud)
+		}
+		if i < 12 {
+			ev.none()
+		}
+	}
+	ev.next(engine.MediaPlayed)
+}
+
 func TestWithoutABeepTheMessageFollowsTheQuiet(t *testing.T) {
 	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"}, func(context.Context, engine.VoicemailID) ([]byte, error) { return tone(320), nil })
 	answers(t, "machine_unavailable_de").into(e, p)
