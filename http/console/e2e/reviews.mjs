@@ -87,6 +87,7 @@ await withBrowser(async (page) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(`${base}/dashboard/amd-review`);
   await page.getByRole('img', { name: 'Waveform of the callee' }).waitFor();
+  await page.getByRole('table', { name: 'Confusion matrix' }).waitFor();
   await accessible(page, 'the page of verdicts on a small screen, in the dark');
   await eventually('the page is no wider than the screen', () => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
   await page.setViewportSize({ width: 1440, height: 1000 });

@@ -65,6 +65,7 @@ function Ask({ campaign: c, contact: k, action, title, confirm, done, close, com
   const wrong = mistakes(send.error, ...fields);
   return (
     <Confirm
+      overDrawer
       title={title}
       lines={lines}
       confirm={confirm}

@@ -40,7 +40,7 @@ export function ConfusionCard({ campaign, trunk, region, choose }: Props) {
 
 function Sums({ sums, chosen, choose }: { sums: Confusion['sums']; chosen: { trunk: string | undefined; region: string | undefined }; choose: Props['choose'] }) {
   return (
-    <Table.ScrollContainer type="native" minWidth={640} tabIndex={0} role="region" aria-label="By trunk and country">
+    <Table.ScrollContainer type="native" pos="relative" minWidth={640} tabIndex={0} role="region" aria-label="By trunk and country">
       <Table horizontalSpacing="md" fz="sm" aria-label="By trunk and country">
         <Table.Thead>
           <Table.Tr>
@@ -97,7 +97,7 @@ function Matrix({ cells }: { cells: Confusion['cells'] }) {
   const m = confusionOf(cells);
   if (m.rows.length === 0) return null;
   return (
-    <Table.ScrollContainer type="native" minWidth={240 + 110 * m.verdicts.length} tabIndex={0} role="region" aria-label="Confusion matrix">
+    <Table.ScrollContainer type="native" pos="relative" minWidth={240 + 110 * m.verdicts.length} tabIndex={0} role="region" aria-label="Confusion matrix">
       <Table horizontalSpacing="md" fz="sm" className={css.matrix} aria-label="Confusion matrix" captionSide="bottom">
         <Table.Caption>
           {plural(m.total, 'labelled call')}: a row is what people heard, a column what the dialler took it for. What lies on the diagonal is right.

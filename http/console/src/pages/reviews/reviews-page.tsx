@@ -194,11 +194,10 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
       <Grid.Col span={{ base: 12, lg: 7 }} order={{ base: 2, lg: 1 }}>
         <Rows
           label="Verdicts"
-          minWidth={620}
+          minWidth={500}
           heads={
             <>
-              <Table.Th>Answered</Table.Th>
-              <Table.Th>Campaign</Table.Th>
+              <Table.Th>Call</Table.Th>
               <Table.Th>Taken for</Table.Th>
               <Table.Th>People heard</Table.Th>
               {admin && <ActionsHead />}
@@ -209,14 +208,11 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
           {list.map((r) => (
             <Table.Tr key={r.attempt_id} data-review={r.attempt_id} data-label={r.label} aria-current={admin && r === current ? true : undefined} bg={admin && r === current ? 'var(--mantine-color-default-hover)' : undefined}>
               <Table.Td>
-                <When at={r.answered_at} zone={viewerZone} precise />
-                <Text size="xs" c="dimmed">
-                  {r.trunk} · {country(r.country)}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <Text component={Link} href={`/campaigns/${encodeURIComponent(r.campaign_id)}`} size="sm" c="inherit">
+                <Text component={Link} href={`/campaigns/${encodeURIComponent(r.campaign_id)}`} size="sm" c="inherit" display="block">
                   {nameOf(r.campaign_id)}
+                </Text>
+                <Text component="div" size="xs" c="dimmed">
+                  <When at={r.answered_at} zone={viewerZone} precise /> · {r.trunk} · {country(r.country)}
                 </Text>
               </Table.Td>
               <Table.Td>
