@@ -224,7 +224,7 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
   const last = (b ?? a).ended;
   return (
     <Card title="Outcome">
-      <Table.ScrollContainer type="native" minWidth={320} tabIndex={0} role="region" aria-label="Outcome">
+      <Table.ScrollContainer type="native" minWidth={320} tabIndex={0} role="region" aria-label="Figures of both sides">
         <Table horizontalSpacing="md" fz="sm" aria-label="Outcome of the simulation">
           <Table.Thead>
             <Table.Tr>
