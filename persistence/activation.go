@@ -239,7 +239,11 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 		return byNumber, err
 	}
 	// There may be thousands of them: rows and exclusions meet by the first
-	// pair of each exclusion, and the whole is compared only then.
+	// pair of each exclusion, and the whole is compared only then. Nobody knows how
+	// many rows there are: left to itself the planner held each row against each.
+	if _, err := t.exec("SET LOCAL enable_nestloop = off"); err != nil {
+		return byNumber, err
+	}
 	byMatch, err := t.exec(`WITH wanted AS MATERIALIZED (
 			SELECT x.match, p.key, p.value FROM import_exclusions x,
 				LATERAL (SELECT e.key, e.value FROM jsonb_each_text(x.match) e ORDER BY e.key LIMIT 1) p
@@ -249,6 +253,9 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 			WHERE r.import_id = $1 AND r.outcome IS NULL AND w.key = v.key AND w.value = v.value AND r.variables @> w.match
 		)
 		UPDATE import_rows r SET outcome = $3 FROM hit WHERE r.import_id = $1 AND r.line = hit.line`, t.id(), t.passes, outcome)
+	if err == nil {
+		_, err = t.exec("SET LOCAL enable_nestloop = on")
+	}
 	return byNumber + byMatch, err
 }
 

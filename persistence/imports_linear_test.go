@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,26 +17,37 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// The switch of an import reads each row a fixed number of times, however many
-// there are, also in a database that has no statistics yet: rows that are read per
-// row of the file are counted, not time.
+// The switch of an import costs each row the same, however many there are and as
+// many exclusions with them, also in a database that has no statistics yet: what
+// counts is the rows that are read and the CPU time of the server, not the time that
+// passes.
 func TestTheSwitchOfAnImportIsLinearInItsRows(t *testing.T) {
 	t.Parallel()
 	for _, dry := range []bool{false, true} {
-		few, many := readPerRow(t, 1000, dry), readPerRow(t, 8000, dry)
-		t.Logf("dry run %v: %.1f rows are read for each of 1,000, %.1f for each of 8,000", dry, few, many)
-		if many > 1.5*few+2 {
-			t.Errorf("dry run %v: %.1f rows are read for each of 1,000, %.1f for each of 8,000", dry, few, many)
+		few, many := switched(t, 2000, dry), switched(t, 12_000, dry)
+		t.Logf("dry run %v: each of 2,000 rows costs %v, each of 12,000 %v", dry, few, many)
+		if many.Read > 1.5*few.Read+2 || many.CPU > 3*few.CPU {
+			t.Errorf("dry run %v: each of 2,000 rows costs %v, each of 12,000 %v", dry, few, many)
 		}
 	}
 }
 
-// readPerRow switches a file with duplicates, suppressed and excluded numbers and
+// perRow is what a row of a file costs.
+type perRow struct {
+	Read float64       // rows of tables
+	CPU  time.Duration // of the server's processes; 0 when they are on another machine
+}
+
+// switched switches a file with duplicates, suppressed and excluded numbers and
 // exclusions by metadata, on a schema of its own.
-func readPerRow(t *testing.T, rows int, dry bool) float64 {
+func switched(t *testing.T, rows int, dry bool) perRow {
 	t.Helper()
-	url := storetest.URL(t)
-	s := storetest.OpenAt(t, url, persistence.Config{})
+	url, app := storetest.URL(t), "import-"+hexID()[:12]
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	s := storetest.OpenAt(t, url+separator+"application_name="+app, persistence.Config{})
 	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Version: 1, Run: 1, CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +60,9 @@ func readPerRow(t *testing.T, rows int, dry bool) float64 {
 	for i := range rows / 20 {
 		x = append(x, journal.Exclusion{Campaign: c.ID, Number: number(20 * i), CreatedAt: time.Now()},
 			journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(20*i + 1)}, CreatedAt: time.Now()})
+		for j := range 3 { // of nobody in the file
+			x = append(x, journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(-3*i - j - 1)}, CreatedAt: time.Now()})
+		}
 	}
 	if refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Exclusions: x}}); err != nil || refused[0] != nil {
 		t.Fatal(err, refused)
@@ -75,7 +90,7 @@ func readPerRow(t *testing.T, rows int, dry bool) float64 {
 	if err := s.StageImport(t.Context(), imp.ID, staged, nil, rows, 0); err != nil {
 		t.Fatal(err)
 	}
-	before := rowsRead(t, url)
+	before, used := rowsRead(t, url), serverCPU(t, url, app)
 	var done campaign.Import
 	if dry {
 		done, err = s.CheckImport(t.Context(), journal.Check{Import: imp.ID, Campaign: c.ID, Staged: rows, Sticky: true, Since: imp.CreatedAt, At: time.Now()})
@@ -90,10 +105,31 @@ func readPerRow(t *testing.T, rows int, dry bool) float64 {
 	if err != nil || done.Added != rows-4*rows/20 || done.Duplicate != rows/20 || done.Excluded != 3*rows/20 {
 		t.Fatalf("%+v, %v", done, err)
 	}
+	used = serverCPU(t, url, app) - used
 	if err := s.CloseImport(t.Context(), imp.ID); err != nil { // which ends the session: it has told its statistics then
 		t.Fatal(err)
 	}
-	return float64(rowsRead(t, url)-before) / float64(rows)
+	return perRow{Read: float64(rowsRead(t, url)-before) / float64(rows), CPU: used / time.Duration(rows)}
+}
+
+// serverCPU is the CPU time of an application's sessions, 0 when the server is on
+// another machine.
+func serverCPU(t *testing.T, url, app string) (sum time.Duration) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	rows, _ := conn.Query(t.Context(), "SELECT pid FROM pg_stat_activity WHERE application_name = $1", app)
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		sum += cpuOf(pid)
+	}
+	return sum
 }
 
 // rowsRead counts what was read of the tables that an import touches. Sessions tell
