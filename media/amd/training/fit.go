@@ -6,9 +6,8 @@ import (
 	"hash/fnv"
 	"math"
 	"runtime"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
@@ -186,19 +185,23 @@ func (s *Set) scores(n *amd.Net) [][]float64 {
 		return s.scoredAs
 	}
 	s.scoredWith, s.scoredAs = n, make([][]float64, len(s.traces))
-	var work errgroup.Group
-	work.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range s.traces {
-		t := &s.traces[i]
-		if label := s.recordings[t.of].Label; t.of >= s.main || label != "human" && label != "machine" {
-			continue
-		}
-		work.Go(func() error {
-			s.scoredAs[i] = score(n, t)
-			return nil
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				s.scoredAs[i] = score(n, &s.traces[i])
+			}
 		})
 	}
-	_ = work.Wait() // they give no error
+	for i := range s.traces {
+		t := &s.traces[i]
+		if label := s.recordings[t.of].Label; t.of < s.main && (label == "human" || label == "machine") {
+			next <- i
+		}
+	}
+	close(next)
+	wg.Wait()
 	return s.scoredAs
 }
 
