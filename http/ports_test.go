@@ -40,7 +40,7 @@ type ports struct {
 
 	failures map[engine.UserID]int
 	locker   engine.Who
-	lookups int
+	lookups  int
 
 	sessions  map[[32]byte]engine.UserSession
 	kept      int

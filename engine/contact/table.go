@@ -165,4 +165,3 @@ func runRows() []row {
 }
 
 func reached(m *Machine, _ Event) bool { return m.fate == fateReached || m.fate == fateAnswered }
-

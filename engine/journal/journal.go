@@ -44,7 +44,7 @@ const (
 	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
 	RestoreAccepted          Type = "restore.accepted" // of no campaign; Reason is when the database was last in use before its backup
 	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never whom
-	UserLocked               Type = "user.locked" // of no campaign; Reason names the user: too many log-ins failed
+	UserLocked               Type = "user.locked"      // of no campaign; Reason names the user: too many log-ins failed
 	UserUnlocked             Type = "user.unlocked"
 	ExclusionLifted          Type = "exclusion.lifted" // Reason names the number, masked, or the keys
 	ContactsAdded            Type = "contacts.added"
