@@ -437,6 +437,7 @@ func TestATrunkTellsTheCallsASecondThatItWasGiven(t *testing.T) {
 		if ok, _, _ := tr.Acquire(at(200*i), engine.LegID(fmt.Sprint(i)), ttl); !ok {
 			t.Fatalf("leg %d refused", i)
 		}
+		tr.Sent(at(200*i), engine.LegID(fmt.Sprint(i)))
 	}
 	f := func(ms int, want float64) {
 		t.Helper()
