@@ -56,7 +56,7 @@ func TestAContactIsLookedUpByItsNumberInATableThatHasJustGrown(t *testing.T) {
 	defer func() { _ = db.Close(t.Context()) }()
 	read := func() (scanned, found int64) {
 		t.Helper()
-		if err := db.QueryRow(t.Context(), "SELECT seq_tup_read, idx_scan FROM pg_stat_user_tables WHERE relname = 'contacts'").Scan(&scanned, &found); err != nil {
+		if err := db.QueryRow(t.Context(), "SELECT seq_tup_read, idx_scan FROM pg_stat_user_tables WHERE relname = 'contacts' AND schemaname = current_schema()").Scan(&scanned, &found); err != nil {
 			t.Fatal(err)
 		}
 		return scanned, found
@@ -65,7 +65,7 @@ func TestAContactIsLookedUpByItsNumberInATableThatHasJustGrown(t *testing.T) {
 	// A connection tells what it did once a second at most.
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for i := 1; ; i++ {
+	for i := 1; i <= more; i++ {
 		ask(engine.PhoneNumber(fmt.Sprintf("+49152%08d", i)))
 		scanned, found := read()
 		if scanned -= scannedBefore; scanned >= more {
@@ -77,7 +77,8 @@ func TestAContactIsLookedUpByItsNumberInATableThatHasJustGrown(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("after %d look-ups the database counts %d", i, found-foundBefore)
+			t.Fatal(t.Context().Err())
 		}
 	}
+	t.Fatal("the database never counts the look-ups")
 }
