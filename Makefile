@@ -205,8 +205,9 @@ test: deps ## Run every test, with the race detector and in random order; the co
 	@$(MAKE) -s console
 	$(GO) test -race -shuffle=on -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
 
-test-elsewhere: need-go ## Run the tests of the actors with every call carried by another node over a bad network (some minutes).
+test-elsewhere: need-go ## Run the tests of the actors with every call carried by another node over a bad network, and stop three nodes of one process (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
+	$(GO) test -count=1 -timeout 5m -run TestNodesThatWereStopped ./process
 
 contract: deps ## Make 20,000 requests from openapi.yaml and hold the answers against it: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.
 	CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
