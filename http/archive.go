@@ -20,8 +20,7 @@ const archiveCap = 2
 // its length is known: one that ends early is broken, and says so. What it cannot
 // make it logs as failed, with the campaign when there is one.
 func (s *Server) sendArchive(r *request, name, failed string, campaign engine.CampaignID, open func(context.Context) (RecordingFile, error)) error {
-	if s.archives.Add(1) > archiveCap {
-		s.archives.Add(-1)
+	if !s.archives.take(r.ctx()) {
 		return engine.Unavailable("too_many_reports", "Records and exports are being made already; try again when one has ended.", 10*time.Second)
 	}
 	r.send(nethttp.StatusOK, "application/zip", nil)
@@ -32,7 +31,7 @@ func (s *Server) sendArchive(r *request, name, failed string, campaign engine.Ca
 	head := &fasthttp.ResponseHeader{}
 	h.CopyTo(head)
 	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(s.atLeisure(func() { s.archives.Add(-1) }, func(ctx context.Context, conn net.Conn) {
+	r.rc.Hijack(s.atLeisure(s.archives.leave, func(ctx context.Context, conn net.Conn) {
 		f, err := open(ctx)
 		if err != nil {
 			e := s.Log.Warn().Str("code", engine.ErrorCode(err))

@@ -185,11 +185,10 @@ func (s *Server) replyChart(r *request, key chartKey) error {
 }
 
 func (s *Server) loadChart(ctx context.Context, key chartKey) (body []byte, found bool, err error) {
-	if s.counting.Add(1) > chartsCap {
-		s.counting.Add(-1)
+	if !s.counting.take(ctx) {
 		return nil, false, errManyCharts
 	}
-	defer s.counting.Add(-1)
+	defer s.counting.leave()
 	var v any
 	if key.points > 0 {
 		out, err := s.Reports.Series(ctx, campaign.SeriesQuery{Campaign: key.campaign, Run: key.run, From: key.from, Until: key.until, Points: key.points, Now: s.Now()})

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 	"github.com/valyala/fasthttp"
@@ -191,13 +193,20 @@ func (r *request) send(status int, contentType string, body []byte) {
 	resp.SetBodyRaw(body)
 }
 
-// param is a decoded part of the path.
+// param is a decoded part of the path. What no name can have, a control
+// character or bytes that are not UTF-8, is U+FFFD in it: such a name is one that
+// does not exist, and none that PostgreSQL refuses to compare.
 func (r *request) param(name string) string {
 	raw, _ := r.rc.UserValue(name).(string)
 	if s, err := url.PathUnescape(raw); err == nil {
-		return strings.Clone(s)
+		raw = s
 	}
-	return strings.Clone(raw)
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return utf8.RuneError
+		}
+		return c
+	}, strings.Clone(raw))
 }
 
 // instance names the request that the problem is about: its path, as sent.

@@ -33,7 +33,7 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	if rc.Hijacked() { // its place is free again when it has been written
 		s := b.server
 		s.reports.Store(0)
-		s.archives.Store(0)
+		s.archives = newPlaces(archiveCap)
 		s.listening.Store(0)
 		s.simulating.by = nil
 		s.feeds.mu.Lock()

@@ -158,8 +158,8 @@ type Server struct {
 	supplies *memory[struct{}, supplies]
 
 	reports   atomic.Int32 // being written
-	counting  atomic.Int32 // charts
-	archives  atomic.Int32 // being made or sent
+	counting  places       // charts
+	archives  places       // being made or sent
 	listening atomic.Int32 // recordings being sent
 
 	simulating simulations
@@ -193,6 +193,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.conns.cap = cfg.ConnectionCap
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
 	s.requests.New = func() any { return new(request) }
+	s.counting, s.archives = newPlaces(chartsCap), newPlaces(archiveCap)
 	s.charts = newMemory(chartTTL, chartsKept, cfg.Now, s.loadChart)
 	s.supplies = newMemory(suppliesTTL, 1, cfg.Now, s.loadSupplies)
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)

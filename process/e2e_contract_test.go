@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	nethttp "net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ const (
 	// contractRound: what requests have deleted is there again after so many.
 	contractRound = 250
 )
+
+// parameters are the places of a path that a request fills in.
+var parameters = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // seldom are operations that take a processor long: one in so many of their turns.
 var seldom = map[string]int{
@@ -122,6 +126,18 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 			as = []string{"bearer", "apiKey", "botAccount"}[rnd.IntN(3)]
 		}
 		return o, as
+	}
+	// No name has a NUL in it, which PostgreSQL refuses to compare, or bytes that are not UTF-8.
+	for _, o := range file.Operations() {
+		for _, name := range []string{"%00", "%0Ax", "%FF"} {
+			if target := parameters.ReplaceAllLiteralString(o.Path, name); target != o.Path {
+				r := maker.Make(o)
+				r.Target = target
+				if status, problem := w.asFileSays(file, maker, r, [2]string{"Authorization", "Bearer " + w.admin}); problem != nil || status < 400 {
+					t.Errorf("%s %s: %d %v", o.Method, target, status, problem)
+				}
+			}
+		}
 	}
 	for made := 0; made < requests && len(wrong) == 0; made += contractRound {
 		credentials := restore()

@@ -33,7 +33,7 @@ func TestConversationFromStartToStop(t *testing.T) {
 	p.media(0x00) // as loud as it gets
 	p.send(`{"event":"dtmf","streamSid":"%s","sequenceNumber":"%d","dtmf":{"track":"inbound_track","digit":"9"}}`, stream, p.next())
 	p.stop()
-	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().Open == 0 && b.Summary().Sessions == 1 })
+	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().Open == 0 && b.Summary().Results[ReportNone] == 1 })
 	s := p.session(b)
 	if s.EndedBy != EndedByCallee || len(s.Violations) != 0 {
 		t.Fatalf("session: %+v", s)

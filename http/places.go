@@ -1,0 +1,34 @@
+package http
+
+import (
+	"context"
+	"time"
+)
+
+// placeWait is how long a place is waited for: most are free again in a moment, and
+// who must wait for longer had better ask again (overload.go says why).
+const placeWait = 2 * time.Second
+
+// places bound what may be made at the same time.
+type places chan struct{}
+
+func newPlaces(n int) places { return make(places, n) }
+
+// take waits for a place; without one it says false. leave gives it back.
+func (p places) take(ctx context.Context) bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, placeWait)
+	defer cancel()
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p places) leave() { <-p }
