@@ -15,6 +15,8 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # machine of two cores able to keep the time that the SIP and RTP tests need.
 TEST_TIMEOUT  ?= 20m
 TEST_PARALLEL ?= 2
+# What is compiled while npm fetches the console's libraries: it does not embed the console.
+WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 BENCH         ?= .
 SIM_CHECKS    ?= 20000
 SIM_CAMPAIGNS ?= 2000
@@ -202,8 +204,8 @@ soak: deps-run build ## Half an hour of steady calls: does anything grow? ARGS="
 ## Check
 
 test: deps ## Run every test, with the race detector and in random order; the console's in a browser.
-	@$(MAKE) -s console
-	$(GO) test -race -shuffle=on -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./...
+	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console; status=$$?; wait; exit $$status
+	$(GO) test -race -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) ./process ./...
 
 test-elsewhere: need-go ## Run the tests of the actors with every call carried by another node over a bad network, and stop three nodes of one process (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere

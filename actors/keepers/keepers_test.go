@@ -427,7 +427,7 @@ func TestWhatIsAskedForAgainIsNotGivenBack(t *testing.T) {
 		if got, _, err := second.ask("leg"); !got || err != nil {
 			t.Fatalf("once more: %v %v", got, err)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(3 * time.Second) // virtual: a give-back would have come by now
 		c.mu.Lock()
 		_, held := first.book["leg"]
 		c.mu.Unlock()

@@ -106,11 +106,9 @@ func TestATakenPortIsNotGiven(t *testing.T) {
 	}
 	taken := next.port
 	next.Unlock()
-	l, err := net.Listen("tcp", ":"+strconv.Itoa(taken+1))
-	if err != nil {
-		t.Skip(err)
+	if l, err := net.Listen("tcp", ":"+strconv.Itoa(taken+1)); err == nil { // else somebody listens there already
+		defer func() { _ = l.Close() }()
 	}
-	defer func() { _ = l.Close() }()
 	if got, err := Free(); err != nil || got == taken {
 		t.Errorf("%d, %v", got, err)
 	}
