@@ -1,6 +1,7 @@
 package sipstack
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +13,17 @@ import (
 const maxRetryAfter = 24 * time.Hour
 
 // splitList splits a header value at the commas that separate its elements
-// (RFC 3261 §7.3.1): those outside of quoted strings and angle brackets.
+// (RFC 3261 §7.3.1); empty ones are left out (RFC 3261 §25.1 allows none).
 func splitList(s string) []string {
+	return slices.DeleteFunc(splitAt(s, ','), func(e string) bool { return e == "" })
+}
+
+// splitParams splits "value;a=b;c" at its semicolons.
+func splitParams(s string) []string { return splitAt(s, ';') }
+
+// splitAt splits at separators outside of quoted strings and angle brackets, and
+// trims the parts.
+func splitAt(s string, separator byte) []string {
 	var out []string
 	quoted, angle, from := false, false, 0
 	for i := 0; i < len(s); i++ {
@@ -27,38 +37,7 @@ func splitList(s string) []string {
 			angle = true
 		case c == '>':
 			angle = false
-		case c == ',' && !angle:
-			out = appendTrimmed(out, s[from:i])
-			from = i + 1
-		}
-	}
-	return appendTrimmed(out, s[min(from, len(s)):])
-}
-
-func appendTrimmed(out []string, s string) []string {
-	if s = strings.TrimSpace(s); s != "" {
-		out = append(out, s)
-	}
-	return out
-}
-
-// splitParams splits "value;a=b;c" at the semicolons outside of quoted strings
-// and angle brackets.
-func splitParams(s string) []string {
-	var out []string
-	quoted, angle, from := false, false, 0
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '<':
-			angle = true
-		case c == '>':
-			angle = false
-		case c == ';' && !angle:
+		case c == separator && !angle:
 			out = append(out, strings.TrimSpace(s[from:i]))
 			from = i + 1
 		}

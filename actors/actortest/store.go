@@ -326,45 +326,8 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 		t.Contacts(&f, 1)
 	}
 	for _, a := range s.Attempts {
-		if a.Campaign != id || a.Run != run {
-			continue
-		}
-		p := t.C.Pass(a.Pass)
-		if a.ReservedAt != nil {
-			p.Dialled(*a.ReservedAt)
-		}
-		if a.WasConnected() {
-			p.Connected++
-			t.C.ConnectedCalls++
-			t.C.LiveAnswers++
-			if a.Result != nil {
-				t.C.ResultCalls++
-			}
-		}
-		if a.Live() {
-			p.Live++
-			continue
-		}
-		if a.AnsweredAt != nil {
-			t.C.Answered++
-		}
-		if a.WasConnected() {
-			t.C.Conversations++
-			t.C.TalkMS += a.TalkMS()
-		}
-		if a.Outcome == engine.OutcomeAbandoned {
-			t.C.LiveAnswers++
-			if a.Cause == engine.AbandonCapacityLoss {
-				t.C.CapacityLoss++
-			}
-		}
-		if a.Consumed {
-			t.C.Attempts++
-			p.Consumed++
-			if ms, ok := a.CallbackDelayMS(); ok {
-				t.C.Callbacks.Calls++
-				t.C.Callbacks.DelayMS += ms
-			}
+		if a.Campaign == id && a.Run == run {
+			t.Attempt(&a)
 		}
 	}
 	return t.Counters(), nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/enginetest/golden"
 	"dialler/engine/fsm"
 )
 
@@ -134,7 +135,7 @@ func TestABotByTelephoneDoesWhatTheGoldenFileSays(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "testdata/peer.golden", b.String())
+	golden.Check(t, "testdata/peer.golden", b.String())
 	all := peerTable.Rows()
 	for i := range all {
 		if !taken[i] && !all[i].Ignore {

@@ -1,71 +1,33 @@
 package attempt
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"dialler/engine"
+	"dialler/engine/enginetest"
 )
-
-// draws is a source of choices: rapid's, or the bytes of a fuzz target.
-type draws interface {
-	// pick gives a number from 0 to n−1.
-	pick(n int) int
-}
-
-type rapidDraws struct{ t *rapid.T }
-
-func (d rapidDraws) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "n") }
-
-// seedDraws choose evenly; a failing seed is named and plays again.
-type seedDraws struct{ *rand.Rand }
-
-func (d seedDraws) pick(n int) int { return d.IntN(n) }
-
-type seeded struct {
-	*testing.T
-	seed uint64
-}
-
-func (s seeded) Fatalf(format string, args ...any) {
-	s.T.Helper()
-	s.T.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
-}
-
-type byteDraws struct{ b []byte }
-
-func (d *byteDraws) pick(n int) int {
-	if len(d.b) == 0 {
-		return 0
-	}
-	v := int(d.b[0]) % n
-	d.b = d.b[1:]
-	return v
-}
-
-func (d *byteDraws) empty() bool { return len(d.b) == 0 }
 
 // stress throws a sequence of moves at an attempt: in any order, repeated, some
 // again from the first (as after a re-attach), timers late. The world checks
 // the contract after every step; illegal events are part of the exercise.
-func stress(tb reporter, d draws, steps int) *world {
+func stress(tb reporter, d enginetest.Draws, steps int) *world {
 	modes := []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
-	w := newWorld(tb, Config{AMD: modes[d.pick(3)], MustConsume: d.pick(8) == 0})
+	w := newWorld(tb, Config{AMD: modes[d.Pick(3)], MustConsume: d.Pick(8) == 0})
 	all := moves()
 	var heard []Event
-	bytes, _ := d.(*byteDraws)
-	if d.pick(8) != 0 { // mostly a call that was begun
+	bytes, _ := d.(*enginetest.ByteDraws)
+	if d.Pick(8) != 0 { // mostly a call that was begun
 		w.must(Event{Kind: Began})
 	}
-	for i := 0; i < steps && (bytes == nil || !bytes.empty()); i++ {
-		w.wait(time.Duration(d.pick(4)) * 700 * time.Millisecond)
-		switch d.pick(12) {
+	for i := 0; i < steps && (bytes == nil || !bytes.Empty()); i++ {
+		w.wait(time.Duration(d.Pick(4)) * 700 * time.Millisecond)
+		switch d.Pick(12) {
 		case 0: // a repetition
 			if len(heard) > 0 {
-				_ = w.apply(heard[d.pick(len(heard))])
+				_ = w.apply(heard[d.Pick(len(heard))])
 			}
 		case 1: // the port replays everything
 			for _, ev := range heard {
@@ -74,8 +36,8 @@ func stress(tb reporter, d draws, steps int) *world {
 				}
 			}
 		case 2: // a timer of an earlier epoch
-			ev := w.timer([]Timer{TimerRing, TimerBridge, TimerScreen, TimerCall}[d.pick(4)])
-			ev.Epoch -= 1 + d.pick(3)
+			ev := w.timer([]Timer{TimerRing, TimerBridge, TimerScreen, TimerCall}[d.Pick(4)])
+			ev.Epoch -= 1 + d.Pick(3)
 			before := copyAttempt(&w.m.A)
 			_ = w.apply(ev)
 			if len(w.last) > 0 || before.State != w.m.A.State {
@@ -84,7 +46,7 @@ func stress(tb reporter, d draws, steps int) *world {
 		case 3, 4, 5: // what is likely to come next
 			_ = w.apply(w.likely(d))
 		default:
-			ev := all[d.pick(len(all))].ev(w)
+			ev := all[d.Pick(len(all))].ev(w)
 			heard = append(heard, ev)
 			_ = w.apply(ev)
 		}
@@ -94,7 +56,7 @@ func stress(tb reporter, d draws, steps int) *world {
 
 // likely gives an event that a well-behaved world would send now, so that
 // sequences come as far as conversations.
-func (w *world) likely(d draws) Event {
+func (w *world) likely(d enginetest.Draws) Event {
 	a := &w.m.A
 	switch a.State {
 	case Reserved:
@@ -104,7 +66,7 @@ func (w *world) likely(d draws) Event {
 		return w.leg(engine.LegSent, 0)
 	case Dialling:
 		if betweenLegs(&w.m, Event{}) {
-			return Event{Kind: TrunkGranted, Trunk: []engine.TrunkID{"b", "c"}[d.pick(2)]}
+			return Event{Kind: TrunkGranted, Trunk: []engine.TrunkID{"b", "c"}[d.Pick(2)]}
 		}
 		return w.leg(engine.LegProvisional, 180)
 	case Ringing:
@@ -146,7 +108,7 @@ func (w *world) finish() {
 
 func TestEveryExitPathGivesAllLeasesBackAndReachesEndedExactlyOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := stress(rt, rapidDraws{rt}, rapid.IntRange(0, 60).Draw(rt, "steps"))
+		w := stress(rt, enginetest.RapidDraws{T: rt}, rapid.IntRange(0, 60).Draw(rt, "steps"))
 		w.finish()
 		// Whatever comes late changes nothing any more.
 		for i := range 10 {
@@ -157,11 +119,11 @@ func TestEveryExitPathGivesAllLeasesBackAndReachesEndedExactlyOnce(t *testing.T)
 
 func TestEveryExitPathOfManySeededCalls(t *testing.T) {
 	for seed := range uint64(4000) {
-		d := seedDraws{rand.New(rand.NewPCG(seed, 1))}
-		w := stress(seeded{t, seed}, d, d.pick(60))
+		d := enginetest.FromSeed(seed)
+		w := stress(enginetest.Seeded{T: t, Seed: seed}, d, d.Pick(60))
 		w.finish()
 		for range 5 {
-			_ = w.apply(moves()[d.pick(len(moves()))].ev(w))
+			_ = w.apply(moves()[d.Pick(len(moves()))].ev(w))
 		}
 	}
 }
@@ -170,7 +132,7 @@ func FuzzAttempt(f *testing.F) {
 	f.Add([]byte{0, 1, 1})
 	f.Add([]byte{2, 1, 1, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3, 0, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		stress(t, &byteDraws{b}, 200).finish()
+		stress(t, &enginetest.ByteDraws{B: b}, 200).finish()
 	})
 }
 

@@ -2,9 +2,7 @@ package campaign
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,9 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"dialler/engine"
+	"dialler/engine/enginetest/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 var m0 = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
@@ -270,7 +267,7 @@ func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
 			t.Errorf("%s: only the states %v are reached", kind.name, states)
 		}
 	}
-	golden(t, "testdata/campaign.golden", b.String())
+	golden.Check(t, "testdata/campaign.golden", b.String())
 }
 
 func TestEveryRowOfTheTableIsTaken(t *testing.T) {
@@ -307,30 +304,4 @@ func TestWhateverComesTheInvariantsHold(t *testing.T) {
 			_ = w.apply(all[rapid.IntRange(0, len(all)-1).Draw(rt, "move")].ev(w))
 		}
 	})
-}
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *updateGolden {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, x := strings.Split(got, "\n"), strings.Split(string(want), "\n")
-	for i := range min(len(g), len(x)) {
-		if g[i] != x[i] {
-			t.Fatalf("%s line %d:\n got %q\nwant %q\n(go test -update rewrites it)", path, i+1, g[i], x[i])
-		}
-	}
-	if len(g) != len(x) {
-		t.Fatalf("%s has %d lines, want %d (go test -update rewrites it)", path, len(g), len(x))
-	}
 }

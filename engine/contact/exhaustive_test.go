@@ -2,19 +2,16 @@ package contact
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/enginetest/golden"
 	"dialler/engine/fsm"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // move is one way in which an event of a kind can come.
 type move struct {
@@ -138,7 +135,7 @@ func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
 			t.Errorf("state %s is never reached", s)
 		}
 	}
-	golden(t, "testdata/contact.golden", b.String())
+	golden.Check(t, "testdata/contact.golden", b.String())
 }
 
 // TestEveryRowOfTheTableIsTaken shows rows that no sequence of events reaches:
@@ -177,37 +174,4 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 			t.Errorf("no sequence of events takes the row %v on %s [%s]", r.From, r.On, r.Guard)
 		}
 	}
-}
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got == string(want) {
-		return
-	}
-	g, x := strings.Split(got, "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(g), len(x)) {
-		if i >= len(g) || i >= len(x) || g[i] != x[i] {
-			t.Fatalf("%s line %d:\n got %q\nwant %q\n(go test -update rewrites it)", path, i+1, lineAt(g, i), lineAt(x, i))
-		}
-	}
-}
-
-func lineAt(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return "<end>"
 }

@@ -1,86 +1,51 @@
 package contact
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"dialler/engine"
+	"dialler/engine/enginetest"
 )
-
-// draws is a source of choices: rapid's, or the bytes of a fuzz target.
-type draws interface {
-	pick(n int) int
-}
-
-type rapidDraws struct{ t *rapid.T }
-
-func (d rapidDraws) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "n") }
-
-// seedDraws choose evenly; a failing seed is named and plays again.
-type seedDraws struct{ *rand.Rand }
-
-func (d seedDraws) pick(n int) int { return d.IntN(n) }
-
-type seeded struct {
-	*testing.T
-	seed uint64
-}
-
-func (s seeded) Fatalf(format string, args ...any) {
-	s.T.Helper()
-	s.T.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
-}
-
-type byteDraws struct{ b []byte }
-
-func (d *byteDraws) pick(n int) int {
-	if len(d.b) == 0 {
-		return 0
-	}
-	v := int(d.b[0]) % n
-	d.b = d.b[1:]
-	return v
-}
 
 // stress throws events at a contact in any order; the world checks the
 // invariants after each. An attempt is reserved only as the campaign would: one
 // at a time, when due; everything else comes as it likes.
-func stress(tb reporter, d draws, steps int) *world {
+func stress(tb reporter, d enginetest.Draws, steps int) *world {
 	w := newWorld(tb, func(p *Policy) {
-		p.MaxAttempts = 1 + d.pick(3)
-		p.Callbacks = d.pick(4) > 0
-		if d.pick(2) == 0 {
+		p.MaxAttempts = 1 + d.Pick(3)
+		p.Callbacks = d.Pick(4) > 0
+		if d.Pick(2) == 0 {
 			p.Clip = untilSix
 		}
-		if d.pick(2) == 0 {
+		if d.Pick(2) == 0 {
 			p.RetryOnSystem = append(p.RetryOnSystem, engine.OutcomeConnectedNoResult, engine.OutcomeThrottled, engine.OutcomeMachine)
 		}
-		if d.pick(3) == 0 {
+		if d.Pick(3) == 0 {
 			p.StopRedialsAfter = 30 * time.Second
 		}
 	})
 	all := moves()
 	for range steps {
-		w.wait([]time.Duration{0, time.Second, 11 * time.Minute, time.Hour}[d.pick(4)])
-		if c := &w.m.C; d.pick(3) == 0 && c.DueAt != nil {
+		w.wait([]time.Duration{0, time.Second, 11 * time.Minute, time.Hour}[d.Pick(4)])
+		if c := &w.m.C; d.Pick(3) == 0 && c.DueAt != nil {
 			if w.now.Before(*c.DueAt) {
 				w.now = *c.DueAt
 			}
 			w.reserve()
 			continue
 		}
-		mv := all[d.pick(len(all))]
+		mv := all[d.Pick(len(all))]
 		if mv.kind == RunReset || mv.kind == Readmitted || mv.kind == Triggered || mv.kind == Hastened || mv.kind == CallbackSet {
-			if d.pick(4) > 0 {
+			if d.Pick(4) > 0 {
 				continue // rare, so that contacts come to an end
 			}
 			w.callbacks = 0
 		}
 		_ = w.apply(mv.ev(w))
-		if s := w.m.C.State; (mv.kind == RunStopped || mv.kind == WindowEnded) && d.pick(2) == 0 {
+		if s := w.m.C.State; (mv.kind == RunStopped || mv.kind == WindowEnded) && d.Pick(2) == 0 {
 			w.p.ClosedAs = ManuallyStopped
 			_ = s
 		}
@@ -90,20 +55,20 @@ func stress(tb reporter, d draws, steps int) *world {
 
 func TestWhateverComesTheInvariantsHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		stress(rt, rapidDraws{rt}, rapid.IntRange(0, 60).Draw(rt, "steps"))
+		stress(rt, enginetest.RapidDraws{T: rt}, rapid.IntRange(0, 60).Draw(rt, "steps"))
 	})
 }
 
 func TestWhateverComesToManySeededContacts(t *testing.T) {
 	for seed := range uint64(4000) {
-		d := seedDraws{rand.New(rand.NewPCG(seed, 1))}
-		stress(seeded{t, seed}, d, d.pick(80))
+		d := enginetest.FromSeed(seed)
+		stress(enginetest.Seeded{T: t, Seed: seed}, d, d.Pick(80))
 	}
 }
 
 func FuzzContact(f *testing.F) {
 	f.Add([]byte{2, 1, 0, 0, 0, 0, 0, 1, 9, 0, 3, 2, 12})
-	f.Fuzz(func(t *testing.T, b []byte) { stress(t, &byteDraws{b}, 100) })
+	f.Fuzz(func(t *testing.T, b []byte) { stress(t, &enginetest.ByteDraws{B: b}, 100) })
 }
 
 // TestEveryContactComesToAnEnd dials a contact for as long as it is due, with
@@ -118,7 +83,7 @@ func TestEveryContactComesToAnEnd(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, func(p *Policy) { p.MaxAttempts = rapid.IntRange(1, 4).Draw(rt, "max") })
-		d := rapidDraws{rt}
+		d := enginetest.RapidDraws{T: rt}
 		row := 0
 		for range (w.p.MaxAttempts + 1) * (MaxUnconsumed + 1) {
 			if w.m.C.DueAt == nil {
@@ -128,7 +93,7 @@ func TestEveryContactComesToAnEnd(t *testing.T) {
 				w.now = *w.m.C.DueAt
 			}
 			w.reserve().wait(time.Minute)
-			ev := ends[d.pick(len(ends))](w)
+			ev := ends[d.Pick(len(ends))](w)
 			if w.m.C.Unconsumed >= MaxUnconsumed {
 				ev.Attempt.Consumed = true // as the attempt's machine makes it
 			}

@@ -6,11 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,13 +18,12 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
+	"dialler/engine/enginetest/golden"
 	"dialler/engine/evidence"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
 	"dialler/engine/window"
 )
-
-var update = flag.Bool("update", false, "write the golden manifest anew")
 
 var key = seal.NewKey(bytes.Repeat([]byte{3}, seal.SeedSize))
 
@@ -132,15 +129,7 @@ func TestARunsRecordIsSoundAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := io.ReadAll(f)
-	const golden = "testdata/manifest.json"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("the manifest is not the golden one (go test -update): %v\n%s", err, got)
-	}
+	golden.Check(t, "testdata/manifest.json", string(got))
 }
 
 func TestAnotherKeyIsNotTrusted(t *testing.T) {

@@ -235,49 +235,9 @@ func (d *dossier) recount(run int) campaign.Counters {
 	for _, list := range []map[engine.AttemptID]*attempt.Attempt{d.live, d.kept} {
 		for _, a := range list {
 			if a.Run == run {
-				countAttempt(t, a)
+				t.Attempt(a)
 			}
 		}
 	}
 	return t.Counters()
-}
-
-func countAttempt(t *tally.Tally, a *attempt.Attempt) {
-	p := t.C.Pass(a.Pass)
-	if a.ReservedAt != nil {
-		p.Dialled(*a.ReservedAt)
-	}
-	if a.WasConnected() {
-		p.Connected++
-		t.C.ConnectedCalls++
-		t.C.LiveAnswers++
-		if a.Result != nil {
-			t.C.ResultCalls++
-		}
-	}
-	if a.Live() {
-		p.Live++
-		return
-	}
-	if a.AnsweredAt != nil {
-		t.C.Answered++
-	}
-	if a.WasConnected() {
-		t.C.Conversations++
-		t.C.TalkMS += a.TalkMS()
-	}
-	if a.Outcome == engine.OutcomeAbandoned {
-		t.C.LiveAnswers++
-		if a.Cause == engine.AbandonCapacityLoss {
-			t.C.CapacityLoss++
-		}
-	}
-	if a.Consumed {
-		t.C.Attempts++
-		p.Consumed++
-		if ms, ok := a.CallbackDelayMS(); ok {
-			t.C.Callbacks.Calls++
-			t.C.Callbacks.DelayMS += ms
-		}
-	}
 }

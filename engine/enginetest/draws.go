@@ -1,0 +1,58 @@
+package enginetest
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Draws is a source of choices for tests that try whatever may come.
+type Draws interface {
+	// Pick gives a number from 0 to n−1.
+	Pick(n int) int
+}
+
+// RapidDraws are a property test's choices, which rapid makes smaller when they fail.
+type RapidDraws struct{ *rapid.T }
+
+// Pick implements Draws.
+func (d RapidDraws) Pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n") }
+
+// SeedDraws choose evenly, the same for the same seed.
+type SeedDraws struct{ *rand.Rand }
+
+// FromSeed are the choices of a seed.
+func FromSeed(seed uint64) SeedDraws { return SeedDraws{rand.New(rand.NewPCG(seed, 1))} } //nolint:gosec // not a secret
+
+// Pick implements Draws.
+func (d SeedDraws) Pick(n int) int { return d.IntN(n) }
+
+// Seeded names the seed in what fails, so that it can be played again.
+type Seeded struct {
+	*testing.T
+	Seed uint64
+}
+
+// Fatalf ends the test.
+func (s Seeded) Fatalf(format string, args ...any) {
+	s.Helper()
+	s.T.Fatalf("seed %d: "+format, append([]any{s.Seed}, args...)...)
+}
+
+// ByteDraws are the choices in the input of a fuzz target; when it is used up
+// each is 0.
+type ByteDraws struct{ B []byte }
+
+// Pick implements Draws.
+func (d *ByteDraws) Pick(n int) int {
+	if len(d.B) == 0 {
+		return 0
+	}
+	v := int(d.B[0]) % n
+	d.B = d.B[1:]
+	return v
+}
+
+// Empty says whether the input is used up.
+func (d *ByteDraws) Empty() bool { return len(d.B) == 0 }
