@@ -59,9 +59,9 @@ func TestANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours(t *test
 			r := newRig(t, actortest.Mix(5, 0.5, 0.1, 30*time.Second), func(s *campaign.Settings) { s.AMD = mode; s.MaxAttempts = 2 })
 			defer r.tree.Close()
 			r.results()
-			those := every(2, 1200)
+			those := every(2, 700)
 			r.abandonedBefore(71*time.Hour, those...)
-			r.add(1200)
+			r.add(700)
 			r.act(campaign.ActionStart)
 			r.until(12*time.Hour, "campaign completed", r.completed)
 			r.store.View(func() {
@@ -86,8 +86,8 @@ func TestAfter72HoursAnAbandonedNumberIsLikeAnyOther(t *testing.T) {
 			r := newRig(t, actortest.Mix(5, 0.5, 0, 30*time.Second), func(s *campaign.Settings) { s.MaxAttempts = 1 })
 			defer r.tree.Close()
 			r.results()
-			r.abandonedBefore(ago, every(1, 900)...)
-			r.add(900)
+			r.abandonedBefore(ago, every(1, 500)...)
+			r.add(500)
 			r.act(campaign.ActionStart)
 			for last := 0; !r.completed(); time.Sleep(500 * time.Millisecond) { // virtual
 				n := r.world.LiveCalls()

@@ -49,13 +49,20 @@ func inFrom(d time.Duration) func() *time.Time {
 
 // calledBack is a campaign with callbacks whose calls are all answered.
 func calledBack(t *testing.T, edit func(*campaign.Settings)) *rig {
-	r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) {
+	return newRig(t, steady(2*time.Second, 10*time.Second), detecting(edit))
+}
+
+func calledBackInDays(t *testing.T, edit func(*campaign.Settings)) *rig {
+	return newDaysRig(t, steady(2*time.Second, 10*time.Second), detecting(edit))
+}
+
+func detecting(edit func(*campaign.Settings)) func(*campaign.Settings) {
+	return func(s *campaign.Settings) {
 		s.CallbackDetection, s.RetryDelaySec = true, 600
 		if edit != nil {
 			edit(s)
 		}
-	})
-	return r
+	}
 }
 
 // callsTo gives the calls to a number, by time.
@@ -114,7 +121,7 @@ func TestACallbackWithoutATimeComesAfterTheRetryDelay(t *testing.T) {
 
 func TestACallbackIsClippedIntoTheContactsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := calledBack(t, byTheirClocks)
+		r := calledBackInDays(t, byTheirClocks)
 		defer r.tree.Close()
 		r.wishes(once(inFrom(10 * time.Hour)))
 		r.addNumbers(1, newYork, berlin)

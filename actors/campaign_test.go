@@ -50,8 +50,9 @@ type rig struct {
 	configs actors.Configs
 	hook    actors.Eligibility // nil: nobody is asked before a dial
 	optOut  byte
-	cap     int          // calls to a number within a day
-	step    atomic.Int64 // of the wall clock
+	cap     int           // calls to a number within a day
+	tick    time.Duration // 0: as by default
+	step    atomic.Int64  // of the wall clock
 	life    atomic.Pointer[life]
 	// keepers: nil: the counts of trunks, bots and numbers are the tree's own.
 	keepers actors.Keepers
@@ -74,16 +75,23 @@ func number(i int) engine.PhoneNumber { return engine.PhoneNumber(fmt.Sprintf("+
 
 func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
 	t.Helper()
-	return makeRig(t, *elsewhere, script, edit)
+	return makeRig(t, &rig{far: *elsewhere}, script, edit)
+}
+
+// newDaysRig is a rig whose campaign takes days: it looks at its pace more seldom, so
+// that they do not take minutes.
+func newDaysRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+	t.Helper()
+	return makeRig(t, &rig{far: *elsewhere, tick: 3 * time.Second}, script, edit)
 }
 
 // newFarRig is a rig whose calls are on another node.
 func newFarRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
 	t.Helper()
-	return makeRig(t, true, script, edit)
+	return makeRig(t, &rig{far: true}, script, edit)
 }
 
-func makeRig(t *testing.T, far bool, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	s := actortest.NewStore()
 	s.BotList = []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://bot"}}}
@@ -99,7 +107,7 @@ func makeRig(t *testing.T, far bool, script func(engine.PhoneNumber, int) actort
 	}
 	id := engine.CampaignID("cmp_test")
 	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
-	r := &rig{t: t, store: s, world: actortest.NewWorld(script), id: id, far: far, near: actortest.NewWorld(script)}
+	r.t, r.store, r.world, r.id, r.near = t, s, actortest.NewWorld(script), id, actortest.NewWorld(script)
 	// Behind Close: each message that the world still sends to an actor that is
 	// gone keeps a goroutine of protoactor for a second.
 	t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // virtual
@@ -122,7 +130,7 @@ func (r *rig) start() {
 	if r.far {
 		r.goFar(&ports)
 	}
-	tree, err := actors.Start(context.Background(), actors.Config{OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
+	tree, err := actors.Start(context.Background(), actors.Config{Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}

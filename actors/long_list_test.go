@@ -20,7 +20,7 @@ func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, steady(2*time.Second, 10*time.Minute), nil)
 				defer func() { r.tree.Close() }()
-				const contacts = 23_000
+				const contacts = 13_000
 				r.add(contacts)
 				r.act(campaign.ActionStart)
 				r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })

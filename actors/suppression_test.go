@@ -182,7 +182,7 @@ func TestANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod(t *testing.T)
 		busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }
 		r := newRig(t, busy, func(s *campaign.Settings) { s.MaxAttempts, s.RetryDelaySec, s.Concurrency = 3, 60, 5 })
 		r.tree.Close()
-		r.cap = 2
+		r.cap, r.tick = 2, 3*time.Second
 		r.start()
 		defer func() { r.tree.Close() }()
 		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
@@ -224,7 +224,7 @@ func TestATriggerOfANumberAtItsCapIsQueuedUntilItMayBeCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(time.Second, 5*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
 		r.tree.Close()
-		r.cap = 1
+		r.cap, r.tick = 1, 3*time.Second
 		r.start()
 		defer func() { r.tree.Close() }()
 		r.results()

@@ -59,7 +59,7 @@ func (r *rig) dialled() (list []attempt.Attempt) {
 
 func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, actortest.Mix(3, 0.4, 0, 20*time.Second), func(s *campaign.Settings) { byTheirClocks(s); s.RetryDelaySec = 5 * 3600 })
+		r := newDaysRig(t, actortest.Mix(3, 0.4, 0, 20*time.Second), func(s *campaign.Settings) { byTheirClocks(s); s.RetryDelaySec = 5 * 3600 })
 		defer r.tree.Close()
 		r.results()
 		r.addNumbers(60, denver, newYork, berlin) // the last on the list can be called first
@@ -106,7 +106,7 @@ func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 
 func TestASingleDayEndsBeforeTheWindowOfAContactFarWestOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { byTheirClocks(s); s.SingleDay = true })
+		r := newDaysRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { byTheirClocks(s); s.SingleDay = true })
 		defer r.tree.Close()
 		r.results()
 		r.addNumbers(3, denver, newYork, berlin)
@@ -123,7 +123,7 @@ func TestASingleDayEndsBeforeTheWindowOfAContactFarWestOpens(t *testing.T) {
 
 func TestAContactOfZonesThatShareNoHourDoesNotHoldTheCampaign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 20*time.Second), byTheirClocks)
+		r := newDaysRig(t, steady(2*time.Second, 20*time.Second), byTheirClocks)
 		defer r.tree.Close()
 		r.results()
 		r.addNumbers(1, "+1800555010%d", berlin) // toll-free: at home from Bermuda to Guam
@@ -139,7 +139,7 @@ func TestAContactOfZonesThatShareNoHourDoesNotHoldTheCampaign(t *testing.T) {
 func TestATriggerOutsideTheContactsWindowIsQueuedForItsOpening(t *testing.T) {
 	for _, singleDay := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
+			r := newDaysRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
 				byTheirClocks(s)
 				s.AlwaysOn, s.SingleDay = !singleDay, singleDay
 			})
@@ -173,7 +173,7 @@ func TestATriggerOutsideTheContactsWindowIsQueuedForItsOpening(t *testing.T) {
 func TestNoINVITELeavesAfterTheWindowHasClosed(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
+			r := newDaysRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
 				s.Window = window.Window{Zone: "Europe/Berlin", Start: 9 * 60, End: 17 * 60, ContactZone: own}
 				s.AbandonCapPPM = 0
 			})
