@@ -12,6 +12,7 @@ import (
 
 // The calls say of each recording what is said of it by itself.
 func TestAFolderOfRecordingsIsCalled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"human_short_de", "machine_unavailable_de", "sit_nc2", "fax_ansam"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "media", "amd", "testdata", name+".wav"))

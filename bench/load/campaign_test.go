@@ -19,6 +19,7 @@ func short() sim.Scenario {
 
 // The real campaign calls the very people of the simulated one.
 func TestARealCampaignMeetsThePeopleOfItsSimulation(t *testing.T) {
+	t.Parallel()
 	sc := short()
 	c, err := Campaign(t.Context(), CampaignConfig{Binary: program(t), Scenario: sc, Policy: sim.Progressive, Seed: 7, Runs: 2, Log: t.Logf})
 	if err != nil {
@@ -107,6 +108,7 @@ func TestMidnightIsFarWhereTheCampaignIsDialled(t *testing.T) {
 }
 
 func TestAListIsImportedDialledStoppedAndMeasured(t *testing.T) {
+	t.Parallel()
 	f, err := List(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, Log: t.Logf}, 5000)
 	if err != nil {
 		t.Fatal(err)

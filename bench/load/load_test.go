@@ -6,12 +6,14 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"dialler/bench/shipped"
 )
 
 func TestPercentilesAreByTheNearestRank(t *testing.T) {
@@ -149,15 +151,33 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// program builds the dialler once for the tests of whole runs.
+// built is the program, once for all tests.
+var built struct {
+	sync.Once
+	dir string
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// program builds the dialler for the tests of whole runs.
 func program(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "dialler")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "dialler").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "dialler-load-test"); built.err == nil {
+			built.err = shipped.Build(context.Background(), filepath.Join(built.dir, "dialler"))
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
-	return path
+	return filepath.Join(built.dir, "dialler")
 }
 
 // check holds what every complete run must show. The rate is not of it: the
@@ -182,6 +202,7 @@ func check(t *testing.T, f *Figures) {
 }
 
 func TestARunAgainstTheModelCarrierWithProfiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, Profiles: dir, Log: t.Logf})
 	if err != nil {
@@ -199,6 +220,7 @@ func TestARunAgainstTheModelCarrierWithProfiles(t *testing.T) {
 }
 
 func TestARunAgainstSIPp(t *testing.T) {
+	t.Parallel()
 	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, SIPp: true, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +233,7 @@ func TestARunAgainstSIPp(t *testing.T) {
 
 // Nobody answers at that address: every call fails, and the run says so.
 func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
+	t.Parallel()
 	// A socket that is connected elsewhere keeps the port from others, and what
 	// comes to it from anybody but its peer is refused.
 	held, err := net.Dial("udp4", "127.0.0.1:9")
@@ -231,6 +254,7 @@ func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
 }
 
 func TestARunWithABotBySIP(t *testing.T) {
+	t.Parallel()
 	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 10, Duration: 3 * time.Second, Talk: time.Second, Bot: "sip", Media: true, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 // The two share one program.
 func TestAStormOfTriggers(t *testing.T) {
+	t.Parallel()
 	binary := program(t)
 	t.Run("is measured beside a bare handler", func(t *testing.T) { measuredStorm(t, binary) })
 	t.Run("repeated across a kill makes one contact each", func(t *testing.T) { repeatedStorm(t, binary) })

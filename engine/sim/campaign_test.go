@@ -48,7 +48,7 @@ func TestAWholeCampaignEndsWithEveryContactFinal(t *testing.T) {
 
 // campaigns is how many drawn installations a test plays, from which seed on.
 var (
-	campaigns = flag.Int("campaigns", 60, "how many drawn campaigns with faults are played")
+	campaigns = flag.Int("campaigns", 30, "how many drawn campaigns with faults are played")
 	seedFrom  = flag.Uint64("campaign-seed", 1, "the seed of the first of them")
 )
 

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"dialler/bench/shipped"
 )
 
 // TestKillsAndFaultsLoseNothingAndDialNobodyTwice is the acceptance of the
@@ -174,13 +175,18 @@ func build(t *testing.T) string {
 	if other := os.Getenv("CHAOS_BINARY"); other != "" {
 		return other
 	}
-	out := filepath.Join(t.TempDir(), "dialler")
-	args := []string{"build", "-o", out}
+	return buildWith(t)
+}
+
+// buildWith makes it with flags of go build; CHAOS_RACE=1 adds the race detector.
+func buildWith(t *testing.T, flags ...string) string {
+	t.Helper()
 	if os.Getenv("CHAOS_RACE") == "1" {
-		args = append(args, "-race")
+		flags = append(flags, "-race")
 	}
-	if b, err := exec.CommandContext(t.Context(), "go", append(args, "dialler")...).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, b)
+	out := filepath.Join(t.TempDir(), "dialler")
+	if err := shipped.Build(t.Context(), out, flags...); err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

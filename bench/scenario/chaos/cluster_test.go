@@ -5,8 +5,6 @@ package chaos
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -56,13 +54,5 @@ func TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice(t *testing.T) {
 // rebuilt makes the program anew under another version: none.
 func rebuilt(t *testing.T) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "dialler")
-	args := []string{"build", "-buildvcs=false", "-o", out}
-	if os.Getenv("CHAOS_RACE") == "1" {
-		args = append(args, "-race")
-	}
-	if b, err := exec.CommandContext(t.Context(), "go", append(args, "dialler")...).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, b)
-	}
-	return out
+	return buildWith(t, "-buildvcs=false")
 }
