@@ -38,6 +38,8 @@ type Config struct {
 	ChartLimit time.Duration
 	// Dial replaces the way to the server; tests put faults in here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Tracer sees each statement; tests ask for its plan.
+	Tracer pgx.QueryTracer
 	// SkipMigrations leaves the schema as it is: for a process that must not
 	// change it.
 	SkipMigrations bool
@@ -207,7 +209,7 @@ func configure(c *pgx.ConnConfig, cfg Config) {
 	}
 	c.RuntimeParams["jit"] = "off" // compiling costs more than these queries take
 	c.RuntimeParams["timezone"] = "UTC"
-	c.ConnectTimeout = cfg.ConnectTimeout
+	c.ConnectTimeout, c.Tracer = cfg.ConnectTimeout, cfg.Tracer
 	if cfg.Dial != nil {
 		c.DialFunc = cfg.Dial
 	}
