@@ -117,6 +117,16 @@ func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Excl
 	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd: cmd}))
 }
 
+// ExclusionsImported tells the history of a campaign that a file of numbers was
+// excluded.
+func (t *Tree) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
+	if err := t.d.database.err(); err != nil {
+		return err
+	}
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclusionsImported{cmd}))
+	return err
+}
+
 // Lift takes an exclusion of a campaign back.
 func (t *Tree) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
 	if err := t.d.database.err(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 )
 
 // Whoever only the lifted exclusion kept away is called, sticky or not; whom another
@@ -66,6 +67,16 @@ func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 			if n := r.tree.Stats().Illegal.Load(); n > 0 {
 				t.Errorf("%d events were refused by machines", n)
 			}
+			file := campaign.ExclusionsImported{Campaign: r.id, Numbers: 3, Reason: "robinson", Who: engine.Who{User: "usr_1", Name: "Ada"}}
+			if err := r.tree.ExclusionsImported(context.Background(), file); err != nil {
+				t.Error(err)
+			}
+			r.store.View(func() {
+				e := r.store.Events[len(r.store.Events)-1]
+				if e.Type != journal.ExclusionsImported || e.Data.Count != 3 || e.Data.Reason != "robinson" || e.Data.Who.Name != "Ada" || e.Campaign != r.id {
+					t.Errorf("the history has %+v", e)
+				}
+			})
 			r.threeWays()
 			r.act(campaign.ActionStop)
 			lift(campaign.Lift{Number: number(2)}, 0, "run_over")

@@ -305,6 +305,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.excludeDone(m)
 	case *opPersisted:
 		r.opPersisted(m)
+	case *exclusionsImported:
+		r.exclusionsImported(&m.cmd, sender)
 	case *lift:
 		r.lift(m, sender)
 	case *liftFound:

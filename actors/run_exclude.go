@@ -79,16 +79,34 @@ func (r *run) findExcluded(n int) {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		f := &excludeFound{op: n}
-		if cmd.Number != "" {
-			row, ok, err := d.store.ContactByNumber(ctx, id, cmd.Number)
-			if f.err = err; err == nil && ok {
-				f.rows = []contact.Contact{row}
-			}
-		} else {
-			f.rows, f.err = d.store.ContactsMatching(ctx, id, cmd.Match)
-		}
+		f.rows, f.err = d.contactsOf(ctx, id, cmd.Number, cmd.Match)
 		d.root.Send(self, f)
 	}()
+}
+
+// contactsOf asks for the contacts of a number, or else of metadata.
+func (d *deps) contactsOf(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, match map[string]string) ([]contact.Contact, error) {
+	if n == "" {
+		return d.store.ContactsMatching(ctx, id, match)
+	}
+	row, ok, err := d.store.ContactByNumber(ctx, id, n)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return []contact.Contact{row}, nil
+}
+
+// exclusionsImported is the entry of a file of numbers, each of which has been
+// excluded by itself.
+type exclusionsImported struct{ cmd campaign.ExclusionsImported }
+
+func (r *run) exclusionsImported(cmd *campaign.ExclusionsImported, sender *actor.PID) {
+	if !r.known(sender) || r.past(cmd.Deadline, sender) {
+		return
+	}
+	r.write(journal.Write{Events: []journal.Event{{At: r.now, Type: journal.ExclusionsImported, Version: 1,
+		Data: journal.Data{Who: &cmd.Who, Reason: cmd.Reason, Count: cmd.Numbers}}}})
+	r.afterWrites(func() { reply(r.d, sender, nil, nil) })
 }
 
 // concerns says whether an exclusion is about a contact.

@@ -97,14 +97,7 @@ func (r *run) findLifted(n int) {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		f := &liftFound{op: n}
-		if cmd.Number != "" {
-			row, ok, err := d.store.ContactByNumber(ctx, id, cmd.Number)
-			if f.err = err; err == nil && ok {
-				f.rows = []contact.Contact{row}
-			}
-		} else {
-			f.rows, f.err = d.store.ContactsMatching(ctx, id, cmd.Match)
-		}
+		f.rows, f.err = d.contactsOf(ctx, id, cmd.Number, cmd.Match)
 		d.root.Send(self, f)
 	}()
 }

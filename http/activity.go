@@ -23,6 +23,7 @@ var actionNames = map[journal.Type]string{
 	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone", journal.CampaignDeleted: "delete",
 	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts", journal.ExclusionLifted: "lift_exclusion",
 	journal.ContactExcluded: "exclude_contact", journal.ContactCallBackSet: "call_back_contact", journal.ContactRetried: "retry_contact",
+	journal.ExclusionsImported: "import_exclusions",
 
 	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
@@ -75,7 +76,8 @@ func viewActivity(e *journal.Event) activityView {
 	if e.Data.Who != nil {
 		v.Who = *e.Data.Who
 	}
-	if e.Type == journal.ContactsAdded || e.Type == journal.SuppressionAdded {
+	switch e.Type { //nolint:exhaustive // those with a count of people
+	case journal.ContactsAdded, journal.ExclusionsImported, journal.SuppressionAdded:
 		v.Contacts = e.Data.Count
 	}
 	if e.Campaign == "" {

@@ -65,6 +65,7 @@ POST   /api/v1/campaigns/{campaign_id}/clone                     - operator
 GET    /api/v1/campaigns/{campaign_id}/activity                  - viewer
 GET    /api/v1/activity                                          - viewer
 GET    /api/v1/campaigns/{campaign_id}/exclusions                read viewer
+GET    /api/v1/campaigns/{campaign_id}/exclusions.csv            read viewer
 POST   /api/v1/campaigns/{campaign_id}/exclusions                - operator
 POST   /api/v1/campaigns/{campaign_id}/exclusions/lift           - operator
 POST   /api/v1/campaigns/{campaign_id}/exclusions/imports        - operator

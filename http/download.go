@@ -212,14 +212,49 @@ func (p *patient) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// freeText keeps spreadsheets from taking what others wrote for a formula: an
-// apostrophe goes before a cell that begins like one. Phone numbers and numbers
-// are ours and stay as they are.
-func freeText(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
-		return "'" + s
+// sheet answers with a file whose rows are read size at a time by next, in order;
+// the first are read before the answer begins, so that it can still be refused.
+func sheet[T any](r *request, d *download, name string, size int, next func(context.Context) ([]T, error), cells func(*T) []string) error {
+	s := r.server
+	release, err := s.takeReport()
+	if err != nil {
+		return err
 	}
-	return s
+	first, err := next(r.ctx())
+	if err != nil {
+		release()
+		return err
+	}
+	begun := false
+	d.part = func(ctx context.Context, rows *csv.Writer) (bool, error) {
+		part := first
+		if begun {
+			ctx, cancel := context.WithTimeout(ctx, s.CommandTimeout)
+			defer cancel()
+			var err error
+			if part, err = next(ctx); err != nil {
+				return false, err
+			}
+		}
+		begun, first = true, nil
+		for i := range part {
+			if err := rows.Write(cells(&part[i])); err != nil {
+				return false, err
+			}
+		}
+		return len(part) == size, nil
+	}
+	r.download(d, name, release)
+	return nil
+}
+
+// noQuery refuses every parameter.
+func (r *request) noQuery() error {
+	var errs fieldErrors
+	for k := range r.rc.QueryArgs().All() {
+		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+	}
+	return errs.err()
 }
 
 // rejectedPart is how many rejected rows are read at a time.
@@ -234,41 +269,18 @@ func (s *Server) rejectedFile(r *request) error {
 	if err != nil {
 		return err
 	}
-	var errs fieldErrors
-	for k := range r.rc.QueryArgs().All() {
-		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
-	}
-	if err := errs.err(); err != nil {
+	if err := r.noQuery(); err != nil {
 		return err
 	}
-	release, err := s.takeReport()
-	if err != nil {
-		return err
-	}
-	page := campaign.Page{Number: 1, Size: rejectedPart}
-	first, total, err := s.Imports.RejectedRows(r.ctx(), imp.ID, page)
-	if err != nil {
-		release()
-		return err
-	}
-	r.download(&download{campaign: imp.Campaign, columns: rejectedColumns, part: func(ctx context.Context, rows *csv.Writer) (bool, error) {
-		if page.Number > 1 {
-			ctx, cancel := context.WithTimeout(ctx, s.CommandTimeout)
-			defer cancel()
-			if first, _, err = s.Imports.RejectedRows(ctx, imp.ID, page); err != nil {
-				return false, err
-			}
-		}
-		for i := range first {
-			row := &first[i]
-			if err := rows.Write([]string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, freeText(row.Message)}); err != nil {
-				return false, err
-			}
-		}
-		page.Number++
-		return (page.Number-1)*rejectedPart < total && len(first) == rejectedPart, nil
-	}}, "rejected-"+string(imp.ID)+".csv", release)
-	return nil
+	page := campaign.Page{Number: 0, Size: rejectedPart}
+	return sheet(r, &download{campaign: imp.Campaign, columns: rejectedColumns}, "rejected-"+string(imp.ID)+".csv", rejectedPart,
+		func(ctx context.Context) ([]campaign.RejectedRow, error) {
+			page.Number++
+			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
+			return list, err
+		}, func(row *campaign.RejectedRow) []string {
+			return []string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, engine.SpreadsheetText(row.Message)}
+		})
 }
 
 // givenNumber is a number as a file had it: free text unless it is one.
@@ -276,5 +288,5 @@ func givenNumber(s string) string {
 	if digits, plus := strings.CutPrefix(s, "+"); plus && digits != "" && strings.Trim(digits, "0123456789") == "" {
 		return s
 	}
-	return freeText(s)
+	return engine.SpreadsheetText(s)
 }

@@ -2,15 +2,13 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"io"
 	nethttp "net/http"
-	"strconv"
 	"sync"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/engine/contactlist"
 	"dialler/engine/journal"
 )
 
@@ -37,9 +35,7 @@ type exclusionList struct {
 
 type excludedFile struct {
 	campaign.ExcludeReply
-	Rows     int                    `json:"rows"`
-	Invalid  int                    `json:"invalid"`
-	Rejected []campaign.RejectedRow `json:"rejected"` // the first of the invalid ones
+	numbersFile
 }
 
 func (s *Server) listExclusions(r *request) error {
@@ -144,36 +140,30 @@ func (s *Server) importExclusions(r *request) error {
 	if err != nil {
 		return err
 	}
-	out := excludedFile{Rejected: []campaign.RejectedRow{}}
-	chunk := make([]engine.PhoneNumber, 0, excludedAtOnce)
-	in := contactlist.NewReader(file)
-	for {
-		row, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	var out excludedFile
+	cmd := campaign.Exclude{Campaign: id, Reason: reasonOr(reason, "import"), Who: r.who()}
+	excluded := 0
+	out.numbersFile, err = readNumbers(file, excludedAtOnce, func(numbers []engine.PhoneNumber) error {
+		err := s.excludeAll(cmd, numbers, &out.ExcludeReply)
+		if err == nil {
+			excluded += len(numbers)
 		}
-		if err != nil {
-			return err
-		}
-		out.Rows++
-		if row.Reason != "" {
-			out.Invalid++
-			if len(out.Rejected) < rejectedSample {
-				out.Rejected = append(out.Rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason, Message: row.Message})
-			}
-			continue
-		}
-		if chunk = append(chunk, row.Number); len(chunk) == cap(chunk) {
-			if err := s.excludeAll(campaign.Exclude{Campaign: id, Reason: reasonOr(reason, "import"), Who: r.who()}, chunk, &out.ExcludeReply); err != nil {
-				return err
-			}
-			chunk = chunk[:0]
-		}
+		return err
+	})
+	if excluded > 0 { // also of a file that broke off
+		err = errors.Join(err, s.noteExclusions(campaign.ExclusionsImported{Campaign: id, Numbers: excluded, Reason: cmd.Reason, Who: cmd.Who}))
 	}
-	if err := s.excludeAll(campaign.Exclude{Campaign: id, Reason: reasonOr(reason, "import"), Who: r.who()}, chunk, &out.ExcludeReply); err != nil {
+	if err != nil {
 		return err
 	}
 	return r.reply(nethttp.StatusOK, out)
+}
+
+func (s *Server) noteExclusions(cmd campaign.ExclusionsImported) error {
+	ctx, cancel := context.WithTimeout(s.closing, s.CommandTimeout)
+	defer cancel()
+	cmd.Deadline = s.Now().Add(s.CommandTimeout)
+	return s.Campaigns.ExclusionsImported(ctx, cmd)
 }
 
 // excludeAll excludes numbers at the same time and adds up what became of them.
@@ -203,21 +193,38 @@ func (s *Server) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, 
 	return nil
 }
 
-// fileReason reads the parameters of a file of numbers: the reason, and nothing
-// else.
-func (r *request) fileReason(limit int) (string, error) {
-	var errs fieldErrors
-	reason := string(r.rc.QueryArgs().Peek("reason"))
-	switch {
-	case len(reason) > limit:
-		errs.add("reason", "too_long", "must have at most "+strconv.Itoa(limit)+" bytes")
-	case !printable(reason):
-		errs.add("reason", "invalid_format", "must be printable text in UTF-8")
+// exclusionsPart is how many exclusions are read at a time.
+const exclusionsPart = 1000
+
+// exclusionsFileColumns are those of the file of exclusions.
+var exclusionsFileColumns = []string{"phone_number", "match", "reason", "created_at"}
+
+// exclusionsFile answers with all of them as CSV.
+func (s *Server) exclusionsFile(r *request) error {
+	id, err := r.campaignOf()
+	if err != nil {
+		return err
 	}
-	for k := range r.rc.QueryArgs().All() {
-		if string(k) != "reason" {
-			errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
-		}
+	if err := r.noQuery(); err != nil {
+		return err
 	}
-	return reason, errs.err()
+	if _, err := s.Campaigns.Detail(r.ctx(), id); err != nil {
+		return err
+	}
+	var last journal.Exclusion
+	return sheet(r, &download{campaign: id, columns: exclusionsFileColumns}, "exclusions-"+string(id)+".csv", exclusionsPart,
+		func(ctx context.Context) ([]journal.Exclusion, error) {
+			list, err := s.Campaigns.ExclusionsAfter(ctx, id, last, exclusionsPart)
+			if len(list) > 0 {
+				last = list[len(list)-1]
+			}
+			return list, err
+		}, func(x *journal.Exclusion) []string {
+			match := ""
+			if len(x.Match) > 0 {
+				text, _ := json.Marshal(x.Match) // of texts
+				match = string(text)
+			}
+			return []string{x.Number.E164(), match, engine.SpreadsheetText(x.Reason), reportTime(&x.CreatedAt)}
+		})
 }

@@ -1,10 +1,16 @@
 package http
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
 	"fmt"
+	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -70,11 +76,14 @@ func TestAFileOfNumbersIsExcluded(t *testing.T) {
 		fmt.Fprintf(&file, "x,+491511%07d\r\n", i)
 	}
 	file.WriteString("x,0151\r\n")
-	csv := []string{"Content-Type", "text/csv"}
-	a := b.byAdmin("POST", exclusionsPath+"/imports?reason=robinson", file.String(), csv...).is(200, "")
+	kind := []string{"Content-Type", "text/csv"}
+	a := b.byAdmin("POST", exclusionsPath+"/imports?reason=robinson", file.String(), kind...).is(200, "")
 	each := b.ports.excludes[0]
 	if a.get("rows") != 301.0 || a.get("invalid") != 1.0 || len(a.get("rejected").([]any)) != 1 || len(b.ports.excludes) != 300 || each.Reason != "robinson" || each.Campaign != "cmp_1" {
 		t.Errorf("%s, %d excluded, %+v", a.body, len(b.ports.excludes), each)
+	}
+	if n := b.ports.importedExclusions; len(n) != 1 || n[0].Numbers != 300 || n[0].Reason != "robinson" || n[0].Campaign != "cmp_1" || n[0].Who.User != "usr_admin" {
+		t.Errorf("the activity log has %+v", n)
 	}
 	numbers := map[engine.PhoneNumber]bool{}
 	for _, x := range b.ports.excludes {
@@ -83,9 +92,55 @@ func TestAFileOfNumbersIsExcluded(t *testing.T) {
 	if len(numbers) != 300 {
 		t.Errorf("%d numbers", len(numbers))
 	}
-	b.byAdmin("POST", exclusionsPath+"/imports", "name\r\nx\r\n", csv...).is(422, "missing_column")
+	b.ports.excludeCap = 300 + 2*excludedAtOnce
+	b.byAdmin("POST", exclusionsPath+"/imports", file.String(), kind...).is(503, "database_unavailable")
+	if n := b.ports.importedExclusions; len(n) != 2 || n[1].Numbers != 256 {
+		t.Errorf("of a file that breaks off the activity log has %+v", n[1:])
+	}
+	b.byAdmin("POST", exclusionsPath+"/imports", "name\r\nx\r\n", kind...).is(422, "missing_column")
 	b.byAdmin("POST", exclusionsPath+"/imports", `{}`).is(415, "unsupported_media_type")
-	b.byAdmin("POST", exclusionsPath+"/imports?x=1", "phone_number\r\n", csv...).is(422, "validation_failed", "x unknown_field")
+	b.byAdmin("POST", exclusionsPath+"/imports?x=1", "phone_number\r\n", kind...).is(422, "validation_failed", "x unknown_field")
 	b.ports.fail = engine.Unavailable("database_unavailable", "Away.", 0)
-	b.byAdmin("POST", exclusionsPath+"/imports", file.String(), csv...).is(503, "database_unavailable")
+	b.byAdmin("POST", exclusionsPath+"/imports", file.String(), kind...).is(503, "database_unavailable")
+}
+
+func TestExclusionsAreDownloadedAsAFile(t *testing.T) {
+	b := newBench(t)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	b.ports.exclusions = []journal.Exclusion{{Match: map[string]string{"account": "=1", "b": "2"}, Reason: "=HYPERLINK(1)", CreatedAt: at}}
+	for i := range 2 * exclusionsPart {
+		b.ports.exclusions = append(b.ports.exclusions, journal.Exclusion{Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)), Reason: "asked", CreatedAt: at})
+	}
+	path := exclusionsPath + ".csv"
+	a := b.byKey("GET", path, "").is(200, "")
+	rows, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
+	if err != nil || len(rows) != 2+2*exclusionsPart {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	const moment = "2026-03-01T12:00:00.000Z"
+	for i, want := range map[int][]string{0: exclusionsFileColumns, 1: {"", `{"account":"=1","b":"2"}`, "'=HYPERLINK(1)", moment},
+		2: {"+4915100000000", "", "asked", moment}, 1 + 2*exclusionsPart: {"+4915100001999", "", "asked", moment}} {
+		if !slices.Equal(rows[i], want) {
+			t.Errorf("row %d: %q", i, rows[i])
+		}
+	}
+	b.byAdmin("POST", exclusionsPath+"/imports", string(a.body), "Content-Type", "text/csv").is(200, "")
+	if n := len(b.ports.excludes); n != 2*exclusionsPart {
+		t.Errorf("%d of its numbers can be imported", n)
+	}
+	zipped := b.page("GET", path, "Accept-Encoding", "gzip", "Authorization", "Bearer "+b.token("usr_view"))
+	if in, err := gzip.NewReader(bytes.NewReader(zipped.body)); err != nil || !equalText(in, a.body) {
+		t.Errorf("compressed it is another: %v", err)
+	}
+	b.byKey("GET", path+"?page=2", "").is(422, "validation_failed", "page unknown_field")
+	b.ports.fail = errNoCampaign
+	b.byKey("GET", path, "").is(404, "campaign_not_found")
+	if n := b.server.reports.Load(); n != 0 {
+		t.Errorf("%d reports are still counted", n)
+	}
+}
+
+func equalText(in io.Reader, want []byte) bool {
+	got, err := io.ReadAll(in)
+	return err == nil && bytes.Equal(got, want)
 }

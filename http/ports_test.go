@@ -47,39 +47,41 @@ type ports struct {
 	noted     int // sessions noted as used
 	notedFail error
 
-	triggers     []campaign.Trigger
-	excludes     []campaign.Exclude
-	contactActs  []campaign.ActOnContact
-	exclusions   []journal.Exclusion
-	lifts        []campaign.Lift
-	dialouts     []campaign.Dialout
-	ladder       []engine.SIPMessage
-	audio        []byte // of theAttempt
-	opened       int    // files
-	owner        engine.CampaignID
-	deleted      []engine.AttemptID
-	creates      []campaign.Create
-	adds         []campaign.AddContacts
-	acts         []campaign.Act
-	clones       []campaign.Clone
-	pages        []campaign.Page
-	kinds        [][]journal.Type // of the activity that was asked for
-	events       []journal.Event
-	results      []campaign.SubmitResult
-	hungUp       []engine.CallID
-	asked        []attempt.Query
-	older        engine.AttemptID // the cursor of lists of calls
-	digits       []string
-	transfers    []string
-	transferFail error
-	hangFail     error
-	resultFail   error
-	bots         []engine.Bot
-	forced       []bool // of the bots deleted
-	trunks       []engine.TrunkSettings
-	numbers      []engine.NumberSettings
-	past         sim.Past
-	keep         bool
+	triggers           []campaign.Trigger
+	excludes           []campaign.Exclude
+	contactActs        []campaign.ActOnContact
+	exclusions         []journal.Exclusion
+	excludeCap         int // from then on they fail; 0 = never
+	importedExclusions []campaign.ExclusionsImported
+	lifts              []campaign.Lift
+	dialouts           []campaign.Dialout
+	ladder             []engine.SIPMessage
+	audio              []byte // of theAttempt
+	opened             int    // files
+	owner              engine.CampaignID
+	deleted            []engine.AttemptID
+	creates            []campaign.Create
+	adds               []campaign.AddContacts
+	acts               []campaign.Act
+	clones             []campaign.Clone
+	pages              []campaign.Page
+	kinds              [][]journal.Type // of the activity that was asked for
+	events             []journal.Event
+	results            []campaign.SubmitResult
+	hungUp             []engine.CallID
+	asked              []attempt.Query
+	older              engine.AttemptID // the cursor of lists of calls
+	digits             []string
+	transfers          []string
+	transferFail       error
+	hangFail           error
+	resultFail         error
+	bots               []engine.Bot
+	forced             []bool // of the bots deleted
+	trunks             []engine.TrunkSettings
+	numbers            []engine.NumberSettings
+	past               sim.Past
+	keep               bool
 
 	erasures []string
 
@@ -307,6 +309,22 @@ func (p *ports) ListExclusions(_ context.Context, _ engine.CampaignID, n engine.
 	return list, len(list), p.fail
 }
 
+func (p *ports) ExclusionsAfter(_ context.Context, _ engine.CampaignID, after journal.Exclusion, limit int) (list []journal.Exclusion, err error) {
+	defer p.lock()()
+	for _, x := range p.exclusions {
+		if (x.Number > after.Number || after.Number == "" && len(after.Match) == 0) && len(list) < limit {
+			list = append(list, x)
+		}
+	}
+	return list, p.fail
+}
+
+func (p *ports) ExclusionsImported(_ context.Context, c campaign.ExclusionsImported) error {
+	defer p.lock()()
+	p.importedExclusions = append(p.importedExclusions, c)
+	return p.fail
+}
+
 func (p *ports) Lift(_ context.Context, c campaign.Lift) (campaign.LiftReply, error) {
 	if err := asText(c.Campaign); err != nil {
 		return campaign.LiftReply{}, err
@@ -451,6 +469,9 @@ func (p *ports) Exclude(_ context.Context, c campaign.Exclude) (campaign.Exclude
 	p.mu.Lock()
 	p.excludes = append(p.excludes, c)
 	fail := p.fail
+	if p.excludeCap > 0 && len(p.excludes) > p.excludeCap {
+		fail = engine.Unavailable("database_unavailable", "Away.", 0)
+	}
 	p.mu.Unlock()
 	if fail != nil {
 		return campaign.ExcludeReply{}, fail

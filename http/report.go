@@ -187,10 +187,10 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 	if a.Consumed && a.Number > 0 {
 		number = strconv.Itoa(a.Number)
 	}
-	row = append(row, strconv.Itoa(a.Run), strconv.Itoa(a.Pass), number, string(a.ID), string(a.Contact), a.To.E164(), a.From.E164(), string(a.Trunk),
+	row = append(row, strconv.Itoa(a.Run), strconv.Itoa(a.Pass), number, string(a.ID), string(a.Contact), a.To.E164(), a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
 		reportTime(a.ReservedAt), reportTime(a.InviteAt), reportTime(a.TryingAt), reportTime(a.RingingAt), reportTime(a.AnsweredAt),
 		reportTime(a.VerdictAt), reportTime(a.BotConnectedAt), reportTime(a.BotFirstAudioAt), reportTime(a.EndedAt),
-		string(a.Outcome), reportCount(a.SIPCode), freeText(a.SIPReason), reportCount(a.Q850), string(a.Verdict), "", string(a.Session))
+		string(a.Outcome), reportCount(a.SIPCode), engine.SpreadsheetText(a.SIPReason), reportCount(a.Q850), string(a.Verdict), "", string(a.Session))
 	if a.Verdict != "" {
 		row[len(row)-2] = strconv.FormatInt(a.AMDTook.Milliseconds(), 10)
 	}
@@ -205,13 +205,13 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 	if a.WasConnected() && a.EndedAt != nil {
 		talk = reportSeconds(a.Talk())
 	}
-	row = append(row, freeText(disposition), freeText(sub), ring, talk, string(a.HungUpBy), freeText(a.Attestation))
+	row = append(row, engine.SpreadsheetText(disposition), engine.SpreadsheetText(sub), ring, talk, string(a.HungUpBy), engine.SpreadsheetText(a.Attestation))
 	values := a.ContactVariables
 	if values == nil {
 		values = a.Variables
 	}
 	for _, v := range variables {
-		row = append(row, freeText(values[v]))
+		row = append(row, engine.SpreadsheetText(values[v]))
 	}
 	return row
 }

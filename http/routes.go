@@ -92,6 +92,7 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/activity", access: access{role: roleViewer}, handle: s.configActivity},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions", access: access{scope: scopeRead, role: roleViewer}, handle: s.listExclusions},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.exclusionsFile},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions", access: access{role: roleOperator}, handle: s.addExclusion},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: access{role: roleOperator}, handle: s.liftExclusion},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: access{role: roleOperator}, handle: s.importExclusions, streams: true},

@@ -1,14 +1,11 @@
 package http
 
 import (
-	"errors"
-	"io"
 	nethttp "net/http"
 	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/engine/contactlist"
 	"dialler/engine/journal"
 )
 
@@ -19,8 +16,6 @@ import (
 const (
 	maxSuppressionsPerRequest = 1000
 	suppressionReasonCap      = 200
-	// rejectedSample is how many rows of a file that were no numbers are named.
-	rejectedSample = 100
 )
 
 type suppressionView struct {
@@ -42,11 +37,8 @@ type suppressed struct {
 }
 
 type suppressedFile struct {
-	Rows     int                    `json:"rows"`
-	Added    int                    `json:"added"`
-	Known    int                    `json:"known"`
-	Invalid  int                    `json:"invalid"`
-	Rejected []campaign.RejectedRow `json:"rejected"` // the first of the invalid ones
+	numbersFile
+	suppressed
 }
 
 func (s *Server) listSuppressions(r *request) error {
@@ -174,42 +166,14 @@ func (s *Server) importSuppressions(r *request) error {
 	if err != nil {
 		return err
 	}
-	out := suppressedFile{Rejected: []campaign.RejectedRow{}}
-	chunk := make([]engine.PhoneNumber, 0, maxSuppressionsPerRequest)
-	flush := func() error {
-		if len(chunk) == 0 {
-			return nil
-		}
-		added, err := s.Suppressions.Suppress(s.closing, chunk, reasonOr(reason, "import"), r.who())
+	var out suppressedFile
+	out.numbersFile, err = readNumbers(file, maxSuppressionsPerRequest, func(numbers []engine.PhoneNumber) error {
+		added, err := s.Suppressions.Suppress(s.closing, numbers, reasonOr(reason, "import"), r.who())
 		out.Added += added
-		out.Known += len(chunk) - added
-		chunk = chunk[:0]
+		out.Known += len(numbers) - added
 		return err
-	}
-	in := contactlist.NewReader(file)
-	for {
-		row, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		out.Rows++
-		if row.Reason != "" {
-			out.Invalid++
-			if len(out.Rejected) < rejectedSample {
-				out.Rejected = append(out.Rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason, Message: row.Message})
-			}
-			continue
-		}
-		if chunk = append(chunk, row.Number); len(chunk) == cap(chunk) {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := flush(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return r.reply(nethttp.StatusOK, out)

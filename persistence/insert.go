@@ -179,11 +179,14 @@ var addContacts = `WITH given AS MATERIALIZED (
 		LEFT JOIN contacts c ON c.campaign_id = $1 AND c.number = g.number
 	ORDER BY g.n`
 
+// boundBy are the exclusions that a campaign can show.
+const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '" + engine.ErasedPrefix + "')"
+
 // ListExclusions gives one page of what binds a campaign now, newest first, and how
 // many there are: all, or the one of a number. Those of erased persons, who have no
 // number any more, are left out.
 func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
-	const filter = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '" + engine.ErasedPrefix + "') AND ($2 = '' OR number = $2)"
+	const filter = boundBy + " AND ($2 = '' OR number = $2)"
 	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
 		return nil, 0, s.wrap("exclusions not counted", err)
 	}
@@ -191,6 +194,19 @@ func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engi
 		string(id), n.E164(), page.Size, offset(page))
 	list, err = pgx.CollectRows(rows, scanExclusion(id))
 	return list, total, s.wrap("exclusions not read", err)
+}
+
+// ExclusionsAfter gives up to limit of what binds a campaign now behind an exclusion,
+// ordered by number and metadata. Those of erased persons are left out.
+func (s *Store) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion, limit int) ([]journal.Exclusion, error) {
+	match := after.Match
+	if match == nil {
+		match = map[string]string{}
+	}
+	rows, _ := s.read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
+		string(id), after.Number.E164(), match, limit)
+	list, err := pgx.CollectRows(rows, scanExclusion(id))
+	return list, s.wrap("exclusions not read", err)
 }
 
 // Exclusions lists what binds a campaign now; lifted ones are left out.

@@ -284,6 +284,11 @@ func (f *Front) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) err
 	return f.owner().ActOnContact(ctx, cmd)
 }
 
+// ExclusionsImported implements http.Campaigns.
+func (f *Front) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
+	return f.owner().ExclusionsImported(ctx, cmd)
+}
+
 // Lift implements http.Campaigns.
 func (f *Front) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
 	return f.owner().Lift(ctx, cmd)

@@ -26,6 +26,7 @@ type Tree interface {
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
 	ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error
+	ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error
 	Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error)
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 
@@ -98,6 +99,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	serve(r, "trigger", tree.Trigger)
 	serve(r, "exclude", tree.Exclude)
 	serve(r, "act_on_contact", r.actOnContactHere)
+	serve(r, "exclusions_imported", r.exclusionsImportedHere)
 	serve(r, "lift", tree.Lift)
 	serve(r, placeDialout, tree.Dialout)
 	serve(r, "call", tree.Call)
@@ -227,6 +229,17 @@ func (r *Router) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) er
 
 func (r *Router) actOnContactHere(ctx context.Context, cmd campaign.ActOnContact) (none, error) {
 	return none{}, r.tree.ActOnContact(ctx, cmd)
+}
+
+// ExclusionsImported tells the history of a campaign that a file of numbers was
+// excluded.
+func (r *Router) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
+	_, err := carry(ctx, r, cmd.Campaign, "exclusions_imported", cmd, r.exclusionsImportedHere)
+	return err
+}
+
+func (r *Router) exclusionsImportedHere(ctx context.Context, cmd campaign.ExclusionsImported) (none, error) {
+	return none{}, r.tree.ExclusionsImported(ctx, cmd)
 }
 
 // Lift takes an exclusion of a campaign back.

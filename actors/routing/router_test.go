@@ -177,6 +177,10 @@ func (t *tree) Exclude(_ context.Context, cmd campaign.Exclude) (campaign.Exclud
 
 func (t *tree) ActOnContact(_ context.Context, cmd campaign.ActOnContact) error { return t.note(cmd) }
 
+func (t *tree) ExclusionsImported(_ context.Context, cmd campaign.ExclusionsImported) error {
+	return t.note(cmd)
+}
+
 func (t *tree) Lift(_ context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
 	return enginetest.Filled[campaign.LiftReply](), t.note(cmd)
 }
@@ -261,6 +265,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	exclude := enginetest.Filled[campaign.Exclude]()
 	lift := enginetest.Filled[campaign.Lift]()
 	lift.Campaign = theCampaign
+	noted := enginetest.Filled[campaign.ExclusionsImported]()
+	noted.Campaign = theCampaign
 	result := enginetest.Filled[campaign.SubmitResult]()
 	one := enginetest.Filled[campaign.ActOnContact]()
 	one.Campaign = theCampaign
@@ -285,6 +291,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 		"exclude":        {func(ctx context.Context, r *Router) (any, error) { return r.Exclude(ctx, exclude) }, exclude, enginetest.Filled[campaign.ExcludeReply]()},
 		"call":           {func(ctx context.Context, r *Router) (any, error) { return r.Call(ctx, call) }, call, enginetest.Filled[attempt.Attempt]()},
 		"lift":           {func(ctx context.Context, r *Router) (any, error) { return r.Lift(ctx, lift) }, lift, enginetest.Filled[campaign.LiftReply]()},
+		"exclusions_imported": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ExclusionsImported(ctx, noted) },
+			noted, nil},
 		"submit_result": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SubmitResult(ctx, result) },
 			result, nil},
 		"hang_up":  {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call) }, call, nil},

@@ -125,6 +125,16 @@ type LiftReply struct {
 	Readmitted int `json:"readmitted"` // contacts that can be called again
 }
 
+// ExclusionsImported tells the history that a file of numbers was excluded, each by
+// an Exclude of its own.
+type ExclusionsImported struct {
+	Campaign engine.CampaignID
+	Numbers  int // of the file, that were excluded
+	Reason   string
+	Who      engine.Who
+	Deadline time.Time
+}
+
 // Dialout places one call outside campaigns.
 type Dialout struct {
 	Bot       engine.BotID

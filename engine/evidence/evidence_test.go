@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -130,6 +131,43 @@ func TestARunsRecordIsSoundAsItWasWritten(t *testing.T) {
 	}
 	got, _ := io.ReadAll(f)
 	golden.Check(t, "testdata/manifest.json", string(got))
+}
+
+func TestNoTextOfOthersIsAFormulaInARecord(t *testing.T) {
+	var out bytes.Buffer
+	w := evidence.NewWriter(&out, evidence.Manifest{Run: 1}, key)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const formula = "=HYPERLINK(1)"
+	must(w.Begin(&campaign.Campaign{ID: "cmp_1", Settings: campaign.Settings{Window: window.Window{Zone: "UTC"}}}, nil))
+	must(w.Attempt(&attempt.Attempt{ID: "a", Trunk: "-1", Bot: "-2", SIPReason: formula, Result: &attempt.Result{Disposition: formula}}))
+	must(w.Exclusion(journal.Exclusion{Number: "+4915187654321", Reason: formula}))
+	must(w.Exclusion(journal.Exclusion{Match: map[string]string{formula: formula}, Reason: formula}))
+	must(w.Suppression(journal.Suppression{Number: "+4915100000000", Reason: formula}))
+	_, err := w.End()
+	must(err)
+	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	must(err)
+	for _, name := range []string{evidence.AttemptsFile, evidence.ExclusionsFile, evidence.SuppressionsFile} {
+		f, err := z.Open(name)
+		must(err)
+		rows, err := csv.NewReader(f).ReadAll()
+		must(err)
+		if len(rows) < 2 {
+			t.Errorf("%s has %d rows", name, len(rows))
+		}
+		for _, row := range rows {
+			for _, cell := range row {
+				if strings.HasPrefix(cell, "=") || strings.HasPrefix(cell, "-") {
+					t.Errorf("%s: %q", name, row)
+				}
+			}
+		}
+	}
 }
 
 func TestAnotherKeyIsNotTrusted(t *testing.T) {

@@ -182,12 +182,12 @@ func (w *Writer) Attempt(a *attempt.Attempt) error {
 	if a.Quality != nil {
 		recorded = a.Quality.Recording != nil
 	}
-	w.row = append(w.row[:0], string(a.ID), string(a.Contact), strconv.Itoa(a.Pass), strconv.Itoa(a.Number), a.To.E164(), a.From.E164(), string(a.Trunk),
+	w.row = append(w.row[:0], string(a.ID), string(a.Contact), strconv.Itoa(a.Pass), strconv.Itoa(a.Number), a.To.E164(), a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
 		strconv.FormatBool(a.Callback), strconv.FormatBool(a.Consumed),
 		moment(a.ReservedAt), moment(a.InviteAt), moment(a.TryingAt), moment(a.RingingAt), moment(a.AnsweredAt), moment(a.VerdictAt), moment(a.ServedAt),
 		moment(a.BotConnectedAt), moment(a.BotFirstAudioAt), abandoned, moment(a.EndedAt),
-		string(a.Outcome), string(a.Cause), string(a.Verdict), strconv.Itoa(a.SIPCode), a.SIPReason, strconv.Itoa(a.Q850), string(a.HungUpBy),
-		strconv.FormatBool(opted), string(a.Bot), string(a.Session), disposition, strconv.FormatBool(recorded))
+		string(a.Outcome), string(a.Cause), string(a.Verdict), strconv.Itoa(a.SIPCode), engine.SpreadsheetText(a.SIPReason), strconv.Itoa(a.Q850), string(a.HungUpBy),
+		strconv.FormatBool(opted), engine.SpreadsheetText(string(a.Bot)), string(a.Session), engine.SpreadsheetText(disposition), strconv.FormatBool(recorded))
 	w.sum.add(w.row, w.columns)
 	return w.csv.Write(w.row)
 }
@@ -212,7 +212,7 @@ func (w *Writer) Exclusion(x journal.Exclusion) error {
 		}
 		match = string(b)
 	}
-	return w.csv.Write([]string{x.Number.E164(), match, x.Reason, strconv.FormatBool(x.Lifted), moment(&x.CreatedAt)})
+	return w.csv.Write([]string{x.Number.E164(), match, engine.SpreadsheetText(x.Reason), strconv.FormatBool(x.Lifted), moment(&x.CreatedAt)})
 }
 
 // Suppression writes a number of the campaign that is on the suppression list.
@@ -220,7 +220,7 @@ func (w *Writer) Suppression(x journal.Suppression) error {
 	if err := w.open(SuppressionsFile); err != nil {
 		return err
 	}
-	return w.csv.Write([]string{x.Number.E164(), x.Reason, moment(&x.CreatedAt)})
+	return w.csv.Write([]string{x.Number.E164(), engine.SpreadsheetText(x.Reason), moment(&x.CreatedAt)})
 }
 
 // Event writes the text of an event of the run (chain.Record): first those that

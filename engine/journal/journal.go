@@ -46,7 +46,8 @@ const (
 	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never whom
 	UserLocked               Type = "user.locked"      // of no campaign; Reason names the user: too many log-ins failed
 	UserUnlocked             Type = "user.unlocked"
-	ExclusionLifted          Type = "exclusion.lifted" // Reason names the number, masked, or the keys
+	ExclusionLifted          Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
+	ExclusionsImported       Type = "exclusions.imported" // Count numbers of a file, and the Reason given with it
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"

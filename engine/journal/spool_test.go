@@ -38,7 +38,7 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	may := []Type{AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed}
 	for _, e := range []Type{
 		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted,
-		CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted, SuppressionAdded, SuppressionLifted, ExclusionLifted, RecordingDeleted,
+		CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted, SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted,
 		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed, ContactsRetuned, ContactsReset, ContactsRestored,
 		AttemptReserved, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
 	} {

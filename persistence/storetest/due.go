@@ -361,6 +361,18 @@ func exclusions(t *testing.T, w *world) {
 	if total != 1 || len(one) != 1 || one[0].Number != n || one[0].Match != nil || one[0].Reason != "asked" {
 		t.Errorf("%d exclusions of a number, %+v", total, one)
 	}
+	var parts []journal.Exclusion
+	for after := (journal.Exclusion{}); ; {
+		part, err := w.store.ExclusionsAfter(t.Context(), w.c.ID, after, 1)
+		must(t, err)
+		if len(part) == 0 {
+			break
+		}
+		parts, after = append(parts, part...), part[0]
+	}
+	if len(parts) != 2 || parts[0].Match["b"] != "2" || parts[1].Number != n || parts[1].Reason != "asked" {
+		t.Errorf("one after the other %+v", parts)
+	}
 	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
 	put(journal.Exclusion{Campaign: w.c.ID, Number: n, CreatedAt: w.now}) // the first comes again
 	if list, _ := w.store.Exclusions(t.Context(), w.c.ID); len(list) != 1 {

@@ -1117,6 +1117,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/exclusions.csv": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * All of them as a CSV file
+         * @description Columns: `phone_number, match, reason, created_at`, ordered by number; an exclusion by metadata has no number and its keys as a JSON
+         *     object in `match`. Its numbers can be given to `exclusions/imports` of another campaign as they are. Chunked, compressed when
+         *     `Accept-Encoding` allows gzip, and cut off without the last chunk by a fault. Before a reason that begins like a formula stands an
+         *     apostrophe. A user, or an API key with the scope `read`.
+         */
+        get: operations["exclusionsFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/exclusions/lift": {
         parameters: {
             query?: never;
@@ -1162,7 +1190,8 @@ export interface paths {
         /**
          * Exclude the numbers of a CSV file
          * @description The body is the file; its first line has a column `phone_number`, others are not looked at. Numbers are excluded as they come in: a file
-         *     that breaks off has excluded what was read, and sending it again is harmless. Role `operator`.
+         *     that breaks off has excluded what was read, and sending it again is harmless. The activity log has one entry for the
+         *     file. Role `operator`.
          */
         post: operations["importExclusions"];
         delete?: never;
@@ -3358,7 +3387,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "lift_exclusion" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -7052,6 +7081,47 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exclusionsFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    /** @description The file's name. */
+                    "Content-Disposition"?: string;
+                    /** @description `gzip` when it is compressed. */
+                    "Content-Encoding"?: "gzip";
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example phone_number,match,reason,created_at
+                     *     +4915112345678,,asked,2026-03-01T12:00:00.000Z
+                     */
+                    "text/csv": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };

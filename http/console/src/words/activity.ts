@@ -16,6 +16,7 @@ const shown: Partial<Record<Activity['action'], { label: string; tone: Tone }>> 
   exclude_contact: { label: 'Contact excluded', tone: 'grey' },
   call_back_contact: { label: 'Call back promised', tone: 'purple' },
   retry_contact: { label: 'Contact retried', tone: 'blue' },
+  import_exclusions: { label: 'Numbers excluded', tone: 'grey' },
   lift_exclusion: { label: 'Exclusion lifted', tone: 'amber' },
 };
 

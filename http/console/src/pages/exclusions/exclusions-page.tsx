@@ -9,7 +9,7 @@ import { useExclusions, useLiftExclusion } from '../../api/exclusions';
 import { useCampaign } from '../../api/queries';
 import { may, useUser } from '../../api/session';
 import { Confirm } from '../../components/confirm';
-import { PlusIcon, SearchIcon } from '../../components/icons';
+import { DownloadIcon, PlusIcon, SearchIcon } from '../../components/icons';
 import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
 import { Pager } from '../../components/pager';
 import { When } from '../../components/when';
@@ -41,11 +41,16 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
       title="Exclusions"
       intro={`Whom ${campaign === undefined ? 'this campaign' : campaign.settings.name} leaves alone${campaign?.settings.sticky_exclusion === false ? '; adding somebody again lifts the exclusion' : ', also when they are added again'}.`}
       action={
-        operator && (
-          <Button leftSection={<PlusIcon />} onClick={open}>
-            Exclude
+        <Group gap="xs">
+          <Button component="a" href={`/api/v1/campaigns/${encodeURIComponent(id)}/exclusions.csv`} download variant="default" leftSection={<DownloadIcon size={16} />}>
+            Download
           </Button>
-        )
+          {operator && (
+            <Button leftSection={<PlusIcon />} onClick={open}>
+              Exclude
+            </Button>
+          )}
+        </Group>
       }
       above={
         <Group mb="md" justify="space-between" align="flex-end">
