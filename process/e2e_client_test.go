@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,41 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if gone.Matched != 1 || gone.Excluded != 1 {
 		t.Errorf("%+v", gone)
 	}
+	match := map[string]string{"account": "A-17"}
+	var left []client.Exclusion
+	for x, err := range crm.Exclusions(ctx, made.CampaignID, "") {
+		must(err)
+		left = append(left, x)
+	}
+	if len(left) != 1 || left[0].Match["account"] != "A-17" || left[0].Reason != "paid" {
+		t.Errorf("left alone: %+v", left)
+	}
+	if n, err := operator.LiftExclusion(ctx, made.CampaignID, "", match); err != nil || n != 1 {
+		t.Errorf("%d readmitted, %v", n, err)
+	}
+	if again, err := operator.AddExclusion(ctx, client.Exclude{CampaignID: made.CampaignID, Mobile: second, Reason: "=paid"}); err != nil || again.Excluded != 1 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	more, err := operator.ImportExclusions(ctx, made.CampaignID, "robinson", strings.NewReader("phone_number\n"+newNumber()+"\nnobody\n"))
+	must(err)
+	if more.Rows != 2 || more.Invalid != 1 || more.Matched != 0 || len(more.Rejected) != 1 {
+		t.Errorf("%+v", more)
+	}
+	table, err := crm.ExclusionsCSV(ctx, made.CampaignID)
+	must(err)
+	rows, err := csv.NewReader(table).ReadAll()
+	must(errors.Join(err, table.Close()))
+	if len(rows) != 3 || !slices.ContainsFunc(rows, func(r []string) bool { return r[0] == second && r[2] == "'=paid" }) {
+		t.Errorf("exported: %q", rows)
+	}
+	if log := w.operator("GET", "/api/v1/campaigns/"+made.CampaignID+"/activity?kinds=import_exclusions", nil).expect(200); !strings.Contains(string(log.body), `"contacts":1`) {
+		t.Errorf("the activity log: %s", log.body)
+	}
+	played, err := operator.Simulate(ctx, made.CampaignID, client.Simulate{Seed: 7, Contacts: 20, WhatIf: map[string]int{"seats": 3}})
+	must(err)
+	if played.Contacts != 20 || played.AsIs.Summary.Dials == 0 || played.WhatIf == nil {
+		t.Errorf("simulated: %+v", played)
+	}
 	for _, act := range []func() (client.Campaign, error){
 		func() (client.Campaign, error) { return operator.Start(ctx, made.CampaignID) },
 		func() (client.Campaign, error) { return operator.Pause(ctx, made.CampaignID) },
@@ -171,6 +207,13 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if ended.Status != "completed" || ended.Counters.Completed != 2 || ended.Counters.Excluded != 1 || ended.Counters.AnswerRate == nil {
 		t.Errorf("the campaign: %+v", ended)
 	}
+	_, err = operator.RetryContact(ctx, made.CampaignID, first.ContactID)
+	refused(err, 409, "campaign_not_running")
+	_, err = operator.CallBackContact(ctx, made.CampaignID, first.ContactID, time.Now().Add(time.Hour))
+	refused(err, 409, "campaign_not_running")
+	if alone, err := operator.ExcludeContact(ctx, made.CampaignID, first.ContactID, "asked"); err != nil || alone.ContactID != first.ContactID {
+		t.Errorf("%+v, %v", alone, err)
+	}
 	var names []string
 	for c, err := range operator.Campaigns(ctx, "completed") {
 		must(err)
@@ -182,7 +225,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	report, err := crm.AttemptReport(ctx, made.CampaignID, client.ReportPart{Run: 1})
 	must(err)
 	defer func() { _ = report.Close() }()
-	rows, err := csv.NewReader(report).ReadAll()
+	rows, err = csv.NewReader(report).ReadAll()
 	if err != nil || len(rows) != 3 {
 		t.Errorf("the report has %d lines, %v", len(rows), err)
 	}

@@ -86,10 +86,12 @@ type request struct {
 	body   any    // as JSON, when not nil
 	key    string // Idempotency-Key
 	etag   string // If-Match
+	// harmless: done twice it does no more than once.
+	harmless bool
 }
 
 // again says whether the request may go out twice.
-func (r *request) again() bool { return r.method == http.MethodGet || r.key != "" }
+func (r *request) again() bool { return r.method == http.MethodGet || r.key != "" || r.harmless }
 
 const (
 	answerCap = 64 << 20 // bytes of an answer that is read as a whole
@@ -225,6 +227,20 @@ func (c *Client) read(req *http.Request, into any) error {
 		return nil
 	}
 	return json.Unmarshal(answer, into)
+}
+
+// begun sends a request until its answer begins, and leaves that to the caller.
+func (c *Client) begun(ctx context.Context, r *request) (*http.Response, error) {
+	for try := 0; ; try++ {
+		resp, err := c.stream(ctx, r)
+		if err == nil {
+			return resp, nil
+		}
+		wait, ok := c.worth(r, err, try)
+		if !ok || !pause(ctx, wait) {
+			return nil, err
+		}
+	}
 }
 
 // stream sends a request once and leaves the answer to the caller.

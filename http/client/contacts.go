@@ -64,6 +64,34 @@ func (c *Client) Contact(ctx context.Context, campaignID, contactID string) (got
 	return got, err
 }
 
+func (c *Client) onContact(ctx context.Context, campaignID, contactID, action string, body any, harmless bool) (got Contact, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts/" + url.PathEscape(contactID) + "/" + action,
+		body: body, harmless: harmless}, &got)
+	return got, err
+}
+
+// ExcludeContact is an operator's word that a contact is left alone; the reason may
+// be "". It returns when no call to it is begun any more.
+func (c *Client) ExcludeContact(ctx context.Context, campaignID, contactID, reason string) (Contact, error) {
+	body := map[string]string{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	return c.onContact(ctx, campaignID, contactID, "exclude", body, true)
+}
+
+// CallBackContact promises a contact a call at a time, up to 14 days ahead. Codes:
+// callbacks_off, call_in_progress, outside_window and others.
+func (c *Client) CallBackContact(ctx context.Context, campaignID, contactID string, at time.Time) (Contact, error) {
+	return c.onContact(ctx, campaignID, contactID, "call-back", map[string]time.Time{"at": at}, true)
+}
+
+// RetryContact has a contact dialled next; it is not repeated after a lost answer,
+// which might dial twice. Codes: call_in_progress, result_awaited and others.
+func (c *Client) RetryContact(ctx context.Context, campaignID, contactID string) (Contact, error) {
+	return c.onContact(ctx, campaignID, contactID, "retry-now", nil, false)
+}
+
 // NewContact is a contact to be added.
 type NewContact struct {
 	Mobile   string `json:"mobile"` // E.164 with plus

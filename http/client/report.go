@@ -46,16 +46,11 @@ func (c *Client) AttemptReport(ctx context.Context, campaignID string, p ReportP
 	if p.Run > 0 {
 		r.query.Set("run", strconv.Itoa(p.Run))
 	}
-	for try := 0; ; try++ {
-		resp, err := c.stream(ctx, &r)
-		if err == nil {
-			return &Report{ReadCloser: resp.Body, Columns: resp.Header.Get("X-Report-Columns"), answer: resp}, nil
-		}
-		wait, ok := c.worth(&r, err, try)
-		if !ok || !pause(ctx, wait) {
-			return nil, err
-		}
+	resp, err := c.begun(ctx, &r)
+	if err != nil {
+		return nil, err
 	}
+	return &Report{ReadCloser: resp.Body, Columns: resp.Header.Get("X-Report-Columns"), answer: resp}, nil
 }
 
 // Download is how far WriteReport came.
