@@ -9,6 +9,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 )
@@ -22,6 +23,7 @@ type rules struct {
 	Attempt  attempt.Config
 	Policy   contact.Policy
 	Bot      engine.Bot
+	Hook     eligibility.Hook
 	Sticky   bool // Sticky Exclusion: who was excluded is not added again
 	// zoned is the campaign, when contacts are called by their own clocks.
 	zoned *campaign.Campaign

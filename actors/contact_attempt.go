@@ -33,7 +33,7 @@ func (a *contactActor) dial(msg *dial) {
 		}
 		return
 	}
-	if a.d.eligibility != nil && !msg.Eligible {
+	if !msg.Eligible && a.d.eligibility != nil && a.d.eligibility.Asks(a.rules.Hook) {
 		a.ask(msg)
 		return
 	}

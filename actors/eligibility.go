@@ -14,6 +14,8 @@ import (
 // now. It blocks, not much longer than eligibility.Budget, and always has a
 // verdict.
 type Eligibility interface {
+	// Asks says whether anybody is asked about contacts of a campaign with this hook.
+	Asks(own eligibility.Hook) bool
 	Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict
 }
 
@@ -34,7 +36,7 @@ type (
 func (a *contactActor) ask(msg *dial) {
 	a.asking = true
 	c := &a.m.C
-	q := eligibility.Question{Campaign: c.Campaign, Run: c.Run, Contact: c.ID, Attempt: c.Used + 1, To: c.Number, Variables: c.Variables}
+	q := eligibility.Question{Own: a.rules.Hook, Campaign: c.Campaign, Run: c.Run, Contact: c.ID, Attempt: c.Used + 1, To: c.Number, Variables: c.Variables}
 	d, self := a.d, a.self
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, 2*eligibility.Budget)

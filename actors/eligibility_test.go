@@ -19,6 +19,8 @@ type oracle struct {
 	verdict func(eligibility.Question) eligibility.Verdict
 }
 
+func (o *oracle) Asks(eligibility.Hook) bool { return true }
+
 func (o *oracle) Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict {
 	select {
 	case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 )
 
@@ -463,6 +464,7 @@ func (r *run) makeRules() {
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := &rules{
 		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion,
+		Hook: eligibility.Hook{URL: s.EligibilityURL, Fail: s.EligibilityFail},
 		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit,
 			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
 		Policy: contact.Policy{

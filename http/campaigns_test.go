@@ -38,9 +38,11 @@ func TestCreateACampaign(t *testing.T) {
 		"single_day":true,"max_attempts":7,"retry_delay_s":60,"retry_on_system":[],"retry_on_custom":["Call back"],"stop_redials_after_s":30,
 		"redial_only_under_s":10,"ring_timeout_s":15,"call_limit_s":60,"result_timeout_s":5,"amd":"parallel","abandon_cap_pct":0,
 		"pacing_mode":"progressive","max_lines":9,"callback_detection":true,"sticky_exclusion":false,"sticky_number":true,
-		"local_match":true,"stop_ends_calls":true,"config_url":"https://example.org/c.json"}`).is(201, "")
+		"local_match":true,"stop_ends_calls":true,"config_url":"https://example.org/c.json",
+		"eligibility_url":"https://crm.example.org/may","eligibility_fail":"closed"}`).is(201, "")
 	s = b.ports.creates[1].Settings
-	if s.RetryOnSystem == nil || len(s.RetryOnSystem) != 0 || s.AbandonCapPPM != 0 || s.StickyExclusion || s.MaxAttempts != 7 || !s.SingleDay {
+	if s.RetryOnSystem == nil || len(s.RetryOnSystem) != 0 || s.AbandonCapPPM != 0 || s.StickyExclusion || s.MaxAttempts != 7 || !s.SingleDay ||
+		s.EligibilityURL != "https://crm.example.org/may" || s.EligibilityFail != "closed" {
 		t.Errorf("settings %+v", s)
 	}
 	b.byAdmin("POST", "/api/v1/campaigns", strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":2.5`, 1)).is(201, "")
@@ -59,7 +61,7 @@ func TestCreateNamesEveryMistakeInOneAnswer(t *testing.T) {
 	f(`{"name":"","bot_id":7,"concurrency":0,"window":{"zone":"Mars/Olympus","start":"9","end":"25:00","days":[],"holidays":["2030-02-30"],"x":1},
 		"number_pool":["0151","+493023125000","+493023125000"],"max_attempts":0,"retry_delay_s":0,"retry_on_system":["busy","nonsense","abandoned"],
 		"retry_on_custom":[" "],"ring_timeout_s":14,"call_limit_s":1,"result_timeout_s":0,"amd":"maybe","abandon_cap_pct":5.1,
-		"pacing_mode":"fast","max_lines":-1,"single_day":true,"always_on":true,"config_url":"ftp://x","stop_redials_after_s":-1,
+		"pacing_mode":"fast","max_lines":-1,"single_day":true,"always_on":true,"config_url":"ftp://x","eligibility_url":"x","eligibility_fail":"shut","stop_redials_after_s":-1,
 		"redial_only_under_s":1.5,"unknown":true}`,
 		"name required", "bot_id wrong_type", "concurrency out_of_range", "window.zone unknown_zone", "window.start invalid_time",
 		"window.end invalid_time", "window.days empty", "window.holidays[0] invalid_date", "window.x unknown_field",
@@ -67,7 +69,7 @@ func TestCreateNamesEveryMistakeInOneAnswer(t *testing.T) {
 		"retry_on_system[1] unknown_value", "retry_on_system[2] unknown_value", "retry_on_custom[0] invalid_format",
 		"ring_timeout_s out_of_range", "call_limit_s out_of_range", "result_timeout_s out_of_range", "amd unknown_value",
 		"abandon_cap_pct out_of_range", "pacing_mode unknown_value", "max_lines out_of_range", "always_on requires_multi_day",
-		"config_url invalid_format", "stop_redials_after_s out_of_range", "redial_only_under_s wrong_type", "unknown unknown_field")
+		"config_url invalid_format", "eligibility_url invalid_format", "eligibility_fail unknown_value", "stop_redials_after_s out_of_range", "redial_only_under_s wrong_type", "unknown unknown_field")
 	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":-0.00001`, 1), "abandon_cap_pct out_of_range")
 	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":1e300`, 1), "abandon_cap_pct out_of_range")
 	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":"3"`, 1), "abandon_cap_pct wrong_type")

@@ -53,6 +53,8 @@ type settingsView struct {
 	LocalMatch        bool   `json:"local_match"`
 	StopEndsCalls     bool   `json:"stop_ends_calls"`
 	ConfigURL         string `json:"config_url,omitempty"`
+	EligibilityURL    string `json:"eligibility_url,omitempty"`
+	EligibilityFail   string `json:"eligibility_fail,omitempty"`
 
 	Recording              string   `json:"recording"`
 	RecordingRetentionDays int      `json:"recording_retention_days"`
@@ -75,6 +77,7 @@ func viewSettings(c *campaign.Settings) settingsView {
 		FalsePositive:     float64(c.FalsePositivePPM) / 1_000_000,
 		CallbackDetection: c.CallbackDetection, StickyExclusion: c.StickyExclusion, StickyNumber: c.StickyNumber,
 		LocalMatch: c.LocalMatch, StopEndsCalls: c.StopEndsCalls, ConfigURL: c.ConfigURL,
+		EligibilityURL: c.EligibilityURL, EligibilityFail: c.EligibilityFail,
 		Recording: d.Recording, RecordingRetentionDays: d.RecordingRetentionDays,
 		TransferTargets: c.TransferTargets, TransferLimit: max(c.TransferLimit, 1),
 	}
@@ -134,6 +137,8 @@ func readSettings(f form) campaign.Settings {
 	s.LocalMatch = f.flag("local_match", s.LocalMatch)
 	s.StopEndsCalls = f.flag("stop_ends_calls", s.StopEndsCalls)
 	s.ConfigURL = f.text("config_url", optional, 2048)
+	s.EligibilityURL = f.text("eligibility_url", optional, 2048)
+	s.EligibilityFail = f.term("eligibility_fail", "")
 	if list := f.words("transfer_targets", attempt.TransferTargetsCap); list != nil {
 		s.TransferTargets = list
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	nethttp "net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"dialler/actors"
 	"dialler/bench/carrier"
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/eligibility"
 	"dialler/engine/webhook"
 	"dialler/http/client"
@@ -214,7 +216,7 @@ func TestAHookIsConfiguredWholeOrNotAtAll(t *testing.T) {
 		p := &Process{flags: flags, clock: systemClock{}}
 		var ports actors.Ports
 		err := p.openEligibility(&ports)
-		if (err == nil) != ok || (ports.Eligibility != nil) != (ok && flags.EligibilityURL != "") {
+		if (err == nil) != ok || (ports.Eligibility != nil) != ok || ok && ports.Eligibility.Asks(eligibility.Hook{}) != (flags.EligibilityURL != "") {
 			t.Errorf("%+v: %v", flags, err)
 		}
 	}
@@ -228,8 +230,80 @@ func TestAHookIsConfiguredWholeOrNotAtAll(t *testing.T) {
 
 	// The address of a hook is not on this machine or in a private network, unless
 	// that is wanted.
-	h := newEligibilityHook("http://127.0.0.1:9/", make([]byte, 32), true, false, time.Now)
-	if _, err := h.ask(t.Context(), &eligibility.Question{To: "+4915112345678"}); err == nil || !strings.Contains(err.Error(), "public internet") {
+	h := newEligibilityHook("", make([]byte, 32), true, false, time.Now)
+	q := eligibility.Question{To: "+4915112345678"}
+	if _, err := h.ask(t.Context(), "https://127.0.0.1:9/", &q); err == nil || !strings.Contains(err.Error(), "public internet") {
 		t.Errorf("%v", err)
 	}
+	if _, err := h.ask(t.Context(), "http://crm.example/may", &q); !errors.Is(err, webhook.ErrScheme) {
+		t.Errorf("%v", err)
+	}
+	for i := range 2 * eligibilityHooks {
+		h.mu.Lock()
+		h.at(fmt.Sprint("https://crm.example/", i))
+		h.mu.Unlock()
+	}
+	if n := len(h.asked); n > eligibilityHooks {
+		t.Errorf("%d systems are remembered", n)
+	}
+}
+
+func TestACampaignHasASystemOfItsOwnAskedBesideTheInstallations(t *testing.T) {
+	t.Parallel()
+	installation, own := newJudge(t), newJudge(t)
+	own.secret = installation.secret
+	w := newJudgedWorld(t, installation, "open")
+	w.hidden = append(w.hidden, "crm-token-4711")
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	plain, asking := w.running(nil), w.running(map[string]any{"eligibility_url": own.URL + "/campaign?token=crm-token-4711", "eligibility_fail": "closed"})
+
+	trigger := func(id engine.CampaignID) (number string, rep campaign.TriggerReply) {
+		t.Helper()
+		number = newNumber()
+		return number, w.trigger(id, number, ofAccount)
+	}
+	n, rep := trigger(plain)
+	if rep.Status != "dialled" || own.count(n) != 0 || installation.count(n) != 1 {
+		t.Errorf("of a campaign without one: %+v, %d", rep, own.count(n))
+	}
+	n, rep = trigger(asking)
+	if rep.Status != "dialled" || own.count(n) != 1 || installation.count(n) != 1 {
+		t.Errorf("who may be called by both: %+v, asked %d and %d times", rep, installation.count(n), own.count(n))
+	}
+	own.answers(`{"decision":"defer","until":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`)
+	if _, rep := trigger(asking); rep.Status != "queued" || rep.Reason != engine.CodeNotEligible {
+		t.Errorf("by the campaign's later: %+v", rep)
+	}
+	own.answers(`{"decision":"allow"}`)
+	installation.answers(`{"decision":"exclude","reason":"has paid"}`)
+	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": asking, "mobile": newNumber(), "metadata": ofAccount}).expect(409)
+	installation.answers(`{"decision":"allow"}`)
+	own.does(func(rw nethttp.ResponseWriter, _ *nethttp.Request, _ string) { rw.WriteHeader(500) })
+	if _, rep := trigger(asking); rep.Status != "queued" || rep.Reason != engine.CodeEligibilityUnknown {
+		t.Errorf("without the campaign's answer, closed: %+v", rep)
+	}
+	settings := "/api/v1/campaigns/" + string(asking)
+	edit := func(change map[string]any) {
+		t.Helper()
+		var c struct{ Version int }
+		w.act(asking, "pause").expect(200)
+		w.operator("GET", settings, nil).expect(200).into(&c)
+		change["version"] = c.Version
+		w.operator("PATCH", settings, change).expect(200)
+		w.act(asking, "resume").expect(200)
+	}
+	edit(map[string]any{"eligibility_fail": nil})
+	if _, rep := trigger(asking); rep.Status != "dialled" {
+		t.Errorf("without the campaign's answer, as the installation says: %+v", rep)
+	}
+	edit(map[string]any{"eligibility_url": nil})
+	if n, rep := trigger(asking); rep.Status != "dialled" || own.count(n) != 0 {
+		t.Errorf("after it was taken out: %+v", rep)
+	}
+	if log := w.operator("GET", settings+"/activity?kinds=edit", nil).expect(200); strings.Contains(string(log.body), "crm-token-4711") {
+		t.Errorf("the activity log has what is behind the question mark: %s", log.body)
+	}
+	w.act(plain, "stop").expect(200)
+	w.act(asking, "stop").expect(200)
+	w.quiet()
 }

@@ -19,41 +19,53 @@ import (
 	"dialler/http/egress"
 )
 
-// eligibilityQuestions is how many questions are under way at a time; one more
-// waits within its own time.
-const eligibilityQuestions = 64
+const (
+	// eligibilityQuestions is how many questions to one system are under way at a
+	// time; one more waits within its own time.
+	eligibilityQuestions = 64
+	// eligibilityHooks bounds the systems whose failures are remembered.
+	eligibilityHooks = 256
+)
 
-// eligibilityHook puts the questions of engine/eligibility to a URL.
+// eligibilityHook puts the questions of engine/eligibility to the installation's URL
+// and to those of campaigns.
 type eligibilityHook struct {
 	client *nethttp.Client
-	url    string
-	secret []byte
-	closed bool
+	url    string // of the installation, "" = none
+	secret []byte // nil: questions are not signed
+	closed bool   // without an answer, where the campaign does not say otherwise
+	plain  bool   // http is allowed
 	now    func() time.Time
-	slots  chan struct{}
 
-	mu      sync.Mutex
-	breaker eligibility.Breaker
+	mu    sync.Mutex
+	asked map[string]*askedHook // by URL
 
 	answers *prometheus.CounterVec
 	took    prometheus.Histogram
 	alone   prometheus.GaugeFunc
 }
 
-// openEligibility gives the tree the hook that the flags name, if they do.
+// askedHook is one system that is asked.
+type askedHook struct {
+	breaker eligibility.Breaker // guarded by eligibilityHook.mu
+	slots   chan struct{}
+}
+
+// openEligibility gives the tree what asks the hook that the flags name, if they do,
+// and those of campaigns.
 func (p *Process) openEligibility(ports *actors.Ports) error {
 	f := &p.flags
-	if f.EligibilityURL == "" {
-		return nil
+	var secret []byte
+	if f.EligibilityURL != "" || f.EligibilitySecret != "" {
+		var err error
+		if secret, err = webhook.ReadSecret(f.EligibilitySecret); err != nil {
+			return fmt.Errorf("--eligibility-secret, or DIALLER_ELIGIBILITY_SECRET, %w", err)
+		}
 	}
-	secret, err := webhook.ReadSecret(f.EligibilitySecret)
-	if err != nil {
-		return fmt.Errorf("--eligibility-secret, or DIALLER_ELIGIBILITY_SECRET, %w", err)
-	}
-	if err := webhook.CheckURL(f.EligibilityURL, f.EligibilityAllowPrivate); err != nil {
+	if f.EligibilityURL != "" && webhook.CheckURL(f.EligibilityURL, f.EligibilityAllowPrivate) != nil {
 		return errors.New("--eligibility-url must be an absolute https URL without user, password and fragment; http with --eligibility-allow-private")
 	}
-	p.eligibility = newEligibilityHook(f.EligibilityURL, secret, f.EligibilityFail == "closed", f.EligibilityAllowPrivate, p.clock.Now)
+	p.eligibility = newEligibilityHook(f.EligibilityURL, secret, f.EligibilityFail == eligibility.Closed, f.EligibilityAllowPrivate, p.clock.Now)
 	ports.Eligibility = p.eligibility
 	p.closing = append(p.closing, p.eligibility.client.CloseIdleConnections)
 	return nil
@@ -61,7 +73,7 @@ func (p *Process) openEligibility(ports *actors.Ports) error {
 
 func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, now func() time.Time) *eligibilityHook {
 	h := &eligibilityHook{client: egress.New(egress.Config{Timeout: eligibility.Budget, AllowPrivate: allowPrivate, KeepAlive: true}), url: url, secret: secret,
-		closed: closed, now: now, slots: make(chan struct{}, eligibilityQuestions),
+		closed: closed, plain: allowPrivate, now: now, asked: map[string]*askedHook{},
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dialler_eligibility_answers_total",
 			Help: "Questions whether a contact may be called, by the answer; failed: none that could be read within its time; skipped: not asked, since the hook had failed again and again."},
 			[]string{"answer"}),
@@ -69,13 +81,16 @@ func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, no
 			Buckets: []float64{0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5}}),
 	}
 	h.alone = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dialler_eligibility_breaker_open",
-		Help: "1 while the eligibility hook has failed again and again and is tried by one question now and then."}, func() float64 {
+		Help: "Eligibility hooks, of the installation and of campaigns, that have failed again and again and are tried by one question now and then."}, func() float64 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.breaker.Open() {
-			return 1
+		open := 0
+		for _, at := range h.asked {
+			if at.breaker.Open() {
+				open++
+			}
 		}
-		return 0
+		return float64(open)
 	})
 	for _, a := range []string{string(eligibility.Allow), string(eligibility.Defer), string(eligibility.Exclude), "failed", "skipped"} {
 		h.answers.WithLabelValues(a)
@@ -83,19 +98,39 @@ func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, no
 	return h
 }
 
-// collectors are nil without a hook.
 func (h *eligibilityHook) collectors() []prometheus.Collector {
-	if h == nil {
-		return nil
-	}
 	return []prometheus.Collector{h.answers, h.took, h.alone}
 }
 
 var errSkipped = errors.New("the hook is left alone for now")
 
-// Eligible implements actors.Eligibility.
+// Asks implements actors.Eligibility.
+func (h *eligibilityHook) Asks(own eligibility.Hook) bool { return h.url != "" || own.URL != "" }
+
+// Eligible implements actors.Eligibility: the installation's system and the
+// campaign's are asked at the same time, and the stricter word holds.
 func (h *eligibilityHook) Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict {
-	a, err := h.ask(ctx, &q)
+	closed := h.closed
+	if q.Own.Fail != "" {
+		closed = q.Own.Fail == eligibility.Closed
+	}
+	switch {
+	case q.Own.URL == "":
+		return h.verdict(ctx, h.url, h.closed, &q)
+	case h.url == "":
+		return h.verdict(ctx, q.Own.URL, closed, &q)
+	case h.url == q.Own.URL:
+		return h.verdict(ctx, h.url, h.closed || closed, &q)
+	}
+	installation := make(chan eligibility.Verdict, 1)
+	go func() { installation <- h.verdict(ctx, h.url, h.closed, &q) }()
+	own := h.verdict(ctx, q.Own.URL, closed, &q)
+	return eligibility.Stricter(<-installation, own)
+}
+
+// verdict is what one system's answer comes to.
+func (h *eligibilityHook) verdict(ctx context.Context, url string, closed bool, q *eligibility.Question) eligibility.Verdict {
+	a, err := h.ask(ctx, url, q)
 	switch {
 	case errors.Is(err, errSkipped):
 		h.answers.WithLabelValues("skipped").Inc()
@@ -104,12 +139,34 @@ func (h *eligibilityHook) Eligible(ctx context.Context, q eligibility.Question) 
 	default:
 		h.answers.WithLabelValues(string(a.Decision)).Inc()
 	}
-	return eligibility.Judge(a, err, h.closed, h.now())
+	return eligibility.Judge(a, err, closed, h.now())
 }
 
-func (h *eligibilityHook) ask(ctx context.Context, q *eligibility.Question) (a eligibility.Answer, err error) {
+// at is what is known of a system; mu is held.
+func (h *eligibilityHook) at(url string) *askedHook {
+	at := h.asked[url]
+	if at == nil {
+		for other := range h.asked {
+			if len(h.asked) < eligibilityHooks {
+				break
+			}
+			if other != h.url {
+				delete(h.asked, other) // its failures are counted anew
+			}
+		}
+		at = &askedHook{slots: make(chan struct{}, eligibilityQuestions)}
+		h.asked[url] = at
+	}
+	return at
+}
+
+func (h *eligibilityHook) ask(ctx context.Context, url string, q *eligibility.Question) (a eligibility.Answer, err error) {
+	if err := webhook.CheckURL(url, h.plain); err != nil {
+		return a, err
+	}
 	h.mu.Lock()
-	admitted := h.breaker.Admit(h.now())
+	at := h.at(url)
+	admitted := at.breaker.Admit(h.now())
 	h.mu.Unlock()
 	if !admitted {
 		return a, errSkipped
@@ -121,21 +178,21 @@ func (h *eligibilityHook) ask(ctx context.Context, q *eligibility.Question) (a e
 		h.took.Observe(time.Since(began).Seconds())
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.breaker.Note(err == nil, h.now())
+		at.breaker.Note(err == nil, h.now())
 	}()
 	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
+	case at.slots <- struct{}{}:
+		defer func() { <-at.slots }()
 	case <-ctx.Done():
 		return a, ctx.Err()
 	}
-	return h.post(ctx, q)
+	return h.post(ctx, url, q)
 }
 
-func (h *eligibilityHook) post(ctx context.Context, q *eligibility.Question) (a eligibility.Answer, err error) {
+func (h *eligibilityHook) post(ctx context.Context, url string, q *eligibility.Question) (a eligibility.Answer, err error) {
 	at := h.now()
 	body := q.Body(at)
-	req, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodPost, h.url, bytes.NewReader(body))
+	req, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return a, err
 	}
@@ -144,7 +201,9 @@ func (h *eligibilityHook) post(ctx context.Context, q *eligibility.Question) (a 
 	req.Header.Set("User-Agent", "dialler")
 	req.Header.Set(webhook.HeaderID, id)
 	req.Header.Set(webhook.HeaderTimestamp, webhook.Timestamp(at))
-	req.Header.Set(webhook.HeaderSignature, webhook.Sign(id, at, body, h.secret))
+	if h.secret != nil {
+		req.Header.Set(webhook.HeaderSignature, webhook.Sign(id, at, body, h.secret))
+	}
 	resp, err := h.client.Do(req)
 	if err != nil {
 		return a, err

@@ -51,10 +51,10 @@ type Flags struct {
 	TLSKey  string `name:"tls-key" help:"Private key of --tls-cert, PEM." placeholder:"FILE"`
 	TLSOwn  bool   `name:"tls-own" help:"Serve the API by HTTPS with a certificate that is made at each start and that nobody has signed; its fingerprint is logged."`
 
-	EligibilityURL          string `name:"eligibility-url" help:"URL of yours that is asked before each dial of a contact whether it may be called now; nobody is asked when empty." placeholder:"URL"`
-	EligibilitySecret       string `name:"eligibility-secret" help:"Secret with which the questions are signed as webhooks are: whsec_ and base64 of 24 to 64 bytes." env:"DIALLER_ELIGIBILITY_SECRET" placeholder:"SECRET"`
+	EligibilityURL          string `name:"eligibility-url" help:"URL of yours that is asked before each dial of a contact whether it may be called now; beside it those that campaigns name." placeholder:"URL"`
+	EligibilitySecret       string `name:"eligibility-secret" help:"Secret with which the questions, also those of campaigns, are signed as webhooks are: whsec_ and base64 of 24 to 64 bytes." env:"DIALLER_ELIGIBILITY_SECRET" placeholder:"SECRET"`
 	EligibilityFail         string `name:"eligibility-fail" help:"What happens to a contact about whom there is no answer within 300 ms: open, it is called; closed, it is asked about again a minute later." enum:"open,closed" default:"open"`
-	EligibilityAllowPrivate bool   `name:"eligibility-allow-private" help:"Let that URL be on a private network or on this machine, and http."`
+	EligibilityAllowPrivate bool   `name:"eligibility-allow-private" help:"Let that URL, and those of campaigns, be on a private network or on this machine, and http."`
 
 	Message string `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }

@@ -60,7 +60,7 @@ type Process struct {
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *webhookMetrics
-	// eligibility is nil when nobody is asked before a dial.
+	// eligibility asks before a dial, where the installation or the campaign wants it.
 	eligibility *eligibilityHook
 	keepers     *keepers.Keepers
 	api         *http.Server

@@ -88,6 +88,11 @@ type Settings struct {
 	StopEndsCalls     bool   `json:"stop_ends_calls"`
 	ConfigURL         string `json:"config_url,omitempty"`
 
+	// EligibilityURL is asked before each dial, beside the installation's hook;
+	// EligibilityFail is open, closed, or empty: as the installation says.
+	EligibilityURL  string `json:"eligibility_url,omitempty"`
+	EligibilityFail string `json:"eligibility_fail,omitempty"`
+
 	// Recording: off, on (both sides of every answered call, from the answer on);
 	// empty is off. How many days they are kept; 0 counts as 30.
 	Recording              string `json:"recording"`

@@ -66,7 +66,7 @@ func change(field string, from, to json.RawMessage) (Change, bool) {
 		return Change{Field: "false_positive_share", From: share(from), To: share(to)}, true
 	case "amd_review_ppm": // a share on the wire
 		return Change{Field: "amd_review_share", From: share(from), To: share(to)}, true
-	case "config_url":
+	case "config_url", "eligibility_url":
 		return Change{Field: field, From: withoutSecrets(from), To: withoutSecrets(to)}, true
 	}
 	return Change{Field: field, From: from, To: to}, true

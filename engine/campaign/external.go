@@ -43,8 +43,8 @@ const (
 )
 
 // externalMembers are the settings that a document may set: how to dial, not
-// who the campaign is, which bot it has, where its configuration lies and what
-// is recorded.
+// who the campaign is, which bot it has, where its configuration lies, who is asked
+// about its contacts and what is recorded.
 var externalMembers = []string{
 	"concurrency", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
 	"stop_redials_after_s", "redial_only_under_s", "ring_timeout_s", "call_limit_s", "result_timeout_s", "amd", "abandon_cap_pct", "pacing_mode",

@@ -82,11 +82,11 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 }
 
 func TestEverySettingButTheCampaignsOwnCanBeExternal(t *testing.T) {
-	members := members(&Settings{FalsePositivePPM: 1, ConfigURL: "x"})
+	members := members(&Settings{FalsePositivePPM: 1, ConfigURL: "x", EligibilityURL: "x", EligibilityFail: "open"})
 	var names []string
 	for n := range members {
 		switch n {
-		case "name", "bot_id", "config_url":
+		case "name", "bot_id", "config_url", "eligibility_url", "eligibility_fail":
 		case "recording", "recording_retention_days": // what the law asks is the operator's to decide
 		case "abandon_cap_ppm":
 			names = append(names, "abandon_cap_pct")

@@ -218,13 +218,15 @@ func TestAnEditIsRecordedFieldByField(t *testing.T) {
 	s := w.m.C.Settings
 	s.Concurrency, s.AbandonCapPPM, s.Window.End = 7, 25_000, 18*60
 	s.ConfigURL = "https://user:secret@example.org/c.json?token=secret"
+	s.EligibilityURL = "https://crm.example.org/may?token=secret"
 	w.must(Event{Kind: Edit, Settings: &s, Version: 1})
 	got, err := json.Marshal(w.last[0].(Record).Changes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `[{"field":"abandon_cap_pct","from":0,"to":2.5},{"field":"concurrency","from":1,"to":7},` +
-		`{"field":"config_url","from":null,"to":"https://example.org/c.json"},{"field":"window.end","from":"00:00","to":"18:00"}]`
+		`{"field":"config_url","from":null,"to":"https://example.org/c.json"},` +
+		`{"field":"eligibility_url","from":null,"to":"https://crm.example.org/may"},{"field":"window.end","from":"00:00","to":"18:00"}]`
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}

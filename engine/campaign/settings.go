@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/disposition"
+	"dialler/engine/eligibility"
 	"dialler/engine/number"
 )
 
@@ -233,6 +234,14 @@ func (s Settings) Validate() error {
 	if !wellFormed(s.ConfigURL) {
 		wrong("config_url", "invalid_format", "must be an http or https address")
 	}
+	if !askable(s.EligibilityURL) {
+		wrong("eligibility_url", "invalid_format", "must be an http or https address without user, password and fragment")
+	}
+	switch s.EligibilityFail {
+	case "", eligibility.Open, eligibility.Closed:
+	default:
+		wrong("eligibility_fail", "unknown_value", "must be one of open, closed")
+	}
 	if fields != nil {
 		return engine.Invalid("invalid_settings", "The campaign's settings are not valid; see errors.", fields...)
 	}
@@ -246,6 +255,12 @@ func wellFormed(configURL string) bool {
 	}
 	u, err := url.Parse(configURL)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(configURL) <= configURLCap
+}
+
+// askable says whether a campaign's eligibility hook can be asked at all; "" is none.
+func askable(hook string) bool {
+	u, err := url.Parse(hook)
+	return hook == "" || wellFormed(hook) && err == nil && u.User == nil && u.Fragment == ""
 }
 
 // wrongNumbers judges the number pool; an empty one is a draft's right.

@@ -111,6 +111,10 @@ func TestValidateNamesTheField(t *testing.T) {
 	f("abandon_cap_pct", "out_of_range", func(s *Settings) { s.AbandonCapPPM = -1 })
 	f("max_lines", "out_of_range", func(s *Settings) { s.MaxLines = -1 })
 	f("config_url", "invalid_format", func(s *Settings) { s.ConfigURL = "ftp://x" })
+	for _, hook := range []string{"ftp://x", "https://", "https://u:p@crm.example/may", "https://crm.example/#x", "https://crm.example/" + strings.Repeat("x", 2048)} {
+		f("eligibility_url", "invalid_format", func(s *Settings) { s.EligibilityURL = hook })
+	}
+	f("eligibility_fail", "unknown_value", func(s *Settings) { s.EligibilityFail = "shut" })
 }
 
 // The limits in figures of their own, so that one that moves is noticed.

@@ -64,6 +64,23 @@ func TestEveryAnswerAndItsAbsenceIsAVerdict(t *testing.T) {
 	f(Answer{}, ErrAnswer, true, Verdict{Decision: Defer, Until: now.Add(AgainAfter), Code: engine.CodeEligibilityUnknown})
 }
 
+func TestOfTwoVerdictsTheStricterHolds(t *testing.T) {
+	allow, exclude := Verdict{Decision: Allow}, Verdict{Decision: Exclude, Reason: "paid"}
+	soon := Verdict{Decision: Defer, Until: now.Add(time.Minute), Code: engine.CodeEligibilityUnknown}
+	late := Verdict{Decision: Defer, Until: now.Add(time.Hour), Code: engine.CodeNotEligible}
+	for i, v := range []Verdict{allow, soon, late, exclude} {
+		for j, other := range []Verdict{allow, soon, late, exclude} {
+			want := v
+			if j > i {
+				want = other
+			}
+			if got := Stricter(v, other); got != want {
+				t.Errorf("%+v and %+v: %+v", v, other, got)
+			}
+		}
+	}
+}
+
 func TestAHookThatFailsIsLeftAloneAndThenTriedByOneQuestion(t *testing.T) {
 	var b Breaker
 	at := now

@@ -25,8 +25,22 @@ const (
 	AgainAfter = time.Minute
 )
 
-// Question is what the hook is asked.
+// Hook is what a campaign says of one of its own.
+type Hook struct {
+	URL  string // "": the campaign has none
+	Fail string // Open or Closed; "": as the installation's flag says
+}
+
+// What happens without an answer.
+const (
+	Open   = "open"   // it is called
+	Closed = "closed" // it is asked about again later
+)
+
+// Question is what a hook is asked.
 type Question struct {
+	// Own is the campaign's hook, asked beside the installation's.
+	Own       Hook
 	Campaign  engine.CampaignID
 	Run       int
 	Contact   engine.ContactID
@@ -111,6 +125,20 @@ type Verdict struct {
 	Until    time.Time // of Defer
 	Code     string    // of Defer: engine.CodeNotEligible, or CodeEligibilityUnknown for want of an answer
 	Reason   string    // of Exclude
+}
+
+// Stricter is what two verdicts come to: who is to be left alone by one is, and who
+// waits waits for both.
+func Stricter(a, b Verdict) Verdict {
+	switch {
+	case a.Decision == Exclude:
+		return a
+	case b.Decision == Exclude:
+		return b
+	case a.Decision == Defer && (b.Decision != Defer || !a.Until.Before(b.Until)):
+		return a
+	}
+	return b
 }
 
 // Judge makes a verdict of an answer, or of its absence. closed: without an

@@ -3527,6 +3527,13 @@ export interface components {
             /** @default false */
             stop_ends_calls?: boolean;
             config_url?: string;
+            /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
+            eligibility_url?: string;
+            /**
+             * @description Without its answer within 300 ms: open, the contact is called; closed, it is asked about again a minute later. As the installation says when left out.
+             * @enum {string}
+             */
+            eligibility_fail?: "open" | "closed";
             /**
              * @description on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. In most countries the people called must know or agree: the bot has to say so.
              * @default off
@@ -3667,6 +3674,9 @@ export interface components {
             /** @default false */
             stop_ends_calls?: boolean;
             config_url?: string | null;
+            eligibility_url?: string | null;
+            /** @enum {string|null} */
+            eligibility_fail?: "open" | "closed" | null;
             /**
              * @description on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. In most countries the people called must know or agree: the bot has to say so.
              * @default off
@@ -3792,6 +3802,13 @@ export interface components {
             /** @default false */
             stop_ends_calls: boolean;
             config_url?: string;
+            /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
+            eligibility_url?: string;
+            /**
+             * @description Without its answer within 300 ms: open, the contact is called; closed, it is asked about again a minute later. As the installation says when left out.
+             * @enum {string}
+             */
+            eligibility_fail?: "open" | "closed";
             /**
              * @description on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. In most countries the people called must know or agree: the bot has to say so.
              * @default off

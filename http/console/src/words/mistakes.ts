@@ -54,5 +54,6 @@ export function mistakes(d: Draft): Record<string, string> {
   if (d.always_on === true && d.single_day === true) wrong['always_on'] = 'An always-on campaign is multi-day: choose one of the two.';
   if ((d.number_pool ?? []).length > 1000) wrong['number_pool'] = 'At most 1,000 numbers.';
   if (d.config_url !== undefined && d.config_url !== '' && !/^https?:\/\/[^/\s]+/.test(d.config_url)) wrong['config_url'] = 'An address that begins with https:// or http://.';
+  if (d.eligibility_url !== undefined && d.eligibility_url !== '' && !/^https?:\/\/[^/\s@#]+(\/[^\s#]*)?$/.test(d.eligibility_url)) wrong['eligibility_url'] = 'An address that begins with https://, without user and password.';
   return wrong;
 }

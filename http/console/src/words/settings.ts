@@ -50,6 +50,8 @@ export const settingName: Record<string, string> = {
   local_match: 'Local numbers first',
   stop_ends_calls: 'Stop ends conversations',
   config_url: 'Config URL',
+  eligibility_url: 'Asked before each dial',
+  eligibility_fail: 'Without its answer',
   recording: 'Recording',
   recording_retention_days: 'Recordings are kept',
 };

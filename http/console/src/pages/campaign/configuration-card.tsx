@@ -16,7 +16,7 @@ const own = new Set(['name', 'window.zone', 'window.start', 'window.end', 'windo
 function isUnused(field: string, v: unknown, amdOff: boolean): boolean {
   const empty = v === undefined || v === null || v === '' || v === 0 || v === false || (Array.isArray(v) && v.length === 0);
   if (field.startsWith('amd_') && (amdOff || (field === 'amd_review_share' && v === 0))) return true;
-  return empty && ['window.holidays', 'transfer_targets', 'false_positive_share', 'voicemail_id', 'max_lines', 'sticky_number', 'local_match', 'stop_ends_calls'].includes(field);
+  return empty && ['eligibility_url', 'eligibility_fail', 'window.holidays', 'transfer_targets', 'false_positive_share', 'voicemail_id', 'max_lines', 'sticky_number', 'local_match', 'stop_ends_calls'].includes(field);
 }
 
 /** ConfigurationCard shows the settings; they are changed under Edit (spec: read-only configuration panel). */

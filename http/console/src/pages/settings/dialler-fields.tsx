@@ -10,7 +10,7 @@ import { NumberField, RuleField, SwitchField, TagsField } from './inputs';
 export const diallerSettings = [
   'window', 'window.zone', 'window.start', 'window.end', 'window.days', 'window.holidays', 'window.contact_zone', 'single_day', 'max_attempts', 'retry_delay_s', 'retry_on_system',
   'retry_on_custom', 'stop_redials_after_s', 'redial_only_under_s', 'abandon_cap_pct', 'pacing_mode', 'amd', 'amd_sensitivity', 'amd_listen_ms', 'amd_revise_s', 'amd_review_share', 'voicemail_id', 'callback_detection', 'sticky_exclusion', 'ring_timeout_s', 'call_limit_s',
-  'result_timeout_s', 'max_lines', 'weight', 'stop_ends_calls', 'recording', 'recording_retention_days', 'config_url', 'transfer_targets', 'transfer_limit', 'false_positive_share',
+  'result_timeout_s', 'max_lines', 'weight', 'stop_ends_calls', 'recording', 'recording_retention_days', 'config_url', 'eligibility_url', 'eligibility_fail', 'transfer_targets', 'transfer_limit', 'false_positive_share',
 ] as const;
 
 /** What may stand in Retry On System; the others must never be redialled by a list. */
@@ -237,6 +237,21 @@ function MoreFields({ form }: { form: Form }) {
       </SimpleGrid>
       <TagsField label="Transfer targets" description="To whom the bot may hand calls over: +4930…, +4930*, sip:user@host" value={d.transfer_targets ?? []} change={(list) => form.set({ transfer_targets: list })} error={form.error('transfer_targets')} />
       <TextInput label="Config URL" description="An address whose document sets the configuration when a run starts" type="url" value={d.config_url ?? ''} onChange={(e) => form.set({ config_url: e.currentTarget.value })} error={form.error('config_url')} />
+      <TextInput label="Asked before each dial" description="A system of yours that says whether a contact may be called now, beside the installation's" type="url" value={d.eligibility_url ?? ''} onChange={(e) => form.set({ eligibility_url: e.currentTarget.value })} error={form.error('eligibility_url')} />
+      {d.eligibility_url !== undefined && d.eligibility_url !== '' && (
+        <Select
+          label="Without its answer"
+          placeholder="As the installation does"
+          clearable
+          data={[
+            { value: 'open', label: 'The contact is called' },
+            { value: 'closed', label: 'It is asked again a minute later' },
+          ]}
+          value={d.eligibility_fail ?? null}
+          onChange={(v) => form.set({ eligibility_fail: v === 'open' || v === 'closed' ? v : undefined })}
+          error={form.error('eligibility_fail')}
+        />
+      )}
     </Stack>
   );
 }

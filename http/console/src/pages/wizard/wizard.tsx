@@ -31,10 +31,15 @@ type StepId = (typeof steps)[number]['id'];
 /** After the third step the campaign is a draft of the server's: contacts and preflight need one. */
 const saveAfter: StepId = 'dialler';
 
-/** A Config URL that is empty is none. */
+/** An address that is empty is none. */
 function request(d: Draft): Draft {
-  const { config_url, ...rest } = d;
-  return { ...rest, name: d.name.trim(), ...(config_url === undefined || config_url === '' ? {} : { config_url }) };
+  const { config_url, eligibility_url, ...rest } = d;
+  return {
+    ...rest,
+    name: d.name.trim(),
+    ...(config_url === undefined || config_url === '' ? {} : { config_url }),
+    ...(eligibility_url === undefined || eligibility_url === '' ? {} : { eligibility_url }),
+  };
 }
 
 /** Wizard leads from a name to a campaign that can start. Without a campaign it is a new one. */
