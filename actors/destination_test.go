@@ -10,6 +10,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	e164 "dialler/engine/number"
 )
 
 const vienna = engine.PhoneNumber("+43676123456")
@@ -57,18 +58,18 @@ func TestTheCountriesOfConfiguredNumbersMayBeCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
 		defer r.tree.Close()
-		if err := r.tree.Destination(vienna); err != nil {
+		if err := r.tree.Destination(e164.CalleeOf(vienna)); err != nil {
 			t.Errorf("nothing is configured, and yet: %v", err)
 		}
 		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
-		if err := r.tree.Destination(vienna); engine.ErrorCode(err) != "destination_not_allowed" {
+		if err := r.tree.Destination(e164.CalleeOf(vienna)); engine.ErrorCode(err) != "destination_not_allowed" {
 			t.Errorf("%v", err)
 		}
 		r.tree.NumberChanged(engine.NumberSettings{Number: "+4312345678", State: "active"})
-		if err := r.tree.Destination(vienna); err != nil {
+		if err := r.tree.Destination(e164.CalleeOf(vienna)); err != nil {
 			t.Error(err)
 		}
-		if err := r.tree.Destination("+49900123456"); engine.ErrorCode(err) != "destination_not_allowed" {
+		if err := r.tree.Destination(e164.CalleeOf("+49900123456")); engine.ErrorCode(err) != "destination_not_allowed" {
 			t.Errorf("premium rate: %v", err)
 		}
 	})

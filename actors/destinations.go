@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/destination"
+	"dialler/engine/number"
 )
 
 // destinations keeps the policy of where calls may go; our own numbers, of
@@ -55,4 +56,4 @@ func (d *destinations) judge(to, from engine.PhoneNumber) error { return d.now()
 
 // Destination refuses (422 "destination_not_allowed") a number to which this
 // installation places no calls.
-func (t *Tree) Destination(n engine.PhoneNumber) error { return t.d.destinations.judge(n, "") }
+func (t *Tree) Destination(to number.Callee) error { return t.d.destinations.now().JudgeCallee(to, "") }

@@ -115,7 +115,7 @@ func (a *numberActor) store(self *actor.PID) {
 
 func (a *numberActor) candidate(now time.Time) numberpool.Candidate {
 	if a.area == "" {
-		a.area, a.region = number.AreaKey(a.no), number.Region(a.no) // worked out once, it is slow
+		a.area, a.region = number.Home(a.no) // worked out once, it is slow
 	}
 	return a.slot.Candidate(now, a.area, a.region)
 }

@@ -70,7 +70,8 @@ func (p *pool) configure(ctx actor.Context, m *poolNumbers) {
 	p.local = m.LocalMatch
 	cands := make([]numberpool.Candidate, 0, len(m.Numbers))
 	for _, no := range m.Numbers {
-		c := numberpool.Candidate{Number: no, AreaKey: number.AreaKey(no), CountryKey: number.Region(no), Available: true}
+		area, country := number.Home(no)
+		c := numberpool.Candidate{Number: no, AreaKey: area, CountryKey: country, Available: true}
 		for i := range p.cands {
 			if p.cands[i].Number == no {
 				c = p.cands[i]
@@ -106,7 +107,7 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 	}
 	want := numberpool.Want{LocalMatch: p.local, Sticky: w.Sticky}
 	if p.local {
-		want.AreaKey, want.CountryKey = number.AreaKey(w.To), number.Region(w.To)
+		want.AreaKey, want.CountryKey = number.Home(w.To)
 	}
 	k, refusal := numberpool.Choose(cands, want)
 	if k < 0 {

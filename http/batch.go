@@ -52,13 +52,14 @@ func (s *Server) batchItem(v *jsonValue) (campaign.NewContact, *campaign.RowProb
 	}
 	var errs fieldErrors
 	f := form{v: v, errs: &errs}
-	c := campaign.NewContact{Number: f.phone("mobile", required), Variables: f.variables("metadata", true)}
+	to := f.callee("mobile", required)
+	c := campaign.NewContact{Number: to.Number, Variables: f.variables("metadata", true)}
 	f.done()
 	var e *engine.Error
 	switch {
 	case len(errs.list) > 0:
 		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.", Errors: errs.list[:min(len(errs.list), batchErrors)]}
-	case errors.As(s.Destinations.Destination(c.Number), &e):
+	case errors.As(s.Destinations.Destination(to), &e):
 		return c, &campaign.RowProblem{Code: e.Code, Detail: e.Detail}
 	}
 	return c, nil

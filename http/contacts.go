@@ -190,14 +190,14 @@ func (s *Server) addContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	rows := f.rows("contacts", maxContactsPerRequest)
+	rows, callees := f.rows("contacts", maxContactsPerRequest)
 	f.done()
-	for i := range rows {
-		if rows[i].Number == "" {
+	for i := range callees {
+		if callees[i].Number == "" {
 			continue // named already
 		}
 		var e *engine.Error
-		if errors.As(s.Destinations.Destination(rows[i].Number), &e) {
+		if errors.As(s.Destinations.Destination(callees[i]), &e) {
 			f.fail("contacts["+strconv.Itoa(i)+"].mobile", e.Code, e.Detail)
 		}
 	}
@@ -214,9 +214,9 @@ func (s *Server) addContacts(r *request) error {
 }
 
 // rows reads the list of contacts: the trigger's words, mobile and metadata.
-func (f form) rows(field string, limit int) []campaign.NewContact {
+func (f form) rows(field string, limit int) (rows []campaign.NewContact, callees []number.Callee) {
 	items := f.items(field, limit)
-	out := make([]campaign.NewContact, 0, len(items))
+	rows, callees = make([]campaign.NewContact, 0, len(items)), make([]number.Callee, 0, len(items))
 	for i := range items {
 		item := &items[i]
 		at := field + "[" + strconv.Itoa(i) + "]"
@@ -225,9 +225,10 @@ func (f form) rows(field string, limit int) []campaign.NewContact {
 			continue
 		}
 		row := form{v: item, path: f.name(at), errs: f.errs}
-		c := campaign.NewContact{Number: row.phone("mobile", required), Variables: row.variables("metadata", true)}
+		to := row.callee("mobile", required)
+		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.variables("metadata", true)})
+		callees = append(callees, to)
 		row.done()
-		out = append(out, c)
 	}
-	return out
+	return rows, callees
 }

@@ -15,9 +15,10 @@ func (s *Server) dialout(r *request) error {
 		if err != nil {
 			return nil, err
 		}
+		to := f.callee("to_number", required)
 		cmd := campaign.Dialout{
 			Bot:         engine.BotID(f.text("bot_id", required, 64)),
-			To:          f.phone("to_number", required),
+			To:          to.Number,
 			From:        f.phone("from_number", optional),
 			Who:         r.who(),
 			DayCap:      r.dialoutsPerDay(),
@@ -42,7 +43,7 @@ func (s *Server) dialout(r *request) error {
 		if err := f.errs.err(); err != nil {
 			return nil, err
 		}
-		if err := s.mayCall("to_number", cmd.To); err != nil {
+		if err := s.mayCall("to_number", to); err != nil {
 			return nil, err
 		}
 		reply, err := s.Calls.Dialout(r.ctx(), cmd)

@@ -61,16 +61,17 @@ func (s *Server) testTrunk(r *request) error {
 	if err != nil {
 		return err
 	}
+	to := f.callee("to_number", required)
 	cmd := campaign.Dialout{
 		Trunk: engine.TrunkID(f.pathID(r, "trunk_id")), Bot: engine.BotID(f.text("bot_id", required, 64)),
-		To: f.phone("to_number", required), From: f.phone("from_number", optional),
+		To: to.Number, From: f.phone("from_number", optional),
 		Variables: f.variables("variables", false), Who: r.who(), Deadline: r.deadline(),
 	}
 	f.done()
 	if err := f.errs.err(); err != nil {
 		return err
 	}
-	if err := s.mayCall("to_number", cmd.To); err != nil {
+	if err := s.mayCall("to_number", to); err != nil {
 		return err
 	}
 	trunks, err := s.Trunks.Trunks(r.ctx())

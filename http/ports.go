@@ -10,6 +10,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/sim"
 	"dialler/engine/trunk"
@@ -145,7 +146,7 @@ type Persons interface {
 type Destinations interface {
 	// Destination: Invalid "destination_not_allowed" for a number that is not
 	// called, in campaigns or outside.
-	Destination(n engine.PhoneNumber) error
+	Destination(to number.Callee) error
 }
 
 // Calls is the attempts as bots and API callers see them.

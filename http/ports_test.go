@@ -380,8 +380,8 @@ func (p *ports) Unsuppress(_ context.Context, n engine.PhoneNumber, _ engine.Who
 }
 
 // Destination: calls to Austria are not allowed.
-func (p *ports) Destination(n engine.PhoneNumber) error {
-	if number.CountryCode(n) == 43 {
+func (p *ports) Destination(to number.Callee) error {
+	if to.Region == "AT" {
 		return engine.Invalid("destination_not_allowed", "calls to AT are not allowed")
 	}
 	return nil

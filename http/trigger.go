@@ -15,9 +15,10 @@ func (s *Server) trigger(r *request) error {
 		if err != nil {
 			return nil, err
 		}
+		to := f.callee("mobile", required)
 		cmd := campaign.Trigger{
 			Campaign:    engine.CampaignID(f.text("campaign_id", required, 64)),
-			Number:      f.phone("mobile", required),
+			Number:      to.Number,
 			Variables:   f.variables("metadata", true),
 			Who:         r.who(),
 			Idempotency: id,
@@ -32,7 +33,7 @@ func (s *Server) trigger(r *request) error {
 		if err := f.errs.err(); err != nil {
 			return nil, err
 		}
-		if err := s.mayCall("mobile", cmd.Number); err != nil {
+		if err := s.mayCall("mobile", to); err != nil {
 			return nil, err
 		}
 		return s.Campaigns.Trigger(r.ctx(), cmd)

@@ -73,8 +73,13 @@ func (p Policy) Countries() []string { return slices.Clone(p.countries) }
 // Judge is nil when a call to the number may be placed. from is the caller ID,
 // "" while it is not chosen.
 func (p Policy) Judge(to, from engine.PhoneNumber) error {
-	region, kind := number.Destination(to)
-	switch kind {
+	return p.JudgeCallee(number.CalleeOf(to), from)
+}
+
+// JudgeCallee is Judge for a number that has been read already.
+func (p Policy) JudgeCallee(to number.Callee, from engine.PhoneNumber) error {
+	region := to.Region
+	switch to.Use {
 	case number.Premium:
 		return refuse("premium-rate numbers are never dialled")
 	case number.Emergency:

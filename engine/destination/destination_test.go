@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dialler/engine"
+	"dialler/engine/number"
 )
 
 const (
@@ -76,4 +77,28 @@ func TestACountryThatDoesNotExistIsNoConfiguration(t *testing.T) {
 	if err := Check([]string{"DE", "XX"}); engine.ErrorCode(err) != "unknown_country" {
 		t.Error(err)
 	}
+}
+
+// What a trigger asks of its number: whether it is one, and whether it is called.
+func BenchmarkATriggersNumber(b *testing.B) {
+	p := New([]string{"DE"}, nil)
+	const n = "+4915112345678"
+	b.Run("read twice", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			to, err := number.Parse(n)
+			if err != nil || p.Judge(to, "") != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read once", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			to, err := number.ParseCallee(n)
+			if err != nil || p.JudgeCallee(to, "") != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -63,14 +63,21 @@ func Region(p engine.PhoneNumber) string {
 	return region(n)
 }
 
-// Destination gives Region and Kind at once: what decides whether a number may
-// be dialled. Unknown and "" when it is no number.
-func Destination(p engine.PhoneNumber) (country string, use Type) {
+// Callee is a number with what decides whether it may be dialled: its Region and
+// Kind.
+type Callee struct {
+	Number engine.PhoneNumber
+	Region string // "" when it is no number
+	Use    Type   // Unknown then
+}
+
+// CalleeOf reads a number once for both.
+func CalleeOf(p engine.PhoneNumber) Callee {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
 	if err != nil {
-		return "", Unknown
+		return Callee{Number: p, Use: Unknown}
 	}
-	return region(n), kind(n)
+	return Callee{Number: p, Region: region(n), Use: kind(n)}
 }
 
 // CountryCode is the international calling code, 0 when the number is none.
@@ -98,11 +105,17 @@ func Kind(p engine.PhoneNumber) Type {
 // AreaKey is what two numbers of the same country and area share: "+4930" for
 // Berlin, "+1212" for Manhattan, "+49" for a number without an area.
 func AreaKey(p engine.PhoneNumber) string {
-	f, ok := Describe(p)
-	if !ok {
-		return ""
+	key, _ := Home(p)
+	return key
+}
+
+// Home gives AreaKey and Region at once, for choosing a caller ID.
+func Home(p engine.PhoneNumber) (areaKey, country string) {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if err != nil {
+		return "", ""
 	}
-	return f.AreaKey
+	return "+" + strconv.Itoa(int(n.GetCountryCode())) + area(n), region(n)
 }
 
 // SupportedRegion says whether a country has numbers at all: for checking

@@ -155,6 +155,30 @@ func TestCountriesOfAnAllowListAreKnown(t *testing.T) {
 	}
 }
 
+func TestACalleeIsReadOnceForAllThatIsAskedOfIt(t *testing.T) {
+	for _, n := range []string{"+493023125000", "+4915112345678", "+15550100123", "+12125550123", "+80012345678", "+881612345678", "+43676123456"} {
+		p, err := Parse(n)
+		got, errAtOnce := ParseCallee(n)
+		want := Callee{Number: p, Region: Region(p), Use: Kind(p)}
+		if err != nil || errAtOnce != nil || got != want || CalleeOf(p) != want {
+			t.Errorf("%s: %+v and %+v, want %+v; %v, %v", n, got, CalleeOf(p), want, err, errAtOnce)
+		}
+		f, _ := Describe(p)
+		if area, country := Home(p); area != f.AreaKey || country != f.Region {
+			t.Errorf("%s is at home in %s, %s; want %s, %s", n, area, country, f.AreaKey, f.Region)
+		}
+	}
+	for _, n := range []string{"", "0151", "+4900", "+49900123456", "+49112"} {
+		_, err := Parse(n)
+		if c, errAtOnce := ParseCallee(n); c != (Callee{}) || err == nil || errAtOnce == nil || err.Error() != errAtOnce.Error() {
+			t.Errorf("%q: %+v, %v and %v", n, c, errAtOnce, err)
+		}
+	}
+	if c := CalleeOf("x"); c != (Callee{Number: "x", Use: Unknown}) {
+		t.Errorf("%+v", c)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"+493023125000", "+12125550100", "0049 30 23125000", "+1 900 555 1234", "110", "", "+", "+4930231250００"} {
 		f.Add(s)

@@ -18,20 +18,34 @@ const (
 // Parse reads a number as interfaces must send it: E.164, a leading plus and
 // digits only.
 func Parse(s string) (engine.PhoneNumber, error) {
-	if !strict(s) {
-		return "", invalid("numbers are written in E.164: a plus and 7 to 15 digits, nothing else")
-	}
-	n, err := read(s)
+	_, _, err := parse(s)
 	if err != nil {
 		return "", err
 	}
-	if phonenumbers.Format(n, phonenumbers.E164) != s {
-		return "", invalid("the number is not in its international form: leave out the national trunk prefix")
-	}
-	if err := dialable(n); err != nil {
-		return "", err
-	}
 	return engine.PhoneNumber(s), nil
+}
+
+// ParseCallee is Parse and CalleeOf at once: reading a number is what is slow.
+func ParseCallee(s string) (Callee, error) {
+	n, use, err := parse(s)
+	if err != nil {
+		return Callee{}, err
+	}
+	return Callee{Number: engine.PhoneNumber(s), Region: region(n), Use: use}, nil
+}
+
+func parse(s string) (n *phonenumbers.PhoneNumber, use Type, err error) {
+	if !strict(s) {
+		return nil, "", invalid("numbers are written in E.164: a plus and 7 to 15 digits, nothing else")
+	}
+	if n, err = read(s); err != nil {
+		return nil, "", err
+	}
+	if phonenumbers.Format(n, phonenumbers.E164) != s {
+		return nil, "", invalid("the number is not in its international form: leave out the national trunk prefix")
+	}
+	use = kind(n)
+	return n, use, dialable(use)
 }
 
 // ParseLoose reads a number as files bring it: with spaces, dashes, dots,
@@ -95,8 +109,8 @@ func read(e164 string) (*phonenumbers.PhoneNumber, error) {
 }
 
 // dialable refuses what must never be called.
-func dialable(n *phonenumbers.PhoneNumber) error {
-	switch kind(n) {
+func dialable(use Type) error {
+	switch use {
 	case Premium:
 		return engine.Invalid("premium_number", "premium-rate numbers are never dialled")
 	case Emergency:
