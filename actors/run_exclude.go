@@ -74,26 +74,27 @@ func (r *run) findExcluded(n int) {
 	if op == nil {
 		return
 	}
-	d, self, id, cmd := r.d, r.self, r.id, op.cmd
+	r.findContacts(op.cmd.Number, op.cmd.Match, func(rows []contact.Contact, err error) any { return &excludeFound{n, rows, err} })
+}
+
+// findContacts asks for the contacts of a number, or else of metadata, and sends
+// itself what is made of them.
+func (r *run) findContacts(n engine.PhoneNumber, match map[string]string, found func([]contact.Contact, error) any) {
+	d, self, id := r.d, r.self, r.id
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		f := &excludeFound{op: n}
-		f.rows, f.err = d.contactsOf(ctx, id, cmd.Number, cmd.Match)
-		d.root.Send(self, f)
+		if n == "" {
+			d.root.Send(self, found(d.store.ContactsMatching(ctx, id, match)))
+			return
+		}
+		var rows []contact.Contact
+		row, ok, err := d.store.ContactByNumber(ctx, id, n)
+		if err == nil && ok {
+			rows = []contact.Contact{row}
+		}
+		d.root.Send(self, found(rows, err))
 	}()
-}
-
-// contactsOf asks for the contacts of a number, or else of metadata.
-func (d *deps) contactsOf(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, match map[string]string) ([]contact.Contact, error) {
-	if n == "" {
-		return d.store.ContactsMatching(ctx, id, match)
-	}
-	row, ok, err := d.store.ContactByNumber(ctx, id, n)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return []contact.Contact{row}, nil
 }
 
 // exclusionsImported is the entry of a file of numbers, each of which has been

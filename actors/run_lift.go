@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -92,14 +91,7 @@ func (r *run) findLifted(n int) {
 	if op == nil {
 		return
 	}
-	d, self, id, cmd := r.d, r.self, r.id, op.cmd
-	go func() {
-		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-		defer cancel()
-		f := &liftFound{op: n}
-		f.rows, f.err = d.contactsOf(ctx, id, cmd.Number, cmd.Match)
-		d.root.Send(self, f)
-	}()
+	r.findContacts(op.cmd.Number, op.cmd.Match, func(rows []contact.Contact, err error) any { return &liftFound{n, rows, err} })
 }
 
 func (r *run) liftFound(m *liftFound) {

@@ -30,8 +30,7 @@ func (s *Server) sendArchive(r *request, name, failed string, campaign engine.Ca
 	h.SetContentLength(-1) // replaced once it is known
 	head := &fasthttp.ResponseHeader{}
 	h.CopyTo(head)
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(s.atLeisure(s.archives.leave, func(ctx context.Context, conn net.Conn) {
+	r.atLeisure(s.archives.leave, func(ctx context.Context, conn net.Conn) {
 		f, err := open(ctx)
 		if err != nil {
 			e := s.Log.Warn().Str("code", engine.ErrorCode(err))
@@ -54,6 +53,6 @@ func (s *Server) sendArchive(r *request, name, failed string, campaign engine.Ca
 		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
 			_, _ = io.CopyN(out, f, size)
 		}
-	}))
+	})
 	return nil
 }

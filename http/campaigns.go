@@ -172,12 +172,17 @@ func (r *request) campaignOf() (engine.CampaignID, error) {
 
 var errNoCampaign = engine.NotFound("campaign_not_found", "There is no such campaign.")
 
-func (s *Server) campaign(r *request) error {
+// detailOf gives the campaign of the path.
+func (s *Server) detailOf(r *request) (campaign.Detail, error) {
 	id, err := r.campaignOf()
 	if err != nil {
-		return err
+		return campaign.Detail{}, err
 	}
-	d, err := s.Campaigns.Detail(r.ctx(), id)
+	return s.Campaigns.Detail(r.ctx(), id)
+}
+
+func (s *Server) campaign(r *request) error {
+	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}

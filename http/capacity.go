@@ -75,11 +75,7 @@ type resourceView struct {
 }
 
 func (s *Server) capacity(r *request) error {
-	id, err := r.campaignOf()
-	if err != nil {
-		return err
-	}
-	d, err := s.Campaigns.Detail(r.ctx(), id)
+	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}

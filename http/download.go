@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -64,8 +62,7 @@ func (r *request) download(d *download, name string, done func(), announced ...s
 	if len(announced) > 0 { // fasthttp would write trailers of its own
 		d.head = append(d.head[:len(d.head)-2], "Trailer: "+strings.Join(announced, ", ")+"\r\n\r\n"...)
 	}
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(r.server.atLeisure(done, d.run))
+	r.atLeisure(done, d.run)
 }
 
 // takesGzip reads Accept-Encoding (RFC 9110 §12.5.3). Without one the file goes
@@ -89,10 +86,12 @@ func takesGzip(accept []byte) bool {
 	return star
 }
 
-// atLeisure runs what takes as long as a client likes, on a connection of its
-// own; fasthttp closes it afterwards. It ends when the server shuts down.
-func (s *Server) atLeisure(end func(), run func(ctx context.Context, conn net.Conn)) fasthttp.HijackHandler {
-	return func(conn net.Conn) {
+// atLeisure runs what takes as long as a client likes in place of the answer, on the
+// connection; fasthttp closes it afterwards. It ends when the server shuts down.
+func (r *request) atLeisure(end func(), run func(ctx context.Context, conn net.Conn)) {
+	s := r.server
+	r.rc.HijackSetNoResponse(true)
+	r.rc.Hijack(func(conn net.Conn) {
 		defer end()
 		if !s.feeds.begin() {
 			return
@@ -114,7 +113,7 @@ func (s *Server) atLeisure(end func(), run func(ctx context.Context, conn net.Co
 			<-unblocked
 		}()
 		run(ctx, conn)
-	}
+	})
 }
 
 // run writes the file.

@@ -71,20 +71,28 @@ func viewExclusion(x *journal.Exclusion) exclusionView {
 	return exclusionView{Mobile: x.Number.E164(), Match: x.Match, Reason: x.Reason, CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
-// addExclusion is exclude for operators.
-func (s *Server) addExclusion(r *request) error {
-	id, err := r.campaignOf()
-	if err != nil {
+// exclusion reads whom a request of a campaign is about, and why where that is asked.
+func (r *request) exclusion(id *engine.CampaignID, n *engine.PhoneNumber, match *map[string]string, reason *string) (err error) {
+	if *id, err = r.campaignOf(); err != nil {
 		return err
 	}
 	f, err := r.body()
 	if err != nil {
 		return err
 	}
-	cmd := campaign.Exclude{Campaign: id, Reason: f.text("reason", optional, exclusionReasonCap), Who: r.who(), Deadline: r.deadline()}
-	cmd.Number, cmd.Match = f.selector()
+	if reason != nil {
+		*reason = f.text("reason", optional, exclusionReasonCap)
+	}
+	*n, *match = f.selector()
 	f.done()
-	if err := f.errs.err(); err != nil {
+	return f.errs.err()
+}
+
+// addExclusion is exclude for operators.
+func (s *Server) addExclusion(r *request) error {
+	cmd := campaign.Exclude{Who: r.who(), Deadline: r.deadline()}
+	err := r.exclusion(&cmd.Campaign, &cmd.Number, &cmd.Match, &cmd.Reason)
+	if err != nil {
 		return err
 	}
 	reply, err := s.Campaigns.Exclude(r.ctx(), cmd)
@@ -97,18 +105,9 @@ func (s *Server) addExclusion(r *request) error {
 // liftExclusion takes one back. The selector is in the body: a path would bring the
 // number into logs.
 func (s *Server) liftExclusion(r *request) error {
-	id, err := r.campaignOf()
+	cmd := campaign.Lift{Who: r.who(), Deadline: r.deadline()}
+	err := r.exclusion(&cmd.Campaign, &cmd.Number, &cmd.Match, nil)
 	if err != nil {
-		return err
-	}
-	f, err := r.body()
-	if err != nil {
-		return err
-	}
-	cmd := campaign.Lift{Campaign: id, Who: r.who(), Deadline: r.deadline()}
-	cmd.Number, cmd.Match = f.selector()
-	f.done()
-	if err := f.errs.err(); err != nil {
 		return err
 	}
 	reply, err := s.Campaigns.Lift(r.ctx(), cmd)

@@ -36,8 +36,7 @@ func (s *Server) watchImport(r *request) error {
 	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
 	h.SetConnectionClose()
 	w.st.head = h.AppendBytes(nil)
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(s.atLeisure(func() { s.feeds.release(w.st.who) }, w.run))
+	r.atLeisure(func() { s.feeds.release(w.st.who) }, w.run)
 	return nil
 }
 

@@ -104,8 +104,7 @@ func (s *Server) recording(r *request) error {
 	h.SetContentLength(int(until - from))
 	h.SetConnectionClose()
 	head := h.AppendBytes(nil)
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(s.atLeisure(func() {
+	r.atLeisure(func() {
 		_ = f.Close()
 		s.listening.Add(-1)
 	}, func(_ context.Context, conn net.Conn) {
@@ -114,7 +113,7 @@ func (s *Server) recording(r *request) error {
 			// A reader that goes away, or a file that got shorter, ends the connection.
 			_, _ = io.CopyN(out, f, until-from)
 		}
-	}))
+	})
 	return nil
 }
 

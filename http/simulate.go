@@ -119,15 +119,11 @@ type simulation struct {
 // simulate answers with what the simulation says of a campaign as it is, and by
 // the changed settings.
 func (s *Server) simulate(r *request) error {
-	id, err := r.campaignOf()
+	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}
-	d, err := s.Campaigns.Detail(r.ctx(), id)
-	if err != nil {
-		return err
-	}
-	past, err := s.Simulations.Behaviour(r.ctx(), id)
+	past, err := s.Simulations.Behaviour(r.ctx(), d.Campaign.ID)
 	if err != nil {
 		return err
 	}
@@ -145,8 +141,7 @@ func (s *Server) simulate(r *request) error {
 	head := &fasthttp.ResponseHeader{}
 	h.CopyTo(head)
 	instance, request := r.instance(), r.id
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(s.atLeisure(done, func(ctx context.Context, conn net.Conn) {
+	r.atLeisure(done, func(ctx context.Context, conn net.Conn) {
 		body, err := s.played(ctx, conn, asked)
 		if ctx.Err() != nil {
 			return
@@ -154,7 +149,7 @@ func (s *Server) simulate(r *request) error {
 		if err != nil {
 			e := asError(err)
 			if e.Kind == engine.KindInternal {
-				s.Log.Error().Str("campaign_id", string(id)).Str("request_id", request).Str("error", longDigits.ReplaceAllString(err.Error(), "***")).Msg("simulation failed")
+				s.Log.Error().Str("campaign_id", string(d.Campaign.ID)).Str("request_id", request).Str("error", longDigits.ReplaceAllString(err.Error(), "***")).Msg("simulation failed")
 			}
 			var status int
 			status, body = problemBody(e, instance, request)
@@ -172,7 +167,7 @@ func (s *Server) simulate(r *request) error {
 		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
 			_, _ = out.Write(body)
 		}
-	}))
+	})
 	return nil
 }
 
