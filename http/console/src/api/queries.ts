@@ -126,14 +126,18 @@ export function useCampaigns(): UseQueryResult<CampaignsView, Problem> & { link:
   return { ...query, link };
 }
 
-export type Live = NonNullable<Campaign['live']>;
+/** Sample is what was seen live of a campaign at one moment. */
+export interface Sample {
+  live: NonNullable<Campaign['live']>;
+  counters: Campaign['counters'];
+}
 
-/** How many live states are kept for the charts: they reach from the last series to now. */
+/** How many samples are kept for the charts: they reach from the last series to now. */
 const tailCap = 120;
 
-/** useTail gives the live states of a campaign that the page has seen of late, oldest first. */
-export function useTail(id: string): Live[] {
-  return useQuery<Live[]>({ queryKey: keys.tail(id), queryFn: () => [], initialData: [], staleTime: Infinity }).data;
+/** useTail gives the samples of a campaign that the page has seen of late, oldest first. */
+export function useTail(id: string): Sample[] {
+  return useQuery<Sample[]>({ queryKey: keys.tail(id), queryFn: () => [], initialData: [], staleTime: Infinity }).data;
 }
 
 /** useCapacity tells what a campaign dials with and how much of it is taken. */
@@ -188,8 +192,8 @@ export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { l
   const link = useLive(`/api/v1/campaigns/${encodeURIComponent(id)}/live`, (value) => {
     const campaign = value as unknown as Campaign;
     client.setQueryData<Campaign>(keys.campaign(id), campaign);
-    const { live } = campaign;
-    if (live) client.setQueryData<Live[]>(keys.tail(id), (tail = []) => (tail.at(-1)?.at === live.at ? tail : [...tail.slice(-tailCap), live]));
+    const { live, counters } = campaign;
+    if (live) client.setQueryData<Sample[]>(keys.tail(id), (tail = []) => (tail.at(-1)?.live.at === live.at ? tail : [...tail.slice(-tailCap), { live, counters }]));
   });
   const query = useQuery<Campaign, Problem>({
     queryKey: keys.campaign(id),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { Schemas } from '../api/client';
+import type { Sample } from '../api/queries';
 import { extended, heardWithin, pointsOf, stepsOf, summaryOf } from './series';
 
 const series: Schemas['Series'] = {
@@ -17,13 +18,26 @@ test('a point is the middle of its step, with the rates of its calls', () => {
   expect(points[3]).toMatchObject({ dialsPerS: 1 }); // five seconds of it are over
 });
 
-test('the step that goes on is what is seen live', () => {
+test('answer rates are drawn of the last calls, not of a handful', () => {
+  expect(pointsOf(series, false, 1, 15).map((p) => p.answerRate)).toEqual([10 / 20, 12 / 30, 12 / 30, 12 / 30]);
+  expect(pointsOf(series, false, 1, 10).map((p) => p.answerRate)).toEqual([10 / 20, 2 / 10, 2 / 10, 2 / 10]);
+});
+
+test('the step that goes on is what is seen live, its rates by what the counters have grown by', () => {
   const points = pointsOf(series, true);
   expect(points).toHaveLength(3);
-  const live = (at: string) => ({ dialling: 0, ringing: 7, in_progress: 3, dials_per_s: 1.5, constraint: '', at });
-  const all = extended(points, series, [live('2030-05-02T09:00:20Z'), live('2030-05-02T09:00:33Z')]);
+  const sample = (at: string, attempts: number, answered: number, live_answers: number, abandoned: number): Sample => ({
+    live: { dialling: 0, ringing: 7, in_progress: 3, dials_per_s: 1.5, constraint: '', at },
+    counters: { attempts, answered, live_answers, abandoned } as Sample['counters'],
+  });
+  const base = sample('2030-05-02T09:00:30Z', 100, 50, 40, 4);
+  const all = extended(points, series, [base, sample('2030-05-02T09:00:33Z', 140, 60, 44, 5)]);
   expect(all).toHaveLength(4);
-  expect(all[3]).toEqual({ at: begin + 33, dialsPerS: 1.5, ringing: 7, connected: 3, answerRate: null, abandonRate: null });
+  expect(all[3]).toEqual({ at: begin + 33, dialsPerS: 1.5, ringing: 7, connected: 3, answerRate: 10 / 40, abandonRate: 2 / 12 });
+  // Of too few calls: those of the steps before are taken in.
+  expect(extended(points, series, [base, sample('2030-05-02T09:00:33Z', 110, 51, 40, 4)])[3]).toMatchObject({ answerRate: 3 / 20, abandonRate: 1 / 8 });
+  // The page was opened after the last step: nothing has grown yet.
+  expect(extended(points, series, [sample('2030-05-02T09:00:33Z', 140, 60, 44, 5)])[3]).toMatchObject({ answerRate: 12 / 30, abandonRate: 1 / 8 });
 });
 
 test('the table has no more rows than it may, and loses no call', () => {

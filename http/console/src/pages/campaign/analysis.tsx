@@ -9,7 +9,7 @@ import { Card } from '../../components/card';
 import { Failure } from '../../components/failure';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { count, none, plural, rate, share } from '../../words/figures';
-import { extended, heardWithin, pointsOf, stepsOf, summaryOf } from '../../words/series';
+import { extended, heardWithin, lastCalls, pointsOf, stepsOf, summaryOf } from '../../words/series';
 import type { Tone } from '../../words/states';
 import { named, outcome } from '../../words/states';
 import { exact, viewerZone } from '../../words/times';
@@ -60,7 +60,7 @@ function ChartsCard({ campaign: c, run, open, choose }: { campaign: Campaign; ru
   const tail = useTail(c.campaign_id);
   const points = useMemo(() => {
     if (series === undefined) return [];
-    const counted = pointsOf(series, open);
+    const counted = pointsOf(series, open, 1, lastCalls);
     return open ? extended(counted, series, tail) : counted;
   }, [series, open, tail]);
   const dialled = series?.dials.some((n) => n > 0) ?? false;

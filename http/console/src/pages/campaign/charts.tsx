@@ -3,7 +3,7 @@ import 'uplot/dist/uPlot.min.css';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import uPlot from 'uplot';
 
-import { count, none, rate, share } from '../../words/figures';
+import { count, none, percent, rate, share } from '../../words/figures';
 import type { Point } from '../../words/series';
 import type { Tone } from '../../words/states';
 import { tick } from '../../words/times';
@@ -32,7 +32,7 @@ const height = 168;
 export default function Charts({ points, cap }: { points: Point[]; cap: number }) {
   const plots = useMemo<Plot[]>(
     () => [
-      { name: 'dials', title: 'Dials per second', write: rate, axis: rate, least: 1, lines: [{ label: 'Dials/s', tone: 'blue', of: (p) => p.dialsPerS }] },
+      { name: 'dials', title: 'Dials per second', write: rate, axis: (v) => (Number.isInteger(v) ? count(v) : rate(v)), least: 1, lines: [{ label: 'Dials/s', tone: 'blue', of: (p) => p.dialsPerS }] },
       {
         name: 'calls',
         title: 'Calls at a time',
@@ -46,7 +46,7 @@ export default function Charts({ points, cap }: { points: Point[]; cap: number }
       },
       {
         name: 'rates',
-        title: 'Answer rate',
+        title: 'Answer rate, of the last calls',
         write: share,
         axis: (v) => `${count(v * 100)}\u00a0%`,
         least: 0.2,
@@ -56,7 +56,7 @@ export default function Charts({ points, cap }: { points: Point[]; cap: number }
         name: 'abandons',
         title: 'Abandon rate, so far',
         write: share,
-        axis: share,
+        axis: percent,
         least: Math.max(cap * 1.25, 0.01),
         lines: [
           { label: 'Abandoned', tone: 'red', of: (p) => p.abandonRate },
