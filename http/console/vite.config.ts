@@ -33,12 +33,16 @@ export default defineConfig({
     outDir: 'dist/site', // dist itself holds a file of git's, so that Go can embed the folder before it is built
     emptyOutDir: true,
     assetsInlineLimit: 0,
-    chunkSizeWarningLimit: 700,
     rolldownOptions: {
       output: {
-        // What changes seldom keeps its name, and stays in browsers' caches, when a page changes.
-        // What draws charts is not among it: it comes with the first chart.
-        codeSplitting: { groups: [{ name: 'libraries', test: /node_modules\/(?!uplot\/)/ }] },
+        // What changes seldom keeps its name, and stays in browsers' caches, when a page changes. Of the library of components
+        // the frame has its own part; what only some pages use comes with them, and what draws charts with the first chart.
+        codeSplitting: {
+          groups: [
+            { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
+            { name: 'libraries', test: /node_modules\//, tags: ['$initial'] },
+          ],
+        },
       },
     },
   },

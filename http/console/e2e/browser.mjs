@@ -1,6 +1,7 @@
 // A real browser for the tests of the console: the system's Chromium, driven by playwright-core. Whatever a page does
 // that no page of ours may do is kept as a fault: an error on its console, an exception, a request to another host.
 import { mkdtempSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -106,6 +107,22 @@ export async function accessible(page, what, { menu = false } = {}) {
   const found = await (menu ? axe.disableRules(['region']) : axe).analyze();
   const lines = found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${v.help}\n    ${n.html}\n    ${n.failureSummary?.replaceAll('\n', '\n    ')}`));
   must(lines.length === 0, `${what} is not accessible:\n${lines.join('\n')}`);
+}
+
+/** firstLoad gives what a page has loaded since it was opened, but for the API's answers, in bytes as gzip sends them. */
+export async function firstLoad(page) {
+  const names = await page.evaluate(() => ['navigation', 'resource'].flatMap((kind) => window.performance.getEntriesByType(kind)).map((e) => e.name));
+  const files = [...new Set(names)].filter((name) => name.startsWith('http') && !new URL(name).pathname.startsWith('/api/'));
+  const sizes = await Promise.all(
+    files.map(async (file) => {
+      const answer = await new Promise((resolve, reject) => get(file, { headers: { 'Accept-Encoding': 'gzip' } }, resolve).on('error', reject));
+      must(answer.statusCode === 200, `${file} is answered ${answer.statusCode}`);
+      let bytes = 0;
+      for await (const part of answer) bytes += part.length;
+      return bytes;
+    }),
+  );
+  return sizes.reduce((a, b) => a + b, 0);
 }
 
 /** logIn logs in on the page that is open. */

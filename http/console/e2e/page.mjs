@@ -1,6 +1,6 @@
 // What the page of a campaign shows, rule by rule of the specification. The campaign is real; what its figures are is
 // set between browser and dialler, so that every rule is met at its threshold and on both sides of it.
-import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+import { accessible, eventually, firstLoad, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
 const id = setting('CAMPAIGN');
@@ -42,6 +42,11 @@ await withBrowser(
     await logIn(page);
     await page.getByRole('heading', { level: 1, name: setting('CAMPAIGN_NAME') }).waitFor();
 
+    // The first load is small, of the page that has the most.
+    await page.locator('[data-plot="dials"] canvas').waitFor();
+    const loaded = await firstLoad(page);
+    must(loaded > 100 * 1024 && loaded <= 450 * 1024, `the first load takes ${Math.round(loaded / 1024)} KiB`);
+
     // The call list as it is: columns, footer, attempt trail with all that is known of each dial.
     const table = page.getByRole('table', { name: 'Contacts' });
     await table.waitFor();
@@ -77,10 +82,6 @@ await withBrowser(
     await accessible(page, 'one contact');
     await page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
-
-    // The first load is small: everything until here, as it came over the line.
-    const loaded = await page.evaluate(() => [...window.performance.getEntriesByType('navigation'), ...window.performance.getEntriesByType('resource')].filter((e) => !e.name.includes('/api/')).reduce((sum, e) => sum + e.encodedBodySize, 0));
-    must(loaded > 100 * 1024 && loaded <= 450 * 1024, `the first load takes ${Math.round(loaded / 1024)} KiB`);
 
     // From here on the figures are those of the test.
     await context.route(
