@@ -1,4 +1,4 @@
-import { Button, Group, Modal, NumberInput, PasswordInput, Stack, Switch, TagsInput, Text, TextInput, Textarea } from '@mantine/core';
+import { Modal, NumberInput, PasswordInput, Stack, Switch, TagsInput, Text, TextInput, Textarea } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { mistakes } from '../../api/mistakes';
 import type { Bot } from '../../api/telephony';
 import { usePutBot } from '../../api/telephony';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 
 /** BotForm makes a bot, or changes one. */
 export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
@@ -73,14 +74,7 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
           />
           <TagsInput label="Variables that it needs" description="Contacts without them are refused; Enter ends each" value={needed} onChange={setNeeded} error={of('required_variables')} />
           <Switch label="Active" description="Off: its campaigns hold their dials; conversations go on" checked={active} onChange={(e) => setActive(e.currentTarget.checked)} />
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={put.isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>
     </Modal>

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, Table, Text } from '@mantine/core';
+import { Button, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
@@ -7,8 +7,9 @@ import { may, useUser } from '../../api/session';
 import type { Bot } from '../../api/telephony';
 import { useBotHealth, useDeleteBot } from '../../api/telephony';
 import { Confirm } from '../../components/confirm';
-import { MoreIcon, PlusIcon } from '../../components/icons';
+import { PlusIcon } from '../../components/icons';
 import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
+import { RowMenu } from '../../components/row-menu';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { count } from '../../words/figures';
@@ -83,20 +84,14 @@ export default function BotsPage() {
                     </Table.Td>
                     {admin && (
                       <Table.Td ta="right">
-                        <Menu position="bottom-end">
-                          <Menu.Target>
-                            <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${b.name}`}>
-                              <MoreIcon />
-                            </ActionIcon>
-                          </Menu.Target>
-                          <Menu.Dropdown>
-                            <Menu.Item onClick={() => setAsked({ what: 'test', bot: b })}>Test conversation…</Menu.Item>
-                            <Menu.Item onClick={() => setAsked({ what: 'change', bot: b })}>Change…</Menu.Item>
-                            <Menu.Item c="var(--mantine-color-error)" onClick={() => setAsked({ what: 'delete', bot: b })}>
-                              Delete…
-                            </Menu.Item>
-                          </Menu.Dropdown>
-                        </Menu>
+                        <RowMenu
+                          of={b.name}
+                          items={[
+                            { label: 'Test conversation…', act: () => setAsked({ what: 'test', bot: b }) },
+                            { label: 'Change…', act: () => setAsked({ what: 'change', bot: b }) },
+                            { label: 'Delete…', act: () => setAsked({ what: 'delete', bot: b }), grave: true },
+                          ]}
+                        />
                       </Table.Td>
                     )}
                   </Table.Tr>

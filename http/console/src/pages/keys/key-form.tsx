@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, MultiSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Checkbox, Modal, MultiSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import type { APIKey, KeyDraft, Scope } from '../../api/keys';
 import { useCampaignNames, useChangeKey, useCreateKey } from '../../api/keys';
 import { mistakes } from '../../api/mistakes';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
 import { example, scopes } from '../../words/keys';
 import { fromField, toField } from '../../words/local-time';
@@ -85,14 +86,7 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
           {granted.includes('dialout') && (
             <NumberInput label="Dialouts within 24 hours" description="0: no cap" min={0} max={1_000_000} allowDecimal={false} allowNegative={false} thousandSeparator=" " value={perDay} onChange={setPerDay} error={of('dialouts_per_day')} />
           )}
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={sent.isPending}>
-              {key === undefined ? 'Make the key' : 'Save'}
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={sent.isPending} submit={key === undefined ? 'Make the key' : 'Save'} />
         </Stack>
       </form>
     </Modal>

@@ -1,12 +1,11 @@
 import { ActionIcon, Button, Group, Switch, Table, Text, Tooltip } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 
 import type { APIKey } from '../../api/keys';
 import { useAPIKeys, useCampaignNames, useChangeKey } from '../../api/keys';
 import { EditIcon } from '../../components/admin-icons';
-import { Confirm } from '../../components/confirm';
+import { Activation } from '../../components/activation';
 import { PlusIcon } from '../../components/icons';
 import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
 import { ToneBadge } from '../../components/tone-badge';
@@ -125,32 +124,20 @@ function Campaigns({ ids }: { ids: string[] }) {
 /** Toggle asks before a key is turned off or on. */
 function Toggle({ of: k, close }: { of: APIKey; close: () => void }) {
   const change = useChangeKey();
-  const off = k.is_active;
   const now = useNow();
+  const expired = k.expires_at !== null && Date.parse(k.expires_at) < now.getTime();
   return (
-    <Confirm
-      title={off ? `Deactivate ${k.name}?` : `Activate ${k.name}?`}
+    <Activation
+      of={k.name}
+      active={k.is_active}
       lines={
-        off
+        k.is_active
           ? ['Requests with this key are refused (401) from the answer on.', 'Calls that it placed go on; contacts that it added stay.', 'It can be activated again, and its history stays.']
-          : ['Requests with this key are accepted again.', ...(k.expires_at !== null && Date.parse(k.expires_at) < now.getTime() ? ['It has expired all the same: give it another date to make it work.'] : [])]
+          : ['Requests with this key are accepted again.', ...(expired ? ['It has expired all the same: give it another date to make it work.'] : [])]
       }
-      confirm={off ? 'Deactivate' : 'Activate'}
-      grave={off}
-      busy={change.isPending}
-      problem={change.error}
+      change={change}
+      carryOut={(answer) => change.mutate({ id: k.id, change: { is_active: !k.is_active } }, answer)}
       close={close}
-      carryOut={() =>
-        change.mutate(
-          { id: k.id, change: { is_active: !off } },
-          {
-            onSuccess: () => {
-              notifications.show({ color: 'green', message: `${off ? 'Deactivated' : 'Activated'}: ${k.name}` });
-              close();
-            },
-          },
-        )
-      }
     />
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { Modal, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { mistakes } from '../../api/mistakes';
 import type { NumberRequest, NumberStatus } from '../../api/telephony';
 import { usePutNumber } from '../../api/telephony';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 
 const caps = [
   { field: 'concurrent_cap', label: 'Calls at the same time', more: '0: no cap', max: 1_000_000 },
@@ -63,14 +64,7 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
               error={of('state')}
             />
           </SimpleGrid>
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={put.isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>
     </Modal>

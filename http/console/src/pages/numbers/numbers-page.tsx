@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, Table, Text } from '@mantine/core';
+import { Button, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
@@ -7,8 +7,9 @@ import { may, useUser } from '../../api/session';
 import type { NumberRequest, NumberStatus } from '../../api/telephony';
 import { useNumberHealth, usePutNumber } from '../../api/telephony';
 import { Confirm } from '../../components/confirm';
-import { MoreIcon, PlusIcon } from '../../components/icons';
+import { PlusIcon } from '../../components/icons';
 import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
+import { RowMenu } from '../../components/row-menu';
 import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { count, plural, share } from '../../words/figures';
@@ -80,6 +81,7 @@ const capped = (n: number, cap: number) => (cap === 0 ? count(n) : `${count(n)} 
 function Row({ of: n, admin, change, turn }: { of: NumberStatus; admin: boolean; change: () => void; turn: (to: State) => void }) {
   const s = numberState[n.state];
   const alarm = answerAlarm[n.answer_alarm];
+  const usable = n.state !== 'quarantined' && n.state !== 'retired';
   return (
     <Table.Tr data-number={n.number}>
       <Table.Td fw={600} className="figure">
@@ -108,24 +110,16 @@ function Row({ of: n, admin, change, turn }: { of: NumberStatus; admin: boolean;
       <Table.Td>{n.used_at === null ? <Text size="sm" c="dimmed">never</Text> : <When at={n.used_at} zone={viewerZone} precise />}</Table.Td>
       {admin && (
         <Table.Td ta="right">
-          <Menu position="bottom-end">
-            <Menu.Target>
-              <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${n.number}`}>
-                <MoreIcon />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <Menu.Item onClick={change}>Change…</Menu.Item>
-              {n.state === 'quarantined' || n.state === 'retired' ? (
-                <Menu.Item onClick={() => turn('active')}>{n.state === 'quarantined' ? 'Lift the quarantine…' : 'Use again…'}</Menu.Item>
-              ) : (
-                <>
-                  <Menu.Item onClick={() => turn('quarantined')}>Quarantine…</Menu.Item>
-                  <Menu.Item onClick={() => turn('retired')}>Retire…</Menu.Item>
-                </>
-              )}
-            </Menu.Dropdown>
-          </Menu>
+          <RowMenu
+            of={n.number}
+            items={[
+              { label: 'Change…', act: change },
+              n.state === 'quarantined' && { label: 'Lift the quarantine…', act: () => turn('active') },
+              n.state === 'retired' && { label: 'Use again…', act: () => turn('active') },
+              usable && { label: 'Quarantine…', act: () => turn('quarantined') },
+              usable && { label: 'Retire…', act: () => turn('retired') },
+            ]}
+          />
         </Table.Td>
       )}
     </Table.Tr>

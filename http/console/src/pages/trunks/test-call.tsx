@@ -6,6 +6,7 @@ import { mistakes } from '../../api/mistakes';
 import type { Bot } from '../../api/telephony';
 import { useBotHealth, useCall, useCallLadder, useHangUp, useNumberHealth, useTestCall } from '../../api/telephony';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 import { ToneBadge } from '../../components/tone-badge';
 import { seconds } from '../../words/figures';
 import { attemptState, named, outcome } from '../../words/states';
@@ -68,14 +69,7 @@ function Asked({ trunk, bot, call, close }: AskedProps) {
         {needed.map((name) => (
           <TextInput key={name} label={name} description="The bot asks for this variable" required withAsterisk={false} value={variables[name] ?? ''} onChange={(e) => setVariables({ ...variables, [name]: e.currentTarget.value })} />
         ))}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={call.isPending}>
-            Call
-          </Button>
-        </Group>
+        <FormButtons close={close} busy={call.isPending} submit="Call" />
       </Stack>
     </form>
   );

@@ -1,4 +1,4 @@
-import { Button, Fieldset, Group, Modal, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
+import { Fieldset, Group, Modal, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useId, useState } from 'react';
@@ -7,6 +7,7 @@ import { mistakes } from '../../api/mistakes';
 import type { Trunk } from '../../api/telephony';
 import { usePutTrunk } from '../../api/telephony';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 import { DownIcon, RightIcon } from '../../components/icons';
 import type { Draft } from './trunk-draft';
 import { draftOf, requestOf, seldom, shown } from './trunk-draft';
@@ -101,7 +102,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
             />
             {d.numberFormat === 'national' && <TextInput label="Country" description="Two letters, for example DE" inputWrapperOrder={['label', 'input', 'description', 'error']} required withAsterisk={false} maxLength={2} value={d.numberCountry} onChange={(e) => set({ numberCountry: e.currentTarget.value })} error={of('number_country')} />}
           </SimpleGrid>
-          <Switch label="Active" description="Off: no call goes over it; calls that live go on" checked={d.active} onChange={(e) => set({ active: e.currentTarget.checked })} />
+          <Switch label="Active" description="Off: no call goes over it; calls that are live go on" checked={d.active} onChange={(e) => set({ active: e.currentTarget.checked })} />
           <UnstyledButton aria-expanded={open} aria-controls={more} onClick={() => setWide(!open)}>
             <Group gap={6}>
               {open ? <DownIcon size={16} /> : <RightIcon size={16} />}
@@ -113,14 +114,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
           <div id={more} hidden={!open}>
             <Seldom d={d} set={set} of={of} />
           </div>
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={put.isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>
     </Modal>

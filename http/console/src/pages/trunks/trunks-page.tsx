@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, Table, Text } from '@mantine/core';
+import { Button, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
@@ -7,8 +7,9 @@ import { may, useUser } from '../../api/session';
 import type { Trunk } from '../../api/telephony';
 import { useDeleteTrunk, useTrunks } from '../../api/telephony';
 import { Confirm } from '../../components/confirm';
-import { MoreIcon, PlusIcon } from '../../components/icons';
+import { PlusIcon } from '../../components/icons';
 import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
+import { RowMenu } from '../../components/row-menu';
 import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { count, rate, share } from '../../words/figures';
@@ -91,20 +92,14 @@ export default function TrunksPage() {
                   </Table.Td>
                   {admin && (
                     <Table.Td ta="right">
-                      <Menu position="bottom-end">
-                        <Menu.Target>
-                          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${t.id}`}>
-                            <MoreIcon />
-                          </ActionIcon>
-                        </Menu.Target>
-                        <Menu.Dropdown>
-                          <Menu.Item onClick={() => setAsked({ what: 'test', trunk: t })}>Test call…</Menu.Item>
-                          <Menu.Item onClick={() => setAsked({ what: 'change', trunk: t })}>Change…</Menu.Item>
-                          <Menu.Item c="var(--mantine-color-error)" onClick={() => setAsked({ what: 'delete', trunk: t })}>
-                            Delete…
-                          </Menu.Item>
-                        </Menu.Dropdown>
-                      </Menu>
+                      <RowMenu
+                        of={t.id}
+                        items={[
+                          { label: 'Test call…', act: () => setAsked({ what: 'test', trunk: t }) },
+                          { label: 'Change…', act: () => setAsked({ what: 'change', trunk: t }) },
+                          { label: 'Delete…', act: () => setAsked({ what: 'delete', trunk: t }), grave: true },
+                        ]}
+                      />
                     </Table.Td>
                   )}
                 </Table.Tr>

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
+import { Modal, PasswordInput, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { mistakes } from '../../api/mistakes';
 import { useUser } from '../../api/session';
 import { useChangePassword } from '../../api/users';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 
 /** OwnPassword changes one's own password; everybody may. */
 export default function OwnPassword({ close }: { close: () => void }) {
@@ -39,14 +40,7 @@ export default function OwnPassword({ close }: { close: () => void }) {
           <Text size="sm" c="dimmed">
             All your sessions end, this one too. You log in with the new password.
           </Text>
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={change.isPending}>
-              Change
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={change.isPending} submit="Change" />
         </Stack>
       </form>
     </Modal>

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, PasswordInput, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { Modal, PasswordInput, Radio, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -8,6 +8,7 @@ import { mistakes } from '../../api/mistakes';
 import type { User } from '../../api/users';
 import { useChangeUser, useCreateUser } from '../../api/users';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
 import { roles } from '../../words/roles';
 
@@ -50,14 +51,7 @@ export function AddUser({ close }: { close: () => void }) {
             error={of('password')}
             visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the password' }}
           />
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={create.isPending}>
-              Add
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={create.isPending} submit="Add" />
         </Stack>
       </form>
     </Modal>
@@ -86,14 +80,7 @@ export function ChangeRole({ of: user, close }: { of: User; close: () => void })
         <Stack>
           {change.error && <Failure title="The role was not changed" problem={change.error} />}
           <RoleChoice value={role} set={setRole} error={undefined} />
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={change.isPending} disabled={role === user.role}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={change.isPending} disabled={role === user.role} />
         </Stack>
       </form>
     </Modal>

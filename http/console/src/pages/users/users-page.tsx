@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group, Menu, Table, Text } from '@mantine/core';
+import { Button, Group, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
@@ -6,9 +6,11 @@ import { useState } from 'react';
 import { useUser } from '../../api/session';
 import type { User } from '../../api/users';
 import { useChangeUser, useUsers } from '../../api/users';
+import { Activation } from '../../components/activation';
 import { Confirm } from '../../components/confirm';
-import { MoreIcon, PlusIcon } from '../../components/icons';
+import { PlusIcon } from '../../components/icons';
 import { ActionsHead, ListingPage, Rows } from '../../components/listing';
+import { RowMenu } from '../../components/row-menu';
 import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { roles } from '../../words/roles';
@@ -77,19 +79,15 @@ export default function UsersPage() {
                   <When at={u.created_at} zone={viewerZone} />
                 </Table.Td>
                 <Table.Td ta="right">
-                  <Menu position="bottom-end">
-                    <Menu.Target>
-                      <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${u.email}`}>
-                        <MoreIcon />
-                      </ActionIcon>
-                    </Menu.Target>
-                    <Menu.Dropdown>
-                      <Menu.Item onClick={() => setAsked({ what: 'role', user: u })}>Change the role…</Menu.Item>
-                      {u.is_active && u.id !== self.user_id && <Menu.Item onClick={() => setAsked({ what: 'password', user: u })}>New password…</Menu.Item>}
-                      {u.locked_until !== null && <Menu.Item onClick={() => setAsked({ what: 'unlock', user: u })}>Unlock…</Menu.Item>}
-                      <Menu.Item onClick={() => setAsked({ what: 'active', user: u })}>{u.is_active ? 'Deactivate…' : 'Activate…'}</Menu.Item>
-                    </Menu.Dropdown>
-                  </Menu>
+                  <RowMenu
+                    of={u.email}
+                    items={[
+                      { label: 'Change the role…', act: () => setAsked({ what: 'role', user: u }) },
+                      u.is_active && u.id !== self.user_id && { label: 'New password…', act: () => setAsked({ what: 'password', user: u }) },
+                      u.locked_until !== null && { label: 'Unlock…', act: () => setAsked({ what: 'unlock', user: u }) },
+                      { label: u.is_active ? 'Deactivate…' : 'Activate…', act: () => setAsked({ what: 'active', user: u }) },
+                    ]}
+                  />
                 </Table.Td>
               </Table.Tr>
             ))}
@@ -107,31 +105,18 @@ export default function UsersPage() {
 
 function Activity({ of: u, self, close }: { of: User; self: boolean; close: () => void }) {
   const change = useChangeUser();
-  const off = u.is_active;
   return (
-    <Confirm
-      title={off ? `Deactivate ${u.email}?` : `Activate ${u.email}?`}
+    <Activation
+      of={u.email}
+      active={u.is_active}
       lines={
-        off
+        u.is_active
           ? [self ? 'You are logged out and cannot log in again.' : 'Their sessions and tokens end within a second, and they cannot log in.', 'Campaigns that they started go on.', 'They can be activated again.']
           : ['They may log in again with the password that they had.']
       }
-      confirm={off ? 'Deactivate' : 'Activate'}
-      grave={off}
-      busy={change.isPending}
-      problem={change.error}
+      change={change}
+      carryOut={(answer) => change.mutate({ id: u.id, change: { is_active: !u.is_active } }, answer)}
       close={close}
-      carryOut={() =>
-        change.mutate(
-          { id: u.id, change: { is_active: !off } },
-          {
-            onSuccess: () => {
-              notifications.show({ color: 'green', message: `${off ? 'Deactivated' : 'Activated'}: ${u.email}` });
-              close();
-            },
-          },
-        )
-      }
     />
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -8,6 +8,7 @@ import { mistakes } from '../../api/mistakes';
 import type { Webhook, WebhookType } from '../../api/webhooks';
 import { useChangeWebhook, useCreateWebhook } from '../../api/webhooks';
 import { Failure } from '../../components/failure';
+import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
 import { webhookTypes } from '../../words/webhooks';
 
@@ -65,14 +66,7 @@ export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => vo
             onChange={setOnly}
             error={of('campaigns')}
           />
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={sent.isPending}>
-              {hook === undefined ? 'Make the endpoint' : 'Save'}
-            </Button>
-          </Group>
+          <FormButtons close={close} busy={sent.isPending} submit={hook === undefined ? 'Make the endpoint' : 'Save'} />
         </Stack>
       </form>
     </Modal>
