@@ -1,5 +1,5 @@
-// Edit, Clone, Restart, Cancel Restart, Delete and the activity log, as an operator uses them while a second one, by the
-// API, changes the same settings. Prints the commands of the integration panel.
+// Edit, Clone, Restart, Cancel Restart, Delete and the activity log, as an operator uses them while a second one, in a
+// browser of their own and by the API, changes the same settings. Prints the commands of the integration panel.
 import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
@@ -55,8 +55,22 @@ async function panel(page, context) {
   must((await badge.count()) === 1, 'the badge Always-on is not purple');
 }
 
-await withBrowser(
-  async (page, context) => {
+/** edited changes settings on the page for it, by their labels, and saves them. */
+async function edited(page, campaign, fields) {
+  await page.goto(`${base}/dashboard/campaigns/${campaign}/edit`);
+  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved: ').first().waitFor();
+}
+
+/** withTwo hands a page to each of two operators, in a browser each. */
+const withTwo = (test, how) => withBrowser((page, context) => withBrowser((second) => test(page, context, second), how), how);
+
+await withTwo(
+  async (page, context, second) => {
+    await second.goto(`${base}/dashboard/campaigns`);
+    await logIn(second, other);
+    await second.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor();
     await page.goto(`${base}/dashboard/campaigns/${original}`);
     await logIn(page);
     await page.getByRole('heading', { level: 1, name }).waitFor();
@@ -81,7 +95,8 @@ await withBrowser(
     await page.getByLabel('Max attempts').fill('4');
     await page.getByText('Changed: Concurrency, Max Attempts').waitFor();
     const version = async () => (await theOther('GET', `/api/v1/campaigns/${copy}`)).version;
-    await theOther('PATCH', `/api/v1/campaigns/${copy}`, { version: await version(), concurrency: 9, retry_delay_s: 600 });
+    await edited(second, copy, { Concurrency: '9', 'Retry delay': '10' });
+    await shows(second, 'concurrency', '9');
     const conflict = page.locator('[data-conflict]');
     await conflict.getByText(`${other} changed this campaign meanwhile`).waitFor();
     const row = (field) => conflict.locator(`[data-clash="${field}"]`);
@@ -97,6 +112,8 @@ await withBrowser(
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved: ').first().waitFor();
     await page.getByRole('heading', { level: 1, name: `${name} (copy)` }).waitFor();
+    await shows(second, 'concurrency', '7'); // they have not loaded their page again
+    await shows(second, 'max_attempts', '4');
 
     // The other is faster once more, and this page cannot know: the server refuses, and says what holds.
     const old = await (await page.request.get(`${base}/api/v1/campaigns/${copy}`)).text();
@@ -124,7 +141,7 @@ await withBrowser(
     await shows(page, 'ring_timeout_s', '40 s');
 
     // What the other edits is seen at once, without loading the page again.
-    await theOther('PATCH', `/api/v1/campaigns/${copy}`, { version: await version(), max_attempts: 5 });
+    await edited(second, copy, { 'Max attempts': '5' });
     await shows(page, 'max_attempts', '5');
 
     // What if: the outcome by other settings beside the one by those that hold. A mistake stands at its field.
