@@ -1,6 +1,7 @@
 import { Alert, Button, Group, List, Text } from '@mantine/core';
 
 import type { Problem } from '../api/problem';
+import { sentence } from '../words/sentence';
 import { AlertIcon } from './icons';
 
 interface Props {
@@ -38,10 +39,4 @@ export function Failure({ problem, title = 'That did not work', retry }: Props) 
       )}
     </Alert>
   );
-}
-
-/** sentence begins with a capital and ends with a full stop. */
-function sentence(s: string): string {
-  const t = s.charAt(0).toUpperCase() + s.slice(1);
-  return /[.!?]$/.test(t) ? t : `${t}.`;
 }

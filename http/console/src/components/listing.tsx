@@ -45,7 +45,7 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
 export function Rows({ label, heads, minWidth = 760, children, foot }: { label: string; heads: ReactNode; minWidth?: number; children: ReactNode; foot?: ReactNode }) {
   return (
     <Paper withBorder className={css.card}>
-      <Table.ScrollContainer type="native" minWidth={minWidth}>
+      <Table.ScrollContainer type="native" minWidth={minWidth} className={css.scroller}>
         <Table aria-label={label} verticalSpacing="sm" horizontalSpacing="md" highlightOnHover>
           <Table.Thead>
             <Table.Tr>{heads}</Table.Tr>

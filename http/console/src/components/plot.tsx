@@ -6,6 +6,7 @@ import { useEffect, useState } from 'react';
 import uPlot from 'uplot';
 
 import type { Tone } from '../words/states';
+import { tick } from '../words/times';
 import css from './plot.module.css';
 
 export interface Line {
@@ -62,7 +63,7 @@ export function Plot({ title, lines, unit = '', zone, limit }: Props) {
         cursor: { show: false },
         scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
         axes: [
-          { ...axis, space: 64 },
+          { ...axis, space: 64, values: (_, marks, __, ___, step) => marks.map((s) => tick(new Date(s * 1000), step, zone)) },
           { ...axis, size: 54, values: (_, ticks) => ticks.map((v) => `${String(v)}${unit}`) },
         ],
         series: [

@@ -5,6 +5,7 @@ import type { Campaign, Schemas } from '../api/client';
 
 /** words makes "machine_detected" readable. */
 export function words(code: string): string {
+  if (code === 'api' || code === 'csv') return code.toUpperCase();
   const s = code.replaceAll('_', ' ');
   return s.charAt(0).toUpperCase() + s.slice(1);
 }

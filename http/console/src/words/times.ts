@@ -91,7 +91,7 @@ export function zones(): string[] {
 const dayTick = formatter({ day: 'numeric', month: 'short' });
 
 /** tick writes a time on an axis whose marks are so many seconds apart. */
-export function tick(at: Date, step: number): string {
-  if (step >= 86_400) return dayTick(at, viewerZone);
-  return step < 60 ? clock(at, viewerZone) : minute(at, viewerZone);
+export function tick(at: Date, step: number, zone = viewerZone): string {
+  if (step >= 86_400) return dayTick(at, zone);
+  return step < 60 ? clock(at, zone) : minute(at, zone);
 }

@@ -143,7 +143,8 @@ function options(plot: Plot, node: HTMLElement, setAt: (i: number | null) => voi
     height,
     legend: { show: false },
     cursor: { sync: { key: 'run' }, drag: { x: false, y: false }, points: { size: 7 } },
-    scales: { x: { time: true }, y: { range: (_, __, max) => [0, Math.max(max || 0, plot.least) * 1.05] } },
+    // A single point would have an axis of years.
+    scales: { x: { time: true, range: (_, min, max) => (min === max ? [min - 30, max + 30] : [min, max]) }, y: { range: (_, __, max) => [0, Math.max(max || 0, plot.least) * 1.05] } },
     axes: [
       { ...axis, values: (_, splits, __, ___, step) => splits.map((s) => tick(new Date(s * 1000), step)), space: 70, gap: 4, size: 26 },
       { ...axis, values: (_, splits) => splits.map(plot.axis), space: 34, size: 54, gap: 6 },

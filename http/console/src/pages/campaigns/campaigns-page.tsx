@@ -16,6 +16,7 @@ import { processed, scope } from '../../words/campaigns';
 import { count, none, share } from '../../words/figures';
 import { campaignStatus } from '../../words/states';
 import css from './campaigns-page.module.css';
+import listing from '../../components/listing.module.css';
 
 const statuses: Schemas['CampaignStatus'][] = ['running', 'paused', 'draft', 'completed', 'failed'];
 
@@ -108,8 +109,8 @@ function Nothing({ any }: { any: boolean }) {
 
 function CampaignTable({ campaigns }: { campaigns: Campaign[] }) {
   return (
-    <Table.ScrollContainer type="native" minWidth={820}>
-      <Table verticalSpacing="sm" horizontalSpacing="md" highlightOnHover className={css.table}>
+    <Table.ScrollContainer type="native" minWidth={820} className={listing.scroller}>
+      <Table verticalSpacing="sm" horizontalSpacing="sm" highlightOnHover className={css.table}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th className={css.campaign}>Campaign</Table.Th>

@@ -7,6 +7,7 @@ import { InfoIcon } from '../../components/icons';
 import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { count, none } from '../../words/figures';
+import { sentence } from '../../words/sentence';
 import { contactStatus, named, outcome, words } from '../../words/states';
 import { AttemptDetail } from './attempt-detail';
 import { ContactActions } from './contact-actions';
@@ -111,9 +112,4 @@ function Shown({ campaign: c, contact: k }: { campaign: Campaign; contact: Schem
       </section>
     </Stack>
   );
-}
-
-function sentence(s: string): string {
-  const t = s.charAt(0).toUpperCase() + s.slice(1);
-  return /[.!?]$/.test(t) ? t : `${t}.`;
 }

@@ -7,6 +7,7 @@ import { AlertIcon } from '../../components/icons';
 import type { Draft } from '../../words/mistakes';
 import type { Settings } from '../../words/settings';
 import { clashes, nameOf, valueOf } from '../../words/settings';
+import css from './conflict.module.css';
 
 interface Props {
   campaign: Campaign;
@@ -32,10 +33,10 @@ export function Conflict({ campaign: c, before, now, draft, takeOver, discard }:
       return next;
     });
   return (
-    <Alert role="alert" color="yellow" icon={<AlertIcon />} title={`${who ?? 'Somebody else'} changed this campaign meanwhile`} data-conflict={now.version}>
+    <Alert role="alert" color="yellow" styles={{ body: { minWidth: 0 }, title: { overflowWrap: 'anywhere' }, label: { whiteSpace: 'normal' } }} icon={<AlertIcon />} title={`${who ?? 'Somebody else'} changed this campaign meanwhile`} data-conflict={now.version}>
       <Text size="sm">Nothing of your edit is lost: look at what changed, then go on with it. What you changed and they did not is kept.</Text>
-      <Table.ScrollContainer type="native" minWidth={520} tabIndex={0} role="region" aria-label="What changed meanwhile">
-        <Table fz="sm" mt="xs" aria-label="Changes of others">
+      <Table.ScrollContainer type="native" minWidth={0} tabIndex={0} role="region" aria-label="What changed meanwhile">
+        <Table fz="sm" mt="xs" aria-label="Changes of others" className={css.table}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Setting</Table.Th>
@@ -47,14 +48,18 @@ export function Conflict({ campaign: c, before, now, draft, takeOver, discard }:
           </Table.Thead>
           <Table.Tbody>
             {list.map((l) => (
-              <Table.Tr key={l.field} data-clash={l.field} data-both={l.both || undefined}>
-                <Table.Td>{nameOf(l.field)}</Table.Td>
-                <Table.Td>{valueOf(l.field, l.before)}</Table.Td>
-                <Table.Td>
+              <Table.Tr key={l.field} role="row" data-clash={l.field} data-both={l.both || undefined}>
+                <Table.Td role="cell">{nameOf(l.field)}</Table.Td>
+                <Table.Td role="cell" data-label="Before">
+                  {valueOf(l.field, l.before)}
+                </Table.Td>
+                <Table.Td role="cell" data-label="Theirs, saved">
                   <b>{valueOf(l.field, l.theirs)}</b>
                 </Table.Td>
-                <Table.Td>{valueOf(l.field, l.mine)}</Table.Td>
-                <Table.Td>
+                <Table.Td role="cell" data-label="Yours">
+                  {valueOf(l.field, l.mine)}
+                </Table.Td>
+                <Table.Td role="cell" data-label="Go on with">
                   {l.both ? (
                     <SegmentedControl
                       size="xs"

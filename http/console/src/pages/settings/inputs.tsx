@@ -22,6 +22,7 @@ export function NumberField({ form, field, per = 1, whole = true, suffix, min, m
       inputWrapperOrder={order}
       value={v === undefined || !Number.isFinite(v) ? '' : v / per}
       allowDecimal={!whole}
+      decimalScale={2}
       allowNegative={false}
       clampBehavior="none"
       {...(suffix === undefined ? {} : { suffix })}

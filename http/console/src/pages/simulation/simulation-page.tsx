@@ -212,7 +212,7 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
 }
 
 function Figure({ label, value, change: set, suffix, decimals = false, error }: { label: string; value: number; change: (v: number) => void; suffix?: string; decimals?: boolean; error?: string | undefined }) {
-  return <NumberInput label={label} value={Number.isFinite(value) ? value : ''} allowDecimal={decimals} allowNegative={false} hideControls required withAsterisk={false} {...(suffix === undefined ? {} : { suffix })} onChange={(x) => set(x === '' ? NaN : Number(x))} error={error} />;
+  return <NumberInput label={label} value={Number.isFinite(value) ? value : ''} allowDecimal={decimals} decimalScale={2} allowNegative={false} hideControls required withAsterisk={false} {...(suffix === undefined ? {} : { suffix })} onChange={(x) => set(x === '' ? NaN : Number(x))} error={error} />;
 }
 
 const toneOf = { more: (d: number) => (d > 0 ? 'green' : 'red'), less: (d: number) => (d < 0 ? 'green' : 'red') } as const;
@@ -225,7 +225,7 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
   return (
     <Card title="Outcome">
       <Table.ScrollContainer type="native" minWidth={320} tabIndex={0} role="region" aria-label="Figures of both sides">
-        <Table horizontalSpacing="md" fz="sm" aria-label="Outcome of the simulation">
+        <Table horizontalSpacing="xs" fz="sm" aria-label="Outcome of the simulation">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Figure</Table.Th>

@@ -4,6 +4,7 @@ import type { Schemas } from '../../api/client';
 import { AlertIcon, CheckIcon } from '../../components/icons';
 import { When } from '../../components/when';
 import { count, plural, seconds, share } from '../../words/figures';
+import { sentence } from '../../words/sentence';
 import css from './preflight.module.css';
 
 const reasons: Record<string, string> = {
@@ -84,8 +85,7 @@ function Findings({ list }: { list: Schemas['Finding'][] }) {
     <List size="sm" spacing={4}>
       {list.map((f) => (
         <List.Item key={`${f.field} ${f.code}`} data-code={f.code}>
-          {f.message.charAt(0).toUpperCase() + f.message.slice(1)}
-          {/[.!?]$/.test(f.message) ? '' : '.'}
+          {sentence(f.message)}
         </List.Item>
       ))}
     </List>
