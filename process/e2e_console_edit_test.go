@@ -162,9 +162,10 @@ func TestANewCampaignIsSetUpInTheConsole(t *testing.T) {
 }
 
 // newReportHolder is a server before the dialler: it hands everything through,
-// but for the Attempt Report, of which it sends the first half. Then "hold" waits
-// for "go", and "break" ends the connection. "cancelled" answers when the reader
-// of a report that was held has gone.
+// but for the Attempt Report, of which it sends the first half and waits for "go".
+// Then "hold" sends the rest; "break" and "lose" end the connection, and who asks
+// for what follows gets it, or is told that it is not kept any more. "cancelled"
+// answers when the reader of a report that was held has gone.
 func newReportHolder(t *testing.T, dialler string) *httptest.Server {
 	t.Helper()
 	to, err := url.Parse(dialler)
@@ -200,19 +201,31 @@ func newReportHolder(t *testing.T, dialler string) *httptest.Server {
 			through.ServeHTTP(answer, r)
 			return
 		}
+		follows := r.URL.Query().Has("after")
+		if follows && mode.Load() == "lose" {
+			answer.WriteHeader(nethttp.StatusNotFound)
+			_, _ = answer.Write([]byte(`{"code":"cursor_not_found","detail":"the dial is not kept any more"}`))
+			return
+		}
 		r.Header.Del("Accept-Encoding")
 		whole := httptest.NewRecorder()
 		through.ServeHTTP(whole, r)
-		answer.Header().Set("Content-Type", whole.Header().Get("Content-Type"))
+		for _, name := range []string{"Content-Type", "X-Report-Columns"} {
+			answer.Header().Set(name, whole.Header().Get(name))
+		}
 		body := whole.Body.Bytes()
+		if follows {
+			_, _ = answer.Write(body)
+			return
+		}
 		half := bytes.IndexByte(body[len(body)/2:], '\n') + len(body)/2 + 1 // a broken report may end with a whole row
 		_, _ = answer.Write(body[:half])
 		answer.(nethttp.Flusher).Flush()
-		if mode.Load() == "break" {
-			panic(nethttp.ErrAbortHandler)
-		}
 		select {
 		case <-goOn:
+			if mode.Load() != "hold" {
+				panic(nethttp.ErrAbortHandler)
+			}
 			_, _ = answer.Write(body[half:])
 		case <-r.Context().Done():
 			gone <- struct{}{}

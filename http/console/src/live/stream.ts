@@ -2,6 +2,7 @@ import { noteServerTime } from '../api/clock';
 import { Problem, asProblem, problemOf } from '../api/problem';
 import type { ServerEvent } from './events';
 import { EventParser } from './events';
+import { pause } from './pause';
 
 /** silenceMs is when a stream counts as dead: the server breaks its silence within 10 s. */
 const silenceMs = 25_000;
@@ -89,20 +90,4 @@ async function read(url: string, user: StreamUser, parser: EventParser, signal: 
     signal.removeEventListener('abort', cut);
     line.abort();
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
 }

@@ -38,7 +38,7 @@ export function ReportButton({ campaign: c }: { campaign: Campaign }) {
     let shown = 0;
     try {
       const { file, rows, bytes } = await fetchReport(c.campaign_id, control.signal, (p) => {
-        if (performance.now() - shown < writeMs) return;
+        if (p.waiting !== true && performance.now() - shown < writeMs) return;
         shown = performance.now();
         setProgress(p);
       });
@@ -60,6 +60,7 @@ export function ReportButton({ campaign: c }: { campaign: Campaign }) {
         <>
           <Text size="sm" c="dimmed" className="figure" id={counted} data-figure="report_progress">
             {plural(progress.rows, 'row')} · {size(progress.bytes)}
+            {progress.waiting === true && ' · broke off, going on…'}
           </Text>
           <Button ref={cancel} variant="subtle" size="compact-sm" aria-describedby={counted} onClick={() => running.current?.abort()}>
             Cancel download
