@@ -249,12 +249,12 @@ console-check: $(CONSOLE_LIBRARIES) ## Check the console: types, linters, the te
 	"$$node" node_modules/eslint/bin/eslint.js .; \
 	"$$node" node_modules/vitest/vitest.mjs run
 
-console-picture: build ## Take docs/console.png of a sandbox campaign.
-	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/picture.mjs $(BIN) docs/console.png
+console-picture: build ## Take the pictures of README.md and docs/console.md (docs/console*.png) in a model world.
+	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) docs --pictures
 
 SHOTS ?= bin/shots
-console-shots: build ## Take screenshots of every page of the console into SHOTS, wide and narrow, light and dark; axe judges each.
-	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS)
+console-shots: build ## Take screenshots of every page and dialog of the console into SHOTS, wide and narrow, light and dark; axe judges each in both colours. SHOTS_ARGS=--only=REGEXP takes some.
+	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS) $(SHOTS_ARGS)
 
 .PHONY: console-cost
 console-cost: build ## Measure what 100 open consoles cost the engine and a page the browser, while 20 campaigns place 200 dials a second; ARGS="--window 20s", --json.

@@ -29,6 +29,7 @@ type sandboxCmd struct {
 	Contacts      int    `help:"Contacts of the sandbox campaign." default:"400"`
 	Seats         int    `help:"Seats of the model bot, and the campaign's concurrency." default:"24"`
 	Seed          uint64 `help:"Seed of the model world: the same seed, the same callees." default:"1"`
+	Name          string `help:"Name of the sandbox campaign; the time when empty." placeholder:"NAME"`
 	Exit          bool   `help:"End when the campaign has ended; exit status 0 only if the ledgers agree."`
 	JSON          bool   `name:"json" help:"Print the summary as JSON on standard output, and nothing else."`
 	NoOpen        bool   `help:"Do not open the console in the browser."`
@@ -270,8 +271,12 @@ func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrie
 			return "", fmt.Errorf("set up the sandbox numbers: %w", err)
 		}
 	}
+	name := s.Name
+	if name == "" {
+		name = "Sandbox " + time.Now().Format(time.DateTime)
+	}
 	set := campaign.Settings{
-		Name: "Sandbox " + time.Now().Format(time.DateTime), Bot: sandboxBot, Concurrency: s.Seats, Numbers: numbers,
+		Name: name, Bot: sandboxBot, Concurrency: s.Seats, Numbers: numbers,
 		AMD: engine.AMDParallel, MaxAttempts: 2, RetryDelaySec: 10, RingTimeoutSec: 15, ResultTimeoutSec: 30, AbandonCapPPM: 30000,
 	}
 	set.Window.Zone = "UTC"
