@@ -1,0 +1,155 @@
+package http
+
+import (
+	"bytes"
+	"context"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/engine/sim"
+)
+
+func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
+	s = s.WithDefaults()
+	s.Window.Zone = "Europe/Berlin"
+	if s.Bot == "" {
+		s.Bot, s.Concurrency = "bot_1", 2
+	}
+	at := testAt
+	return campaign.Detail{
+		Campaign: campaign.Campaign{ID: id, Settings: s, State: state, Version: 1, Run: 1, CreatedAt: testAt,
+			CreatedBy: engine.Who{Name: "admin@example.org", User: "usr_admin"}},
+		Live: &campaign.Live{At: testAt, LastDialAt: &at, Constraint: engine.ConstraintWindow, Indicator: campaign.IndicatorLive, Ledgers: []campaign.LedgerView{}},
+	}
+}
+
+func (p *ports) Create(_ context.Context, c campaign.Create) (campaign.Detail, error) {
+	defer p.lock()()
+	p.creates = append(p.creates, c)
+	return detail("cmp_1", c.Settings, campaign.Draft), p.fail
+}
+
+func (p *ports) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	if err := asText(id); err != nil {
+		return campaign.Detail{}, err
+	}
+	defer p.lock()()
+	if p.onDetail != nil {
+		return p.onDetail(ctx, id)
+	}
+	if id == "cmp_none" {
+		return campaign.Detail{}, errNoCampaign
+	}
+	return detail(id, campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 2}, campaign.Running), p.fail
+}
+
+func (p *ports) List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error) {
+	defer p.lock()()
+	if p.onList != nil {
+		return p.onList(ctx, page)
+	}
+	p.pages = append(p.pages, page)
+	return []campaign.Detail{detail("cmp_1", campaign.Settings{Name: "n"}, campaign.Running)}, 1, p.fail
+}
+
+func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) {
+	if err := asText(c.Campaign); err != nil {
+		return campaign.Detail{}, err
+	}
+	defer p.lock()()
+	p.acts = append(p.acts, c)
+	if p.actFail != nil {
+		return campaign.Detail{}, p.actFail
+	}
+	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
+}
+
+func (p *ports) Behaviour(context.Context, engine.CampaignID) (sim.Past, error) {
+	defer p.lock()()
+	return p.past, p.fail
+}
+
+func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Readiness, error) {
+	defer p.lock()()
+	if id == "cmp_none" {
+		return campaign.Readiness{}, errNoCampaign
+	}
+	at := testAt
+	return campaign.Readiness{
+		Blockers: []engine.FieldError{{Field: "trunk", Code: "no_trunk", Message: "m"}},
+		Warnings: []engine.FieldError{{Field: "bot_id", Code: "bot_inactive", Message: "m"}},
+		Contacts: campaign.ContactsAhead{Total: 3, ToDial: 2, Skipped: []campaign.SkipReason{{Reason: "suppressed", Count: 1}}},
+		Estimate: &campaign.Estimate{DurationSeconds: 60, Dials: 4, Answers: 2, Abandons: 0, EndsAt: &at, AnswerRate: 0.5, AHTSeconds: 30, Measured: true},
+	}, p.fail
+}
+
+func (p *ports) Series(_ context.Context, q campaign.SeriesQuery) (campaign.Series, error) {
+	if err := asText(q.Campaign); err != nil {
+		return campaign.Series{}, err
+	}
+	if p.onSeries == nil {
+		return campaign.NewSeries(q.Now, q.Now, q.Points), p.fail
+	}
+	return p.onSeries(q)
+}
+
+func (p *ports) Breakdown(_ context.Context, id engine.CampaignID, run int) (campaign.Breakdown, error) {
+	if err := asText(id); err != nil {
+		return campaign.Breakdown{}, err
+	}
+	if p.onBreakdown == nil {
+		return campaign.Breakdown{Run: max(run, 1)}, p.fail
+	}
+	return p.onBreakdown(id, run)
+}
+
+func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int, error) {
+	defer p.lock()()
+	p.pages, p.kinds = append(p.pages, page), append(p.kinds, types)
+	return p.events, len(p.events), nil
+}
+
+func (p *ports) Clone(_ context.Context, c campaign.Clone) (campaign.Detail, error) {
+	defer p.lock()()
+	p.clones = append(p.clones, c)
+	return detail("cmp_2", campaign.Settings{Name: "n (copy)"}, campaign.Draft), p.fail
+}
+
+func (p *ports) Runs(_ context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.RunRecord, int, error) {
+	defer p.lock()()
+	p.pages = append(p.pages, page)
+	if id == "cmp_none" {
+		return nil, 0, errNoCampaign
+	}
+	at, who := testAt, engine.Who{Name: "oper@example.org", User: "usr_oper"}
+	return []campaign.RunRecord{
+		{Run: 2, State: campaign.RunPrepared, RestartedAt: &at, RestartedBy: &who, OnlyUnreached: true},
+		{Run: 1, State: campaign.RunCompleted, StartedAt: &at, StartedBy: &who, CompletedAt: &at, EndedBy: &who,
+			CompletionReason: campaign.ReasonManuallyStopped, Counters: campaign.Counters{Total: 7}},
+	}, 2, p.fail
+}
+
+func (p *ports) RunExists(_ context.Context, id engine.CampaignID, run int) error {
+	if err := asText(id); err != nil {
+		return err
+	}
+	defer p.lock()()
+	switch {
+	case id != "cmp_1":
+		return engine.NotFound("campaign_not_found", "no campaign has this identifier")
+	case run > 2:
+		return engine.NotFound("run_not_found", "the campaign has no run of this number")
+	}
+	return nil
+}
+
+func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who engine.Who) (RecordingFile, error) {
+	defer p.lock()()
+	if p.fail != nil {
+		return nil, p.fail
+	}
+	p.suppressors = append(p.suppressors, who)
+	p.opened++
+	return audioFile{bytes.NewReader(p.audio), func() { defer p.lock()(); p.opened-- }}, nil
+}
