@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,7 +28,8 @@ type amdEvalCmd struct {
 	Model         string   `help:"Model file; default: the one in the program." type:"existingfile"`
 	CrossValidate bool     `help:"Train anew with --with alone, without the voices, then without the sources, that are measured."`
 	With          []string `help:"Folders to train on in the cross-validation." placeholder:"DIR"`
-	Net           string   `help:"Cross-validate rules for the net of this model file, as it is." type:"existingfile"`
+	Beside        []string `help:"Folders to cross-validate together with the first one." type:"existingdir" placeholder:"DIR"`
+	Net           []string `help:"Cross-validate rules for the nets of these model files, as they are." type:"existingfile" placeholder:"FILE"`
 	Seed          uint64   `help:"Of the training." default:"1"`
 }
 
@@ -55,14 +57,12 @@ func (e *amdEvalCmd) Run(c *cli) error {
 
 func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
 	opt := training.Options{Seed: e.Seed}
-	if e.Net != "" {
-		m, err := readModel(e.Net)
-		if err != nil {
-			return err
-		}
-		opt.Net, opt.Epochs = m.Net, m.Epochs
+	var err error
+	if opt.Nets, opt.Epochs, err = netsOf(e.Net); err != nil {
+		return err
 	}
-	set, err := prepare(c, []*corpus.Folder{folder}, e.With, opt)
+	opt.Beside = len(e.Beside)
+	set, err := prepare(c, []*corpus.Folder{folder}, slices.Concat(e.Beside, e.With), opt)
 	if err != nil {
 		return err
 	}
@@ -107,6 +107,19 @@ func readModel(file string) (*amd.Model, error) {
 	return amd.ReadModel(b)
 }
 
+// netsOf gives the nets of model files, and for how many epochs in all they
+// were trained.
+func netsOf(files []string) (nets []*amd.Net, epochs int, err error) {
+	for _, file := range files {
+		m, err := readModel(file)
+		if err != nil {
+			return nil, 0, err
+		}
+		nets, epochs = append(nets, m.Nets...), epochs+m.Epochs
+	}
+	return nets, epochs, nil
+}
+
 func prepare(c *cli, folders []*corpus.Folder, more []string, opt training.Options) (*training.Set, error) {
 	for _, dir := range more {
 		f, err := corpus.Load(dir)
@@ -125,8 +138,10 @@ type amdTrainCmd struct {
 	Seed uint64   `help:"The same seed gives the same model." default:"1"`
 	Out  string   `help:"File that gets the model." default:"media/amd/model.json"`
 	// The model says for how many epochs it was trained.
-	Epochs int    `help:"Of training. An interrupt ends it a third later, as if fewer had been asked for." default:"240"`
-	Net    string `help:"Keep the net of this model file, tune the rule alone." type:"existingfile"`
+	Epochs int      `help:"Of training. An interrupt ends it a third later, as if fewer had been asked for." default:"240"`
+	Beside []string `help:"Folders that the rule is tuned with as with the first one; no net learns from them." type:"existingdir" placeholder:"DIR"`
+	Net    []string `help:"Keep the nets of these model files, tune the rule alone." type:"existingfile" placeholder:"FILE"`
+	From   string   `help:"Learn on with the net of this model file." type:"existingfile"`
 }
 
 // Run trains.
@@ -134,14 +149,21 @@ func (t *amdTrainCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
 	opt := training.Options{Seed: t.Seed, Epochs: t.Epochs, Enough: func() bool { return ctx.Err() != nil }}
-	if t.Net != "" {
-		m, err := readModel(t.Net)
+	var err error
+	if len(t.Net) > 0 {
+		if opt.Nets, opt.Epochs, err = netsOf(t.Net); err != nil {
+			return err
+		}
+	}
+	if t.From != "" {
+		m, err := readModel(t.From)
 		if err != nil {
 			return err
 		}
-		opt.Net, opt.Epochs = m.Net, m.Epochs
+		opt.From = m.Nets[0]
 	}
-	set, err := prepare(c, nil, t.Dirs, opt)
+	opt.Beside = len(t.Beside)
+	set, err := prepare(c, nil, slices.Concat(t.Dirs[:1], t.Beside, t.Dirs[1:]), opt)
 	if err != nil {
 		return err
 	}

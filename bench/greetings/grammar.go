@@ -14,6 +14,8 @@ var (
 	grammar string
 	//go:embed tongues.txt
 	tongues string
+	//go:embed more.txt
+	more string
 	//go:embed unseen.txt
 	unseen string
 )
@@ -48,7 +50,7 @@ func parse(files ...string) rules {
 
 // seen is what people and machines say in training, apart is what they say
 // where it is measured.
-func seen() rules  { return parse(phrases, grammar, tongues) }
+func seen() rules  { return parse(phrases, grammar, tongues, more) }
 func apart() rules { return parse(unseen) }
 
 // say draws a text of a kind; empty when the language has none.

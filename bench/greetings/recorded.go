@@ -257,7 +257,8 @@ func (c *collection) machine(r *rand.Rand) (detail string, paths []string) {
 	return "prompt: " + p, paths
 }
 
-// person draws words, now and then twice.
+// person draws words, now and then twice, or as many as a person says who talks
+// without a pause.
 func (c *collection) person(r *rand.Rand) (detail string, paths []string) {
 	of, most, detail := c.words, 1, "words"
 	if len(c.digits) > 0 && r.IntN(2) == 0 {
@@ -266,10 +267,14 @@ func (c *collection) person(r *rand.Rand) (detail string, paths []string) {
 	if len(of) == 0 {
 		return "", nil
 	}
-	if r.IntN(4) == 0 {
+	least := 1
+	switch r.IntN(8) {
+	case 0, 1:
 		most = max(most, 4)
+	case 2, 3:
+		least, most = 4, 9
 	}
-	for range 1 + r.IntN(most) {
+	for range least + r.IntN(most) {
 		paths = append(paths, of[r.IntN(len(of))])
 	}
 	if r.IntN(6) == 0 && len(paths) == 1 {

@@ -27,6 +27,7 @@ var dialects = map[string][]string{
 	"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029", "en-us", "en-gb", "en-us"}, "de": {"de", "de", "de"}, "es": {"es", "es-419", "es"},
 	"fr": {"fr-fr", "fr-be", "fr-fr"}, "it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"}, "sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"},
 	"tr": {"tr"}, "hi": {"hi"}, "da": {"da"}, "ro": {"ro"}, "hu": {"hu"}, "ca": {"ca"},
+	"nb": {"nb"}, "sk": {"sk"}, "el": {"el"}, "hr": {"hr"},
 }
 
 var (

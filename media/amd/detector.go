@@ -199,10 +199,10 @@ func (d *Detector) hearWords(before bool) {
 	case !before:
 		w.from = frame
 		for back := (begun - 1) * stepSpan; back >= 0; back -= stepSpan {
-			w.next(d.cfg.Model.Net, &d.voice, &d.ear, back, d.watch.Step)
+			w.next(d.cfg.Model.Nets, &d.voice, &d.ear, back, d.watch.Step)
 		}
 	case (frame-w.from)%stepSpan == 0:
-		w.next(d.cfg.Model.Net, &d.voice, &d.ear, 0, d.watch.Step)
+		w.next(d.cfg.Model.Nets, &d.voice, &d.ear, 0, d.watch.Step)
 	}
 }
 

@@ -58,7 +58,7 @@ func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict,
 		return "", 0
 	}
 	if step {
-		d.before, d.score = d.score, d.words.state.Machine()
+		d.before, d.score = d.score, d.words.machine()
 		if !d.scored {
 			d.before, d.scored = d.score, true
 		}
@@ -74,7 +74,7 @@ func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict,
 	if verdict == "" {
 		return "", 0
 	}
-	if p := d.words.state.Screener(); p > screenerSure {
+	if p := d.words.screener(); p > screenerSure {
 		return engine.VerdictScreener, p
 	}
 	return verdict, confidence

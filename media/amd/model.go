@@ -3,9 +3,9 @@ package amd
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -64,8 +64,9 @@ type Model struct {
 	Data     []TrainedOn `json:"data"`
 	Features []string    `json:"features"`
 	Rule     Rule        `json:"rule"`
-	// Net tells who speaks, Music tells music from speech.
-	Net   *Net     `json:"net"`
+	// Nets tell who speaks: the mean of what they say. Music tells music from
+	// speech.
+	Nets  []*Net   `json:"nets"`
 	Music Ensemble `json:"music"`
 }
 
@@ -79,8 +80,8 @@ func (m *Model) Check() error {
 			return fmt.Errorf("model_features: feature %d of the model is %q, of this program %q: train it anew (dialler amd train)", i, name, FeatureNames[i])
 		}
 	}
-	if m.Net == nil {
-		return errors.New("model_net: the model has no net: train it anew (dialler amd train)")
+	if len(m.Nets) == 0 || len(m.Nets) > MostNets || slices.Contains(m.Nets, nil) {
+		return fmt.Errorf("model_net: the model has %d nets, this program wants 1 to %d: train it anew (dialler amd train)", len(m.Nets), MostNets)
 	}
 	for i := range m.Music.Trees {
 		for _, f := range m.Music.Trees[i].Feature {

@@ -15,6 +15,8 @@ const (
 	// Memory is how many values it remembers.
 	Memory = 128
 	gates  = 3 * Memory
+	// MostNets is how many nets a model may have.
+	MostNets = 3
 	// Classes are who may speak: ClassHuman, ClassMachine, ClassScreener.
 	Classes = 3
 )

@@ -18,16 +18,15 @@ type Rule struct {
 	PauseMin  time.Duration `json:"pause_min_ns"`
 	PauseMax  time.Duration `json:"pause_max_ns"`
 	PauseSure float64       `json:"pause_sure"`
-	// MachinePause is the score above which it is a machine that is quiet.
+	// MachinePause is the score above which it is a machine that is quiet; whoever
+	// is no machine is a person.
 	MachinePause float64 `json:"machine_pause"`
-	// HumanPause is the score above which nobody knows who is quiet.
-	HumanPause float64 `json:"human_pause"`
 	// MachineEarly is asked for while it speaks and has not spoken for Long,
 	// MachineLate afterwards, and twice in a row.
 	MachineEarly float64       `json:"machine_early"`
 	MachineLate  float64       `json:"machine_late"`
 	Long         time.Duration `json:"long_ns"`
-	// MachineEnd is asked for when time is up.
+	// MachineEnd is asked for when time is up; whoever has less is a person.
 	MachineEnd float64 `json:"machine_end"`
 	// HumanEarly are the odds on a person, the score with its sign turned, that
 	// suffice while it still speaks, and has spoken for HumanTalk, twice in a
@@ -38,10 +37,6 @@ type Rule struct {
 // HumanTalk is how long a person has spoken who may be taken for one before the
 // end of a sentence.
 const HumanTalk = time.Second
-
-// humanEnd is the score below which it is a person who still speaks when time is
-// up; between it and MachineEnd nobody knows.
-const humanEnd = -1
 
 // Moment is what the rule sees, every 80 ms of a call on which speech was
 // heard.
@@ -59,14 +54,8 @@ func (r *Rule) Decide(m Moment) (engine.Verdict, float64) {
 		if m.Score < r.PauseSure {
 			need = r.PauseMin
 		}
-		switch {
-		case m.Pause < need || m.Score > r.HumanPause && m.Pause < r.PauseMax:
-		case m.Score > r.MachinePause:
-			return engine.VerdictMachine, p
-		case m.Score > r.HumanPause:
-			return engine.VerdictUnknown, noneConfidence
-		default:
-			return engine.VerdictHuman, math.Max(0.5, 1-p)
+		if m.Pause >= need {
+			return r.sides(m.Score > r.MachinePause, p)
 		}
 	}
 	least := math.Min(m.Score, m.Before)
@@ -80,14 +69,16 @@ func (r *Rule) Decide(m Moment) (engine.Verdict, float64) {
 	if r.HumanEarly > 0 && m.Pause == 0 && m.Talk >= HumanTalk && math.Max(m.Score, m.Before) < -r.HumanEarly {
 		return engine.VerdictHuman, 1 - p
 	}
-	if !m.Late {
-		return "", 0
+	if m.Late {
+		return r.sides(m.Score > r.MachineEnd, p)
 	}
-	switch {
-	case m.Score > r.MachineEnd:
-		return engine.VerdictMachine, p
-	case m.Score < humanEnd:
-		return engine.VerdictHuman, 1 - p
+	return "", 0
+}
+
+// sides says which of the two it is: nobody is hung up on in doubt.
+func (r *Rule) sides(machine bool, p float64) (engine.Verdict, float64) {
+	if machine {
+		return engine.VerdictMachine, math.Max(noneConfidence, p)
 	}
-	return engine.VerdictUnknown, noneConfidence
+	return engine.VerdictHuman, math.Max(noneConfidence, 1-p)
 }

@@ -9,7 +9,7 @@ import (
 
 func TestAMachineNeedsMoreEvidenceThanAPerson(t *testing.T) {
 	r := Rule{
-		PauseMin: 400 * time.Millisecond, PauseMax: 800 * time.Millisecond, PauseSure: -2, HumanPause: 0.5, MachinePause: 2,
+		PauseMin: 400 * time.Millisecond, PauseMax: 800 * time.Millisecond, PauseSure: -2, MachinePause: 2,
 		MachineEarly: 4, MachineLate: 3, Long: 2500 * time.Millisecond, MachineEnd: 2,
 	}
 	f := func(name string, m Moment, want engine.Verdict) {
@@ -22,14 +22,13 @@ func TestAMachineNeedsMoreEvidenceThanAPerson(t *testing.T) {
 	f("sure and quiet", Moment{Talk: 500 * ms, Pause: 400 * ms, Score: -3, Before: -3}, engine.VerdictHuman)
 	f("not so sure, quiet for as long", Moment{Talk: 500 * ms, Pause: 400 * ms, Score: -1, Before: -1}, "")
 	f("not so sure, quiet for longer", Moment{Talk: 500 * ms, Pause: 800 * ms, Score: -1, Before: -1}, engine.VerdictHuman)
-	f("nobody knows who is quiet", Moment{Talk: 900 * ms, Pause: 800 * ms, Score: 1, Before: 1}, engine.VerdictUnknown)
+	f("it is quiet and doubtful", Moment{Talk: 900 * ms, Pause: 800 * ms, Score: 1, Before: 1}, engine.VerdictHuman)
 	f("a machine that is quiet", Moment{Talk: 900 * ms, Pause: 800 * ms, Score: 2.5, Before: 2}, engine.VerdictMachine)
 	f("it speaks, the odds are 20 to 1", Moment{Talk: 1500 * ms, Score: 3.5, Before: 3.5}, "")
 	f("the same, and it has spoken long", Moment{Talk: 2500 * ms, Score: 3.5, Before: 3.5}, engine.VerdictMachine)
 	f("once is not enough", Moment{Talk: 2500 * ms, Score: 3.5, Before: 1}, "")
 	f("time is up", Moment{Talk: 2500 * ms, Score: 2.5, Before: 1, Late: true}, engine.VerdictMachine)
-	f("time is up and it is doubtful", Moment{Talk: 2500 * ms, Score: 1, Before: 1, Late: true}, engine.VerdictUnknown)
-	f("time is up, perhaps a person", Moment{Talk: 2500 * ms, Score: -0.5, Before: 1, Late: true}, engine.VerdictUnknown)
+	f("time is up and it is doubtful", Moment{Talk: 2500 * ms, Score: 1, Before: 1, Late: true}, engine.VerdictHuman)
 	f("time is up, a person rather", Moment{Talk: 2500 * ms, Score: -1.5, Before: 1, Late: true}, engine.VerdictHuman)
 	f("a sure person speaks on", Moment{Talk: 1500 * ms, Score: -5, Before: -5}, "")
 	r.HumanEarly = 4

@@ -56,7 +56,8 @@ type words struct {
 	at     int                     // of the next frame
 	from   int                     // frame of the call with the first step
 	step   Step
-	state  State
+	states [MostNets]State
+	nets   int
 	steps  int
 }
 
@@ -84,7 +85,7 @@ func (w *words) hear(e *ear) {
 }
 
 // next gives the net the step that ends back frames ago.
-func (w *words) next(n *Net, v *voice, e *ear, back int, watch func(*Step)) {
+func (w *words) next(nets []*Net, v *voice, e *ear, back int, watch func(*Step)) {
 	at := w.at - StackFrames - back + 2*kept
 	for k := range StackFrames {
 		for b, db := range w.frames[(at+k)%kept] {
@@ -96,9 +97,28 @@ func (w *words) next(n *Net, v *voice, e *ear, back int, watch func(*Step)) {
 	if watch != nil {
 		watch(&w.step)
 	}
-	if n != nil {
-		n.Hear(&w.state, &w.step)
+	w.nets = min(len(nets), MostNets)
+	for i, n := range nets[:w.nets] {
+		n.Hear(&w.states[i], &w.step)
 	}
+}
+
+// machine gives the log-odds of a machine, screener the probability of call
+// screening: the means of what the nets say.
+func (w *words) machine() float64 {
+	sum := 0.0
+	for i := range w.nets {
+		sum += w.states[i].Machine()
+	}
+	return sum / float64(max(1, w.nets))
+}
+
+func (w *words) screener() float64 {
+	sum := 0.0
+	for i := range w.nets {
+		sum += w.states[i].Screener()
+	}
+	return sum / float64(max(1, w.nets))
 }
 
 func limit(x float32) float32 { return min(InputLimit, max(-InputLimit, x)) }

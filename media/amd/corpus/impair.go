@@ -27,7 +27,7 @@ func Random(r *rand.Rand) Impairment {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	m := Impairment{
 		Speed: 0.9 + 0.2*r.Float64(), Onset: r.IntN(700) - 200, Level: -36 + 28*r.Float64(),
-		Noise: pick("hiss", "hiss", "hiss", "", "", "street", "hum", "babble"), SNR: 10 + 35*r.Float64(),
+		Noise: pick("hiss", "hiss", "hiss", "", "", "street", "hum", "babble"), SNR: 6 + 36*r.Float64(),
 		Codec: pick("ulaw", "alaw", "gsm"), LossMode: pick("zero", "repeat"), Seed: r.Uint64(),
 	}
 	switch r.IntN(12) {

@@ -11,8 +11,8 @@
 //
 //   - The same recordings, options and seed give the same model, on however many
 //     processors: sums are added in one order.
-//   - The first folder measures: no net is trained with it when there are
-//     others.
+//   - The first folder, and what Options.Beside counts, measures: no net is
+//     trained with it when there are others.
 //   - In cross-validation neither the net nor the rule has seen the voices (or
 //     sources) that are measured; what a recording is made worse into stays on
 //     its side. The rule is tuned with voices that the net does not know.

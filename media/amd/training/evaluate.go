@@ -55,28 +55,28 @@ const rules = 6
 // CrossValidate measures the first folder with models that know none of its
 // recordings, nor, of the other folders, anything of a group (a voice, a
 // source) that is measured with them. Groups are parted into as many models.
-// Rule and music are those of the other groups. With Options.Net it is that net
-// which is measured, with such rules.
+// Rule and music are those of the other groups. With Options.Nets it is those
+// which are measured, with such rules.
 func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []Heard {
 	out := make([]Heard, s.main)
 	for f := range models {
 		measured, known := s.sides(group, f, models)
-		net := s.opt.Net
-		if net == nil {
-			net, _ = s.learn(known, s.opt.Seed)
+		nets := s.opt.Nets
+		if len(nets) == 0 {
+			nets, _ = s.learn(known, s.opt.Seed)
 		}
-		s.measure(out, net, group, measured)
+		s.measure(out, nets, group, measured)
 		s.opt.Log("model %d of %d measured", f+1, models)
 	}
 	return out
 }
 
 // measure hears what is in the measured groups, with rules of the others.
-func (s *Set) measure(out []Heard, net *amd.Net, group func(corpus.Recording) string, measured map[string]bool) {
+func (s *Set) measure(out []Heard, nets []*amd.Net, group func(corpus.Recording) string, measured map[string]bool) {
 	for k := range rules {
-		m := &amd.Model{Net: net}
+		m := &amd.Model{Nets: nets}
 		others := func(i int) bool { return i < s.main && lot(group(s.recordings[i]), rules) != k }
-		m.Rule, m.Music = s.tuneWith(net, others), s.music(others)
+		m.Rule, m.Music = s.tuneWith(nets, others), s.music(others)
 		for i, r := range s.recordings[:s.main] {
 			if g := group(r); measured[g] && lot(g, rules) == k {
 				out[i] = Hear(r, amd.Config{Model: m})

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,13 @@ type Options struct {
 	// Enough is asked now and then whether what was learned suffices: then the
 	// training comes to its end, a third later. It may be nil.
 	Enough func() bool
-	// Net is not trained but taken as it is, when there is one.
-	Net *amd.Net
+	// Beside is how many folders after the first one are measured and tuned with
+	// as it is, so that no net learns from them.
+	Beside int
+	// From is a net that is learned on with; nil: a new one.
+	From *amd.Net
+	// Nets are not trained but taken as they are, when there are any.
+	Nets []*amd.Net
 	// Log hears what is going on; it may be nil.
 	Log func(format string, args ...any)
 
@@ -37,17 +43,17 @@ type Set struct {
 	opt        Options
 	data       []amd.TrainedOn
 	recordings []corpus.Recording
-	main       int // recordings of the first folder, those that count most
+	main       int // recordings of the first folder and of those beside it
 	traces     []trace
-	scoredWith *amd.Net
+	scoredWith []*amd.Net
 	scoredAs   [][]float64
 }
 
 // fewest recordings of a label.
 const fewest = 6
 
-// Prepare hears all recordings. The first folder counts most, and is the one
-// that Evaluate measures. Errors: training_labels.
+// Prepare hears all recordings. The first folder, with those beside it, is what
+// rules are tuned with and measured by. Errors: training_labels.
 func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	s := &Set{opt: opt}
 	if s.opt.Log == nil {
@@ -68,7 +74,7 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	for i, f := range folders {
 		s.data = append(s.data, amd.TrainedOn{Name: f.Name, Files: len(f.Recordings), SHA256: f.SHA256})
 		s.recordings = append(s.recordings, f.Recordings...)
-		if i == 0 {
+		if i <= s.opt.Beside {
 			s.main = len(s.recordings)
 		}
 	}
@@ -139,8 +145,19 @@ func (s *Set) skip() map[string]bool {
 	return skip
 }
 
-// score plays a net over a trace: its log-odds of a machine at every moment.
-func score(n *amd.Net, t *trace) []float64 {
+// score plays nets over a trace: the log-odds of a machine at every moment, in
+// the mean.
+func score(nets []*amd.Net, t *trace) []float64 {
+	mean := make([]float64, len(t.moments))
+	for _, n := range nets {
+		for i, v := range scoreOne(n, t) {
+			mean[i] += v / float64(len(nets))
+		}
+	}
+	return mean
+}
+
+func scoreOne(n *amd.Net, t *trace) []float64 {
 	var state amd.State
 	var x amd.Step
 	out := make([]float64, len(t.moments))
@@ -161,8 +178,8 @@ func score(n *amd.Net, t *trace) []float64 {
 	return out
 }
 
-// tuneWith finds the rule for a net with recordings of the first folder.
-func (s *Set) tuneWith(n *amd.Net, use func(int) bool) amd.Rule {
+// tuneWith finds the rule for nets with recordings of the first folder.
+func (s *Set) tuneWith(n []*amd.Net, use func(int) bool) amd.Rule {
 	var set []scored
 	for i, scores := range s.scores(n) {
 		t := &s.traces[i]
@@ -179,9 +196,9 @@ func (s *Set) tuneWith(n *amd.Net, use func(int) bool) amd.Rule {
 	return tune(set, s.opt.Seed)
 }
 
-// scores plays a net over what rules are tuned with; nil is another trace.
-func (s *Set) scores(n *amd.Net) [][]float64 {
-	if s.scoredWith == n {
+// scores plays nets over what rules are tuned with; nil is another trace.
+func (s *Set) scores(n []*amd.Net) [][]float64 {
+	if slices.Equal(s.scoredWith, n) {
 		return s.scoredAs
 	}
 	s.scoredWith, s.scoredAs = n, make([][]float64, len(s.traces))
@@ -230,10 +247,10 @@ const looks = 24
 // marks are when check looks, beside the end.
 var marks = []time.Duration{1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}
 
-// check says how much of what it does not know a net has right, if it has to
+// check says how much of what they do not know nets have right, if they have to
 // say so at a moment, whatever it is: in the first folder, and of voices that
 // were left out of the others.
-func (s *Set) check(n *amd.Net) {
+func (s *Set) check(n []*amd.Net) {
 	for _, of := range []struct {
 		name string
 		use  func(int) bool
@@ -282,13 +299,13 @@ func (s *Set) music(use func(int) bool) amd.Ensemble {
 // Fit makes the model of all recordings.
 func (s *Set) Fit() *amd.Model {
 	all := func(int) bool { return true }
-	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:], Net: s.opt.Net}
-	if m.Net == nil {
-		m.Net, m.Epochs = s.learn(s.trained, s.opt.Seed)
+	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:], Nets: s.opt.Nets}
+	if len(m.Nets) == 0 {
+		m.Nets, m.Epochs = s.learn(s.trained, s.opt.Seed)
 	} else {
 		m.Epochs = s.opt.Epochs
 	}
-	s.check(m.Net)
-	m.Rule, m.Music = s.tuneWith(m.Net, all), s.music(all)
+	s.check(m.Nets)
+	m.Rule, m.Music = s.tuneWith(m.Nets, all), s.music(all)
 	return m
 }

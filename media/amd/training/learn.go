@@ -219,12 +219,15 @@ func (l *learner) net() *amd.Net {
 
 // learn trains a net, and says for how many epochs: when opt.Enough says so,
 // for fewer than were asked for, as if fewer had been.
-func (s *Set) learn(use func(int) bool, seed uint64) (*amd.Net, int) {
+func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 	examples := s.examplesOf(use)
 	if len(examples) == 0 {
-		return randomWeights(seed).net(), 0
+		return []*amd.Net{randomWeights(seed).net()}, 0
 	}
 	l := newLearner(examples, seed)
+	if s.opt.From != nil {
+		l.w = weightsOf(s.opt.From, l.norm, seed)
+	}
 	whole := s.opt.Epochs
 	turn, began := 0, time.Now()
 	for epoch := 0; epoch < whole; epoch++ {
@@ -241,10 +244,10 @@ func (s *Set) learn(use func(int) bool, seed uint64) (*amd.Net, int) {
 		}
 		s.opt.Log("epoch %d of %d: loss %.4f, %.0f s", epoch+1, whole, lost/counted, time.Since(began).Seconds())
 		if (epoch+1)%s.opt.look == 0 {
-			s.check(l.net())
+			s.check([]*amd.Net{l.net()})
 		}
 	}
-	return rounded(l.net()), whole
+	return []*amd.Net{rounded(l.net())}, whole
 }
 
 // rateAt is how fast is learned in a turn: the same in the first three

@@ -89,6 +89,37 @@ func (w *weights) net() *amd.Net {
 	return n
 }
 
+// weightsOf are those of a net that is learned on with, its inputs brought to the
+// size of a norm.
+func weightsOf(n *amd.Net, size *norm, seed uint64) *weights {
+	w := randomWeights(seed) // what a net does not keep is learned anew
+	for i := range amd.Hidden {
+		bias := n.InBias[i]
+		for k := range amd.Inputs {
+			bias += float32(n.In[i][k] * size.mean[k])
+			w.in.row(k)[i] = n.In[i][k] / size.scale[k]
+		}
+		w.inBias()[i] = bias
+	}
+	for i := range netGates {
+		for k := range amd.Hidden {
+			w.gate.row(k)[i] = n.Gate[i][k]
+		}
+		for k := range amd.Memory {
+			w.again.row(k)[i] = n.Again[i][k]
+		}
+	}
+	copy(w.gateBias(), n.Bias[:])
+	copy(w.late(), n.Late[:])
+	for i := range amd.Classes {
+		for k := range amd.Memory {
+			w.out.row(k)[i] = n.Out[i][k]
+		}
+	}
+	copy(w.outBias(), n.OutBias[:])
+	return w
+}
+
 // packed are weights as sequences are multiplied with them, forwards and back.
 type packed struct{ in, gate, again, out, gateT, againT, outT panels }
 

@@ -82,7 +82,7 @@ func TestTheSameSeedTrainsTheSameModel(t *testing.T) {
 }
 
 func TestCrossValidationKeepsAVoiceOnOneSide(t *testing.T) {
-	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)}, Options{Seed: 1, Epochs: 1, trees: 12, batches: 20})
+	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)}, Options{Seed: 1, Epochs: 1, trees: 12, batches: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
