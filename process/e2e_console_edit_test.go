@@ -161,6 +161,20 @@ func TestANewCampaignIsSetUpInTheConsole(t *testing.T) {
 	w.browse("wizard.mjs", "EMAIL", email, "PASSWORD", browserPassword, "FROM", ourNumber, "NUMBERS", strings.Join(numbers, ","))
 }
 
+func TestACampaignIsRunByTheKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 4*time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(500 * time.Millisecond)}})
+	const email = "olga@example.org"
+	w.consoleUser(email, "operator")
+	numbers := make([]string, 400) // more than are dialled while the script runs
+	for i := range numbers {
+		numbers[i] = newNumber()
+	}
+	w.browse("keyboard.mjs", "EMAIL", email, "PASSWORD", browserPassword, "NUMBERS", strings.Join(numbers, ","))
+	w.quiet()
+}
+
 // newReportHolder is a server before the dialler: it hands everything through,
 // but for the Attempt Report, of which it sends the first half and waits for "go".
 // Then "hold" sends the rest; "break" and "lose" end the connection, and who asks

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 
 import type { Problem } from '../api/problem';
 import { Failure } from './failure';
+import { useFocusBack } from './focus-back';
 
 interface Props {
   title: string;
@@ -24,6 +25,7 @@ interface Props {
 
 /** Confirm asks before something is done, and shows why it was refused. */
 export function Confirm({ title, lines, confirm, again = 'Try again', grave = false, busy, problem, carryOut, close, overDrawer = false, children }: Props) {
+  useFocusBack();
   const leave = busy ? () => undefined : close;
   const inside = (
     <Stack>

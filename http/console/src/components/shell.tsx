@@ -1,6 +1,6 @@
 import { AppShell, Box, Burger, Center, Group, Loader, NavLink, ScrollArea, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { Suspense, useEffect } from 'react';
+import { Suspense, useEffect, useRef } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 
 import { may, useUser } from '../api/session';
@@ -20,6 +20,13 @@ export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [location] = useLocation();
   const { role } = useUser();
+  // Who reads by ear, or goes by the keyboard, is led to the page that has come.
+  const before = useRef(location);
+  useEffect(() => {
+    if (before.current === location) return;
+    before.current = location;
+    document.getElementById('content')?.focus({ preventScroll: true });
+  }, [location]);
   useEffect(close, [location, close]); // a link was followed: the menu of small screens has done its work
   return (
     <AppShell header={{ height: { base: 56, md: 0 } }} navbar={{ width: 224, breakpoint: 'md', collapsed: { mobile: !opened } }} padding={0}>

@@ -2,7 +2,7 @@ import { ActionIcon, Button, Group, List, Menu, Modal, Stack, Text } from '@mant
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
 import type { ComponentType } from 'react';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 
 import type { Campaign } from '../../api/client';
@@ -10,6 +10,7 @@ import { useCommand, useDelete } from '../../api/queries';
 import { useUser } from '../../api/session';
 import { Failure } from '../../components/failure';
 import { ChartIcon, CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
+import { useFocusBack } from '../../components/focus-back';
 import { home } from '../../routes';
 import type { Action, Asked } from '../../words/commands';
 import { actionsOf, labels, mayAddContacts, questionOf } from '../../words/commands';
@@ -36,6 +37,9 @@ const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
   stop: { variant: 'default', c: 'var(--mantine-color-error)' },
 };
 
+/** By then a dialog that was closed has given the focus back. */
+const returnedMs = 100;
+
 /** CommandBar holds what can be done to the campaign in its present state. Every command asks first. */
 export function CommandBar({ campaign: c }: { campaign: Campaign }) {
   const { role } = useUser();
@@ -45,8 +49,20 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
   const [cloning, { open: clone, close: closeCloning }] = useDisclosure(false);
   const [logging, { open: log, close: closeLog }] = useDisclosure(false);
   const commands = actions.filter((a): a is Exclude<Asked, 'delete'> => a !== 'delete' && a !== 'edit' && a !== 'clone');
+  // A button that was pressed goes with the state that it ended: who uses the keyboard finds the focus at the next one.
+  const bar = useRef<HTMLDivElement>(null);
+  const acted = useRef(false);
+  const offered = commands.join();
+  useEffect(() => {
+    if (asked !== undefined) acted.current = true;
+    if (!acted.current || asked !== undefined) return undefined;
+    const wait = setTimeout(() => {
+      if (document.activeElement === document.body) bar.current?.querySelector('button')?.focus();
+    }, returnedMs);
+    return () => clearTimeout(wait);
+  }, [asked, offered]);
   return (
-    <Group gap="xs">
+    <Group gap="xs" ref={bar}>
       <ReportButton campaign={c} />
       {mayAddContacts(c, role) && (
         <Button variant="default" leftSection={<UploadIcon size={16} />} onClick={add}>
@@ -103,6 +119,7 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
 function Confirm({ action, campaign, close }: { action: Asked; campaign: Campaign; close: () => void }) {
   // What is asked stays as it was when it was asked: figures that change under the reader would be read twice.
   const [question] = useState(() => questionOf(action, campaign));
+  useFocusBack();
   const command = useCommand(campaign.campaign_id);
   const remove = useDelete(campaign.campaign_id);
   const [, go] = useLocation();

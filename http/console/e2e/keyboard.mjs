@@ -1,0 +1,118 @@
+// A campaign by the keyboard alone: logged in, set up, given contacts, started, watched and stopped. What has the focus is
+// always to be seen, and nobody is thrown back to the beginning of the page.
+import { eventually, figure, must, setting, withBrowser } from './browser.mjs';
+
+const base = setting('DIALLER_URL');
+
+/** seen says whether what has the focus shows it: an outline, or the border of a field that is written in. */
+const seen = () => {
+  const at = document.activeElement;
+  const ringed = (e) => {
+    const { outlineStyle, outlineWidth, boxShadow } = window.getComputedStyle(e);
+    return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';
+  };
+  const beside = [at, at.parentElement, at.nextElementSibling, ...(at.labels ?? [])].filter((e) => e !== null);
+  return at.matches('input, textarea, select') ? at.matches(':focus-visible') : beside.some(ringed);
+};
+
+await withBrowser(async (page) => {
+  const press = (key) => page.keyboard.press(key);
+  /** to goes on to something with Tab, or backwards, and fails when it is not reached. */
+  const to = async (role, name, { backwards = false, exact = true } = {}) => {
+    const wanted = page.getByRole(role, { name, exact });
+    await wanted.first().waitFor({ state: 'attached' }); // some are drawn by their label
+    for (let i = 0; i < 150; i++) {
+      if (await wanted.first().evaluate((e) => e === document.activeElement)) {
+        must(await page.evaluate(seen), `${name} has the focus, which cannot be seen`);
+        return;
+      }
+      await press(backwards ? 'Shift+Tab' : 'Tab');
+    }
+    throw new Error(`the ${role} ${name} is not reached with Tab`);
+  };
+  const type = async (role, name, text) => {
+    await to(role, name);
+    await press('Control+a');
+    await page.keyboard.type(text);
+  };
+  const at = (what) => eventually(`the focus is somewhere after ${what}`, () => page.evaluate(() => document.activeElement !== document.body), 5000);
+
+  await page.goto(`${base}/dashboard/campaigns`);
+  await type('textbox', 'E-mail', setting('EMAIL'));
+  await type('textbox', 'Password', setting('PASSWORD'));
+  await press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor();
+
+  // The first stop of a page leads past the navigation.
+  await page.reload();
+  await page.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor();
+  await press('Tab');
+  must(await page.getByRole('link', { name: 'Skip to the content' }).evaluate((e) => e === document.activeElement), 'the first stop does not lead past the navigation');
+  await press('Enter');
+  await to('link', 'New campaign');
+  await press('Enter');
+
+  await page.getByRole('heading', { level: 1, name: 'New campaign' }).waitFor();
+  await at('a link to another page');
+  await type('textbox', 'Name', 'By keyboard');
+  await to('combobox', 'Bot');
+  await press('ArrowDown');
+  await page.getByRole('option').first().waitFor();
+  await press('ArrowDown');
+  await press('Enter');
+  await to('button', 'Next');
+  await press('Enter');
+  await page.getByRole('button', { name: /^Add all/ }).waitFor();
+  await at('Next');
+  await to('button', /^Add all/);
+  await press('Enter');
+  await to('button', 'Next');
+  await press('Enter');
+  await page.getByRole('group', { name: 'Working days' }).waitFor();
+  for (const [name, time] of [['From', '1200AM'], ['Until', '1200AM']]) {
+    await page.getByLabel(name, { exact: true }).waitFor();
+    for (let i = 0; i < 60 && !(await page.getByLabel(name, { exact: true }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
+    await page.keyboard.type(time);
+  }
+  for (const day of ['Sat', 'Sun']) {
+    await to('checkbox', day);
+    await press('Space');
+  }
+  await to('button', 'Save the draft and go on');
+  await press('Enter');
+
+  await page.getByText('Drop a CSV file here').waitFor();
+  await at('saving the draft');
+  const chooser = page.waitForEvent('filechooser');
+  await to('button', 'Choose a file');
+  await press('Enter');
+  await (await chooser).setFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(`phone_number\n${setting('NUMBERS').split(',').join('\n')}\n`) });
+  await page.getByRole('table', { name: 'Preview' }).waitFor();
+  await to('button', 'Add these contacts');
+  await press('Enter');
+  await page.getByText('contacts added').waitFor();
+  await to('button', 'Next');
+  await press('Enter');
+  await page.locator('[data-preflight]').waitFor();
+  await to('button', 'Start');
+  await press('Enter');
+
+  // Watched, and stopped.
+  await page.getByRole('heading', { level: 1, name: 'By keyboard', exact: true }).waitFor();
+  await at('Start');
+  await eventually('it dials', async () => (await figure(page, 'connected')) > 0);
+  await to('button', 'Stop');
+  await press('Enter');
+  const question = page.getByRole('dialog');
+  await question.waitFor();
+  await eventually('a grave question begins at Cancel', () => question.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement));
+  await press('Escape');
+  await question.waitFor({ state: 'detached' });
+  await eventually('the focus is back at Stop', () => page.getByRole('button', { name: 'Stop', exact: true }).evaluate((e) => e === document.activeElement));
+  await press('Enter');
+  await question.waitFor();
+  for (let i = 0; i < 5 && !(await question.getByRole('button', { name: 'Stop', exact: true }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
+  await press('Enter');
+  await page.getByText('Reason: manually stopped.').waitFor();
+  await at('the button that was pressed is gone');
+});
