@@ -13,7 +13,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # The tests of one package may take this long; two packages at a time leave a
 # machine of two cores able to keep the time that the SIP and RTP tests need.
-TEST_TIMEOUT  ?= 20m
+TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 2
 # What is compiled while npm fetches the console's libraries: it does not embed the console.
 WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...

@@ -17,6 +17,7 @@ import (
 type (
 	operate      struct{ cmd campaign.ActOnContact }
 	operateFound struct {
+		look    look
 		cmd     campaign.ActOnContact
 		replyTo *actor.PID
 		row     contact.Contact
@@ -47,11 +48,11 @@ func (r *run) operate(m *operate, sender *actor.PID) {
 		reply(r.d, sender, nil, err)
 		return
 	}
-	d, self, cmd := r.d, r.self, m.cmd
+	d, self, cmd, l := r.d, r.self, m.cmd, r.beginLook()
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		f := &operateFound{cmd: cmd, replyTo: sender}
+		f := &operateFound{look: l, cmd: cmd, replyTo: sender}
 		f.row, f.ok, f.err = d.store.ContactByID(ctx, cmd.Contact)
 		f.ok = f.ok && f.row.Campaign == cmd.Campaign
 		if calls && f.ok && f.err == nil {
@@ -65,6 +66,7 @@ func (r *run) operate(m *operate, sender *actor.PID) {
 }
 
 func (r *run) operateFound(m *operateFound) {
+	defer r.endLook(m.look)
 	if m.err == nil && !m.ok {
 		m.err = errContactNotFound
 	}
@@ -90,7 +92,7 @@ func (r *run) operateFound(m *operateFound) {
 		reply(r.d, m.replyTo, nil, err)
 		return
 	}
-	r.touchRow(m.row, &actOnContact{cmd: m.cmd, ReplyTo: m.replyTo})
+	r.touchFound(m.look, m.row, &actOnContact{cmd: m.cmd, ReplyTo: m.replyTo})
 }
 
 // operatorKind is the contact's event and the entry of the activity log for what

@@ -50,6 +50,8 @@ type run struct {
 	refillAgain bool
 	refillStale bool                          // the rows under way are of before a change of all contacts
 	touched     map[engine.ContactID]struct{} // lines that lived during the refill
+	looks       map[look]struct{}             // under way
+	departed    map[engine.ContactID]look     // who has come to rest since, with the last look that had begun by then
 	nextDue     *time.Time
 	openRows    int // contacts of the run that are not final, as last asked
 
@@ -130,7 +132,7 @@ type lives struct {
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
 		lines: map[engine.ContactID]*line{}, byNumber: map[engine.PhoneNumber]*line{}, loads: map[engine.ContactID][]any{},
-		touched: map[engine.ContactID]struct{}{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{}, lifts: map[int]*liftOp{},
+		touched: map[engine.ContactID]struct{}{}, looks: map[look]struct{}{}, departed: map[engine.ContactID]look{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{}, lifts: map[int]*liftOp{},
 		heard: map[string]struct{}{}, fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
 }
 

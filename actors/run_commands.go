@@ -37,6 +37,7 @@ type (
 		batch   *campaign.BatchReply
 		epoch   int64 // of the run that added them
 		cmd     campaign.AddContacts
+		look    look
 		again   []contact.Contact // excluded ones that were added again
 		lifting bool              // exclusions are not sticky
 		event   journal.Event
@@ -268,7 +269,7 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		Data: journal.Data{Who: &who, After: &after}}
 	d, self := r.d, r.self
 	r.adding++
-	batch := m.batch
+	batch, l := m.batch, r.beginLook()
 	go func() {
 		list := &addition{d: d, ins: ins, became: became, batch: batch}
 		rep, err := list.store()
@@ -276,7 +277,7 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		defer cancel()
 		ev := ins.Event
 		ev.Data.Count = rep.Added
-		m := &rowsAdded{report: rep, batch: list.reply, cmd: cmd, epoch: ins.Epoch, lifting: !sticky, event: ev, replyTo: sender, err: err}
+		m := &rowsAdded{look: l, report: rep, batch: list.reply, cmd: cmd, epoch: ins.Epoch, lifting: !sticky, event: ev, replyTo: sender, err: err}
 		if err == nil && !sticky && rep.Duplicates > 0 {
 			numbers := make([]engine.PhoneNumber, len(cmd.Contacts))
 			for i := range cmd.Contacts {
@@ -292,8 +293,9 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 func (r *run) rowsAdded(m *rowsAdded) {
 	r.adding--
 	defer r.drained()
+	defer r.endLook(m.look)
 	if m.lifting && r.readmission.running > 0 {
-		r.readmitRows(m.again, m.cmd.Contacts)
+		r.readmitRows(m.look, m.again, m.cmd.Contacts)
 		r.readmitted()
 	}
 	if m.err != nil {
@@ -414,20 +416,22 @@ func (r *run) tick() {
 }
 
 func (r *run) findOverdue() {
-	d, self, id, now := r.d, r.self, r.id, r.now
+	d, self, id, now, l := r.d, r.self, r.id, r.now, r.beginLook()
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		rows, err := d.store.ResultsOverdue(ctx, id, now, 256)
-		if err == nil && len(rows) > 0 {
-			d.root.Send(self, &overdue{rows: rows})
+		if err != nil {
+			rows = nil // asked again in a moment
 		}
+		d.root.Send(self, &overdue{l, rows})
 	}()
 }
 
 func (r *run) overdue(m *overdue) {
+	defer r.endLook(m.look)
 	for i := range m.rows {
-		r.touchRow(m.rows[i], &resultTimeout{})
+		r.touchFound(m.look, m.rows[i], &resultTimeout{})
 	}
 }
 

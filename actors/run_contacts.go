@@ -49,7 +49,36 @@ func (r *run) touch(id engine.ContactID, msg any) {
 	r.fetch(id)
 }
 
-// touchRow is touch for a contact whose stored row is at hand.
+// look is a question about contacts that the tables are asked. When its answer
+// comes a contact may have been called and be at rest again: the row in the answer
+// is of before then.
+type look uint64
+
+func (r *run) beginLook() look {
+	l := look(r.d.looks.Add(1))
+	r.looks[l] = struct{}{}
+	return l
+}
+
+func (r *run) endLook(l look) {
+	delete(r.looks, l)
+	if len(r.looks) == 0 {
+		clear(r.departed)
+	}
+}
+
+// touchFound is touch for a contact whose row a look has found; one that may be of
+// before is read again.
+func (r *run) touchFound(l look, row contact.Contact, msg any) {
+	_, mine := r.looks[l] // not of a run that has crashed since
+	if last, gone := r.departed[row.ID]; !mine || gone && last >= l {
+		r.touch(row.ID, msg)
+		return
+	}
+	r.touchRow(row, msg)
+}
+
+// touchRow is touch for a contact whose stored row is at hand, as it is now.
 func (r *run) touchRow(row contact.Contact, msg any) {
 	if r.storing || r.sweeping != nil || r.over() || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
 		r.touch(row.ID, msg)
@@ -104,6 +133,9 @@ func (r *run) removeLine(l *line) {
 	r.dropLine(l)
 	r.phases[phaseIndex(attempt.PhaseOver)]--
 	delete(r.lines, l.id)
+	if len(r.looks) > 0 {
+		r.departed[l.id] = look(r.d.looks.Load())
+	}
 	if r.byNumber[l.number] == l {
 		delete(r.byNumber, l.number)
 	}

@@ -34,6 +34,7 @@ type (
 		who *engine.Who // the operator who excludes one contact, else nil
 	}
 	excludeFound struct {
+		look look
 		op   int
 		rows []contact.Contact
 		err  error
@@ -74,18 +75,19 @@ func (r *run) findExcluded(n int) {
 	if op == nil {
 		return
 	}
-	r.findContacts(op.cmd.Number, op.cmd.Match, func(rows []contact.Contact, err error) any { return &excludeFound{n, rows, err} })
+	r.findContacts(op.cmd.Number, op.cmd.Match, func(l look, rows []contact.Contact, err error) any { return &excludeFound{l, n, rows, err} })
 }
 
 // findContacts asks for the contacts of a number, or else of metadata, and sends
 // itself what is made of them.
-func (r *run) findContacts(n engine.PhoneNumber, match map[string]string, found func([]contact.Contact, error) any) {
-	d, self, id := r.d, r.self, r.id
+func (r *run) findContacts(n engine.PhoneNumber, match map[string]string, found func(look, []contact.Contact, error) any) {
+	d, self, id, l := r.d, r.self, r.id, r.beginLook()
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		if n == "" {
-			d.root.Send(self, found(d.store.ContactsMatching(ctx, id, match)))
+			rows, err := d.store.ContactsMatching(ctx, id, match)
+			d.root.Send(self, found(l, rows, err))
 			return
 		}
 		var rows []contact.Contact
@@ -93,7 +95,7 @@ func (r *run) findContacts(n engine.PhoneNumber, match map[string]string, found 
 		if err == nil && ok {
 			rows = []contact.Contact{row}
 		}
-		d.root.Send(self, found(rows, err))
+		d.root.Send(self, found(l, rows, err))
 	}()
 }
 
@@ -152,6 +154,7 @@ func (r *run) past(deadline time.Time, sender *actor.PID) bool {
 }
 
 func (r *run) excludeFound(m *excludeFound) {
+	defer r.endLook(m.look)
 	op := r.ops[m.op]
 	if op == nil {
 		return
@@ -182,7 +185,7 @@ func (r *run) excludeFound(m *excludeFound) {
 	for i := range m.rows {
 		op.reply.Matched++
 		op.awaited++
-		r.touchRow(m.rows[i], &excludeContact{Reason: op.cmd.Reason, Who: op.who, ReplyTo: r.self, Op: m.op})
+		r.touchFound(m.look, m.rows[i], &excludeContact{Reason: op.cmd.Reason, Who: op.who, ReplyTo: r.self, Op: m.op})
 	}
 	op.found = true
 	r.finishExclude(m.op)
@@ -233,6 +236,7 @@ func (r *run) finishExclude(n int) {
 type (
 	trigger      struct{ cmd campaign.Trigger }
 	triggerFound struct {
+		look    look
 		cmd     campaign.Trigger
 		replyTo *actor.PID
 		row     contact.Contact
@@ -277,11 +281,11 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 	}
 	r.triggering[m.cmd.Number] = struct{}{}
 	d, self, id, cmd, now := r.d, r.self, r.id, m.cmd, r.now
-	importing := r.activating()
+	importing, l := r.activating(), r.beginLook()
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		f := &triggerFound{cmd: cmd, replyTo: sender, importing: importing}
+		f := &triggerFound{look: l, cmd: cmd, replyTo: sender, importing: importing}
 		// Three questions at once: who triggers waits for one answer, not for three.
 		var all sync.WaitGroup
 		var suppressed map[engine.PhoneNumber]journal.Suppression
@@ -315,6 +319,7 @@ type retriggered struct {
 }
 
 func (r *run) triggerFound(m *triggerFound) {
+	defer r.endLook(m.look)
 	delete(r.triggering, m.cmd.Number)
 	if m.err != nil {
 		reply(r.d, m.replyTo, nil, unavailable(m.err))
@@ -336,7 +341,7 @@ func (r *run) triggerFound(m *triggerFound) {
 		if m.row.State == contact.Excluded {
 			r.liftAll([]campaign.NewContact{{Number: m.row.Number}})
 		}
-		r.touchRow(m.row, &triggerContact{Trigger: t})
+		r.touchFound(m.look, m.row, &triggerContact{Trigger: t})
 		return
 	}
 	if l := r.byNumber[m.cmd.Number]; l != nil { // came up while the database was asked

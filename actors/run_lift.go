@@ -27,6 +27,7 @@ type liftOp struct {
 type (
 	lift      struct{ cmd campaign.Lift }
 	liftFound struct {
+		look look
 		op   int
 		rows []contact.Contact
 		err  error
@@ -91,10 +92,11 @@ func (r *run) findLifted(n int) {
 	if op == nil {
 		return
 	}
-	r.findContacts(op.cmd.Number, op.cmd.Match, func(rows []contact.Contact, err error) any { return &liftFound{n, rows, err} })
+	r.findContacts(op.cmd.Number, op.cmd.Match, func(l look, rows []contact.Contact, err error) any { return &liftFound{l, n, rows, err} })
 }
 
 func (r *run) liftFound(m *liftFound) {
+	defer r.endLook(m.look)
 	op := r.lifts[m.op]
 	switch {
 	case op == nil:
@@ -118,7 +120,7 @@ func (r *run) liftFound(m *liftFound) {
 		case r.over():
 		default:
 			op.awaited++
-			r.touchRow(*row, &readmitContact{Lifted: true, ReplyTo: r.self, Op: m.op})
+			r.touchFound(m.look, *row, &readmitContact{Lifted: true, ReplyTo: r.self, Op: m.op})
 		}
 	}
 	if !op.was && op.awaited == 0 && !kept {

@@ -18,7 +18,10 @@ type (
 		open      int
 		err       error
 	}
-	overdue struct{ rows []contact.Contact }
+	overdue struct {
+		look look
+		rows []contact.Contact
+	}
 )
 
 func (r *run) refill() {

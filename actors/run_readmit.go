@@ -35,6 +35,7 @@ type (
 		Op        int
 	}
 	excludedFound struct {
+		look  look
 		again []campaign.NewContact
 		left  []campaign.NewContact // to look up after these
 		rows  []contact.Contact
@@ -74,7 +75,7 @@ func (r *run) readmit(list []campaign.NewContact) {
 func (r *run) lookUpExcluded(list []campaign.NewContact) {
 	d, self, id := r.d, r.self, r.id
 	n := min(readmitChunk, len(list))
-	m := &excludedFound{again: list[:n], left: list[n:]}
+	m := &excludedFound{look: r.beginLook(), again: list[:n], left: list[n:]}
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
@@ -88,12 +89,13 @@ func (r *run) lookUpExcluded(list []campaign.NewContact) {
 }
 
 func (r *run) excludedFound(m *excludedFound) {
+	defer r.endLook(m.look)
 	if m.err != nil {
 		retry := append(m.again, m.left...)
 		r.d.after(time.Second, r.self, &readmitLater{retry})
 		return
 	}
-	r.readmitRows(m.rows, m.again)
+	r.readmitRows(m.look, m.rows, m.again)
 	if len(m.left) > 0 {
 		r.lookUpExcluded(m.left)
 		return
@@ -103,7 +105,7 @@ func (r *run) excludedFound(m *excludedFound) {
 
 type readmitLater struct{ list []campaign.NewContact }
 
-func (r *run) readmitRows(rows []contact.Contact, again []campaign.NewContact) {
+func (r *run) readmitRows(l look, rows []contact.Contact, again []campaign.NewContact) {
 	variables := make(map[engine.PhoneNumber]map[string]string, len(again))
 	for i := range again {
 		variables[again[i].Number] = again[i].Variables
@@ -115,7 +117,7 @@ next:
 				continue next
 			}
 		}
-		r.touchRow(rows[i], &readmitContact{Variables: variables[rows[i].Number]})
+		r.touchFound(l, rows[i], &readmitContact{Variables: variables[rows[i].Number]})
 	}
 }
 

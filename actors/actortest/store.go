@@ -56,6 +56,7 @@ type Store struct {
 	FailNext int
 	// FailLookUps is how many look-ups of contacts fail from now on.
 	FailLookUps int
+	LateAnswer  time.Duration // between the reading of one contact and the answer
 	// Reads counts the attempts and contacts that were asked for one by one.
 	Reads int
 	// OnWrite sees every accepted write.
@@ -540,8 +541,17 @@ func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (boo
 	return false, nil
 }
 
+// answerLate keeps what was read of a contact back for LateAnswer.
+func (s *Store) answerLate() {
+	s.mu.Lock()
+	late := s.LateAnswer
+	s.mu.Unlock()
+	time.Sleep(late)
+}
+
 // ContactByNumber implements actors.Store.
 func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engine.PhoneNumber) (contact.Contact, bool, error) {
+	defer s.answerLate()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.FailLookUps > 0 {
@@ -558,6 +568,7 @@ func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engin
 
 // ContactByID implements actors.Store.
 func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (contact.Contact, bool, error) {
+	defer s.answerLate()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Reads++
