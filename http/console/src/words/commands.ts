@@ -83,7 +83,7 @@ export function questionOf(action: Asked, c: Campaign): Question {
   switch (action) {
     case 'start':
       return q(`Start “${s.name}”?`, 'Dialling begins', [
-        `Run ${c.run} calls ${plural(left, 'contact')} and dialling begins at once.`,
+        `Run ${c.run} calls ${plural(left, 'contact')}; dialling begins at once within the calling window.`,
         c.counters.excluded > 0 && `${plural(c.counters.excluded, 'contact')} excluded: not called.`,
         `Up to ${plural(s.concurrency, 'conversation')} at the same time, from ${plural(s.number_pool.length, 'number')}, up to ${plural(s.max_attempts, 'attempt')} each.`,
         `Calling window: ${windowOf(s.window)}. ${

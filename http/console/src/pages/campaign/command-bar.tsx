@@ -1,19 +1,15 @@
-import { ActionIcon, Button, Group, List, Menu, Modal, Stack, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Menu } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { notifications } from '@mantine/notifications';
 import type { ComponentType } from 'react';
 import { useEffect, useRef, useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 
 import type { Campaign } from '../../api/client';
-import { useCommand, useDelete } from '../../api/queries';
 import { useUser } from '../../api/session';
-import { Failure } from '../../components/failure';
+import { CommandDialog } from '../../components/command-dialog';
 import { ChartIcon, CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
-import { useFocusBack } from '../../components/focus-back';
-import { home } from '../../routes';
 import type { Action, Asked } from '../../words/commands';
-import { actionsOf, labels, mayAddContacts, questionOf } from '../../words/commands';
+import { actionsOf, labels, mayAddContacts } from '../../words/commands';
 import { ActivityDrawer } from './activity-drawer';
 import { AddContacts } from './add-contacts';
 import { CloneDialog } from './clone-dialog';
@@ -107,54 +103,10 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
           )}
         </Menu.Dropdown>
       </Menu>
-      {asked && <Confirm action={asked} campaign={c} close={() => setAsked(undefined)} />}
+      {asked && <CommandDialog action={asked} campaign={c} close={() => setAsked(undefined)} />}
       <AddContacts campaign={c} opened={adding} close={closeAdding} />
       {cloning && <CloneDialog campaign={c} close={closeCloning} />}
       <ActivityDrawer campaign={c} opened={logging} close={closeLog} />
     </Group>
-  );
-}
-
-/** Confirm says what a command will do, carries it out, and shows why it was refused. */
-function Confirm({ action, campaign, close }: { action: Asked; campaign: Campaign; close: () => void }) {
-  // What is asked stays as it was when it was asked: figures that change under the reader would be read twice.
-  const [question] = useState(() => questionOf(action, campaign));
-  useFocusBack();
-  const command = useCommand(campaign.campaign_id);
-  const remove = useDelete(campaign.campaign_id);
-  const [, go] = useLocation();
-  const busy = command.isPending || remove.isPending;
-  const problem = command.error ?? remove.error;
-  const done = () => {
-    notifications.show({ color: 'green', message: `${question.done}: ${campaign.settings.name}` });
-    close();
-    if (action === 'delete') go(home);
-  };
-  const carryOut = () => {
-    if (action === 'delete') remove.mutate(undefined, { onSuccess: done });
-    else command.mutate(action, { onSuccess: done });
-  };
-  return (
-    <Modal opened onClose={busy ? () => undefined : close} title={<Text fw={650}>{question.title}</Text>}>
-      <Stack>
-        {problem ? (
-          <Failure problem={problem} title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'} />
-        ) : (
-          <List spacing={6} size="sm">
-            {question.consequences.map((line) => (
-              <List.Item key={line}>{line}</List.Item>
-            ))}
-          </List>
-        )}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={close} disabled={busy} data-autofocus={question.grave || undefined}>
-            {problem ? 'Close' : 'Cancel'}
-          </Button>
-          <Button {...(question.grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
-            {problem ? 'Try again' : question.confirm}
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
   );
 }

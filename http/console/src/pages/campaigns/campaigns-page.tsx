@@ -1,20 +1,28 @@
-import { Button, Center, Group, Paper, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Box, Button, Center, Group, Paper, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title, UnstyledButton } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { memo, useRef } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { memo, useRef, useState } from 'react';
+import { Link, useLocation, useSearchParams } from 'wouter';
 
 import type { Campaign, Schemas } from '../../api/client';
 import { useCampaigns } from '../../api/queries';
 import { may, useUser } from '../../api/session';
 import { CampaignBadges } from '../../components/campaign-badges';
+import { CommandDialog } from '../../components/command-dialog';
 import { Failure } from '../../components/failure';
 import { PlusIcon, SearchIcon } from '../../components/icons';
+import { ActionsHead } from '../../components/listing';
 import { PageBody } from '../../components/page';
 import { ProgressBar } from '../../components/progress-bar';
+import { RowMenu } from '../../components/row-menu';
 import { When } from '../../components/when';
 import { processed, scope } from '../../words/campaigns';
+import type { Asked } from '../../words/commands';
+import { actionsOf, labels } from '../../words/commands';
 import { count, none, share } from '../../words/figures';
+import type { Column, Order } from '../../words/order';
+import { addressOf, next, orderOf, sorted } from '../../words/order';
 import { campaignStatus } from '../../words/states';
+import { CloneDialog } from '../campaign/clone-dialog';
 import css from './campaigns-page.module.css';
 import listing from '../../components/listing.module.css';
 
@@ -42,7 +50,8 @@ export default function CampaignsPage() {
   const all = query.data?.campaigns;
   const wanted = text.trim().toLocaleLowerCase();
   const found = all?.filter((c) => wanted === '' || c.settings.name.toLocaleLowerCase().includes(wanted) || c.campaign_id.toLowerCase().includes(wanted));
-  const shown = found?.filter((c) => status === undefined || c.status === status);
+  const order = orderOf(search.get('sort'));
+  const shown = found && sorted(found.filter((c) => status === undefined || c.status === status), order);
 
   return (
     <PageBody title="Campaigns">
@@ -82,7 +91,7 @@ export default function CampaignsPage() {
       {query.isPending && <Skeleton height={320} radius="md" aria-label="Loading" />}
       {shown && (
         <Paper withBorder className={css.card}>
-          {shown.length === 0 ? <Nothing any={(all?.length ?? 0) > 0} /> : <CampaignTable campaigns={shown} />}
+          {shown.length === 0 ? <Nothing any={(all?.length ?? 0) > 0} /> : <CampaignTable campaigns={shown} order={order} sort={(by) => set('sort', addressOf(next(order, by)))} />}
         </Paper>
       )}
       {query.data && query.data.total > query.data.campaigns.length && (
@@ -107,39 +116,63 @@ function Nothing({ any }: { any: boolean }) {
   );
 }
 
-function CampaignTable({ campaigns }: { campaigns: Campaign[] }) {
+type Todo = Asked | 'clone';
+
+function CampaignTable({ campaigns, order, sort }: { campaigns: Campaign[]; order: Order | undefined; sort: (by: Column) => void }) {
+  const { role } = useUser();
+  const [todo, setTodo] = useState<{ what: Todo; campaign: Campaign }>();
+  const done = () => setTodo(undefined);
+  const operator = may(role, 'operator');
+  const head = (by: Column, text: string, figure = false) => <Head by={by} text={text} figure={figure} order={order} sort={sort} />;
   return (
-    <Table.ScrollContainer type="native" minWidth={820} className={listing.scroller}>
-      <Table verticalSpacing="sm" horizontalSpacing="sm" highlightOnHover className={css.table}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th className={css.campaign}>Campaign</Table.Th>
-            <Table.Th>Status</Table.Th>
-            <Table.Th className={css.progress}>Progress</Table.Th>
-            <Table.Th ta="right">Ringing</Table.Th>
-            <Table.Th ta="right">In progress</Table.Th>
-            <Table.Th ta="right">Connected</Table.Th>
-            <Table.Th ta="right">Answer rate</Table.Th>
-            <Table.Th>Created</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {campaigns.map((c) => (
-            <Row key={c.campaign_id} campaign={c} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <>
+      <Table.ScrollContainer type="native" minWidth={820} className={listing.scroller}>
+        <Table aria-label="Campaigns" verticalSpacing="sm" horizontalSpacing="sm" highlightOnHover className={css.table}>
+          <Table.Thead>
+            <Table.Tr>
+              {head('name', 'Campaign')}
+              {head('status', 'Status')}
+              {head('progress', 'Progress')}
+              {head('ringing', 'Ringing', true)}
+              {head('in_progress', 'In progress', true)}
+              {head('connected', 'Connected', true)}
+              {head('answer_rate', 'Answer rate', true)}
+              {head('created', 'Created')}
+              {operator && <ActionsHead />}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {campaigns.map((c) => (
+              <Row key={c.campaign_id} campaign={c} {...(operator ? { act: setTodo } : {})} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {todo && (todo.what === 'clone' ? <CloneDialog campaign={todo.campaign} close={done} /> : <CommandDialog action={todo.what} campaign={todo.campaign} close={done} />)}
+    </>
+  );
+}
+
+/** Head is a column's name, which sorts by it when it is pressed. */
+function Head({ by, text, figure, order, sort }: { by: Column; text: string; figure: boolean; order: Order | undefined; sort: (by: Column) => void }) {
+  const mine = order?.by === by ? order : undefined;
+  return (
+    <Table.Th ta={figure ? 'right' : undefined} className={css[by]} {...(mine ? { 'aria-sort': mine.descending ? 'descending' : 'ascending' } : {})}>
+      <UnstyledButton className={css.sort} onClick={() => sort(by)}>
+        {text}
+        <Box component="span" aria-hidden="true" className={css.arrow} data-way={mine && (mine.descending ? 'down' : 'up')} />
+      </UnstyledButton>
+    </Table.Th>
   );
 }
 
 /** Row draws anew only when its campaign changes: the list may have two hundred. */
-const Row = memo(function Row({ campaign: c }: { campaign: Campaign }) {
+const Row = memo(function Row({ campaign: c, act }: { campaign: Campaign; act?: (todo: { what: Todo; campaign: Campaign }) => void }) {
   const live = c.status === 'running' || c.status === 'paused' || c.draining ? c.live : undefined;
   return (
     <Table.Tr className={css.row} data-campaign={c.campaign_id}>
       <Table.Td>
-        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.name}>
+        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.link}>
           {c.settings.name}
         </Link>
         <Text size="xs" c="dimmed" ff="monospace">
@@ -172,9 +205,33 @@ const Row = memo(function Row({ campaign: c }: { campaign: Campaign }) {
           <When at={c.created_at} zone={c.settings.window.zone} />
         </Text>
       </Table.Td>
+      {act && (
+        <Table.Td ta="right" className={css.actions}>
+          <Actions campaign={c} act={act} />
+        </Table.Td>
+      )}
     </Table.Tr>
   );
 });
+
+/** Actions are what the campaign's state allows; each asks before it is done, as on the campaign's page. */
+function Actions({ campaign: c, act }: { campaign: Campaign; act: (todo: { what: Todo; campaign: Campaign }) => void }) {
+  const { role } = useUser();
+  const [, go] = useLocation();
+  return (
+    <RowMenu
+      of={c.settings.name}
+      items={actionsOf(c, role).map((what) => ({
+        label: what === 'edit' ? labels.edit : `${labels[what]}…`,
+        grave: what === 'stop' || what === 'delete',
+        act: () => {
+          if (what === 'edit') go(`/campaigns/${encodeURIComponent(c.campaign_id)}/edit`);
+          else act({ what, campaign: c });
+        },
+      }))}
+    />
+  );
+}
 
 function Figure({ value, name, strong = false }: { value: number | undefined; name: string; strong?: boolean }) {
   return (

@@ -1,0 +1,56 @@
+import { Button, Group, List, Modal, Stack, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+
+import type { Campaign } from '../api/client';
+import { useCommand, useDelete } from '../api/queries';
+import { home } from '../routes';
+import type { Asked } from '../words/commands';
+import { questionOf } from '../words/commands';
+import { Failure } from './failure';
+import { useFocusBack } from './focus-back';
+
+/** CommandDialog says what a command will do, carries it out, and shows why it was refused. */
+export function CommandDialog({ action, campaign, close }: { action: Asked; campaign: Campaign; close: () => void }) {
+  // What is asked stays as it was when it was asked: figures that change under the reader would be read twice.
+  const [question] = useState(() => questionOf(action, campaign));
+  useFocusBack();
+  const command = useCommand(campaign.campaign_id);
+  const remove = useDelete(campaign.campaign_id);
+  const [, go] = useLocation();
+  const busy = command.isPending || remove.isPending;
+  const problem = command.error ?? remove.error;
+  const done = () => {
+    notifications.show({ color: 'green', message: `${question.done}: ${campaign.settings.name}` });
+    close();
+    if (action === 'delete') go(home);
+  };
+  const carryOut = () => {
+    if (action === 'delete') remove.mutate(undefined, { onSuccess: done });
+    else command.mutate(action, { onSuccess: done });
+  };
+  return (
+    <Modal opened onClose={busy ? () => undefined : close} title={<Text fw={650}>{question.title}</Text>}>
+      <Stack>
+        {problem ? (
+          <Failure problem={problem} title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'} />
+        ) : (
+          <List spacing={6} size="sm">
+            {question.consequences.map((line) => (
+              <List.Item key={line}>{line}</List.Item>
+            ))}
+          </List>
+        )}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={close} disabled={busy} data-autofocus={question.grave || undefined}>
+            {problem ? 'Close' : 'Cancel'}
+          </Button>
+          <Button {...(question.grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
+            {problem ? 'Try again' : question.confirm}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
