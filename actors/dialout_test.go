@@ -88,6 +88,27 @@ func TestEveryLegOffersTheMediaOfItsOwnTrunk(t *testing.T) {
 	})
 }
 
+// A dialler that has just come up does not say that it has no numbers.
+func TestADialoutWaitsForTheNumbersToBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, 5*time.Second), nil)
+		r.tree.Close()
+		r.store.View(func() {
+			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}, {Number: "+4930111112", State: "active"}}
+			r.store.LateAnswer = time.Second
+		})
+		r.start()
+		defer r.tree.Close()
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111112", State: "active"}) // one of them is no reason to begin
+		for i, from := range []engine.PhoneNumber{"", "+4930111111"} {
+			if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i), From: from}); err != nil {
+				t.Errorf("from %q: %v", from, err)
+			}
+			r.store.View(func() { r.store.LateAnswer = 0 })
+		}
+	})
+}
+
 func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(time.Second, 5*time.Second), nil)

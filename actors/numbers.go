@@ -64,6 +64,7 @@ type (
 	}
 	numbersConfigured struct {
 		list []engine.NumberSettings
+		all  bool                 // it is the list of all
 		past []engine.NumberDials // of earlier process lives, when they are loaded
 		ends []engine.NumberEnd   // likewise
 	}
@@ -109,6 +110,9 @@ func (n *numbers) Receive(ctx actor.Context) {
 			n.ends[e.Number] = append(n.ends[e.Number], e)
 		}
 		n.configure(ctx, m.list)
+		if !m.all && !n.loaded {
+			return
+		}
 		n.loaded = true
 		pending := n.pending
 		n.pending = nil
@@ -117,7 +121,7 @@ func (n *numbers) Receive(ctx actor.Context) {
 		}
 	case *retryLoad:
 		n.load(ctx)
-	case *leaseNumber, *releaseNumber:
+	case *leaseNumber, *leaseAny, *releaseNumber:
 		if !n.loaded {
 			n.pending = append(n.pending, m)
 			return
@@ -131,8 +135,6 @@ func (n *numbers) Receive(ctx actor.Context) {
 		n.counted(ctx, m)
 	case *dropped:
 		n.shard(ctx, m.of, m)
-	case *leaseAny:
-		n.leaseAny(ctx, m)
 	case *numberLeased:
 		n.leasedAny(ctx, m)
 	case *numberStates:
@@ -158,7 +160,7 @@ func (n *numbers) load(ctx actor.Context) {
 			d.after(time.Second, self, &retryLoad{})
 			return
 		}
-		d.root.Send(self, &numbersConfigured{list, past, ends})
+		d.root.Send(self, &numbersConfigured{list: list, all: true, past: past, ends: ends})
 	}()
 }
 
@@ -177,6 +179,8 @@ func (n *numbers) pass(ctx actor.Context, msg any) {
 	switch m := msg.(type) {
 	case *leaseNumber:
 		n.lease(ctx, m)
+	case *leaseAny:
+		n.leaseAny(ctx, m)
 	case *releaseNumber:
 		if n.d.kept(quota.Shard(m.Number)) {
 			ctx.Send(n.number(ctx, m.Number), m)

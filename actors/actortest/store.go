@@ -56,7 +56,7 @@ type Store struct {
 	FailNext int
 	// FailLookUps is how many look-ups of contacts fail from now on.
 	FailLookUps int
-	LateAnswer  time.Duration // between the reading of one contact and the answer
+	LateAnswer  time.Duration // between the reading of one contact, or of the dials of numbers, and the answer
 	// Reads counts the attempts and contacts that were asked for one by one.
 	Reads int
 	// OnWrite sees every accepted write.
@@ -541,7 +541,7 @@ func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (boo
 	return false, nil
 }
 
-// answerLate keeps what was read of a contact back for LateAnswer.
+// answerLate keeps what was read back for LateAnswer.
 func (s *Store) answerLate() {
 	s.mu.Lock()
 	late := s.LateAnswer
@@ -701,6 +701,7 @@ func (s *Store) Numbers(context.Context) ([]engine.NumberSettings, error) {
 
 // NumberDials implements actors.Store.
 func (s *Store) NumberDials(_ context.Context, since time.Time) ([]engine.NumberDials, error) {
+	defer s.answerLate()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []engine.NumberDials
