@@ -50,6 +50,7 @@ type run struct {
 	refillAgain bool
 	refillStale bool                          // the rows under way are of before a change of all contacts
 	touched     map[engine.ContactID]struct{} // lines that lived during the refill
+	askedFor    bool                          // since it was known that there is no such campaign
 	looks       map[look]struct{}             // under way
 	departed    map[engine.ContactID]look     // who has come to rest since, with the last look that had begun by then
 	nextDue     *time.Time
@@ -307,6 +308,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.excludeDone(m)
 	case *opPersisted:
 		r.opPersisted(m)
+	case *leaveIfQuiet:
+		r.leaveIfQuiet()
 	case *exclusionsImported:
 		r.exclusionsImported(&m.cmd, sender)
 	case *lift:
@@ -355,8 +358,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	}
 }
 
-// leaveAfter is how long the actors of a campaign that does not exist go on
-// answering that.
+// leaveAfter is how long the actors of a campaign that does not exist wait for
+// somebody who asks for it once more.
 const leaveAfter = 5 * time.Second
 
 // handOnAfter is how long those of a campaign that another node acts for do: what
@@ -365,9 +368,30 @@ const handOnAfter = time.Second
 
 // leave forgets a campaign that does not exist, or not any more, or that
 // another node acts for.
-func (r *run) leave(after time.Duration) {
+func (r *run) leave() {
 	r.m.C.ID, r.tally = "", nil
-	r.d.after(after, r.d.campaigns, &campaignGone{r.id})
+	if r.absent == nil {
+		r.leaveWhenQuiet()
+		return
+	}
+	r.d.after(handOnAfter, r.d.campaigns, &campaignGone{r.id})
+}
+
+// leaveIfQuiet ends the actors of a campaign that does not exist unless somebody has
+// asked for it since: what is in a mailbox when its actor stops is never answered.
+type leaveIfQuiet struct{}
+
+func (r *run) leaveWhenQuiet() {
+	r.askedFor = false
+	r.d.after(leaveAfter, r.self, &leaveIfQuiet{})
+}
+
+func (r *run) leaveIfQuiet() {
+	if r.askedFor {
+		r.leaveWhenQuiet()
+		return
+	}
+	r.d.root.Send(r.d.campaigns, &campaignGone{r.id})
 }
 
 // persist gives a contact's events their place in the campaign's sequence,

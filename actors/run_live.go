@@ -134,7 +134,7 @@ func (r *run) resetDone(m *resetDone) {
 		r.storeLater(m.of)
 	case m.removed:
 		d = campaign.Detail{Campaign: r.m.C}
-		r.leave(leaveAfter)
+		r.leave()
 	default:
 		r.owed = nil
 		r.tally = tally.From(m.counters)

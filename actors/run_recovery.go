@@ -115,12 +115,12 @@ func (r *run) loaded(m *runLoaded) {
 		switch engine.ErrorCode(m.err) {
 		case "campaign_not_found":
 			r.becomeReady()
-			r.leave(leaveAfter)
+			r.leave()
 			return
 		case "not_owner":
 			r.absent = m.err
 			r.becomeReady()
-			r.leave(handOnAfter)
+			r.leave()
 			return
 		}
 		if !passes(m.err) { // else it is said of the database
