@@ -387,7 +387,10 @@ func (r *run) leaveWhenQuiet() {
 }
 
 func (r *run) leaveIfQuiet() {
-	if r.askedFor {
+	switch {
+	case r.m.C.ID != "": // of a run that has crashed since
+		return
+	case r.askedFor:
 		r.leaveWhenQuiet()
 		return
 	}

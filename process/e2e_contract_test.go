@@ -37,6 +37,9 @@ const (
 // parameters are the places of a path that a request fills in.
 var parameters = regexp.MustCompile(`\{[a-z_]+\}`)
 
+// campaignOfPath is the campaign that a request is about.
+var campaignOfPath = regexp.MustCompile(`cmp_[a-z0-9]+`)
+
 // seldom are operations that take a processor long: one in so many of their turns.
 var seldom = map[string]int{
 	"POST /api/v1/auth/token": 20, "POST /api/v1/session": 20, // a password is hashed
@@ -110,6 +113,8 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	}
 	var mu sync.Mutex
 	seen, wrong := map[string]map[int]int{}, map[string]string{}
+	began := time.Now()
+	var asked []string // every request, for what came before a wrong answer
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	next := func() (o contract.Operation, as string) {
 		for {
@@ -151,8 +156,10 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 					o, as := next()
 					mu.Unlock()
 					r := maker.Make(o)
+					sent := time.Since(began)
 					status, problem := w.asFileSays(file, maker, r, credentials[as])
 					mu.Lock()
+					asked = append(asked, fmt.Sprintf("%.3f to %.3f s: %s %s %d", sent.Seconds(), time.Since(began).Seconds(), o.Method, r.Target, status))
 					of := o.Method + " " + o.Path
 					if seen[of] == nil {
 						seen[of] = map[int]int{}
@@ -169,6 +176,12 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	}
 	for _, what := range slices.Sorted(maps.Keys(wrong)) {
 		t.Errorf("%s", wrong[what])
+		of := campaignOfPath.FindString(wrong[what])
+		for _, line := range asked {
+			if of != "" && strings.Contains(line, of) {
+				t.Log(line)
+			}
+		}
 	}
 	if asked := len(file.Operations()) - len(seldom) - 2; len(seen) < asked && !t.Failed() {
 		t.Errorf("%d of %d operations were asked for", len(seen), asked)
