@@ -18,10 +18,13 @@ type campaigns struct {
 	// leaving are campaigns on their way to another node: no request brings one
 	// up again.
 	leaving map[engine.CampaignID]struct{}
+	// endings are those whose actors are being stopped.
+	endings map[engine.CampaignID]*ending
 }
 
 func newCampaigns(d *deps) *campaigns {
-	return &campaigns{d: d, runs: map[engine.CampaignID]*actor.PID{}, leaving: map[engine.CampaignID]struct{}{}}
+	return &campaigns{d: d, runs: map[engine.CampaignID]*actor.PID{}, leaving: map[engine.CampaignID]struct{}{},
+		endings: map[engine.CampaignID]*ending{}}
 }
 
 type (
@@ -50,13 +53,11 @@ type (
 func (c *campaigns) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *wake:
-		c.run(ctx, m.Campaign)
-	case *forCampaign:
-		if _, leaves := c.leaving[m.Campaign]; leaves {
-			reply(c.d, ctx.Sender(), nil, ownership.ErrNotOwner)
-			return
+		if !c.waits(m.Campaign, m, nil) {
+			c.run(ctx, m.Campaign)
 		}
-		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, ctx.Sender())
+	case *forCampaign:
+		c.pass(ctx, m, ctx.Sender())
 	case *ifUp:
 		if pid := c.runs[m.Campaign]; pid != nil {
 			ctx.RequestWithCustomSender(pid, m.Msg, ctx.Sender())
@@ -67,26 +68,20 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		reply(c.d, ctx.Sender(), nil, nil)
 	case *campaignGone:
 		if pid := c.runs[m.Campaign]; pid != nil {
-			delete(c.runs, m.Campaign)
-			c.d.mailboxes.forget(m.Campaign)
-			ctx.Stop(pid)
+			c.end(ctx, m.Campaign, &ending{pid: pid})
 		}
+	case *lastWordSaid:
+		c.lastWordSaid(ctx, m)
+	case *lastWordLate:
+		c.lastWordLate(ctx, m)
 	case *whoIsUp:
 		reply(c.d, ctx.Sender(), slices.Sorted(maps.Keys(c.runs)), nil)
 	case *letGo:
-		pid := c.runs[m.Campaign]
-		c.leaving[m.Campaign] = struct{}{}
-		delete(c.runs, m.Campaign)
-		c.d.mailboxes.forget(m.Campaign)
-		reply(c.d, ctx.Sender(), pid, nil)
+		c.letGo(ctx, m.Campaign)
 	case *hasLeft:
 		delete(c.leaving, m.Campaign)
 	case *actor.Terminated:
-		for id, pid := range c.runs {
-			if pid.Equal(m.Who) { // it stopped under a message that brought it up again
-				delete(c.runs, id)
-			}
-		}
+		c.terminated(ctx, m.Who)
 	case *databaseState:
 		c.every(ctx, m)
 	case *everyRun:
@@ -99,6 +94,17 @@ func (c *campaigns) Receive(ctx actor.Context) {
 func (c *campaigns) every(ctx actor.Context, msg any) {
 	for _, pid := range c.runs {
 		ctx.Send(pid, msg)
+	}
+}
+
+// pass hands a request to a campaign's run, now or once its actors have stopped.
+func (c *campaigns) pass(ctx actor.Context, m *forCampaign, sender *actor.PID) {
+	if _, leaves := c.leaving[m.Campaign]; leaves {
+		reply(c.d, sender, nil, ownership.ErrNotOwner)
+		return
+	}
+	if !c.waits(m.Campaign, m, sender) {
+		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, sender)
 	}
 }
 

@@ -62,8 +62,8 @@ func (t *Tree) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
 	return out
 }
 
-// letGo stops the actors of a campaign; the answer comes when none is left. Until
-// hasLeft nothing brings them up again but Adopt.
+// letGo asks for the actors of a campaign, to stop them: the answer comes when its
+// run has said its last word. Until hasLeft nothing brings them up again but Adopt.
 type (
 	letGo   struct{ Campaign engine.CampaignID }
 	hasLeft struct{ Campaign engine.CampaignID }

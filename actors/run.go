@@ -50,14 +50,14 @@ type run struct {
 	refillAgain bool
 	refillStale bool                          // the rows under way are of before a change of all contacts
 	touched     map[engine.ContactID]struct{} // lines that lived during the refill
-	askedFor    bool                          // since it was known that there is no such campaign
 	looks       map[look]struct{}             // under way
 	departed    map[engine.ContactID]look     // who has come to rest since, with the last look that had begun by then
 	nextDue     *time.Time
 	openRows    int // contacts of the run that are not final, as last asked
 
 	// Pace.
-	round *round
+	round    *round
+	handOver *lastWord // asked for, and owed until all is answered
 	// leavesUntil: another node is to act for the campaign, and nothing new is dialled.
 	leavesUntil time.Time
 	rounds      int
@@ -162,6 +162,7 @@ func (r *run) Receive(ctx actor.Context) {
 			delete(r.barriers, m.N)
 			f()
 			r.pump()
+			r.sayLastWord(false)
 		}
 		return
 	case *reload:
@@ -197,6 +198,16 @@ func (r *run) Receive(ctx actor.Context) {
 	case *contactReport:
 		r.reported(m)
 		return
+	case *lastWord:
+		if r.ready || m.HandOver {
+			r.lastWord(m)
+			return
+		}
+	case *answersDue:
+		if r.handOver == m.of {
+			r.sayLastWord(true)
+		}
+		return
 	case *crash:
 		panic("fault injected")
 	}
@@ -211,6 +222,7 @@ func (r *run) Receive(ctx actor.Context) {
 	}
 	r.handle(msg, ctx.Sender())
 	r.pump()
+	r.sayLastWord(false)
 }
 
 // stashed is a message that waits until the run is loaded.
@@ -308,8 +320,6 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.excludeDone(m)
 	case *opPersisted:
 		r.opPersisted(m)
-	case *leaveIfQuiet:
-		r.leaveIfQuiet()
 	case *exclusionsImported:
 		r.exclusionsImported(&m.cmd, sender)
 	case *lift:
@@ -353,48 +363,11 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.resetDone(m)
 	case *refreshBots:
 		r.refreshBots(m)
+	case *lastWord:
+		r.lastWord(m)
 	case *runTick:
 		r.tick()
 	}
-}
-
-// leaveAfter is how long the actors of a campaign that does not exist wait for
-// somebody who asks for it once more.
-const leaveAfter = 5 * time.Second
-
-// handOnAfter is how long those of a campaign that another node acts for do: what
-// is on its way to them is still answered.
-const handOnAfter = time.Second
-
-// leave forgets a campaign that does not exist, or not any more, or that
-// another node acts for.
-func (r *run) leave() {
-	r.m.C.ID, r.tally = "", nil
-	if r.absent == nil {
-		r.leaveWhenQuiet()
-		return
-	}
-	r.d.after(handOnAfter, r.d.campaigns, &campaignGone{r.id})
-}
-
-// leaveIfQuiet ends the actors of a campaign that does not exist unless somebody has
-// asked for it since: what is in a mailbox when its actor stops is never answered.
-type leaveIfQuiet struct{}
-
-func (r *run) leaveWhenQuiet() {
-	r.askedFor = false
-	r.d.after(leaveAfter, r.self, &leaveIfQuiet{})
-}
-
-func (r *run) leaveIfQuiet() {
-	switch {
-	case r.m.C.ID != "": // of a run that has crashed since
-		return
-	case r.askedFor:
-		r.leaveWhenQuiet()
-		return
-	}
-	r.d.root.Send(r.d.campaigns, &campaignGone{r.id})
 }
 
 // persist gives a contact's events their place in the campaign's sequence,

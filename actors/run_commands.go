@@ -77,7 +77,6 @@ func reply(d *deps, to *actor.PID, value any, err error) {
 
 func (r *run) known(sender *actor.PID) bool {
 	if r.m.C.ID == "" {
-		r.askedFor = true
 		reply(r.d, sender, nil, cmp.Or(r.absent, error(errCampaignNotFound)))
 		return false
 	}

@@ -311,13 +311,15 @@ func (r *run) overtakeParked(cmd *campaign.Exclude) {
 
 var errImportActivating = engine.Unavailable("import_activating", "a file is being imported into this campaign; nothing was done, try again", time.Second)
 
-func (r *run) refuseParked(p parked) {
-	to := p.sender
+// asks is who waits for the answer.
+func (p *parked) asks() *actor.PID {
 	if m, ok := p.msg.(*actReady); ok {
-		to = m.replyTo
+		return m.replyTo
 	}
-	reply(r.d, to, nil, errImportActivating)
+	return p.sender
 }
+
+func (r *run) refuseParked(p parked) { reply(r.d, p.asks(), nil, errImportActivating) }
 
 // newContact is a contact that a trigger makes; until it is stored a switch
 // that has not begun waits for it.

@@ -1,0 +1,98 @@
+package actors_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// asked asks n times at once, and gives the answers by code and the longest wait.
+func asked(n int, ask func() error) (codes map[string]int, longest time.Duration) {
+	codes = map[string]int{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			began := time.Now()
+			err := ask()
+			mu.Lock()
+			defer mu.Unlock()
+			code := ""
+			if err != nil {
+				code = engine.ErrorCode(err)
+			}
+			codes[code]++
+			longest = max(longest, time.Since(began))
+		})
+	}
+	all.Wait()
+	return codes, longest
+}
+
+// The actors of a campaign that does not exist stop after a second: whoever asks in
+// that very moment is answered, too.
+func TestWhoAsksACampaignWhoseActorsStopIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		defer func() { r.tree.Close() }()
+		const none = engine.CampaignID("cmp_none")
+		for range 20 {
+			codes, longest := asked(100, func() error {
+				_, err := r.tree.Act(context.Background(), campaign.Act{Campaign: none, Action: campaign.ActionCancelRestart})
+				return err
+			})
+			if codes["campaign_not_found"] != 100 || longest > time.Second {
+				t.Fatalf("answers %v, the last after %v", codes, longest)
+			}
+			time.Sleep(time.Second) // virtual: the moment of the stop
+		}
+	})
+}
+
+// A hand-over answers what was asked before it, and says of the rest that this
+// node is not the owner.
+func TestAHandOverAnswersWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.results()
+		r.tree.Close()
+		r.member = newLease()
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.add(30)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		r.store.View(func() { r.store.LateAnswer = 300 * time.Millisecond })
+		var released sync.WaitGroup
+		for round := range 10 {
+			at := time.Duration(round) * 50 * time.Millisecond
+			released.Go(func() {
+				time.Sleep(at) // virtual
+				if err := r.tree.Release(context.Background(), r.id); err != nil {
+					t.Error(err)
+				}
+			})
+			codes, longest := asked(100, func() error {
+				_, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: number(1000 + round)})
+				return err
+			})
+			for code := range codes {
+				if code != "" && code != "not_owner" {
+					t.Fatalf("a hand-over after %v: answers %v", at, codes)
+				}
+			}
+			if longest > 5*time.Second {
+				t.Fatalf("a hand-over after %v: answers %v, the last after %v", at, codes, longest)
+			}
+			released.Wait()
+			r.tree.Adopt(r.id)
+			r.tree.Left(r.id)
+			r.until(time.Minute, "it acts", func() bool { return r.detail().Live.InProgress == 10 })
+		}
+	})
+}
