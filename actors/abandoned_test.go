@@ -145,7 +145,7 @@ func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 		r.until(2*time.Hour, "credit", func() bool { return r.detail().Counters.Completed > 300 })
 		rest := []engine.PhoneNumber{}
 		r.store.View(func() {
-			for _, c := range r.store.Contacts_ {
+			for _, c := range r.store.Rows {
 				if c.State == contact.Pending && c.Position <= 400 {
 					rest = append(rest, c.Number)
 				}

@@ -96,7 +96,7 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 		r.act(campaign.ActionStart)
 		used := func() (most int) {
 			r.store.View(func() {
-				for _, c := range r.store.Contacts_ {
+				for _, c := range r.store.Rows {
 					most = max(most, c.Used)
 				}
 			})
@@ -110,7 +110,7 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 		d := r.detail()
 		r.store.View(func() {
 			left := 0
-			for _, c := range r.store.Contacts_ {
+			for _, c := range r.store.Rows {
 				if c.Open() {
 					f := c.Facts()
 					left += max(0, 2-f.Used)
@@ -129,7 +129,7 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 		r.act(campaign.ActionResume)
 		r.until(2*time.Hour, "campaign completed", r.completed)
 		r.store.View(func() {
-			for _, c := range r.store.Contacts_ {
+			for _, c := range r.store.Rows {
 				if c.Used != 2 || c.State != contact.Failed || c.Reason != contact.ReasonExhausted || c.Max != 2 {
 					t.Errorf("%s %s after %d of %d attempts", c.State, c.Reason, c.Used, c.Max)
 				}

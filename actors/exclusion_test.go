@@ -140,7 +140,7 @@ func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
 					}
 				}
 				for id, e := range last {
-					if c := r.store.Contacts_[id]; e.Data.After.Live != (c.Attempt != "") || e.Data.After.State != c.State {
+					if c := r.store.Rows[id]; e.Data.After.Live != (c.Attempt != "") || e.Data.After.State != c.State {
 						t.Errorf("excluded after %v: the last event is %s with %+v, the row has state %s and attempt %q", wait, e.Type, *e.Data.After, c.State, c.Attempt)
 					}
 				}

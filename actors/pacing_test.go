@@ -20,7 +20,7 @@ func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
 			})
 			defer r.tree.Close()
 			r.results()
-			r.add(1000)
+			r.add(700)
 			r.act(campaign.ActionStart)
 			began := time.Now()
 			r.until(12*time.Hour, "campaign completed", r.completed)

@@ -203,7 +203,7 @@ func TestAResultThatNeverComesTimesOutInAStoppedCampaignToo(t *testing.T) {
 				time.Sleep(time.Minute) // virtual: more than the result time-out
 				synctest.Wait()
 				r.store.View(func() {
-					for _, c := range r.store.Contacts_ {
+					for _, c := range r.store.Rows {
 						if !c.State.Processed() {
 							t.Errorf("a contact is still %s", c.State)
 						}

@@ -402,8 +402,8 @@ func TestTheAPIIsRefusedBeforeAnythingIsDoneWhileTheDatabaseIsAway(t *testing.T)
 		r.spoolEmpty()
 		r.until(time.Hour, "campaign completed", r.completed)
 		r.store.View(func() {
-			if len(r.store.Excl) > 0 || len(r.store.Contacts_) != 10 || len(r.store.Events) <= writes {
-				t.Errorf("%d exclusions, %d contacts, %d events", len(r.store.Excl), len(r.store.Contacts_), len(r.store.Events))
+			if len(r.store.Excl) > 0 || len(r.store.Rows) != 10 || len(r.store.Events) <= writes {
+				t.Errorf("%d exclusions, %d contacts, %d events", len(r.store.Excl), len(r.store.Rows), len(r.store.Events))
 			}
 		})
 		r.check()

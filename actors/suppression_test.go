@@ -80,8 +80,8 @@ func TestATriggerAndADialoutToASuppressedNumberAreRefused(t *testing.T) {
 			t.Errorf("%d INVITEs", n)
 		}
 		r.store.View(func() {
-			if len(r.store.Contacts_) != 0 {
-				t.Errorf("%d contacts were made", len(r.store.Contacts_))
+			if len(r.store.Rows) != 0 {
+				t.Errorf("%d contacts were made", len(r.store.Rows))
 			}
 		})
 	})

@@ -123,7 +123,7 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 // activate makes the switch.
 func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (out journal.Activated) {
 	known, pos := map[engine.PhoneNumber]bool{}, int64(0)
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == a.Campaign {
 			known[c.Number] = true
 			pos = max(pos, c.Position)
@@ -137,7 +137,7 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 			continue
 		case known[r.Number]:
 			o.imp.Duplicate++
-			for _, c := range s.Contacts_ {
+			for _, c := range s.Rows {
 				if c.Campaign == a.Campaign && c.Number == r.Number && c.State == contact.Excluded && !a.Sticky && c.UpdatedAt.Before(a.Since) {
 					out.Readmit = append(out.Readmit, r.NewContact)
 					if earlier {
@@ -153,7 +153,7 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 		}
 		known[r.Number] = true
 		due := a.At
-		s.Contacts_[r.ID] = contact.Contact{ID: r.ID, Campaign: a.Campaign, Number: r.Number, Variables: r.Variables, Position: pos + int64(r.Line),
+		s.Rows[r.ID] = &contact.Contact{ID: r.ID, Campaign: a.Campaign, Number: r.Number, Variables: r.Variables, Position: pos + int64(r.Line),
 			Source: a.Source, Run: a.Run, State: contact.Pending, Max: a.Max, DueAt: &due, DueClass: a.DueClass, DuePass: 1,
 			CreatedAt: a.At, UpdatedAt: a.At, Version: 1}
 		o.imp.Added++
@@ -181,7 +181,7 @@ func (s *Store) CheckImport(ctx context.Context, k journal.Check) (campaign.Impo
 		return campaign.Import{}, journal.ErrImportGone
 	}
 	known := map[engine.PhoneNumber]bool{}
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == k.Campaign {
 			known[c.Number] = true
 		}

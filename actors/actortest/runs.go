@@ -15,9 +15,9 @@ import (
 
 // contactsOf gives the contacts of a run, of an earlier one as it left them.
 func (s *Store) contactsOf(id engine.CampaignID, run int) (list []contact.Contact) {
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == id && c.Run == run {
-			list = append(list, c)
+			list = append(list, *c)
 		}
 	}
 	if len(list) > 0 {
@@ -75,20 +75,20 @@ func (s *Store) sweep(id engine.CampaignID, w *journal.Sweep, ev contact.Event, 
 		return
 	}
 	var moves []journal.Move
-	for cid, c := range s.Contacts_ {
+	for cid, c := range s.Rows {
 		if w.Limit > 0 && len(moves) == w.Limit {
 			break
 		}
-		if c.Campaign != id || c.Run != w.Event.Run || c.Attempt != "" || !c.Open() || slices.Contains(w.Except, cid) || !concerns(&c) {
+		if c.Campaign != id || c.Run != w.Event.Run || c.Attempt != "" || !c.Open() || slices.Contains(w.Except, cid) || !concerns(c) {
 			continue
 		}
-		m, before := contact.Machine{C: c}, c.Facts()
+		m, before := contact.Machine{C: *c}, c.Facts()
 		if err := m.Apply(ev); err != nil {
 			panic(err)
 		}
 		after := m.C.Facts()
 		moves = append(moves, journal.Move{Before: &before, After: &after})
-		s.Contacts_[cid] = m.C
+		s.Rows[cid] = &m.C
 	}
 	s.tell(w.Event, moves)
 }
@@ -97,7 +97,7 @@ func (s *Store) sweep(id engine.CampaignID, w *journal.Sweep, ev contact.Event, 
 func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == id {
 			return c.Run, nil
 		}
@@ -114,7 +114,7 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 	defer s.mu.Unlock()
 	p := contact.Policy{MaxAttempts: s.Campaigns[id].Settings.MaxAttempts}
 	var moves []journal.Move
-	for cid, c := range s.Contacts_ {
+	for cid, c := range s.Rows {
 		if c.Campaign != id {
 			continue
 		}
@@ -122,14 +122,14 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 			if s.Earlier[c.Run] == nil {
 				s.Earlier[c.Run] = map[engine.ContactID]contact.Contact{}
 			}
-			s.Earlier[c.Run][cid] = c
-			m := contact.Machine{C: c}
+			s.Earlier[c.Run][cid] = *c
+			m := contact.Machine{C: *c}
 			if err := m.Apply(contact.Event{Kind: contact.RunReset, At: now, Run: run, Unreached: unreached, Policy: p}); err != nil {
 				return err
 			}
-			s.Contacts_[cid] = m.C
+			s.Rows[cid] = &m.C
 		}
-		after := s.Contacts_[cid]
+		after := s.Rows[cid]
 		f := after.Facts()
 		moves = append(moves, journal.Move{After: &f})
 	}
@@ -148,8 +148,8 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 	defer s.mu.Unlock()
 	var moves []journal.Move
 	for cid, was := range s.Earlier[run] {
-		c := s.Contacts_[cid]
-		if was.Campaign != id || c.Run <= run {
+		c := s.Rows[cid]
+		if was.Campaign != id || c == nil || c.Run <= run {
 			continue
 		}
 		back := was
@@ -159,7 +159,7 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 			before, after := was.Facts(), back.Facts()
 			moves = append(moves, journal.Move{Before: &before, After: &after})
 		}
-		s.Contacts_[cid] = back
+		s.Rows[cid] = &back
 	}
 	if !s.told(&ev) {
 		s.tell(ev, moves)

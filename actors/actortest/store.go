@@ -28,7 +28,7 @@ import (
 type Store struct {
 	mu        sync.Mutex
 	Campaigns map[engine.CampaignID]*campaign.Campaign
-	Contacts_ map[engine.ContactID]contact.Contact
+	Rows      map[engine.ContactID]*contact.Contact // each is replaced, never changed
 	Attempts  map[engine.AttemptID]attempt.Attempt
 	Holds     map[engine.PhoneNumber]Hold
 	Supp      map[engine.PhoneNumber]bool
@@ -71,7 +71,7 @@ type Hold struct {
 
 // NewStore is an empty store.
 func NewStore() *Store {
-	return &Store{Campaigns: map[engine.CampaignID]*campaign.Campaign{}, Contacts_: map[engine.ContactID]contact.Contact{},
+	return &Store{Campaigns: map[engine.CampaignID]*campaign.Campaign{}, Rows: map[engine.ContactID]*contact.Contact{},
 		Attempts: map[engine.AttemptID]attempt.Attempt{}, Holds: map[engine.PhoneNumber]Hold{}, Supp: map[engine.PhoneNumber]bool{},
 		Replies: map[string]journal.Reply{}, Earlier: map[int]map[engine.ContactID]contact.Contact{},
 		Pacing_: map[engine.CampaignID]pacing.State{}, Delay: 2 * time.Millisecond}
@@ -192,11 +192,11 @@ func (s *Store) apply(w *journal.Write) error {
 		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
 	}
 	for _, c := range w.Contacts {
-		if _, ok := s.Contacts_[c.ID]; !ok && s.Imports.locked[c.Number] {
+		if _, ok := s.Rows[c.ID]; !ok && s.Imports.locked[c.Number] {
 			s.Imports.Stalls++
 		}
-		if old, ok := s.Contacts_[c.ID]; !ok || c.Version > old.Version {
-			s.Contacts_[c.ID] = c
+		if old, ok := s.Rows[c.ID]; !ok || c.Version > old.Version {
+			s.Rows[c.ID] = &c
 		}
 	}
 	for _, a := range w.Attempts {
@@ -306,7 +306,7 @@ func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
 		for _, a := range s.Attempts {
 			active = active || (a.Campaign == id && a.State != attempt.Ended)
 		}
-		for _, x := range s.Contacts_ {
+		for _, x := range s.Rows {
 			active = active || (x.Campaign == id && x.ResultDueAt != nil) ||
 				(x.Campaign == id && c.State == campaign.Completed && x.Run == c.Run && x.DueAt != nil)
 		}
@@ -420,15 +420,15 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rep campaign.AddReport
-	known, pos := map[engine.PhoneNumber]contact.Contact{}, int64(0)
-	for _, c := range s.Contacts_ {
+	known, pos := map[engine.PhoneNumber]*contact.Contact{}, int64(0)
+	for _, c := range s.Rows {
 		if c.Campaign == add.Campaign {
 			known[c.Number] = c
 			pos = max(pos, c.Position)
 		}
 	}
 	became := make([]campaign.BatchResult, 0, len(add.Contacts))
-	var rows []contact.Contact
+	var rows []*contact.Contact
 	for _, n := range add.Contacts {
 		if c, dup := known[n.Number]; dup {
 			rep.Duplicates++
@@ -441,7 +441,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 		}
 		pos++
 		due := add.At
-		c := contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
+		c := &contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
 			Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass, DuePass: 1,
 			CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
 		known[n.Number] = c
@@ -459,7 +459,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 		}
 	}
 	for _, c := range rows {
-		s.Contacts_[c.ID] = c
+		s.Rows[c.ID] = c
 	}
 	ev := add.Event
 	ev.Data.Count = rep.Added
@@ -480,7 +480,7 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, or
 		left[x] = struct{}{}
 	}
 	var rows []contact.Contact
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() {
 			continue
 		}
@@ -490,9 +490,9 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, or
 		if h, held := s.Holds[c.Number]; held && (h.Until.IsZero() || order.Now.Before(h.Until)) {
 			continue
 		}
-		due := c.DueAt.Round(0)
-		c.DueAt = &due
-		rows = append(rows, c)
+		row, due := *c, c.DueAt.Round(0)
+		row.DueAt = &due
+		rows = append(rows, row)
 	}
 	sort.Slice(rows, func(i, j int) bool { return order.Before(&rows[i], &rows[j]) })
 	return rows[:min(limit, len(rows))], nil
@@ -516,7 +516,7 @@ func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber, 
 func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *time.Time, open int, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign != id || !c.Open() {
 			continue
 		}
@@ -558,9 +558,9 @@ func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engin
 		s.FailLookUps--
 		return contact.Contact{}, false, errDown
 	}
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == id && c.Number == n {
-			return c, true, nil
+			return *c, true, nil
 		}
 	}
 	return contact.Contact{}, false, nil
@@ -572,8 +572,10 @@ func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (contact.Con
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Reads++
-	c, ok := s.Contacts_[id]
-	return c, ok, nil
+	if c := s.Rows[id]; c != nil {
+		return *c, true, nil
+	}
+	return contact.Contact{}, false, nil
 }
 
 // ContactsMatching implements actors.Store.
@@ -586,7 +588,7 @@ func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match 
 	}
 	var rows []contact.Contact
 next:
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign != id {
 			continue
 		}
@@ -595,7 +597,7 @@ next:
 				continue next
 			}
 		}
-		rows = append(rows, c)
+		rows = append(rows, *c)
 	}
 	return rows, nil
 }
@@ -605,9 +607,9 @@ func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID, number
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rows []contact.Contact
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == id && c.State == contact.Excluded && slices.Contains(numbers, c.Number) {
-			rows = append(rows, c)
+			rows = append(rows, *c)
 		}
 	}
 	return rows, nil
@@ -631,9 +633,9 @@ func (s *Store) ResultsOverdue(_ context.Context, id engine.CampaignID, now time
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rows []contact.Contact
-	for _, c := range s.Contacts_ {
+	for _, c := range s.Rows {
 		if c.Campaign == id && c.ResultDueAt != nil && !c.ResultDueAt.After(now) && len(rows) < limit {
-			rows = append(rows, c)
+			rows = append(rows, *c)
 		}
 	}
 	return rows, nil
