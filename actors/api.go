@@ -106,7 +106,7 @@ func (t *Tree) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.Trig
 	if err := t.d.database.err(); err != nil {
 		return campaign.TriggerReply{}, err
 	}
-	return ask[campaign.TriggerReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &trigger{cmd}))
+	return ask[campaign.TriggerReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &trigger{cmd: cmd}))
 }
 
 // Exclude suppresses contacts of a campaign.

@@ -93,6 +93,8 @@ type Store interface {
 	// excluded.
 	ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error)
 	Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error)
+	// FindReply gives the stored reply of a request; ok is false when there is none.
+	FindReply(ctx context.Context, id engine.Idempotency) (r journal.Reply, ok bool, err error)
 	// ResultsOverdue lists contacts whose result time-out has passed.
 	ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error)
 

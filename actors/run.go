@@ -65,6 +65,9 @@ type run struct {
 	// triggering are the numbers whose trigger is under way, from the look-up
 	// until the contact lives or is stored: another of the number waits.
 	triggering map[engine.PhoneNumber]struct{}
+	// lookNext is how many triggers more ask for their number first: one of late met
+	// a contact that there was.
+	lookNext   int
 	seats      int     // allotted by the fleet
 	seatTarget int     // the fair share of them, as the fleet sees it
 	outage     *outage // of the bot, when that is why there are no seats

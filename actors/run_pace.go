@@ -13,6 +13,8 @@ import (
 type pendingTrigger struct {
 	row contact.Contact
 	ctx *triggerContext
+	// looked: the tables were asked for it; it may be dialled.
+	looked bool
 }
 
 // pump is called after every message: it dials what the pace allows.
@@ -83,6 +85,11 @@ func (r *run) nextCandidate(seat bool) (candidate, bool) {
 		}
 		r.triggers[0] = nil
 		r.triggers = r.triggers[1:]
+		if !t.looked {
+			r.settled(t.row.Number) // made anew once it was looked for
+			r.lookForTrigger(&trigger{cmd: t.ctx.cmd}, t.ctx.replyTo, false)
+			continue
+		}
 		needs := r.d.abandons.needsSeat(t.row.Number, r.now)
 		switch {
 		case r.callableFor(t.row.Number) <= 0:

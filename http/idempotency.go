@@ -61,6 +61,17 @@ func (c *claims) release(id claim) {
 
 // once runs a command under the request's Idempotency-Key, if it has one.
 func (s *Server) once(r *request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+	return s.onceBy(r, route, status, false, run)
+}
+
+// onceWritten is once for a command that is refused with journal.ErrReplyExists, and
+// changes nothing, when a reply is stored under its key: a reply is looked for only
+// when the command is refused, whatever for.
+func (s *Server) onceWritten(r *request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+	return s.onceBy(r, route, status, true, run)
+}
+
+func (s *Server) onceBy(r *request, route string, status int, written bool, run func(engine.Idempotency) (any, error)) error {
 	token, present, err := idempotencyKey(r.rc.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil {
 		return err
@@ -80,21 +91,29 @@ func (s *Server) once(r *request, route string, status int, run func(engine.Idem
 	}
 	defer s.claims.release(cl)
 
-	if done, err := s.replay(r, id); done || err != nil {
-		return err
+	if !written {
+		if done, err := s.replay(r, id); done || err != nil {
+			return err
+		}
 	}
 	v, err := run(id)
 	if err == nil {
 		return r.reply(status, v)
 	}
-	if errors.Is(err, journal.ErrReplyExists) {
-		// Another node, or an earlier try whose answer was lost, was faster.
-		if done, err := s.replay(r, id); done || err != nil {
-			return err
-		}
-		return errInProgress
-	}
 	e := asError(err)
+	// Not the first time, or another node was faster.
+	answered := errors.Is(err, journal.ErrReplyExists)
+	if answered || written {
+		done, failed := s.replay(r, id)
+		switch {
+		case done, errors.Is(failed, errMismatch):
+			return failed
+		case failed != nil && kept(e): // the reply that stands may be another
+			return failed
+		case answered:
+			return errInProgress
+		}
+	}
 	if !kept(e) {
 		return err
 	}

@@ -127,12 +127,19 @@ func TestAnotherNodeThatWasFasterIsReplayed(t *testing.T) {
 func TestWithoutRepliesNothingIsCarriedOut(t *testing.T) {
 	b := newBench(t)
 	b.ports.findFail = engine.Unavailable("database", "Away.", 0)
-	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k").is(503, "database")
-	if len(b.ports.triggers) != 0 {
+	b.byKey("POST", excludePath, `{"campaign_id":"cmp_1","mobile":"`+mobile+`"}`, "Idempotency-Key", "k").is(503, "database")
+	if len(b.ports.excludes) != 0 {
 		t.Error("carried out")
 	}
+	// A trigger's own write finds them out; of one that is refused it is not known.
+	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "j").is(200, "")
+	b.ports.fail = engine.Conflict("outside_window", "Closed.")
+	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "j").is(503, "database")
+	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "i").is(503, "database")
+	b.ports.fail = engine.Unavailable("timeout", "Not in time.", 0)
+	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "i").is(503, "timeout")
 	// A refusal that cannot be kept is still answered: it changed nothing.
-	b.ports.findFail, b.ports.storeFail = nil, errBoom
+	b.ports.fail, b.ports.findFail, b.ports.storeFail = nil, nil, errBoom
 	b.byKey("POST", triggerPath, `{}`, "Idempotency-Key", "k").is(422, "validation_failed")
 }
 

@@ -146,6 +146,10 @@ func (p *ports) Contact(_ context.Context, id engine.CampaignID, cid engine.Cont
 
 func (p *ports) Trigger(ctx context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
 	p.mu.Lock()
+	if _, answered := p.replies[replyKey(c.Idempotency)]; answered && c.Idempotency.Present() {
+		p.mu.Unlock()
+		return campaign.TriggerReply{}, journal.ErrReplyExists
+	}
 	p.triggers = append(p.triggers, c)
 	hook, fail := p.onTrigger, p.fail
 	p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // trigger adds one contact to a campaign and dials or queues it (spec:
 // Trigger; SEMANTICS §11).
 func (s *Server) trigger(r *request) error {
-	return s.once(r, "trigger", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
+	return s.onceWritten(r, "trigger", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
 		f, err := r.body()
 		if err != nil {
 			return nil, err

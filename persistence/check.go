@@ -19,6 +19,7 @@ func (t *commit) check() (more bool, err error) {
 	c.epochs()
 	c.suppressions()
 	c.replies()
+	c.known()
 	c.holds()
 	c.caps()
 	c.keyCaps()
@@ -94,9 +95,9 @@ func (c *checks) suppressions() {
 		if w.Intent != nil && w.Intent.Refused != nil {
 			c.refuse(i, w.Intent.Refused)
 		}
-		if w.Intent != nil {
-			numbers.text(string(w.Intent.Number))
-			numbers.text(c.t.hashed(w.Intent.Number))
+		if n := unsuppressed(w); n != "" {
+			numbers.text(string(n))
+			numbers.text(c.t.hashed(n))
 		}
 	})
 	if numbers.n == 0 {
@@ -111,17 +112,67 @@ func (c *checks) suppressions() {
 			found[string(r[0])] = struct{}{}
 		}
 		c.each(func(i int, w *journal.Write) {
-			if w.Intent == nil {
+			n := unsuppressed(w)
+			if n == "" {
 				return
 			}
-			_, plain := found[string(w.Intent.Number)]
+			_, plain := found[string(n)]
 			if !plain {
-				_, plain = found[c.t.hashed(w.Intent.Number)]
+				_, plain = found[c.t.hashed(n)]
 			}
 			if plain {
 				c.refuse(i, journal.ErrSuppressed)
 			}
 		})
+		return nil
+	})
+}
+
+// unsuppressed is the number that must not be on the list, "" when there is none.
+func unsuppressed(w *journal.Write) engine.PhoneNumber {
+	switch {
+	case w.Intent != nil:
+		return w.Intent.Number
+	case w.Fresh:
+		return w.Contacts[0].Number
+	}
+	return ""
+}
+
+// known asks for the numbers of new contacts. Of two in one group the first is new.
+func (c *checks) known() {
+	var first map[numberOf]engine.ContactID
+	var asked map[engine.ContactID]int
+	campaigns, numbers, ids := c.t.texts(0), c.t.texts(1), c.t.arrayOf(2, pgtype.UUIDOID)
+	c.each(func(i int, w *journal.Write) {
+		if !w.Fresh {
+			return
+		}
+		if first == nil {
+			first, asked = map[numberOf]engine.ContactID{}, map[engine.ContactID]int{}
+		}
+		n := &w.Contacts[0]
+		k := numberOf{n.Campaign, n.Number}
+		if id, seen := first[k]; seen {
+			if id != n.ID {
+				c.refuse(i, journal.ErrContactExists)
+			}
+			return
+		}
+		first[k], asked[n.ID] = n.ID, i
+		campaigns.text(string(n.Campaign))
+		numbers.text(string(n.Number))
+		ids.id(string(n.ID))
+	})
+	if first == nil {
+		return
+	}
+	c.t.queue("known", [][]byte{campaigns.param(), numbers.param(), ids.param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			if i, ok := asked[engine.ContactID(idOf(r[0]))]; ok {
+				c.refuse(i, journal.ErrContactExists)
+			}
+		}
 		return nil
 	})
 }

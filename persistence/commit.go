@@ -22,6 +22,13 @@ var statements = map[string]string{
 	// other commits of the campaign, and updates of its row, pass.
 	"epochs":     "SELECT id, epoch FROM campaigns WHERE id = ANY($1::text[]) FOR KEY SHARE",
 	"suppressed": "SELECT number FROM suppressions WHERE number = ANY($1::text[])",
+	// The contact at or behind each place of the index by number: a plan that was made
+	// when the table was nearly empty could read a whole campaign for an equal one.
+	"known": `SELECT u.id FROM unnest($1::text[], $2::text[], $3::uuid[]) AS u(campaign_id, number, id)
+		CROSS JOIN LATERAL (
+			SELECT id, campaign_id, number FROM contacts WHERE (campaign_id, number) >= (u.campaign_id, u.number)
+			ORDER BY campaign_id, number LIMIT 1
+		) c WHERE c.campaign_id = u.campaign_id AND c.number = u.number AND c.id <> u.id`,
 	// An attempt that is stored as ended is a repeat of what was done long ago:
 	// it takes no hold and is no refusal.
 	"holds": `WITH done AS (
@@ -193,7 +200,7 @@ func stateOf(err error) string {
 // server's text may hold a phone number and is not passed on.
 func rejected(cause error) error {
 	if state, constraint := sqlState(cause); state == "23505" && constraint == "contacts_number" {
-		return engine.Conflict("contact_exists", "the campaign has a contact with this number already")
+		return journal.ErrContactExists
 	}
 	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected", Detail: "the database cannot store this write"}
 }

@@ -172,7 +172,9 @@ func (s *Store) connect(ctx context.Context, url string, conns int, writer bool)
 	if writer {
 		// The statements of a group commit take arrays of any length: one plan
 		// serves all, and planning each time would cost more than the work.
+		// It must not be one for a table that had hardly a row when it was made.
 		pc.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		pc.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
 		// A transaction whose client is gone, or cut off, must not keep a number or
 		// a campaign locked: who takes the campaign over waits for it, and has
 		// waited for a lease of five seconds already.

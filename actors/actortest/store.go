@@ -161,7 +161,7 @@ func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, err
 	return refused, nil
 }
 
-func (s *Store) apply(w *journal.Write) error {
+func (s *Store) apply(w *journal.Write) (refused error) {
 	if c := s.Campaigns[w.Campaign]; c != nil && w.Epoch != c.Epoch {
 		return journal.ErrStaleEpoch
 	}
@@ -171,7 +171,22 @@ func (s *Store) apply(w *journal.Write) error {
 		if old, dup := s.Replies[k]; dup && !(old.At.Equal(w.Reply.At) && old.BodyHash == w.Reply.BodyHash && string(old.Body) == string(w.Reply.Body)) {
 			return journal.ErrReplyExists
 		}
-		defer func() { s.Replies[k] = *w.Reply }()
+		defer func() {
+			if refused == nil {
+				s.Replies[k] = *w.Reply
+			}
+		}()
+	}
+	if w.Fresh {
+		n := &w.Contacts[0]
+		if s.Supp[n.Number] {
+			return journal.ErrSuppressed
+		}
+		for id := range s.Rows {
+			if c := s.Rows[id]; id != n.ID && c.Campaign == n.Campaign && c.Number == n.Number {
+				return journal.ErrContactExists
+			}
+		}
 	}
 	if n := w.Intent; n != nil {
 		if n.Refused != nil {
@@ -547,6 +562,17 @@ func (s *Store) answerLate() {
 	late := s.LateAnswer
 	s.mu.Unlock()
 	time.Sleep(late)
+}
+
+// FindReply implements actors.Store.
+func (s *Store) FindReply(ctx context.Context, id engine.Idempotency) (journal.Reply, bool, error) {
+	if err := s.wait(ctx); err != nil {
+		return journal.Reply{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.Replies[string(id.Key)+"|"+id.Route+"|"+id.Token]
+	return r, ok, nil
 }
 
 // ContactByNumber implements actors.Store.

@@ -245,6 +245,11 @@ type Write struct {
 	Reply        *Reply
 	Bulk         *Bulk
 	Retune       *Retune
+
+	// Fresh: the first of Contacts is new. The write is refused when its number is
+	// on the suppression list (ErrSuppressed) or its campaign has another contact
+	// with it (ErrContactExists).
+	Fresh bool
 }
 
 // Bulk closes the contacts of a campaign's present run that wait for a dial:
@@ -283,4 +288,6 @@ var (
 	ErrSuppressed  = engine.Conflict("suppressed", "the number is on the suppression list of this installation and is not dialled")
 	ErrStaleEpoch  = engine.Conflict("stale_epoch", "another owner of the campaign took over; this write is refused")
 	ErrReplyExists = engine.Conflict("idempotency_in_progress", "a request with this Idempotency-Key was already answered")
+
+	ErrContactExists = engine.Conflict("contact_exists", "the campaign has a contact with this number already")
 )

@@ -257,6 +257,37 @@ func cappedKey(t *testing.T, w *world) {
 	}
 }
 
+// freshContact: a contact that is new is refused when its number is not, or is
+// suppressed; nothing of the write stays.
+func freshContact(t *testing.T, w *world) {
+	fresh := func(w *world, n engine.PhoneNumber) journal.Write {
+		c := w.contact(func(c *contact.Contact) { c.Number = n })
+		return w.write(func(x *journal.Write) { x.Fresh, x.Contacts = true, []contact.Contact{c} })
+	}
+	known, listed, one := w.contact(), number(), number()
+	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: listed, Reason: "import", CreatedAt: w.now}}},
+		w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{known} }))
+	first := fresh(w, one)
+	first.Reply = reply("fresh", w.now)
+	group := []journal.Write{fresh(w, known.Number), first, fresh(w, one), fresh(w, listed)}
+	for range 2 { // the second time as after an answer that was not heard
+		got := w.try(group...)
+		if !errors.Is(got[0], journal.ErrContactExists) || got[1] != nil || !errors.Is(got[2], journal.ErrContactExists) || !errors.Is(got[3], journal.ErrSuppressed) {
+			t.Fatalf("%v", got)
+		}
+	}
+	if c := w.stored(first.Contacts[0].ID); c.Number != one {
+		t.Errorf("%+v", c)
+	}
+	used := fresh(w, known.Number)
+	used.Reply = reply("fresh", w.now.Add(time.Second))
+	if err := w.try(used)[0]; !errors.Is(err, journal.ErrReplyExists) {
+		t.Errorf("a known number under a key that was used: %v", err)
+	}
+	elsewhere := newWorld(t, w.store)
+	elsewhere.commit(fresh(elsewhere, one)) // another campaign
+}
+
 func suppressed(t *testing.T, w *world) {
 	c := w.contact()
 	w.commit(journal.Write{Suppressions: []journal.Suppression{

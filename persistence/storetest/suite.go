@@ -20,6 +20,7 @@ func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 		{"a lost attempt holds its number until its time", lostHolds},
 		{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 		{"a suppressed number is not dialled", suppressed},
+		{"a new contact has a number that is new", freshContact},
 		{"a key places no more dialouts a day than its cap allows", cappedKey},
 		{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
 		{"an intent that its owner refuses leaves nothing", barredIntent},
