@@ -49,7 +49,10 @@ type PageFigures struct {
 	Page        string  `json:"page"`
 	CPUPct      float64 `json:"cpu_pct"`        // of the whole browser
 	TabPct      float64 `json:"tab_pct"`        // of that the tab's process
-	Interactive float64 `json:"interactive_ms"` // from the navigation until its content stands and the main thread rests
+	Shown       float64 `json:"shown_ms"`       // from the navigation until its content stands; the middle of some openings, as those that follow
+	Answered    float64 `json:"answered_ms"`    // until the menu is open whose button was pressed as soon as the content stood
+	Interactive float64 `json:"interactive_ms"` // until, beyond that, the main thread has had no task of 50 ms for half a second
+	Later       float64 `json:"later_ms"`       // the longest task of the seconds that follow
 }
 
 // Limits that the figures are held to.
@@ -84,7 +87,7 @@ func (f *ConsolesFigures) Print(out io.Writer) {
 	fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
 	fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%\n", f.Without, f.With, f.Cost)
 	for _, p := range f.Pages {
-		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%; interactive after %.0f ms\n", p.Page, p.CPUPct, p.TabPct, p.Interactive)
+		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%; shown after %.0f ms, a click answered after %.0f ms, interactive after %.0f ms, then busy for at most %.0f ms\n", p.Page, p.CPUPct, p.TabPct, p.Shown, p.Answered, p.Interactive, p.Later)
 	}
 	_ = t.Flush()
 }
@@ -152,7 +155,10 @@ func Consoles(ctx context.Context, cfg ConsolesConfig) (*ConsolesFigures, error)
 
 // dialAll starts campaigns that have enough to dial for the whole measurement.
 func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) error {
-	took := time.Duration(2*cfg.Rounds)*(cfg.Window+2*time.Second) + 2*time.Minute
+	took := time.Duration(2*cfg.Rounds)*(cfg.Window+2*time.Second) + time.Minute
+	if len(cfg.Browser) > 0 {
+		took += 4 * time.Minute
+	}
 	each := int(float64(cfg.Rate)*took.Seconds()) / cfg.Campaigns
 	cfg.Log("%d campaigns with %d contacts each", cfg.Campaigns, each)
 	ids := make([]string, cfg.Campaigns)

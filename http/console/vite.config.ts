@@ -41,6 +41,8 @@ export default defineConfig({
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
             { name: 'libraries', test: /node_modules\//, tags: ['$initial'] },
+            // What many pages share is one file: a browser opens six connections, and asks for one file on each at a time.
+            { name: 'shared', minShareCount: 4 },
           ],
         },
       },

@@ -62,6 +62,7 @@ await withBrowser(async (page) => {
   }
   must(drawing(), 'the charts are drawn by something else');
   const points = async () => Number(await page.locator('[data-plot="calls"]').getAttribute('data-points'));
+  await page.locator('[data-plot="calls"]').scrollIntoViewIfNeeded(); // what nobody sees is not drawn anew
   const before = await points();
   await eventually('live points are added', async () => (await points()) > before);
   must(/[1-9]\d* dials, at most \d/.test(await text(page.locator('[data-summary]'))), 'the charts have no words');

@@ -115,4 +115,65 @@ await withBrowser(async (page) => {
   await press('Enter');
   await page.getByText('Reason: manually stopped.').waitFor();
   await at('the button that was pressed is gone');
+
+  // What a dialog was opened with has the focus again, however it is closed: buttons, and menus whose choice opened it.
+  const dialog = page.getByRole('dialog');
+  const back = (name) => eventually(`the focus is back at ${name}`, () => page.getByRole('button', { name, exact: true }).first().evaluate((e) => e === document.activeElement), 5000);
+  const closed = async (name) => {
+    await dialog.waitFor({ state: 'detached' });
+    await back(name);
+  };
+  const choose = async (menu, item) => {
+    await to('button', menu);
+    await press('Enter');
+    await page.getByRole('menuitem', { name: item }).waitFor();
+    for (let i = 0; i < 10 && !(await page.getByRole('menuitem', { name: item }).evaluate((e) => e === document.activeElement)); i++) await press('ArrowDown');
+  };
+  const cancel = async () => {
+    for (let i = 0; i < 20 && !(await dialog.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
+    await press('Enter');
+  };
+  await choose('More actions', 'Activity log');
+  await press('Escape');
+  await page.getByRole('menu').waitFor({ state: 'detached' });
+  await back('More actions');
+  for (const item of ['Activity log', 'Clone…']) {
+    await choose('More actions', item);
+    await press('Enter');
+    await dialog.waitFor();
+    await press('Escape');
+    await closed('More actions');
+  }
+  const phone = await page.getByRole('table', { name: 'Contacts' }).getByRole('button', { name: /^\+/ }).first().innerText();
+  await page.getByRole('button', { name: phone, exact: true }).focus();
+  await press('Enter');
+  await dialog.waitFor();
+  await press('Escape');
+  await closed(phone);
+
+  await page.goto(`${base}/dashboard/campaigns`);
+  const menu = 'Actions for By keyboard';
+  for (const end of [() => press('Escape'), cancel]) {
+    await choose(menu, 'Clone…');
+    await press('Enter');
+    await dialog.waitFor();
+    await end();
+    await closed(menu);
+  }
+  await page.goto(`${base}/dashboard/suppressions`);
+  const opener = 'Leave numbers alone';
+  await to('button', opener);
+  for (const end of [() => press('Escape'), cancel]) {
+    await press('Enter');
+    await dialog.waitFor();
+    await end();
+    await closed(opener);
+  }
+  await press('Enter');
+  await dialog.getByRole('textbox').first().waitFor();
+  await eventually('the form begins at its field', () => dialog.getByRole('textbox').first().evaluate((e) => e === document.activeElement));
+  await page.keyboard.type('+4915119990011');
+  await dialog.getByRole('button', { name: 'Leave it alone' }).focus();
+  await press('Enter');
+  await closed(opener);
 });

@@ -125,6 +125,7 @@ await withBrowser(
     await page.getByText('Reason: all contacts reached a final state.').waitFor();
     must((await figure(page, 'completed')) === total, `${await figure(page, 'completed')} of ${total} contacts are shown as completed`);
     must((await page.locator('[data-figure="progress"]').innerText()).startsWith('100'), 'the progress is not 100 %');
+    await page.getByRole('table', { name: 'Contacts' }).scrollIntoViewIfNeeded(); // what nobody sees is not asked for again
     await eventually('the call list follows', async () => (await page.locator('[data-contact]').getByText('Completed').count()) >= total);
 
     // One contact with all that is known of its attempts.

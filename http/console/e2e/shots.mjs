@@ -40,8 +40,10 @@ await withModelWorld(program, (world) =>
               await dress(size, scheme);
               if (whole) await page.evaluate(() => window.scrollTo(0, 0));
               if ((width === 'narrow') === (scheme === 'dark')) await accessible(page, `${name}, ${width}, ${scheme}`);
-              const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-              must(over <= 0, `${name}, ${width}: ${over} px too wide`);
+              const over = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+              await eventually(`${name} is as wide as the screen of ${width}`, async () => (await over()) <= 0, 5000).catch(async (e) => {
+                throw new Error(`${e.message}: ${await over()} px too wide`);
+              });
               await page.screenshot({ path: join(folder, `${name}-${width}-${scheme}.png`), fullPage: whole });
             }
           }

@@ -11,6 +11,7 @@ import { ErrorBoundary } from './components/error-boundary';
 import { Failure } from './components/failure';
 import { Shell } from './components/shell';
 import { LogInPage } from './pages/log-in-page';
+import { asks } from './routes';
 import { cssVariables, theme } from './theme';
 
 export function App() {
@@ -32,7 +33,7 @@ export function App() {
 /** Gate lets in who is logged in. The address stays, so that a link from a colleague works after the log-in. */
 function Gate() {
   const client = useQueryClient();
-  const session = useSession();
+  const session = useSession(() => asks(client, location.pathname));
   useEffect(
     () =>
       onLoggedOut(() => {
@@ -43,11 +44,7 @@ function Gate() {
     [client],
   );
   if (session.isPending) {
-    return (
-      <Center mih="100vh">
-        <Loader aria-label="Loading" />
-      </Center>
-    );
+    return <Patience />;
   }
   if (session.isError) {
     return (
@@ -63,5 +60,20 @@ function Gate() {
     <SessionContext value={session.data}>
       <Shell />
     </SessionContext>
+  );
+}
+
+/** Patience asks for some when there has been nothing to see for a while. */
+function Patience() {
+  const [long, setLong] = useState(false);
+  useEffect(() => {
+    const t = setTimeout(() => setLong(true), 500);
+    return () => clearTimeout(t);
+  }, []);
+  if (!long) return null;
+  return (
+    <Center mih="100vh">
+      <Loader aria-label="Loading" />
+    </Center>
   );
 }

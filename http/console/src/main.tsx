@@ -7,6 +7,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 
 import { App } from './app';
+import { comes } from './routes';
 
 // A page whose code is gone: the dialler was updated while this tab was open. The new index.html names the new files.
 globalThis.addEventListener('vite:preloadError', (e) => {
@@ -17,6 +18,8 @@ globalThis.addEventListener('vite:preloadError', (e) => {
   sessionStorage.setItem(key, String(Date.now()));
   globalThis.location.reload();
 });
+
+comes(location.pathname);
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no #root');

@@ -1,7 +1,10 @@
+import type { QueryClient } from '@tanstack/react-query';
 import type { ComponentType } from 'react';
-import { lazy } from 'react';
 
 import type { Role } from './api/client';
+import { campaignOf, campaignsOf } from './api/queries';
+import type { Code } from './components/code';
+import { code } from './components/code';
 import { BotIcon, EarIcon, HistoryIcon, KeyIcon, NumberIcon, ShieldIcon, TrunkIcon, UsersIcon, WallIcon, WebhookIcon } from './components/admin-icons';
 import { CampaignIcon } from './components/icons';
 
@@ -12,7 +15,9 @@ export type Section = (typeof sections)[number];
 /** A page of the console; one with `nav` is in the navigation. Paths are below /dashboard. */
 export interface Page {
   path: string;
-  page: ComponentType<{ params: Record<string, string> }>;
+  page: Code<{ params: Record<string, string> }>;
+  /** What of the server it shows first, asked for while its code is still coming. */
+  ask?: (client: QueryClient, params: Record<string, string>) => Promise<unknown>;
   nav?: { label: string; icon: ComponentType<{ size?: number }>; section?: Section };
   /** Who may open it, for whom it stands in the navigation; left out: everybody who is logged in. */
   needs?: Role;
@@ -22,22 +27,45 @@ export const home = '/campaigns';
 
 /** pages is every page, the one place to add another. Each is loaded when it is first opened. */
 export const pages: Page[] = [
-  { path: '/campaigns', nav: { label: 'Campaigns', icon: CampaignIcon }, page: lazy(() => import('./pages/campaigns/campaigns-page')) },
-  { path: '/campaigns/new', page: lazy(() => import('./pages/wizard/wizard-page')) },
-  { path: '/campaigns/:id/set-up', page: lazy(() => import('./pages/wizard/wizard-page')) },
-  { path: '/campaigns/:id/edit', page: lazy(() => import('./pages/edit/edit-page')) },
-  { path: '/campaigns/:id/exclusions', page: lazy(() => import('./pages/exclusions/exclusions-page')) },
-  { path: '/campaigns/:id/simulate', page: lazy(() => import('./pages/simulation/simulation-page')) },
-  { path: '/campaigns/:id', page: lazy(() => import('./pages/campaign/campaign-page')) },
-  { path: '/wall', nav: { label: 'Live wall', icon: WallIcon }, page: lazy(() => import('./pages/wall/wall-page')) },
-  { path: '/trunks', needs: 'operator', nav: { label: 'Trunks', icon: TrunkIcon, section: 'Telephony' }, page: lazy(() => import('./pages/trunks/trunks-page')) },
-  { path: '/numbers', needs: 'operator', nav: { label: 'Numbers', icon: NumberIcon, section: 'Telephony' }, page: lazy(() => import('./pages/numbers/numbers-page')) },
-  { path: '/bots', needs: 'operator', nav: { label: 'Bots', icon: BotIcon, section: 'Telephony' }, page: lazy(() => import('./pages/bots/bots-page')) },
-  { path: '/suppressions', needs: 'operator', nav: { label: 'Suppression list', icon: ShieldIcon, section: 'Rules and events' }, page: lazy(() => import('./pages/suppressions/suppressions-page')) },
-  { path: '/webhooks', needs: 'operator', nav: { label: 'Webhooks', icon: WebhookIcon, section: 'Rules and events' }, page: lazy(() => import('./pages/webhooks/webhooks-page')) },
-  { path: '/webhooks/:id', needs: 'operator', page: lazy(() => import('./pages/webhooks/webhook-page')) },
-  { path: '/amd-review', needs: 'operator', nav: { label: 'AMD review', icon: EarIcon, section: 'Rules and events' }, page: lazy(() => import('./pages/reviews/reviews-page')) },
-  { path: '/api-keys', needs: 'admin', nav: { label: 'API keys', icon: KeyIcon, section: 'Administration' }, page: lazy(() => import('./pages/keys/keys-page')) },
-  { path: '/users', needs: 'admin', nav: { label: 'Users', icon: UsersIcon, section: 'Administration' }, page: lazy(() => import('./pages/users/users-page')) },
-  { path: '/audit', needs: 'admin', nav: { label: 'Audit', icon: HistoryIcon, section: 'Administration' }, page: lazy(() => import('./pages/audit/audit-page')) },
+  { path: '/campaigns', nav: { label: 'Campaigns', icon: CampaignIcon }, page: code(() => import('./pages/campaigns/campaigns-page')), ask: (client) => client.query(campaignsOf) },
+  { path: '/campaigns/new', page: code(() => import('./pages/wizard/wizard-page')) },
+  { path: '/campaigns/:id/set-up', page: code(() => import('./pages/wizard/wizard-page')) },
+  { path: '/campaigns/:id/edit', page: code(() => import('./pages/edit/edit-page')) },
+  { path: '/campaigns/:id/exclusions', page: code(() => import('./pages/exclusions/exclusions-page')) },
+  { path: '/campaigns/:id/simulate', page: code(() => import('./pages/simulation/simulation-page')) },
+  { path: '/campaigns/:id', page: code(() => import('./pages/campaign/campaign-page')), ask: (client, { id = '' }) => client.query(campaignOf(id)) },
+  { path: '/wall', nav: { label: 'Live wall', icon: WallIcon }, page: code(() => import('./pages/wall/wall-page')), ask: (client) => client.query(campaignsOf) },
+  { path: '/trunks', needs: 'operator', nav: { label: 'Trunks', icon: TrunkIcon, section: 'Telephony' }, page: code(() => import('./pages/trunks/trunks-page')) },
+  { path: '/numbers', needs: 'operator', nav: { label: 'Numbers', icon: NumberIcon, section: 'Telephony' }, page: code(() => import('./pages/numbers/numbers-page')) },
+  { path: '/bots', needs: 'operator', nav: { label: 'Bots', icon: BotIcon, section: 'Telephony' }, page: code(() => import('./pages/bots/bots-page')) },
+  { path: '/suppressions', needs: 'operator', nav: { label: 'Suppression list', icon: ShieldIcon, section: 'Rules and events' }, page: code(() => import('./pages/suppressions/suppressions-page')) },
+  { path: '/webhooks', needs: 'operator', nav: { label: 'Webhooks', icon: WebhookIcon, section: 'Rules and events' }, page: code(() => import('./pages/webhooks/webhooks-page')) },
+  { path: '/webhooks/:id', needs: 'operator', page: code(() => import('./pages/webhooks/webhook-page')) },
+  { path: '/amd-review', needs: 'operator', nav: { label: 'AMD review', icon: EarIcon, section: 'Rules and events' }, page: code(() => import('./pages/reviews/reviews-page')) },
+  { path: '/api-keys', needs: 'admin', nav: { label: 'API keys', icon: KeyIcon, section: 'Administration' }, page: code(() => import('./pages/keys/keys-page')) },
+  { path: '/users', needs: 'admin', nav: { label: 'Users', icon: UsersIcon, section: 'Administration' }, page: code(() => import('./pages/users/users-page')) },
+  { path: '/audit', needs: 'admin', nav: { label: 'Audit', icon: HistoryIcon, section: 'Administration' }, page: code(() => import('./pages/audit/audit-page')) },
 ];
+
+/** pageAt finds the page of an address, as it is in the address bar. */
+function pageAt(pathname: string): { page: Page; params: Record<string, string> } | undefined {
+  const below = pathname.replace(/^\/dashboard(?=\/|$)/, '').replace(/\/$/, '');
+  const parts = (below === '' ? home : below).split('/');
+  for (const page of pages) {
+    const params: Record<string, string> = {};
+    const names = page.path.split('/');
+    if (names.length === parts.length && names.every((n, i) => (n.startsWith(':') ? ((params[n.slice(1)] = decodeURIComponent(parts[i] ?? '')), true) : n === parts[i]))) return { page, params };
+  }
+  return undefined;
+}
+
+/** comes begins with the code of the page at an address, before anybody knows who asks for it. */
+export function comes(pathname: string) {
+  pageAt(pathname)?.page.page.load();
+}
+
+/** asks begins with what the page at an address shows. */
+export function asks(client: QueryClient, pathname: string) {
+  const at = pageAt(pathname);
+  at?.page.ask?.(client, at.params).catch(() => undefined); // the page asks again, and says what is wrong
+}

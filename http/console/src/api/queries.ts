@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { QueryClient, keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { QueryClient, keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 
 import type { Link } from '../live/feed';
 import { useLive } from '../live/use-live';
@@ -50,8 +50,8 @@ export function newQueryClient(): QueryClient {
   });
 }
 
-/** useSession gives who is logged in, null when nobody is. */
-export function useSession(): UseQueryResult<Session | null, Problem> {
+/** useSession gives who is logged in, null when nobody is; `then` is called as soon as it is known who. */
+export function useSession(then: () => void): UseQueryResult<Session | null, Problem> {
   return useQuery<Session | null, Problem>({
     queryKey: keys.session,
     staleTime: Infinity,
@@ -59,6 +59,7 @@ export function useSession(): UseQueryResult<Session | null, Problem> {
       try {
         const session = await data(api.GET('/api/v1/session', { signal }));
         setToken(session.csrf_token);
+        then();
         return session;
       } catch (e) {
         if (e instanceof Problem && e.status === 401) return null;
@@ -106,6 +107,27 @@ export interface CampaignsView {
   total: number;
 }
 
+/** What was asked for so lately is not asked for again by the page that shows it, ms. */
+const freshMs = 2_000;
+
+/** campaignsOf asks for the newest 200 campaigns. */
+export const campaignsOf = queryOptions<CampaignsView, Problem>({
+  queryKey: keys.campaigns,
+  queryFn: async ({ signal }) => {
+    const page = await data(api.GET('/api/v1/campaigns', { params: { query: { page_size: 200 } }, signal }));
+    return { campaigns: page.campaigns, total: page.total };
+  },
+  staleTime: freshMs,
+});
+
+/** campaignOf asks for one campaign. */
+export const campaignOf = (id: string) =>
+  queryOptions<Campaign, Problem>({
+    queryKey: keys.campaign(id),
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, signal })),
+    staleTime: freshMs,
+  });
+
 /** useCampaigns gives the newest 200 campaigns as they change. */
 export function useCampaigns(): UseQueryResult<CampaignsView, Problem> & { link: Link } {
   const client = useQueryClient();
@@ -114,13 +136,9 @@ export function useCampaigns(): UseQueryResult<CampaignsView, Problem> & { link:
     const campaigns = Object.values(live.campaigns).sort((a, b) => b.created_at.localeCompare(a.created_at) || b.campaign_id.localeCompare(a.campaign_id));
     client.setQueryData<CampaignsView>(keys.campaigns, { campaigns, total: live.total });
   });
-  const query = useQuery<CampaignsView, Problem>({
-    queryKey: keys.campaigns,
-    queryFn: async ({ signal }) => {
-      const page = await data(api.GET('/api/v1/campaigns', { params: { query: { page_size: 200 } }, signal }));
-      return { campaigns: page.campaigns, total: page.total };
-    },
-    staleTime: link === 'live' ? Infinity : 0,
+  const query = useQuery({
+    ...campaignsOf,
+    staleTime: link === 'live' ? Infinity : freshMs,
     refetchInterval: link === 'live' ? false : pollMs,
   });
   return { ...query, link };
@@ -141,11 +159,12 @@ export function useTail(id: string): Sample[] {
 }
 
 /** useCapacity tells what a campaign dials with and how much of it is taken. */
-export function useCapacity(id: string, running: boolean) {
+export function useCapacity(id: string, running: boolean, seen: boolean) {
   return useQuery<Schemas['Capacity'], Problem>({
     queryKey: [...keys.capacity(id), running],
     queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/capacity', { params: { path: { campaign_id: id } }, signal })),
-    refetchInterval: running ? capacityMs : 5 * capacityMs,
+    staleTime: capacityMs,
+    refetchInterval: seen && (running ? capacityMs : 5 * capacityMs),
     placeholderData: keepPreviousData,
   });
 }
@@ -163,7 +182,7 @@ export interface ChartOf {
 }
 
 /** useSeries gives how a run went over its time. */
-export function useSeries(id: string, of: ChartOf) {
+export function useSeries(id: string, of: ChartOf, seen: boolean) {
   return useQuery<Schemas['Series'], Problem>({
     queryKey: [...keys.series(id), of.run, of.last, of.open],
     queryFn: ({ signal }) => {
@@ -171,17 +190,17 @@ export function useSeries(id: string, of: ChartOf) {
       const from = new Date((Math.floor(serverNow() / 5000) * 5 - of.last) * 1000).toISOString();
       return data(api.GET('/api/v1/campaigns/{campaign_id}/series', { params: { path: { campaign_id: id }, query: { run: of.run, ...(of.last > 0 ? { from } : {}) } }, signal }));
     },
-    refetchInterval: (query) => (of.open ? Math.min(Math.max(chartMs, (query.state.data?.step_s ?? 0) * 500), 60_000) : false),
+    refetchInterval: (query) => (of.open && seen ? Math.min(Math.max(chartMs, (query.state.data?.step_s ?? 0) * 500), 60_000) : false),
     placeholderData: (before) => (before?.run === of.run ? before : undefined),
   });
 }
 
 /** useBreakdown gives what the dials of a run came to. */
-export function useBreakdown(id: string, run: number, open: boolean) {
+export function useBreakdown(id: string, run: number, open: boolean, seen: boolean) {
   return useQuery<Schemas['Breakdown'], Problem>({
     queryKey: [...keys.breakdown(id), run, open],
     queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/breakdown', { params: { path: { campaign_id: id }, query: { run } }, signal })),
-    refetchInterval: open ? chartMs : false,
+    refetchInterval: open && seen ? chartMs : false,
     placeholderData: (before) => (before?.run === run ? before : undefined),
   });
 }
@@ -195,10 +214,9 @@ export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { l
     const { live, counters } = campaign;
     if (live) client.setQueryData<Sample[]>(keys.tail(id), (tail = []) => (tail.at(-1)?.live.at === live.at ? tail : [...tail.slice(-tailCap), { live, counters }]));
   });
-  const query = useQuery<Campaign, Problem>({
-    queryKey: keys.campaign(id),
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, signal })),
-    staleTime: link === 'live' ? Infinity : 0,
+  const query = useQuery({
+    ...campaignOf(id),
+    staleTime: link === 'live' ? Infinity : freshMs,
     refetchInterval: link === 'live' || link === 'gone' ? false : pollMs,
   });
   return { ...query, link };

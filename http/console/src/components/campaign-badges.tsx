@@ -5,7 +5,7 @@ import { campaignStatus, named } from '../words/states';
 import { ToneBadge } from './tone-badge';
 
 /** CampaignBadges shows a campaign's status, and what qualifies it. */
-export function CampaignBadges({ campaign: c }: { campaign: Campaign }) {
+export function CampaignBadges({ campaign: c }: { campaign: Pick<Campaign, 'status' | 'settings' | 'draining'> }) {
   const status = named(campaignStatus, c.status);
   return (
     <Group gap={6} wrap="wrap">

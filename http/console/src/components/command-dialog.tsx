@@ -1,4 +1,4 @@
-import { Button, Group, List, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, List, Stack } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
@@ -8,14 +8,13 @@ import { useCommand, useDelete } from '../api/queries';
 import { home } from '../routes';
 import type { Asked } from '../words/commands';
 import { questionOf } from '../words/commands';
+import { Dialog } from './dialog';
 import { Failure } from './failure';
-import { useFocusBack } from './focus-back';
 
 /** CommandDialog says what a command will do, carries it out, and shows why it was refused. */
 export function CommandDialog({ action, campaign, close }: { action: Asked; campaign: Campaign; close: () => void }) {
   // What is asked stays as it was when it was asked: figures that change under the reader would be read twice.
   const [question] = useState(() => questionOf(action, campaign));
-  useFocusBack();
   const command = useCommand(campaign.campaign_id);
   const remove = useDelete(campaign.campaign_id);
   const [, go] = useLocation();
@@ -31,7 +30,7 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
     else command.mutate(action, { onSuccess: done });
   };
   return (
-    <Modal opened onClose={busy ? () => undefined : close} title={<Text fw={650}>{question.title}</Text>}>
+    <Dialog close={busy ? () => undefined : close} title={question.title}>
       <Stack>
         {problem ? (
           <Failure problem={problem} title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'} />
@@ -51,6 +50,6 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,9 +1,9 @@
-import { Button, Group, List, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, List, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 import type { Problem } from '../api/problem';
+import { Dialog } from './dialog';
 import { Failure } from './failure';
-import { useFocusBack } from './focus-back';
 
 interface Props {
   title: string;
@@ -25,47 +25,28 @@ interface Props {
 
 /** Confirm asks before something is done, and shows why it was refused. */
 export function Confirm({ title, lines, confirm, again = 'Try again', grave = false, busy, problem, carryOut, close, overDrawer = false, children }: Props) {
-  useFocusBack();
   const leave = busy ? () => undefined : close;
-  const inside = (
-    <Stack>
-      {problem && <Failure problem={problem} title="That was refused" />}
-      {!problem && (
-        <List spacing={6} size="sm">
-          {lines.map((line) => (
-            <List.Item key={line}>{line}</List.Item>
-          ))}
-        </List>
-      )}
-      {children}
-      <Group justify="flex-end" gap="xs">
-        <Button variant="default" onClick={close} disabled={busy} data-autofocus={grave || undefined}>
-          {problem ? 'Close' : 'Cancel'}
-        </Button>
-        <Button {...(grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={grave ? undefined : true}>
-          {problem ? again : confirm}
-        </Button>
-      </Group>
-    </Stack>
-  );
-  if (overDrawer) {
-    return (
-      <Modal.Root opened onClose={leave}>
-        <Modal.Overlay />
-        <Modal.Content aria-label={title}>
-          <Modal.Body>
-            <Text fw={650} mb="md" pt="md">
-              {title}
-            </Text>
-            {inside}
-          </Modal.Body>
-        </Modal.Content>
-      </Modal.Root>
-    );
-  }
   return (
-    <Modal opened onClose={leave} title={<Text fw={650}>{title}</Text>}>
-      {inside}
-    </Modal>
+    <Dialog close={leave} title={title} overDrawer={overDrawer}>
+      <Stack>
+        {problem && <Failure problem={problem} title="That was refused" />}
+        {!problem && (
+          <List spacing={6} size="sm">
+            {lines.map((line) => (
+              <List.Item key={line}>{line}</List.Item>
+            ))}
+          </List>
+        )}
+        {children}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={close} disabled={busy} data-autofocus={grave || undefined}>
+            {problem ? 'Close' : 'Cancel'}
+          </Button>
+          <Button {...(grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={grave ? undefined : true}>
+            {problem ? again : confirm}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
   );
 }

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { memo } from 'react';
 
 import type { Tone } from '../words/states';
 import css from './meter.module.css';
@@ -20,7 +21,7 @@ interface Props {
 }
 
 /** Meter shows how much of something is taken. */
-export function Meter({ name, label, about, value, most, text, tone, mark, flag, children }: Props) {
+export const Meter = memo(function Meter({ name, label, about, value, most, text, tone, mark, flag, children }: Props) {
   const part = (x: number) => `${most > 0 ? Math.min(Math.max(x / most, 0), 1) * 100 : 0}%`;
   return (
     <div className={css.meter} data-meter={name} data-flagged={flag !== undefined || undefined} title={about}>
@@ -40,4 +41,4 @@ export function Meter({ name, label, about, value, most, text, tone, mark, flag,
       {children}
     </div>
   );
-}
+});

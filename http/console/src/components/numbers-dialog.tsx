@@ -1,9 +1,10 @@
-import { Button, FileInput, Group, List, Modal, Stack, Tabs, Text, TextInput } from '@mantine/core';
+import { Button, FileInput, Group, List, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import type { ReactNode, SyntheticEvent } from 'react';
 import { useState } from 'react';
 
 import type { Problem } from '../api/problem';
 import { count } from '../words/figures';
+import { Dialog } from './dialog';
 import { Failure } from './failure';
 import { FormButtons } from './form-buttons';
 
@@ -29,7 +30,7 @@ interface Props<T extends Report> {
 /** NumbersDialog takes numbers that shall be left alone: typed ones, or those of a file. */
 export function NumbersDialog<T extends Report>({ title, intro, typed, children, send, reasonLength, told, close }: Props<T>) {
   return (
-    <Modal opened onClose={close} size="lg" title={<Text fw={650}>{title}</Text>}>
+    <Dialog close={close} size="lg" title={title}>
       <Stack>
         <Text size="sm" c="dimmed">
           {intro}
@@ -43,7 +44,7 @@ export function NumbersDialog<T extends Report>({ title, intro, typed, children,
           <Tabs.Panel value="file">{send.data === undefined ? <FromFile send={send} reasonLength={reasonLength} close={close} /> : <Read of={send.data} told={told(send.data)} close={close} />}</Tabs.Panel>
         </Tabs>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }
 

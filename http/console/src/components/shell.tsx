@@ -61,7 +61,7 @@ export function Shell() {
           <Suspense fallback={<Waiting />}>
             <Switch>
               {pages.map(({ path, page, needs }) => (
-                <Route key={path} path={path} {...(may(role, needs ?? 'viewer') ? { component: page } : { children: <NotForYouPage needs={needs ?? 'viewer'} /> })} />
+                <Route key={path} path={path} {...(may(role, needs ?? 'viewer') ? { component: page.Show } : { children: <NotForYouPage needs={needs ?? 'viewer'} /> })} />
               ))}
               <Route path="/">
                 <Redirect to={home} replace />

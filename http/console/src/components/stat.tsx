@@ -1,7 +1,8 @@
-import { Tooltip } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { memo } from 'react';
 
 import type { Tone } from '../words/states';
+import { Hint } from './hint';
 import css from './stat.module.css';
 
 interface Props {
@@ -28,18 +29,16 @@ export function Stats({ children, figures }: { children: ReactNode; figures: 'si
   );
 }
 
-/** Stat is one figure with its name. */
-export function Stat({ label, about, name, children, tone, size = 'large' }: Props) {
+/** Stat is one figure with its name; it is drawn anew when the figure is another. */
+export const Stat = memo(function Stat({ label, about, name, children, tone, size = 'large' }: Props) {
   return (
     <div className={css.stat} data-size={size}>
       <dt className={css.label}>
-        <Tooltip label={about}>
-          <span>{label}</span>
-        </Tooltip>
+        <Hint label={label} about={about} />
       </dt>
       <dd className={`figure ${css.value}`} data-figure={name} data-tone={tone}>
         {children}
       </dd>
     </div>
   );
-}
+});

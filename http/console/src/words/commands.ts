@@ -11,16 +11,19 @@ export type Asked = Command | 'delete';
 /** Action is what an operator can do to a campaign. */
 export type Action = Asked | 'edit' | 'clone';
 
+/** State is what of a campaign says what can be done to it. */
+type State = Pick<Campaign, 'status' | 'ever_run' | 'prepared_restart' | 'draining'>;
+
 /**
  * actionsOf gives what the campaign's state allows (spec: States and transitions) to a user of the role. The server
  * decides; this only keeps buttons away that it would refuse.
  */
-export function actionsOf(c: Campaign, role: Role): Action[] {
+export function actionsOf(c: State, role: Role): Action[] {
   if (!may(role, 'operator')) return [];
   return [...commandsOf(c), ...(mayEdit(c) ? (['edit'] as const) : []), 'clone', ...(c.status === 'draft' && !c.ever_run ? (['delete'] as const) : [])];
 }
 
-function commandsOf(c: Campaign): Command[] {
+function commandsOf(c: State): Command[] {
   switch (c.status) {
     case 'draft':
       return c.prepared_restart ? ['start', 'cancel-restart'] : ['start'];
@@ -37,12 +40,12 @@ function commandsOf(c: Campaign): Command[] {
 }
 
 /** mayEdit: settings are editable in a draft and while paused. */
-export function mayEdit(c: Campaign): boolean {
+export function mayEdit(c: State): boolean {
   return c.status === 'draft' || c.status === 'paused';
 }
 
 /** mayAddContacts: a draft that never ran, and a running campaign. */
-export function mayAddContacts(c: Campaign, role: Role): boolean {
+export function mayAddContacts(c: State, role: Role): boolean {
   return may(role, 'operator') && (c.status === 'running' || (c.status === 'draft' && !c.ever_run));
 }
 

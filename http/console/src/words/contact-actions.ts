@@ -5,6 +5,9 @@ import { finalStates } from './campaigns';
 import { windowOf } from './times';
 
 type Contact = Schemas['ContactDetail'];
+/** On is what of its campaign says what can be done to a contact. */
+type On = Pick<Campaign, 'status' | 'settings'>;
+
 export type ContactAction = ContactCommand['action'];
 
 export const contactActionLabels: Record<ContactAction, string> = {
@@ -17,7 +20,7 @@ export const contactActionLabels: Record<ContactAction, string> = {
  * actionsOnContact gives what the contact's state allows to a user of the role. The server decides; this only keeps
  * buttons away that it would refuse.
  */
-export function actionsOnContact(c: Campaign, k: Contact, role: Role): ContactAction[] {
+export function actionsOnContact(c: On, k: Contact, role: Role): ContactAction[] {
   if (!may(role, 'operator') || k.status === 'excluded') return [];
   const dials = c.status === 'running' || c.status === 'paused';
   const live = k.explain.code === 'call_in_progress' || k.live_state !== undefined;
@@ -30,7 +33,7 @@ export function actionsOnContact(c: Campaign, k: Contact, role: Role): ContactAc
 const isFinal = (k: Contact) => (finalStates as readonly string[]).includes(k.status);
 
 /** consequencesOf says what an action will do to the contact as it is now. */
-export function consequencesOf(action: ContactAction, c: Campaign, k: Contact): string[] {
+export function consequencesOf(action: ContactAction, c: On, k: Contact): string[] {
   const again = isFinal(k) && 'It has come to its end: it is reopened with fresh attempts.';
   const paused = c.status === 'paused' && 'The campaign is paused: it is called once somebody resumes it.';
   const lines = (() => {

@@ -23,7 +23,7 @@ function curl(url: string, headers: string[], body: unknown): string {
 }
 
 /** integrations gives the endpoints of a campaign at an address; `variables` are those that its bot needs. */
-export function integrations(c: Campaign, origin: string, variables: readonly string[] = []): Integration[] {
+export function integrations(c: Pick<Campaign, 'campaign_id' | 'settings'>, origin: string, variables: readonly string[] = []): Integration[] {
   const key = `X-API-Key: ${keyPlaceholder}`;
   const values = Object.fromEntries((variables.length > 0 ? variables : ['first_name']).map((v) => [v, '…']));
   return [

@@ -1,4 +1,4 @@
-import { Modal, NumberInput, PasswordInput, Stack, Switch, TagsInput, Text, TextInput, Textarea } from '@mantine/core';
+import { NumberInput, PasswordInput, Stack, Switch, TagsInput, TextInput, Textarea } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { mistakes } from '../../api/mistakes';
 import type { Bot } from '../../api/telephony';
 import { usePutBot } from '../../api/telephony';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 
@@ -42,7 +43,7 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
     );
   };
   return (
-    <Modal opened onClose={close} size="lg" closeOnClickOutside={false} title={<Text fw={650}>{bot === undefined ? 'New bot' : `Change ${bot.name}`}</Text>}>
+    <Dialog close={close} size="lg" closeOnClickOutside={false} title={bot === undefined ? 'New bot' : `Change ${bot.name}`}>
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The bot was not saved" problem={rest} />}
@@ -77,6 +78,6 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
           <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,9 +1,10 @@
-import { Button, Drawer, Group, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core';
+import { Button, Group, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 
-import type { Campaign, Schemas } from '../../api/client';
+import type { Schemas } from '../../api/client';
 import { asProblem } from '../../api/problem';
 import { useActivity } from '../../api/queries';
+import { Side } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { LeftIcon, RightIcon } from '../../components/icons';
 import { ToneWord } from '../../components/tone-badge';
@@ -12,19 +13,20 @@ import { actionOf, detailOf } from '../../words/activity';
 import { count, plural } from '../../words/figures';
 import { nameOf, valueOf } from '../../words/settings';
 import css from './activity-drawer.module.css';
+import type { Still } from './still';
 
 const pageSize = 20;
 
 /** ActivityDrawer lists who did what, the most recent first (spec: Activity log entry). */
-export function ActivityDrawer({ campaign: c, opened, close }: { campaign: Campaign; opened: boolean; close: () => void }) {
+export function ActivityDrawer({ campaign: c, close }: { campaign: Still; close: () => void }) {
   return (
-    <Drawer opened={opened} onClose={close} position="right" size="lg" title={<Text fw={650}>Activity log</Text>} closeButtonProps={{ 'aria-label': 'Close' }}>
-      {opened && <Log campaign={c} />}
-    </Drawer>
+    <Side close={close} size="lg" title="Activity log">
+      <Log campaign={c} />
+    </Side>
   );
 }
 
-function Log({ campaign: c }: { campaign: Campaign }) {
+function Log({ campaign: c }: { campaign: Still }) {
   const [all, setAll] = useState(false);
   const [page, setPage] = useState(1);
   const query = useActivity(c.campaign_id, page, all, `${c.run} ${c.status} ${c.version}`);

@@ -1,19 +1,20 @@
-import { Button, FileButton, Group, Loader, Modal, Pagination, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Button, FileButton, Group, Loader, Pagination, Progress, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { DragEvent } from 'react';
 import { useEffect, useRef, useState } from 'react';
 
-import type { Campaign } from '../../api/client';
 import type { ImportReport, Rejected } from '../../api/imports';
 import { rejectedRows, upload } from '../../api/imports';
 import { Problem, asProblem } from '../../api/problem';
 import { keys } from '../../api/queries';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FileIcon } from '../../components/icons';
 import { count, plural, share, size } from '../../words/figures';
 import { words } from '../../words/states';
 import css from './add-contacts.module.css';
 import { MapColumns } from './map-columns';
+import type { Still } from './still';
 
 type Stage =
   | { name: 'choose'; problem?: Problem }
@@ -23,17 +24,17 @@ type Stage =
   | { name: 'done'; report: ImportReport };
 
 /** AddContacts uploads a CSV file and shows what became of its rows. */
-export function AddContacts({ campaign: c, opened, close }: { campaign: Campaign; opened: boolean; close: () => void }) {
+export default function AddContacts({ campaign: c, close }: { campaign: Still; close: () => void }) {
   const [busy, setBusy] = useState(false);
   return (
-    <Modal opened={opened} onClose={busy ? () => undefined : close} withCloseButton={!busy} size="xl" title={<Text fw={650}>Add contacts</Text>}>
-      {opened && <ContactsFile campaign={c} busy={setBusy} close={close} />}
-    </Modal>
+    <Dialog close={busy ? () => undefined : close} withCloseButton={!busy} size="xl" title="Add contacts">
+      <ContactsFile campaign={c} busy={setBusy} close={close} />
+    </Dialog>
   );
 }
 
 /** ContactsFile takes a file, shows what its columns become, sends it, and reports on its rows. */
-export function ContactsFile({ campaign: c, busy, close }: { campaign: Campaign; busy?: (busy: boolean) => void; close?: () => void }) {
+export function ContactsFile({ campaign: c, busy, close }: { campaign: Still; busy?: (busy: boolean) => void; close?: () => void }) {
   const client = useQueryClient();
   const [stage, setStage] = useState<Stage>({ name: 'choose' });
   const running = useRef<AbortController>(undefined);

@@ -1,12 +1,14 @@
 import { Box, Grid, Group, NativeSelect, SegmentedControl, Skeleton, Stack, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { Suspense, lazy, useMemo, useState } from 'react';
+import { Suspense, memo, useMemo, useRef, useState } from 'react';
 
 import type { Campaign, Schemas } from '../../api/client';
 import type { ChartOf } from '../../api/queries';
 import { useBreakdown, useSeries, useTail } from '../../api/queries';
 import { Card } from '../../components/card';
+import { code } from '../../components/code';
 import { Failure } from '../../components/failure';
+import { Later, useSeen } from '../../components/later';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { count, none, plural, rate, share } from '../../words/figures';
 import { extended, heardWithin, lastCalls, pointsOf, stepsOf, summaryOf } from '../../words/series';
@@ -16,7 +18,7 @@ import { exact, viewerZone } from '../../words/times';
 import css from './analysis.module.css';
 
 /** The library that draws comes when somebody looks at a campaign that has run. */
-const Charts = lazy(() => import('./charts'));
+const { Show: Charts } = code(() => import('./charts'));
 
 const spans = [
   { value: '0', label: 'Whole run' },
@@ -48,7 +50,9 @@ export function Analysis({ campaign: c }: { campaign: Campaign }) {
           )
         }
       />
-      <Breakdown campaign={c} run={run} open={open} />
+      <Later height={470}>
+        <Breakdown id={c.campaign_id} run={run} open={open} />
+      </Later>
     </>
   );
 }
@@ -56,7 +60,9 @@ export function Analysis({ campaign: c }: { campaign: Campaign }) {
 function ChartsCard({ campaign: c, run, open, choose }: { campaign: Campaign; run: number; open: boolean; choose: ReactNode }) {
   const [last, setLast] = useState('0');
   const of: ChartOf = { run, last: open ? Number(last) : 0, open };
-  const { data: series, error, refetch } = useSeries(c.campaign_id, of);
+  const place = useRef<HTMLDivElement>(null);
+  const seen = useSeen(place);
+  const { data: series, error, refetch } = useSeries(c.campaign_id, of, seen);
   const tail = useTail(c.campaign_id);
   const points = useMemo(() => {
     if (series === undefined) return [];
@@ -66,6 +72,7 @@ function ChartsCard({ campaign: c, run, open, choose }: { campaign: Campaign; ru
   const dialled = series?.dials.some((n) => n > 0) ?? false;
   return (
     <Card
+      place={place}
       title="Over the run"
       aside={
         <Group gap="xs">
@@ -90,7 +97,7 @@ function ChartsCard({ campaign: c, run, open, choose }: { campaign: Campaign; ru
       {series !== undefined && dialled && (
         <>
           <Suspense fallback={<Skeleton height={380} m="md" />}>
-            <Charts points={points} cap={c.settings.abandon_cap_pct / 100} />
+            <Charts points={points} cap={c.settings.abandon_cap_pct / 100} seen={seen} />
           </Suspense>
           <Text size="xs" c="dimmed" px="md" pb="sm" className="figure" data-summary>
             {summaryOf(series, points)} Times are of {viewerZone}.
@@ -140,11 +147,12 @@ function AsTable({ series, open }: { series: Schemas['Series']; open: boolean })
   );
 }
 
-function Breakdown({ campaign: c, run, open }: { campaign: Campaign; run: number; open: boolean }) {
-  const { data: b, error, refetch } = useBreakdown(c.campaign_id, run, open);
+const Breakdown = memo(function Breakdown({ id, run, open }: { id: string; run: number; open: boolean }) {
+  const place = useRef<HTMLDivElement>(null);
+  const { data: b, error, refetch } = useBreakdown(id, run, open, useSeen(place));
   if (error && b === undefined) return <Failure title="What the dials came to cannot be shown" problem={error} retry={() => void refetch()} />;
   return (
-    <Grid gap="md">
+    <Grid gap="md" ref={place}>
       <Grid.Col span={{ base: 12, lg: 6 }}>
         <Card title="How calls ended" aside={b && <Aside text={plural(b.dials, 'call')} />}>
           {b === undefined ? <Skeleton height={160} m="md" /> : <Causes breakdown={b} />}
@@ -160,7 +168,7 @@ function Breakdown({ campaign: c, run, open }: { campaign: Campaign; run: number
       </Grid.Col>
     </Grid>
   );
-}
+});
 
 function Aside({ text }: { text: string }) {
   return (

@@ -10,9 +10,11 @@ import { When, useNow } from '../../components/when';
 import { minuteOf, viewerZone, windowOf } from '../../words/times';
 import css from './campaign-header.module.css';
 import { CommandBar } from './command-bar';
+import type { Still } from './still';
+import { still } from './still';
 
 /** CampaignHeader names the campaign, says what state it is in and since when, and holds what can be done to it. */
-export function CampaignHeader({ campaign: c }: { campaign: Campaign }) {
+export const CampaignHeader = still(function CampaignHeader({ campaign: c }: { campaign: Still }) {
   const zone = c.settings.window.zone;
   const now = useNow();
   const there = zone === viewerZone ? undefined : minuteOf(now, zone);
@@ -61,7 +63,7 @@ export function CampaignHeader({ campaign: c }: { campaign: Campaign }) {
       </dl>
     </Box>
   );
-}
+});
 
 /** By is when something was done and by whom; blank when it never was. */
 function By({ at, who, zone }: { at: string | null | undefined; who?: Campaign['restarted_by']; zone: string }) {

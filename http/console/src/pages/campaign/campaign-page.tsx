@@ -2,6 +2,7 @@ import { Center, Grid, Loader, Stack } from '@mantine/core';
 
 import { useCampaign } from '../../api/queries';
 import { Failure } from '../../components/failure';
+import { Later } from '../../components/later';
 import { PageBody } from '../../components/page';
 import { NotFoundPage } from '../not-found-page';
 import { Analysis } from './analysis';
@@ -40,7 +41,7 @@ function Watched({ id }: { id: string }) {
     <PageBody title={campaign.settings.name}>
       <Stack gap="md">
         <CampaignHeader campaign={campaign} />
-        <Notices campaign={campaign} stale={error} since={dataUpdatedAt} />
+        <Notices campaign={campaign} stale={error} since={error ? dataUpdatedAt : 0} />
         <Grid gap="md">
           {live && (
             <Grid.Col span={{ base: 12, lg: 8 }}>
@@ -52,20 +53,28 @@ function Watched({ id }: { id: string }) {
           </Grid.Col>
         </Grid>
         <CountersCard campaign={campaign} />
-        {campaign.ever_run && <Analysis campaign={campaign} />}
+        {campaign.ever_run && (
+          <Later height={900}>
+            <Analysis campaign={campaign} />
+          </Later>
+        )}
         <CallbacksCard campaign={campaign} />
-        <ContactsCard campaign={campaign} />
-        <Grid gap="md">
-          <Grid.Col span={{ base: 12, lg: 6 }}>
-            <ConfigurationCard campaign={campaign} />
-          </Grid.Col>
-          <Grid.Col span={{ base: 12, lg: 6 }}>
-            <Stack gap="md">
-              <PassesCard campaign={campaign} />
-              <IntegrationCard campaign={campaign} />
-            </Stack>
-          </Grid.Col>
-        </Grid>
+        <Later height={700}>
+          <ContactsCard campaign={campaign} />
+        </Later>
+        <Later height={560}>
+          <Grid gap="md">
+            <Grid.Col span={{ base: 12, lg: 6 }}>
+              <ConfigurationCard campaign={campaign} />
+            </Grid.Col>
+            <Grid.Col span={{ base: 12, lg: 6 }}>
+              <Stack gap="md">
+                <PassesCard passes={campaign.passes} zone={campaign.settings.window.zone} />
+                <IntegrationCard campaign={campaign} />
+              </Stack>
+            </Grid.Col>
+          </Grid>
+        </Later>
       </Stack>
     </PageBody>
   );

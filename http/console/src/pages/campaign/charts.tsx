@@ -1,8 +1,9 @@
 import 'uplot/dist/uPlot.min.css';
 
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useEffect, useMemo, useRef, useState } from 'react';
 import uPlot from 'uplot';
 
+import { whenIdle } from '../../components/later';
 import { count, none, percent, rate, share } from '../../words/figures';
 import type { Point } from '../../words/series';
 import type { Tone } from '../../words/states';
@@ -28,8 +29,17 @@ interface Plot {
 
 const height = 168;
 
+interface Props {
+  points: Point[];
+  cap: number;
+  /** What nobody sees is not drawn anew. */
+  seen: boolean;
+}
+
 /** Charts draws a run over its time: one plot below the other, with one cursor. */
-export default function Charts({ points, cap }: { points: Point[]; cap: number }) {
+export default memo(Charts, (before, after) => !after.seen || (before.seen && before.points === after.points && before.cap === after.cap));
+
+function Charts({ points, cap }: Props) {
   const plots = useMemo<Plot[]>(
     () => [
       { name: 'dials', title: 'Dials per second', write: rate, axis: (v) => (Number.isInteger(v) ? count(v) : rate(v)), least: 1, lines: [{ label: 'Dials/s', tone: 'blue', of: (p) => p.dialsPerS }] },
@@ -80,27 +90,36 @@ function OnePlot({ plot, points }: { plot: Plot; points: Point[] }) {
   const frame = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
+  const newest = useRef<uPlot.AlignedData>([[]]);
   const values = useMemo<uPlot.AlignedData>(() => [points.map((p) => p.at), ...plot.lines.map((l) => points.map(l.of))], [plot, points]);
 
   useEffect(() => {
     const node = frame.current;
     if (node === null) return;
-    const u = new uPlot(options(plot, node, setAt), [[], ...plot.lines.map(() => [])], node);
-    chart.current = u;
-    const sized = new ResizeObserver(() => u.setSize({ width: node.clientWidth, height }));
-    sized.observe(node);
+    const colours = new Map<string, string>();
+    const sized = new ResizeObserver(() => chart.current?.setSize({ width: node.clientWidth, height }));
     // A canvas does not follow the colours of the page by itself.
-    const coloured = new MutationObserver(() => u.redraw(false, true));
-    coloured.observe(document.documentElement, { attributes: true, attributeFilter: ['data-mantine-color-scheme'] });
+    const coloured = new MutationObserver(() => {
+      colours.clear();
+      chart.current?.redraw(false, true);
+    });
+    // One at a time: each takes longer than a click should wait.
+    const callOff = whenIdle(() => {
+      chart.current = new uPlot(options(plot, node, colours, setAt), newest.current, node);
+      sized.observe(node);
+      coloured.observe(document.documentElement, { attributes: true, attributeFilter: ['data-mantine-color-scheme'] });
+    });
     return () => {
+      callOff();
       sized.disconnect();
       coloured.disconnect();
-      u.destroy();
+      chart.current?.destroy();
       chart.current = null;
     };
   }, [plot]);
 
   useEffect(() => {
+    newest.current = values;
     chart.current?.setData(values);
   }, [values]);
 
@@ -125,13 +144,20 @@ function lastKnown(points: Point[], line: Line | undefined): Point | undefined {
   return points.findLast((p) => line?.of(p) !== null) ?? points.at(-1);
 }
 
-function options(plot: Plot, node: HTMLElement, setAt: (i: number | null) => void): uPlot.Options {
+/** options of a plot; `colours` keeps what was looked up of the page's until it has others. */
+function options(plot: Plot, node: HTMLElement, colours: Map<string, string>, setAt: (i: number | null) => void): uPlot.Options {
   const style = getComputedStyle(node);
-  const colour = (variable: string) => style.getPropertyValue(variable).trim();
-  const toned = (tone: Tone) => {
-    const key = node.parentElement?.querySelector(`[data-tone="${tone}"]`);
-    return key ? getComputedStyle(key).getPropertyValue('--tone').trim() : '#888888';
+  const kept = (key: string, look: () => string) => {
+    const found = colours.get(key) ?? look();
+    colours.set(key, found);
+    return found;
   };
+  const colour = (variable: string) => kept(variable, () => style.getPropertyValue(variable).trim());
+  const toned = (tone: Tone) =>
+    kept(tone, () => {
+      const key = node.parentElement?.querySelector(`[data-tone="${tone}"]`);
+      return key ? getComputedStyle(key).getPropertyValue('--tone').trim() : '#888888';
+    });
   const axis: uPlot.Axis = {
     stroke: () => colour('--mantine-color-dimmed'),
     grid: { stroke: () => colour('--hairline'), width: 1 },

@@ -1,4 +1,4 @@
-import { Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, List, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -6,6 +6,7 @@ import { useLocation } from 'wouter';
 
 import type { Campaign } from '../../api/client';
 import { useClone } from '../../api/queries';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { plural } from '../../words/figures';
 
@@ -29,7 +30,7 @@ export function CloneDialog({ campaign: c, close }: { campaign: Campaign; close:
   };
   const wrong = clone.error?.errors.find((e) => e.field === 'name')?.message;
   return (
-    <Modal opened onClose={clone.isPending ? () => undefined : close} title={<Text fw={650}>{`Clone “${c.settings.name}”`}</Text>}>
+    <Dialog close={clone.isPending ? () => undefined : close} title={`Clone “${c.settings.name}”`}>
       <form onSubmit={submit}>
         <Stack>
           {clone.error && wrong === undefined && <Failure title="The campaign was not cloned" problem={clone.error} />}
@@ -48,6 +49,6 @@ export function CloneDialog({ campaign: c, close }: { campaign: Campaign; close:
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,19 +1,26 @@
 import { ActionIcon, Button, Group, Menu } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { useQueryClient } from '@tanstack/react-query';
 import type { ComponentType } from 'react';
-import { useEffect, useRef, useState } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 
 import type { Campaign } from '../../api/client';
+import { keys } from '../../api/queries';
 import { useUser } from '../../api/session';
+import { code } from '../../components/code';
 import { CommandDialog } from '../../components/command-dialog';
+import { lost } from '../../components/focus-back';
 import { ChartIcon, CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
 import type { Action, Asked } from '../../words/commands';
 import { actionsOf, labels, mayAddContacts } from '../../words/commands';
 import { ActivityDrawer } from './activity-drawer';
-import { AddContacts } from './add-contacts';
 import { CloneDialog } from './clone-dialog';
 import { ReportButton } from './report-button';
+import type { Still } from './still';
+
+// What is long comes when it is opened.
+const { Show: AddContacts } = code(() => import('./add-contacts'));
 
 const icons: Record<Action, ComponentType<{ size?: number }>> = {
   start: PlayIcon,
@@ -37,12 +44,19 @@ const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
 const returnedMs = 100;
 
 /** CommandBar holds what can be done to the campaign in its present state. Every command asks first. */
-export function CommandBar({ campaign: c }: { campaign: Campaign }) {
+export function CommandBar({ campaign: c }: { campaign: Still }) {
+  const client = useQueryClient();
+  // A question is asked of the campaign as it is then, with its figures.
+  const current = () => client.getQueryData<Campaign>(keys.campaign(c.campaign_id));
   const { role } = useUser();
   const actions = actionsOf(c, role);
-  const [asked, setAsked] = useState<Asked>();
+  const [asked, setQuestion] = useState<{ action: Asked; campaign: Campaign }>();
+  const [cloning, setCloning] = useState<Campaign>();
+  const ask = (action: Asked) => {
+    const campaign = current();
+    if (campaign) setQuestion({ action, campaign });
+  };
   const [adding, { open: add, close: closeAdding }] = useDisclosure(false);
-  const [cloning, { open: clone, close: closeCloning }] = useDisclosure(false);
   const [logging, { open: log, close: closeLog }] = useDisclosure(false);
   const commands = actions.filter((a): a is Exclude<Asked, 'delete'> => a !== 'delete' && a !== 'edit' && a !== 'clone');
   // A button that was pressed goes with the state that it ended: who uses the keyboard finds the focus at the next one.
@@ -53,7 +67,7 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
     if (asked !== undefined) acted.current = true;
     if (!acted.current || asked !== undefined) return undefined;
     const wait = setTimeout(() => {
-      if (document.activeElement === document.body) bar.current?.querySelector('button')?.focus();
+      if (lost()) bar.current?.querySelector('button')?.focus();
     }, returnedMs);
     return () => clearTimeout(wait);
   }, [asked, offered]);
@@ -73,7 +87,7 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
       {commands.reverse().map((a) => {
         const Icon = icons[a];
         return (
-          <Button key={a} {...(looks[a] ?? { variant: 'default' })} leftSection={<Icon size={16} />} onClick={() => setAsked(a)}>
+          <Button key={a} {...(looks[a] ?? { variant: 'default' })} leftSection={<Icon size={16} />} onClick={() => ask(a)}>
             {labels[a]}
           </Button>
         );
@@ -92,21 +106,21 @@ export function CommandBar({ campaign: c }: { campaign: Campaign }) {
             What if?
           </Menu.Item>
           {actions.includes('clone') && (
-            <Menu.Item leftSection={<CopyIcon size={16} />} onClick={clone}>
+            <Menu.Item leftSection={<CopyIcon size={16} />} onClick={() => setCloning(current())}>
               Clone…
             </Menu.Item>
           )}
           {actions.includes('delete') && (
-            <Menu.Item color="red" leftSection={<TrashIcon size={16} />} onClick={() => setAsked('delete')}>
+            <Menu.Item color="red" leftSection={<TrashIcon size={16} />} onClick={() => ask('delete')}>
               Delete…
             </Menu.Item>
           )}
         </Menu.Dropdown>
       </Menu>
-      {asked && <CommandDialog action={asked} campaign={c} close={() => setAsked(undefined)} />}
-      <AddContacts campaign={c} opened={adding} close={closeAdding} />
-      {cloning && <CloneDialog campaign={c} close={closeCloning} />}
-      <ActivityDrawer campaign={c} opened={logging} close={closeLog} />
+      {asked && <CommandDialog {...asked} close={() => setQuestion(undefined)} />}
+      {cloning && <CloneDialog campaign={cloning} close={() => setCloning(undefined)} />}
+      {logging && <ActivityDrawer campaign={c} close={closeLog} />}
+      <Suspense>{adding && <AddContacts campaign={c} close={closeAdding} />}</Suspense>
     </Group>
   );
 }

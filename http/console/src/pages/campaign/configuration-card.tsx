@@ -1,13 +1,14 @@
 import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-import type { Campaign } from '../../api/client';
 import { Card } from '../../components/card';
 import { CopyControl } from '../../components/copy-control';
 import { count, seconds } from '../../words/figures';
 import { daysOf } from '../../words/times';
 import { flat, nameOf, poolOf, valueOf } from '../../words/settings';
 import css from './configuration-card.module.css';
+import type { Still } from './still';
+import { still } from './still';
 
 /** Rows that the panel writes in a form of its own, or together. */
 const own = new Set(['name', 'window.zone', 'window.start', 'window.end', 'window.days', 'number_pool', 'stop_redials_after_s', 'redial_only_under_s', 'config_url', 'recording_retention_days', 'retry_delay_s', 'window.contact_zone']);
@@ -20,7 +21,7 @@ function isUnused(field: string, v: unknown, amdOff: boolean): boolean {
 }
 
 /** ConfigurationCard shows the settings; they are changed under Edit (spec: read-only configuration panel). */
-export function ConfigurationCard({ campaign: c }: { campaign: Campaign }) {
+export const ConfigurationCard = still(function ConfigurationCard({ campaign: c }: { campaign: Still }) {
   const s = c.settings;
   const values = flat(s);
   const fetched = new Set(Object.keys(c.external_config?.settings ?? {}));
@@ -62,7 +63,7 @@ export function ConfigurationCard({ campaign: c }: { campaign: Campaign }) {
       </dl>
     </Card>
   );
-}
+});
 
 function Row({ field, name = nameOf(field), fetched = false, children }: { field: string; name?: string; fetched?: boolean; children: ReactNode }) {
   return (

@@ -1,4 +1,3 @@
-import { ActionIcon, Anchor, Box, Collapse, Group, Table, Text } from '@mantine/core';
 import { memo, useId, useState } from 'react';
 
 import type { Attempt, Contact } from '../../api/client';
@@ -6,6 +5,7 @@ import { serverNow } from '../../api/clock';
 import { DownIcon, RightIcon } from '../../components/icons';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
+import { none } from '../../words/figures';
 import { contactStatus, named, outcome, reasonOf, words } from '../../words/states';
 import { AttemptTable, attemptLabel } from './attempt-table';
 import css from './contact-row.module.css';
@@ -14,7 +14,7 @@ import css from './contact-row.module.css';
 const trailShown = 3;
 const variablesShown = 2;
 
-/** ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. */
+/** ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. Fifty are drawn at a time: plain elements. */
 export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: { contact: Contact; zone: string; show: (contact: string) => void }) {
   const [open, setOpen] = useState(false);
   const id = useId();
@@ -23,37 +23,31 @@ export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: {
   const earlier = c.attempt_trail.length - trailShown;
   return (
     <>
-      <Table.Tr data-contact={c.phone_number} data-open={open || undefined} className={css.row}>
-        <Table.Td>
-          <Group gap={6} wrap="nowrap">
-            <ActionIcon size="sm" variant="subtle" color="gray" aria-expanded={open} aria-controls={id} aria-label={`${open ? 'Hide' : 'Show'} details of ${c.phone_number}`} onClick={() => setOpen(!open)}>
+      <tr data-contact={c.phone_number} data-open={open || undefined} className={css.row}>
+        <td>
+          <span className={css.phone}>
+            <button type="button" className={`mantine-focus-auto ${css.opener}`} aria-expanded={open} aria-controls={id} aria-label={`${open ? 'Hide' : 'Show'} details of ${c.phone_number}`} onClick={() => setOpen(!open)}>
               {open ? <DownIcon size={15} /> : <RightIcon size={15} />}
-            </ActionIcon>
-            <Anchor component="button" type="button" size="sm" className="figure" fw={500} c="inherit" style={{ whiteSpace: 'nowrap' }} title="All about this contact" onClick={() => show(c.contact_id)}>
+            </button>
+            <button type="button" className={`figure mantine-focus-auto ${css.link}`} title="All about this contact" onClick={() => show(c.contact_id)}>
               {c.phone_number}
-            </Anchor>
-          </Group>
-        </Table.Td>
-        <Table.Td>
-          <Group gap={6}>
+            </button>
+          </span>
+        </td>
+        <td>
+          <span className={css.badges}>
             <ToneBadge tone={status.tone} label={status.label} />
             {c.live_state && c.live_state !== c.status && <ToneBadge tone="blue" label={words(c.live_state)} alive />}
             {c.callback && <ToneBadge tone="purple" label="Callback" title={words(c.callback.state)} />}
-          </Group>
-          {c.reason && (
-            <Text size="xs" c="dimmed" mt={3}>
-              {reasonOf(c.reason)}
-            </Text>
-          )}
-        </Table.Td>
-        <Table.Td ta="right" className="figure" data-figure="attempts">
+          </span>
+          {c.reason && <div className={css.small}>{reasonOf(c.reason)}</div>}
+        </td>
+        <td className={`figure ${css.right}`} data-figure="attempts">
           {c.attempts}/{c.max_attempts}
-        </Table.Td>
-        <Table.Td>
+        </td>
+        <td>
           {c.attempt_trail.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              Not dialled yet
-            </Text>
+            <span className={css.none}>Not dialled yet</span>
           ) : (
             <ol className={css.trail}>
               {earlier > 0 && <li className={css.earlier}>{earlier} earlier</li>}
@@ -62,33 +56,29 @@ export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: {
               ))}
             </ol>
           )}
-        </Table.Td>
-        <Table.Td>
-          <Text size="sm">{c.last_result === '' ? <span className={css.none}>--</span> : lastResult(c.last_result)}</Text>
+        </td>
+        <td>
+          {c.last_result === '' ? <span className={css.none}>{none}</span> : lastResult(c.last_result)}
           {c.next_eligible_at && Date.parse(c.next_eligible_at) > serverNow() && (
-            <Text size="xs" c="dimmed">
+            <div className={css.small}>
               next <When at={c.next_eligible_at} zone={zone} precise />
-            </Text>
+            </div>
           )}
-        </Table.Td>
-        <Table.Td>
+        </td>
+        <td>
           {variables.slice(0, variablesShown).map(([key, value]) => (
-            <Text key={key} size="xs" className={css.variable} title={value}>
+            <div key={key} className={css.variable} title={value}>
               <span>{key}</span> {value}
-            </Text>
+            </div>
           ))}
-          {variables.length > variablesShown && (
-            <Text size="xs" c="dimmed">
-              {variables.length - variablesShown} more
-            </Text>
-          )}
-        </Table.Td>
-      </Table.Tr>
-      <Table.Tr className={css.details} id={id} hidden={!open}>
-        <Table.Td colSpan={6} p={0}>
-          <Collapse expanded={open}>
-            <Box className={css.inside}>
-              {open && <AttemptTable attempts={c.attempt_trail} zone={zone} />}
+          {variables.length > variablesShown && <div className={css.small}>{variables.length - variablesShown} more</div>}
+        </td>
+      </tr>
+      <tr className={css.details} id={id} hidden={!open}>
+        {open && (
+          <td colSpan={6}>
+            <div className={css.inside}>
+              <AttemptTable attempts={c.attempt_trail} zone={zone} />
               {variables.length > 0 && (
                 <dl className={css.variables}>
                   {variables.map(([key, value]) => (
@@ -99,10 +89,10 @@ export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: {
                   ))}
                 </dl>
               )}
-            </Box>
-          </Collapse>
-        </Table.Td>
-      </Table.Tr>
+            </div>
+          </td>
+        )}
+      </tr>
     </>
   );
 });
@@ -117,12 +107,8 @@ function TrailItem({ attempt: a, zone }: { attempt: Attempt; zone: string }) {
   return (
     <li className={css.item} data-attempt={a.short_id} data-outcome={a.outcome}>
       <span className={css.number}>{a.number ?? '–'}</span>
-      <Text component="span" size="sm">
-        <ToneWord tone={label.tone} label={label.label} title={a.sip_reason} />
-      </Text>
-      <Text component="span" size="xs" c="dimmed">
-        {a.started_at && <When at={a.started_at} zone={zone} precise />}
-      </Text>
+      <ToneWord tone={label.tone} label={label.label} title={a.sip_reason} />
+      <span className={css.at}>{a.started_at && <When at={a.started_at} zone={zone} precise />}</span>
     </li>
   );
 }

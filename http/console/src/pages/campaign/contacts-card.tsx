@@ -1,18 +1,23 @@
 import { Anchor, Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { Suspense, useCallback, useDeferredValue, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 
 import type { Campaign, Schemas } from '../../api/client';
 import { keys, useContacts } from '../../api/queries';
 import { Card } from '../../components/card';
+import { code } from '../../components/code';
 import { Failure } from '../../components/failure';
 import { LeftIcon, RightIcon, SearchIcon } from '../../components/icons';
+import { useSeen } from '../../components/later';
 import { count, plural } from '../../words/figures';
 import { contactStatus } from '../../words/states';
-import { ContactDrawer } from '../contact/contact-drawer';
 import css from './contacts-card.module.css';
 import { ContactRow } from './contact-row';
+import type { Still } from './still';
+import { still } from './still';
+
+const { Show: ContactDrawer } = code(() => import('../contact/contact-drawer'));
 
 const pageSize = 50;
 
@@ -29,7 +34,8 @@ const callbackFilters: { value: '' | Schemas['CallbackState']; label: string }[]
 const followMs = 2_500;
 
 /** ContactsCard is the call list: 50 contacts a page. */
-export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
+export const ContactsCard = still(function ContactsCard({ campaign: c }: { campaign: Still }) {
+  const place = useRef<HTMLDivElement>(null);
   const [page, setPage] = useState(1);
   const [status, setStatus] = useState<Schemas['ContactStatus']>();
   const [callback, setCallback] = useState<Schemas['CallbackState']>();
@@ -38,16 +44,19 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
   const wanted = number.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
   const whole = /^\+[1-9][0-9]{6,14}$/.test(wanted);
   const query = useContacts(c.campaign_id, page, { status, callback, number: whole ? wanted : undefined });
-  useFollow(c);
+  useFollow(c.campaign_id, useSeen(place));
   // The contact that is open stands in the address: a link to it can be sent to a colleague.
   const [search, setSearch] = useSearchParams();
+  const open = search.get('contact');
   const show = useCallback((contact: string | undefined) => setSearch(contact === undefined ? {} : { contact }), [setSearch]);
-  const list = query.data;
+  // Fifty rows are drawn piece by piece: meanwhile the page answers.
+  const list = useDeferredValue(query.data);
   const pages = Math.max(1, Math.ceil((list?.total ?? 0) / pageSize));
   // The list became shorter (another filter, another run): the page that is shown exists no more.
   if (list && !query.isPlaceholderData && page > pages) setPage(pages);
   return (
     <Card
+      place={place}
       title="Call list"
       aside={
         <Group gap="xs">
@@ -103,8 +112,8 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
           <Failure title="The contacts cannot be shown" problem={query.error} retry={() => void query.refetch()} />
         </Box>
       )}
-      {query.isPending && <Skeleton height={240} aria-label="Loading" />}
-      {list && list.contacts.length === 0 && <Nothing campaign={c} filtered={status !== undefined || callback !== undefined || whole} />}
+      {list === undefined && !query.isError && <Skeleton height={240} aria-label="Loading" />}
+      {list && list.contacts.length === 0 && <Nothing id={c.campaign_id} filtered={status !== undefined || callback !== undefined || whole} />}
       {list && list.contacts.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={980}>
           <Table horizontalSpacing="md" verticalSpacing={10} className={css.table} aria-label="Contacts" data-busy={query.isPlaceholderData || undefined}>
@@ -142,41 +151,56 @@ export function ContactsCard({ campaign: c }: { campaign: Campaign }) {
           </Group>
         </Group>
       )}
-      <ContactDrawer campaign={c} contact={search.get('contact')} close={() => show(undefined)} />
+      <Suspense>{open !== null && <ContactDrawer campaign={c} contact={open} close={() => show(undefined)} />}</Suspense>
     </Card>
   );
-}
+});
 
-function Nothing({ campaign: c, filtered }: { campaign: Campaign; filtered: boolean }) {
+function Nothing({ id, filtered }: { id: string; filtered: boolean }) {
+  const all = useQueryClient().getQueryData<Campaign>(keys.campaign(id))?.counters.total;
   return (
     <Center p={48}>
       <Stack gap={4} align="center">
         <Text fw={600}>{filtered ? 'No contact fits' : 'No contacts yet'}</Text>
         <Text size="sm" c="dimmed">
-          {filtered ? `The campaign has ${plural(c.counters.total, 'contact')} in all.` : 'Add contacts from a CSV file with a phone_number column, or by the trigger endpoint of the API.'}
+          {filtered ? all !== undefined && `The campaign has ${plural(all, 'contact')} in all.` : 'Add contacts from a CSV file with a phone_number column, or by the trigger endpoint of the API.'}
         </Text>
       </Stack>
     </Center>
   );
 }
 
-/** useFollow fetches the table anew when the live figures say that something happened, but not with every event. */
-function useFollow(c: Campaign) {
+/** useFollow fetches the table anew when the live figures say that something happened, but not with every event, and only while it is seen. */
+function useFollow(id: string, seen: boolean) {
   const client = useQueryClient();
-  const last = useRef(0);
-  const happened = JSON.stringify([c.run, c.status, c.counters, c.live?.dialling, c.live?.ringing, c.live?.in_progress]);
+  const fetched = useRef<{ at: number; what: string }>(undefined);
   useEffect(() => {
-    if (last.current === 0) {
-      last.current = Date.now(); // the page has just been fetched
-      return undefined;
-    }
-    const timer = setTimeout(
-      () => {
-        last.current = Date.now();
-        void client.invalidateQueries({ queryKey: keys.contacts(c.campaign_id) });
-      },
-      Math.max(0, last.current + followMs - Date.now()),
-    );
-    return () => clearTimeout(timer);
-  }, [happened, client, c.campaign_id]);
+    if (!seen) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = () => {
+      const c = client.getQueryData<Campaign>(keys.campaign(id));
+      if (c === undefined) return;
+      const what = JSON.stringify([c.run, c.status, c.counters, c.live?.dialling, c.live?.ringing, c.live?.in_progress]);
+      fetched.current ??= { at: Date.now(), what }; // the page has just been fetched
+      if (what === fetched.current.what || timer !== undefined) return;
+      timer = setTimeout(
+        () => {
+          timer = undefined;
+          fetched.current = { at: Date.now(), what };
+          void client.invalidateQueries({ queryKey: keys.contacts(id) });
+          look(); // more has happened meanwhile
+        },
+        Math.max(0, fetched.current.at + followMs - Date.now()),
+      );
+    };
+    look();
+    const end = client.getQueryCache().subscribe((e) => {
+      const [what, of] = e.query.queryKey as readonly unknown[];
+      if (e.type === 'updated' && what === keys.campaign(id)[0] && of === id) look();
+    });
+    return () => {
+      end();
+      clearTimeout(timer);
+    };
+  }, [seen, client, id]);
 }

@@ -1,15 +1,16 @@
 import { Box, Group, SegmentedControl, Text } from '@mantine/core';
 import { useState } from 'react';
 
-import type { Campaign } from '../../api/client';
 import { useBots } from '../../api/queries';
 import { Card } from '../../components/card';
 import { CopyControl } from '../../components/copy-control';
 import { integrations, keyPlaceholder } from '../../words/curl';
 import css from './integration-card.module.css';
+import type { Still } from './still';
+import { still } from './still';
 
 /** IntegrationCard shows how other systems add and exclude contacts: requests that can be pasted into a shell. */
-export function IntegrationCard({ campaign: c }: { campaign: Campaign }) {
+export const IntegrationCard = still(function IntegrationCard({ campaign: c }: { campaign: Still }) {
   const bots = useBots();
   const list = integrations(c, globalThis.location.origin, bots.data?.find((b) => b.id === c.settings.bot_id)?.required_variables);
   const [name, setName] = useState('Trigger');
@@ -35,4 +36,4 @@ export function IntegrationCard({ campaign: c }: { campaign: Campaign }) {
       </Box>
     </Card>
   );
-}
+});

@@ -1,8 +1,10 @@
 import { Box, Group, Text } from '@mantine/core';
+import { useRef } from 'react';
 
 import type { Campaign } from '../../api/client';
 import { useCapacity } from '../../api/queries';
 import { Card } from '../../components/card';
+import { useSeen } from '../../components/later';
 import { Stat, Stats } from '../../components/stat';
 import { ToneBadge } from '../../components/tone-badge';
 import { Age, useSeconds } from '../../components/when';
@@ -19,11 +21,15 @@ const overdueS = 30;
 export function LiveCard({ campaign: c }: { campaign: Campaign }) {
   const live = c.live;
   const shown = indicator(c);
-  const { data: capacity } = useCapacity(c.campaign_id, c.status === 'running');
+  const place = useRef<HTMLDivElement>(null);
+  const { data: capacity } = useCapacity(c.campaign_id, c.status === 'running', useSeen(place));
   const why = whyOf(c, capacity);
   const ends = eta(live?.eta_s);
   return (
-    <Card title="Live activity" aside={
+    <Card
+      place={place}
+      title="Live activity"
+      aside={
         <Group gap="sm">
           {ends !== undefined && (
             <Text size="sm" c="dimmed" className="figure" title="Until the run is expected to end, at the present rate">

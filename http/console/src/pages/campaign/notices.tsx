@@ -1,14 +1,15 @@
 import { Alert } from '@mantine/core';
 
-import type { Campaign } from '../../api/client';
 import type { Problem } from '../../api/problem';
 import { AlertIcon, InfoIcon } from '../../components/icons';
 import { When } from '../../components/when';
 import { completionReason } from '../../words/states';
 import { exact } from '../../words/times';
+import type { Still } from './still';
+import { still } from './still';
 
 /** Notices are what somebody who opens the page has to know first. */
-export function Notices({ campaign: c, stale, since }: { campaign: Campaign; stale: Problem | null; since: number }) {
+export const Notices = still(function Notices({ campaign: c, stale, since }: { campaign: Still; stale: Problem | null; since: number }) {
   const zone = c.settings.window.zone;
   return (
     <>
@@ -41,4 +42,4 @@ export function Notices({ campaign: c, stale, since }: { campaign: Campaign; sta
       )}
     </>
   );
-}
+});

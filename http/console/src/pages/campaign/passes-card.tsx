@@ -1,4 +1,5 @@
 import { Table, Text } from '@mantine/core';
+import { memo } from 'react';
 
 import type { Campaign } from '../../api/client';
 import { Card } from '../../components/card';
@@ -7,9 +8,7 @@ import { When } from '../../components/when';
 import { count, none, seconds, share } from '../../words/figures';
 
 /** PassesCard shows the run pass by pass: pass 1 is the first attempt of every contact (spec: Pass breakdown). */
-export function PassesCard({ campaign: c }: { campaign: Campaign }) {
-  const passes = c.passes ?? [];
-  const zone = c.settings.window.zone;
+export const PassesCard = memo(function PassesCard({ passes = [], zone }: { passes: Campaign['passes']; zone: string }) {
   return (
     <Card title="Passes">
       {passes.length === 0 ? (
@@ -48,7 +47,7 @@ export function PassesCard({ campaign: c }: { campaign: Campaign }) {
       )}
     </Card>
   );
-}
+});
 
 /** CallbacksCard is there only when callback detection is on (spec: Callbacks panel). */
 export function CallbacksCard({ campaign: c }: { campaign: Campaign }) {

@@ -13,7 +13,7 @@ import { plural, size } from '../../words/figures';
 const writeMs = 100;
 
 /** ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs, which can be cancelled. */
-export function ReportButton({ campaign: c }: { campaign: Campaign }) {
+export function ReportButton({ campaign: c }: { campaign: Pick<Campaign, 'campaign_id'> }) {
   const [progress, setProgress] = useState<ReportProgress>();
   const running = useRef<AbortController>(undefined);
   const button = useRef<HTMLButtonElement>(null);

@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
 
-import type { Campaign, Schemas } from '../../api/client';
+import type { Schemas } from '../../api/client';
 import { serverNow } from '../../api/clock';
 import { mistakes } from '../../api/mistakes';
 import type { ContactCommand } from '../../api/queries';
@@ -14,9 +14,10 @@ import type { ContactAction } from '../../words/contact-actions';
 import { actionsOnContact, consequencesOf, contactActionLabels } from '../../words/contact-actions';
 import { fromField, toField } from '../../words/local-time';
 import { minuteOf, moment, viewerZone } from '../../words/times';
+import type { Still } from '../campaign/still';
 
 interface Props {
-  campaign: Campaign;
+  campaign: Still;
   contact: Schemas['ContactDetail'];
 }
 

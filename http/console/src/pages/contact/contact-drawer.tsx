@@ -1,7 +1,8 @@
-import { Alert, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 
-import type { Campaign, Schemas } from '../../api/client';
+import type { Schemas } from '../../api/client';
 import { useContact } from '../../api/queries';
+import { Side } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { InfoIcon } from '../../components/icons';
 import { ToneBadge } from '../../components/tone-badge';
@@ -9,6 +10,7 @@ import { When } from '../../components/when';
 import { count, none } from '../../words/figures';
 import { sentence } from '../../words/sentence';
 import { contactStatus, named, outcome, words } from '../../words/states';
+import type { Still } from '../campaign/still';
 import { AttemptDetail } from './attempt-detail';
 import { ContactActions } from './contact-actions';
 import css from './contact.module.css';
@@ -17,15 +19,15 @@ import css from './contact.module.css';
 const askMs = 3_000;
 
 /** ContactDrawer shows all that is known of one contact: why it is not dialled now, and every attempt. */
-export function ContactDrawer({ campaign: c, contact, close }: { campaign: Campaign; contact: string | null; close: () => void }) {
+export default function ContactDrawer({ campaign: c, contact, close }: { campaign: Still; contact: string; close: () => void }) {
   return (
-    <Drawer opened={contact !== null} onClose={close} position="right" size="xl" title={<Text fw={650}>Contact</Text>} closeButtonProps={{ 'aria-label': 'Close' }}>
-      {contact !== null && <Loaded campaign={c} contact={contact} />}
-    </Drawer>
+    <Side close={close} size="xl" title="Contact">
+      <Loaded campaign={c} contact={contact} />
+    </Side>
   );
 }
 
-function Loaded({ campaign: c, contact }: { campaign: Campaign; contact: string }) {
+function Loaded({ campaign: c, contact }: { campaign: Still; contact: string }) {
   const query = useContact(c.campaign_id, contact, askMs);
   if (query.data === undefined) {
     return query.isError ? <Failure title="The contact cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} aria-label="Loading" />;
@@ -33,7 +35,7 @@ function Loaded({ campaign: c, contact }: { campaign: Campaign; contact: string 
   return <Shown campaign={c} contact={query.data} />;
 }
 
-function Shown({ campaign: c, contact: k }: { campaign: Campaign; contact: Schemas['ContactDetail'] }) {
+function Shown({ campaign: c, contact: k }: { campaign: Still; contact: Schemas['ContactDetail'] }) {
   const status = named(contactStatus, k.status);
   const zone = c.settings.window.zone;
   const variables = Object.entries(k.variables);

@@ -1,4 +1,4 @@
-import { Checkbox, Modal, MultiSelect, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Checkbox, MultiSelect, NumberInput, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { APIKey, KeyDraft, Scope } from '../../api/keys';
 import { useCampaignNames, useChangeKey, useCreateKey } from '../../api/keys';
 import { mistakes } from '../../api/mistakes';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
@@ -51,14 +52,14 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
 
   if (create.data !== undefined) {
     return (
-      <Modal opened onClose={close} size="lg" closeOnClickOutside={false} closeOnEscape={false} title={<Text fw={650}>Key of {create.data.name}</Text>}>
+      <Dialog close={close} size="lg" closeOnClickOutside={false} closeOnEscape={false} title={`Key of ${create.data.name}`}>
         <Once what="the key" secret={create.data.key} use={{ label: 'A first request', text: example(location.origin, create.data.key, create.data.scopes) }} done={close} />
-      </Modal>
+      </Dialog>
     );
   }
   const known = new Set((campaigns.data ?? []).map((c) => c.id));
   return (
-    <Modal opened onClose={close} size="lg" title={<Text fw={650}>{key === undefined ? 'New API key' : `Change ${key.name}`}</Text>}>
+    <Dialog close={close} size="lg" title={key === undefined ? 'New API key' : `Change ${key.name}`}>
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title={key === undefined ? 'The key was not made' : 'Nothing was changed'} problem={rest} />}
@@ -89,6 +90,6 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
           <FormButtons close={close} busy={sent.isPending} submit={key === undefined ? 'Make the key' : 'Save'} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

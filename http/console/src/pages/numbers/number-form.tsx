@@ -1,4 +1,4 @@
-import { Modal, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { NumberInput, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { mistakes } from '../../api/mistakes';
 import type { NumberRequest, NumberStatus } from '../../api/telephony';
 import { usePutNumber } from '../../api/telephony';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 
@@ -39,7 +40,7 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
     );
   };
   return (
-    <Modal opened onClose={close} title={<Text fw={650}>{number === undefined ? 'Add a number' : `Change ${number.number}`}</Text>}>
+    <Dialog close={close} title={number === undefined ? 'Add a number' : `Change ${number.number}`}>
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The number was not saved" problem={rest} />}
@@ -67,6 +68,6 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
           <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

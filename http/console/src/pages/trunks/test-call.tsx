@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
 
 import { mistakes } from '../../api/mistakes';
 import type { Bot } from '../../api/telephony';
 import { useBotHealth, useCall, useCallLadder, useHangUp, useNumberHealth, useTestCall } from '../../api/telephony';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { ToneBadge } from '../../components/tone-badge';
@@ -17,9 +18,9 @@ export function TestCall({ trunk, bot, close }: { trunk?: string; bot?: Bot; clo
   const call = useTestCall();
   const title = trunk === undefined ? `Test conversation with ${bot?.name ?? 'a bot'}` : `Test call over ${trunk}`;
   return (
-    <Modal opened onClose={close} size="xl" closeOnClickOutside={false} title={<Text fw={650}>{title}</Text>}>
+    <Dialog close={close} size="xl" closeOnClickOutside={false} title={title}>
       {call.data === undefined ? <Asked trunk={trunk} bot={bot} call={call} close={close} /> : <Followed id={call.data.call_id} again={() => call.reset()} close={close} />}
-    </Modal>
+    </Dialog>
   );
 }
 

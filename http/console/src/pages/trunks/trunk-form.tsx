@@ -1,4 +1,4 @@
-import { Fieldset, Group, Modal, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
+import { Fieldset, Group, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useId, useState } from 'react';
@@ -6,6 +6,7 @@ import { useId, useState } from 'react';
 import { mistakes } from '../../api/mistakes';
 import type { Trunk } from '../../api/telephony';
 import { usePutTrunk } from '../../api/telephony';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { DownIcon, RightIcon } from '../../components/icons';
@@ -34,7 +35,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
     );
   };
   return (
-    <Modal opened onClose={close} size="xl" closeOnClickOutside={false} title={<Text fw={650}>{trunk === undefined ? 'New trunk' : `Change ${trunk.id}`}</Text>}>
+    <Dialog close={close} size="xl" closeOnClickOutside={false} title={trunk === undefined ? 'New trunk' : `Change ${trunk.id}`}>
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The trunk was not saved" problem={rest} />}
@@ -117,7 +118,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
           <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 

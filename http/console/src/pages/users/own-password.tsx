@@ -1,4 +1,4 @@
-import { Modal, PasswordInput, Stack, Text } from '@mantine/core';
+import { PasswordInput, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { mistakes } from '../../api/mistakes';
 import { useUser } from '../../api/session';
 import { useChangePassword } from '../../api/users';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 
@@ -29,7 +30,7 @@ export default function OwnPassword({ close }: { close: () => void }) {
   };
   const eye = { visibilityToggleButtonProps: { 'aria-label': 'Show or hide the password' } };
   return (
-    <Modal opened onClose={close} title={<Text fw={650}>Change your password</Text>}>
+    <Dialog close={close} title="Change your password">
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The password was not changed" problem={rest} />}
@@ -43,6 +44,6 @@ export default function OwnPassword({ close }: { close: () => void }) {
           <FormButtons close={close} busy={change.isPending} submit="Change" />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

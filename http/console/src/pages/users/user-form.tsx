@@ -1,4 +1,4 @@
-import { Modal, PasswordInput, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { PasswordInput, Radio, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import type { Role } from '../../api/client';
 import { mistakes } from '../../api/mistakes';
 import type { User } from '../../api/users';
 import { useChangeUser, useCreateUser } from '../../api/users';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
@@ -36,7 +37,7 @@ export function AddUser({ close }: { close: () => void }) {
   };
   if (create.data?.password !== undefined) return <Password of={create.data.email} password={create.data.password} close={close} />;
   return (
-    <Modal opened onClose={close} title={<Text fw={650}>Add a user</Text>}>
+    <Dialog close={close} title="Add a user">
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The user was not added" problem={rest} />}
@@ -54,7 +55,7 @@ export function AddUser({ close }: { close: () => void }) {
           <FormButtons close={close} busy={create.isPending} submit="Add" />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 
@@ -75,7 +76,7 @@ export function ChangeRole({ of: user, close }: { of: User; close: () => void })
     );
   };
   return (
-    <Modal opened onClose={close} title={<Text fw={650}>Role of {user.email}</Text>}>
+    <Dialog close={close} title={`Role of ${user.email}`}>
       <form onSubmit={submit}>
         <Stack>
           {change.error && <Failure title="The role was not changed" problem={change.error} />}
@@ -83,7 +84,7 @@ export function ChangeRole({ of: user, close }: { of: User; close: () => void })
           <FormButtons close={close} busy={change.isPending} disabled={role === user.role} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 
@@ -102,8 +103,8 @@ function RoleChoice({ value, set, error }: { value: Role; set: (r: Role) => void
 /** Password shows a generated password. */
 export function Password({ of: email, password, close }: { of: string; password: string; close: () => void }) {
   return (
-    <Modal opened onClose={close} closeOnClickOutside={false} closeOnEscape={false} title={<Text fw={650}>Password of {email}</Text>}>
+    <Dialog close={close} closeOnClickOutside={false} closeOnEscape={false} title={`Password of ${email}`}>
       <Once what="the password" secret={password} done={close} />
-    </Modal>
+    </Dialog>
   );
 }

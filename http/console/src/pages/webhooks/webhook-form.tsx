@@ -1,4 +1,4 @@
-import { Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
+import { MultiSelect, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { useCampaignNames } from '../../api/keys';
 import { mistakes } from '../../api/mistakes';
 import type { Webhook, WebhookType } from '../../api/webhooks';
 import { useChangeWebhook, useCreateWebhook } from '../../api/webhooks';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
@@ -42,14 +43,14 @@ export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => vo
   };
   if (create.data?.secret !== undefined) {
     return (
-      <Modal opened onClose={close} closeOnClickOutside={false} closeOnEscape={false} size="lg" title={<Text fw={650}>Secret of the endpoint</Text>}>
+      <Dialog close={close} closeOnClickOutside={false} closeOnEscape={false} size="lg" title="Secret of the endpoint">
         <Once what="the secret" kept secret={create.data.secret} done={close} />
-      </Modal>
+      </Dialog>
     );
   }
   const known = new Set((campaigns.data ?? []).map((c) => c.id));
   return (
-    <Modal opened onClose={close} size="lg" title={<Text fw={650}>{hook === undefined ? 'New endpoint' : 'Change the endpoint'}</Text>}>
+    <Dialog close={close} size="lg" title={hook === undefined ? 'New endpoint' : 'Change the endpoint'}>
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The endpoint was not saved" problem={rest} />}
@@ -69,6 +70,6 @@ export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => vo
           <FormButtons close={close} busy={sent.isPending} submit={hook === undefined ? 'Make the endpoint' : 'Save'} />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Code, Group, Modal, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Anchor, Button, Code, Group, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -8,6 +8,7 @@ import type { Delivery, Webhook } from '../../api/webhooks';
 import { useChangeWebhook, useDeleteWebhook, useDeliveries, useReplay, useReplayFailed, useRotateSecret, useTestWebhook, useWebhooks } from '../../api/webhooks';
 import { asProblem } from '../../api/problem';
 import { Confirm } from '../../components/confirm';
+import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { Empty, Rows } from '../../components/listing';
 import { Once } from '../../components/once';
@@ -197,9 +198,9 @@ function Rotate({ hook, close }: { hook: Webhook; close: () => void }) {
   const rotate = useRotateSecret();
   if (rotate.data?.secret !== undefined) {
     return (
-      <Modal opened onClose={close} closeOnClickOutside={false} closeOnEscape={false} size="lg" title={<Text fw={650}>New secret</Text>}>
+      <Dialog close={close} closeOnClickOutside={false} closeOnEscape={false} size="lg" title="New secret">
         <Once what="the secret" kept secret={rotate.data.secret} done={close} />
-      </Modal>
+      </Dialog>
     );
   }
   return (
