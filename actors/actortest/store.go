@@ -565,12 +565,14 @@ func (s *Store) answerLate() {
 }
 
 // FindReply implements actors.Store.
-func (s *Store) FindReply(ctx context.Context, id engine.Idempotency) (journal.Reply, bool, error) {
-	if err := s.wait(ctx); err != nil {
-		return journal.Reply{}, false, err
-	}
+func (s *Store) FindReply(_ context.Context, id engine.Idempotency) (journal.Reply, bool, error) {
+	defer s.answerLate()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.FailLookUps > 0 {
+		s.FailLookUps--
+		return journal.Reply{}, false, errDown
+	}
 	r, ok := s.Replies[string(id.Key)+"|"+id.Route+"|"+id.Token]
 	return r, ok, nil
 }
