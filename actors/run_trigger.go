@@ -214,33 +214,16 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 	}
 	r.sequence(&w)
 	d, self, ctx := r.d, r.self, t.ctx
-	pid := d.root.Spawn(d.props(func() actor.Actor { return &replyActor{d: d, run: self, trigger: ctx, value: rep} }))
-	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, ReplyTo: pid, Run: r.self})
+	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, Run: self, Then: func(err error) {
+		if errors.Is(err, journal.ErrContactExists) {
+			d.root.Send(self, &retriggered{&trigger{cmd: ctx.cmd, look: true}, ctx.replyTo})
+			return
+		}
+		reply(d, ctx.replyTo, rep, err)
+	}})
 	r.afterWrites(func() {
 		delete(r.triggering, row.Number)
 		r.settled(row.Number)
 	})
 	r.expect(*row.DueAt)
-}
-
-// replyActor answers a trigger once its write is durable or refused; whose contact
-// there is already goes back to the run.
-type replyActor struct {
-	d       *deps
-	run     *actor.PID
-	trigger *triggerContext
-	value   campaign.TriggerReply
-}
-
-func (a *replyActor) Receive(ctx actor.Context) {
-	m, ok := ctx.Message().(*persisted)
-	if !ok || m.Spooled {
-		return
-	}
-	if errors.Is(m.Err, journal.ErrContactExists) {
-		ctx.Send(a.run, &retriggered{&trigger{cmd: a.trigger.cmd, look: true}, a.trigger.replyTo})
-	} else {
-		reply(a.d, a.trigger.replyTo, a.value, m.Err)
-	}
-	ctx.Stop(ctx.Self())
 }

@@ -22,6 +22,9 @@ type persist struct {
 	Step    int // the sender's own number of the write
 	// Run hears of a refusal too (writeRefused): it has counted the events.
 	Run *actor.PID
+	// Then, when given, is called by the writer once the write is in the database, or
+	// was refused by it; it only sends.
+	Then func(error)
 }
 
 type persisted struct {
@@ -352,6 +355,9 @@ func tellPersisted(ctx actor.Context, q *queued, err error) {
 	}
 	if q.ReplyTo != nil {
 		ctx.Send(q.ReplyTo, &persisted{Step: q.Step, Err: err})
+	}
+	if q.Then != nil {
+		q.Then(err)
 	}
 }
 
