@@ -152,10 +152,20 @@ await withBrowser(
     }
     await expect(page, 'rates', patched({ ...running, live: quiet, counters: { answer_rate: 0.4321, completion_rate: 0.9, abandon_rate: null, aht_s: 41 } }), { answer_rate: /^43\.2/, completion_rate: /^90\.0/, abandon_rate: '--', aht_s: '41 s' });
 
-    // The five states, each in its colour. What is live is there while the campaign runs or is paused.
-    for (const [status, label, tone] of [['draft', 'Draft', 'grey'], ['running', 'Running', 'green'], ['paused', 'Paused', 'amber'], ['completed', 'Completed', 'blue'], ['failed', 'Failed', 'red']]) {
+    // The five states, each in its colour and with its actions. What is live is there while the campaign runs or is paused.
+    const all = ['Start', 'Pause', 'Resume', 'Stop', 'Restart', 'Cancel Restart', 'Edit', 'Add contacts', 'Attempt Report'];
+    const states = [
+      ['draft', 'Draft', 'grey', ['Start', 'Edit']],
+      ['running', 'Running', 'green', ['Pause', 'Stop', 'Add contacts']],
+      ['paused', 'Paused', 'amber', ['Resume', 'Stop', 'Edit']],
+      ['completed', 'Completed', 'blue', ['Restart']],
+      ['failed', 'Failed', 'red', ['Restart']],
+    ];
+    for (const [status, label, tone, actions] of states) {
       change = patched({ ...running, status, live: quiet });
       await page.locator(`header [data-tone="${tone}"]`, { hasText: label }).first().waitFor();
+      const there = await Promise.all(all.map(async (name) => ((await page.locator('header').last().getByText(name, { exact: true }).count()) > 0 ? [name] : [])));
+      must(there.flat().sort().join() === [...actions, 'Attempt Report'].sort().join(), `a ${status} campaign has the actions ${there.flat().join()}`);
       must(((await at(page, 'ringing').count()) === 1) === ['running', 'paused'].includes(status), `live activity of a ${status} campaign is ${await at(page, 'ringing').count()} times there`);
     }
     must((await page.locator('[data-tone="purple"]', { hasText: 'Always-on' }).count()) === 0, 'the badge Always-on is there though it is off');
@@ -190,6 +200,9 @@ await withBrowser(
       must(seen === value, `${field} is shown as ${seen}, not ${value}`);
     }
     must((await page.locator('[data-setting="stop_redials_after_s"]').count()) === 0, 'a rule that is off is shown');
+    must((await page.locator('[data-setting]').locator('input, select, textarea').count()) === 0, 'the configuration panel can be written in');
+    const command = await at(page, 'curl').innerText();
+    must(command.startsWith('curl -X POST') && command.includes(`${base}/api/v1/campaigns/trigger`) && command.includes("'X-API-Key: <API_KEY>'") && command.includes(`"campaign_id": "${id}"`), `the request to be pasted is ${command}`);
 
     // A finished campaign: its progress line has the totals, and nothing is live. Draining is said.
     const ended = { status: 'completed', completed_at: ago(60), completion_reason: 'window_ended', live: null, draining: true, totals: { total_connected: 812, dialling_s: 3600, dials_per_s: 0.5, connected_per_h: 812, calls_per_min: 30.25 } };
@@ -217,7 +230,7 @@ await withBrowser(
     );
     must((await page.locator('[data-setting="config_url"]').innerText()).includes('https://config.example.org/autumn.json'), 'the Config URL is not shown');
     const pass = (n) => page.locator(`[data-pass="${n}"]`).innerText();
-    must(/Pass 1\s+60 \/ 60\s+50\.0.%/.test(await pass(1)) && !(await pass(1)).includes('running'), `pass 1 is shown as ${await pass(1)}`);
+    must(/Pass 1\s+60 \/ 60\s+50\.0.%\s+\d\d:\d\d:\d\d – \d\d:\d\d:\d\d/.test(await pass(1)) && !(await pass(1)).includes('running'), `pass 1 is shown as ${await pass(1)}`);
     must(/Pass 2\s+5 \/ 20\s+20\.0.%/.test(await pass(2)) && (await pass(2)).includes('still running'), `pass 2 is shown as ${await pass(2)}`);
     await page.getByLabel('Find a phone number').fill('');
     await page.getByRole('combobox', { name: 'Show calls by callback' }).click();

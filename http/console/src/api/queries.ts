@@ -1,6 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { QueryClient, keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 
+import { useEffect } from 'react';
+
 import type { Link } from '../live/feed';
 import { useLive } from '../live/use-live';
 import { serverNow } from './clock';
@@ -158,15 +160,27 @@ export function useTail(id: string): Sample[] {
   return useQuery<Sample[]>({ queryKey: keys.tail(id), queryFn: () => [], initialData: [], staleTime: Infinity }).data;
 }
 
+/** useFresh asks at once for what is out of date when somebody looks at it again, not when its next turn comes. */
+function useFresh<T>(query: UseQueryResult<T, Problem>, seen: boolean, ms: number): UseQueryResult<T, Problem> {
+  const { dataUpdatedAt, refetch } = query;
+  useEffect(() => {
+    if (seen && dataUpdatedAt > 0 && Date.now() - dataUpdatedAt > ms) void refetch();
+    // Another answer is no reason to ask again.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [seen]);
+  return query;
+}
+
 /** useCapacity tells what a campaign dials with and how much of it is taken. */
 export function useCapacity(id: string, running: boolean, seen: boolean) {
-  return useQuery<Schemas['Capacity'], Problem>({
+  const query = useQuery<Schemas['Capacity'], Problem>({
     queryKey: [...keys.capacity(id), running],
     queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/capacity', { params: { path: { campaign_id: id } }, signal })),
     staleTime: capacityMs,
     refetchInterval: seen && (running ? capacityMs : 5 * capacityMs),
     placeholderData: keepPreviousData,
   });
+  return useFresh(query, seen, capacityMs);
 }
 
 /** How often the console asks what is taken of what a campaign dials with, and for charts of a run that goes on. */
@@ -183,7 +197,7 @@ export interface ChartOf {
 
 /** useSeries gives how a run went over its time. */
 export function useSeries(id: string, of: ChartOf, seen: boolean) {
-  return useQuery<Schemas['Series'], Problem>({
+  const query = useQuery<Schemas['Series'], Problem>({
     queryKey: [...keys.series(id), of.run, of.last, of.open],
     queryFn: ({ signal }) => {
       // Whoever asks within the same seconds asks for the same, and the server counts once for all.
@@ -193,16 +207,18 @@ export function useSeries(id: string, of: ChartOf, seen: boolean) {
     refetchInterval: (query) => (of.open && seen ? Math.min(Math.max(chartMs, (query.state.data?.step_s ?? 0) * 500), 60_000) : false),
     placeholderData: (before) => (before?.run === of.run ? before : undefined),
   });
+  return useFresh(query, seen, of.open ? chartMs : Infinity);
 }
 
 /** useBreakdown gives what the dials of a run came to. */
 export function useBreakdown(id: string, run: number, open: boolean, seen: boolean) {
-  return useQuery<Schemas['Breakdown'], Problem>({
+  const query = useQuery<Schemas['Breakdown'], Problem>({
     queryKey: [...keys.breakdown(id), run, open],
     queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/breakdown', { params: { path: { campaign_id: id }, query: { run } }, signal })),
     refetchInterval: open && seen ? chartMs : false,
     placeholderData: (before) => (before?.run === run ? before : undefined),
   });
+  return useFresh(query, seen, open ? chartMs : Infinity);
 }
 
 /** useCampaign gives one campaign as it changes. */

@@ -41,7 +41,7 @@ export function Dialog({ title, close, overDrawer = false, children, ...how }: P
 export function Side({ title, close, size, children }: { title: string; close: () => void; size: string; children: ReactNode }) {
   useFocusBack();
   return (
-    <Drawer opened onClose={close} position="right" size={size} title={<Text fw={650}>{title}</Text>} closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Drawer opened onClose={close} position="right" size={size} title={<Text fw={650}>{title}</Text>}>
       {children}
     </Drawer>
   );

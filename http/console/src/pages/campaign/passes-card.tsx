@@ -20,7 +20,7 @@ export const PassesCard = memo(function PassesCard({ passes = [], zone }: { pass
           <Table horizontalSpacing="md" fz="sm" aria-label="Passes">
             <Table.Thead>
               <Table.Tr>
-                <Table.Th>Pass #</Table.Th>
+                <Table.Th style={{ whiteSpace: 'nowrap' }}>Pass #</Table.Th>
                 <Table.Th ta="right">Attempted / Eligible</Table.Th>
                 <Table.Th ta="right">Connected %</Table.Th>
                 <Table.Th>Time range</Table.Th>
@@ -29,7 +29,7 @@ export const PassesCard = memo(function PassesCard({ passes = [], zone }: { pass
             <Table.Tbody>
               {passes.map((p) => (
                 <Table.Tr key={p.pass} data-pass={p.pass}>
-                  <Table.Td>Pass {p.pass}</Table.Td>
+                  <Table.Td style={{ whiteSpace: 'nowrap' }}>Pass {p.pass}</Table.Td>
                   <Table.Td ta="right" className="figure">
                     {count(p.attempted)} / {count(p.eligible)}
                   </Table.Td>
