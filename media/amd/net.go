@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unsafe"
 )
 
 // Sizes of the net.
@@ -69,43 +70,81 @@ func (s *State) Screener() float64 {
 //go:norace
 func (n *Net) Hear(s *State, x *Step) {
 	var f [Hidden]float32
+	products(f[:], n.In[0][:1], x[:])
 	for i := range f {
-		f[i] = max(0, n.InBias[i]+dot(n.In[i][:], x[:]))
+		f[i] = max(0, n.InBias[i]+f[i])
 	}
-	var next [Memory]float32
-	for i := range next {
-		update := sigmoid(n.Bias[i] + dot(n.Gate[i][:], f[:]) + dot(n.Again[i][:], s.memory[:]))
-		reset := sigmoid(n.Bias[Memory+i] + dot(n.Gate[Memory+i][:], f[:]) + dot(n.Again[Memory+i][:], s.memory[:]))
-		fresh := tanh(n.Bias[2*Memory+i] + dot(n.Gate[2*Memory+i][:], f[:]) + reset*(n.Late[i]+dot(n.Again[2*Memory+i][:], s.memory[:])))
-		next[i] = fresh + update*(s.memory[i]-fresh)
+	var gate, again [gates]float32
+	products(gate[:], n.Gate[0][:1], f[:])
+	products(again[:], n.Again[0][:1], s.memory[:])
+	for i := range s.memory {
+		update := logistic(n.Bias[i] + gate[i] + again[i])
+		reset := logistic(n.Bias[Memory+i] + gate[Memory+i] + again[Memory+i])
+		fresh := tangent(n.Bias[2*Memory+i] + gate[2*Memory+i] + float32(reset*(n.Late[i]+again[2*Memory+i])))
+		s.memory[i] = fresh + float32(update*(s.memory[i]-fresh))
 	}
-	s.memory = next
+	products(s.Logits[:], n.Out[0][:1], s.memory[:])
 	for i := range s.Logits {
-		s.Logits[i] = n.OutBias[i] + dot(n.Out[i][:], next[:])
+		s.Logits[i] += n.OutBias[i]
 	}
 }
 
-// dot of two vectors of one length, a multiple of eight.
+// products are those of the rows that begin at first, as many as to has room
+// for and each as long as x, with x.
 //
 //go:norace
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3 float32
-	b = b[:len(a)]
-	for len(a) >= 8 && len(b) >= 8 {
-		s0 += a[0]*b[0] + a[4]*b[4]
-		s1 += a[1]*b[1] + a[5]*b[5]
-		s2 += a[2]*b[2] + a[6]*b[6]
-		s3 += a[3]*b[3] + a[7]*b[7]
-		a, b = a[8:], b[8:]
+func products(to, first, x []float32) {
+	if vectors {
+		dots(&to[0], &first[0], &x[0], len(to), len(x))
+		return
 	}
-	return s0 + s1 + s2 + s3
+	rows := unsafe.Slice(&first[0], len(to)*len(x))
+	for i := range to {
+		to[i] = plainDot(rows[i*len(x):(i+1)*len(x)], x)
+	}
 }
 
+// plainDot of two vectors of one length, a multiple of eight: sixteen sums,
+// added up in halves, the same on every machine.
+//
 //go:norace
-func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
+func plainDot(a, b []float32) float32 {
+	var sum [16]float32
+	for len(a) >= 16 {
+		for k := range sum {
+			sum[k] += float32(a[k] * b[k])
+		}
+		a, b = a[16:], b[16:]
+	}
+	for k := range a {
+		sum[k] += float32(a[k] * b[k])
+	}
+	for half := 8; half > 0; half /= 2 {
+		for k := range half {
+			sum[k] += sum[k+half]
+		}
+	}
+	return sum[0]
+}
 
-//go:norace
-func tanh(x float32) float32 { return float32(math.Tanh(float64(x))) }
+// Exponential is e to the x, of operations that are the same on any machine.
+func Exponential(x float32) float32 {
+	x = min(80, max(-80, x))
+	n := float32(math.Floor(float64(float32(x*1.44269504) + 0.5)))
+	x -= float32(n * 0.693359375)
+	x -= float32(n * -2.12194440e-4)
+	y := float32(1.9875691500e-4*x) + 1.3981999507e-3
+	y = float32(y*x) + 8.3334519073e-3
+	y = float32(y*x) + 4.1665795894e-2
+	y = float32(y*x) + 1.6666665459e-1
+	y = float32(y*x) + 5.0000001201e-1
+	y = float32(float32(y*x)*x) + x + 1
+	return y * math.Float32frombits(uint32(127+int32(n))<<23) //nolint:gosec // between 12 and 242
+}
+
+func logistic(x float32) float32 { return 1 / (1 + Exponential(-x)) }
+
+func tangent(x float32) float32 { return float32(2*logistic(2*x)) - 1 }
 
 // parts are the matrices of a net, in the order in which they are written.
 func (n *Net) parts() [][]float32 {

@@ -373,20 +373,8 @@ func (p *pass) quiet() {
 	clear(p.weight.v)
 }
 
-// exponential is e to the x, of operations that are the same on any machine.
-func exponential(x float32) float32 {
-	x = min(80, max(-80, x))
-	n := float32(math.Floor(float64(float32(x*1.44269504) + 0.5)))
-	x -= float32(n * 0.693359375)
-	x -= float32(n * -2.12194440e-4)
-	y := float32(1.9875691500e-4*x) + 1.3981999507e-3
-	y = float32(y*x) + 8.3334519073e-3
-	y = float32(y*x) + 4.1665795894e-2
-	y = float32(y*x) + 1.6666665459e-1
-	y = float32(y*x) + 5.0000001201e-1
-	y = float32(float32(y*x)*x) + x + 1
-	return y * math.Float32frombits(uint32(127+int32(n))<<23) //nolint:gosec // between 12 and 242
-}
+// exponential is what the classifier has, for both to say the same.
+func exponential(x float32) float32 { return amd.Exponential(x) }
 
 func logistic(x float32) float32 { return 1 / (1 + exponential(-x)) }
 
