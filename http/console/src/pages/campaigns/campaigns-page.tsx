@@ -188,7 +188,7 @@ const Row = memo(function Row({ campaign: c, act }: { campaign: Campaign; act?: 
           <Text size="sm" className="figure" fw={500}>
             {c.counters.progress === null ? none : share(c.counters.progress)}
           </Text>
-          <Text size="xs" c="dimmed" className="figure">
+          <Text size="xs" c="dimmed" className="figure" style={{ whiteSpace: 'nowrap' }}>
             {count(processed(c))} / {count(scope(c))}
           </Text>
         </Group>
@@ -201,7 +201,7 @@ const Row = memo(function Row({ campaign: c, act }: { campaign: Campaign; act?: 
         {share(c.counters.answer_rate)}
       </Table.Td>
       <Table.Td>
-        <Text size="sm" c="dimmed" className={css.created}>
+        <Text size="sm" c="dimmed" className={css.when}>
           <When at={c.created_at} zone={c.settings.window.zone} />
         </Text>
       </Table.Td>
