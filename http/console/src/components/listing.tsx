@@ -41,11 +41,11 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
   );
 }
 
-/** Rows is a table within its frame; wider than the screen, it is scrolled sideways. */
-export function Rows({ label, heads, minWidth = 760, children, foot }: { label: string; heads: ReactNode; minWidth?: number; children: ReactNode; foot?: ReactNode }) {
+/** Rows is a table within its frame; wider than the screen, it is scrolled sideways: a plain one, in which nothing takes the focus, by itself. */
+export function Rows({ label, heads, minWidth = 760, plain = false, children, foot }: { label: string; heads: ReactNode; minWidth?: number; plain?: boolean; children: ReactNode; foot?: ReactNode }) {
   return (
     <Paper withBorder className={css.card}>
-      <Table.ScrollContainer type="native" minWidth={minWidth} className={css.scroller}>
+      <Table.ScrollContainer type="native" minWidth={minWidth} className={css.scroller} {...(plain ? { tabIndex: 0, role: 'region', 'aria-label': `${label}, scrollable` } : {})}>
         <Table aria-label={label} verticalSpacing="sm" horizontalSpacing="md" highlightOnHover>
           <Table.Thead>
             <Table.Tr>{heads}</Table.Tr>

@@ -49,6 +49,7 @@ export default function AuditPage() {
           <Empty title={chosen.length === 0 ? 'Nothing yet' : 'Nothing of this kind'}>Changes of bots, trunks, numbers, keys, users, webhooks and the suppression list are kept here for good.</Empty>
         ) : (
           <Rows
+            plain
             label="Audit"
             minWidth={720}
             heads={
