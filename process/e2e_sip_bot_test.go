@@ -223,7 +223,8 @@ func TestACallOutsideCampaignsIsHandedOverToWhomItsRequestNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
-	person, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
+	// The person stays until the callee has begun to speak again.
+	person, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, 3*time.Second)}})
 	if err != nil {
 		t.Fatal(err)
 	}

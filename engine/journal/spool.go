@@ -16,7 +16,7 @@ var spooled = map[Type]bool{
 // contact or attempt and is not spooled (Subjects): what was spooled is all that
 // is left after a crash.
 func (w *Write) Spoolable() bool {
-	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || w.Bulk != nil || w.Retune != nil {
+	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || w.Bulk != nil || w.Retune != nil || w.Fresh {
 		return false
 	}
 	for i := range w.Events {

@@ -22,7 +22,7 @@ func fillAll(v reflect.Value, n *int) {
 }
 
 // notSpooled are the parts of a write that only the database can accept.
-var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true, "Retune": true}
+var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true, "Retune": true, "Fresh": true}
 
 // everything is a write with every field set that may be spooled.
 func everything() (w journal.Write) {
