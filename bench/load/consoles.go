@@ -24,7 +24,7 @@ type ConsolesConfig struct {
 	Consoles  int           // that are open (100)
 	Window    time.Duration // of each measurement (10 s)
 	Rounds    int           // without and with the consoles, in turn (4)
-	Browser   []string      // program and arguments that measure a page in a browser, by the environment DIALLER_URL, EMAIL, PASSWORD, WINDOW; none: only the engine is measured
+	Browser   []string      // program and arguments that measure a page in a browser, by the environment DIALLER_URL, EMAIL, PASSWORD, WINDOW (0: only how they open); none: only the engine is measured
 	Keep      bool          // keep data and logs
 	Log       func(format string, args ...any)
 }
@@ -46,12 +46,19 @@ type ConsolesFigures struct {
 
 // PageFigures is what a page costs in a browser.
 type PageFigures struct {
-	Page        string  `json:"page"`
-	CPUPct      float64 `json:"cpu_pct"`        // of the whole browser
-	TabPct      float64 `json:"tab_pct"`        // of that the tab's process
-	Shown       float64 `json:"shown_ms"`       // from the navigation until its content stands; the middle of some openings, as those that follow
-	Answered    float64 `json:"answered_ms"`    // until the menu is open whose button was pressed as soon as the content stood
-	Interactive float64 `json:"interactive_ms"` // until, beyond that, the main thread has had no task of 50 ms for half a second
+	Page     string  `json:"page"`
+	CPUPct   float64 `json:"cpu_pct"`  // of the whole browser, while the campaigns dial
+	TabPct   float64 `json:"tab_pct"`  // of that the tab's process
+	Dialling Opening `json:"dialling"` // while they dial, on the same cores
+	Paused   Opening `json:"paused"`   // once they are paused: with the cores to itself
+}
+
+// Opening is when a page that was never opened before can be used, in ms after the
+// navigation: the middle one of some.
+type Opening struct {
+	Shown       float64 `json:"shown_ms"`       // its content stands
+	Answered    float64 `json:"answered_ms"`    // the menu is open whose button was pressed as soon as the content stood
+	Interactive float64 `json:"interactive_ms"` // beyond that, the main thread has had no task of 50 ms for half a second
 	Later       float64 `json:"later_ms"`       // the longest task of the seconds that follow
 }
 
@@ -74,8 +81,10 @@ func (f *ConsolesFigures) Wrong() (list []string) {
 		if p.CPUPct > consolesPagePct {
 			list = append(list, fmt.Sprintf("%s takes %.1f %% of a core, more than %d", p.Page, p.CPUPct, consolesPagePct))
 		}
-		if p.Interactive > consolesReady {
-			list = append(list, fmt.Sprintf("%s is interactive after %.0f ms, more than %d", p.Page, p.Interactive, consolesReady))
+		for when, o := range map[string]Opening{"while they dial": p.Dialling, "once they are paused": p.Paused} {
+			if o.Interactive > consolesReady {
+				list = append(list, fmt.Sprintf("%s is interactive after %.0f ms %s, more than %d", p.Page, o.Interactive, when, consolesReady))
+			}
 		}
 	}
 	return list
@@ -87,9 +96,14 @@ func (f *ConsolesFigures) Print(out io.Writer) {
 	fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
 	fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%\n", f.Without, f.With, f.Cost)
 	for _, p := range f.Pages {
-		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%; shown after %.0f ms, a click answered after %.0f ms, interactive after %.0f ms, then busy for at most %.0f ms\n", p.Page, p.CPUPct, p.TabPct, p.Shown, p.Answered, p.Interactive, p.Later)
+		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%\n", p.Page, p.CPUPct, p.TabPct)
+		fmt.Fprintf(t, "  opened while they dial\t%s\n  once they are paused\t%s\n", p.Dialling, p.Paused)
 	}
 	_ = t.Flush()
+}
+
+func (o Opening) String() string {
+	return fmt.Sprintf("shown after %.0f ms, a click answered after %.0f ms, interactive after %.0f ms, then busy for at most %.0f ms", o.Shown, o.Answered, o.Interactive, o.Later)
 }
 
 func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
@@ -136,7 +150,8 @@ func Consoles(ctx context.Context, cfg ConsolesConfig) (*ConsolesFigures, error)
 	}
 	defer w.close()
 	f := &ConsolesFigures{Campaigns: cfg.Campaigns, Consoles: cfg.Consoles}
-	if err := w.dialAll(ctx, &cfg); err != nil {
+	ids, err := w.dialAll(ctx, &cfg)
+	if err != nil {
 		return nil, err
 	}
 	users, err := w.viewers(ctx, (cfg.Consoles+consolesEach-1)/consolesEach)
@@ -146,15 +161,30 @@ func Consoles(ctx context.Context, cfg ConsolesConfig) (*ConsolesFigures, error)
 	if err := f.rounds(ctx, w, &cfg, users); err != nil {
 		return nil, err
 	}
-	if len(cfg.Browser) > 0 {
-		cfg.Log("a browser opens the pages")
-		err = f.browse(ctx, w, &cfg, users[0])
+	if len(cfg.Browser) == 0 {
+		return f, nil
 	}
-	return f, err
+	cfg.Log("a browser opens the pages")
+	dialling, err := w.browse(ctx, &cfg, users[0], cfg.Window)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Log("and opens them again when the campaigns are paused")
+	if err := w.pauseAll(ctx, ids); err != nil {
+		return nil, err
+	}
+	paused, err := w.browse(ctx, &cfg, users[0], 0)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range dialling {
+		f.Pages = append(f.Pages, PageFigures{Page: d.Page, CPUPct: d.CPUPct, TabPct: d.TabPct, Dialling: d.Opening, Paused: paused[i].Opening})
+	}
+	return f, nil
 }
 
 // dialAll starts campaigns that have enough to dial for the whole measurement.
-func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) error {
+func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) ([]string, error) {
 	took := time.Duration(2*cfg.Rounds)*(cfg.Window+2*time.Second) + time.Minute
 	if len(cfg.Browser) > 0 {
 		took += 4 * time.Minute
@@ -168,16 +198,31 @@ func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) error {
 			"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ids[i] = id
 	}
 	for _, id := range ids {
 		if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/start", nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	return ids, sleep(ctx, 5*time.Second) // the pace is reached, the models have learnt
+}
+
+// pauseAll pauses the campaigns and waits until their last calls have ended.
+func (w *world) pauseAll(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/pause", nil, nil); err != nil {
 			return err
 		}
 	}
-	return sleep(ctx, 5*time.Second) // the pace is reached, the models have learnt
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return poll(ctx, 500*time.Millisecond, func() (bool, error) {
+		m, err := w.api.metrics(ctx)
+		return err == nil && m["dialler_sip_legs_live"] == 0, err
+	})
 }
 
 type viewer struct{ email, password, token string }
@@ -337,16 +382,24 @@ func (c *watching) stream(ctx context.Context, url, token string) error {
 	}
 }
 
-// browse lets the browser measure pages.
-func (f *ConsolesFigures) browse(ctx context.Context, w *world, cfg *ConsolesConfig, v viewer) error {
+// browsed is what the browser says of a page.
+type browsed struct {
+	Page    string  `json:"page"`
+	CPUPct  float64 `json:"cpu_pct"`
+	TabPct  float64 `json:"tab_pct"`
+	Opening Opening `json:"opening"`
+}
+
+// browse lets the browser measure the pages; without a window only how they open.
+func (w *world) browse(ctx context.Context, cfg *ConsolesConfig, v viewer, window time.Duration) (pages []browsed, err error) {
 	cmd := exec.CommandContext(ctx, cfg.Browser[0], cfg.Browser[1:]...) //nolint:gosec // the operator names it
-	cmd.Env = append(os.Environ(), "DIALLER_URL=http://"+w.addr, "EMAIL="+v.email, "PASSWORD="+v.password, fmt.Sprintf("WINDOW=%d", cfg.Window.Milliseconds()))
+	cmd.Env = append(os.Environ(), "DIALLER_URL=http://"+w.addr, "EMAIL="+v.email, "PASSWORD="+v.password, fmt.Sprintf("WINDOW=%d", window.Milliseconds()))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("load: the browser: %w", err)
+		return nil, fmt.Errorf("load: the browser: %w", err)
 	}
-	return json.Unmarshal(out, &f.Pages)
+	return pages, json.Unmarshal(out, &pages)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -72,22 +72,28 @@ async function open(page, context, { page: name, path, shows, button }, loggedIn
   return { shown, answered, interactive, later };
 }
 
+/** busyFor measures the browser with the page that is open, in per cent of a core. */
+async function busyFor(page, context) {
+  const system = await context.browser()?.newBrowserCDPSession();
+  must(system !== undefined, 'the browser tells nothing of its processes');
+  const began = performance.now();
+  const before = await spent(system);
+  await page.waitForTimeout(windowMs);
+  const after = await spent(system);
+  const took = (performance.now() - began) / 1000;
+  const pct = (of) => Math.round((1000 * (after[of] - before[of])) / took) / 10;
+  return { cpu_pct: pct('all'), tab_pct: pct('tab') };
+}
+
 const figures = [];
 for (const at of pages) {
   await withBrowser(async (page, context) => {
     const times = [];
     for (let i = 0; i < openings; i++) times.push(await open(page, context, at, i > 0));
     const middle = (of) => Math.round(times.map((t) => t[of]).sort((a, b) => a - b)[Math.floor(openings / 2)]);
-    const system = await context.browser()?.newBrowserCDPSession();
-    must(system !== undefined, 'the browser tells nothing of its processes');
-    const began = performance.now();
-    const before = await spent(system);
-    await page.waitForTimeout(windowMs);
-    const after = await spent(system);
-    const took = (performance.now() - began) / 1000;
-    const pct = (of) => Math.round((1000 * (after[of] - before[of])) / took) / 10;
-    figures.push({ page: at.page, cpu_pct: pct('all'), tab_pct: pct('tab'), shown_ms: middle('shown'), answered_ms: middle('answered'), interactive_ms: middle('interactive'), later_ms: middle('later') });
-    process.stderr.write(`${at.page}: ${pct('all')} % of a core, interactive after ${times.map((t) => Math.round(t.interactive)).join(', ')} ms\n`);
+    const opening = { shown_ms: middle('shown'), answered_ms: middle('answered'), interactive_ms: middle('interactive'), later_ms: middle('later') };
+    figures.push({ page: at.page, opening, ...(windowMs > 0 ? await busyFor(page, context) : {}) });
+    process.stderr.write(`${at.page}: interactive after ${times.map((t) => Math.round(t.interactive)).join(', ')} ms\n`);
   });
 }
 process.stdout.write(JSON.stringify(figures));
