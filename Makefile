@@ -263,7 +263,7 @@ console-shots: build ## Take screenshots of every page and dialog of the console
 	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS) $(SHOTS_ARGS)
 
 .PHONY: console-cost
-console-cost: build ## Measure what 100 open consoles cost the engine and a page the browser, while 20 campaigns place 200 dials a second; ARGS="--window 20s", --json.
+console-cost: build ## Measure what 100 open consoles cost the engine and a page the browser, while 20 campaigns place 200 dials a second; ARGS="--rounds 2", --json.
 	@node=$$($(new_node)); CHROMIUM="$${CHROMIUM:-$$(command -v chromium || command -v chromium-browser || command -v google-chrome)}" \
 		$(BIN) bench console --browser "$$node" --browser $(CURDIR)/$(CONSOLE)/e2e/cost.mjs $(ARGS)
 

@@ -65,7 +65,9 @@ func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" && w.rows("attempts WHERE live") == 0 })
+	w.p.mu.Lock()
 	w.p.flags.KeepAttempts = 100
+	w.p.mu.Unlock()
 	eventually(t, "the run's calls are dropped", func() bool {
 		w.p.retain(context.Background(), time.Now().Add(200*day))
 		return w.rows("attempts") == 0 && w.rows("run_checkpoints WHERE attempts_gone AND signature IS NOT NULL") == 1

@@ -566,6 +566,7 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWorldOn(t, s.pg.URL(), tuning{}, 300*time.Millisecond)
+	w.client.Timeout = 3 * patience // for a whole report of 30 MB
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.campaign(nil)
 	file, _ := contactFile(1)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,8 +23,8 @@ type ConsolesConfig struct {
 	Rate      int           // calls a second, of all campaigns (200)
 	Campaigns int           // that run (20)
 	Consoles  int           // that are open (100)
-	Window    time.Duration // of each measurement (10 s)
-	Rounds    int           // without and with the consoles, in turn (4)
+	Window    time.Duration // of each measurement (20 s)
+	Rounds    int           // without and with the consoles, in turn (6)
 	Browser   []string      // program and arguments that measure a page in a browser, by the environment DIALLER_URL, EMAIL, PASSWORD, WINDOW (0: only how they open); none: only the engine is measured
 	Keep      bool          // keep data and logs
 	Log       func(format string, args ...any)
@@ -37,9 +38,10 @@ type ConsolesFigures struct {
 	// Without and With are the engine's processor time, a window each.
 	Without []float64 `json:"engine_without_pct"`
 	With    []float64 `json:"engine_with_pct"`
-	Cost    float64   `json:"engine_cost_pct"` // mean of the differences of neighbours
-	Events  float64   `json:"events_per_s"`    // that each console got
-	KiB     float64   `json:"kib_per_s"`       // that each console got
+	Cost    float64   `json:"engine_cost_pct"`       // mean of the differences of neighbours
+	Error   float64   `json:"engine_cost_error_pct"` // its standard error
+	Events  float64   `json:"events_per_s"`          // that each console got
+	KiB     float64   `json:"kib_per_s"`             // that each console got
 	// Pages is what the browser says of each page.
 	Pages []PageFigures `json:"pages,omitempty"`
 }
@@ -94,7 +96,7 @@ func (f *ConsolesFigures) Wrong() (list []string) {
 func (f *ConsolesFigures) Print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
-	fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%\n", f.Without, f.With, f.Cost)
+	fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%, standard error %.1f\n", f.Without, f.With, f.Cost, f.Error)
 	for _, p := range f.Pages {
 		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%\n", p.Page, p.CPUPct, p.TabPct)
 		fmt.Fprintf(t, "  opened while they dial\t%s\n  once they are paused\t%s\n", p.Dialling, p.Paused)
@@ -111,7 +113,7 @@ func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
 		v         *int
 		def, most int
 		flag      string
-	}{{&c.Rate, 200, 1000, "rate"}, {&c.Campaigns, 20, 100, "campaigns"}, {&c.Consoles, 100, 900, "consoles"}, {&c.Rounds, 4, 20, "rounds"}} {
+	}{{&c.Rate, 200, 1000, "rate"}, {&c.Campaigns, 20, 100, "campaigns"}, {&c.Consoles, 100, 900, "consoles"}, {&c.Rounds, 6, 20, "rounds"}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}
@@ -120,7 +122,7 @@ func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
 		}
 	}
 	if c.Window == 0 {
-		c.Window = 10 * time.Second
+		c.Window = 20 * time.Second
 	}
 	if c.Window < 2*time.Second || c.Window > time.Minute {
 		return c, errors.New("load: --window must be 2s to 1m")
@@ -294,11 +296,23 @@ func (f *ConsolesFigures) rounds(ctx context.Context, w *world, cfg *ConsolesCon
 			return err
 		}
 		f.Without, f.With = append(f.Without, without), append(f.With, with)
-		f.Cost += (with - without) / float64(cfg.Rounds)
 		cfg.Log("round %d: the engine takes %.1f %% of a core, with %d consoles %.1f %%", round+1, without, cfg.Consoles, with)
 	}
 	f.Rate = sent1 / dialling.Seconds()
+	f.Cost, f.Error = meanDifference(f.With, f.Without)
 	return nil
+}
+
+// meanDifference is the mean of a[i]-b[i] and its standard error, 0 of a single one.
+func meanDifference(a, b []float64) (mean, standardError float64) {
+	n := float64(len(a))
+	for i := range a {
+		mean += (a[i] - b[i]) / n
+	}
+	for i := range a {
+		standardError += (a[i] - b[i] - mean) * (a[i] - b[i] - mean)
+	}
+	return mean, math.Sqrt(standardError / n / max(n-1, 1))
 }
 
 // watching are consoles that are open.

@@ -32,7 +32,7 @@ await withModelWorld(program, (world) =>
           const { as = name, scheme = 'light', size = { width: 1280, height: 800 } } = picture;
           await dress(size, scheme);
           const path = join(folder, `${as}.png`);
-          await page.screenshot({ path });
+          await page.screenshot({ path, animations: 'disabled' }); // what moves has come to its end
           must(statSync(path).size <= pictureSize, `${path} has ${statSync(path).size} bytes, more than ${pictureSize}`);
         } else if (!pictures && only.test(name)) {
           process.stderr.write(`${name}\n`);
@@ -45,7 +45,7 @@ await withModelWorld(program, (world) =>
               await eventually(`${name} is as wide as the screen of ${width}`, async () => (await over()) <= 0, 5000).catch(async (e) => {
                 wrong.push(`${e.message}: ${await over()} px too wide`);
               });
-              await page.screenshot({ path: join(folder, `${name}-${width}-${scheme}.png`), fullPage: whole });
+              await page.screenshot({ path: join(folder, `${name}-${width}-${scheme}.png`), fullPage: whole, animations: 'disabled' });
             }
           }
         }
