@@ -62,7 +62,7 @@ func (c *campaigns) waits(id engine.CampaignID, msg any, sender *actor.PID) bool
 	switch {
 	case e == nil:
 		return false
-	case len(e.waiting) >= stashCap:
+	case sender != nil && len(e.waiting) >= stashCap: // nobody would be told of the others
 		c.d.stats.Overloads.Add(1)
 		reply(c.d, sender, nil, errOverloaded)
 	default:
