@@ -33,9 +33,13 @@ func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
 			t.Logf("%s: %v, %d of %d live answers abandoned", mode, took[mode], c.Abandoned, c.LiveAnswers)
 		})
 	}
-	// The first hour earns the credit, so there is less to gain than later.
-	if p := took[campaign.PacingProgressive]; took[campaign.PacingStrict] > p*93/100 || took[campaign.PacingHybrid] > took[campaign.PacingStrict] {
-		t.Errorf("took %v", took)
+	// The first hour earns the credit, so there is less to gain than later. On
+	// a list this short strict and hybrid end within seconds of each other, in
+	// either order.
+	for _, mode := range []string{campaign.PacingStrict, campaign.PacingHybrid} {
+		if most := took[campaign.PacingProgressive] * 93 / 100; took[mode] > most {
+			t.Errorf("%s took %v, want at most %v", mode, took[mode], most)
+		}
 	}
 }
 
