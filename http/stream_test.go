@@ -26,7 +26,7 @@ import (
 const (
 	livePath    = "/api/v1/campaigns/cmp_1/live"
 	listPath    = "/api/v1/live"
-	testTimeout = 10 * time.Second
+	testTimeout = 30 * time.Second
 )
 
 // stage is a bench whose streams go by hand: a tick makes the feed look, a beat
@@ -845,16 +845,20 @@ func TestShutdownEndsTheStreams(t *testing.T) {
 	t.Run("", func(t *testing.T) {
 		s := newStage(t)
 		var wg sync.WaitGroup
+		var viewers []*viewer
 		text := strings.Repeat("x", 16<<20) // more than the system takes off a writer's hands
 		s.changes("cmp_1", func(d *campaign.Detail) { d.Live.Explanation = text })
 		for _, path := range []string{livePath, livePath, listPath} {
 			v := s.watch(path)
 			v.gets("snapshot")
-			wg.Go(v.ends)
+			viewers = append(viewers, v)
 		}
 		slow := s.watchSlowly(livePath)
 		if _, err := io.ReadFull(slow, make([]byte, 4096)); err != nil { // it is being written to
 			t.Fatal(err)
+		}
+		for _, v := range viewers {
+			wg.Go(v.ends)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()

@@ -1,6 +1,6 @@
 // What an administrator does about who may come in: keys of other systems, users, the own password. And what those see
 // who are no administrators.
-import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+import { accessible, fits, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
 const password = setting('PASSWORD');
@@ -159,7 +159,7 @@ await withBrowser(
     await page.goto(`${base}/dashboard/users`);
     await page.getByRole('row', { name: admin }).waitFor();
     await accessible(page, 'the page of users on a small screen');
-    await eventually('the page is no wider than the screen', () => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+    await fits(page, 'the page of users on a small screen');
   },
   { expected: (text) => ['401', '409', '422'].some((status) => text.includes(status)) },
 );

@@ -1,5 +1,5 @@
 // What binds every call, and who is told: the suppression list, webhooks with their log, the audit, and the wall.
-import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+import { accessible, eventually, fits, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
 
@@ -118,7 +118,7 @@ await withBrowser(
     await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
     await page.setViewportSize({ width: 390, height: 800 });
     await accessible(page, 'the wall on a small screen in the dark');
-    await eventually('the page is no wider than the screen', () => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+    await fits(page, 'the wall on a small screen in the dark');
   },
   { expected: (text) => ['401', '422'].some((status) => text.includes(status)) },
 );

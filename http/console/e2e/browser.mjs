@@ -109,6 +109,24 @@ export async function accessible(page, what, { menu = false } = {}) {
   must(lines.length === 0, `${what} is not accessible:\n${lines.join('\n')}`);
 }
 
+/**
+ * fits waits until the page is no wider than its window, which takes a moment after the window was made narrow: what is
+ * drawn is drawn anew.
+ */
+export async function fits(page, what, within = patience) {
+  const over = () =>
+    page.evaluate(() => {
+      const width = document.documentElement.scrollWidth - window.innerWidth;
+      const wide = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > window.innerWidth + 0.5);
+      const tell = (e) => `${e.tagName.toLowerCase()}.${[...e.classList].join('.')}`;
+      return { width, who: wide.slice(-3).map(tell).join(', ') };
+    });
+  let last;
+  await eventually(what, async () => (last = await over()).width <= 0, within).catch(() => {
+    throw new Error(`${what} is ${last.width} px too wide: ${last.who}`);
+  });
+}
+
 /** firstLoad gives what a page has loaded since it was opened, but for the API's answers, in bytes as gzip sends them. */
 export async function firstLoad(page) {
   const names = await page.evaluate(() => ['navigation', 'resource'].flatMap((kind) => window.performance.getEntriesByType(kind)).map((e) => e.name));

@@ -2,7 +2,7 @@
 // follows. An operator sees both and hears nothing.
 import { readFileSync } from 'node:fs';
 
-import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+import { accessible, eventually, fits, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
 
@@ -89,7 +89,7 @@ await withBrowser(async (page) => {
   await page.getByRole('img', { name: 'Waveform of the callee' }).waitFor();
   await page.getByRole('table', { name: 'Confusion matrix' }).waitFor();
   await accessible(page, 'the page of verdicts on a small screen, in the dark');
-  await eventually('the page is no wider than the screen', () => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+  await fits(page, 'the page of reviews on a small screen');
   await page.setViewportSize({ width: 1440, height: 1000 });
 
   // Who is no administrator hears nobody.

@@ -4,7 +4,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { accessible, eventually, figure, logIn, must, withBrowser } from './browser.mjs';
+import { accessible, eventually, figure, fits, logIn, must, withBrowser } from './browser.mjs';
 import { withModelWorld } from './model-world.mjs';
 
 const [program, folder, ...options] = process.argv.slice(2);
@@ -41,10 +41,7 @@ await withModelWorld(program, (world) =>
               await dress(size, scheme);
               if (whole) await page.evaluate(() => window.scrollTo(0, 0));
               if ((width === 'narrow') === (scheme === 'dark')) await accessible(page, `${name}, ${width}, ${scheme}`).catch((e) => wrong.push(e.message));
-              const over = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-              await eventually(`${name} is as wide as the screen of ${width}`, async () => (await over()) <= 0, 5000).catch(async (e) => {
-                wrong.push(`${e.message}: ${await over()} px too wide`);
-              });
+              await fits(page, `${name}, ${width},`, 5000).catch((e) => wrong.push(e.message));
               await page.screenshot({ path: join(folder, `${name}-${width}-${scheme}.png`), fullPage: whole, animations: 'disabled' });
             }
           }
