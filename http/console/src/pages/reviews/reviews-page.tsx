@@ -218,7 +218,7 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
               <Table.Td>
                 <ToneWord {...verdictOf(r.verdict)} />
                 <Text size="xs" c="dimmed" className="figure">
-                  {share(r.confidence)} sure, {seconds(r.took_ms / 1000).replaceAll(' ', '\u00a0')}
+                  {r.took_ms > 0 ? `${share(r.confidence)} sure, ${seconds(r.took_ms / 1000).replaceAll(' ', '\u00a0')}` : 'nothing was decided'}
                   {r.revised_from !== undefined && `, first ${verdictOf(r.revised_from).label.toLowerCase()}`}
                 </Text>
               </Table.Td>
