@@ -259,8 +259,8 @@ console-picture: build ## Take the pictures of README.md and docs/console.md (do
 	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) docs --pictures
 
 SHOTS ?= bin/shots
-console-shots: build ## Take screenshots of every page and dialog of the console into SHOTS, wide and narrow, light and dark; axe judges each in both colours. SHOTS_ARGS=--only=REGEXP takes some.
-	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS) $(SHOTS_ARGS)
+console-shots: build ## Take screenshots of every page and dialog of the console into SHOTS, wide and narrow, light and dark; axe judges each in both colours. SHOTS_ONLY=REGEXP takes some.
+	@node=$$($(new_node)); "$$node" $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS) $(if $(SHOTS_ONLY),'--only=$(value SHOTS_ONLY)')
 
 .PHONY: console-cost
 console-cost: build ## Measure what 100 open consoles cost the engine and a page the browser, while 20 campaigns place 200 dials a second; ARGS="--rounds 2", --json.
