@@ -40,7 +40,7 @@ func putFlag(b []byte, v bool) []byte {
 
 func (w *words) text() string {
 	n, l := binary.Uvarint(w.b)
-	if l <= 0 || n > uint64(len(w.b)-l) {
+	if l <= 0 || n > uint64(len(w.b)-l) { //nolint:gosec // l bytes were read
 		w.bad, w.b = true, nil
 		return ""
 	}

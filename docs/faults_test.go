@@ -23,7 +23,7 @@ func testsOf(t *testing.T) map[string]string {
 		case d.IsDir() || !strings.HasSuffix(path, ".go"): // the store's suite is in files of another name
 			return nil
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // of the repository
+		text, err := os.ReadFile(path)
 		for _, m := range named.FindAllSubmatch(text, -1) {
 			all[string(m[1])] = string(text)
 		}

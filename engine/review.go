@@ -62,5 +62,5 @@ func AMDDice(a AttemptID) int {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
-	return int(x % 1_000_000) //nolint:gosec // small
+	return int(x % 1_000_000)
 }

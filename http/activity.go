@@ -17,7 +17,7 @@ import (
 // Everything else that somebody did is behind a filter.
 
 // actionNames are the words of the API for what the history calls by its own.
-var actionNames = map[journal.Type]string{
+var actionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.CampaignStarted: "start", journal.CampaignPaused: "pause", journal.CampaignResumed: "resume", journal.CampaignStopped: "stop",
 	journal.CampaignRestarted: "restart", journal.CampaignRestartCancelled: "cancel_restart",
 	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone", journal.CampaignDeleted: "delete",

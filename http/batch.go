@@ -52,7 +52,7 @@ func (s *Server) batchItem(v *jsonValue) (campaign.NewContact, *campaign.RowProb
 	}
 	var errs fieldErrors
 	f := form{v: v, errs: &errs}
-	to := f.callee("mobile", required)
+	to := f.callee("mobile")
 	c := campaign.NewContact{Number: to.Number, Variables: f.variables("metadata", true)}
 	f.done()
 	var e *engine.Error

@@ -128,6 +128,7 @@ func viewCapacity(d *campaign.Detail, have *supplies, now time.Time) capacityVie
 		cps.Binding, channels.Binding = true, true
 	case engine.ConstraintNumberPool:
 		numbers.Binding = true
+	default: // none of these resources holds it back
 	}
 	v.Resources = []resourceView{seats, cps, channels, numbers}
 	return v

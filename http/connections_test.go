@@ -51,7 +51,7 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 	for n := range 3 {
 		eventually(t, "there is room", func() bool {
 			c := knock(t, address, askHealth)
-			defer c.Close()
+			defer func() { _ = c.Close() }()
 			resp, err := nethttp.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAConnectionWhoseRequestIsHandledMakesNoRoom(t *testing.T) {
 			t.Fatalf("%v %v", resp, err)
 		}
 		resp.Body.Close()
-		c.Close()
+		_ = c.Close()
 	}
 	close(leave)
 	for _, c := range []net.Conn{one, two} {

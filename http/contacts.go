@@ -225,7 +225,7 @@ func (f form) rows(field string, limit int) (rows []campaign.NewContact, callees
 			continue
 		}
 		row := form{v: item, path: f.name(at), errs: f.errs}
-		to := row.callee("mobile", required)
+		to := row.callee("mobile")
 		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.variables("metadata", true)})
 		callees = append(callees, to)
 		row.done()

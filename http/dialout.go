@@ -15,11 +15,11 @@ func (s *Server) dialout(r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		to := f.callee("to_number", required)
+		to := f.callee("to_number")
 		cmd := campaign.Dialout{
 			Bot:         engine.BotID(f.text("bot_id", required, 64)),
 			To:          to.Number,
-			From:        f.phone("from_number", optional),
+			From:        f.phone("from_number"),
 			Who:         r.who(),
 			DayCap:      r.dialoutsPerDay(),
 			Idempotency: id,

@@ -49,7 +49,7 @@ func (f form) selector() (engine.PhoneNumber, map[string]string) {
 		f.fail("mobile", "required", why)
 		f.fail("match", "required", why)
 	}
-	return f.phone("mobile", optional), f.match("match")
+	return f.phone("mobile"), f.match("match")
 }
 
 // maxMatchKeys: spec, "Keys combined in exclude match: up to 2".

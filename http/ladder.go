@@ -61,10 +61,10 @@ func (s *Server) testTrunk(r *request) error {
 	if err != nil {
 		return err
 	}
-	to := f.callee("to_number", required)
+	to := f.callee("to_number")
 	cmd := campaign.Dialout{
 		Trunk: engine.TrunkID(f.pathID(r, "trunk_id")), Bot: engine.BotID(f.text("bot_id", required, 64)),
-		To: to.Number, From: f.phone("from_number", optional),
+		To: to.Number, From: f.phone("from_number"),
 		Variables: f.variables("variables", false), Who: r.who(), Deadline: r.deadline(),
 	}
 	f.done()

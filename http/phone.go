@@ -7,18 +7,18 @@ import (
 	"dialler/engine/number"
 )
 
-// phone reads a phone number in international format (spec: "International
+// phone reads a phone number, if there is one, in international format (spec: "International
 // format with a leading plus").
-func (f form) phone(field string, need bool) engine.PhoneNumber {
-	if text, ok := f.phoneText(field, need); ok {
+func (f form) phone(field string) engine.PhoneNumber {
+	if text, ok := f.phoneText(field, optional); ok {
 		return f.parsePhone(field, text)
 	}
 	return ""
 }
 
-// callee is phone for a number that is to be called.
-func (f form) callee(field string, need bool) number.Callee {
-	text, ok := f.phoneText(field, need)
+// callee is phone for a number that is to be called, which there has to be.
+func (f form) callee(field string) number.Callee {
+	text, ok := f.phoneText(field, required)
 	if !ok {
 		return number.Callee{}
 	}

@@ -79,7 +79,7 @@ func (s *Server) suppress(r *request) error {
 	if err != nil {
 		return err
 	}
-	one := f.phone("number", optional)
+	one := f.phone("number")
 	list := f.phones("numbers", maxSuppressionsPerRequest)
 	reason := f.text("reason", optional, suppressionReasonCap)
 	switch {

@@ -15,7 +15,7 @@ func (s *Server) trigger(r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		to := f.callee("mobile", required)
+		to := f.callee("mobile")
 		cmd := campaign.Trigger{
 			Campaign:    engine.CampaignID(f.text("campaign_id", required, 64)),
 			Number:      to.Number,

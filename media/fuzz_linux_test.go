@@ -28,7 +28,7 @@ func FuzzRelay(f *testing.F) {
 			for _, a := range agreed {
 				c.ans.codecs[a.pt] = a.c
 			}
-			c.ssrc, c.lastSign = uint32(100+i), 1 //nolint:gosec // small
+			c.ssrc, c.lastSign = uint32(100+i), 1
 		}
 		callee.other, far.other = far, callee
 		now, w := int64(0), newWriter()
@@ -41,7 +41,7 @@ func FuzzRelay(f *testing.F) {
 			w.n = 0
 			switch op % 5 {
 			case 0, 1, 2:
-				seqs[i] += uint16(int16(int8(step))) //nolint:gosec // a step either way
+				seqs[i] += uint16(int16(int8(step)))
 				b := make([]byte, rtpHeaderBytes, rtpHeaderBytes+5*255)
 				b[0], b[1] = 0x80, pt
 				if op&64 != 0 { // lengths that lie

@@ -67,7 +67,7 @@ func FuzzSRTP(f *testing.F) {
 		for i := range 3 {
 			forge()
 			want := speech(160, byte(i))
-			p := rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq + uint16(i), SSRC: ssrc}, Payload: want} //nolint:gosec // small
+			p := rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq + uint16(i), SSRC: ssrc}, Payload: want}
 			plain, err := p.Marshal()
 			if err != nil {
 				t.Fatal(err)
@@ -130,12 +130,12 @@ func FuzzReorder(f *testing.F) {
 		last, began := uint16(0), false
 		out, in := 0, 0
 		deliver := func(ts uint32, _ uint8, payload []byte) {
-			got := uint16(ts) //nolint:gosec // as it was given
+			got := uint16(ts)
 			if len(payload) != int(got%7) || len(payload) > 0 && payload[0] != byte(got) {
 				t.Fatalf("packet %d holds %x", got, payload)
 			}
 			// Backwards only after a restart, which is a jump from the next one.
-			if step := int16(got - last); began && step <= 0 && step > -restartGap { //nolint:gosec // RFC 1982 arithmetic
+			if step := int16(got - last); began && step <= 0 && step > -restartGap {
 				t.Fatalf("packet %d after %d", got, last)
 			}
 			last, began = got, true
@@ -149,7 +149,7 @@ func FuzzReorder(f *testing.F) {
 			case step == 128: // a restart of the far side
 				seq += 1000
 			default:
-				seq += uint16(int16(int8(step))) //nolint:gosec // a step either way
+				seq += uint16(int16(int8(step)))
 			}
 			r.most = i % (reorderMost + 1)
 			in++
@@ -184,7 +184,7 @@ func FuzzWAV(f *testing.F) {
 		b = binary.LittleEndian.AppendUint16(b, 2)
 		b = binary.LittleEndian.AppendUint16(b, bits)
 		b = append(b, "data"...)
-		return append(binary.LittleEndian.AppendUint32(b, uint32(len(data))), data...) //nolint:gosec // short
+		return append(binary.LittleEndian.AppendUint32(b, uint32(len(data))), data...)
 	}
 	f.Add(head(1, 1, 16, []byte{1, 2, 3, 4}))
 	f.Add(head(7, 1, 8, []byte{1, 2, 3}))

@@ -111,8 +111,8 @@ func (g *g722) decodePart(dst []int16, src []byte) {
 	dst = dst[:2*len(src)]
 	for i := range src {
 		older, newer := joined((*[qmfTaps]int32)(x[2*i:]))
-		dst[2*i] = int16(clip16(newer >> 11))   //nolint:gosec // clipped
-		dst[2*i+1] = int16(clip16(older >> 11)) //nolint:gosec // clipped
+		dst[2*i] = int16(clip16(newer >> 11))
+		dst[2*i+1] = int16(clip16(older >> 11))
 	}
 	copy(g.past[:], x[2*len(src):])
 }

@@ -84,7 +84,7 @@ func (c *call) key(b *[sendCap]byte) (n int, ok bool) {
 	}
 	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
 	p := b[rtpHeaderBytes : rtpHeaderBytes+4]
-	p[0], p[1] = byte(strings.IndexByte(digits, key)), keyVolume
+	p[0], p[1] = byte(strings.IndexByte(digits, key)), keyVolume //nolint:gosec // one of sixteen
 	if tick >= toneTicks-1 {
 		p[1] |= 0x80
 	}

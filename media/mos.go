@@ -45,7 +45,7 @@ func (c *call) quality() engine.MediaQuality {
 		q.MOS = opinion(c.ans.send, float64(q.PacketsLost)/float64(n), q.RoundTrip, q.Jitter)
 	}
 	if q.FarReports > 0 {
-		q.FarLost = uint64(max(c.far.lost, 0)) //nolint:gosec // not negative
+		q.FarLost = uint64(max(c.far.lost, 0))
 		q.FarJitter = time.Duration(c.far.jitter) * unit
 		q.FarMOS = opinion(c.ans.send, float64(q.FarLost)/float64(max(c.sent, 1)), q.RoundTrip, q.FarJitter)
 	}

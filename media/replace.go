@@ -40,7 +40,7 @@ func (l *line) widen() {
 // sound says whether the descriptor is still the one that was bound.
 func (l *line) sound() (ok bool) {
 	_ = l.raw.Control(func(fd uintptr) {
-		at, err := unix.Getsockname(int(fd)) //nolint:gosec // a descriptor
+		at, err := unix.Getsockname(int(fd))
 		in4, is4 := at.(*unix.SockaddrInet4)
 		ok = err == nil && is4 && in4.Port == int(l.port)
 	})

@@ -165,7 +165,7 @@ func (c *call) appendReport(b []byte, at time.Time, now int64, bye bool) []byte 
 	first = len(b)
 	b = append(b, 2<<6|1, rtcpSDES, 0, 0)
 	b = binary.BigEndian.AppendUint32(b, c.ssrc)
-	b = append(b, 1, byte(len(c.e.cname)))
+	b = append(b, 1, byte(len(c.e.cname))) //nolint:gosec // it is made short
 	b = append(append(b, c.e.cname...), 0)
 	for (len(b)-first)%4 != 0 {
 		b = append(b, 0)

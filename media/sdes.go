@@ -129,7 +129,7 @@ func mkiOf(id, length []byte) (string, bool) {
 	}
 	b := make([]byte, size)
 	for i := size - 1; i >= 0; i-- {
-		b[i] = byte(n)
+		b[i] = byte(n) //nolint:gosec // the last byte of it
 		n >>= 8
 	}
 	return string(b), n == 0

@@ -257,7 +257,7 @@ func parseAnswer(sdp []byte) (answer, error) {
 	case a.mux:
 		a.rtcp = a.remote
 	case reports > 0: // RFC 3605
-		a.rtcp = netip.AddrPortFrom(ip, uint16(reports)) //nolint:gosec // a port
+		a.rtcp = netip.AddrPortFrom(ip, uint16(reports))
 	case port < 65535:
 		a.rtcp = netip.AddrPortFrom(ip, uint16(port+1))
 	}

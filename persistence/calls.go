@@ -157,6 +157,6 @@ func (s *Store) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Tim
 // idAt is the lowest identifier that can be made at a time.
 func idAt(at time.Time) string {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16) //nolint:gosec // not negative
+	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16)
 	return hex.EncodeToString(b[:])
 }

@@ -232,7 +232,6 @@ func tampers() (list []tamper) {
 		}
 		list = append(list, tamper{table + ": deleted", "DELETE FROM " + table + pick(table, where) + "RETURNING " + names})
 	}
-	const seq = "'seq ' || seq || CASE seq WHEN 0 THEN '' ELSE ':' END"
 	events := []string{"run = run + 1", "at = at + interval '1 microsecond'", "type = type || 'x'", "version = 2", "contact_id = gen_random_uuid()", "attempt_id = gen_random_uuid()",
 		"leg = leg + 1", "activity = NOT activity", "data = data || '{\"x\": 1}'", "digest = NULL", "digest = sha256(digest)", "campaign_id = 'cmp_other'"}
 	add("events", "seq > 0", "'seq ' || seq", events...)

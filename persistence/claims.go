@@ -26,7 +26,7 @@ func (o *Owners) OwnersOf(ctx context.Context, kind ownership.Kind, ids []string
 		LEFT JOIN owners w ON w.kind = $1 AND w.identity = q.id LEFT JOIN nodes n ON n.incarnation = w.incarnation ORDER BY place`, kind, ids)
 	all, err := pgx.CollectRows(rows, scanOwner)
 	for i := range all {
-		all[i].Identity = ownership.Identity{Kind: kind, ID: ids[i]}
+		all[i].Identity = ownership.Identity{Kind: kind, ID: ids[i]} //nolint:gosec // a row for each
 	}
 	return all, o.wrap("owners not read", err)
 }

@@ -36,7 +36,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 			return err
 		}
 		for i := range became {
-			switch became[i].Status { //nolint:exhaustive // no others come from here
+			switch became[i].Status {
 			case campaign.RowAdded:
 				report.Added++
 			case campaign.RowExcluded:

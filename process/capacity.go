@@ -45,7 +45,7 @@ func newCapacity(p *Process) *capacity {
 	c := &capacity{p: p, room: mostCalls}
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil && files.Cur < mostCalls {
-		c.room = max(int(files.Cur)-p.connectionCap()-otherFiles, 0) //nolint:gosec // below mostCalls
+		c.room = max(int(files.Cur)-p.connectionCap()-otherFiles, 0)
 	}
 	if most := p.flags.MaxCalls; most > 0 {
 		c.room = min(c.room, most)

@@ -136,7 +136,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		must(err)
 	}
 	_, err = operator.Start(ctx, made.CampaignID)
-	refused(err, 409, "illegal_state")
+	_ = refused(err, 409, "illegal_state")
 
 	// A trigger, and its repeat.
 	third := newNumber()
@@ -153,9 +153,9 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	_, err = stranger.Trigger(ctx, trigger)
-	refused(err, 401, "unauthorized")
+	_ = refused(err, 401, "unauthorized")
 	_, err = crm.Campaign(ctx, "nowhere")
-	refused(err, 404, "campaign_not_found")
+	_ = refused(err, 404, "campaign_not_found")
 
 	// A dialout.
 	placed, err := crm.Dialout(ctx, client.Dialout{BotID: ourBot, ToNumber: newNumber(), Variables: map[string]string{"name": "Ada"}})
@@ -174,7 +174,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if len(listed) != 1 || !listed[placed.CallID] {
 		t.Errorf("listed: %v", listed)
 	}
-	refused(crm.HangUp(ctx, placed.CallID), 404, "call_ended")
+	_ = refused(crm.HangUp(ctx, placed.CallID), 404, "call_ended")
 
 	// What became of it all.
 	eventually(t, "both contacts are completed", func() bool {
@@ -208,9 +208,9 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		t.Errorf("the campaign: %+v", ended)
 	}
 	_, err = operator.RetryContact(ctx, made.CampaignID, first.ContactID)
-	refused(err, 409, "campaign_not_running")
+	_ = refused(err, 409, "campaign_not_running")
 	_, err = operator.CallBackContact(ctx, made.CampaignID, first.ContactID, time.Now().Add(time.Hour))
-	refused(err, 409, "campaign_not_running")
+	_ = refused(err, 409, "campaign_not_running")
 	if alone, err := operator.ExcludeContact(ctx, made.CampaignID, first.ContactID, "asked"); err != nil || alone.ContactID != first.ContactID {
 		t.Errorf("%+v, %v", alone, err)
 	}
@@ -243,6 +243,6 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	}
 	_, err = operator.CancelRestart(ctx, made.CampaignID)
 	must(err)
-	refused(operator.DeleteCampaign(ctx, made.CampaignID), 409, "campaign_was_run")
+	_ = refused(operator.DeleteCampaign(ctx, made.CampaignID), 409, "campaign_was_run")
 	w.quiet()
 }

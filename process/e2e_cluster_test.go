@@ -35,7 +35,7 @@ func hasItsOwnProcess(t *testing.T) bool {
 	}
 	inCluster.Lock()
 	defer inCluster.Unlock()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m") //nolint:gosec // this very program
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), alone+"="+t.Name())
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte(mark)) {

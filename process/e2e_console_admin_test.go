@@ -24,7 +24,7 @@ func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 	var taken atomic.Int64
 	hook := httptest.NewServer(nethttp.HandlerFunc(func(answer nethttp.ResponseWriter, r *nethttp.Request) {
 		if strings.HasSuffix(r.URL.Path, "/taken") {
-			fmt.Fprint(answer, taken.Load())
+			_, _ = fmt.Fprint(answer, taken.Load())
 			return
 		}
 		taken.Add(1)

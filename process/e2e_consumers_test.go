@@ -173,7 +173,7 @@ func TestAWantOfDescriptorsNeitherSpinsNorEndsAnything(t *testing.T) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was); err != nil {
 		t.Fatal(err)
 	}
-	few := unix.Rlimit{Cur: uint64(descriptors(t, pid)) + 4, Max: was.Max} //nolint:gosec // a count
+	few := unix.Rlimit{Cur: uint64(descriptors(t, pid)) + 4, Max: was.Max}
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &few, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func volume(t *testing.T, mib int) (dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(point) })
-	if err := os.Chmod(point, 0o755); err != nil { //nolint:gosec // the server's user goes through it
+	if err := os.Chmod(point, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	mount := []string{"-Ur", "-m", "sh", "-c", `mount -t tmpfs -o size="$2"m,mode=0755 tmpfs "$1" && echo ready && exec cat`, "sh", point, strconv.Itoa(mib)}
@@ -96,7 +96,7 @@ func fill(t *testing.T, dir string) (free func()) {
 			return func() { _ = os.Remove(f.Name()) }
 		}
 		at, _ := f.Seek(0, 2)
-		if err := unix.Fallocate(int(f.Fd()), 0, at, int64(st.Bavail)*st.Bsize); err != nil && err != unix.ENOSPC { //nolint:gosec // a small volume
+		if err := unix.Fallocate(int(f.Fd()), 0, at, int64(st.Bavail)*st.Bsize); err != nil && err != unix.ENOSPC {
 			t.Fatal(err)
 		}
 	}

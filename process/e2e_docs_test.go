@@ -47,7 +47,7 @@ func shell(t *testing.T, commands string) []shown {
 	wrapper := "#!/bin/bash\nn=$(ls " + dir + " | wc -l)\n" +
 		curl + ` --max-time 30 --write-out '\n%{stderr}%{json}\n' "$@" > ` + dir + "/$n.body 2> " + dir + "/$n.meta\ncode=$?\ncat " + dir + "/$n.body\nexit $code\n"
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(wrapper), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(wrapper), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -28,7 +28,7 @@ func (w *world) tool(name string, args ...string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(ctx, path, args...).CombinedOutput(); err != nil { //nolint:gosec // the test's own
+	if out, err := exec.CommandContext(ctx, path, args...).CombinedOutput(); err != nil {
 		w.t.Fatalf("%s: %v\n%s", name, err, out)
 	}
 }

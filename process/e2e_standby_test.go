@@ -51,7 +51,7 @@ func (n *replica) program(name string, args ...string) *exec.Cmd {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	c := exec.Command(path, args...) //nolint:gosec // the test's own
+	c := exec.Command(path, args...)
 	c.Dir, c.SysProcAttr = filepath.Dir(n.dir), &syscall.SysProcAttr{Credential: n.as}
 	return c
 }
@@ -113,7 +113,7 @@ func newPair(t *testing.T) (primary, standby *replica) {
 		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
 		gid, _ := strconv.ParseUint(u.Gid, 10, 32)
 		as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(dir, int(uid), int(gid)); err != nil { //nolint:gosec // 32 bits
+		if err := os.Chown(dir, int(uid), int(gid)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,7 +77,7 @@ func TestTheAPIIsServedByHTTPSAlone(t *testing.T) {
 			t.Errorf("in clear it is answered %s", body)
 		}
 	}
-	if _, err := tls.Dial("tcp", at, &tls.Config{RootCAs: old, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil { //nolint:gosec // must be refused
+	if _, err := tls.Dial("tcp", at, &tls.Config{RootCAs: old, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is taken")
 	}
 	// Who connects and says nothing holds nobody up.
@@ -112,7 +112,7 @@ func TestACertificateOfOnesOwnIsNamedInTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	w.flags.TLSOwn = true
-	w.client = &nethttp.Client{Timeout: patience, Transport: &nethttp.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, //nolint:gosec // the certificate is compared
+	w.client = &nethttp.Client{Timeout: patience, Transport: &nethttp.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			sum := sha256.Sum256(cs.PeerCertificates[0].Raw)
 			if !strings.Contains(w.log.String(), hex.EncodeToString(sum[:])) {

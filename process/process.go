@@ -380,7 +380,7 @@ func (p *Process) connectionCap() int {
 	if n <= 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return n
 	}
-	most := int(min(limit.Cur/4, 1<<20)) //nolint:gosec // not more than that
+	most := int(min(limit.Cur/4, 1<<20))
 	if n > most {
 		p.log.Warn().Int("connections", most).Msg("the API may have a quarter of the process's descriptors; raise its limit (ulimit -n) for more")
 	}

@@ -28,7 +28,9 @@ func TestATryToDeliverTakesNoLongerAndReadsNoMoreThanItMay(t *testing.T) {
 		w.Header().Set("Retry-After", "90")
 		w.WriteHeader(429)
 	})
-	mux.HandleFunc("/moved", func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, "/followed", 307) })
+	mux.HandleFunc("/moved", func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		nethttp.Redirect(w, r, "/followed", nethttp.StatusTemporaryRedirect)
+	})
 	mux.HandleFunc("/followed", func(nethttp.ResponseWriter, *nethttp.Request) { followed = true })
 	mux.HandleFunc("/long", func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		for r.Context().Err() == nil { // for ever

@@ -120,7 +120,7 @@ func escapeUser(s string) string {
 // cleanHost keeps what a host may be made of: a name or an address.
 func cleanHost(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') && !strings.ContainsRune("!~*'()&=+$,;?/", r) {
+		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') && !strings.ContainsRune("!~*'()&=+$,;?/", r) { //nolint:gosec // ASCII
 			return r
 		}
 		return -1

@@ -43,7 +43,7 @@ func (l *leg) text(t string) uint8 {
 	k := l.rungs()
 	for i, have := range k.texts {
 		if have == t {
-			return uint8(i + 1) //nolint:gosec // bounded
+			return uint8(i + 1)
 		}
 	}
 	if len(k.texts) == math.MaxUint8 {
@@ -140,7 +140,7 @@ var methods = [...]sip.RequestMethod{"other", sip.INVITE, sip.ACK, sip.CANCEL, s
 func methodOf(m sip.RequestMethod) uint8 {
 	for i, known := range methods {
 		if m == known {
-			return uint8(i) //nolint:gosec // a dozen
+			return uint8(i)
 		}
 	}
 	return 0
@@ -151,7 +151,7 @@ func (l *leg) peer(a netip.AddrPort) uint8 {
 	k := l.rungs()
 	for i, have := range k.peers {
 		if have == a {
-			return uint8(i) //nolint:gosec // bounded
+			return uint8(i)
 		}
 	}
 	if len(k.peers) < maxPeers {

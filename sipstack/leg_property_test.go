@@ -263,7 +263,7 @@ func (f *farSide) request() {
 		}
 		got := 0
 		for _, r := range f.replies[before:] { // a BYE also has a waiting REFER answered
-			if r.CSeq().SeqNo == uint32(f.cseq) && string(r.CSeq().MethodName) == method { //nolint:gosec // small
+			if r.CSeq().SeqNo == uint32(f.cseq) && string(r.CSeq().MethodName) == method {
 				got++
 				if method == "BYE" && r.StatusCode == 200 {
 					f.hungUp[tag] = true

@@ -43,7 +43,7 @@ func (t *trunk) setExtensions() {
 	}
 	if t.conf.SessionSec >= 0 {
 		tags = append(tags, "timer")
-		t.sessionSec = uint32(min(t.conf.SessionSec, maxSessionSec)) //nolint:gosec // not negative
+		t.sessionSec = uint32(min(t.conf.SessionSec, maxSessionSec))
 		if t.sessionSec == 0 {
 			t.sessionSec = defaultSessionSec
 		}

@@ -64,7 +64,7 @@ func literal(host string, port int) (netip.AddrPort, bool) {
 	if err != nil {
 		return netip.AddrPort{}, false
 	}
-	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true //nolint:gosec // a port
 }
 
 // cached gives what is known of a host without waiting; it starts a look-up

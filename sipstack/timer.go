@@ -57,7 +57,7 @@ func deltaSeconds(s string) uint32 {
 	if err != nil {
 		return 0
 	}
-	return uint32(min(n, maxSessionSec)) //nolint:gosec // bounded
+	return uint32(min(n, maxSessionSec))
 }
 
 func minSEOf(m sip.Message) uint32 {

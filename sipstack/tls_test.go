@@ -3,6 +3,7 @@ package sipstack_test
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/textproto"
@@ -187,7 +188,7 @@ func TestAStreamWithoutMessageBoundaryIsClosed(t *testing.T) {
 		_, _ = c.Write([]byte(text)) // the end may come before the last byte
 		if n, err := c.Read(make([]byte, 100)); err == nil {
 			t.Errorf("%.40q was answered with %d bytes", text, n)
-		} else if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		} else if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
 			t.Errorf("%.40q: the connection stays open", text)
 		}
 		_ = c.Close()

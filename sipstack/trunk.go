@@ -205,7 +205,7 @@ func (t *trunk) proxy() {
 		host, port = h, p
 	}
 	n, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16)
-	t.hopHost, t.hopPort = strings.Trim(host, "[]"), int(n) //nolint:gosec // at most 65535
+	t.hopHost, t.hopPort = strings.Trim(host, "[]"), int(n)
 	_, ip := literal(t.hopHost, 1)
 	if err != nil || t.hopHost == "" || cleanHost(t.hopHost) != t.hopHost || (!ip && strings.ContainsAny(t.hopHost, ":[]")) {
 		t.fault = "outbound_proxy must be host or host:port"
@@ -213,7 +213,7 @@ func (t *trunk) proxy() {
 	}
 	at := uriHost(t.hopHost)
 	if n != 0 {
-		at += ":" + strconv.Itoa(int(n)) //nolint:gosec // at most 65535
+		at += ":" + strconv.Itoa(int(n))
 	}
 	params := ""
 	if t.conf.Transport != UDP {

@@ -45,7 +45,7 @@ func (n *Node) Receive(name string, r Receiver) {
 func (n *Node) Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
-	last := error(ErrOwnerAway)
+	var last error
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		w, err := n.Owner(ctx, id)
 		switch {

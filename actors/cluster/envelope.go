@@ -63,7 +63,7 @@ func unpack(m *wrapperspb.BytesValue) (h header, body []byte, err error) {
 		return h, nil, errEnvelope
 	}
 	n := binary.BigEndian.Uint32(b)
-	if n > maxHeader || uint64(len(b)-4) < uint64(n) || len(b)-4-int(n) > MaxBody {
+	if n > maxHeader || uint64(len(b)-4) < uint64(n) || len(b)-4-int(n) > MaxBody { //nolint:gosec // it has four bytes
 		return h, nil, errEnvelope
 	}
 	d := json.NewDecoder(bytes.NewReader(b[4 : 4+n]))

@@ -140,8 +140,8 @@ func choose(loads []ownership.Load, id ownership.Identity) (ownership.Load, bool
 		least++
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(id.ID))                    // never fails
-	return loads[int(h.Sum32()%uint32(least))], true //nolint:gosec // a few nodes
+	_, _ = h.Write([]byte(id.ID)) // never fails
+	return loads[int(h.Sum32()%uint32(least))], true
 }
 
 // Claim makes this node the owner of an identity that nobody acts for, and tells

@@ -103,7 +103,7 @@ func (n *Node) Address() string { return n.wire.address() }
 func (n *Node) Stats() *Stats { return &n.stats }
 
 // State is where the node stands.
-func (n *Node) State() ownership.State { return n.state.Load().(ownership.State) } //nolint:errcheck,forcetypeassert // nothing else is stored
+func (n *Node) State() ownership.State { return n.state.Load().(ownership.State) }
 
 // Incarnation is whom the node acts as, 0 while it has no lease.
 func (n *Node) Incarnation() engine.Incarnation {

@@ -153,7 +153,7 @@ func (w *wire) remoteConfig(host string, port int) *remote.Config {
 }
 
 // secretKey is the metadata that the cluster's secret travels in.
-const secretKey = "dialler-cluster-secret" //nolint:gosec // a name
+const secretKey = "dialler-cluster-secret"
 
 func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if s := w.n.cfg.Secret; s != "" {

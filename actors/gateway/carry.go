@@ -15,7 +15,7 @@ func (g *Gateway) carryOut(l *link, m *message) {
 	switch {
 	case m.kind == kOpen && h == nil && !l.gone.Load():
 		h = g.addHost(m.attempt)
-		h.own(g, l, m.open.Epoch)
+		h.own(l, m.open.Epoch)
 	case m.kind == kAdopt:
 		g.adopted(l, m, result)
 		return

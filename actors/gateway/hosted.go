@@ -140,7 +140,7 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 }
 
 // own says whether the link's node is the owner of the call, or becomes it.
-func (h *hosted) own(g *Gateway, l *link, epoch int64) bool {
+func (h *hosted) own(l *link, epoch int64) bool {
 	h.mu.Lock()
 	old := h.link
 	ok := old == l || epoch > h.epoch || epoch == h.epoch && (old == nil || old.gone.Load() || l.peer > old.peer)
@@ -257,17 +257,15 @@ func (g *Gateway) closeHosted(h *hosted) engine.MediaQuality {
 }
 
 // attachLegs and attachMedia begin the replay to the present owner.
-func (g *Gateway) attachLegs(h *hosted, turn int) []engine.LegID {
+func (g *Gateway) attachLegs(h *hosted, turn int) {
 	sink := h.legSink(g, turn)
-	known := g.cfg.Telephony.AttachLeg(h.id, sink)
+	g.cfg.Telephony.AttachLeg(h.id, sink)
 	h.mu.Lock()
 	unplaced := slices.Clone(h.unplaced)
 	h.mu.Unlock()
 	for _, e := range unplaced {
 		sink(e)
-		known = append(known, e.Leg)
 	}
-	return known
 }
 
 func (g *Gateway) attachMedia(h *hosted, turn int) {
@@ -311,7 +309,7 @@ func (g *Gateway) adopted(l *link, m *message, result func([]engine.LegID, error
 		left = before == nil
 	}
 	h := g.addHost(m.attempt)
-	if !h.own(g, l, m.epoch) {
+	if !h.own(l, m.epoch) {
 		result(nil, errNotTheirs)
 		return
 	}

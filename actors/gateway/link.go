@@ -304,7 +304,7 @@ func (l *link) take(f *frame) {
 
 	repeat := false
 	for i, b := range f.items {
-		n := f.first + uint64(i) //nolint:gosec // not negative
+		n := f.first + uint64(i)
 		if n < next {
 			repeat = true
 			continue

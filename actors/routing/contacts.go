@@ -159,7 +159,7 @@ func (r *Router) beginUpload(p piece) error {
 		return errUploads
 	}
 	reader, writer := io.Pipe()
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // ends with the upload
+	ctx, cancel := context.WithCancel(context.Background())
 	u := &upload{pipe: writer, cancel: cancel, done: make(chan struct{})}
 	u.idle = time.AfterFunc(uploadIdle, func() { _ = writer.CloseWithError(errCutShort) })
 	r.uploads.open[p.Upload] = u

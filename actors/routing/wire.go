@@ -13,7 +13,7 @@ import (
 func init() {
 	msgpack.Register(time.Time{},
 		func(e *msgpack.Encoder, v reflect.Value) error {
-			b, err := v.Interface().(time.Time).MarshalBinary() //nolint:errcheck,forcetypeassert // registered for it
+			b, err := v.Interface().(time.Time).MarshalBinary()
 			if err != nil {
 				return err
 			}
@@ -24,7 +24,7 @@ func init() {
 			if err != nil {
 				return err
 			}
-			return v.Addr().Interface().(*time.Time).UnmarshalBinary(b) //nolint:errcheck,forcetypeassert // as above
+			return v.Addr().Interface().(*time.Time).UnmarshalBinary(b)
 		})
 }
 

@@ -22,7 +22,7 @@ func wantStamps(c *net.UDPConn) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) { // without it the times of reading serve
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) //nolint:gosec // a descriptor
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	})
 }
 

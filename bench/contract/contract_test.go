@@ -28,7 +28,7 @@ func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
 	f := read(t, small)
 	one, two := NewMaker(f, 7, []string{"+4930123456"}, nil), NewMaker(f, 7, []string{"+4930123456"}, nil)
 	for range 200 {
-		if a, b := one.Make(f.ops[0]), two.Make(f.ops[0]); !reflect.DeepEqual(a, b) {
+		if a, b := one.Make(f.ops[0]), two.Make(f.ops[0]); !reflect.DeepEqual(a, b) { //nolint:govet // they hold no errors
 			t.Fatalf("%+v and %+v", a, b)
 		}
 	}

@@ -95,11 +95,11 @@ func (f *ConsolesFigures) Wrong() (list []string) {
 // Print writes the figures for people.
 func (f *ConsolesFigures) Print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
-	fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%, standard error %.1f\n", f.Without, f.With, f.Cost, f.Error)
+	_, _ = fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
+	_, _ = fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%, standard error %.1f\n", f.Without, f.With, f.Cost, f.Error)
 	for _, p := range f.Pages {
-		fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%\n", p.Page, p.CPUPct, p.TabPct)
-		fmt.Fprintf(t, "  opened while they dial\t%s\n  once they are paused\t%s\n", p.Dialling, p.Paused)
+		_, _ = fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%\n", p.Page, p.CPUPct, p.TabPct)
+		_, _ = fmt.Fprintf(t, "  opened while they dial\t%s\n  once they are paused\t%s\n", p.Dialling, p.Paused)
 	}
 	_ = t.Flush()
 }

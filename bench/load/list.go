@@ -162,7 +162,9 @@ func (w *world) importList(ctx context.Context, id string, n, size int) (mb floa
 		sent = first
 		for i := 0; i < n && err == nil; i++ {
 			var more int
-			more, err = fmt.Fprintf(out, "%s,Contact %d,A-%07d,", contactNumber(i), i, i)
+			if more, err = fmt.Fprintf(out, "%s,Contact %d,A-%07d,", contactNumber(i), i, i); err != nil {
+				break
+			}
 			sent += more
 			fill := min(len(note), max(0, size*(i+1)/n-sent-1))
 			more, err = fmt.Fprintln(out, note[:fill])

@@ -82,7 +82,7 @@ func Repeats(ctx context.Context, cfg RepeatsConfig) (*RepeatsFigures, error) {
 	for i := range cfg.Keys + cfg.Repeats {
 		r.queue = append(r.queue, int32(i%cfg.Keys)) //nolint:gosec // bounded above
 	}
-	rand.Shuffle(len(r.queue), func(i, j int) { r.queue[i], r.queue[j] = r.queue[j], r.queue[i] })
+	rand.Shuffle(len(r.queue), func(i, j int) { r.queue[i], r.queue[j] = r.queue[j], r.queue[i] }) //nolint:gosec // no secret
 	begun := time.Now()
 	lives, err := r.run(ctx, w, &cfg)
 	if err != nil {

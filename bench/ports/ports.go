@@ -72,7 +72,7 @@ func takeBlock() error {
 		if err != nil {
 			return err
 		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			_ = f.Close()
 			if errors.Is(err, syscall.EWOULDBLOCK) {
 				continue

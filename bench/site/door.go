@@ -48,7 +48,7 @@ func OpenDoor(nodes []string) (*Door, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Door{Address: l.Addr().String(), nodes: nodes, ready: make([]atomic.Bool, len(nodes)), cancel: cancel, done: make(chan struct{}),
 		client: &http.Client{Timeout: time.Second}}
-	through := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // it is one
+	through := http.DefaultTransport.(*http.Transport).Clone()
 	// A connection that is kept says nothing of whether the node is there.
 	through.ResponseHeaderTimeout, through.DisableKeepAlives = doorLimit, true
 	d.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{

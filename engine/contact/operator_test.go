@@ -38,7 +38,7 @@ func TestAnOperatorHasAWaitingContactDialledNext(t *testing.T) {
 	w.must(Event{Kind: Hastened}).is(Pending, "").dueAt(w.now, DueTrigger)
 	// Outside its window it is dialled when that opens.
 	opens := t0.Add(20 * time.Hour)
-	w = newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(Event{Kind: Hastened}).dueAt(opens, DueTrigger)
+	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(Event{Kind: Hastened}).dueAt(opens, DueTrigger)
 }
 
 func TestAnOperatorReopensAFinalContact(t *testing.T) {

@@ -20,10 +20,10 @@ type RapidDraws struct{ *rapid.T }
 func (d RapidDraws) Pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n") }
 
 // SeedDraws choose evenly, the same for the same seed.
-type SeedDraws struct{ *rand.Rand }
+type SeedDraws struct{ *rand.Rand } //nolint:forbidigo // a test draws
 
 // FromSeed are the choices of a seed.
-func FromSeed(seed uint64) SeedDraws { return SeedDraws{rand.New(rand.NewPCG(seed, 1))} } //nolint:gosec // not a secret
+func FromSeed(seed uint64) SeedDraws { return SeedDraws{rand.New(rand.NewPCG(seed, 1))} } //nolint:gosec,forbidigo // a test draws, and it is no secret
 
 // Pick implements Draws.
 func (d SeedDraws) Pick(n int) int { return d.IntN(n) }

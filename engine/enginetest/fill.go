@@ -65,6 +65,6 @@ func Fill(v reflect.Value, n *int, wanted func(reflect.StructField) bool) {
 			}
 		}
 	default:
-		panic("a kind of field that the tests do not know: " + v.Kind().String())
+		panic("a kind of field that the tests do not know: " + v.Kind().String()) //nolint:forbidigo // it ends the test
 	}
 }

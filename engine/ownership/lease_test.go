@@ -174,8 +174,8 @@ func TestNobodyMayClaimWhileANodeActs(t *testing.T) {
 			answer      Event
 		}
 		var (
-			now      engine.BootTime = 100 * second
-			expires                  = map[engine.Incarnation]engine.BootTime{}
+			now      = 100 * second
+			expires  = map[engine.Incarnation]engine.BootTime{}
 			last     engine.Incarnation
 			under    []*request
 			wake     = now

@@ -26,11 +26,10 @@ type world struct {
 	legs     int
 
 	// The database.
-	owner  *node // who claimed last, nil: it was given up
-	as     engine.Incarnation
-	before Before // of the present owner's claim, as the claimer sees it
-	open   map[string]struct{}
-	lives  engine.Incarnation
+	owner *node // who claimed last, nil: it was given up
+	as    engine.Incarnation
+	open  map[string]struct{}
+	lives engine.Incarnation
 
 	live   map[string]*node // at the carrier
 	most   int

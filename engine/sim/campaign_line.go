@@ -180,7 +180,7 @@ func (l *contactLine) record(what attempt.What) int {
 		data.Before, data.After, _ = l.change(contact.Event{Kind: contact.Reached})
 	case attempt.WhatAbandoned:
 		data.Cause = at.Ending.Cause
-	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded, attempt.WhatResult, attempt.WhatOptedOut:
+	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatEnded, attempt.WhatResult, attempt.WhatOptedOut:
 	}
 	x.events = []journal.Event{l.event(recorded[what], data)}
 	l.persist(x)

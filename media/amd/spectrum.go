@@ -35,7 +35,7 @@ func init() {
 		for b := range 7 {
 			r |= i >> b & 1 << (6 - b)
 		}
-		reverse[i] = uint8(r) //nolint:gosec // at most 127
+		reverse[i] = uint8(r)
 	}
 }
 
@@ -133,7 +133,7 @@ func pitch(x *[2 * pitchSamples]float32) (hz, periodicity float64) {
 	}
 	lag := float64(at)
 	if at > lagMin && at < lagMax {
-		a, b, c := float64(r[at-1]), float64(r[at]), float64(r[at+1])
+		a, b, c := float64(r[at-1]), float64(r[at]), float64(r[at+1]) //nolint:gosec // between lagMin and lagMax
 		if d := a - 2*b + c; d < 0 {
 			lag += math.Max(-0.5, math.Min(0.5, (a-c)/(2*d)))
 		}

@@ -1,7 +1,6 @@
 package amd
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -45,7 +44,7 @@ func TestNobodyIsHungUpOnHoweverTheyArrive(t *testing.T) {
 				t.Logf("%s: %s: tones %v", m.name, rec.File, heard)
 			}
 		}
-		t.Log(fmt.Sprintf("%-22s people %v machines %v", m.name, verdicts["human"], verdicts["machine"]))
+		t.Logf("%-22s people %v machines %v", m.name, verdicts["human"], verdicts["machine"])
 	}
 	if hungUp*100 > 4*people {
 		t.Errorf("%d of %d people are taken for machines", hungUp, people)

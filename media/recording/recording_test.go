@@ -381,7 +381,7 @@ func TestWhatACrashLeftBehindIsMadeWhole(t *testing.T) {
 
 func TestAFileIsPlayableAfterKillNine(t *testing.T) {
 	dir := t.TempDir()
-	victim := exec.Command(os.Args[0]) //nolint:gosec // this program
+	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), asVictim+"="+dir)
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
@@ -516,7 +516,7 @@ func FuzzRecover(f *testing.F) {
 			}
 			got, err := os.ReadFile(path + suffix)
 			frames := int64(x.Recording.Duration / frameTime)
-			if err != nil || frames < 1 || int64(len(got)) != x.Recording.Bytes || x.Recording.Bytes != offset(frames) || !bytes.Equal(got[:headerBytes], appendHeader(nil, frames)) {
+			if err != nil || frames < 1 || int64(len(got)) != x.Recording.Bytes || x.Recording.Bytes != offset(frames) || !bytes.Equal(got[:headerBytes], header(frames)) {
 				t.Fatalf("%q became %+v with %d bytes: %v", file, x, len(got), err)
 			}
 			if !bytes.Equal(got[headerBytes:], b[headerBytes:len(got)]) {

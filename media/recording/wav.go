@@ -12,12 +12,12 @@ const (
 	silence     = 0xFF // μ-law
 )
 
-// appendHeader writes what stands before so many frames of audio. The number
+// header is what stands before so many frames of audio. The number
 // of frames is small enough for RIFF: 4 GiB are three days.
-func appendHeader(b []byte, frames int64) []byte {
+func header(frames int64) []byte {
 	data := uint32(frames * blockBytes) //nolint:gosec // see above
 	le := binary.LittleEndian
-	b = append(b, "RIFF"...)
+	b := append(make([]byte, 0, headerBytes), "RIFF"...)
 	b = le.AppendUint32(b, headerBytes-8+data)
 	b = append(b, "WAVEfmt "...)
 	b = le.AppendUint32(b, 18)

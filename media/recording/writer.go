@@ -87,7 +87,7 @@ func (w *writer) tape(t *Recording) (*tape, error) {
 	}
 	p := &tape{f: f}
 	w.open[t] = p
-	_, err = f.WriteAt(appendHeader(nil, 0), 0)
+	_, err = f.WriteAt(header(0), 0)
 	return p, err
 }
 
@@ -161,7 +161,7 @@ func (w *writer) complete(t *Recording, total int64) error {
 		}
 	}
 	written := min(total, p.next*chunkFrames)
-	if _, e := p.f.WriteAt(appendHeader(nil, written), 0); err == nil {
+	if _, e := p.f.WriteAt(header(written), 0); err == nil {
 		err = e
 	}
 	if e := p.f.Close(); err == nil {

@@ -10,7 +10,7 @@ import (
 // allocate takes room from the disk.
 func allocate(f *os.File, size int64) error {
 	for {
-		err := unix.Fallocate(int(f.Fd()), 0, 0, size) //nolint:gosec // a descriptor
+		err := unix.Fallocate(int(f.Fd()), 0, 0, size)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue

@@ -226,8 +226,8 @@ func (l *lane) append(payloads [][]byte, now time.Time) (n int, err error) {
 		at := len(b)
 		b = append(b, make([]byte, size)...)
 		r := b[at : at+frameSize+len(p)]
-		binary.LittleEndian.PutUint32(r, uint32(len(p)))             //nolint:gosec // at most recordCap
-		binary.LittleEndian.PutUint64(r[8:], uint64(now.UnixNano())) //nolint:gosec // a time
+		binary.LittleEndian.PutUint32(r, uint32(len(p))) //nolint:gosec // at most recordCap
+		binary.LittleEndian.PutUint64(r[8:], uint64(now.UnixNano()))
 		copy(r[frameSize:], p)
 		binary.LittleEndian.PutUint32(r[4:], l.sum(r))
 		entries = append(entries, entry{size: size, at: now.UnixNano()})

@@ -94,10 +94,10 @@ func Open(cfg Config) (_ *Spool, err error) {
 			_ = s.Close()
 		}
 	}()
-	if s.lock, err = os.OpenFile(filepath.Join(cfg.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil { //nolint:gosec // the operator's folder
+	if s.lock, err = os.OpenFile(filepath.Join(cfg.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, fmt.Errorf("the spool cannot be opened (see --spool-dir): %w", err)
 	}
-	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor
+	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("another dialler uses the spool in %s: end it, or choose another folder with --spool-dir", cfg.Dir)
 	}
 	lanes := cfg.Lanes

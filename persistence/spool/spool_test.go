@@ -88,7 +88,7 @@ func same(t *testing.T, got, want []journal.Write) {
 		t.Fatalf("%d writes, want %d", len(got), len(want))
 	}
 	for i := range want {
-		if !reflect.DeepEqual(got[i], want[i]) {
+		if !reflect.DeepEqual(got[i], want[i]) { //nolint:govet // they hold no errors
 			t.Errorf("write %d:\n got %+v\nwant %+v", i, got[i], want[i])
 		}
 	}

@@ -134,6 +134,7 @@ func (r *run) catch(ctx context.Context, p point) (free func(), met bool, err er
 		r.crm.hurry(askExclude)
 	case journal.ContactsAdded:
 		r.crm.hurry(askImport)
+	default:
 	}
 	free = func() { close(t.free) }
 	select {

@@ -51,7 +51,7 @@ func TestKillsAndFaultsLoseNothingAndDialNobodyTwice(t *testing.T) {
 	table := sum.table(time.Since(began))
 	t.Log("\n" + table)
 	if file := os.Getenv("CHAOS_REPORT"); file != "" {
-		if err := os.WriteFile(file, []byte(table), 0o644); err != nil { //nolint:gosec // a report to be read
+		if err := os.WriteFile(file, []byte(table), 0o644); err != nil {
 			t.Error(err)
 		}
 	}

@@ -64,8 +64,9 @@ func (s step) at(c *carrier.Call) time.Time {
 		return c.RTP.AudioAt
 	case stepEnded:
 		return c.EndedAt
+	default: // of a conversation
+		return time.Time{}
 	}
-	return time.Time{}
 }
 
 // Steps of a conversation as the bot sees it.
@@ -91,6 +92,7 @@ func (s step) during(b *bot.Session) time.Time {
 		if b.Result.State == bot.ReportTaken {
 			return b.Result.At
 		}
+	default: // of a call
 	}
 	return time.Time{}
 }
@@ -262,7 +264,7 @@ func (p *plan) next() *blow {
 		b.lasts = span(500*time.Millisecond, 4*time.Second)
 	case pausedEngine:
 		b.lasts = p.pause
-	case killBackend:
+	default:
 	}
 	if b.kills() && p.rng.IntN(2) == 0 { // the world goes on: callees hang up, bots report
 		b.down = span(0, 2*time.Second)

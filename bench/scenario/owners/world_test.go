@@ -165,7 +165,7 @@ func (s *place) start(name string, cfg Config) *node {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command(me) //nolint:gosec // this test
+	cmd := exec.Command(me)
 	cmd.Env = append(os.Environ(), Env+"="+string(j))
 	n.process, n.cfg = launch(s.t, cmd), cfg
 	return n

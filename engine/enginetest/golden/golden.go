@@ -24,7 +24,7 @@ func Check(t testing.TB, path, got string) {
 		}
 		return
 	}
-	want, err := os.ReadFile(path)
+	want, err := os.ReadFile(path) //nolint:gosec // a file of the tests
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,15 @@ func nearest(decode func(byte) int16) *[65536]int16 {
 			continue
 		}
 		for k := last + 1; k <= i; k++ {
-			out[k] = int16(i - 32768) //nolint:gosec // 16 bits
+			out[k] = int16(i - 32768)
 			if last >= 0 && k-last < i-k {
-				out[k] = int16(last - 32768) //nolint:gosec // 16 bits
+				out[k] = int16(last - 32768)
 			}
 		}
 		last = i
 	}
 	for k := last + 1; k < len(out); k++ {
-		out[k] = int16(last - 32768) //nolint:gosec // 16 bits
+		out[k] = int16(last - 32768)
 	}
 	return &out
 }

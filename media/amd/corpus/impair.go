@@ -342,15 +342,15 @@ func predictor(x []int16) [8]float64 {
 	var a [8]float64
 	e := r[0]*1.0001 + 1
 	for i := range a {
-		acc := r[i+1]
+		acc := r[i+1] //nolint:gosec // there are nine
 		for j := range i {
-			acc -= a[j] * r[i-j]
+			acc -= a[j] * r[i-j] //nolint:gosec // j is below i
 		}
 		k := math.Max(-0.98, math.Min(0.98, acc/e))
 		old := a
-		a[i] = k
+		a[i] = k //nolint:gosec // there are eight
 		for j := range i {
-			a[j] = old[j] - k*old[i-1-j]
+			a[j] = old[j] - k*old[i-1-j] //nolint:gosec // j is below i
 		}
 		e *= 1 - k*k
 	}
