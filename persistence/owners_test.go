@@ -176,7 +176,7 @@ func TestLeasesAreRenewedWhileEveryOtherConnectionIsBusy(t *testing.T) {
 	default:
 	}
 	cancel()
-	_ = <-busy // it was cut off
+	<-busy //nolint:errcheck // it was cut off
 }
 
 func itoa(i engine.Incarnation) string { return strconv.Itoa(int(i)) }

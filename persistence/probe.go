@@ -66,7 +66,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	s.lost(why)
 	e := awayError(why, err)
 	if why == Unreachable || why == Silent {
-		p.away.Store(e.(*databaseError)) //nolint:errcheck,errorlint // it is made so
+		p.away.Store(e.(*databaseError)) //nolint:errorlint // it is made so
 	} else {
 		p.away.Store(nil)
 	}
