@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type amdCmd struct {
 	Train     amdTrainCmd     `cmd:"" help:"Train the model on labelled recordings; the same recordings and seed give the same model."`
 	Recorded  amdRecordedCmd  `cmd:"" help:"Make recordings of people and machines of the real speech in Debian's packages, to train on: needs sox."`
 	Greetings amdGreetingsCmd `cmd:"" help:"Make synthesised recordings of people and machines that answer, to train on: needs espeak-ng, flite and festival."`
+	Sounds    amdSoundsCmd    `cmd:"" help:"Add the column sounds to a folder's labels.csv, or renew it: what is said, a letter a sound, where detail says it: needs espeak-ng."`
 }
 
 type amdEvalCmd struct {
@@ -215,6 +217,29 @@ func (g *amdRecordedCmd) Run(*cli) error {
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be made\n", done.Recordings, g.Dir, done.Failed)
 	}
+	return err
+}
+
+type amdSoundsCmd struct {
+	Dir string `arg:"" help:"Folder with recordings and their labels.csv." type:"existingdir"`
+}
+
+// Run writes the column.
+func (s *amdSoundsCmd) Run(*cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	done, err := greetings.Sounds(ctx, s.Dir)
+	if err != nil {
+		return err
+	}
+	total := 0
+	var which strings.Builder
+	for _, symbol := range slices.Sorted(maps.Keys(done.Dropped)) {
+		total += done.Dropped[symbol]
+		fmt.Fprintf(&which, " %c (U+%04X) %d", symbol, symbol, done.Dropped[symbol])
+	}
+	_, err = fmt.Fprintf(os.Stdout, "%d of %d recordings have sounds; %d are cut off before their text ends; %d symbols dropped%s\n",
+		done.Known, done.Recordings, done.Cut, total, which.String())
 	return err
 }
 

@@ -1,7 +1,8 @@
 // Package greetings makes synthesised recordings of answered calls: people
 // who answer, machines, carriers and call screening, in many languages and
 // voices, with the speech synthesisers of Debian (espeak-ng, flite, festival).
-// Answer classification is trained on them.
+// Answer classification is trained on them. Sounds writes what is said in them,
+// sound by sound.
 //
 // # What it must not know
 //

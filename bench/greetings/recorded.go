@@ -172,7 +172,11 @@ func WriteRecorded(ctx context.Context, cfg Recorded) (Written, error) {
 		done.Recordings++
 		table = append(table, row)
 	}
-	return done, labels(cfg.Dir, table)
+	if err := labels(cfg.Dir, table); err != nil {
+		return done, err
+	}
+	_, err = Sounds(ctx, cfg.Dir)
+	return done, err
 }
 
 // one makes a machine of an even number, a person of an odd one.

@@ -84,7 +84,11 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 		done.Recordings += len(model)
 		table = append(table, model...)
 	}
-	return done, labels(cfg.Dir, table)
+	if err := labels(cfg.Dir, table); err != nil {
+		return done, err
+	}
+	_, err := Sounds(ctx, cfg.Dir)
+	return done, err
 }
 
 // weight of a kind.

@@ -28,6 +28,9 @@ type Recording struct {
 	Weight float64
 }
 
+// Sounds are the letters of the column sounds: a letter for each sound that is said.
+const Sounds = "ieaou@y2pbtdkgfvszSZTDxmnNJlrjw"
+
 const maxRecordings = 100_000
 
 // Folder is a corpus in memory.

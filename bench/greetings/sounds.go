@@ -1,0 +1,302 @@
+package greetings
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"dialler/media/amd/corpus"
+)
+
+// ipa gives the letters of corpus.Sounds for a symbol of the International
+// Phonetic Alphabet. What sounds alike on the telephone shares a letter.
+var ipa = func() map[rune]string {
+	all := map[rune]string{}
+	for letters, symbols := range map[string]string{
+		"i": "iɪᵻɨ", "e": "eɛε", "a": "aæɑʌᴀ", "o": "oɔɒɤ", "u": "uʊ", "@": "əɐɜɘɯɞ", "@r": "ɚɝ", "y": "yʏʉɥ", "2": "øœɵɶ",
+		"p": "pɸ", "b": "bβɓ", "t": "tʈ", "d": "dɖɗ", "tj": "c", "dj": "ɟ", "k": "kq", "g": "gɡɠɢɣ", "f": "f", "v": "vʋ", "s": "s", "z": "z", "S": "ʃɕʂ", "Z": "ʒʑʐ", "T": "θ", "D": "ð",
+		"x": "xhçɦħχɧʜ", "m": "mɱ", "n": "nɳ", "N": "ŋɴ", "J": "ɲ", "l": "lɫɭɬɮʟʎ", "r": "rɹɾʁʀɻɽɺ", "j": "jʝ", "w": "wʍɰ",
+		"ts": "ʦ", "tS": "ʧʨ", "dz": "ʣ", "dZ": "ʤʥ",
+	} {
+		for _, symbol := range symbols {
+			all[symbol] = letters
+		}
+	}
+	return all
+}()
+
+// mute are symbols that are no sound of their own: stress, length, joints,
+// the glottal stop, releases; combining marks are mute as well.
+const mute = "ˈˌː:ˑ?\"|‖.‿-_ʔʰʱʲʷʼˠˤ˞ⁿˡ˥˦˧˨˩↗↘'"
+
+// parenthesis is how espeak-ng marks a word of another language.
+var parenthesis = regexp.MustCompile(`\([^)]*\)`)
+
+// letters gives a transcription in the letters of corpus.Sounds. The same letter
+// twice is a long sound: one. Symbols that it does not know are counted.
+func letters(transcription string, dropped map[rune]int) string {
+	var b []byte
+	for _, symbol := range parenthesis.ReplaceAllString(transcription, "") {
+		of, known := ipa[symbol]
+		switch {
+		case known:
+			for _, letter := range []byte(of) {
+				if len(b) == 0 || b[len(b)-1] != letter {
+					b = append(b, letter)
+				}
+			}
+		case unicode.IsSpace(symbol), unicode.Is(unicode.Mn, symbol), unicode.Is(unicode.Cf, symbol), strings.ContainsRune(mute, symbol):
+		default:
+			dropped[symbol]++
+		}
+	}
+	return string(b)
+}
+
+// spoken is the form of detail when the words are known: kind [language]: text.
+var spoken = regexp.MustCompile(`^[a-z ]+ \[([A-Za-z][A-Za-z0-9-]*)\]: (.+)$`)
+
+// words gives the voice of espeak-ng that reads a recording's text, and the
+// parts of the text between its pauses; none when the text is not known.
+func words(detail, voice string) (reader string, parts []string) {
+	m := spoken.FindStringSubmatch(detail)
+	if m == nil {
+		return "", nil
+	}
+	reader = m[1]
+	if of := dialects[reader]; len(of) > 0 {
+		reader = of[0]
+	}
+	if dialect, ok := strings.CutPrefix(voice, "espeak-"); ok {
+		reader, _, _ = strings.Cut(dialect, "+")
+	}
+	for part := range strings.SplitSeq(m[2], "|") {
+		if part = strings.Join(strings.Fields(part), " "); strings.ContainsFunc(part, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			parts = append(parts, part)
+		}
+	}
+	return reader, parts
+}
+
+// transcripts are what is said in recordings, in the letters of corpus.Sounds.
+type transcripts struct {
+	letters []string // empty: not known
+	dropped map[rune]int
+}
+
+// transcribe gives the sounds of recordings of these details and voices.
+func transcribe(ctx context.Context, details, voices []string) (transcripts, error) {
+	all := transcripts{letters: make([]string, len(details)), dropped: map[rune]int{}}
+	said := map[string]map[string]string{} // by reader, then part
+	for i := range details {
+		reader, parts := words(details[i], voices[i])
+		for _, part := range parts {
+			if said[reader] == nil {
+				said[reader] = map[string]string{}
+			}
+			said[reader][part] = ""
+		}
+	}
+	for _, reader := range slices.Sorted(maps.Keys(said)) {
+		parts := slices.Sorted(maps.Keys(said[reader]))
+		read, err := readOut(ctx, reader, parts)
+		if err != nil {
+			return all, err
+		}
+		for i, part := range parts {
+			said[reader][part] = letters(read[i], all.dropped)
+		}
+	}
+	for i := range details {
+		reader, parts := words(details[i], voices[i])
+		for _, part := range parts {
+			all.letters[i] += said[reader][part]
+		}
+	}
+	return all, nil
+}
+
+// readOut gives the transcription of each text. espeak-ng writes a line a
+// clause, and an empty one for an empty line: where these do not part the
+// answer into as many as there are texts, it is asked again for half of them.
+func readOut(ctx context.Context, reader string, texts []string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "espeak-ng", "-q", "--ipa", "-v", reader) //nolint:gosec // a name of the form that spoken allows
+	cmd.Stdin = strings.NewReader(strings.Join(texts, "\n\n") + "\n")
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("greetings_sounds: espeak-ng -v %s: %w: %s: install espeak-ng", reader, err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	if len(texts) == 1 {
+		return []string{string(out)}, nil
+	}
+	var groups []string
+	open := false
+	for line := range strings.Lines(string(out)) {
+		switch blank := strings.TrimSpace(line) == ""; {
+		case blank:
+			open = false
+		case open:
+			groups[len(groups)-1] += line
+		default:
+			groups, open = append(groups, line), true
+		}
+	}
+	if len(groups) == len(texts) {
+		return groups, nil
+	}
+	half := len(texts) / 2
+	first, err := readOut(ctx, reader, texts[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := readOut(ctx, reader, texts[half:])
+	return append(first, second...), err
+}
+
+// Heard says what came of Sounds.
+type Heard struct {
+	Recordings, Known int
+	Cut               int // their text is known, but they end before it does
+	Dropped           map[rune]int
+}
+
+// Sounds adds the column sounds to a folder's labels.csv, or renews it: what is
+// said, as far as detail says it. All else stays as it is.
+func Sounds(ctx context.Context, dir string) (Heard, error) {
+	path := filepath.Join(dir, "labels.csv")
+	b, err := os.ReadFile(path) //nolint:gosec // the folder that was asked for
+	if err != nil {
+		return Heard{}, fmt.Errorf("greetings_sounds: %w", err)
+	}
+	done, b, err := addSounds(ctx, dir, b)
+	if err != nil {
+		return done, err
+	}
+	fresh, err := os.CreateTemp(dir, ".labels")
+	if err != nil {
+		return done, fmt.Errorf("greetings_write: %w", err)
+	}
+	_, err = fresh.Write(b)
+	if before, e := os.Stat(path); e == nil {
+		err = errors.Join(err, fresh.Chmod(before.Mode().Perm()))
+	}
+	if err = errors.Join(err, fresh.Close()); err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(fresh.Name()) // the first error counts
+		return done, fmt.Errorf("greetings_write: %w", err)
+	}
+	return done, nil
+}
+
+// addSounds gives a labels.csv with the column.
+func addSounds(ctx context.Context, dir string, b []byte) (Heard, []byte, error) {
+	done := Heard{}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		return done, nil, fmt.Errorf("greetings_sounds: labels.csv: %w", err)
+	}
+	if len(rows) == 0 {
+		return done, nil, errors.New("greetings_sounds: labels.csv is empty")
+	}
+	column := func(name string) int { return slices.Index(rows[0], name) }
+	file, detail, voice, at := column("file"), column("detail"), column("voice"), column("sounds")
+	if file < 0 || detail < 0 || voice < 0 {
+		return done, nil, errors.New("greetings_sounds: labels.csv must have the columns file, detail and voice")
+	}
+	var details, voices []string
+	for _, row := range rows[1:] {
+		details, voices = append(details, row[detail]), append(voices, row[voice])
+		if _, parts := words(row[detail], row[voice]); len(parts) > 0 {
+			whole, err := isWhole(filepath.Join(dir, filepath.FromSlash(row[file])))
+			if err != nil {
+				return done, nil, err
+			}
+			if !whole {
+				done.Cut++
+				details[len(details)-1] = ""
+			}
+		}
+	}
+	said, err := transcribe(ctx, details, voices)
+	if err != nil {
+		return done, nil, err
+	}
+	done.Recordings, done.Dropped = len(details), said.dropped
+	lines, row := split(b, '\n'), 0
+	for i, line := range lines {
+		content := bytes.TrimRight(line, "\r")
+		if len(content) == 0 {
+			continue // neither is it a row
+		}
+		value := "sounds"
+		if row > 0 {
+			value = said.letters[row-1]
+			if value != "" {
+				done.Known++
+			}
+		}
+		row++
+		fields := split(content, ',')
+		if at < 0 {
+			fields = append(fields, []byte(value))
+		} else {
+			fields[at] = []byte(value)
+		}
+		lines[i] = append(bytes.Join(fields, []byte{','}), line[len(content):]...)
+	}
+	return done, bytes.Join(lines, []byte{'\n'}), nil
+}
+
+// split parts at what is not within quotes.
+func split(b []byte, at byte) [][]byte {
+	var all [][]byte
+	from, quoted := 0, false
+	for i, c := range b {
+		switch c {
+		case '"':
+			quoted = !quoted
+		case at:
+			if !quoted {
+				all, from = append(all, b[from:i]), i+1
+			}
+		}
+	}
+	return append(all, b[from:])
+}
+
+// isWhole says that a recording is quiet at its end: whoever speaks is not cut
+// off. What lasts until a recording's end may be half of a text.
+func isWhole(path string) (bool, error) {
+	const end, below = 4 * corpus.Rate / 5, 0.01
+	x, err := corpus.ReadWAV(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	loudest := func(x []int16) float64 {
+		most := 0.0
+		for _, v := range x {
+			most = math.Max(most, math.Abs(float64(v)))
+		}
+		return most
+	}
+	return len(x) > end && loudest(x[len(x)-end:]) < below*loudest(x), nil
+}
