@@ -203,17 +203,18 @@ func (g *amdGreetingsCmd) Run(c *cli) error {
 }
 
 type amdRecordedCmd struct {
-	Dir   string `arg:"" help:"Folder that gets the recordings and their labels.csv."`
-	Root  string `help:"Folder in which the packages are unpacked: asterisk-core-sounds-*-wav, asterisk-prompt-*, tuxpaint-stamps-default, ktuberling-data, klettres-data." default:"/"`
-	Seed  uint64 `help:"The same seed gives the same recordings." default:"1"`
-	Count int    `help:"Recordings." default:"3000"`
+	Dir   string   `arg:"" help:"Folder that gets the recordings and their labels.csv."`
+	Root  string   `help:"Folder in which the packages are unpacked: asterisk-core-sounds-*-wav, asterisk-prompt-*, tuxpaint-stamps-default, ktuberling-data, klettres-data, fillets-ng-data with -cs and -nl, hedgewars-data." default:"/"`
+	Only  []string `help:"Of these families alone: asterisk, tuxpaint, ktuberling, klettres, fillets, hedgewars." placeholder:"FAMILY"`
+	Seed  uint64   `help:"The same seed gives the same recordings." default:"1"`
+	Count int      `help:"Recordings." default:"3000"`
 }
 
 // Run writes the recordings.
 func (g *amdRecordedCmd) Run(*cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	done, err := greetings.WriteRecorded(ctx, greetings.Recorded{Dir: g.Dir, Root: g.Root, Seed: g.Seed, Count: g.Count})
+	done, err := greetings.WriteRecorded(ctx, greetings.Recorded{Dir: g.Dir, Root: g.Root, Seed: g.Seed, Count: g.Count, Only: g.Only})
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be made\n", done.Recordings, g.Dir, done.Failed)
 	}

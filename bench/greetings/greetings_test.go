@@ -1,10 +1,17 @@
 package greetings
 
 import (
+	"bytes"
+	"encoding/csv"
 	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"dialler/media/amd/corpus"
 )
 
 func TestEveryLanguageHasPeopleAndMachines(t *testing.T) {
@@ -121,5 +128,39 @@ func TestWhatIsSaidIsBroughtToTheTelephonesRate(t *testing.T) {
 func TestCzechIsWrittenAsItsVoicesReadIt(t *testing.T) {
 	if got := string(speaker{charset: "latin2"}.encode("říká")); got != "\xf8\xedk\xe1" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestWrittenRecordingsHaveTheirSounds(t *testing.T) {
+	for _, name := range []string{"espeak-ng", "flite", "text2wave"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(name + " is not installed")
+		}
+	}
+	dir := t.TempDir()
+	done, err := Write(t.Context(), Config{Dir: dir, Seed: 4, Count: 20, Unseen: true})
+	if err != nil || done.Recordings == 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	f, err := corpus.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "labels.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil || len(rows) != len(f.Recordings)+1 || rows[0][len(rows[0])-1] != "sounds" {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	known := 0
+	for _, row := range rows[1:] {
+		if row[len(row)-1] != "" {
+			known++
+		}
+	}
+	if known < len(rows)/2 {
+		t.Errorf("%d of %d have sounds", known, len(rows)-1)
 	}
 }

@@ -27,14 +27,20 @@ type Recorded struct {
 	Seed uint64
 	// Count of recordings: as many people as machines.
 	Count int
+	// Only are the families that are used, none: all of them.
+	Only []string
 }
 
-// collection is real speech of a Debian package.
+// collection is real speech of one voice of a Debian package.
 type collection struct {
-	voice, licence string
-	machines       map[string]string // prompts of a machine by name
-	words          []string          // what a person may say
-	digits         []string
+	family, voice, licence string
+	lang                   string            // as espeak-ng names it
+	machines               map[string]string // prompts of a machine by name
+	words                  []string          // what a person may say
+	digits                 []string
+	lines                  []string          // of a dialogue, in order; "" parts scenes
+	texts                  map[string]string // what files say, where that is known
+	share                  int               // how often it is drawn
 }
 
 // prompts are names of Asterisk's prompts that answer calls, whole.
@@ -51,21 +57,21 @@ var prompts = []string{
 	"if-you-know-your-party", "thnk-u-for-patience", "please-enter-your", "enter-phone-number10", "call-forwarding", "unavailable", "tt-allbusy",
 }
 
-// collections finds what is installed below root.
-func collections(root string) ([]*collection, error) {
+// collections finds what is installed below root, of these families if any.
+func collections(root string, only []string) ([]*collection, error) {
 	var all []*collection
 	asterisk := filepath.Join(root, "usr/share/asterisk/sounds")
-	for _, of := range []struct{ dir, licence string }{
-		{"en_US_f_Allison", "Debian asterisk-core-sounds-en-wav (Allison Smith, CC-BY-SA-3.0)"},
-		{"es_MX_f_Allison", "Debian asterisk-core-sounds-es-wav (Allison Smith, CC-BY-SA-3.0)"},
-		{"fr_CA_f_June", "Debian asterisk-core-sounds-fr-wav (June Wallack, CC-BY-SA-3.0)"},
-		{"it_IT_m_Carlo", "Debian asterisk-core-sounds-it-wav (Carlo Flores, CC-BY-SA-3.0)"},
-		{"ru_RU_f_IvrvoiceRU", "Debian asterisk-core-sounds-ru-wav (IvrvoiceRU, CC-BY-SA-3.0)"},
-		{"it_IT_f_Menardi", "Debian asterisk-prompt-it-menardi-wav (Menardi, Dal Zot, CC-BY-SA-3.0-IT)"},
-		{"es", "Debian asterisk-prompt-es-co (Colombian Spanish, GPL)"},
-		{"fr", "Debian asterisk-prompt-fr-armelle (Armelle Desjardins, GPL)"},
+	for _, of := range []struct{ dir, lang, licence string }{
+		{"en_US_f_Allison", "en", "Debian asterisk-core-sounds-en-wav (Allison Smith, CC-BY-SA-3.0)"},
+		{"es_MX_f_Allison", "es-419", "Debian asterisk-core-sounds-es-wav (Allison Smith, CC-BY-SA-3.0)"},
+		{"fr_CA_f_June", "fr", "Debian asterisk-core-sounds-fr-wav (June Wallack, CC-BY-SA-3.0)"},
+		{"it_IT_m_Carlo", "it", "Debian asterisk-core-sounds-it-wav (Carlo Flores, CC-BY-SA-3.0)"},
+		{"ru_RU_f_IvrvoiceRU", "ru", "Debian asterisk-core-sounds-ru-wav (IvrvoiceRU, CC-BY-SA-3.0)"},
+		{"it_IT_f_Menardi", "it", "Debian asterisk-prompt-it-menardi-wav (Menardi, Dal Zot, CC-BY-SA-3.0-IT)"},
+		{"es", "es-419", "Debian asterisk-prompt-es-co (Colombian Spanish, GPL)"},
+		{"fr", "fr", "Debian asterisk-prompt-fr-armelle (Armelle Desjardins, GPL)"},
 	} {
-		c := &collection{voice: "real-" + of.dir, licence: of.licence, machines: map[string]string{}}
+		c := &collection{family: "asterisk", voice: "real-" + of.dir, lang: of.lang, licence: of.licence, machines: map[string]string{}, texts: map[string]string{}}
 		if len(of.dir) == 2 {
 			c.voice = "real-" + of.dir + "_f_prompt"
 		}
@@ -90,6 +96,7 @@ func collections(root string) ([]*collection, error) {
 		}
 		find(&c.digits, "digits/[0-9].*")
 		find(&c.words, "phonetic/*.*", "letters/*.*", "digits/day-*", "digits/mon-*", "digits/1[0-9].*", "hello.*", "yes.*", "no.*", "yes-dear.*", "hello-world.*", "thank-you*.*")
+		c.knowPrompts(asterisk, of.dir)
 		if len(c.machines) > 0 {
 			all = append(all, c)
 		}
@@ -121,7 +128,10 @@ func collections(root string) ([]*collection, error) {
 			}
 			voice := "real-" + of.family + "-" + lang
 			if people[voice] == nil {
-				people[voice] = &collection{voice: voice, licence: of.licence}
+				people[voice] = &collection{family: of.family, voice: voice, lang: strings.ToLower(lang), licence: of.licence, texts: map[string]string{}}
+			}
+			if of.family == "tuxpaint" {
+				people[voice].texts[path] = stampText(path, lang)
 			}
 			people[voice].words = append(people[voice].words, path)
 			return nil
@@ -133,6 +143,15 @@ func collections(root string) ([]*collection, error) {
 	for _, c := range people {
 		all = append(all, c)
 	}
+	dialogues, err := dialogues(root)
+	if err != nil {
+		return nil, fmt.Errorf("greetings_recorded: %w", err)
+	}
+	all = append(append(all, dialogues...), hedgehogs(root)...)
+	all = slices.DeleteFunc(all, func(c *collection) bool { return len(only) > 0 && !slices.Contains(only, c.family) })
+	for _, c := range all {
+		c.share = max(c.share, 1)
+	}
 	slices.SortFunc(all, func(a, b *collection) int { return strings.Compare(a.voice, b.voice) })
 	if len(all) == 0 {
 		return nil, fmt.Errorf("greetings_recorded: there is no recorded speech below %s: install or unpack asterisk-core-sounds-en-wav and tuxpaint-stamps-default (docs/amd.md)", root)
@@ -143,19 +162,23 @@ func collections(root string) ([]*collection, error) {
 // WriteRecorded fills a folder with recordings of real speech.
 func WriteRecorded(ctx context.Context, cfg Recorded) (Written, error) {
 	var done Written
-	all, err := collections(cfg.Root)
+	all, err := collections(cfg.Root, cfg.Only)
 	if err != nil {
 		return done, err
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
 		return done, fmt.Errorf("greetings_folder: %w", err)
 	}
+	var drawn []*collection
+	for _, c := range all {
+		drawn = append(drawn, slices.Repeat([]*collection{c}, c.share)...)
+	}
 	rows := make([][]string, cfg.Count)
-	work, ctx := errgroup.WithContext(ctx)
+	work, ending := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for n := range cfg.Count {
 		work.Go(func() error {
-			row, err := cfg.one(ctx, n, all)
+			row, err := cfg.one(ending, n, drawn)
 			rows[n] = row
 			return err
 		})
@@ -179,7 +202,8 @@ func WriteRecorded(ctx context.Context, cfg Recorded) (Written, error) {
 	return done, err
 }
 
-// one makes a machine of an even number, a person of an odd one.
+// one makes a machine of an even number, a person of an odd one, or people
+// alone where there are no machines.
 func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string, error) {
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
 	scratch, err := os.MkdirTemp("", "recorded")
@@ -188,22 +212,30 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
 	label := []string{"machine", "human"}[n%2]
+	if !slices.ContainsFunc(all, func(c *collection) bool { return len(c.machines) > 0 }) {
+		label = "human"
+	}
 	var c *collection
 	var paths []string
-	var detail string
+	var kind, detail string
 	for try := 0; len(paths) == 0 && try < 50; try++ {
 		c = all[r.IntN(len(all))]
-		if label == "machine" {
-			detail, paths = c.machine(r)
-		} else {
-			detail, paths = c.person(r)
+		switch {
+		case label == "machine":
+			kind, detail, paths = c.machine(r)
+		case len(c.lines) > 0:
+			kind, detail, paths = c.talker(r)
+		default:
+			kind, detail, paths = c.person(r)
 		}
 	}
 	onset := 1500 * r.Float64()
 	x := make([]float64, int(onset*8))
+	text, pause, known := "", "", true
 	for i, path := range paths {
 		if path == "" { // nobody answered the answer: it comes again
 			x = append(x, make([]float64, int(8*(900+1300*r.Float64())))...)
+			pause = " || "
 			continue
 		}
 		if i > 0 {
@@ -216,6 +248,11 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 		if err != nil {
 			return nil, nil //nolint:nilerr // it cannot be read: counted
 		}
+		if len(c.lines) > 0 && i > 0 && len(x)+len(said) > (longest-1)*corpus.Rate {
+			break // it does not fit any more
+		}
+		text, pause = text+pause+c.texts[path], " | "
+		known = known && isSaid(c.texts[path], float64(len(said))/corpus.Rate)
 		loud := 0.0
 		for _, v := range said {
 			loud = math.Max(loud, math.Abs(v))
@@ -235,6 +272,9 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 	for i := range out {
 		out[i] = int16(x[i] * 24000)
 	}
+	if known {
+		detail = fmt.Sprintf("%s [%s]: %s", kind, c.lang, text)
+	}
 	name := fmt.Sprintf("real_%s_%05d.wav", label, n)
 	if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(out), 0o600); err != nil {
 		return nil, fmt.Errorf("greetings_write: %w", err)
@@ -243,7 +283,7 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 }
 
 // machine draws prompts that are all there.
-func (c *collection) machine(r *rand.Rand) (detail string, paths []string) {
+func (c *collection) machine(r *rand.Rand) (kind, detail string, paths []string) {
 	p := prompts[r.IntN(len(prompts))]
 	for name := range strings.SplitSeq(p, "+") {
 		if name == "D" && len(c.digits) > 0 {
@@ -254,22 +294,22 @@ func (c *collection) machine(r *rand.Rand) (detail string, paths []string) {
 		}
 		path := c.machines[name]
 		if path == "" {
-			return "", nil
+			return "", "", nil
 		}
 		paths = append(paths, path)
 	}
-	return "prompt: " + p, paths
+	return "prompt", "prompt: " + p, paths
 }
 
 // person draws words, now and then twice, or as many as a person says who talks
 // without a pause.
-func (c *collection) person(r *rand.Rand) (detail string, paths []string) {
-	of, most, detail := c.words, 1, "words"
+func (c *collection) person(r *rand.Rand) (kind, detail string, paths []string) {
+	of, most, kind := c.words, 1, "words"
 	if len(c.digits) > 0 && r.IntN(2) == 0 {
-		of, most, detail = c.digits, 6, "digits"
+		of, most, kind = c.digits, 6, "digits"
 	}
 	if len(of) == 0 {
-		return "", nil
+		return "", "", nil
 	}
 	least := 1
 	switch r.IntN(8) {
@@ -284,7 +324,31 @@ func (c *collection) person(r *rand.Rand) (detail string, paths []string) {
 	if r.IntN(6) == 0 && len(paths) == 1 {
 		paths = append(paths, "", paths[0])
 	}
-	return detail, paths
+	return kind, kind, paths
+}
+
+// talker draws lines of a dialogue: one or some that follow each other without
+// a pause, or a short one, now and then twice.
+func (c *collection) talker(r *rand.Rand) (kind, detail string, paths []string) {
+	if r.IntN(3) == 0 {
+		for range 30 {
+			path := c.lines[r.IntN(len(c.lines))]
+			if path == "" || len([]rune(c.texts[path])) > shortLine {
+				continue
+			}
+			if r.IntN(4) == 0 {
+				return "again", "again", []string{path, "", path}
+			}
+			return "short", "short", []string{path}
+		}
+		return "", "", nil // another try
+	}
+	from := r.IntN(len(c.lines))
+	paths = c.lines[from:min(len(c.lines), from+1+r.IntN(3))]
+	if end := slices.Index(paths, ""); end >= 0 {
+		paths = paths[:end]
+	}
+	return "talk", "talk", paths
 }
 
 // hear reads a file at 8 kHz, trimmed.

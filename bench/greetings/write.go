@@ -55,12 +55,12 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	if cfg.Unseen {
 		said = apart()
 	}
-	work, ctx := errgroup.WithContext(ctx)
+	work, ending := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for n := range cfg.Count {
 		work.Go(func() error {
 			var err error
-			rows[n], err = one(ctx, cfg, n, voices, said)
+			rows[n], err = one(ending, cfg, n, voices, said)
 			return err
 		})
 	}
