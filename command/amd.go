@@ -184,9 +184,10 @@ func (t *amdTrainCmd) Run(c *cli) error {
 }
 
 type amdGreetingsCmd struct {
-	Dir   string `arg:"" help:"Folder that gets the recordings and their labels.csv."`
-	Seed  uint64 `help:"The same seed gives the same recordings." default:"1"`
-	Count int    `help:"Recordings." default:"12000"`
+	Dir   string   `arg:"" help:"Folder that gets the recordings and their labels.csv."`
+	Seed  uint64   `help:"The same seed gives the same recordings." default:"1"`
+	Count int      `help:"Recordings." default:"12000"`
+	Kinds []string `help:"These alone: short, again, firm, long, talk, brief, box, carrier, screen." placeholder:"KIND"`
 	// Unseen is for measuring.
 	Unseen bool `help:"Other phrases, said by other voices, on which the model is not trained: to measure it."`
 }
@@ -195,7 +196,7 @@ type amdGreetingsCmd struct {
 func (g *amdGreetingsCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Unseen: g.Unseen})
+	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Kinds: g.Kinds, Unseen: g.Unseen})
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be said\n", done.Recordings, g.Dir, done.Failed)
 	}

@@ -16,6 +16,8 @@ var (
 	tongues string
 	//go:embed more.txt
 	more string
+	//go:embed answers.txt
+	answers string
 	//go:embed unseen.txt
 	unseen string
 )
@@ -50,12 +52,18 @@ func parse(files ...string) rules {
 
 // seen is what people and machines say in training, apart is what they say
 // where it is measured.
-func seen() rules  { return parse(phrases, grammar, tongues, more) }
+func seen() rules  { return parse(phrases, grammar, tongues, more, answers) }
 func apart() rules { return parse(unseen) }
 
-// say draws a text of a kind; empty when the language has none.
+// say draws a text of a kind; empty when the language has none. What is made of
+// many parts is drawn more often: it seldom comes twice.
 func (g rules) say(r *rand.Rand, lang, kind string) string {
-	of := g[lang][kind]
+	var of []string
+	for _, text := range g[lang][kind] {
+		for range 1 + strings.Count(text, "{") {
+			of = append(of, text)
+		}
+	}
 	if len(of) == 0 {
 		return ""
 	}

@@ -164,3 +164,19 @@ func TestWrittenRecordingsHaveTheirSounds(t *testing.T) {
 		t.Errorf("%d of %d have sounds", known, len(rows)-1)
 	}
 }
+
+func TestKindsAreDrawnByThemselves(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	seen := map[string]int{}
+	for range 4000 {
+		kind, label := draw(r, []string{"firm", "box", "screen"})
+		seen[kind+" "+label]++
+	}
+	// 12, 20 and 4 parts of 36.
+	if len(seen) != 3 || seen["firm human"] < 1200 || seen["box machine"] < 2000 || seen["screen screener"] < 350 {
+		t.Errorf("%v", seen)
+	}
+	if _, err := Write(t.Context(), Config{Dir: t.TempDir(), Kinds: []string{"shout"}}); err == nil || !strings.HasPrefix(err.Error(), "greetings_kind: ") {
+		t.Errorf("a kind that is none: %v", err)
+	}
+}

@@ -249,6 +249,9 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 			return nil, nil //nolint:nilerr // it cannot be read: counted
 		}
 		if len(c.lines) > 0 && i > 0 && len(x)+len(said) > (longest-1)*corpus.Rate {
+			if kind == "again" {
+				kind = "short"
+			}
 			break // it does not fit any more
 		}
 		text, pause = text+pause+c.texts[path], " | "

@@ -35,7 +35,8 @@ var (
 	variants = []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f5", "Alex", "Annie", "belinda", "Diogo", "Gene", "Henrique",
 		"Jacky", "john", "linda", "Lee", "marcelo", "Marco", "Michael", "miguel", "michel", "pablo", "rob", "aunty", "zac", "Denis", "klatt", "klatt2", "klatt4",
 		"adam", "antonio", "caleb", "david", "edward", "grandpa", "gustave", "iven", "kaukovalta", "max", "paul", "pedro", "quincy", "robert", "sandro",
-		"shelby", "victor", "croak", "Mario", "Alicia", "Andy", "norbert"}
+		"shelby", "victor", "croak", "Mario", "Alicia", "Andy", "norbert",
+		"AnxiousAndy", "Nguyen", "Storm", "Tweaky", "announcer", "edward2", "RicishayMax", "RicishayMax2", "RicishayMax3", "Gene2"}
 	others = []string{"m8", "f4", "Hugo", "Andrea", "steph", "ed", "klatt3", "benjamin", "travis", "anika", "boris", "grandma", "iven3", "Mike"}
 )
 

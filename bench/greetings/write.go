@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,9 @@ type Config struct {
 	Dir   string
 	Seed  uint64
 	Count int // recordings
+	// Kinds are drawn alone, as often beside each other as ever; none: all of
+	// them, and callees of the model carrier.
+	Kinds []string
 	// Unseen has other phrases said by other voices, on which nothing is to be
 	// trained.
 	Unseen bool
@@ -47,6 +51,11 @@ type Written struct{ Recordings, Failed int }
 // Write fills a folder with recordings and its labels.csv.
 func Write(ctx context.Context, cfg Config) (Written, error) {
 	var done Written
+	for _, kind := range cfg.Kinds {
+		if weight(kind) == "" {
+			return done, fmt.Errorf("greetings_kind: %s is none: name short, again, firm, long, talk, brief, box, carrier or screen", kind)
+		}
+	}
 	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
 		return done, fmt.Errorf("greetings_folder: %w", err)
 	}
@@ -76,7 +85,7 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 		done.Recordings++
 		table = append(table, row)
 	}
-	if !cfg.Unseen {
+	if !cfg.Unseen && len(cfg.Kinds) == 0 {
 		model, err := modelCallees(cfg)
 		if err != nil {
 			return done, err
@@ -91,14 +100,14 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	return done, err
 }
 
-// weight of a kind.
+// weight of a kind; empty when it is none.
 func weight(kind string) string {
 	for _, s := range shares {
 		if s.kind == kind {
 			return strconv.FormatFloat(s.weight, 'g', -1, 64)
 		}
 	}
-	return "1"
+	return ""
 }
 
 // labels writes the labels.csv of a folder.
@@ -118,7 +127,7 @@ func labels(dir string, table [][]string) error {
 // be said.
 func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) ([]string, error) {
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
-	kind, label := draw(r)
+	kind, label := draw(r, cfg.Kinds)
 	s := voices[r.IntN(len(voices))]
 	p := phrase{lang: s.lang, kind: kind, text: said.say(r, s.lang, kind)}
 	if p.text == "" {
@@ -173,14 +182,25 @@ func modelCallees(cfg Config) ([][]string, error) {
 	return rows, nil
 }
 
-func draw(r *rand.Rand) (kind, label string) {
-	at := r.Float64() * 100
+// draw a kind, of these if there are any.
+func draw(r *rand.Rand, kinds []string) (kind, label string) {
+	total := 0.0
 	for _, s := range shares {
-		if at -= s.parts; at < 0 {
-			return s.kind, s.label
+		if len(kinds) == 0 || slices.Contains(kinds, s.kind) {
+			total += s.parts
 		}
 	}
-	return "short", "human"
+	at := r.Float64() * total
+	for _, s := range shares {
+		if len(kinds) > 0 && !slices.Contains(kinds, s.kind) {
+			continue
+		}
+		kind, label = s.kind, s.label
+		if at -= s.parts; at < 0 {
+			break
+		}
+	}
+	return kind, label
 }
 
 // longest recording, s: a verdict is given after four.
