@@ -1,6 +1,7 @@
 package greetings
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -122,5 +123,33 @@ func TestRecordingsOfRealSpeechHaveSounds(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(dir, "labels.csv"))
 	if err != nil || !strings.Contains(string(b), "prompt [en]: Goodbye.") || !strings.Contains(string(b), "gudbai") || !strings.Contains(string(b), "digits [en]: 4") {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+func TestTheSameSeedGivesTheSameRecordings(t *testing.T) {
+	for _, name := range []string{"sox", "espeak-ng"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(name + " is not installed")
+		}
+	}
+	const stamp = "tuxpaint/stamps/animals/cat"
+	root := unpacked(t, map[string]string{stamp + ".txt": "A cat.\n", stamp + ".wav": ""})
+	path := filepath.Join(root, "usr/share", stamp)
+	if out, err := exec.CommandContext(t.Context(), "sox", path+".wav", "-r", "44100", "-c", "2", path+"_desc.ogg").CombinedOutput(); err != nil {
+		t.Skipf("sox writes no ogg: %s", out)
+	}
+	var files [2][]byte
+	for i := range files {
+		dir := t.TempDir()
+		if done, err := WriteRecorded(t.Context(), Recorded{Dir: dir, Root: root, Seed: 1, Count: 1}); err != nil || done.Recordings != 1 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		var err error
+		if files[i], err = os.ReadFile(filepath.Join(dir, "real_human_00000.wav")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("they differ")
 	}
 }
