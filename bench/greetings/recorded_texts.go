@@ -122,7 +122,7 @@ func dialogues(root string) ([]*collection, error) {
 					continue
 				}
 				path := filepath.Join(base, "sound", filepath.Base(filepath.Dir(level)), lang, m[1]+".ogg")
-				if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { //nolint:gosec // of the packages that were named
 					continue
 				}
 				name := fmt.Sprintf("real-fillets-%s-%s", lang, speaker)
