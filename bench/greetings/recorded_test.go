@@ -44,6 +44,7 @@ func TestRecordedFilesAreKnownByTheirTexts(t *testing.T) {
 		"asterisk/sounds/en_US_f_Allison/vm-goodbye.wav": "", "asterisk/sounds/en_US_f_Allison/digits/4.wav": "", "asterisk/sounds/en_US_f_Allison/digits/day-0.wav": "",
 		"asterisk/sounds/en_US_f_Allison/letters/b.wav": "", "asterisk/sounds/en_US_f_Allison/demo-instruct.wav": "", "asterisk/sounds/digits/fr/day-6.gsm": "", "asterisk/sounds/fr/vm-goodbye.gsm": "",
 		stamps + "cat.txt": "A cat.\nfr.utf8=Un chat.\nru.utf8=Кошка (1).\n", stamps + "cat_desc.ogg": "", stamps + "cat_desc_fr.ogg": "", stamps + "cat_desc_ru.ogg": "", stamps + "cat_desc_el.ogg": "", stamps + "cat.ogg": "",
+		stamps + "h.txt": "An H.\nel.utf8=Το γράμμα h.\n", stamps + "h_desc_el.ogg": "",
 		fish + "script/cave/dialogs_cs.lua": "\ndialogId(\"a-m\", \"font_small\", \"What?\")\ndialogStr(\"Co \\\"to\\\" je?\")\n\n\ndialogId(\"b-v\", \"font_big\", \"It\")\ndialogStr(\"To je loď.\")\n" +
 			"dialogId(\"c-m\", \"font_small\", \"No\")\ndialogStr(\"Ne.\")\ndialogId(\"d-m\", \"font_small\", \"Aah\")\ndialogStr(\"Ááách!\")\ndialogId(\"e-p\", \"font_parrot\", \"R\")\ndialogStr(\"Problém\")\n" +
 			"dialogId(\"f-m\", \"font_small\", \"There are %1\")\ndialogStr(\"Je jich %1.\")\ndialogId(\"g-m\", \"font_small\", \"Silent\")\ndialogStr(\"Ticho.\")\n",

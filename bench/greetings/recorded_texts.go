@@ -65,8 +65,12 @@ func sortedValues(m map[string]string) []string {
 	return all
 }
 
-// read are the languages of Tux Paint's descriptions that espeak-ng reads.
-var read = []string{"be", "bg", "ca", "da", "el", "en", "es", "fr", "lt", "ml", "nl", "ro", "ru"}
+// read are the languages of Tux Paint's descriptions that espeak-ng reads;
+// ownScript are those of them that have letters of their own.
+var (
+	read      = []string{"be", "bg", "ca", "da", "el", "en", "es", "fr", "lt", "ml", "nl", "ro", "ru"}
+	ownScript = []string{"be", "bg", "el", "ml", "ru"}
+)
 
 // stampText is the description of a stamp of Tux Paint that a file reads; empty
 // when it is not known. Figures and words in brackets are not always read.
@@ -89,6 +93,10 @@ func stampText(path, lang string) string {
 	if strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !strings.ContainsRune(" .,;:!?¡¿'’-", r)
 	}) {
+		return ""
+	}
+	// A foreign letter is not read as a word is.
+	if slices.Contains(ownScript, lang) && strings.ContainsFunc(text, func(r rune) bool { return r < unicode.MaxASCII && unicode.IsLetter(r) }) {
 		return ""
 	}
 	return text
