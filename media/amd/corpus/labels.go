@@ -22,16 +22,23 @@ type Recording struct {
 	Voice  string // who speaks, the same in every file of a voice
 	Source string // where the recording comes from
 	Detail string
+	// Sounds is what is said, a letter of Sounds each; empty when nobody knows.
+	Sounds string
 
 	Samples []int16
 	// Weight is how much it counts in training: 1 when nobody said.
 	Weight float64
 }
 
-// Sounds are the letters of the column sounds: a letter for each sound that is said.
+const maxRecordings = 100_000
+
+// Sounds are the letters that stand for sounds: as in X-SAMPA, but y and 2 for
+// front rounded vowels, x for whatever is like h or ch, r for every r, N for ng
+// and J for the palatal nasal. Pauses are not written.
 const Sounds = "ieaou@y2pbtdkgfvszSZTDxmnNJlrjw"
 
-const maxRecordings = 100_000
+// mostSounds are those of one recording.
+const mostSounds = 4000
 
 // Folder is a corpus in memory.
 type Folder struct {
@@ -100,13 +107,19 @@ func (f *Folder) labels(text string) error {
 		}
 		r := Recording{
 			File: get("file"), Label: get("label"), Real: get("real") == "1", Voice: Voice(get("voice")), Source: Source(get("voice"), get("license_source")),
-			Detail: get("detail"), Weight: 1,
+			Detail: get("detail"), Sounds: get("sounds"), Weight: 1,
 		}
 		if w, err := strconv.ParseFloat(get("weight"), 64); err == nil && w > 0 && w < 1000 {
 			r.Weight = w
 		}
 		if !filepath.IsLocal(r.File) || r.Label == "" {
 			return fmt.Errorf("corpus_labels: line %d: file must lie within the folder, and label must say who answered", n+2)
+		}
+		if at := strings.IndexFunc(r.Sounds, func(c rune) bool { return !strings.ContainsRune(Sounds, c) }); at >= 0 {
+			return fmt.Errorf("corpus_labels: line %d: sounds has %.1q at %d: letters are %s", n+2, r.Sounds[at:], at, Sounds)
+		}
+		if len(r.Sounds) > mostSounds {
+			return fmt.Errorf("corpus_labels: line %d: sounds has %d letters: up to %d are read", n+2, len(r.Sounds), mostSounds)
 		}
 		f.Recordings = append(f.Recordings, r)
 	}
