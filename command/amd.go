@@ -139,7 +139,9 @@ type amdTrainCmd struct {
 	Dirs []string `arg:"" name:"dir" help:"Folders with WAV files and a labels.csv; the first counts most."`
 	Seed uint64   `help:"The same seed gives the same model." default:"1"`
 	Out  string   `help:"File that gets the model." default:"media/amd/model.json"`
-	// The model says for how many epochs it was trained.
+	// The model says for how many epochs it was trained. What was learned so far
+	// is kept beside Out now and then, with .part after its name: --from goes on
+	// with it.
 	Epochs int      `help:"Of training. An interrupt ends it a third later, as if fewer had been asked for." default:"240"`
 	Beside []string `help:"Folders that the rule is tuned with as with the first one; no net learns from them." type:"existingdir" placeholder:"DIR"`
 	Net    []string `help:"Keep the nets of these model files, tune the rule alone." type:"existingfile" placeholder:"FILE"`
@@ -165,22 +167,37 @@ func (t *amdTrainCmd) Run(c *cli) error {
 		opt.From = m.Nets[0]
 	}
 	opt.Beside = len(t.Beside)
+	kept := t.Out + ".part"
+	opt.Keep = func(m *amd.Model) {
+		if err := writeModel(kept, m); err != nil {
+			log := c.logger()
+			log.Warn().Err(err).Msg("what was learned so far is not kept")
+		}
+	}
 	set, err := prepare(c, nil, slices.Concat(t.Dirs[:1], t.Beside, t.Dirs[1:]), opt)
 	if err != nil {
 		return err
 	}
-	m := set.Fit()
+	if err := writeModel(t.Out, set.Fit()); err != nil {
+		return err
+	}
+	_ = os.Remove(kept) // there may be none
+	_, err = fmt.Fprintf(os.Stdout, "%s is written: build the program anew to ship it\n", t.Out)
+	return err
+}
+
+// writeModel writes a model in place of the one before.
+func writeModel(file string, m *amd.Model) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	// A tree a line, so that two models can be compared.
 	text := strings.ReplaceAll(string(b), `{"f":`, "\n{\"f\":") + "\n"
-	if err := os.WriteFile(t.Out, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(os.Stdout, "%s is written: build the program anew to ship it\n", t.Out)
-	return err
+	return os.Rename(file+".new", file)
 }
 
 type amdGreetingsCmd struct {

@@ -134,6 +134,9 @@ func (d *Detector) Revised() (Decision, bool) {
 	return d.last, true
 }
 
+// Spoken is how long was spoken so far, after a decision as well.
+func (d *Detector) Spoken() time.Duration { return span(d.voice.talk) }
+
 // Tones names what was heard so far beside speech: progress, beep, music.
 func (d *Detector) Tones() []string {
 	tones := []string{}

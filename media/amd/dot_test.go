@@ -10,7 +10,7 @@ func TestVectorsGiveThePlainProducts(t *testing.T) {
 		t.Skip("this processor has none")
 	}
 	r := rand.New(rand.NewPCG(1, 4))
-	for _, n := range []int{8, 16, Hidden, Inputs, Memory} {
+	for _, n := range []int{8, 16, 64, Inputs, 128, 192, MostUnits} {
 		rows, x, to := make([]float32, 7*n), make([]float32, n), make([]float32, 7)
 		for i := range rows {
 			rows[i] = float32(r.NormFloat64())

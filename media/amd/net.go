@@ -6,18 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 )
 
-// Sizes of the net.
+// Limits of nets.
 const (
-	// Hidden is how many features a step is described with.
-	Hidden = 64
-	// Memory is how many values it remembers.
-	Memory = 128
-	gates  = 3 * Memory
 	// MostNets is how many nets a model may have.
-	MostNets = 3
+	MostNets = 4
+	// MostFeatures is how many features a step may be described with, MostUnits
+	// how many values a layer may remember, MostLayers how many layers there may
+	// be: all of a multiple of Grain.
+	MostFeatures = 128
+	MostUnits    = 256
+	MostLayers   = 2
+	Grain        = 16
 	// Classes are who may speak: ClassHuman, ClassMachine, ClassScreener.
 	Classes = 3
 )
@@ -29,24 +32,77 @@ const (
 	ClassScreener
 )
 
-// Net is a small recurrent net: features of a step, a gated recurrent unit,
-// and how likely it is, so far, that a person, a machine or call screening
-// speaks. It learns the words of greetings, of which timing says nothing.
-// Matrices are stored a row per output.
+// Shape is the size of a net: the features of a step, and what each layer
+// remembers.
+type Shape struct {
+	Features int   `json:"features"`
+	Units    []int `json:"units"`
+}
+
+// first is the shape of the nets that are written without one.
+var first = Shape{Features: 64, Units: []int{128}}
+
+// Check refuses what this program has no room for.
+func (s Shape) Check() error {
+	fits := func(n, most int) bool { return n > 0 && n <= most && n%Grain == 0 }
+	if !fits(s.Features, MostFeatures) {
+		return fmt.Errorf("model_net: the net has %d features, this program wants a multiple of %d up to %d: train it anew (dialler amd train)", s.Features, Grain, MostFeatures)
+	}
+	if len(s.Units) < 1 || len(s.Units) > MostLayers {
+		return fmt.Errorf("model_net: the net has %d layers, this program wants 1 to %d: train it anew (dialler amd train)", len(s.Units), MostLayers)
+	}
+	for _, n := range s.Units {
+		if !fits(n, MostUnits) {
+			return fmt.Errorf("model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it anew (dialler amd train)", n, Grain, MostUnits)
+		}
+	}
+	return nil
+}
+
+func (s Shape) equal(t Shape) bool { return s.Features == t.Features && slices.Equal(s.Units, t.Units) }
+
+// Net is a small recurrent net: features of a step, layers of gated recurrent
+// units, and how likely it is, so far, that a person, a machine or call
+// screening speaks. It learns the words of greetings, of which timing says
+// nothing. Matrices are stored a row per output.
 type Net struct {
-	In      [Hidden][Inputs]float32
-	InBias  [Hidden]float32
-	Gate    [gates][Hidden]float32 // update, reset, candidate
-	Again   [gates][Memory]float32
-	Bias    [gates]float32
-	Late    [Memory]float32 // of the candidate, within the reset
-	Out     [Classes][Memory]float32
-	OutBias [Classes]float32
+	Shape   Shape
+	In      []float32 // Features × Inputs
+	InBias  []float32
+	Layers  []Layer
+	Out     []float32 // Classes × units of the last layer
+	OutBias []float32
+}
+
+// Layer is what remembers. Gates are update, reset and candidate.
+type Layer struct {
+	Gate  []float32 // 3·units × what it is given
+	Again []float32 // 3·units × units
+	Bias  []float32 // 3·units
+	Late  []float32 // of the candidate, within the reset
+}
+
+// NewNet makes a net of nothing.
+func NewNet(s Shape) (*Net, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	n := &Net{
+		Shape: Shape{Features: s.Features, Units: slices.Clone(s.Units)},
+		In:    make([]float32, s.Features*Inputs), InBias: make([]float32, s.Features), OutBias: make([]float32, Classes),
+	}
+	given := s.Features
+	for _, u := range s.Units {
+		n.Layers = append(n.Layers, Layer{Gate: make([]float32, 3*u*given), Again: make([]float32, 3*u*u), Bias: make([]float32, 3*u), Late: make([]float32, u)})
+		given = u
+	}
+	n.Out = make([]float32, Classes*given)
+	return n, nil
 }
 
 // State is what the net remembers of one call.
 type State struct {
-	memory [Memory]float32
+	memory [MostLayers][MostUnits]float32
 	Logits [Classes]float32
 }
 
@@ -69,21 +125,27 @@ func (s *State) Screener() float64 {
 //
 //go:norace
 func (n *Net) Hear(s *State, x *Step) {
-	var f [Hidden]float32
-	products(f[:], n.In[0][:1], x[:])
-	for i := range f {
-		f[i] = max(0, n.InBias[i]+f[i])
+	var features [MostFeatures]float32
+	given := features[:n.Shape.Features]
+	products(given, n.In[:1], x[:])
+	for i := range given {
+		given[i] = max(0, n.InBias[i]+given[i])
 	}
-	var gate, again [gates]float32
-	products(gate[:], n.Gate[0][:1], f[:])
-	products(again[:], n.Again[0][:1], s.memory[:])
-	for i := range s.memory {
-		update := logistic(n.Bias[i] + gate[i] + again[i])
-		reset := logistic(n.Bias[Memory+i] + gate[Memory+i] + again[Memory+i])
-		fresh := tangent(n.Bias[2*Memory+i] + gate[2*Memory+i] + float32(reset*(n.Late[i]+again[2*Memory+i])))
-		s.memory[i] = fresh + float32(update*(s.memory[i]-fresh))
+	var gates, agains [3 * MostUnits]float32
+	for k := range n.Layers {
+		l, m := &n.Layers[k], n.Shape.Units[k]
+		memory, gate, again := s.memory[k][:m], gates[:3*m], agains[:3*m]
+		products(gate, l.Gate[:1], given)
+		products(again, l.Again[:1], memory)
+		for i := range memory {
+			update := logistic(l.Bias[i] + gate[i] + again[i])
+			reset := logistic(l.Bias[m+i] + gate[m+i] + again[m+i])
+			fresh := tangent(l.Bias[2*m+i] + gate[2*m+i] + float32(reset*(l.Late[i]+again[2*m+i])))
+			memory[i] = fresh + float32(update*(memory[i]-fresh))
+		}
+		given = memory
 	}
-	products(s.Logits[:], n.Out[0][:1], s.memory[:])
+	products(s.Logits[:], n.Out[:1], given)
 	for i := range s.Logits {
 		s.Logits[i] += n.OutBias[i]
 	}
@@ -146,27 +208,34 @@ func logistic(x float32) float32 { return 1 / (1 + Exponential(-x)) }
 
 func tangent(x float32) float32 { return float32(2*logistic(2*x)) - 1 }
 
-// parts are the matrices of a net, in the order in which they are written.
+// parts are the rows of a net, in the order in which they are written.
 func (n *Net) parts() [][]float32 {
 	var all [][]float32
-	rows := func(r []float32) { all = append(all, r) }
-	for i := range n.In {
-		rows(n.In[i][:])
+	rows := func(m []float32, long int) {
+		for ; len(m) > 0; m = m[long:] {
+			all = append(all, m[:long])
+		}
 	}
-	rows(n.InBias[:])
-	for i := range n.Gate {
-		rows(n.Gate[i][:])
+	rows(n.In, Inputs)
+	rows(n.InBias, len(n.InBias))
+	given := n.Shape.Features
+	for i, u := range n.Shape.Units {
+		l := &n.Layers[i]
+		rows(l.Gate, given)
+		rows(l.Again, u)
+		rows(l.Bias, len(l.Bias))
+		rows(l.Late, len(l.Late))
+		given = u
 	}
-	for i := range n.Again {
-		rows(n.Again[i][:])
-	}
-	rows(n.Bias[:])
-	rows(n.Late[:])
-	for i := range n.Out {
-		rows(n.Out[i][:])
-	}
-	rows(n.OutBias[:])
+	rows(n.Out, given)
+	rows(n.OutBias, len(n.OutBias))
 	return all
+}
+
+// written is a net in a file; one of the first shape is its weights alone.
+type written struct {
+	Shape
+	Weights []byte `json:"weights"`
 }
 
 // MarshalJSON writes the weights with 12 bits and a scale a row, so that they
@@ -187,26 +256,40 @@ func (n *Net) MarshalJSON() ([]byte, error) {
 			b = binary.LittleEndian.AppendUint16(b, uint16(q)) //nolint:gosec // two's complement
 		}
 	}
-	return json.Marshal(b)
+	if n.Shape.equal(first) {
+		return json.Marshal(b)
+	}
+	return json.Marshal(written{n.Shape, b})
 }
 
 // quantum is the largest weight of a row, as it is written.
 const quantum = 2047
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote. Errors: model_net.
 func (n *Net) UnmarshalJSON(text []byte) error {
-	var b []byte
-	if err := json.Unmarshal(text, &b); err != nil {
+	w := written{Shape: first}
+	var err error
+	if len(text) > 0 && text[0] == '"' {
+		err = json.Unmarshal(text, &w.Weights)
+	} else {
+		w.Shape = Shape{}
+		err = json.Unmarshal(text, &w)
+	}
+	if err != nil {
 		return err
 	}
-	size := 0
-	for _, row := range n.parts() {
+	read, err := NewNet(w.Shape)
+	if err != nil {
+		return err
+	}
+	size, b := 0, w.Weights
+	for _, row := range read.parts() {
 		size += 4 + 2*len(row)
 	}
 	if len(b) != size {
 		return fmt.Errorf("model_net: the net has %d bytes, this program wants %d: train it anew (dialler amd train)", len(b), size)
 	}
-	for _, row := range n.parts() {
+	for _, row := range read.parts() {
 		top := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		if math.IsNaN(float64(top)) || math.IsInf(float64(top), 0) {
 			return errors.New("model_net: a weight is no number: train it anew (dialler amd train)")
@@ -217,5 +300,6 @@ func (n *Net) UnmarshalJSON(text []byte) error {
 			b = b[2:]
 		}
 	}
+	*n = *read
 	return nil
 }

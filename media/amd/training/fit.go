@@ -31,10 +31,14 @@ type Options struct {
 	From *amd.Net
 	// Nets are not trained but taken as they are, when there are any.
 	Nets []*amd.Net
+	// Keep is given now and then what was learned so far: a net, and a rule that
+	// is nothing yet. It may be nil.
+	Keep func(*amd.Model)
 	// Log hears what is going on; it may be nil.
 	Log func(format string, args ...any)
 
 	trees, batches, look int // those of a real training when 0
+	shape                amd.Shape
 }
 
 // Set is what is trained on and measured with: all recordings with their
@@ -70,6 +74,9 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	}
 	if s.opt.batches == 0 {
 		s.opt.batches = perEpoch
+	}
+	if s.opt.shape.Features == 0 {
+		s.opt.shape = shapeOfNets
 	}
 	for i, f := range folders {
 		s.data = append(s.data, amd.TrainedOn{Name: f.Name, Files: len(f.Recordings), SHA256: f.SHA256})
@@ -242,7 +249,7 @@ func (s *Set) usable(i int) bool { return i >= s.main || s.main == len(s.recordi
 func (s *Set) apart(i int) bool { return lot(byVoice(s.recordings[i]), 8) == 0 }
 
 // looks is after how many epochs check is asked.
-const looks = 24
+const looks = 12
 
 // marks are when check looks, beside the end.
 var marks = []time.Duration{1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}

@@ -87,28 +87,31 @@ func (p *product) across(c, a, b matrix) {
 }
 
 // pack copies n columns of rows into tiles; down and right are the distances
-// in a.
+// in a, of which one is 1.
 //
 //go:norace
 func (p *product) pack(rows, n int, a []float32, down, right int) {
 	for i := 0; i < rows; i += tileRows {
 		tile := p.left[i*n:][:tileRows*n]
-		if down == 1 && i+tileRows <= rows {
-			for k := range n {
-				copy(tile[k*tileRows:][:tileRows], a[i+k*right:][:tileRows])
-			}
-			continue
-		}
-		for r := range tileRows {
-			if i+r >= rows {
+		switch {
+		case i+tileRows > rows:
+			for r := range tileRows {
 				for k := range n {
 					tile[k*tileRows+r] = 0
+					if i+r < rows {
+						tile[k*tileRows+r] = a[(i+r)*down+k*right]
+					}
 				}
-				continue
 			}
-			from := a[(i+r)*down:]
+		case down == 1:
 			for k := range n {
-				tile[k*tileRows+r] = from[k*right]
+				*(*[tileRows]float32)(tile[k*tileRows:]) = [tileRows]float32(a[i+k*right:])
+			}
+		case right == 1:
+			first, second := a[i*down:][:n], a[(i+1)*down:][:n]
+			third, fourth := a[(i+2)*down:][:n], a[(i+3)*down:][:n]
+			for k := range n {
+				*(*[tileRows]float32)(tile[k*tileRows:]) = [tileRows]float32{first[k], second[k], third[k], fourth[k]}
 			}
 		}
 	}

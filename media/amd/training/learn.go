@@ -1,6 +1,7 @@
 package training
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,17 +15,17 @@ import (
 )
 
 const (
-	batch      = shards * shard // sequences
-	shards     = 2              // parts of a batch, one goroutine each
-	shard      = 16             // sequences of a part
-	together   = 8              // batches drawn at once, so that sequences of one length meet
-	longest    = 112            // steps of a sequence: four seconds and a half
-	perEpoch   = 128            // batches
-	epochs     = 240
-	learnFirst = 3e-3 // of Adam; in the last quarter it falls to nothing
-	warming    = 200  // batches until it is that
-	clipAt     = 5.0  // norm of the gradient
-	decay      = 1e-5 // of the weights, each batch
+	batch    = shards * shard // sequences
+	shards   = 2              // parts of a batch, one goroutine each
+	shard    = 16             // sequences of a part
+	together = 8              // batches drawn at once, so that sequences of one length meet
+	longest  = 112            // steps of a sequence: four seconds and a half
+	perEpoch = 128            // batches
+	epochs   = 240
+	pace     = 1.5e-3 // of Adam; in the last quarter it falls to nothing
+	warming  = 200    // batches until it is that
+	clipAt   = 5.0    // norm of the gradient
+	decay    = 1e-5   // of the weights, each batch
 )
 
 // grain is the size of what an input is kept in.
@@ -42,7 +43,8 @@ type example struct {
 	kind  int
 	n     int       // steps
 	count []float32 // what each of them counts
-	upTo  float64   // weights of all up to it
+	said  text
+	upTo  float64 // weights of all up to it
 }
 
 // examplesOf gives what a net is trained with.
@@ -79,7 +81,9 @@ func (s *Set) examplesOf(use func(int) bool) []example {
 		if w == 0 || len(t.counts) == 0 || !use(t.of) {
 			continue
 		}
-		all = append(all, example{t: t, class: class, kind: kindOf(&s.recordings[t.of]), n: min(len(t.counts), longest), count: t.counts})
+		e := example{t: t, class: class, kind: kindOf(&s.recordings[t.of]), n: min(len(t.counts), longest), count: t.counts}
+		e.said = textOf(s.recordings[t.of].Sounds, t.heard(e.n), soundHalves*e.n)
+		all = append(all, e)
 		w /= float64(copies[t.of])
 		total[class] += w
 		at = append(at, w)
@@ -130,6 +134,17 @@ func counts(moments []moment, steps int) []float32 {
 	return c
 }
 
+// heard is the share of all speech that the first steps of a trace have.
+func (t *trace) heard(steps int) float64 {
+	talk := time.Duration(0)
+	for i := range t.moments {
+		if t.moments[i].step < steps {
+			talk = t.moments[i].Talk
+		}
+	}
+	return talk.Seconds() / math.Max(0.02, t.spoken.Seconds())
+}
+
 // learner trains a net.
 type learner struct {
 	examples []example
@@ -143,14 +158,17 @@ type learner struct {
 	asItIs   bool // without other voices and lines
 }
 
-func newLearner(examples []example, seed uint64) *learner {
-	l := &learner{
-		examples: examples, rand: rand.New(rand.NewPCG(seed, 19)), //nolint:gosec // reproducible, no secret
-		w: randomWeights(seed), packed: newPacked(), norm: normOf(examples),
+// newLearner begins with random weights, or with those of a net.
+func newLearner(examples []example, shape amd.Shape, from *amd.Net, seed uint64) *learner {
+	l := &learner{examples: examples, rand: rand.New(rand.NewPCG(seed, 19)), norm: normOf(examples)} //nolint:gosec // reproducible, no secret
+	if from != nil {
+		l.w = weightsOf(from, l.norm, seed)
+	} else {
+		l.w = randomWeights(shape, seed)
 	}
-	l.adam = newAdam(len(l.w.all))
+	l.packed, l.adam = newPacked(l.w.shape), newAdam(len(l.w.all))
 	for i := range l.passes {
-		l.passes[i] = newPass(shard, longest)
+		l.passes[i] = newPass(l.w.shape, shard, longest)
 	}
 	return l
 }
@@ -176,16 +194,34 @@ func (l *learner) draw() []*example {
 	return next
 }
 
+// losses are sums of a loss, and of what was counted in it.
+type losses struct{ lost, counted, misheard, said float64 }
+
+func (l *losses) add(p *pass) {
+	l.lost += p.lost
+	l.counted += p.counted
+	l.misheard += p.misheard
+	l.said += p.said
+}
+
+func (l *losses) String() string {
+	text := fmt.Sprintf("%.4f", l.lost/l.counted)
+	if l.said > 0 {
+		text += fmt.Sprintf(", of a sound %.3f", l.misheard/l.said)
+	}
+	return text
+}
+
 // step learns from one batch. What a part of it gives does not depend on the
 // other one, nor on how many goroutines run at once.
-func (l *learner) step(rate float32, turn int) (lost, counted float64) {
+func (l *learner) step(rate float32, turn int, sum *losses) {
 	drawn := l.draw()
 	l.packed.of(l.w)
 	var wait sync.WaitGroup
 	for i, p := range l.passes {
 		of, warps := make([]*example, shard), make([]*warp, shard)
 		for k := range of {
-			of[k], warps[k] = drawn[k*shards+i], &warp{straight: true}
+			of[k], warps[k] = drawn[k*shards+i], asItIs()
 			if !l.asItIs {
 				warps[k] = warpOf(l.rand)
 			}
@@ -198,16 +234,14 @@ func (l *learner) step(rate float32, turn int) (lost, counted float64) {
 		})
 	}
 	wait.Wait()
-	sum := l.passes[0].gradient.all
+	gradient := l.passes[0].gradient.all
 	for i, p := range l.passes {
 		if i > 0 {
-			add(sum, p.gradient.all)
+			add(gradient, p.gradient.all)
 		}
-		lost += p.lost
-		counted += p.counted
+		sum.add(p)
 	}
-	l.adam.step(l.w.all, sum, rate, turn)
-	return lost, counted
+	l.adam.step(l.w.all, gradient, rate, turn)
 }
 
 // net gives what was learned so far.
@@ -222,12 +256,14 @@ func (l *learner) net() *amd.Net {
 func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 	examples := s.examplesOf(use)
 	if len(examples) == 0 {
-		return []*amd.Net{randomWeights(seed).net()}, 0
+		return []*amd.Net{randomWeights(s.opt.shape, seed).net()}, 0
 	}
-	l := newLearner(examples, seed)
-	if s.opt.From != nil {
-		l.w = weightsOf(s.opt.From, l.norm, seed)
+	l := newLearner(examples, s.opt.shape, s.opt.From, seed)
+	said := 0
+	for i := range examples {
+		said += min(1, len(examples[i].said.sounds))
 	}
+	s.opt.Log("%d sequences, of %d it is known what is said; %d weights", len(examples), said, len(l.w.all))
 	whole := s.opt.Epochs
 	turn, began := 0, time.Now()
 	for epoch := 0; epoch < whole; epoch++ {
@@ -235,25 +271,63 @@ func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 			whole = epoch / 3 * 4
 			s.opt.Log("enough: it is %d epochs in all", whole)
 		}
-		lost, counted := 0.0, 0.0
+		var sum losses
 		for range s.opt.batches {
 			turn++
-			a, b := l.step(float32(rateAt(turn, whole*s.opt.batches)), turn)
-			lost += a
-			counted += b
+			l.step(float32(rateAt(turn, whole*s.opt.batches)), turn, &sum)
 		}
-		s.opt.Log("epoch %d of %d: loss %.4f, %.0f s", epoch+1, whole, lost/counted, time.Since(began).Seconds())
+		s.opt.Log("epoch %d of %d: loss %v, %.0f s", epoch+1, whole, &sum, time.Since(began).Seconds())
 		if (epoch+1)%s.opt.look == 0 {
-			s.check([]*amd.Net{l.net()})
+			net := l.net()
+			s.check([]*amd.Net{net})
+			s.spell(l)
+			if s.opt.Keep != nil {
+				s.opt.Keep(&amd.Model{Seed: s.opt.Seed, Epochs: epoch + 1, Data: s.data, Features: amd.FeatureNames[:], Nets: []*amd.Net{net}})
+			}
 		}
 	}
 	return []*amd.Net{rounded(l.net())}, whole
 }
 
+// spelled is of how many recordings of voices that were left out the sounds are
+// counted.
+const spelled = 256
+
+// spell says how many sounds are heard wrong of voices that were left out, if
+// each frame is what is likeliest.
+func (s *Set) spell(l *learner) {
+	examples := s.examplesOf(func(i int) bool { return s.usable(i) && s.apart(i) && s.recordings[i].Sounds != "" })
+	examples = slices.DeleteFunc(examples, func(e example) bool { return e.t.worse || len(e.said.sounds) == 0 })
+	if len(examples) == 0 {
+		return
+	}
+	var of []*example
+	every := max(1, len(examples)/spelled)
+	for i := 0; i < len(examples); i += every {
+		of = append(of, &examples[i])
+	}
+	slices.SortStableFunc(of, func(a, b *example) int { return b.n - a.n })
+	p := l.passes[0]
+	l.packed.of(l.w)
+	wrong, all, lost := 0, 0, losses{}
+	straight := slices.Repeat([]*warp{asItIs()}, shard)
+	for part := range slices.Chunk(of, shard) {
+		p.load(part, straight, l.norm)
+		p.forward(l.w, l.packed)
+		p.loss()
+		lost.add(p)
+		for i, e := range part {
+			a, b := e.said.mistakes(greedy(p.probabilities(i), soundHalves*p.long[i]))
+			wrong, all = wrong+a, all+b
+		}
+	}
+	s.opt.Log("voices that were left out, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost, 100*float64(wrong)/float64(max(1, all)))
+}
+
 // rateAt is how fast is learned in a turn: the same in the first three
 // quarters, however many they are.
 func rateAt(turn, turns int) float64 {
-	rate := learnFirst * min(1, float64(turn)/warming)
+	rate := pace * min(1, float64(turn)/warming)
 	if left := float64(turns-turn+1) / float64(turns) * 4; left < 1 {
 		rate *= left
 	}
@@ -297,10 +371,11 @@ func (n *norm) apply(x []float32) {
 
 // fold has a net do with its inputs what apply does.
 func (n *norm) fold(net *amd.Net) {
-	for i := range net.In {
-		for k := range net.In[i] {
-			net.In[i][k] *= n.scale[k]
-			net.InBias[i] -= float32(net.In[i][k] * n.mean[k])
+	for i := range net.InBias {
+		row := net.In[i*amd.Inputs:][:amd.Inputs]
+		for k := range row {
+			row[k] *= n.scale[k]
+			net.InBias[i] -= float32(row[k] * n.mean[k])
 		}
 	}
 }
@@ -334,21 +409,56 @@ func (p *pass) load(of []*example, warps []*warp, n *norm) {
 	p.quiet()
 	clear(p.active)
 	for i, e := range of {
-		p.class[i], p.kind[i] = e.class, e.kind
+		p.class[i], p.kind[i], p.spoken[i], p.long[i] = e.class, e.kind, e.said, e.n
 		for t := range e.n {
 			p.active[t] = i + 1
 			x := p.x.row(t*p.n + i)
 			for k, q := range e.t.steps[t*amd.Inputs:][:amd.Inputs] {
 				x[k] = unpacked[q]
 			}
-			warps[i].apply(x)
+			warps[i].apply(x, t)
 			n.apply(x)
 			p.weight.row(t)[i] = e.count[t]
+			for k := range p.layers {
+				warps[i].leaveOut(p.layers[k].keep.row(t*p.n + i))
+			}
 		}
 	}
 }
 
-// warp is what becomes of the inputs of a sequence.
+// leftOut is how much of what a layer hands on is left out, in 256ths: what a
+// net must not rely on.
+const leftOut = 38
+
+// leaveOut draws what is left of a layer.
+//
+//go:norace
+func (w *warp) leaveOut(keep []float32) {
+	if w.dropped == 0 {
+		for i := range keep {
+			keep[i] = 1
+		}
+		return
+	}
+	for i := range keep {
+		if i%8 == 0 {
+			w.dropped = shifted(w.dropped)
+		}
+		keep[i] = 256.0 / (256 - leftOut)
+		if w.dropped>>(i%8*8)&255 < leftOut {
+			keep[i] = 0
+		}
+	}
+}
+
+// shifted is the next of a sequence of random numbers (xorshift).
+func shifted(x uint64) uint64 {
+	x ^= x << 13
+	x ^= x >> 7
+	return x ^ x<<17
+}
+
+// warp is what becomes of a sequence.
 type warp struct {
 	from     [amd.MelBands]int
 	share    [amd.MelBands]float32
@@ -356,9 +466,14 @@ type warp struct {
 	noise    [amd.MelBands]float32 // what is no quieter than that
 	noisy    uint64                // its changes; 0 without
 	mask     [2]int                // bands that are not heard
+	gap      [2]int                // steps that are not heard
+	dropped  uint64                // what layers leave out; 0: nothing
 	untimed  bool                  // timing is left out
 	straight bool
 }
+
+// asItIs changes nothing.
+func asItIs() *warp { return &warp{straight: true} }
 
 func warpOf(r *rand.Rand) *warp {
 	w := new(warp)
@@ -385,13 +500,23 @@ func warpOf(r *rand.Rand) *warp {
 		w.mask[0] = r.IntN(amd.MelBands)
 		w.mask[1] = w.mask[0] + 1 + r.IntN(4)
 	}
+	if r.IntN(3) == 0 {
+		w.gap[0] = r.IntN(longest)
+		w.gap[1] = w.gap[0] + 1 + r.IntN(4)
+	}
 	w.untimed = r.IntN(8) == 0
+	w.dropped = r.Uint64() | 1
 	return w
 }
 
-func (w *warp) apply(x []float32) {
+func (w *warp) apply(x []float32, step int) {
 	for at := 0; at < amd.Inputs-amd.Timings; at += amd.MelBands {
 		w.frame(x[at : at+amd.MelBands])
+	}
+	if step >= w.gap[0] && step < w.gap[1] {
+		for k := range amd.Inputs - amd.Timings {
+			x[k] = -1
+		}
 	}
 	if w.untimed {
 		clear(x[amd.Inputs-amd.Timings+2:])
@@ -411,10 +536,8 @@ func (w *warp) frame(x []float32) {
 	if w.noisy > 0 {
 		const size = 0.7 / 256 // of a band's changes: ten decibels
 		for b := range x {
-			if b%8 == 0 { // xorshift
-				w.noisy ^= w.noisy << 13
-				w.noisy ^= w.noisy >> 7
-				w.noisy ^= w.noisy << 17
+			if b%8 == 0 {
+				w.noisy = shifted(w.noisy)
 			}
 			x[b] = max(x[b], w.noise[b]+float32(size*float32(w.noisy>>(b%8*8)&255)))
 		}
@@ -429,9 +552,11 @@ type adam struct{ mean, square []float32 }
 
 func newAdam(n int) *adam { return &adam{make([]float32, n), make([]float32, n)} }
 
+// keepMean and keepSquare are what Adam keeps of its means.
+const keepMean, keepSquare = 0.9, 0.99
+
 //go:norace
 func (a *adam) step(w, g []float32, rate float32, turn int) {
-	const keep, keepSquare = 0.9, 0.99
 	norm := 0.0
 	for _, v := range g {
 		norm += float64(float64(v) * float64(v))
@@ -441,11 +566,25 @@ func (a *adam) step(w, g []float32, rate float32, turn int) {
 	if norm > clipAt {
 		scale *= float32(clipAt / norm)
 	}
-	first, second := float32(1-math.Pow(keep, float64(turn))), float32(1-math.Pow(keepSquare, float64(turn)))
+	first, second := float32(1-math.Pow(keepMean, float64(turn))), float32(1-math.Pow(keepSquare, float64(turn)))
+	var wait sync.WaitGroup
+	const parts = 4
+	for k := range parts {
+		from, to := len(g)*k/parts, len(g)*(k+1)/parts
+		wait.Go(func() { a.part(w[from:to], g[from:to], from, scale, rate, first, second) })
+	}
+	wait.Wait()
+}
+
+// part does so with the weights from one on.
+//
+//go:norace
+func (a *adam) part(w, g []float32, from int, scale, rate, first, second float32) {
+	means, squares := a.mean[from:][:len(g)], a.square[from:][:len(g)]
 	for i, v := range g {
 		v *= scale
-		a.mean[i] += float32((1 - keep) * (v - a.mean[i]))
-		a.square[i] += float32((1 - keepSquare) * (float32(v*v) - a.square[i]))
-		w[i] -= float32(rate*(a.mean[i]/first)/(float32(math.Sqrt(float64(a.square[i]/second)))+1e-7)) + float32(decay*w[i])
+		means[i] += float32((1 - keepMean) * (v - means[i]))
+		squares[i] += float32((1 - keepSquare) * (float32(v*v) - squares[i]))
+		w[i] -= float32(rate*(means[i]/first)/(float32(math.Sqrt(float64(squares[i]/second)))+1e-7)) + float32(decay*w[i])
 	}
 }

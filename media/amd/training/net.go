@@ -3,48 +3,75 @@ package training
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync"
 
 	"dialler/media/amd"
+	"dialler/media/amd/corpus"
 )
 
 const (
-	netGates = 3 * amd.Memory
-	// netOut is the columns of the last layer: of them amd.Classes are used.
+	// netOut is the columns of the last layer: of them amd.Classes are used, and
+	// some for the kinds of greetings.
 	netOut = 16
+	// soundCols is how many sounds a softmax tells apart, with the blank; there
+	// are soundHalves of them a step, so that CTC has a frame every 20 ms.
+	soundCols   = len(corpus.Sounds) + 1
+	soundHalves = 2
+	soundOut    = soundHalves * soundCols
 )
 
+// shapeOfNets is that of the nets that are trained.
+var shapeOfNets = amd.Shape{Features: 96, Units: []int{192, 128}}
+
 // weights of a net, or what is to be added to them: matrices a row per input,
-// so that steps of many recordings are multiplied with them at once.
+// so that steps of many recordings are multiplied with them at once. The heads
+// are what is learned beside: out has the kinds of greetings as well, sounds,
+// of the first layer, what is said. A net does not keep them.
 type weights struct {
-	in, gate, again, out matrix
-	biases               matrix // rows: in, gates, late, out
-	all                  []float32
+	shape           amd.Shape
+	in, out, sounds matrix
+	layers          []layerWeights
+	inBias, outBias []float32
+	soundBias       []float32
+	all             []float32
 }
 
-func newWeights() *weights {
-	sizes := [][2]int{{amd.Inputs, amd.Hidden}, {amd.Hidden, netGates}, {amd.Memory, netGates}, {amd.Memory, netOut}, {4, netGates}}
-	total := 0
-	for _, s := range sizes {
-		total += s[0] * s[1]
+type layerWeights struct {
+	gate, again matrix
+	bias, late  []float32
+}
+
+func newWeights(s amd.Shape) *weights {
+	w := &weights{shape: s}
+	last := s.Units[len(s.Units)-1]
+	total := (amd.Inputs+1)*s.Features + (last+1)*netOut + (s.Units[0]+1)*soundOut
+	given := s.Features
+	for _, u := range s.Units {
+		total += 3*u*(given+u+1) + u
+		given = u
 	}
-	w := &weights{all: make([]float32, total)}
-	at := 0
-	for i, m := range []*matrix{&w.in, &w.gate, &w.again, &w.out, &w.biases} {
-		n := sizes[i][0] * sizes[i][1]
-		*m = matrix{sizes[i][0], sizes[i][1], sizes[i][1], w.all[at : at+n]}
-		at += n
+	w.all = make([]float32, total)
+	left := w.all
+	take := func(rows, cols int) matrix {
+		m := matrix{rows, cols, cols, left[:rows*cols]}
+		left = left[rows*cols:]
+		return m
 	}
+	w.in, w.inBias = take(amd.Inputs, s.Features), take(1, s.Features).v
+	given = s.Features
+	for _, u := range s.Units {
+		w.layers = append(w.layers, layerWeights{take(given, 3*u), take(u, 3*u), take(1, 3*u).v, take(1, u).v})
+		given = u
+	}
+	w.out, w.outBias = take(last, netOut), take(1, netOut).v
+	w.sounds, w.soundBias = take(s.Units[0], soundOut), take(1, soundOut).v
 	return w
 }
 
-func (w *weights) inBias() []float32   { return w.biases.row(0)[:amd.Hidden] }
-func (w *weights) gateBias() []float32 { return w.biases.row(1) }
-func (w *weights) late() []float32     { return w.biases.row(2)[:amd.Memory] }
-func (w *weights) outBias() []float32  { return w.biases.row(3)[:netOut] }
-
-func randomWeights(seed uint64) *weights {
+func randomWeights(s amd.Shape, seed uint64) *weights {
 	r := rand.New(rand.NewPCG(seed, 17)) //nolint:gosec // reproducible, no secret
-	w := newWeights()
+	w := newWeights(s)
 	fill := func(m matrix, scale float64) {
 		size := scale / math.Sqrt(float64(m.rows))
 		for i := range m.v {
@@ -52,92 +79,111 @@ func randomWeights(seed uint64) *weights {
 		}
 	}
 	fill(w.in, 1.4)
-	fill(w.gate, 1)
-	fill(w.again, 0.7)
-	fill(w.out, 0.5)
-	for i := range amd.Memory {
-		w.gateBias()[i] = 1 // it remembers at first
+	for i := range w.layers {
+		l := &w.layers[i]
+		fill(l.gate, 1)
+		fill(l.again, 0.7)
+		for k := range s.Units[i] {
+			l.bias[k] = 1 // it remembers at first
+		}
 	}
+	fill(w.out, 0.5)
+	fill(w.sounds, 0.5)
 	return w
+}
+
+// carry copies weights to a net, or back from it.
+func (w *weights) carry(n *amd.Net, back bool) {
+	both := func(m matrix, of []float32, rows int) { // of has a row per column of m
+		for i := range rows {
+			for k := range m.rows {
+				if a, b := &m.row(k)[i], &of[i*m.rows+k]; back {
+					*a = *b
+				} else {
+					*b = *a
+				}
+			}
+		}
+	}
+	flat := func(m, of []float32) { both(matrix{1, len(of), len(m), m}, of, len(of)) }
+	both(w.in, n.In, w.shape.Features)
+	flat(w.inBias, n.InBias)
+	for i, u := range w.shape.Units {
+		a, b := &w.layers[i], &n.Layers[i]
+		both(a.gate, b.Gate, 3*u)
+		both(a.again, b.Again, 3*u)
+		flat(a.bias, b.Bias)
+		flat(a.late, b.Late)
+	}
+	both(w.out, n.Out, amd.Classes)
+	flat(w.outBias, n.OutBias)
 }
 
 // net gives the weights as the classifier reads them.
 func (w *weights) net() *amd.Net {
-	n := new(amd.Net)
-	for i := range amd.Hidden {
-		for k := range amd.Inputs {
-			n.In[i][k] = w.in.row(k)[i]
-		}
+	n, err := amd.NewNet(w.shape)
+	if err != nil {
+		panic(err) // it was checked
 	}
-	copy(n.InBias[:], w.inBias())
-	for i := range netGates {
-		for k := range amd.Hidden {
-			n.Gate[i][k] = w.gate.row(k)[i]
-		}
-		for k := range amd.Memory {
-			n.Again[i][k] = w.again.row(k)[i]
-		}
-	}
-	copy(n.Bias[:], w.gateBias())
-	copy(n.Late[:], w.late())
-	for i := range amd.Classes {
-		for k := range amd.Memory {
-			n.Out[i][k] = w.out.row(k)[i]
-		}
-	}
-	copy(n.OutBias[:], w.outBias())
+	w.carry(n, false)
 	return n
 }
 
 // weightsOf are those of a net that is learned on with, its inputs brought to the
 // size of a norm.
 func weightsOf(n *amd.Net, size *norm, seed uint64) *weights {
-	w := randomWeights(seed) // what a net does not keep is learned anew
-	for i := range amd.Hidden {
-		bias := n.InBias[i]
+	w := randomWeights(n.Shape, seed) // what a net does not keep is learned anew
+	w.carry(n, true)
+	for i := range w.inBias {
 		for k := range amd.Inputs {
-			bias += float32(n.In[i][k] * size.mean[k])
-			w.in.row(k)[i] = n.In[i][k] / size.scale[k]
-		}
-		w.inBias()[i] = bias
-	}
-	for i := range netGates {
-		for k := range amd.Hidden {
-			w.gate.row(k)[i] = n.Gate[i][k]
-		}
-		for k := range amd.Memory {
-			w.again.row(k)[i] = n.Again[i][k]
+			v := &w.in.row(k)[i]
+			w.inBias[i] += float32(*v * size.mean[k])
+			*v /= size.scale[k]
 		}
 	}
-	copy(w.gateBias(), n.Bias[:])
-	copy(w.late(), n.Late[:])
-	for i := range amd.Classes {
-		for k := range amd.Memory {
-			w.out.row(k)[i] = n.Out[i][k]
-		}
-	}
-	copy(w.outBias(), n.OutBias[:])
 	return w
 }
 
 // packed are weights as sequences are multiplied with them, forwards and back.
-type packed struct{ in, gate, again, out, gateT, againT, outT panels }
+type packed struct {
+	in, out, outT, sounds, soundsT panels
+	layers                         []packedLayer
+}
 
-func newPacked() *packed {
-	return &packed{
-		in: newPanels(amd.Inputs, amd.Hidden), gate: newPanels(amd.Hidden, netGates), again: newPanels(amd.Memory, netGates), out: newPanels(amd.Memory, netOut),
-		gateT: newPanels(netGates, amd.Hidden), againT: newPanels(netGates, amd.Memory), outT: newPanels(netOut, amd.Memory),
+type packedLayer struct{ gate, again, gateT, againT panels }
+
+func newPacked(s amd.Shape) *packed {
+	first, last := s.Units[0], s.Units[len(s.Units)-1]
+	p := &packed{
+		in: newPanels(amd.Inputs, s.Features), out: newPanels(last, netOut), outT: newPanels(netOut, last),
+		sounds: newPanels(first, soundOut), soundsT: newPanels(soundOut, first),
 	}
+	given := s.Features
+	for _, u := range s.Units {
+		p.layers = append(p.layers, packedLayer{newPanels(given, 3*u), newPanels(u, 3*u), newPanels(3*u, given), newPanels(3*u, u)})
+		given = u
+	}
+	return p
 }
 
 func (p *packed) of(w *weights) {
-	p.in.of(w.in)
-	p.gate.of(w.gate)
-	p.again.of(w.again)
-	p.out.of(w.out)
-	p.gateT.of(transposed(w.gate))
-	p.againT.of(transposed(w.again))
-	p.outT.of(transposed(w.out))
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		p.in.of(w.in)
+		p.out.of(w.out)
+		p.sounds.of(w.sounds)
+		p.outT.of(transposed(w.out))
+		p.soundsT.of(transposed(w.sounds))
+		for i := range p.layers {
+			p.layers[i].gate.of(w.layers[i].gate)
+			p.layers[i].again.of(w.layers[i].again)
+		}
+	})
+	for i := range p.layers {
+		p.layers[i].gateT.of(transposed(w.layers[i].gate))
+		p.layers[i].againT.of(transposed(w.layers[i].again))
+	}
+	wait.Wait()
 }
 
 //go:norace
@@ -160,61 +206,114 @@ type pass struct {
 	x        matrix // steps·n × Inputs
 	class    []int  // of each sequence
 	kind     []int  // of each sequence: what is learned beside, 0 is nothing
+	spoken   []text // of each sequence: what is said, none is not learned
+	long     []int  // steps of each sequence
 	weight   matrix // steps × n: what a step counts
 
-	f, gx, h, late, logits matrix // forwards; gx becomes the gates, late what the reset is applied to
-	df, dg, dl, dlogits    matrix
-	dh, dnext              matrix
-	gradient               *weights
-	mul                    *product
-	lost, counted          float64 // of loss: the sum, and the weights in it
+	f, df                            matrix // features
+	layers                           []passLayer
+	logits, dlogits, sounds, dsounds matrix
+	gradient                         *weights
+	mul                              *product
+	align                            ctc
+	lost, counted                    float64 // of loss: the sum, and the weights in it
+	misheard, said                   float64 // of sounds: the sum of the loss, and how many there were
 }
 
-func newPass(n, steps int) *pass {
-	p := &pass{n: n}
+// passLayer is a layer in a run. gx becomes the gates, late what the reset is
+// applied to; of what is remembered, h, is handed on what keep leaves of it.
+type passLayer struct {
+	gx, late, h, keep, on matrix
+	dg, dl, don           matrix
+	dh, dnext             matrix
+}
+
+func newPass(s amd.Shape, n, steps int) *pass {
 	rows := n * steps
-	p.x, p.f, p.gx, p.h = newMatrix(rows, amd.Inputs), newMatrix(rows, amd.Hidden), newMatrix(rows, netGates), newMatrix(rows+n, amd.Memory)
-	p.late, p.logits = newMatrix(rows, netGates), newMatrix(rows, netOut)
-	p.df, p.dg, p.dl, p.dlogits = newMatrix(rows, amd.Hidden), newMatrix(rows, netGates), newMatrix(rows, netGates), newMatrix(rows, netOut)
-	p.dh, p.dnext = newMatrix(n, amd.Memory), newMatrix(n, amd.Memory)
-	p.class, p.kind, p.active = make([]int, n), make([]int, n), make([]int, steps)
+	p := &pass{n: n, x: newMatrix(rows, amd.Inputs), f: newMatrix(rows, s.Features), df: newMatrix(rows, s.Features)}
+	most := 0
+	for _, u := range s.Units {
+		l := passLayer{
+			gx: newMatrix(rows, 3*u), late: newMatrix(rows, 3*u), h: newMatrix(rows+n, u), keep: newMatrix(rows, u), on: newMatrix(rows, u),
+			dg: newMatrix(rows, 3*u), dl: newMatrix(rows, 3*u), don: newMatrix(rows, u), dh: newMatrix(n, u), dnext: newMatrix(n, u),
+		}
+		for i := range l.keep.v {
+			l.keep.v[i] = 1
+		}
+		p.layers = append(p.layers, l)
+		most = max(most, u)
+	}
+	p.logits, p.dlogits = newMatrix(rows, netOut), newMatrix(rows, netOut)
+	p.sounds, p.dsounds = newMatrix(rows, soundOut), newMatrix(rows, soundOut)
+	p.class, p.kind, p.spoken, p.long, p.active = make([]int, n), make([]int, n), make([]text, n), make([]int, n), make([]int, steps)
 	p.weight = newMatrix(steps, n)
-	p.gradient, p.mul = newWeights(), newProduct(max(amd.Inputs, amd.Hidden, amd.Memory), netGates)
+	p.gradient, p.mul = newWeights(s), newProduct(max(amd.Inputs, s.Features, most), 3*most)
 	return p
+}
+
+// learnsSounds says whether what is said is known of a sequence.
+func (p *pass) learnsSounds() bool {
+	return slices.ContainsFunc(p.spoken, func(t text) bool { return len(t.sounds) > 0 })
 }
 
 // forward runs the net over the first steps.
 func (p *pass) forward(w *weights, k *packed) {
-	const m = amd.Memory
-	clear(p.h.v[:p.n*m])
 	rows := p.steps * p.n
-	x, f, gx := p.x.part(0, rows), p.f.part(0, rows), p.gx.part(0, rows)
-	spread(f, w.inBias())
+	x, f := p.x.part(0, rows), p.f.part(0, rows)
+	spread(f, w.inBias)
 	p.mul.times(f, x, &k.in)
 	for i, v := range f.v {
 		f.v[i] = max(0, v)
 	}
-	spread(gx, w.gateBias())
-	p.mul.times(gx, f, &k.gate)
+	given := f
+	for i := range p.layers {
+		p.remember(&p.layers[i], &w.layers[i], &k.layers[i], given)
+		given = p.layers[i].on.part(0, rows)
+	}
+	logits := p.logits.part(0, rows)
+	spread(logits, w.outBias)
+	p.mul.times(logits, given, &k.out)
+	if p.learnsSounds() {
+		sounds := p.sounds.part(0, rows)
+		spread(sounds, w.soundBias)
+		p.mul.times(sounds, p.layers[0].on.part(0, rows), &k.sounds)
+	}
+}
+
+// remember runs a layer over what it is given.
+func (p *pass) remember(l *passLayer, w *layerWeights, k *packedLayer, given matrix) {
+	rows := p.steps * p.n
+	clear(l.h.v[:p.n*l.h.ld])
+	gx := l.gx.part(0, rows)
+	spread(gx, w.bias)
+	p.mul.times(gx, given, &k.gate)
 	for t := range p.steps {
 		on := p.active[t]
-		h, next := p.h.part(t*p.n, on), p.h.part((t+1)*p.n, on)
-		late := p.late.part(t*p.n, on)
+		h, next := l.h.part(t*p.n, on), l.h.part((t+1)*p.n, on)
+		late := l.late.part(t*p.n, on)
 		clear(late.v)
 		p.mul.times(late, h, &k.again)
 		for i := range on {
-			gates(gx.row(t*p.n+i), late.row(i), h.row(i), next.row(i), w.late())
+			gates(gx.row(t*p.n+i), late.row(i), h.row(i), next.row(i), w.late)
 		}
 	}
-	logits := p.logits.part(0, rows)
-	spread(logits, w.outBias())
-	p.mul.times(logits, p.h.part(p.n, rows), &k.out)
+	scale(l.on.part(0, rows).v, l.h.part(p.n, rows).v, l.keep.v)
+}
+
+// scale is what of, number by number, is by a factor.
+//
+//go:norace
+func scale(to, of, by []float32) {
+	of, by = of[:len(to)], by[:len(to)]
+	for i := range to {
+		to[i] = of[i] * by[i]
+	}
 }
 
 // gates turns what the gates are given into the gates, and what was remembered
 // into what is remembered next; late becomes what the reset is applied to.
 func gates(gate, late, before, after, bias []float32) {
-	const m = amd.Memory
+	m := len(after)
 	if vectors {
 		_, _, _, _, _ = gate[3*m-1], late[3*m-1], before[m-1], after[m-1], bias[m-1]
 		gatesOf(&gate[0], &late[0], &before[0], &after[0], &bias[0], m)
@@ -224,7 +323,7 @@ func gates(gate, late, before, after, bias []float32) {
 }
 
 func plainGates(gate, late, before, after, bias []float32) {
-	const m = amd.Memory
+	m := len(after)
 	for k := range m {
 		z := logistic(gate[k] + late[k])
 		r := logistic(gate[m+k] + late[m+k])
@@ -237,7 +336,7 @@ func plainGates(gate, late, before, after, bias []float32) {
 
 // slopes is the way back through gates.
 func slopes(gate, late, before, after, dgate, dlate, dbefore []float32) {
-	const m = amd.Memory
+	m := len(after)
 	if vectors {
 		_, _, _, _ = gate[3*m-1], late[3*m-1], before[m-1], after[m-1]
 		_, _, _ = dgate[3*m-1], dlate[3*m-1], dbefore[m-1]
@@ -248,7 +347,7 @@ func slopes(gate, late, before, after, dgate, dlate, dbefore []float32) {
 }
 
 func plainSlopes(gate, late, before, after, dgate, dlate, dbefore []float32) {
-	const m = amd.Memory
+	m := len(after)
 	for k := range m {
 		z, r, c, d := gate[k], gate[m+k], gate[2*m+k], after[k]
 		dz := float32(float32(float32(d*(before[k]-c))*z) * (1 - z))
@@ -274,9 +373,14 @@ const smoothing = 0.04
 // classes: what a net learns of them helps it to tell the classes apart.
 const beside = 0.3
 
-// loss gives the cross entropy, and its slopes in dlogits.
+// hearing is what the sounds count, each recording by the root of how many it
+// has: what a net learns of them it knows of voices that it never heard.
+const hearing = 1.0
+
+// loss gives the cross entropy, and its slopes in dlogits, and that of what is
+// said, with slopes in dsounds.
 func (p *pass) loss() {
-	p.lost, p.counted = 0, 0
+	p.lost, p.counted, p.misheard, p.said = 0, 0, 0, 0
 	for t := range p.steps {
 		for i := range p.active[t] {
 			l, d := p.logits.row(t*p.n+i), p.dlogits.row(t*p.n+i)
@@ -288,6 +392,41 @@ func (p *pass) loss() {
 			}
 		}
 	}
+	for i := range p.spoken {
+		if len(p.spoken[i].sounds) > 0 {
+			p.hear(i)
+		}
+	}
+}
+
+// hear adds the loss of what is said in a sequence.
+func (p *pass) hear(i int) {
+	of, q := &p.spoken[i], p.probabilities(i)
+	loss, ok := p.align.loss(q, soundHalves*p.long[i], of)
+	if !ok {
+		return
+	}
+	p.misheard += loss
+	p.said += of.expected
+	weight := hearing / math.Sqrt(math.Max(10, of.expected))
+	for t := range p.long[i] {
+		d := p.dsounds.row(t*p.n + i)
+		for k, v := range q[soundHalves*t*soundCols:][:soundOut] {
+			d[k] = float32(weight * v)
+		}
+	}
+}
+
+// probabilities are those of the sounds in each frame of a sequence.
+func (p *pass) probabilities(i int) []float64 {
+	q := p.align.room(soundHalves * p.long[i])
+	for t := range p.long[i] {
+		row := p.sounds.row(t*p.n + i)
+		for half := range soundHalves {
+			softmax(q[(soundHalves*t+half)*soundCols:][:soundCols], row[half*soundCols:][:soundCols])
+		}
+	}
+	return q
 }
 
 // entropy gives that of logits when want is the right one, and its slopes.
@@ -320,28 +459,27 @@ func (p *pass) backward(k *packed) {
 	g := p.gradient
 	clear(g.all)
 	rows := p.steps * p.n
-	dl, dg := p.dl.part(0, rows), p.dg.part(0, rows)
-	clear(dl.v)
-	clear(dg.v)
-	clear(p.dh.v)
-	for t := p.steps - 1; t >= 0; t-- {
-		on := p.active[t]
-		dh := p.dh.part(0, on)
-		p.mul.times(dh, p.dlogits.part(t*p.n, on), &k.outT)
-		dnext := p.dnext.part(0, on)
-		for i := range on {
-			at := t*p.n + i
-			slopes(p.gx.row(at), p.late.row(at), p.h.row(at), dh.row(i), p.dg.row(at), p.dl.row(at), dnext.row(i))
+	top := &p.layers[len(p.layers)-1]
+	don := top.don.part(0, rows)
+	clear(don.v)
+	p.mul.times(don, p.dlogits.part(0, rows), &k.outT)
+	p.mul.across(g.out, top.on.part(0, rows), p.dlogits.part(0, rows))
+	hears := p.learnsSounds()
+	for i := len(p.layers) - 1; i >= 0; i-- {
+		l := &p.layers[i]
+		if i == 0 && hears {
+			p.mul.times(l.don.part(0, rows), p.dsounds.part(0, rows), &k.soundsT)
+			p.mul.across(g.sounds, l.on.part(0, rows), p.dsounds.part(0, rows))
 		}
-		p.mul.times(dnext, p.dl.part(t*p.n, on), &k.againT)
-		copy(dh.v, dnext.v)
+		given, dgiven := p.f, p.df
+		if i > 0 {
+			given, dgiven = p.layers[i-1].on, p.layers[i-1].don
+		}
+		p.recall(l, &g.layers[i], &k.layers[i], given.part(0, rows))
+		clear(dgiven.v[:rows*dgiven.ld])
+		p.mul.times(dgiven.part(0, rows), l.dg.part(0, rows), &k.layers[i].gateT)
 	}
-	p.mul.across(g.again, p.h.part(0, rows), dl)
-	p.mul.across(g.out, p.h.part(p.n, rows), p.dlogits.part(0, rows))
 	f, df := p.f.part(0, rows), p.df.part(0, rows)
-	p.mul.across(g.gate, f, dg)
-	clear(df.v)
-	p.mul.times(df, dg, &k.gateT)
 	for i, v := range f.v {
 		if v <= 0 {
 			df.v[i] = 0
@@ -349,10 +487,38 @@ func (p *pass) backward(k *packed) {
 	}
 	p.mul.across(g.in, p.x.part(0, rows), df)
 	for i := range rows {
-		add(g.inBias(), df.row(i))
-		add(g.gateBias(), dg.row(i))
-		add(g.late(), dl.row(i)[2*amd.Memory:])
-		add(g.outBias(), p.dlogits.row(i))
+		add(g.inBias, df.row(i))
+		add(g.outBias, p.dlogits.row(i))
+		if hears {
+			add(g.soundBias, p.dsounds.row(i))
+		}
+	}
+}
+
+// recall is the way back through a layer.
+func (p *pass) recall(l *passLayer, g *layerWeights, k *packedLayer, given matrix) {
+	rows := p.steps * p.n
+	dl, dg, don := l.dl.part(0, rows), l.dg.part(0, rows), l.don.part(0, rows)
+	clear(dl.v)
+	clear(dg.v)
+	clear(l.dh.v)
+	scale(don.v, don.v, l.keep.v)
+	for t := p.steps - 1; t >= 0; t-- {
+		on := p.active[t]
+		dh, dnext := l.dh.part(0, on), l.dnext.part(0, on)
+		for i := range on {
+			at := t*p.n + i
+			add(dh.row(i), don.row(at))
+			slopes(l.gx.row(at), l.late.row(at), l.h.row(at), dh.row(i), dg.row(at), dl.row(at), dnext.row(i))
+		}
+		p.mul.times(dnext, l.dl.part(t*p.n, on), &k.againT)
+		copy(dh.v, dnext.v)
+	}
+	p.mul.across(g.again, l.h.part(0, rows), dl)
+	p.mul.across(g.gate, given, dg)
+	for i := range rows {
+		add(g.bias, dg.row(i))
+		add(g.late, dl.row(i)[2*len(g.late):])
 	}
 }
 
@@ -368,9 +534,14 @@ func add(to, of []float32) {
 func (p *pass) quiet() {
 	rows := p.steps * p.n
 	clear(p.x.v[:rows*p.x.ld])
-	clear(p.h.v[:rows*p.h.ld+p.n*p.h.ld])
+	for i := range p.layers {
+		h := &p.layers[i].h
+		clear(h.v[:(rows+p.n)*h.ld])
+	}
 	clear(p.dlogits.v[:rows*p.dlogits.ld])
+	clear(p.dsounds.v[:rows*p.dsounds.ld])
 	clear(p.weight.v)
+	clear(p.spoken)
 }
 
 // exponential is what the classifier has, for both to say the same.

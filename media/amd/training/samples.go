@@ -28,6 +28,7 @@ type trace struct {
 	moments []moment
 	steps   []uint8        // what the net is given, packed
 	counts  []float32      // what each step counts in training
+	spoken  time.Duration  // in the whole recording, when that was listened to
 	ended   engine.Verdict // what its tones said, or silence
 	endedAt time.Duration
 }
@@ -37,9 +38,13 @@ const horizon = 5 * time.Second
 
 var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1), MachineEnd: math.Inf(1)}
 
+// wholeCall is how much of a recording is listened to when it counts how long
+// was spoken in all.
+const wholeCall = 30 * time.Second
+
 // listen follows the samples as a call does; music: what music is known by is
-// kept.
-func listen(of int, samples []int16, worse, music bool) trace {
+// kept; whole: it is listened to to its end.
+func listen(of int, samples []int16, worse, music, whole bool) trace {
 	t := trace{of: of, worse: worse}
 	steps := 0
 	d := amd.New(amd.Config{Timeout: 3 * time.Second, TalkTimeout: horizon, Model: &amd.Model{Rule: never}})
@@ -61,13 +66,18 @@ func listen(of int, samples []int16, worse, music bool) trace {
 			t.moments = append(t.moments, one)
 		},
 	})
-	feed(samples, horizon, func(frame []int16) bool {
+	long := horizon
+	if whole {
+		long = max(horizon, min(wholeCall, time.Duration(len(samples))*time.Second/corpus.Rate))
+	}
+	feed(samples, long, func(frame []int16) bool {
 		dec, ok := d.Feed(frame)
 		if ok {
 			t.ended, t.endedAt = dec.Verdict, dec.At
 		}
-		return !ok
+		return whole || !ok
 	})
+	t.spoken = d.Spoken()
 	t.counts = counts(t.moments, len(t.steps)/amd.Inputs)
 	t.steps = slices.Clip(t.steps)
 	return t
@@ -107,10 +117,10 @@ func listenAll(recordings []corpus.Recording, plans func(int) plan, seed uint64)
 				rec, p := recordings[i], plans(i)
 				r := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // reproducible, no secret
 				if p.plain {
-					out[i] = append(out[i], listen(i, rec.Samples, false, p.music))
+					out[i] = append(out[i], listen(i, rec.Samples, false, p.music, rec.Sounds != ""))
 				}
 				for range p.worse {
-					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true, p.music))
+					out[i] = append(out[i], listen(i, corpus.Random(r).Apply(rec.Samples), true, p.music, rec.Sounds != ""))
 				}
 			}
 		})

@@ -3,6 +3,7 @@ package training
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -81,8 +82,46 @@ func TestTheSameSeedTrainsTheSameModel(t *testing.T) {
 	}
 }
 
+// TestWhatWasLearnedSoFarIsKept: a net that can be learned on with, and how well
+// it hears what is said by voices that it does not know.
+func TestWhatWasLearnedSoFarIsKept(t *testing.T) {
+	folder := calls(40, 0)
+	for i := range folder.Recordings {
+		folder.Recordings[i].Sounds = strings.Repeat("xel@u", 1+i%2*5)
+	}
+	var kept []*amd.Model
+	var log []string
+	opt := Options{
+		Seed: 1, Epochs: 2, trees: 2, batches: 2, look: 1, shape: amd.Shape{Features: 32, Units: []int{48, 32}},
+		Keep: func(m *amd.Model) { kept = append(kept, m) }, Log: func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) },
+	}
+	fit := func() {
+		t.Helper()
+		s, err := Prepare([]*corpus.Folder{folder}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Fit()
+	}
+	fit()
+	if len(kept) != 2 || kept[1].Epochs != 2 || kept[1].Check() != nil {
+		t.Fatalf("%d models are kept", len(kept))
+	}
+	said := strings.Join(log, "\n")
+	for _, part := range []string{" it is known what is said", ", of a sound ", " of the sounds are wrong"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("nothing says %q: %s", part, said)
+		}
+	}
+	opt.From, opt.shape = kept[1].Nets[0], amd.Shape{}
+	fit()
+	if got := kept[3].Nets[0].Shape; len(kept) != 4 || len(got.Units) != 2 || got.Units[0] != 48 {
+		t.Fatalf("%d models, %v", len(kept), got)
+	}
+}
+
 func TestCrossValidationKeepsAVoiceOnOneSide(t *testing.T) {
-	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)}, Options{Seed: 1, Epochs: 1, trees: 12, batches: 60})
+	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)}, Options{Seed: 1, Epochs: 1, trees: 12, batches: 110, shape: amd.Shape{Features: 32, Units: []int{48, 32}}})
 	if err != nil {
 		t.Fatal(err)
 	}
