@@ -54,7 +54,7 @@ func (e *amdEvalCmd) Run(c *cli) error {
 	}
 	before := cpuTime()
 	heard := training.Evaluate(folder.Recordings, cfg)
-	return e.print(c, training.NewReport(name, heard, cpuTime()-before))
+	return e.print(training.NewReport(name, heard, cpuTime()-before))
 }
 
 func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
@@ -92,7 +92,7 @@ func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
 	}{all[1], all[0]})
 }
 
-func (e *amdEvalCmd) print(c *cli, r training.Report) error {
+func (e *amdEvalCmd) print(r training.Report) error {
 	if !e.JSON {
 		return r.Write(os.Stdout)
 	}

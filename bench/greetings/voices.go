@@ -100,7 +100,7 @@ func (s speaker) encode(text string) []byte {
 		case s.charset == "latin2" && ok:
 			b = append(b, c)
 		case r < 256:
-			b = append(b, byte(r))
+			b = append(b, byte(r)) //nolint:gosec // Latin-1
 		}
 	}
 	return b

@@ -160,7 +160,7 @@ func products(to, first, x []float32) {
 		dots(&to[0], &first[0], &x[0], len(to), len(x))
 		return
 	}
-	rows := unsafe.Slice(&first[0], len(to)*len(x))
+	rows := unsafe.Slice(&first[0], len(to)*len(x)) //nolint:gosec // a row for each
 	for i := range to {
 		to[i] = plainDot(rows[i*len(x):(i+1)*len(x)], x)
 	}
@@ -253,7 +253,7 @@ func (n *Net) MarshalJSON() ([]byte, error) {
 			if top > 0 {
 				q = int16(math.Round(float64(w/top) * quantum))
 			}
-			b = binary.LittleEndian.AppendUint16(b, uint16(q)) //nolint:gosec // two's complement
+			b = binary.LittleEndian.AppendUint16(b, uint16(q))
 		}
 	}
 	if n.Shape.equal(first) {

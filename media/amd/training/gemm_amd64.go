@@ -24,6 +24,8 @@ func slopesOf(gate, late, before, after, dgate, dlate, dbefore *float32, units i
 var vectors = cpu.X86.HasAVX2
 
 // numbers are the constants of exponential, for vectors.
+//
+//nolint:unused // gemm_amd64.s reads it
 var numbers = [...]uint32{
 	math.Float32bits(80), math.Float32bits(-80), math.Float32bits(1.44269504), math.Float32bits(0.5),
 	math.Float32bits(0.693359375), math.Float32bits(-2.12194440e-4), math.Float32bits(1.9875691500e-4), math.Float32bits(1.3981999507e-3),

@@ -31,7 +31,7 @@ const (
 // grain is the size of what an input is kept in.
 const grain = 2 * amd.InputLimit / 255
 
-func pack(x float32) uint8 { return uint8((x+amd.InputLimit)/grain + 0.5) } //nolint:gosec // the input is limited
+func pack(x float32) uint8 { return uint8((x+amd.InputLimit)/grain + 0.5) }
 func unpack(q uint8) float32 {
 	return float32(float32(q)*grain) - amd.InputLimit
 }
@@ -397,7 +397,7 @@ func rounded(n *amd.Net) *amd.Net {
 // unpacked are the inputs by what they are kept as.
 var unpacked = func() (all [256]float32) {
 	for q := range all {
-		all[q] = unpack(uint8(q)) //nolint:gosec // at most 255
+		all[q] = unpack(uint8(q))
 	}
 	return all
 }()
