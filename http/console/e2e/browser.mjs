@@ -73,7 +73,8 @@ export async function withBrowser(test, { colorScheme = 'light', expected = () =
     } catch (e) {
       const shot = process.env['SCREENSHOTS'];
       if (shot) await Promise.all(context.pages().map((p, i) => p.screenshot({ path: join(shot, `failed-${i}.png`), fullPage: true }).catch(() => undefined)));
-      const seen = await page.locator('body').innerText({ timeout: 2000 }).catch(() => '(nothing)');
+      const open = context.pages().at(-1) ?? page; // the first one may have been closed
+      const seen = await open.locator('body').innerText({ timeout: 2000 }).catch(() => '(nothing)');
       throw new Error(`${e.stack ?? e}\n--- the page shows:\n${seen.replace(/\s*\n\s*/g, ' | ').slice(0, 3000)}\n--- faults:\n${faults.join('\n') || 'none'}`);
     }
     if (faults.length > 0) throw new Error(`the pages misbehave:\n${faults.join('\n')}`);

@@ -21,7 +21,7 @@ export function useWave(address: string, parts: number, wanted: boolean) {
       } catch (e) {
         if (signal.aborted) throw e;
         const p = asProblem(e);
-        noteRefusal(p);
+        void noteRefusal(p);
         throw p;
       }
     },

@@ -16,7 +16,7 @@ export type Role = Session['user']['role'];
 
 let csrf = '';
 
-/** useToken takes the token that GET or POST /session gave. */
+/** setToken takes the token that GET or POST /session gave. */
 export function setToken(token: string) {
   csrf = token;
 }
@@ -29,9 +29,19 @@ export function onLoggedOut(f: () => void): () => void {
   return () => listeners.delete(f);
 }
 
-/** noteRefusal looks at a refused request: 401 means that the session has ended. */
-export function noteRefusal(p: Problem) {
-  if (p.status === 401) listeners.forEach((f) => f());
+let asking = false;
+
+/**
+ * noteRefusal looks at a refused request: 401 means that the session has ended, unless the request was made in the one
+ * before. So the dialler is asked whether there is a session now.
+ */
+export async function noteRefusal(p: Problem) {
+  if (p.status !== 401 || csrf === '' || asking) return;
+  const before = csrf;
+  asking = true;
+  const answer = await fetch('/api/v1/session').catch(() => undefined);
+  asking = false;
+  if (answer?.status === 401 && csrf === before) listeners.forEach((f) => f());
 }
 
 const reads = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -71,7 +81,7 @@ api.use({
   async onResponse({ response, schemaPath }) {
     if (response.ok) return undefined;
     const p = problemOf(response.status, await response.text(), response.headers.get('Retry-After'));
-    if (schemaPath !== '/api/v1/session') noteRefusal(p);
+    if (schemaPath !== '/api/v1/session') void noteRefusal(p);
     throw p;
   },
   onError({ error }) {

@@ -29,7 +29,7 @@ async function ask<T>(url: string, signal: AbortSignal): Promise<T> {
   }
   if (answer.ok) return (await answer.json()) as T;
   const p = problemOf(answer.status, await answer.text(), answer.headers.get('Retry-After'));
-  noteRefusal(p);
+  void noteRefusal(p);
   throw p;
 }
 
@@ -72,7 +72,7 @@ function send(campaign: string, file: File, signal: AbortSignal, sent: (share: n
         return;
       }
       const p = problemOf(x.status, x.responseText, x.getResponseHeader('Retry-After'));
-      noteRefusal(p);
+      void noteRefusal(p);
       reject(p);
     };
     x.onerror = () => reject(unreachable());

@@ -77,7 +77,7 @@ export async function fetchReport(campaign: string, signal: AbortSignal, progres
     } catch (e) {
       if (over()) throw cancelled(counter);
       const p = asProblem(e);
-      noteRefusal(p);
+      void noteRefusal(p);
       // What was never begun is refused; a part that nothing can follow is lost.
       if (!part.begun || p.code === 'console_fault') throw p;
       if (counter.wholeBytes > before) failures = 0;

@@ -135,7 +135,7 @@ export class Feed {
           this.#say(change === undefined ? { kind: 'link', link: this.#view.link } : { kind: 'change', change });
         },
         lost: (p: Problem, final: boolean) => {
-          noteRefusal(p);
+          void noteRefusal(p);
           this.#setLink(p.status === 404 ? 'gone' : final ? 'refused' : 'broken');
         },
       },
