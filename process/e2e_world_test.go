@@ -105,15 +105,19 @@ func (l *logbook) String() string {
 // hexadecimal text, such as a request's ID, are none.
 var personal = regexp.MustCompile(`(^|[^0-9a-f])\+?(4915112[0-9]{4,}|0?15112[0-9]{6}|(4930|0?30)23125000)`)
 
+// telling are words that callees' variables, bots' answers and passwords are made of in these tests, and how an API key
+// begins: whole words, because random identifiers may have their letters.
+var telling = regexp.MustCompile(`\b(Ada|wonderland|gold)\b|\bvx_`)
+
 // discreet fails when the log gives away a number, a variable or a secret.
 func (w *world) discreet() {
 	w.t.Helper()
-	secrets := append([]string{w.key, w.admin, ourToken, "Ada", "wonderland", "gold", "vx_"}, w.hidden...)
+	secrets := append([]string{w.key, w.admin, ourToken}, w.hidden...)
 	for _, s := range w.bot.Sessions() {
 		secrets = append(secrets, s.Parameters["result_token"])
 	}
 	for line := range strings.Lines(w.log.String()) {
-		leaked := personal.MatchString(line)
+		leaked := personal.MatchString(line) || telling.MatchString(line)
 		for _, secret := range secrets {
 			leaked = leaked || secret != "" && strings.Contains(line, secret)
 		}

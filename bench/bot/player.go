@@ -36,11 +36,15 @@ func (s *session) Tick(now time.Time) {
 		s.breakOff()
 		return
 	}
+	s.talk(now) // also in the last turn, which may come late: a bot that hangs up has said something
 	if !s.plan.hangUpAt.IsZero() && !now.Before(s.plan.hangUpAt) {
 		s.leaving = EndedByBot
 		s.goodbye()
-		return
 	}
+}
+
+// talk goes on with the sentence, or begins the next one when it is due.
+func (s *session) talk(now time.Time) {
 	p := &s.script
 	switch {
 	case p.over:
