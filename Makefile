@@ -153,9 +153,11 @@ define want_chromium
 	{ want="$$want chromium"; need="$$need Chromium or Google Chrome (on Ubuntu, whose package is a snap, Chrome from google.com/chrome; CHROMIUM=/path names another);"; }
 endef
 
-deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, etcd, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
+deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, etcd, speech synthesisers and sox, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
 	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); $(want_operations); $(want_etcd); \
 	command -v sipp >/dev/null || { want="$$want sip-tester"; need="$$need SIPp (package sip-tester);"; }; \
+	command -v espeak-ng >/dev/null && command -v flite >/dev/null && command -v text2wave >/dev/null && command -v sox >/dev/null || \
+		{ want="$$want espeak-ng flite festival festvox-kallpc16k sox libsox-fmt-base"; need="$$need espeak-ng, flite, festival and sox;"; }; \
 	command -v curl >/dev/null || { want="$$want curl"; need="$$need curl;"; }; \
 	command -v "$$($(GO) env CC)" >/dev/null && [ -e /usr/include/stdlib.h -o "$$(uname)" = Darwin ] || \
 		{ want="$$want gcc libc6-dev"; need="$$need a C compiler;"; }; \
