@@ -55,6 +55,9 @@ type uac struct {
 	conn    *net.UDPConn
 	local   string
 	n       int
+	// confirmed are the answers that were acknowledged, by Call-ID and CSeq: the
+	// carrier may have repeated one just before (RFC 3261 §13.3.1.4).
+	confirmed map[[2]string]bool
 }
 
 // leg is one call of the uac.
@@ -95,7 +98,7 @@ func newUAC(t testing.TB, c *Carrier) *uac {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return &uac{t: t, carrier: c, conn: conn, local: conn.LocalAddr().String()}
+	return &uac{t: t, carrier: c, conn: conn, local: conn.LocalAddr().String(), confirmed: map[[2]string]bool{}}
 }
 
 const sdpTemplate = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n" +
@@ -168,16 +171,21 @@ func (u *uac) next() *reply {
 	return r
 }
 
-// tryNext gives nil when nothing comes for d.
+// tryNext gives nil when nothing comes for d, but answers that were confirmed.
 func (u *uac) tryNext(d time.Duration) *reply {
 	u.t.Helper()
 	buf := make([]byte, 65536)
 	_ = u.conn.SetReadDeadline(time.Now().Add(d))
-	n, err := u.conn.Read(buf)
-	if err != nil {
-		return nil
+	for {
+		n, err := u.conn.Read(buf)
+		if err != nil {
+			return nil
+		}
+		r := parseReply(u.t, buf[:n])
+		if r.code < 200 || !u.confirmed[[2]string{r.get("Call-ID"), r.get("CSeq")}] {
+			return r
+		}
 	}
-	return parseReply(u.t, buf[:n])
 }
 
 func parseReply(t testing.TB, b []byte) *reply {
@@ -252,6 +260,7 @@ func (l *leg) established() *leg {
 		row, ok := g.Call(l.id)
 		return ok && !row.AckAt.IsZero()
 	})
+	l.u.confirmed[[2]string{l.id, strconv.Itoa(l.cseq) + " INVITE"}] = true
 	return l
 }
 
