@@ -167,7 +167,7 @@ func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
 	if n := silent.count(sip.INVITE); n != 0 {
 		t.Fatalf("%d INVITEs at the silent address", n)
 	}
-	silent.request(sip.OPTIONS, 2)
+	silent.repeated(sip.OPTIONS, 2)
 	other.request(sip.OPTIONS, 3) // rounds go on, and the trunk is up
 	eventually(t, "the trunk is up", func() bool { return s.Health()[0].Up })
 }

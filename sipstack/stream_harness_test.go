@@ -166,13 +166,7 @@ func (u *uas) readFlow(c net.Conn) {
 			continue
 		}
 		_ = p.ParseSIPStream(buf[:n], func(m sip.Message) {
-			u.mu.Lock()
-			u.seen = append(u.seen, m)
-			u.src = src
-			u.mu.Unlock()
-			if u.handle != nil {
-				u.handle(u, m, src)
-			}
+			u.take(m, src)
 		})
 	}
 }

@@ -31,10 +31,10 @@ func sessionUAS(t *testing.T, expires, allow string, more script) *uas {
 }
 
 func TestTheSessionIsRefreshedByUpdateAtHalfTime(t *testing.T) {
-	u := sessionUAS(t, "1;refresher=uac", ", UPDATE", script{sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+	u := sessionUAS(t, "3;refresher=uac", ", UPDATE", script{sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		u.reply(r, from, "200 OK", "far", "Session-Expires: 1;refresher=uac\r\nRequire: timer\r\n", "")
 	}})
-	s := newStack(t, sipstack.Config{Timers: fast})
+	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
 	if got := header(invite, "Session-Expires"); got != "1800" {
@@ -49,7 +49,7 @@ func TestTheSessionIsRefreshedByUpdateAtHalfTime(t *testing.T) {
 }
 
 func TestTheSessionIsRefreshedByReinviteWithTheSameSDP(t *testing.T) {
-	u := sessionUAS(t, "1;refresher=uac", "", script{"re-INVITE": func(u *uas, r *sip.Request, from netip.AddrPort) {
+	u := sessionUAS(t, "3;refresher=uac", "", script{"re-INVITE": func(u *uas, r *sip.Request, from netip.AddrPort) {
 		if r.GetHeader("Authorization") == nil {
 			u.send(from, response(r, "401 Unauthorized", "far", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n", ""))
 			return
@@ -57,7 +57,7 @@ func TestTheSessionIsRefreshedByReinviteWithTheSameSDP(t *testing.T) {
 		u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", answerSDP)
 		u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", answerSDP) // repeated: its ACK too
 	}})
-	s := newStack(t, sipstack.Config{Timers: fast})
+	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), withCredentials)
 	l, leg, first := answered(t, s, u)
 	again := u.request(sip.INVITE, 3)
@@ -77,7 +77,7 @@ func TestTheSessionIsRefreshedByReinviteWithTheSameSDP(t *testing.T) {
 
 func TestASessionThatTheFarSideDoesNotRefreshEnds(t *testing.T) {
 	u := sessionUAS(t, "1;refresher=uas", ", UPDATE", script{})
-	s := newStack(t, sipstack.Config{Timers: fast})
+	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), nil)
 	l, leg, _ := answered(t, s, u)
 	es := l.expect(leg, "sent answered(200) closed(200)")
@@ -94,7 +94,7 @@ func TestASessionThatTheFarSideDoesNotRefreshEnds(t *testing.T) {
 
 func TestARefreshOfTheFarSideKeepsTheSession(t *testing.T) {
 	u := sessionUAS(t, "1;refresher=uas", ", UPDATE", script{})
-	s := newStack(t, sipstack.Config{Timers: fast})
+	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
 	u.inDialog(invite, "far", "UPDATE", 1, "Supported: timer\r\nSession-Expires: 50;refresher=uac\r\n", "")
@@ -138,7 +138,7 @@ func TestARefusedRefreshIsTriedAgain(t *testing.T) {
 				u.reply(r, from, "200 OK", "far", "Session-Expires: 900;refresher=uac\r\n", answerSDP)
 			},
 		})
-		s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 10 * time.Millisecond, T2: 80 * time.Millisecond}})
+		s := newStack(t, sipstack.Config{Timers: fast})
 		setTrunk(s, u.port(), nil)
 		_, _, _ = answered(t, s, u)
 		method := sip.UPDATE
