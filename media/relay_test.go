@@ -353,29 +353,17 @@ func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
 
 // A bot that is gone without a BYE must not leave the callee on a dead line.
 func TestAFarLegThatSendsNothingMoreIsTold(t *testing.T) {
-	b := bridgeOn(t, start(t, func(c *Config) { c.RTPTimeout = 300 * time.Millisecond }), "0", "0")
+	b := bridgeOn(t, start(t, func(c *Config) { c.RTPTimeout = patience }), "0", "0")
 	b.peer.say(0, speech(frameBytes, 1))
 	if got := b.events.next(engine.MediaBotFirstAudio); got.Session != engine.SessionID(b.leg) {
 		t.Errorf("%+v", got)
 	}
-	said := make(chan struct{})
-	done := make(chan struct{})
-	go func() { // the callee talks on
-		defer close(done)
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-said:
-				return
-			case <-tick.C:
-				b.callee.say(0, speech(frameBytes, 2))
-			}
-		}
-	}()
+	c := b.e.call(b.id)
+	c.mu.Lock()
+	far := c.peers[b.leg]
+	c.mu.Unlock()
+	quietFor(far, patience)
 	got := b.events.next(engine.MediaPeerSilent)
-	close(said)
-	<-done
 	if got.Session != engine.SessionID(b.leg) {
 		t.Errorf("%+v", got)
 	}

@@ -275,7 +275,7 @@ func TestASlowBotIsClosedAndNeverBlocks(t *testing.T) {
 	if got := h.next("closed"); got.flag || !strings.Contains(got.reason, "does not read") {
 		t.Fatalf("%+v", got)
 	}
-	if slowest > time.Second {
+	if slowest > patience { // it would be for ever
 		t.Fatalf("a write took %v", slowest)
 	}
 	wait(t, l.Done())
@@ -318,7 +318,7 @@ func TestUnreachableBotsFailAtTheDeadline(t *testing.T) {
 		r := request(url)
 		r.Deadline = time.Now().Add(300 * time.Millisecond)
 		c.Connect(r, h)
-		if got := h.next("failed"); got.flag || got.at.Before(r.Deadline.Add(-20*time.Millisecond)) || got.at.After(r.Deadline.Add(2*time.Second)) {
+		if got := h.next("failed"); got.flag || got.at.Before(r.Deadline.Add(-20*time.Millisecond)) || got.at.After(r.Deadline.Add(patience)) {
 			t.Fatalf("%+v, deadline %v", got, r.Deadline)
 		}
 	}
@@ -407,17 +407,17 @@ func TestAQuestionThatIsNotTakenSaysWhyWithoutTheAddress(t *testing.T) {
 	_ = closed.Close()
 	sick := newBot(t, false)
 	sick.status = 503
-	f := func(url, want string) {
+	f := func(url, want string, limit time.Duration) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if err := c.Ask(ctx, url, ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	f("ws://"+silent.Addr().String()+"/?secret", "in time")
-	f("ws://"+closed.Addr().String()+"/?secret", "connection refused")
-	f(sick.url()+"&secret", "HTTP 503")
+	f("ws://"+silent.Addr().String()+"/?secret", "in time", 300*time.Millisecond)
+	f("ws://"+closed.Addr().String()+"/?secret", "connection refused", patience)
+	f(sick.url()+"&secret", "HTTP 503", patience)
 }
 
 func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {

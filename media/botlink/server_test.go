@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // bot is a WebSocket server; what it hears and says is up to the test.
 type bot struct {
@@ -35,7 +35,10 @@ func newBot(t testing.TB, tls bool) *bot {
 	b := &bot{t: t, conns: make(chan *websocket.Conn, 10), headers: make(chan http.Header, 100)}
 	up := websocket.Upgrader{}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b.headers <- r.Header
+		select {
+		case b.headers <- r.Header:
+		default: // enough of them
+		}
 		b.mu.Lock()
 		status := b.status
 		b.mu.Unlock()
