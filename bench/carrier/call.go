@@ -60,6 +60,7 @@ type call struct {
 	forks      []*fork  // further phones that answered
 	byeBranch  string   // of the caller's BYE, for its copies
 	hangUpDue  bool     // the callee has hung up but the ACK is missing (§15)
+	holdDue    bool     // the same of its hold
 	held       bool
 
 	// What the model does.

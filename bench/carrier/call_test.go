@@ -94,12 +94,11 @@ func TestRefusalsCarryReasonAndAreRepeatedUntilAck(t *testing.T) {
 		if r.first != wantFirst || r.get("Reason") != wantReason {
 			t.Fatalf("%q with Reason %q", r.first, r.get("Reason"))
 		}
-		l.expect(b.Code) // Timer G
-		l.expect(b.Code)
+		l.repeated(b.Code) // Timer G
+		l.repeated(b.Code)
 		l.ack()
 		until(t, c, "the ACK is in", func(Ledger) bool { return !l.row().AckAt.IsZero() })
-		for l.u.tryNext(fastT1) != nil { // what was on its way
-		}
+		l.u.settle() // what was on its way
 		if r := l.u.tryNext(8 * fastT1); r != nil {
 			t.Fatalf("%q after the ACK", r.first)
 		}
@@ -222,7 +221,7 @@ func TestInviteCopyIsAbsorbed(t *testing.T) {
 	l.expect(100)
 	l.expect(180)
 	l.invite()
-	l.expect(180) // the last response again, and no second call
+	l.repeated(180) // the last response, and no second call
 	if rows := c.Ledger().Calls(); len(rows) != 1 || rows[0].Invites != 1 || rows[0].Retransmits != 1 || rows[0].Nth != 1 {
 		t.Fatalf("rows: %+v", rows)
 	}
@@ -255,8 +254,8 @@ func TestSlowCarrierAndCancelBeforeProvisional(t *testing.T) {
 	slow := Behaviour{Kind: Human, Trying: draw.Exactly(150 * time.Millisecond)}
 	c := start(t, Config{Script: script(number, slow, Behaviour{Kind: Human, Trying: draw.Exactly(time.Minute)})})
 	u := newUAC(t, c)
-	l := u.leg(number).invite()
 	sent := time.Now()
+	l := u.leg(number).invite()
 	l.expect(100)
 	if took := time.Since(sent); took < 100*time.Millisecond {
 		t.Fatalf("100 after %v", took)
@@ -297,7 +296,7 @@ func TestReliableProvisionalWaitsForPrack(t *testing.T) {
 	if r := l.expect(180); r.get("Require") != "100rel" || r.get("RSeq") != "1" {
 		t.Fatalf("%+v", r.headers)
 	}
-	l.expect(180) // repeated, and no 200 before the PRACK
+	l.repeated(180) // and no 200 before the PRACK
 	l.u.send(l.request("PRACK", "z9hG4bKprack", l.to, "RAck: 1 1 INVITE\r\n", "", 2))
 	l.u.skipTo("200 of the PRACK", func(r *reply) bool { return r.code == 200 && r.get("CSeq") == "2 PRACK" })
 	l.u.skipTo("200 of the INVITE", func(r *reply) bool { return r.code == 200 && r.get("CSeq") == "1 INVITE" })

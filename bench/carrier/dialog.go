@@ -101,6 +101,7 @@ func (c *call) reinvite(direction string) {
 	now := time.Now()
 	c.held = true
 	if c.row.AckAt.IsZero() {
+		c.holdDue = true // once the ACK is there
 		c.conversation(now)
 		return
 	}

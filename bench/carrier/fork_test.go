@@ -80,8 +80,8 @@ func TestCalleeRingsLongAfterTheCallerGaveUp(t *testing.T) {
 	// after all and is answered.
 	late := Behaviour{Kind: Human, NoTrying: true, Post: draw.Exactly(70 * fastT1), Ring: draw.Exactly(2 * fastT1)}
 	c := start(t, Config{T1: fastT1, Script: script(number, late)})
-	l := newUAC(t, c).leg(number).invite()
 	begun := time.Now()
+	l := newUAC(t, c).leg(number).invite()
 	l.expect(180)
 	if waited := time.Since(begun); waited < 64*fastT1 {
 		t.Fatalf("rang after %v", waited)

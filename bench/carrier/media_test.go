@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dialler/bench/draw"
+	"dialler/bench/ports"
 	"dialler/bench/voice"
 )
 
@@ -336,7 +337,7 @@ func TestHoldByTheCalleeAndByTheCaller(t *testing.T) {
 	hold := func(cseq int, direction, want string) {
 		t.Helper()
 		l.u.send(l.request("INVITE", "z9hG4bKhold"+direction, l.to, "", p.offer()+"a="+direction+"\r\n", cseq))
-		r := l.u.skipTo("200", func(r *reply) bool { return r.code == 200 })
+		r := l.u.skipTo("200", func(r *reply) bool { return r.code == 200 && r.get("CSeq") == fmt.Sprint(cseq, " INVITE") })
 		if !strings.Contains(r.body, "a="+want) {
 			t.Fatalf("answer to %s: %q", direction, r.body)
 		}
@@ -353,6 +354,19 @@ func TestHoldByTheCalleeAndByTheCaller(t *testing.T) {
 	if row := l.row(); row.Reinvites != 3 || len(row.Violations) != 0 {
 		t.Fatalf("row: %+v", row)
 	}
+}
+
+func TestAHoldThatIsDueBeforeTheACKComesAfterIt(t *testing.T) {
+	c := start(t, Config{T1: fastT1, Script: script(number, Behaviour{Kind: Human, Hold: draw.Exactly(time.Millisecond)})})
+	l := newUAC(t, c).leg(number).invite()
+	l.expect(100)
+	l.expect(180)
+	l.expect(200)
+	l.repeated(200) // more than the time to the hold
+	l.ack()
+	re := l.u.skipTo("re-INVITE", func(r *reply) bool { return r.method == "INVITE" })
+	l.ok(re, l.sdp)
+	l.u.skipTo("ACK", func(r *reply) bool { return r.method == "ACK" })
 }
 
 func TestOfferlessInvite(t *testing.T) {
@@ -382,15 +396,16 @@ func TestMediaStaysOnLoopback(t *testing.T) {
 }
 
 func TestPortsOfARangeAreSharedOut(t *testing.T) {
-	c := start(t, Config{Media: true, RTPPortMin: 36101, RTPPortMax: 36104, Script: script(number, Behaviour{Kind: Quiet})})
+	first := ports.Of(t)
+	c := start(t, Config{Media: true, RTPPortMin: first - 1, RTPPortMax: first + 3, Script: script(number, Behaviour{Kind: Quiet})})
 	u := newUAC(t, c)
-	seen := map[uint16]bool{}
+	seen := map[int]bool{}
 	for range 2 {
 		p := newPhone(t)
 		p.call(u)
-		seen[p.to.Port()] = true
+		seen[int(p.to.Port())] = true
 	}
-	if !seen[36102] || !seen[36104] {
+	if !seen[first] || !seen[first+2] {
 		t.Fatalf("ports %v", seen)
 	}
 	l := u.leg(number).invite()

@@ -221,8 +221,11 @@ func (c *call) onAck(m *message, now time.Time) bool {
 	}
 	c.speakRecording()
 	c.carrier.touched(c.row)
-	if c.hangUpDue {
+	switch {
+	case c.hangUpDue:
 		c.hangUp()
+	case c.holdDue:
+		c.reinvite("sendonly")
 	}
 	return true
 }
