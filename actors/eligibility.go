@@ -11,7 +11,7 @@ import (
 )
 
 // Eligibility asks a system of the operator's own whether a contact may be called
-// now. It blocks, not much longer than eligibility.Budget, and always has a
+// now. It blocks, not much longer than Config.EligibilityBudget, and always has a
 // verdict.
 type Eligibility interface {
 	// Asks says whether anybody is asked about contacts of a campaign with this hook.
@@ -39,7 +39,7 @@ func (a *contactActor) ask(msg *dial) {
 	q := eligibility.Question{Own: a.rules.Hook, Campaign: c.Campaign, Run: c.Run, Contact: c.ID, Attempt: c.Used + 1, To: c.Number, Variables: c.Variables}
 	d, self := a.d, a.self
 	go func() {
-		ctx, cancel := context.WithTimeout(d.ctx, 2*eligibility.Budget)
+		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.EligibilityBudget)
 		defer cancel()
 		d.root.Send(self, &eligibilityKnown{dial: msg, verdict: d.eligibility.Eligible(ctx, q)})
 	}()

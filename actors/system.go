@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
+	"dialler/engine/eligibility"
 )
 
 // Config are the settings of the tree.
@@ -44,6 +45,8 @@ type Config struct {
 	RingGrace    time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
 	DialoutCap   int           // simultaneous dialouts a bot, 0 = its seats
 	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
+	// EligibilityBudget is what the answer of an eligibility hook may take, 300 ms.
+	EligibilityBudget time.Duration
 	// OptOutDigit is the key that suppresses the number of somebody who hears the
 	// information message, 0 = none.
 	OptOutDigit byte
@@ -110,6 +113,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ResultLinger, 3*time.Second)
 	set(&c.RingGrace, 35*time.Second)
 	set(&c.DialoutRing, 30*time.Second)
+	set(&c.EligibilityBudget, eligibility.Budget)
 	set(&c.Tick, 500*time.Millisecond)
 	set(&c.Reconcile, 30*time.Second)
 	if c.OnCommit == nil {

@@ -89,12 +89,15 @@ func (j *judge) count(number string) int {
 	return j.asked[number]
 }
 
+// answersCome is for tests whose systems answer: however late, they are heard.
+var answersCome = tuning{eligibilityBudget: patience}
+
 // newJudgedWorld starts a world that asks before each dial.
-func newJudgedWorld(t *testing.T, j *judge, fail string) *world {
+func newJudgedWorld(t *testing.T, j *judge, fail string, times tuning) *world {
 	t.Helper()
 	url := storetest.URL(t)
 	return bringUp(t, &world{url: url, hidden: []string{j.secret}, flags: Flags{DatabaseURL: url, SpoolDir: filepath.Join(t.TempDir(), "spool"),
-		EligibilityURL: j.URL + "/may", EligibilitySecret: j.secret, EligibilityFail: fail, EligibilityAllowPrivate: true}}, tuning{}, 300*time.Millisecond)
+		EligibilityURL: j.URL + "/may", EligibilitySecret: j.secret, EligibilityFail: fail, EligibilityAllowPrivate: true}}, times, 300*time.Millisecond)
 }
 
 // why is the explanation of a contact.
@@ -115,7 +118,7 @@ var ofAccount = map[string]any{"account": "A-17"}
 func TestTheOperatorsOwnSystemDecidesWhoIsCalledAndWhoIsNot(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	w := newJudgedWorld(t, j, "closed")
+	w := newJudgedWorld(t, j, "closed", answersCome)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(nil)
 	allowed, later, never := newNumber(), newNumber(), newNumber()
@@ -173,7 +176,7 @@ func TestAHookThatIsDeadSlowOrLyingHoldsNobodyUp(t *testing.T) {
 			t.Parallel()
 			j := newJudge(t)
 			j.does(answer)
-			w := newJudgedWorld(t, j, fail)
+			w := newJudgedWorld(t, j, fail, tuning{})
 			w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 			id := w.running(nil)
 			var numbers []string
@@ -230,7 +233,7 @@ func TestAHookIsConfiguredWholeOrNotAtAll(t *testing.T) {
 
 	// The address of a hook is not on this machine or in a private network, unless
 	// that is wanted.
-	h := newEligibilityHook("", make([]byte, 32), true, false, time.Now)
+	h := newEligibilityHook("", make([]byte, 32), true, false, time.Now, eligibility.Budget)
 	q := eligibility.Question{To: "+4915112345678"}
 	if _, err := h.ask(t.Context(), "https://127.0.0.1:9/", &q); err == nil || !strings.Contains(err.Error(), "public internet") {
 		t.Errorf("%v", err)
@@ -252,7 +255,7 @@ func TestACampaignHasASystemOfItsOwnAskedBesideTheInstallations(t *testing.T) {
 	t.Parallel()
 	installation, own := newJudge(t), newJudge(t)
 	own.secret = installation.secret
-	w := newJudgedWorld(t, installation, "open")
+	w := newJudgedWorld(t, installation, "open", answersCome)
 	w.hidden = append(w.hidden, "crm-token-4711")
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	plain, asking := w.running(nil), w.running(map[string]any{"eligibility_url": own.URL + "/campaign?token=crm-token-4711", "eligibility_fail": "closed"})

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -36,6 +37,7 @@ type eligibilityHook struct {
 	closed bool   // without an answer, where the campaign does not say otherwise
 	plain  bool   // http is allowed
 	now    func() time.Time
+	budget time.Duration // of an answer
 
 	mu    sync.Mutex
 	asked map[string]*askedHook // by URL
@@ -65,15 +67,16 @@ func (p *Process) openEligibility(ports *actors.Ports) error {
 	if f.EligibilityURL != "" && webhook.CheckURL(f.EligibilityURL, f.EligibilityAllowPrivate) != nil {
 		return errors.New("--eligibility-url must be an absolute https URL without user, password and fragment; http with --eligibility-allow-private")
 	}
-	p.eligibility = newEligibilityHook(f.EligibilityURL, secret, f.EligibilityFail == eligibility.Closed, f.EligibilityAllowPrivate, p.clock.Now)
+	p.eligibility = newEligibilityHook(f.EligibilityURL, secret, f.EligibilityFail == eligibility.Closed, f.EligibilityAllowPrivate, p.clock.Now,
+		cmp.Or(p.tuning.eligibilityBudget, eligibility.Budget))
 	ports.Eligibility = p.eligibility
 	p.closing = append(p.closing, p.eligibility.client.CloseIdleConnections)
 	return nil
 }
 
-func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, now func() time.Time) *eligibilityHook {
-	h := &eligibilityHook{client: egress.New(egress.Config{Timeout: eligibility.Budget, AllowPrivate: allowPrivate, KeepAlive: true}), url: url, secret: secret,
-		closed: closed, plain: allowPrivate, now: now, asked: map[string]*askedHook{},
+func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, now func() time.Time, budget time.Duration) *eligibilityHook {
+	h := &eligibilityHook{client: egress.New(egress.Config{Timeout: budget, AllowPrivate: allowPrivate, KeepAlive: true}), url: url, secret: secret,
+		closed: closed, plain: allowPrivate, now: now, budget: budget, asked: map[string]*askedHook{},
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dialler_eligibility_answers_total",
 			Help: "Questions whether a contact may be called, by the answer; failed: none that could be read within its time; skipped: not asked, since the hook had failed again and again."},
 			[]string{"answer"}),
@@ -172,7 +175,7 @@ func (h *eligibilityHook) ask(ctx context.Context, url string, q *eligibility.Qu
 		return a, errSkipped
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, eligibility.Budget)
+	ctx, cancel := context.WithTimeout(ctx, h.budget)
 	defer func() {
 		cancel()
 		h.took.Observe(time.Since(began).Seconds())

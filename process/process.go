@@ -92,7 +92,9 @@ const databaseName = "postgresql"
 type tuning struct {
 	timers      sipstack.Timers
 	dialoutRing time.Duration
-	rtpTimeout  time.Duration
+	// eligibilityBudget is what the answer of an eligibility hook may take.
+	eligibilityBudget time.Duration
+	rtpTimeout        time.Duration
 	// streamPatience is how long the client of a live stream may take to read.
 	streamPatience time.Duration
 	reportPatience time.Duration // of the reader of a report
@@ -214,7 +216,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		OnCommit:  func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
 		OnStage:   func(s actors.Stage, took time.Duration) { p.stages.WithLabelValues(string(s)).Observe(took.Seconds()) },
 		OnInvite:  func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
-		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact }, DialoutRing: p.tuning.dialoutRing,
+		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact }, DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget,
 		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}, ports)
 	if err != nil {
