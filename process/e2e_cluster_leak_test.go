@@ -36,7 +36,7 @@ func TestNodesThatWereStoppedLeaveNoGoroutine(t *testing.T) {
 	nodes := []*Process{w.p}
 	for i, name := range []string{"two", "three"} {
 		f := w.flags
-		f.Node, f.ClusterListen, f.SpoolDir = name, listen[i+1], filepath.Join(t.TempDir(), "spool")
+		f.SIP, f.Node, f.ClusterListen, f.SpoolDir = ports.AddressOf(t), name, listen[i+1], filepath.Join(t.TempDir(), "spool")
 		p, err := startTuned(context.Background(), f, name, zerolog.New(w.log).Level(zerolog.DebugLevel), tuning{})
 		if err != nil {
 			t.Fatal(err)
@@ -63,11 +63,7 @@ func TestNodesThatWereStoppedLeaveNoGoroutine(t *testing.T) {
 	_ = model.Close()
 	_ = w.bot.Close()
 	w.client.CloseIdleConnections()
-	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if err = goleak.Find(append([]goleak.Option{before}, lasting...)...); err == nil {
-			return
-		}
+	if err := Ended(append([]goleak.Option{before}, lasting...)...); err != nil {
+		t.Error(err)
 	}
-	t.Error(err)
 }

@@ -192,7 +192,7 @@ func TestAWantOfDescriptorsNeitherSpinsNorEndsAnything(t *testing.T) {
 		status, figures = look("/metrics")
 		return status == 200
 	})
-	if n := figure(t, figures, "dialler_http_accept_errors_total"); n < 1 || n > 2000 {
+	if n, _ := figure(t, figures, "dialler_http_accept_errors_total"); n < 1 || n > 2000 {
 		t.Errorf("%v connections could not be accepted: one that is tried without a pause would be tens of thousands", n)
 	}
 	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err != nil {

@@ -25,6 +25,7 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -54,6 +55,17 @@ var lasting = []goleak.Option{
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"),
 }
 
+// Ended waits for the end of all goroutines that none of the options passes over:
+// those that were told to end may take a while on a machine that has much to do.
+func Ended(options ...goleak.Option) (err error) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if err = goleak.Find(options...); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // splitHostPort reads the address of a model.
 func splitHostPort(addr string) (host string, port int, err error) {
 	host, p, err := net.SplitHostPort(addr)
@@ -71,7 +83,13 @@ const patience = 30 * time.Second
 // eventually waits for a condition that has no event of its own.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	within(t, patience, what, ok)
+}
+
+// within is eventually for what may take long for a reason of its own.
+func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
@@ -204,7 +222,9 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	}
 	t.Cleanup(func() { _ = w.bot.Close() })
 	f := &w.flags
-	f.ListenHTTP, f.SIP, f.DrainTimeout, f.RecordingsDir = "127.0.0.1:0", "127.0.0.1:0", patience, filepath.Join(t.TempDir(), "recordings")
+	// The next life listens where this one did: nobody may take the port in between.
+	f.ListenHTTP, f.SIP = cmp.Or(f.ListenHTTP, "127.0.0.1:0"), ports.AddressOf(t)
+	f.DrainTimeout, f.RecordingsDir = patience, filepath.Join(t.TempDir(), "recordings")
 	f.SigningKey = filepath.Join(t.TempDir(), signingKeyName)
 	if err := makeSigningKey(f.SigningKey); err != nil {
 		t.Fatal(err)
@@ -264,7 +284,6 @@ func (w *world) start() {
 // database and the same SIP port.
 func (w *world) restart() {
 	w.t.Helper()
-	w.flags.SIP = w.p.sip.Addr()
 	w.p.Close()
 	w.start()
 }
@@ -489,25 +508,29 @@ func (w *world) query(sql string, into ...any) {
 	}
 }
 
-// metric is a figure of /metrics.
+// metric is a figure of /metrics; one whose owner does not answer in time is left
+// out of a scrape.
 func (w *world) metric(name string) (v float64) {
 	w.t.Helper()
-	return figure(w.t, string(w.send("GET", "/metrics", nil).expect(200).body), name)
+	eventually(w.t, "/metrics has "+name, func() (ok bool) {
+		v, ok = figure(w.t, string(w.send("GET", "/metrics", nil).expect(200).body), name)
+		return ok
+	})
+	return v
 }
 
 // figure finds a figure in what /metrics says.
-func figure(t *testing.T, figures, name string) (v float64) {
+func figure(t *testing.T, figures, name string) (v float64, ok bool) {
 	t.Helper()
 	for line := range strings.Lines(figures) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
 			if _, err := fmt.Sscan(rest, &v); err != nil {
 				t.Fatal(err)
 			}
-			return v
+			return v, true
 		}
 	}
-	t.Fatalf("/metrics has no %s", name)
-	return 0
+	return 0, false
 }
 
 // quiet waits until no call lives and nothing is leased to one any more; with

@@ -2,10 +2,9 @@ package process_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"dialler/command"
 	"dialler/process"
@@ -21,5 +20,12 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "3"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, process.Lingering...)
+	status := m.Run()
+	if status == 0 {
+		if err := process.Ended(process.Lingering...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	os.Exit(status)
 }
