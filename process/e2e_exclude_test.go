@@ -51,7 +51,7 @@ func TestAnExcludedContactsRingingLegIsCancelledAndNoInviteFollows(t *testing.T)
 	to := newNumber()
 	rep := w.trigger(id, to, map[string]any{"account": "7"})
 	leg := string(rep.AttemptID.Leg(1))
-	eventually(t, "it rings", func() bool { row, _ := model.Ledger().Call(leg); return row.State == carrier.StateRinging })
+	eventually(t, "it rings", func() bool { return w.call(rep.AttemptID.Call()).State == "ringing" })
 	if x := w.exclude(id, to); x != (campaign.ExcludeReply{Matched: 1, Excluded: 1, CancelledRinging: 1}) {
 		t.Errorf("%+v", x)
 	}
@@ -166,8 +166,8 @@ func TestExclusionsHoldWhileTheCampaignDials(t *testing.T) {
 	eventually(t, "the campaign completes", func() bool { d := w.detail(id); return d.Status == "completed" && !d.Draining })
 	for i, n := range numbers {
 		for _, row := range model.Ledger().To(engine.PhoneNumber(n)) {
-			if row.InviteAt.After(confirmed[i]) {
-				t.Errorf("contact %d: an INVITE came %v after its exclusion was confirmed", i, row.InviteAt.Sub(confirmed[i]))
+			if row.LeftAt.After(confirmed[i]) {
+				t.Errorf("contact %d: an INVITE left %v after its exclusion was confirmed", i, row.LeftAt.Sub(confirmed[i]))
 			}
 			if row.FinalCode != 487 {
 				t.Errorf("contact %d was not cancelled: %+v", i, row)
