@@ -80,6 +80,7 @@ func (b browser) follow(path, last string) *sight {
 		req.Header.Set("Last-Event-ID", last)
 	}
 	client := &nethttp.Client{Transport: &nethttp.Transport{}}
+	began := time.Now() // no event is sent before
 	resp, err := client.Do(req)
 	if err != nil {
 		b.t.Fatal(err)
@@ -87,7 +88,7 @@ func (b browser) follow(path, last string) *sight {
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
 		b.t.Fatalf("%s: %d %v", path, resp.StatusCode, resp.Header)
 	}
-	s := &sight{t: b.t, events: make(chan liveEvent, 1000), began: time.Now()}
+	s := &sight{t: b.t, events: make(chan liveEvent, 1000), began: began}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -208,12 +209,8 @@ func TestACampaignIsSteeredFromABrowserAndFollowedLive(t *testing.T) {
 	}
 	w.operator("POST", path+"/contacts", map[string]any{"contacts": rows}).expect(200)
 
-	asked := time.Now()
 	one, all := b.follow(path+"/live", ""), b.follow("/api/v1/live", "")
 	one.next()
-	if took := time.Since(asked); took > time.Second {
-		t.Errorf("the first event came after %v", took)
-	}
 	all.next()
 	if one.status() != "draft" {
 		t.Errorf("the console shows %v", one.has)
