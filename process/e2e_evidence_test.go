@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,8 +83,16 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	}
 	w.operator("GET", "/api/v1/campaigns/"+string(id)+"/runs/2/evidence", nil).expect(404)
 	w.operator("GET", "/api/v1/campaigns/cmp_nobody/runs/1/evidence", nil).expect(404)
-	at := bytes.Index(whole, []byte("PK\x01\x02")) - 200 // in the parts, before the directory
-	whole[at] ^= 1
+	z, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == evidence.AttemptsFile })
+	at, err := z.File[i].DataOffset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole[at+int64(z.File[i].CompressedSize64)/2] ^= 1
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
