@@ -160,7 +160,7 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 
 func TestDrainingPlacesNoCallAndWaitsForTheLiveOnes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 2*time.Second)
+	w := newWorld(t, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(nil)
 	call := w.trigger(id, newNumber(), nil).AttemptID
@@ -175,6 +175,14 @@ func TestDrainingPlacesNoCallAndWaitsForTheLiveOnes(t *testing.T) {
 		t.Errorf("a trigger: %+v", rep)
 	}
 	w.flows(model, call.Call(), call.Leg(1))
+	select {
+	case <-drained:
+		t.Error("it did not wait for the live call")
+	default:
+	}
+	if !w.bot.HangUp(call.Call()) {
+		t.Error("the session is gone")
+	}
 	<-drained
 	if row, _ := model.Ledger().Call(string(call.Leg(1))); row.State != carrier.StateEnded || row.ByeBy != carrier.Caller {
 		t.Errorf("the live call went on to its end: %+v", row)
@@ -214,7 +222,9 @@ func TestATrunkThatIsDownAtTheStartIsKnownToBeDown(t *testing.T) {
 	w.trunk("nowhere", "no..such..name", 5060, nil) // a name that no resolver has to be asked about
 	w.restart()
 	// The keepalive reports once, here before the tree is up.
-	eventually(t, "the keepalive has tried", func() bool { return len(w.p.sip.Health()) == 1 })
+	eventually(t, "the keepalive has tried", func() bool {
+		return len(w.p.sip.Health()) == 1 && w.metric(`dialler_trunk_health{health="up",trunk="nowhere"}`) == 0
+	})
 	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
 	if r.status != 503 || r.code() != "no_capacity" || w.rows("attempts") != 0 {
 		t.Errorf("a dialout: %s, %d attempts", r, w.rows("attempts"))

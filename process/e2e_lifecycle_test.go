@@ -200,10 +200,10 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 
 func TestADeletedBotFailsTheCampaignThatRanWithIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 2*time.Second)
+	w := newWorld(t, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	id := w.running(nil)
-	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": newNumber()}).expect(200)
+	talks := w.talks(id)
 	eventually(t, "it talks", func() bool { d := w.detail(id); return d.Live != nil && d.Live.InProgress == 1 })
 	bot := "/api/v1/bots/" + ourBot
 	if r := w.operator("DELETE", bot, nil).expect(409); r.code() != "bot_in_use" {
@@ -213,6 +213,9 @@ func TestADeletedBotFailsTheCampaignThatRanWithIt(t *testing.T) {
 	eventually(t, "the campaign fails", func() bool { return w.lifecycle(id).Failure == "bot_deleted" })
 	if n := len(model.Ledger().Live()); n != 1 {
 		t.Errorf("%d conversations live, want the one that was", n)
+	}
+	if !w.bot.HangUp(talks.AttemptID.Call()) {
+		t.Error("the session is gone")
 	}
 	eventually(t, "its conversation finishes", func() bool { d := w.detail(id); return !d.Draining && d.Counters.Completed == 1 })
 	if r := w.act(id, "start").expect(409); r.code() != "illegal_state" {
