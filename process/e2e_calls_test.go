@@ -95,7 +95,7 @@ func TestACalleeWhoHangsUpEndsTheConversation(t *testing.T) {
 		> 180
 		> 200 sdp
 		< ACK
-		pause 1200
+		pause 2500
 		> BYE
 		< 200`)
 	w.trunk("sipp", "127.0.0.1", s.port, nil)
@@ -157,7 +157,7 @@ func TestEarlyMediaIsNoAnswerOfAPerson(t *testing.T) {
 	w := newWorld(t, tuning{}, time.Second)
 	s := startSipp(t, `< INVITE
 		> 183 sdp
-		pause 800
+		pause 2000
 		> 200 sdp
 		< ACK
 		< BYE Reason=Q.850;cause=16
@@ -167,8 +167,8 @@ func TestEarlyMediaIsNoAnswerOfAPerson(t *testing.T) {
 	w.ended(id, engine.OutcomeCompleted)
 	a := w.one(id, s, "INVITE ACK BYE")
 	w.served(id, &a)
-	if early := a.AnsweredAt.Sub(*a.RingingAt); early < 700*time.Millisecond {
-		t.Errorf("answered %v after the 183, want 0.8 s", early)
+	if early := a.AnsweredAt.Sub(*a.RingingAt); early < time.Second { // the 183 may have been read late
+		t.Errorf("answered %v after the 183, want 2 s", early)
 	}
 }
 
