@@ -174,7 +174,8 @@ func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 		}
 	})
 	var moved engine.CampaignID
-	eventually(t, "one of them is the other node's", func() bool {
+	// After a disturbance nothing moves for half a minute.
+	within(t, 3*patience, "one of them is the other node's", func() bool {
 		for _, id := range ids {
 			if name, _ := w.ownerOf(id); name == "two" {
 				moved = id

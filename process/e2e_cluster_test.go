@@ -105,7 +105,7 @@ func (w *world) ownerOf(id engine.CampaignID) (name string, epoch int64) {
 // of gives a campaign that the named node acts for.
 func (w *world) campaignOf(node string, change map[string]any) engine.CampaignID {
 	w.t.Helper()
-	for range 50 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); { // this node may not have heard of the other one yet
 		var c struct {
 			ID engine.CampaignID `json:"campaign_id"`
 		}
