@@ -217,7 +217,9 @@ func (w *world) asFileSays(file *contract.File, maker *contract.Maker, r *contra
 	if credential[0] != "" {
 		req.Header.Set(credential[0], credential[1])
 	}
-	resp, err := w.client.Do(req)
+	client := *w.client
+	client.Timeout = 0 // ctx bounds it
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, err
 	}

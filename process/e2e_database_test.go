@@ -447,7 +447,8 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		t.Errorf("%d abandoned", d.Counters.Abandoned)
 	}
 	w.flows(model, stays.Call(), stays.Leg(1))
-	if commits, took = w.metric("dialler_commit_seconds_count")-commits, w.metric("dialler_commit_seconds_sum")-took; took < 0.2*commits {
+	commits, took = w.metric("dialler_commit_seconds_count")-commits, w.metric("dialler_commit_seconds_sum")-took
+	if commits < 6 || took < 0.2*(commits-2) { // one or two may have been under way before
 		t.Errorf("%v commits of 200 ms each took %v s", commits, took)
 	}
 	if r := w.ready(); r.status != 200 || w.metric("dialler_database_outages_total") != outages {
