@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +51,11 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		return failure("migration_failed", "the schema changes cannot be read", err)
 	}
 	for try := 1; ; try++ {
-		done, err := provider.Up(ctx)
+		var done []*goose.MigrationResult
+		err := dropUnfinished(ctx, db)
+		if err == nil {
+			done, err = provider.Up(ctx)
+		}
 		var part *goose.PartialError
 		if errors.As(err, &part) {
 			done = part.Applied
@@ -68,6 +73,39 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 	}
 	if err := migrateJobs(ctx, url, cfg); err != nil {
 		return failure("migration_failed", "the tables of jobs could not be brought up to date; nothing was dialled", err)
+	}
+	return nil
+}
+
+// dropUnfinished drops indexes that were not made to their end: of one that is made
+// beside the calls (CREATE INDEX CONCURRENTLY) a time-out, or the end of the process,
+// leaves what nobody reads, everybody maintains, and has the name. Those that are
+// being made just now stay.
+func dropUnfinished(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
+		JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema() AND c.relname !~ '_cc(new|old)[0-9]*$'
+			AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	_ = rows.Close() // its connection is needed
+	for _, name := range names {
+		if _, err := db.ExecContext(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
