@@ -47,10 +47,14 @@ func contactFile(n int) (text string, numbers []string) {
 
 func importsOf(id engine.CampaignID) string { return "/api/v1/campaigns/" + string(id) + "/imports" }
 
-// upload sends a file.
+// upload sends a file; it is answered when all its rows are contacts.
 func (w *world) upload(id engine.CampaignID, file string) answer {
 	w.t.Helper()
-	return w.send("POST", importsOf(id)+"?filename=autumn.csv", file, "Authorization", "Bearer "+w.admin, "Content-Type", "text/csv")
+	client := *w.client
+	client.Timeout = 3 * patience
+	slow := *w
+	slow.client = &client
+	return slow.send("POST", importsOf(id)+"?filename=autumn.csv", file, "Authorization", "Bearer "+w.admin, "Content-Type", "text/csv")
 }
 
 func (w *world) imports(id engine.CampaignID) []campaign.Import {
@@ -712,7 +716,7 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 	}
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Exactly(50 * time.Millisecond)}}})
-	id := w.campaign(map[string]any{"concurrency": 2})
+	id := w.campaign(map[string]any{"concurrency": 2, "always_on": true}) // it goes on when the import takes longer than its calls
 	file, _ := contactFile(1000)
 	w.upload(id, file).expect(201)
 	w.act(id, "start").expect(200)

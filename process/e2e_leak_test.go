@@ -38,7 +38,14 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 	play := func(numbers []string) {
 		t.Helper()
 		for _, n := range numbers {
-			w.dialout(n)
+			// The trunk may be left alone for a moment: some of these calls are its faults.
+			eventually(t, "a call is placed", func() bool {
+				r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
+				if r.status != 201 && r.code() != "no_capacity" {
+					t.Fatal(r)
+				}
+				return r.status == 201
+			})
 		}
 		eventually(t, "nothing of the calls is left", func() bool { return w.p.tree.LiveCalls() == 0 && w.p.sip.Stats().KnownLegs == 0 })
 	}
