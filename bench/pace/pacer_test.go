@@ -3,89 +3,102 @@ package pace
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
-type counting struct {
-	turns atomic.Int64
-	first chan struct{}
+type counting struct{ turns atomic.Int64 }
+
+func (c *counting) Tick(time.Time) { c.turns.Add(1) }
+
+const (
+	length = 600 * time.Millisecond
+	turns  = int64(length / Frame)
+)
+
+// A bubble ends with an error when a goroutine of the group is left.
+func TestMembersGetFiftyTurnsASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := Start(2)
+		defer g.Close()
+		var all []*counting
+		var leave []func()
+		for range 20 {
+			c := &counting{}
+			all = append(all, c)
+			leave = append(leave, g.Add(c))
+		}
+		time.Sleep(length) // virtual
+		synctest.Wait()
+		for i, c := range all {
+			if n := c.turns.Load(); n != turns {
+				t.Errorf("member %d had %d turns in %v", i, n, length)
+			}
+			leave[i]()
+		}
+		for _, p := range g.pacers {
+			p.mu.Lock()
+			for _, slot := range p.slots {
+				if len(slot) != 0 {
+					t.Errorf("%d members are left", len(slot))
+				}
+			}
+			p.mu.Unlock()
+		}
+	})
 }
 
-func (c *counting) Tick(time.Time) {
-	if c.turns.Add(1) == 1 {
-		close(c.first)
+// slow takes its time over its first turn.
+type slow struct {
+	takes time.Duration
+	had   bool
+}
+
+func (s *slow) Tick(time.Time) {
+	if !s.had {
+		s.had = true
+		time.Sleep(s.takes) // virtual
 	}
 }
 
-func TestMembersGetAboutFiftyTurnsASecond(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	g := Start(2)
-	defer g.Close()
-	var all []*counting
-	var leave []func()
-	joined := time.Now()
-	for range 20 {
-		c := &counting{first: make(chan struct{})}
-		all = append(all, c)
-		leave = append(leave, g.Add(c))
-	}
-	// A busy machine may be late, and what is late is made up for up to a point
-	// only. So the turns are never more than fifty a second, and at some time as
-	// many; those of one pacer have the same.
-	for _, c := range all[:2] { // one of each
-		<-c.first
-		before, at := c.turns.Load(), time.Now()
-		for best := 0.0; best < 45; {
-			if time.Since(joined) > time.Minute {
-				t.Fatalf("at most %.1f turns a second", best)
+// What is late is made up for, ten turns at most.
+func TestLateTurnsAreMadeUpForWithinALimit(t *testing.T) {
+	for takes, skipped := range map[time.Duration]int64{100 * time.Millisecond: 0, 400 * time.Millisecond: 10} {
+		synctest.Test(t, func(t *testing.T) {
+			g := Start(1)
+			defer g.Close()
+			c := &counting{}
+			g.Add(&slow{takes: takes})
+			g.Add(c)
+			time.Sleep(length) // virtual
+			synctest.Wait()
+			if n := c.turns.Load(); n != turns-skipped {
+				t.Errorf("after a turn of %v: %d turns in %v, want %d", takes, n, length, turns-skipped)
 			}
-			timer := time.NewTimer(300 * time.Millisecond)
-			<-timer.C
-			n, now := c.turns.Load(), time.Now()
-			best = max(best, float64(n-before)/now.Sub(at).Seconds())
-			before, at = n, now
-		}
-	}
-	for i, c := range all {
-		least := all[i%2].turns.Load() - 1
-		n := c.turns.Load()
-		if most := int64(time.Since(joined)/Frame) + 2; n < least || n > most {
-			t.Errorf("member %d had %d turns, at least %d and at most %d expected", i, n, least, most)
-		}
-		leave[i]()
-	}
-	for _, p := range g.pacers {
-		p.mu.Lock()
-		for _, slot := range p.slots {
-			if len(slot) != 0 {
-				t.Errorf("%d members are left", len(slot))
-			}
-		}
-		p.mu.Unlock()
+		})
 	}
 }
 
 // An empty group rests; who comes then gets turns at once, and none for the
 // time before.
 func TestGroupThatWasEmptyServesWhoComes(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	g := Start(1)
-	defer g.Close()
-	for range 3 {
-		c, came := &counting{first: make(chan struct{})}, time.Now()
-		remove := g.Add(c)
-		<-c.first
-		if n := c.turns.Load(); n > int64(time.Since(came)/Frame)+2 {
-			t.Fatalf("%d turns at once", n)
+	synctest.Test(t, func(t *testing.T) {
+		g := Start(1)
+		defer g.Close()
+		for range 3 {
+			c := &counting{}
+			remove := g.Add(c)
+			time.Sleep(Frame) // virtual
+			synctest.Wait()
+			if n := c.turns.Load(); n != 1 {
+				t.Fatalf("%d turns in the first %v", n, Frame)
+			}
+			remove()
+			remove()                           // once is enough
+			time.Sleep(100 * time.Millisecond) // virtual
 		}
-		remove()
-		remove() // once is enough
-		rest := time.NewTimer(100 * time.Millisecond)
-		<-rest.C
-	}
-	if n := g.pacers[0].members; n != 0 {
-		t.Fatalf("%d members are left", n)
-	}
+		if n := g.pacers[0].members; n != 0 {
+			t.Fatalf("%d members are left", n)
+		}
+	})
 }
