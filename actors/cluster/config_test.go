@@ -39,7 +39,8 @@ func TestANodeThatCannotBeReachedIsNotStarted(t *testing.T) {
 	t.Parallel()
 	f := func(c Config, want string) {
 		t.Helper()
-		n, err := Start(t.Context(), c, port{newDatabase(), "x"}, bootClock{})
+		db := newDatabase()
+		n, err := Start(t.Context(), c, port{db, "x"}, db)
 		if err == nil {
 			n.Close()
 		}

@@ -139,6 +139,8 @@ func TestANodeThatCannotRenewItsLeaseIsFencedAndJoinsAgainAsAnother(t *testing.T
 		t.Fatal(err)
 	}
 	db.cut("0", true)
+	await(t, "a renewal has failed", func() bool { return n.stats.RenewalsLost.Load() > 0 })
+	db.ahead.Add(int64(terms.TTL - terms.Margin))
 	await(t, "fenced", func() bool { return n.State() == ownership.Fenced })
 	if _, ok := n.Owned(campaign(1)); ok || n.May() || n.Incarnation() != 0 {
 		t.Error("it acts")
@@ -149,7 +151,7 @@ func TestANodeThatCannotRenewItsLeaseIsFencedAndJoinsAgainAsAnother(t *testing.T
 		t.Errorf("asked while it is fenced: %v", err)
 	}
 	db.cut("0", false)
-	await(t, "joined again", n.May)
+	await(t, "joined again", func() bool { return n.Incarnation() != 0 })
 	if n.Incarnation() == first || !n.Was(first) {
 		t.Errorf("it was %d and is %d", first, n.Incarnation())
 	}
@@ -160,9 +162,9 @@ func TestANodeThatCannotRenewItsLeaseIsFencedAndJoinsAgainAsAnother(t *testing.T
 	if w := db.owners[campaign(1)]; w.Epoch != 2 {
 		t.Errorf("epoch %d", w.Epoch)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if !slices.Equal(log, []string{"begin", "fence expired", "begin"}) {
+	told := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(log) }
+	await(t, "all is told", func() bool { return len(told()) >= 3 })
+	if log := told(); !slices.Equal(log, []string{"begin", "fence expired", "begin"}) {
 		t.Errorf("told %v", log)
 	}
 	if _, err := n.AskNode(t.Context(), first, "who", nil); err != nil {

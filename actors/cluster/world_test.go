@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ type database struct {
 	away   map[string]bool // names of nodes that cannot reach it
 	last   engine.Incarnation
 	late   func() // holds the answer of OwnersOf back
+
+	ahead  atomic.Int64 // how far its clock, which is the nodes' too, was set forward
+	stands atomic.Int64 // when it is not 0, what the nodes' clock shows
 }
 
 func newDatabase() *database {
@@ -63,7 +67,19 @@ func (d *database) cut(name string, away bool) {
 
 func (d *database) live(id engine.Incarnation) bool {
 	n := d.nodes[id]
-	return n != nil && n.LeftAt == nil && time.Now().Before(n.ExpiresAt)
+	return n != nil && n.LeftAt == nil && d.now().Before(n.ExpiresAt)
+}
+
+func (d *database) now() time.Time { return time.Now().Add(time.Duration(d.ahead.Load())) }
+
+var began = time.Now()
+
+// Boot is the nodes' clock.
+func (d *database) Boot() engine.BootTime {
+	if at := d.stands.Load(); at != 0 {
+		return engine.BootTime(at)
+	}
+	return engine.BootTime(d.now().Sub(began))
 }
 
 func (p port) Join(_ context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error) {
@@ -73,7 +89,7 @@ func (p port) Join(_ context.Context, n ownership.Node, ttl time.Duration) (owne
 		return n, err
 	}
 	p.last++
-	n.Incarnation, n.ExpiresAt = p.last, time.Now().Add(ttl)
+	n.Incarnation, n.ExpiresAt = p.last, p.now().Add(ttl)
 	p.nodes[n.Incarnation] = &n
 	return n, nil
 }
@@ -87,7 +103,7 @@ func (p port) Renew(_ context.Context, id engine.Incarnation, ttl time.Duration)
 	case !p.live(id):
 		return ownership.ErrFenced
 	}
-	p.nodes[id].ExpiresAt = time.Now().Add(ttl)
+	p.nodes[id].ExpiresAt = p.now().Add(ttl)
 	return nil
 }
 
@@ -104,7 +120,7 @@ func (p port) Leave(_ context.Context, id engine.Incarnation) error {
 	unlock, err := p.reach()
 	defer unlock()
 	if err == nil && p.nodes[id].LeftAt == nil {
-		now := time.Now()
+		now := p.now()
 		p.nodes[id].LeftAt = &now
 	}
 	return err
@@ -179,8 +195,8 @@ func (p port) Claim(_ context.Context, id ownership.Identity, by engine.Incarnat
 		return p.owner(id), ownership.ErrFenced
 	}
 	was := p.nodes[p.owners[id].Incarnation]
-	if was != nil && was.LeftAt == nil && time.Now().After(was.ExpiresAt.Add(margin)) {
-		now := time.Now()
+	if was != nil && was.LeftAt == nil && p.now().After(was.ExpiresAt.Add(margin)) {
+		now := p.now()
 		was.LeftAt = &now
 	}
 	if was == nil || was.LeftAt != nil {
@@ -199,14 +215,9 @@ func (p port) Release(_ context.Context, id ownership.Identity, by engine.Incarn
 	return err
 }
 
-type bootClock struct{}
-
-var began = time.Now()
-
-func (bootClock) Boot() engine.BootTime { return engine.BootTime(time.Since(began)) }
-
-// brief are terms for tests; nothing is judged by how long it takes.
-var brief = ownership.Terms{TTL: 1500 * time.Millisecond, Margin: 300 * time.Millisecond, Every: 200 * time.Millisecond}
+// terms are those of tests: a lease ends when the clock is set forward, however
+// long the test stands still.
+var terms = ownership.Terms{TTL: time.Hour, Margin: 300 * time.Millisecond, Every: 200 * time.Millisecond}
 
 // listens gives addresses for messages whose ports above are free as well.
 func listens(t testing.TB, n int) []string {
@@ -225,7 +236,7 @@ func start(t testing.TB, db *database, count int, change func(i int, c *Config))
 	nodes := make([]*Node, count)
 	var wg sync.WaitGroup
 	for i := range nodes {
-		cfg := Config{Membership: "automanaged://" + strings.Join(at, ","), Name: strconv.Itoa(i), Listen: at[i], Terms: brief, Log: zerolog.Nop()}
+		cfg := Config{Membership: "automanaged://" + strings.Join(at, ","), Name: strconv.Itoa(i), Listen: at[i], Terms: terms, Log: zerolog.Nop()}
 		if raceDetector {
 			cfg.carry = inMemory // starting a second remote in a process is a race in the library
 		}
@@ -233,7 +244,7 @@ func start(t testing.TB, db *database, count int, change func(i int, c *Config))
 			change(i, &cfg)
 		}
 		wg.Go(func() {
-			n, err := Start(t.Context(), cfg, port{db, cfg.Name}, bootClock{})
+			n, err := Start(t.Context(), cfg, port{db, cfg.Name}, db)
 			if err != nil {
 				t.Error(err)
 				return
@@ -258,7 +269,7 @@ func start(t testing.TB, db *database, count int, change func(i int, c *Config))
 		t.FailNow()
 	}
 	for _, n := range nodes {
-		await(t, "a node has joined", n.May)
+		await(t, "a node has joined", func() bool { return n.Incarnation() != 0 })
 	}
 	return nodes
 }
