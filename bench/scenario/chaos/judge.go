@@ -288,11 +288,12 @@ func (r *run) judgeLegs(calls carrier.Rows, attempts []attempt.Attempt) {
 	}
 }
 
-// judgeFigures: /metrics counts one life of the process.
+// judgeFigures: /metrics counts one life of the process. What one before sent a
+// moment before its end the carrier may read in this one.
 func (r *run) judgeFigures(calls carrier.Rows, figures map[string]float64) {
 	life := 0
 	for i := range calls {
-		if calls[i].InviteAt.After(r.proc.Started) {
+		if leftAt(&calls[i]).After(r.proc.Started) {
 			life++
 		}
 	}
