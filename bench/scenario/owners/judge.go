@@ -1,12 +1,15 @@
 package owners
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Act is one time that a node acted for an identity.
@@ -19,25 +22,62 @@ type Act struct {
 
 func (a Act) line() string { return fmt.Sprintf("%d %s %d %s\n", a.At, a.Identity, a.Epoch, a.By) }
 
-// Read reads what nodes noted; a last line that is not whole is left out.
-func Read(files ...string) ([]Act, error) {
-	var all []Act
-	for _, f := range files {
-		text, err := os.ReadFile(f) //nolint:gosec // a file of this run
-		if err != nil {
+// notebook reads what nodes note while they do, each line once.
+type notebook struct {
+	read map[string]int64 // of each file so many bytes
+	acts []Act
+}
+
+// look gives all acts that are noted in the files; a last line that is not whole
+// is left for the next time.
+func (b *notebook) look(files ...string) ([]Act, error) {
+	if b.read == nil {
+		b.read = map[string]int64{}
+	}
+	for _, name := range files {
+		if err := b.readOn(name); err != nil {
 			return nil, err
 		}
-		text = text[:bytes.LastIndexByte(text, '\n')+1]
-		lines := bufio.NewScanner(bytes.NewReader(text))
-		for lines.Scan() {
-			var a Act
-			if _, err := fmt.Sscanf(lines.Text(), "%d %s %d %s", &a.At, &a.Identity, &a.Epoch, &a.By); err != nil {
-				return nil, fmt.Errorf("%s: %q: %w", f, lines.Text(), err)
-			}
-			all = append(all, a)
-		}
 	}
-	return all, nil
+	return b.acts, nil
+}
+
+func (b *notebook) readOn(name string) error {
+	f, err := os.Open(name) //nolint:gosec // a file of this run
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Seek(b.read[name], io.SeekStart); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	b.read[name] += int64(len(text))
+	for line := range strings.Lines(string(text)) {
+		a, err := parse(line)
+		if err != nil {
+			return fmt.Errorf("%s: %q: %w", name, line, err)
+		}
+		b.acts = append(b.acts, a)
+	}
+	return nil
+}
+
+// parse reads the line of an act.
+func parse(line string) (a Act, err error) {
+	f := strings.Fields(line)
+	if len(f) != 4 {
+		return a, errors.New("owners: not an act")
+	}
+	a.Identity, a.By = f[1], f[3]
+	if a.At, err = strconv.ParseInt(f[0], 10, 64); err == nil {
+		a.Epoch, err = strconv.ParseInt(f[2], 10, 64)
+	}
+	return a, err
 }
 
 // Judge names what must not be: two owners of an epoch, and acts in an epoch

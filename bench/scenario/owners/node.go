@@ -117,7 +117,7 @@ func ours(ctx context.Context, cfg Config, out *notes) error {
 	}
 	act := func(w ownership.Owner) {
 		at := Boot()
-		if at < n.Until() {
+		if at < n.Until() && n.Incarnation() == w.Incarnation { // it may have stood still since it looked who it is
 			out.act(at, w.ID, w.Epoch, fmt.Sprintf("%s.%d", cfg.Name, w.Incarnation))
 		}
 	}

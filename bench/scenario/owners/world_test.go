@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -140,6 +141,7 @@ type place struct {
 	url        string
 	membership string
 	notes      []string
+	book       notebook
 }
 
 func (s *place) start(name string, cfg Config) *node {
@@ -173,7 +175,7 @@ func (s *place) start(name string, cfg Config) *node {
 
 func (s *place) acts() []Act {
 	s.t.Helper()
-	all, err := Read(s.notes...)
+	all, err := s.book.look(s.notes...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -181,27 +183,26 @@ func (s *place) acts() []Act {
 }
 
 // settled waits until every identity has been acted for, after now, by one of
-// the nodes named.
+// the nodes named. How long that took the acts say, not when they were read.
 func (s *place) settled(what string, by ...string) {
 	s.t.Helper()
-	from := Boot()
-	missing := func() (m []string) {
-		seen := map[string]bool{}
+	from := int64(Boot())
+	var first map[string]int64
+	await(s.t, 3*bound, what, func() bool {
+		first = map[string]int64{}
 		for _, a := range s.acts() {
-			name, _, _ := strings.Cut(a.By, ".")
-			if a.At > int64(from) && slices.Contains(by, name) {
-				seen[a.Identity] = true
+			if at, ok := first[a.Identity]; a.At <= from || ok && at <= a.At {
+				continue
+			}
+			if name, _, _ := strings.Cut(a.By, "."); slices.Contains(by, name) {
+				first[a.Identity] = a.At
 			}
 		}
-		for i := range identities {
-			if !seen[Identity(i).ID] {
-				m = append(m, Identity(i).ID)
-			}
-		}
-		return m
-	}
-	await(s.t, 3*bound, what, func() bool { return len(missing()) == 0 })
-	if took := time.Duration(Boot() - from); took > bound {
+		return len(first) == identities
+	})
+	took := time.Duration(slices.Max(slices.Collect(maps.Values(first))) - from)
+	s.t.Logf("%s: %v", what, took)
+	if took > bound {
 		s.t.Errorf("%s: it took %v until every identity had an owner that acts", what, took)
 	}
 	s.judge(what)
@@ -215,17 +216,39 @@ func (s *place) judge(what string) {
 }
 
 // lives counts the incarnations of a node that have joined.
-func (s *place) lives(name string) (n int) {
+func (s *place) lives(name string) int {
+	s.t.Helper()
+	return s.count("SELECT count(*) FROM nodes WHERE name = $1", name)
+}
+
+// gone waits until the lease of a node that cannot renew it is over, also when it
+// held nothing that another could take, and gives its lives.
+func (s *place) gone(name string) int {
+	s.t.Helper()
+	await(s.t, time.Minute, "the lease of "+name+" is over", func() bool {
+		return s.count("SELECT count(*) FROM nodes WHERE name = $1 AND left_at IS NULL AND expires_at > clock_timestamp()", name) == 0
+	})
+	return s.lives(name)
+}
+
+func (s *place) count(query, name string) (n int) {
 	s.t.Helper()
 	c, err := pgx.Connect(s.t.Context(), s.url)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = c.Close(context.Background()) }()
-	if err := c.QueryRow(s.t.Context(), "SELECT count(*) FROM nodes WHERE name = $1", name).Scan(&n); err != nil {
+	if err := c.QueryRow(s.t.Context(), query, name).Scan(&n); err != nil {
 		s.t.Fatal(err)
 	}
 	return n
+}
+
+// joins waits until a node has joined once more than so many times. On a busy
+// machine it may have lost its lease, and joined again, before.
+func (s *place) joins(name string, before int) {
+	s.t.Helper()
+	await(s.t, time.Minute, name+" has joined", func() bool { return s.lives(name) > before })
 }
 
 func await(t *testing.T, within time.Duration, what string, f func() bool) {
