@@ -17,7 +17,7 @@ import (
 
 const (
 	listTimeout  = 30 * time.Second
-	buildTimeout = 3 * time.Minute
+	buildTimeout = 10 * time.Minute // the first of all compiles the standard library
 	// A mutant's tests may take so many times as long as those of the original,
 	// and never less than testLeast: the machine may be busy.
 	testTimes = 6
