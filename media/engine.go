@@ -114,6 +114,9 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A tenth of a second that the first call to be classified, and every other of
+	// its socket, would wait for.
+	amd.Shipped()
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
 		calls: map[engine.AttemptID]*call{}, done: newRecent(), voicemails: map[engine.VoicemailID]*voicemail{},
