@@ -39,7 +39,7 @@ func TestTheCampaignPageTellsHowTheCampaignWorks(t *testing.T) {
 	w.quiet()
 	w.act(id, "restart").expect(200)
 	w.act(id, "start").expect(200)
-	add(600) // more than are dialled while the script runs
+	add(1000) // more than are dialled while the script runs
 	w.browse("charts.mjs", "EMAIL", viewer, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "FROM", ourNumber,
 		"CHANNELS", strconv.Itoa(channels), "BEFORE", strconv.Itoa(before))
 	w.act(id, "stop").expect(200)

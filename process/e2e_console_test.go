@@ -118,7 +118,7 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
 	const email, name = "olga@example.org", "Autumn renewals"
 	w.consoleUser(email, "operator")
-	id := w.campaign(map[string]any{"name": name, "concurrency": 4, "max_attempts": 2})
+	id := w.campaign(map[string]any{"name": name, "concurrency": 2, "max_attempts": 2}) // it goes on while it is looked at
 
 	const added, invalid, duplicate = 40, 1, 2
 	var file strings.Builder
@@ -162,7 +162,7 @@ func TestTheConsoleKeepsUpWhateverTheLineDoes(t *testing.T) {
 	w.consoleUser(operator, "operator")
 	w.consoleUser(viewer, "viewer")
 	id := w.campaign(map[string]any{"always_on": true, "concurrency": 2})
-	rows := make([]any, 400) // more than are dialled while the script runs
+	rows := make([]any, 1000) // more than are dialled while the script runs
 	for i := range rows {
 		rows[i] = map[string]any{"mobile": newNumber()}
 	}

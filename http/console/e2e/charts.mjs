@@ -43,9 +43,11 @@ await withBrowser(async (page) => {
   // The room that the abandon cap leaves.
   must((await text(meter('abandon_run'))).includes('of 3 %'), `gauge: ${await text(meter('abandon_run'))}`);
   for (const period of ['abandon_day', 'abandon_30_day']) await meter(period).waitFor();
-  must((await figure(page, 'credit_free')) !== null && (await figure(page, 'credit_held')) !== null, 'the credits are not shown');
+  await eventually('the credits are shown', async () => (await figure(page, 'credit_free')) !== null && (await figure(page, 'credit_held')) !== null);
 
-  // How calls end, by the carrier's code and our outcome.
+  // How calls end, by the carrier's code and our outcome. What nobody sees is not asked for again, and the first calls of
+  // the run may all have been of one kind.
+  await page.getByText('How calls ended', { exact: true }).scrollIntoViewIfNeeded();
   const row = (code) => page.locator(`[data-cause="${code}"]`);
   await row('486 busy').getByText('Busy Here').waitFor();
   await row('200 completed').getByText('Completed').waitFor();
@@ -55,14 +57,15 @@ await withBrowser(async (page) => {
   must(/^\d+ ms$|^[\d.]+ s$/.test(await text(page.locator('[data-figure="heard_half"]'))), 'how soon callees hear the bot is not shown');
   must((await page.getByRole('list', { name: /^Calls by the time/ }).getByRole('listitem').count()) === 13, 'the histogram is not whole');
 
-  // The run over its time, and going on by itself.
+  // The run over its time, and going on by itself. What nobody sees is not drawn anew.
+  await page.locator('[data-plot="dials"]').scrollIntoViewIfNeeded();
   for (const name of ['dials', 'calls', 'rates', 'abandons']) {
     await page.locator(`[data-plot="${name}"] canvas`).waitFor();
     await eventually(`${name} are drawn`, async () => (await drawn(page, name)) > 3);
   }
   must(drawing(), 'the charts are drawn by something else');
   const points = async () => Number(await page.locator('[data-plot="calls"]').getAttribute('data-points'));
-  await page.locator('[data-plot="calls"]').scrollIntoViewIfNeeded(); // what nobody sees is not drawn anew
+  await page.locator('[data-plot="calls"]').scrollIntoViewIfNeeded();
   const before = await points();
   await eventually('live points are added', async () => (await points()) > before);
   must(/[1-9]\d* dials, at most \d/.test(await text(page.locator('[data-summary]'))), 'the charts have no words');

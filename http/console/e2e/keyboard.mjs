@@ -35,7 +35,7 @@ await withBrowser(async (page) => {
     await press('Control+a');
     await page.keyboard.type(text);
   };
-  const at = (what) => eventually(`the focus is somewhere after ${what}`, () => page.evaluate(() => document.activeElement !== document.body), 5000);
+  const at = (what) => eventually(`the focus is somewhere after ${what}`, () => page.evaluate(() => document.activeElement !== document.body));
 
   await page.goto(`${base}/dashboard/campaigns`);
   await type('textbox', 'E-mail', setting('EMAIL'));
@@ -111,6 +111,7 @@ await withBrowser(async (page) => {
   await eventually('the focus is back at Stop', () => page.getByRole('button', { name: 'Stop', exact: true }).evaluate((e) => e === document.activeElement));
   await press('Enter');
   await question.waitFor();
+  await eventually('a grave question begins at Cancel', () => question.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement));
   for (let i = 0; i < 5 && !(await question.getByRole('button', { name: 'Stop', exact: true }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
   await press('Enter');
   await page.getByText('Reason: manually stopped.').waitFor();
@@ -118,15 +119,22 @@ await withBrowser(async (page) => {
 
   // What a dialog was opened with has the focus again, however it is closed: buttons, and menus whose choice opened it.
   const dialog = page.getByRole('dialog');
-  const back = (name) => eventually(`the focus is back at ${name}`, () => page.getByRole('button', { name, exact: true }).first().evaluate((e) => e === document.activeElement), 5000);
+  const back = (name) => eventually(`the focus is back at ${name}`, () => page.getByRole('button', { name, exact: true }).first().evaluate((e) => e === document.activeElement));
   const closed = async (name) => {
     await dialog.waitFor({ state: 'detached' });
     await back(name);
+  };
+  // What opens takes the focus a moment after it is there; what is pressed before that goes elsewhere.
+  const within = (what) => eventually('what opened has the focus', () => what.first().evaluate((e) => e.contains(document.activeElement)));
+  const opened = async () => {
+    await dialog.waitFor();
+    await within(dialog);
   };
   const choose = async (menu, item) => {
     await to('button', menu);
     await press('Enter');
     await page.getByRole('menuitem', { name: item }).waitFor();
+    await within(page.getByRole('menu'));
     for (let i = 0; i < 10 && !(await page.getByRole('menuitem', { name: item }).evaluate((e) => e === document.activeElement)); i++) await press('ArrowDown');
   };
   const cancel = async () => {
@@ -140,14 +148,14 @@ await withBrowser(async (page) => {
   for (const item of ['Activity log', 'Clone…']) {
     await choose('More actions', item);
     await press('Enter');
-    await dialog.waitFor();
+    await opened();
     await press('Escape');
     await closed('More actions');
   }
   const phone = await page.getByRole('table', { name: 'Contacts' }).getByRole('button', { name: /^\+/ }).first().innerText();
   await page.getByRole('button', { name: phone, exact: true }).focus();
   await press('Enter');
-  await dialog.waitFor();
+  await opened();
   await press('Escape');
   await closed(phone);
 
@@ -156,7 +164,7 @@ await withBrowser(async (page) => {
   for (const end of [() => press('Escape'), cancel]) {
     await choose(menu, 'Clone…');
     await press('Enter');
-    await dialog.waitFor();
+    await opened();
     await end();
     await closed(menu);
   }
@@ -165,7 +173,7 @@ await withBrowser(async (page) => {
   await to('button', opener);
   for (const end of [() => press('Escape'), cancel]) {
     await press('Enter');
-    await dialog.waitFor();
+    await opened();
     await end();
     await closed(opener);
   }

@@ -32,6 +32,15 @@ async function fromFile(page, dialog) {
   await dialog.waitFor({ state: 'detached' });
 }
 
+/** faster gives the campaign, which is paused, more lines for the rest of its contacts. */
+async function faster(page) {
+  const id = new URL(page.url()).pathname.split('/').at(-1);
+  const { csrf_token } = await (await page.request.get(`${base}/api/v1/session`)).json();
+  const { version } = await (await page.request.get(`${base}/api/v1/campaigns/${id}`)).json();
+  const answer = await page.request.patch(`${base}/api/v1/campaigns/${id}`, { headers: { 'X-CSRF-Token': csrf_token }, data: { version, concurrency: 10 } });
+  must(answer.ok(), `the campaign is not changed: ${answer.status()} ${await answer.text()}`);
+}
+
 await withBrowser(
   async (page) => {
     // Log in. The address stays, so a link to a campaign works after the log-in.
@@ -53,11 +62,11 @@ await withBrowser(
     const head = page.getByRole('columnheader', { name: 'Connected' });
     await head.getByRole('button').click();
     await page.waitForURL(/sort=-connected/);
-    must((await head.getAttribute('aria-sort')) === 'descending', 'the column does not say that the list is sorted by it');
+    await eventually('the column says that the list is sorted by it', async () => (await head.getAttribute('aria-sort')) === 'descending');
     await head.getByRole('button').press('Enter');
-    must((await head.getAttribute('aria-sort')) === 'ascending', 'the order is not turned');
+    await eventually('the order is turned', async () => (await head.getAttribute('aria-sort')) === 'ascending');
     await head.getByRole('button').press('Enter');
-    must((await head.getAttribute('aria-sort')) === null && !page.url().includes('sort='), 'the list is still sorted');
+    await eventually('the list is not sorted any more', async () => (await head.getAttribute('aria-sort')) === null && !page.url().includes('sort='));
     await row.getByRole('button', { name: `Actions for ${name}` }).click();
     await page.getByRole('menuitem', { name: 'Clone…' }).waitFor();
     await page.getByRole('menuitem', { name: 'Start…' }).click();
@@ -106,7 +115,7 @@ await withBrowser(
       seen.add(await figure(page, 'completed'));
       return seen.size >= 4;
     });
-    must((await page.locator('[data-constraint]').count()) === 1, 'what holds the next dial back is not shown');
+    await page.locator('[data-constraint]').waitFor(); // what holds the next dial back
 
     // Pause and resume.
     await page.getByRole('button', { name: 'Pause' }).click();
@@ -116,6 +125,7 @@ await withBrowser(
     await page.locator('[data-constraint="paused"]').waitFor();
     await accessible(page, 'the page of a campaign at work'); // paused, so that it does not end meanwhile
     await eventually('the live calls finish', async () => (await figure(page, 'in_progress')) === 0 && (await figure(page, 'ringing')) === 0);
+    await faster(page);
     await page.getByRole('button', { name: 'Resume' }).click();
     await dialog.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
@@ -123,8 +133,8 @@ await withBrowser(
     // It completes by itself, and the page says why.
     await page.locator('[data-reason]').waitFor();
     await page.getByText('Reason: all contacts reached a final state.').waitFor();
-    must((await figure(page, 'completed')) === total, `${await figure(page, 'completed')} of ${total} contacts are shown as completed`);
-    must((await page.locator('[data-figure="progress"]').innerText()).startsWith('100'), 'the progress is not 100 %');
+    await eventually(`${total} contacts are shown as completed`, async () => (await figure(page, 'completed')) === total);
+    await eventually('the progress is 100 %', async () => (await page.locator('[data-figure="progress"]').innerText()).startsWith('100'));
     await page.getByRole('table', { name: 'Contacts' }).scrollIntoViewIfNeeded(); // what nobody sees is not asked for again
     await eventually('the call list follows', async () => (await page.locator('[data-contact]').getByText('Completed').count()) >= total);
 
@@ -182,5 +192,5 @@ await withBrowser(
 
     console.log(JSON.stringify({ rows, header: report.slice(0, report.indexOf('\n')).trim() }));
   },
-  { expected: (text, url) => url.endsWith('/start') && text.includes('409') || url.endsWith('/session') },
+  { expected: (text, url) => (url.endsWith('/start') && text.includes('409')) || url.endsWith('/session') || (text.includes('401') && url.endsWith('/live')) },
 );
