@@ -23,8 +23,9 @@ import (
 
 const (
 	// writeTimeout bounds one frame: a platform that stops reading loses the
-	// session instead of stalling everybody's pacer.
-	writeTimeout = 250 * time.Millisecond
+	// session instead of stalling everybody's pacer for good. It is longer than a
+	// starved machine may take from one line to the next.
+	writeTimeout = 3 * time.Second
 	// closeGrace is how long a platform may take to answer a close frame.
 	closeGrace = 300 * time.Millisecond
 	// startTimeout bounds upgrade to start frame.
@@ -352,7 +353,7 @@ func (s *session) noise() {
 		if i == 0 {
 			text = `{"event":"` + strings.Repeat("x", 300<<10) + `"}`
 		}
-		_ = s.conn.SetWriteDeadline(time.Now().Add(closeGrace))
+		_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if s.conn.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
 			return // the platform closed: its record says so
 		}
