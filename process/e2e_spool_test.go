@@ -65,12 +65,12 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	script := map[engine.PhoneNumber][]carrier.Behaviour{}
 	for range 5 {
 		n := newNumber()
-		numbers, script[engine.PhoneNumber(n)] = append(numbers, n), []carrier.Behaviour{person(3 * time.Second)}
+		numbers, script[engine.PhoneNumber(n)] = append(numbers, n), []carrier.Behaviour{person(time.Hour)} // until it is told to answer
 	}
 	rings := newNumber()
 	script[engine.PhoneNumber(rings)] = []carrier.Behaviour{{Kind: carrier.NoAnswer}}
 	model := w.carrier(carrier.Config{Script: script})
-	id := w.running(map[string]any{"max_attempts": 1, "concurrency": 8})
+	id := w.running(map[string]any{"max_attempts": 1, "concurrency": 8, "ring_timeout_s": 60})
 
 	w.p.Close()
 	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", ports.Of(t))
@@ -113,6 +113,11 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 
 	// They are answered, confirmed, and talk with the bot.
 	talking := calls[:5]
+	for _, c := range talking {
+		if a, _ := c.Attempt(); !model.Answer(string(a.Leg(1))) {
+			t.Fatal("it does not ring any more")
+		}
+	}
 	for _, c := range talking {
 		w.session(c, "begun while the database is away", func(s bot.Session) bool { return s.FramesIn > 0 && s.FramesOut > 0 })
 		eventually(t, "its answer is confirmed", func() bool { return !row(c).AckAt.IsZero() })
