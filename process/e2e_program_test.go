@@ -287,9 +287,7 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, active: false}\n", `"changed":1`)
 	// What may change does; what cannot is named; what is wrong changes nothing.
 	hangUp("key-rate: 0.001\nallowed-countries: [AT]\nkeep-ladders: 7\nsip: 127.0.0.1:1\n", `"settings":["allowed-countries","keep-ladders"]`)
-	if !strings.Contains(r.log(), `"settings":["key-rate"]`) { // the file before had none
-		t.Error("what needs a restart is not named")
-	}
+	eventually(t, "what needs a restart is named", func() bool { return strings.Contains(r.log(), `"settings":["key-rate"]`) }) // the file before had none
 	hangUp("allowed-countries: [XX]\nkeep-ladders: 8\n", "--allowed-countries")
 	hangUp("no-such-setting: 1\n", "no-such-setting")
 	client.CloseIdleConnections()
@@ -355,7 +353,8 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	api, talking := regexp.MustCompile(`API (http://\S+),`), regexp.MustCompile(`talking [1-9]`)
+	// Of several conversations, of 3 to 9 s each, one lasts until the second signal.
+	api, talking := regexp.MustCompile(`API (http://\S+),`), regexp.MustCompile(`talking [3-9]`)
 	url := ""
 	for lines := bufio.NewScanner(out); lines.Scan() && !talking.MatchString(lines.Text()); {
 		if m := api.FindStringSubmatch(lines.Text()); m != nil {
