@@ -184,7 +184,7 @@ func TestTheTwilioLibraryBelievesOurSignatureAndHangsUpOurCalls(t *testing.T) {
 	if c := w.ended(id, engine.OutcomeConnectedNoResult); c.HungUpBy != "bot" {
 		t.Errorf("the call: %+v", c)
 	}
-	if row, _ := model.Ledger().Call(string(w.stored(id).ID.Leg(1))); row.ByeBy != carrier.Caller || len(row.Violations) > 0 {
+	if row := w.over(model, id); row.ByeBy != carrier.Caller || len(row.Violations) > 0 {
 		t.Errorf("at the carrier: %+v", row)
 	}
 	w.quiet()
@@ -248,8 +248,7 @@ func TestABotOfTheOpenAIAgentsSDKHoldsWholeCalls(t *testing.T) {
 	}
 	atTheCarrier := func(id engine.CallID, by carrier.Party) {
 		t.Helper()
-		row, _ := model.Ledger().Call(string(w.stored(id).ID.Leg(1)))
-		if row.ByeBy != by || len(row.Violations) > 0 || row.RTP.AudioAt.IsZero() || row.RTP.Received < 25 {
+		if row := w.over(model, id); row.ByeBy != by || len(row.Violations) > 0 || row.RTP.AudioAt.IsZero() || row.RTP.Received < 25 {
 			t.Errorf("at the carrier: %+v", row)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	nethttp "net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
+	"dialler/bench/ports"
 	"dialler/engine"
 )
 
@@ -49,21 +51,17 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
-	listen := func() net.Listener {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close() })
-		return l
-	}
 	answering := func(status int) string {
 		s := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, _ *nethttp.Request) { rw.WriteHeader(status) }))
 		t.Cleanup(s.Close)
 		return "ws" + strings.TrimPrefix(s.URL, "http")
 	}
-	silent, closed := listen(), listen()
-	_ = closed.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	closed := "127.0.0.1:" + strconv.Itoa(ports.Of(t)) // nobody else's until the bot is there
 	id := w.running(nil)
 	to := newNumber()
 	f := func(url, why string) {
@@ -91,12 +89,12 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	f("ws://"+silent.Addr().String(), "in time")
 	f(answering(403), "HTTP 403")
 	f(answering(503), "HTTP 503")
-	f("ws://"+closed.Addr().String()+"/media", "connection refused")
+	f("ws://"+closed+"/media", "connection refused")
 	if n := len(model.Ledger().Calls()); n != 0 {
 		t.Fatalf("%d calls were placed", n)
 	}
 	// The bot is started again, where it was.
-	again, err := bot.Start(bot.Config{Listen: closed.Addr().String(), Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
+	again, err := bot.Start(bot.Config{Listen: closed, Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +129,7 @@ func TestABotThatIsTooSlowMakesAnAbandonWithTheMessage(t *testing.T) {
 	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 || m != 1 {
 		t.Errorf("%v and %v abandoned", n, m)
 	}
-	row, _ := model.Ledger().Call(string(w.stored(id).ID.Leg(1)))
-	if row.ByeBy != carrier.Caller || row.RTP.AudioAt.IsZero() {
+	if row := w.over(model, id); row.ByeBy != carrier.Caller || row.RTP.AudioAt.IsZero() {
 		t.Errorf("the callee hears the message: %+v", row.RTP)
 	}
 	w.quiet()

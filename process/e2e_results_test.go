@@ -167,7 +167,7 @@ func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 	if c := w.ended(id, engine.OutcomeCompleted); c.HungUpBy != "bot" {
 		t.Errorf("%+v", c)
 	}
-	row, _ := model.Ledger().Call(string(w.stored(id).ID.Leg(1)))
+	row := w.over(model, id)
 	if row.ByeBy != carrier.Caller || len(row.Violations) > 0 {
 		t.Errorf("at the carrier: %+v", row)
 	}
@@ -187,7 +187,7 @@ func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 	eventually(t, "it rings", func() bool { return w.call(id).State == "ringing" })
 	hangUp(id, ourAccount, ourToken, "Status=canceled").expect(200)
 	w.ended(id, engine.OutcomeCancelled)
-	row, _ = model.Ledger().Call(string(w.stored(id).ID.Leg(1)))
+	row = w.over(model, id)
 	if row.FinalCode != 487 || row.CancelAt.IsZero() {
 		t.Errorf("at the carrier: %+v", row)
 	}

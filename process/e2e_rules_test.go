@@ -148,7 +148,7 @@ func TestNobodyIsCalledWhoIsSuppressedOrLivesWhereNoCallsGo(t *testing.T) {
 	eventually(t, "it rings", func() bool { row, _ := model.Ledger().Call(leg); return row.State == carrier.StateRinging })
 	w.crm("POST", "/api/v1/suppressions", map[string]any{"number": rings}).expect(200)
 	w.ended(rep.AttemptID.Call(), engine.OutcomeCancelled)
-	if row, _ := model.Ledger().Call(leg); row.CancelAt.IsZero() {
+	if row := w.over(model, rep.AttemptID.Call()); row.CancelAt.IsZero() {
 		t.Errorf("at the carrier: %+v", row)
 	}
 	if n := len(model.Ledger().Calls()); n != 1 {

@@ -58,6 +58,18 @@ func only(t *testing.T, m *carrier.Carrier, what string, ok func(carrier.Call) b
 
 func over(r carrier.Call) bool { return !r.Live() && !r.EndedAt.IsZero() }
 
+// over waits until a call has ended at its carrier: what ends it may still be on
+// its way there when it has ended here.
+func (w *world) over(m *carrier.Carrier, id engine.CallID) (row carrier.Call) {
+	w.t.Helper()
+	leg := string(w.stored(id).ID.Leg(1))
+	eventually(w.t, "the call is over at the carrier", func() bool {
+		row, _ = m.Ledger().Call(leg)
+		return over(row)
+	})
+	return row
+}
+
 func speaking(kind carrier.Kind, talk time.Duration) carrier.Behaviour {
 	b := carrier.Behaviour{Kind: kind, Chatter: draw.Exactly(100 * time.Millisecond)}
 	if talk > 0 {
