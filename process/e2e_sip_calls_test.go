@@ -85,8 +85,9 @@ func nobodyTalked(c *sipCall) {
 
 func TestSilenceIsTheTrunksFault(t *testing.T) {
 	t.Parallel()
-	// Timer B is 64 times T1: 1.3 s; the leg stays owned as long again.
-	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}}, time.Second)
+	// Timer B is 64 times T1: 1.9 s; the leg stays owned as long again. The late
+	// responses come in the middle of that.
+	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 30 * time.Millisecond}}, time.Second)
 	want := sipRow{outcome: engine.OutcomeTrunkError, by: engine.PartySystem}
 	w.run([]sipCase{
 		{file: "silence", requests: "INVITE", want: want, then: nobodyTalked},
