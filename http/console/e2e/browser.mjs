@@ -55,8 +55,9 @@ export async function withBrowser(test, { colorScheme = 'light', expected = () =
     context.setDefaultTimeout(patience);
     const watch = (page) => {
       page.on('console', (m) => {
-        // Whoever is not logged in is asked for: the browser calls every 401 an error.
-        const asked = m.text().includes('401') && m.location().url.endsWith('/api/v1/session');
+        // Whoever is not logged in is asked for, and what works is asked for while somebody logs out: the browser calls
+        // every 401 an error.
+        const asked = m.text().includes('401') && /\/api\/v1\/(session|health)$/.test(m.location().url);
         if (m.type() === 'error' && !asked && !expected(m.text(), m.location().url)) faults.push(`console: ${m.text()} (${m.location().url})`);
       });
       page.on('pageerror', (e) => faults.push(`exception: ${e.stack ?? e}`));

@@ -42,7 +42,9 @@ await withBrowser(async (page) => {
   must((await label(ids[0])) === null, 'a key outside of the group labels a call');
   await heard.press('H');
   await eventually('the label is kept', async () => (await label(ids[0])) === 'human');
+  await eventually('the next call is heard', async () => (await current()) === ids[1]);
   await heard.press('j');
+  await eventually('the third call is heard', async () => (await current()) === ids[2]);
   await heard.press('k');
   await eventually('back at the second call', async () => (await current()) === ids[1]);
   await heard.locator('[data-say="machine"]').click();
