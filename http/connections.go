@@ -29,7 +29,8 @@ type connections struct {
 
 	mu      sync.Mutex
 	open    int
-	waiting list.List // of *conn, the one that waits longest first
+	waiting list.List     // of *conn, the one that waits longest first
+	least   time.Duration // how long it must have waited before it makes room
 
 	lingering atomic.Int32 // refused ones that may still read why
 	starved   atomic.Int64 // Unix ns of when the last one could not be accepted for want of descriptors
@@ -46,7 +47,7 @@ func (s *Server) Starved() bool {
 }
 
 const (
-	// waitLeast is how long a connection must have waited before it makes room: a
+	// waitLeast is the least that a connection has waited when it makes room: a
 	// storm of new ones must not drive out those that have only just come.
 	waitLeast = time.Second
 	// lingerCap bounds the refused clients that are given time to read the
@@ -79,7 +80,7 @@ func (cs *connections) longest() *conn {
 		return nil
 	}
 	c := e.Value.(*conn)
-	if time.Since(c.since) < waitLeast {
+	if time.Since(c.since) < cs.least {
 		return nil
 	}
 	c.evicted = true

@@ -190,7 +190,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
-	s.conns.cap = cfg.ConnectionCap
+	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
 	s.requests.New = func() any { return new(request) }
 	s.counting, s.archives = newPlaces(chartsCap), newPlaces(archiveCap)
