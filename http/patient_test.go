@@ -36,6 +36,44 @@ func readsFor(t *testing.T, rate int, long time.Duration) (lasted time.Duration,
 	return lasted, err
 }
 
+// slept is a connection of a process that did not run for a while: what the client
+// sent meanwhile is there, and so is the deadline.
+type slept struct {
+	net.Conn
+	times, left int
+}
+
+func (c *slept) SetReadDeadline(time.Time) error { return nil }
+
+func (c *slept) Read(b []byte) (int, error) {
+	if c.times > 0 {
+		c.times--
+		time.Sleep(400 * time.Millisecond) // virtual
+		return 0, os.ErrDeadlineExceeded
+	}
+	if c.left == 0 {
+		time.Sleep(250 * time.Millisecond) // virtual: the client pauses
+		return 0, os.ErrDeadlineExceeded
+	}
+	n := min(len(b), c.left)
+	c.left -= n
+	return n, nil
+}
+
+func TestAClientThatSendsIsNotCutOffBecauseThisProcessPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &slept{times: 2, left: 1 << 20}
+		drain(c, 2<<20)
+		if c.left > 0 {
+			t.Errorf("%d bytes are left", c.left)
+		}
+		c, began := &slept{times: 100, left: 1}, time.Now()
+		if drain(c, 1<<20); time.Since(began) > 4*time.Second {
+			t.Errorf("it took %s", time.Since(began))
+		}
+	})
+}
+
 func TestAReaderOfAReportMayBeSlowButNotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if lasted, err := readsFor(t, 20<<10, 20*time.Minute); err != nil {

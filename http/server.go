@@ -367,7 +367,7 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 // drain takes what a client is still sending before the connection is closed:
 // otherwise the close resets the connection and the client never reads the
 // answer. It ends when the client pauses, after the limit, or after three
-// seconds.
+// seconds. A pause that is noticed late is one of this process, not the client's.
 func drain(c net.Conn, limit int) {
 	if c == nil {
 		return
@@ -376,12 +376,14 @@ func drain(c net.Conn, limit int) {
 	end := time.Now().Add(all)
 	var scrap [16 << 10]byte
 	for left := limit; left > 0 && time.Now().Before(end); {
-		if c.SetReadDeadline(time.Now().Add(idle)) != nil {
+		began := time.Now()
+		if c.SetReadDeadline(began.Add(idle)) != nil {
 			return
 		}
 		n, err := c.Read(scrap[:])
 		left -= n
-		if err != nil {
+		var timeout interface{ Timeout() bool }
+		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout() || time.Since(began) < idle+idle/10) {
 			return
 		}
 	}
