@@ -134,6 +134,7 @@ func TestAnImportIsCancelledUntilItHasComeToItsEnd(t *testing.T) {
 
 func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 	b := newBench(t)
+	b.overTCP()
 	b.server.feeds.interval = time.Millisecond
 	looks := 0
 	b.ports.theImport = func() campaign.Import { // called with the lock
@@ -165,11 +166,11 @@ func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 	}
 	b.byAdmin("GET", importsPath+"/"+string(theImport)+"/live?x=1", "").is(422, "validation_failed", "x unknown_field")
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/live", "").is(404, "import_not_found")
-	b.server.feeds.mu.Lock()
-	defer b.server.feeds.mu.Unlock()
-	if b.server.feeds.held != 0 {
-		t.Errorf("%d streams are still counted", b.server.feeds.held)
-	}
+	eventually(t, "no stream is counted", func() bool {
+		b.server.feeds.mu.Lock()
+		defer b.server.feeds.mu.Unlock()
+		return b.server.feeds.held == 0
+	})
 }
 
 func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
@@ -206,7 +207,5 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 		return nil, 0, engine.Unavailable("database_unavailable", "no", time.Second)
 	}
 	b.do("GET", path, "", view...).is(503, "database_unavailable")
-	if n := b.server.reports.Load(); n != 0 {
-		t.Errorf("%d reports are still counted", n)
-	}
+	eventually(t, "no report is counted", func() bool { return b.server.reports.Load() == 0 })
 }
