@@ -96,19 +96,20 @@ func raw(t *testing.T, b *bench, bytes string) *nethttp.Response {
 }
 
 func TestWhatIsNotHTTPIsAnsweredWithAProblem(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.ReadTimeout = 50 * time.Millisecond })
-	f := func(bytes string, status int) {
+	f := func(b *bench, bytes string, status int) {
 		t.Helper()
 		resp := raw(t, b, bytes)
 		if resp.StatusCode != status || resp.Header.Get("Content-Type") != contentProblem {
 			t.Errorf("%.40q: %d %v", bytes, resp.StatusCode, resp.Header)
 		}
 	}
-	f("rubbish\r\n\r\n", 400)
-	f("GET /healthz HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("y", 20<<10)+"\r\n\r\n", 431)
+	b := newBench(t)
+	f(b, "rubbish\r\n\r\n", 400)
+	f(b, "GET /healthz HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("y", 20<<10)+"\r\n\r\n", 431)
+	f(b, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n{", 413)
 	// A client that never finishes is told so and its connection ends.
-	f("POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{", 408)
-	f("POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n\r\n{", 413)
+	b = newBench(t, func(c *Config) { c.ReadTimeout = 50 * time.Millisecond })
+	f(b, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{", 408)
 }
 
 func TestShutdownLetsRequestsFinish(t *testing.T) {
@@ -139,10 +140,7 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 }
 
 func TestARealListener(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
-		// fasthttp's pool cleaner sleeps up to ten seconds after the end.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+	defer endsAll(t, goleak.IgnoreCurrent())
 	p := newPorts()
 	s, err := New(Config{JWTSecret: secret, Registry: prometheus.NewRegistry()}, Deps{
 		Campaigns: p, Calls: p, Keys: p, Users: p, Sessions: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})
