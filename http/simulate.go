@@ -51,7 +51,7 @@ type simulations struct {
 	by map[string]bool // whose; one each
 }
 
-// take finds room for one; done gives it back.
+// take finds room for one; done gives it back, once.
 func (s *simulations) take(who string) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,11 +65,11 @@ func (s *simulations) take(who string) (done func(), err error) {
 		s.by = map[string]bool{}
 	}
 	s.by[who] = true
-	return func() {
+	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.by, who)
-	}, nil
+	}), nil
 }
 
 // simulatedSettings are what a simulation may change, as it was played.
@@ -143,6 +143,7 @@ func (s *Server) simulate(r *request) error {
 	instance, request := r.instance(), r.id
 	r.atLeisure(done, func(ctx context.Context, conn net.Conn) {
 		body, err := s.played(ctx, conn, asked)
+		done() // before the answer: who has it may ask for the next one
 		if ctx.Err() != nil {
 			return
 		}

@@ -1,12 +1,12 @@
 package http
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
-	nethttp "net/http"
 	"testing"
 	"time"
 
@@ -20,14 +20,9 @@ import (
 const simulatePath = "/api/v1/campaigns/cmp_1/simulate"
 
 // simulated is a campaign with 200 contacts and a bot with 5 seats, behind a real
-// socket: one in memory does not notice a deadline while it is read.
+// socket.
 func simulated(b *bench) {
-	addr := b.served()
-	transport := &nethttp.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	}}
-	b.client.Transport = transport
-	b.t.Cleanup(transport.CloseIdleConnections)
+	b.overTCP()
 	d := detail("cmp_1", campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 20, RetryDelaySec: 300, AbandonCapPPM: 30_000, Numbers: []engine.PhoneNumber{"+493012345678"},
 		Window: window.Window{Start: 9 * 60, End: 17 * 60}}, campaign.Draft)
 	d.Counters.States = map[contact.State]int{contact.Pending: 150, contact.Unanswered: 50, contact.Completed: 70, contact.Excluded: 9}
@@ -106,7 +101,7 @@ func TestWhatCannotBeSimulatedIsNamed(t *testing.T) {
 	}
 	b.byAdmin("POST", simulatePath, `{"what_if":{"window":{"zone":"UTC","start":"09:00","end":"10:00","days":["Sat"],"holidays":["2030-03-02"]}},"start_at":"2030-03-02T12:00:00Z"}`).is(200, "")
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_2/simulate", "").is(404, "campaign_not_found")
-	if n := len(b.server.simulating.by); n != 0 {
+	if n := b.underWay(); n != 0 {
 		t.Errorf("%d are under way", n)
 	}
 }
@@ -127,11 +122,65 @@ func TestOnlySoManySimulationsAreUnderWay(t *testing.T) {
 	done[0]()
 	b.byAdmin("POST", simulatePath, "").is(200, "")
 	done[1]()
-	eventually(t, "the places are free", func() bool {
-		b.server.simulating.mu.Lock()
-		defer b.server.simulating.mu.Unlock()
-		return len(b.server.simulating.by) == 0
-	})
+	if n := b.underWay(); n != 0 {
+		t.Errorf("%d are under way", n)
+	}
+}
+
+// stuck is a listener whose connections write nothing until they may.
+type stuck struct {
+	net.Listener
+	begun, goOn chan struct{}
+}
+
+type stuckConn struct {
+	net.Conn
+	of *stuck
+}
+
+func (l *stuck) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return stuckConn{c, l}, nil
+}
+
+func (c stuckConn) Write(b []byte) (int, error) {
+	select {
+	case c.of.begun <- struct{}{}:
+	default:
+	}
+	<-c.of.goOn
+	return c.Conn.Write(b)
+}
+
+// Who has the answer may ask for the next one at once.
+func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
+	b := newBench(t)
+	simulated(b)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &stuck{Listener: ln, begun: make(chan struct{}, 1), goOn: make(chan struct{})}
+	go func() { _ = b.server.Serve(l) }() // ends with the bench
+	c := knock(t, ln.Addr().String(), "POST "+simulatePath+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+b.admin+"\r\n\r\n")
+	<-l.begun
+	if n := b.underWay(); n != 0 {
+		t.Errorf("%d are under way when the answer begins", n)
+	}
+	close(l.goOn)
+	if status, p, _ := response(t, bufio.NewReader(c)); status != 200 {
+		t.Errorf("%d %+v", status, p)
+	}
+}
+
+// underWay is how many simulations are.
+func (b *bench) underWay() int {
+	b.server.simulating.mu.Lock()
+	defer b.server.simulating.mu.Unlock()
+	return len(b.server.simulating.by)
 }
 
 func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {
@@ -143,19 +192,14 @@ func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {
 func TestASimulationEndsWhenItsClientGoes(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.SimulationTime = time.Hour })
 	simulated(b)
-	under := func() bool {
-		b.server.simulating.mu.Lock()
-		defer b.server.simulating.mu.Unlock()
-		return b.server.simulating.by["user usr_admin"]
-	}
 	c := b.connect()
 	body := `{"contacts":1000000,"what_if":{"seats":1000,"concurrency":1000}}`
 	if _, err := io.WriteString(c, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", simulatePath, b.admin, len(body), body)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is under way", under)
+	eventually(t, "it is under way", func() bool { return b.underWay() == 1 })
 	began := time.Now()
 	_ = c.Close()
-	eventually(t, "its place is free", func() bool { return !under() })
+	eventually(t, "its place is free", func() bool { return b.underWay() == 0 })
 	t.Logf("%s", time.Since(began))
 }
