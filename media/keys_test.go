@@ -89,7 +89,7 @@ func TestOurPacketsAreAsLongAsTheAnswerAsks(t *testing.T) {
 		offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
 		e.Answer(attempt(1), p.called(offer, "0 101", ask), time.Now())
 		p.say(0, speech(160, 1))
-		first := p.hear()
+		first := p.streams(e, 1)
 		for i := range 6 {
 			pkt := p.hear()
 			if len(pkt.Payload) != 8*want || pkt.SequenceNumber != first.SequenceNumber+uint16(i)+1 {

@@ -109,11 +109,13 @@ func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
 	if err := b.e.JoinPeer(b.id, b.leg, b.peer.called(offer, "0 96", "a=rtpmap:96 telephone-event/8000")); err != nil {
 		t.Fatal(err)
 	}
-	b.callee.say(0, speech(frameBytes, 1))
-	first := b.peer.hears(ulawSilence)
 	key := []byte{5, 0x80 | 10, 3, 0x20} // digit 5, end, 800 samples
-	b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc, Marker: true}, key)
-	b.callee.seq++
+	b.callee.together(b.e, 1, func() {
+		b.callee.say(0, speech(frameBytes, 1))
+		b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc, Marker: true}, key)
+		b.callee.seq++
+	})
+	first := b.peer.hears(ulawSilence)
 	got := b.peer.hears(ulawSilence)
 	if got.PayloadType != 96 || !bytes.Equal(got.Payload, key) || !got.Marker || got.SequenceNumber != first.SequenceNumber+1 || got.Timestamp != first.Timestamp+frameBytes {
 		t.Fatalf("%+v after %+v", got.Header, first.Header)
@@ -125,12 +127,14 @@ func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
 
 func TestAKeyIsNotSentToAFarSideThatTakesNone(t *testing.T) {
 	b := bridge(t, "0 101", "0")
-	b.callee.say(0, speech(frameBytes, 1))
-	first := b.peer.hears(ulawSilence)
-	b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc}, []byte{5, 0x8A, 3, 0x20})
-	b.callee.seq++
 	said := speech(frameBytes, 2)
-	b.callee.say(0, said)
+	b.callee.together(b.e, 1, func() {
+		b.callee.say(0, speech(frameBytes, 1))
+		b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc}, []byte{5, 0x8A, 3, 0x20})
+		b.callee.seq++
+		b.callee.say(0, said)
+	})
+	first := b.peer.hears(ulawSilence)
 	if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, said) || got.SequenceNumber != first.SequenceNumber+2 {
 		t.Fatalf("%+v", got.Header)
 	}
@@ -138,11 +142,13 @@ func TestAKeyIsNotSentToAFarSideThatTakesNone(t *testing.T) {
 
 func TestWhatOneSideLosesTheOtherSideSeesAsLost(t *testing.T) {
 	b := bridge(t, "0", "0")
-	b.callee.say(0, speech(frameBytes, 1))
+	b.callee.together(b.e, 1, func() {
+		b.callee.say(0, speech(frameBytes, 1))
+		b.callee.seq += 3
+		b.callee.ts += 3 * frameBytes
+		b.callee.say(0, speech(frameBytes, 2))
+	})
 	first := b.peer.hears(ulawSilence)
-	b.callee.seq += 3
-	b.callee.ts += 3 * frameBytes
-	b.callee.say(0, speech(frameBytes, 2))
 	got := b.peer.hears(ulawSilence)
 	if got.SequenceNumber != first.SequenceNumber+4 || got.Timestamp != first.Timestamp+4*frameBytes || got.SSRC != first.SSRC {
 		t.Fatalf("%+v after %+v", got.Header, first.Header)

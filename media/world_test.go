@@ -160,6 +160,35 @@ func (p *phone) raw(b []byte) {
 	}
 }
 
+// together has the engine read at once what is sent meanwhile.
+func (p *phone) together(e *Engine, n int, send func()) {
+	p.t.Helper()
+	s := e.call(attempt(n)).sock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.raw(make([]byte, rtpHeaderBytes)) // of no version: with this in hand the reader waits
+	send()
+}
+
+// streams gives the first packet that is sent to a phone that has said something
+// once that was heard: from then on there are no gaps.
+func (p *phone) streams(e *Engine, n int) *rtp.Packet {
+	p.t.Helper()
+	c := e.call(attempt(n))
+	var next uint16
+	wait(p.t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		next = c.seq
+		return c.tsKnown
+	}, nil)
+	for {
+		if pkt := p.hear(); pkt.SequenceNumber == next {
+			return pkt
+		}
+	}
+}
+
 // hear reads one packet.
 func (p *phone) hear() *rtp.Packet {
 	p.t.Helper()
