@@ -368,6 +368,11 @@ func TestAFarLegThatSendsNothingMoreIsTold(t *testing.T) {
 	c.mu.Lock()
 	far := c.peers[b.leg]
 	c.mu.Unlock()
+	wait(t, func() bool {
+		far.mu.Lock()
+		defer far.mu.Unlock()
+		return far.in.received == 1
+	}, nil)
 	quietFor(far, patience)
 	got := b.events.next(engine.MediaPeerSilent)
 	if got.Session != engine.SessionID(b.leg) {
