@@ -259,10 +259,13 @@ func (s *sipp) satisfied() {
 	}
 }
 
-var received = regexp.MustCompile(`(?s)message received \[\d+\] bytes :\s+([A-Z]+) .*?Call-ID: *(\S+)`)
+var (
+	received = regexp.MustCompile(`(?s)message received \[\d+\] bytes :\s+([A-Z]+) .*?Call-ID: *(\S+)`)
+	cseq     = regexp.MustCompile(`(?m)^CSeq: *(\d+)`)
+)
 
-// requests lists the requests that came with a Call-ID, in their order and
-// without repetition, and every Call-ID that an INVITE brought.
+// requests lists the requests that came with a Call-ID, in the order in which they
+// came first and without repetition, and every Call-ID that an INVITE brought.
 func (s *sipp) requests(callID string) (methods string, invited []string) {
 	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.dir, "messages.log"))
@@ -270,7 +273,7 @@ func (s *sipp) requests(callID string) (methods string, invited []string) {
 		s.t.Fatal(err)
 	}
 	var list []string
-	seen := map[string]bool{}
+	seen, counted := map[string]bool{}, map[string]bool{}
 	for part := range strings.SplitSeq(string(log), "-----------------------------------------------") {
 		m := received.FindStringSubmatch(part)
 		if m == nil || m[1] == "SIP" {
@@ -280,7 +283,12 @@ func (s *sipp) requests(callID string) (methods string, invited []string) {
 			seen[m[2]] = true
 			invited = append(invited, m[2])
 		}
-		if m[2] == callID && (len(list) == 0 || list[len(list)-1] != m[1]) {
+		n := cseq.FindStringSubmatch(part)
+		if m[2] != callID || n == nil || counted[m[1]+n[1]] { // an ACK is repeated with the answer that it confirms
+			continue
+		}
+		counted[m[1]+n[1]] = true
+		if len(list) == 0 || list[len(list)-1] != m[1] {
 			list = append(list, m[1])
 		}
 	}
