@@ -203,7 +203,7 @@ func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
 	if hasItsOwnProcess(t) {
 		return
 	}
-	w, other := newClusterWorld(t, 10*time.Second)
+	w, other := newClusterWorld(t, 0) // until the callees hang up
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
 	id := w.campaignOf("two", map[string]any{"concurrency": 6, "always_on": true, "max_attempts": 1})
 	w.insist(id, "start")
@@ -220,6 +220,18 @@ func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
 	eventually(t, "it dials while the old calls go on", func() bool { return len(model.Ledger().Calls()) == 4 })
 	if live := model.Ledger().Live(); len(live) < len(before) {
 		t.Errorf("%d calls are live after the hand-over, %d were", len(live), len(before))
+	}
+	eventually(t, "all four talk", func() bool {
+		talk := 0
+		for _, s := range w.bot.Sessions() {
+			if s.FramesIn > 0 && s.EndedAt.IsZero() {
+				talk++
+			}
+		}
+		return talk == 4
+	})
+	for _, c := range model.Ledger().Live() {
+		model.HangUp(c.CallID)
 	}
 	eventually(t, "everybody was called, once and whole", func() bool {
 		c := w.detail(id).Counters
