@@ -45,21 +45,25 @@ func TestATryToDeliverTakesNoLongerAndReadsNoMoreThanItMay(t *testing.T) {
 		w.(nethttp.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	p := newPostman(true, 500*time.Millisecond, time.Now)
-	defer p.client.CloseIdleConnections()
-	f := func(url string, check func(webhook.Answer) bool) {
+	within := func(long time.Duration, url string, check func(webhook.Answer) bool) {
 		t.Helper()
+		p := newPostman(true, long, time.Now)
+		defer p.client.CloseIdleConnections()
 		a := p.Deliver(t.Context(), webhook.NewRequest(url, "msg_1", []byte("{}"), time.Unix(1000, 0), []byte("secret")))
 		if !check(a) || a.Took <= 0 {
 			t.Errorf("%s: %+v", url, a)
 		}
 	}
+	f := func(url string, check func(webhook.Answer) bool) {
+		t.Helper()
+		within(patience, url, check)
+	}
 	f(srv.URL+"/ok", func(a webhook.Answer) bool { return a.Status == 200 && a.Body == "" && a.Problem == "" })
 	f(srv.URL+"/busy", func(a webhook.Answer) bool { return a.Status == 429 && a.RetryAfter == 90*time.Second })
 	f(srv.URL+"/moved", func(a webhook.Answer) bool { return a.Status == 307 })
 	f(srv.URL+"/long", func(a webhook.Answer) bool { return a.Status == 200 && len(a.Body) == webhook.ExcerptCap })
-	f(srv.URL+"/slow", func(a webhook.Answer) bool { return a.Status == 0 && a.Problem == "timeout" })
-	f(srv.URL+"/trickle", func(a webhook.Answer) bool { return a.Status == 200 && a.Body == "" })
+	within(300*time.Millisecond, srv.URL+"/slow", func(a webhook.Answer) bool { return a.Status == 0 && a.Problem == "timeout" })
+	within(2*time.Second, srv.URL+"/trickle", func(a webhook.Answer) bool { return a.Status == 200 && a.Body == "" })
 	f("https://%zz", func(a webhook.Answer) bool { return a.Problem == "url" })
 	if followed {
 		t.Error("a redirect was followed")
