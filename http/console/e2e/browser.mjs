@@ -43,6 +43,7 @@ export async function withBrowser(test, { colorScheme = 'light', expected = () =
     context = await chromium.launchPersistentContext(profile, {
       executablePath: setting('CHROMIUM'),
       headless: true,
+      timeout: 2 * patience,
       args: flags,
       colorScheme,
       reducedMotion: 'reduce', // axe would judge the colours of what is half faded in
