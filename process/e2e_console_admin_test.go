@@ -40,7 +40,7 @@ func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 
 func TestPeopleHearCallsAndSayWhoAnsweredInTheConsole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 1200*time.Millisecond)
+	w := newWorld(t, tuning{}, 3*time.Second) // longer than a verdict takes, late as its audio may be
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	const admin, operator, name, calls = "ada@example.org", "olga@example.org", "Heard calls", 3
 	w.consoleUser(admin, "admin")
