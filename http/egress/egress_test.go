@@ -112,11 +112,6 @@ func TestRedirectsAreFollowedAsFarAsIsAllowed(t *testing.T) {
 }
 
 func TestWhatWentWrongHasACode(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
 	secured := httptest.NewTLSServer(nethttp.NotFoundHandler())
 	secured.Config.ErrorLog = nil
 	defer secured.Close()
@@ -124,13 +119,19 @@ func TestWhatWentWrongHasACode(t *testing.T) {
 	defer hangs.Close()
 	plain := httptest.NewServer(nethttp.NotFoundHandler())
 	defer plain.Close()
+	// A port at which nobody listens and that nobody else is given: a client's.
+	taken, err := net.Dial("tcp", plain.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
 	f := func(url, want string, timeout time.Duration) {
 		t.Helper()
 		if _, err := get(t, New(Config{Timeout: timeout, AllowPrivate: true}), url); err == nil || Problem(err) != want {
 			t.Errorf("%s: %v is %q, want %q", url, err, Problem(err), want)
 		}
 	}
-	f("http://"+closed.Addr().String(), "refused", 10*time.Second)
+	f("http://"+taken.LocalAddr().String(), "refused", 10*time.Second)
 	f(secured.URL, "tls", 10*time.Second)
 	f(strings.Replace(plain.URL, "http:", "https:", 1), "broken", 10*time.Second)
 	f(hangs.URL, "timeout", 50*time.Millisecond)
