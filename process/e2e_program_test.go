@@ -75,7 +75,7 @@ type running struct {
 func serve(t *testing.T, database string, args ...string) *running {
 	t.Helper()
 	cmd := program(t, database, append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json"}, args...)...)
-	cmd.Env = append(cmd.Env, shortPatience+"=3s")
+	cmd.Env = append(cmd.Env, shortPatience+"=8s")
 	return awaitUp(t, cmd)
 }
 
