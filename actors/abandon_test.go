@@ -25,7 +25,7 @@ func TestABotThatDoesNotConnectInTimeMakesAnAbandonWithTheMessage(t *testing.T) 
 				r.add(1)
 				r.act(campaign.ActionStart)
 				r.until(time.Minute, "abandoned", func() bool { return r.detail().Counters.Abandoned == 1 })
-				synctest.Wait()
+				r.over()
 				var a attempt.Attempt
 				r.store.View(func() {
 					for _, x := range r.store.Attempts {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -187,6 +188,22 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 		}
 	})
 	r.t.Fatalf("not within %v: %s\n%+v\nlive %+v\ncounters %+v", limit, what, d.Campaign.State, *d.Live, d.Counters)
+}
+
+// over waits until the ends of all calls are stored: figures tell of a call before
+// it has ended.
+func (r *rig) over() {
+	r.t.Helper()
+	r.until(time.Minute, "the ends of all calls are stored", func() bool {
+		return !slices.ContainsFunc(r.attempts(), func(a attempt.Attempt) bool { return a.State != attempt.Ended || a.OpenLeg() })
+	})
+	synctest.Wait()
+}
+
+// attempts gives all that are stored.
+func (r *rig) attempts() (list []attempt.Attempt) {
+	r.store.View(func() { list = slices.Collect(maps.Values(r.store.Attempts)) })
+	return list
 }
 
 func (r *rig) completed() bool { return r.detail().Campaign.State == campaign.Completed }

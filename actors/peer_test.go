@@ -164,6 +164,7 @@ func TestACallThatIsHungUpEndsItsBotsLeg(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.until(time.Minute, "the call ends", func() bool { return r.tree.LiveCalls() == 0 && r.world.LivePeers() == 0 })
+		r.over()
 		r.peersOver()
 	})
 }

@@ -39,7 +39,7 @@ func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 					t.Errorf("%d live answers while a beep may revise it", d.Live.Ledgers[0].LiveAnswers)
 				}
 				r.until(time.Minute, "a machine", func() bool { return r.detail().Counters.MachineDetected == 1 })
-				synctest.Wait()
+				r.over()
 				a := r.only()
 				if a.Outcome != engine.OutcomeMachine || a.Verdict != engine.VerdictMachine || a.RevisedFrom != engine.VerdictUnknown || a.WasConnected() {
 					t.Errorf("%s, %s from %s, connected %v", a.Outcome, a.Verdict, a.RevisedFrom, a.WasConnected())
@@ -91,7 +91,7 @@ func TestAMessageIsLeftOnAMachine(t *testing.T) {
 				r.add(1)
 				r.act(campaign.ActionStart)
 				r.until(time.Minute, "a machine", func() bool { return r.detail().Counters.MachineDetected == 1 })
-				synctest.Wait()
+				r.over()
 				a := r.only()
 				if len(r.world.Left) != 1 || r.world.Left[0].Message != "vm1" || a.Outcome != engine.OutcomeMachine || (a.VoicemailLeftAt != nil) != (failed == "") {
 					t.Errorf("%d messages, %s, left at %v", len(r.world.Left), a.Outcome, a.VoicemailLeftAt)
