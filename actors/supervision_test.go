@@ -96,7 +96,9 @@ func TestAContactThatFaultsAgainAndAgainWaitsEverLongerAndItsSiblingsNoticeNothi
 		r.results()
 		r.add(30)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		r.until(time.Minute, "ten talk, and no write is under way, which an actor would wait for", func() bool {
+			return r.detail().Live.InProgress == 10 && r.tree.Stats().Writer.Waiting.Load() == 0
+		})
 		sick := r.contactOf(number(0)).ID
 		for range 60 {
 			r.tree.Crash("contact", r.id, sick)
