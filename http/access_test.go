@@ -423,7 +423,7 @@ func TestThrottleIsBounded(t *testing.T) {
 }
 
 func TestPasswordHashes(t *testing.T) {
-	h := hashOnce()
+	h := HashPassword(password)
 	if !strings.HasPrefix(h, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("hash %q", h)
 	}

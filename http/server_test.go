@@ -83,7 +83,7 @@ func raw(t *testing.T, b *bench, bytes string) *nethttp.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _, _ = c.Write([]byte(bytes)) }()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Whoever stands before the dialler may read such a request as another one than it
@@ -18,9 +17,6 @@ func TestARequestThatCanBeReadInTwoWaysIsRefusedAndEndsItsConnection(t *testing.
 		t.Helper()
 		c := b.connect()
 		defer func() { _ = c.Close() }()
-		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
 		request := "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key + "\r\nContent-Type: application/json\r\n" +
 			strings.Join(append(fields, "", ""), "\r\n") + body + trap
 		if _, err := io.WriteString(c, request); err != nil {

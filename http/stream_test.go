@@ -26,7 +26,7 @@ import (
 const (
 	livePath    = "/api/v1/campaigns/cmp_1/live"
 	listPath    = "/api/v1/live"
-	testTimeout = 30 * time.Second
+	testTimeout = time.Minute
 )
 
 // stage is a bench whose streams go by hand: a tick makes the feed look, a beat

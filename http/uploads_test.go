@@ -48,7 +48,7 @@ func (b *bench) connect() net.Conn {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		b.t.Fatal(err)
 	}
 	return c
