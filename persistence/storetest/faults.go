@@ -25,6 +25,9 @@ const (
 	SwallowAnswer
 )
 
+// silent says whether nobody hears of the fault: only who stops waiting goes on.
+func (f Fault) silent() bool { return f == Blackhole || f == SwallowAnswer }
+
 // Faults wraps every connection of a store. Arm it, and the next message of
 // that name meets the fault; each arming serves once.
 type Faults struct {
@@ -168,17 +171,16 @@ func (f *Faults) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return fc, nil
 }
 
-// take says whether this message meets the armed fault.
-func (f *Faults) take(b []byte) Fault {
+// take says whether this message meets the armed fault; met is to be closed when
+// it has.
+func (f *Faults) take(b []byte) (fault Fault, met chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fault == 0 || !bytes.Contains(b, f.mark) {
-		return 0
+		return 0, nil
 	}
-	fault := f.fault
-	f.fault = 0
-	close(f.met)
-	return fault
+	fault, f.fault = f.fault, 0
+	return fault, f.met
 }
 
 type faultyConn struct {
@@ -192,10 +194,14 @@ type faultyConn struct {
 }
 
 func (c *faultyConn) cut() {
-	c.mu.Lock()
-	c.lost = true
-	c.mu.Unlock()
+	c.lose()
 	_ = c.Conn.Close()
+}
+
+func (c *faultyConn) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = true
 }
 
 func (c *faultyConn) Write(b []byte) (int, error) {
@@ -209,24 +215,28 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	c.faults.before(b)
-	switch c.faults.take(b) {
-	case CutBefore:
-		c.cut()
-		return 0, errCut
+	fault, met := c.faults.take(b)
+	if fault == 0 {
+		return c.Conn.Write(b)
+	}
+	defer close(met)
+	switch fault {
 	case CutAfter:
+		// What is written is delivered; whoever waits for the answer gets none,
+		// however soon it comes.
+		c.lose()
 		n, err := c.Conn.Write(b)
-		// What was written is delivered; whoever waits for the answer gets none.
-		c.cut()
+		_ = c.Conn.Close()
 		return n, err
 	case Blackhole:
 		c.mute(true)
 		return len(b), nil
 	case SwallowAnswer:
-		n, err := c.Conn.Write(b)
 		c.mute(false)
-		return n, err
+		return c.Conn.Write(b)
 	}
-	return c.Conn.Write(b)
+	c.cut()
+	return 0, errCut
 }
 
 func (c *faultyConn) mute(silent bool) {

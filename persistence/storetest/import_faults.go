@@ -68,7 +68,7 @@ func importOvertaken(t *testing.T, w *world, f *Faults) {
 // until waits for a figure of the database.
 func (w *world) until(what, sql string, least int) {
 	w.t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for w.count(sql) < least {
 		if time.Now().After(end) {
 			w.t.Fatalf("never: %s", what)
@@ -139,7 +139,7 @@ func importUnnoticed(t *testing.T, w *world) {
 		if len(w.contacts()) != 1 {
 			t.Error("rows are visible before the switch")
 		}
-		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		short, cancel := context.WithTimeout(ctx, time.Minute) // the activation waits for it in turn
 		defer cancel()
 		c := there
 		x, _ := w.intent(&c)
