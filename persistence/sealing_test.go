@@ -170,7 +170,7 @@ func TestASealedSecretOpensInItsOwnRowOnlyAndNotWhenItWasChanged(t *testing.T) {
 	putSecrets(t, s)
 	f("cut short", "UPDATE trunks SET password = left(password, 30)")
 	putSecrets(t, s)
-	f("changed", "UPDATE trunks SET password = overlay(password PLACING (CASE right(password, 3) WHEN 'AAA' THEN 'BBB' ELSE 'AAA' END) FROM length(password) - 6)")
+	f("changed", "UPDATE trunks SET password = overlay(password PLACING (CASE substr(password, length(password) - 6, 3) WHEN 'AAA' THEN 'BBB' ELSE 'AAA' END) FROM length(password) - 6)")
 	putSecrets(t, s)
 	if p, _ := readSecrets(t, s); p != "hunter2" {
 		t.Errorf("set anew it is %q", p)
