@@ -48,7 +48,7 @@ func start(t *testing.T, dir string) *Server {
 
 func query(t *testing.T, url, sql string) (out string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -64,7 +64,7 @@ func query(t *testing.T, url, sql string) (out string) {
 // keep commits something.
 func keep(t *testing.T, url string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestAServerIsStartedAgainThoughAStatementOfTheKilledOneRunsOn(t *testing.T)
 	if err := syscall.Kill(was, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for adopted.Pid() == was || adopted.answers(ctx) != nil {
 		if err := pause(ctx); err != nil {

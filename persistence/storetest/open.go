@@ -19,12 +19,15 @@ import (
 	"dialler/persistence/private"
 )
 
+// patience is how long a server that comes up, recovers or is asked by many may take.
+const patience = 5 * time.Minute
+
 // shared starts or adopts the test server once a process.
 var shared = sync.OnceValues(func() (*private.Server, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	dir := filepath.Join(os.TempDir(), "dialler-test-"+strconv.Itoa(os.Geteuid()))
-	return private.Start(ctx, private.Config{Dir: dir, Name: "test", Log: zerolog.Nop()})
+	return private.Start(ctx, private.Config{Dir: dir, Name: "test", Log: zerolog.Nop(), StartTimeout: patience})
 })
 
 // URL gives a schema of its own on the shared server, empty, and drops it at
@@ -57,7 +60,7 @@ func URL(t testing.TB) string {
 
 func exec(t testing.TB, url, sql string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -81,7 +84,7 @@ func OpenAt(t testing.TB, url string, cfg persistence.Config) *persistence.Store
 	if cfg.Writers == 0 {
 		cfg.Writers, cfg.Readers = 3, 4
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := persistence.Open(ctx, url, cfg)
 	if err != nil {
