@@ -214,7 +214,7 @@ test-elsewhere: need-go ## Run the tests of the actors with every call carried b
 	$(GO) test -count=1 -timeout 5m -run TestNodesThatWereStopped ./process
 
 contract: deps ## Make 20,000 requests from openapi.yaml and hold the answers against it: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.
-	CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
+	CONTRACT_SEED=$${CONTRACT_SEED:-$$(date +%s)} CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
 
 check: fmt vet lint console-check test ## Run what a change must pass: format, vet, linters, tests (they also compare generated files).
 

@@ -51,6 +51,7 @@ var seldom = map[string]int{
 // are answered as the file says: no 500, no status and no field that it does not
 // name; and the only 503 are those of a call outside campaigns (dialout, the test of a
 // trunk) without a line, of a simulation that takes too long, and of readiness.
+// `make contract` draws others each time.
 func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	t.Parallel()
 	setting := func(name string, otherwise uint64) uint64 {
@@ -60,7 +61,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		}
 		return n
 	}
-	seed, requests := setting("CONTRACT_SEED", uint64(time.Now().UnixNano())), int(setting("CONTRACT_REQUESTS", contractRequests))
+	seed, requests := setting("CONTRACT_SEED", 1), int(setting("CONTRACT_REQUESTS", contractRequests))
 	t.Logf("CONTRACT_SEED=%d", seed)
 	w := newWorld(t, tuning{}, 100*time.Millisecond)
 	m := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond), carrier.Busy()}})
