@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test on a busy machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func start(t testing.TB, cfg Config) *Bot {
 	t.Helper()

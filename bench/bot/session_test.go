@@ -119,12 +119,17 @@ func TestBurstAndClear(t *testing.T) {
 		Burst: true, Clear: 1, Utterance: draw.Exactly(12 * time.Second), Pause: draw.Exactly(time.Minute), Result: &Result{None: true},
 	})})
 	p := connect(t, b).begin()
-	begun := time.Now()
 	f, frames, bytes := p.readTo("mark")
 	if frames != 12 || bytes != 12*burstSamples {
 		t.Fatalf("%d frames with %d bytes", frames, bytes)
 	}
-	if took := time.Since(begun); took > 5*time.Second { // at the pace of speech it would be 5.5
+	b.mu.Lock()
+	one := b.sessions[0]
+	b.mu.Unlock()
+	one.mu.Lock()
+	took := one.marks[0].due.Sub(one.row.FirstSentAt) - 12*time.Second - markGrace // by the bot's turns
+	one.mu.Unlock()
+	if took != 0 {
 		t.Fatalf("six seconds of audio took %v", took)
 	}
 	p.readTo("clear")
