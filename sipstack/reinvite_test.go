@@ -102,7 +102,7 @@ func TestA200IsRepeatedUntilItsAckOrTheCallEnds(t *testing.T) {
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
 	u.inDialog(invite, "far", "INVITE", 1, sdpType, answerSDP)
-	u.again(u.response(1), 3)
+	u.again(u.response(1), 2)
 	es := l.expect(leg, "sent answered(200) closed(200)")
 	if es[2].Reason != "no ACK" {
 		t.Fatalf("%+v", es[2])
