@@ -9,6 +9,7 @@ const LONG_MS = 10_000;
 const SHORT_MS = 400;
 const BYTES_OF_MS = 8; // μ-law at 8 kHz
 const ENOUGH = 500 * BYTES_OF_MS;
+const LOUD = 100; // bytes
 
 // The stand-in: the events of the Realtime API that the library needs.
 let model = null;
@@ -18,6 +19,7 @@ const modelURL = await listen((socket, request) => {
   const heard = [];
   let bytes = 0;
   let loud = 0;
+  let answered = false;
   let events = 0;
   let answers = 0;
   const send = (type, fields) => socket.send(JSON.stringify({ type, event_id: `event_${++events}`, ...fields }));
@@ -47,12 +49,13 @@ const modelURL = await listen((socket, request) => {
       }
       case "input_audio_buffer.append": {
         const audio = Buffer.from(event.audio, "base64");
-        const before = bytes;
         bytes += audio.length;
-        // Both zeros of μ-law and what is next to them are silence.
+        // Both zeros of μ-law and what is next to them are silence: what comes until the callee is heard.
         loud += audio.filter((b) => (b & 0x7f) < 0x78).length;
-        if (bytes <= 2 * ENOUGH) heard.push(audio);
-        if (before < ENOUGH && bytes >= ENOUGH) {
+        heard.push(audio);
+        while (heard.length * audio.length > 2 * ENOUGH) heard.shift();
+        if (!answered && bytes >= ENOUGH && loud >= LOUD) {
+          answered = true;
           say("heard", { ms: bytes / BYTES_OF_MS, loud });
           speak(LONG_MS);
         }
