@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -147,9 +148,20 @@ func (w *world) commit(group ...journal.Write) {
 	}
 }
 
+// try gives the group again when the database did not answer, as a writer does: the
+// server ends a transaction whose client, of a machine that is busy, pauses for three
+// seconds.
 func (w *world) try(group ...journal.Write) []error {
 	w.t.Helper()
 	refused, err := w.store.Commit(w.ctx, group)
+	for range 4 {
+		var e *engine.Error
+		if !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
+			break
+		}
+		w.t.Logf("given again: %v", err)
+		refused, err = w.store.Commit(w.ctx, group)
+	}
 	must(w.t, err)
 	if len(refused) != len(group) {
 		w.t.Fatalf("%d answers to %d writes", len(refused), len(group))
