@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { noteRefusal, onLoggedOut, setToken } from './client';
 import { Problem } from './problem';
@@ -13,8 +13,20 @@ function seen() {
 }
 let end = () => {};
 
+/** noted notes a refusal, and lets the time pass that it takes. */
+async function noted(p: Problem, times = 1) {
+  const all = Promise.all(Array.from({ length: times }, () => noteRefusal(p)));
+  await vi.runAllTimersAsync();
+  await all;
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
 afterEach(() => {
   end();
+  vi.useRealTimers();
   setToken('');
   vi.unstubAllGlobals();
 });
@@ -23,7 +35,7 @@ test('a session is over when the dialler says so', async () => {
   const over = seen();
   setToken('one');
   vi.stubGlobal('fetch', () => Promise.resolve(new Response('', { status: 401 })));
-  await noteRefusal(refused());
+  await noted(refused());
   expect(over).toHaveBeenCalledTimes(1);
 });
 
@@ -31,7 +43,7 @@ test('a request of the session before, refused late, does not end the one that t
   const over = seen();
   setToken('two');
   vi.stubGlobal('fetch', () => Promise.resolve(new Response('{}', { status: 200 })));
-  await noteRefusal(refused());
+  await noted(refused());
   expect(over).not.toHaveBeenCalled();
 });
 
@@ -42,19 +54,29 @@ test('a log-in while the dialler is asked counts', async () => {
     setToken('two');
     return Promise.resolve(new Response('', { status: 401 }));
   });
-  await noteRefusal(refused());
+  await noted(refused());
   expect(over).not.toHaveBeenCalled();
 });
 
-test('requests that are refused together ask once, and without a session nobody is asked', async () => {
+test('a log-in in another tab whose cookie is still under way counts', async () => {
+  const over = seen();
+  setToken('one');
+  let asked = 0;
+  vi.stubGlobal('fetch', () => Promise.resolve(++asked === 1 ? new Response('', { status: 401 }) : new Response('{}', { status: 200 })));
+  await noted(refused());
+  expect(asked).toBe(2);
+  expect(over).not.toHaveBeenCalled();
+});
+
+test('requests that are refused together ask together, and without a session nobody is asked', async () => {
   const over = seen();
   const asked = vi.fn(() => Promise.resolve(new Response('', { status: 401 })));
   vi.stubGlobal('fetch', asked);
-  await noteRefusal(refused());
+  await noted(refused());
   expect(asked).not.toHaveBeenCalled();
   setToken('one');
-  await Promise.all([noteRefusal(refused()), noteRefusal(refused())]);
-  expect(asked).toHaveBeenCalledTimes(1);
+  await noted(refused(), 2);
+  expect(asked).toHaveBeenCalledTimes(2);
   expect(over).toHaveBeenCalledTimes(1);
 });
 
@@ -63,7 +85,7 @@ test('what is refused for another reason says nothing of the session', async () 
   setToken('one');
   const asked = vi.fn();
   vi.stubGlobal('fetch', asked);
-  await noteRefusal(new Problem(403, 'forbidden', 'not for you'));
+  await noted(new Problem(403, 'forbidden', 'not for you'));
   expect(asked).not.toHaveBeenCalled();
   expect(over).not.toHaveBeenCalled();
 });

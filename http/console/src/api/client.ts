@@ -31,17 +31,30 @@ export function onLoggedOut(f: () => void): () => void {
 
 let asking = false;
 
+/** How long the answer to a log-in may be on its way when the session before has ended, ms. */
+const underWayMs = 1_000;
+
+/** over says whether the dialler knows of no session. */
+async function over(): Promise<boolean> {
+  return (await fetch('/api/v1/session').catch(() => undefined))?.status === 401;
+}
+
 /**
  * noteRefusal looks at a refused request: 401 means that the session has ended, unless the request was made in the one
- * before. So the dialler is asked whether there is a session now.
+ * before. So the dialler is asked whether there is a session now, and once more a little later: a log-in in another tab
+ * ends the session before, and its cookie may still be under way.
  */
 export async function noteRefusal(p: Problem) {
   if (p.status !== 401 || csrf === '' || asking) return;
   const before = csrf;
   asking = true;
-  const answer = await fetch('/api/v1/session').catch(() => undefined);
+  let ended = await over();
+  if (ended && csrf === before) {
+    await new Promise((resolve) => setTimeout(resolve, underWayMs));
+    ended = csrf === before && (await over());
+  }
   asking = false;
-  if (answer?.status === 401 && csrf === before) listeners.forEach((f) => f());
+  if (ended && csrf === before) listeners.forEach((f) => f());
 }
 
 const reads = new Set(['GET', 'HEAD', 'OPTIONS']);
