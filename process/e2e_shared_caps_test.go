@@ -117,7 +117,8 @@ func TestCapsAreSharedByAllNodes(t *testing.T) {
 	})
 	t.Logf("the counts are kept by another node after %v", time.Since(killed))
 	for id, n := range contacts {
-		eventually(t, "everybody was called", func() bool {
+		// The number of a call that was lost with its node is held for half a minute and its ring timeout.
+		within(t, 4*patience, "everybody was called", func() bool {
 			c := w.detail(id).Counters
 			return c.Total == n && c.Completed+c.Failed+c.Abandoned+c.Unanswered >= n
 		})

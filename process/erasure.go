@@ -19,6 +19,27 @@ const holdForErasure = 2 * time.Minute
 // errSpoolWaits: what waits would bring a person back.
 var errSpoolWaits = engine.Unavailable("spool_waiting", "writes of live calls wait on disk for the database; erase again when they are written", 5*time.Second)
 
+// spoolPatience is how long an erasure waits for what waits: a database that was
+// slow for a moment has written it soon.
+const spoolPatience = 5 * time.Second
+
+// spoolWritten waits until no record waits.
+func spoolWritten(ctx context.Context, records func() int64) error {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(spoolPatience)
+	for records() > 0 {
+		select {
+		case <-look.C:
+		case <-late:
+			return errSpoolWaits
+		case <-ctx.Done():
+			return errSpoolWaits
+		}
+	}
+	return nil
+}
+
 // Eraser erases persons.
 type Eraser struct {
 	Store *persistence.Store
@@ -149,8 +170,10 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 
 // ErasePerson implements http.Persons.
 func (f *Front) ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
-	if f.p.spool != nil && f.p.spool.Stats().Records > 0 {
-		return engine.ErasedPerson{}, errSpoolWaits
+	if f.p.spool != nil {
+		if err := spoolWritten(ctx, func() int64 { return f.p.spool.Stats().Records }); err != nil {
+			return engine.ErasedPerson{}, err
+		}
 	}
 	e := Eraser{Store: f.Store, Files: f.p.recorder, running: erasure{f.p.recorder, f.tree}}
 	if f.p.several != nil {
