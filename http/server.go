@@ -372,7 +372,7 @@ func drain(c net.Conn, limit int) {
 	if c == nil {
 		return
 	}
-	const idle, all = 250 * time.Millisecond, 3 * time.Second
+	const idle, all = time.Second, 3 * time.Second
 	end := time.Now().Add(all)
 	var scrap [16 << 10]byte
 	for left := limit; left > 0 && time.Now().Before(end); {

@@ -27,6 +27,21 @@ import (
 // streams and its signals are what a user sees.
 const AsProgram = "DIALLER_TEST_AS_PROGRAM"
 
+// dataDirs are the data folders of programs, one a test: what one leaves in its spool
+// belongs to the database of its test.
+var dataDirs sync.Map
+
+func dataDir(t *testing.T) string {
+	t.Helper()
+	if dir, ok := dataDirs.Load(t.Name()); ok {
+		return dir.(string)
+	}
+	dir := t.TempDir()
+	dataDirs.Store(t.Name(), dir)
+	t.Cleanup(func() { dataDirs.Delete(t.Name()) })
+	return dir
+}
+
 // program prepares a run of the program on a database, in a folder of its own.
 func program(t *testing.T, database string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -43,7 +58,7 @@ func program(t *testing.T, database string, args ...string) *exec.Cmd {
 	}
 	cmd.Env = append(cmd.Env, AsProgram+"=1")
 	if database != "" {
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "DIALLER_DATA_DIR="+dataDir(t))
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
@@ -346,6 +361,8 @@ func TestTheSandboxPrintsOneJSONDocumentAndItsLedgersAgree(t *testing.T) {
 func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, storetest.URL(t), "sandbox", "--contacts=40", "--seats=6", "--listen-http=127.0.0.1:0", "--no-open")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -360,6 +377,9 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 		if m := api.FindStringSubmatch(lines.Text()); m != nil {
 			url = m[1]
 		}
+	}
+	if url == "" {
+		t.Fatalf("it ended: %v\n%s", cmd.Wait(), stderr.String())
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
