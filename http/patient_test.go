@@ -62,7 +62,7 @@ func (c *slept) Read(b []byte) (int, error) {
 
 func TestAClientThatSendsIsNotCutOffBecauseThisProcessPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &slept{times: 1, left: 1 << 20}
+		c := &slept{times: 2, left: 1 << 20}
 		drain(c, 2<<20)
 		if c.left > 0 {
 			t.Errorf("%d bytes are left", c.left)

@@ -109,12 +109,12 @@ func TestAChallengedPrackIsSentWithCredentials(t *testing.T) {
 
 func TestALostPrackIsRepeated(t *testing.T) {
 	u := newUAS(t, nil)
-	s := newStack(t, sipstack.Config{Timers: fast})
+	s := newStack(t, sipstack.Config{Timers: wide})
 	setTrunk(s, u.port(), nil)
 	l := listen(t, nil)
 	leg := place(s, l)
 	u.reliably(u.request(sip.INVITE, 1), addr(s), "180 Ringing", "far", "1", "")
-	if a, b := u.request(sip.PRACK, 1), u.repeated(sip.PRACK, 2); a.String() != b.String() {
+	if a, b := u.request(sip.PRACK, 1), u.repeated(sip.PRACK, 3); a.String() != b.String() {
 		t.Fatalf("%s\n%s", a, b)
 	}
 	u.reply(u.request(sip.INVITE, 1), addr(s), "486 Busy Here", "far", "", "")

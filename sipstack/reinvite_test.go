@@ -98,11 +98,11 @@ func TestAnOfferlessReinviteIsAnsweredInItsAck(t *testing.T) {
 
 func TestA200IsRepeatedUntilItsAckOrTheCallEnds(t *testing.T) {
 	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
-	s := newStack(t, sipstack.Config{Media: &negotiator{}, Timers: fast})
+	s := newStack(t, sipstack.Config{Media: &negotiator{}, Timers: wide})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
 	u.inDialog(invite, "far", "INVITE", 1, sdpType, answerSDP)
-	u.again(u.response(1), 2)
+	u.again(u.response(1), 3)
 	es := l.expect(leg, "sent answered(200) closed(200)")
 	if es[2].Reason != "no ACK" {
 		t.Fatalf("%+v", es[2])
