@@ -22,8 +22,8 @@ const (
 	longest  = 112            // steps of a sequence: four seconds and a half
 	perEpoch = 128            // batches
 	epochs   = 240
-	pace     = 1.5e-3 // of Adam; in the last quarter it falls to nothing
-	warming  = 200    // batches until it is that
+	pace     = 3e-3 // of Adam; in the last quarter it falls to nothing
+	warming  = 200  // batches until it is that
 )
 
 // grain is the size of what an input is kept in.

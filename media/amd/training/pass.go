@@ -211,6 +211,10 @@ const beside = 0.3
 // has: what a net learns of them it knows of voices that it never heard.
 const hearing = 1.0
 
+// answering is what the classes count beside the sounds. Their slopes are steeper:
+// counted in full they are what the first layer follows, and it hears little.
+const answering = 0.25
+
 // loss gives the cross entropy, and its slopes in dlogits, and that of what is
 // said, with slopes in dsounds.
 func (p *pass) loss() {
@@ -218,7 +222,7 @@ func (p *pass) loss() {
 	for t := range p.steps {
 		for i := range p.active[t] {
 			l, d := p.logits.row(t*p.n+i), p.dlogits.row(t*p.n+i)
-			weight := p.weight.row(t)[i]
+			weight := answering * p.weight.row(t)[i]
 			p.lost += entropy(l[:amd.Classes], d, weight, p.class[i])
 			p.counted += float64(weight)
 			if p.kind[i] > 0 {
