@@ -1,0 +1,127 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/engine/campaign"
+)
+
+// endlessFile makes the rows of a large file as they are read.
+type endlessFile struct {
+	row, rows int
+	rest      []byte
+}
+
+func (f *endlessFile) Read(p []byte) (int, error) {
+	for len(f.rest) < 4096 && f.row <= f.rows {
+		if f.row == 0 {
+			f.rest = append(f.rest, "phone_number,first_name,account,region\n"...)
+		} else {
+			f.rest = fmt.Appendf(f.rest, "+49151%08d,Ada,%d,north\n", f.row, f.row)
+		}
+		f.row++
+	}
+	if len(f.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
+
+// Not parallel to others: it measures the memory of the process.
+func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
+	// How long it takes says nothing under the race detector.
+	rows, limit := 200_000, 30*time.Second
+	if raceEnabled {
+		rows, limit = 50_000, 10*time.Minute
+	}
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Exactly(50 * time.Millisecond)}}})
+	id := w.campaign(map[string]any{"concurrency": 2, "always_on": true}) // it goes on when the import takes longer than its calls
+	file, _ := contactFile(1000)
+	w.upload(id, file).expect(201)
+	w.act(id, "start").expect(200)
+	eventually(t, "it dials", func() bool { return len(model.Ledger().Calls()) > 5 })
+
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	// What is garbage already must not count: with the usual setting there is as
+	// much of it as the tests before have left alive.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
+	before := heap()
+	var peak atomic.Uint64
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				if h := heap(); h > peak.Load() {
+					peak.Store(h)
+				}
+			}
+		}
+	})
+	dialled := len(model.Ledger().Calls())
+	began := time.Now()
+	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id), &endlessFile{rows: rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+w.admin)
+	req.Header.Set("Content-Type", "text/csv")
+	client := nethttp.Client{Timeout: 10 * time.Minute}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	close(stop)
+	watching.Wait()
+	body, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	var imp campaign.Import
+	answer{t: t, status: resp.StatusCode, body: body}.expect(201).into(&imp)
+	if imp.Rows != rows || imp.Added != rows {
+		t.Errorf("%+v", imp)
+	}
+	if got := w.rows("contacts"); got != rows+1000 {
+		t.Errorf("%d contacts", got)
+	}
+	grown := int64(peak.Load()) - int64(before)
+	if grown > 50<<20 || took > limit {
+		t.Errorf("%d rows took %v and %d MiB", rows, took, grown>>20)
+	}
+	calls := len(model.Ledger().Calls()) - dialled
+	t.Logf("%d rows took %v and %d MiB, with %d calls meanwhile", rows, took, grown>>20, calls)
+	// Two lines, a call of some 400 ms each: it went on dialling all the time.
+	if least := int(took / time.Second); calls < least {
+		t.Errorf("%d calls in %v", calls, took)
+	}
+	w.act(id, "pause").expect(200)
+	eventually(t, "its calls are over", func() bool { return w.p.tree.LiveCalls() == 0 })
+	if dup := model.Ledger().DuplicateInvites(); len(dup) > 0 {
+		t.Errorf("duplicates %v", dup)
+	}
+}
