@@ -205,6 +205,8 @@ type amdGreetingsCmd struct {
 	Seed  uint64   `help:"The same seed gives the same recordings." default:"1"`
 	Count int      `help:"Recordings." default:"12000"`
 	Kinds []string `help:"These alone: short, again, firm, long, talk, brief, box, carrier, screen." placeholder:"KIND"`
+	// Engines are for other sets of voices.
+	Engines []string `name:"engine" help:"Said by these synthesisers alone: espeak, flite, fest, pico (SVOX Pico, of Debian's section non-free)." placeholder:"NAME"`
 	// Unseen is for measuring.
 	Unseen bool `help:"Other phrases, said by other voices, on which the model is not trained: to measure it."`
 }
@@ -213,7 +215,7 @@ type amdGreetingsCmd struct {
 func (g *amdGreetingsCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Kinds: g.Kinds, Unseen: g.Unseen})
+	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Kinds: g.Kinds, Engines: g.Engines, Unseen: g.Unseen})
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be said\n", done.Recordings, g.Dir, done.Failed)
 	}

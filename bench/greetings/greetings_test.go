@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,44 @@ func TestWrittenRecordingsHaveTheirSounds(t *testing.T) {
 	}
 	if known < len(rows)/2 {
 		t.Errorf("%d of %d have sounds", known, len(rows)-1)
+	}
+}
+
+func TestSynthesisersAreTakenByName(t *testing.T) {
+	all, err := speakersOf(nil, false)
+	if err != nil || len(all) != len(speakers(false)) {
+		t.Fatalf("%d speakers, %v", len(all), err)
+	}
+	if slices.ContainsFunc(all, func(s speaker) bool { return s.engine == pico }) {
+		t.Error("pico was not asked for")
+	}
+	for _, names := range [][]string{{pico}, {flite, festival}, {espeak}} {
+		some, err := speakersOf(names, false)
+		if err != nil || len(some) == 0 {
+			t.Fatalf("%v: %d speakers, %v", names, len(some), err)
+		}
+		for _, s := range some {
+			if !slices.Contains(names, s.engine) {
+				t.Fatalf("%v: %+v", names, s)
+			}
+			for _, kind := range []string{"short", "brief", "box"} {
+				if len(seen()[s.lang][kind]) == 0 {
+					t.Fatalf("%+v has no %s to say", s, kind)
+				}
+			}
+		}
+	}
+	for _, bad := range []struct {
+		names []string
+		apart bool
+		want  string
+	}{{[]string{"sam"}, false, "name espeak, flite, fest or pico"}, {[]string{pico}, true, "none of their voices"}} {
+		if _, err := speakersOf(bad.names, bad.apart); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%v: %v", bad.names, err)
+		}
+	}
+	if got := picoText("A < B & C", 1.1, 50); got != `<pitch level="100"><speed level="110">A &lt; B &amp; C</speed></pitch>` {
+		t.Error(got)
 	}
 }
 

@@ -82,6 +82,9 @@ func words(detail, voice string) (reader string, parts []string) {
 	if dialect, ok := strings.CutPrefix(voice, "espeak-"); ok {
 		reader, _, _ = strings.Cut(dialect, "+")
 	}
+	if strings.HasPrefix(voice, "pico-en-GB") {
+		reader = "en-gb"
+	}
 	for part := range strings.SplitSeq(m[2], "|") {
 		if part = strings.Join(strings.Fields(part), " "); strings.ContainsFunc(part, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			parts = append(parts, part)

@@ -53,6 +53,8 @@ func TestWordsAreWhatDetailSays(t *testing.T) {
 		{"box [en]: You've reached John: hello. | Leave a message.", "flite-slt-1.00", "en-us", "You've reached John: hello.;Leave a message."},
 		{"again [de]: Hallo? || Hallo?", "espeak-de+Andy-196-27", "de", "Hallo?;Hallo?"},
 		{"short [en]: Hello?", "espeak-en-gb-scotland+f2-150-20", "en-gb-scotland", "Hello?"},
+		{"short [en]: Hello?", "pico-en-GB-1.10-40", "en-gb", "Hello?"},
+		{"short [en]: Hello?", "pico-en-US-1.10-40", "en-us", "Hello?"},
 		{"words [es-419]: hola | ...", "real-es_MX_f_Allison", "es-419", "hola"},
 		{"model carrier", "model-0", "", ""},
 		{"prompt: vm-goodbye", "real-fr_f_prompt", "", ""},

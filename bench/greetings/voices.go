@@ -40,6 +40,46 @@ var (
 	others = []string{"m8", "f4", "Hugo", "Andrea", "steph", "ed", "klatt3", "benjamin", "travis", "anika", "boris", "grandma", "iven3", "Mike"}
 )
 
+// picoVoices are those of SVOX Pico, one of each.
+var picoVoices = map[string][]string{"en": {"en-US", "en-GB"}, "de": {"de-DE"}, "es": {"es-ES"}, "fr": {"fr-FR"}, "it": {"it-IT"}}
+
+// engines are the synthesisers; a recording is made with pico only when that is
+// named, because Debian has it in its section non-free.
+const (
+	espeak   = "espeak"
+	flite    = "flite"
+	festival = "fest"
+	pico     = "pico"
+)
+
+// speakersOf are the voices of these synthesisers alone, of none: of all that
+// need not be named.
+func speakersOf(engines []string, apart bool) ([]speaker, error) {
+	for _, e := range engines {
+		if !slices.Contains([]string{espeak, flite, festival, pico}, e) {
+			return nil, fmt.Errorf("greetings_engine: %s is none: name espeak, flite, fest or pico", e)
+		}
+	}
+	all := speakers(apart)
+	if len(engines) == 0 {
+		return all, nil
+	}
+	all = slices.DeleteFunc(all, func(s speaker) bool { return !slices.Contains(engines, s.engine) })
+	if slices.Contains(engines, pico) && !apart {
+		for _, lang := range slices.Sorted(maps.Keys(picoVoices)) {
+			for _, name := range picoVoices[lang] {
+				for range max(1, len(variants)/2) {
+					all = append(all, speaker{engine: pico, lang: lang, name: name})
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("greetings_engine: %s: none of their voices is left out of training", strings.Join(engines, ", "))
+	}
+	return all, nil
+}
+
 // speakers are the voices, as often as they are drawn; apart are those on
 // which nothing is trained.
 func speakers(apart bool) []speaker {
@@ -56,7 +96,7 @@ func speakers(apart bool) []speaker {
 	for _, lang := range slices.Sorted(maps.Keys(dialects)) {
 		for _, dialect := range dialects[lang] {
 			for _, v := range of {
-				add(1, speaker{engine: "espeak", lang: lang, name: dialect + "+" + v})
+				add(1, speaker{engine: espeak, lang: lang, name: dialect + "+" + v})
 			}
 		}
 	}
@@ -64,16 +104,16 @@ func speakers(apart bool) []speaker {
 	// the voices of a dialect.
 	share := func(tenths int) int { return max(1, tenths*len(of)/10) }
 	fest := func(tenths int, lang, name, charset string) {
-		add(share(tenths), speaker{engine: "fest", lang: lang, name: name, charset: charset})
+		add(share(tenths), speaker{engine: festival, lang: lang, name: name, charset: charset})
 	}
 	if apart {
-		add(share(20), speaker{engine: "flite", lang: "en", name: "awb"})
+		add(share(20), speaker{engine: flite, lang: "en", name: "awb"})
 		fest(8, "en", "ked_diphone", "")
 		fest(10, "it", "pc_diphone", "latin1")
 		return all
 	}
 	for _, v := range []string{"kal", "kal16", "rms", "slt"} {
-		add(share(20), speaker{engine: "flite", lang: "en", name: v})
+		add(share(20), speaker{engine: flite, lang: "en", name: v})
 	}
 	fest(5, "en", "kal_diphone", "")
 	fest(8, "en", "cmu_us_slt_arctic_hts", "")
@@ -115,21 +155,28 @@ func (s speaker) say(ctx context.Context, dir, text string, speed float64, pitch
 	}
 	var cmd *exec.Cmd
 	switch s.engine {
-	case "espeak":
+	case espeak:
 		cmd = exec.CommandContext(ctx, "espeak-ng", "-v", s.name, "-s", strconv.Itoa(int(170*speed)), "-p", strconv.Itoa(pitch), "-w", out, "-f", in) //nolint:gosec // names of our own
-	case "flite":
+	case flite:
 		cmd = exec.CommandContext(ctx, "flite", "-voice", s.name, "--setf", fmt.Sprintf("duration_stretch=%.2f", 1/speed), "-f", in, "-o", out) //nolint:gosec // names of our own
+	case pico:
+		cmd = exec.CommandContext(ctx, "pico2wave", "-l", s.name, "-w", out, picoText(text, speed, pitch)) //nolint:gosec // names of our own
 	default:
 		cmd = exec.CommandContext(ctx, "text2wave", "-eval", fmt.Sprintf("(begin (voice_%s) (Parameter.set 'Duration_Stretch %.2f))", s.name, 1/speed), in, "-o", out) //nolint:gosec // names of our own
 	}
 	if msg, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("greetings_say: %s: %w: %s: install espeak-ng, flite and festival", s.engine, err, bytes.TrimSpace(msg))
+		return nil, fmt.Errorf("greetings_say: %s: %w: %s: install espeak-ng, flite, festival, and for pico libttspico-utils", s.engine, err, bytes.TrimSpace(msg))
 	}
 	b, err := os.ReadFile(out) //nolint:gosec // in our own folder
 	if err != nil {
 		return nil, err
 	}
 	return decode(b)
+}
+
+// picoText marks a text up: speed 1 is 100 %, a pitch of 50 as well.
+func picoText(text string, speed float64, pitch int) string {
+	return fmt.Sprintf(`<pitch level="%d"><speed level="%d">%s</speed></pitch>`, 75+pitch/2, int(100*speed), strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text))
 }
 
 // decode gives the 16-bit mono samples of b at 8 kHz, trimmed.
@@ -210,8 +257,11 @@ func trim(x []float64) []float64 {
 
 func (s speaker) label(speed float64, pitch int) string {
 	name := s.engine + "-" + s.name
-	if s.engine == "espeak" {
+	switch s.engine {
+	case espeak:
 		return fmt.Sprintf("%s-%d-%d", name, int(170*speed), pitch)
+	case pico:
+		return fmt.Sprintf("%s-%.2f-%d", name, speed, pitch)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s-%.2f", name, speed), "-")
 }

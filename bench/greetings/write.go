@@ -37,6 +37,9 @@ type Config struct {
 	// Kinds are drawn alone, as often beside each other as ever; none: all of
 	// them, and callees of the model carrier.
 	Kinds []string
+	// Engines are the synthesisers: espeak, flite, fest, pico; none: the first
+	// three, and callees of the model carrier.
+	Engines []string
 	// Unseen has other phrases said by other voices, on which nothing is to be
 	// trained.
 	Unseen bool
@@ -60,7 +63,11 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 		return done, fmt.Errorf("greetings_folder: %w", err)
 	}
 	rows := make([][]string, cfg.Count)
-	voices, said := speakers(cfg.Unseen), seen()
+	voices, err := speakersOf(cfg.Engines, cfg.Unseen)
+	if err != nil {
+		return done, err
+	}
+	said := seen()
 	if cfg.Unseen {
 		said = apart()
 	}
@@ -85,7 +92,7 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 		done.Recordings++
 		table = append(table, row)
 	}
-	if !cfg.Unseen && len(cfg.Kinds) == 0 {
+	if !cfg.Unseen && len(cfg.Kinds) == 0 && len(cfg.Engines) == 0 {
 		model, err := modelCallees(cfg)
 		if err != nil {
 			return done, err
@@ -96,7 +103,7 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	if err := labels(cfg.Dir, table); err != nil {
 		return done, err
 	}
-	_, err := Sounds(ctx, cfg.Dir)
+	_, err = Sounds(ctx, cfg.Dir)
 	return done, err
 }
 

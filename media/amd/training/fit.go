@@ -240,13 +240,19 @@ func bySource(r corpus.Recording) string { return r.Source }
 
 // trained says whether a net learns from a recording: of all folders but the
 // first, of which it knows nothing, so that a rule can be tuned with that; with
-// the first when there is no other. One voice in eight is left out, to see what
-// the net makes of voices that it does not know.
+// the first when there is no other. Unless there is a folder beside the first one,
+// a voice in eight is left out, to see what the net makes of voices that it does
+// not know.
 func (s *Set) trained(i int) bool { return s.usable(i) && !s.apart(i) }
 
 func (s *Set) usable(i int) bool { return i >= s.main || s.main == len(s.recordings) }
 
-func (s *Set) apart(i int) bool { return lot(byVoice(s.recordings[i]), 8) == 0 }
+func (s *Set) apart(i int) bool {
+	return s.opt.Beside == 0 && lot(byVoice(s.recordings[i]), 8) == 0
+}
+
+// unheard says whether no net learns from a recording.
+func (s *Set) unheard(i int) bool { return !s.usable(i) || s.apart(i) }
 
 // looks is after how many epochs check is asked.
 const looks = 12
@@ -295,7 +301,9 @@ func (s *Set) check(n []*amd.Net) {
 			}
 			text += fmt.Sprintf(" %s %.1f %%", when, 100*float64(right[k])/math.Max(1, float64(all[k])))
 		}
-		s.opt.Log("%s, %d recordings, right at:%s", of.name, all[len(marks)], text)
+		if n := all[len(marks)]; n > 0 {
+			s.opt.Log("%s, %d recordings, right at:%s", of.name, n, text)
+		}
 	}
 }
 

@@ -22,8 +22,9 @@ const (
 	longest  = 112            // steps of a sequence: four seconds and a half
 	perEpoch = 128            // batches
 	epochs   = 240
-	pace     = 3e-3 // of Adam; in the last quarter it falls to nothing
-	warming  = 200  // batches until it is that
+	pace     = 1e-3   // of Adam, at most; in the last quarter it falls to nothing
+	warming  = 200    // batches until it is that
+	slowing  = 8000.0 // batches from which on it falls
 )
 
 // grain is the size of what an input is kept in.
@@ -287,14 +288,14 @@ func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 	return []*amd.Net{rounded(l.net())}, whole
 }
 
-// spelled is of how many recordings of voices that were left out the sounds are
+// spelled is of how many recordings that are not learned from the sounds are
 // counted.
 const spelled = 256
 
-// spell says how many sounds are heard wrong of voices that were left out, if
-// each frame is what is likeliest.
+// spell says how many sounds are heard wrong in recordings that are not learned
+// from, if each frame is what is likeliest.
 func (s *Set) spell(l *learner) {
-	examples := s.examplesOf(func(i int) bool { return s.usable(i) && s.apart(i) && s.recordings[i].Sounds != "" })
+	examples := s.examplesOf(func(i int) bool { return s.unheard(i) && s.recordings[i].Sounds != "" })
 	examples = slices.DeleteFunc(examples, func(e example) bool { return e.t.worse || len(e.said.sounds) == 0 })
 	if len(examples) == 0 {
 		return
@@ -319,13 +320,14 @@ func (s *Set) spell(l *learner) {
 			wrong, all = wrong+a, all+b
 		}
 	}
-	s.opt.Log("voices that were left out, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost, 100*float64(wrong)/float64(max(1, all)))
+	s.opt.Log("not learned from, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost, 100*float64(wrong)/float64(max(1, all)))
 }
 
-// rateAt is how fast is learned in a turn: the same in the first three
-// quarters, however many they are.
+// rateAt is how fast is learned in a turn: in the first three quarters that does
+// not depend on how many there are. It falls with the root of the turns: what
+// begins fast is undone by as large steps later.
 func rateAt(turn, turns int) float64 {
-	rate := pace * min(1, float64(turn)/warming)
+	rate := pace * min(1, float64(turn)/warming, math.Sqrt(slowing/float64(turn)))
 	if left := float64(turns-turn+1) / float64(turns) * 4; left < 1 {
 		rate *= left
 	}

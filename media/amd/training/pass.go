@@ -211,9 +211,9 @@ const beside = 0.3
 // has: what a net learns of them it knows of voices that it never heard.
 const hearing = 1.0
 
-// answering is what the classes count beside the sounds. Their slopes are steeper:
-// counted in full they are what the first layer follows, and it hears little.
-const answering = 0.25
+// answering is what who answers counts beside the sounds. Its slopes are steeper:
+// counted in full it is what the first layer follows, and it hears little.
+const answering = 0.4
 
 // loss gives the cross entropy, and its slopes in dlogits, and that of what is
 // said, with slopes in dsounds.
