@@ -22,9 +22,8 @@ const (
 	longest  = 112            // steps of a sequence: four seconds and a half
 	perEpoch = 128            // batches
 	epochs   = 240
-	pace     = 1e-3   // of Adam, at most; in the last quarter it falls to nothing
+	pace     = 1.5e-3 // of Adam; in the last quarter it falls to nothing
 	warming  = 200    // batches until it is that
-	slowing  = 8000.0 // batches from which on it falls
 )
 
 // grain is the size of what an input is kept in.
@@ -323,11 +322,10 @@ func (s *Set) spell(l *learner) {
 	s.opt.Log("not learned from, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost, 100*float64(wrong)/float64(max(1, all)))
 }
 
-// rateAt is how fast is learned in a turn: in the first three quarters that does
-// not depend on how many there are. It falls with the root of the turns: what
-// begins fast is undone by as large steps later.
+// rateAt is how fast is learned in a turn: the same in the first three
+// quarters, however many they are.
 func rateAt(turn, turns int) float64 {
-	rate := pace * min(1, float64(turn)/warming, math.Sqrt(slowing/float64(turn)))
+	rate := pace * min(1, float64(turn)/warming)
 	if left := float64(turns-turn+1) / float64(turns) * 4; left < 1 {
 		rate *= left
 	}

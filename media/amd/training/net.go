@@ -21,7 +21,7 @@ const (
 )
 
 // shapeOfNets is that of the nets that are trained.
-var shapeOfNets = amd.Shape{Features: 96, Units: []int{256, 128}}
+var shapeOfNets = amd.Shape{Features: 96, Units: []int{192, 128}}
 
 // weights of a net, or what is to be added to them: matrices a row per input,
 // so that steps of many recordings are multiplied with them at once. The heads

@@ -211,10 +211,6 @@ const beside = 0.3
 // has: what a net learns of them it knows of voices that it never heard.
 const hearing = 1.0
 
-// answering is what who answers counts beside the sounds. Its slopes are steeper:
-// counted in full it is what the first layer follows, and it hears little.
-const answering = 0.4
-
 // loss gives the cross entropy, and its slopes in dlogits, and that of what is
 // said, with slopes in dsounds.
 func (p *pass) loss() {
@@ -222,7 +218,7 @@ func (p *pass) loss() {
 	for t := range p.steps {
 		for i := range p.active[t] {
 			l, d := p.logits.row(t*p.n+i), p.dlogits.row(t*p.n+i)
-			weight := answering * p.weight.row(t)[i]
+			weight := p.weight.row(t)[i]
 			p.lost += entropy(l[:amd.Classes], d, weight, p.class[i])
 			p.counted += float64(weight)
 			if p.kind[i] > 0 {
