@@ -204,6 +204,14 @@ func TestSynthesisersAreTakenByName(t *testing.T) {
 	}
 }
 
+func TestASynthesiserThatIsMissingIsNamed(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Write(t.Context(), Config{Dir: t.TempDir(), Seed: 1, Count: 3, Engines: []string{pico}})
+	if err == nil || !strings.Contains(err.Error(), "pico") || !strings.Contains(err.Error(), "libttspico-utils") {
+		t.Fatal(err)
+	}
+}
+
 func TestKindsAreDrawnByThemselves(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	seen := map[string]int{}

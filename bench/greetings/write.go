@@ -73,15 +73,21 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	}
 	work, ending := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
+	unsaid := make([]error, cfg.Count)
 	for n := range cfg.Count {
 		work.Go(func() error {
 			var err error
-			rows[n], err = one(ending, cfg, n, voices, said)
+			rows[n], unsaid[n], err = one(ending, cfg, n, voices, said)
 			return err
 		})
 	}
 	if err := work.Wait(); err != nil {
 		return done, err
+	}
+	if !slices.ContainsFunc(rows, func(row []string) bool { return row != nil }) {
+		if i := slices.IndexFunc(unsaid, func(err error) bool { return err != nil }); i >= 0 {
+			return done, unsaid[i] // a synthesiser is missing
+		}
 	}
 	table := [][]string{{"file", "label", "detail", "license_source", "real", "voice", "weight"}}
 	for _, row := range rows {
@@ -130,42 +136,42 @@ func labels(dir string, table [][]string) error {
 	return f.Close()
 }
 
-// one makes the recording of that number, and its row; nil when it could not
-// be said.
-func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) ([]string, error) {
+// one makes the recording of that number, and its row; none when it could not
+// be said, and why.
+func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) (row []string, unsaid, err error) {
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
 	kind, label := draw(r, cfg.Kinds)
 	s := voices[r.IntN(len(voices))]
 	p := phrase{lang: s.lang, kind: kind, text: said.say(r, s.lang, kind)}
 	if p.text == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	speed, pitch := 0.85+0.4*r.Float64(), 20+r.IntN(60)
 	name := fmt.Sprintf("%s_%05d.wav", label, n)
-	row := []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), weight(kind)}
+	row = []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), weight(kind)}
 	if _, err := os.Stat(filepath.Join(cfg.Dir, name)); err == nil {
-		return row, nil // of a run that was broken off
+		return row, nil, nil // of a run that was broken off
 	}
 	scratch, err := os.MkdirTemp(cfg.Dir, ".scratch")
 	if err != nil {
-		return nil, fmt.Errorf("greetings_folder: %w", err)
+		return nil, nil, fmt.Errorf("greetings_folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
 	x, err := record(ctx, r, scratch, s, p, speed, pitch)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr // a synthesiser that cannot say it: counted
+		return nil, err, nil // a synthesiser that cannot say it: counted
 	}
 	whole := filepath.Join(scratch, name)
 	if err := os.WriteFile(whole, corpus.EncodeWAV(x), 0o600); err != nil {
-		return nil, fmt.Errorf("greetings_write: %w", err)
+		return nil, nil, fmt.Errorf("greetings_write: %w", err)
 	}
 	if err := os.Rename(whole, filepath.Join(cfg.Dir, name)); err != nil {
-		return nil, fmt.Errorf("greetings_write: %w", err)
+		return nil, nil, fmt.Errorf("greetings_write: %w", err)
 	}
-	return row, nil
+	return row, nil, nil
 }
 
 // modelCallees adds the people and machines of the model carrier, so that what
