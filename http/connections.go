@@ -163,8 +163,10 @@ func (r *request) handled() bool {
 // resets the connection, and the answer is lost.
 func (c *conn) Close() error {
 	c.once.Do(func() {
-		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
-			drain(c.Conn, math.MaxInt)
+		if c.linger.Load() {
+			if half, ok := c.Conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() == nil {
+				drain(c.Conn, math.MaxInt)
+			}
 		}
 		c.err = c.Conn.Close()
 		c.all.mu.Lock()

@@ -159,3 +159,22 @@ func TestTheAPIOutlivesAWantOfDescriptors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestARefusedClientOfAPipeMaySendItsBody(t *testing.T) {
+	ours, client := net.Pipe() // it has no half close
+	c := &conn{Conn: ours, all: new(connections)}
+	c.linger.Store(true)
+	closed := make(chan struct{})
+	go func() { _ = c.Close(); close(closed) }()
+	if err := client.SetDeadline(time.Now().Add(testTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	piece := make([]byte, 4<<10)
+	for i := range 100 {
+		if _, err := client.Write(piece); err != nil {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+	}
+	_ = client.Close()
+	<-closed
+}
