@@ -10,7 +10,7 @@ import { keys } from '../../api/queries';
 import { useUser } from '../../api/session';
 import { code } from '../../components/code';
 import { CommandDialog } from '../../components/command-dialog';
-import { lost } from '../../components/focus-back';
+import { lost, whenSettled } from '../../components/focus-back';
 import { ChartIcon, CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
 import type { Action, Asked } from '../../words/commands';
 import { actionsOf, labels, mayAddContacts } from '../../words/commands';
@@ -40,9 +40,6 @@ const looks: Partial<Record<Action, { variant: string; c?: string }>> = {
   stop: { variant: 'default', c: 'var(--mantine-color-error)' },
 };
 
-/** By then a dialog that was closed has given the focus back. */
-const returnedMs = 100;
-
 /** CommandBar holds what can be done to the campaign in its present state. Every command asks first. */
 export function CommandBar({ campaign: c }: { campaign: Still }) {
   const client = useQueryClient();
@@ -66,10 +63,9 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
   useEffect(() => {
     if (asked !== undefined) acted.current = true;
     if (!acted.current || asked !== undefined) return undefined;
-    const wait = setTimeout(() => {
+    return whenSettled(() => {
       if (lost()) bar.current?.querySelector('button')?.focus();
-    }, returnedMs);
-    return () => clearTimeout(wait);
+    });
   }, [asked, offered]);
   return (
     <Group gap="xs" ref={bar}>
