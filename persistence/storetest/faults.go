@@ -234,6 +234,7 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 	case SwallowAnswer:
 		c.mute(false)
 		return c.Conn.Write(b)
+	case CutBefore:
 	}
 	c.cut()
 	return 0, errCut
