@@ -4,7 +4,11 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"log"
 	nethttp "net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -94,16 +98,28 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 		return
 	}
 	connectsNoMore(t)
-	url, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
+	database, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
 	membership := "automanaged://" + here + "," + there
-	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "old", ClusterListen: here}}, tuning{}, 300*time.Millisecond)
+	// Bots reach the nodes through a load balancer: a result may come late, to
+	// another node than the call had.
+	var api atomic.Pointer[string]
+	balancer := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			if to, err := url.Parse(*api.Load()); err == nil {
+				r.SetURL(to)
+			}
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // of a node that ends
+	})
+	defer balancer.Close()
+	public := "--public-url=" + balancer.URL
+	w := bringUp(t, &world{url: database, flags: Flags{DatabaseURL: database, Cluster: membership, Node: "old", ClusterListen: here, PublicURL: balancer.URL}}, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"concurrency": 5, "always_on": true, "max_attempts": 3, "retry_delay_s": 1, "retry_on_system": []string{"lost"}})
 	w.insist(id, "start")
 
 	// Somebody triggers all the time, as a load balancer has it: at the new node
 	// when the old one takes nothing any more.
-	var api atomic.Pointer[string]
 	first := w.p.URL()
 	api.Store(&first)
 	client := w.at(first)
@@ -138,7 +154,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	}
 	more("the old release dials", 3)
 
-	cmd := program(t, url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=new",
+	cmd := program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=new",
 		"--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
 	cmd.Env = append(cmd.Env, nextSchemaEnv+"=1")
 	next := awaitUp(t, cmd)
@@ -167,7 +183,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 
 	// And back: the old program comes up on the new schema and takes over.
 	w.p.Close()
-	again := awaitUp(t, program(t, url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=old",
+	again := awaitUp(t, program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=old",
 		"--cluster-listen="+here, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir()))
 	eventually(t, "the old program is back", func() bool {
 		var n int
@@ -205,6 +221,6 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	}
 	// The world's end looks through a process without a cluster.
 	again.terminate()
-	w.flags.Cluster, w.flags.Node, w.flags.ClusterListen = "", "", ""
+	w.flags.Cluster, w.flags.Node, w.flags.ClusterListen, w.flags.PublicURL = "", "", "", ""
 	w.start()
 }
