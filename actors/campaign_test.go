@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -57,6 +58,7 @@ type rig struct {
 	life    atomic.Pointer[life]
 	// keepers: nil: the counts of trunks, bots and numbers are the tree's own.
 	keepers actors.Keepers
+	said    bytes.Buffer // the log
 }
 
 // life is one tree of a rig; bots post while it is still coming up.
@@ -131,7 +133,8 @@ func (r *rig) start() {
 	if r.far {
 		r.goFar(&ports)
 	}
-	tree, err := actors.Start(context.Background(), actors.Config{Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap, Log: zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.WarnLevel)}, ports)
+	tree, err := actors.Start(context.Background(), actors.Config{Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
+		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), zerolog.SyncWriter(&r.said))).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}

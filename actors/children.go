@@ -9,7 +9,8 @@ import "github.com/asynkron/protoactor-go/actor"
 
 // props are those of every actor of the tree.
 func (d *deps) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
-	return actor.PropsFromProducer(producer, append(options, actor.WithDispatcher(&d.workers), actor.WithSpawnFunc(spawnApart))...)
+	told := func() actor.Actor { return telling{producer()} }
+	return actor.PropsFromProducer(told, append(options, actor.WithDispatcher(&d.workers), actor.WithSpawnFunc(spawnApart))...)
 }
 
 // spawnApart starts an actor whose parent lists it by a PID of its own, through

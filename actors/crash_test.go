@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,23 @@ func TestACrashAtTheTopOfTheTreeHangsUpNobodyHoweverOftenItComes(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTheLogSaysWhereAnActorFaulted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 40*time.Second), nil)
+		defer r.tree.Close()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "a conversation", func() bool { return r.detail().Live.InProgress == 1 })
+		r.tree.Crash("contact", r.id, r.contactOf(number(0)).ID)
+		synctest.Wait()
+		if said := r.said.String(); !strings.Contains(said, "fault injected") || !strings.Contains(said, "(*contactActor).handle") {
+			t.Errorf("%s", said)
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+		r.check()
+	})
 }
 
 func TestAClosedTreeDoesNothingMore(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 )
 
@@ -126,6 +127,19 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 		for i := range 2 { // it has left meanwhile, and comes up again
 			if _, err := r.tree.Detail(t.Context(), r.id); engine.ErrorCode(err) != "not_owner" {
 				t.Fatalf("%d: a node that does not own the campaign answers %v", i, err)
+			}
+			call := r.openAttempts()[0].ID.Call()
+			for what, err := range map[string]error{
+				"a result":   r.tree.SubmitResult(t.Context(), campaign.SubmitResult{Call: call, Result: attempt.Result{Disposition: "sold"}}),
+				"a hang-up":  r.tree.HangUp(t.Context(), call),
+				"a transfer": r.tree.Transfer(t.Context(), call, "+4930222222"),
+			} {
+				if engine.ErrorCode(err) != "not_owner" {
+					t.Errorf("%d: %s of somebody else's call: %v", i, what, err)
+				}
+			}
+			if n := r.tree.Stats().Restarts.Load(); n != 0 {
+				t.Fatalf("%d faults", n)
 			}
 			time.Sleep(10 * time.Second) // virtual
 		}

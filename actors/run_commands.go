@@ -320,6 +320,9 @@ func (r *run) rowsAdded(m *rowsAdded) {
 
 // result: the contact it belongs to stores it.
 func (r *run) result(m *submitResult, sender *actor.PID) {
+	if !r.known(sender) {
+		return
+	}
 	s := m.Store
 	s.ReplyTo = sender
 	r.touch(m.Contact, &s)

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -20,6 +19,28 @@ const (
 	restartFirst   = time.Second
 	restartLast    = 30 * time.Second
 )
+
+// fault is what an actor panicked with, and where: its supervisor decides with a
+// stack of its own.
+type fault struct {
+	reason any
+	stack  []byte
+}
+
+func (f *fault) Error() string { return fmt.Sprint(f.reason) }
+
+// telling is an actor that says where it faults.
+type telling struct{ actor.Actor }
+
+// Receive implements actor.Actor.
+func (t telling) Receive(ctx actor.Context) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			panic(&fault{reason: reason, stack: debug.Stack()})
+		}
+	}()
+	t.Actor.Receive(ctx)
+}
 
 // guardian decides what becomes of an actor that faulted: it alone, never its
 // siblings. There is no end to restarts: giving up would leave calls without an
@@ -59,8 +80,8 @@ func (g *guardian) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, 
 	n := rs.FailureCount()
 	g.d.stats.Restarts.Add(1)
 	line := g.d.log.Error().Str("actor", g.name).Str("panic", fmt.Sprint(reason)).Int("faults", n)
-	if stack := debug.Stack(); bytes.Contains(stack, []byte("panic(")) { // an actor without a parent fails here and now
-		line = line.Bytes("stack", stack)
+	if at, ok := reason.(*fault); ok {
+		line = line.Bytes("stack", at.stack)
 	}
 	if g.resume(child) {
 		line.Msg("actor goes on after a fault")

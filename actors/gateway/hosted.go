@@ -116,8 +116,8 @@ func (g *Gateway) takeBack(a engine.AttemptID) {
 // another node adopts it within OrphanAfter, its legs are hung up. peers are its
 // far legs.
 func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
-	if g.Away(a) {
-		g.dropRoute(g.to(a))
+	if r := g.to(a); r != nil {
+		g.dropRoute(r)
 		return
 	}
 	h := g.addHost(a)

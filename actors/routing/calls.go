@@ -2,10 +2,12 @@ package routing
 
 import (
 	"context"
+	"errors"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/ownership"
 )
 
 // find gives the row of a call that may be another node's; here is true when this
@@ -17,6 +19,17 @@ func (r *Router) find(ctx context.Context, id engine.CallID) (row attempt.Attemp
 	}
 	row, ok, err = r.attempts.Attempt(ctx, a)
 	return row, !ok, err
+}
+
+// handedOver gives the row of a call whose campaign was handed over while this
+// node, which had the call's actor, was asked about it.
+func (r *Router) handedOver(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	a, _ := id.Attempt()
+	row, ok, err := r.attempts.Attempt(ctx, a)
+	if err == nil && (!ok || row.Campaign == "") {
+		err = ownership.ErrNotOwner
+	}
+	return row, err
 }
 
 // Call gives a call as it stands.
@@ -67,10 +80,14 @@ func (r *Router) liveHere(ctx context.Context, a attempt.Attempt) (attempt.Attem
 // SubmitResult stores the result of a conversation, whenever it comes.
 func (r *Router) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
 	row, here, err := r.find(ctx, cmd.Call)
+	if err == nil && here {
+		if err = replaced(r.tree.SubmitResult(ctx, cmd)); !errors.Is(err, ownership.ErrNotOwner) {
+			return err
+		}
+		row, err = r.handedOver(ctx, cmd.Call)
+	}
 	switch {
 	case err != nil:
-	case here:
-		err = r.tree.SubmitResult(ctx, cmd)
 	case row.Campaign == "":
 		_, err = r.ofDialout(ctx, dialoutAsked{Call: cmd.Call, Node: row.Node, Result: &cmd}, &row)
 	default:
@@ -108,10 +125,14 @@ func (r *Router) Transfer(ctx context.Context, id engine.CallID, to string) erro
 
 func (r *Router) control(ctx context.Context, c control) error {
 	row, here, err := r.find(ctx, c.Call)
+	if err == nil && here {
+		if _, err = r.controlHere(ctx, c); !errors.Is(replaced(err), ownership.ErrNotOwner) {
+			return err
+		}
+		row, err = r.handedOver(ctx, c.Call)
+	}
 	switch {
 	case err != nil:
-	case here:
-		_, err = r.controlHere(ctx, c)
 	case row.Campaign == "":
 		_, err = r.ofDialout(ctx, dialoutAsked{Call: c.Call, Node: row.Node, Control: &c}, &row)
 	default:

@@ -404,6 +404,38 @@ func (l lost) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.Trigg
 	return l.tree.Trigger(ctx, cmd)
 }
 
+func (l lost) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
+	l.lose()
+	return l.tree.SubmitResult(ctx, cmd)
+}
+
+func (l lost) HangUp(ctx context.Context, id engine.CallID) error {
+	l.lose()
+	return l.tree.HangUp(ctx, id)
+}
+
+// A bot's result is given up when it is refused: the node that had the call gives
+// it to the campaign's next owner.
+func TestACallIsAskedOfTheNextOwnerWhoseNodeHadItsActor(t *testing.T) {
+	call, id := theCall()
+	for _, why := range []error{ownership.ErrNotOwner, journal.ErrStaleEpoch} {
+		for what, ask := range map[string]func(*Router) error{
+			"result":  func(r *Router) error { return r.SubmitResult(t.Context(), campaign.SubmitResult{Call: call}) },
+			"hang-up": func(r *Router) error { return r.HangUp(t.Context(), call) },
+		} {
+			n, one, two := newNet()
+			one.tree.has[id], one.tree.of, one.tree.err = true, theCampaign, why
+			one.router.tree = lost{one.tree, func() { n.mu.Lock(); n.owner = 2; n.mu.Unlock() }}
+			if err := ask(one.router); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if len(two.tree.got) != 1 {
+				t.Errorf("%s: the next owner was told %v", what, two.tree.got)
+			}
+		}
+	}
+}
+
 func TestALiveCallIsAskedOfWhoeverHasIt(t *testing.T) {
 	n, one, two := newNet()
 	n.owner = 2
