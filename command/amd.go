@@ -146,13 +146,17 @@ type amdTrainCmd struct {
 	Beside []string `help:"Folders that the rule is tuned with as with the first one; no net learns from them." type:"existingdir" placeholder:"DIR"`
 	Net    []string `help:"Keep the nets of these model files, tune the rule alone." type:"existingfile" placeholder:"FILE"`
 	From   string   `help:"Learn on with the net of this model file." type:"existingfile"`
+	Pace   float64  `help:"How fast is learned, but in the last quarter of the epochs, in which it falls to nothing: the rate of Adam, 0.00001 to 0.01." default:"0.0015"`
 }
 
 // Run trains.
 func (t *amdTrainCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	opt := training.Options{Seed: t.Seed, Epochs: t.Epochs, Enough: func() bool { return ctx.Err() != nil }}
+	if !(t.Pace >= 1e-5 && t.Pace <= 1e-2) {
+		return fmt.Errorf("--pace: %v is not between 0.00001 and 0.01", t.Pace)
+	}
+	opt := training.Options{Seed: t.Seed, Epochs: t.Epochs, Pace: t.Pace, Enough: func() bool { return ctx.Err() != nil }}
 	var err error
 	if len(t.Net) > 0 {
 		if opt.Nets, opt.Epochs, err = netsOf(t.Net); err != nil {

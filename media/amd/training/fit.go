@@ -21,6 +21,9 @@ type Options struct {
 	Skip []string
 	// Epochs of training, 240 when 0.
 	Epochs int
+	// Pace is how fast is learned in the first three quarters, the rate of Adam,
+	// 1.5e-3 when 0: what is learned on with gains by less.
+	Pace float64
 	// Enough is asked now and then whether what was learned suffices: then the
 	// training comes to its end, a third later. It may be nil.
 	Enough func() bool
@@ -68,6 +71,9 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	}
 	if s.opt.Epochs == 0 {
 		s.opt.Epochs = epochs
+	}
+	if s.opt.Pace == 0 {
+		s.opt.Pace = pace
 	}
 	if s.opt.look == 0 {
 		s.opt.look = looks

@@ -272,7 +272,7 @@ func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 		var sum losses
 		for range s.opt.batches {
 			turn++
-			l.step(float32(rateAt(turn, whole*s.opt.batches)), turn, &sum)
+			l.step(float32(rateAt(s.opt.Pace, turn, whole*s.opt.batches)), turn, &sum)
 		}
 		s.opt.Log("epoch %d of %d: loss %v, %.0f s", epoch+1, whole, &sum, time.Since(began).Seconds())
 		if (epoch+1)%s.opt.look == 0 {
@@ -324,7 +324,7 @@ func (s *Set) spell(l *learner) {
 
 // rateAt is how fast is learned in a turn: the same in the first three
 // quarters, however many they are.
-func rateAt(turn, turns int) float64 {
+func rateAt(pace float64, turn, turns int) float64 {
 	rate := pace * min(1, float64(turn)/warming)
 	if left := float64(turns-turn+1) / float64(turns) * 4; left < 1 {
 		rate *= left

@@ -290,12 +290,15 @@ func learnsByHeart(t *testing.T, shape amd.Shape) {
 
 func TestALessLongTrainingBeginsAsALongerOneDoes(t *testing.T) {
 	for turn := 1; turn <= 90; turn++ {
-		if a, b := rateAt(turn, 120), rateAt(turn, 1200); a != b {
+		if a, b := rateAt(pace, turn, 120), rateAt(pace, turn, 1200); a != b {
 			t.Fatalf("turn %d: %v, %v", turn, a, b)
 		}
 	}
-	if last := rateAt(120, 120); last <= 0 || last > pace/20 {
+	if last := rateAt(pace, 120, 120); last <= 0 || last > pace/20 {
 		t.Fatalf("it ends at %v", last)
+	}
+	if a, b := rateAt(pace, 500, 1200), rateAt(pace/3, 500, 1200); a != pace || b != pace/3 {
+		t.Fatalf("%v, %v", a, b)
 	}
 }
 
