@@ -32,21 +32,23 @@ func (d *deps) here() engine.Incarnation {
 }
 
 // adoptLegs makes this node the owner of open attempts whose legs may be on other
-// nodes, those excepted that an actor here has. It blocks until all nodes have
-// answered or been given up.
-func (d *deps) adoptLegs(ctx context.Context, open []attempt.Attempt) {
+// nodes, those excepted that an actor here has. The epoch is the campaign's now, not
+// that of whoever dialled: the latest owner has them. It blocks until all nodes
+// have answered or been given up.
+func (d *deps) adoptLegs(ctx context.Context, epoch int64, open []attempt.Attempt) {
 	if d.away == nil {
 		return
 	}
 	asked := 0
 	answers := make(chan struct{}, len(open))
 	for i := range open {
-		at := &open[i]
+		at := open[i]
+		at.Epoch = epoch
 		if at.Node == 0 || d.owners.owned(at.ID) || d.away.Away(at.ID) {
 			continue
 		}
 		asked++
-		d.away.AdoptLegs(at, func(_ []engine.LegID, err error) {
+		d.away.AdoptLegs(&at, func(_ []engine.LegID, err error) {
 			if err != nil {
 				d.log.Warn().Err(err).Str("attempt_id", string(at.ID)).Int32("node", int32(at.Node)).Msg("the node of a call does not answer; the call is lost")
 			}

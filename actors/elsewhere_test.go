@@ -38,6 +38,8 @@ type farNodes struct {
 	nodes map[engine.Incarnation]*gateway.Gateway
 	first *gateway.Gateway
 	lives engine.Incarnation
+	// epochs are those with which calls were adopted.
+	epochs []int64
 }
 
 // farPort is a node's way to the other.
@@ -102,7 +104,7 @@ func (r *rig) goFar(p *actors.Ports) {
 	for !n.first.Ready(2) {
 		time.Sleep(10 * time.Millisecond) // virtual
 	}
-	far := farAway{n.first, r.world}
+	far := farAway{n.first, r.world, n}
 	p.Telephony, p.Media, p.Elsewhere = far, far, far
 }
 
@@ -111,6 +113,14 @@ func (r *rig) goFar(p *actors.Ports) {
 type farAway struct {
 	*gateway.Gateway
 	world *actortest.World
+	nodes *farNodes
+}
+
+func (f farAway) AdoptLegs(at *attempt.Attempt, then func([]engine.LegID, error)) {
+	f.nodes.mu.Lock()
+	f.nodes.epochs = append(f.nodes.epochs, at.Epoch)
+	f.nodes.mu.Unlock()
+	f.Gateway.AdoptLegs(at, then)
 }
 
 func (f farAway) Carrier(engine.TrunkID) engine.Incarnation         { return 2 }
@@ -197,6 +207,11 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 		r.start()
 		defer func() { r.tree.Close() }()
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
+		// The node that carries them gives them to the latest owner: the epoch of
+		// whoever dialled tells it nothing.
+		if now := r.detail().Campaign.Epoch; len(r.nodes.epochs) != 10 || slices.ContainsFunc(r.nodes.epochs, func(e int64) bool { return e != now }) {
+			t.Errorf("adopted with the epochs %v, the campaign's is %d", r.nodes.epochs, now)
+		}
 		r.until(time.Hour, "completed", r.completed)
 		r.check()
 		if d := r.detail(); d.Counters.Completed != 10 || r.world.Invited() != 10 || r.world.RecoveredLegs() != 0 {

@@ -229,8 +229,9 @@ type Elsewhere interface {
 	// may be dead.
 	Unheard(a engine.AttemptID) bool
 	// AdoptLegs makes this node the owner of an open attempt whose legs are on
-	// at.Node, so that AttachLeg knows them. It answers within seconds; an error
-	// says that the legs are not to be reached.
+	// at.Node, so that AttachLeg knows them; at.Epoch is the one with which it acts
+	// for the campaign. It answers within seconds; an error says that the legs are
+	// not to be reached.
 	AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error))
 	JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte, then func(error))
 	// SendDigitsThen sends keys to the callee, by INFO of the leg where they cannot

@@ -94,7 +94,7 @@ func (r *run) load() {
 			m.open = append(m.open, watched...)
 		}
 		if m.err == nil {
-			d.adoptLegs(ctx, ofCampaign(id, m.open))
+			d.adoptLegs(ctx, m.campaign.Epoch, ofCampaign(id, m.open))
 		}
 		if m.err == nil {
 			m.ledgers, m.err = loadLedgers(ctx, d.store, &m.campaign, now)
