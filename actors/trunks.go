@@ -43,6 +43,7 @@ type (
 	trunkEvent struct {
 		Trunk engine.TrunkID
 		Leg   engine.LegID
+		From  engine.PhoneNumber // the caller ID
 		To    engine.PhoneNumber
 		Class *disposition.Result
 		Sent  bool
@@ -263,7 +264,7 @@ func (a *trunkActor) receive(ctx actor.Context) {
 			break
 		}
 		if m.Class != nil || !m.Over {
-			a.t.Report(a.now, m.Leg, m.To, m.Class)
+			a.t.Report(a.now, m.Leg, m.From, m.To, m.Class)
 		}
 		if m.Over {
 			if a.faulty {

@@ -99,7 +99,7 @@ func (op *trunkOp) refused(c engine.Constraint, at time.Time) {
 func (a *trunkActor) tellKeeper(m *trunkEvent) {
 	n := trunkNotice{legs: []engine.LegID{m.Leg}, over: m.Over, sent: m.Sent}
 	if m.Class != nil && m.Class.Throttle {
-		n.throttled, n.after = true, m.Class.MinRetryAfter
+		n.throttled, n.after = true, m.Class.TrunkRetryAfter
 	}
 	if a.d.keepers != nil && (n.over || n.throttled || n.sent) && !a.d.keepers.Mine(a.identity()) {
 		a.d.keepers.Owe(a.identity(), n.bytes())

@@ -97,6 +97,42 @@ func TestADeletedTrunkTakesNoCallAndItsLiveOneGoesOn(t *testing.T) {
 	})
 }
 
+// A carrier that refuses one of our numbers refuses it alone: what the trunk carries
+// for others goes on.
+func TestARefusedCallerIDStopsNoOtherCampaign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const theirs = 1000 // the healthy campaign's contacts begin here
+		answers := steady(2*time.Second, 5*time.Second)
+		r := newRig(t, func(to engine.PhoneNumber, nth int) actortest.Script {
+			if to < number(theirs) {
+				return actortest.Script{Ring: 200 * time.Millisecond, Code: 403}
+			}
+			return answers(to, nth)
+		}, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{"+4930111111"}, 1 })
+		defer r.tree.Close()
+		r.results()
+		r.add(60)
+		r.act(campaign.ActionStart)
+		other := r.beside("cmp_other", theirs, 40, func(s *campaign.Settings) { s.Numbers = []engine.PhoneNumber{"+4930222222"} })
+		other.until(2*time.Minute, "everybody of the healthy campaign was called", func() bool {
+			if s := r.trunkStatus("trunk"); s.Health != trunk.Up {
+				t.Fatalf("the trunk is %s: %s", s.Health, s.Reason)
+			}
+			return other.completed()
+		})
+		refused := 0
+		for _, a := range r.attempts() {
+			if a.SIPCode == 403 {
+				refused++
+			}
+		}
+		if c := other.detail().Counters; c.Connected != 40 || refused < 5 {
+			t.Errorf("%d of 40 people were reached, %d calls were refused", c.Connected, refused)
+		}
+		r.act(campaign.ActionStop)
+	})
+}
+
 // A trunk that goes down and comes up every second.
 func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,12 +3,14 @@ package http
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	nethttp "net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -27,6 +29,24 @@ func (b *bench) served() string {
 	}
 	go func() { _ = b.server.Serve(ln) }() // ends with the bench
 	return ln.Addr().String()
+}
+
+// connectTLS opens a connection to the bench behind TLS.
+func (b *bench) connectTLS() net.Conn {
+	b.t.Helper()
+	lender := httptest.NewTLSServer(nil) // of a certificate
+	lender.Close()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	go func() { _ = b.server.Serve(tls.NewListener(ln, lender.TLS)) }()                  // ends with the bench
+	c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // of a test
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // overTCP has the client come through a real socket: one in memory does not notice

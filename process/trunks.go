@@ -120,7 +120,10 @@ func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]http.Trun
 	}
 	for _, h := range f.p.sip.Health() {
 		if s, ok := out[h.Trunk]; ok {
-			s.Reason, s.CheckedAt = h.Reason, &h.At
+			s.CheckedAt = &h.At
+			if s.Reason == "" {
+				s.Reason = h.Reason
+			}
 			out[h.Trunk] = s
 		}
 	}

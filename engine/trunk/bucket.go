@@ -14,6 +14,8 @@ const (
 	throttleRecovery = time.Minute
 	// throttleGrace: refusals of one overload arrive together and count once.
 	throttleGrace = time.Second
+	// throttleBlock bounds how long a carrier's Retry-After stops the trunk.
+	throttleBlock = time.Minute
 
 	whole       = 1 << 16 // factor 1
 	leastFactor = whole / 16
@@ -25,7 +27,7 @@ const (
 type bucket struct {
 	cap     int       // grants a second
 	dueAt   time.Time // of the next grant, if callers come steadily
-	blocked time.Time // Retry-After of the carrier
+	blocked time.Time // no grant before: Retry-After of the carrier
 
 	factor   int       // share of the rate when it was last throttled, of whole; 0 = never
 	throttle time.Time // when that was
@@ -51,6 +53,9 @@ func (b *bucket) resize(n int) {
 		b.dueAt = b.dueAt.Add(b.full())
 	}
 }
+
+// open ends what Retry-After of the carrier has stopped.
+func (b *bucket) open() { b.blocked = time.Time{} }
 
 // interval between two grants at the present rate.
 func (b *bucket) interval(now time.Time) time.Duration {
@@ -109,7 +114,7 @@ func (b *bucket) ready(now time.Time) int {
 
 // shrink halves the rate after a refusal for too many calls.
 func (b *bucket) shrink(now time.Time, retryAfter time.Duration) {
-	if until := now.Add(retryAfter); retryAfter > 0 && until.After(b.blocked) {
+	if until := now.Add(min(retryAfter, throttleBlock)); retryAfter > 0 && until.After(b.blocked) {
 		b.blocked = until
 	}
 	if b.factor != 0 && now.Sub(b.throttle) < throttleGrace {

@@ -100,7 +100,7 @@ func TestAThrottledRateStaysBetweenASixteenthAndTheCapAndComesBack(t *testing.T)
 		now := start
 		for range rapid.IntRange(1, 40).Draw(t, "refusals") {
 			before := tr.Status(now).Share
-			tr.Report(now, leg(1), "+4915112345678", code(429))
+			tr.Report(now, leg(1), caller, "+4915112345678", code(429))
 			if s := tr.Status(now); s.Share > before || s.Share < 1.0/16-1e-9 || s.Share > 1 {
 				t.Fatalf("share %v after %v", s.Share, before)
 			}
@@ -127,7 +127,7 @@ func TestATrunkTellsPeopleHowItStands(t *testing.T) {
 	if s := tr.Status(start); s.Health != Up || s.Legs != 1 || s.Share != 1 || s.RetryAt != nil {
 		t.Errorf("%+v", s)
 	}
-	tr.Report(start, leg(1), "+4915112345678", code(401))
+	tr.Report(start, leg(1), caller, "+4915112345678", code(401))
 	if s := tr.Status(start); s.Health != Held || s.RetryAt == nil || !s.RetryAt.Equal(start.Add(time.Minute)) {
 		t.Errorf("%+v", s)
 	}

@@ -28,9 +28,11 @@
 //     tries again after 10 s, doubling up to 5 min.
 //   - Refused credentials hold the trunk at once, for 1 min, doubling up to
 //     15 min; editing the trunk ends the hold.
-//   - 403s hold it when they are at least half of its last twenty results and
-//     came from at least five destinations.
+//   - 403s hold it when they are at least half of its last twenty results, with
+//     and without the caller ID that is refused most, and concern at least five
+//     destinations. What a single caller ID meets is for its strikes to judge.
 //   - A throttled trunk halves its rate, once a second at most and never below
-//     one sixteenth of the cap, and from 5 s on wins it back within a minute.
+//     one sixteenth of the cap, and from 5 s on wins it back within a minute. A
+//     Retry-After stops it for a minute at most; editing the trunk ends that.
 //   - OPTIONS: unanswered (retransmissions included) is down, any answer is up.
 package trunk

@@ -1,6 +1,8 @@
 package trunk
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -21,6 +23,7 @@ const (
 
 	resultWindow          = 20
 	forbiddenDestinations = 5
+	forbiddenCallers      = 2
 )
 
 // Health of a trunk, as shown.
@@ -30,7 +33,7 @@ const (
 	Up     Health = "up"
 	Down   Health = "down"   // OPTIONS go unanswered
 	Broken Health = "broken" // too many failures in a row
-	Held   Health = "held"   // credentials or 403s: an operator should look
+	Held   Health = "held"   // credentials, or 403s to several caller IDs: an operator should look
 	Trying Health = "trying" // broken or held; one trial call may go
 	Off    Health = "off"    // not active
 )
@@ -39,7 +42,7 @@ const (
 var Healths = []Health{Up, Down, Broken, Held, Trying, Off}
 
 type result struct {
-	to        engine.PhoneNumber
+	from, to  engine.PhoneNumber
 	forbidden bool
 }
 
@@ -49,6 +52,7 @@ type health struct {
 	until       time.Time // no calls before, zero = not broken
 	pause       time.Duration
 	held        bool         // by credentials or 403s
+	reason      string       // why it is broken or held, for people
 	trial       engine.LegID // the trial call under way
 	results     []result     // the last ones, oldest first
 }
@@ -81,36 +85,36 @@ func (h *health) released(leg engine.LegID) {
 	}
 }
 
-func (h *health) open(now time.Time, first, last time.Duration) {
+func (h *health) open(now time.Time, first, last time.Duration, reason string) {
 	if h.pause == 0 {
 		h.pause = first
 	} else {
 		h.pause = min(max(2*h.pause, first), last)
 	}
-	h.until, h.score, h.trial = now.Add(h.pause), 0, ""
+	h.until, h.score, h.trial, h.reason = now.Add(h.pause), 0, "", reason
 }
 
 // forgive closes the breaker.
 func (h *health) forgive() {
-	h.score, h.until, h.pause, h.held, h.trial = 0, time.Time{}, 0, false, ""
+	h.score, h.until, h.pause, h.held, h.trial, h.reason = 0, time.Time{}, 0, false, "", ""
 	h.results = h.results[:0]
 }
 
-// Report tells the trunk how a leg went: class is what engine/disposition says
-// of its end, nil for ringing or an answer.
-func (t *Trunk) Report(now time.Time, leg engine.LegID, to engine.PhoneNumber, class *disposition.Result) {
+// Report tells the trunk how a leg of a call between two numbers went: class is
+// what engine/disposition says of its end, nil for ringing or an answer.
+func (t *Trunk) Report(now time.Time, leg engine.LegID, from, to engine.PhoneNumber, class *disposition.Result) {
 	h := &t.health
 	// A result of a call that was granted before the breaker opened says
 	// nothing new.
 	stale := h.trying() && h.trial != leg
 	if class != nil {
 		if class.Throttle {
-			t.bucket.shrink(now, class.MinRetryAfter)
+			t.bucket.shrink(now, class.TrunkRetryAfter)
 		}
 		if class.Retry == disposition.RetryHoldTrunk {
 			if !stale {
 				h.held = true
-				h.open(now, holdFirst, holdLast)
+				h.open(now, holdFirst, holdLast, class.Friendly)
 			}
 			return
 		}
@@ -118,6 +122,7 @@ func (t *Trunk) Report(now time.Time, leg engine.LegID, to engine.PhoneNumber, c
 	if stale {
 		return
 	}
+	trial := h.trial == leg && h.trial != ""
 	switch {
 	case class != nil && class.TrunkBad:
 		weight := networkRefusal
@@ -125,20 +130,25 @@ func (t *Trunk) Report(now time.Time, leg engine.LegID, to engine.PhoneNumber, c
 			weight = trunkFailure
 		}
 		h.score += weight
-		if h.trial == leg && h.trial != "" || h.score >= breakerLimit {
-			h.open(now, breakerFirst, breakerLast)
+		if trial || h.score >= breakerLimit {
+			h.open(now, breakerFirst, breakerLast, "Too many calls failed in a row; the last: "+class.Friendly)
 		}
 	case class != nil && class.Fault == disposition.FaultUs, class != nil && class.Throttle:
 		// Says nothing about the trunk's health.
+	case class != nil && class.TrunkDoubt && trial && h.held: // it has not been mended
+		h.open(now, holdFirst, holdLast, h.reason)
 	case class != nil && class.TrunkDoubt:
-		h.note(to, true)
-		if h.trial == leg && h.trial != "" || h.forbidden() {
+		if trial { // a carrier that refuses one number is there
+			h.forgive()
+		}
+		h.note(result{from, to, true})
+		if reason, ok := h.forbidden(); ok {
 			h.held = true
-			h.open(now, holdFirst, holdLast)
+			h.open(now, holdFirst, holdLast, reason)
 			h.results = h.results[:0]
 		}
 	default:
-		h.note(to, false)
+		h.note(result{from, to, false})
 		if h.trying() {
 			h.forgive()
 		}
@@ -146,31 +156,67 @@ func (t *Trunk) Report(now time.Time, leg engine.LegID, to engine.PhoneNumber, c
 	}
 }
 
-func (h *health) note(to engine.PhoneNumber, forbidden bool) {
-	if len(h.results) == resultWindow {
-		copy(h.results, h.results[1:])
-		h.results = h.results[:resultWindow-1]
+// note keeps the last results. Beyond their number the caller ID that has most of
+// them loses its oldest one: a number that is refused quickly must not crowd out
+// what the calls of the others have shown.
+func (h *health) note(r result) {
+	h.results = append(h.results, r)
+	if len(h.results) <= resultWindow {
+		return
 	}
-	h.results = append(h.results, result{to, forbidden})
+	count := h.byCaller(func(result) bool { return true })
+	oldest := 0
+	for i, r := range h.results {
+		if count[r.from] > count[h.results[oldest].from] {
+			oldest = i
+		}
+	}
+	h.results = slices.Delete(h.results, oldest, oldest+1)
 }
 
-// forbidden says whether 403s pass the rate over enough destinations.
-func (h *health) forbidden() bool {
-	var count, different int
-	for i, r := range h.results {
+// byCaller counts results by their caller ID.
+func (h *health) byCaller(of func(result) bool) map[engine.PhoneNumber]int {
+	count := map[engine.PhoneNumber]int{}
+	for _, r := range h.results {
+		if of(r) {
+			count[r.from]++
+		}
+	}
+	return count
+}
+
+// forbidden says whether 403s pass the rate over enough destinations and caller
+// IDs, and how many there were. The rate must hold without the caller ID that is
+// refused most: one number's refusals are its own, whatever the others meet now
+// and then.
+func (h *health) forbidden() (reason string, ok bool) {
+	refused := h.byCaller(func(r result) bool { return r.forbidden })
+	var worst engine.PhoneNumber
+	for _, r := range h.results {
+		if refused[r.from] > refused[worst] {
+			worst = r.from
+		}
+	}
+	destinations := map[engine.PhoneNumber]struct{}{}
+	count, others, results := 0, 0, 0
+	for _, r := range h.results {
+		if r.from != worst {
+			results++
+		}
 		if !r.forbidden {
 			continue
 		}
 		count++
-		first := true
-		for _, s := range h.results[:i] {
-			first = first && (!s.forbidden || s.to != r.to)
-		}
-		if first {
-			different++
+		destinations[r.to] = struct{}{}
+		if r.from != worst {
+			others++
 		}
 	}
-	return different >= forbiddenDestinations && 2*count >= len(h.results)
+	if len(refused) < forbiddenCallers || len(destinations) < forbiddenDestinations || 2*count < len(h.results) || 2*others < results {
+		return "", false
+	}
+	return fmt.Sprintf("403 Forbidden to %d of the last %d calls, from %d caller IDs to %d destinations",
+		count, len(h.results), len(refused), len(destinations)), true
 }
 
 // Options tells the trunk what the OPTIONS keepalive found. One unanswered

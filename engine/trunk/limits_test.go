@@ -33,7 +33,7 @@ func TestTheBreakersPauseDoublesUpToFiveMinutesAndAHoldsUpToFifteen(t *testing.T
 			if class != 0 {
 				r = code(class)
 			}
-			tr.Report(now, leg(n), "+4915112345678", r)
+			tr.Report(now, leg(n), caller, "+4915112345678", r)
 			tr.Release(now, leg(n))
 			now = now.Add(time.Second)
 		}
@@ -62,7 +62,7 @@ func TestThrottlingHalvesTheRateOnceASecondDownToASixteenth(t *testing.T) {
 			t.Fatalf("at %v: %.4f of the rate, want %.4f", now.Sub(start), got, share)
 		}
 	}
-	throttle := func(now time.Time) { tr.Report(now, leg(1), "+4915112345678", code(429)) }
+	throttle := func(now time.Time) { tr.Report(now, leg(1), caller, "+4915112345678", code(429)) }
 	throttle(start)
 	is(start, 0.5)
 	throttle(start.Add(999 * time.Millisecond)) // of the same overload
@@ -104,10 +104,11 @@ func TestTheTwentiethResultFromTheEndCountsForAHold(t *testing.T) {
 		for range times {
 			n++
 			to := engine.PhoneNumber("+49151123456" + string(rune('0'+n/10)) + string(rune('0'+n%10)))
+			from := engine.PhoneNumber("+493011111" + string(rune('0'+n%2)))
 			if class == 0 {
-				tr.Report(start, leg(n), to, nil)
+				tr.Report(start, leg(n), from, to, nil)
 			} else {
-				tr.Report(start, leg(n), to, code(class))
+				tr.Report(start, leg(n), from, to, code(class))
 			}
 		}
 	}

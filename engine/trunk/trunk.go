@@ -27,7 +27,7 @@ type Trunk struct {
 // New gives a trunk that has carried nothing yet and is taken to be up.
 func New(s engine.TrunkSettings) *Trunk {
 	t := &Trunk{}
-	t.health.results = make([]result, 0, resultWindow)
+	t.health.results = make([]result, 0, resultWindow+1)
 	t.Configure(s)
 	return t
 }
@@ -41,8 +41,9 @@ func Resumed(s engine.TrunkSettings, now time.Time) *Trunk {
 	return t
 }
 
-// Configure takes over edited settings. It ends a hold: the operator may have
-// mended the credentials. Legs keep their leases: over a cap that became
+// Configure takes over edited settings. It ends a hold and the wait that a
+// carrier asked for: the operator may have mended the credentials, or had the
+// carrier raise its limit. Legs keep their leases: over a cap that became
 // smaller nothing is granted until enough of them have ended.
 func (t *Trunk) Configure(s engine.TrunkSettings) {
 	if s.CPSCap <= 0 {
@@ -56,6 +57,7 @@ func (t *Trunk) Configure(s engine.TrunkSettings) {
 	}
 	t.settings = s
 	t.bucket.resize(s.CPSCap)
+	t.bucket.open()
 	t.health.forgive()
 }
 
@@ -166,8 +168,11 @@ func (t *Trunk) Tokens(now time.Time) int {
 }
 
 // Rate is the calls a second that the trunk grants now: the cap, or less while
-// it is throttled.
+// it is throttled, and nothing while the carrier has asked to wait.
 func (t *Trunk) Rate(now time.Time) float64 {
+	if t.bucket.blocked.After(now) {
+		return 0
+	}
 	return float64(time.Second) / float64(t.bucket.interval(now))
 }
 
@@ -181,6 +186,9 @@ func (t *Trunk) Candidate(now time.Time) Candidate {
 // Status is how a trunk stands at a moment.
 type Status struct {
 	Health Health
+	// Reason is why the trunk refuses calls or grants fewer than its cap, by what
+	// its calls met, "" when it does neither or OPTIONS say why.
+	Reason string
 	// Rate is the calls a second that it grants now, Share the part of the cap
 	// that throttling has left of it, 0 to 1.
 	Rate  float64
@@ -197,8 +205,21 @@ type Status struct {
 // Status gives the trunk's present state for people.
 func (t *Trunk) Status(now time.Time) Status {
 	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole, Placed: t.placed.rate(now), Legs: t.Held(), Channels: t.settings.ChannelCap}
-	if _, c, at := t.Check(now); c == engine.ConstraintTrunkHealth && !at.IsZero() {
+	blocked := t.bucket.blocked
+	switch _, c, at := t.Check(now); {
+	case c == engine.ConstraintTrunkHealth && !at.IsZero():
 		s.RetryAt = &at
+	case c != engine.ConstraintTrunkHealth && blocked.After(now):
+		s.RetryAt = &blocked
+	}
+	switch {
+	case !t.settings.Active || t.health.unreachable:
+	case t.health.trying():
+		s.Reason = t.health.reason
+	case blocked.After(now):
+		s.Reason = "The carrier's call limit is reached, and it asks to wait"
+	case s.Share < 1:
+		s.Reason = "The carrier's call limit was reached; the rate grows back"
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package trunk
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 var start = time.Date(2030, 5, 2, 9, 0, 0, 0, time.UTC)
 
 const ttl = time.Minute
+
+// caller is the caller ID of calls where it does not matter.
+const caller engine.PhoneNumber = "+493023125000"
 
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
@@ -189,7 +193,7 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 		if ok, c, _ := tr.Acquire(at(ms), leg(n), ttl); !ok {
 			t.Fatalf("at %d ms: refused by %s", ms, c)
 		}
-		tr.Report(at(ms), leg(n), "+493023125000", class)
+		tr.Report(at(ms), leg(n), caller, "+493023125000", class)
 		tr.Release(at(ms), leg(n))
 	}
 	f := func(ms int, h Health) {
@@ -222,9 +226,9 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 	if ok, _, _ := tr.Check(at(10_200)); ok {
 		t.Fatal("a second trial call")
 	}
-	tr.Report(at(10_300), leg(3), "+1", nil) // a call of before
+	tr.Report(at(10_300), leg(3), caller, "+1", nil) // a call of before
 	f(10_300, Trying)
-	tr.Report(at(10_500), "trial", "+1", silence())
+	tr.Report(at(10_500), "trial", caller, "+1", silence())
 	tr.Release(at(10_500), "trial")
 	f(30_499, Broken)
 	f(30_500, Trying)
@@ -250,7 +254,7 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 func TestRefusedCredentialsHoldTheTrunkUntilItIsMended(t *testing.T) {
 	tr := fresh(1000, 1000)
 	tr.Acquire(at(0), leg(1), ttl)
-	tr.Report(at(10), leg(1), "+1", code(407))
+	tr.Report(at(10), leg(1), caller, "+1", code(407))
 	tr.Release(at(10), leg(1))
 	if h := tr.Health(at(20)); h != Held {
 		t.Fatal(h)
@@ -259,7 +263,7 @@ func TestRefusedCredentialsHoldTheTrunkUntilItIsMended(t *testing.T) {
 		t.Fatal(ok, retry)
 	}
 	tr.Acquire(at(60_010), leg(2), ttl)
-	tr.Report(at(60_020), leg(2), "+1", code(401))
+	tr.Report(at(60_020), leg(2), caller, "+1", code(401))
 	tr.Release(at(60_020), leg(2))
 	if _, _, retry := tr.Check(at(60_021)); !retry.Equal(at(180_020)) {
 		t.Fatal(retry)
@@ -270,32 +274,99 @@ func TestRefusedCredentialsHoldTheTrunkUntilItIsMended(t *testing.T) {
 	}
 }
 
-func Test403sHoldTheTrunkOnlyOverFiveDestinations(t *testing.T) {
-	f := func(destinations, forbidden, others int, want Health) {
+func Test403sHoldTheTrunkOnlyOverFiveDestinationsAndTwoCallerIDs(t *testing.T) {
+	f := func(callers, destinations, forbidden, others int, want Health) {
 		t.Helper()
 		tr, n := fresh(1000, 1000), 0
-		report := func(to engine.PhoneNumber, c int) {
+		report := func(i int, to engine.PhoneNumber, c int) {
 			n++
 			tr.Acquire(at(n*10), leg(n), ttl)
-			tr.Report(at(n*10), leg(n), to, code(c))
+			tr.Report(at(n*10), leg(n), engine.PhoneNumber(fmt.Sprint("+4930", i%callers)), to, code(c))
 			tr.Release(at(n*10), leg(n))
 		}
-		for range others {
-			report("+49", 486)
+		for i := range others {
+			report(i, "+49", 486)
 		}
 		for i := range forbidden {
-			report(engine.PhoneNumber(fmt.Sprint("+", i%destinations)), 403)
+			report(i, engine.PhoneNumber(fmt.Sprint("+", i%destinations)), 403)
 		}
-		if h := tr.Health(at(n*10 + 1)); h != want {
-			t.Errorf("%d of %d to %d destinations: %s, want %s", forbidden, forbidden+others, destinations, h, want)
+		s := tr.Status(at(n*10 + 1))
+		if s.Health != want || (s.Reason != "") != (want == Held) || want == Held && !strings.HasPrefix(s.Reason, "403 Forbidden to ") {
+			t.Errorf("%d of %d from %d callers to %d destinations: %s (%s), want %s", forbidden, forbidden+others, callers, destinations, s.Health, s.Reason, want)
 		}
 	}
-	f(4, 20, 0, Up)
-	f(5, 5, 0, Held)
-	f(5, 5, 5, Held)
-	f(5, 5, 6, Up)
-	f(9, 9, 19, Up) // nine of the last twenty
-	f(10, 10, 19, Held)
+	f(2, 4, 20, 0, Up)
+	f(2, 5, 5, 0, Held)
+	f(2, 5, 5, 5, Held)
+	f(2, 5, 5, 6, Up)
+	f(2, 9, 9, 19, Up) // nine of the last twenty
+	f(2, 10, 10, 19, Held)
+	f(3, 10, 10, 0, Held)
+	f(1, 5, 5, 0, Up)
+	f(1, 100, 100, 0, Up)
+}
+
+func TestOneCallerIDsRefusalsDoNotHoldTheTrunk(t *testing.T) {
+	tr, n := fresh(1000, 1000), 0
+	call := func(from engine.PhoneNumber, c int) {
+		t.Helper()
+		n++
+		if ok, why, _ := tr.Acquire(at(n*10), leg(n), ttl); !ok {
+			t.Fatalf("call %d was refused by %s: %s", n, why, tr.Status(at(n*10)).Reason)
+		}
+		tr.Report(at(n*10), leg(n), from, engine.PhoneNumber(fmt.Sprint("+", n)), code(c))
+		tr.Release(at(n*10), leg(n))
+	}
+	const refused, healthy = "+4930111111", "+4930222222"
+	for range 20 {
+		call(healthy, 486)
+	}
+	for range 40 { // much more of them than of the other's
+		call(refused, 403)
+	}
+	call(healthy, 403) // now and then somebody's network forbids a call
+	call(refused, 403)
+	for range 5 { // the trunk has stood still for a moment
+		call(healthy, 504)
+	}
+	call(refused, 403)
+	if s := tr.Status(at(n * 10)); s.Health != Up || s.Reason != "" {
+		t.Errorf("%+v", s)
+	}
+	for range 15 {
+		call(healthy, 504)
+	}
+	if s := tr.Status(at(n*10 + 1)); s.Health != Broken || !strings.Contains(s.Reason, "Carrier timeout") {
+		t.Errorf("%+v", s)
+	}
+	n = 1100 // the breaker's pause is over; a trial that is refused for its caller ID has shown that the carrier is there
+	call(refused, 403)
+	call(healthy, 486)
+	if s := tr.Status(at(n * 10)); s.Health != Up || s.Reason != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestATrialThatMeetsA403HoldsAHeldTrunkOn(t *testing.T) {
+	tr := fresh(1000, 1000)
+	for i := range 6 {
+		tr.Acquire(at(i*10), leg(i), ttl)
+		tr.Report(at(i*10), leg(i), engine.PhoneNumber(fmt.Sprint("+4930", i%2)), engine.PhoneNumber(fmt.Sprint("+", i)), code(403))
+		tr.Release(at(i*10), leg(i))
+	}
+	before := tr.Status(at(60))
+	if before.Health != Held || before.Reason != "403 Forbidden to 5 of the last 5 calls, from 2 caller IDs to 5 destinations" {
+		t.Fatalf("%+v", before)
+	}
+	tr.Acquire(at(60_100), "trial", ttl)
+	tr.Report(at(60_200), "trial", "+49300", "+1", code(403))
+	if s := tr.Status(at(60_300)); s.Health != Held || s.Reason != before.Reason || s.RetryAt == nil || !s.RetryAt.Equal(at(180_200)) {
+		t.Errorf("%+v", s)
+	}
+	tr.Configure(tr.Settings())
+	if s := tr.Status(at(60_300)); s.Health != Up || s.Reason != "" {
+		t.Errorf("%+v", s)
+	}
 }
 
 func TestThrottlingShrinksTheRateAndItRecovers(t *testing.T) {
@@ -307,17 +378,17 @@ func TestThrottlingShrinksTheRateAndItRecovers(t *testing.T) {
 		}
 	}
 	f(0, 100)
-	tr.Report(at(0), leg(1), "+1", code(429))
+	tr.Report(at(0), leg(1), caller, "+1", code(429))
 	f(0, 50)
-	tr.Report(at(500), leg(2), "+1", code(429)) // the same overload
+	tr.Report(at(500), leg(2), caller, "+1", code(429)) // the same overload
 	f(500, 50)
-	tr.Report(at(1500), leg(3), "+1", code(429))
+	tr.Report(at(1500), leg(3), caller, "+1", code(429))
 	f(1500, 25)
 	f(6_500, 25)
 	f(36_500, 75)
 	f(60_000, 100)
 	for i := range 20 {
-		tr.Report(at(100_000+1000*i), leg(4+i), "+1", code(429))
+		tr.Report(at(100_000+1000*i), leg(4+i), caller, "+1", code(429))
 	}
 	f(119_000, 100.0/16)
 	if h := tr.Health(at(119_000)); h != Up {
@@ -325,15 +396,44 @@ func TestThrottlingShrinksTheRateAndItRecovers(t *testing.T) {
 	}
 }
 
-func TestRetryAfterOfALimitIsHonoured(t *testing.T) {
-	tr := fresh(100, 1000)
-	r := disposition.Classify(disposition.Input{Code: 503, LimitReached: true, RetryAfter: 7 * time.Second})
-	tr.Report(at(0), leg(1), "+1", &r)
-	if ok, c, retry := tr.Check(at(10)); ok || c != engine.ConstraintTrunkCPS || !retry.Equal(at(7000)) || tr.Tokens(at(10)) != 0 {
-		t.Fatal(ok, c, retry)
+func TestRetryAfterOfALimitStopsTheTrunkForAMinuteAtMostAndIsShown(t *testing.T) {
+	f := func(after, want time.Duration) {
+		t.Helper()
+		tr := fresh(100, 1000)
+		r := disposition.Classify(disposition.Input{Code: 503, LimitReached: true, RetryAfter: after})
+		tr.Report(at(0), leg(1), caller, "+1", &r)
+		until := at(0).Add(want)
+		if ok, c, retry := tr.Check(at(10)); ok || c != engine.ConstraintTrunkCPS || !retry.Equal(until) || tr.Tokens(at(10)) != 0 {
+			t.Fatal(ok, c, retry)
+		}
+		if s := tr.Status(at(10)); s.Health != Up || s.RetryAt == nil || !s.RetryAt.Equal(until) || s.Reason == "" || s.Rate != 0 || s.Share != 0.5 {
+			t.Errorf("%+v", s)
+		}
+		if ok, _, _ := tr.Check(until); !ok {
+			t.Error("still blocked")
+		}
+		if s := tr.Status(until); s.RetryAt != nil || s.Rate == 0 || s.Share < 1 != (s.Reason != "") {
+			t.Errorf("afterwards: %+v", s)
+		}
+		if s := tr.Status(at(180_000)); s.Reason != "" || s.Share != 1 {
+			t.Errorf("in the end: %+v", s)
+		}
 	}
-	if ok, _, _ := tr.Check(at(7000)); !ok {
-		t.Fatal("still blocked")
+	f(7*time.Second, 7*time.Second)
+	f(time.Minute, time.Minute)
+	f(24*time.Hour, time.Minute)
+}
+
+func TestPuttingAThrottledTrunkEndsTheWaitThatTheCarrierAskedFor(t *testing.T) {
+	tr := fresh(100, 1000)
+	r := disposition.Classify(disposition.Input{Code: 503, LimitReached: true, RetryAfter: time.Hour})
+	tr.Report(at(0), leg(1), caller, "+1", &r)
+	tr.Configure(tr.Settings())
+	if ok, c, retry := tr.Check(at(10)); !ok {
+		t.Error(c, retry)
+	}
+	if s := tr.Status(at(10)); s.RetryAt != nil || s.Rate == 0 {
+		t.Errorf("%+v", s)
 	}
 }
 

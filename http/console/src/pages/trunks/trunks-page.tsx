@@ -124,7 +124,7 @@ function Health({ of: t }: { of: Trunk }) {
     <>
       <ToneBadge tone={h.tone} label={h.label} title={h.more} />
       <Text size="xs" c="dimmed" mt={4}>
-        {status.health === 'held' ? h.more : status.reason}
+        {status.reason}
         {status.registered_until !== null && (
           <>
             {' · registered until '}
