@@ -180,8 +180,12 @@ func (a *contactActor) over(now time.Time) {
 	}
 	watching := a.watching > 0
 	if a.m.C.ResultDueAt != nil {
+		linger := a.d.cfg.ResultLinger
+		if due := a.m.C.DueAt; due != nil { // a short conversation: the run dials contacts at rest
+			linger = min(linger, due.Sub(a.now))
+		}
 		a.lingering = true
-		a.stopLinger = a.d.after(a.d.cfg.ResultLinger, a.self, &rest{})
+		a.stopLinger = a.d.after(linger, a.self, &rest{})
 	}
 	// An intent that the database refused was never held: nothing to release.
 	if t := a.trigger; t != nil {
@@ -210,7 +214,7 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 		s.EndedAt = *at.EndedAt
 	}
 	if r := at.Result; r != nil {
-		s.HasResult, s.Disposition = true, r.Disposition
+		s.HasResult, s.Disposition, s.DoNotCall = true, r.Disposition, r.DoNotCall
 		if r.Callback != nil && r.Callback.Requested {
 			s.Callback = &contact.CallbackWish{At: r.Callback.At}
 		}

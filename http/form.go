@@ -306,6 +306,39 @@ func (v *jsonValue) asText() string {
 	return ""
 }
 
+// leftovers are the fields that nobody asked for, for a request that keeps them:
+// name to text as in variables, within the same limits.
+type leftovers struct {
+	kept    map[string]string
+	names   []string // of those kept, as they came
+	dropped []string // names of those over the limits, at most maxFieldErrors
+	bytes   int
+}
+
+// take adds those of one object; it comes in the place of done.
+func (l *leftovers) take(f form) {
+	for i := range f.v.members {
+		m := &f.v.members[i]
+		if m.used {
+			continue
+		}
+		name, text := f.name(m.name), m.value.asText()
+		_, again := l.kept[name] // {"callback.x": 1, "callback": {"x": 2}}
+		size := l.bytes + len(name) + len(text)
+		if again || m.name == "" || len(name) > maxVariableName || len(l.names) == maxVariables || size > maxVariableBytes {
+			if len(l.dropped) < maxFieldErrors {
+				l.dropped = append(l.dropped, clipName(name))
+			}
+			continue
+		}
+		if l.kept == nil {
+			l.kept = make(map[string]string)
+		}
+		l.kept[name], l.bytes = text, size
+		l.names = append(l.names, name)
+	}
+}
+
 // identifier reads a name as it stands in a path: letters, digits, dot, dash
 // and underscore.
 func validIdentifier(s string) bool {

@@ -26,6 +26,7 @@ var contactColumns = []column[contactRow]{
 	text("last_outcome", func(c *contactRow) *string { return (*string)(&c.LastOutcome) }),
 	text("last_disposition", func(c *contactRow) *string { return &c.LastDisposition }),
 	bigint("last_talk", func(c *contactRow) *time.Duration { return &c.LastTalk }),
+	bigint("longest_talk", func(c *contactRow) *time.Duration { return &c.LongestTalk }),
 	boolean("connected_once", func(c *contactRow) *bool { return &c.ConnectedOnce }),
 	boolean("has_result", func(c *contactRow) *bool { return &c.HasResult }),
 	boolean("rang_unanswered", func(c *contactRow) *bool { return &c.RangUnanswered }),

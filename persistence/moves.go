@@ -58,20 +58,22 @@ func sweep(where, change string, t journal.Type, after string) string {
 
 // closeWaiting does what the machine of a contact does at the end of a run, for
 // the contacts that wait for a dial; the others have an actor or an owed result.
-var closeWaiting = sweep("due_at IS NOT NULL", `state = $2, due_at = NULL,
+var closeWaiting = sweep("due_at IS NOT NULL", `state = $2, due_at = NULL, result_due_at = NULL,
 	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled' ELSE c.callback END, callback_extra = false`, journal.ContactsClosed, "")
 
 // retune does what the machine of a contact does when Max Attempts is edited.
 var retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
-	state = CASE WHEN NOT `+usedUp+` THEN c.state WHEN `+heard+` THEN 'completed' ELSE 'failed' END,
-	reason = CASE WHEN NOT `+usedUp+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
+	state = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN c.state WHEN `+heard+` THEN 'completed' ELSE 'failed' END,
+	reason = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
 	due_at = CASE WHEN `+usedUp+` THEN NULL ELSE due_at END,
 	callback = CASE WHEN `+usedUp+` AND c.callback = 'requested' THEN 'cancelled' ELSE c.callback END,
 	callback_extra = c.callback = 'pending' AND c.used >= $2::text::integer`, journal.ContactsRetuned, ", 'max', $2::text::integer")
 
 // usedUp: the contact waits for an attempt that it does not have any more;
-// heard: one that its result asked for.
+// owed: one after a short conversation, whose result is awaited; heard: one that
+// its result asked for.
 const (
+	owed   = "(c.result_due_at IS NOT NULL)"
 	usedUp = "(c.due_at IS NOT NULL AND c.used >= $2::text::integer AND c.callback <> 'pending')"
 	heard  = "(c.state = 'connected' AND c.has_result)"
 )

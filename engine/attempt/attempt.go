@@ -156,7 +156,10 @@ type Result struct {
 	DoNotCall      bool              `json:"do_not_call,omitempty"`
 	TranscriptURL  string            `json:"transcript_url,omitempty"`
 	RecordingURL   string            `json:"recording_url,omitempty"`
-	ReceivedAt     time.Time         `json:"received_at"`
+	// Unknown are the fields that came with the result and are none of the
+	// above: a bot's mistake or addition does not lose the rest.
+	Unknown    map[string]string `json:"unknown_fields,omitempty"`
+	ReceivedAt time.Time         `json:"received_at"`
 	// Revision counts the results of the call that this one replaced, so that a
 	// repeated result is not counted as another conversation with a result.
 	Revision int `json:"revision,omitempty"`

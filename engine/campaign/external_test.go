@@ -58,6 +58,7 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 			"abandon_cap_pct wrong_type", "amd wrong_type", "concurrency wrong_type", "max_lines wrong_type", "window wrong_type"},
 		`{"concurrency":0,"abandon_cap_pct":9,"number_pool":["0151"]}`: {"concurrency out_of_range", "abandon_cap_pct out_of_range", "number_pool[0] invalid_number"},
 		`{"window":{}}`: {"window.zone unknown_zone"},
+		`{"redial_only_under_s":20,"stop_redials_after_s":10}`: {"redial_only_under_s exceeds_stop_redials_after"},
 	} {
 		_, x, err := Overlay(stored(), document(body))
 		var e *engine.Error
@@ -74,6 +75,15 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 				t.Errorf("%q does not name %s", Failure(err), field)
 			}
 		}
+	}
+	// Both are judged as they stand after merging, wherever each comes from.
+	merged := stored()
+	merged.StopRedialsAfterSec = 10
+	if _, _, err := Overlay(merged, document(`{"redial_only_under_s":20}`)); !strings.Contains(Failure(err), "config_url_invalid: ") || !strings.Contains(Failure(err), "redial_only_under_s") {
+		t.Errorf("one of them stored, one fetched: %v", err)
+	}
+	if _, _, err := Overlay(merged, document(`{"redial_only_under_s":20,"stop_redials_after_s":30}`)); err != nil {
+		t.Error(err)
 	}
 	long := `{"` + strings.Repeat("x", 5000) + `":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}`
 	if _, _, err := Overlay(stored(), document(long)); len(Failure(err)) > 1000 {

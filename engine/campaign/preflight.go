@@ -167,3 +167,25 @@ func PeriodStart(c *Campaign, now time.Time) time.Time {
 	n := now.Sub(c.CreatedAt) / pacing.ThirtyDays
 	return c.CreatedAt.Add(n * pacing.ThirtyDays)
 }
+
+// Books gives the campaign's abandon ledgers as they stand at now. count counts
+// the answers since a time; it is not asked about a run that has not started,
+// whose ledger is empty: StartedAt is still that of the run before.
+func Books(c *Campaign, now time.Time, count func(since time.Time) (pacing.Counts, error)) (b pacing.Books, err error) {
+	b = pacing.NewBooks(now, NextMidnight(c, now), PeriodStart(c, now))
+	if c.StartedAt == nil {
+		return b, nil
+	}
+	b.Day.Since = DayStart(c, now)
+	counted := []*pacing.Ledger{&b.Day, &b.Thirty}
+	if c.State != Draft {
+		b.Run.Since = *c.StartedAt
+		counted = append(counted, &b.Run)
+	}
+	for _, l := range counted {
+		if l.Counts, err = count(l.Since); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}

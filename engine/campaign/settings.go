@@ -188,6 +188,7 @@ func (s Settings) Validate() error {
 	within("retry_delay_s", s.RetryDelaySec, retryDelayMin, retryDelayMax)
 	within("stop_redials_after_s", s.StopRedialsAfterSec, 0, redialRuleCap)
 	within("redial_only_under_s", s.RedialOnlyUnderSec, 0, redialRuleCap)
+	fields = append(fields, s.wrongRedials()...)
 	within("ring_timeout_s", s.RingTimeoutSec, ringTimeoutMin, ringTimeoutMax)
 	within("call_limit_s", s.CallLimitSec, callLimitMin, callLimitMax)
 	within("result_timeout_s", s.ResultTimeoutSec, resultTimeMin, resultTimeMax)
@@ -282,6 +283,26 @@ func (s *Settings) wrongNumbers() []engine.FieldError {
 		seen[n] = true
 	}
 	return fields
+}
+
+// wrongRedials: SEMANTICS §4 "with both set, Redial Only Under ≤ Stop Redials
+// After, else 422". A conversation cannot both end the redials and be too short.
+func (s *Settings) wrongRedials() []engine.FieldError {
+	if s.StopRedialsAfterSec <= 0 || s.RedialOnlyUnderSec <= s.StopRedialsAfterSec {
+		return nil
+	}
+	return []engine.FieldError{{Field: "redial_only_under_s", Code: "exceeds_stop_redials_after",
+		Message: "must not be above stop_redials_after_s (" + strconv.Itoa(s.StopRedialsAfterSec) + "); lower it, raise stop_redials_after_s, or set one of them to 0"}}
+}
+
+// CheckCopy refuses to copy settings that contradict each other. They were stored
+// before such settings were refused.
+func (s *Settings) CheckCopy() error {
+	if fields := s.wrongRedials(); fields != nil {
+		return engine.Invalid("invalid_settings", "The campaign's settings contradict each other and are not copied. "+
+			"Correct them in the original, which can be edited as a draft and while it is paused, then copy it.", fields...)
+	}
+	return nil
 }
 
 // wrongRetries judges the two retry lists.

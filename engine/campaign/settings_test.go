@@ -96,6 +96,7 @@ func TestValidateNamesTheField(t *testing.T) {
 	f("retry_delay_s", "out_of_range", func(s *Settings) { s.RetryDelaySec = 0 })
 	f("stop_redials_after_s", "out_of_range", func(s *Settings) { s.StopRedialsAfterSec = -1 })
 	f("redial_only_under_s", "out_of_range", func(s *Settings) { s.RedialOnlyUnderSec = -1 })
+	f("redial_only_under_s", "exceeds_stop_redials_after", func(s *Settings) { s.RedialOnlyUnderSec, s.StopRedialsAfterSec = 20, 10 })
 	f("ring_timeout_s", "out_of_range", func(s *Settings) { s.RingTimeoutSec = 14 })
 	f("ring_timeout_s", "out_of_range", func(s *Settings) { s.RingTimeoutSec = 121 })
 	f("call_limit_s", "out_of_range", func(s *Settings) { s.CallLimitSec = 0 })
@@ -115,6 +116,25 @@ func TestValidateNamesTheField(t *testing.T) {
 		f("eligibility_url", "invalid_format", func(s *Settings) { s.EligibilityURL = hook })
 	}
 	f("eligibility_fail", "unknown_value", func(s *Settings) { s.EligibilityFail = "shut" })
+}
+
+func TestRedialOnlyUnderIsAtMostStopRedialsAfterWhenBothAreSet(t *testing.T) {
+	f := func(under, stop int, want bool) {
+		t.Helper()
+		s := goodSettings()
+		s.RedialOnlyUnderSec, s.StopRedialsAfterSec = under, stop
+		if got := s.Validate() == nil; got != want {
+			t.Errorf("under %d, stop %d: accepted %v, want %v", under, stop, got, want)
+		}
+		if got := s.CheckCopy() == nil; got != want {
+			t.Errorf("under %d, stop %d: copied %v, want %v", under, stop, got, want)
+		}
+	}
+	f(10, 10, true)
+	f(11, 10, false)
+	f(20, 0, true)
+	f(0, 10, true)
+	f(0, 0, true)
 }
 
 // The limits in figures of their own, so that one that moves is noticed.

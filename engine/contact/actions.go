@@ -19,7 +19,8 @@ const (
 )
 
 func (m *Machine) reserve(ev Event) {
-	m.C.Attempt, m.C.DueAt = ev.Attempt.ID, nil
+	// The result of a short conversation is waited for no longer; it may still come.
+	m.C.Attempt, m.C.DueAt, m.C.ResultDueAt = ev.Attempt.ID, nil, nil
 	if waits(m.C.Reason) {
 		m.C.Reason = ""
 	}
@@ -48,7 +49,7 @@ func (m *Machine) books(ev Event) {
 		c.Reason = ""
 	}
 	if a.Connected {
-		c.ConnectedOnce, c.LastTalk = true, a.Talk
+		c.ConnectedOnce, c.LastTalk, c.LongestTalk = true, a.Talk, max(c.LongestTalk, a.Talk)
 		if a.HasResult {
 			c.HasResult, c.LastDisposition = true, a.Disposition
 		}
@@ -130,7 +131,7 @@ func (m *Machine) readmitted(ev Event) {
 	class := m.C.DueClass
 	m.books(ev)
 	m.callbackOver(ev)
-	m.C.Used, m.C.Unconsumed = 0, 0
+	m.C.Used, m.C.Unconsumed, m.C.LastTalk, m.C.LongestTalk = 0, 0, 0, 0
 	m.due(ev, class, ev.At)
 }
 
@@ -140,6 +141,13 @@ func (m *Machine) await(ev Event) {
 	m.C.ExcludeAfterCall = exclude
 	t := ev.Attempt.EndedAt.Add(ev.Policy.ResultTimeout)
 	m.C.ResultDueAt = &t
+}
+
+// redialShort: a short conversation is redialled without waiting for its result,
+// which is stored when it comes and may ask for something else.
+func (m *Machine) redialShort(ev Event) {
+	m.await(ev)
+	m.due(ev, DueRetry, ev.Attempt.EndedAt.Add(max(ev.Policy.RetryDelay, ev.Attempt.RetryAfter)))
 }
 
 func (m *Machine) abandoned(ev Event) {
@@ -215,6 +223,9 @@ func (m *Machine) result(ev Event) {
 	if m.fate != fateExcluded {
 		m.C.Reason = "" // else it is the exclusion's note
 	}
+	if ev.Attempt.DoNotCall {
+		m.dropCallback(ev)
+	}
 	m.refuseWish(ev)
 }
 
@@ -242,9 +253,15 @@ func (m *Machine) resultCallback(ev Event) {
 	m.callback(ev, t)
 }
 
+// resultRedial: the result of an earlier attempt does not hurry a retry that
+// waits already.
 func (m *Machine) resultRedial(ev Event) {
+	t := ev.Attempt.EndedAt.Add(ev.Policy.RetryDelay)
+	if due := m.C.DueAt; due != nil && due.After(t) {
+		t = *due
+	}
 	m.result(ev)
-	m.due(ev, DueRetry, ev.Attempt.EndedAt.Add(ev.Policy.RetryDelay))
+	m.due(ev, DueRetry, t)
 }
 
 func (m *Machine) noResult(Event) {
@@ -324,6 +341,7 @@ func (m *Machine) fresh(ev Event) {
 	c := &m.C
 	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
+	c.LastTalk, c.LongestTalk = 0, 0
 	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackNone, nil, false
 }
 
@@ -343,14 +361,14 @@ func waits(reason string) bool {
 }
 
 func (m *Machine) neverOpens(ev Event) {
-	m.C.DueAt, m.C.Reason = nil, ReasonNeverOpens
+	m.C.DueAt, m.C.ResultDueAt, m.C.Reason = nil, nil, ReasonNeverOpens
 	m.dropCallback(ev)
 }
 
 // --- the run --------------------------------------------------------------------
 
 func (m *Machine) closeWaiting(ev Event) {
-	m.C.DueAt = nil
+	m.C.DueAt, m.C.ResultDueAt = nil, nil
 	m.dropCallback(ev)
 }
 
@@ -386,7 +404,7 @@ func (m *Machine) resetExcluded(ev Event) {
 	if c.State == Excluded {
 		c.Reason = reason
 	}
-	c.LastOutcome, c.LastDisposition, c.LastTalk = "", "", 0
+	c.LastOutcome, c.LastDisposition = "", ""
 	c.ConnectedOnce, c.HasResult, c.RangUnanswered = false, false, false
 	c.DueAt = nil
 }
@@ -405,6 +423,13 @@ func (m *Machine) usedUp(ev Event) {
 	if m.fate == fateUsedUp {
 		m.C.Reason = ReasonExhausted
 	}
+}
+
+// awaitOnly: no attempt is left for the redial of a short conversation, whose
+// result is awaited like any other.
+func (m *Machine) awaitOnly(ev Event) {
+	m.C.DueAt, m.C.Max = nil, ev.Policy.MaxAttempts
+	m.dropCallback(ev)
 }
 
 // leaveOut takes a contact that was connected before along into a run for the

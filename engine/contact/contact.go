@@ -115,6 +115,7 @@ type Contact struct {
 	LastOutcome     engine.Outcome
 	LastDisposition string
 	LastTalk        time.Duration // of the last conversation, for the redial rules when its result does not come
+	LongestTalk     time.Duration // of the conversations since it was given its attempts, for Stop Redials After
 	ConnectedOnce   bool          // at least one connected attempt in this run
 	HasResult       bool          // a result is stored in this run
 	RangUnanswered  bool          // the last attempt rang and was not answered

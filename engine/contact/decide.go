@@ -20,6 +20,7 @@ const (
 	fateAgain     fate = "unconsumed"
 	fateCapped    fate = "number called too often"
 	fateAwait     fate = "result owed"
+	fateShort     fate = "short conversation, result owed"
 	fateCompleted fate = "result stored"
 	fateRedial    fate = "disposition listed"
 	fateCallback  fate = "callback wished"
@@ -166,6 +167,9 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	case a.Connected && a.HasResult:
 		return m.judgeDisposition(ev)
 	case a.Connected && a.Outcome == engine.OutcomeConnectedNoResult:
+		if over == fateNone && m.redials(p, a, false) && m.usedAfter(ev) < p.MaxAttempts {
+			return fateShort
+		}
 		return fateAwait
 	case m.retryable(p, a.Outcome, a) && m.usedAfter(ev) < p.MaxAttempts:
 		if over != fateNone {
@@ -192,7 +196,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 		return fateExcluded
 	case m.callbackGranted(ev):
 		return fateCallback
-	case m.C.Callback == CallbackPending:
+	case m.C.Callback == CallbackPending && !ev.Attempt.DoNotCall:
 		return fateKeep
 	}
 	return m.judgeDisposition(ev)
@@ -201,7 +205,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 // judgeDisposition: what a stored result asks for, callbacks aside.
 func (m *Machine) judgeDisposition(ev Event) fate {
 	p, a := &ev.Policy, ev.Attempt
-	if p.ClosedAs == "" && listedCustom(p.RetryOnCustom, a.Disposition) && redialRules(p, a) && m.usedAfter(ev) < p.MaxAttempts {
+	if p.ClosedAs == "" && m.redials(p, a, listedCustom(p.RetryOnCustom, a.Disposition)) && m.usedAfter(ev) < p.MaxAttempts {
 		return fateRedial
 	}
 	return fateCompleted
@@ -214,6 +218,8 @@ func (m *Machine) judgeTimeout(ev Event) fate {
 		return fateEarly
 	case c.ExcludeAfterCall:
 		return fateExcluded
+	case c.DueAt != nil:
+		return fateShort
 	case m.retryable(p, engine.OutcomeConnectedNoResult, m.lastConversation()) && c.Used < p.MaxAttempts:
 		if over := closedFate(p.ClosedAs); over != fateNone {
 			return over
@@ -244,6 +250,8 @@ func (m *Machine) judgeCeiling(ev Event) fate {
 	switch {
 	case c.Attempt != "" || c.DueAt == nil || c.Used < ev.Policy.MaxAttempts || c.Callback == CallbackPending:
 		return fateNone
+	case c.ResultDueAt != nil:
+		return fateAwait
 	case c.State == Connected && c.HasResult:
 		return fateHeard
 	}
@@ -260,23 +268,32 @@ func (m *Machine) usedAfter(ev Event) int {
 
 func (m *Machine) lastConversation() *Attempt { return &Attempt{Connected: true, Talk: m.C.LastTalk} }
 
-// retryable: the outcome is listed and the redial rules do not object.
+// retryable: the outcome calls for another dial, attempts aside.
 func (m *Machine) retryable(p *Policy, o engine.Outcome, a *Attempt) bool {
-	return slices.Contains(p.RetryOnSystem, o) && redialRules(p, a)
+	return m.redials(p, a, slices.Contains(p.RetryOnSystem, o))
 }
 
-// redialRules are Stop Redials After and Redial Only Under; Stop wins.
-func redialRules(p *Policy, a *Attempt) bool {
-	if !a.Connected {
+// redials says whether an attempt is followed by another one; listed says what
+// Retry On System or Retry On Custom make of it. Callbacks come before.
+func (m *Machine) redials(p *Policy, a *Attempt, listed bool) bool {
+	switch {
+	case a.DoNotCall || m.meaningful(p, a):
+		return false
+	case a.Connected && a.Talk < p.RedialOnlyUnder:
 		return true
 	}
-	if p.StopRedialsAfter > 0 && a.Talk >= p.StopRedialsAfter {
-		return false
+	return listed
+}
+
+// meaningful: this conversation, or one before it in the run, was at least as
+// long as Stop Redials After. Rows of before LongestTalk was kept know the last
+// conversation only.
+func (m *Machine) meaningful(p *Policy, a *Attempt) bool {
+	longest := max(m.C.LongestTalk, m.C.LastTalk)
+	if a.Connected {
+		longest = max(longest, a.Talk)
 	}
-	if p.RedialOnlyUnder > 0 && a.Talk >= p.RedialOnlyUnder {
-		return false
-	}
-	return true
+	return p.StopRedialsAfter > 0 && longest >= p.StopRedialsAfter
 }
 
 func closedFate(s State) fate {
@@ -305,7 +322,7 @@ func listedCustom(list []string, disposition string) bool {
 func (m *Machine) wished(ev Event) (t time.Time, ok bool) {
 	a := ev.Attempt
 	switch {
-	case !ev.Policy.Callbacks || m.C.ExcludeAfterCall:
+	case !ev.Policy.Callbacks || m.C.ExcludeAfterCall || a.DoNotCall:
 	case a.Callback != nil && a.Callback.At != nil && a.Connected:
 		return *a.Callback.At, true
 	case a.Callback != nil && a.Connected:

@@ -17,6 +17,15 @@
 //   - A contact waits when it has a due time and no live attempt. One that only
 //     waits for a result is not closed with its run: the result, or its
 //     time-out, decides.
+//   - A short conversation (Redial Only Under) without a result waits for its
+//     redial and for its result at once. The result is stored when it comes; it
+//     takes the redial away only by a callback or do_not_call. The wait for it
+//     ends with the next dial or with the run.
+//   - A conversation that a fault ended (media_error, lost) is judged by its length
+//     like any other; its result is not waited for.
+//   - Stop Redials After is judged by the longest conversation since the contact
+//     was given its attempts, and by the limit that holds now.
+//   - do_not_call comes before a callback that the same result asks for.
 //   - A retry that falls behind the end of a single-day window keeps its due
 //     time and is window_closed with the others; it is not hurried.
 //   - A contact of several zones whose window is open in all of them at no hour

@@ -91,8 +91,14 @@ func explore(t *testing.T, edit func(*Policy), visit func(situation string, mv m
 func closedAs(s State) func(*Policy) { return func(p *Policy) { p.ClosedAs = s } }
 
 func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
+	whatHappens(t, "contact", "What a contact (two attempts at most) does with every event in every situation it can be in.", func(*Policy) {})
+	whatHappens(t, "contact_short", "The same where conversations of a minute are short (Redial Only Under).", under(2*time.Minute))
+}
+
+func whatHappens(t *testing.T, file, title string, policy func(*Policy)) {
+	t.Helper()
 	var b strings.Builder
-	b.WriteString("# What a contact (two attempts at most) does with every event in every situation it can be in.\n")
+	b.WriteString("# " + title + "\n")
 	var head string
 	var lines, ignored, illegal []string
 	flush := func() {
@@ -106,7 +112,7 @@ func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
 		lines, ignored, illegal = nil, nil, nil
 	}
 	states, kinds := map[State]bool{}, map[Kind]bool{}
-	explore(t, func(*Policy) {}, func(s string, mv move, before, after *world, err error) {
+	explore(t, policy, func(s string, mv move, before, after *world, err error) {
 		if s != head {
 			flush()
 			head = s
@@ -135,7 +141,7 @@ func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
 			t.Errorf("state %s is never reached", s)
 		}
 	}
-	golden.Check(t, "testdata/contact.golden", b.String())
+	golden.Check(t, "testdata/"+file+".golden", b.String())
 }
 
 // TestEveryRowOfTheTableIsTaken shows rows that no sequence of events reaches:
@@ -168,6 +174,7 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	for _, policy := range []func(*Policy){func(*Policy) {}, listAll, closedAs(ManuallyStopped), closedAs(WindowClosed), inAnHour, never, fewer} {
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { policy(p) }))
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { listAll(p); policy(p) }))
+		explore(t, under(2*time.Minute), visit(policy))
 	}
 	for i, r := range all {
 		if !taken[i] {

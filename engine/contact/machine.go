@@ -46,8 +46,8 @@ type Policy struct {
 	RetryDelay       time.Duration
 	RetryOnSystem    []engine.Outcome
 	RetryOnCustom    []string
-	StopRedialsAfter time.Duration // 0 = rule off
-	RedialOnlyUnder  time.Duration // 0 = rule off
+	StopRedialsAfter time.Duration // stop after a meaningful connect, 0 = rule off
+	RedialOnlyUnder  time.Duration // redial after a short connect, 0 = rule off
 	ResultTimeout    time.Duration
 	Callbacks        bool
 	// Clip moves a due time into the next calling window; nil = no window.
@@ -81,6 +81,7 @@ type Attempt struct {
 	EndedAt     time.Time
 	HasResult   bool // came before the end
 	Disposition string
+	DoNotCall   bool // the result says that the number must not be called again
 	Callback    *CallbackWish
 	Refusal     string // code with which the dial was refused before it left, "" when it was not
 }

@@ -26,6 +26,9 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 		if d.Pick(3) == 0 {
 			p.StopRedialsAfter = 30 * time.Second
 		}
+		if d.Pick(3) == 0 {
+			p.RedialOnlyUnder = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute}[d.Pick(3)]
+		}
 	})
 	all := moves()
 	for range steps {
@@ -82,7 +85,10 @@ func TestEveryContactComesToAnEnd(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, func(p *Policy) { p.MaxAttempts = rapid.IntRange(1, 4).Draw(rt, "max") })
+		w := newWorld(rt, func(p *Policy) {
+			p.MaxAttempts = rapid.IntRange(1, 4).Draw(rt, "max")
+			p.RedialOnlyUnder = rapid.SampledFrom([]time.Duration{0, time.Second, 2 * time.Minute}).Draw(rt, "under")
+		})
 		d := enginetest.RapidDraws{T: rt}
 		row := 0
 		for range (w.p.MaxAttempts + 1) * (MaxUnconsumed + 1) {

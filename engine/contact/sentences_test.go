@@ -99,42 +99,164 @@ func TestRetryOnCustomComparesTrimmedAndWithoutRegardToCase(t *testing.T) {
 	f(" ", "", false)
 }
 
-func TestStopRedialsAfterWinsOverRedialOnlyUnder(t *testing.T) {
-	rules := func(p *Policy) {
-		p.StopRedialsAfter, p.RedialOnlyUnder = 60*time.Second, 120*time.Second
-		p.RetryOnSystem = []engine.Outcome{talk, engine.OutcomeMediaError}
-	}
-	f := func(talkTime time.Duration, want State, policy ...func(*Policy)) {
+func under(d time.Duration) func(*Policy) { return func(p *Policy) { p.RedialOnlyUnder = d } }
+
+func stopAfter(d time.Duration) func(*Policy) { return func(p *Policy) { p.StopRedialsAfter = d } }
+
+func doNotCall(a *Attempt) { a.DoNotCall = true }
+
+func TestAConversationShorterThanRedialOnlyUnderIsRedialledWhateverItsDisposition(t *testing.T) {
+	f := func(w *world, redialled bool) {
 		t.Helper()
-		again := newWorld(t, policy...).dial(done, withResult("call again"), talked(talkTime))
-		if redialled := again.m.C.DueAt != nil; redialled != (want == Connected) {
-			t.Errorf("Retry On Custom after %v: %s", talkTime, again.situation())
+		if !redialled {
+			if w.m.C.DueAt != nil {
+				w.fail("it is redialled")
+			}
+			return
 		}
-		// The same for an outcome of Retry On System after a conversation.
-		cut := newWorld(t, policy...).dial(engine.OutcomeMediaError, talked(talkTime))
-		if redialled := cut.m.C.DueAt != nil; redialled != (want == Connected) {
-			t.Errorf("Retry On System after %v: %s", talkTime, cut.situation())
-		}
-		if want != Connected {
-			cut.is(Failed, "media_error")
-		}
-		// And for a result that does not come.
-		late := newWorld(t, policy...).dial(talk, talked(talkTime)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
-		if redialled := late.m.C.DueAt != nil; redialled != (want == Connected) {
-			t.Errorf("no result after %v: %s", talkTime, late.situation())
-		}
+		w.is(Connected, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
 	}
-	f(59*time.Second, Connected, rules)
-	f(60*time.Second, Completed, rules)  // at least that long
-	f(119*time.Second, Completed, rules) // Stop wins
-	under := func(p *Policy) { rules(p); p.StopRedialsAfter = 0 }
-	f(119*time.Second, Connected, under)
-	f(120*time.Second, Completed, under) // only if shorter
-	off := func(p *Policy) { rules(p); p.StopRedialsAfter, p.RedialOnlyUnder = 0, 0 }
-	f(time.Hour, Connected, off)
-	// The rules are about conversations.
-	w := newWorld(t, func(p *Policy) { p.StopRedialsAfter = time.Second }).dial(noAnswer)
-	w.is(Unanswered, "")
+	for _, said := range []string{"other", "call again", ""} {
+		f(newWorld(t, under(10*time.Second)).dial(done, withResult(said), talked(9*time.Second)), true)
+	}
+	// One at least that long gets nothing from the rule: Retry On Custom decides.
+	f(newWorld(t, under(10*time.Second)).dial(done, withResult("other"), talked(10*time.Second)), false)
+	f(newWorld(t, under(10*time.Second)).dial(done, withResult("call again"), talked(10*time.Second)), true)
+	f(newWorld(t).dial(done, withResult("other"), talked(0)), false)
+	f(newWorld(t).dial(done, withResult("call again"), talked(0)), true)
+	// While attempts remain.
+	last := newWorld(t, under(10*time.Second), func(p *Policy) { p.MaxAttempts = 2 }).dial(noAnswer)
+	f(last.dial(done, withResult("other"), talked(2*time.Second)), false)
+	last.is(Completed, "")
+	// A callback, do_not_call and an exclusion come first.
+	w := newWorld(t, under(10*time.Second))
+	w.dial(done, withResult("later"), talked(2*time.Second), wish(t0p(3*time.Hour))).dueAt(t0.Add(3*time.Hour), DueCallback)
+	newWorld(t, under(10*time.Second)).dial(done, withResult("other"), talked(2*time.Second), doNotCall).is(Completed, "")
+	w = newWorld(t, under(10*time.Second)).reserve().must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true, Reason: "asked"})
+	w.must(w.ended(done, withResult("other"), talked(2*time.Second))).is(Excluded, "asked")
+	// The run is over.
+	w = newWorld(t, under(10*time.Second)).reserve()
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.ended(done, withResult("other"), talked(2*time.Second))).is(Completed, "")
+}
+
+func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T) {
+	short := func(policy ...func(*Policy)) *world {
+		return newWorld(t, append(policy, under(10*time.Second))...).dial(talk, talked(9*time.Second))
+	}
+	w := short().is(Connected, "")
+	end := w.now
+	w.dueAt(end.Add(10*time.Minute), DueRetry)
+	if w.m.C.ResultDueAt == nil || !w.m.C.ResultDueAt.Equal(end.Add(15*time.Minute)) {
+		t.Errorf("its result is due %v", w.m.C.ResultDueAt)
+	}
+	// Its result changes nothing of that, unless it asks for something else.
+	w = short().wait(time.Minute)
+	w.must(w.result(1, "sold", talked(9*time.Second), endedAt(end))).is(Connected, "").dueAt(end.Add(10*time.Minute), DueRetry)
+	w = short().wait(time.Minute)
+	w.must(w.result(1, "sold", talked(9*time.Second), doNotCall)).is(Completed, "")
+	w = short().wait(time.Minute)
+	w.must(w.result(1, "later", talked(9*time.Second), wish(w.after(time.Hour)))).dueAt(w.now.Add(time.Hour), DueCallback)
+	w = short().must(Event{Kind: ExcludedBy, Reason: "asked"}).is(Excluded, "asked")
+	// It is dialled before the result comes, which the new attempt's end decides on then.
+	w = short().dial(noAnswer).is(Unanswered, "")
+	if w.m.C.ResultDueAt != nil {
+		t.Error("a result is waited for still")
+	}
+	w = short()
+	w.wait(10 * time.Minute).reserve().must(w.result(1, "sold", talked(9*time.Second)))
+	w.must(w.ended(noAnswer)).is(Unanswered, "")
+	// The result does not come and the redial waits longer than it.
+	w = short(func(p *Policy) { p.RetryDelay = time.Hour }).wait(15 * time.Minute)
+	w.must(Event{Kind: ResultTimedOut}).is(Connected, "").dueAt(end.Add(time.Hour), DueRetry)
+	// The run ends first; a late result completes it all the same.
+	w = short().must(Event{Kind: RunStopped}).is(ManuallyStopped, "")
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.result(1, "sold", talked(9*time.Second))).is(Completed, "")
+	w = newWorld(t, under(10*time.Second)).reserve()
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.ended(talk, talked(9*time.Second))).is(Connected, "")
+	w.wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(ManuallyStopped, "")
+	// Its last attempt.
+	w = short(func(p *Policy) { p.MaxAttempts = 1 }).is(Connected, "")
+	if w.m.C.DueAt != nil {
+		t.Error("an attempt beyond the last")
+	}
+	w.wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Failed, ReasonExhausted)
+	// Fewer attempts: the result is awaited, and no more.
+	w = short()
+	w.p.MaxAttempts = 1
+	w.must(Event{Kind: Retuned}).is(Connected, "")
+	if w.m.C.DueAt != nil || w.m.C.ResultDueAt == nil {
+		t.Errorf("%s", w.situation())
+	}
+	w.must(w.result(1, "sold", talked(9*time.Second))).is(Completed, "")
+}
+
+// Nothing is awaited of a conversation that a fault ended, but a result that
+// comes is stored. How long it was decides on a redial as ever.
+func TestAConversationThatAFaultEndedIsJudgedByItsLength(t *testing.T) {
+	for _, o := range []engine.Outcome{engine.OutcomeMediaError, engine.OutcomeLost} {
+		w := newWorld(t, under(10*time.Second), listed()).dial(o, talked(9*time.Second)).is(Unanswered, "")
+		w.dueAt(w.now.Add(10*time.Minute), DueRetry)
+		newWorld(t, under(10*time.Second), listed()).dial(o, talked(10*time.Second)).is(Failed, string(o))
+		w = newWorld(t, under(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Unanswered, "")
+		newWorld(t, stopAfter(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Failed, string(o))
+		// It came to no conversation: the rule is not about it.
+		newWorld(t, under(10*time.Second), listed()).dial(o).is(Failed, string(o))
+		one := func(p *Policy) { p.MaxAttempts = 1 }
+		newWorld(t, under(10*time.Second), listed(), one).dial(o, talked(9*time.Second)).is(Failed, ReasonExhausted)
+	}
+}
+
+func TestAConversationAsLongAsStopRedialsAfterMakesTheContactFinal(t *testing.T) {
+	all := listed(talk, noAnswer, engine.OutcomeBusy, engine.OutcomeMediaError)
+	long := func(edit ...func(*Attempt)) *world {
+		return newWorld(t, all, stopAfter(time.Minute)).dial(done, append(edit, talked(time.Minute))...)
+	}
+	long(withResult("call again")).is(Completed, "")
+	newWorld(t, all, stopAfter(time.Minute)).dial(done, withResult("call again"), talked(time.Minute-1)).is(Connected, "")
+	w := newWorld(t, all, stopAfter(time.Minute)).dial(talk, talked(time.Minute)).wait(15 * time.Minute)
+	w.must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
+	w.must(w.result(1, "call again", talked(time.Minute))).is(Completed, "")
+	// In every later attempt too; a callback that was promised comes about.
+	later := func() *world {
+		w := long(withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
+		return w.dueAt(t0.Add(time.Hour), DueCallback)
+	}
+	later().dial(engine.OutcomeBusy).is(Failed, "busy").callback(CallbackCompleted)
+	later().dial(done, withResult("call again"), talked(time.Second)).is(Completed, "")
+	w = later().dial(talk, talked(time.Second)).wait(15 * time.Minute)
+	w.must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
+	w = later()
+	w.dial(done, withResult("later"), talked(time.Second), wish(w.after(3*time.Hour))).callback(CallbackPending)
+	// A later, shorter conversation does not undo it, nor does an older one's result.
+	w = newWorld(t, all, stopAfter(time.Minute)).dial(talk, talked(time.Second)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+	w.dial(talk, talked(time.Minute)).wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
+	w.must(w.result(1, "call again", talked(time.Second))).is(Completed, "")
+	// Until the next run, or until it is given fresh attempts.
+	for _, fresh := range []Event{{Kind: RunReset, Run: 2}, {Kind: Triggered}, {Kind: Hastened}} {
+		long(withResult("sold")).must(fresh).dial(engine.OutcomeBusy).is(Unanswered, "")
+	}
+	w = long(withResult("sold")).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).dial(engine.OutcomeBusy).is(Unanswered, "")
+	// Stop wins.
+	both := func(talkTime time.Duration) *world {
+		return newWorld(t, stopAfter(time.Minute), under(time.Minute)).dial(done, withResult("other"), talked(talkTime))
+	}
+	both(time.Minute).is(Completed, "")
+	both(time.Minute-1).is(Connected, "")
+	// The rule is about conversations.
+	newWorld(t, stopAfter(time.Second)).dial(noAnswer).is(Unanswered, "")
+}
+
+func TestDoNotCallComesBeforeWhateverElseTheResultAsksFor(t *testing.T) {
+	newWorld(t).dial(done, withResult("call again"), doNotCall).is(Completed, "")
+	w := newWorld(t).reserve()
+	w.must(w.result(1, "later", wish(w.after(time.Hour)), doNotCall)).callback(CallbackNone)
+	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)), doNotCall)).is(Completed, "").callback(CallbackCancelled)
+	// A callback that an earlier result asked for does not come about.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
+	w.must(w.result(1, "stop", doNotCall)).is(Completed, "").callback(CallbackCancelled)
 }
 
 func TestUnconsumedAttemptsGoBackUnchangedWithBackOffAtMostThreeInARow(t *testing.T) {

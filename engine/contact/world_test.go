@@ -99,8 +99,10 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("%s with a callback that is %s", c.State, c.Callback)
 	case c.Attempt != "" && c.DueAt != nil:
 		w.fail("due while an attempt lives")
-	case c.DueAt != nil && c.ResultDueAt != nil:
-		w.fail("waits for a dial and for a result")
+	case c.DueAt != nil && c.ResultDueAt != nil && c.LastTalk >= w.p.RedialOnlyUnder:
+		w.fail("waits for a dial and for a result, and its conversation was not short")
+	case c.Attempt != "" && c.ResultDueAt != nil:
+		w.fail("waits for a result while an attempt lives")
 	case before.Attempt != "" && c.Attempt != "" && before.Attempt != c.Attempt:
 		w.fail("a second live attempt")
 	case !final && c.Attempt == "" && c.DueAt == nil && c.ResultDueAt == nil:
@@ -207,6 +209,8 @@ func (w *world) result(n int, disposition string, edit ...func(*Attempt)) Event 
 func talked(d time.Duration) func(*Attempt) {
 	return func(a *Attempt) { a.Connected, a.Talk = true, d }
 }
+
+func endedAt(t time.Time) func(*Attempt) { return func(a *Attempt) { a.EndedAt = t } }
 
 func unconsumed(a *Attempt) { a.Consumed = false }
 

@@ -66,8 +66,11 @@ type Result struct {
 	Consumes bool // counts against Max Attempts
 	Retry    Retry
 	BackOff  bool // the retry backs off beyond Retry Delay
-	// MinRetryAfter is the far side's Retry-After where it is honoured.
-	MinRetryAfter time.Duration
+	// MinRetryAfter is the far side's Retry-After where it is honoured: the person
+	// is not called before. TrunkRetryAfter is that of a trunk which is asked for too
+	// many calls; it does not concern the person.
+	MinRetryAfter   time.Duration
+	TrunkRetryAfter time.Duration
 
 	// NextTrunk: another trunk may be tried in the same attempt.
 	NextTrunk bool
@@ -79,7 +82,7 @@ type Result struct {
 	Strike           bool // mark against the caller ID
 	NumberAlarm      bool // the network blocks our number: tell the operator
 	TrunkBad         bool // counts towards the trunk's breaker
-	TrunkDoubt       bool // a 403: counts towards the trunk's rate over destinations
+	TrunkDoubt       bool // a 403: counts towards the trunk's rate over destinations and caller IDs
 	Throttle         bool // the trunk's token bucket shrinks
 	SuggestExclusion bool // the callee does not want our calls
 
@@ -124,7 +127,7 @@ func Classify(in Input) Result {
 		return rows[rowUnlisted].unmapped()
 	case in.Code == 503 && in.LimitReached:
 		r := rows[rowThrottled].with("The carrier's call limit is reached")
-		r.MinRetryAfter = honoured(in)
+		r.TrunkRetryAfter = honoured(in)
 		return r
 	case in.Code == 603 && in.NetworkBlocked:
 		r := rows[rowBlocked].with("Blocked by the network")

@@ -24,7 +24,7 @@
 //     final response crossed the CANCEL.
 //   - A 403 strikes the caller ID (one of the "403/606/608-type refusals") and
 //     marks the trunk as doubtful; the trunk's owner holds it only when 403s
-//     pass a rate over at least five destinations.
+//     pass a rate over at least five destinations and two caller IDs.
 //   - The limit marker of a 503 and the network-blocked marker of a 603 are
 //     more exact than a cause and win over it.
 //   - An unlisted 5xx or 6xx is treated "as 500", "as 603" in full, causes

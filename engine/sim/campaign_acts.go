@@ -112,7 +112,7 @@ func (r *desk) take(ev campaign.Event) {
 	}
 	r.makeRules()
 	r.windowUntil = time.Time{}
-	if ev.Kind == campaign.Start {
+	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
 		r.begin()
 	}
 	r.w.check.moved(r, before)
@@ -123,9 +123,11 @@ func (r *desk) take(ev campaign.Event) {
 	}
 }
 
-// begin opens the ledgers of a run.
+// begin opens the ledger of a run.
 func (r *desk) begin() {
-	r.restore()
+	now := r.w.wall()
+	r.books.Roll(now, campaign.NextMidnight(&r.m.C, now))
+	r.books.Begin(now)
 	r.exhausted = false
 }
 
@@ -189,6 +191,7 @@ func (r *desk) restoreContacts() {
 	}
 	delete(d.fold, r.m.C.Run+1)
 	r.resting = false
+	r.restore() // the ledger of the run that is shown again
 	r.afterBulk()
 }
 

@@ -95,7 +95,7 @@ func (c *phoneCall) do(e attempt.Effect) {
 	case attempt.Arm:
 		w.after(e.At.Sub(w.mono()), func() { c.apply(e.Timer.Fired(w.mono(), e.Epoch)) })
 	case attempt.TrunkEvent:
-		w.trunkEvent(e, a.To)
+		w.trunkEvent(e, a.From, a.To)
 	case attempt.NextTrunk:
 		leg := a.ID.Leg(len(a.Legs) + 1)
 		w.after(0, func() {
@@ -137,13 +137,13 @@ func (c *phoneCall) recoverLegs() (watched int) {
 	return watched
 }
 
-func (w *office) trunkEvent(e attempt.TrunkEvent, to engine.PhoneNumber) {
+func (w *office) trunkEvent(e attempt.TrunkEvent, from, to engine.PhoneNumber) {
 	for i, t := range w.trunks {
 		if w.in.Trunks[i].Settings.ID != e.Trunk {
 			continue
 		}
 		if e.Class != nil || !e.Over {
-			t.Report(w.mono(), e.Leg, to, e.Class)
+			t.Report(w.mono(), e.Leg, from, to, e.Class)
 		}
 		if e.Over {
 			t.Release(w.mono(), e.Leg)

@@ -141,6 +141,9 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	}
 	if d.chance(0.3) {
 		s.RedialOnlyUnderSec = d.in(1, 60)
+		if s.StopRedialsAfterSec > 0 {
+			s.RedialOnlyUnderSec = min(s.RedialOnlyUnderSec, s.StopRedialsAfterSec)
+		}
 	}
 	s.RingTimeoutSec, s.CallLimitSec, s.ResultTimeoutSec = d.in(15, 40), pick(d, 30, 120, 900), pick(d, 5, 60, 900)
 	s.AMD = pick(d, engine.AMDOff, engine.AMDSequential, engine.AMDParallel)

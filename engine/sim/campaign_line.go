@@ -195,7 +195,7 @@ func (w *office) summary(at *attempt.Attempt) *contact.Attempt {
 		s.EndedAt = at.EndedAt.Add(w.offset)
 	}
 	if x := at.Result; x != nil {
-		s.HasResult, s.Disposition = true, x.Disposition
+		s.HasResult, s.Disposition, s.DoNotCall = true, x.Disposition, x.DoNotCall
 		if x.Callback != nil && x.Callback.Requested {
 			s.Callback = &contact.CallbackWish{At: x.Callback.At}
 		}

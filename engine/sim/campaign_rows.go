@@ -14,7 +14,7 @@ import (
 // nanoseconds since 1970, 0 for none.
 type row struct {
 	dueAt, resultDueAt, callbackAt, abandonedAt, updatedAt int64
-	lastTalk                                               int64
+	lastTalk, longestTalk                                  int64
 	version                                                int32
 	run                                                    int16
 	duePass, used, unconsumed, max                         uint8
@@ -138,7 +138,7 @@ func (b *book) get(i int32) contact.Contact {
 		ID: b.contactID(i), Campaign: b.id, Number: b.number(i), Position: int64(i) + 1,
 		Source: b.words.word(r.source), Run: int(r.run), State: contact.State(b.words.word(r.state)), Reason: b.words.word(r.reason),
 		Used: int(r.used), Unconsumed: int(r.unconsumed), Max: int(r.max), LastOutcome: engine.Outcome(b.words.word(r.outcome)),
-		LastDisposition: b.words.word(r.disposition), CalledFrom: engine.PhoneNumber(b.words.word(r.calledFrom)), LastTalk: time.Duration(r.lastTalk),
+		LastDisposition: b.words.word(r.disposition), CalledFrom: engine.PhoneNumber(b.words.word(r.calledFrom)), LastTalk: time.Duration(r.lastTalk), LongestTalk: time.Duration(r.longestTalk),
 		ConnectedOnce: r.flags&flagConnected != 0, HasResult: r.flags&flagResult != 0, RangUnanswered: r.flags&flagRang != 0,
 		DueAt: instant(r.dueAt), DueClass: contact.DueClass(r.dueClass), DuePass: int(r.duePass), ResultDueAt: instant(r.resultDueAt),
 		Callback: contact.CallbackState(b.words.word(r.callback)), CallbackAt: instant(r.callbackAt), CallbackExtra: r.flags&flagExtra != 0,
@@ -175,7 +175,7 @@ func (b *book) set(i int32, c *contact.Contact) {
 	w := &b.words
 	b.rows[i] = row{
 		dueAt: nanos(c.DueAt), resultDueAt: nanos(c.ResultDueAt), callbackAt: nanos(c.CallbackAt), abandonedAt: nanos(c.AbandonedAt),
-		updatedAt: c.UpdatedAt.UnixNano(), lastTalk: int64(c.LastTalk), version: int32(c.Version), run: int16(c.Run),
+		updatedAt: c.UpdatedAt.UnixNano(), lastTalk: int64(c.LastTalk), longestTalk: int64(c.LongestTalk), version: int32(c.Version), run: int16(c.Run),
 		duePass: uint8(c.DuePass), used: uint8(c.Used), unconsumed: uint8(c.Unconsumed), max: uint8(c.Max),
 		state: w.number(string(c.State)), callback: w.number(string(c.Callback)), reason: w.number(c.Reason),
 		outcome: w.number(string(c.LastOutcome)), disposition: w.number(c.LastDisposition), calledFrom: w.number(string(c.CalledFrom)), source: w.number(c.Source),

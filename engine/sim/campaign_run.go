@@ -116,15 +116,11 @@ func (w *office) load(d *dossier) *desk {
 // restore counts what the cap is about.
 func (r *desk) restore() {
 	c, now := &r.m.C, r.w.wall()
-	r.books = pacing.NewBooks(now, campaign.NextMidnight(c, now), campaign.PeriodStart(c, now))
 	r.learnt = r.d.learnt
-	if c.StartedAt == nil {
-		return
-	}
-	r.books.Run.Since, r.books.Day.Since = *c.StartedAt, campaign.DayStart(c, now)
-	for _, l := range []*pacing.Ledger{&r.books.Run, &r.books.Day, &r.books.Thirty} {
-		l.Live, l.Abandoned = r.d.ledger(l.Since)
-	}
+	r.books, _ = campaign.Books(c, now, func(since time.Time) (n pacing.Counts, err error) {
+		n.Live, n.Abandoned = r.d.ledger(since)
+		return n, nil
+	})
 }
 
 // fill makes the agenda of what is stored.
