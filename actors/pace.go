@@ -71,16 +71,9 @@ func (r *run) keepPacing() {
 
 // loadLedgers reads the counts of the guaranteed periods, and those by the hour.
 func loadLedgers(ctx context.Context, s Store, c *campaign.Campaign, now time.Time) (l ledgers, err error) {
-	l.books = pacing.NewBooks(now, campaign.NextMidnight(c, now), campaign.PeriodStart(c, now))
-	if c.StartedAt == nil {
-		return l, nil
-	}
-	b := &l.books
-	b.Run.Since, b.Day.Since = *c.StartedAt, campaign.DayStart(c, now)
-	for _, x := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
-		if x.Counts, err = s.AbandonLedger(ctx, c.ID, x.Since); err != nil {
-			return l, err
-		}
+	l.books, err = campaign.Books(c, now, func(since time.Time) (pacing.Counts, error) { return s.AbandonLedger(ctx, c.ID, since) })
+	if err != nil || c.StartedAt == nil {
+		return l, err
 	}
 	hours, err := s.AbandonHours(ctx, c.ID, now.Add(-pacing.ThirtyDays))
 	for hour, c := range hours {
@@ -199,6 +192,13 @@ func (r *run) decide() pacing.Decision {
 	}
 	p.last = pacing.Decide(&in)
 	return p.last
+}
+
+// beginLedger starts the run's ledger anew: what an earlier run served earns the
+// next one no credit.
+func (r *run) beginLedger() {
+	r.roll() // a draft does not tick
+	r.pace.books.Begin(r.now)
 }
 
 func (r *run) roll() {

@@ -57,6 +57,7 @@ type (
 		of       campaign.Effect
 		removed  bool
 		counters campaign.Counters
+		ledgers  ledgers // of the run that a cancelled restart shows again
 		err      error
 	}
 	refreshBots struct{ bots []engine.Bot }
@@ -76,11 +77,19 @@ func reply(d *deps, to *actor.PID, value any, err error) {
 }
 
 func (r *run) known(sender *actor.PID) bool {
-	if r.m.C.ID == "" {
-		reply(r.d, sender, nil, cmp.Or(r.absent, error(errCampaignNotFound)))
-		return false
+	err := r.missing()
+	if err != nil {
+		reply(r.d, sender, nil, err)
 	}
-	return true
+	return err == nil
+}
+
+// missing says why the run has no campaign to act for, nil when it has one.
+func (r *run) missing() error {
+	if r.m.C.ID != "" {
+		return nil
+	}
+	return cmp.Or(r.absent, error(errCampaignNotFound))
 }
 
 var errPreparing = engine.TemporaryConflict("contacts_being_prepared", "the contacts are being prepared for the run; try again in a moment", time.Second)
@@ -168,6 +177,9 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 	effects, err := r.m.Apply(ev, nil)
 	if err != nil {
 		return err
+	}
+	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
+		r.beginLedger()
 	}
 	var w journal.Write
 	var stored campaign.Effect
@@ -320,9 +332,6 @@ func (r *run) rowsAdded(m *rowsAdded) {
 
 // result: the contact it belongs to stores it.
 func (r *run) result(m *submitResult, sender *actor.PID) {
-	if !r.known(sender) {
-		return
-	}
 	s := m.Store
 	s.ReplyTo = sender
 	r.touch(m.Contact, &s)

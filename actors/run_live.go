@@ -87,7 +87,7 @@ const botInactive = "the bot is inactive; nothing is dialled before it is activa
 
 // storeAction carries out what only the database can: reset, restore, remove.
 func (r *run) storeAction(e campaign.Effect) {
-	d, self, id, n, now := r.d, r.self, r.id, r.m.C.Run, r.now
+	d, self, id, n, now, c := r.d, r.self, r.id, r.m.C.Run, r.now, r.m.C
 	r.queue.clear()
 	r.storing, r.owed = true, e
 	r.whenAtRest(func() {
@@ -114,6 +114,9 @@ func (r *run) storeAction(e campaign.Effect) {
 				if err == nil && !removed {
 					m.counters, m.err = d.store.Counters(ctx, id, n)
 				}
+				if _, restored := e.(campaign.RestoreContacts); restored && m.err == nil {
+					m.ledgers, m.err = loadLedgers(ctx, d.store, &c, now)
+				}
 				d.root.Send(self, m)
 			}()
 		})
@@ -138,6 +141,9 @@ func (r *run) resetDone(m *resetDone) {
 	default:
 		r.owed = nil
 		r.tally = tally.From(m.counters)
+		if _, restored := m.of.(campaign.RestoreContacts); restored {
+			r.pace.books.Run = m.ledgers.books.Run
+		}
 		r.lookAgain()
 		d = r.detail()
 	}

@@ -23,8 +23,8 @@ type Ledger struct {
 // ThirtyDays is the length of the successive periods (16 CFR 310.4(b)(4)).
 const ThirtyDays = 30 * 24 * time.Hour
 
-// Books are the ledgers of one campaign. The run's is begun by NewBooks; day
-// and 30-day period follow the clock.
+// Books are the ledgers of one campaign. The run's begins with NewBooks and
+// again with Begin; day and 30-day period follow the clock.
 type Books struct {
 	Run    Ledger `json:"run"`
 	Day    Ledger `json:"day"`
@@ -45,6 +45,9 @@ func NewBooks(now, dayUntil, thirtySince time.Time) Books {
 	b.Roll(now, dayUntil)
 	return b
 }
+
+// Begin starts the ledger of a new run; the other periods go on.
+func (b *Books) Begin(at time.Time) { b.Run = Ledger{Period: PeriodRun, Since: at} }
 
 // Roll begins the ledgers whose period is over; nextMidnight is the first
 // midnight in the campaign's zone after now. It says whether any began.
