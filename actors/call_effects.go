@@ -72,7 +72,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 	case attempt.TrunkEvent:
 		// Of a lost call the leg may be there still; the database says when it is over.
 		e.Over = e.Over && (d.keepers == nil || !c.open(e.Leg))
-		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, To: a.To, Class: e.Class, Over: e.Over, At: now})
+		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, From: a.From, To: a.To, Class: e.Class, Over: e.Over, At: now})
 	case attempt.NextTrunk:
 		d.root.Send(d.trunks, &reserveTrunk{Leg: c.m.NextLeg(), Attempt: a.ID, Tried: e.Tried, Only: c.only, ReplyTo: c.self})
 	case attempt.Line:

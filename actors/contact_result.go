@@ -85,12 +85,11 @@ func (a *contactActor) recordResult(w journal.Write, data journal.Data) int {
 	}
 	msg := a.pendingResult
 	a.pendingResult = nil
+	if msg == nil { // answered and counted when it came; now it is that of a conversation
+		return a.persist(w, nil)
+	}
 	a.d.stats.Results.Add(1)
-	return a.persist(w, func(err error) {
-		if msg != nil {
-			reply(a.d, msg.ReplyTo, nil, err)
-		}
-	})
+	return a.persist(w, func(err error) { reply(a.d, msg.ReplyTo, nil, err) })
 }
 
 func (a *contactActor) resultTimeout() {

@@ -220,10 +220,13 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 		if at.Result.DoNotCall {
 			w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByResult, CreatedAt: c.now}}
 		}
-		m := c.result
-		c.result = nil
-		c.d.stats.Results.Add(1)
-		then = func(err error) { reply(c.d, m.ReplyTo, nil, err) }
+		// The machine records a result that came before the conversation a second
+		// time, as that of a conversation. It was answered and counted by then.
+		if m := c.result; m != nil {
+			c.result = nil
+			c.d.stats.Results.Add(1)
+			then = func(err error) { reply(c.d, m.ReplyTo, nil, err) }
+		}
 	case attempt.WhatConnected:
 		data.Verdict = at.Verdict
 	case attempt.WhatAbandoned:

@@ -9,6 +9,7 @@ import (
 
 	"dialler/actors/actortest"
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 )
 
@@ -147,5 +148,38 @@ func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
 		if n := r.world.InvitedTo(number(2)); n != 0 {
 			t.Errorf("%d INVITEs of the refused one", n)
 		}
+	})
+}
+
+// The bot is called by SIP, because the ACK of its leg waits for the write with
+// which the early result becomes that of a conversation.
+func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sipRig(t, steady(2*time.Second, 10*time.Second))
+		defer r.tree.Close()
+		time.Sleep(time.Second) // virtual
+		rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // virtual: it rings
+		err = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: rep.CallID, Result: attempt.Result{Disposition: "early"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // virtual: the bot has the call
+		if n := r.world.Acked(); n != 2 {
+			t.Errorf("%d legs have their ACK, want those of the callee and of the bot", n)
+		}
+		time.Sleep(time.Minute) // virtual: it is over
+		a, err := r.tree.Call(context.Background(), rep.CallID)
+		if err != nil || a.State != attempt.Ended || a.Outcome != engine.OutcomeCompleted || a.Result == nil || a.Result.Disposition != "early" {
+			t.Errorf("%s, outcome %s, result %+v, %v", a.State, a.Outcome, a.Result, err)
+		}
+		st := r.tree.Stats()
+		if st.Restarts.Load() != 0 || st.Results.Load() != 1 || st.SeatsHeld.Load() != 0 {
+			t.Errorf("%d restarts, %d results, %d seats held; want 0, 1, 0", st.Restarts.Load(), st.Results.Load(), st.SeatsHeld.Load())
+		}
+		r.peersOver()
 	})
 }

@@ -349,14 +349,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *dialNoMore:
 		r.dialNoMore(sender)
 	case *tellContact:
-		if !r.known(sender) {
-			return
-		}
 		r.touch(m.Contact, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
 	case *transferContact:
-		if !r.known(sender) {
-			return
-		}
 		r.touch(m.Contact, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
 	case *overdue:
 		r.overdue(m)

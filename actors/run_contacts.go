@@ -27,8 +27,13 @@ type (
 )
 
 // touch gives a message to a contact, whose actor is brought up if it is at
-// rest: from the look-ahead if it is there, else from the database.
+// rest: from the look-ahead if it is there, else from the database. A run without a
+// campaign has no contacts.
 func (r *run) touch(id engine.ContactID, msg any) {
+	if err := r.missing(); err != nil {
+		r.refuse(msg, err)
+		return
+	}
 	if (r.storing || r.sweeping != nil) && r.lines[id] == nil && r.loads[id] == nil {
 		r.heldBack = append(r.heldBack, heldMessage{id, msg})
 		return
@@ -112,9 +117,13 @@ func (r *run) contactFetched(m *contactFetched) {
 		return
 	}
 	delete(r.loads, m.ID)
-	if !m.OK {
+	err := r.missing() // it may have left meanwhile
+	if err == nil && !m.OK {
+		err = engine.NotFound("contact_not_found", "the contact does not exist any more")
+	}
+	if err != nil {
 		for _, msg := range msgs {
-			r.refuse(msg, engine.NotFound("contact_not_found", "the contact does not exist any more"))
+			r.refuse(msg, err)
 		}
 		return
 	}
@@ -184,6 +193,8 @@ func (r *run) refuse(msg any, err error) {
 	case *storeResult:
 		reply(r.d, m.ReplyTo, nil, err)
 	case *tellCall:
+		reply(r.d, m.ReplyTo, nil, err)
+	case *transferCall:
 		reply(r.d, m.ReplyTo, nil, err)
 	case *triggerContact:
 		reply(r.d, m.Trigger.replyTo, nil, err)
