@@ -69,6 +69,7 @@ type resultView struct {
 	DoNotCall      bool              `json:"do_not_call"`
 	TranscriptURL  string            `json:"transcript_url,omitempty"`
 	RecordingURL   string            `json:"recording_url,omitempty"`
+	Unknown        map[string]string `json:"unknown_fields,omitempty"`
 	ReceivedAt     time.Time         `json:"received_at"`
 }
 
@@ -110,7 +111,7 @@ func viewCall(a *attempt.Attempt) callView {
 		v.Result = &resultView{
 			Disposition: res.Disposition, SubDisposition: res.SubDisposition, Summary: res.Summary,
 			Variables: res.Variables, DoNotCall: res.DoNotCall, TranscriptURL: res.TranscriptURL,
-			RecordingURL: res.RecordingURL, ReceivedAt: res.ReceivedAt,
+			RecordingURL: res.RecordingURL, Unknown: res.Unknown, ReceivedAt: res.ReceivedAt,
 		}
 	}
 	return v
@@ -189,6 +190,14 @@ func (s *Server) digits(r *request) error {
 	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
 }
 
+// storedReply names the fields that the API does not know. A bot posts once,
+// when the conversation is over: refusing them would lose all the rest.
+type storedReply struct {
+	resultReply
+	Unknown []string `json:"unknown_fields,omitempty"` // stored
+	Dropped []string `json:"dropped_fields,omitempty"` // too large or too many to be stored
+}
+
 // result takes what a bot or a post-call analysis says of a conversation
 // (INTERFACES §3): an idempotent upsert, accepted late.
 func (s *Server) result(r *request) error {
@@ -210,20 +219,23 @@ func (s *Server) result(r *request) error {
 		RecordingURL:   f.link("recording_url"),
 		ReceivedAt:     s.Now(),
 	}
+	var rest leftovers
 	if cb, ok := f.object("callback"); ok {
 		res.Callback = &attempt.Callback{
 			Requested: cb.flag("requested", false), At: cb.when("at"), Reason: cb.text("reason", optional, 500),
 		}
-		cb.done()
+		rest.take(cb)
 	}
-	f.done()
+	rest.take(f)
+	res.Unknown = rest.kept
 	if err := f.errs.err(); err != nil {
 		return err
 	}
 	if err := s.Calls.SubmitResult(r.ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
+	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.names, Dropped: rest.dropped}
+	return r.reply(nethttp.StatusOK, reply)
 }
 
 // resultAccess is callAccess for what belongs to results.

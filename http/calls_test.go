@@ -2,6 +2,8 @@ package http
 
 import (
 	"encoding/base64"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -66,9 +68,9 @@ func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 		t.Helper()
 		b.byKey("POST", path, body).is(422, "validation_failed", want...)
 	}
-	f(`{"disposition":1,"callback":{"at":"tomorrow","x":1},"variables":[],"do_not_call":"yes","transcript_url":"file:///x","ended_by":"bot"}`,
-		"disposition wrong_type", "callback.at invalid_format", "callback.x unknown_field", "variables wrong_type",
-		"do_not_call wrong_type", "transcript_url invalid_format", "ended_by unknown_field")
+	f(`{"disposition":1,"callback":{"at":"tomorrow"},"variables":[],"do_not_call":"yes","transcript_url":"file:///x"}`,
+		"disposition wrong_type", "callback.at invalid_format", "variables wrong_type",
+		"do_not_call wrong_type", "transcript_url invalid_format")
 	// SEMANTICS §9: at is RFC 3339 with offset, else 422.
 	f(`{"callback":{"requested":true,"at":"2030-03-02T09:00:00"}}`, "callback.at invalid_format")
 	f(`{"callback":[]}`, "callback wrong_type")
@@ -76,6 +78,65 @@ func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 	// A call without a token of its own accepts none.
 	b.ports.attempt.ResultToken = ""
 	b.do("POST", path, body, "Authorization", "Bearer x").is(401, "unauthorized")
+}
+
+func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
+	b := newBench(t)
+	path := "/api/v1/calls/" + string(theCall) + "/result"
+	post := func(body string) (attempt.Result, answer) {
+		t.Helper()
+		b.ports.results = nil
+		a := b.byKey("POST", path, body).is(200, "")
+		return b.ports.results[0].Result, a
+	}
+
+	got, a := post(`{"outcome":"interested","disposition":"sold","callback":{"requested":true,"when":"soon"},
+		"score": 0.75, "extra": {"a": [1, null]}, "nothing": null}`)
+	if got.Disposition != "sold" || got.Callback == nil || !got.Callback.Requested {
+		t.Errorf("what is known is not stored: %+v", got)
+	}
+	want := map[string]string{"outcome": "interested", "callback.when": "soon", "score": "0.75", "extra": `{"a":[1,null]}`, "nothing": ""}
+	if !maps.Equal(got.Unknown, want) {
+		t.Errorf("stored %v, want %v", got.Unknown, want)
+	}
+	if named := fmt.Sprint(a.get("unknown_fields")); named != "[callback.when outcome score extra nothing]" || a.get("dropped_fields") != nil {
+		t.Errorf("the answer is %s", a.body)
+	}
+	b.ports.attempt.Result = &got
+	shown, _ := b.byKey("GET", strings.TrimSuffix(path, "/result"), "").is(200, "").get("result").(map[string]any)
+	if fields, _ := shown["unknown_fields"].(map[string]any); len(fields) != len(want) || fields["outcome"] != "interested" {
+		t.Errorf("the call shows %v", shown)
+	}
+
+	if got, a = post(`{"disposition":"sold"}`); got.Unknown != nil || a.get("unknown_fields") != nil {
+		t.Errorf("%v, %s", got.Unknown, a.body)
+	}
+
+	// What is too large is named, and loses nothing else either.
+	got, a = post(`{"outcome":"interested","long":"` + strings.Repeat("x", maxVariableBytes) + `","` + strings.Repeat("n", 65) + `":1,"":1,
+		"callback.when":1,"callback":{"when":"soon"}}`)
+	if !maps.Equal(got.Unknown, map[string]string{"outcome": "interested", "callback.when": "soon"}) {
+		t.Errorf("stored %v", got.Unknown)
+	}
+	if dropped, _ := a.get("dropped_fields").([]any); len(dropped) != 4 {
+		t.Errorf("the answer is %s", a.body)
+	}
+	many := ""
+	for i := range 2 * maxVariables {
+		many += fmt.Sprintf(`,"f%d":%d`, i, i)
+	}
+	if got, a = post(`{"disposition":"sold"` + many + `}`); len(got.Unknown) != maxVariables {
+		t.Errorf("%d fields stored", len(got.Unknown))
+	}
+	if dropped, _ := a.get("dropped_fields").([]any); len(dropped) != maxVariables {
+		t.Errorf("%d fields dropped", len(dropped))
+	}
+
+	// A wrong value of a known field is a mistake still, and the only one.
+	bad := b.byKey("POST", path, `{"outcome":"x","disposition":7,"callback":{"x":1}}`).is(422, "validation_failed", "disposition wrong_type")
+	if e := bad.problem().Errors; len(e) != 1 {
+		t.Errorf("errors %v", e)
+	}
 }
 
 func TestBotsHangUpByTheirRoute(t *testing.T) {

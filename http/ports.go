@@ -332,9 +332,10 @@ type Trunks interface {
 // TrunkStatus is how a trunk stands: what its owner grants, and what the
 // telephony adapter found when it last asked the carrier.
 type TrunkStatus struct {
+	// Its Reason is that of the last answer to OPTIONS or REGISTER where calls have
+	// shown nothing worse.
 	trunk.Status
-	Reason          string     // of the last answer, or why there was none
-	CheckedAt       *time.Time // when that was; nil before the first time
+	CheckedAt       *time.Time // when the carrier last answered or failed to; nil before the first time
 	RegisteredUntil *time.Time // nil unless the trunk is registered
 }
 

@@ -56,6 +56,7 @@ type ports struct {
 	adds               []campaign.AddContacts
 	acts               []campaign.Act
 	clones             []campaign.Clone
+	onClone            func(context.Context)
 	pages              []campaign.Page
 	kinds              [][]journal.Type // of the activity that was asked for
 	events             []journal.Event

@@ -385,11 +385,11 @@ func (g *Gateway) tend() {
 
 // AdoptLegs makes this node the owner of an attempt that is open in the database
 // and whose legs are on at.Node, with at.Epoch, the campaign's now: of two nodes
-// that want them the one with the later has them. then gets the legs that are known there, none of
-// those that are here, or why it is not known; it is called once, from any
-// goroutine. After it AttachLeg knows the legs, and with AttachMedia replays what
-// has happened, as after a restart of the attempt's actor. An attempt of which it
-// knows none is lost, and its legs are to be recovered.
+// that want them the one with the later has them. then gets the legs that are
+// known there, none of those that are here, or why it is not known; it is called
+// once, from any goroutine. After it AttachLeg knows the legs, and with AttachMedia
+// replays what has happened, as after a restart of the attempt's actor. An attempt
+// of which it knows none is lost, and its legs are to be recovered.
 func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error)) {
 	if g.mine(at.Node) {
 		g.takeBack(at.ID)

@@ -21,6 +21,27 @@ func (r *Router) find(ctx context.Context, id engine.CallID) (row attempt.Attemp
 	return row, !ok, err
 }
 
+// atCall has what concerns a call done where its actor is: here, at the owner of its
+// campaign, or at the node of a dialout.
+func atCall[C any](ctx context.Context, r *Router, asked dialoutAsked, method string, cmd C, here func(context.Context, C) (none, error)) error {
+	row, mine, err := r.find(ctx, asked.Call)
+	if err == nil && mine {
+		if _, err = here(ctx, cmd); !errors.Is(replaced(err), ownership.ErrNotOwner) {
+			return err
+		}
+		row, err = r.handedOver(ctx, asked.Call)
+	}
+	switch {
+	case err != nil:
+	case row.Campaign == "":
+		asked.Node = row.Node
+		_, err = r.ofDialout(ctx, asked, &row)
+	default:
+		_, err = carry(ctx, r, row.Campaign, method, cmd, here)
+	}
+	return err
+}
+
 // handedOver gives the row of a call whose campaign was handed over while this
 // node, which had the call's actor, was asked about it.
 func (r *Router) handedOver(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
@@ -79,21 +100,7 @@ func (r *Router) liveHere(ctx context.Context, a attempt.Attempt) (attempt.Attem
 
 // SubmitResult stores the result of a conversation, whenever it comes.
 func (r *Router) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
-	row, here, err := r.find(ctx, cmd.Call)
-	if err == nil && here {
-		if err = replaced(r.tree.SubmitResult(ctx, cmd)); !errors.Is(err, ownership.ErrNotOwner) {
-			return err
-		}
-		row, err = r.handedOver(ctx, cmd.Call)
-	}
-	switch {
-	case err != nil:
-	case row.Campaign == "":
-		_, err = r.ofDialout(ctx, dialoutAsked{Call: cmd.Call, Node: row.Node, Result: &cmd}, &row)
-	default:
-		_, err = carry(ctx, r, row.Campaign, "submit_result", cmd, r.submitHere)
-	}
-	return err
+	return atCall(ctx, r, dialoutAsked{Call: cmd.Call, Result: &cmd}, "submit_result", cmd, r.submitHere)
 }
 
 func (r *Router) submitHere(ctx context.Context, cmd campaign.SubmitResult) (none, error) {
@@ -124,21 +131,7 @@ func (r *Router) Transfer(ctx context.Context, id engine.CallID, to string) erro
 }
 
 func (r *Router) control(ctx context.Context, c control) error {
-	row, here, err := r.find(ctx, c.Call)
-	if err == nil && here {
-		if _, err = r.controlHere(ctx, c); !errors.Is(replaced(err), ownership.ErrNotOwner) {
-			return err
-		}
-		row, err = r.handedOver(ctx, c.Call)
-	}
-	switch {
-	case err != nil:
-	case row.Campaign == "":
-		_, err = r.ofDialout(ctx, dialoutAsked{Call: c.Call, Node: row.Node, Control: &c}, &row)
-	default:
-		_, err = carry(ctx, r, row.Campaign, "control", c, r.controlHere)
-	}
-	return err
+	return atCall(ctx, r, dialoutAsked{Call: c.Call, Control: &c}, "control", c, r.controlHere)
 }
 
 func (r *Router) controlHere(ctx context.Context, c control) (none, error) {

@@ -77,7 +77,9 @@ type Call struct {
 		Summary        string            `json:"summary"`
 		Variables      map[string]string `json:"variables"`
 		DoNotCall      bool              `json:"do_not_call"`
-		ReceivedAt     time.Time         `json:"received_at"`
+		// UnknownFields came with the result and are no fields of it.
+		UnknownFields map[string]string `json:"unknown_fields"`
+		ReceivedAt    time.Time         `json:"received_at"`
 	} `json:"result"`
 }
 
