@@ -34,6 +34,7 @@ func (s *Server) cloneCampaign(r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(s.closing, cloneTimeout)
 	defer cancel()
+	defer whileConnected(r.rc.Conn(), cancel)()
 	d, err := s.Campaigns.Clone(ctx, cmd)
 	if err != nil {
 		return err

@@ -20,20 +20,26 @@ import (
 // cloneContacts gives each contact a new identifier, the time of the clone
 // before its position, so that the new ones are in order too. Who is excluded,
 // or will be once his call is over, stays excluded.
-const cloneContacts = `INSERT INTO contacts (id, campaign_id, number, position, source, run, state, reason, max, due_at, due_class, due_pass, created_at, updated_at, version)
-	SELECT (lpad(to_hex((extract(epoch FROM $4::timestamptz) * 1000)::bigint), 12, '0') || lpad(to_hex(c.position % 4294967296), 8, '0')
-			|| right(replace(gen_random_uuid()::text, '-', ''), 12))::uuid,
-		$2, c.number, c.position, c.source, 1,
-		CASE WHEN x.excluded THEN 'excluded' ELSE 'pending' END, CASE WHEN x.excluded THEN c.reason ELSE '' END,
-		$3, CASE WHEN x.excluded THEN NULL ELSE $4::timestamptz END, 2, 1, $4, $4, 1
-	FROM contacts c, LATERAL (SELECT c.state = 'excluded' OR c.exclude_after_call AS excluded) x
-	WHERE c.campaign_id = $1 AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `') ORDER BY c.position`
-
-const cloneVariables = `INSERT INTO contact_variables (contact_id, hash, variables)
-	SELECT n.id, v.hash, v.variables FROM contacts n
-	JOIN contacts o ON o.campaign_id = $1 AND o.number = n.number
-	JOIN contact_variables v ON v.contact_id = o.id
-	WHERE n.campaign_id = $2`
+//
+// Each copy is written beside its original, whose variables are then looked up one
+// by one (OFFSET 0 keeps the planner from doing it another way): of a list that has
+// just been imported the server has no statistics, and a join chosen by its guess
+// has read the whole list for each contact.
+const cloneContacts = `WITH pair AS MATERIALIZED (
+		SELECT c.id AS original, (lpad(to_hex((extract(epoch FROM $4::timestamptz) * 1000)::bigint), 12, '0')
+				|| lpad(to_hex(c.position % 4294967296), 8, '0') || right(replace(gen_random_uuid()::text, '-', ''), 12))::uuid AS copy,
+			c.number, c.position, c.source, c.reason, c.state = 'excluded' OR c.exclude_after_call AS excluded
+		FROM contacts c WHERE c.campaign_id = $1 AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
+	), copied AS (
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, reason, max, due_at, due_class, due_pass,
+			created_at, updated_at, version)
+		SELECT copy, $2, number, position, source, 1, CASE WHEN excluded THEN 'excluded' ELSE 'pending' END,
+			CASE WHEN excluded THEN reason ELSE '' END, $3, CASE WHEN excluded THEN NULL ELSE $4::timestamptz END, 2, 1, $4, $4, 1
+		FROM pair ORDER BY position
+	)
+	INSERT INTO contact_variables (contact_id, hash, variables)
+	SELECT p.copy, v.hash, v.variables FROM pair p
+	CROSS JOIN LATERAL (SELECT hash, variables FROM contact_variables WHERE contact_id = p.original OFFSET 0) v`
 
 const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, reason, lifted, created_at)
 	SELECT $2, number, match, reason, false, created_at FROM exclusions
@@ -56,16 +62,17 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 			return err
 		}
 		draft = campaign.CopyOf(&original, as, cmd, now)
+		if err := draft.Settings.CheckCopy(); err != nil {
+			return err
+		}
 		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.shapes.Load().campaigns, &draft); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {
 			return err
 		}
-		for _, sql := range []string{cloneVariables, cloneExclusions} {
-			if _, err := tx.Exec(ctx, sql, string(cmd.Campaign), string(as)); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(ctx, cloneExclusions, string(cmd.Campaign), string(as)); err != nil {
+			return err
 		}
 		events, err := cloneEvents(ctx, tx, &original, &draft, cmd.Who)
 		if err != nil {

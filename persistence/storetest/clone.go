@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -36,7 +37,7 @@ func cloned(t *testing.T, w *world) {
 		}
 	}))
 	as, now := engine.CampaignID("cmp_"+id()[:12]), w.now.Add(time.Minute)
-	c, err := w.store.CloneCampaign(t.Context(), campaign.Clone{Campaign: w.c.ID, Who: admin}, as, now)
+	c, err := w.pg.CloneCampaign(t.Context(), campaign.Clone{Campaign: w.c.ID, Who: admin}, as, now)
 	must(t, err)
 	stored, err := w.store.Campaign(t.Context(), as)
 	must(t, err)
@@ -93,12 +94,12 @@ func cloned(t *testing.T, w *world) {
 	}
 
 	first := campaign.Page{Number: 1, Size: 10}
-	log, _, err := w.store.Activity(t.Context(), as, nil, first)
+	log, _, err := w.pg.Activity(t.Context(), as, nil, first)
 	must(t, err)
 	if len(log) != 1 || log[0].Type != journal.CampaignCreated || log[0].Data.Campaign != w.c.ID || *log[0].Data.Who != admin {
 		t.Errorf("activity of the copy %+v", log)
 	}
-	log, _, err = w.store.Activity(t.Context(), w.c.ID, nil, first)
+	log, _, err = w.pg.Activity(t.Context(), w.c.ID, nil, first)
 	must(t, err)
 	if len(log) != 1 || log[0].Type != journal.CampaignCloned || log[0].Data.Campaign != as {
 		t.Errorf("activity of the original %+v", log)
@@ -107,12 +108,22 @@ func cloned(t *testing.T, w *world) {
 		t.Errorf("the copy's sequence goes on from %d, %v", c.Seq, err)
 	}
 
-	named, err := w.store.CloneCampaign(t.Context(), campaign.Clone{Campaign: w.c.ID, Name: "Autumn", Who: admin}, engine.CampaignID("cmp_"+id()[:12]), now)
+	named, err := w.pg.CloneCampaign(t.Context(), campaign.Clone{Campaign: w.c.ID, Name: "Autumn", Who: admin}, engine.CampaignID("cmp_"+id()[:12]), now)
 	must(t, err)
 	if named.Settings.Name != "Autumn" {
 		t.Errorf("named %q", named.Settings.Name)
 	}
-	if _, err := w.store.CloneCampaign(t.Context(), campaign.Clone{Campaign: "cmp_none", Who: admin}, "cmp_x", now); code(err) != "campaign_not_found" {
+	if _, err := w.pg.CloneCampaign(t.Context(), campaign.Clone{Campaign: "cmp_none", Who: admin}, "cmp_x", now); code(err) != "campaign_not_found" {
 		t.Errorf("of nothing: %v", err)
+	}
+
+	// Stored before such settings were refused.
+	row := w.c
+	row.Settings.RedialOnlyUnderSec, row.Settings.StopRedialsAfterSec, row.Seq = 20, 10, w.seq.Add(1)
+	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
+	var e *engine.Error
+	_, err = w.pg.CloneCampaign(t.Context(), campaign.Clone{Campaign: w.c.ID, Who: admin}, engine.CampaignID("cmp_"+id()[:12]), now)
+	if !errors.As(err, &e) || e.Kind != engine.KindInvalid || len(e.Fields) != 1 || e.Fields[0].Field != "redial_only_under_s" {
+		t.Errorf("of settings that contradict each other: %v", err)
 	}
 }
