@@ -157,7 +157,7 @@ func (d *dbAcceptRestoreCmd) Run(c *cli) error {
 	case was:
 		fmt.Println("accepted: the dialler may run on this database; who asked not to be called since the backup is not known to it")
 	default:
-		fmt.Println("this database was not restored; there is nothing to accept")
+		fmt.Println("this database bears no mark of a restore; that it was accepted is recorded all the same")
 	}
 	return nil
 }

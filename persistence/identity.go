@@ -13,26 +13,49 @@ import (
 )
 
 // A database that was restored from a backup knows nothing of what was done
-// since: who asked not to be called, who was called. It is told by what a
-// backup cannot take along: the server's identifier and the database's own, and
-// the timeline, which every recovery to a moment and every promotion of a
-// standby begins anew. Whoever runs on the database notes them every few
-// seconds, so that a standby that takes over under a running dialler is none.
+// since: who asked not to be called, who was called. Four marks tell it from the
+// one that was in use, none of which a backup brings back as it was:
+//
+//   - the server's identifier and the database's own;
+//   - the timeline, which every point-in-time recovery and every promotion of a
+//     standby begins anew;
+//   - the transaction that wrote the note: a row that was put back by a dump has
+//     the transaction of its restore in xmin;
+//   - the last note that a process keeps in its data folder, which no dump holds.
+//
+// Whoever runs on the database renews the note every few seconds, so that a
+// standby that takes over under a running dialler is not taken for a backup.
 
-// identity is what a restored copy has another one of.
+// identity is the note that the database was in use.
 type identity struct {
 	System   int64     `json:"system"`   // of the cluster, made by initdb
 	Database int64     `json:"database"` // oid
 	Timeline int       `json:"timeline"` // 0 when it may not be read
-	At       time.Time `json:"at"`       // when it was noted last
+	At       time.Time `json:"at"`       // never earlier than the note before it
+	// Transaction is the one that wrote the note; 0 in a note of an earlier release.
+	Transaction int64 `json:"transaction"`
+	schema      string
+	rewritten   bool // by another transaction: the row was copied
 }
 
 const identityName = "database.identity"
 
+// LastUse is the last note of a process on a database, as it keeps it outside
+// the database.
+type LastUse struct {
+	System   int64     `json:"system"`
+	Database int64     `json:"database"`
+	Schema   string    `json:"schema"`
+	At       time.Time `json:"at"`
+	// Running: the process has been on the database since. It may go on over the
+	// promotion of a standby that lost nothing.
+	Running bool `json:"-"`
+}
+
 // wasRestored is the error of a database that was restored.
 func wasRestored(at time.Time) error {
-	return engine.Conflict("database_restored", "this database was restored from a backup, or moved: it was last in use at "+at.UTC().Format(time.RFC3339)+
-		" on another server or timeline. Suppressions, exclusions and calls since then are lost, so that nobody is dialled. "+
+	return engine.Conflict("database_restored", "this database was restored from a backup, or moved; what it holds ends at "+
+		at.UTC().Format(time.RFC3339)+". Suppressions, exclusions and calls since then are lost, so that nobody is dialled. "+
 		"Bring them back (see docs/upgrade.md), or accept that with: dialler db accept-restore")
 }
 
@@ -41,29 +64,46 @@ func wasRestored(at time.Time) error {
 func readIdentity(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (i identity, err error) {
-	err = q.QueryRow(ctx, `SELECT (SELECT system_identifier FROM pg_control_system()), (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+	err = q.QueryRow(ctx, `SELECT (SELECT system_identifier FROM pg_control_system()),
+		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()), current_schema(),
 		CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE') AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
-			THEN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer ELSE 0 END, now()`).
-		Scan(&i.System, &i.Database, &i.Timeline, &i.At)
+			THEN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer ELSE 0 END,
+		clock_timestamp(), pg_current_xact_id()::xid::text::bigint`).
+		Scan(&i.System, &i.Database, &i.schema, &i.Timeline, &i.At, &i.Transaction)
 	return i, err
 }
 
-func (i identity) same(as identity) bool {
-	return i.System == as.System && i.Database == as.Database && (i.Timeline == as.Timeline || i.Timeline == 0 || as.Timeline == 0)
+// restored says whether known, the note in the database, was put there by a
+// backup, seen from now by a process whose last note is last.
+func (known identity) restored(now identity, last LastUse) bool {
+	ofIt := now.System == last.System && now.Database == last.Database && now.schema == last.Schema
+	if (last.Running || ofIt) && known.At.Before(last.At) {
+		return true
+	}
+	return !last.Running && !known.same(now)
+}
+
+func (known identity) same(now identity) bool {
+	return known.System == now.System && known.Database == now.Database && !known.rewritten &&
+		(known.Timeline == now.Timeline || known.Timeline == 0 || now.Timeline == 0)
 }
 
 func storedIdentity(ctx context.Context, tx pgx.Tx) (i identity, ok bool, err error) {
 	var raw []byte
-	err = tx.QueryRow(ctx, "SELECT value FROM settings WHERE name = $1 FOR UPDATE", identityName).Scan(&raw)
+	var writer int64
+	err = tx.QueryRow(ctx, "SELECT value, xmin::text::bigint FROM settings WHERE name = $1 FOR UPDATE", identityName).Scan(&raw, &writer)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return i, false, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &i)
 	}
+	i.rewritten = i.Transaction != 0 && i.Transaction != writer
 	return i, err == nil, err
 }
 
+// keepIdentity writes the note. Its transaction must have no savepoint: a row
+// that is written behind one has the subtransaction in xmin.
 func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
 	_, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value", identityName, i)
 	return err
@@ -71,9 +111,8 @@ func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
 
 // InUse notes that the database is in use. Conflict "database_restored" when it
 // is a restored one that nobody has accepted yet. last is what it gave before,
-// zero at first: a process that went on over a promotion, and finds its last
-// note there, has lost nothing.
-func (s *Store) InUse(ctx context.Context, last time.Time) (at time.Time, err error) {
+// to this process or to the one before it on the same data folder.
+func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error) {
 	err = s.inTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
 		if err != nil {
@@ -83,17 +122,21 @@ func (s *Store) InUse(ctx context.Context, last time.Time) (at time.Time, err er
 		if err != nil {
 			return err
 		}
-		if ok && !now.same(known) && (last.IsZero() || known.At.Before(last)) {
+		if ok && known.restored(now, last) {
 			return wasRestored(known.At)
 		}
-		at = now.At
+		if now.At.Before(known.At) { // the server's clock was set back
+			now.At = known.At
+		}
+		use = LastUse{System: now.System, Database: now.Database, Schema: now.schema, At: now.At, Running: true}
 		return keepIdentity(ctx, tx, now)
 	})
-	return at, err
+	return use, err
 }
 
 // AcceptRestore has a restored database be used as it is: it is recorded who
-// said so. false when it is none.
+// said so. false when the database bears no mark of a restore; a note in a data
+// folder may still tell of one, and is answered by it too.
 func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, err error) {
 	err = s.inTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
@@ -101,10 +144,10 @@ func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, er
 			return err
 		}
 		now, err := readIdentity(ctx, tx)
-		if err != nil || !ok || now.same(known) {
+		if err != nil || !ok {
 			return err
 		}
-		was = true
+		was = !known.same(now)
 		if err := keepIdentity(ctx, tx, now); err != nil {
 			return err
 		}

@@ -33,6 +33,108 @@ func (w *world) tool(name string, args ...string) {
 	}
 }
 
+// server gives the address of the world's database and the schema in it.
+func (w *world) server() (address, schema string) {
+	w.t.Helper()
+	u, err := url.Parse(w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	q := u.Query()
+	schema = q.Get("search_path")
+	q.Del("search_path")
+	u.RawQuery = q.Encode()
+	return u.String(), schema
+}
+
+// dump makes a backup of the world's database.
+func (w *world) backup() (file string) {
+	w.t.Helper()
+	address, schema := w.server()
+	file = filepath.Join(w.t.TempDir(), "dump")
+	w.tool("pg_dump", "--format=custom", "--schema="+schema, "--file="+file, "--dbname="+address)
+	return file
+}
+
+// refusesRestored sees that no dialler starts on the database.
+func (w *world) refusesRestored() {
+	w.t.Helper()
+	p, err := startTuned(context.Background(), w.flags, "main", zerolog.Nop(), w.times)
+	if p != nil {
+		p.Close()
+	}
+	if engine.ErrorCode(err) != "database_restored" || !strings.Contains(err.Error(), "dialler db accept-restore") {
+		w.t.Fatalf("the start on a restored database: %v", err)
+	}
+}
+
+// acceptRestore does what the command does.
+func (w *world) acceptRestore() bool {
+	w.t.Helper()
+	ctx := context.Background()
+	s, err := persistence.Open(ctx, w.url, persistence.Config{Log: zerolog.Nop()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer s.Close()
+	was, err := s.AcceptRestore(ctx, engine.Who{Name: "drill"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return was
+}
+
+// An older backup put back where it was taken: server, database and timeline are
+// the same, and those who were called and suppressed since are forgotten.
+func TestAnOlderBackupPutBackIntoTheSameDatabaseDialsNobody(t *testing.T) {
+	t.Parallel()
+	f := func(name string, backup func(w *world) string, restore func(w *world, dump string), marked bool) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tuning{}, 0)
+			model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+			id := w.running(map[string]any{"concurrency": 1, "always_on": true})
+			dump := backup(w)
+			mobile := newNumber()
+			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": mobile}}}).expect(200)
+			eventually(t, "a call after the backup", func() bool { return len(model.Ledger().Calls()) == 1 })
+			w.p.Close()
+			w.start() // a start on what was left finds nothing restored
+			w.p.Close()
+			restore(w, dump)
+			w.refusesRestored()
+			w.refusesRestored()
+			if was := w.acceptRestore(); was != marked {
+				t.Errorf("a mark in the database: %t, want %t", was, marked)
+			}
+			w.start()
+			if calls := model.Ledger().Calls(); len(calls) != 1 {
+				t.Errorf("%d calls after the restore, want the one before it", len(calls))
+			}
+		})
+	}
+	clean := func(w *world, dump string) {
+		address, _ := w.server()
+		w.tool("pg_restore", "--clean", "--if-exists", "--no-owner", "--exit-on-error", "--dbname="+address, dump)
+	}
+	f("tables made anew", (*world).backup, clean, true)
+	f("rows alone", (*world).backup, func(w *world, dump string) {
+		address, schema := w.server()
+		w.exec(`DO $$ DECLARE t text; BEGIN FOR t IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '` + schema + `'
+			LOOP EXECUTE 'TRUNCATE ' || t || ' CASCADE'; END LOOP; END $$`)
+		w.tool("pg_restore", "--data-only", "--disable-triggers", "--no-owner", "--exit-on-error", "--dbname="+address, dump)
+	}, true)
+	// Its note has no transaction; only the data folder knows of a later one.
+	f("a backup of an earlier release", func(w *world) string {
+		w.p.Close()
+		w.exec("UPDATE settings SET value = value - 'transaction' WHERE name = 'database.identity'")
+		dump := w.backup()
+		w.flags.DataDir = w.t.TempDir() // of its own: other tests are on other databases
+		w.start()
+		return dump
+	}, clean, false)
+}
+
 // The drill: a dump of a dialler that is at work, restored into another server.
 func TestADumpOfARunningDiallerIsRestoredAndDialsNobodyBeforeItIsAccepted(t *testing.T) {
 	t.Parallel()
@@ -51,16 +153,8 @@ func TestADumpOfARunningDiallerIsRestoredAndDialsNobodyBeforeItIsAccepted(t *tes
 		map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()}}}).expect(200)
 	eventually(t, "two conversations", func() bool { return w.detail(id).Live != nil && w.detail(id).Live.InProgress == 2 })
 
-	u, err := url.Parse(w.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
-	schema := q.Get("search_path")
-	q.Del("search_path")
-	u.RawQuery = q.Encode()
-	file := filepath.Join(t.TempDir(), "dump")
-	w.tool("pg_dump", "--format=custom", "--schema="+schema, "--file="+file, "--dbname="+u.String())
+	_, schema := w.server()
+	file := w.backup()
 	var live int
 	w.query("SELECT count(*) FROM attempts WHERE live", &live)
 	w.p.Close()
@@ -71,29 +165,13 @@ func TestADumpOfARunningDiallerIsRestoredAndDialsNobodyBeforeItIsAccepted(t *tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	q = other.Query()
+	q := other.Query()
 	q.Set("search_path", schema)
 	other.RawQuery = q.Encode()
 	w.url, w.flags.DatabaseURL = other.String(), other.String()
 
-	if p, err := startTuned(ctx, w.flags, "main", zerolog.Nop(), w.times); engine.ErrorCode(err) != "database_restored" || !strings.Contains(err.Error(), "dialler db accept-restore") {
-		if p != nil {
-			p.Close()
-		}
-		t.Fatalf("a restored database is started on: %v", err)
-	}
-	accept := func() (was bool) {
-		s, err := persistence.Open(ctx, w.url, persistence.Config{Log: zerolog.Nop()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		if was, err = s.AcceptRestore(ctx, engine.Who{Name: "drill"}); err != nil {
-			t.Fatal(err)
-		}
-		return was
-	}
-	if !accept() || accept() {
+	w.refusesRestored()
+	if !w.acceptRestore() || w.acceptRestore() {
 		t.Fatal("a restored database is accepted once")
 	}
 	w.start()

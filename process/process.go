@@ -157,11 +157,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err := p.openStore(ctx, url); err != nil {
 		return err
 	}
-	used, err := p.store.InUse(ctx, time.Time{})
-	if err != nil {
+	if err := p.useDatabase(ctx, name); err != nil {
 		return err
 	}
-	p.noteUse(used)
 
 	secret, err := p.store.Secret(ctx, "installation")
 	if err != nil {

@@ -1,0 +1,63 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/persistence"
+	"dialler/persistence/storetest"
+)
+
+// A false alarm keeps a call centre from dialling: what an administrator does to
+// tables, and the server to old rows, is no restore.
+func TestMaintenanceIsNoRestore(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	use, err := s.InUse(t.Context(), persistence.LastUse{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"VACUUM FREEZE settings", "VACUUM FULL settings", "CLUSTER settings USING settings_pkey", "REINDEX TABLE settings",
+		"ALTER TABLE settings SET (fillfactor = 90)", "ANALYZE settings",
+	} {
+		run(t, url, sql)
+		use.Running = false
+		next, err := s.InUse(t.Context(), use)
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		use = next
+	}
+	// The row as a dump gives it back.
+	run(t, url, "CREATE TABLE copied AS SELECT * FROM settings")
+	run(t, url, "DELETE FROM settings")
+	run(t, url, "INSERT INTO settings SELECT * FROM copied")
+	if _, err := s.InUse(t.Context(), persistence.LastUse{}); engine.ErrorCode(err) != "database_restored" {
+		t.Errorf("a row that was copied: %v", err)
+	}
+}
+
+// Of several processes on one database none takes another's note for a loss,
+// whatever the server's clock does.
+func TestANoteOfUseIsNeverEarlierThanTheOneBefore(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	first, err := s.InUse(t.Context(), persistence.LastUse{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The note of another process, by a clock that was an hour ahead.
+	run(t, url, `UPDATE settings SET value = jsonb_set(jsonb_set(value, '{at}', to_jsonb(now() + interval '1 hour')),
+		'{transaction}', to_jsonb(pg_current_xact_id()::xid::text::bigint)) WHERE name = 'database.identity'`)
+	second, err := s.InUse(t.Context(), first)
+	if err != nil || second.At.Before(first.At.Add(30*time.Minute)) {
+		t.Fatalf("%v after %v: %v", second.At, first.At, err)
+	}
+	if _, err := s.InUse(t.Context(), second); err != nil {
+		t.Error(err)
+	}
+}
