@@ -42,6 +42,9 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Campaigns[imp.Campaign] == nil {
+		return errCampaignNotFound
+	}
 	for _, o := range s.Imports.all {
 		if o.imp.Campaign == imp.Campaign && o.imp.Open() {
 			return engine.Conflict("import_in_progress", "another one")
@@ -54,6 +57,7 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 	if s.Imports.all == nil {
 		s.Imports.all = map[engine.ImportID]*openImport{}
 	}
+	imp.State = campaign.ImportStaging
 	s.Imports.all[imp.ID] = &openImport{imp: imp}
 	return nil
 }
@@ -81,10 +85,10 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 		return out, err
 	}
 	s.mu.Lock()
-	o := s.Imports.all[a.Import]
-	if o == nil || !o.imp.Open() || len(o.rows) != a.Staged {
+	o, err := s.openImport(a.Import, a.Staged)
+	if err != nil {
 		s.mu.Unlock()
-		return out, journal.ErrImportGone
+		return out, err
 	}
 	o.imp.State = campaign.ImportActivating
 	s.Imports.locked = map[engine.PhoneNumber]bool{}
@@ -109,6 +113,9 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, err := s.openImport(a.Import, a.Staged); err != nil {
+		return out, err // cancelled meanwhile
+	}
 	if c := s.Campaigns[a.Campaign]; c == nil || c.Epoch != g.Epoch {
 		return out, journal.ErrStaleEpoch
 	}
@@ -118,6 +125,24 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 		return journal.Activated{}, errDown
 	}
 	return out, nil
+}
+
+// openImport gives an import that may become contacts, all of its rows.
+func (s *Store) openImport(id engine.ImportID, staged int) (*openImport, error) {
+	o := s.Imports.all[id]
+	switch {
+	case o == nil || !o.imp.Open():
+		return nil, journal.ErrImportGone
+	case len(o.rows) != staged:
+		return nil, journal.ErrImportLost
+	}
+	return o, nil
+}
+
+// lift undoes the exclusion of a number that is added on purpose.
+func (s *Store) lift(out *journal.Activated, id engine.CampaignID, n engine.PhoneNumber, at time.Time) {
+	out.Lifted = append(out.Lifted, n)
+	s.putExclusion(journal.Exclusion{Campaign: id, Number: n, Lifted: true, CreatedAt: at})
 }
 
 // activate makes the switch.
@@ -132,7 +157,7 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 	for _, r := range o.rows {
 		covered, earlier := s.excluded(a, r)
 		switch {
-		case covered:
+		case covered || s.Supp[r.Number]:
 			o.imp.Excluded++
 			continue
 		case known[r.Number]:
@@ -141,15 +166,13 @@ func (s *Store) activate(o *openImport, a journal.Activation, g journal.Gate) (o
 				if c.Campaign == a.Campaign && c.Number == r.Number && c.State == contact.Excluded && !a.Sticky && c.UpdatedAt.Before(a.Since) {
 					out.Readmit = append(out.Readmit, r.NewContact)
 					if earlier {
-						out.Lifted = append(out.Lifted, r.Number)
-						s.Excl = append(s.Excl, journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true, CreatedAt: g.Event.At})
+						s.lift(&out, a.Campaign, r.Number, g.Event.At)
 					}
 				}
 			}
 			continue
 		case earlier:
-			out.Lifted = append(out.Lifted, r.Number)
-			s.Excl = append(s.Excl, journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true, CreatedAt: g.Event.At})
+			s.lift(&out, a.Campaign, r.Number, g.Event.At)
 		}
 		known[r.Number] = true
 		due := a.At
@@ -176,9 +199,9 @@ func (s *Store) CheckImport(ctx context.Context, k journal.Check) (campaign.Impo
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.Imports.all[k.Import]
-	if o == nil || !o.imp.Open() || len(o.rows) != k.Staged {
-		return campaign.Import{}, journal.ErrImportGone
+	o, err := s.openImport(k.Import, k.Staged)
+	if err != nil {
+		return campaign.Import{}, err
 	}
 	known := map[engine.PhoneNumber]bool{}
 	for _, c := range s.Rows {

@@ -50,7 +50,7 @@ func (s *Store) tell(ev journal.Event, moves []journal.Move) {
 		}
 		ev.Data.Moves = append(ev.Data.Moves, m)
 	}
-	s.Events = append(s.Events, ev)
+	s.putEvent(ev)
 }
 
 func (s *Store) told(ev *journal.Event) bool {
@@ -105,6 +105,19 @@ func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, err
 	return 0, nil
 }
 
+var errRunMoved = engine.Conflict("run_moved", "the campaign's row is in another run")
+
+// inRun: the campaign's row must be in the given run.
+func (s *Store) inRun(id engine.CampaignID, run int) error {
+	switch c := s.Campaigns[id]; {
+	case c == nil:
+		return errCampaignNotFound
+	case c.Run != run:
+		return errRunMoved
+	}
+	return nil
+}
+
 // ResetContacts implements actors.Store.
 func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
 	if err := s.wait(ctx); err != nil {
@@ -112,6 +125,9 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.inRun(id, run); err != nil {
+		return err
+	}
 	p := contact.Policy{MaxAttempts: s.Campaigns[id].Settings.MaxAttempts}
 	var moves []journal.Move
 	for cid, c := range s.Rows {
@@ -146,6 +162,9 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.inRun(id, run); err != nil {
+		return err
+	}
 	var moves []journal.Move
 	for cid, was := range s.Earlier[run] {
 		c := s.Rows[cid]

@@ -1,12 +1,12 @@
 // Package actortest holds stand-ins for the ports of package actors: a store
-// in memory that keeps the database's promises, and a carrier and media path
-// that follow a script. They are for tests of the tree; the adapters have
-// conformance suites of their own.
+// in memory that passes the conformance suite of PostgreSQL's, and a carrier and
+// media path that follow a script. They are for tests of the tree.
 package actortest
 
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sort"
 	"sync"
@@ -21,9 +21,8 @@ import (
 	"dialler/engine/tally"
 )
 
-// Store keeps everything in memory, with the promises of persistence: a write
-// is atomic, a held or suppressed number refuses its intent, a stale epoch is
-// refused, a repeated write is harmless.
+// Store keeps everything in memory, with the promises of storetest.RunPort. It
+// knows nothing of SQL's types: text is kept as it comes.
 type Store struct {
 	mu        sync.Mutex
 	Campaigns map[engine.CampaignID]*campaign.Campaign
@@ -41,6 +40,7 @@ type Store struct {
 	Nums      []engine.NumberSettings
 	Imports   Imports
 	Pacing_   map[engine.CampaignID]pacing.State
+	pacingOf  map[engine.CampaignID]int64 // the epoch that saved it
 
 	// NotOwned: another node acts for the campaigns.
 	NotOwned bool
@@ -73,7 +73,7 @@ func NewStore() *Store {
 	return &Store{Campaigns: map[engine.CampaignID]*campaign.Campaign{}, Rows: map[engine.ContactID]*contact.Contact{},
 		Attempts: map[engine.AttemptID]attempt.Attempt{}, Holds: map[engine.PhoneNumber]Hold{}, Supp: map[engine.PhoneNumber]bool{},
 		Replies: map[string]journal.Reply{}, Earlier: map[int]map[engine.ContactID]contact.Contact{},
-		Pacing_: map[engine.CampaignID]pacing.State{}, Delay: 2 * time.Millisecond}
+		Pacing_: map[engine.CampaignID]pacing.State{}, pacingOf: map[engine.CampaignID]int64{}, Delay: 2 * time.Millisecond}
 }
 
 // eventKey is what no second event has.
@@ -114,6 +114,8 @@ func (s *Store) View(f func()) {
 	f()
 }
 
+var errCampaignNotFound = engine.NotFound("campaign_not_found", "no such campaign")
+
 var errDown = errors.New("actortest: the database is away")
 
 func (s *Store) wait(ctx context.Context) error {
@@ -148,8 +150,9 @@ func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, err
 		return nil, errDown
 	}
 	refused := make([]error, len(group))
+	answered := map[replyKey]bool{}
 	for i := range group {
-		refused[i] = s.apply(&group[i])
+		refused[i] = s.apply(&group[i], answered)
 		if refused[i] == nil && s.OnWrite != nil {
 			s.OnWrite(&group[i])
 		}
@@ -160,21 +163,68 @@ func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, err
 	return refused, nil
 }
 
-func (s *Store) apply(w *journal.Write) (refused error) {
-	if c := s.Campaigns[w.Campaign]; c != nil && w.Epoch != c.Epoch {
-		return journal.ErrStaleEpoch
+// apply does one write of a group, whose replies so far are answered.
+func (s *Store) apply(w *journal.Write, answered map[replyKey]bool) error {
+	if err := s.refuse(w, answered); err != nil {
+		return err
 	}
-	now := time.Now()
-	if w.Reply != nil {
-		k := string(w.Reply.Key) + "|" + w.Reply.Route + "|" + w.Reply.Token
-		if old, dup := s.Replies[k]; dup && !(old.At.Equal(w.Reply.At) && old.BodyHash == w.Reply.BodyHash && string(old.Body) == string(w.Reply.Body)) {
-			return journal.ErrReplyExists
+	if r := w.Reply; r != nil {
+		k := keyOfReply(r.Idempotency)
+		s.Replies[k], answered[k] = *r, true
+	}
+	if n := w.Intent; n != nil && !s.ended(n.Attempt) {
+		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
+	}
+	for _, c := range w.Contacts {
+		if _, ok := s.Rows[c.ID]; !ok && s.Imports.locked[c.Number] {
+			s.Imports.Stalls++
 		}
-		defer func() {
-			if refused == nil {
-				s.Replies[k] = *w.Reply
+		if old, ok := s.Rows[c.ID]; !ok || c.Version > old.Version {
+			s.Rows[c.ID] = &c
+		}
+	}
+	for _, a := range w.Attempts {
+		s.putAttempt(a)
+	}
+	for _, h := range w.Holds {
+		if cur, ok := s.Holds[h.Number]; ok && cur.Attempt == h.Attempt {
+			if h.Until.IsZero() {
+				delete(s.Holds, h.Number)
+			} else {
+				s.Holds[h.Number] = Hold{h.Attempt, h.Until}
 			}
-		}()
+		}
+	}
+	for _, x := range w.Exclusions {
+		s.putExclusion(x)
+	}
+	for _, x := range w.Suppressions {
+		s.Supp[x.Number] = true
+	}
+	if w.CampaignRow != nil {
+		s.putCampaign(*w.CampaignRow)
+	}
+	if w.Bulk != nil {
+		s.closeWaiting(w.Campaign, w.Bulk)
+	}
+	if w.Retune != nil {
+		s.retune(w.Campaign, w.Retune)
+	}
+	for _, e := range w.Events {
+		s.putEvent(e)
+	}
+	return nil
+}
+
+// refuse says why the database does not take a write. It changes nothing.
+func (s *Store) refuse(w *journal.Write, answered map[replyKey]bool) error {
+	if w.Campaign != "" {
+		if c := s.Campaigns[w.Campaign]; c == nil || w.Epoch != c.Epoch {
+			return journal.ErrStaleEpoch
+		}
+	}
+	if r := w.Reply; r != nil && (answered[keyOfReply(r.Idempotency)] || !s.takesReply(r)) {
+		return journal.ErrReplyExists
 	}
 	if w.Fresh {
 		n := &w.Contacts[0]
@@ -187,71 +237,127 @@ func (s *Store) apply(w *journal.Write) (refused error) {
 			}
 		}
 	}
-	if n := w.Intent; n != nil {
-		if n.Refused != nil {
-			return n.Refused
-		}
-		if h, held := s.Holds[n.Number]; held && h.Attempt != n.Attempt && (h.Until.IsZero() || now.Before(h.Until)) {
-			return journal.ErrNumberHeld
-		}
-		if s.Supp[n.Number] {
-			return journal.ErrSuppressed
-		}
-		if err := s.capped(n); err != nil {
-			return err
-		}
-		if err := s.keyCapped(n); err != nil {
-			return err
-		}
-		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
+	n := w.Intent
+	if n == nil {
+		return nil
 	}
-	for _, c := range w.Contacts {
-		if _, ok := s.Rows[c.ID]; !ok && s.Imports.locked[c.Number] {
-			s.Imports.Stalls++
-		}
-		if old, ok := s.Rows[c.ID]; !ok || c.Version > old.Version {
-			s.Rows[c.ID] = &c
-		}
+	if n.Refused != nil {
+		return n.Refused
 	}
-	for _, a := range w.Attempts {
-		if old, ok := s.Attempts[a.ID]; ok && old.State == attempt.Ended && a.State != attempt.Ended {
-			continue
-		}
-		s.Attempts[a.ID] = a
+	if h, held := s.Holds[n.Number]; held && !s.ended(n.Attempt) && h.Attempt != n.Attempt &&
+		(h.Until.IsZero() || time.Now().Before(h.Until)) {
+		return journal.ErrNumberHeld
 	}
-	for _, h := range w.Holds {
-		if cur, ok := s.Holds[h.Number]; ok && cur.Attempt == h.Attempt {
-			if h.Until.IsZero() {
-				delete(s.Holds, h.Number)
-			} else {
-				s.Holds[h.Number] = Hold{h.Attempt, h.Until}
+	if s.Supp[n.Number] {
+		return journal.ErrSuppressed
+	}
+	if err := s.capped(n); err != nil {
+		return err
+	}
+	return s.keyCapped(n)
+}
+
+// ended: the intent of such an attempt is a repeat of what was done long ago.
+func (s *Store) ended(id engine.AttemptID) bool {
+	a, ok := s.Attempts[id]
+	return ok && !a.Live()
+}
+
+type replyKey = string
+
+func keyOfReply(id engine.Idempotency) replyKey {
+	return string(id.Key) + "|" + id.Route + "|" + id.Token
+}
+
+// replyLife is how long a reply is kept.
+const replyLife = 24 * time.Hour
+
+// takesReply: there is none, it is this one, or its day is over.
+func (s *Store) takesReply(r *journal.Reply) bool {
+	old, dup := s.Replies[keyOfReply(r.Idempotency)]
+	return !dup || !old.At.After(r.At.Add(-replyLife)) ||
+		old.At.Equal(r.At) && old.BodyHash == r.BodyHash && string(old.Body) == string(r.Body)
+}
+
+// putAttempt keeps the attempt from going back, and each of its legs.
+func (s *Store) putAttempt(a attempt.Attempt) {
+	old, ok := s.Attempts[a.ID]
+	if ok {
+		stands := a
+		if !old.Live() && a.Live() || progress(&a) < progress(&old) {
+			stands = old
+		} else if old.Result != nil && a.Result == nil {
+			stands.Result = old.Result
+			if !old.Live() {
+				stands.Outcome = old.Outcome
 			}
 		}
+		stands.Legs = newerLegs(old.Legs, a.Legs)
+		a = stands
 	}
-	s.Excl = append(s.Excl, w.Exclusions...)
-	for _, x := range w.Suppressions {
-		s.Supp[x.Number] = true
+	s.Attempts[a.ID] = a
+}
+
+// progress grows with every event of the legs and the media path.
+func progress(a *attempt.Attempt) int {
+	n := a.MediaSeq
+	for i := range a.Legs {
+		n += a.Legs[i].Seq
 	}
-	if w.CampaignRow != nil {
-		row := *w.CampaignRow
-		s.Campaigns[row.ID] = &row
+	for i := range a.Peers {
+		n += a.Peers[i].Seq
 	}
-	if w.Bulk != nil {
-		s.closeWaiting(w.Campaign, w.Bulk)
-	}
-	if w.Retune != nil {
-		s.retune(w.Campaign, w.Retune)
-	}
-	for _, e := range w.Events {
-		if s.seen == nil {
-			s.seen = map[eventKey]struct{}{}
+	return n
+}
+
+func newerLegs(old, legs []attempt.Leg) []attempt.Leg {
+	out := slices.Clone(old)
+	for _, l := range legs {
+		i := slices.IndexFunc(out, func(o attempt.Leg) bool { return o.ID == l.ID })
+		switch {
+		case i < 0:
+			out = append(out, l)
+		case l.Seq >= out[i].Seq && (out[i].EndedAt == nil || l.EndedAt != nil):
+			out[i] = l
 		}
-		if _, dup := s.seen[keyOf(&e)]; !dup {
-			s.seen[keyOf(&e)] = struct{}{}
-			s.Events = append(s.Events, e)
-		}
 	}
-	return nil
+	return out
+}
+
+// putCampaign: the newest row stands, and only taking ownership moves the epoch.
+func (s *Store) putCampaign(row campaign.Campaign) {
+	old := s.Campaigns[row.ID]
+	if old != nil {
+		if row.Seq < old.Seq {
+			return
+		}
+		row.Epoch, row.CreatedAt, row.CreatedBy = old.Epoch, old.CreatedAt, old.CreatedBy
+	}
+	s.Campaigns[row.ID] = &row
+}
+
+// putExclusion keeps the newest word on a number or a match.
+func (s *Store) putExclusion(x journal.Exclusion) {
+	i := slices.IndexFunc(s.Excl, func(o journal.Exclusion) bool {
+		return o.Campaign == x.Campaign && o.Number == x.Number && maps.Equal(o.Match, x.Match)
+	})
+	switch {
+	case i < 0:
+		s.Excl = append(s.Excl, x)
+	case !x.CreatedAt.Before(s.Excl[i].CreatedAt):
+		s.Excl[i] = x
+	}
+}
+
+// putEvent keeps an event once.
+func (s *Store) putEvent(e journal.Event) {
+	if s.seen == nil {
+		s.seen = map[eventKey]struct{}{}
+	}
+	if _, dup := s.seen[keyOf(&e)]; !dup {
+		s.seen[keyOf(&e)] = struct{}{}
+		s.Events = append(s.Events, e)
+	}
 }
 
 // capped refuses an intent whose number was called as often as is allowed.
@@ -296,7 +402,7 @@ func (s *Store) AcquireCampaign(_ context.Context, id engine.CampaignID) (campai
 	defer s.mu.Unlock()
 	c := s.Campaigns[id]
 	if c == nil {
-		return campaign.Campaign{}, engine.NotFound("campaign_not_found", "no such campaign")
+		return campaign.Campaign{}, errCampaignNotFound
 	}
 	if s.NotOwned {
 		return campaign.Campaign{}, engine.Conflict("not_owner", "another node acts for the campaign")
@@ -403,10 +509,12 @@ func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID, since time
 }
 
 // SavePacing implements actors.Store.
-func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, _ int64, state pacing.State, _ time.Time) error {
+func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, epoch int64, state pacing.State, _ time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Pacing_[id] = state
+	if s.Campaigns[id] != nil && epoch >= s.pacingOf[id] {
+		s.Pacing_[id], s.pacingOf[id] = state, epoch
+	}
 	return nil
 }
 
@@ -422,7 +530,18 @@ func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.St
 func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine.Who) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c := s.Campaigns[id]
+	if c == nil {
+		return nil
+	}
+	if c.EverRun || c.Run > 1 {
+		return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+	}
 	delete(s.Campaigns, id)
+	delete(s.Pacing_, id)
+	maps.DeleteFunc(s.Rows, func(_ engine.ContactID, c *contact.Contact) bool { return c.Campaign == id })
+	maps.DeleteFunc(s.Imports.all, func(_ engine.ImportID, o *openImport) bool { return o.imp.Campaign == id })
+	s.Excl = slices.DeleteFunc(s.Excl, func(x journal.Exclusion) bool { return x.Campaign == id })
 	return nil
 }
 
@@ -433,56 +552,100 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var rep campaign.AddReport
-	known, pos := map[engine.PhoneNumber]*contact.Contact{}, int64(0)
+	camp := s.Campaigns[add.Campaign]
+	switch {
+	case camp == nil:
+		return campaign.AddReport{}, errCampaignNotFound
+	case add.Epoch != camp.Epoch:
+		return campaign.AddReport{}, journal.ErrStaleEpoch
+	}
+	sticky := camp.Settings.StickyExclusion
+	known, pos, total := map[engine.PhoneNumber]*contact.Contact{}, int64(0), 0
 	for _, c := range s.Rows {
 		if c.Campaign == add.Campaign {
 			known[c.Number] = c
 			pos = max(pos, c.Position)
+			total++
 		}
 	}
+	var rep campaign.AddReport
 	became := make([]campaign.BatchResult, 0, len(add.Contacts))
-	var rows []*contact.Contact
+	rows := map[engine.PhoneNumber]*contact.Contact{}
+	excluded := map[engine.PhoneNumber]bool{}
 	for _, n := range add.Contacts {
-		if c, dup := known[n.Number]; dup {
-			rep.Duplicates++
-			status := campaign.RowDuplicate
-			if camp := s.Campaigns[add.Campaign]; c.State == contact.Excluded && camp != nil && !camp.Settings.StickyExclusion {
-				status = campaign.RowReadmitted
+		c := known[n.Number]
+		r := campaign.BatchResult{Status: campaign.RowDuplicate}
+		switch {
+		case excluded[n.Number] || sticky && rows[n.Number] == nil && (c == nil || c.ID != n.ID) && s.covered(add.Campaign, n.NewContact):
+			excluded[n.Number], r.Status = true, campaign.RowExcluded
+			if c != nil {
+				r.ContactID = c.ID
 			}
-			became = append(became, campaign.BatchResult{Status: status, ContactID: c.ID})
-			continue
+			rep.Excluded++
+		case rows[n.Number] != nil:
+			r.ContactID = rows[n.Number].ID
+			rep.Duplicates++
+		case c == nil:
+			pos++
+			due := add.At
+			c = &contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
+				Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass, DuePass: 1,
+				CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
+			total++
+			fallthrough
+		case c.ID == n.ID: // added the first time, whose answer was not heard
+			rows[n.Number] = c
+			r = campaign.BatchResult{Status: campaign.RowAdded, ContactID: n.ID}
+			rep.Added++
+		default:
+			r.ContactID = c.ID
+			if c.State == contact.Excluded && !sticky {
+				r.Status = campaign.RowReadmitted
+			}
+			rep.Duplicates++
 		}
-		pos++
-		due := add.At
-		c := &contact.Contact{ID: n.ID, Campaign: add.Campaign, Number: n.Number, Variables: n.Variables, Position: pos,
-			Source: add.Source, Run: add.Run, State: contact.Pending, Max: add.Max, DueAt: &due, DueClass: add.DueClass, DuePass: 1,
-			CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
-		known[n.Number] = c
-		rows = append(rows, c)
-		became = append(became, campaign.BatchResult{Status: campaign.RowAdded, ContactID: n.ID})
-		rep.Added++
+		became = append(became, r)
 	}
+	rep.Total = total
 	if add.Answer != nil {
 		if r := add.Answer(became); r != nil {
-			k := string(r.Key) + "|" + r.Route + "|" + r.Token
-			if _, dup := s.Replies[k]; dup {
+			if !s.takesReply(r) {
 				return campaign.AddReport{}, journal.ErrReplyExists
 			}
-			s.Replies[k] = *r
+			s.Replies[keyOfReply(r.Idempotency)] = *r
 		}
 	}
 	for _, c := range rows {
 		s.Rows[c.ID] = c
 	}
-	ev := add.Event
-	ev.Data.Count = rep.Added
-	s.Events = append(s.Events, ev)
+	if rep.Added > 0 {
+		ev := add.Event
+		ev.Data.Count = rep.Added
+		s.putEvent(ev)
+	}
 	return rep, nil
 }
 
+// covered says whether an exclusion of the campaign covers a new contact.
+func (s *Store) covered(id engine.CampaignID, n campaign.NewContact) bool {
+	return slices.ContainsFunc(s.Excl, func(x journal.Exclusion) bool {
+		if x.Campaign != id || x.Lifted {
+			return false
+		}
+		if x.Number != "" {
+			return x.Number == n.Number
+		}
+		for k, v := range x.Match {
+			if n.Variables[k] != v {
+				return false
+			}
+		}
+		return len(x.Match) > 0
+	})
+}
+
 // DueContacts implements actors.Store.
-func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error) {
+func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
@@ -495,7 +658,7 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, _ int, or
 	}
 	var rows []contact.Contact
 	for _, c := range s.Rows {
-		if c.Campaign != id || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() {
+		if c.Campaign != id || c.Run != run || c.DueAt == nil || c.DueAt.After(order.Now) || c.Attempt != "" || !c.Open() {
 			continue
 		}
 		if _, out := left[c.ID]; out {
@@ -527,11 +690,11 @@ func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber, 
 }
 
 // NextDue implements actors.Store.
-func (s *Store) NextDue(_ context.Context, id engine.CampaignID, _ int) (next *time.Time, open int, _ error) {
+func (s *Store) NextDue(_ context.Context, id engine.CampaignID, run int) (next *time.Time, open int, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.Rows {
-		if c.Campaign != id || !c.Open() {
+		if c.Campaign != id || c.Run != run || !c.Open() {
 			continue
 		}
 		open++

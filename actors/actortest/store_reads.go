@@ -1,6 +1,7 @@
 package actortest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -21,8 +22,11 @@ func (s *Store) FindReply(_ context.Context, id engine.Idempotency) (journal.Rep
 		s.FailLookUps--
 		return journal.Reply{}, false, errDown
 	}
-	r, ok := s.Replies[string(id.Key)+"|"+id.Route+"|"+id.Token]
-	return r, ok, nil
+	r, ok := s.Replies[keyOfReply(id)]
+	if !ok || time.Since(r.At) >= replyLife {
+		return journal.Reply{}, false, nil
+	}
+	return r, true, nil
 }
 
 // ContactByNumber implements actors.Store.
@@ -62,6 +66,9 @@ func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match 
 		s.FailLookUps--
 		return nil, errDown
 	}
+	if len(match) == 0 {
+		return nil, nil
+	}
 	var rows []contact.Contact
 next:
 	for _, c := range s.Rows {
@@ -75,6 +82,7 @@ next:
 		}
 		rows = append(rows, *c)
 	}
+	slices.SortFunc(rows, func(a, b contact.Contact) int { return cmp.Compare(a.Position, b.Position) })
 	return rows, nil
 }
 
@@ -97,10 +105,11 @@ func (s *Store) Exclusions(_ context.Context, id engine.CampaignID) ([]journal.E
 	defer s.mu.Unlock()
 	var list []journal.Exclusion
 	for _, x := range s.Excl {
-		if x.Campaign == id {
+		if x.Campaign == id && !x.Lifted {
 			list = append(list, x)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b journal.Exclusion) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return list, nil
 }
 

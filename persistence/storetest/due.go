@@ -350,20 +350,42 @@ func exclusions(t *testing.T, w *world) {
 	if len(list) != 2 || list[0].Number != n || list[0].Match != nil || list[0].Reason != "asked" || list[1].Match["b"] != "2" {
 		t.Fatalf("exclusions %+v", list)
 	}
+	if w.pg != nil {
+		exclusionsListed(t, w, n)
+	}
+	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
+	put(journal.Exclusion{Campaign: w.c.ID, Number: n, CreatedAt: w.now}) // the first comes again
+	if list, _ := w.store.Exclusions(t.Context(), w.c.ID); len(list) != 1 {
+		t.Errorf("%d exclusions after lifting", len(list))
+	}
+	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"b": "2", "a": "1"}, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
+	if list, err := w.store.Exclusions(t.Context(), w.c.ID); err != nil || len(list) != 0 {
+		t.Errorf("%d exclusions after lifting both, %v", len(list), err)
+	}
+	if w.pg == nil {
+		return
+	}
+	if list, total, err := w.pg.ListExclusions(t.Context(), w.c.ID, "", campaign.Page{Number: 1, Size: 1}); err != nil || total != 0 || len(list) != 0 {
+		t.Errorf("%d exclusions listed after lifting both, %v", total, err)
+	}
+}
+
+// exclusionsListed: of a number, and then of a match.
+func exclusionsListed(t *testing.T, w *world, n engine.PhoneNumber) {
 	page := campaign.Page{Number: 1, Size: 1}
-	newest, total, err := w.store.ListExclusions(t.Context(), w.c.ID, "", page)
+	newest, total, err := w.pg.ListExclusions(t.Context(), w.c.ID, "", page)
 	must(t, err)
 	if total != 2 || len(newest) != 1 || newest[0].Match["a"] != "1" || newest[0].Number != "" {
 		t.Errorf("%d exclusions, the newest %+v", total, newest)
 	}
-	one, total, err := w.store.ListExclusions(t.Context(), w.c.ID, n, page)
+	one, total, err := w.pg.ListExclusions(t.Context(), w.c.ID, n, page)
 	must(t, err)
 	if total != 1 || len(one) != 1 || one[0].Number != n || one[0].Match != nil || one[0].Reason != "asked" {
 		t.Errorf("%d exclusions of a number, %+v", total, one)
 	}
 	var parts []journal.Exclusion
 	for after := (journal.Exclusion{}); ; {
-		part, err := w.store.ExclusionsAfter(t.Context(), w.c.ID, after, 1)
+		part, err := w.pg.ExclusionsAfter(t.Context(), w.c.ID, after, 1)
 		must(t, err)
 		if len(part) == 0 {
 			break
@@ -372,15 +394,6 @@ func exclusions(t *testing.T, w *world) {
 	}
 	if len(parts) != 2 || parts[0].Match["b"] != "2" || parts[1].Number != n || parts[1].Reason != "asked" {
 		t.Errorf("one after the other %+v", parts)
-	}
-	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
-	put(journal.Exclusion{Campaign: w.c.ID, Number: n, CreatedAt: w.now}) // the first comes again
-	if list, _ := w.store.Exclusions(t.Context(), w.c.ID); len(list) != 1 {
-		t.Errorf("%d exclusions after lifting", len(list))
-	}
-	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"b": "2", "a": "1"}, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
-	if list, total, err := w.store.ListExclusions(t.Context(), w.c.ID, "", page); err != nil || total != 0 || len(list) != 0 {
-		t.Errorf("%d exclusions after lifting both, %v", total, err)
 	}
 }
 

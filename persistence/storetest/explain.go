@@ -51,7 +51,7 @@ func contactsFound(t *testing.T, w *world) {
 		}
 	}
 
-	v, ok, err := w.store.ContactView(t.Context(), w.c.ID, plain.ID)
+	v, ok, err := w.pg.ContactView(t.Context(), w.c.ID, plain.ID)
 	if err != nil || !ok || v.Contact.Number != plain.Number {
 		t.Errorf("one contact: %+v %v %v", v, ok, err)
 	}
@@ -59,7 +59,7 @@ func contactsFound(t *testing.T, w *world) {
 		c engine.CampaignID
 		i engine.ContactID
 	}{{"cmp_other", plain.ID}, {w.c.ID, "x"}, {w.c.ID, engine.ContactID(id())}} {
-		if _, ok, err := w.store.ContactView(t.Context(), f.c, f.i); ok || err != nil {
+		if _, ok, err := w.pg.ContactView(t.Context(), f.c, f.i); ok || err != nil {
 			t.Errorf("%v is found, %v", f, err)
 		}
 	}
@@ -68,7 +68,7 @@ func contactsFound(t *testing.T, w *world) {
 func contactFacts(t *testing.T, w *world) {
 	facts := func(c *contact.Contact, o contact.Order) campaign.ContactFacts {
 		t.Helper()
-		f, err := w.store.ContactFacts(t.Context(), c, o)
+		f, err := w.pg.ContactFacts(t.Context(), c, o)
 		must(t, err)
 		return f
 	}

@@ -107,12 +107,12 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 		if !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
 			t.Errorf("error %v", err)
 		}
-		if w.store.Ping(t.Context()) == nil {
+		if w.pg.Ping(t.Context()) == nil {
 			t.Error("the probe does not notice")
 		}
 		f.Up()
 		w.commit(group...)
-		must(t, w.store.Ping(t.Context()))
+		must(t, w.pg.Ping(t.Context()))
 		if w.snapshot(c, a).attempt.State != attempt.Reserved {
 			t.Error("not stored")
 		}

@@ -69,7 +69,7 @@ func dialoutEvents(t *testing.T, w *world) {
 // count asks the database itself.
 func count(t *testing.T, w *world, sql string) (n int) {
 	t.Helper()
-	must(t, w.store.QueryRow(t.Context(), sql, &n))
+	must(t, w.pg.QueryRow(t.Context(), sql, &n))
 	return n
 }
 
@@ -89,10 +89,10 @@ func partitions(t *testing.T, w *world) {
 	if n := count(t, w, "SELECT count(*) FROM "+next); n != 0 {
 		t.Errorf("%d events in the partition of the coming month", n)
 	}
-	must(t, w.store.Maintain(t.Context(), w.now.AddDate(0, 4, 0)))
-	must(t, w.store.Maintain(t.Context(), w.now.AddDate(0, 4, 0)))
+	must(t, w.pg.Maintain(t.Context(), w.now.AddDate(0, 4, 0)))
+	must(t, w.pg.Maintain(t.Context(), w.now.AddDate(0, 4, 0)))
 	// A month whose events lie in the default partition already is left there.
-	must(t, w.store.Maintain(t.Context(), old.At))
+	must(t, w.pg.Maintain(t.Context(), old.At))
 	if n := count(t, w, "SELECT count(*) FROM events"); n != 2 {
 		t.Errorf("%d events", n)
 	}
@@ -108,22 +108,22 @@ func activity(t *testing.T, w *world) {
 		}
 		w.commit(w.write(func(x *journal.Write) { x.Events = []journal.Event{e} }))
 	}
-	list, total, err := w.store.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 1, Size: 2})
+	list, total, err := w.pg.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 1, Size: 2})
 	must(t, err)
 	if len(list) != 2 || total != 3 || list[0].Type != journal.CampaignResumed || *list[0].Data.Who != *who {
 		t.Errorf("activity %+v", list)
 	}
-	list, _, err = w.store.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 2, Size: 2})
+	list, _, err = w.pg.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 2, Size: 2})
 	must(t, err)
 	if len(list) != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("second page %+v", list)
 	}
-	list, total, err = w.store.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, campaign.Page{Number: 1, Size: 10})
+	list, total, err = w.pg.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
 	if len(list) != 1 || total != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("filtered activity %+v", list)
 	}
-	runs, err := w.store.RunEvents(t.Context(), w.c.ID)
+	runs, err := w.pg.RunEvents(t.Context(), w.c.ID)
 	must(t, err)
 	if len(runs) != 1 || runs[0].Type != journal.CampaignStarted {
 		t.Errorf("of the runs %+v", runs)

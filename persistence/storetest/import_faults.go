@@ -171,7 +171,7 @@ func importOrphaned(t *testing.T, w *world) {
 	if err := w.store.BeginImport(t.Context(), other); code(err) != "import_in_progress" {
 		t.Errorf("a second import of the campaign: %v", err)
 	}
-	if n, err := w.store.CloseOrphanedImports(t.Context(), w.now); n != 0 || err != nil {
+	if n, err := w.pg.CloseOrphanedImports(t.Context(), w.now); n != 0 || err != nil {
 		t.Errorf("%d imports taken for orphans, %v", n, err)
 	}
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(1)[:0], nil, 5, 0))
@@ -185,7 +185,7 @@ func importOrphaned(t *testing.T, w *world) {
 	}
 	w.until("the lock is free", `SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
 		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
-	failed, err := w.store.CloseOrphanedImports(t.Context(), w.now)
+	failed, err := w.pg.CloseOrphanedImports(t.Context(), w.now)
 	must(t, err)
 	got, err := w.store.Import(t.Context(), imp.ID)
 	must(t, err)

@@ -28,8 +28,7 @@ func importChecked(t *testing.T, w *world) {
 		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Match: map[string]string{"region": "north"}, CreatedAt: w.now.Add(time.Second)},
 			{Campaign: w.c.ID, Number: rows[8].Number, CreatedAt: w.now.Add(time.Second)}}
 	}))
-	_, err := w.store.Suppress(t.Context(), []engine.PhoneNumber{rows[10].Number}, "manual", engine.Who{})
-	must(t, err)
+	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: rows[10].Number, Reason: "manual", CreatedAt: w.now}}})
 	check := func(imp campaign.Import, sticky bool) (campaign.Import, map[int]string) {
 		t.Helper()
 		rejected := []campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number"}}
@@ -82,7 +81,7 @@ func importRequested(t *testing.T, w *world) {
 	with := func(i *campaign.Import) { i.Idempotency = request }
 	found := func() (campaign.Import, bool) {
 		t.Helper()
-		imp, ok, err := w.store.ImportByRequest(t.Context(), w.c.ID, engine.Idempotency{Key: "key_1", Token: "autumn"})
+		imp, ok, err := w.pg.ImportByRequest(t.Context(), w.c.ID, engine.Idempotency{Key: "key_1", Token: "autumn"})
 		must(t, err)
 		return imp, ok
 	}
@@ -94,7 +93,7 @@ func importRequested(t *testing.T, w *world) {
 		t.Errorf("%v %+v", ok, got)
 	}
 	for _, other := range []engine.Idempotency{{Key: "key_2", Token: "autumn"}, {Key: "key_1", Token: "spring"}, {Key: "key_1"}} {
-		if _, ok, err := w.store.ImportByRequest(t.Context(), w.c.ID, other); ok || err != nil {
+		if _, ok, err := w.pg.ImportByRequest(t.Context(), w.c.ID, other); ok || err != nil {
 			t.Errorf("%+v: %v %v", other, ok, err)
 		}
 	}

@@ -133,7 +133,7 @@ func unwatchedLegs(t *testing.T, w *world) {
 	again, redialled := lose(-time.Second)
 	x, live := w.intent(again) // its hold replaces the one before
 	w.commit(x)
-	must(t, w.store.Maintain(t.Context(), at()))
+	must(t, w.pg.Maintain(t.Context(), at()))
 	for _, c := range []struct {
 		id    engine.AttemptID
 		ended bool
@@ -200,7 +200,7 @@ func cappedNumber(t *testing.T, w *world) {
 // cappedKey: three dialouts a day, however many ask at once.
 func cappedKey(t *testing.T, w *world) {
 	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true, DialoutsPerDay: 3, CreatedAt: w.now}
-	must(t, w.store.CreateKey(t.Context(), k, admin))
+	must(t, w.pg.CreateKey(t.Context(), k, admin))
 	dialout := func(ago time.Duration) journal.Write {
 		c := w.contact()
 		a := w.attempt(c)
@@ -244,7 +244,7 @@ func cappedKey(t *testing.T, w *world) {
 	// Other keys are not concerned; in one group the first come first; a repeat is
 	// no refusal.
 	k.ID, k.Hash = engine.KeyID("key_"+id()[:12]), sha256.Sum256([]byte(id()))
-	must(t, w.store.CreateKey(t.Context(), k, admin))
+	must(t, w.pg.CreateKey(t.Context(), k, admin))
 	group := []journal.Write{dialout(0), dialout(0), dialout(0), dialout(0)}
 	for range 2 {
 		for i, err := range w.try(group...) {
@@ -302,7 +302,10 @@ func suppressed(t *testing.T, w *world) {
 	if len(found) != 1 {
 		t.Errorf("suppressed: %d", len(found))
 	}
-	if ok, err := w.store.Unsuppress(t.Context(), c.Number, engine.System); err != nil || !ok {
+	if w.pg == nil {
+		return
+	}
+	if ok, err := w.pg.Unsuppress(t.Context(), c.Number, engine.System); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	w.commit(x)

@@ -66,12 +66,12 @@ func campaignPages(t *testing.T, w *world) {
 		})
 		newest = c.ID
 	}
-	list, total, err := w.store.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 4})
+	list, total, err := w.pg.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 4})
 	must(t, err)
 	if total != 6 || len(list) != 4 || list[0].ID != newest {
 		t.Errorf("%d of %d, first %s", len(list), total, list[0].ID)
 	}
-	list, total, err = w.store.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 4, Filter: "running"})
+	list, total, err = w.pg.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 4, Filter: "running"})
 	must(t, err)
 	if total != 1 || len(list) != 1 || list[0].ID != w.c.ID {
 		t.Errorf("running: %d of %d", len(list), total)
@@ -83,33 +83,33 @@ var admin = engine.Who{User: "u1", Name: "ada@example.org"}
 func keys(t *testing.T, w *world) {
 	k := engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("vx_secret")), Masked: "vx_secr…", Active: true,
 		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, DialoutsPerDay: 40, CreatedAt: w.now, CreatedBy: admin.Name}
-	must(t, w.store.CreateKey(t.Context(), k, admin))
-	got, ok, err := w.store.KeyByHash(t.Context(), k.Hash)
+	must(t, w.pg.CreateKey(t.Context(), k, admin))
+	got, ok, err := w.pg.KeyByHash(t.Context(), k.Hash)
 	must(t, err)
 	if !ok || !reflect.DeepEqual(got, k) {
 		t.Errorf("key %+v, want %+v", got, k)
 	}
-	if _, ok, err := w.store.KeyByHash(t.Context(), [32]byte{1}); ok || err != nil {
+	if _, ok, err := w.pg.KeyByHash(t.Context(), [32]byte{1}); ok || err != nil {
 		t.Errorf("unknown key: %v %v", ok, err)
 	}
 	until := w.now.Add(time.Hour)
-	got, err = w.store.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 }, admin)
+	got, err = w.pg.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 }, admin)
 	must(t, err)
 	if got.DialoutsPerDay != 0 || got.Active || !got.ExpiresAt.Equal(until) {
 		t.Errorf("changed key %+v", got)
 	}
-	if _, err := w.store.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {
+	if _, err := w.pg.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {
 		t.Errorf("unknown key: %v", err)
 	}
-	must(t, w.store.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
-	must(t, w.store.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now.Add(-time.Hour)}))
-	must(t, w.store.KeysUsed(t.Context(), nil))
-	list, err := w.store.Keys(t.Context())
+	must(t, w.pg.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
+	must(t, w.pg.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now.Add(-time.Hour)}))
+	must(t, w.pg.KeysUsed(t.Context(), nil))
+	list, err := w.pg.Keys(t.Context())
 	must(t, err)
 	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.now) || len(list[0].Scopes) != 0 {
 		t.Errorf("keys %+v", list)
 	}
-	log, _, err := w.store.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
+	log, _, err := w.pg.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
 	if len(log) != 2 || log[0].Type != "key.changed" || log[0].Data.Who.Name != admin.Name {
 		t.Errorf("activity %+v", log)
@@ -118,32 +118,32 @@ func keys(t *testing.T, w *world) {
 
 func users(t *testing.T, w *world) {
 	u := engine.User{ID: "u1", Email: "ada@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
-	must(t, w.store.CreateUser(t.Context(), u, admin))
+	must(t, w.pg.CreateUser(t.Context(), u, admin))
 	double := u
 	double.ID = "u2"
-	if err := w.store.CreateUser(t.Context(), double, admin); code(err) != "user_exists" {
+	if err := w.pg.CreateUser(t.Context(), double, admin); code(err) != "user_exists" {
 		t.Errorf("same address twice: %v", err)
 	}
-	got, ok, err := w.store.UserByEmail(t.Context(), u.Email)
+	got, ok, err := w.pg.UserByEmail(t.Context(), u.Email)
 	must(t, err)
 	if !ok || !reflect.DeepEqual(got, u) {
 		t.Errorf("user %+v", got)
 	}
-	if _, ok, _ := w.store.User(t.Context(), "u9"); ok {
+	if _, ok, _ := w.pg.User(t.Context(), "u9"); ok {
 		t.Error("a user that is not there was found")
 	}
-	_, err = w.store.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.PasswordHash = "new" }, admin)
+	_, err = w.pg.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.PasswordHash = "new" }, admin)
 	must(t, err)
-	must(t, w.store.LoggedIn(t.Context(), u.ID, w.now))
-	got, _, _ = w.store.User(t.Context(), u.ID)
+	must(t, w.pg.LoggedIn(t.Context(), u.ID, w.now))
+	got, _, _ = w.pg.User(t.Context(), u.ID)
 	if got.PasswordHash != "new" || got.LastLoginAt == nil {
 		t.Errorf("user %+v", got)
 	}
 	lockOut(t, w, &u, admin)
-	if _, err := w.store.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
+	if _, err := w.pg.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
 		t.Errorf("unknown user: %v", err)
 	}
-	if list, _ := w.store.Users(t.Context()); len(list) != 1 {
+	if list, _ := w.pg.Users(t.Context()); len(list) != 1 {
 		t.Errorf("%d users", len(list))
 	}
 	if got.TokenGeneration != 1 {
@@ -153,10 +153,10 @@ func users(t *testing.T, w *world) {
 
 func lastAdmin(t *testing.T, w *world) {
 	for _, id := range []engine.UserID{"u1", "u2"} {
-		must(t, w.store.CreateUser(t.Context(), engine.User{ID: id, Email: string(id) + "@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}, admin))
+		must(t, w.pg.CreateUser(t.Context(), engine.User{ID: id, Email: string(id) + "@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}, admin))
 	}
 	change := func(id engine.UserID, f func(*engine.User)) error {
-		_, err := w.store.UpdateUser(t.Context(), id, f, admin)
+		_, err := w.pg.UpdateUser(t.Context(), id, f, admin)
 		return err
 	}
 	operator := func(u *engine.User) { u.Role = "operator" }
@@ -182,19 +182,19 @@ func lastAdmin(t *testing.T, w *world) {
 func configured(t *testing.T, w *world) {
 	bot := engine.Bot{ID: "b1", Name: "Sales", Active: true, Seats: 5, Endpoints: []string{"wss://bot.example.org"}, AuthToken: "secret",
 		Account: "AC1", Variables: []string{"name"}, CreatedAt: w.now}
-	stored, created, err := w.store.PutBot(t.Context(), bot, false, admin)
+	stored, created, err := w.pg.PutBot(t.Context(), bot, false, admin)
 	must(t, err)
 	if !created || !reflect.DeepEqual(stored, bot) {
 		t.Errorf("bot %v %+v", created, stored)
 	}
 	change := bot
 	change.AuthToken, change.Seats, change.CreatedAt = "", 9, w.now.Add(time.Hour)
-	stored, created, err = w.store.PutBot(t.Context(), change, true, admin)
+	stored, created, err = w.pg.PutBot(t.Context(), change, true, admin)
 	must(t, err)
 	if created || stored.AuthToken != "secret" || stored.Seats != 9 || !stored.CreatedAt.Equal(w.now) {
 		t.Errorf("bot %v %+v", created, stored)
 	}
-	bots, err := w.store.Bots(t.Context())
+	bots, err := w.pg.Bots(t.Context())
 	must(t, err)
 	if len(bots) != 1 || !reflect.DeepEqual(bots[0], stored) {
 		t.Errorf("bots %+v", bots)
@@ -202,43 +202,43 @@ func configured(t *testing.T, w *world) {
 
 	trunk := enginetest.Filled[engine.TrunkSettings]()
 	trunk.ID = "t1"
-	if created, err := w.store.PutTrunk(t.Context(), trunk, false, admin); err != nil || !created {
+	if created, err := w.pg.PutTrunk(t.Context(), trunk, false, admin); err != nil || !created {
 		t.Fatal(created, err)
 	}
 	trunk.Password, trunk.CPSCap = "", 77
-	if created, err := w.store.PutTrunk(t.Context(), trunk, true, admin); err != nil || created {
+	if created, err := w.pg.PutTrunk(t.Context(), trunk, true, admin); err != nil || created {
 		t.Fatal(created, err)
 	}
-	trunks, err := w.store.Trunks(t.Context())
+	trunks, err := w.pg.Trunks(t.Context())
 	must(t, err)
 	trunk.Password = enginetest.Filled[engine.TrunkSettings]().Password
 	if len(trunks) != 1 || !reflect.DeepEqual(trunks[0], trunk) {
 		t.Errorf("trunks %+v, want %+v", trunks, trunk)
 	}
 	bare := engine.TrunkSettings{ID: trunk.ID}
-	if created, err := w.store.PutTrunk(t.Context(), bare, false, admin); err != nil || created {
+	if created, err := w.pg.PutTrunk(t.Context(), bare, false, admin); err != nil || created {
 		t.Fatal(created, err)
 	}
-	if trunks, err = w.store.Trunks(t.Context()); err != nil || len(trunks) != 1 || !reflect.DeepEqual(trunks[0], bare) {
+	if trunks, err = w.pg.Trunks(t.Context()); err != nil || len(trunks) != 1 || !reflect.DeepEqual(trunks[0], bare) {
 		t.Errorf("trunks %+v %v, want %+v", trunks, err, bare)
 	}
-	must(t, w.store.DeleteTrunk(t.Context(), bare.ID, admin))
-	if err := w.store.DeleteTrunk(t.Context(), bare.ID, admin); code(err) != "trunk_not_found" {
+	must(t, w.pg.DeleteTrunk(t.Context(), bare.ID, admin))
+	if err := w.pg.DeleteTrunk(t.Context(), bare.ID, admin); code(err) != "trunk_not_found" {
 		t.Errorf("deleted again: %v", err)
 	}
-	if trunks, err = w.store.Trunks(t.Context()); err != nil || len(trunks) != 0 {
+	if trunks, err = w.pg.Trunks(t.Context()); err != nil || len(trunks) != 0 {
 		t.Errorf("trunks after the deletion: %+v %v", trunks, err)
 	}
 
 	n := engine.NumberSettings{Number: number(), ConcurrentCap: 1, HourCap: 2, DayCap: 3, RestSec: 4, State: "active"}
-	if created, err := w.store.PutNumber(t.Context(), n, admin); err != nil || !created {
+	if created, err := w.pg.PutNumber(t.Context(), n, admin); err != nil || !created {
 		t.Fatal(created, err)
 	}
 	n.State = "quarantined"
-	if created, err := w.store.PutNumber(t.Context(), n, admin); err != nil || created {
+	if created, err := w.pg.PutNumber(t.Context(), n, admin); err != nil || created {
 		t.Fatal(created, err)
 	}
-	numbers, err := w.store.Numbers(t.Context())
+	numbers, err := w.pg.Numbers(t.Context())
 	must(t, err)
 	if len(numbers) != 1 || numbers[0] != n {
 		t.Errorf("numbers %+v", numbers)
@@ -269,7 +269,7 @@ func abandons(t *testing.T, w *world) {
 
 func deletedBots(t *testing.T, w *world) {
 	b := engine.Bot{ID: engine.BotID("bot_" + id()[:12]), Name: "Anna", Seats: 1, Active: true, Endpoints: []string{"ws://b"}, CreatedAt: w.now}
-	_, _, err := w.store.PutBot(t.Context(), b, false, admin)
+	_, _, err := w.pg.PutBot(t.Context(), b, false, admin)
 	must(t, err)
 	of := func(s campaign.State) campaign.Campaign {
 		w.now = w.now.Add(time.Second)
@@ -278,22 +278,22 @@ func deletedBots(t *testing.T, w *world) {
 	of(campaign.Draft)
 	of(campaign.Completed)
 	running, paused := of(campaign.Running), of(campaign.Paused)
-	err = w.store.DeleteBot(t.Context(), b.ID, false, admin)
+	err = w.pg.DeleteBot(t.Context(), b.ID, false, admin)
 	var e *engine.Error
 	if !errors.As(err, &e) || e.Code != "bot_in_use" || len(e.Fields) != 2 || e.Fields[0].Code != "running" || e.Fields[1].Code != "paused" ||
 		!strings.Contains(e.Fields[0].Message, string(running.ID)) || !strings.Contains(e.Fields[1].Message, string(paused.ID)) {
 		t.Fatalf("in use: %+v", e)
 	}
-	must(t, w.store.DeleteBot(t.Context(), b.ID, true, admin))
-	bots, err := w.store.Bots(t.Context())
+	must(t, w.pg.DeleteBot(t.Context(), b.ID, true, admin))
+	bots, err := w.pg.Bots(t.Context())
 	must(t, err)
 	if slices.ContainsFunc(bots, func(x engine.Bot) bool { return x.ID == b.ID }) {
 		t.Error("it is still there")
 	}
-	if err := w.store.DeleteBot(t.Context(), b.ID, false, admin); code(err) != "bot_not_found" {
+	if err := w.pg.DeleteBot(t.Context(), b.ID, false, admin); code(err) != "bot_not_found" {
 		t.Errorf("again: %v", err)
 	}
-	log, _, err := w.store.Activity(t.Context(), "", []journal.Type{"bot.deleted"}, campaign.Page{Number: 1, Size: 1})
+	log, _, err := w.pg.Activity(t.Context(), "", []journal.Type{"bot.deleted"}, campaign.Page{Number: 1, Size: 1})
 	must(t, err)
 	if len(log) != 1 || log[0].Data.Reason != string(b.ID) || *log[0].Data.Who != admin {
 		t.Errorf("activity %+v", log)
@@ -310,21 +310,21 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 				t.Fatal("locked too soon")
 			}
 			var err error
-			locked, err = w.store.LogInFailed(t.Context(), u.Email, at, from)
+			locked, err = w.pg.LogInFailed(t.Context(), u.Email, at, from)
 			must(t, err)
 		}
 		return locked
 	}
 	until := func() *time.Time {
 		t.Helper()
-		got, _, err := w.store.User(t.Context(), u.ID)
+		got, _, err := w.pg.User(t.Context(), u.ID)
 		must(t, err)
 		return got.LockedUntil
 	}
 	if fail(w.now, engine.LogInFailures-1) || until() != nil {
 		t.Error("locked before its time")
 	}
-	must(t, w.store.LoggedIn(t.Context(), u.ID, w.now))
+	must(t, w.pg.LoggedIn(t.Context(), u.ID, w.now))
 	if !fail(w.now, engine.LogInFailures) || until() == nil || !until().Equal(w.now.Add(engine.LogInLock)) {
 		t.Errorf("locked until %v", until())
 	}
@@ -338,16 +338,16 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if !fail(over, engine.LogInFailures-1) {
 		t.Error("not locked again")
 	}
-	if _, err := w.store.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil || until() != nil {
+	if _, err := w.pg.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil || until() != nil {
 		t.Errorf("unlocked: %v, %v", until(), err)
 	}
 	if fail(over, 1) {
 		t.Error("what was before the unlocking counts")
 	}
-	if locked, err := w.store.LogInFailed(t.Context(), "nobody@example.org", w.now, from); locked || err != nil {
+	if locked, err := w.pg.LogInFailed(t.Context(), "nobody@example.org", w.now, from); locked || err != nil {
 		t.Errorf("nobody: %v %v", locked, err)
 	}
-	events, n, err := w.store.Activity(w.ctx, "", []journal.Type{journal.UserLocked, journal.UserUnlocked}, campaign.Page{Number: 1, Size: 9})
+	events, n, err := w.pg.Activity(w.ctx, "", []journal.Type{journal.UserLocked, journal.UserUnlocked}, campaign.Page{Number: 1, Size: 9})
 	must(t, err)
 	if n != 3 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin || events[1].Type != journal.UserLocked || *events[1].Data.Who != from || events[1].Data.Reason != string(u.ID) {
 		t.Errorf("%d entries: %+v", n, events)

@@ -13,7 +13,7 @@ func numberDials(t *testing.T, w *world) {
 	who := engine.Who{Name: "ada@example.org"}
 	capped, free := number(), number()
 	for _, n := range []engine.NumberSettings{{Number: capped, DayCap: 5, State: "active"}, {Number: free, State: "active"}} {
-		_, err := w.store.PutNumber(t.Context(), n, who)
+		_, err := w.pg.PutNumber(t.Context(), n, who)
 		must(t, err)
 	}
 	minute := w.now.Truncate(time.Minute)
@@ -35,19 +35,19 @@ func numberDials(t *testing.T, w *world) {
 	dial(capped, minute.Add(-time.Hour), true, false)
 	dial(capped, minute.Add(-25*time.Hour), true, false) // too long ago
 	dial(free, minute, true, false)
-	list, err := w.store.NumberDials(t.Context(), w.now.Add(-24*time.Hour))
+	list, err := w.pg.NumberDials(t.Context(), w.now.Add(-24*time.Hour))
 	must(t, err)
 	if len(list) != 2 || list[0].Number != capped || !list[0].At.Equal(minute.Add(-time.Hour)) || list[0].Count != 1 || !list[1].At.Equal(minute) || list[1].Count != 2 {
 		t.Errorf("dials %+v", list)
 	}
 
 	unknown, retired := number(), number()
-	_, err = w.store.PutNumber(t.Context(), engine.NumberSettings{Number: retired, State: "retired"}, who)
+	_, err = w.pg.PutNumber(t.Context(), engine.NumberSettings{Number: retired, State: "retired"}, who)
 	must(t, err)
 	for _, n := range []engine.PhoneNumber{capped, unknown, retired} {
-		must(t, w.store.QuarantineNumber(t.Context(), n))
+		must(t, w.pg.QuarantineNumber(t.Context(), n))
 	}
-	all, err := w.store.Numbers(t.Context())
+	all, err := w.pg.Numbers(t.Context())
 	must(t, err)
 	got := map[engine.PhoneNumber]engine.NumberSettings{}
 	for _, n := range all {
@@ -63,7 +63,7 @@ func numberEnds(t *testing.T, w *world) {
 	who := engine.Who{Name: "ada@example.org"}
 	n, other := number(), number()
 	for _, s := range []engine.NumberSettings{{Number: n, AnswerFloor: 12, State: "active"}, {Number: other, State: "active"}} {
-		_, err := w.store.PutNumber(t.Context(), s, who)
+		_, err := w.pg.PutNumber(t.Context(), s, who)
 		must(t, err)
 	}
 	call := func(ago time.Duration, edit func(*attempt.Attempt)) {
@@ -84,7 +84,7 @@ func numberEnds(t *testing.T, w *world) {
 	call(5*time.Minute, func(a *attempt.Attempt) { a.From = other })
 	ends := func(most int) (of []engine.NumberEnd, others int) {
 		t.Helper()
-		list, err := w.store.NumberEnds(t.Context(), w.now.Add(-55*time.Minute), most)
+		list, err := w.pg.NumberEnds(t.Context(), w.now.Add(-55*time.Minute), most)
 		must(t, err)
 		for _, e := range list {
 			switch e.Number {
@@ -105,12 +105,12 @@ func numberEnds(t *testing.T, w *world) {
 		t.Errorf("the last two: %+v", got)
 	}
 	// An operator ends the quarantine that the strikes led to.
-	must(t, w.store.QuarantineNumber(t.Context(), n))
+	must(t, w.pg.QuarantineNumber(t.Context(), n))
 	if got, _ := ends(256); !got[0].Struck {
 		t.Error("forgiven while it is quarantined")
 	}
 	for range 2 {
-		_, err := w.store.PutNumber(t.Context(), engine.NumberSettings{Number: n, AnswerFloor: 12, State: "active"}, who)
+		_, err := w.pg.PutNumber(t.Context(), engine.NumberSettings{Number: n, AnswerFloor: 12, State: "active"}, who)
 		must(t, err)
 	}
 	if got, _ := ends(256); len(got) != 3 || got[0].Struck || got[2].Struck || !got[1].Answered {

@@ -68,7 +68,10 @@ func outlook(t *testing.T, w *world) {
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("\n got %+v\nwant %+v", o, want)
 	}
-	past, err := w.store.Behaviour(w.ctx, w.c.ID)
+	if w.pg == nil {
+		return
+	}
+	past, err := w.pg.Behaviour(w.ctx, w.c.ID)
 	must(t, err)
 	if want := (sim.Past{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
 		t.Errorf("\n got %+v\nwant %+v", past, want)

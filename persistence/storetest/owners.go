@@ -20,7 +20,7 @@ const (
 
 func (w *world) owners() *persistence.Owners {
 	w.t.Helper()
-	o, err := w.store.Owners(w.ctx)
+	o, err := w.pg.Owners(w.ctx)
 	must(w.t, err)
 	w.t.Cleanup(o.Close)
 	return o
@@ -36,7 +36,7 @@ func join(t *testing.T, o *persistence.Owners, name string) engine.Incarnation {
 // over makes a lease have ended that long ago.
 func (w *world) over(id engine.Incarnation, ago time.Duration) {
 	w.t.Helper()
-	must(w.t, w.store.QueryRow(w.ctx, "UPDATE nodes SET expires_at = clock_timestamp() - interval '"+strconv.FormatInt(ago.Microseconds(), 10)+
+	must(w.t, w.pg.QueryRow(w.ctx, "UPDATE nodes SET expires_at = clock_timestamp() - interval '"+strconv.FormatInt(ago.Microseconds(), 10)+
 		" microseconds' WHERE incarnation = "+strconv.Itoa(int(id))+" RETURNING incarnation", new(int)))
 }
 
@@ -92,8 +92,8 @@ func nodes(t *testing.T, w *world) {
 		t.Errorf("a node without a name: %v", err)
 	}
 	// What owns nothing and left long ago is dropped.
-	must(t, w.store.QueryRow(t.Context(), "UPDATE nodes SET left_at = left_at - interval '31 days' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
-	must(t, w.store.Maintain(t.Context(), w.now))
+	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET left_at = left_at - interval '31 days' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
+	must(t, w.pg.Maintain(t.Context(), w.now))
 	if _, ok, err := o.Node(t.Context(), a.Incarnation); ok || err != nil {
 		t.Errorf("a node of long ago: %v %v", ok, err)
 	}
@@ -120,7 +120,7 @@ func leaseOver(t *testing.T, w *world) {
 		t.Errorf("declared dead: %v %v", dead, err)
 	}
 	// Dead is dead, whatever its lease says.
-	must(t, w.store.QueryRow(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
+	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
 	if err := o.Renew(t.Context(), a, time.Minute); !errors.Is(err, ownership.ErrFenced) {
 		t.Errorf("a node that was declared dead renewed: %v", err)
 	}
@@ -262,7 +262,7 @@ func ownedCampaign(t *testing.T, w *world) {
 	id := ownership.Identity{Kind: ownership.Campaign, ID: string(w.c.ID)}
 	take := func(by engine.Incarnation, want string) {
 		t.Helper()
-		w.store.ActAs(by)
+		w.pg.ActAs(by)
 		c, err := w.store.AcquireCampaign(t.Context(), w.c.ID)
 		if code(err) != want {
 			t.Errorf("%d took the campaign over: %v, want %q", by, err, want)

@@ -191,16 +191,16 @@ func replyAtomic(t *testing.T, w *world) {
 
 func replyLife(t *testing.T, w *world) {
 	old := reply("tok", at().Add(-25*time.Hour))
-	must(t, w.store.StoreReply(t.Context(), *old))
+	must(t, w.pg.StoreReply(t.Context(), *old))
 	if _, ok, err := w.store.FindReply(t.Context(), old.Idempotency); ok || err != nil {
 		t.Errorf("a reply of yesterday is replayed (err %v)", err)
 	}
-	must(t, w.store.StoreReply(t.Context(), *reply("tok", w.now))) // takes its place
-	if err := w.store.StoreReply(t.Context(), *reply("tok", w.now.Add(time.Second))); !errors.Is(err, journal.ErrReplyExists) {
+	must(t, w.pg.StoreReply(t.Context(), *reply("tok", w.now))) // takes its place
+	if err := w.pg.StoreReply(t.Context(), *reply("tok", w.now.Add(time.Second))); !errors.Is(err, journal.ErrReplyExists) {
 		t.Errorf("second reply: %v", err)
 	}
-	must(t, w.store.StoreReply(t.Context(), *reply("old", at().Add(-25*time.Hour))))
-	n, err := w.store.PurgeReplies(t.Context(), w.now)
+	must(t, w.pg.StoreReply(t.Context(), *reply("old", at().Add(-25*time.Hour))))
+	n, err := w.pg.PurgeReplies(t.Context(), w.now)
 	must(t, err)
 	if n != 1 {
 		t.Errorf("%d purged", n)

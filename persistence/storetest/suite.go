@@ -6,117 +6,144 @@ import (
 	"dialler/persistence"
 )
 
+// testCase is one promise and its proof.
+type testCase struct {
+	name string
+	test func(*testing.T, *world)
+}
+
+// portCases are the promises on which the tree stands, whatever keeps them.
+var portCases = []testCase{
+	// Intents and what the database itself refuses.
+	{"an intent is refused while the number is held", heldNumber},
+	{"two intents for one number in one group do not overlap", heldInGroup},
+	{"of many writers one gets the number", heldByOne},
+	{"a lost attempt holds its number until its time", lostHolds},
+	{"a suppressed number is not dialled", suppressed},
+	{"a new contact has a number that is new", freshContact},
+	{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
+	{"an intent that its owner refuses leaves nothing", barredIntent},
+	{"a stale owner is refused", staleEpoch},
+	{"taking over waits for no reader and outdates the owner before", takeOver},
+	{"one refused write does not affect the others of its group", groupIsolation},
+
+	// Idempotence.
+	{"a repeated group is harmless", repeatedGroup},
+	{"an older version of a contact does not replace a newer", olderContact},
+	{"an ended attempt stays ended and takes its result later", endedAttempt},
+	{"an attempt does not go back", attemptGoesOn},
+	{"the last write of a group to a row stands", lastInGroup},
+	{"an intent that comes again after the attempt's end holds nothing", lateIntent},
+
+	// Replies.
+	{"a stored reply commits with contact and intent or not at all", replyAtomic},
+
+	// Rows.
+	{"a contact comes back as it was written", contactRoundTrip},
+	{"an attempt comes back as it was written", attemptRoundTrip},
+	{"a campaign comes back as it was written", campaignRoundTrip},
+	{"variables are kept, changed and found", variables},
+	{"what pacing has learnt is kept, of the newest owner", pacingKept},
+
+	// Queries of the tree.
+	{"due contacts come in dialling order", dueOrder},
+	{"due contacts leave out live, held and excepted ones", dueLeavesOut},
+	{"the next due time and the open contacts are told", nextDue},
+	{"what is ahead of a campaign is counted", outlook},
+	{"contacts are added once, in order, with their duplicates counted", addContacts},
+	{"an excluded row is not added while exclusions are sticky", addExcluded},
+	{"a list says what became of each row and keeps the reply in the same transaction", addBatch},
+	{"adding again after an unknown outcome counts the same", addAgain},
+	{"exclusions are kept and lifted", exclusions},
+	{"the rows of an import become contacts by one switch, and none before", importSwitch},
+	{"an import leaves out who is excluded or suppressed", importExcluded},
+	{"a dry run says what an import would do, and does nothing", importChecked},
+	{"an import that is cancelled ends before its switch or not at all", importCancelled},
+	{"an import that its campaign's owner does not let pass leaves nothing", importRefused},
+	{"an import holds no commit up", importUnnoticed},
+	{"an import ends with its campaign", importOfNobody},
+	{"open attempts and open legs are found after a crash", openAttempts},
+	{"overdue results are found", overdue},
+	{"the end of a run closes the waiting contacts", bulk},
+	{"a bulk may be done in parts, and its campaign is active until then", bulkInParts},
+	{"an edit of max attempts reaches the contacts", retune},
+	{"active campaigns are listed", active},
+	{"counters are those of the tally", counters},
+	{"a restart resets the contacts and its cancelling brings them back", restart},
+	{"a draft is removed whole", remove},
+
+	// Events.
+	{"events of a campaign keep its order whatever the order of commits", eventOrder},
+
+	// Lists and configuration.
+	{"abandons are found in every campaign", abandons},
+}
+
+// ownCases are the promises of PostgreSQL's store alone.
+var ownCases = []testCase{
+	{"events of a dialout are stored once", dialoutEvents},
+	{"an import whose staged rows are lost is not activated", importLost},
+	{"an import is found by its request until it fails", importRequested},
+	// Intents and what the database itself refuses.
+	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
+	{"a key places no more dialouts a day than its cap allows", cappedKey},
+	{"the suppression list is kept, shown and lifted", suppressions},
+	{"a write that cannot be stored does not hold up the others", poison},
+	{"text from the wire is stored whatever it is", wireText},
+
+	// Replies.
+	{"a reply is kept for a day", replyLife},
+
+	// Queries of the tree.
+	{"an import without its process fails, and another may follow", importOrphaned},
+	{"calls are listed by cursor, each once, newest first", callsByCursor},
+	{"the attempt report gives every attempt once, in order", attemptsReport},
+	{"a bot in use is deleted only by force", deletedBots},
+	{"a clone has the settings, contacts and exclusions", cloned},
+
+	// Events.
+	{"events lie in the partition of their month", partitions},
+	{"activity shows who did what, newest first", activity},
+
+	// Lists and configuration.
+	{"contacts come in pages with their attempts", contactPages},
+	{"contacts are found by number and by callback", contactsFound},
+	{"what holds a contact back is told", contactFacts},
+	{"campaigns come in pages, newest first", campaignPages},
+	{"API keys are stored, found and changed", keys},
+	{"users are stored, found and changed", users},
+	{"somebody is left who may change users", lastAdmin},
+	{"sessions are stored, found, used and ended", sessions},
+	{"of a user's sessions the newest are kept", sessionsKept},
+	{"sessions end with their user, the password and their time", sessionsEnd},
+	{"bots, trunks and numbers are stored and replaced", configured},
+	{"the ended calls of a number are told, with its strikes unless they were forgiven", numberEnds},
+	{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
+
+	// Nodes of a cluster.
+	{"a node joins, renews its lease and leaves", nodes},
+	{"a lease that is over does not come back", leaseOver},
+	{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
+	{"of nodes that claim at once one gets the identity", claimRace},
+	{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
+	{"recordings are found by their attempt, and what is noted of them stays", recordings},
+	{"recordings expire as their campaign wants", recordingsExpire},
+}
+
 // Run is the conformance suite: every promise of the store, on real
 // PostgreSQL. open gives a store on a schema of its own.
 func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, *world)
-	}{
-		// Intents and what the database itself refuses.
-		{"an intent is refused while the number is held", heldNumber},
-		{"two intents for one number in one group do not overlap", heldInGroup},
-		{"of many writers one gets the number", heldByOne},
-		{"a lost attempt holds its number until its time", lostHolds},
-		{"a lost leg that nobody watches any more has an end", unwatchedLegs},
-		{"a suppressed number is not dialled", suppressed},
-		{"a new contact has a number that is new", freshContact},
-		{"a key places no more dialouts a day than its cap allows", cappedKey},
-		{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
-		{"an intent that its owner refuses leaves nothing", barredIntent},
-		{"the suppression list is kept, shown and lifted", suppressions},
-		{"a stale owner is refused", staleEpoch},
-		{"taking over waits for no reader and outdates the owner before", takeOver},
-		{"one refused write does not affect the others of its group", groupIsolation},
-		{"a write that cannot be stored does not hold up the others", poison},
-		{"text from the wire is stored whatever it is", wireText},
+	for _, cases := range [][]testCase{portCases, ownCases} {
+		run(t, cases, func(t testing.TB) Port { return open(t) })
+	}
+}
 
-		// Idempotence.
-		{"a repeated group is harmless", repeatedGroup},
-		{"an older version of a contact does not replace a newer", olderContact},
-		{"an ended attempt stays ended and takes its result later", endedAttempt},
-		{"an attempt does not go back", attemptGoesOn},
-		{"the last write of a group to a row stands", lastInGroup},
-		{"an intent that comes again after the attempt's end holds nothing", lateIntent},
+// RunPort is the part of the suite that a store of tests keeps too. open gives an
+// empty one.
+func RunPort(t *testing.T, open func(t testing.TB) Port) { run(t, portCases, open) }
 
-		// Replies.
-		{"a stored reply commits with contact and intent or not at all", replyAtomic},
-		{"a reply is kept for a day", replyLife},
-
-		// Rows.
-		{"a contact comes back as it was written", contactRoundTrip},
-		{"an attempt comes back as it was written", attemptRoundTrip},
-		{"a campaign comes back as it was written", campaignRoundTrip},
-		{"variables are kept, changed and found", variables},
-
-		{"what pacing has learnt is kept, of the newest owner", pacingKept},
-
-		// Queries of the tree.
-		{"due contacts come in dialling order", dueOrder},
-		{"due contacts leave out live, held and excepted ones", dueLeavesOut},
-		{"the next due time and the open contacts are told", nextDue},
-		{"what is ahead of a campaign is counted", outlook},
-		{"contacts are added once, in order, with their duplicates counted", addContacts},
-		{"an excluded row is not added while exclusions are sticky", addExcluded},
-		{"a list says what became of each row and keeps the reply in the same transaction", addBatch},
-		{"adding again after an unknown outcome counts the same", addAgain},
-		{"exclusions are kept and lifted", exclusions},
-		{"the rows of an import become contacts by one switch, and none before", importSwitch},
-		{"an import leaves out who is excluded or suppressed", importExcluded},
-		{"a dry run says what an import would do, and does nothing", importChecked},
-		{"an import is found by its request until it fails", importRequested},
-		{"an import that is cancelled ends before its switch or not at all", importCancelled},
-		{"an import that its campaign's owner does not let pass leaves nothing", importRefused},
-		{"an import whose staged rows are lost is not activated", importLost},
-		{"an import holds no commit up", importUnnoticed},
-		{"an import without its process fails, and another may follow", importOrphaned},
-		{"an import ends with its campaign", importOfNobody},
-		{"calls are listed by cursor, each once, newest first", callsByCursor},
-		{"the attempt report gives every attempt once, in order", attemptsReport},
-		{"open attempts and open legs are found after a crash", openAttempts},
-		{"overdue results are found", overdue},
-		{"the end of a run closes the waiting contacts", bulk},
-		{"a bot in use is deleted only by force", deletedBots},
-		{"a bulk may be done in parts, and its campaign is active until then", bulkInParts},
-		{"a clone has the settings, contacts and exclusions", cloned},
-		{"an edit of max attempts reaches the contacts", retune},
-		{"active campaigns are listed", active},
-		{"counters are those of the tally", counters},
-		{"a restart resets the contacts and its cancelling brings them back", restart},
-		{"a draft is removed whole", remove},
-
-		// Events.
-		{"events of a campaign keep its order whatever the order of commits", eventOrder},
-		{"events of a dialout are stored once", dialoutEvents},
-		{"events lie in the partition of their month", partitions},
-		{"activity shows who did what, newest first", activity},
-
-		// Lists and configuration.
-		{"contacts come in pages with their attempts", contactPages},
-		{"contacts are found by number and by callback", contactsFound},
-		{"what holds a contact back is told", contactFacts},
-		{"campaigns come in pages, newest first", campaignPages},
-		{"API keys are stored, found and changed", keys},
-		{"users are stored, found and changed", users},
-		{"somebody is left who may change users", lastAdmin},
-		{"sessions are stored, found, used and ended", sessions},
-		{"of a user's sessions the newest are kept", sessionsKept},
-		{"sessions end with their user, the password and their time", sessionsEnd},
-		{"bots, trunks and numbers are stored and replaced", configured},
-		{"the ended calls of a number are told, with its strikes unless they were forgiven", numberEnds},
-		{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
-		{"abandons are found in every campaign", abandons},
-
-		// Nodes of a cluster.
-		{"a node joins, renews its lease and leaves", nodes},
-		{"a lease that is over does not come back", leaseOver},
-		{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
-		{"of nodes that claim at once one gets the identity", claimRace},
-		{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
-
-		{"recordings are found by their attempt, and what is noted of them stays", recordings},
-		{"recordings expire as their campaign wants", recordingsExpire},
-	} {
+func run(t *testing.T, cases []testCase, open func(t testing.TB) Port) {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.test(t, newWorld(t, open(t)))

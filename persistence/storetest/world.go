@@ -22,7 +22,8 @@ import (
 type world struct {
 	t     testing.TB
 	ctx   context.Context
-	store *persistence.Store
+	store Port
+	pg    *persistence.Store // nil on another store
 	c     campaign.Campaign
 	now   time.Time
 	seq   atomic.Int64
@@ -31,9 +32,10 @@ type world struct {
 // at is the present of the tests, to the microsecond that PostgreSQL keeps.
 func at() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-func newWorld(t testing.TB, store *persistence.Store) *world {
+func newWorld(t testing.TB, store Port) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), store: store, now: at()}
+	w.pg, _ = store.(*persistence.Store)
 	w.c = w.campaign()
 	return w
 }
