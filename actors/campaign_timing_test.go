@@ -1,0 +1,110 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/actors"
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// BenchmarkCall is what a call costs the tree, from the due contact to its stored
+// result, over a store, a carrier and a media path that cost next to nothing. The
+// clock on the wall says little here: look at cpu-µs/call and allocs/op.
+func BenchmarkCall(b *testing.B) {
+	const seats = 200
+	store := actortest.NewStore()
+	store.Delay = 0
+	store.BotList = []engine.Bot{{ID: "bot", Active: true, Seats: seats, Endpoints: []string{"ws://bot"}}}
+	store.TrunkList = []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 10_000, ChannelCap: 10_000}}
+	id := engine.CampaignID("cmp_bench")
+	set := campaign.Settings{Name: "bench", Bot: "bot", Concurrency: seats, Numbers: []engine.PhoneNumber{"+4930111111"}, MaxAttempts: 1,
+		RetryDelaySec: 60, RingTimeoutSec: 15, CallLimitSec: 900, ResultTimeoutSec: 60, AMD: engine.AMDParallel, AbandonCapPPM: 30_000, PacingMode: "strict"}
+	set.Window.Zone = "UTC"
+	store.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	world := actortest.NewWorld(func(engine.PhoneNumber, int) actortest.Script {
+		return actortest.Script{Ring: 2 * time.Millisecond, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Millisecond,
+			BotIn: time.Millisecond, Talk: 200 * time.Millisecond}
+	})
+	tree, err := actors.Start(context.Background(), actors.Config{Log: zerolog.New(io.Discard)},
+		actors.Ports{Store: store, Telephony: world, Media: world, Clock: wallClock{time.Now()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tree.Close()
+
+	done := make(chan struct{})
+	post := func(call engine.CallID) {
+		_ = tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call,
+			Result: attempt.Result{Disposition: "sold", ReceivedAt: time.Now()}})
+	}
+	store.View(func() {
+		ended, owed := 0, 0
+		store.OnWrite = func(w *journal.Write) {
+			for i := range w.Events {
+				switch e := &w.Events[i]; {
+				case e.Type == journal.AttemptEnded && e.Data.Connected:
+					owed++
+					go post(e.Attempt.Call())
+					fallthrough
+				case e.Type == journal.AttemptEnded:
+					ended++
+				case e.Type == journal.ResultStored:
+					owed--
+				default:
+					continue
+				}
+				if ended == b.N && owed == 0 {
+					close(done)
+				}
+			}
+		}
+	})
+	add := campaign.AddContacts{Campaign: id, Source: "api"}
+	for i := range b.N {
+		add.Contacts = append(add.Contacts, campaign.NewContact{Number: number(i), Variables: map[string]string{"i": fmt.Sprint(i)}})
+	}
+	if rep, err := tree.AddContacts(context.Background(), add); err != nil || rep.Added != b.N {
+		b.Fatal(rep, err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := processorTime(b)
+	if _, err := tree.Act(context.Background(), campaign.Act{Campaign: id, Action: campaign.ActionStart}); err != nil {
+		b.Fatal(err)
+	}
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		d, _ := tree.Detail(context.Background(), id)
+		b.Fatalf("%d calls are not over: %+v %+v", b.N, d.Live, d.Counters)
+	}
+	b.StopTimer()
+	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/call")
+}
+
+// wallClock is the clock of the machine.
+type wallClock struct{ start time.Time }
+
+func (wallClock) Now() time.Time          { return time.Now() }
+func (c wallClock) Boot() engine.BootTime { return engine.BootTime(time.Since(c.start)) + 1 }
+
+// processorTime is what this process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
