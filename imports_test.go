@@ -127,6 +127,7 @@ var importRules = []importRule{
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
+		"actors":  {"persistence/storetest"}, // the promises that its store keeps as PostgreSQL's does
 		"process": {"command", "actors/..."}, // the test binary is the program, when a test asks for that
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -58,7 +59,8 @@ type rig struct {
 	life    atomic.Pointer[life]
 	// keepers: nil: the counts of trunks, bots and numbers are the tree's own.
 	keepers actors.Keepers
-	said    bytes.Buffer // the log
+	said    bytes.Buffer // the log of all trees, by way of log
+	log     io.Writer
 }
 
 // life is one tree of a rig; bots post while it is still coming up.
@@ -110,6 +112,7 @@ func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortes
 	}
 	id := engine.CampaignID("cmp_test")
 	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	r.log = zerolog.SyncWriter(&r.said)
 	r.t, r.store, r.world, r.id, r.near = t, s, actortest.NewWorld(script), id, actortest.NewWorld(script)
 	// Behind Close: each message that the world still sends to an actor that is
 	// gone keeps a goroutine of protoactor for a second.
@@ -134,7 +137,7 @@ func (r *rig) start() {
 		r.goFar(&ports)
 	}
 	tree, err := actors.Start(context.Background(), actors.Config{Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
-		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), zerolog.SyncWriter(&r.said))).Level(zerolog.WarnLevel)}, ports)
+		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}

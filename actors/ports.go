@@ -69,8 +69,8 @@ type Store interface {
 	// number are skipped and counted. skip lists numbers that are excluded.
 	AddContacts(ctx context.Context, add ContactInsert) (campaign.AddReport, error)
 	// DueContacts gives up to limit contacts that are due at order.Now, in that
-	// order, live attempts excepted. Numbers that are
-	// suppressed or held are left out.
+	// order, live attempts excepted. Held numbers are left out; a suppressed one is
+	// not: its intent is refused, which makes the contact final.
 	DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error)
 	// AbandonedSince says of each number when a call to it was last abandoned, in
 	// any campaign, if that is since the given time.

@@ -2,9 +2,11 @@ package http
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -70,6 +72,7 @@ func TestCreateNamesEveryMistakeInOneAnswer(t *testing.T) {
 		"ring_timeout_s out_of_range", "call_limit_s out_of_range", "result_timeout_s out_of_range", "amd unknown_value",
 		"abandon_cap_pct out_of_range", "pacing_mode unknown_value", "max_lines out_of_range", "always_on requires_multi_day",
 		"config_url invalid_format", "eligibility_url invalid_format", "eligibility_fail unknown_value", "stop_redials_after_s out_of_range", "redial_only_under_s wrong_type", "unknown unknown_field")
+	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"redial_only_under_s":20,"stop_redials_after_s":10`, 1), "redial_only_under_s exceeds_stop_redials_after")
 	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":-0.00001`, 1), "abandon_cap_pct out_of_range")
 	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":1e300`, 1), "abandon_cap_pct out_of_range")
 	f(strings.Replace(settingsJSON, `"concurrency":5`, `"concurrency":5,"abandon_cap_pct":"3"`, 1), "abandon_cap_pct wrong_type")
@@ -270,6 +273,36 @@ func TestACloneIsANewDraftAndSaysWhereItIs(t *testing.T) {
 	b.do("POST", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
 	b.ports.fail = errNoCampaign
 	b.byAdmin("POST", path, "").is(404, "campaign_not_found")
+}
+
+// With TLS the last thing that a client sends is a record that nobody reads.
+func TestACloneEndsWhenItsClientGoes(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		b := newBench(t)
+		begun, ended := make(chan struct{}), make(chan error, 1)
+		b.ports.onClone = func(ctx context.Context) {
+			close(begun)
+			select {
+			case <-ctx.Done():
+				ended <- ctx.Err()
+			case <-time.After(testTimeout):
+				ended <- errors.New("it goes on")
+			}
+		}
+		c := b.connect()
+		if secure {
+			c = b.connectTLS()
+		}
+		// What is sent after the request is no sign that somebody still waits.
+		if _, err := fmt.Fprintf(c, "POST %s/clone HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\nGET ", campaignPath, b.admin); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		_ = c.Close()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("TLS %v: the clone of a client that has gone: %v", secure, err)
+		}
+	}
 }
 
 func TestAPreparedRestartNamesItsRunWhoAndWhen(t *testing.T) {

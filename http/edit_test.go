@@ -46,6 +46,7 @@ func TestAnEditNamesItsMistakes(t *testing.T) {
 	f(`{"version":1,"concurrency":0,"window":{"zone":"Mars","days":[]},"number_pool":["0151"],"ring_timeout_s":1,"unknown":1,"gone":null}`,
 		"concurrency out_of_range", "window.zone unknown_zone", "window.days empty", "number_pool[0] invalid_number",
 		"ring_timeout_s out_of_range", "unknown unknown_field", "gone unknown_field")
+	f(`{"version":1,"redial_only_under_s":20,"stop_redials_after_s":10}`, "redial_only_under_s exceeds_stop_redials_after")
 	f(`{"version":1,"name":null,"bot_id":"","window":null}`, "name required", "bot_id required", "window required")
 	f(`{"version":1,"window":7,"always_on":true,"single_day":true}`, "window wrong_type", "always_on requires_multi_day")
 	b.byAdmin("PATCH", campaignPath, `{"version":4}`, "If-Match", `"3"`).is(422, "validation_failed", "version mismatch")

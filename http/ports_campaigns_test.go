@@ -110,7 +110,10 @@ func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal
 	return p.events, len(p.events), nil
 }
 
-func (p *ports) Clone(_ context.Context, c campaign.Clone) (campaign.Detail, error) {
+func (p *ports) Clone(ctx context.Context, c campaign.Clone) (campaign.Detail, error) {
+	if p.onClone != nil {
+		p.onClone(ctx)
+	}
 	defer p.lock()()
 	p.clones = append(p.clones, c)
 	return detail("cmp_2", campaign.Settings{Name: "n (copy)"}, campaign.Draft), p.fail

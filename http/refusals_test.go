@@ -170,8 +170,11 @@ func operations() []operation {
 			{says: "the database is away", who: bot, more: form, given: fails(engine.Unavailable("database_unavailable", "Away.", time.Second)), status: 503, code: "20503"},
 		}},
 		{"/api/v1/calls/{call_id}/result", call + "/result", `{"disposition":"sold"}`, slices.Concat(slices.DeleteFunc(everyRoute(`{"disposition":"sold"}`), func(r row) bool {
-			return r.says == "nothing in it" // every field of a result is optional
+			// Every field of a result is optional, and one that is not known is stored.
+			return r.says == "nothing in it" || r.says == "a field that there is not"
 		}), []row{
+			{says: "a field that there is not", body: `{"disposition":"sold","outcome":"interested"}`, status: 200},
+			{says: "a wrong value beside it", body: `{"disposition":7,"outcome":"interested"}`, status: 422, code: "validation_failed"},
 			{says: "stored, by the call's token", who: "Authorization Bearer call-token", status: 200},
 			{says: "stored, by a key", status: 200},
 			{says: "nothing in it", body: `{}`, status: 200},

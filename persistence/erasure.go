@@ -131,7 +131,7 @@ var erase = []struct {
 		WHERE a.to_number = $1 AND a.campaign_id = '' AND i.at BETWEEN a.reserved_at - interval '1 minute' AND a.reserved_at + interval '1 minute'
 			AND position(convert_to($1, 'UTF8') IN i.body) > 0`},
 	{"attempts", `UPDATE attempts SET to_number = $2, variables = NULL, transfer = NULL,
-			result = (result - '{summary,variables,transcript_url,recording_url}'::text[]) #- '{callback,reason}',
+			result = (result - '{summary,variables,transcript_url,recording_url,unknown_fields}'::text[]) #- '{callback,reason}',
 			sip_reason = CASE WHEN ` + tells("sip_reason") + ` THEN '' ELSE sip_reason END,
 			attestation = CASE WHEN ` + tells("attestation") + ` THEN '' ELSE attestation END
 		WHERE to_number = $1`},

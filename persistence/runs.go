@@ -54,7 +54,7 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 		}
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
-				last_outcome = '', last_disposition = '', last_talk = 0, connected_once = false, has_result = false, rang_unanswered = false,
+				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, connected_once = false, has_result = false, rang_unanswered = false,
 				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason WHEN `+outOfRuns+` THEN '`+ErasedReason+`' ELSE '' END,
 				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,

@@ -258,6 +258,9 @@ export interface paths {
          * Store the result of a conversation
          * @description An upsert by call, accepted late. The bearer is the per-call `result_token` that the bot received;
          *     or an API key with the scope `results`.
+         *
+         *     A field that the API does not know does not lose the others: it is stored, shown as `result.unknown_fields` of
+         *     the call, and named in the answer. A wrong value of a known field is refused with 422.
          */
         post: operations["submitResult"];
         delete?: never;
@@ -1031,7 +1034,8 @@ export interface paths {
          * Copy a campaign into a new draft
          * @description In any state. Settings, number pool, contacts with their variables, and exclusions are copied; runs, attempts
          *     and results are not. The contacts of the copy are pending with no attempts; who is excluded in the original is
-         *     excluded in the copy too, and with Sticky Exclusion off may be added again there. Role `operator`.
+         *     excluded in the copy too, and with Sticky Exclusion off may be added again there. The answer comes when all is
+         *     copied; a client that disconnects before ends the clone, and there is no copy. Role `operator`.
          */
         post: operations["cloneCampaign"];
         delete?: never;
@@ -3055,6 +3059,10 @@ export interface components {
                 do_not_call: boolean;
                 transcript_url?: string;
                 recording_url?: string;
+                /** @description Fields that came with the result and are no fields of it: strings as they came, other values as JSON. */
+                unknown_fields?: {
+                    [key: string]: string;
+                };
                 received_at: components["schemas"]["When"];
             };
         };
@@ -3077,11 +3085,12 @@ export interface components {
             answered_at: components["schemas"]["When"] | null;
             ended_at: components["schemas"]["When"] | null;
         };
+        /** @description Unknown fields are stored, too, within the limits of `variables`. */
         ResultRequest: {
             disposition?: string | null;
             sub_disposition?: string | null;
             summary?: string | null;
-            callback?: {
+            callback?: ({
                 requested?: boolean | null;
                 /**
                  * Format: date-time
@@ -3089,17 +3098,28 @@ export interface components {
                  */
                 at?: string | null;
                 reason?: string | null;
-            } | null;
+            } & {
+                [key: string]: unknown;
+            }) | null;
             variables?: components["schemas"]["Metadata"];
             /** @description Puts the number on the suppression list. */
             do_not_call?: boolean | null;
             transcript_url?: string | null;
             recording_url?: string | null;
+        } & {
+            [key: string]: unknown;
         };
         ResultReply: {
             /** @constant */
             status: "ok";
             call_id: string;
+            /**
+             * @description Names of fields that the API does not know; those of `callback` begin with `callback.`. They are stored. A
+             *     known field whose name was mistyped is among them.
+             */
+            unknown_fields?: string[];
+            /** @description Names of unknown fields that are not stored: beyond 64 fields, 64 bytes of a name or 16 KiB in all. */
+            dropped_fields?: string[];
         };
         BotCall: {
             sid: string;
@@ -3441,12 +3461,12 @@ export interface components {
             retry_on_system?: components["schemas"]["Outcome"][];
             retry_on_custom?: string[];
             /**
-             * @description 0 = rule off.
+             * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
              * @default 0
              */
             stop_redials_after_s?: number;
             /**
-             * @description 0 = rule off.
+             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
              * @default 0
              */
             redial_only_under_s?: number;
@@ -3589,12 +3609,12 @@ export interface components {
             retry_on_system?: components["schemas"]["Outcome"][];
             retry_on_custom?: string[];
             /**
-             * @description 0 = rule off.
+             * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
              * @default 0
              */
             stop_redials_after_s?: number;
             /**
-             * @description 0 = rule off.
+             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
              * @default 0
              */
             redial_only_under_s?: number;
@@ -3716,12 +3736,12 @@ export interface components {
             retry_on_system: components["schemas"]["Outcome"][];
             retry_on_custom: string[];
             /**
-             * @description 0 = rule off.
+             * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
              * @default 0
              */
             stop_redials_after_s: number;
             /**
-             * @description 0 = rule off.
+             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
              * @default 0
              */
             redial_only_under_s: number;
@@ -4419,18 +4439,19 @@ export interface components {
         TrunkStatus: {
             /**
              * @description `down`: the carrier does not answer OPTIONS, or the registration failed. `broken`: too many failures in a row. `held`: credentials refused,
-             *     or a rate of 403s over several destinations; an operator should look. `trying`: one trial call may go. `off`: not active.
+             *     or a rate of 403s over several caller IDs and destinations; an operator should look. `trying`: one trial call may go. `off`: not active.
              * @enum {string}
              */
             health: "up" | "down" | "broken" | "held" | "trying" | "off";
             /**
-             * @description Status line of the carrier's last answer to OPTIONS or REGISTER, or why there was none.
-             * @example 200 OK
+             * @description Why the trunk is broken, held or throttled, until `retry_at` where that is known; putting the trunk, be it unchanged, ends the wait. Otherwise
+             *     the status line of the carrier's last answer to OPTIONS or REGISTER, or why there was none.
+             * @example 403 Forbidden to 6 of the last 8 calls, from 2 caller IDs to 6 destinations
              */
             reason?: string;
             checked_at: components["schemas"]["WhenOrNull"];
             registered_until: components["schemas"]["WhenOrNull"];
-            /** @description Granted now. */
+            /** @description Granted now; 0 while a throttling carrier has asked to wait. */
             calls_per_second: number;
             /** @description Part of the cap that throttling has left. */
             cps_share: number;

@@ -44,6 +44,8 @@ export function mistakes(d: Draft): Record<string, string> {
     if (typeof v !== 'number' || !Number.isFinite(v) || v < b.low || v > b.high) wrong[field] = `Must be ${range}.`;
     else if (b.whole && !Number.isInteger(v)) wrong[field] = `Must be a whole number, ${range}.`;
   }
+  const [under, stop] = [d.redial_only_under_s ?? 0, d.stop_redials_after_s ?? 0];
+  if (stop > 0 && under > stop) wrong['redial_only_under_s'] ??= `At most the ${count(stop)} s of Stop redials after.`;
   const w = d.window;
   if (!time.test(w.start)) wrong['window.start'] = 'A time of day, such as 09:00.';
   if (!time.test(w.end)) wrong['window.end'] = 'A time of day, such as 18:00.';
