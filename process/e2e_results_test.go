@@ -43,7 +43,7 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 	if got := params(id)["result_url"]; got != w.p.URL()+"/api/v1/calls/"+string(id)+"/result" {
 		t.Errorf("result_url %s", got)
 	}
-	interested := map[string]any{"disposition": "interested", "variables": map[string]any{"plan": "gold"}}
+	interested := map[string]any{"disposition": "interested", "variables": map[string]any{"plan": "gold"}, "mood": "good"}
 
 	// Whoever has not the token of this very call is told nothing.
 	for _, r := range []answer{
@@ -59,7 +59,6 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 	w.send("POST", "/api/v1/calls/"+string(id)+"/result", interested, "X-API-Key", w.newKey(map[string]any{"scopes": []string{"read"}})).expect(403)
 	w.result(id, token, `{"disposition":`).expect(422)
 	w.result(id, token, map[string]any{"disposition": 5}).expect(422)
-	w.result(id, token, map[string]any{"mood": "good"}).expect(422)
 	w.result(id, token, map[string]any{"callback": map[string]any{"requested": true, "at": "tomorrow"}}).expect(422)
 	if a := w.stored(id); a.Result != nil || a.Outcome != engine.OutcomeConnectedNoResult {
 		t.Fatalf("a refused result left %+v", a.Result)

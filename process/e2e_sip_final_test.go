@@ -111,7 +111,8 @@ func TestWhatAResponseAddsToItsCodeIsHeard(t *testing.T) {
 		refused("final-throttled", "503 Max Channels Reached", "", throttled),
 		refused("final-throttled", "503", `Reason: Q.850;cause=42;text="concurrent call limit"`, caused(throttled, 42)),
 		refused("final-throttled", "503", `Warning: 399 sbc.example "call rate exceeded"`, throttled),
-		refused("final-throttled", "503 Too Many Calls", "Retry-After: 30", later(throttled, 30*time.Second)),
+		// What a throttled trunk asks for concerns the trunk, never the person.
+		refused("final-throttled", "503 Too Many Calls", "Retry-After: 30", with(throttled, func(r *sipRow) { r.before = 30 * time.Second })),
 		refused("final-congestion", "503 Operator Unavailable", "", sipRow{outcome: engine.OutcomeCongestion, by: system}),
 
 		// Longer than the campaign's delay of an hour.

@@ -141,7 +141,7 @@ function RetryFields({ form }: { form: Form }) {
         <TagsField label="Retry on custom" description="Dispositions of the bot that are dialled again; may be empty" placeholder="call later" value={d.retry_on_custom ?? []} change={(list) => form.set({ retry_on_custom: list })} error={form.error('retry_on_custom')} />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           <RuleField form={form} field="stop_redials_after_s" first={30} label="Stop redials after" description="A conversation at least this long ends the redials of its contact in this run; callbacks are still made" />
-          <RuleField form={form} field="redial_only_under_s" first={10} label="Redial only under" description="A shorter conversation is redialled after the retry delay, whatever its disposition; longer ones follow Retry on custom" />
+          <RuleField form={form} field="redial_only_under_s" first={10} label="Redial only under" description="A shorter conversation is redialled whatever its disposition; longer ones follow Retry on custom" />
         </SimpleGrid>
       </Stack>
     </Fieldset>
