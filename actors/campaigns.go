@@ -76,6 +76,12 @@ func (c *campaigns) Receive(ctx actor.Context) {
 		c.lastWordLate(ctx, m)
 	case *whoIsUp:
 		reply(c.d, ctx.Sender(), slices.Sorted(maps.Keys(c.runs)), nil)
+	case *whoDials:
+		pids := slices.Collect(maps.Values(c.runs))
+		for _, e := range c.endings {
+			pids = append(pids, e.pid)
+		}
+		reply(c.d, ctx.Sender(), pids, nil)
 	case *letGo:
 		c.letGo(ctx, m.Campaign)
 	case *hasLeft:

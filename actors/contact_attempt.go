@@ -100,6 +100,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 		data.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: a.now}}
+		then = a.d.optedOut(at.To)
 	case attempt.WhatResult:
 		// the contact's part is added by result()
 		data.Connected = at.CountsResult()
@@ -112,7 +113,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 		return a.recordResult(w, data)
 	}
 	w.Events = []journal.Event{a.event(whatType[what], data)}
-	if then != nil {
+	if what == attempt.WhatReserved && then != nil {
 		w.Events = append([]journal.Event{a.event(journal.ContactTriggered, journal.Data{After: data.Before})}, w.Events...)
 	}
 	return a.persist(w, then)
@@ -223,6 +224,9 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 }
 
 func (a *contactActor) endAttempt(msg *endAttempt) {
+	if msg.ReplyTo != nil {
+		defer a.settled(msg.ReplyTo, &excludeDone{Op: msg.Op})()
+	}
 	if a.call == nil || !a.call.m.A.Live() {
 		return
 	}
@@ -230,7 +234,9 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	if msg.HangUp {
 		kind = attempt.HangUpRequested
 	}
-	a.call.m.Refusal = msg.Reason
+	if a.call.m.A.AnsweredAt == nil { // else its end is another's
+		a.call.m.Refusal = msg.Reason
+	}
 	a.call.apply(attempt.Event{Kind: kind, At: a.now, By: engine.PartySystem})
 }
 

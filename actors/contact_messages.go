@@ -65,10 +65,13 @@ type (
 	// rest ends the wait for a result: the actor's own timer, or a run whose
 	// contacts are about to change as a whole.
 	rest struct{}
-	// endAttempt: Stop cancels ringing legs, and hangs up too when HangUp.
+	// endAttempt: Stop and a suppression cancel ringing legs, and it hangs up too
+	// when HangUp. excludeDone follows if there is a ReplyTo.
 	endAttempt struct {
-		HangUp bool
-		Reason string // of the contact that is failed by it, "" = the outcome's name
+		HangUp  bool
+		Reason  string // of the contact that is failed by it, "" = the outcome's name
+		ReplyTo *actor.PID
+		Op      int
 	}
 	// tellCall sends keys to the callee of a call, or ends it.
 	tellCall struct {

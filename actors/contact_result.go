@@ -89,7 +89,8 @@ func (a *contactActor) recordResult(w journal.Write, data journal.Data) int {
 		return a.persist(w, nil)
 	}
 	a.d.stats.Results.Add(1)
-	return a.persist(w, func(err error) { reply(a.d, msg.ReplyTo, nil, err) })
+	to, doNotCall := at.To, at.Result.DoNotCall
+	return a.persist(w, func(err error) { a.d.resultStored(msg.ReplyTo, to, doNotCall, err) })
 }
 
 func (a *contactActor) resultTimeout() {

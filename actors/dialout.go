@@ -73,6 +73,8 @@ type dialout struct {
 	wants   map[engine.AttemptID]*dialoutWant
 	// seated are the calls that hold a seat, and of which bot.
 	seated map[engine.AttemptID]engine.BotID
+	ops    map[int]*suppressedCalls
+	opSeq  int
 	now    time.Time
 }
 
@@ -112,7 +114,7 @@ var errKeeperAway = engine.Unavailable("keeper_away", "the node that keeps the c
 func newDialout(d *deps) *dialout {
 	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
 		calls: map[engine.AttemptID]*actor.PID{}, results: map[engine.AttemptID]int{}, wants: map[engine.AttemptID]*dialoutWant{},
-		seated: map[engine.AttemptID]engine.BotID{}}
+		seated: map[engine.AttemptID]engine.BotID{}, ops: map[int]*suppressedCalls{}}
 }
 
 func (o *dialout) Receive(ctx actor.Context) {
@@ -189,12 +191,17 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		}
 		delete(o.calls, m.Attempt)
 		delete(o.results, m.Attempt)
+		o.suppressedCall(m.Attempt, func(int) bool { return true })
 		if bot, ok := o.seated[m.Attempt]; ok {
 			delete(o.seated, m.Attempt)
 			o.seatBack(ctx, bot)
 		}
 		ctx.Stop(m.PID)
-	case *numbersSuppressed, *endErasure:
+	case *numbersSuppressed:
+		o.suppressed(ctx, m, sender)
+	case *dialoutSuppressed:
+		o.suppressedCall(m.Attempt, func(op int) bool { return op == m.Op })
+	case *endErasure:
 		for _, pid := range o.calls {
 			ctx.Send(pid, m)
 		}

@@ -100,10 +100,8 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		if c.to() == m.Number && !c.call.m.A.Live() {
 			scrub(&c.call.m.A, m.Tombstone)
 		}
-	case *numbersSuppressed:
-		if _, ok := m.numbers[c.to()]; ok && c.call.m.A.Live() {
-			c.call.apply(attempt.Event{Kind: attempt.CancelRequested, At: c.now, By: engine.PartySystem})
-		}
+	case *suppressDialout:
+		c.suppressed(m)
 	case *engine.LegEvent:
 		if c.watching > 0 {
 			c.watched(m)
@@ -225,7 +223,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 		if m := c.result; m != nil {
 			c.result = nil
 			c.d.stats.Results.Add(1)
-			then = func(err error) { reply(c.d, m.ReplyTo, nil, err) }
+			then = func(err error) { c.d.resultStored(m.ReplyTo, at.To, at.Result.DoNotCall, err) }
 		}
 	case attempt.WhatConnected:
 		data.Verdict = at.Verdict
@@ -233,6 +231,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 		data.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.now}}
+		then = c.d.optedOut(at.To)
 	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatEnded, attempt.WhatRevised: // who answers is not classified
 	}
 	w.Events = []journal.Event{c.event(whatType[what], data)}

@@ -98,13 +98,17 @@ func (a *contactActor) legsGone(m *legsGone) {
 	}
 }
 
-// settled gives what tells the run that an exclusion is done: of a call on another
-// node not before that has dealt with it.
+// settled gives what tells the run that an exclusion or a suppression is done.
 func (a *contactActor) settled(to *actor.PID, done *excludeDone) func() {
-	tell := func() { a.d.root.Send(to, done) }
-	if a.call == nil || !a.d.elsewhere(a.call.m.A.ID) {
+	return a.d.settled(a.call, func() { a.d.root.Send(to, done) })
+}
+
+// settled gives what tells that a call was dealt with: of one on another node not
+// before that has done so.
+func (d *deps) settled(c *call, tell func()) func() {
+	if c == nil || !d.elsewhere(c.m.A.ID) {
 		return tell
 	}
-	id := a.call.m.A.ID
-	return func() { a.d.away.Settled(id, tell) }
+	id := c.m.A.ID
+	return func() { d.away.Settled(id, tell) }
 }

@@ -18,6 +18,9 @@ type Membership interface {
 	// LeaseEnds is when this node begins nothing any more unless its lease is
 	// renewed before: another may act for its campaigns from then on.
 	LeaseEnds() engine.BootTime
+	// Suppressed has every other node that may dial confirm that it dials numbers no
+	// more that are on the suppression list now.
+	Suppressed(ctx context.Context, numbers []engine.PhoneNumber) error
 }
 
 // errFenced answers whoever wants a call from a node whose lease ran out.

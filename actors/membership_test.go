@@ -13,9 +13,19 @@ import (
 )
 
 // leaseOf is a node's lease that ends when the test says so.
-type leaseOf struct{ ends atomic.Int64 }
+type leaseOf struct {
+	ends       atomic.Int64
+	suppressed func([]engine.PhoneNumber) error // what the other nodes say to it, nil: they confirm
+}
 
 func (l *leaseOf) LeaseEnds() engine.BootTime { return engine.BootTime(l.ends.Load()) }
+
+func (l *leaseOf) Suppressed(_ context.Context, numbers []engine.PhoneNumber) error {
+	if l.suppressed == nil {
+		return nil
+	}
+	return l.suppressed(numbers)
+}
 
 func newLease() *leaseOf {
 	l := new(leaseOf)

@@ -121,8 +121,9 @@ type run struct {
 	lastOverdue time.Time
 
 	lastReconcile time.Time
-	orphans       []attempt.Attempt // open in the database, of whom nobody has reported yet
-	recovering    bool              // the contacts of those of an earlier life are being loaded
+	orphans       []attempt.Attempt                          // open in the database, of whom nobody has reported yet
+	recovering    bool                                       // the contacts of those of an earlier life are being loaded
+	unwanted      map[engine.PhoneNumber]journal.Suppression // of the numbers that those call
 }
 
 // lives are those of one campaign's run. One that crashes while it loads must not
@@ -278,7 +279,7 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *act:
 		r.act(m, sender)
 	case *numbersSuppressed:
-		r.suppressed(m)
+		r.suppressed(m, sender)
 	case *beginErasure:
 		r.beginErasure(m, sender)
 	case *endErasure:

@@ -200,6 +200,8 @@ func (r *run) refuse(msg any, err error) {
 		reply(r.d, m.Trigger.replyTo, nil, err)
 	case *excludeContact:
 		r.excludeDone(&excludeDone{Op: m.Op})
+	case *endAttempt: // 0: nobody waits
+		r.excludeDone(&excludeDone{Op: m.Op})
 	case *actOnContact:
 		reply(r.d, m.ReplyTo, nil, err)
 	case *readmitContact:

@@ -15,8 +15,8 @@ import (
 
 func asEngine(err error, target **engine.Error) bool { return errors.As(err, target) }
 
-// excludeOp is one exclusion under way: it is answered when its commit and the
-// word of every live attempt concerned are in.
+// excludeOp is one exclusion or suppression under way: it is answered when its
+// commit and the word of every live attempt concerned are in.
 type excludeOp struct {
 	cmd       campaign.Exclude
 	who       *engine.Who

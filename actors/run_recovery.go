@@ -26,6 +26,7 @@ type (
 		open       []attempt.Attempt
 		ledgers    ledgers
 		learnt     *pacing.State
+		suppressed map[engine.PhoneNumber]journal.Suppression // of those who are called
 		err        error
 	}
 	recovered struct {
@@ -95,6 +96,7 @@ func (r *run) load() {
 		}
 		if m.err == nil {
 			d.adoptLegs(ctx, m.campaign.Epoch, ofCampaign(id, m.open))
+			m.suppressed, m.err = d.suppressedAmong(ctx, ofCampaign(id, m.open))
 		}
 		if m.err == nil {
 			m.ledgers, m.err = loadLedgers(ctx, d.store, &m.campaign, now)
@@ -138,6 +140,7 @@ func (r *run) loaded(m *runLoaded) {
 	r.makeRules()
 	r.tellPool()
 	r.openAttempts(m.open)
+	r.unwanted = m.suppressed
 	r.presumeSeats()
 	if n := max(int(r.lives.seats.Load()), r.seats); n > 0 {
 		r.wantSeats(n) // those of the life before: they are used, or given back
@@ -253,7 +256,7 @@ func (r *run) settle() {
 }
 
 func (r *run) becomeReady() {
-	r.ready = true
+	r.ready, r.unwanted = true, nil
 	r.startTicking()
 	if r.tally != nil && r.over() && r.waitingRows() > 0 {
 		r.closeAgain() // a crash came between the end of the run and theirs
@@ -355,6 +358,9 @@ func (r *run) recovered(m *recovered) {
 		// It holds neither line nor seat any more, but what it comes to counts,
 		// unless the ledgers were loaded with it.
 		l.attempt = c.at.ID
+		if _, ok := r.unwanted[c.at.To]; ok {
+			r.send(l, &endAttempt{Reason: engine.CodeSuppressed})
+		}
 		r.setPhase(l, attempt.PhaseReleased)
 		l.counted = c.at.ServedAt != nil && c.at.RevisableUntil == nil || c.at.Ending != nil && c.at.Ending.Outcome == engine.OutcomeAbandoned
 		l.machine = c.at.Verdict != "" && !c.at.Verdict.Live()

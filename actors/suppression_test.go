@@ -17,7 +17,9 @@ import (
 // suppress puts a number on the list as the API does.
 func (r *rig) suppress(n engine.PhoneNumber) {
 	r.store.View(func() { r.store.Supp[n] = true })
-	r.tree.Suppressed([]engine.PhoneNumber{n})
+	if err := r.tree.Suppressed(context.Background(), []engine.PhoneNumber{n}); err != nil {
+		r.t.Errorf("suppress: %v", err)
+	}
 }
 
 func TestANumberSuppressedWhileItWaitsInTheLookAheadIsNotDialled(t *testing.T) {

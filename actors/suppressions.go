@@ -1,38 +1,231 @@
 package actors
 
 import (
+	"context"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/journal"
 )
 
 // A number that was put on the suppression list is refused by the database from
 // then on. What was under way to it is told here: a dial that waits or rings is
-// cancelled, a conversation is left alone. What becomes of the contact is
-// decided by its next dial, which is refused.
+// cancelled, a conversation is left alone. As after an exclusion, everybody
+// concerned confirms that no INVITE of theirs leaves any more. What becomes of the
+// contact is decided by its next dial, which is refused.
 
-// numbersSuppressed is news for every run and for the calls outside campaigns.
-type numbersSuppressed struct {
-	numbers map[engine.PhoneNumber]struct{}
+const (
+	// suppressionWait bounds how long one waits for everybody's word.
+	suppressionWait = 5 * time.Second
+	// suppressionTries is how often everybody is asked when nobody outside waits,
+	// or asks again.
+	suppressionTries = 5
+)
+
+// errUnconfirmed says who did not confirm a suppression that is stored.
+func errUnconfirmed(who string) error {
+	return engine.Unavailable("suppression_unconfirmed", "the suppression is stored and no new call to the number begins, but "+
+		who+" did not confirm in time that none is on its way; send the request again", time.Second)
 }
 
-// Suppressed tells the tree of numbers that are on the suppression list now.
-func (t *Tree) Suppressed(numbers []engine.PhoneNumber) {
+type (
+	// numbersSuppressed is for every run and for the calls outside campaigns. Who
+	// sent it is answered once none of them dials these numbers any more.
+	numbersSuppressed struct {
+		numbers map[engine.PhoneNumber]struct{}
+	}
+	// whoDials asks for the campaigns' actors, also for those that are being stopped.
+	whoDials struct{}
+	// suppressDialout is numbersSuppressed for one call; dialoutSuppressed follows.
+	suppressDialout struct {
+		numbers map[engine.PhoneNumber]struct{}
+		Op      int
+	}
+	dialoutSuppressed struct {
+		Attempt engine.AttemptID
+		Op      int
+	}
+)
+
+// Suppressed tells this node and all others of numbers that are on the suppression
+// list now. nil: no INVITE leaves for them any more.
+func (t *Tree) Suppressed(ctx context.Context, numbers []engine.PhoneNumber) error {
+	return t.d.suppressed(ctx, numbers)
+}
+
+// SuppressedHere is Suppressed for this node alone.
+func (t *Tree) SuppressedHere(ctx context.Context, numbers []engine.PhoneNumber) error {
+	return t.d.suppressedHere(ctx, numbers)
+}
+
+func (d *deps) suppressed(ctx context.Context, numbers []engine.PhoneNumber) error {
+	ctx, cancel := context.WithTimeout(ctx, suppressionWait)
+	defer cancel()
+	var others error
+	var all sync.WaitGroup
+	if d.member != nil {
+		all.Go(func() { others = d.member.Suppressed(ctx, numbers) })
+	}
+	here := d.suppressedHere(ctx, numbers)
+	all.Wait()
+	switch {
+	case here != nil:
+		return here
+	case others != nil:
+		return errUnconfirmed("another node (" + engine.ErrorDetail(others) + ")")
+	}
+	return nil
+}
+
+func (d *deps) suppressedHere(ctx context.Context, numbers []engine.PhoneNumber) error {
 	m := &numbersSuppressed{make(map[engine.PhoneNumber]struct{}, len(numbers))}
 	for _, n := range numbers {
 		m.numbers[n] = struct{}{}
 	}
-	t.d.root.Send(t.d.campaigns, &everyRun{m})
-	t.d.root.Send(t.d.dialout, m)
-}
-
-func (r *run) suppressed(m *numbersSuppressed) {
-	for _, l := range r.lines {
-		if _, ok := m.numbers[l.number]; ok {
-			r.send(l, &endAttempt{Reason: engine.CodeSuppressed})
+	pids, err := ask[[]*actor.PID](ctx, d, d.campaigns, &whoDials{})
+	if err != nil {
+		return errUnconfirmed("the node that was asked")
+	}
+	pids = append(pids, d.dialout)
+	errs := make([]error, len(pids))
+	var all sync.WaitGroup
+	for i, pid := range pids {
+		all.Go(func() { _, errs[i] = ask[any](ctx, d, pid, m) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil && d.stillDials(ctx, pids[i]) {
+			return errUnconfirmed("a campaign or a call of the node that was asked")
 		}
 	}
+	return nil
+}
+
+// stillDials: one that has stopped meanwhile dials nobody, and whoever takes its
+// calls over reads the list.
+func (d *deps) stillDials(ctx context.Context, pid *actor.PID) bool {
+	pids, err := ask[[]*actor.PID](ctx, d, d.campaigns, &whoDials{})
+	return err != nil || pid.Equal(d.dialout) || slices.ContainsFunc(pids, pid.Equal)
+}
+
+// suppressedAmong are those of the calls to numbers on the list: whoever had them
+// before may have gone before it was told.
+func (d *deps) suppressedAmong(ctx context.Context, calls []attempt.Attempt) (map[engine.PhoneNumber]journal.Suppression, error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	numbers := make([]engine.PhoneNumber, len(calls))
+	for i := range calls {
+		numbers[i] = calls[i].To
+	}
+	return d.store.Suppressed(ctx, numbers...)
+}
+
+// suppressedBy follows a suppression that a call brought about and that is stored:
+// tell, if any, hears whether everybody confirmed. Nobody may ask again, so that
+// everybody is asked until they have.
+func (d *deps) suppressedBy(n engine.PhoneNumber, tell func(error)) {
+	go func() {
+		for try := 1; ; try++ {
+			err := d.suppressed(d.ctx, []engine.PhoneNumber{n})
+			if tell != nil {
+				tell(err)
+				tell = nil
+			}
+			if err == nil || d.ctx.Err() != nil {
+				return
+			}
+			d.log.Warn().Err(err).Int("try", try).Msg("a suppression was not confirmed")
+			if try == suppressionTries {
+				return
+			}
+			select {
+			case <-d.ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+}
+
+// resultStored answers whoever sent a result; one that says do_not_call is
+// answered like any suppression.
+func (d *deps) resultStored(to *actor.PID, n engine.PhoneNumber, doNotCall bool, err error) {
+	if err != nil || !doNotCall {
+		reply(d, to, nil, err)
+		return
+	}
+	d.suppressedBy(n, func(err error) { reply(d, to, nil, err) })
+}
+
+// optedOut follows an opt-out digit.
+func (d *deps) optedOut(n engine.PhoneNumber) func(error) {
+	return func(err error) {
+		if err == nil {
+			d.suppressedBy(n, nil)
+		}
+	}
+}
+
+func (r *run) suppressed(m *numbersSuppressed, sender *actor.PID) {
+	r.opSeq++
+	n := r.opSeq
+	op := &excludeOp{replyTo: sender, persisted: true, found: true}
+	r.ops[n] = op
+	for _, l := range r.lines {
+		if _, ok := m.numbers[l.number]; ok {
+			op.awaited++
+			r.send(l, &endAttempt{Reason: engine.CodeSuppressed, ReplyTo: r.self, Op: n})
+		}
+	}
+	r.finishExclude(n)
+}
+
+// suppressedCalls are the calls of which dialout awaits the word.
+type suppressedCalls struct {
+	replyTo *actor.PID
+	awaited map[engine.AttemptID]struct{}
+}
+
+func (o *dialout) suppressed(ctx actor.Context, m *numbersSuppressed, sender *actor.PID) {
+	if len(o.calls) == 0 {
+		reply(o.d, sender, nil, nil)
+		return
+	}
+	o.opSeq++
+	op := &suppressedCalls{sender, make(map[engine.AttemptID]struct{}, len(o.calls))}
+	o.ops[o.opSeq] = op
+	for id, pid := range o.calls {
+		op.awaited[id] = struct{}{}
+		ctx.Send(pid, &suppressDialout{m.numbers, o.opSeq})
+	}
+}
+
+// suppressedCall notes that a call has confirmed, or is over: then for all.
+func (o *dialout) suppressedCall(id engine.AttemptID, of func(op int) bool) {
+	for n, op := range o.ops {
+		if !of(n) {
+			continue
+		}
+		if delete(op.awaited, id); len(op.awaited) == 0 {
+			delete(o.ops, n)
+			reply(o.d, op.replyTo, nil, nil)
+		}
+	}
+}
+
+func (c *dialoutCall) suppressed(m *suppressDialout) {
+	tell := func() { c.d.root.Send(c.parent, &dialoutSuppressed{c.id(), m.Op}) }
+	if _, ok := m.numbers[c.to()]; ok && c.call.m.A.Live() {
+		c.call.apply(attempt.Event{Kind: attempt.CancelRequested, At: c.now, By: engine.PartySystem})
+		tell = c.d.settled(c.call, tell)
+	}
+	tell()
 }
 
 // calleeCap is what bounds how often a number is called, for an intent of now;

@@ -36,8 +36,9 @@ type several struct {
 // lease tells the tree how long the node may act; before the node is there it
 // may not.
 type lease struct {
-	node   atomic.Pointer[cluster.Node]
-	owners atomic.Pointer[persistence.Owners] // likewise
+	node    atomic.Pointer[cluster.Node]
+	owners  atomic.Pointer[persistence.Owners] // likewise
+	several atomic.Pointer[several]            // likewise
 }
 
 // Send implements gateway.Transport.
@@ -56,6 +57,27 @@ func (l *lease) LeaseEnds() engine.BootTime {
 		return n.Until()
 	}
 	return 0
+}
+
+// Suppressed implements actors.Membership.
+func (l *lease) Suppressed(ctx context.Context, numbers []engine.PhoneNumber) error {
+	s := l.several.Load()
+	if s == nil {
+		return nil // it has called nobody yet
+	}
+	const part = 10_000
+	for len(numbers) > 0 {
+		n := min(part, len(numbers))
+		b, err := json.Marshal(plain(numbers[:n]))
+		if err == nil {
+			err = s.suppressed(ctx, b)
+		}
+		if err != nil {
+			return err
+		}
+		numbers = numbers[n:]
+	}
+	return nil
 }
 
 const (
@@ -106,6 +128,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 		return fmt.Errorf("the node cannot join the cluster (see --cluster, --cluster-listen, --cluster-advertise): %w", err)
 	}
 	p.lease.node.Store(s.node)
+	p.lease.several.Store(s)
 	s.keeper.Attach(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
 	s.node.Receive(toldGateway, func(_ engine.Incarnation, body []byte) { p.gateway.Receive(body) })
@@ -115,13 +138,12 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 		p.settle(ctx)
 		return nil, nil
 	})
-	s.node.Handle(toldSuppressed, func(_ context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
+	s.node.Handle(toldSuppressed, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var numbers []engine.PhoneNumber
 		if err := json.Unmarshal(body, &numbers); err != nil {
 			return nil, err
 		}
-		p.tree.Suppressed(numbers)
-		return nil, nil
+		return nil, p.tree.SuppressedHere(ctx, numbers)
 	})
 	p.serveErasure(s)
 	p.capacity.begin(s)
@@ -159,7 +181,7 @@ func (p *Process) readAnew(ctx context.Context) {
 
 // everybody tells the other nodes something, and waits for a moment until they
 // have heard it. Who does not hear of it finds it in the database: what is
-// configured every configuredEvery, a suppressed number when it is dialled.
+// configured every configuredEvery.
 func (s *several) everybody(ctx context.Context, name string, body []byte) {
 	ctx, cancel := context.WithTimeout(ctx, tellFor)
 	defer cancel()
@@ -180,6 +202,43 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 		})
 	}
 	wg.Wait()
+}
+
+// suppressed has every other node confirm that it dials numbers no more. One
+// without a lease sends no INVITE, and has ended what rang.
+func (s *several) suppressed(ctx context.Context, numbers []byte) error {
+	return s.others(ctx, func(ctx context.Context, n *ownership.Node) error {
+		if !n.Live {
+			return nil
+		}
+		_, err := s.node.AskNode(ctx, n.Incarnation, toldSuppressed, numbers)
+		if err != nil {
+			s.log.Warn().Str("node", n.Name).Str("code", engine.ErrorCode(err)).Str("what", toldSuppressed).Msg("another node did not confirm")
+		}
+		return err
+	})
+}
+
+// others asks every other node at once and gives the first error.
+func (s *several) others(ctx context.Context, asks func(context.Context, *ownership.Node) error) error {
+	nodes, err := s.owners.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i := range nodes {
+		if !s.node.Was(nodes[i].Incarnation) {
+			wg.Go(func() { errs[i] = asks(ctx, &nodes[i]) })
+		}
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check says whether the node has its lease.
@@ -227,22 +286,6 @@ func (s *several) metrics(counts *keepers.Stats) []prometheus.Collector {
 func (f *Front) configured(ctx context.Context) {
 	if f.p.several != nil {
 		f.p.several.everybody(ctx, toldConfigured, nil)
-	}
-}
-
-// suppressed tells all nodes of numbers that must not be called any more.
-func (f *Front) suppressed(ctx context.Context, numbers []engine.PhoneNumber) {
-	f.tree.Suppressed(numbers)
-	if f.p.several == nil {
-		return
-	}
-	const part = 10_000
-	for len(numbers) > 0 {
-		n := min(part, len(numbers))
-		if b, err := json.Marshal(plain(numbers[:n])); err == nil {
-			f.p.several.everybody(ctx, toldSuppressed, b)
-		}
-		numbers = numbers[n:]
 	}
 }
 

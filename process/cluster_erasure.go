@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"dialler/engine"
@@ -93,26 +92,7 @@ func (p *Process) eraseEverywhere(ctx context.Context, step erasureStep) error {
 func (s *several) all(ctx context.Context, method string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, erasureWait)
 	defer cancel()
-	nodes, err := s.owners.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i := range nodes {
-		n := &nodes[i]
-		if s.node.Was(n.Incarnation) {
-			continue
-		}
-		wg.Go(func() { errs[i] = s.confirmed(ctx, n, method, body) })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.others(ctx, func(ctx context.Context, n *ownership.Node) error { return s.confirmed(ctx, n, method, body) })
 }
 
 // confirmed asks one node.

@@ -52,11 +52,12 @@ func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyC
 	}, who)
 }
 
-// Suppress implements http.Suppressions: calls that ring already are cancelled.
+// Suppress implements http.Suppressions: calls that ring already are cancelled. The
+// numbers are on the list also when not everybody confirmed that.
 func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int, error) {
 	added, err := f.Store.Suppress(ctx, numbers, reason, who)
 	if err == nil {
-		f.suppressed(ctx, numbers)
+		err = f.tree.Suppressed(ctx, numbers)
 	}
 	return added, err
 }
