@@ -50,6 +50,7 @@ type rig struct {
 	id        engine.CampaignID
 
 	member  actors.Membership // nil: alone
+	held    *heldBack         // nil: INVITEs leave at once
 	configs actors.Configs
 	hook    actors.Eligibility // nil: nobody is asked before a dial
 	optOut  byte
@@ -135,6 +136,10 @@ func (r *rig) start() {
 	ports.Membership, ports.Keepers = r.member, r.keepers
 	if r.far {
 		r.goFar(&ports)
+	}
+	if r.held != nil {
+		r.held.Telephony = ports.Telephony
+		ports.Telephony = r.held
 	}
 	tree, err := actors.Start(context.Background(), actors.Config{Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
 		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)

@@ -19,7 +19,7 @@ type Membership interface {
 	// renewed before: another may act for its campaigns from then on.
 	LeaseEnds() engine.BootTime
 	// Suppressed has every other node that may dial confirm that it dials numbers no
-	// more that are on the suppression list now.
+	// more that are on the suppression list now; the error says which did not.
 	Suppressed(ctx context.Context, numbers []engine.PhoneNumber) error
 }
 

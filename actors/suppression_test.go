@@ -2,10 +2,13 @@ package actors_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"dialler/actors"
 	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -20,6 +23,264 @@ func (r *rig) suppress(n engine.PhoneNumber) {
 	if err := r.tree.Suppressed(context.Background(), []engine.PhoneNumber{n}); err != nil {
 		r.t.Errorf("suppress: %v", err)
 	}
+}
+
+// heldBack holds the actor of a call back that is about to send its INVITE, and
+// with it what waits in its mailbox.
+type heldBack struct {
+	actors.Telephony
+	to   engine.PhoneNumber
+	nth  int // of the calls to it
+	here chan struct{}
+	goOn chan struct{}
+}
+
+func newHeldBack(to engine.PhoneNumber, nth int) *heldBack {
+	return &heldBack{to: to, nth: nth, here: make(chan struct{}), goOn: make(chan struct{})}
+}
+
+func (h *heldBack) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
+	if cmd.To == h.to {
+		if h.nth--; h.nth == 0 {
+			close(h.here)
+			<-h.goOn
+		}
+	}
+	h.Telephony.PlaceLeg(cmd, sink)
+}
+
+// answers waits for what is asked, and says whether it has been answered.
+func answers(f func() error) (answered func() (error, bool)) {
+	c := make(chan error, 1)
+	go func() { c <- f() }()
+	return func() (error, bool) {
+		synctest.Wait()
+		select {
+		case err := <-c:
+			return err, true
+		default:
+			return nil, false
+		}
+	}
+}
+
+func (r *rig) cancels() (n int) {
+	r.world.View(func() { n = r.world.Cancels })
+	return n
+}
+
+// callBy begins a call to a number, by a campaign or outside all of them.
+func (r *rig) callBy(dialout bool, n int) {
+	if !dialout {
+		r.beside("cmp_other", n, 1, func(*campaign.Settings) {})
+		return
+	}
+	go func() { _, _ = r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(n)}) }()
+}
+
+// An intent may have been stored before the suppression: its call has the last word.
+func TestASuppressionIsAnsweredOnceNoInviteToTheNumberIsOnItsWay(t *testing.T) {
+	for _, dialout := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, steady(10*time.Second, 10*time.Second), nil)
+			r.tree.Close()
+			r.held = newHeldBack(number(1), 1)
+			r.start()
+			defer func() { r.tree.Close() }()
+			r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+			r.callBy(dialout, 1)
+			<-r.held.here
+			r.store.View(func() { r.store.Supp[number(1)] = true })
+			suppress := func() error {
+				return r.tree.Suppressed(context.Background(), []engine.PhoneNumber{number(2), number(1)})
+			}
+			late := answers(suppress)
+			if err, answered := late(); answered {
+				t.Fatalf("dialout %v: answered (%v) while an INVITE is about to leave", dialout, err)
+			}
+			time.Sleep(6 * time.Second) // virtual
+			if err, _ := late(); engine.ErrorCode(err) != "suppression_unconfirmed" {
+				t.Errorf("dialout %v: %v, want that it was not confirmed", dialout, err)
+			}
+			again := answers(suppress)
+			if _, answered := again(); answered {
+				t.Errorf("dialout %v: answered again while an INVITE is about to leave", dialout)
+			}
+			close(r.held.goOn)
+			time.Sleep(500 * time.Millisecond) // virtual: it may be carried by another node
+			if err, answered := again(); err != nil || !answered || r.cancels() != 1 {
+				t.Errorf("dialout %v: answered %v, %v, with %d CANCELs, want one", dialout, answered, err, r.cancels())
+			}
+			time.Sleep(time.Minute) // virtual
+			if n := r.world.InvitedTo(number(1)); n != 1 {
+				t.Errorf("dialout %v: %d INVITEs", dialout, n)
+			}
+		})
+	}
+}
+
+// A result that says do_not_call is answered like a suppression, whatever it is
+// the result of and whatever calls the number meanwhile.
+func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
+	for _, by := range []struct{ first, then bool }{{false, false}, {false, true}, {true, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, steady(2*time.Second, 10*time.Second), nil)
+			r.tree.Close()
+			r.held = newHeldBack(number(1), 2)
+			told := 0
+			r.member = &leaseOf{suppressed: func(list []engine.PhoneNumber) error {
+				if told++; told == 1 {
+					return errors.New("node b")
+				}
+				return nil
+			}}
+			r.member.(*leaseOf).ends.Store(int64(1000 * time.Hour))
+			r.start()
+			defer func() { r.tree.Close() }()
+			r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
+			if by.first {
+				r.callBy(true, 1)
+			} else {
+				r.tree.Adopt(r.id)
+				if _, err := r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Source: "api", Contacts: []campaign.NewContact{{Number: number(1)}}}); err != nil {
+					t.Fatal(err)
+				}
+				r.act(campaign.ActionStart)
+			}
+			r.until(time.Minute, "a conversation", func() bool { return r.world.InvitedTo(number(1)) == 1 && r.world.LiveCalls() == 0 })
+			time.Sleep(time.Second) // virtual: its end is stored
+			id := r.attempts()[0].ID.Call()
+			r.callBy(by.then, 1)
+			<-r.held.here
+			submit := func() error {
+				return r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id, Result: attempt.Result{Disposition: "never", DoNotCall: true, ReceivedAt: time.Now()}})
+			}
+			reply := answers(submit)
+			time.Sleep(3 * time.Second) // virtual
+			if err, answered := reply(); answered {
+				t.Errorf("%+v: answered (%v) while an INVITE is about to leave", by, err)
+			}
+			r.store.View(func() {
+				if !r.store.Supp[number(1)] {
+					t.Errorf("%+v: not stored", by)
+				}
+			})
+			close(r.held.goOn)
+			time.Sleep(500 * time.Millisecond) // virtual
+			if err, _ := reply(); engine.ErrorCode(err) != "suppression_unconfirmed" || !strings.Contains(err.Error(), "node b") {
+				t.Errorf("%+v: %v, want that node b did not confirm", by, err)
+			}
+			if r.cancels() != 1 {
+				t.Errorf("%+v: %d CANCELs", by, r.cancels())
+			}
+			if err := submit(); err != nil {
+				t.Errorf("%+v: sent again: %v", by, err)
+			}
+			time.Sleep(time.Minute) // virtual
+			if told != 3 {
+				t.Errorf("%+v: the other nodes were told %d times, want by both results and once more as one did not confirm", by, told)
+			}
+			if n := r.world.InvitedTo(number(1)); n != 2 {
+				t.Errorf("%+v: %d INVITEs", by, n)
+			}
+		})
+	}
+}
+
+// The call whose result it is confirms as well, and its conversation goes on.
+func TestADoNotCallResultLeavesItsOwnConversationAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		defer r.tree.Close()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "a conversation", func() bool { return r.detail().Live.InProgress == 1 })
+		began := time.Now()
+		err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: r.attempts()[0].ID.Call(),
+			Result: attempt.Result{Disposition: "never", DoNotCall: true, ReceivedAt: began}})
+		if err != nil || time.Since(began) > time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		r.until(5*time.Minute, "completed", r.completed)
+		r.check()
+		if c := r.contactOf(number(0)); c.State != contact.Completed || c.Reason != "" {
+			t.Errorf("%s %q", c.State, c.Reason)
+		}
+		if a := r.attempts()[0]; a.Talk() < 29*time.Second {
+			t.Errorf("it talked for %s", a.Talk())
+		}
+	})
+}
+
+// The number is held while somebody hears the message; if it is called from
+// elsewhere all the same, that call ends as well.
+func TestTheOptOutKeyEndsEveryOtherCallToTheNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(_ engine.PhoneNumber, nth int) actortest.Script {
+			if nth > 1 {
+				return actortest.Script{Ring: time.Minute, Code: 486}
+			}
+			return actortest.Script{Ring: 2 * time.Second, Code: 200, BotIn: -1, Press: '9'}
+		}, func(s *campaign.Settings) { s.AMD, s.RingTimeoutSec = engine.AMDOff, 60 })
+		r.tree.Close()
+		r.optOut = '9'
+		told := 0
+		lease := newLease()
+		lease.suppressed = func([]engine.PhoneNumber) error { told++; return nil }
+		r.member = lease
+		r.start()
+		defer func() { r.tree.Close() }()
+		r.tree.Adopt(r.id)
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "it rings", func() bool { return r.world.Invited() == 1 })
+		r.store.View(func() { clear(r.store.Holds) })
+		other := r.beside("cmp_other", 0, 1, func(*campaign.Settings) {})
+		r.until(time.Minute, "it rings for another campaign too", func() bool { return r.world.Invited() == 2 })
+		if r.cancels() != 0 {
+			t.Fatal("cancelled before anybody opted out")
+		}
+		r.until(30*time.Second, "the other call is cancelled", func() bool { return r.cancels() == 1 })
+		r.until(time.Minute, "completed", other.completed)
+		if told != 1 {
+			t.Errorf("the other nodes were told %d times", told)
+		}
+	})
+}
+
+// Whoever had the call may have let go of it before the suppression was told.
+func TestACallThatIsTakenOverEndsWhenItsNumberWasSuppressedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(14*time.Second, 30*time.Second), func(s *campaign.Settings) { s.MaxAttempts = 1 })
+		r.results()
+		r.tree.Close()
+		r.member = newLease()
+		r.start()
+		first := r.tree
+		defer first.Close()
+		r.add(2)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "both ring", func() bool { return r.world.Invited() == 2 })
+		time.Sleep(2 * time.Second) // virtual
+		r.start()
+		defer func() { r.tree.Close() }()
+		if err := first.Release(t.Context(), r.id); err != nil {
+			t.Fatal(err)
+		}
+		r.suppress(number(1)) // of the two nodes neither has the campaign
+		if r.cancels() != 0 {
+			t.Fatal("cancelled before anybody has the call")
+		}
+		r.tree.Adopt(r.id)
+		r.until(5*time.Second, "the call that was taken over is cancelled", func() bool { return r.cancels() == 1 })
+		r.until(5*time.Minute, "completed", r.completed)
+		if c := r.contactOf(number(1)); c.State != contact.Failed || c.Reason != engine.CodeSuppressed {
+			t.Errorf("%s %q", c.State, c.Reason)
+		}
+		if c := r.contactOf(number(0)); c.State != contact.Completed {
+			t.Errorf("the other: %s %q", c.State, c.Reason)
+		}
+	})
 }
 
 func TestANumberSuppressedWhileItWaitsInTheLookAheadIsNotDialled(t *testing.T) {

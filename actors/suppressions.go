@@ -77,7 +77,7 @@ func (d *deps) suppressed(ctx context.Context, numbers []engine.PhoneNumber) err
 	case here != nil:
 		return here
 	case others != nil:
-		return errUnconfirmed("another node (" + engine.ErrorDetail(others) + ")")
+		return errUnconfirmed(others.Error())
 	}
 	return nil
 }

@@ -214,8 +214,9 @@ func (s *several) suppressed(ctx context.Context, numbers []byte) error {
 		_, err := s.node.AskNode(ctx, n.Incarnation, toldSuppressed, numbers)
 		if err != nil {
 			s.log.Warn().Str("node", n.Name).Str("code", engine.ErrorCode(err)).Str("what", toldSuppressed).Msg("another node did not confirm")
+			return fmt.Errorf("node %s", n.Name)
 		}
-		return err
+		return nil
 	})
 }
 
