@@ -234,9 +234,7 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	if msg.HangUp {
 		kind = attempt.HangUpRequested
 	}
-	if a.call.m.A.AnsweredAt == nil { // else its end is another's
-		a.call.m.Refusal = msg.Reason
-	}
+	a.call.m.Refusal = msg.Reason
 	a.call.apply(attempt.Event{Kind: kind, At: a.now, By: engine.PartySystem})
 }
 

@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -145,6 +146,43 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 			t.Errorf("a node shows the person: %s", r)
 		}
 	}
+}
+
+// Every node that may dial confirms a suppression; without the word of one the
+// number is on the list all the same, and the request is sent again.
+func TestASuppressionIsConfirmedByEveryNode(t *testing.T) {
+	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
+	w, other := newClusterWorld(t, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
+	two, rings := w.at(other.api), newNumber()
+	dialout := map[string]any{"bot_id": ourBot, "to_number": rings}
+	// The other node hears of the trunk.
+	eventually(t, "the other node places a call", func() bool {
+		return two.crm("POST", "/api/v1/sip/dialout", dialout).status == 201
+	})
+	eventually(t, "it rings", func() bool { return len(model.Ledger().Live()) == 1 })
+
+	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	r := w.operator("POST", "/api/v1/suppressions", map[string]any{"number": rings})
+	if err := other.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if r.status != 503 || !strings.Contains(string(r.body), "suppression_unconfirmed") {
+		t.Fatalf("while a node does not answer: %s", r)
+	}
+	if r := w.operator("GET", "/api/v1/suppressions?number="+url.QueryEscape(rings), nil); !strings.Contains(string(r.body), `"total":1`) {
+		t.Errorf("it is not on the list: %s", r)
+	}
+	eventually(t, "every node confirms", func() bool {
+		r := w.operator("POST", "/api/v1/suppressions", map[string]any{"number": rings})
+		return r.status == 200 && strings.Contains(string(r.body), `"known":1`)
+	})
+	eventually(t, "it rings no more", func() bool { return len(model.Ledger().Live()) == 0 })
 }
 
 // A node that comes later gets its share of the campaigns; the calls that are
