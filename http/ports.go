@@ -127,7 +127,8 @@ type Suppressions interface {
 	// the one of a number.
 	Suppressions(ctx context.Context, n engine.PhoneNumber, page campaign.Page) ([]journal.Suppression, int, error)
 	// Suppress says how many of the numbers were not on the list. From its return
-	// on no call to them is begun; ringing ones are cancelled.
+	// on no call to them is begun; ringing ones are cancelled. Unavailable
+	// "suppression_unconfirmed": they are on the list, but not everybody confirmed.
 	Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error)
 	// Unsuppress: found is false when the number is not on the list.
 	Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error)

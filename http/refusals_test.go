@@ -175,6 +175,8 @@ func operations() []operation {
 		}), []row{
 			{says: "a field that there is not", body: `{"disposition":"sold","outcome":"interested"}`, status: 200},
 			{says: "a wrong value beside it", body: `{"disposition":7,"outcome":"interested"}`, status: 422, code: "validation_failed"},
+			{says: "do_not_call that not every node confirms", body: `{"do_not_call":true}`,
+				given: fails(engine.Unavailable("suppression_unconfirmed", "Not confirmed.", time.Second)), status: 503, code: "suppression_unconfirmed"},
 			{says: "stored, by the call's token", who: "Authorization Bearer call-token", status: 200},
 			{says: "stored, by a key", status: 200},
 			{says: "nothing in it", body: `{}`, status: 200},

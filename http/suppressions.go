@@ -11,7 +11,8 @@ import (
 
 // The suppression list (SEMANTICS §3): numbers that the whole installation
 // leaves alone. From the answer on no call to them is begun; ringing ones are
-// cancelled, live conversations are left alone.
+// cancelled, live conversations are left alone. Who did not confirm that makes it a
+// 503, and the request is sent again.
 
 const (
 	maxSuppressionsPerRequest = 1000

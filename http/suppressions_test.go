@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"dialler/engine"
 	"dialler/engine/campaign"
 )
 
@@ -33,6 +35,20 @@ func TestNumbersAreSuppressedFoundAndLifted(t *testing.T) {
 	b.byAdmin("DELETE", suppressionsPath+"/"+mobile, "").is(204, "")
 	b.byAdmin("DELETE", suppressionsPath+"/"+mobile, "").is(404, "suppression_not_found")
 	b.byAdmin("DELETE", suppressionsPath+"/0151", "").is(422, "validation_failed", "number invalid_number")
+}
+
+func TestASuppressionThatIsNotConfirmedIsAnswered503(t *testing.T) {
+	b := newBench(t)
+	b.ports.fail = engine.Unavailable("suppression_unconfirmed", "Node b did not confirm.", time.Second)
+	a := b.byKey("POST", suppressionsPath, `{"number":"`+mobile+`"}`).is(503, "suppression_unconfirmed")
+	if !strings.Contains(string(a.body), "Node b did not confirm.") || a.header.Get("Retry-After") != "1" {
+		t.Errorf("%s, Retry-After %q", a.body, a.header.Get("Retry-After"))
+	}
+	b.byAdmin("POST", suppressionsPath+"/imports", "phone_number\r\n"+mobile+"\r\n", "Content-Type", "text/csv").is(503, "suppression_unconfirmed")
+	b.ports.fail = nil
+	if a := b.byKey("POST", suppressionsPath, `{"number":"`+mobile+`"}`).is(200, ""); a.get("added") != 0.0 || a.get("known") != 1.0 {
+		t.Errorf("sent again: %s", a.body)
+	}
 }
 
 func TestSuppressRefusesBodiesThatFailValidation(t *testing.T) {

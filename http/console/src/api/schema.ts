@@ -261,6 +261,10 @@ export interface paths {
          *
          *     A field that the API does not know does not lose the others: it is stored, shown as `result.unknown_fields` of
          *     the call, and named in the answer. A wrong value of a known field is refused with 422.
+         *
+         *     With `do_not_call` no call to the number begins from the answer on, and what rings to it is cancelled, as after
+         *     `POST /api/v1/suppressions`. 503 `suppression_unconfirmed`: the result and the suppression are stored, but not
+         *     every call or node confirmed in time; send the result again.
          */
         post: operations["submitResult"];
         delete?: never;
@@ -1762,7 +1766,9 @@ export interface paths {
         /**
          * Put numbers on the list
          * @description Exactly one of `number` and `numbers`. From the answer on no call to them is begun, in any campaign or
-         *     outside; ringing ones are cancelled, live conversations are left alone. Role `operator`, or a key with the
+         *     outside; ringing ones are cancelled, live conversations are left alone. Every call and every node concerned has
+         *     confirmed that by then. 503 `suppression_unconfirmed` when one did not within five seconds: the numbers are on the
+         *     list, an INVITE that was on its way may still leave; send the request again. Role `operator`, or a key with the
          *     scope `exclude`.
          */
         post: operations["suppress"];
@@ -1787,8 +1793,9 @@ export interface paths {
         /**
          * Put the numbers of a CSV file on the list
          * @description The body is the file; its first line has a column `phone_number`, others are not looked at. Numbers are
-         *     suppressed as they come in: a file that breaks off has suppressed what was read, and sending it again is
-         *     harmless. Role `operator`.
+         *     suppressed as they come in, and confirmed like those of `POST /api/v1/suppressions`: a file that breaks off, or is
+         *     answered 503 `suppression_unconfirmed`, has suppressed what was read, and sending it again is harmless. Role
+         *     `operator`.
          */
         post: operations["importSuppressions"];
         delete?: never;
