@@ -107,4 +107,5 @@ const (
 	ConstraintNodeDraining  Constraint = "node_draining"
 	ConstraintNodeFenced    Constraint = "node_fenced"
 	ConstraintKeeperAway    Constraint = "keeper_away" // the node that keeps the count of seats, channels or calls does not answer
+	ConstraintOverload      Constraint = "overload"    // the dialler is late with what the calls under way wait for
 )

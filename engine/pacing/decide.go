@@ -35,6 +35,7 @@ type Input struct {
 	Draining      bool // this node takes no new calls
 	Fenced        bool // this node's lease ran out: another may have taken over
 	KeeperAway    bool // the node that keeps the count of the bot's seats does not answer
+	Overload      bool // the dialler is late with the calls it has (Brake)
 
 	// Workers and lines.
 	Concurrency int // the campaign's own limit of simultaneous calls with a seat
@@ -158,6 +159,8 @@ func stopped(in *Input) engine.Constraint {
 		return engine.ConstraintNodeFenced
 	case in.KeeperAway:
 		return engine.ConstraintKeeperAway
+	case in.Overload:
+		return engine.ConstraintOverload
 	}
 	return engine.ConstraintNone
 }

@@ -28,6 +28,8 @@ func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
 	f(0, engine.ConstraintNodeDraining, func(in *Input) { in.Draining, in.DatabaseAway = true, true })
 	f(0, engine.ConstraintDatabase, func(in *Input) { in.DatabaseAway, in.Fenced = true, true })
 	f(0, engine.ConstraintNodeFenced, func(in *Input) { in.Fenced = true })
+	f(0, engine.ConstraintKeeperAway, func(in *Input) { in.KeeperAway, in.Overload = true, true })
+	f(0, engine.ConstraintOverload, func(in *Input) { in.Overload = true })
 	f(0, engine.ConstraintDatabase, func(in *Input) { in.DatabaseAway, in.DueContacts = true, 0 })
 
 	f(10, engine.ConstraintAbandonCredit, func(*Input) {}) // with credit it would dial more

@@ -1,0 +1,68 @@
+package actors_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// newBusyRig is a rig that has dials to place for seconds: thirty a second, and
+// workers for all of them.
+func newBusyRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script) *rig {
+	t.Helper()
+	r := newRig(t, script, func(s *campaign.Settings) { s.Concurrency, s.MaxAttempts = 100, 1 })
+	r.store.View(func() {
+		r.store.BotList[0].Seats = 100
+		r.store.TrunkList[0].CPSCap = 30
+	})
+	r.tree.Close()
+	r.start()
+	r.results()
+	r.add(100)
+	r.act(campaign.ActionStart)
+	return r
+}
+
+// brakes holds something back until the campaign says overload, and watches that
+// nothing more is admitted meanwhile; then all contacts are dialled.
+func (r *rig) brakes(held, let func()) {
+	r.t.Helper()
+	attempts := func() int64 { return r.tree.Stats().Attempts.Load() }
+	r.until(time.Minute, "some are dialled", func() bool { return attempts() >= 15 })
+	held()
+	r.until(2*time.Second, "the campaign says overload", func() bool { return r.detail().Live.Constraint == engine.ConstraintOverload })
+	before := attempts()
+	for range 5 {
+		time.Sleep(100 * time.Millisecond) // virtual
+		synctest.Wait()
+		if l := r.detail().Live; l.Constraint != engine.ConstraintOverload || l.Explanation == "" {
+			r.t.Errorf("meanwhile it says %q (%s)", l.Constraint, l.Explanation)
+		}
+	}
+	if n := attempts() - before; n != 0 {
+		r.t.Errorf("%d dials were admitted meanwhile", n)
+	}
+	let()
+	r.until(30*time.Second, "all are dialled", func() bool { return attempts() == 100 })
+	if l := r.detail().Live; l.Constraint == engine.ConstraintOverload {
+		r.t.Errorf("afterwards it says %q (%s)", l.Constraint, l.Explanation)
+	}
+	r.until(time.Hour, "campaign completed", r.completed)
+}
+
+func TestNoDialIsAdmittedWhileCommitsAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBusyRig(t, steady(2*time.Second, 20*time.Second))
+		defer func() { r.tree.Close() }()
+		delay := func(d time.Duration) { r.store.View(func() { r.store.Delay = d }) }
+		r.brakes(func() { delay(2 * time.Second) }, func() { delay(2 * time.Millisecond) })
+		r.check()
+		if n := r.detail().Counters; n.Completed != 100 || n.Attempts != 100 {
+			t.Errorf("%+v", n)
+		}
+	})
+}
