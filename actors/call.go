@@ -43,8 +43,10 @@ type call struct {
 	opened bool
 	// numberHeld: the attempt has ended, and its caller ID is still in use by a leg.
 	numberHeld bool
-	// botAsked: the bot is being reached; what comes of it is not known.
+	// botAsked: the bot is being reached; what comes of it is not known. botFrom:
+	// its socket is, since then.
 	botAsked bool
+	botFrom  engine.BootTime
 	timers   [6]func()
 	buf      []attempt.Effect
 

@@ -88,6 +88,7 @@ func (c *call) do(e attempt.Effect, now time.Time) {
 		}
 	case attempt.Over:
 		d.stats.ended(c.m.A.Outcome)
+		c.botTook(false)
 		for _, stop := range c.timers {
 			if stop != nil {
 				stop()
@@ -161,7 +162,8 @@ func (c *call) attachBot(e attempt.AttachBot) {
 	if a.Session == "" {
 		a.Session = sessionOf(a.ID)
 	}
-	c.botAsked = true
+	c.botAsked, c.botFrom = true, c.d.clock.Boot()
+	c.d.late.bot(c.bot.ID).begin(a.ID, c.botFrom)
 	c.d.media.AttachBot(engine.AttachBot{
 		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.d.reach.of(&c.bot),
 		AuthToken: c.bot.AuthToken, Account: c.bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,

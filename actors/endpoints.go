@@ -298,6 +298,7 @@ func (c *call) mediaTried(e *engine.MediaEvent) {
 
 func (c *call) reached(endpoint string, missed []engine.EndpointMiss) {
 	c.botAsked = false
+	c.botTook(true)
 	c.d.root.Send(c.d.fleet, &botTried{Bot: c.bot.ID, Reached: endpoint, Missed: missed})
 }
 
@@ -339,4 +340,13 @@ func (c *call) botLate(l attempt.Line) {
 		return
 	}
 	c.reached("", []engine.EndpointMiss{{Reason: "it did not answer in time"}})
+}
+
+// botTook: the bot's socket is being opened no more; tells, that it says how long
+// that takes.
+func (c *call) botTook(tells bool) {
+	if c.botFrom != 0 {
+		c.d.late.bot(c.bot.ID).end(c.m.A.ID, c.botFrom, c.d.clock.Boot(), tells)
+		c.botFrom = 0
+	}
 }

@@ -28,6 +28,8 @@ type pace struct {
 	// to begin with; keptAt when it was last stored.
 	learnt *pacing.State
 	keptAt time.Time
+	brake  pacing.Brake
+	pulse  pulsing
 	// batch is how many contacts the next round asks for: what a trunk at its
 	// cap has to give is a few tokens at a time.
 	batch int
@@ -108,6 +110,9 @@ func (p *pace) granted(asked, got int) {
 }
 
 func (p *pace) explain() string {
+	if p.last.Constraint == engine.ConstraintOverload {
+		return p.brake.String()
+	}
 	if p.held != engine.ConstraintNone && p.last.Constraint == p.held {
 		return string(p.held) + ": " + p.last.Why.String()
 	}
@@ -168,6 +173,7 @@ func (r *run) decide() pacing.Decision {
 		Mode:     pacing.Mode(s.PacingMode),
 		Paused:   r.m.C.State != campaign.Running,
 		Draining: r.d.draining.Load() || r.now.Before(r.leavesUntil), DatabaseAway: r.d.dbDown.Load(), Fenced: r.d.fenced(), KeeperAway: r.keeperAway(),
+		Overload:      !p.brake.Admits(r.d.clock.Boot(), r.late()),
 		OutsideWindow: !r.windowOpen(),
 		Concurrency:   s.Concurrency, Seats: min(r.seats, r.seatTarget), Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
 		CapPPM: s.AbandonCapPPM, PhiPPM: s.FalsePositivePPM, Ledgers: p.ledgers, LineCap: s.MaxLines,

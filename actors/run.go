@@ -275,6 +275,8 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.mayDial(m)
 	case *seatsAllotted:
 		r.seatsAllotted(m)
+	case *pulse:
+		r.felt(m)
 	case *databaseState, *wakeUp:
 	case *act:
 		r.act(m, sender)

@@ -25,7 +25,13 @@ func (r *run) liveView() *campaign.Live {
 		Constraint: r.pace.last.Constraint, Explanation: r.pace.explain(), Credit: float64(r.pace.last.Why.Credit), CreditHeld: r.pace.last.Why.Held(),
 		Ledgers: r.ledgerViews(), Rolling: r.rollingViews(),
 	}
-	if v.Constraint == engine.ConstraintSeats {
+	switch v.Constraint {
+	case engine.ConstraintNone, engine.ConstraintConcurrency, engine.ConstraintAbandonCredit, engine.ConstraintTrunkCPS,
+		engine.ConstraintTrunkChannels, engine.ConstraintNumberPool:
+		if r.pace.brake.Shown(r.d.clock.Boot()) {
+			v.Constraint, v.Explanation = engine.ConstraintOverload, r.pace.brake.String()
+		}
+	case engine.ConstraintSeats:
 		switch {
 		case r.bot.ID != "" && !r.bot.Active:
 			v.Explanation = botInactive

@@ -26,6 +26,7 @@ func (r *run) pump() {
 	r.giveSeatsBack()
 	if r.m.C.State == campaign.Running {
 		r.askSeats()
+		r.beat()
 		r.dialNext()
 	} else {
 		r.settleTriggers(string(engine.ConstraintPaused))
@@ -43,6 +44,9 @@ func (r *run) dialNext() {
 		return
 	}
 	dec := r.decide()
+	if dec.Constraint == engine.ConstraintOverload {
+		r.brakedNow()
+	}
 	k := min(dec.Dials, max(r.pace.batch, roundLeast))
 	if k <= 0 && r.seatsAsked == 0 {
 		r.settleTriggers(string(dec.Constraint))

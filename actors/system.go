@@ -191,6 +191,7 @@ type deps struct {
 	abandons  abandonedNumbers
 	database  databaseWatch
 	reach     reach
+	late      lateness
 
 	destinations destinations
 	callee       atomic.Pointer[calleeLimit]
@@ -199,12 +200,15 @@ type deps struct {
 }
 
 // writerFor gives the writer that keeps the order of an identity's writes.
-func (d *deps) writerFor(id string) *actor.PID {
+func (d *deps) writerFor(id string) *actor.PID { return d.writers[d.laneOf(id)] }
+
+// laneOf is the number of that writer.
+func (d *deps) laneOf(id string) int {
 	h := uint32(2166136261)
 	for i := 0; i < len(id); i++ {
 		h = (h ^ uint32(id[i])) * 16777619
 	}
-	return d.writers[int(h%uint32(len(d.writers)))] //nolint:gosec // a few writers
+	return int(h % uint32(len(d.writers))) //nolint:gosec // a few writers
 }
 
 func (d *deps) tell(s databaseState) {
@@ -245,6 +249,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	d.system = newSystem()
 	d.root = d.system.Root
 	d.database.open(d)
+	d.late.open(cfg.Writers)
 	t := &Tree{d: d, cancel: cancel}
 
 	spawn := func(name string, a func() actor.Actor, fault, children func(*actor.PID) bool, options ...actor.PropsOption) (*actor.PID, error) {

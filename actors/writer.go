@@ -106,7 +106,19 @@ func (w *writer) Receive(ctx actor.Context) {
 		}
 	}()
 	w.receive(ctx)
+	w.d.late.commit(w.lane, w.oldest())
 	whole = true
+}
+
+// oldest is when the write came that has waited longest for being durable, 0: none
+// does.
+func (w *writer) oldest() engine.BootTime {
+	for i := range w.queue {
+		if q := &w.queue[i]; q.state != inSpool && !q.told && q.barrier == nil {
+			return q.at
+		}
+	}
+	return 0
 }
 
 // faulted: the message on which the writer panics must not leave its lane to wait

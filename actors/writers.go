@@ -34,6 +34,7 @@ func StartWriters(cfg Config, p Ports, durable func(step int, err error)) (*Writ
 	w.d.system = newSystem()
 	w.d.root = w.d.system.Root
 	w.d.database.open(w.d)
+	w.d.late.open(cfg.Writers)
 	w.told = w.d.root.Spawn(w.d.props(func() actor.Actor { return &told{durable} }))
 	for i := range cfg.Writers {
 		pid, err := w.d.root.SpawnNamed(w.d.props(func() actor.Actor { return &writer{d: w.d, lane: i, stats: &w.d.stats.Writer} }), fmt.Sprintf("writer-%d", i))

@@ -3,6 +3,8 @@ package pacing
 import (
 	"fmt"
 	"time"
+
+	"dialler/engine"
 )
 
 // Late is how far the dialler is behind with what its calls wait for.
@@ -37,11 +39,11 @@ type Brake struct {
 	what   string
 	late   time.Duration
 	bound  time.Duration
-	lastOn time.Time
+	lastOn engine.BootTime // 0: it never was
 }
 
 // Admits says whether dials may be placed.
-func (b *Brake) Admits(now time.Time, l Late) bool {
+func (b *Brake) Admits(now engine.BootTime, l Late) bool {
 	share := time.Duration(1)
 	if b.on {
 		share = letGo
@@ -66,8 +68,8 @@ func (b *Brake) Admits(now time.Time, l Late) bool {
 
 // Shown says whether the brake is what holds the campaign back, to people: it is
 // on, or was a moment ago.
-func (b *Brake) Shown(now time.Time) bool {
-	return b.on || !b.lastOn.IsZero() && now.Sub(b.lastOn) < brakeShown
+func (b *Brake) Shown(now engine.BootTime) bool {
+	return b.on || b.lastOn != 0 && time.Duration(now-b.lastOn) < brakeShown
 }
 
 // String says in a sentence why it is on.

@@ -1,0 +1,161 @@
+package actors
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/pacing"
+)
+
+// How far the dialler is behind with what the calls under way wait for. The brake
+// (pacing.Brake) admits no dial while it is too late; the bound of messages that may
+// wait (overload.go) is a later one, for what comes from outside.
+
+// lateness is what all runs know of it.
+type lateness struct {
+	oldest []atomic.Int64 // by writer: when the write came that has waited longest, 0: none waits
+
+	mu   sync.Mutex
+	bots map[engine.BotID]*botConnects
+}
+
+func (l *lateness) open(writers int) { l.oldest = make([]atomic.Int64, writers) }
+
+// commit notes since when a writer's oldest write waits.
+func (l *lateness) commit(lane int, since engine.BootTime) { l.oldest[lane].Store(int64(since)) }
+
+// commitLate is for how long it has.
+func (l *lateness) commitLate(lane int, now engine.BootTime) time.Duration {
+	if since := engine.BootTime(l.oldest[lane].Load()); since != 0 {
+		return time.Duration(now - since)
+	}
+	return 0
+}
+
+// bot gives the connects of a bot.
+func (l *lateness) bot(id engine.BotID) *botConnects {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bots[id]
+	if b == nil {
+		if l.bots == nil {
+			l.bots = map[engine.BotID]*botConnects{}
+		}
+		b = &botConnects{under: map[engine.AttemptID]engine.BootTime{}}
+		l.bots[id] = b
+	}
+	return b
+}
+
+const (
+	// connectWeight is the share of the newest connect in what they take.
+	connectWeight = 8
+	// connectLost is when a connect tells nothing any more: its call was abandoned by
+	// then, or its actor is gone.
+	connectLost = attempt.BridgeBudget + time.Second
+	// connectLook is how often the oldest is looked for.
+	connectLook = 50 * time.Millisecond
+)
+
+// botConnects are the sockets to one bot that are being opened. One that hangs is no
+// sign of being late while others stand in time: what counts is what they usually
+// take, and that none stands for long.
+type botConnects struct {
+	mu     sync.Mutex
+	under  map[engine.AttemptID]engine.BootTime // way, since when
+	took   time.Duration                        // what they take, the newest most of all
+	last   engine.BootTime                      // one stood, or failed
+	oldest engine.BootTime                      // of those under way, when last looked for
+	looked engine.BootTime
+}
+
+func (b *botConnects) begin(a engine.AttemptID, now engine.BootTime) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.under) == 0 {
+		b.oldest = now
+	}
+	b.under[a] = now
+}
+
+// end: the connect is over; tells, that it says how long they take.
+func (b *botConnects) end(a engine.AttemptID, from, now engine.BootTime, tells bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.under, a)
+	if tells {
+		b.took += (time.Duration(now-from) - b.took) / connectWeight
+		b.last = now
+	}
+}
+
+// late is how long connects take now; nothing, while there is none.
+func (b *botConnects) late(now engine.BootTime) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.under) > 0 && time.Duration(now-b.looked) >= connectLook {
+		b.looked, b.oldest = now, now
+		for a, from := range b.under {
+			if time.Duration(now-from) > connectLost {
+				delete(b.under, a)
+				continue
+			}
+			b.oldest = min(b.oldest, from)
+		}
+	}
+	if len(b.under) == 0 {
+		b.took = 0
+		return 0
+	}
+	return max(b.took, time.Duration(now-max(b.oldest, b.last)))
+}
+
+// pulseEvery is how often a run sends itself a message to see how long that takes.
+const pulseEvery = 50 * time.Millisecond
+
+// pulse is a run's message to itself.
+type pulse struct{ at engine.BootTime }
+
+// pulsing is what a run knows by them.
+type pulsing struct {
+	sent  engine.BootTime // the last one
+	under bool            // way
+	took  time.Duration
+	look  engine.BootTime // the run looks at the brake again then, unless that is over
+}
+
+// beat sends the next pulse when it is time.
+func (r *run) beat() {
+	if p, now := &r.pace.pulse, r.d.clock.Boot(); !p.under && time.Duration(now-p.sent) >= pulseEvery {
+		p.sent, p.under = now, true
+		r.d.root.Send(r.self, &pulse{now})
+	}
+}
+
+// brakedNow has the run look again soon: nothing else may happen that would have it.
+func (r *run) brakedNow() {
+	if p, now := &r.pace.pulse, r.d.clock.Boot(); now >= p.look {
+		p.look = now.Add(pulseEvery)
+		r.d.after(pulseEvery, r.self, &wakeUp{})
+	}
+}
+
+// felt takes a pulse that came.
+func (r *run) felt(m *pulse) {
+	if p := &r.pace.pulse; m.at == p.sent {
+		p.under, p.took = false, time.Duration(r.d.clock.Boot()-m.at)
+	}
+}
+
+// late is how far the dialler is behind with the calls of this campaign.
+func (r *run) late() pacing.Late {
+	p, now := &r.pace.pulse, r.d.clock.Boot()
+	l := pacing.Late{Commit: r.d.late.commitLate(r.d.laneOf(string(r.id)), now), Bot: r.d.late.bot(r.m.C.Settings.Bot).late(now), Mailbox: p.took}
+	if p.under {
+		l.Mailbox = max(l.Mailbox, time.Duration(now-p.sent))
+	}
+	return l
+}
