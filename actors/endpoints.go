@@ -346,7 +346,7 @@ func (c *call) botLate(l attempt.Line) {
 // that takes.
 func (c *call) botTook(tells bool) {
 	if c.botFrom != 0 {
-		c.d.late.bot(c.bot.ID).end(c.m.A.ID, c.botFrom, c.d.clock.Boot(), tells)
+		c.d.late.bot(c.bot.ID).end(c.m.A.ID, c.botFrom, tells)
 		c.botFrom = 0
 	}
 }

@@ -51,44 +51,37 @@ func (l *lateness) bot(id engine.BotID) *botConnects {
 }
 
 const (
-	// connectWeight is the share of the newest connect in what they take.
-	connectWeight = 8
 	// connectLost is when a connect tells nothing any more: its call was abandoned by
 	// then, or its actor is gone.
 	connectLost = attempt.BridgeBudget + time.Second
-	// connectLook is how often the oldest is looked for.
-	connectLook = 50 * time.Millisecond
+	// connectLook is how often those under way are looked through.
+	connectLook = 10 * time.Millisecond
 )
 
 // botConnects are the sockets to one bot that are being opened. One that hangs is no
-// sign of being late while others stand in time: what counts is what they usually
-// take, and that none stands for long.
+// sign of being late while later ones stand: what counts is for how long none has
+// stood, or failed, of those begun after the last one that did.
 type botConnects struct {
 	mu     sync.Mutex
 	under  map[engine.AttemptID]engine.BootTime // way, since when
-	took   time.Duration                        // what they take, the newest most of all
-	last   engine.BootTime                      // one stood, or failed
-	oldest engine.BootTime                      // of those under way, when last looked for
+	done   engine.BootTime                      // the newest of which it is known what came of it was begun then
+	oldest engine.BootTime                      // of those under way that were begun after it, at looked; 0: there was none
 	looked engine.BootTime
 }
 
 func (b *botConnects) begin(a engine.AttemptID, now engine.BootTime) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.under) == 0 {
-		b.oldest = now
-	}
 	b.under[a] = now
 }
 
 // end: the connect is over; tells, that it says how long they take.
-func (b *botConnects) end(a engine.AttemptID, from, now engine.BootTime, tells bool) {
+func (b *botConnects) end(a engine.AttemptID, from engine.BootTime, tells bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.under, a)
 	if tells {
-		b.took += (time.Duration(now-from) - b.took) / connectWeight
-		b.last = now
+		b.done = max(b.done, from)
 	}
 }
 
@@ -96,21 +89,24 @@ func (b *botConnects) end(a engine.AttemptID, from, now engine.BootTime, tells b
 func (b *botConnects) late(now engine.BootTime) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.under) > 0 && time.Duration(now-b.looked) >= connectLook {
-		b.looked, b.oldest = now, now
-		for a, from := range b.under {
-			if time.Duration(now-from) > connectLost {
-				delete(b.under, a)
-				continue
-			}
-			b.oldest = min(b.oldest, from)
-		}
-	}
 	if len(b.under) == 0 {
-		b.took = 0
 		return 0
 	}
-	return max(b.took, time.Duration(now-max(b.oldest, b.last)))
+	if time.Duration(now-b.looked) >= connectLook {
+		b.looked, b.oldest = now, 0
+		for a, from := range b.under {
+			switch {
+			case time.Duration(now-from) > connectLost:
+				delete(b.under, a)
+			case from > b.done && (b.oldest == 0 || from < b.oldest):
+				b.oldest = from
+			}
+		}
+	}
+	if b.oldest == 0 {
+		return 0
+	}
+	return time.Duration(now - b.oldest)
 }
 
 // pulseEvery is how often a run sends itself a message to see how long that takes.

@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,7 @@ func (r *rig) brakes(held, let func()) {
 	attempts := func() int64 { return r.tree.Stats().Attempts.Load() }
 	r.until(time.Minute, "some are dialled", func() bool { return attempts() >= 15 })
 	held()
-	r.until(2*time.Second, "the campaign says overload", func() bool { return r.detail().Live.Constraint == engine.ConstraintOverload })
+	r.until(5*time.Second, "the campaign says overload", func() bool { return r.detail().Live.Constraint == engine.ConstraintOverload })
 	before := attempts()
 	for range 5 {
 		time.Sleep(100 * time.Millisecond) // virtual
@@ -64,5 +65,45 @@ func TestNoDialIsAdmittedWhileCommitsAreLate(t *testing.T) {
 		if n := r.detail().Counters; n.Completed != 100 || n.Attempts != 100 {
 			t.Errorf("%+v", n)
 		}
+	})
+}
+
+func TestNoDialIsAdmittedWhileTheBotsSocketsAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Bool
+		r := newBusyRig(t, func(to engine.PhoneNumber, nth int) actortest.Script {
+			s := steady(200*time.Millisecond, 20*time.Second)(to, nth)
+			if slow.Load() {
+				s.BotIn = 1700 * time.Millisecond
+			}
+			return s
+		})
+		defer func() { r.tree.Close() }()
+		r.brakes(func() { slow.Store(true) }, func() { slow.Store(false) })
+		r.check()
+		if n := r.detail().Counters; n.Completed != 100 || n.Abandoned != 0 {
+			t.Errorf("%+v", n)
+		}
+	})
+}
+
+// One call in ten finds an endpoint that takes its connection and says nothing.
+func TestASocketThatHangsBesideOthersHoldsNoDialBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int64
+		r := newBusyRig(t, func(to engine.PhoneNumber, nth int) actortest.Script {
+			s := steady(200*time.Millisecond, 20*time.Second)(to, nth)
+			if n.Add(1)%10 == 0 {
+				s.BotIn = -1
+			}
+			return s
+		})
+		defer func() { r.tree.Close() }()
+		r.until(time.Minute, "all are dialled", func() bool {
+			if l := r.detail().Live; l.Constraint == engine.ConstraintOverload {
+				t.Fatal(l.Explanation)
+			}
+			return r.tree.Stats().Attempts.Load() == 100
+		})
 	})
 }
