@@ -42,6 +42,11 @@
 // abandons come to the cap; so an error of the model costs some efficiency and
 // never the cap, which is the gate's.
 //
+// Before all of these stands the brake (Brake): while commits, the bot's sockets or
+// the run's own messages are later than a bound, no dial is admitted at all. Without
+// it a dialler that may dial more than its machine carries is late with everything,
+// and ends fewer calls than one that is asked for half as much.
+//
 // Invariants:
 //
 //   - The gate of strict counts in whole numbers: cap and false-positive share

@@ -4265,7 +4265,7 @@ export interface components {
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */

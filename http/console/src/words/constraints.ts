@@ -100,6 +100,15 @@ export const byConstraint: Record<string, Words> = {
     sentence: 'It keeps the count of what the trunk, the bot or the number may carry. It is replaced within ten seconds; calls in progress go on.',
     normal: false,
   }),
+  overload: (_, live) => {
+    // Of engine/pacing/brake.go: what is late, and by how much.
+    const late = /^(.+) are (\d+) ms late/.exec(live.explanation ?? '');
+    return {
+      title: 'The dialler is at its limit',
+      sentence: `${late === null ? 'It is late with the calls it has' : `${late[1]?.charAt(0).toUpperCase()}${late[1]?.slice(1)} are ${count(Number(late[2]))} ms late`}. No more calls are placed than it can serve; calls in progress go on. Give it processor time or a faster database, or lower the trunks' calls a second.`,
+      normal: false,
+    };
+  },
 };
 
 /** Why a caller ID carries no further call, and how a trunk stands that takes none. */

@@ -52,6 +52,12 @@ test('why a campaign does not dial is said in words, with its figures', () => {
   expect(whyOf(campaign({ live: null }))).toBeUndefined();
 });
 
+test('an overload says what is late', () => {
+  const why = (explanation?: string) => whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'overload', explanation, at: '' } }))?.sentence;
+  expect(why('commits to the database are 1620 ms late, 500 ms may be; no call is placed until they are below 250 ms, calls in progress go on')).toMatch(/^Commits to the database are 1,620 ms late\. /);
+  expect(why()).toMatch(/^It is late with the calls it has\. /);
+});
+
 test('a bot that is gone is not called busy', () => {
   const why = (explanation: string) => whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'seats', explanation, at: '' } }));
   expect(why('the bot takes no calls since 2030-03-01 09:00:00 UTC (connection refused); nothing is dialled before it does, live calls go on')).toMatchObject({ title: 'The bot takes no calls', normal: false });
