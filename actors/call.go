@@ -47,7 +47,7 @@ type call struct {
 	// its socket is, since then.
 	botAsked bool
 	botFrom  engine.BootTime
-	timers   [6]func()
+	timers   [7]func()
 	buf      []attempt.Effect
 
 	acked int // newest durable step
@@ -172,7 +172,7 @@ func (c *call) release(now time.Time) {
 	}
 }
 
-var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3, attempt.TimerPeer: 4, attempt.TimerRevise: 5}
+var timerSlot = map[attempt.Timer]int{attempt.TimerRing: 0, attempt.TimerBridge: 1, attempt.TimerScreen: 2, attempt.TimerCall: 3, attempt.TimerPeer: 4, attempt.TimerRevise: 5, attempt.TimerTrunk: 6}
 
 // receive handles the messages that concern the attempt and drops any other.
 func (c *call) receive(msg any, now time.Time) {
@@ -227,7 +227,7 @@ func (c *call) receive(msg any, now time.Time) {
 		c.newest, c.use = msg.Leg, msg.Use
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk, Profile: msg.Media}
 		if msg.Trunk == "" {
-			ev.Kind, ev.Err = attempt.TrunkRefused, string(msg.Constraint)
+			ev.Kind, ev.Err, ev.Until = attempt.TrunkRefused, string(msg.Constraint), msg.RetryAt
 		}
 		c.apply(ev)
 	}

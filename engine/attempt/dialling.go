@@ -1,6 +1,8 @@
 package attempt
 
 import (
+	"time"
+
 	"dialler/engine"
 	"dialler/engine/disposition"
 )
@@ -182,12 +184,35 @@ func (m *Machine) askTrunk() {
 
 func (m *Machine) nextLeg(ev Event) {
 	a := &m.A
-	a.Outcome, a.Trunk = "", ev.Trunk
+	m.forget()
+	a.Trunk = ev.Trunk
 	leg := Leg{ID: a.ID.Leg(len(a.Legs) + 1), Trunk: ev.Trunk}
 	a.Legs = append(a.Legs, leg)
 	m.emit(recordLeg)
 	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk, Profile: ev.Profile})
 }
+
+// forget leaves what the wire said of the last leg to that leg alone: another one,
+// or something else, decides what the attempt comes to.
+func (m *Machine) forget() {
+	a := &m.A
+	a.Outcome, a.SIPCode, a.SIPReason, a.Q850, a.Friendly, a.RetryAfter = "", 0, "", 0, "", 0
+}
+
+// TrunkPause is the least time between two questions for another trunk.
+const TrunkPause = 10 * time.Millisecond
+
+// awaitTrunk: the next trunk's token is near, worth the wait. The line goes on
+// standing for the call that it will be.
+func (m *Machine) awaitTrunk(ev Event) {
+	due := ev.At.Add(TrunkPause)
+	if ev.Until.After(due) {
+		due = ev.Until
+	}
+	m.arm(TimerTrunk, due)
+}
+
+func (m *Machine) askAgain(Event) { m.askTrunk() }
 
 func (m *Machine) noTrunk(ev Event) {
 	m.A.HungUpBy = engine.PartySystem
@@ -268,6 +293,7 @@ func (m *Machine) cancel(ev Event) {
 
 // cancelBetween: no leg is open, so nothing is left to wait for.
 func (m *Machine) cancelBetween(ev Event) {
+	m.forget()
 	m.A.Outcome, m.A.HungUpBy = cancelOutcome(ev.Kind), engine.PartySystem
 	m.close(ev.At, false)
 }

@@ -112,6 +112,9 @@ func (m *Machine) legOver(ev Event) {
 func (m *Machine) lost(ev Event) {
 	a := &m.A
 	a.HungUpBy, a.Consumed = engine.PartySystem, true
+	if a.AnsweredAt == nil && a.Ending == nil && betweenLegs(m, ev) {
+		m.forget() // no refusal decided this end
+	}
 	lost := engine.OutcomeLost
 	if ev.Err != "" { // the leg is gone while the process lived on
 		lost = engine.OutcomeSystemError

@@ -39,6 +39,7 @@ const (
 	ScreenTimedOut   Kind = "screen_timed_out"   // classification never decided
 	CallTimedOut     Kind = "call_timed_out"     // call limit
 	RevisionTimedOut Kind = "revision_timed_out" // no beep takes the live answer back any more
+	TrunkDue         Kind = "trunk_due"          // the token that was waited for is there
 	CancelRequested  Kind = "cancel_requested"   // campaign stop: ringing legs only
 	ExcludeRequested Kind = "exclude_requested"  // exclusion or suppression: ringing legs only
 	HangUpRequested  Kind = "hang_up_requested"  // API or operator: any phase
@@ -65,7 +66,7 @@ var Kinds = []Kind{
 	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
 	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
 	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
-	LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded, RevisionTimedOut,
+	LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded, RevisionTimedOut, TrunkDue,
 }
 
 // Event is one input of the machine.
@@ -83,7 +84,7 @@ type Event struct {
 	By      engine.Party // of HangUpRequested: who asks, "" = the bot
 	Peer    engine.LegID // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
 	To      string       // of TransferRequested: +… or sip:…
-	Until   time.Time    // of IntentRefused: from when on it would be taken; zero when that is not known
+	Until   time.Time    // of IntentRefused and TrunkRefused: from when on it would be taken or granted; zero when that is not known
 	Unheard bool         // of BridgeTimedOut: nothing is heard of the node that has the legs
 }
 
@@ -167,6 +168,7 @@ const (
 	TimerCall   Timer = "call"
 	TimerPeer   Timer = "peer"
 	TimerRevise Timer = "revise"
+	TimerTrunk  Timer = "trunk"
 )
 
 // Fired gives the event of a timer that fired.
@@ -185,6 +187,8 @@ func (t Timer) Fired(at time.Time, epoch int) Event {
 		ev.Kind = PeerTimedOut
 	case TimerRevise:
 		ev.Kind = RevisionTimedOut
+	case TimerTrunk:
+		ev.Kind = TrunkDue
 	}
 	return ev
 }

@@ -69,7 +69,7 @@ type Machine struct {
 }
 
 // timerSlots is how many timers there are.
-const timerSlots = 6
+const timerSlots = 7
 
 func (t Timer) slot() int {
 	switch t {
@@ -85,6 +85,8 @@ func (t Timer) slot() int {
 		return 4
 	case TimerRevise:
 		return 5
+	case TimerTrunk:
+		return 6
 	}
 	return 0
 }
@@ -143,6 +145,8 @@ func (m *Machine) stale(ev Event) bool {
 		return m.staleTimer(TimerCall, ev.Epoch)
 	case RevisionTimedOut:
 		return m.staleTimer(TimerRevise, ev.Epoch)
+	case TrunkDue:
+		return m.staleTimer(TimerTrunk, ev.Epoch)
 	default: // no timer: what it carries says how old it is
 	}
 	if ev.Leg != nil {

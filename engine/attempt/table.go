@@ -61,6 +61,17 @@ func betweenLegs(m *Machine, _ Event) bool {
 	return l == nil || l.EndedAt != nil
 }
 
+// trunkInTime: between two legs, and another trunk has a token while the attempt's
+// INVITEs may still leave.
+func trunkInTime(m *Machine, ev Event) bool {
+	return betweenLegs(m, ev) && !ev.Until.IsZero() && ev.Until.Before(m.A.SendBy)
+}
+
+// targetTrunkInTime: likewise for a leg to the target of a transfer.
+func targetTrunkInTime(m *Machine, ev Event) bool {
+	return m.wantsTrunk() && !ev.Until.IsZero() && ev.Until.Before(m.transferDeadline())
+}
+
 // anotherChannel: a grant that is not merely a repetition of the one in use.
 func anotherChannel(m *Machine, ev Event) bool {
 	l := m.last()
@@ -141,7 +152,7 @@ func endingRows() []row {
 		{From: alive, On: IntentRefused, Guard: "ending", When: ending, Ignore: true},
 	}
 	for _, k := range []Kind{TrunkRefused, VerdictLive, VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed,
-		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, CancelRequested, ExcludeRequested, DigitPressed} {
+		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, TrunkDue, CancelRequested, ExcludeRequested, DigitPressed} {
 		rs = append(rs, row{From: alive, On: k, Guard: "ending", When: ending, Ignore: true, Why: "the end is decided"})
 	}
 	return rs
@@ -171,7 +182,10 @@ func beforeAnswerRows() []row {
 		{From: beforeAnswer, On: LegClosed, To: Ended, Do: (*Machine).gone},
 		{From: beforeAnswer, On: LegHungUp, To: Ended, Do: (*Machine).gone},
 		{From: []State{Dialling}, On: TrunkGranted, Guard: "between trunks", When: betweenLegs, Do: (*Machine).nextLeg},
+		{From: []State{Dialling}, On: TrunkRefused, Guard: "between trunks, a token comes in time", When: trunkInTime, Do: (*Machine).awaitTrunk,
+			Why: "a trunk at its calls a second is waited for; the contact is not lost over some milliseconds"},
 		{From: []State{Dialling}, On: TrunkRefused, Guard: "between trunks", When: betweenLegs, To: Ended, Do: (*Machine).noTrunk},
+		{From: []State{Dialling}, On: TrunkDue, Guard: "between trunks", When: betweenLegs, Do: (*Machine).askAgain},
 		{From: beforeAnswer, On: RingTimedOut, Guard: "between trunks", When: betweenLegs, Ignore: true, Why: "nothing rings"},
 		{From: beforeAnswer, On: RingTimedOut, Do: (*Machine).ringTimedOut},
 		{From: beforeAnswer, On: OwnerLost, To: Ended, Do: (*Machine).lost},
@@ -252,6 +266,9 @@ func connectedRows() []row {
 		{From: in, On: TransferRequested, Guard: "allowed", When: transferable, Do: (*Machine).transfer,
 			Why: "the target is called; the bot talks on meanwhile"},
 		{From: in, On: TrunkGranted, Guard: "for the target", When: wantsTrunk, Do: (*Machine).callTarget},
+		{From: in, On: TrunkRefused, Guard: "for the target, a token comes in time", When: targetTrunkInTime, Do: (*Machine).awaitTrunk,
+			Why: "callee and bot talk on meanwhile"},
+		{From: in, On: TrunkDue, Guard: "for the target", When: wantsTrunk, Do: (*Machine).askForTarget},
 		{From: in, On: TrunkRefused, Guard: "for the target, the bot is gone", When: wantsTrunkAlone, Do: (*Machine).transferFailedAlone, Why: "nobody is left for the callee to talk to"},
 		{From: in, On: TrunkRefused, Guard: "for the target", When: wantsTrunk, Do: (*Machine).noTrunkForTarget,
 			Why: "the bot goes on and is told"},
@@ -303,6 +320,7 @@ func commonRows() []row {
 			Why: "a channel that nobody waits for goes back"},
 		{From: notAwaiting, On: TrunkGranted, Ignore: true, Why: "a repeated grant of the channel in use"},
 		{From: notAwaiting, On: TrunkRefused, Ignore: true, Why: "no other trunk is awaited"},
+		{From: notAwaiting, On: TrunkDue, Ignore: true, Why: "no other trunk is awaited"},
 		{From: alive, On: ResultStored, Do: (*Machine).storeResult, Why: "a result may come before the call's end"},
 		{From: []State{Ended}, On: ResultStored, Do: (*Machine).storeResult, Why: "a late result"},
 		{From: []State{Ended}, On: SeatGranted, Do: (*Machine).returnSeat},

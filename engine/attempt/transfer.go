@@ -173,11 +173,13 @@ func (m *Machine) transfer(ev Event) {
 	m.A.Transfer = t
 	if isNumber(to) {
 		t.Kind = targetNumber
-		m.emit(NextTrunk{})
+		m.askForTarget(ev)
 		return
 	}
 	m.placeTarget(to, "", nil)
 }
+
+func (m *Machine) askForTarget(Event) { m.emit(NextTrunk{}) }
 
 func (m *Machine) callTarget(ev Event) {
 	m.placeTarget("tel:"+m.A.Transfer.To, ev.Trunk, ev.Profile)
