@@ -184,6 +184,7 @@ func (m *Machine) askTrunk() {
 
 func (m *Machine) nextLeg(ev Event) {
 	a := &m.A
+	m.disarm(TimerTrunk)
 	m.forget()
 	a.Trunk = ev.Trunk
 	leg := Leg{ID: a.ID.Leg(len(a.Legs) + 1), Trunk: ev.Trunk}

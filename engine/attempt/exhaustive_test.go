@@ -49,9 +49,17 @@ func moves() []move {
 		leg("leg_silent", LegSilent, engine.LegSilent, 0),
 		leg("leg_hung_up", LegHungUp, engine.LegHungUp, 0),
 		leg("leg_closed", LegClosed, engine.LegClosed, 0),
-		{"trunk_granted", TrunkGranted, func(*world) Event { return Event{Kind: TrunkGranted, Trunk: "b"} }},
+		{"trunk_granted", TrunkGranted, func(w *world) Event {
+			if w.m.A.Trunk == "b" {
+				return Event{Kind: TrunkGranted, Trunk: "c"}
+			}
+			return Event{Kind: TrunkGranted, Trunk: "b"}
+		}},
 		{"trunk_granted repeated", TrunkGranted, func(w *world) Event { return Event{Kind: TrunkGranted, Trunk: w.m.A.Trunk} }},
-		plain(TrunkRefused), plain(SeatGranted),
+		plain(TrunkRefused),
+		{"trunk_refused soon", TrunkRefused, func(w *world) Event { return Event{Kind: TrunkRefused, Until: w.now.Add(50 * time.Millisecond)} }},
+		timer(TrunkDue, TimerTrunk),
+		plain(SeatGranted),
 		media("verdict_live", VerdictLive, engine.MediaVerdict, verdict(engine.VerdictHuman)),
 		media("verdict_not_live", VerdictNotLive, engine.MediaVerdict, verdict(engine.VerdictMachine)),
 		media("bot_connected", BotConnected, engine.MediaBotConnected),
@@ -101,6 +109,9 @@ func (w *world) situation() string {
 		s = append(s, "not begun")
 	} else if betweenLegs(&w.m, Event{}) {
 		s = append(s, "between trunks")
+	}
+	if w.m.epochs[TimerTrunk.slot()] > 0 && a.Ending == nil && (a.State == Dialling || w.m.wantsTrunk()) {
+		s = append(s, "a trunk was awaited")
 	}
 	if a.Ending != nil {
 		what := "ending"

@@ -36,7 +36,7 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 				}
 			}
 		case 2: // a timer of an earlier epoch
-			ev := w.timer([]Timer{TimerRing, TimerBridge, TimerScreen, TimerCall}[d.Pick(4)])
+			ev := w.timer([]Timer{TimerRing, TimerBridge, TimerScreen, TimerCall, TimerTrunk}[d.Pick(5)])
 			ev.Epoch -= 1 + d.Pick(3)
 			before := copyAttempt(&w.m.A)
 			_ = w.apply(ev)
@@ -66,6 +66,12 @@ func (w *world) likely(d enginetest.Draws) Event {
 		return w.leg(engine.LegSent, 0)
 	case Dialling:
 		if betweenLegs(&w.m, Event{}) {
+			switch d.Pick(4) {
+			case 0:
+				return Event{Kind: TrunkRefused, Until: w.now.Add(time.Duration(d.Pick(900)) * time.Millisecond)}
+			case 1:
+				return w.timer(TimerTrunk)
+			}
 			return Event{Kind: TrunkGranted, Trunk: []engine.TrunkID{"b", "c"}[d.Pick(2)]}
 		}
 		return w.leg(engine.LegProvisional, 180)

@@ -52,7 +52,7 @@ func (r *rule) is(kinds ...Kind) bool { return slices.Contains(kinds, r.mv.kind)
 func (r *rule) repeated() bool { return strings.HasSuffix(r.mv.name, "repeated") && !r.between }
 
 func (r *rule) want() string {
-	timers := map[Kind]Timer{RingTimedOut: TimerRing, BridgeTimedOut: TimerBridge, ScreenTimedOut: TimerScreen, CallTimedOut: TimerCall, RevisionTimedOut: TimerRevise}
+	timers := map[Kind]Timer{RingTimedOut: TimerRing, BridgeTimedOut: TimerBridge, ScreenTimedOut: TimerScreen, CallTimedOut: TimerCall, RevisionTimedOut: TimerRevise, TrunkDue: TimerTrunk}
 	if t, ok := timers[r.mv.kind]; ok && r.w.m.epochs[t.slot()] == 0 {
 		return r.stays(nothing) // it was never armed
 	}
@@ -83,7 +83,7 @@ func (r *rule) want() string {
 		return illegal // answered: the wire cannot say that any more, and nothing plays
 	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "info"):
 		return r.stays("HearDigit") // the media path has not told the bot
-	case r.is(LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed, TrunkRefused, BotFirstAudio):
+	case r.is(LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed, TrunkRefused, TrunkDue, BotFirstAudio):
 		return r.stays(nothing) // Stop and Exclude leave answered calls alone
 	case r.is(TrunkGranted) && r.repeated():
 		return r.stays(nothing)
@@ -194,8 +194,16 @@ func (r *rule) beforeAnswer() string {
 		}
 		return r.stays("TrunkEvent(over)")
 	case TrunkRefused:
-		if begun && r.between {
+		switch {
+		case begun && r.between && strings.HasSuffix(r.mv.name, "soon"):
+			return r.stays("Arm(trunk)") // the token is near
+		case begun && r.between:
 			return r.ended()
+		}
+		return r.stays(nothing)
+	case TrunkDue:
+		if r.between {
+			return r.stays("NextTrunk")
 		}
 		return r.stays(nothing)
 	case RingTimedOut:

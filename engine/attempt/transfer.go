@@ -188,6 +188,7 @@ func (m *Machine) callTarget(ev Event) {
 func (m *Machine) placeTarget(uri string, trunk engine.TrunkID, profile *engine.MediaProfile) {
 	p := Peer{Leg: Leg{ID: m.nextLegID(), Trunk: trunk}, Kind: PeerTransfer, State: PeerCalling, URI: uri}
 	m.A.Peers = append(m.A.Peers, p)
+	m.disarm(TimerTrunk)
 	m.emit(recordLeg)
 	m.emit(DialPeer{Leg: p.ID, Kind: PeerTransfer, URI: uri, Trunk: trunk, Profile: profile, SendBy: m.transferDeadline()})
 	m.arm(TimerPeer, m.transferDeadline())
@@ -245,6 +246,7 @@ func (m *Machine) botLeft(Event) {
 // endTransfer fixes what became of a transfer that did not come about, and
 // tells who asked for it.
 func (m *Machine) endTransfer(now time.Time, result TransferResult, code int) {
+	m.disarm(TimerTrunk)
 	t := *m.A.Transfer // snapshots share the one before
 	t.Result, t.SIPCode, t.EndedAt = result, code, at(now)
 	m.A.Transfer = &t

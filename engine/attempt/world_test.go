@@ -55,7 +55,7 @@ func newWorld(tb reporter, cfg Config) *world {
 	return &world{
 		tb: tb, now: t0,
 		m: Machine{Config: cfg, A: Attempt{ID: attemptID, State: Reserved, Trunk: "a", Number: 1,
-			To: "+4915112345678", From: "+4930123456"}},
+			To: "+4915112345678", From: "+4930123456", SendBy: t0.Add(10 * time.Second)}},
 		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{}, dialled: map[engine.LegID]int{},
 	}
 }
