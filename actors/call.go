@@ -39,6 +39,7 @@ type call struct {
 	// The newest leg whose trunk was asked for, and when its INVITE may leave.
 	newest engine.LegID
 	use    use
+	unused engine.BootTime // when what else was granted ends unless an INVITE left, 0: never
 	only   engine.TrunkID // the one trunk that may carry it, "" = any
 	opened bool
 	// numberHeld: the attempt has ended, and its caller ID is still in use by a leg.
@@ -108,8 +109,8 @@ func (c *call) mediaSink() func(engine.MediaEvent) {
 // the given time and when those may be used, or not at all.
 func (c *call) begin(now time.Time, within time.Duration, u use, p *engine.MediaProfile) {
 	boot := c.d.clock.Boot()
-	c.sendBy = earliest(u.by, c.d.sendBy(within))
-	c.newest, c.use = c.m.A.ID.Leg(1), use{from: u.from}
+	c.sendBy = c.d.sendBy(within)
+	c.newest, c.use, c.unused = c.m.A.ID.Leg(1), u, u.by
 	c.m.A.SendBy = now.Add(time.Duration(c.sendBy - boot))
 	c.d.stats.Attempts.Add(1)
 	c.apply(attempt.Event{Kind: attempt.Began, At: now, Profile: p})
@@ -225,6 +226,9 @@ func (c *call) receive(msg any, now time.Time) {
 			return
 		}
 		c.newest, c.use = msg.Leg, msg.Use
+		if c.m.A.InviteAt == nil {
+			c.use.by = earliest(c.use.by, c.unused)
+		}
 		ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: msg.Trunk, Profile: msg.Media}
 		if msg.Trunk == "" {
 			ev.Kind, ev.Err, ev.Until = attempt.TrunkRefused, string(msg.Constraint), msg.RetryAt

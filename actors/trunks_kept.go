@@ -90,9 +90,7 @@ func (a *trunkActor) answered(ctx actor.Context, m *trunkAnswered) {
 
 // refused notes why a trunk gave less than was asked of it.
 func (op *trunkOp) refused(c engine.Constraint, at time.Time) {
-	if op.refusal.Constraint == "" || !at.IsZero() {
-		op.refusal.Constraint, op.refusal.RetryAt = c, at
-	}
+	op.refusal = op.refusal.Or(c, at)
 }
 
 // tellKeeper tells the node that keeps the count how a leg went.

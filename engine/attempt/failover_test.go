@@ -56,6 +56,18 @@ func TestATokenOfTheNextTrunkIsWaitedForWhileItsInviteMayStillLeave(t *testing.T
 	f(time.Hour, false)
 }
 
+// A refusal that comes so late decides: no further INVITE of the attempt leaves.
+func TestARefusalAfterTheSendByTimeGoesToNoOtherTrunk(t *testing.T) {
+	for wait, want := range map[time.Duration]State{9999 * time.Millisecond: Dialling, 10 * time.Second: Ended} {
+		w := newWorld(t, Config{}).ring()
+		w.wait(wait).must(w.leg(engine.LegRefused, 503, congested))
+		w.is(want, engine.OutcomeCongestion)
+		if a := &w.m.A; a.SIPCode != 503 || a.RetryAfter != 20*time.Second {
+			t.Errorf("after %v: %+v", wait, a)
+		}
+	}
+}
+
 func TestAWaitForATrunkEndsWithTheAttempt(t *testing.T) {
 	f := func(k Kind, want engine.Outcome) {
 		t.Helper()

@@ -87,7 +87,10 @@ func optsOut(m *Machine, ev Event) bool {
 // signalled: the digit came by INFO, and the media path knows nothing of it.
 func signalled(_ *Machine, ev Event) bool { return ev.Leg != nil }
 
-func nextTrunk(m *Machine, ev Event) bool { return m.classify(ev).NextTrunk }
+// nextTrunk: another trunk may be tried, while the attempt's INVITEs may leave.
+func nextTrunk(m *Machine, ev Event) bool {
+	return m.classify(ev).NextTrunk && ev.At.Before(m.A.SendBy)
+}
 
 // transferable: the bot has the call, and may hand it over now.
 func transferable(m *Machine, ev Event) bool { return m.JudgeTransfer(ev.To) == nil }

@@ -102,7 +102,7 @@ func (c *phoneCall) do(e attempt.Effect) {
 			i, refusal := w.reserveTrunk(leg, e.Tried)
 			ev := attempt.Event{Kind: attempt.TrunkGranted, At: w.mono()}
 			if i < 0 {
-				ev.Kind, ev.Err = attempt.TrunkRefused, string(refusal.Constraint)
+				ev.Kind, ev.Err, ev.Until = attempt.TrunkRefused, string(refusal.Constraint), refusal.RetryAt
 			} else {
 				ev.Trunk = w.in.Trunks[i].Settings.ID
 			}

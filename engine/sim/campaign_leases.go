@@ -73,7 +73,7 @@ func (w *office) reserveTrunk(leg engine.LegID, tried []engine.TrunkID) (int, tr
 					w.check.granted(i, t)
 					return i, refusal
 				}
-				refusal = trunk.Refusal{Constraint: c, RetryAt: at}
+				refusal = refusal.Or(c, at)
 			}
 		}
 		tried = append(tried, id)

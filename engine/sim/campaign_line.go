@@ -138,7 +138,8 @@ func (l *contactLine) dial(id engine.AttemptID, t engine.TrunkID, from engine.Ph
 	l.reserving = [2]*contact.Facts{before, after}
 	callback := c.DueClass == contact.DueCallback
 	at := attempt.Attempt{ID: id, Campaign: c.Campaign, Contact: c.ID, Run: r.m.C.Run, Pass: c.Used + 1, Number: c.Used + 1,
-		Bot: "bot", To: c.Number, From: from, Trunk: t, Callback: callback, Epoch: r.m.C.Epoch, State: attempt.Reserved}
+		Bot: "bot", To: c.Number, From: from, Trunk: t, Callback: callback, Epoch: r.m.C.Epoch, State: attempt.Reserved,
+		SendBy: r.w.mono().Add(within)}
 	if callback {
 		at.CallbackAt = c.CallbackAt
 	}

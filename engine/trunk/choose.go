@@ -38,7 +38,7 @@ func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id eng
 			continue
 		}
 		if !c.Available {
-			r = hopeful(r, c)
+			r = r.Or(c.Constraint, c.RetryAt)
 			continue
 		}
 		if total == 0 || c.Priority < best {
@@ -68,13 +68,15 @@ func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id eng
 
 func weight(c *Candidate) uint64 { return uint64(max(c.Weight, 1)) }
 
-func hopeful(r Refusal, c *Candidate) Refusal {
-	have, next := hope(r.Constraint), hope(c.Constraint)
-	if next > have {
-		return Refusal{c.Constraint, c.RetryAt}
+// Or is the refusal of several trunks, when one more refuses: the most hopeful
+// reason, and the first time of those that have it.
+func (r Refusal) Or(c engine.Constraint, retryAt time.Time) Refusal {
+	have, next := hope(r.Constraint), hope(c)
+	if r.Constraint == "" || next > have {
+		return Refusal{c, retryAt}
 	}
-	if next == have && !c.RetryAt.IsZero() && (r.RetryAt.IsZero() || c.RetryAt.Before(r.RetryAt)) {
-		r.RetryAt = c.RetryAt
+	if next == have && !retryAt.IsZero() && (r.RetryAt.IsZero() || retryAt.Before(r.RetryAt)) {
+		r.RetryAt = retryAt
 	}
 	return r
 }

@@ -42,7 +42,7 @@ func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl, unused time.Duration
 	case t.channels.Held() >= t.settings.ChannelCap:
 		return false, engine.ConstraintTrunkChannels, time.Time{}
 	}
-	if at := t.next(now); at.After(now) {
+	if at := t.token(now, leg); at.After(now) {
 		return false, engine.ConstraintTrunkCPS, at
 	}
 	t.take(now, leg, until)
@@ -71,4 +71,5 @@ func (t *Trunk) Recount(now time.Time) {
 	}
 	t.bucket.dueAt = now.Add(catchUp + t.bucket.interval(now))
 	t.wire.blind(now, t.bucket.gap())
+	t.awaited = nil
 }

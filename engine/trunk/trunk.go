@@ -22,6 +22,7 @@ type Trunk struct {
 	channels lease.Book[engine.LegID]
 	health   health
 	placed   placed
+	awaited  awaited
 }
 
 // New gives a trunk that has carried nothing yet and is taken to be up.
@@ -106,8 +107,11 @@ func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok 
 	if t.channels.Renew(now, leg, ttl) {
 		return true, engine.ConstraintNone, time.Time{}
 	}
-	if ok, c, retryAt = t.Check(now); !ok {
+	if ok, c, retryAt = t.Check(now); !ok && c != engine.ConstraintTrunkCPS {
 		return false, c, retryAt
+	}
+	if at := t.token(now, leg); at.After(now) {
+		return false, engine.ConstraintTrunkCPS, at
 	}
 	t.take(now, leg, time.Time{})
 	t.placed.note(now)
@@ -159,8 +163,7 @@ func (t *Trunk) Tokens(now time.Time) int {
 	if ok, _, _ := t.Check(now); !ok {
 		return 0
 	}
-	n := min(t.bucket.ready(now), t.settings.ChannelCap-t.channels.Held())
-	n = t.wire.ready(now, t.settings.CPSCap, t.bucket.gap(), n)
+	n := t.ready(now, t.settings.ChannelCap-t.channels.Held())
 	if t.health.trying() {
 		n = min(n, 1)
 	}
