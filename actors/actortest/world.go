@@ -17,6 +17,9 @@ type Script struct {
 	Ring   time.Duration // INVITE → answer or refusal
 	Code   int           // 200, or the refusal
 	Reason string
+	// Q850 and RetryAfter are headers of a refusal.
+	Q850       int
+	RetryAfter time.Duration
 	Silent bool          // no answer at all: Timer B
 	Talk   time.Duration // answer → the callee hangs up; 0: waits for BYE
 	// Verdict of the classification and when, from the answer.
@@ -40,6 +43,8 @@ type Script struct {
 type World struct {
 	mu     sync.Mutex
 	Script func(to engine.PhoneNumber, nth int) Script
+	// Trunks are those over which every call does the same, whoever is called.
+	Trunks map[engine.TrunkID]Script
 	legs   map[engine.LegID]*worldLeg
 	calls  map[engine.AttemptID]*worldCall
 	nth    map[engine.PhoneNumber]int
@@ -123,6 +128,9 @@ func (w *World) now() time.Time {
 
 func (w *World) leg(l *worldLeg, k engine.LegEventKind, code int) {
 	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: l.cmd.Leg, Trunk: l.cmd.Trunk, Seq: len(l.events) + 1, At: w.now(), Kind: k, Code: code, Reason: l.script.Reason}
+	if k == engine.LegRefused {
+		e.Q850, e.RetryAfter = l.script.Q850, l.script.RetryAfter
+	}
 	if k == engine.LegAnswered {
 		e.Dialog = &engine.DialogState{ToTag: "t"}
 		e.SDP = []byte("v=0")
@@ -157,6 +165,9 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	}
 	w.nth[cmd.To]++
 	l := &worldLeg{cmd: cmd, sink: sink, script: w.Script(cmd.To, w.nth[cmd.To]), state: "ringing"}
+	if s, ok := w.Trunks[cmd.Trunk]; ok {
+		l.script = s
+	}
 	w.legs[cmd.Leg] = l
 	w.Invites++
 	w.Offers = append(w.Offers, string(cmd.Offer))
