@@ -40,7 +40,7 @@ type call struct {
 	newest engine.LegID
 	use    use
 	unused engine.BootTime // when what else was granted ends unless an INVITE left, 0: never
-	only   engine.TrunkID // the one trunk that may carry it, "" = any
+	only   engine.TrunkID  // the one trunk that may carry it, "" = any
 	opened bool
 	// numberHeld: the attempt has ended, and its caller ID is still in use by a leg.
 	numberHeld bool

@@ -20,8 +20,8 @@ type Script struct {
 	// Q850 and RetryAfter are headers of a refusal.
 	Q850       int
 	RetryAfter time.Duration
-	Silent bool          // no answer at all: Timer B
-	Talk   time.Duration // answer → the callee hangs up; 0: waits for BYE
+	Silent     bool          // no answer at all: Timer B
+	Talk       time.Duration // answer → the callee hangs up; 0: waits for BYE
 	// Verdict of the classification and when, from the answer.
 	Verdict   engine.Verdict
 	VerdictIn time.Duration

@@ -1,0 +1,82 @@
+package process
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/engine"
+)
+
+// The first trunk refuses every call, the second one takes three a second: by the
+// carriers' own ledgers everybody is called over the second trunk, once, within its
+// rate, and what is told of a call is what the second carrier said.
+func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
+	t.Parallel()
+	const people, cps = 9, 3
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	second := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
+	first := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503, Reason: "No circuit available", Q850: 34,
+		Headers: map[string]string{"Retry-After": "20"}}}})
+	w.operator("DELETE", "/api/v1/trunks/model", nil).expect(204)
+	for i, c := range []*carrier.Carrier{first, second} {
+		host, port, err := splitHostPort(c.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.trunk([]string{"first", "second"}[i], host, port, map[string]any{"priority": i, "cps_cap": []int{100, cps}[i]})
+	}
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": people, "endpoints": []string{w.bot.URL()},
+		"auth_token": ourToken, "account": ourAccount}).expect(200)
+	eventually(t, "both trunks are up", func() bool {
+		return w.shownTrunk("first").Status.Health == "up" && w.shownTrunk("second").Status.Health == "up"
+	})
+	id := w.campaign(map[string]any{"concurrency": people, "max_attempts": 1})
+	var rows []any
+	var numbers []engine.PhoneNumber
+	for range people {
+		n := newNumber()
+		rows, numbers = append(rows, map[string]any{"mobile": n}), append(numbers, engine.PhoneNumber(n))
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "the campaign is completed", func() bool { return w.detail(id).Status == "completed" })
+	if c := w.detail(id).Counters; c.Completed != people {
+		t.Errorf("%+v", c)
+	}
+	var spans []span
+	refused := 0
+	for _, n := range numbers {
+		refused += len(first.Ledger().To(n))
+		calls := second.Ledger().To(n)
+		if len(calls) != 1 || calls[0].AnsweredAt.IsZero() || len(first.Ledger().To(n)) > 1 {
+			t.Errorf("the second carrier saw %d calls to a contact, the first %d", len(calls), len(first.Ledger().To(n)))
+			continue
+		}
+		spans = append(spans, span{from: calls[0].LeftAt})
+	}
+	if refused < people/2 {
+		t.Errorf("only %d calls went to the first trunk", refused)
+	}
+	if most := perSecond(spans); most > cps {
+		t.Errorf("%d INVITEs in a second on a trunk of %d", most, cps)
+	}
+	attempts, err := w.p.store.CampaignAttempts(context.Background(), id)
+	if err != nil || len(attempts) != people {
+		t.Fatalf("%d attempts, %v", len(attempts), err)
+	}
+	for i := range attempts {
+		a := w.stored(attempts[i].ID.Call())
+		if a.Trunk != "second" || a.SIPCode != 200 || a.Q850 == 34 || a.Friendly != "" || a.RetryAfter != 0 {
+			t.Errorf("by %s: %d %q, Q.850 %d, %q, retry after %v", a.Trunk, a.SIPCode, a.SIPReason, a.Q850, a.Friendly, a.RetryAfter)
+		}
+		if l := a.Legs[0]; len(a.Legs) == 2 && (l.Trunk != "first" || l.SIPCode != 503 || l.Q850 != 34) {
+			t.Errorf("the first leg is told as %+v", l)
+		}
+		if c := w.call(a.ID.Call()); c.Trunk != "second" || c.SIPCode != 200 || c.SIPReason != "OK" {
+			t.Errorf("the API shows %+v", c)
+		}
+	}
+	w.quiet()
+}
