@@ -97,6 +97,15 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			r.finish()
 			return
 		}
+		if s.Refuses != nil && rt.refusable() {
+			if err := s.Refuses(); err != nil {
+				r.fail(err)
+				if !rt.streams {
+					r.finish()
+				}
+				return
+			}
+		}
 		early := !rt.streams && r.large() && r.rc.Request.Header.ContentLength() <= s.bodyCap(&rc.Request.Header)
 		if early { // nobody fills the memory without a name
 			if err := r.authenticate(); err != nil {
@@ -138,6 +147,12 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			r.fail(err)
 		}
 	}
+}
+
+// refusable says whether a process that must not serve any more refuses a route:
+// all of the API but its health.
+func (rt *route) refusable() bool {
+	return (strings.HasPrefix(rt.path, "/api/v1/") || strings.HasPrefix(rt.path, "/2010-04-01/")) && rt.path != "/api/v1/health"
 }
 
 // errAmbiguous: what stands before the dialler may have read another request.

@@ -77,6 +77,9 @@ type Config struct {
 	PlainWebhooks bool
 
 	Log zerolog.Logger
+	// Refuses, unless nil, gives what every request of the API is answered with but
+	// those that ask how the process is; nil: it is served.
+	Refuses func() error
 	// Registry is served at /metrics and gets the API's own figures. Required.
 	Registry *prometheus.Registry
 	// Now is the wall clock (time.Now).

@@ -369,7 +369,7 @@ func (t *activation) checkEpoch(epoch int64) error {
 	case len(stored) == 0:
 		return ErrCampaignNotFound
 	case stored[0] != epoch:
-		return journal.ErrStaleEpoch
+		return t.store.staleEpoch(t.Campaign, stored[0])
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package persistence
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,6 +69,8 @@ func offset(p campaign.Page) int { return max(0, p.Number-1) * p.Size }
 // none; in a cluster (ActAs) ownership.ErrNotOwner or ErrFenced when this node
 // does not own the campaign.
 func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c campaign.Campaign, err error) {
+	s.epochs.asks(id)
+	defer func() { s.epochs.answered(id, c.Epoch, err) }()
 	err = s.inTx(ctx, "campaign not taken over", func(tx pgx.Tx) error {
 		// FOR UPDATE is what the KEY SHARE of the commits conflicts with.
 		if _, err := tx.Exec(ctx, "SELECT 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id)); err != nil {
@@ -85,6 +89,63 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 		return err
 	})
 	return c, err
+}
+
+// epochs are those that this process took campaigns over with, so that one that
+// somebody else made can be told from its own.
+type epochs struct {
+	mu     sync.Mutex
+	of     map[engine.CampaignID]takenOver
+	others atomic.Pointer[func()] // of OnReplaced
+}
+
+type takenOver struct {
+	epoch  int64 // the last one that was answered
+	asking int   // take-overs that are not answered yet
+	unsure bool  // one failed, and may have been stored all the same
+}
+
+func (e *epochs) asks(id engine.CampaignID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.of == nil {
+		e.of = map[engine.CampaignID]takenOver{}
+	}
+	t := e.of[id]
+	t.asking++
+	e.of[id] = t
+}
+
+func (e *epochs) answered(id engine.CampaignID, epoch int64, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.of[id]
+	t.asking--
+	if t.unsure = err != nil; err == nil {
+		t.epoch = max(t.epoch, epoch)
+	}
+	e.of[id] = t
+}
+
+// foreign says whether an epoch that is stored was certainly made by another
+// process. A campaign that was never taken over here says nothing.
+func (e *epochs) foreign(id engine.CampaignID, stored int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.of[id]
+	return t.epoch > 0 && t.asking == 0 && !t.unsure && stored > t.epoch
+}
+
+// OnReplaced has f called whenever the database refuses a write because another
+// process took its campaign over: for a process that is the only one.
+func (s *Store) OnReplaced(f func()) { s.epochs.others.Store(&f) }
+
+// staleEpoch is the refusal of a write whose epoch is not the stored one.
+func (s *Store) staleEpoch(id engine.CampaignID, stored int64) error {
+	if f := s.epochs.others.Load(); f != nil && s.epochs.foreign(id, stored) {
+		(*f)()
+	}
+	return journal.ErrStaleEpoch
 }
 
 // ActiveCampaigns lists the campaigns that are running, paused, have live

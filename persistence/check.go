@@ -82,7 +82,7 @@ func (c *checks) epochs() {
 		}
 		c.each(func(i int, w *journal.Write) {
 			if w.Campaign != "" && asked[w.Campaign] != w.Epoch {
-				c.refuse(i, journal.ErrStaleEpoch)
+				c.refuse(i, c.t.staleEpoch(w.Campaign, asked[w.Campaign]))
 			}
 		})
 		return nil

@@ -219,7 +219,7 @@ func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused 
 		g.rows.reset()
 		s.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: s.hashed, marks: &s.marks}
+	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: s.hashed, marks: &s.marks, staleEpoch: s.staleEpoch}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
@@ -245,6 +245,8 @@ type commit struct {
 	stale    map[engine.ContactID]struct{} // contacts whose variables changed
 	hashed   func(engine.PhoneNumber) string
 	marks    *legMarks
+	// staleEpoch is the refusal of a write whose epoch is not the stored one.
+	staleEpoch func(id engine.CampaignID, stored int64) error
 }
 
 func (t *commit) run() error {

@@ -23,7 +23,7 @@ import (
 func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
 	err = s.inTx(ctx, "contacts not added", func(tx pgx.Tx) error {
 		report = campaign.AddReport{}
-		sticky, err := lockForAdding(ctx, tx, add.Campaign, add.Epoch)
+		sticky, err := s.lockForAdding(ctx, tx, add.Campaign, add.Epoch)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, beca
 
 // lockForAdding keeps other additions out, so that positions ascend, checks
 // the owner's epoch, and says whether exclusions are sticky.
-func lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool, err error) {
+func (s *Store) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool, err error) {
 	var stored int64
 	err = tx.QueryRow(ctx, `SELECT epoch, coalesce((settings->>'sticky_exclusion')::boolean, false)
 		FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, string(id)).Scan(&stored, &sticky)
@@ -109,7 +109,7 @@ func lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch i
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, ErrCampaignNotFound
 	case err == nil && stored != epoch:
-		return false, journal.ErrStaleEpoch
+		return false, s.staleEpoch(id, stored)
 	}
 	return sticky, err
 }

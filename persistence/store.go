@@ -93,6 +93,7 @@ type Store struct {
 	imports importSessions
 	probe   probe
 	acting  atomic.Int32 // the incarnation of ActAs
+	epochs  epochs
 
 	// What a trigger asks, and any request with an Idempotency-Key.
 	replies    together[replyKey, journal.Reply]

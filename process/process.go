@@ -13,6 +13,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,8 +46,10 @@ type Process struct {
 	log    zerolog.Logger
 	clock  actors.Clock
 
-	pg    *private.Server
-	store *persistence.Store
+	pg       *private.Server
+	presence *persistence.Presence
+	replaced atomic.Pointer[string] // why another process serves the database, nil: none does
+	store    *persistence.Store
 	// spool is nil when nothing is kept on disk.
 	spool *spool.Spool
 	sip   *sipstack.Stack
@@ -154,7 +157,16 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.attend(ctx, url); err != nil {
+		return err
+	}
+	if p.pg != nil {
+		p.keepPrivate()
+	}
 	if err := p.openStore(ctx, url); err != nil {
+		return err
+	}
+	if err := p.stayPresent(ctx); err != nil {
 		return err
 	}
 	if err := p.useDatabase(ctx, name); err != nil {
@@ -221,6 +233,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return err
 	}
 	p.treeUp.Store(p.tree)
+	if p.replaced.Load() != nil {
+		p.tree.Drain()
+	}
 	for _, h := range p.sip.Health() { // what was found before the tree was up
 		p.tree.TrunkHealth(h)
 	}
@@ -241,7 +256,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	front := &Front{Store: p.store, tree: p.tree, p: p}
 	p.front = front
-	p.api, err = http.New(http.Config{JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
+	p.api, err = http.New(http.Config{Refuses: p.refusesRequests, JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		StrictTransport: strings.HasPrefix(strings.ToLower(base), "https://") && !flags.TLSOwn,
 		ResultToken:     tokens, KeyRate: flags.KeyRate, PlainWebhooks: flags.WebhookAllowPrivate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, ReportPatience: p.tuning.reportPatience, Log: log, Registry: registry, Now: p.clock.Now},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Classification: front, Evidence: front, Persons: front, Webhooks: front, Simulations: front})
@@ -277,13 +292,26 @@ func (p *Process) database(ctx context.Context, name string) (string, error) {
 	if p.pg, err = StartPrivate(ctx, p.flags.DataDir, name, p.log); err != nil {
 		return "", err
 	}
-	p.pg.Keep()
-	p.closing = append(p.closing, func() {
-		if err := p.pg.Stop(); err != nil {
-			p.log.Error().Err(err).Msg("private PostgreSQL did not stop")
-		}
-	})
+	if !p.pg.Adopted() { // else it may be another process's
+		p.closing = append(p.closing, p.stopPrivate)
+	}
 	return p.pg.URL(), nil
+}
+
+// keepPrivate has the private PostgreSQL run as long as this process, which is
+// the one that serves it.
+func (p *Process) keepPrivate() {
+	p.pg.Keep()
+	if p.pg.Adopted() {
+		last := len(p.closing) - 1 // the presence ends before its server
+		p.closing = slices.Insert(p.closing, last, p.stopPrivate)
+	}
+}
+
+func (p *Process) stopPrivate() {
+	if err := p.pg.Stop(); err != nil {
+		p.log.Error().Err(err).Msg("private PostgreSQL did not stop")
+	}
 }
 
 // optOutDigit reads one key of a telephone; "" is none.

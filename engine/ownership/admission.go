@@ -1,0 +1,71 @@
+package ownership
+
+import (
+	"fmt"
+	"time"
+
+	"dialler/engine"
+)
+
+// Presence is one process that serves a database.
+type Presence struct {
+	Life    string // of this process; no other one ever has it
+	Name    string // of the node; "" while the process has not said who it is
+	Host    string
+	PID     int
+	Since   time.Time
+	Cluster bool          // it is a node of a cluster, of which there may be several
+	Silent  time.Duration // since it was last heard of
+}
+
+// ShareableWith says whether two processes may serve one database: only as nodes
+// of a cluster.
+func (p *Presence) ShareableWith(q *Presence) bool { return p.Cluster && q.Cluster }
+
+// Admission is what a process does that wants to serve a database and was not
+// admitted, because others do.
+type Admission string
+
+const (
+	AskAgain Admission = "ask_again" // in a moment: the other is perhaps just ending
+	EndOwn   Admission = "end_own"   // the other is a former session of its own, and is ended
+	GiveUp   Admission = "give_up"   // another process serves the database
+)
+
+const (
+	// endingFor is how long the end of a process may take to be known: its machine
+	// tells the database at once.
+	endingFor = 500 * time.Millisecond
+	// A process says once a second that it is there. One that was not heard of for
+	// silentFor may have lost its machine or its network, which the database knows
+	// within unnoticedFor.
+	silentFor    = 3 * time.Second
+	unnoticedFor = 12 * time.Second
+)
+
+// Admit decides for me, who has waited; others are whom it was not admitted for.
+func Admit(me *Presence, others []Presence, waited time.Duration) Admission {
+	silent := true
+	for i := range others {
+		if others[i].Life == me.Life {
+			return EndOwn
+		}
+		silent = silent && (others[i].ShareableWith(me) || others[i].Silent >= silentFor)
+	}
+	if waited < endingFor || silent && waited < unnoticedFor {
+		return AskAgain
+	}
+	return GiveUp
+}
+
+// InUse is the refusal, which names who serves the database.
+func InUse(database string, me *Presence, others []Presence) *engine.Error {
+	by := "another dialler, which is just starting"
+	for i := range others {
+		if o := &others[i]; o.Name != "" && !o.ShareableWith(me) {
+			by = fmt.Sprintf("dialler %q (host %s, pid %d, since %s)", o.Name, o.Host, o.PID, o.Since.UTC().Format(time.RFC3339))
+			break
+		}
+	}
+	return engine.Conflict("database_in_use", database+" is in use by "+by+"; stop that one, or start all of them with --cluster")
+}
