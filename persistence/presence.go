@@ -23,7 +23,8 @@ type Presence struct {
 
 	mu       sync.Mutex
 	conn     *pgx.Conn // nil: lost
-	recorded bool
+	held     bool      // conn has the lock
+	recorded bool      // conn has its row
 }
 
 // servingLock is the lock's key, one for each schema.
@@ -102,8 +103,7 @@ func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err e
 		try = "SELECT pg_try_advisory_lock_shared(" + servingLock + ")"
 	}
 	for {
-		var ours bool
-		if err := p.conn.QueryRow(ctx, try).Scan(&ours); err != nil || ours {
+		if err := p.conn.QueryRow(ctx, try).Scan(&p.held); err != nil || p.held {
 			return nil, p.lost(err)
 		}
 		all, err := p.holders(ctx)
@@ -120,7 +120,7 @@ func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err e
 func (p *Presence) lost(err error) error {
 	if err != nil && p.conn != nil {
 		_ = p.conn.Close(closed)
-		p.conn = nil
+		p.conn, p.held, p.recorded = nil, false, false
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func (p *Presence) Record(ctx context.Context) error {
 }
 
 func (p *Presence) record(ctx context.Context) error {
-	if p.conn == nil {
+	if !p.held {
 		return nil // it is, with the next lock
 	}
 	_, err := p.conn.Exec(ctx, `WITH gone AS (
@@ -178,14 +178,13 @@ func (p *Presence) record(ctx context.Context) error {
 		) INSERT INTO presence (backend, life, name, host, pid, since) VALUES (pg_backend_pid(), $1, $2, $3, $4, $5)
 		ON CONFLICT (backend) DO UPDATE SET life = excluded.life, name = excluded.name, host = excluded.host, pid = excluded.pid, since = excluded.since`,
 		p.me.Life, p.me.Name, p.me.Host, p.me.PID, p.me.Since)
-	p.recorded = err == nil
-	if err != nil && p.conn.IsClosed() {
-		p.conn = nil
+	if p.recorded = err == nil; p.recorded {
+		return nil
 	}
-	if err != nil {
-		return failure("database_error", "it was not noted who serves the database", err)
+	if p.conn.IsClosed() {
+		err = p.lost(err)
 	}
-	return nil
+	return failure("database_error", "it was not noted who serves the database", err)
 }
 
 // Renew says that the process is there, and takes the lock anew after the session
@@ -214,17 +213,16 @@ func (p *Presence) Renew(ctx context.Context) error {
 func (p *Presence) hold(ctx context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.conn == nil {
+	if !p.held {
 		return false
 	}
-	if _, err := p.conn.Exec(ctx, "SELECT 1"); err != nil && p.conn.IsClosed() {
-		p.conn = nil
+	if _, err := p.conn.Exec(ctx, "SELECT 1"); p.lost(err) != nil {
 		return false
 	}
 	if !p.recorded {
 		_ = p.record(ctx) // the database took no writes then; it is tried again
 	}
-	return p.conn != nil
+	return p.held
 }
 
 // Close ends the session: another process may serve the database at once.
