@@ -19,9 +19,26 @@ type storeFlags struct {
 	SecretsKeyFile string `name:"secrets-key-file" help:"File with the keys that secrets are encrypted with in the database." placeholder:"FILE"`
 }
 
-// open connects; a private PostgreSQL that is not running is started for the
-// command, one that runs is used and left alone.
+// there refuses when there is no database to work on. It comes before anything
+// that makes a file.
+func (f *storeFlags) there() error {
+	if f.DatabaseURL != "" {
+		return nil
+	}
+	return process.PrivateExists(f.DataDir, f.Instance)
+}
+
+// open connects to a database that exists.
 func (f *storeFlags) open(ctx context.Context, c *cli) (*persistence.Store, func(), error) {
+	if err := f.there(); err != nil {
+		return nil, nil, err
+	}
+	return f.openOrMake(ctx, c)
+}
+
+// openOrMake connects; a private PostgreSQL that is not running is started for the
+// command, and made when there is none; one that runs is used and left alone.
+func (f *storeFlags) openOrMake(ctx context.Context, c *cli) (*persistence.Store, func(), error) {
 	url, stop := f.DatabaseURL, func() {}
 	if url == "" {
 		pg, err := process.StartPrivate(ctx, f.DataDir, f.Instance, c.logger())
@@ -80,7 +97,7 @@ type dbMigrateCmd struct {
 
 // Run migrates.
 func (d *dbMigrateCmd) Run(c *cli) error {
-	_, done, err := d.open(context.Background(), c)
+	_, done, err := d.openOrMake(context.Background(), c)
 	if err != nil {
 		return err
 	}
@@ -121,6 +138,9 @@ type dbAuditCmd struct {
 func (d *dbAuditCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
+	if err := d.there(); err != nil {
+		return err
+	}
 	dir, err := process.DataDir(d.DataDir, d.Instance)
 	if err != nil {
 		return err

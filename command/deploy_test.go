@@ -99,7 +99,7 @@ func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 		t.Error(err)
 	}
 	for _, args := range [][]string{
-		{"db", "audit"}, {"bench", "bot", "--listen=172.30.77.21:5080"}, {"bench", "carrier", "--listen=172.30.77.20:5070"},
+		{"db", "audit", "--config=../deploy/systemd/dialler.yaml"}, {"bench", "bot", "--listen=172.30.77.21:5080"}, {"bench", "carrier", "--listen=172.30.77.20:5070"},
 	} {
 		if _, _, err := parse(args); err != nil {
 			t.Errorf("%q: %v", args, err)

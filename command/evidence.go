@@ -29,6 +29,9 @@ type exportEvidenceCmd struct {
 func (x *exportEvidenceCmd) Run(c *cli) error {
 	ctx, cancel := signals()
 	defer cancel()
+	if err := x.there(); err != nil {
+		return err
+	}
 	dir, err := process.DataDir(x.DataDir, x.Instance)
 	if err != nil {
 		return err

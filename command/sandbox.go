@@ -91,7 +91,8 @@ type sandboxSummary struct {
 
 // Run brings the sandbox up, runs its campaign, and reports.
 func (s *sandboxCmd) Run(c *cli) error {
-	ctx, cancel := signals()
+	up := &serving{started: make(chan struct{})}
+	ctx, cancel := signalsThen(up.abandon)
 	defer cancel()
 	log := c.logger()
 	if s.JSON {
@@ -124,7 +125,7 @@ func (s *sandboxCmd) Run(c *cli) error {
 	if flags.ListenHTTP == process.DefaultHTTP && taken(process.DefaultHTTP) {
 		flags.ListenHTTP = "127.0.0.1:0" // something else is there; ours is printed
 	}
-	p, err := process.Start(ctx, flags, "sandbox", log)
+	p, err := up.start(ctx, flags, "sandbox", log)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,12 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 	_ "time/tzdata" // zones are known wherever the binary runs
 
 	"github.com/rs/zerolog"
 
+	"dialler/engine"
 	"dialler/process"
 )
 
@@ -21,10 +23,16 @@ func Main(args []string) int {
 	if err := run(args); err != nil {
 		// One line, whatever libraries make of it: it ends in logs and consoles.
 		fmt.Fprintln(os.Stderr, "dialler:", strings.Join(strings.Fields(err.Error()), " "))
+		if engine.ErrorCode(err) == "database_in_use" {
+			return inUse
+		}
 		return 1
 	}
 	return 0
 }
+
+// inUse is the exit status of a dialler whose database another one serves.
+const inUse = 3
 
 // collectAt is how much the heap grows until garbage is collected, in per cent
 // of what lives.
@@ -49,19 +57,59 @@ func servesLong(command string) bool {
 	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench cluster") || strings.HasPrefix(command, "bench bot")
 }
 
-// signals gives a context that ends at the first SIGINT or SIGTERM; a second
-// one ends the process at once.
-func signals() (context.Context, context.CancelFunc) {
+// oneSignal is for how long a signal counts as the first one: a terminal and a
+// supervisor, or two of them, may send it at the same time.
+const oneSignal = time.Second
+
+// signals gives a context that ends at the first SIGINT or SIGTERM; another one,
+// oneSignal later, ends the process at once.
+func signals() (context.Context, context.CancelFunc) { return signalsThen(func() {}) }
+
+// signalsThen has last run before the process is ended at once.
+func signalsThen(last func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		<-ch
+		first := time.Now()
 		cancel()
-		<-ch
-		os.Exit(130)
+		for range ch {
+			if time.Since(first) >= oneSignal {
+				last()
+				os.Exit(130)
+			}
+		}
 	}()
 	return ctx, cancel
+}
+
+// serving is the process that the signals are for, once it is up.
+type serving struct {
+	started chan struct{} // closed when the start is over
+	p       *process.Process
+}
+
+// startTimeout bounds how long the end of a start is waited for that was told to end.
+const startTimeout = 10 * time.Second
+
+// start brings the process up.
+func (s *serving) start(ctx context.Context, flags process.Flags, instance string, log zerolog.Logger) (p *process.Process, err error) {
+	defer close(s.started)
+	s.p, err = process.Start(ctx, flags, instance, log)
+	return s.p, err
+}
+
+// abandon says what a process leaves that ends at once, and stops its database.
+func (s *serving) abandon() {
+	select {
+	case <-s.started:
+	case <-time.After(startTimeout):
+		return
+	}
+	if s.p != nil {
+		s.p.Abandon()
+	}
 }
 
 type serveCmd struct {
@@ -70,12 +118,13 @@ type serveCmd struct {
 
 // Run serves until a signal, then drains.
 func (s *serveCmd) Run(c *cli) error {
-	ctx, cancel := signals()
+	up := &serving{started: make(chan struct{})}
+	ctx, cancel := signalsThen(up.abandon)
 	defer cancel()
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP) // from here on it ends nothing, not even a start
 	log := c.logger()
-	p, err := process.Start(ctx, s.Flags, "main", log)
+	p, err := up.start(ctx, s.Flags, "main", log)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to end before it was up

@@ -51,6 +51,23 @@ func TestSystemdTakesTheUnitsAndFindsThemHardened(t *testing.T) {
 	}
 }
 
+// A command without the service's settings works on another database.
+func TestEveryUnitGoesByTheSettingsOfTheService(t *testing.T) {
+	t.Parallel()
+	_, services := units(t)
+	for _, s := range services {
+		text, err := os.ReadFile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`(?m)^ExecStart=\S+ .*--config /etc/dialler/dialler\.yaml`, `(?m)^EnvironmentFile=-/etc/dialler/dialler\.env$`, `(?m)^Environment=DIALLER_DATA_DIR=/var/lib/dialler`} {
+			if !regexp.MustCompile(want).Match(text) {
+				t.Errorf("%s has no %s", filepath.Base(s), want)
+			}
+		}
+	}
+}
+
 func TestTheServiceIsGivenTheTimeThatADrainTakes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("systemd/dialler.service")

@@ -67,9 +67,9 @@ func Attend(ctx context.Context, url string, cfg Config, me ownership.Presence) 
 			return nil, p.inUse(others)
 		case ownership.EndOwn, ownership.AskAgain:
 		}
-		if !said && waited > 2*presencePause {
+		if !said && waited > presencePatience/2 {
 			said = true
-			cfg.Log.Info().Msg("another dialler served this database a moment ago; it is waited for its end")
+			cfg.Log.Info().Msg("another dialler serves this database and was not heard of for seconds; waiting for the database to notice its end")
 		}
 		if !sleep(ctx, presencePause) {
 			p.Close()

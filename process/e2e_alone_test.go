@@ -15,7 +15,9 @@ import (
 	"dialler/bench/carrier"
 	"dialler/bench/ports"
 	"dialler/engine"
+	"dialler/engine/ownership"
 	"dialler/http"
+	"dialler/persistence"
 	"dialler/persistence/storetest"
 )
 
@@ -204,13 +206,113 @@ func TestADiallerWhosePlaceAnotherTookIsNotReady(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	w.carrier(carrier.Config{})
-	w.exec("SELECT pg_terminate_backend(backend) FROM presence")
+	const end = "SELECT pg_terminate_backend(backend, 10000) FROM presence"
+	w.exec(end)
 	eventually(t, "the place is taken anew", func() bool {
 		var n int
-		w.query("SELECT count(*) FROM presence JOIN pg_stat_activity ON pid = backend", &n)
+		w.query("SELECT count(*) FROM presence p JOIN pg_stat_activity a ON a.pid = p.backend", &n)
 		return n == 1
 	})
 	if status, why := w.readiness(); status != 200 || why != "" {
 		t.Fatalf("/readyz: %d %s", status, why)
+	}
+	me := ownership.Presence{Life: "other", Name: "web-2", Host: "h", PID: 4711, Since: time.Now()}
+	eventually(t, "another is faster", func() bool {
+		w.exec(end)
+		other, err := persistence.Attend(t.Context(), w.url, persistence.Config{}, me)
+		if err != nil {
+			return false
+		}
+		t.Cleanup(other.Close)
+		return other.Record(t.Context()) == nil
+	})
+	eventually(t, "the first is not ready", func() bool {
+		status, why := w.readiness()
+		return status == 503 && strings.Contains(why, `in use by dialler "web-2" (host h, pid 4711, since `)
+	})
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.code() != "replaced" {
+		t.Errorf("%s, want 503 replaced", r)
+	}
+}
+
+// talking starts the program on the world's database, in the world's place, with
+// one conversation that lasts.
+func (w *world) talking() (r *running) {
+	w.t.Helper()
+	w.tampered = true // there is nothing here to audit while it is another process
+	w.p.Close()
+	w.flags.SIP = "127.0.0.1:" + strconv.Itoa(ports.Of(w.t))
+	r = w.another()
+	w.t.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	var rep struct {
+		CallID engine.CallID `json:"call_id"`
+	}
+	eventually(w.t, "a call is placed", func() bool {
+		a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
+		if a.status == 201 {
+			a.into(&rep)
+		}
+		return a.status == 201
+	})
+	w.session(rep.CallID, "talks", func(s bot.Session) bool { return s.FramesIn > 0 })
+	return r
+}
+
+// stopped signals the program again and again until it ends.
+func (r *running) stopped(first time.Time) (status int, after time.Duration) {
+	r.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.read:
+			after = time.Since(first)
+			_ = r.cmd.Wait()
+			return r.cmd.ProcessState.ExitCode(), after
+		case <-tick.C:
+			_ = r.cmd.Process.Signal(syscall.SIGTERM)
+		}
+	}
+}
+
+func TestTwoSignalsWithinASecondAreOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.silently(4 * time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	r := w.talking()
+	for range 3 {
+		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.terminate() // in order
+	for _, row := range model.Ledger().Calls() {
+		if row.EndedAt.Sub(row.AnsweredAt) < 3*time.Second {
+			t.Errorf("the conversation was cut off: %+v", row)
+		}
+	}
+	if said := r.log(); strings.Contains(said, "ended at once") || strings.Contains(said, "drain timeout") {
+		t.Error(said)
+	}
+}
+
+func TestASignalASecondLaterEndsAtOnceSaysWhatIsLeftAndStopsThePrivateDatabase(t *testing.T) {
+	t.Parallel()
+	pg := privateDir(t)
+	w := newPrivateWorld(t, pg, tuning{})
+	w.silently(0) // until somebody hangs up
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	r := w.talking()
+	first := time.Now()
+	status, after := r.stopped(first)
+	if status != 130 || after < time.Second || after > 30*time.Second {
+		t.Errorf("exit status %d after %v", status, after)
+	}
+	if said := r.log(); !regexp.MustCompile(`"calls":1,.*"message":"ended at once by a second signal`).MatchString(said) || !strings.Contains(said, "draining:") {
+		t.Errorf("the log does not say what is left:\n%s", said)
+	}
+	if pid := postmaster(t, pg); pid != 0 {
+		t.Errorf("PostgreSQL still runs as %d", pid)
 	}
 }

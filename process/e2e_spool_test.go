@@ -28,7 +28,11 @@ func (e elsewhere) Addr() net.Addr { return e.addr }
 // there from then on.
 func (w *world) another() *running {
 	w.t.Helper()
-	r := serve(w.t, w.url, "--webhook-allow-private", "--sip="+w.flags.SIP, "--spool-dir="+w.flags.SpoolDir, fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
+	url, dir := w.url, dataDir(w.t)
+	if w.flags.DatabaseURL == "" { // a private one
+		url, dir = "", w.flags.DataDir
+	}
+	r := serve(w.t, url, "--data-dir="+dir, "--webhook-allow-private", "--sip="+w.flags.SIP, "--spool-dir="+w.flags.SpoolDir, fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
 		"--recordings-dir="+w.flags.RecordingsDir)
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(r.api, "http://"))
 	if err != nil {

@@ -425,6 +425,21 @@ func StartPrivate(ctx context.Context, dataDir, instance string, log zerolog.Log
 	return private.Start(ctx, private.Config{Dir: dir, Name: databaseName, Log: log})
 }
 
+// PrivateExists refuses when an instance has no private PostgreSQL in its data
+// folder yet: who looks after a database must not be given an empty one.
+func PrivateExists(dataDir, instance string) error {
+	dir, err := DataDir(dataDir, instance)
+	if err != nil {
+		return err
+	}
+	folder, ok, err := private.Exists(dir, databaseName)
+	if err == nil && !ok {
+		err = engine.NotFound("database_missing", "the data folder "+dir+" has no private database (there is none in "+folder+"), and none was made; give the installation's settings "+
+			"(--config, DATABASE_URL or --data-dir), or start a new one with dialler serve")
+	}
+	return err
+}
+
 // Store is the dialler's database.
 func (p *Process) Store() *persistence.Store { return p.store }
 
@@ -471,6 +486,15 @@ func (p *Process) Drain(ctx context.Context) {
 	}
 	if p.several != nil {
 		p.several.node.Leave(ctx) // no call is live any more
+	}
+}
+
+// Abandon is for a process that ends at once: it says what it leaves, and stops
+// the private PostgreSQL, which would outlive it.
+func (p *Process) Abandon() {
+	p.log.Warn().Int64("calls", p.liveCalls()).Msg("ended at once by a second signal; the calls still live are closed as lost at the next start")
+	if p.pg != nil {
+		p.stopPrivate()
 	}
 }
 

@@ -125,6 +125,18 @@ func moved(dir string) string {
 // place chooses the folder of the server and makes it: the configured one,
 // except as root when the server's user could not enter it.
 func (o owner) place(dir, name string) (string, error) {
+	path, err := o.pathOf(dir, name)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the server's own folder below it is closed
+		return "", fmt.Errorf("the data folder cannot be made: %w", err)
+	}
+	return path, o.folder(path)
+}
+
+// pathOf gives the path of that folder.
+func (o owner) pathOf(dir, name string) (string, error) {
 	if name == "" {
 		name = "main"
 	}
@@ -144,12 +156,5 @@ func (o owner) place(dir, name string) (string, error) {
 		dir = filepath.Join(home, ".local", "share", "dialler")
 	}
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the server's own folder below it is closed
-		return "", fmt.Errorf("the data folder cannot be made: %w", err)
-	}
-	path := filepath.Join(dir, name)
-	return path, o.folder(path)
+	return filepath.Join(dir, name), err
 }

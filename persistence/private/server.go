@@ -116,6 +116,20 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// Exists says whether the folder has a cluster, and makes nothing; path is the
+// server's folder in it.
+func Exists(dir, name string) (path string, ok bool, err error) {
+	o, err := chooseOwner()
+	if err != nil {
+		return "", false, err
+	}
+	if path, err = o.pathOf(dir, name); err != nil {
+		return "", false, err
+	}
+	_, major := dataFolder(path)
+	return path, major > 0, nil
+}
+
 // lock keeps two starts of one folder apart; the kernel gives it back when the
 // process dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
