@@ -4720,7 +4720,7 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "not_ready";
             checks: {
-                /** @description database, trunks, rtp_ports, draining, descriptors, spool, cluster. */
+                /** @description database, trunks, rtp_ports, draining, descriptors, replaced, spool, cluster. */
                 name: string;
                 ok: boolean;
                 /** @description What is wrong and what to do. */

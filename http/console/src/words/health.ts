@@ -28,6 +28,10 @@ const words: Record<string, { title: string; sentence: string }> = {
     title: 'The dialler has no descriptors left',
     sentence: 'Calls in progress go on. Not every bot and not every client can be reached.',
   },
+  replaced: {
+    title: 'Another dialler took over',
+    sentence: 'Another process works on this database. This one places no call and changes nothing until it is started again.',
+  },
   cluster: {
     title: 'This node lost its lease',
     sentence: 'Calls in progress go on. This node places no call; another one takes over what it did.',

@@ -171,5 +171,5 @@ test('what does not work is said on every page, in words', () => {
   expect(away?.sentence).toContain('No new call is placed');
   expect(away?.detail).toBe('The volume of the database is full; make room on it');
   expect(away?.since).toBe('2030-03-01T09:00:00Z');
-  for (const name of ['database', 'spool', 'rtp_ports', 'descriptors', 'cluster', 'draining']) expect(troubles([{ name, ok: false }])[0]?.sentence).toMatch(/^[A-Z].*\.$/);
+  for (const name of ['database', 'spool', 'rtp_ports', 'descriptors', 'replaced', 'cluster', 'draining']) expect(troubles([{ name, ok: false }])[0]?.sentence).toMatch(/^[A-Z].*\.$/);
 });
