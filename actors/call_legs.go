@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/journal"
 )
 
 // left notes that a leg's INVITE has left.
@@ -59,6 +60,7 @@ func (c *call) recoverLegs() (watched int) {
 	a := &c.m.A
 	if !a.Live() { // it was closed by an earlier owner
 		c.numberHeld = c.d.keepers != nil && c.openAny()
+		c.m.Watch()
 	}
 	for i := range a.Legs {
 		l := &a.Legs[i]
@@ -98,16 +100,19 @@ func (c *call) closed(e *engine.LegEvent) {
 			c.owner.numberFree(false)
 		}
 	}()
-	for i := range c.m.A.Legs {
-		if l := &c.m.A.Legs[i]; l.ID == e.Leg {
-			t := e.At
-			l.EndedAt = &t
-		}
+	c.m.Watched(e)
+}
+
+// hold is what becomes of the number with the attempt's end: free, or held until a
+// proof or the bound, or while the bot's leg is being ended.
+func (c *call) hold(watching bool, now time.Time) journal.HoldRelease {
+	a := &c.m.A
+	h := journal.HoldRelease{Attempt: a.ID, Number: a.To, Owed: c.m.Owed()}
+	switch {
+	case h.Owed:
+		h.Until = a.HoldBound(&c.m.Config)
+	case watching:
+		h.Until = now.Add(c.m.Config.RingTimeout + c.d.cfg.RingGrace)
 	}
-	for i := range c.m.A.Peers {
-		if p := &c.m.A.Peers[i]; p.ID == e.Leg {
-			t := e.At
-			p.EndedAt, p.State = &t, attempt.PeerOver
-		}
-	}
+	return h
 }

@@ -83,7 +83,7 @@ func (a *contactActor) record(what attempt.What, now time.Time) int {
 	var then func(error)
 	switch what {
 	case attempt.WhatReserved:
-		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: a.d.destinations.judge(at.To, at.From), Cap: a.d.calleeCap(a.now)}
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&a.call.m.Config), Refused: a.d.destinations.judge(at.To, at.From), Cap: a.d.calleeCap(a.now)}
 		w.Contacts = []contact.Contact{a.m.C}
 		data.Before, data.After = a.reserving[0], a.reserving[1]
 		if t := a.trigger; t != nil {
@@ -164,13 +164,10 @@ func (a *contactActor) over(now time.Time) {
 			data.Reason = a.m.C.Reason
 		}
 	}
-	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
 	if a.watching == 0 {
 		a.watching = at.OpenPeers() // the bot's leg, which is being ended
 	}
-	if a.watching > 0 {
-		hold.Until = now.Add(a.rules.Attempt.RingTimeout + a.d.cfg.RingGrace)
-	}
+	hold := a.call.hold(a.watching > 0, now)
 	w := journal.Write{
 		Attempts: []attempt.Attempt{at}, Contacts: []contact.Contact{a.m.C},
 		Holds: []journal.HoldRelease{hold}, Events: []journal.Event{a.event(journal.AttemptEnded, data)},

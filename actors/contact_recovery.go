@@ -131,7 +131,7 @@ func (a *contactActor) lost(why string) {
 }
 
 // watched follows the legs of a lost attempt: with the last one's end the
-// number is free again.
+// number is free again, if that is proven.
 func (a *contactActor) watched(e *engine.LegEvent) {
 	if !e.Kind.Final() {
 		return
@@ -140,8 +140,8 @@ func (a *contactActor) watched(e *engine.LegEvent) {
 	a.call.closed(e)
 	at := a.call.snapshot()
 	w := journal.Write{Attempts: []attempt.Attempt{at}}
-	w.Events = []journal.Event{a.event(journal.LegClosed, journal.Data{Leg: e.Leg})}
-	if a.watching == 0 {
+	w.Events = []journal.Event{a.event(journal.LegClosed, journal.Data{Leg: e.Leg, Proof: e.Proves()})}
+	if a.watching == 0 && !a.call.m.Owed() {
 		w.Holds = []journal.HoldRelease{{Attempt: at.ID, Number: at.To}}
 	}
 	a.persist(w, func(error) { a.d.phone.ForgetLegs(at.ID) })

@@ -205,7 +205,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 	var then func(error)
 	switch what {
 	case attempt.WhatReserved:
-		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Refused: c.d.destinations.judge(at.To, at.From), Cap: c.d.calleeCap(c.now), KeyCap: c.want.keyCap(c.now)}
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&c.call.m.Config), Refused: c.d.destinations.judge(at.To, at.From), Cap: c.d.calleeCap(c.now), KeyCap: c.want.keyCap(c.now)}
 		rep := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 			ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: c.now.UTC()}
 		cmd, to := c.want.cmd, c.want.replyTo
@@ -270,13 +270,10 @@ func (c *dialoutCall) parameters() map[string]string {
 
 func (c *dialoutCall) over(now time.Time) {
 	at := c.call.snapshot()
-	hold := journal.HoldRelease{Attempt: at.ID, Number: at.To}
 	if c.watching == 0 {
 		c.watching = at.OpenPeers() // the bot's leg, which is being ended
 	}
-	if c.watching > 0 {
-		hold.Until = now.Add(c.d.cfg.DialoutRing + c.d.cfg.RingGrace)
-	}
+	hold := c.call.hold(c.watching > 0, now)
 	watching := c.watching > 0
 	c.persist(journal.Write{Attempts: []attempt.Attempt{at}, Holds: []journal.HoldRelease{hold},
 		Events: []journal.Event{c.event(journal.AttemptEnded, endedData(&at))}}, func(error) {
@@ -293,8 +290,8 @@ func (c *dialoutCall) watched(e *engine.LegEvent) {
 	c.watching--
 	c.call.closed(e)
 	at := &c.call.m.A
-	w := journal.Write{Attempts: []attempt.Attempt{c.call.snapshot()}, Events: []journal.Event{c.event(journal.LegClosed, journal.Data{Leg: e.Leg})}}
-	if c.watching == 0 {
+	w := journal.Write{Attempts: []attempt.Attempt{c.call.snapshot()}, Events: []journal.Event{c.event(journal.LegClosed, journal.Data{Leg: e.Leg, Proof: e.Proves()})}}
+	if c.watching == 0 && !c.call.m.Owed() {
 		w.Holds = []journal.HoldRelease{{Attempt: at.ID, Number: at.To}}
 	}
 	id := at.ID

@@ -42,7 +42,7 @@ type Config struct {
 	// for its result before it goes to rest, 3 s. A later result finds the
 	// contact by the database.
 	ResultLinger time.Duration
-	RingGrace    time.Duration // hold of a lost attempt's number beyond its ring timeout, 35 s
+	RingGrace    time.Duration // for how long a lost leg is watched beyond its ring timeout, 35 s
 	DialoutCap   int           // simultaneous dialouts a bot, 0 = its seats
 	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
 	// EligibilityBudget is what the answer of an eligibility hook may take, 300 ms.

@@ -72,6 +72,27 @@ func (k LegEventKind) Final() bool {
 	return false
 }
 
+// Proof is what proved that a leg is over, whoever carries it.
+type Proof string
+
+const (
+	// Unproven: a CANCEL that was answered (with 200 or 481: the INVITE may have
+	// been answered before, RFC 3261 §9.2), a BYE that was not, a time-out, a far
+	// side that cannot be reached. The call may live.
+	Unproven Proof = ""
+	// ProofNotSent: the process that was to place it says that it never did.
+	ProofNotSent Proof = "not_sent"
+	// ProofRefused: a final response of 300 or more to its INVITE.
+	ProofRefused Proof = "refused"
+	// ProofBye: a 2xx or a 481 to a BYE inside its dialog.
+	ProofBye Proof = "bye_answered"
+	// ProofHungUp: a BYE of the far side.
+	ProofHungUp Proof = "bye_received"
+	// ProofWord: the process that placed it says that it never sent an ACK, and
+	// that the time is over in which it would: the far side gives up (§13.3.1.4).
+	ProofWord Proof = "not_acknowledged"
+)
+
 // LegEvent is one event of a leg. Seq counts the leg's events from 1 without
 // gaps, in wire order; after a re-attach all events are replayed from 1 and
 // the receiver drops those it has seen.
@@ -85,6 +106,8 @@ type LegEvent struct {
 
 	Code   int    // SIP status code of provisional, answered, refused
 	Reason string // its reason phrase, or why a leg was not sent
+	// Proof says what proved the end, of LegClosed (Proves).
+	Proof Proof
 	// NotSent says why, for LegNotSent.
 	NotSent NotSentReason
 	// Q850 is the cause of a "Reason: Q.850;cause=" header, 0 when absent.
@@ -105,6 +128,22 @@ type LegEvent struct {
 	// Replaces is the value of its Replaces header (RFC 3891), unescaped, when
 	// the transfer is attended; ReferredBy names who asks (RFC 3892).
 	ReferTo, Replaces, ReferredBy string
+}
+
+// Proves gives what proves that the leg is over, Unproven when nothing does.
+func (e *LegEvent) Proves() Proof {
+	switch e.Kind {
+	case LegNotSent:
+		return ProofNotSent
+	case LegRefused:
+		return ProofRefused
+	case LegHungUp:
+		return ProofHungUp
+	case LegClosed:
+		return e.Proof
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegDigit, LegReferred:
+	}
+	return Unproven
 }
 
 // NotSentReason says why an INVITE certainly did not leave.

@@ -233,7 +233,7 @@ func (c *checks) replies() {
 // in the same group, and comes again.
 func (c *checks) holds() {
 	var first map[engine.PhoneNumber]int
-	numbers, attempts := c.t.texts(0), c.t.arrayOf(1, pgtype.UUIDOID)
+	numbers, attempts, left := c.t.texts(0), c.t.arrayOf(1, pgtype.UUIDOID), c.t.arrayOf(2, pgtype.Int8OID)
 	c.each(func(i int, w *journal.Write) {
 		if w.Intent == nil {
 			return
@@ -250,11 +250,12 @@ func (c *checks) holds() {
 		first[w.Intent.Number] = i
 		numbers.text(string(w.Intent.Number))
 		attempts.id(string(w.Intent.Attempt))
+		left.int8(w.Intent.Bound.Sub(c.t.now).Microseconds())
 	})
 	if first == nil {
 		return
 	}
-	c.t.queue("holds", [][]byte{numbers.param(), attempts.param()}, func(rows [][][]byte) error {
+	c.t.queue("holds", [][]byte{numbers.param(), attempts.param(), left.param()}, func(rows [][][]byte) error {
 		held := make(map[engine.AttemptID]struct{}, len(rows))
 		for _, r := range rows {
 			held[engine.AttemptID(idOf(r[0]))] = struct{}{}

@@ -34,11 +34,11 @@ var statements = map[string]string{
 	"holds": `WITH done AS (
 			SELECT id FROM attempts WHERE id = ANY($2::uuid[]) AND NOT live
 		), held AS (
-			INSERT INTO number_holds AS h (number, attempt_id)
-			SELECT u.number, u.attempt FROM unnest($1::text[], $2::uuid[]) AS u(number, attempt)
+			INSERT INTO number_holds AS h (number, attempt_id, bound)
+			SELECT u.number, u.attempt, now() + u."left" * interval '1 microsecond' FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS u(number, attempt, "left")
 			WHERE NOT EXISTS (SELECT FROM done WHERE done.id = u.attempt)
 			ORDER BY u.number
-			ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL
+			ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL, bound = excluded.bound
 			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
 			RETURNING attempt_id
 		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
@@ -92,9 +92,11 @@ var statements = map[string]string{
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	// By the server's clock, which says when the hold is over: the program's may
-	// stand elsewhere.
-	"lost": `UPDATE number_holds h SET hold_until = now() + u."left" * interval '1 microsecond'
-		FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS u(number, attempt, "left")
+	// stand elsewhere. The bound of an intent of the release before is of a call
+	// before it, or missing: then what the loser says counts.
+	"lost": `UPDATE number_holds h SET hold_until = CASE WHEN u.owed THEN greatest(h.bound, now() + u."left" * interval '1 microsecond')
+			ELSE now() + u."left" * interval '1 microsecond' END
+		FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::boolean[]) AS u(number, attempt, "left", owed)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	"exclusions": `INSERT INTO exclusions AS t (campaign_id, number, match, reason, lifted, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::boolean[], $6::timestamptz[])

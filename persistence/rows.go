@@ -153,13 +153,14 @@ func (t *commit) queueHolds() {
 		t.queue("released", [][]byte{numbers.param(), attempts.param()}, nothing)
 	}
 	if lost := t.g.rows.lost; len(lost) > 0 {
-		numbers, attempts, left := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID)
+		numbers, attempts, left, owed := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID), t.arrayOf(3, pgtype.BoolOID)
 		for _, h := range lost {
 			numbers.text(string(h.Number))
 			attempts.id(string(h.Attempt))
 			left.int8(h.Until.Sub(t.now).Microseconds())
+			owed.bool(h.Owed)
 		}
-		t.queue("lost", [][]byte{numbers.param(), attempts.param(), left.param()}, nothing)
+		t.queue("lost", [][]byte{numbers.param(), attempts.param(), left.param(), owed.param()}, nothing)
 	}
 }
 

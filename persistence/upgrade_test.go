@@ -52,6 +52,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, ADD COLUMN voicemail_left_at timestamptz",
 		"ALTER TABLE event_batches ADD COLUMN attempts uuid[]",
 		"ALTER TABLE contacts ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0",
+		"ALTER TABLE number_holds ADD COLUMN bound timestamptz",
 		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL, country text NOT NULL,
 			verdict text NOT NULL, revised_from text NOT NULL, confidence double precision NOT NULL, amd_ms bigint NOT NULL,
 			answered_at timestamptz NOT NULL, label text NOT NULL DEFAULT '', labelled_by text NOT NULL DEFAULT '', labelled_at timestamptz)`,

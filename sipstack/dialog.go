@@ -255,7 +255,8 @@ func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool) {
 }
 
 // byeEnded: any final response ends the dialog (RFC 3261 §15.1.1). So does
-// timer F: there is nobody left to tell.
+// timer F: there is nobody left to tell. Only a 2xx and a 481 prove that the far
+// side has ended it.
 func (l *leg) byeEnded(tx *clientTx, r *sip.Response) {
 	if tx.stray {
 		return
@@ -263,6 +264,9 @@ func (l *leg) byeEnded(tx *clientTx, r *sip.Response) {
 	e := engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE not answered"}
 	if r != nil {
 		e.Code, e.Reason = r.StatusCode, r.Reason
+		if r.StatusCode/100 == 2 || r.StatusCode == 481 {
+			e.Proof = engine.ProofBye
+		}
 	}
 	if l.lost != "" {
 		e.Reason = l.lost

@@ -158,7 +158,7 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 		// Answered before the earlier life ended, and ended by the far side.
 		l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
 		l.dropCancels()
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side"})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side", Proof: engine.ProofHungUp})
 	case d == nil, l.phase >= phaseOver && r.Method != sip.BYE:
 		s.count.unmatched.Add(1)
 		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)

@@ -277,14 +277,14 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 	case phaseSilent:
 		if seq == l.cseq {
 			l.dropCancels()
-			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason})
+			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason, Proof: engine.ProofRefused})
 		}
 	case phaseWatch:
 		if challenge {
 			return // of the INVITE that was sent again with credentials, perhaps
 		}
 		l.dropCancels()
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason, Proof: engine.ProofRefused})
 	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
 	}
 }

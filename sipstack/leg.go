@@ -257,9 +257,9 @@ func (l *leg) onDeadline(now time.Duration) {
 	case phaseProceeding:
 		// Only a CANCEL sets a deadline here (RFC 3261 §9.1, last paragraph).
 		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no final response after CANCEL"})
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response after CANCEL"})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response after CANCEL", Proof: engine.ProofWord})
 	case phaseSilent:
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response"})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response", Proof: engine.ProofWord})
 	case phaseWatch:
 		reason := "no final response"
 		if l.cancels > 0 && l.cancels == l.cancelsUnknown {

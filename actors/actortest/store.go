@@ -66,6 +66,7 @@ type Store struct {
 type Hold struct {
 	Attempt engine.AttemptID
 	Until   time.Time
+	Bound   time.Time // of the intent
 }
 
 // NewStore is an empty store.
@@ -173,7 +174,7 @@ func (s *Store) apply(w *journal.Write, answered map[replyKey]bool) error {
 		s.Replies[k], answered[k] = *r, true
 	}
 	if n := w.Intent; n != nil && !s.ended(n.Attempt) {
-		s.Holds[n.Number] = Hold{Attempt: n.Attempt}
+		s.Holds[n.Number] = Hold{Attempt: n.Attempt, Bound: n.Bound}
 	}
 	for _, c := range w.Contacts {
 		if _, ok := s.Rows[c.ID]; !ok && s.Imports.locked[c.Number] {
@@ -188,10 +189,13 @@ func (s *Store) apply(w *journal.Write, answered map[replyKey]bool) error {
 	}
 	for _, h := range w.Holds {
 		if cur, ok := s.Holds[h.Number]; ok && cur.Attempt == h.Attempt {
-			if h.Until.IsZero() {
+			switch {
+			case h.Until.IsZero():
 				delete(s.Holds, h.Number)
-			} else {
-				s.Holds[h.Number] = Hold{h.Attempt, h.Until}
+			case h.Owed && cur.Bound.After(h.Until):
+				s.Holds[h.Number] = Hold{h.Attempt, cur.Bound, cur.Bound}
+			default:
+				s.Holds[h.Number] = Hold{h.Attempt, h.Until, cur.Bound}
 			}
 		}
 	}

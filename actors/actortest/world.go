@@ -78,6 +78,9 @@ type World struct {
 	BotDown  map[string]string
 	Asked    int
 	attached [][]string // the endpoints of every session, as they were to be tried
+	// Unproven: the far side answers CANCELs with 481 and no BYE: the calls of
+	// recovered legs may go on.
+	Unproven bool
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
 	// BotInvites are the INVITEs to bots.
@@ -99,6 +102,8 @@ type worldLeg struct {
 	script Script
 	state  string // ringing, answered, over
 	far    bool   // to a bot
+	// unproven: its end will not be proven.
+	unproven bool
 	timer  *time.Timer
 }
 
@@ -130,6 +135,12 @@ func (w *World) leg(l *worldLeg, k engine.LegEventKind, code int) {
 	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: l.cmd.Leg, Trunk: l.cmd.Trunk, Seq: len(l.events) + 1, At: w.now(), Kind: k, Code: code, Reason: l.script.Reason}
 	if k == engine.LegRefused {
 		e.Q850, e.RetryAfter = l.script.Q850, l.script.RetryAfter
+	}
+	if k == engine.LegClosed {
+		e.Proof = engine.ProofBye
+		if l.unproven {
+			e.Proof = engine.Unproven
+		}
 	}
 	if k == engine.LegAnswered {
 		e.Dialog = &engine.DialogState{ToTag: "t"}
@@ -297,7 +308,7 @@ func (w *World) RecoverLeg(cmd engine.RecoveredLeg, sink func(engine.LegEvent)) 
 		l = &worldLeg{cmd: engine.PlaceLeg{Attempt: cmd.Attempt, Leg: cmd.Leg, To: cmd.To}}
 		w.legs[cmd.Leg] = l
 	}
-	l.events, l.sink = nil, sink
+	l.events, l.sink, l.unproven = nil, sink, w.Unproven
 	if w.RecoverTakes == 0 {
 		w.leg(l, engine.LegClosed, 0)
 		return

@@ -8,7 +8,7 @@ import (
 
 // Version is of the frames, and their first byte: nodes of different ones do not
 // understand each other.
-const Version = 2
+const Version = 3
 
 const frameVersion = Version
 

@@ -56,6 +56,7 @@ func (w *wire) legEvent(e *engine.LegEvent) {
 	text(w, &e.ReferTo)
 	text(w, &e.Replaces)
 	text(w, &e.ReferredBy)
+	text(w, &e.Proof)
 }
 
 func (w *wire) recoveredLeg(r *engine.RecoveredLeg) {

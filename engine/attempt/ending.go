@@ -69,6 +69,7 @@ func (m *Machine) endLeg(ev Event) {
 		return
 	}
 	l.EndedAt = at(ev.At)
+	m.unproven = m.unproven || ev.Leg != nil && ev.Leg.Proves() == engine.Unproven
 	if ev.Leg != nil && ev.Leg.Q850 != 0 {
 		l.Q850 = ev.Leg.Q850
 		m.A.Q850 = ev.Leg.Q850

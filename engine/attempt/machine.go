@@ -64,8 +64,10 @@ type Machine struct {
 	stood bool
 	// notBefore: no timer fires before it; set when an owner restarts.
 	notBefore time.Time
-	out       []Effect
-	class     *disposition.Result // of the refusal being handled
+	// unproven: a leg to the callee ended without a proof that it is over.
+	unproven bool
+	out      []Effect
+	class    *disposition.Result // of the refusal being handled
 }
 
 // timerSlots is how many timers there are.

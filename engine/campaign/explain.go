@@ -120,7 +120,7 @@ func (q Question) due() Explanation {
 	case q.Campaign.State == Paused:
 		return because(string(engine.ConstraintPaused), "the campaign is paused")
 	case q.Facts.Held && q.Facts.HeldUntil != nil:
-		return until(WhyNumberHeld, *q.Facts.HeldUntil, "an earlier call to its number may not be over before then")
+		return until(WhyNumberHeld, *q.Facts.HeldUntil, "nothing has proven that an earlier call to its number is over: it is held until such a proof, or until then")
 	case q.Facts.Held:
 		return because(WhyNumberHeld, "another call to its number is not over yet")
 	}

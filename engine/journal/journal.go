@@ -108,6 +108,7 @@ type Data struct {
 	Number      int                 `json:"number,omitempty"`
 	Trunk       engine.TrunkID      `json:"trunk,omitempty"`
 	Leg         engine.LegID        `json:"leg,omitempty"`
+	Proof       engine.Proof        `json:"proof,omitempty"` // leg.closed: of the leg's end, "" when there is none
 	SIPCode     int                 `json:"sip_code,omitempty"`
 	RingMS      int64               `json:"ring_ms,omitempty"`
 	TalkMS      int64               `json:"talk_ms,omitempty"`
@@ -140,6 +141,9 @@ type Move struct {
 type Intent struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
+	// Bound is when the hold ends if nothing proves the end of the call: by the
+	// rules with which it is begun, whatever they are when it is lost.
+	Bound time.Time
 	// Cap bounds how often the number is called, nil: as often as may be.
 	Cap *CalleeCap
 	// KeyCap bounds how many dialouts its API key places, nil: as many as it likes.
@@ -189,13 +193,16 @@ func (c *CalleeCap) Refusal(nth time.Time) error {
 	return e
 }
 
-// HoldRelease ends the hold of a number: at once (Until zero) when all legs
-// have their final answer, or at a time for an attempt that was lost. The store
-// keeps how long that is from now: its clock may be another.
+// HoldRelease ends the hold of a number: at once (Until zero) when the end of all
+// legs to it is proven, else at a time. The store keeps how long that is from now:
+// its clock may be another.
 type HoldRelease struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
 	Until   time.Time
+	// Owed: nothing has proven the end of the call. The hold ends no earlier than
+	// the Bound of its intent.
+	Owed bool
 }
 
 // Exclusion binds one campaign; exactly one of Number and Match is set.

@@ -221,8 +221,8 @@ func (l *contactLine) over() {
 		data.Before, data.After = before, after
 	}
 	x := &write{attempt: at, held: true, events: []journal.Event{l.event(journal.AttemptEnded, data)}}
-	if l.watching > 0 {
-		x.until = w.now + l.r.rules.RingTimeout + ringGrace
+	if l.call.m.Owed() {
+		x.until = max(at.HoldBound(&l.call.m.Config).Sub(w.mono())+w.now, 1)
 	}
 	if l.refused != nil {
 		x.events = append(slices.Clip(l.refused), x.events...)
@@ -232,21 +232,14 @@ func (l *contactLine) over() {
 }
 
 // watched follows the legs of a lost attempt: with the last one's end the
-// number is free again.
+// number is free again, if that is proven.
 func (l *contactLine) watched(e engine.LegEvent) {
 	if !e.Kind.Final() {
 		return
 	}
 	l.watching--
-	at := &l.call.m.A
-	at.Legs = slices.Clone(at.Legs)
-	for i := range at.Legs {
-		if at.Legs[i].ID == e.Leg {
-			t := e.At
-			at.Legs[i].EndedAt = &t
-		}
-	}
-	l.persist(&write{attempt: l.call.snapshot(), held: l.watching == 0, events: []journal.Event{l.event(journal.LegClosed, journal.Data{Leg: e.Leg})}})
+	l.call.m.Watched(&e)
+	l.persist(&write{attempt: l.call.snapshot(), held: l.watching == 0 && !l.call.m.Owed(), events: []journal.Event{l.event(journal.LegClosed, journal.Data{Leg: e.Leg, Proof: e.Proves()})}})
 }
 
 func (l *contactLine) numberFree(strike bool) {

@@ -81,7 +81,7 @@ func (w *office) place(c *phoneCall, e attempt.Dial) {
 	if w.down[i] > 0 {
 		w.later(32*time.Second, func() {
 			w.wireTells(x, engine.LegEvent{Kind: engine.LegSilent})
-			w.later(32*time.Second, func() { w.wireTells(x, engine.LegEvent{Kind: engine.LegClosed}) })
+			w.later(32*time.Second, func() { w.wireTells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofWord}) })
 		})
 		return
 	}
@@ -243,7 +243,7 @@ func (w *office) cancel(id engine.LegID) {
 		case w.down[x.trunk] > 0 && !x.progress:
 			w.later(32*time.Second, func() {
 				w.wireTells(x, engine.LegEvent{Kind: engine.LegSilent})
-				w.wireTells(x, engine.LegEvent{Kind: engine.LegClosed})
+				w.wireTells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofWord})
 			})
 		default:
 			w.wireTells(x, engine.LegEvent{Kind: engine.LegRefused, Code: 487, Reason: "Request Terminated"})
@@ -266,14 +266,14 @@ func (w *office) hangUp(id engine.LegID) {
 		return
 	}
 	x.ending = true
-	w.later(60*time.Millisecond, func() { w.wireTells(x, engine.LegEvent{Kind: engine.LegClosed}) })
+	w.later(60*time.Millisecond, func() { w.wireTells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofBye}) })
 }
 
 // recoverLeg takes over a leg of an earlier process life and ends it.
 func (w *office) recoverLeg(l *contactLine, id engine.LegID, giveUp time.Duration) {
 	sink := func(e engine.LegEvent) { w.after(0, func() { l.call.legEvent(e) }) }
 	x := w.wires[id]
-	if x == nil { // it never left, or is over: 481, or no answer at all
+	if x == nil { // it never left, or is over: 481, or no answer at all, which prove nothing
 		at, _, _ := id.Attempt()
 		gone := &wire{id: id, attempt: at, sink: sink, seq: 1000}
 		in := 200 * time.Millisecond
