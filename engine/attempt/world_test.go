@@ -42,6 +42,7 @@ type world struct {
 	armed                   map[Timer]Arm
 	dialled                 map[engine.LegID]int // far legs
 	last                    []Effect
+	proven                  map[engine.LegID]bool // legs whose end was proven
 }
 
 func newWorld(tb reporter, cfg Config) *world {
@@ -56,7 +57,7 @@ func newWorld(tb reporter, cfg Config) *world {
 		tb: tb, now: t0,
 		m: Machine{Config: cfg, A: Attempt{ID: attemptID, State: Reserved, Trunk: "a", Number: 1,
 			To: "+4915112345678", From: "+4930123456", SendBy: t0.Add(10 * time.Second)}},
-		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{}, dialled: map[engine.LegID]int{},
+		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{}, dialled: map[engine.LegID]int{}, proven: map[engine.LegID]bool{},
 	}
 }
 
@@ -66,7 +67,7 @@ func (w *world) clone(tb reporter) *world {
 	c.tb = tb
 	c.m.A.Legs, c.m.A.Peers = slices.Clone(w.m.A.Legs), slices.Clone(w.m.A.Peers)
 	c.channels, c.legSeq, c.armed = cloneMap(w.channels), cloneMap(w.legSeq), cloneMap(w.armed)
-	c.dialled = cloneMap(w.dialled)
+	c.dialled, c.proven = cloneMap(w.dialled), cloneMap(w.proven)
 	c.log = slices.Clone(w.log)
 	return &c
 }
@@ -116,6 +117,7 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 	w.tb.Helper()
 	a := &w.m.A
 	w.order(before, a)
+	w.proof(ev, before)
 	if ev.Kind == SeatGranted {
 		w.seat = true
 	}
@@ -184,6 +186,22 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 		w.ended()
 	} else if w.over+w.closed+w.freed+w.lineOver > 0 {
 		w.fail("given back before the end")
+	}
+}
+
+// proof keeps which legs to the callee are proven to be over: by what their last
+// event says, or because the database refused the intent and they were not placed.
+func (w *world) proof(ev Event, before *Attempt) {
+	for i := range w.m.A.Legs {
+		l := &w.m.A.Legs[i]
+		if l.EndedAt == nil || i < len(before.Legs) && before.Legs[i].EndedAt != nil {
+			continue
+		}
+		if e := ev.Leg; e != nil {
+			w.proven[l.ID] = e.Kind == engine.LegNotSent || e.Kind == engine.LegRefused || e.Kind == engine.LegHungUp || e.Proof != ""
+		} else {
+			w.proven[l.ID] = ev.Kind == IntentRefused
+		}
 	}
 }
 
@@ -305,6 +323,13 @@ func (w *world) ended() {
 	if len(a.Legs) == 0 && w.channels[a.ID.Leg(1)] != 1 {
 		w.fail("the channel reserved for the first leg was not given back")
 	}
+	owed := false
+	for i := range a.Legs {
+		owed = owed || !w.proven[a.Legs[i].ID]
+	}
+	if w.m.Owed() != owed {
+		w.fail("the number is held on: %v; legs that are not proven to be over: %v", w.m.Owed(), owed)
+	}
 	for i := range a.Legs {
 		if w.channels[a.Legs[i].ID] != 1 {
 			w.fail("the channel of %s was given back %d times", a.Legs[i].ID, w.channels[a.Legs[i].ID])
@@ -356,6 +381,9 @@ func (w *world) leg(kind engine.LegEventKind, code int, with ...func(*engine.Leg
 	if kind == engine.LegAnswered {
 		e.Dialog = &engine.DialogState{ToTag: "x", CSeq: 1}
 		e.SDP = []byte("v=0")
+	}
+	if kind == engine.LegClosed && e.Seq%2 == 0 { // every second one
+		e.Proof = engine.ProofBye
 	}
 	for _, f := range with {
 		f(&e)

@@ -128,6 +128,9 @@ func (c *phoneCall) notSent(leg engine.LegID, why engine.NotSentReason) {
 
 // recoverLegs ends the legs of an earlier process life.
 func (c *phoneCall) recoverLegs() (watched int) {
+	if !c.m.A.Live() {
+		c.m.Watch()
+	}
 	for i := range c.m.A.Legs {
 		if l := &c.m.A.Legs[i]; l.EndedAt == nil {
 			c.w.recoverLeg(c.l, l.ID, c.m.Config.RingTimeout+ringGrace)
