@@ -38,6 +38,8 @@ type farNodes struct {
 	nodes map[engine.Incarnation]*gateway.Gateway
 	first *gateway.Gateway
 	lives engine.Incarnation
+	// carrier places the calls, 2 unless a test says otherwise.
+	carrier engine.Incarnation
 	// epochs are those with which calls were adopted.
 	epochs []int64
 }
@@ -72,6 +74,20 @@ func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock act
 	return g
 }
 
+// placing is the node that places the calls.
+func (n *farNodes) placing() engine.Incarnation {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.carrier
+}
+
+// place has another node place the calls.
+func (n *farNodes) place(at engine.Incarnation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.carrier = at
+}
+
 // leave: nothing reaches the node any more, nor comes from it.
 func (n *farNodes) leave(id engine.Incarnation) {
 	n.mu.Lock()
@@ -89,7 +105,7 @@ func (n *farNodes) leave(id engine.Incarnation) {
 func (r *rig) goFar(p *actors.Ports) {
 	n := r.nodes
 	if n == nil {
-		n = &farNodes{rand: rand.New(rand.NewPCG(1, 2)), nodes: map[engine.Incarnation]*gateway.Gateway{}, lives: 1}
+		n = &farNodes{rand: rand.New(rand.NewPCG(1, 2)), nodes: map[engine.Incarnation]*gateway.Gateway{}, lives: 1, carrier: 2}
 		r.nodes = n
 		n.join(2, r.world, p.Clock)
 	} else {
@@ -123,7 +139,7 @@ func (f farAway) AdoptLegs(at *attempt.Attempt, then func([]engine.LegID, error)
 	f.Gateway.AdoptLegs(at, then)
 }
 
-func (f farAway) Carrier(engine.TrunkID) engine.Incarnation         { return 2 }
+func (f farAway) Carrier(engine.TrunkID) engine.Incarnation         { return f.nodes.placing() }
 func (f farAway) Here() engine.Incarnation                          { return 2 }
 func (f farAway) Ask(ctx context.Context, uri string) error         { return f.world.Ask(ctx, uri) }
 func (f farAway) AskBot(ctx context.Context, q engine.AskBot) error { return f.world.AskBot(ctx, q) }

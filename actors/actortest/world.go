@@ -81,6 +81,8 @@ type World struct {
 	// Unproven: the far side answers CANCELs with 481 and no BYE: the calls of
 	// recovered legs may go on.
 	Unproven bool
+	// MuteBYE: the far side answers no BYE of ours.
+	MuteBYE bool
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
 	// BotInvites are the INVITEs to bots.
@@ -262,6 +264,7 @@ func (w *World) HangUpLeg(id engine.LegID, _ engine.HangUpCause) {
 		defer w.mu.Unlock()
 		if l := w.legs[id]; l != nil && l.state == "answered" {
 			w.Byes++
+			l.unproven = w.MuteBYE
 			w.leg(l, engine.LegClosed, 0)
 		}
 	})
