@@ -106,7 +106,7 @@ type worldLeg struct {
 	far    bool   // to a bot
 	// unproven: its end will not be proven.
 	unproven bool
-	timer  *time.Timer
+	timer    *time.Timer
 }
 
 type worldCall struct {

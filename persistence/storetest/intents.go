@@ -114,6 +114,48 @@ func lostHolds(t *testing.T, w *world) {
 	}
 }
 
+// owedHolds: whoever loses an attempt may know other rules than those with which it
+// was begun; the longer hold counts.
+func owedHolds(t *testing.T, w *world) {
+	lose := func(bound, until time.Duration, owed bool) (again journal.Write) {
+		c := w.contact()
+		x, a := w.intent(&c)
+		x.Intent.Bound = at().Add(bound)
+		w.commit(x)
+		end, lost := w.ended(&c, a, engine.OutcomeLost)
+		lost.Legs[0].EndedAt = nil
+		end.Attempts = []attempt.Attempt{lost}
+		end.Holds[0].Until, end.Holds[0].Owed = at().Add(until), owed
+		w.commit(end)
+		again, _ = w.intent(&c)
+		return again
+	}
+	held := func(what string, x journal.Write) {
+		t.Helper()
+		if err := w.try(x)[0]; !errors.Is(err, journal.ErrNumberHeld) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	held("the bound is later", lose(time.Hour, -time.Second, true))
+	held("what the loser says is later", lose(-time.Second, time.Hour, true))
+	held("an intent without a bound", lose(at().Sub(at()), time.Hour, true))
+	w.commit(lose(-time.Minute, -time.Second, true))
+	w.commit(lose(time.Hour, -time.Second, false)) // the callee's leg is over: the bound is not asked
+	// The bound is that of the last intent.
+	second := lose(time.Hour, -time.Second, false)
+	second.Intent.Bound = at().Add(-time.Minute)
+	w.commit(second)
+	w.commit(w.write(func(x *journal.Write) {
+		x.Holds = []journal.HoldRelease{{Attempt: second.Intent.Attempt, Number: second.Intent.Number, Until: at().Add(-time.Second), Owed: true}}
+	}))
+	other := newWorld(t, w.store)
+	c := other.contact(func(c *contact.Contact) { c.Number = second.Intent.Number })
+	third, _ := other.intent(&c)
+	if err := other.try(third)[0]; err != nil {
+		t.Errorf("the bound of an earlier intent counts: %v", err)
+	}
+}
+
 // unwatchedLegs: the program died again and again before a lost leg was seen to
 // its end, until its number was free.
 func unwatchedLegs(t *testing.T, w *world) {

@@ -19,6 +19,7 @@ var portCases = []testCase{
 	{"two intents for one number in one group do not overlap", heldInGroup},
 	{"of many writers one gets the number", heldByOne},
 	{"a lost attempt holds its number until its time", lostHolds},
+	{"a number whose call is not proven to be over is held until the bound of its intent", owedHolds},
 	{"a suppressed number is not dialled", suppressed},
 	{"a new contact has a number that is new", freshContact},
 	{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
