@@ -183,8 +183,8 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	return s.wrap("expired number holds not dropped", err)
 }
 
-// unwatchedSince is how far back legs that nobody watches are looked for: more
-// than the hold of a lost call, little enough to be read at every start.
+// unwatchedSince is how far back legs that nobody watches are looked for whose
+// number has had another call since: little enough to be read at every start.
 const unwatchedSince = 15 * time.Minute
 
 // closeUnwatchedLegs gives an end to the legs of lost attempts that no life
@@ -193,6 +193,11 @@ const unwatchedSince = 15 * time.Minute
 func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	// Identifiers of attempts begin with their time, in milliseconds.
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
+	// Of a hold that has ended the row is still there, however long it was.
+	if _, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
+		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id AND l.ended_at IS NULL`, now); err != nil {
+		return s.wrap("legs that nobody watches not closed", err)
+	}
 	_, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
 		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
 			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL OR h.hold_until > now()))`, from, now)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -138,7 +139,6 @@ func owedHolds(t *testing.T, w *world) {
 	}
 	held("the bound is later", lose(time.Hour, -time.Second, true))
 	held("what the loser says is later", lose(-time.Second, time.Hour, true))
-	held("an intent without a bound", lose(at().Sub(at()), time.Hour, true))
 	w.commit(lose(-time.Minute, -time.Second, true))
 	w.commit(lose(time.Hour, -time.Second, false)) // the callee's leg is over: the bound is not asked
 	// The bound is that of the last intent.
@@ -159,9 +159,11 @@ func owedHolds(t *testing.T, w *world) {
 // unwatchedLegs: the program died again and again before a lost leg was seen to
 // its end, until its number was free.
 func unwatchedLegs(t *testing.T, w *world) {
-	lose := func(left time.Duration) (*contact.Contact, attempt.Attempt) {
+	lose := func(left, ago time.Duration) (*contact.Contact, attempt.Attempt) {
 		c := w.contact()
 		x, a := w.intent(&c)
+		a = began(&x, a, ago)
+		c = x.Contacts[0]
 		w.commit(x)
 		end, lost := w.ended(&c, a, engine.OutcomeLost)
 		lost.Legs[0].EndedAt = nil
@@ -170,22 +172,33 @@ func unwatchedLegs(t *testing.T, w *world) {
 		w.commit(end)
 		return &c, lost
 	}
-	_, held := lose(time.Hour)
-	_, free := lose(-time.Second)
-	again, redialled := lose(-time.Second)
-	x, live := w.intent(again) // its hold replaces the one before
+	_, held := lose(time.Hour, 0)
+	_, free := lose(-time.Second, 0)
+	again, redialled := lose(-time.Second, 0)
+	_, long := lose(-time.Second, 5*time.Hour) // its hold was that of a long call
+	x, live := w.intent(again)                 // its hold replaces the one before
 	w.commit(x)
 	must(t, w.pg.Maintain(t.Context(), at()))
 	for _, c := range []struct {
 		id    engine.AttemptID
 		ended bool
-	}{{held.ID, false}, {free.ID, true}, {redialled.ID, true}, {live.ID, false}} {
+	}{{held.ID, false}, {free.ID, true}, {redialled.ID, true}, {long.ID, true}, {live.ID, false}} {
 		a, ok, err := w.store.Attempt(t.Context(), c.id)
 		must(t, err)
 		if !ok || (a.Legs[0].EndedAt != nil) != c.ended {
 			t.Errorf("attempt %s: leg %+v", c.id, a.Legs)
 		}
 	}
+}
+
+// began gives the attempt of an intent the identifier of one of some time ago.
+func began(x *journal.Write, a attempt.Attempt, ago time.Duration) attempt.Attempt {
+	if ago > 0 {
+		a.ID = engine.AttemptID(fmt.Sprintf("%012x", at().Add(-ago).UnixMilli())) + a.ID[12:]
+		a.Legs[0].ID = a.ID.Leg(1)
+	}
+	x.Intent.Attempt, x.Contacts[0].Attempt, x.Attempts[0], x.Events[0].Attempt = a.ID, a.ID, a, a.ID
+	return a
 }
 
 // cappedNumber: two calls an hour are allowed, wherever they come from.
