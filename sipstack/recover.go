@@ -25,6 +25,10 @@ import (
 // response to the INVITE then goes there, and the leg closes when the far side
 // must have given up.
 //
+// Neither answer to a CANCEL proves that the call is over: a far side that has
+// answered the INVITE says 200 or 481 too (§9.2). LegClosed has a Proof only after a
+// final response to the INVITE, a 2xx or 481 to the BYE, or the far side's BYE.
+//
 // CSeq 0 means that it is not known whether the INVITE was challenged: CANCEL
 // is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
 // credentials. A leg that lives in this stack is given the new sink and ended.

@@ -68,7 +68,7 @@ func (r *Report) fail(format string, args ...any) {
 // left, but not longer than completeLimit, nor stallLimit without a call.
 const (
 	completeLimit = 20 * time.Minute
-	stallLimit    = 3 * time.Minute
+	stallLimit    = 5 * time.Minute // more than a lost call holds its number without a proof
 )
 
 // run is one campaign under way.
@@ -133,7 +133,7 @@ func (r *run) seed(ctx context.Context) error {
 	settings := map[string]any{
 		"name": fmt.Sprintf("Chaos %d", r.cfg.Seed), "bot_id": botID, "concurrency": 12, "number_pool": ownNumbers,
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "amd": "parallel",
-		"max_attempts": maxAttempts, "retry_delay_s": 3, "ring_timeout_s": 15, "result_timeout_s": 60,
+		"max_attempts": maxAttempts, "retry_delay_s": 3, "ring_timeout_s": 15, "call_limit_s": 10, "result_timeout_s": 60,
 		"retry_on_system": []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion, engine.OutcomeThrottled,
 			engine.OutcomeTrunkError, engine.OutcomeCallerHungUp, engine.OutcomeLost, engine.OutcomeSystemError},
 	}
