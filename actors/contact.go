@@ -79,9 +79,10 @@ type contactActor struct {
 	// table: another result of one must not count again.
 	older map[engine.AttemptID]attempt.Attempt
 
-	asking    bool              // whether it may be called
-	reserving [2]*contact.Facts // the facts around the reservation of the live attempt
-	refused   []journal.Event   // of an intent that the database refused
+	asking     bool              // whether it may be called
+	suppressed bool              // its number is on the suppression list, as was told since it is up
+	reserving  [2]*contact.Facts // the facts around the reservation of the live attempt
+	refused    []journal.Event   // of an intent that the database refused
 }
 
 type pendingWrite struct {
@@ -212,6 +213,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 	default:
 		a.attempt(msg)
 	}
+	a.settleSuppressed()
 	a.idle()
 }
 

@@ -224,6 +224,7 @@ func (a *contactActor) endAttempt(msg *endAttempt) {
 	if msg.ReplyTo != nil {
 		defer a.settled(msg.ReplyTo, &excludeDone{Op: msg.Op})()
 	}
+	a.suppressed = a.suppressed || msg.Reason == engine.CodeSuppressed
 	if a.call == nil || !a.call.m.A.Live() {
 		return
 	}

@@ -10,23 +10,26 @@ func (a *contactActor) exclude(msg *excludeContact) {
 	done := &excludeDone{Op: msg.Op}
 	live := a.call != nil && a.call.m.A.Live()
 	done.InCall = live && a.call.m.A.AnsweredAt != nil && a.call.m.A.Ending == nil
-	was := a.m.C.State
+	was, version := a.m.C.State == contact.Excluded || a.m.C.ExcludeAfterCall, a.m.C.Version
 	before, after, ok := a.change(contact.Event{Kind: contact.ExcludedBy, Reason: msg.Reason, InCall: done.InCall})
 	tell := a.settled(msg.ReplyTo, done)
-	fresh := ok && was != contact.Excluded
-	done.Excluded = fresh || was == contact.Excluded
-	if fresh { // before the end of the call, which may come at once and tells of the contact as it is then
-		a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
-			// The reason is somebody's own words, which may be erased some day: they
-			// stand in rows, not in the history.
-			Events: []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after, Who: msg.Who})}}, func(error) { tell() })
+	changed := ok && a.m.C.Version != version
+	done.Excluded = changed && !was
+	if changed { // before the end of the call, which may come at once and tells of the contact as it is then
+		w := journal.Write{Contacts: []contact.Contact{a.m.C}}
+		// The reason is somebody's own words, which may be erased some day: they
+		// stand in rows, not in the history.
+		if !was || *before != *after {
+			w.Events = []journal.Event{a.event(journal.ContactExcluded, journal.Data{Before: before, After: after, Who: msg.Who})}
+		}
+		a.persist(w, func(error) { tell() })
 	}
 	if live && !done.InCall {
 		done.Cancelled = a.call.m.A.Ending == nil
 		// From here on the INVITE is known not to have left, or its CANCEL is owed.
 		a.call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: a.now})
 	}
-	if !fresh {
+	if !changed {
 		tell()
 	}
 }

@@ -107,6 +107,7 @@ var operatorKind = map[campaign.ContactAction]struct {
 
 // actedOn: an operator wants the contact dialled, now or at a time.
 func (a *contactActor) actedOn(msg *actOnContact) {
+	a.suppressed = false // it was asked for since, and the number is not on the list
 	does := operatorKind[msg.cmd.Action]
 	ev := contact.Event{Kind: does.kind, At: a.now, Policy: a.rules.policyFor(a.m.C.Number), Until: msg.cmd.At}
 	if err := a.m.Refusal(ev); err != nil {

@@ -49,6 +49,7 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 
 // triggered merges into an open contact or reopens a final one.
 func (a *contactActor) triggered(msg *triggerContact) {
+	a.suppressed = false // it was asked for since, and the number is not on the list
 	t := msg.Trigger
 	if a.rules.Sticky && (a.m.C.State == contact.Excluded || a.m.C.ExcludeAfterCall) {
 		reply(a.d, t.replyTo, nil, errContactExcluded)

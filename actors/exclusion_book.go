@@ -15,13 +15,21 @@ type exclusionBook struct {
 	numbers map[engine.PhoneNumber]string // with the reason
 	// matches are by one of their values, the one that the fewest others share:
 	// whoever is added is held against those that name one of its values.
-	matches map[variable][]map[string]string
+	matches map[variable][]excludedMatch
 }
+
+// excludedMatch is an exclusion by metadata.
+type excludedMatch struct {
+	match  map[string]string
+	reason string
+}
+
+func (m *excludedMatch) is(match map[string]string) bool { return maps.Equal(m.match, match) }
 
 type variable struct{ name, value string }
 
 func newExclusionBook(list []journal.Exclusion) exclusionBook {
-	b := exclusionBook{numbers: map[engine.PhoneNumber]string{}, matches: map[variable][]map[string]string{}}
+	b := exclusionBook{numbers: map[engine.PhoneNumber]string{}, matches: map[variable][]excludedMatch{}}
 	for i := range list {
 		b.add(&list[i])
 	}
@@ -37,21 +45,17 @@ func (b *exclusionBook) add(e *journal.Exclusion) {
 	case e.Number != "":
 		b.numbers[e.Number] = e.Reason
 	case len(e.Match) > 0:
-		b.addMatch(e.Match)
+		b.dropMatch(e.Match) // the newer reason stands
+		b.addMatch(excludedMatch{e.Match, e.Reason})
 	}
 }
 
-// addMatch adds one that is not there already.
-func (b *exclusionBook) addMatch(m map[string]string) {
+func (b *exclusionBook) addMatch(m excludedMatch) {
 	var place variable
 	fewest := -1
-	for name, value := range m {
+	for name, value := range m.match {
 		v := variable{name, value}
-		list := b.matches[v]
-		if slices.ContainsFunc(list, func(o map[string]string) bool { return maps.Equal(o, m) }) {
-			return
-		}
-		if fewest < 0 || len(list) < fewest {
+		if list := b.matches[v]; fewest < 0 || len(list) < fewest {
 			place, fewest = v, len(list)
 		}
 	}
@@ -62,7 +66,7 @@ func (b *exclusionBook) addMatch(m map[string]string) {
 func (b *exclusionBook) dropMatch(m map[string]string) {
 	for name, value := range m {
 		v := variable{name, value}
-		list := slices.DeleteFunc(b.matches[v], func(o map[string]string) bool { return maps.Equal(o, m) })
+		list := slices.DeleteFunc(b.matches[v], func(o excludedMatch) bool { return o.is(m) })
 		if b.matches[v] = list; len(list) == 0 {
 			delete(b.matches, v)
 		}
@@ -71,16 +75,23 @@ func (b *exclusionBook) dropMatch(m map[string]string) {
 
 // has says whether the campaign has just this exclusion.
 func (b *exclusionBook) has(n engine.PhoneNumber, match map[string]string) bool {
+	_, ok := b.reason(n, match)
+	return ok
+}
+
+// reason is the one that was recorded of an exclusion.
+func (b *exclusionBook) reason(n engine.PhoneNumber, match map[string]string) (string, bool) {
 	if n != "" {
-		_, ok := b.numbers[n]
-		return ok
+		reason, ok := b.numbers[n]
+		return reason, ok
 	}
 	for name, value := range match {
-		if slices.ContainsFunc(b.matches[variable{name, value}], func(o map[string]string) bool { return maps.Equal(o, match) }) {
-			return true
+		list := b.matches[variable{name, value}]
+		if i := slices.IndexFunc(list, func(o excludedMatch) bool { return o.is(match) }); i >= 0 {
+			return list[i].reason, true
 		}
 	}
-	return false
+	return "", false
 }
 
 // covers says whether a contact that is about to be dialled is excluded.
@@ -106,7 +117,7 @@ func (b *exclusionBook) refuses(n engine.PhoneNumber, vars map[string]string, st
 	}
 	for name, value := range vars {
 		for _, m := range b.matches[variable{name, value}] {
-			if matches(vars, m) {
+			if matches(vars, m.match) {
 				return true
 			}
 		}

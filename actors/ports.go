@@ -84,6 +84,10 @@ type Store interface {
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	// Suppressed gives those of the numbers that are on the suppression list.
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
+	// SuppressedContacts gives, by their identifiers, up to limit contacts behind one
+	// that wait for a dial in the run and whose number is on the suppression list: of
+	// these numbers, or of all when there are none.
+	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) ([]contact.Contact, error)
 	// ContactByNumber and ContactByID: ok is false when there is none.
 	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)

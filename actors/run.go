@@ -282,6 +282,10 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.act(m, sender)
 	case *numbersSuppressed:
 		r.suppressed(m, sender)
+	case *suppressedFound:
+		r.suppressedFound(m)
+	case *suppressedAgain:
+		r.findSuppressed(m.numbers, m.after)
 	case *beginErasure:
 		r.beginErasure(m, sender)
 	case *endErasure:

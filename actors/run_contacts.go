@@ -268,6 +268,10 @@ func (r *run) contactNotIdle(m *contactNotIdle) {
 	}
 }
 
+// lookSoon is how soon the tables are looked at for what a contact leaves behind
+// that waits for nothing.
+const lookSoon = 500 * time.Millisecond
+
 // contactStopped: the contact is a row again; what came for it meanwhile
 // brings it up anew.
 func (r *run) contactStopped(m *contactStopped) {
@@ -290,7 +294,10 @@ func (r *run) contactStopped(m *contactStopped) {
 		return
 	}
 	switch due := m.Row.DueAt; {
+	case due == nil && len(r.lines) == 0:
+		r.lookAgain() // nobody may be open any more
 	case due == nil:
+		r.expect(r.now.Add(lookSoon))
 	case !due.After(r.now) && m.Row.DueClass <= contact.DueTrigger && r.sweeping == nil && !r.over():
 		r.queue.push(m.Row) // before those of the look-ahead, which may be full
 	default:

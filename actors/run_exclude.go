@@ -50,6 +50,9 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 		return
 	}
 	// From this moment look-ahead, reservations and additions are covered.
+	if m.cmd.Reason == "" { // one without a reason keeps the recorded one
+		m.cmd.Reason, _ = r.excluded.reason(m.cmd.Number, m.cmd.Match)
+	}
 	x := journal.Exclusion{Campaign: r.id, Number: m.cmd.Number, Match: m.cmd.Match, Reason: m.cmd.Reason, CreatedAt: r.now}
 	r.excluded.add(&x)
 	r.opSeq++

@@ -261,6 +261,9 @@ func (r *run) becomeReady() {
 	if r.tally != nil && r.over() && r.waitingRows() > 0 {
 		r.closeAgain() // a crash came between the end of the run and theirs
 	}
+	if r.tally != nil {
+		r.findSuppressed(nil, "") // a crash may have come between the list and the contacts
+	}
 	stash := r.stash
 	r.stash = nil
 	for _, s := range stash {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,8 +17,8 @@ import (
 // A number that was put on the suppression list is refused by the database from
 // then on. What was under way to it is told here: a dial that waits or rings is
 // cancelled, a conversation is left alone. As after an exclusion, everybody
-// concerned confirms that no INVITE of theirs leaves any more. What becomes of the
-// contact is decided by its next dial, which is refused.
+// concerned confirms that no INVITE of theirs leaves any more. A contact that waits
+// for a dial is final.
 
 const (
 	// suppressionWait bounds how long one waits for everybody's word.
@@ -184,6 +185,7 @@ func (r *run) suppressed(m *numbersSuppressed, sender *actor.PID) {
 		}
 	}
 	r.finishExclude(n)
+	r.findSuppressed(slices.Collect(maps.Keys(m.numbers)), "")
 }
 
 // suppressedCalls are the calls of which dialout awaits the word.

@@ -96,6 +96,19 @@ func (s *Store) ExcludedContacts(ctx context.Context, id engine.CampaignID, numb
 	return list, s.wrap("excluded contacts not read", err)
 }
 
+// SuppressedContacts gives, by their identifiers, up to limit contacts behind after
+// that wait for a dial in the run and whose number is on the suppression list: of
+// these numbers, or of all when there are none. One that only an erased person's
+// entry covers is left to its intent.
+func (s *Store) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) ([]contact.Contact, error) {
+	rows, _ := s.read.Query(ctx, selectContact+`WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
+		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])) AND ($4 = '' OR c.id > $4::uuid)
+		AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)
+		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
+	list, err := pgx.CollectRows(rows, scanContact)
+	return list, s.wrap("suppressed contacts not read", err)
+}
+
 // ResultsOverdue lists contacts whose result time-out has passed, the longest
 // overdue first.
 func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {

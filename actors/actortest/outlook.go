@@ -2,6 +2,7 @@ package actortest
 
 import (
 	"context"
+	"slices"
 	"sort"
 
 	"dialler/engine"
@@ -74,6 +75,19 @@ func (s *Store) Suppressed(_ context.Context, numbers ...engine.PhoneNumber) (ma
 		}
 	}
 	return out, nil
+}
+
+// SuppressedContacts implements actors.Store.
+func (s *Store) SuppressedContacts(_ context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) (list []contact.Contact, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.contactsOf(id, run) {
+		if c.DueAt != nil && c.Attempt == "" && s.Supp[c.Number] && c.ID > after && (len(numbers) == 0 || slices.Contains(numbers, c.Number)) {
+			list = append(list, c)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list[:min(len(list), limit)], nil
 }
 
 // WaitingNumbers implements actors.Store: every number is a group.

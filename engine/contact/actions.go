@@ -284,6 +284,15 @@ func (m *Machine) noResultFailed(ev Event) {
 
 // --- exclusion and trigger ------------------------------------------------------
 
+// suppressed: whoever has its number is not called again.
+func (m *Machine) suppressed(ev Event) {
+	m.C.DueAt, m.C.Reason = nil, ""
+	if m.fate == fateWaiting {
+		m.C.Reason = engine.CodeSuppressed
+	}
+	m.dropCallback(ev)
+}
+
 func (m *Machine) excludeLater(ev Event) {
 	m.C.ExcludeAfterCall, m.C.Reason = true, ev.Reason
 	m.dropWish(ev)
@@ -294,6 +303,8 @@ func (m *Machine) exclude(ev Event) {
 	m.C.ExcludeAfterCall = false
 	m.dropCallback(ev)
 }
+
+func (m *Machine) newReason(ev Event) { m.C.Reason = ev.Reason }
 
 // merge: the contact is open already; adding it again also withdraws an
 // exclusion that waits for the end of its call.

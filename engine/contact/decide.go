@@ -35,6 +35,8 @@ const (
 	fateBefore    fate = "of before it was reopened"
 	fateEarly     fate = "not due"
 	fateInCall    fate = "in conversation"
+	fateReason    fate = "excluded, another reason"
+	fateRepeated  fate = "excluded, no other reason"
 	fateWaiting   fate = "waits for a dial"
 	fateWished    fate = "callback to come"
 	fateOpen      fate = "window open"
@@ -56,13 +58,13 @@ func (m *Machine) judge(ev Event) fate {
 	case ResultTimedOut:
 		return m.judgeTimeout(ev)
 	case ExcludedBy:
-		if ev.InCall && m.C.Attempt != "" {
-			return fateInCall
-		}
+		return m.judgeExclusion(ev)
 	case Reserved, WindowEnded, RunStopped:
 		return m.judgeWaiting()
 	case CallbackDropped:
 		return m.judgeDropped(ev)
+	case Suppressed:
+		return m.judgeSuppression()
 	case Deferred:
 		return m.judgeDeferral(ev)
 	case Retuned:
@@ -106,6 +108,37 @@ func (m *Machine) judgeDropped(ev Event) fate {
 		return fateNoCall
 	case c.Used >= ev.Policy.MaxAttempts:
 		return fateUsedUp
+	}
+	return fateWaiting
+}
+
+// judgeExclusion: who is excluded, or will be after the call, is excluded once; a
+// newer reason stands, and none takes none away.
+func (m *Machine) judgeExclusion(ev Event) fate {
+	c := &m.C
+	inCall := ev.InCall && c.Attempt != ""
+	switch again := c.State == Excluded || c.ExcludeAfterCall && inCall; {
+	case again && ev.Reason != "" && ev.Reason != c.Reason:
+		return fateReason
+	case again:
+		return fateRepeated
+	case inCall:
+		return fateInCall
+	}
+	return fateNone
+}
+
+// judgeSuppression: whoever waits for a dial waits for nothing; a result that is owed
+// is stored all the same. The end of a live attempt is judged before.
+func (m *Machine) judgeSuppression() fate {
+	c := &m.C
+	switch f := m.judgeWaiting(); {
+	case f != fateWaiting:
+		return f
+	case c.ResultDueAt != nil:
+		return fateAwait
+	case c.State == Connected && c.HasResult:
+		return fateHeard
 	}
 	return fateWaiting
 }

@@ -32,7 +32,10 @@
 //     is failed with the reason window_never_opens when its turn comes: it would
 //     hold the campaign open for ever.
 //   - A machine whose retries are used up stays machine_detected.
-//   - A suppressed number (outcome blocked, never sent) is final at once.
+//   - A suppressed number (outcome blocked, never sent) is final at once. A contact
+//     that waits for a dial when its number is suppressed is final then, and what
+//     its result made it if one is stored; a result that is owed is awaited.
+//   - Who is excluded once more keeps the reason, unless it brings another one.
 //   - A result of a call that came to no conversation says nothing of the
 //     contact, nor does one of an earlier run, or of before it was reopened.
 //   - A callback is requested while the call that brought the wish lives,

@@ -58,7 +58,7 @@ func moves() []move {
 		{"result_timed_out late", ResultTimedOut, func(w *world) Event { return Event{Kind: ResultTimedOut, At: w.now.Add(time.Hour)} }},
 		plain(ExcludedBy),
 		{"excluded_by in call", ExcludedBy, func(*world) Event { return Event{Kind: ExcludedBy, InCall: true, Reason: "asked"} }},
-		plain(Readmitted), plain(Triggered), plain(WindowEnded), plain(RunStopped),
+		plain(Readmitted), plain(Suppressed), plain(Triggered), plain(WindowEnded), plain(RunStopped),
 		{"run_reset", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1} }},
 		{"run_reset for the unreached", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1, Unreached: true} }},
 		plain(CallbackDropped), plain(Deferred), plain(Retuned),

@@ -18,6 +18,7 @@ const (
 	ResultTimedOut  Kind = "result_timed_out" //
 	ExcludedBy      Kind = "excluded_by"      // by number or metadata, API or list
 	Readmitted      Kind = "readmitted"       // added again on purpose, sticky exclusion off
+	Suppressed      Kind = "suppressed"       // its number is on the suppression list
 	Triggered       Kind = "triggered"        // added again by trigger: merge, or reopen if final
 	WindowEnded     Kind = "window_ended"     // the single-day window closed
 	RunStopped      Kind = "run_stopped"      // an operator stopped the run
@@ -30,7 +31,7 @@ const (
 )
 
 // Kinds lists every event kind.
-var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted,
+var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted, Suppressed,
 	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned, Hastened, CallbackSet}
 
 // MaxUnconsumed is how many attempts in a row may go unconsumed; the next one

@@ -70,10 +70,25 @@ func wanted(w *world, mv move) (want string, ok bool) {
 			return string(Excluded), true
 		}
 		return string(Failed), true
-	case ExcludedBy:
+	case Suppressed:
 		switch {
-		case excluded:
+		case open && waits && c.ResultDueAt != nil:
+			return stays, true // its result is awaited
+		case open && waits && c.State == Connected && c.HasResult:
+			return string(Completed), true
+		case open && waits:
+			return string(Failed), true
+		case open && c.Callback == CallbackRequested:
+			return stays, true
+		}
+		return noChange, true
+	case ExcludedBy:
+		repeated := excluded || c.ExcludeAfterCall && lives && strings.HasSuffix(mv.name, "in call")
+		switch {
+		case repeated && (!strings.HasSuffix(mv.name, "in call") || c.Reason == "asked"):
 			return noChange, true
+		case repeated:
+			return stays, true // with its reason
 		case open && lives && strings.HasSuffix(mv.name, "in call"):
 			return stays, true // left alone until its result
 		}

@@ -703,3 +703,37 @@ func TestAContactWhoseNumberWasCalledTooOftenWaitsAndLosesNothing(t *testing.T) 
 	w.p.ClosedAs = ManuallyStopped
 	w.must(w.ended(engine.OutcomeCancelled, capped(time.Hour))).is(ManuallyStopped, "")
 }
+
+// --- suppression and exclusion ----------------------------------------------------
+
+func TestASuppressedContactThatWaitsIsFinalAtOnce(t *testing.T) {
+	suppressed := Event{Kind: Suppressed}
+	newWorld(t).must(suppressed).is(Failed, engine.CodeSuppressed)
+	newWorld(t).dial(noAnswer).must(suppressed).is(Failed, engine.CodeSuppressed)
+	// What its result made it, when a redial or a callback was to come.
+	newWorld(t).dial(done, withResult("call again")).must(suppressed).is(Completed, "")
+	w := newWorld(t)
+	w.dial(done, withResult("later"), wish(w.after(time.Hour))).must(suppressed).is(Completed, "").callback(CallbackCancelled)
+	// A result that is owed is awaited; no redial is to come.
+	w = newWorld(t, func(p *Policy) { p.RedialOnlyUnder = time.Minute }).dial(talk, talked(5*time.Second)).must(suppressed)
+	if w.is(Connected, ""); w.m.C.DueAt != nil || w.m.C.ResultDueAt == nil {
+		t.Errorf("%s", w.situation())
+	}
+	// A live attempt is judged by its end.
+	newWorld(t).reserve().must(suppressed).is(Pending, "")
+	newWorld(t).dial(engine.OutcomeRejected).must(suppressed).is(Failed, "rejected")
+}
+
+func TestAnExclusionThatIsRepeatedKeepsItsReasonUnlessItBringsAnother(t *testing.T) {
+	by := func(reason string) Event { return Event{Kind: ExcludedBy, Reason: reason} }
+	newWorld(t).must(by("court order"), by("")).is(Excluded, "court order")
+	newWorld(t).must(by("court order"), by("moved")).is(Excluded, "moved")
+	inCall := func(reason string) Event { return Event{Kind: ExcludedBy, Reason: reason, InCall: true} }
+	w := newWorld(t).reserve().must(Event{Kind: Reached}, inCall("court order"), inCall("")).is(Connected, "court order")
+	version := w.m.C.Version
+	if w.must(inCall("court order")); w.m.C.Version != version {
+		t.Error("a repeated exclusion changed the contact")
+	}
+	w.must(inCall("moved"), w.ended(done, withResult("sold"))).is(Excluded, "moved")
+	newWorld(t).must(by(""), by("moved")).is(Excluded, "moved")
+}

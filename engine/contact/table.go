@@ -107,14 +107,21 @@ func resultRows() []row {
 func excludeRows() []row {
 	excluded := []State{Excluded}
 	return []row{
+		ignored(States, ExcludedBy, fateRepeated, "excluded already, or once its call is over"),
+		fated(States, ExcludedBy, fateReason, "", (*Machine).newReason, "the newer reason stands"),
 		fated(open, ExcludedBy, fateInCall, "", (*Machine).excludeLater, "a live conversation is left alone"),
 		{From: open, On: ExcludedBy, To: Excluded, Do: (*Machine).exclude, Why: "from now on no INVITE leaves for it"},
 		{From: processed, On: ExcludedBy, To: Excluded, Do: (*Machine).exclude, Why: "exclude holds for finished contacts too"},
-		{From: excluded, On: ExcludedBy, Ignore: true, Why: "already excluded"},
 		fated(excluded, Readmitted, fateBusy, Pending, (*Machine).reopenLater, "callable once the attempt that the exclusion cancelled is over"),
 		{From: excluded, On: Readmitted, To: Pending, Do: (*Machine).reopen, Why: "sticky off: adding it again makes it callable"},
 		{From: open, On: Readmitted, Do: (*Machine).keep, Why: "an exclusion that waits for the call's end is withdrawn"},
 		{From: processed, On: Readmitted, Ignore: true, Why: "not excluded"},
+
+		fated(open, Suppressed, fateAwait, "", (*Machine).awaitOnly, "no redial is to come, the result of its conversation is awaited"),
+		fated(open, Suppressed, fateHeard, Completed, (*Machine).suppressed, "what its result made it: neither redial nor callback is to come"),
+		fated(open, Suppressed, fateWaiting, Failed, (*Machine).suppressed, "its next dial would be refused: it does not wait for it"),
+		fated(open, Suppressed, fateWished, "", (*Machine).dropCallback, "no callback is to come"),
+		{From: States, On: Suppressed, Ignore: true, Why: "it does not wait for a dial, or a live attempt goes on"},
 
 		{From: open, On: Triggered, Do: (*Machine).merge, Why: "an open contact merges its metadata, no second dial"},
 		{From: processed, On: Triggered, To: Pending, Do: (*Machine).reopen, Why: "a final one is reopened with fresh attempts"},

@@ -38,6 +38,8 @@ type Port interface {
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
+	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
+		after engine.ContactID, limit int) ([]contact.Contact, error)
 	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)

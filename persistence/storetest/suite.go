@@ -56,6 +56,7 @@ var portCases = []testCase{
 	{"a list says what became of each row and keeps the reply in the same transaction", addBatch},
 	{"adding again after an unknown outcome counts the same", addAgain},
 	{"exclusions are kept and lifted", exclusions},
+	{"contacts that wait though their number is suppressed are found", suppressedContacts},
 	{"the rows of an import become contacts by one switch, and none before", importSwitch},
 	{"an import leaves out who is excluded or suppressed", importExcluded},
 	{"a dry run says what an import would do, and does nothing", importChecked},

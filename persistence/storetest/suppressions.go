@@ -1,12 +1,48 @@
 package storetest
 
 import (
+	"cmp"
+	"slices"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
+
+func suppressedContacts(t *testing.T, w *world) {
+	later := w.now.Add(time.Hour)
+	first := w.contact()
+	var list []contact.Contact
+	for range 3 { // in the order of their identifiers
+		list = append(list, w.contact(func(c *contact.Contact) { c.State, c.DueAt, c.DueClass = contact.Unanswered, &later, contact.DueRetry }))
+	}
+	slices.SortFunc(list, func(a, b contact.Contact) int { return cmp.Compare(a.ID, b.ID) })
+	called, final, past := w.contact(), w.contact(func(c *contact.Contact) { c.State, c.Reason, c.DueAt = contact.Failed, "busy", nil }),
+		w.contact(func(c *contact.Contact) { c.Run = 2 })
+	x, _ := w.intent(&called)
+	w.commit(x)
+	var listed []journal.Suppression
+	for _, c := range append([]contact.Contact{called, final, past}, list...) {
+		listed = append(listed, journal.Suppression{Number: c.Number, Reason: "asked", CreatedAt: w.now})
+	}
+	w.commit(journal.Write{Suppressions: listed})
+	f := func(numbers []engine.PhoneNumber, after engine.ContactID, limit int, want ...contact.Contact) {
+		t.Helper()
+		got, err := w.store.SuppressedContacts(t.Context(), w.c.ID, w.c.Run, numbers, after, limit)
+		must(t, err)
+		if len(got) != len(want) || !slices.EqualFunc(got, want, func(a, b contact.Contact) bool { return a.ID == b.ID && a.Variables["plan"] == b.Variables["plan"] }) {
+			t.Errorf("%d contacts of %v behind %q, want %d", len(got), numbers, after, len(want))
+		}
+	}
+	f(nil, "", 9, list...)
+	f(nil, "", 2, list[0], list[1])
+	f(nil, list[1].ID, 2, list[2])
+	f([]engine.PhoneNumber{list[2].Number, first.Number, called.Number, number()}, "", 9, list[2])
+	f([]engine.PhoneNumber{first.Number}, "", 9)
+}
 
 func suppressions(t *testing.T, w *world) {
 	who := engine.Who{User: "u1", Name: "ada@example.org"}

@@ -1,0 +1,236 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dialler/actors/actortest"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// newRestingRig is a campaign whose contacts were busy and wait an hour: nobody of it is
+// on the line, and nothing is due.
+func newRestingRig(t *testing.T, contacts int, edit func(*campaign.Settings)) *rig {
+	t.Helper()
+	busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }
+	r := newRig(t, busy, func(s *campaign.Settings) {
+		s.RetryDelaySec = 3600
+		if edit != nil {
+			edit(s)
+		}
+	})
+	r.add(contacts)
+	r.act(campaign.ActionStart)
+	r.rest(contacts)
+	return r
+}
+
+func (r *rig) rest(contacts int) {
+	r.t.Helper()
+	r.until(time.Minute, "all were busy", func() bool { return r.detail().Counters.States[contact.Unanswered] == contacts })
+	r.over()
+	time.Sleep(20 * time.Second) // virtual: the campaign has looked that nobody is due
+}
+
+func (r *rig) exclude(n engine.PhoneNumber, reason string) campaign.ExcludeReply {
+	r.t.Helper()
+	rep, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: n, Reason: reason})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rep
+}
+
+// erase takes a person out of the tree as an erasure does.
+func (r *rig) erase(n engine.PhoneNumber) {
+	r.t.Helper()
+	ids := []engine.CampaignID{r.id}
+	if err := r.tree.BeginErasure(context.Background(), n, ids, ids, ""); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.tree.EndErasure(context.Background(), n, "erased:1", ids, nil); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// campaignRow is what is stored of the campaign: asking for it wakes nobody.
+func (r *rig) campaignRow() (c campaign.Campaign) {
+	r.store.View(func() { c = *r.store.Campaigns[r.id] })
+	return c
+}
+
+func (r *rig) completesAtOnce() {
+	r.t.Helper()
+	time.Sleep(time.Second) // virtual
+	synctest.Wait()
+	if s := r.campaignRow().State; s != campaign.Completed {
+		r.t.Fatalf("%s a second after the last open contact was settled, want completed", s)
+	}
+	if c := r.detail().Live.Constraint; c == engine.ConstraintRetryDelay {
+		r.t.Errorf("completed, and held back by %s", c)
+	}
+	r.check()
+}
+
+// settled are the ways in which an operator settles a contact that waits.
+var settled = []struct {
+	how  string
+	do   func(r *rig)
+	want contact.State
+}{
+	{"excluded", func(r *rig) { r.exclude(number(0), "asked") }, contact.Excluded},
+	{"excluded by metadata", func(r *rig) {
+		if _, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Match: map[string]string{"i": "0"}}); err != nil {
+			r.t.Fatal(err)
+		}
+	}, contact.Excluded},
+	{"suppressed", func(r *rig) { r.suppress(number(0)) }, contact.Failed},
+	{"erased", func(r *rig) { r.erase(number(0)) }, contact.Excluded},
+}
+
+func TestACampaignAtRestCompletesAtOnceWhenItsLastOpenContactIsSettled(t *testing.T) {
+	for _, x := range settled {
+		t.Run(x.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 1, nil)
+				defer func() { r.tree.Close() }()
+				x.do(r)
+				r.completesAtOnce()
+				if d := r.detail(); d.Counters.States[x.want] != 1 {
+					t.Errorf("%v, want one %s", d.Counters.States, x.want)
+				}
+			})
+		})
+	}
+}
+
+// The same when the process was killed behind the commit that settles the contact.
+func TestACampaignAtRestThatIsLoadedCompletesAtOnceWhenNobodyIsOpen(t *testing.T) {
+	for _, x := range settled {
+		t.Run(x.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 1, nil)
+				defer func() { r.tree.Close() }()
+				r.tree.Close()
+				switch x.how {
+				case "suppressed": // while no process ran
+					r.store.View(func() { r.store.Supp[number(0)] = true })
+				default:
+					r.store.View(func() {
+						for id := range r.store.Rows {
+							c := *r.store.Rows[id]
+							c.State, c.DueAt, c.Version = x.want, nil, c.Version+1
+							if c.State == contact.Failed {
+								c.Reason = contact.ReasonExhausted
+							}
+							r.store.Rows[id] = &c
+						}
+					})
+				}
+				r.start()
+				r.completesAtOnceOnLoad()
+			})
+		})
+	}
+}
+
+func (r *rig) completesAtOnceOnLoad() {
+	r.t.Helper()
+	time.Sleep(time.Second) // virtual
+	synctest.Wait()
+	if s := r.campaignRow().State; s != campaign.Completed {
+		r.t.Fatalf("%s a second after it was loaded, want completed", s)
+	}
+}
+
+func TestACampaignAtRestTellsOfAChangeWithinASecond(t *testing.T) {
+	for _, x := range settled {
+		t.Run(x.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 2, nil)
+				defer func() { r.tree.Close() }()
+				before := r.detail().Counters.RetriesLeft
+				x.do(r)
+				time.Sleep(time.Second) // virtual
+				d := r.detail()
+				if d.Campaign.State != campaign.Running || d.Counters.States[x.want] != 1 || d.Counters.RetriesLeft >= before {
+					t.Errorf("%s, %v, %d retries left of %d", d.Campaign.State, d.Counters.States, d.Counters.RetriesLeft, before)
+				}
+				if d.Live.Constraint != engine.ConstraintRetryDelay {
+					t.Errorf("held back by %s (%s)", d.Live.Constraint, d.Live.Explanation)
+				}
+				r.until(2*time.Hour, "the other is dialled on until its attempts are used up", r.completed)
+				r.check()
+				if n, m := r.world.InvitedTo(number(0)), r.world.InvitedTo(number(1)); n != 1 || m != 3 {
+					t.Errorf("%d and %d INVITEs, want 1 and 3", n, m)
+				}
+			})
+		})
+	}
+}
+
+func TestACampaignThatIsAlwaysOnDoesNotCompleteWhenItsLastOpenContactIsSettled(t *testing.T) {
+	for _, x := range settled {
+		t.Run(x.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 1, func(s *campaign.Settings) { s.AlwaysOn = true })
+				defer func() { r.tree.Close() }()
+				x.do(r)
+				time.Sleep(10 * time.Second) // virtual
+				d := r.detail()
+				if d.Campaign.State != campaign.Running || d.Counters.States[x.want] != 1 || d.Live.Constraint == engine.ConstraintRetryDelay {
+					t.Errorf("%s, %v, held back by %s", d.Campaign.State, d.Counters.States, d.Live.Constraint)
+				}
+			})
+		})
+	}
+}
+
+func TestAPausedCampaignWhoseLastOpenContactIsSettledStaysPausedAndHasNobodyToCall(t *testing.T) {
+	for _, x := range settled {
+		t.Run(x.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 1, nil)
+				defer func() { r.tree.Close() }()
+				r.act(campaign.ActionPause)
+				x.do(r)
+				time.Sleep(2 * time.Second) // virtual
+				if d := r.detail(); d.Campaign.State != campaign.Paused || d.Counters.States[x.want] != 1 {
+					t.Errorf("%s, %v", d.Campaign.State, d.Counters.States)
+				}
+				_, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionResume})
+				if engine.ErrorCode(err) != "preflight_failed" {
+					t.Errorf("resumed with nobody to call: %v", err)
+				}
+				r.act(campaign.ActionStop)
+				r.check()
+			})
+		})
+	}
+}
+
+// Who talks is left alone; the number is suppressed all the same, so that no redial
+// is waited for.
+func TestAConversationWhoseNumberIsSuppressedIsTheContactsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, 10*time.Second), func(s *campaign.Settings) {
+			s.RetryDelaySec, s.RetryOnCustom = 3600, []string{"again"}
+		})
+		defer func() { r.tree.Close() }()
+		r.resultsLike(attempt.Result{Disposition: "again"})
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "it talks", func() bool { return r.detail().Live.InProgress == 1 })
+		r.suppress(number(0))
+		r.until(time.Minute, "completed", r.completed)
+		r.check()
+		if c := r.contactOf(number(0)); c.State != contact.Completed || r.world.InvitedTo(number(0)) != 1 {
+			t.Errorf("%s %q after %d INVITEs", c.State, c.Reason, r.world.InvitedTo(number(0)))
+		}
+	})
+}
