@@ -11,6 +11,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 )
 
 // newRestingRig is a campaign whose contacts were busy and wait an hour: nobody of it is
@@ -231,6 +232,98 @@ func TestAConversationWhoseNumberIsSuppressedIsTheContactsLast(t *testing.T) {
 		r.check()
 		if c := r.contactOf(number(0)); c.State != contact.Completed || r.world.InvitedTo(number(0)) != 1 {
 			t.Errorf("%s %q after %d INVITEs", c.State, c.Reason, r.world.InvitedTo(number(0)))
+		}
+	})
+}
+
+// exclusions gives the campaign's exclusions that stand, in their order.
+func (r *rig) exclusions() []journal.Exclusion {
+	r.t.Helper()
+	list, err := r.store.Exclusions(context.Background(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+func TestASecondExclusionKeepsTheRecordedReasonUnlessItBringsOne(t *testing.T) {
+	for _, by := range []string{"number", "metadata"} {
+		t.Run(by, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 2, nil)
+				defer func() { r.tree.Close() }()
+				f := func(reason string, want campaign.ExcludeReply, kept string) {
+					t.Helper()
+					cmd := campaign.Exclude{Campaign: r.id, Number: number(0), Reason: reason}
+					if by == "metadata" {
+						cmd.Number, cmd.Match = "", map[string]string{"i": "0"}
+					}
+					rep, err := r.tree.Exclude(context.Background(), cmd)
+					if err != nil || rep.Matched != want.Matched || rep.Excluded != want.Excluded {
+						t.Errorf("%+v %v, want %+v", rep, err, want)
+					}
+					if list := r.exclusions(); len(list) != 1 || list[0].Reason != kept {
+						t.Errorf("%+v, want the reason %q", list, kept)
+					}
+					if c := r.contactOf(number(0)); c.State != contact.Excluded || c.Reason != kept {
+						t.Errorf("the contact: %s %q, want %q", c.State, c.Reason, kept)
+					}
+				}
+				again := campaign.ExcludeReply{Matched: 1}
+				f("court order 17", campaign.ExcludeReply{Matched: 1, Excluded: 1}, "court order 17")
+				f("", again, "court order 17")
+				r.tree.Close()
+				r.start()
+				f("", again, "court order 17")
+				f("moved away", again, "moved away")
+				f("", again, "moved away")
+				r.threeWays()
+				if d := r.detail(); d.Counters.Excluded != 1 {
+					t.Errorf("%d excluded", d.Counters.Excluded)
+				}
+				// What was lifted is forgotten with its reason.
+				lift := campaign.Lift{Campaign: r.id, Number: number(0)}
+				if by == "metadata" {
+					lift.Number, lift.Match = "", map[string]string{"i": "0"}
+				}
+				if _, err := r.tree.Lift(context.Background(), lift); err != nil {
+					t.Fatal(err)
+				}
+				f("", campaign.ExcludeReply{Matched: 1, Excluded: 1}, "")
+			})
+		})
+	}
+}
+
+func TestAnExclusionThatWaitsForTheEndOfACallCountsOnceAndKeepsItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(time.Second, 30*time.Second), nil)
+		defer func() { r.tree.Close() }()
+		r.results()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "it talks", func() bool { return r.detail().Live.InProgress == 1 })
+		if rep := r.exclude(number(0), "court order 17"); rep != (campaign.ExcludeReply{Matched: 1, Excluded: 1, InCall: 1}) {
+			t.Errorf("%+v", rep)
+		}
+		if rep := r.exclude(number(0), ""); rep != (campaign.ExcludeReply{Matched: 1, InCall: 1}) {
+			t.Errorf("once more: %+v", rep)
+		}
+		r.until(2*time.Minute, "completed", r.completed)
+		r.check()
+		if c, list := r.contactOf(number(0)), r.exclusions(); c.State != contact.Excluded || c.Reason != "court order 17" || len(list) != 1 || list[0].Reason != c.Reason {
+			t.Errorf("%s %q, %+v", c.State, c.Reason, list)
+		}
+		said := 0
+		r.store.View(func() {
+			for i := range r.store.Events {
+				if r.store.Events[i].Type == journal.ContactExcluded {
+					said++
+				}
+			}
+		})
+		if said != 1 {
+			t.Errorf("%d events of the exclusion, want one", said)
 		}
 	})
 }

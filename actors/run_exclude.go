@@ -122,6 +122,16 @@ func concerns(cmd *campaign.Exclude, n engine.PhoneNumber, vars map[string]strin
 	return matches(vars, cmd.Match)
 }
 
+// excluding says whether an exclusion of the contact is under way, which counts it.
+func (r *run) excluding(c *contact.Contact) bool {
+	for _, op := range r.ops {
+		if concerns(&op.cmd, c.Number, c.Variables) {
+			return true
+		}
+	}
+	return false
+}
+
 // overtakeTriggers refuses the triggers that wait for room, and those that are
 // being reserved for, of contacts that are not stored yet.
 func (r *run) overtakeTriggers(cmd *campaign.Exclude) {

@@ -110,8 +110,10 @@ func (r *run) refilled(m *refilled) {
 			continue
 		}
 		if r.excluded.covers(row) {
-			// Stored, but a crash came before its contact: that one is owed still.
-			r.touchRow(*row, &excludeContact{Reason: r.excluded.numbers[row.Number], ReplyTo: r.self})
+			if !r.excluding(row) {
+				// Stored, but a crash came before its contact: that one is owed still.
+				r.touchRow(*row, &excludeContact{Reason: r.excluded.numbers[row.Number], ReplyTo: r.self})
+			}
 			continue
 		}
 		r.queue.push(*row)
