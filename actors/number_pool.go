@@ -55,6 +55,8 @@ func (p *pool) Receive(ctx actor.Context) {
 		}
 	case *numberLeased:
 		p.leased(ctx, m)
+	case *numberChanged:
+		p.changed(m.Number)
 	case *crash:
 		panic("fault injected")
 	case *releaseNumber:
@@ -87,6 +89,16 @@ func (p *pool) configure(ctx actor.Context, m *poolNumbers) {
 		}
 	}
 	p.cands = cands
+}
+
+// changed: the last word of a number is of before it was edited.
+func (p *pool) changed(n engine.PhoneNumber) {
+	delete(p.barred, n)
+	for i := range p.cands {
+		if c := &p.cands[i]; c.Number == n {
+			c.Available, c.Refusal = true, numberpool.Refusal{}
+		}
+	}
 }
 
 func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {

@@ -68,6 +68,8 @@ type (
 		past []engine.NumberDials // of earlier process lives, when they are loaded
 		ends []engine.NumberEnd   // likewise
 	}
+	// numberChanged tells the campaigns that a number was edited.
+	numberChanged struct{ Number engine.PhoneNumber }
 	// numberActors asks for the actors of all numbers, configured or used.
 	numberActors struct{}
 	// numberStatus asks a number how it stands.

@@ -89,15 +89,29 @@ func loadLedgers(ctx context.Context, s Store, c *campaign.Campaign, now time.Ti
 // tokens of a round that waited share its cost.
 const holdLeast = 10 * time.Millisecond
 
+// holdMost is how long a refusal stands but for that of the number pool: a trunk
+// may be edited, or come back, before the time that it gave.
+const holdMost = time.Second
+
 // hold notes why a reservation got less than it asked for.
 func (p *pace) hold(c engine.Constraint, until, now time.Time) {
 	if until.IsZero() {
 		until = now.Add(holdDefault)
 	}
+	if most := now.Add(holdMost); c != engine.ConstraintNumberPool && until.After(most) {
+		until = most
+	}
 	if least := now.Add(holdLeast); until.Before(least) {
 		until = least
 	}
 	p.held, p.heldUntil = c, until
+}
+
+// poolChanged: a number may be used that could not.
+func (p *pace) poolChanged() {
+	if p.held == engine.ConstraintNumberPool {
+		p.held = engine.ConstraintNone
+	}
 }
 
 // granted learns from what became of a round's reservations.

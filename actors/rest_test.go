@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/trunk"
 )
 
 // newRestingRig is a campaign whose contacts were busy and wait an hour: nobody of it is
@@ -325,5 +326,50 @@ func TestAnExclusionThatWaitsForTheEndOfACallCountsOnceAndKeepsItsReason(t *test
 		if said != 1 {
 			t.Errorf("%d events of the exclusion, want one", said)
 		}
+	})
+}
+
+func TestACampaignThatATrunkHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 401} }, nil)
+		defer r.tree.Close()
+		r.add(1)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "the trunk is held", func() bool { return r.trunkStatus("trunk").Health == trunk.Held })
+		r.until(time.Minute, "it holds the campaign back", func() bool { return r.detail().Live.Constraint == engine.ConstraintTrunkHealth })
+		time.Sleep(5 * time.Second) // virtual
+		n := r.world.Invited()
+		r.trunks(r.store.TrunkList, "trunk") // put again as it is: the operator says that it is mended
+		time.Sleep(time.Second)              // virtual
+		if s := r.trunkStatus("trunk"); r.world.Invited() == n {
+			t.Errorf("nothing is dialled a second after the trunk was put again: %+v", s)
+		}
+	})
+}
+
+func TestACampaignThatANumberHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		capped := engine.NumberSettings{Number: "+4930111111", State: "active", HourCap: 1}
+		busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }
+		r := newRig(t, busy, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{capped.Number}, 1 })
+		defer r.tree.Close()
+		r.tree.NumberChanged(capped)
+		r.add(2)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "its number holds it back", func() bool {
+			return r.world.Invited() == 1 && r.detail().Live.Constraint == engine.ConstraintNumberPool
+		})
+		time.Sleep(10 * time.Second) // virtual
+		if n := r.world.Invited(); n != 1 {
+			t.Fatalf("%d INVITEs, the number may be used once an hour", n)
+		}
+		capped.HourCap = 0
+		r.tree.NumberChanged(capped)
+		time.Sleep(time.Second) // virtual
+		if n := r.world.Invited(); n != 2 {
+			t.Errorf("%d INVITEs a second after the cap was lifted, want 2", n)
+		}
+		r.until(time.Minute, "completed", r.completed)
+		r.check()
 	})
 }

@@ -282,6 +282,9 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.act(m, sender)
 	case *numbersSuppressed:
 		r.suppressed(m, sender)
+	case *numberChanged:
+		r.d.root.Send(r.pool, m)
+		r.pace.poolChanged()
 	case *suppressedFound:
 		r.suppressedFound(m)
 	case *suppressedAgain:

@@ -23,7 +23,7 @@ func suppressedContacts(t *testing.T, w *world) {
 	called, final, past := w.contact(), w.contact(func(c *contact.Contact) { c.State, c.Reason, c.DueAt = contact.Failed, "busy", nil }),
 		w.contact(func(c *contact.Contact) { c.Run = 2 })
 	x, _ := w.intent(&called)
-	w.commit(x)
+	w.commit(x, w.write(func(x *journal.Write) { x.Contacts = append([]contact.Contact{first, final, past}, list...) }))
 	var listed []journal.Suppression
 	for _, c := range append([]contact.Contact{called, final, past}, list...) {
 		listed = append(listed, journal.Suppression{Number: c.Number, Reason: "asked", CreatedAt: w.now})
