@@ -331,12 +331,10 @@ func storedReply(i engine.Idempotency, status int, body any, now time.Time) *jou
 	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
 }
 
-// NumberChanged tells a number's owner, and the campaigns that may wait for it, of
-// edited caps.
+// NumberChanged tells a number's owner of edited caps.
 func (t *Tree) NumberChanged(n engine.NumberSettings) {
 	t.d.destinations.add(n.Number)
 	t.d.root.Send(t.d.numbers, &numbersConfigured{list: []engine.NumberSettings{n}})
-	t.d.root.Send(t.d.campaigns, &everyRun{&numberChanged{n.Number}})
 }
 
 // NumberStatuses tells how the outbound numbers stand, those that are configured

@@ -168,10 +168,15 @@ func (n *numbers) load(ctx actor.Context) {
 
 func (n *numbers) configure(ctx actor.Context, list []engine.NumberSettings) {
 	for _, s := range list {
+		old := n.set[s.Number]
+		_, barred := n.barred[s.Number]
 		n.set[s.Number] = s
 		delete(n.barred, s.Number)
 		if pid := n.byNo[s.Number]; pid != nil {
 			ctx.Send(pid, &s)
+		}
+		if n.loaded && (barred || old != s) {
+			ctx.Send(n.d.campaigns, &everyRun{&numberChanged{s.Number}})
 		}
 	}
 	n.countQuarantined()
