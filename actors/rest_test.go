@@ -373,3 +373,34 @@ func TestACampaignThatANumberHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
 		r.check()
 	})
 }
+
+// The answer of a look is of before: who came to rest while it was under way is not
+// forgotten until the next one.
+func TestAContactThatComesToRestDuringALookIsDialledWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := func(n engine.PhoneNumber, nth int) actortest.Script {
+			switch n {
+			case number(1):
+				return steady(time.Second, 12*time.Second)(n, nth)
+			case number(2): // is final a second before the conversation ends: the run looks again
+				return actortest.Script{Ring: 12 * time.Second, Code: 603}
+			}
+			return actortest.Script{Ring: time.Second, Code: 486}
+		}
+		r := newRig(t, script, func(s *campaign.Settings) { s.RetryDelaySec, s.CallbackDetection = 3600, true })
+		defer r.tree.Close()
+		r.store.View(func() { r.store.LookDelay = 4 * time.Second })
+		at := time.Now().Add(40 * time.Second)
+		r.resultsLike(attempt.Result{Disposition: "later", Callback: &attempt.Callback{Requested: true, At: &at}})
+		r.add(3)
+		r.act(campaign.ActionStart)
+		time.Sleep(39 * time.Second) // virtual
+		if n := r.world.InvitedTo(number(1)); n != 1 {
+			t.Fatalf("%d INVITEs, it was to be called back later", n)
+		}
+		time.Sleep(10 * time.Second) // virtual
+		if n := r.world.InvitedTo(number(1)); n != 2 {
+			t.Errorf("%d INVITEs, it was to be called back 9 s ago: %+v", n, r.contactOf(number(1)))
+		}
+	})
+}

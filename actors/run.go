@@ -53,7 +53,8 @@ type run struct {
 	looks       map[look]struct{}             // under way
 	departed    map[engine.ContactID]look     // who has come to rest since, with the last look that had begun by then
 	nextDue     *time.Time
-	openRows    int // contacts of the run that are not final, as last asked
+	expected    *time.Time // the earliest that became known during the refill, whose answer may be of before
+	openRows    int        // contacts of the run that are not final, as last asked
 
 	// Pace.
 	round    *round

@@ -309,6 +309,9 @@ func (r *run) contactStopped(m *contactStopped) {
 // again then.
 func (r *run) expect(due time.Time) {
 	due = due.Round(0) // by the wall clock, also when that is stepped
+	if r.refilling && (r.expected == nil || due.Before(*r.expected)) {
+		r.expected = &due
+	}
 	if r.nextDue == nil || due.Before(*r.nextDue) {
 		r.nextDue = &due
 		r.setWake()

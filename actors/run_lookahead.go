@@ -88,6 +88,8 @@ func (d *deps) lookForAbandons(ctx context.Context, rows []contact.Contact, now 
 
 func (r *run) refilled(m *refilled) {
 	r.refilling = false
+	expected := r.expected
+	r.expected = nil
 	touched := r.touched
 	r.touched = map[engine.ContactID]struct{}{}
 	if m.err != nil {
@@ -138,6 +140,9 @@ func (r *run) refilled(m *refilled) {
 	}
 	if m.next == nil {
 		next = r.now.Add(5 * time.Second)
+	}
+	if expected != nil && expected.Before(next) {
+		next = *expected
 	}
 	r.nextDue = &next
 	r.setWake()

@@ -47,7 +47,9 @@ type Store struct {
 
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
-	down  bool
+	// LookDelay is how long the answer of NextDue is under way.
+	LookDelay time.Duration
+	down      bool
 	// deaf: commits are done and nobody hears of it.
 	deaf bool
 	seen map[eventKey]struct{}
@@ -696,7 +698,11 @@ func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber, 
 // NextDue implements actors.Store.
 func (s *Store) NextDue(_ context.Context, id engine.CampaignID, run int) (next *time.Time, open int, _ error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer func() {
+		delay := s.LookDelay
+		s.mu.Unlock()
+		time.Sleep(delay)
+	}()
 	for _, c := range s.Rows {
 		if c.Campaign != id || c.Run != run || !c.Open() {
 			continue
