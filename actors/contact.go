@@ -25,6 +25,7 @@ type rules struct {
 	Bot      engine.Bot
 	Hook     eligibility.Hook
 	Sticky   bool // Sticky Exclusion: who was excluded is not added again
+	Paused   bool
 	// zoned is the campaign, when contacts are called by their own clocks.
 	zoned *campaign.Campaign
 }
@@ -188,6 +189,7 @@ func (a *contactActor) handle(msg any, ctx actor.Context) {
 	case *rules:
 		a.rules = msg
 		a.retune()
+		a.pause()
 	case *report:
 		a.asking = false // the run that was to be asked is no more
 		a.report()

@@ -220,6 +220,14 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 	return s
 }
 
+// pause ends the wait for another trunk: no INVITE leaves while the campaign is
+// paused. What the first trunks said decides.
+func (a *contactActor) pause() {
+	if a.rules.Paused && a.call != nil && a.call.m.A.State == attempt.Dialling {
+		a.call.apply(attempt.Event{Kind: attempt.TrunkRefused, At: a.now})
+	}
+}
+
 func (a *contactActor) endAttempt(msg *endAttempt) {
 	if msg.ReplyTo != nil {
 		defer a.settled(msg.ReplyTo, &excludeDone{Op: msg.Op})()

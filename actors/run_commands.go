@@ -479,7 +479,7 @@ func (r *run) makeRules() {
 	s := c.Settings
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := &rules{
-		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion,
+		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion, Paused: c.State == campaign.Paused,
 		Hook: eligibility.Hook{URL: s.EligibilityURL, Fail: s.EligibilityFail},
 		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit,
 			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
