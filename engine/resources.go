@@ -112,6 +112,13 @@ const (
 	DTMFByINFO = "info"
 )
 
+// Values of MediaProfile.Symmetric; empty is auto.
+const (
+	SymmetricOff  = "off"
+	SymmetricAuto = "auto"
+	SymmetricOn   = "on"
+)
+
 // MediaProfile is what a trunk wants of the media path.
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.
@@ -124,6 +131,13 @@ type MediaProfile struct {
 	// DTX: the far side sends nothing while nobody speaks, neither RTP nor RTCP;
 	// its calls are not ended as media_error for that.
 	DTX bool `json:"dtx,omitempty"`
+	// Symmetric says whether a call is also heard when its RTP comes from
+	// elsewhere than its SDP says: off, on, or auto (also when empty): where the
+	// SDP's address cannot be reached from here.
+	Symmetric string `json:"symmetric,omitempty"`
+	// Networks from which RTP may then come (CIDR), beside the host of the SDP
+	// and the one that the 200 came from.
+	Networks []string `json:"networks,omitempty"`
 }
 
 // NumberSettings are one outbound number and its caps.

@@ -189,7 +189,10 @@ func readTrunk(f form) engine.TrunkSettings {
 	t.SessionSec = f.whole("session_s", 0)
 	t.Inbound = f.term("inbound", "")
 	if m, ok := f.object("media"); ok {
-		t.Media = engine.MediaProfile{Codecs: m.words("codecs", 3), SRTP: m.term("srtp", ""), DTMF: m.term("dtmf", ""), DTX: m.flag("dtx", false)}
+		t.Media = engine.MediaProfile{
+			Codecs: m.words("codecs", 3), SRTP: m.term("srtp", ""), DTMF: m.term("dtmf", ""), DTX: m.flag("dtx", false),
+			Symmetric: m.term("symmetric", ""), Networks: m.words("networks", trunk.NetworksCap),
+		}
 		m.done()
 	}
 	t.CPSCap = f.whole("cps_cap", t.CPSCap)

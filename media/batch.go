@@ -3,6 +3,10 @@ package media
 // batchSize is how many datagrams one system call carries at most.
 const batchSize = 64
 
+// extraBatch is that of the ports that are opened when the first ones do not
+// suffice: there can be many of them, each with few calls.
+const extraBatch = 16
+
 const (
 	// datagramCap is the longest datagram that is read in full.
 	datagramCap = 1500

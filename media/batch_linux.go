@@ -23,21 +23,24 @@ type mmsghdr struct {
 // reader reads batches from one socket; one goroutine uses it.
 type reader struct {
 	raw   syscall.RawConn
-	hdrs  [batchSize]mmsghdr
-	iovs  [batchSize]unix.Iovec
-	names [batchSize]unix.RawSockaddrInet4
-	bufs  [batchSize][datagramCap]byte
+	hdrs  []mmsghdr
+	iovs  []unix.Iovec
+	names []unix.RawSockaddrInet4
+	bufs  [][datagramCap]byte
 	n     int
 	err   error
 	try   func(fd uintptr) bool
 }
 
-func newReader(conn *net.UDPConn) (*reader, error) {
+func newReader(conn *net.UDPConn, batch int) (*reader, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{raw: raw}
+	r := &reader{
+		raw: raw, hdrs: make([]mmsghdr, batch), iovs: make([]unix.Iovec, batch),
+		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][datagramCap]byte, batch),
+	}
 	for i := range r.hdrs {
 		r.iovs[i].Base = &r.bufs[i][0]
 		r.iovs[i].SetLen(datagramCap)
@@ -49,7 +52,7 @@ func newReader(conn *net.UDPConn) (*reader, error) {
 	r.try = func(fd uintptr) bool {
 		for {
 			n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, fd,
-				uintptr(unsafe.Pointer(&r.hdrs[0])), batchSize, unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
+				uintptr(unsafe.Pointer(&r.hdrs[0])), uintptr(batch), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
 			switch {
 			case e == 0:
 				r.n, r.err = int(n), nil
@@ -92,10 +95,10 @@ func (r *reader) datagram(i int) ([]byte, netip.AddrPort) {
 
 // writer writes batches to any socket; one goroutine uses it.
 type writer struct {
-	hdrs  [batchSize]mmsghdr
-	iovs  [batchSize]unix.Iovec
-	names [batchSize]unix.RawSockaddrInet4
-	bufs  [batchSize][sendCap]byte
+	hdrs  []mmsghdr
+	iovs  []unix.Iovec
+	names []unix.RawSockaddrInet4
+	bufs  [][sendCap]byte
 	n     int // datagrams filled
 	from  int // first one of the current call
 	done  int
@@ -103,8 +106,11 @@ type writer struct {
 	try   func(fd uintptr) bool
 }
 
-func newWriter() *writer {
-	w := &writer{}
+func newWriter(batch int) *writer {
+	w := &writer{
+		hdrs: make([]mmsghdr, batch), iovs: make([]unix.Iovec, batch),
+		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][sendCap]byte, batch),
+	}
 	for i := range w.hdrs {
 		w.iovs[i].Base = &w.bufs[i][0]
 		w.names[i].Family = unix.AF_INET
@@ -144,7 +150,7 @@ func (w *writer) commit(to netip.AddrPort, n int) {
 }
 
 // full: two more, the most that one tick of a call may add, have no room.
-func (w *writer) full() bool { return w.n >= batchSize-1 }
+func (w *writer) full() bool { return w.n >= len(w.hdrs)-1 }
 
 // flush sends the batch and gives how many datagrams the kernel took and
 // refused.

@@ -17,7 +17,7 @@ type reader struct {
 	from netip.AddrPort
 }
 
-func newReader(conn *net.UDPConn) (*reader, error) { return &reader{conn: conn}, nil }
+func newReader(conn *net.UDPConn, _ int) (*reader, error) { return &reader{conn: conn}, nil }
 
 func (r *reader) read() (int, error) {
 	n, from, err := r.conn.ReadFromUDPAddrPort(r.buf[:])
@@ -29,12 +29,14 @@ func (r *reader) datagram(int) ([]byte, netip.AddrPort) { return r.buf[:r.n], r.
 
 type writer struct {
 	n    int
-	bufs [batchSize][sendCap]byte
-	size [batchSize]int
-	to   [batchSize]netip.AddrPort
+	bufs [][sendCap]byte
+	size []int
+	to   []netip.AddrPort
 }
 
-func newWriter() *writer { return &writer{} }
+func newWriter(batch int) *writer {
+	return &writer{bufs: make([][sendCap]byte, batch), size: make([]int, batch), to: make([]netip.AddrPort, batch)}
+}
 
 func (w *writer) slot() *[sendCap]byte { return &w.bufs[w.n] }
 
@@ -44,7 +46,7 @@ func (w *writer) commit(to netip.AddrPort, n int) {
 }
 
 // full: two more, the most that one tick of a call may add, have no room.
-func (w *writer) full() bool { return w.n >= batchSize-1 }
+func (w *writer) full() bool { return w.n >= len(w.bufs)-1 }
 
 func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
 	for i := range w.n {

@@ -60,9 +60,13 @@ type call struct {
 	ans        answer
 	dest       netip.AddrPort
 	secure     *security // nil: plain RTP
-	record     bool
-	tape       *recording.Recording // nil: not recorded; of a far leg its call's
-	openedAt   time.Time
+	// symmetric and networks are the trunk's, signalled is where its 2xx came from.
+	symmetric string
+	networks  []netip.Prefix
+	signalled netip.Addr
+	record    bool
+	tape      *recording.Recording // nil: not recorded; of a far leg its call's
+	openedAt  time.Time
 
 	clock int64 // of the packet or tick at hand
 
@@ -216,6 +220,14 @@ func (c *call) offer(p engine.MediaProfile) *security {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.byINFO, c.dtx = p.DTMF == engine.DTMFByINFO, p.DTX
+	if !c.answered {
+		c.symmetric, c.networks = p.Symmetric, nil
+		for _, text := range p.Networks {
+			if n, err := netip.ParsePrefix(text); err == nil {
+				c.networks = append(c.networks, n)
+			}
+		}
+	}
 	if want := p.SRTP == engine.SRTPRequired; !c.answered && want != (c.secure != nil) {
 		c.secure = nil
 		if want {
@@ -223,6 +235,17 @@ func (c *call) offer(p engine.MediaProfile) *security {
 		}
 	}
 	return c.secure
+}
+
+// latching is whom the call may hear beside the address of its SDP.
+func (c *call) latching(a *answer) latch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return latch{
+		off: c.symmetric == engine.SymmetricOff, open: mayLatch(c.symmetric, a.remote.Addr(), c.e.own),
+		named: a.remote.Addr(), signalled: c.signalled, networks: c.networks,
+		until: c.e.now() + latchWithin, audio: audioTypes(&a.codecs),
+	}
 }
 
 // protect takes the keys of the SDP answer; mu is held. What was offered with

@@ -1,13 +1,17 @@
 package media
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Times in the demultiplexer are nanoseconds on the engine's monotonic clock.
 const (
 	millis = int64(1e6)
 
 	// quietAfter is how long a source must have sent nothing before another
-	// one can be its continuation.
+	// one at the same address, or one with the call's key, can be its
+	// continuation.
 	quietAfter = 200 * millis
 	// aliveAfter: a source that sent this long after a stranger's first packet
 	// is not that stranger.
@@ -22,6 +26,9 @@ const (
 	sharedWithin = 1000 * millis
 	// strangerCap bounds the sources under observation on one socket.
 	strangerCap = 128
+	// doubtFor is how long after its last packet a call may be what another stream
+	// of its far side belongs to.
+	doubtFor = 2000 * millis
 	// continuation is the widest gap in sequence numbers over which a moved
 	// source is recognised (a minute at 20 ms).
 	continuation = 3000
@@ -39,7 +46,12 @@ type peer struct {
 	call     *call
 	openedAt int64
 	answered bool
-	remote   netip.AddrPort // where its packets come from; invalid before the answer
+	named    netip.AddrPort // the address of its SDP; invalid before the answer
+	remote   netip.AddrPort // where its packets come from: named, or what was latched
+	latch    latch
+	// alone: it may be latched, so that no other call of its socket should be
+	// unheard while it is.
+	alone bool
 
 	bound   bool // ssrc is known
 	ssrc    uint32
@@ -48,6 +60,7 @@ type peer struct {
 	lastAt  int64
 	lastSeq uint16
 	fixed   bool // the SSRC is from the SDP answer (RFC 5576)
+	past    bool // ssrc and lastSeq are of the stream before the present description
 	// sealed: its packets come by SRTP. A source becomes its own only by a packet
 	// that its key has sealed (prove).
 	sealed bool
@@ -63,9 +76,10 @@ type route uint8
 
 const (
 	routeOK       route = iota
-	routeMoved          // and the call's remote address is now the packet's
+	routeMoved          // and the call's audio goes to where the packet came from
 	routeClaim          // the call's if its key has sealed it: prove follows
 	dropUnknown         // belongs to no call
+	dropElsewhere       // from the host of a call that hears its SDP's address alone
 	dropAmbiguous       // could belong to more than one
 	dropStale           // of a call that ended
 	dropProbation       // may become a call's, not yet proven
@@ -83,7 +97,11 @@ type demux struct {
 	tombQueue  []source
 	shared     map[netip.Addr]struct{} // addresses that serve several calls from one port
 	unanswered int
-	waiting    int // calls without a packet yet, unanswered ones included: what makes strangers ambiguous
+	waiting    int     // calls without a packet yet, unanswered ones included: what makes a stream ambiguous
+	alone      int     // of them those that may be latched
+	unheard    []*peer // of them the answered ones
+	// ghosts is until when a call that ended unheard may still be sent to.
+	ghosts int64
 }
 
 func newDemux() *demux {
@@ -98,30 +116,55 @@ func (d *demux) open(p *peer, now int64) {
 	p.openedAt = now
 	d.peers[p] = struct{}{}
 	d.unanswered++
-	d.waiting++
+	d.wait(p)
 }
 
-// answer gives a call its remote address; it may be called again when the far
-// side moves. collided: another live call has the same one.
-func (d *demux) answer(p *peer, remote netip.AddrPort, ssrc uint32, hasSSRC bool) (collided bool) {
-	if !p.answered {
+// wait counts a call as unheard.
+func (d *demux) wait(p *peer) {
+	d.waiting++
+	if p.alone {
+		d.alone++
+	}
+}
+
+// waited: it is unheard no more, or gone.
+func (d *demux) waited(p *peer) {
+	d.waiting--
+	if p.alone {
+		d.alone--
+	}
+	if i := slices.Index(d.unheard, p); i >= 0 {
+		d.unheard = slices.Delete(d.unheard, i, i+1)
+	}
+}
+
+// answer gives a call its remote address and whom else it may hear; it may be
+// called again when the far side moves. collided: another live call has the same
+// address.
+func (d *demux) answer(p *peer, named netip.AddrPort, l *latch, ssrc uint32, hasSSRC bool) (collided bool) {
+	switch {
+	case !p.answered:
 		p.answered = true
 		d.unanswered--
-	} else if p.remote != remote {
+		d.unheard = append(d.unheard, p)
+	case p.named == named:
+		p.latch.audio = l.audio
+		return len(d.byAddr[named]) > 1
+	default:
 		// A new session description: the old source is history.
 		d.unaddr(p)
+		p.past = p.past || p.bound
 		d.unbind(p)
 		if p.heard {
 			p.heard = false
-			d.waiting++
+			d.wait(p)
+			d.unheard = append(d.unheard, p)
 		}
-	} else {
-		return len(d.byAddr[remote]) > 1
 	}
-	p.remote = remote
-	others := d.byAddr[remote]
+	p.named, p.remote, p.latch = named, named, *l
+	others := d.byAddr[named]
 	if len(others) > 0 {
-		d.shared[remote.Addr()] = struct{}{}
+		d.shared[named.Addr()] = struct{}{}
 		for _, o := range others {
 			// What was bound while this call was already ringing may have been
 			// this call's early media.
@@ -130,7 +173,7 @@ func (d *demux) answer(p *peer, remote netip.AddrPort, ssrc uint32, hasSSRC bool
 			}
 		}
 	}
-	d.byAddr[remote] = append(others, p)
+	d.byAddr[named] = append(others, p)
 	if hasSSRC {
 		p.fixed = true
 		d.bind(p, ssrc, 0)
@@ -145,7 +188,8 @@ func (d *demux) remove(p *peer, now int64) {
 	}
 	delete(d.peers, p)
 	if !p.heard {
-		d.waiting--
+		d.waited(p)
+		d.ghosts = now + tombstoneFor
 	}
 	if !p.answered {
 		d.unanswered--
@@ -166,7 +210,12 @@ func (d *demux) remove(p *peer, now int64) {
 	d.unbind(p)
 }
 
-func (d *demux) unaddr(p *peer) { dropPeer(d.byAddr, p.remote, p) }
+func (d *demux) unaddr(p *peer) {
+	dropPeer(d.byAddr, p.named, p)
+	if p.remote != p.named {
+		dropPeer(d.byAddr, p.remote, p)
+	}
+}
 
 func (d *demux) unbind(p *peer) {
 	if p.bound {
@@ -200,27 +249,47 @@ func dropPeer[K comparable](m map[K][]*peer, key K, p *peer) {
 }
 
 // route finds the call of an RTP packet.
-func (d *demux) route(from netip.AddrPort, ssrc uint32, seq uint16, now int64) (*peer, route) {
+func (d *demux) route(from netip.AddrPort, id packetID, now int64) (*peer, route) {
 	owners := d.byAddr[from]
 	for _, p := range owners {
-		if p.bound && p.ssrc == ssrc {
-			if len(owners) > 1 && d.twice(owners, ssrc) {
+		if p.bound && p.ssrc == id.ssrc {
+			if len(owners) > 1 && d.twice(owners, id.ssrc) {
 				return nil, dropAmbiguous // two calls of a far side with a constant SSRC
 			}
-			return d.accept(p, seq, now), routeOK
+			if p.remote != from { // latched, and the SDP's address speaks
+				return d.take(p, from, id, now)
+			}
+			return d.accept(p, id.seq, now), routeOK
 		}
 	}
-	if until, ok := d.tombs[source{from, ssrc}]; ok && now < until {
+	if until, ok := d.tombs[source{from, id.ssrc}]; ok && now < until {
 		return nil, dropStale
 	}
-	s := d.watch(source{from, ssrc}, now)
-	switch len(owners) {
-	case 0:
-		return d.routeUnknown(from, ssrc, seq, s, now)
-	case 1:
-		return d.routeOwned(owners[0], from, ssrc, seq, s, now)
+	if len(owners) == 0 || d.claimed(owners, from, now) {
+		return d.routeUnknown(owners, from, id, now)
 	}
-	return d.routeShared(owners, from, ssrc, seq, s, now)
+	s := d.watch(source{from, id.ssrc}, now)
+	if len(owners) == 1 {
+		return d.routeOwned(owners[0], from, id, s, now)
+	}
+	return d.routeShared(owners, from, id, s, now)
+}
+
+// claimed says whether a stream from an address whose calls all have their
+// sources can be that of another call, which would be latched to it: a NAT that
+// gives the calls of a far side one port.
+func (d *demux) claimed(owners []*peer, from netip.AddrPort, now int64) bool {
+	for _, p := range owners {
+		if !p.bound || p.remote != from {
+			return false
+		}
+	}
+	for _, p := range d.unheard {
+		if p.latch.allows(from.Addr(), now) && !slices.Contains(owners, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // life finds the call that an RTCP packet is a life sign of; nil when that is
@@ -250,8 +319,8 @@ func (d *demux) twice(owners []*peer, ssrc uint32) bool {
 
 func (d *demux) accept(p *peer, seq uint16, now int64) *peer {
 	if !p.heard {
-		p.heard = true
-		d.waiting--
+		p.heard, p.past = true, false
+		d.waited(p)
 	}
 	p.lastAt, p.lastSeq = now, seq
 	return p
@@ -306,11 +375,12 @@ func (d *demux) elsewhere(p *peer, ssrc uint32) bool {
 
 // routeOwned: one call is known to send from this address, with another SSRC
 // or none yet.
-func (d *demux) routeOwned(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, s *stranger, now int64) (*peer, route) {
+func (d *demux) routeOwned(p *peer, from netip.AddrPort, id packetID, s *stranger, now int64) (*peer, route) {
+	ssrc := id.ssrc
 	if p.fixed {
 		return nil, dropUnknown
 	}
-	if !p.bound {
+	if !p.bound || p.remote != from {
 		for k, o := range d.strangers {
 			if k.addr == from && k.ssrc != ssrc && now-o.last < sharedWithin && o.count >= probation {
 				d.shared[from.Addr()] = struct{}{}
@@ -319,7 +389,7 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, ssrc uint32, seq uint16
 		if d.isShared(from.Addr()) && (d.unanswered > 0 || d.elsewhere(p, ssrc)) {
 			return nil, dropAmbiguous
 		}
-		return d.take(p, from, ssrc, seq, now)
+		return d.take(p, from, id, now)
 	}
 	// The far side changed its source (a call is taken from the announcement
 	// server to the phone), or the address serves another call as well.
@@ -334,14 +404,14 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, ssrc uint32, seq uint16
 	case s.count < probation || p.lastAt >= s.first+aliveAfter:
 		return nil, dropProbation
 	}
-	return d.take(p, from, ssrc, seq, now)
+	return d.take(p, from, id, now)
 }
 
 // routeShared: several live calls have this remote address, and none of them
 // is bound to the SSRC. Elimination is the only proof: one call is without a
 // source, and every other one has been heard with its own since the stranger
 // began.
-func (d *demux) routeShared(owners []*peer, from netip.AddrPort, ssrc uint32, seq uint16, s *stranger, now int64) (*peer, route) {
+func (d *demux) routeShared(owners []*peer, from netip.AddrPort, id packetID, s *stranger, now int64) (*peer, route) {
 	var only *peer
 	candidates := d.unanswered
 	for _, p := range owners {
@@ -357,94 +427,149 @@ func (d *demux) routeShared(owners []*peer, from netip.AddrPort, ssrc uint32, se
 	switch {
 	case only != nil && candidates > 1 && s.count < probation:
 		return nil, dropProbation
-	case only == nil || candidates > 1 || d.elsewhere(only, ssrc):
+	case only == nil || candidates > 1 || d.elsewhere(only, id.ssrc):
 		return nil, dropAmbiguous
 	case s.count < probation:
 		return nil, dropProbation
 	}
-	return d.take(only, from, ssrc, seq, now)
+	return d.take(only, from, id, now)
 }
 
-// routeUnknown: no call is known to send from this address. Symmetric RTP
-// lets a call's packets come from elsewhere than its SDP says (RFC 4961 in
-// practice); the source is latched when exactly one call can own it.
-func (d *demux) routeUnknown(from netip.AddrPort, ssrc uint32, seq uint16, s *stranger, now int64) (*peer, route) {
-	// The same SSRC with sequence numbers that go on: the source moved.
-	if same := d.bySSRC[ssrc]; len(same) == 1 {
-		p := same[0]
-		step := seq - p.lastSeq
-		switch {
-		case p.heard && now-p.lastAt < quietAfter:
-			return nil, dropProbation
-		case s.count < probation:
-			return nil, dropProbation
-		case !p.heard && p.fixed, p.heard && step > 0 && step < continuation:
-			return d.move(p, from, ssrc, seq, now)
+// routeUnknown: no call is known to send this stream from there. It may be the
+// one of a call that can be latched: from a host that is the far side's, in a
+// row that proves it, and when no other call can be meant.
+func (d *demux) routeUnknown(owners []*peer, from netip.AddrPort, id packetID, now int64) (*peer, route) {
+	if same := d.bySSRC[id.ssrc]; len(same) == 1 && same[0].heard {
+		if p := same[0]; p.goesOn(id.seq) && p.rebinds(from.Addr()) {
+			return d.rebind(p, from, id, now)
 		}
 	}
-	if d.unanswered > 0 {
-		return nil, dropAmbiguous // may be the early media of a ringing call
-	}
+	host := from.Addr()
 	var only *peer
-	candidates := 0
-	for p := range d.peers {
+	n, sure, elsewhere := 0, false, false
+	for _, p := range d.unheard {
 		switch {
-		case p.fixed && p.ssrc != ssrc:
-		case !p.heard:
-			only = p
-			candidates++
-		case p.lastAt < s.first+aliveAfter:
-			candidates++
+		case p.fixed && p.ssrc != id.ssrc:
+		case p.sealed && !p.latch.off, p.latch.allows(host, now):
+			if p.fixed || p.past && p.ssrc == id.ssrc && p.goesOn(id.seq) {
+				sure = true
+				only, n = p, 1
+			} else if !sure {
+				only = p
+				n++
+			}
+		case p.latch.theirs(host):
+			elsewhere = true
 		}
 	}
 	switch {
-	case candidates == 0:
+	case n == 0 && elsewhere:
+		return nil, dropElsewhere
+	case n == 0:
 		return nil, dropUnknown
-	case candidates > 1 || only == nil || d.elsewhere(only, ssrc):
+	case n > 1 || d.elsewhere(only, id.ssrc):
 		return nil, dropAmbiguous
-	case s.count < probation:
+	case only.sealed:
+		return only, routeClaim // the key decides
+	case !sure && (d.unanswered > 0 || now < d.ghosts):
+		return nil, dropAmbiguous // may be the early media of another call
+	}
+	proven, since := only.latch.prove(from, id, now)
+	if !proven {
 		return nil, dropProbation
 	}
-	return d.move(only, from, ssrc, seq, now)
+	if !sure && d.doubted(only, owners, host, since, now) {
+		return nil, dropAmbiguous
+	}
+	d.bindSource(only, from, id, now)
+	return only, routeMoved
 }
 
-func (d *demux) take(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) (*peer, route) {
-	if p.sealed {
-		return p, routeClaim
-	}
-	d.bindSource(p, from, ssrc, seq, now)
-	return p, routeOK
+// goesOn: a sequence number after the last one of the call's stream.
+func (p *peer) goesOn(seq uint16) bool {
+	step := seq - p.lastSeq
+	return step > 0 && step < continuation
 }
 
-func (d *demux) move(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) (*peer, route) {
+// rebinds says whether the call's stream may come from another port of a host, as
+// when a NAT has lost its binding.
+func (p *peer) rebinds(host netip.Addr) bool {
 	if p.sealed {
+		return !p.latch.off
+	}
+	return p.latch.open && p.remote.Addr() == host
+}
+
+// rebind: the stream of a call goes on from elsewhere.
+func (d *demux) rebind(p *peer, from netip.AddrPort, id packetID, now int64) (*peer, route) {
+	if p.sealed {
+		if now-p.lastAt < quietAfter {
+			return nil, dropProbation
+		}
 		return p, routeClaim
 	}
-	d.moveTo(p, from)
-	d.bindSource(p, from, ssrc, seq, now)
+	proven, _ := p.latch.prove(from, id, now)
+	if !proven || now-p.lastAt < rebindAfter {
+		return nil, dropProbation
+	}
+	d.bindSource(p, from, id, now)
 	return p, routeMoved
+}
+
+// doubted says whether a stream from a host that began at since can be that of a
+// call that was heard before and may have moved without a word: one of the far
+// side's that went silent then, or that has its source at the very address.
+func (d *demux) doubted(only *peer, owners []*peer, host netip.Addr, since, now int64) bool {
+	for p := range d.peers {
+		if p == only || !p.heard || p.fixed || p.lastAt >= since+aliveAfter {
+			continue
+		}
+		if slices.Contains(owners, p) || p.latch.theirs(host) && now-p.lastAt < doubtFor {
+			return true
+		}
+	}
+	return false
+}
+
+// take gives a call a source at its own address.
+func (d *demux) take(p *peer, from netip.AddrPort, id packetID, now int64) (*peer, route) {
+	if p.sealed {
+		return p, routeClaim
+	}
+	how := routeOK
+	if p.remote != from {
+		how = routeMoved
+	}
+	d.bindSource(p, from, id, now)
+	return p, how
 }
 
 // prove gives a source to the call that claimed it, once its key has shown that
 // the packet is its own.
-func (d *demux) prove(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) {
-	if _, ok := d.peers[p]; !ok || !p.answered {
-		return // over meanwhile
+func (d *demux) prove(p *peer, from netip.AddrPort, id packetID, now int64) {
+	if _, ok := d.peers[p]; ok && p.answered { // else over meanwhile
+		d.bindSource(p, from, id, now)
 	}
+}
+
+func (d *demux) bindSource(p *peer, from netip.AddrPort, id packetID, now int64) {
+	delete(d.strangers, source{from, id.ssrc})
 	if p.remote != from {
 		d.moveTo(p, from)
 	}
-	d.bindSource(p, from, ssrc, seq, now)
-}
-
-func (d *demux) bindSource(p *peer, from netip.AddrPort, ssrc uint32, seq uint16, now int64) {
-	delete(d.strangers, source{from, ssrc})
-	d.bind(p, ssrc, now)
-	d.accept(p, seq, now)
+	d.bind(p, id.ssrc, now)
+	d.accept(p, id.seq, now)
 }
 
 func (d *demux) moveTo(p *peer, from netip.AddrPort) {
-	d.unaddr(p)
-	p.remote = from
+	if p.remote != p.named {
+		dropPeer(d.byAddr, p.remote, p)
+	}
+	if p.remote = from; from == p.named {
+		return
+	}
+	if others := d.byAddr[from]; len(others) > 0 {
+		d.shared[from.Addr()] = struct{}{}
+	}
 	d.byAddr[from] = append(d.byAddr[from], p)
 }

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,8 +28,10 @@ type Config struct {
 	// PortMin and PortMax bound the UDP ports, inclusive; a socket takes an
 	// even one for RTP and the odd one above for RTCP. PortMax 0: any free ports.
 	PortMin, PortMax int
-	// Sockets is the number of RTP sockets that all calls share; default 32.
-	Sockets int
+	// Sockets is the number of RTP sockets that all calls share; default 32. More
+	// are opened, up to SocketCap, while more calls than that ring or are not yet
+	// heard and could be latched; default 1024.
+	Sockets, SocketCap int
 	// Pacers is the number of goroutines that send; default 4.
 	Pacers int
 	// RTPTimeout is how long neither RTP nor RTCP may come before MediaSilent;
@@ -60,17 +61,19 @@ type Engine struct {
 	log     zerolog.Logger
 	message []byte
 	bots    *botlink.Client
-	sockets []*socket
+	own     []netip.Prefix // the networks of this host
+	pool    pool
 	started time.Time
 	stop    chan struct{}
 	tasks   sync.WaitGroup
-	turn    atomic.Uint32
 	cname   string // of our reports (RFC 7022 §4.2: random, for the life of the process)
 
-	mu     sync.RWMutex
-	calls  map[engine.AttemptID]*call
-	closed bool
-	done   recent
+	mu      sync.RWMutex
+	sockets []*socket // more are added, none is taken away
+	pacers  []*pacer
+	calls   map[engine.AttemptID]*call
+	closed  bool
+	done    recent
 	// voicemails are the messages at hand.
 	voicemails map[engine.VoicemailID]*voicemail
 
@@ -89,6 +92,10 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Sockets <= 0 {
 		cfg.Sockets = 32
 	}
+	if cfg.SocketCap <= 0 {
+		cfg.SocketCap = 1024
+	}
+	cfg.SocketCap = max(cfg.SocketCap, cfg.Sockets)
 	if cfg.Pacers <= 0 {
 		cfg.Pacers = 4
 	}
@@ -120,11 +127,11 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
 		calls: map[engine.AttemptID]*call{}, done: newRecent(), voicemails: map[engine.VoicemailID]*voicemail{},
+		own: ownNetworks(), pool: pool{bind: bind, ports: newPortRange(cfg.PortMin, cfg.PortMax)},
 		cname: strconv.FormatUint(rand.Uint64(), 36) + "@dialler", //nolint:gosec // an identifier
 	}
-	ports := newPortRange(cfg.PortMin, cfg.PortMax)
 	for range cfg.Sockets {
-		s, err := e.newSocket(bind, ports)
+		s, err := e.newSocket(bind, e.pool.ports, batchSize)
 		if err != nil {
 			// A range smaller than the wish is used as far as it goes.
 			if cfg.PortMax != 0 && len(e.sockets) > 0 {
@@ -144,16 +151,14 @@ func New(cfg Config) (*Engine, error) {
 	for i := range n {
 		p := &pacer{e: e, offset: frameTime * time.Duration(i) / time.Duration(n), wake: make(chan struct{}, 1)}
 		for j := i; j < len(e.sockets); j += n {
-			p.sockets = append(p.sockets, e.sockets[j])
-			e.sockets[j].pacer = p
+			p.serve(e.sockets[j])
 		}
+		e.pacers = append(e.pacers, p)
 		e.tasks.Add(1)
 		go p.run()
 	}
 	for _, s := range e.sockets {
-		e.tasks.Add(2)
-		go s.read(s.rtp.Load())
-		go s.readRTCP(s.rtcp.Load())
+		s.start()
 	}
 	e.tasks.Add(1)
 	go e.tend()
@@ -203,11 +208,12 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	c, ok := e.calls[cmd.Attempt]
 	if !ok {
 		c = &call{
-			e: e, id: cmd.Attempt, amd: cmd.AMD, listen: cmd.Listen, record: cmd.Record, sock: e.choose(), sink: sink, openedAt: time.Now(),
+			e: e, id: cmd.Attempt, amd: cmd.AMD, listen: cmd.Listen, record: cmd.Record, sink: sink, openedAt: time.Now(),
 			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
-		c.peer.call = c
+		c.peer.call, c.peer.alone = c, e.latches(cmd.Profile)
+		c.sock = e.choose(c.peer.alone)
 		e.calls[cmd.Attempt] = c
 		c.sock.open(c, e.now())
 		e.done.forget(cmd.Attempt)
@@ -221,41 +227,20 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	return appendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys, codecsOf(cmd.Profile)...), nil
 }
 
-// Ports says how many RTP sockets can carry new calls, and how many there are.
-func (e *Engine) Ports() (usable, all int) {
-	for _, s := range e.sockets {
-		if !s.broken.Load() {
-			usable++
-		}
-	}
-	return usable, len(e.sockets)
-}
-
-// choose gives the socket with the fewest calls whose source is not known
-// yet, then the fewest calls.
-func (e *Engine) choose() *socket {
-	at := int(e.turn.Add(1))
-	best := e.sockets[at%len(e.sockets)]
-	for i := range e.sockets {
-		s := e.sockets[(at+i)%len(e.sockets)]
-		w, b := s.waiting.Load(), best.waiting.Load()
-		if bad, worse := s.broken.Load(), best.broken.Load(); bad != worse {
-			if worse {
-				best = s
-			}
-			continue
-		}
-		if w < b || w == b && s.live.Load() < best.live.Load() {
-			best = s
-		}
-	}
-	return best
-}
-
 func (e *Engine) call(a engine.AttemptID) *call {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.calls[a]
+}
+
+// AnsweredFrom says where the 2xx of a leg came from: whom the call may hear
+// beside the address of its SDP. It comes before Answer or JoinPeer.
+func (e *Engine) AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.Addr) {
+	if c := e.path(a, leg); c != nil {
+		c.mu.Lock()
+		c.signalled = host.Unmap()
+		c.mu.Unlock()
+	}
 }
 
 // Answer takes the SDP of the 200 OK, which came at at: audio starts both

@@ -10,7 +10,7 @@ func BenchmarkFrame(b *testing.B) {
 			c := benchCall(b)
 			c.ans.send, c.ans.sendPT = law, law.payloadType()
 			c.ans.codecs[law.payloadType()] = law
-			in, w := newIncoming(), newWriter()
+			in, w := newIncoming(), newWriter(batchSize)
 			in.buf[1] = law.payloadType()
 			copy(in.buf[rtpHeaderBytes:], speech(frameBytes, 1))
 			seal := func(p []byte) []byte { return p }

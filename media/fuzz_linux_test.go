@@ -31,7 +31,7 @@ func FuzzRelay(f *testing.F) {
 			c.ssrc, c.lastSign = uint32(100+i), 1
 		}
 		callee.other, far.other = far, callee
-		now, w := int64(0), newWriter()
+		now, w := int64(0), newWriter(batchSize)
 		seqs, pkt := [2]uint16{}, rtp.Packet{}
 		for ; len(program) >= 4; program = program[4:] {
 			op, step, pt, size := program[0], program[1], program[2], program[3]

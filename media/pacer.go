@@ -1,6 +1,10 @@
 package media
 
-import "time"
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+)
 
 const (
 	frameTime = 20 * time.Millisecond
@@ -13,14 +17,14 @@ const (
 // sleeps.
 type pacer struct {
 	e       *Engine
-	sockets []*socket
-	offset  time.Duration // spreads the pacers over the 20 ms
-	wake    chan struct{} // a call came to one of the sockets; holds one
+	sockets atomic.Pointer[[]*socket] // replaced when one is added
+	offset  time.Duration             // spreads the pacers over the 20 ms
+	wake    chan struct{}             // a call came to one of the sockets; holds one
 }
 
 func (p *pacer) run() {
 	defer p.e.tasks.Done()
-	w := newWriter()
+	w := newWriter(batchSize)
 	var next time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -63,7 +67,7 @@ func (p *pacer) run() {
 // tick says whether there was a call.
 func (p *pacer) tick(w *writer) (served bool) {
 	now := p.e.now()
-	for _, s := range p.sockets {
+	for _, s := range *p.sockets.Load() {
 		list := s.calls.Load()
 		if list == nil || len(*list) == 0 {
 			continue
@@ -78,6 +82,17 @@ func (p *pacer) tick(w *writer) (served bool) {
 		s.flush(w)
 	}
 	return served
+}
+
+// serve adds a socket.
+func (p *pacer) serve(s *socket) {
+	var list []*socket
+	if old := p.sockets.Load(); old != nil {
+		list = slices.Clone(*old)
+	}
+	list = append(list, s)
+	s.pacer = p
+	p.sockets.Store(&list)
 }
 
 // called wakes the pacer up.

@@ -259,7 +259,7 @@ func BenchmarkReceivePacket(b *testing.B) {
 
 func BenchmarkTick(b *testing.B) {
 	c := benchCall(b)
-	w := newWriter()
+	w := newWriter(batchSize)
 	b.ReportAllocs()
 	for b.Loop() {
 		w.n = 0
@@ -283,7 +283,7 @@ func BenchmarkRoute(b *testing.B) {
 
 func TestPacketsDoNotAllocate(t *testing.T) {
 	c := benchCall(t)
-	w := newWriter()
+	w := newWriter(batchSize)
 	in := newIncoming()
 	if n := testing.AllocsPerRun(1000, func() {
 		c.receive(in.next(), &in.pkt, netipNone, false, nil, in.now)

@@ -53,7 +53,6 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 		return true
 	}
 	if moved {
-		c.e.counters.latched.Add(1)
 		c.dest = from
 	}
 	c.clock, c.lastSign = now, now

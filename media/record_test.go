@@ -167,7 +167,7 @@ func TestRecordedPacketsDoNotAllocate(t *testing.T) {
 	c := benchCall(t)
 	r := recorder(t, t.TempDir())
 	c.tape = r.Start(attempt(1), time.Now())
-	w, in := newWriter(), newIncoming()
+	w, in := newWriter(batchSize), newIncoming()
 	packet := func() {
 		c.receive(in.next(), &in.pkt, netipNone, false, w, in.now)
 		w.n = 0
@@ -217,7 +217,7 @@ func TestAPauseOfAFarLegDoesNotCoverWhatItSaidBefore(t *testing.T) {
 	callee.other, far.other, far.callee = far, callee, callee
 	callee.tape = r.Start(attempt(1), time.Now())
 	far.tape = callee.tape
-	w, pkt, now := newWriter(), rtp.Packet{}, int64(0)
+	w, pkt, now := newWriter(batchSize), rtp.Packet{}, int64(0)
 	tick := func() {
 		now += 20 * millis
 		w.n = 0

@@ -57,7 +57,7 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
-		p.peer.call = p
+		p.peer.call, p.peer.alone = p, e.latches(profile)
 		if c.peers == nil {
 			c.peers = map[engine.LegID]*call{}
 		}

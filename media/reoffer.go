@@ -117,7 +117,7 @@ func (c *call) protectAgain(a *answer) error {
 func (c *call) move(a *answer) {
 	if a.remote.Addr().IsUnspecified() {
 		a.remote = netip.AddrPortFrom(c.ans.remote.Addr(), c.ans.remote.Port())
-	} else {
+	} else if a.remote != c.ans.remote { // else it stays where it may have been latched
 		c.dest = a.remote
 	}
 	c.ans = *a

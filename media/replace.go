@@ -80,7 +80,7 @@ func (e *Engine) tend() {
 			return
 		case <-every.C:
 		}
-		for _, s := range e.sockets {
+		for _, s := range e.ports() {
 			s.tend()
 		}
 	}

@@ -194,8 +194,11 @@ func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
 	if c.secure != nil {
 		b = c.secure.sealReport(b)
 	}
-	if c.ans.mux {
+	switch {
+	case c.ans.mux:
 		return b, c.dest
+	case c.dest != c.ans.remote && c.dest.Port() < 65535: // latched
+		return b, netip.AddrPortFrom(c.dest.Addr(), c.dest.Port()+1)
 	}
 	return b, c.ans.rtcp
 }

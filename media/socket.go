@@ -34,10 +34,15 @@ type socket struct {
 
 	// calls are the answered ones, for the pacer; replaced on every change.
 	calls atomic.Pointer[[]*call]
-	// waiting and live guide the choice of a socket for a new call.
+	// waiting, alone, ghosts and live guide the choice of a socket for a new call
+	// (pool.go).
 	waiting atomic.Int32
+	alone   atomic.Int32
+	ghosts  atomic.Int64
 	live    atomic.Int32
-	pacer   *pacer
+	// batch is how many datagrams its reader takes at once.
+	batch int
+	pacer *pacer
 	// broken: it cannot be read; new calls take another one.
 	broken atomic.Bool
 }
@@ -86,7 +91,7 @@ func (r *portRange) next() (uint16, bool) {
 	return uint16(port), port+1 <= r.end //nolint:gosec // checked by New
 }
 
-func (e *Engine) newSocket(ip netip.Addr, ports *portRange) (*socket, error) {
+func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket, error) {
 	a, b, err := bindPair(ip, ports)
 	if err != nil {
 		return nil, fmt.Errorf("media: RTP port: %w", err)
@@ -100,7 +105,7 @@ func (e *Engine) newSocket(ip netip.Addr, ports *portRange) (*socket, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	rtpLine.widen()
-	s := &socket{e: e, bind: ip, demux: newDemux(), port: rtpLine.port}
+	s := &socket{e: e, bind: ip, demux: newDemux(), port: rtpLine.port, batch: batch}
 	s.rtp.Store(rtpLine)
 	s.rtcp.Store(rtcpLine)
 	return s, nil
@@ -117,7 +122,9 @@ func (s *socket) close() {
 // publish refreshes what others read without the lock; it is held.
 func (s *socket) publish() {
 	s.waiting.Store(int32(s.demux.waiting)) //nolint:gosec // small
+	s.alone.Store(int32(s.demux.alone))     //nolint:gosec // small
 	s.live.Store(int32(len(s.demux.peers))) //nolint:gosec // small
+	s.ghosts.Store(s.demux.ghosts)
 }
 
 func (s *socket) open(c *call, now int64) {
@@ -127,8 +134,9 @@ func (s *socket) open(c *call, now int64) {
 	s.publish()
 }
 
-// answer makes the call known by its remote address.
+// answer makes the call known by its remote address, and by whom else it may hear.
 func (s *socket) answer(c *call, a *answer) {
+	l := c.latching(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.demux.peers[&c.peer]; !ok {
@@ -136,7 +144,7 @@ func (s *socket) answer(c *call, a *answer) {
 	}
 	first := !c.peer.answered
 	c.peer.sealed = a.secure
-	if s.demux.answer(&c.peer, a.remote, a.ssrc, a.hasSSRC) {
+	if s.demux.answer(&c.peer, a.remote, &l, a.ssrc, a.hasSSRC) {
 		s.e.counters.collisions.Add(1)
 	}
 	s.publish()
@@ -177,12 +185,12 @@ type arrival struct {
 // read is the reader of RTP.
 func (s *socket) read(from *line) {
 	defer s.e.tasks.Done()
-	r, err := newReader(from.conn)
+	r, err := newReader(from.conn, s.batch)
 	if err != nil {
 		s.e.log.Error().Err(err).Uint16("port", s.port).Msg("RTP socket cannot be read")
 		return
 	}
-	w := newWriter()
+	w := newWriter(s.batch)
 	var arrivals [batchSize]arrival
 	failures := 0 // in a row
 	var pkt rtp.Packet
@@ -234,7 +242,7 @@ func (s *socket) read(from *line) {
 		s.flush(w)
 		clear(arrivals[:n])
 		// Waiting a moment lets the next system call carry more datagrams.
-		if s.e.cfg.ReadPause > 0 && n < batchSize && s.live.Load() >= busySocket {
+		if s.e.cfg.ReadPause > 0 && n < s.batch && s.live.Load() >= busySocket {
 			time.Sleep(s.e.cfg.ReadPause)
 		}
 	}
@@ -269,7 +277,7 @@ func (s *socket) find(r *reader, i int, now int64) arrival {
 		return arrival{}
 	}
 	id := demuxed(b)
-	p, how := s.demux.route(from, id.ssrc, id.seq, now)
+	p, how := s.demux.route(from, id, now)
 	if p == nil {
 		s.e.counters.dropped[how].Add(1)
 		return arrival{}
@@ -277,25 +285,49 @@ func (s *socket) find(r *reader, i int, now int64) arrival {
 	if how == routeClaim {
 		return arrival{call: p.call, claim: true, moved: p.remote != from}
 	}
+	if how == routeMoved && from != p.named {
+		s.e.counters.latched.Add(1)
+	}
 	return arrival{call: p.call, moved: how == routeMoved}
 }
 
 // packetID is what of an RTP packet tells whose it is.
 type packetID struct {
 	ssrc uint32
+	ts   uint32
 	seq  uint16
+	pt   uint8
+	size int // of the payload
 }
 
 // demuxed reads it before the packet is decrypted in place.
 func demuxed(b []byte) packetID {
-	return packetID{binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint16(b[2:])}
+	size := len(b) - rtpHeaderBytes - 4*int(b[0]&0x0F)
+	if b[0]&0x10 != 0 { // an extension (RFC 3550 §5.3.1)
+		if size < 4 {
+			size = 0
+		} else {
+			at := len(b) - size
+			size -= 4 + 4*int(binary.BigEndian.Uint16(b[at+2:]))
+		}
+	}
+	if b[0]&0x20 != 0 { // padding
+		size -= int(b[len(b)-1])
+	}
+	return packetID{
+		ssrc: binary.BigEndian.Uint32(b[8:]), ts: binary.BigEndian.Uint32(b[4:]), seq: binary.BigEndian.Uint16(b[2:]),
+		pt: b[1] & 0x7F, size: max(size, 0),
+	}
 }
 
 // prove gives a source to the call whose key has sealed its packet.
 func (s *socket) prove(c *call, from netip.AddrPort, id packetID, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.demux.prove(&c.peer, from, id.ssrc, id.seq, now)
+	if before := c.peer.remote; before != from && from != c.peer.named {
+		s.e.counters.latched.Add(1)
+	}
+	s.demux.prove(&c.peer, from, id, now)
 	s.publish()
 }
 

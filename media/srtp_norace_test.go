@@ -12,7 +12,7 @@ import (
 func TestSRTPPacketsDoNotAllocate(t *testing.T) {
 	c := benchCall(t)
 	far := benchSecurity(t, c)
-	w, in := newWriter(), newIncoming()
+	w, in := newWriter(batchSize), newIncoming()
 	var header rtp.Header
 	if n := testing.AllocsPerRun(1000, func() {
 		b, err := far.EncryptRTP(in.next(), in.next(), &header)

@@ -463,7 +463,7 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 func BenchmarkTickSRTP(b *testing.B) {
 	c := benchCall(b)
 	benchSecurity(b, c)
-	w := newWriter()
+	w := newWriter(batchSize)
 	b.ReportAllocs()
 	for b.Loop() {
 		w.n = 0

@@ -14,7 +14,7 @@ type counters struct {
 	malformed, rtcp, rtcpSent         atomic.Uint64
 	srtpForged, srtpReplayed          atomic.Uint64
 	latched, collisions, ticksSkipped atomic.Uint64
-	replaced                          atomic.Uint64
+	replaced, crowded                 atomic.Uint64
 	dropped                           [routeKinds]atomic.Uint64
 }
 
@@ -35,12 +35,14 @@ type Stats struct {
 	ReadErrors      uint64 `json:"read_errors"`
 	Malformed       uint64 `json:"malformed"`
 	DropUnknown     uint64 `json:"drop_unknown"`   // packets of no call, early media among them
+	DropElsewhere   uint64 `json:"drop_elsewhere"` // from the host of a call that hears the address of its SDP alone
 	DropAmbiguous   uint64 `json:"drop_ambiguous"` // that could belong to more than one call
 	DropStale       uint64 `json:"drop_stale"`     // of calls that ended
 	DropProbation   uint64 `json:"drop_probation"` // of a source that was not proven yet
 	SRTPForged      uint64 `json:"srtp_forged"`    // SRTP and SRTCP packets without a valid tag
 	SRTPReplayed    uint64 `json:"srtp_replayed"`  // SRTP and SRTCP packets that came before, or are too old to tell
-	Latched         uint64 `json:"latched"`        // calls whose remote address moved
+	Latched         uint64 `json:"latched"`        // calls heard from elsewhere than their SDP says
+	Crowded         uint64 `json:"crowded"`        // calls opened beside one that was not heard yet, for want of ports
 	Collisions      uint64 `json:"collisions"`     // answers that named another live call's address
 	TicksSkipped    uint64 `json:"ticks_skipped"`  // 20 ms steps lost to a stalled process
 	PortsReplaced   uint64 `json:"ports_replaced"` // RTP and RTCP ports that broke and were bound again
@@ -64,13 +66,13 @@ func (e *Engine) Stats() Stats {
 	c := &e.counters
 	b := e.bots.Stats()
 	s := Stats{
-		Sockets: len(e.sockets), Bots: int(b.Open.Load()),
+		Sockets: len(e.ports()), Bots: int(b.Open.Load()),
 		PacketsReceived: c.received.Load(), PacketsSent: c.sent.Load(), PacketsLost: c.lost.Load(), PacketsLate: c.late.Load(),
 		RTCPReceived: c.rtcp.Load(), RTCPSent: c.rtcpSent.Load(), SendErrors: c.sendErrors.Load(), ReadErrors: c.readErrors.Load(), Malformed: c.malformed.Load(),
-		DropUnknown: c.dropped[dropUnknown].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
+		DropUnknown: c.dropped[dropUnknown].Load(), DropElsewhere: c.dropped[dropElsewhere].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
 		DropStale: c.dropped[dropStale].Load(), DropProbation: c.dropped[dropProbation].Load(),
 		SRTPForged: c.srtpForged.Load(), SRTPReplayed: c.srtpReplayed.Load(),
-		Latched: c.latched.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(), PortsReplaced: c.replaced.Load(),
+		Latched: c.latched.Load(), Crowded: c.crowded.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(), PortsReplaced: c.replaced.Load(),
 		BotsConnected: b.Connected.Load(), BotsFailed: b.Failed.Load(), BotRetries: b.Retries.Load(),
 		BotsClosed: b.Closed.Load(), SlowBots: b.SlowBots.Load(),
 		BotFramesReceived: b.FramesReceived.Load(), BotFramesSent: b.FramesSent.Load(),

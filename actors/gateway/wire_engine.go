@@ -83,6 +83,8 @@ func (w *wire) profile(p *engine.MediaProfile) {
 	text(w, &p.SRTP)
 	text(w, &p.DTMF)
 	w.flag(&p.DTX)
+	text(w, &p.Symmetric)
+	list(w, &p.Networks, func(s *string) { text(w, s) })
 }
 
 func (w *wire) openMedia(c *engine.OpenMedia) {

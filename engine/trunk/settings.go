@@ -18,6 +18,7 @@ const (
 	SecretCap       = 128 // username, password, from_user, user_agent
 	RootsCap        = 64 << 10
 	HeaderCountCap  = 20
+	NetworksCap     = 32
 	HeaderNameCap   = 64
 	HeaderValueCap  = 512
 	CPSLimit        = 10_000
@@ -216,6 +217,16 @@ func (v *validator) media(s *engine.TrunkSettings) {
 	}
 	v.oneOf("media.srtp", s.Media.SRTP, "", engine.SRTPOff, engine.SRTPRequired)
 	v.oneOf("media.dtmf", s.Media.DTMF, "", "rfc4733", "info")
+	v.oneOf("media.symmetric", s.Media.Symmetric, "", engine.SymmetricOff, engine.SymmetricAuto, engine.SymmetricOn)
+	if len(s.Media.Networks) > NetworksCap {
+		v.fail("media.networks", "too_many", "must have at most "+strconv.Itoa(NetworksCap)+" entries")
+		return
+	}
+	for i, n := range s.Media.Networks {
+		if p, err := netip.ParsePrefix(n); err != nil || !p.Addr().Is4() {
+			v.fail(fmt.Sprintf("media.networks[%d]", i), "invalid_format", "must be an IPv4 network such as 192.0.2.0/24")
+		}
+	}
 }
 
 func (v *validator) oneOf(field, s string, values ...string) {
