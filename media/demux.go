@@ -467,7 +467,7 @@ func (d *demux) routeUnknown(owners []*peer, from netip.AddrPort, id packetID, n
 		return nil, dropElsewhere
 	case n == 0:
 		return nil, dropUnknown
-	case n > 1 || d.elsewhere(only, id.ssrc):
+	case n > 1 || elsewhere && !sure || d.elsewhere(only, id.ssrc):
 		return nil, dropAmbiguous
 	case only.sealed:
 		return only, routeClaim // the key decides

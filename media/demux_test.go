@@ -22,26 +22,33 @@ type world struct {
 type truth struct {
 	peer
 	src      source
-	named    netip.AddrPort // in its SDP
+	at       netip.AddrPort // in its SDP
 	seq      uint16
+	ts       uint32
 	ended    bool
 	received int
 }
 
 func (w *world) open(ssrc uint32, real, named netip.AddrPort) *truth {
-	c := &truth{src: source{real, ssrc}, named: named, seq: uint16(ssrc)}
+	c := &truth{src: source{real, ssrc}, at: named, seq: uint16(ssrc)}
 	w.d.open(&c.peer, w.now)
 	w.calls = append(w.calls, c)
 	return c
 }
 
-func (w *world) answer(c *truth) { w.d.answer(&c.peer, c.named, 0, false) }
+func (w *world) answer(c *truth) { w.d.answer(&c.peer, c.at, w.anywhere(c.at), 0, false) }
+
+// anywhere is the latch of a call that may be heard from every port of its host.
+func (w *world) anywhere(named netip.AddrPort) *latch {
+	return &latch{open: true, named: named.Addr(), until: w.now + latchWithin, audio: [2]uint64{1, 0}}
+}
 
 // say sends a packet of the call and gives who got it.
 func (w *world) say(c *truth) (*peer, route) {
 	c.seq++
+	c.ts += frameBytes
 	w.now += millis
-	p, how := w.d.route(c.src.addr, c.src.ssrc, c.seq, w.now)
+	p, how := w.d.route(c.src.addr, packetID{ssrc: c.src.ssrc, seq: c.seq, ts: c.ts, size: frameBytes}, w.now)
 	if p == &c.peer {
 		c.received++
 	}
@@ -121,8 +128,8 @@ func TestABindingFromTheTimeBothRangIsGivenUp(t *testing.T) {
 func TestSSRCFromTheSDPDecides(t *testing.T) {
 	w := newWorld()
 	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(1000), addr(1000))
-	w.d.answer(&a.peer, a.named, 1, true)
-	w.d.answer(&b.peer, b.named, 2, true)
+	w.d.answer(&a.peer, a.at, w.anywhere(a.at), 1, true)
+	w.d.answer(&b.peer, b.at, w.anywhere(b.at), 2, true)
 	for _, c := range []*truth{a, b} {
 		if p, _ := w.say(c); p != &c.peer {
 			t.Fatal("not told apart")
@@ -147,12 +154,64 @@ func TestTheSourceMayChangeWithinACall(t *testing.T) {
 		t.Fatalf("received %d", a.received)
 	}
 	a.src.addr = addr(1002) // and a NAT gives it another port
-	for range 20 {
+	for range 150 {
 		w.now += 19 * millis
 		w.say(a)
 	}
-	if a.received < 18+8 || a.remote != addr(1002) {
-		t.Fatalf("received %d", a.received)
+	if a.received < 18+45 || a.received > 18+60 || a.remote != addr(1002) { // silent for two seconds
+		t.Fatalf("received %d at %v", a.received, a.remote)
+	}
+	a.src.addr = a.named // the SDP's address wins at once
+	if p, how := w.say(a); p != &a.peer || how != routeMoved || a.remote != a.named {
+		t.Fatalf("route %d to %v", how, a.remote)
+	}
+	a.src.addr = addr(1002)
+	if p, _ := w.say(a); p != nil {
+		t.Fatal("the latch outlives the SDP's address")
+	}
+}
+
+func TestOneAddressOfANATServesSeveralCalls(t *testing.T) {
+	w := newWorld()
+	nat := addr(7000)
+	a := w.open(1, nat, addr(1000))
+	w.answer(a)
+	for range proofPackets {
+		w.say(a)
+	}
+	b := w.open(2, nat, addr(1000))
+	w.answer(b)
+	for range 20 {
+		w.now += 19 * millis
+		for _, c := range []*truth{a, b} {
+			if p, _ := w.say(c); p != nil && p != &c.peer {
+				t.Fatal("crossed")
+			}
+		}
+	}
+	if a.received < 20 || b.received < 15 {
+		t.Fatalf("received %d and %d", a.received, b.received)
+	}
+}
+
+func TestANewDescriptionIsFollowedBehindANAT(t *testing.T) {
+	w := newWorld()
+	a := w.open(1, addr(7000), addr(1000))
+	w.answer(a)
+	for range proofPackets {
+		w.say(a)
+	}
+	w.open(2, addr(9000), addr(9000)) // another call rings
+	a.at, a.src.addr = addr(1002), addr(7002)
+	w.answer(a)
+	if a.remote != addr(1002) {
+		t.Fatal("the new address is not used")
+	}
+	for range proofPackets {
+		w.say(a)
+	}
+	if a.remote != addr(7002) || w.d.waiting != 1 {
+		t.Fatalf("at %v, %d waiting", a.remote, w.d.waiting)
 	}
 }
 
@@ -194,6 +253,16 @@ func TestALatchNeedsOneCandidate(t *testing.T) {
 		w.answer(b)
 		w.say(b) // and then quiet: may have moved
 	}, false)
+	f(func(w *world) { w.d.remove(&w.open(2, addr(2001), addr(2000)).peer, w.now) }, false) // late packets of a call that ended?
+	f(func(w *world) {
+		w.d.remove(&w.open(2, addr(2001), addr(2000)).peer, w.now)
+		w.now += tombstoneFor
+	}, true)
+	f(func(w *world) {
+		a := w.calls[0]
+		a.latch = *w.anywhere(a.named)
+		w.now += latchWithin
+	}, false)
 }
 
 // TestNoCrossTalk plays random calls, among them many from one address, with
@@ -210,7 +279,7 @@ func TestNoCrossTalk(t *testing.T) {
 		}
 		trusted := func(c *truth) bool {
 			for _, o := range w.calls {
-				if !known && !c.answered && o != c && !o.ended && o.answered && o.remote == c.src.addr {
+				if !known && !c.answered && o != c && !o.ended && o.answered && (o.remote == c.src.addr || o.named == c.src.addr) {
 					return false
 				}
 			}
@@ -285,7 +354,8 @@ func FuzzDemux(f *testing.F) {
 			case 1:
 				if n := len(w.calls); n > 0 {
 					if c := w.calls[int(x)%n]; !c.ended {
-						w.d.answer(&c.peer, addr(1000+int(y%4)), uint32(y%5), x&1 == 0)
+						at := addr(1000 + int(y%4))
+						w.d.answer(&c.peer, at, w.anywhere(at), uint32(y%5), x&1 == 0)
 					}
 				}
 			case 2:
@@ -295,7 +365,7 @@ func FuzzDemux(f *testing.F) {
 					c.ended = true
 				}
 			case 3:
-				p, how := w.d.route(at, uint32(y%5), uint16(x), w.now)
+				p, how := w.d.route(at, packetID{ssrc: uint32(y % 5), seq: uint16(x), ts: uint32(x) * 160, size: 160}, w.now)
 				if (p == nil) != (how != routeOK && how != routeMoved) {
 					t.Fatalf("route %d with %v", how, p)
 				}
@@ -309,12 +379,18 @@ func FuzzDemux(f *testing.F) {
 // check compares the indexes with the calls.
 func check(t *testing.T, w *world) {
 	t.Helper()
-	addrs, ssrcs, unanswered, waiting := 0, 0, 0, 0
+	addrs, ssrcs, unanswered, waiting, unheard := 0, 0, 0, 0, 0
 	for p := range w.d.peers {
 		if !p.answered {
 			unanswered++
 		} else {
 			addrs++
+			if p.remote != p.named {
+				addrs++
+			}
+			if !p.heard {
+				unheard++
+			}
 		}
 		if p.bound {
 			ssrcs++
@@ -329,7 +405,7 @@ func check(t *testing.T, w *world) {
 	for _, l := range w.d.bySSRC {
 		ssrcs -= len(l)
 	}
-	if addrs != 0 || ssrcs != 0 || unanswered != w.d.unanswered || waiting != w.d.waiting || len(w.d.strangers) > strangerCap {
+	if addrs != 0 || ssrcs != 0 || unanswered != w.d.unanswered || waiting != w.d.waiting || unheard != len(w.d.unheard) || len(w.d.strangers) > strangerCap {
 		t.Fatalf("indexes off: %d %d %d %d", addrs, ssrcs, unanswered-w.d.unanswered, waiting-w.d.waiting)
 	}
 }

@@ -398,7 +398,7 @@ func TestEarlyMediaIsNotHeard(t *testing.T) {
 	for range 5 {
 		p.say(0, speech(160, 1))
 	}
-	for e.Stats().DropAmbiguous < 5 {
+	for e.Stats().DropUnknown < 5 {
 		runtime.Gosched() // the counter is the event
 	}
 	e.Answer(id, answer, time.Now())
@@ -421,22 +421,22 @@ func TestPortLatch(t *testing.T) {
 	b, ev := newBot(t), record(t)
 	named, real := newPhone(t, 1), newPhone(t, 2)
 	id := attempt(1)
-	offer, _ := e.Open(engine.OpenMedia{Attempt: id}, ev.sink)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: id, Profile: engine.MediaProfile{Symmetric: engine.SymmetricOn}}, ev.sink)
 	e.Answer(id, named.called(offer, "0"), time.Now())
 	real.called(offer, "0")
 	e.AttachBot(attach(id, b.url()))
 	s := b.session()
 	ev.next(engine.MediaBotConnected)
-	said := speech(160*6, 1)
+	said := speech(160*8, 1)
 	for i := 0; i < len(said); i += 160 {
 		real.say(0, said[i:i+160])
 	}
-	// The first two packets are probation.
-	if got := s.hearUntil(160 * 4); !bytes.Equal(got, said[320:]) {
+	// The first four packets are probation.
+	if got := s.hearUntil(160 * 4); !bytes.Equal(got, said[640:]) {
 		t.Fatal("wrong audio")
 	}
 	real.hear()
-	if st := e.Stats(); st.Latched != 1 || st.DropProbation != 2 {
+	if st := e.Stats(); st.Latched != 1 || st.DropProbation != 4 {
 		t.Fatalf("wrong counts %+v", st)
 	}
 }

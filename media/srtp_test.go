@@ -363,20 +363,20 @@ func TestASourceThatFallsSilentIsNotTakenOverWithoutTheKey(t *testing.T) {
 	d := newDemux()
 	p := &peer{sealed: true}
 	d.open(p, 0)
-	d.answer(p, addr(1000), 0, false)
+	d.answer(p, addr(1000), &latch{}, 0, false)
 	now, seq := int64(0), uint16(100)
 	claims := func(at netip.AddrPort, ssrc uint32, n int) (how route) {
 		for range n {
 			now += 20 * millis
 			seq++
-			_, how = d.route(at, ssrc, seq, now)
+			_, how = d.route(at, packetID{ssrc: ssrc, seq: seq}, now)
 		}
 		return how
 	}
 	if how := claims(addr(1000), 7, 1); how != routeClaim || p.bound {
 		t.Fatalf("the first packet: %d", how)
 	}
-	d.prove(p, addr(1000), 7, seq, now)
+	d.prove(p, addr(1000), packetID{ssrc: 7, seq: seq}, now)
 	if how := claims(addr(1000), 7, 3); how != routeOK || p.remote != addr(1000) {
 		t.Fatalf("its own packets: %d", how)
 	}
@@ -393,12 +393,12 @@ func TestASourceThatFallsSilentIsNotTakenOverWithoutTheKey(t *testing.T) {
 	if how := claims(addr(1001), 7, probation); how != routeClaim {
 		t.Fatal(how)
 	}
-	d.prove(p, addr(1001), 7, seq, now)
+	d.prove(p, addr(1001), packetID{ssrc: 7, seq: seq}, now)
 	if how := claims(addr(1001), 7, 1); how != routeOK || p.remote != addr(1001) {
 		t.Fatalf("%d at %v", how, p.remote)
 	}
 	d.remove(p, now)
-	d.prove(p, addr(1002), 7, seq, now)
+	d.prove(p, addr(1002), packetID{ssrc: 7, seq: seq}, now)
 	if len(d.byAddr) != 0 || len(d.bySSRC) != 0 {
 		t.Fatal("a call that is over came back")
 	}

@@ -35,17 +35,29 @@ const (
 	toldCapacity = "capacity"
 	// otherFiles are descriptors that are neither a call's nor the API's.
 	otherFiles = 512
+	// rtpPortsMost bounds the RTP ports.
+	rtpPortsMost = 1024
 	// mostCalls bounds what a node says that it can carry.
 	mostCalls = 1 << 20
 )
 
+// rtpPortCap is how many RTP ports may be open, each with one for RTCP: an eighth of
+// the descriptors at most.
+func rtpPortCap() int {
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil || files.Cur > mostCalls {
+		return rtpPortsMost
+	}
+	return min(int(files.Cur)/16, rtpPortsMost)
+}
+
 // newCapacity measures what does not change: each call needs a descriptor, for
-// the bot's socket; RTP sockets are shared by all.
+// the bot's socket; RTP ports are shared by all.
 func newCapacity(p *Process) *capacity {
 	c := &capacity{p: p, room: mostCalls}
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil && files.Cur < mostCalls {
-		c.room = max(int(files.Cur)-p.connectionCap()-otherFiles, 0)
+		c.room = max(int(files.Cur)-p.connectionCap()-otherFiles-2*rtpPortCap(), 0)
 	}
 	if most := p.flags.MaxCalls; most > 0 {
 		c.room = min(c.room, most)

@@ -114,6 +114,10 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		counter("dialler_rtp_packets_received_total", "RTP packets received.", func() float64 { return float64(p.media.Stats().PacketsReceived) }),
 		counter("dialler_rtp_packets_sent_total", "RTP packets sent.", func() float64 { return float64(p.media.Stats().PacketsSent) }),
 		counter("dialler_rtp_packets_lost_total", "RTP packets that did not come.", func() float64 { return float64(p.media.Stats().PacketsLost) }),
+		newDropMetrics(p.media.Stats),
+		counter("dialler_rtp_latched_total", "Calls heard from elsewhere than their SDP says (media.symmetric of the trunk).", func() float64 { return float64(p.media.Stats().Latched) }),
+		counter("dialler_rtp_calls_crowded_total", "Calls opened on an RTP port beside one that was not heard yet, for want of ports: behind a NAT one of the two may stay silent.", func() float64 { return float64(p.media.Stats().Crowded) }),
+		gauge("dialler_rtp_ports", "RTP ports that are open.", func() float64 { return float64(p.media.Stats().Sockets) }),
 		counter("dialler_rtp_ports_replaced_total", "RTP and RTCP ports that broke and were bound again.", func() float64 { return float64(p.media.Stats().PortsReplaced) }),
 		counter("dialler_srtp_packets_dropped_total", "SRTP and SRTCP packets that were not genuine, or came before.", func() float64 {
 			s := p.media.Stats()

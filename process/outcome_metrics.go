@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dialler/engine"
+	"dialler/media"
 )
 
 // outcomeMetrics counts ended attempts by their outcome, one label for each of a
@@ -25,5 +26,34 @@ func (m *outcomeMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
 func (m *outcomeMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, o := range engine.Outcomes {
 		ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(m.of(o)), string(o))
+	}
+}
+
+// dropMetrics are the RTP packets that no call heard, by reason.
+type dropMetrics struct {
+	desc *prometheus.Desc
+	of   func() media.Stats
+}
+
+func newDropMetrics(of func() media.Stats) *dropMetrics {
+	return &dropMetrics{of: of, desc: prometheus.NewDesc("dialler_rtp_packets_dropped_total",
+		"RTP packets that no call heard: of no call (unknown), from the host of a call that hears the address of its SDP alone (elsewhere), of more than one (ambiguous), of one that ended (stale), of a source that was not proven yet (probation).",
+		[]string{"reason"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (m *dropMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
+
+// Collect implements prometheus.Collector.
+func (m *dropMetrics) Collect(ch chan<- prometheus.Metric) {
+	s := m.of()
+	for _, d := range []struct {
+		reason string
+		n      uint64
+	}{
+		{"unknown", s.DropUnknown}, {"elsewhere", s.DropElsewhere}, {"ambiguous", s.DropAmbiguous},
+		{"stale", s.DropStale}, {"probation", s.DropProbation},
+	} {
+		ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(d.n), d.reason)
 	}
 }

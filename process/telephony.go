@@ -51,6 +51,7 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
 		return err
 	}
+	mc.SocketCap = rtpPortCap()
 	mc.RTPTimeout = p.tuning.rtpTimeout
 	mc.Voicemail = p.store.VoicemailAudio
 	if p.media, err = media.New(mc); err != nil {

@@ -1,6 +1,7 @@
 package sipstack
 
 import (
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
@@ -48,6 +49,9 @@ type Config struct {
 // Its methods are called with the leg locked: they must not block, nor call
 // the Stack, nor take a lock that is held while the Stack is called.
 type Negotiator interface {
+	// AnsweredFrom says where the 2xx of a leg came from, before the leg's owner
+	// hears of the answer.
+	AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.Addr)
 	// Reoffer answers an offer of the far side (RFC 3264 §8) and changes the
 	// media accordingly. An error refuses the offer with 488 and leaves
 	// everything as it was.

@@ -167,6 +167,9 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 			l.localSDP = l.offer
 		}
 		l.startSession(r)
+		if m := l.s.conf.Media; m != nil {
+			m.AnsweredFrom(l.attempt, l.id, src.Addr())
+		}
 		l.emit(engine.LegEvent{
 			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: attestation(r),
 			SDP: l.remoteSDP, Dialog: l.state(l.dlg),

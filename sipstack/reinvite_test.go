@@ -17,6 +17,13 @@ import (
 type negotiator struct {
 	mu     sync.Mutex
 	answer []string // that it was given
+	from   netip.Addr
+}
+
+func (n *negotiator) AnsweredFrom(_ engine.AttemptID, _ engine.LegID, host netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.from = host
 }
 
 func (*negotiator) Reoffer(_ engine.AttemptID, _ engine.LegID, offer []byte) ([]byte, error) {
@@ -47,6 +54,11 @@ func TestOffersOfTheFarSideAreAnsweredByTheMedia(t *testing.T) {
 	s := newStack(t, sipstack.Config{Media: n})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
+	n.mu.Lock()
+	if n.from != netip.MustParseAddr("127.0.0.1") {
+		t.Fatalf("the media was told that the 200 came from %v", n.from)
+	}
+	n.mu.Unlock()
 	moved := strings.Replace(answerSDP, "50000", "50002", 1)
 	u.inDialog(invite, "far", "INVITE", 1, sdpType+"Contact: <sip:moved@"+u.conn.LocalAddr().String()+">\r\n", moved)
 	if r := u.response(1); r.StatusCode != 200 || string(r.Body()) != "answer to "+moved || r.Contact() == nil {

@@ -32,6 +32,8 @@ export interface Draft {
   srtp: boolean;
   dtmf: string;
   dtx: boolean;
+  symmetric: string;
+  networks: string[];
   cps: number | string;
   channels: number | string;
   priority: number | string;
@@ -73,6 +75,8 @@ export function draftOf(t: Trunk | undefined): Draft {
     srtp: t?.media?.srtp === 'required',
     dtmf: t?.media?.dtmf ?? 'rfc4733',
     dtx: t?.media?.dtx ?? false,
+    symmetric: t?.media?.symmetric ?? 'auto',
+    networks: t?.media?.networks ?? [],
     cps: t?.cps_cap ?? 10,
     channels: t?.channel_cap ?? 100,
     priority: t?.priority ?? 0,
@@ -114,7 +118,14 @@ export function requestOf(d: Draft): TrunkRequest {
     reliable_provisionals: d.reliable as NonNullable<TrunkRequest['reliable_provisionals']>,
     session_s: Number(d.session),
     inbound: d.inbound as NonNullable<TrunkRequest['inbound']>,
-    media: { codecs: d.codecs as ('PCMU' | 'PCMA' | 'G722')[], srtp: d.srtp ? 'required' : 'off', dtmf: d.dtmf as 'rfc4733' | 'info', dtx: d.dtx },
+    media: {
+      codecs: d.codecs as ('PCMU' | 'PCMA' | 'G722')[],
+      srtp: d.srtp ? 'required' : 'off',
+      dtmf: d.dtmf as 'rfc4733' | 'info',
+      dtx: d.dtx,
+      symmetric: d.symmetric as 'off' | 'auto' | 'on',
+      networks: d.networks,
+    },
     cps_cap: Number(d.cps),
     channel_cap: Number(d.channels),
     priority: Number(d.priority),

@@ -130,7 +130,7 @@ function Seldom({ d, set, of }: { d: Draft; set: (change: Partial<Draft>) => voi
   const number = (label: string, field: string, key: 'priority' | 'weight' | 'options' | 'redirects' | 'session', min: number, max: number, description: string) => (
     <NumberInput label={label} description={description} inputWrapperOrder={['label', 'input', 'description', 'error']} min={min} max={max} allowDecimal={false} value={d[key]} onChange={(v) => set({ [key]: v })} error={of(field)} />
   );
-  const choice = (label: string, field: string, key: 'callerIdHeader' | 'reliable' | 'inbound' | 'dtmf', data: { value: string; label: string }[]) => (
+  const choice = (label: string, field: string, key: 'callerIdHeader' | 'reliable' | 'inbound' | 'dtmf' | 'symmetric', data: { value: string; label: string }[]) => (
     <Select label={label} data={data} value={d[key]} onChange={(v) => v && set({ [key]: v })} allowDeselect={false} error={of(field)} />
   );
   return (
@@ -175,6 +175,12 @@ function Seldom({ d, set, of }: { d: Draft; set: (change: Partial<Draft>) => voi
             { value: 'rfc4733', label: 'In the audio (RFC 4733)' },
             { value: 'info', label: 'By INFO' },
           ])}
+          {choice('Audio from elsewhere than SDP says', 'media', 'symmetric', [
+            { value: 'auto', label: 'Where SDP names an address out of reach' },
+            { value: 'on', label: 'Taken (the carrier is behind NAT)' },
+            { value: 'off', label: 'Never taken' },
+          ])}
+          <TagsInput label="Networks of such audio" description="IPv4, as 192.0.2.0/24; beside the hosts of SDP and signalling" value={d.networks} onChange={(networks) => set({ networks })} error={of('media.networks')} />
           <Switch label="Encrypted (SRTP)" description="Use it with TLS: the keys travel in SIP" checked={d.srtp} onChange={(e) => set({ srtp: e.currentTarget.checked })} />
           <Switch label="Silence is not sent (DTX)" description="Calls are not ended for want of audio" checked={d.dtx} onChange={(e) => set({ dtx: e.currentTarget.checked })} />
         </SimpleGrid>
