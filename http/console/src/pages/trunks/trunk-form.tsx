@@ -1,4 +1,4 @@
-import { Fieldset, Group, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
+import { Fieldset, Group, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, TagsInput, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useId, useState } from 'react';

@@ -1,0 +1,256 @@
+package media
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+	"golang.org/x/sys/unix"
+
+	"dialler/engine"
+)
+
+// home are three network namespaces: d with us at 203.0.113.10, c with a far
+// side at 10.77.0.2, and between them the router r, a NAT that gives every stream
+// from c a port of its own at 203.0.113.1.
+type home struct{ d, r, c string }
+
+// newHome skips the test where namespaces cannot be made.
+func newHome(t *testing.T, name string) home {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	for _, tool := range []string{"ip", "nft"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("network namespaces with a NAT need %s (packages iproute2 and nftables)", tool)
+		}
+	}
+	id := fmt.Sprintf("rtp%d%s", os.Getpid(), name)
+	h := home{id + "d", id + "r", id + "c"}
+	run := func(stdin string, args ...string) error {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Stdin = bytes.NewReader([]byte(stdin))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %w: %s", args, err, out)
+		}
+		return nil
+	}
+	if err := run("", "ip", "netns", "add", h.d); err != nil {
+		t.Skipf("network namespaces cannot be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		for _, ns := range []string{h.d, h.r, h.c} {
+			_ = run("", "ip", "netns", "del", ns)
+		}
+	})
+	for _, line := range [][]string{
+		{"ip", "netns", "add", h.r}, {"ip", "netns", "add", h.c},
+		{"ip", "-n", h.r, "link", "add", "out", "type", "veth", "peer", "name", "eth", "netns", h.d},
+		{"ip", "-n", h.r, "link", "add", "in", "type", "veth", "peer", "name", "eth", "netns", h.c},
+		{"ip", "-n", h.d, "addr", "add", "203.0.113.10/24", "dev", "eth"}, {"ip", "-n", h.d, "link", "set", "eth", "up"},
+		{"ip", "-n", h.r, "addr", "add", "203.0.113.1/24", "dev", "out"}, {"ip", "-n", h.r, "link", "set", "out", "up"},
+		{"ip", "-n", h.r, "addr", "add", "10.77.0.1/16", "dev", "in"}, {"ip", "-n", h.r, "link", "set", "in", "up"},
+		{"ip", "-n", h.c, "addr", "add", "10.77.0.2/16", "dev", "eth"}, {"ip", "-n", h.c, "link", "set", "eth", "up"},
+		{"ip", "-n", h.c, "route", "add", "default", "via", "10.77.0.1"},
+		{"ip", "netns", "exec", h.r, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"},
+	} {
+		if err := run("", line...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nat := `table ip nat { chain out { type nat hook postrouting priority 100; oifname "out" masquerade random; } }`
+	if err := run(nat, "ip", "netns", "exec", h.r, "nft", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// inside runs f on a thread of its own in a namespace; sockets that it opens stay
+// there.
+func inside(t *testing.T, ns string, f func() error) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		fd, err := unix.Open("/run/netns/"+ns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Setns(fd, unix.CLONE_NEWNET)
+			_ = unix.Close(fd)
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEveryCallBehindANATIsHeard places 200 calls at 10 a second to a far side
+// behind a NAT, of which SDP knows nothing: each has a port, or all have the
+// same; many have early media. Every one must be heard within 300 ms of audio,
+// both ways, and no other.
+func TestEveryCallBehindANATIsHeard(t *testing.T) {
+	for _, name := range []string{"a", "b"} {
+		t.Run(map[string]string{"a": "a port each", "b": "one port for all"}[name], func(t *testing.T) {
+			t.Parallel()
+			behind(t, newHome(t, name), name == "b")
+		})
+	}
+}
+
+// natted is a call to a far side behind a NAT.
+type natted struct {
+	conn            *net.UDPConn
+	to              *net.UDPAddr
+	offer           []byte
+	rings, answered int // ticks
+	early           bool
+	ssrc, ts        uint32
+	seq, first      uint16
+}
+
+func behind(t *testing.T, h home, onePort bool) {
+	const (
+		calls       = 200
+		every       = 5   // ticks of 20 ms between two calls
+		talk        = 100 // ticks
+		heardWithin = 15  // packets, 300 ms
+	)
+	rng := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a spread
+	list := make([]*natted, calls)
+	inside(t, h.c, func() (err error) {
+		var conn *net.UDPConn
+		for n := range list {
+			if conn == nil || !onePort {
+				if conn, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 77, 0, 2)}); err != nil {
+					return err
+				}
+				t.Cleanup(func() { _ = conn.Close() })
+				_ = conn.SetReadBuffer(4 << 20)
+			}
+			list[n] = &natted{
+				conn: conn, rings: 10 + rng.IntN(90), early: n%3 == 0,
+				ssrc: rng.Uint32(), ts: rng.Uint32(), seq: uint16(rng.Uint32()),
+			}
+		}
+		return nil
+	})
+	var e *Engine
+	inside(t, h.d, func() (err error) {
+		if e, err = New(Config{Host: "203.0.113.10", Sockets: 4}); err != nil {
+			return err
+		}
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for tick := 0; tick < calls*every+100+talk+1; tick++ {
+			<-ticker.C
+			for n, c := range list {
+				at := tick - n*every
+				switch {
+				case at == 0:
+					if c.offer, err = e.Open(engine.OpenMedia{Attempt: attempt(n)}, nil); err != nil {
+						return err
+					}
+					c.to = &net.UDPAddr{IP: net.IPv4(203, 0, 113, 10), Port: offeredPort(t, c.offer)}
+				case at == c.rings:
+					port := c.conn.LocalAddr().(*net.UDPAddr).Port
+					e.AnsweredFrom(attempt(n), attempt(n).Leg(1), netip.MustParseAddr("203.0.113.1"))
+					e.Answer(attempt(n), bytes.ReplaceAll(sdpAnswer(port, "0"), []byte("127.0.0.1"), []byte("10.77.0.2")), time.Now())
+					c.first = c.seq
+				case at == c.rings+talk:
+					if err := c.check(e.call(attempt(n)), heardWithin); err != nil {
+						return fmt.Errorf("call %d: %w; %+v", n, err, e.Stats())
+					}
+					e.CloseMedia(attempt(n))
+				}
+				if at < 0 || at > c.rings+talk || at < c.rings && !c.early {
+					continue
+				}
+				b, err := (&rtp.Packet{
+					Header:  rtp.Header{Version: 2, SequenceNumber: c.seq, Timestamp: c.ts, SSRC: c.ssrc},
+					Payload: speech(frameBytes, byte(n)),
+				}).Marshal()
+				if err != nil {
+					return err
+				}
+				if _, err := c.conn.WriteTo(b, c.to); err != nil {
+					return err
+				}
+				c.seq++
+				c.ts += frameBytes
+			}
+		}
+		if onePort {
+			return nil
+		}
+		for n, c := range list {
+			if got := c.heardOfUs(); got == 0 {
+				return fmt.Errorf("call %d hears nothing of us", n)
+			}
+		}
+		return nil
+	})
+	if s := e.Stats(); s.Latched < calls || s.DropAmbiguous != 0 || s.Crowded != 0 {
+		t.Errorf("%+v", s)
+	}
+	e.Close()
+}
+
+// check says how the call was heard.
+func (n *natted) check(c *call, within uint16) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := &c.heard
+	if !h.known {
+		return errors.New("never heard")
+	}
+	if h.ssrc != n.ssrc {
+		return errors.New("another one is heard")
+	}
+	if late := uint16(h.first) - n.first; late > within {
+		return fmt.Errorf("heard from packet %d on", late)
+	}
+	if all := uint32(n.seq - n.first); h.received > all || h.received+uint32(within)+5 < all {
+		return fmt.Errorf("heard %d packets of %d", h.received, all)
+	}
+	return nil
+}
+
+// heardOfUs counts what came of our audio; all of it has one SSRC.
+func (n *natted) heardOfUs() (packets int) {
+	raw, err := n.conn.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	ssrc := map[uint32]bool{}
+	_ = raw.Read(func(fd uintptr) bool {
+		for buf := make([]byte, 2000); ; packets++ {
+			k, _, err := unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
+			if err != nil {
+				return true
+			}
+			if k >= rtpHeaderBytes && !isRTCP(buf[:k]) {
+				ssrc[binary.BigEndian.Uint32(buf[8:])] = true
+			} else {
+				packets--
+			}
+		}
+	})
+	if len(ssrc) != 1 {
+		return 0
+	}
+	return packets
+}
