@@ -69,7 +69,7 @@ func newHome(t *testing.T, name string) home {
 			t.Fatal(err)
 		}
 	}
-	nat := `table ip nat { chain out { type nat hook postrouting priority 100; oifname "out" masquerade random; } }`
+	nat := "table ip nat {\n chain out {\n type nat hook postrouting priority 100\n oifname \"out\" masquerade random\n }\n}\n"
 	if err := run(nat, "ip", "netns", "exec", h.r, "nft", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func behind(t *testing.T, h home, onePort bool) {
 		}
 		return nil
 	})
-	if s := e.Stats(); s.Latched < calls || s.DropAmbiguous != 0 || s.Crowded != 0 {
+	if s := e.Stats(); s.Latched < calls || !onePort && s.DropAmbiguous != 0 || s.Crowded != 0 {
 		t.Errorf("%+v", s)
 	}
 	e.Close()

@@ -18,7 +18,10 @@ import (
 // nothing of the far side be lost.
 func TestAStrangerTakesNoCall(t *testing.T) {
 	f := func(name string, profile engine.MediaProfile) {
-		t.Run(name, func(t *testing.T) { strange(t, profile) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			strange(t, profile)
+		})
 	}
 	f("by default", engine.MediaProfile{})
 	f("symmetric", engine.MediaProfile{Symmetric: engine.SymmetricOn, Networks: []string{"127.0.0.0/26"}})
@@ -59,13 +62,13 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 			}
 			sent++
 		}
-		settle()
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // what a stranger guesses
 	attack := func(p *phone) {
 		burst(p.to.Port, uint16(rng.Uint32()), rng.Uint32(), rng.Uint32(), uint8(rng.UintN(64)))
 		burst(p.to.Port, uint16(rng.Uint32()), rng.Uint32(), rng.Uint32(), 0)
 		burst(p.to.Port, p.seq, p.ts, p.ssrc, 0)
+		settle()
 	}
 	const calls, packets = 200, 4
 	phones := make([]*phone, calls)
