@@ -148,13 +148,18 @@ define want_etcd
 command -v etcd >/dev/null || { want="$$want etcd-server"; need="$$need etcd;"; }
 endef
 
+# A network with a NAT, of namespaces, for the tests of RTP; Linux only.
+define want_network
+[ "$$(uname)" != Linux ] || { command -v ip >/dev/null && PATH="$$PATH:/usr/sbin:/sbin" command -v nft >/dev/null; } || { want="$$want iproute2 nftables"; need="$$need ip and nft (iproute2, nftables);"; }
+endef
+
 define want_chromium
 [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	{ want="$$want chromium"; need="$$need Chromium or Google Chrome (on Ubuntu, whose package is a snap, Chrome from google.com/chrome; CHROMIUM=/path names another);"; }
 endef
 
-deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, etcd, speech synthesisers and sox, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
-	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); $(want_operations); $(want_etcd); \
+deps: need-go ## Install what is missing: PostgreSQL server binaries, SIPp, Kamailio, baresip, etcd, nftables, speech synthesisers and sox, a C compiler, Node.js, Chromium, promtool, systemd-analyze (Debian, Ubuntu; as root or with sudo).
+	@want=; need=; $(want_postgresql); $(want_node); $(want_chromium); $(want_peers); $(want_operations); $(want_etcd); $(want_network); \
 	command -v sipp >/dev/null || { want="$$want sip-tester"; need="$$need SIPp (package sip-tester);"; }; \
 	command -v espeak-ng >/dev/null && command -v flite >/dev/null && command -v text2wave >/dev/null && command -v sox >/dev/null || \
 		{ want="$$want espeak-ng flite festival festvox-kallpc16k sox libsox-fmt-base"; need="$$need espeak-ng, flite, festival and sox;"; }; \

@@ -37,8 +37,8 @@
 //
 // # Decision: shared sockets, and how packets find their call
 //
-// A socket per call costs two to three times the processor time of a few
-// shared ones with batched system calls. So a pool of sockets (default 32)
+// A socket per call costs half as much processor time again as a few shared
+// ones with batched system calls. So a pool of sockets (default 32)
 // carries all calls, and a packet must be told apart by where it comes from:
 //
 //  1. The remote address and port of the SDP answer belong to the call that
@@ -50,23 +50,23 @@
 //     stranger speaks. From then on the far side's IP address is known to share
 //     ports, and a first packet from there is no proof any more while another
 //     call of the socket is still ringing: it may be that one's early media.
-//  3. A packet from an address that no call named (symmetric RTP behind a NAT)
-//     latches to a call when exactly one can own it: the same SSRC goes on with
-//     the next sequence numbers after its old address fell silent; or one call
-//     has no source yet, none rings, and every other one is being heard.
-//     Three packets in either case.
+//  3. A packet from an address that no call named latches to a call (a far side
+//     behind a NAT) only where the trunk and the SDP's address allow it, from the
+//     hosts of the far side, by five packets in a row, and when no other call can
+//     be meant (latch.go; docs/adr/0039). The SDP's address wins over a latch
+//     whenever it speaks.
 //  4. Packets of an ended call are recognised for two seconds.
-//  5. Whatever is left could belong to more than one call: it is dropped and
-//     counted (Stats.DropAmbiguous), never guessed.
+//  5. Whatever is left could belong to more than one call, or to none: it is
+//     dropped and counted by reason, never guessed.
 //
 // What is taken on trust is rule 1: a call that names an address which nobody
 // else is known to share, and is itself silent, hears what comes from there,
 // even if that is the early media of a later call that will name it too.
-// Carriers give every live call its own port. The price of rule 5 is paid by
-// far sides with one port for all calls, and by NATs that rewrite ports of
-// which SDP does not tell; it is kept small by opening a call on the socket
-// with the fewest calls without a source, then the fewest calls. More sockets
-// (Config.Sockets) make ambiguity rarer still.
+// Carriers give every live call its own port. For rule 3 a call that may be
+// latched is opened on a socket on which no other one is unheard, and the pool
+// grows with their number (pool.go). Far sides with one port for all calls pay
+// the price of rule 5; it is kept small by opening a call on the socket with the
+// fewest calls without a source, then the fewest calls.
 //
 // # Decision: silence is sent once the callee was heard
 //

@@ -4423,6 +4423,13 @@ export interface components {
                 dtmf?: "rfc4733" | "info";
                 /** @description The carrier sends neither RTP nor RTCP while nobody speaks: its calls are not ended as media_error after 30 s of that. */
                 dtx?: boolean;
+                /**
+                 * @description Whether a call is also heard when its RTP comes from elsewhere than its SDP says. auto (also when left out): where the SDP names an address that cannot be reached from here.
+                 * @enum {string}
+                 */
+                symmetric?: "off" | "auto" | "on";
+                /** @description IPv4 networks (CIDR) from which such RTP may come, beside the host that the SDP names and the one that the 200 came from. */
+                networks?: string[];
             };
             /** @description New calls a second. */
             cps_cap: number;
@@ -4631,6 +4638,13 @@ export interface components {
                  * @default false
                  */
                 dtx?: boolean | null;
+                /**
+                 * @description Whether a call is also heard when its RTP comes from elsewhere than its SDP says. auto (also when left out): where the SDP names an address that cannot be reached from here.
+                 * @enum {string|null}
+                 */
+                symmetric?: "off" | "auto" | "on" | null;
+                /** @description IPv4 networks (CIDR) from which such RTP may come, beside the host that the SDP names and the one that the 200 came from. */
+                networks?: string[] | null;
             } | null;
             /** @default 10 */
             cps_cap?: number;
