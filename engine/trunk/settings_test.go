@@ -80,6 +80,10 @@ func TestEverySettingOfATrunkIsChecked(t *testing.T) {
 	}
 	f(func(t *s) { t.Listener, t.ExternalHost, t.TLSServerName = "a b", "a b", "a b" },
 		"listener invalid_format", "external_host invalid_format", "tls_server_name invalid_format")
+	f(func(t *s) { t.Media.Symmetric = "always" }, "media.symmetric unknown_value")
+	f(func(t *s) { t.Media.Networks = []string{"192.0.2.0/24", "192.0.2.1"} }, "media.networks[1] invalid_format")
+	f(func(t *s) { t.Media.Networks = []string{"2001:db8::/32"} }, "media.networks[0] invalid_format")
+	f(func(t *s) { t.Media.Networks = make([]string, NetworksCap+1) }, "media.networks too_many")
 	f(func(t *s) { t.TLSRoots = strings.Repeat("x", RootsCap+1) }, "tls_roots too_long")
 	f(func(t *s) { t.UserAgent = "a\rb" }, "user_agent invalid_format")
 	f(func(t *s) { t.RegisterSec, t.SessionSec, t.Redirects = 29, 89, 6 }, "register_s out_of_range", "session_s out_of_range", "redirects out_of_range")
