@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -257,6 +258,64 @@ func TestTheChartGivesANodeItsNameItsAddressAndTheTimeToDrain(t *testing.T) {
 		return
 	}
 	t.Error("there is no StatefulSet")
+}
+
+// A node with a certificate answers nothing but HTTPS: whoever asks it must know.
+func TestTheChartAsksANodeThatServesHTTPSByHTTPS(t *testing.T) {
+	t.Parallel()
+	f := func(probes, monitor, url string, args ...string) {
+		t.Helper()
+		// PodMonitor is no object of Kubernetes' own: without its API the template is taken as it is.
+		asked := map[string]string{}
+		for _, o := range render(t, append([]string{someDatabase, "--set=podMonitor.enabled=true"}, args...)...) {
+			b, err := json.Marshal(o.raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var of struct {
+				Spec struct {
+					PodMetricsEndpoints []struct {
+						Scheme    string
+						TLSConfig struct{ InsecureSkipVerify bool }
+					}
+					Template struct {
+						Spec struct{ Containers []map[string]any }
+					}
+				}
+			}
+			if o.Kind != "StatefulSet" && o.Kind != "PodMonitor" {
+				continue
+			}
+			if err := json.Unmarshal(b, &of); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range of.Spec.PodMetricsEndpoints {
+				asked[o.Kind] = e.Scheme
+				if e.TLSConfig.InsecureSkipVerify != (e.Scheme == "https") {
+					t.Errorf("%q: a certificate does not name a pod's address: %+v", args, e)
+				}
+			}
+			for _, c := range of.Spec.Template.Spec.Containers {
+				for _, name := range []string{"startupProbe", "livenessProbe", "readinessProbe"} {
+					scheme, _ := c[name].(map[string]any)["httpGet"].(map[string]any)["scheme"].(string)
+					asked[name] = scheme
+				}
+				if !slices.Contains(c["args"].([]any), any("--public-url="+url)) {
+					t.Errorf("%q: not --public-url=%s: %v", args, url, c["args"])
+				}
+			}
+		}
+		want := map[string]string{"startupProbe": probes, "livenessProbe": probes, "readinessProbe": probes, "PodMonitor": monitor}
+		if !maps.Equal(asked, want) {
+			t.Errorf("%q: %v, want %v", args, asked, want)
+		}
+	}
+	const plain, secure = "http://dialler.default.svc:80", "https://dialler.default.svc:80"
+	f("HTTP", "http", plain)
+	f("HTTP", "http", plain, "--set=config.tls-own=false")
+	f("HTTPS", "https", secure, "--set=config.tls-own=true")
+	f("HTTPS", "https", secure, "--set-string=config.tls-own=true")
+	f("HTTPS", "https", secure, "--set=config.tls-cert=/etc/tls/tls.crt,config.tls-key=/etc/tls/tls.key")
 }
 
 func TestTheChartRefusesWhatWouldNotRun(t *testing.T) {

@@ -389,11 +389,16 @@ type Health interface {
 	Checks(ctx context.Context) []Check
 }
 
+// NoTrunk is the warning that no trunk is active.
+const NoTrunk = "no_trunk"
+
 // Check is one condition of readiness.
 type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty"`
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Warning is the code of what somebody has to see to though the check passes.
+	Warning string `json:"warning,omitempty"`
+	Detail  string `json:"detail,omitempty"`
 	// Since is when it failed, nil when that is not known.
 	Since *time.Time `json:"since,omitempty"`
 }

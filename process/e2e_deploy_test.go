@@ -98,13 +98,14 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *test
 func TestTheMetricsSayHowChecksTrunksAndClockStand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
-	if got := w.metric(`dialler_check_ok{check="trunks"}`); got != 0 {
-		t.Errorf("without a trunk its check is %v", got)
+	if got := w.metric(`dialler_check_warning{check="trunks"}`); got != 1 {
+		t.Errorf("without a trunk its check warns %v", got)
 	}
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	w.trunk("spare", "127.0.0.1", 9, map[string]any{"active": false})
 	for name, want := range map[string]float64{
 		`dialler_check_ok{check="trunks"}`:                 1,
+		`dialler_check_warning{check="trunks"}`:            0,
 		`dialler_check_ok{check="database"}`:               1,
 		`dialler_trunk_health{health="up",trunk="model"}`:  1,
 		`dialler_trunk_health{health="off",trunk="model"}`: 0,

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"dialler/actors"
@@ -146,16 +147,15 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 		since := s.Since.UTC()
 		db.OK, db.Since, db.Detail = false, &since, s.Detail+". No new call is placed; live calls go on."
 	}
-	trunks := http.Check{Name: "trunks"}
-	list, err := f.Store.Trunks(ctx)
-	for _, t := range list {
-		trunks.OK = trunks.OK || t.Active
-	}
-	switch {
-	case persistence.Why(err) != "":
-		trunks.OK = true // nothing is wrong with them that is known
-	case !trunks.OK:
-		trunks.Detail = "no active trunk is configured"
+	// A warning: the request that adds the first trunk must reach us.
+	trunks := http.Check{Name: "trunks", OK: true}
+	switch list, err := f.Store.Trunks(ctx); {
+	case persistence.Why(err) != "": // nothing is wrong with them that is known
+	case err != nil:
+		trunks.OK, trunks.Detail = false, "the trunks cannot be read; see the log"
+		f.p.log.Warn().Err(err).Msg("the check of the trunks cannot read them")
+	case !slices.ContainsFunc(list, func(t engine.TrunkSettings) bool { return t.Active }):
+		trunks.Warning, trunks.Detail = http.NoTrunk, "no active trunk is configured"
 	}
 	f.p.mu.Lock()
 	draining := http.Check{Name: "draining", OK: !f.p.draining}

@@ -28,6 +28,7 @@ func (p *Process) heard(q engine.MediaQuality) {
 type standingMetrics struct {
 	p      *Process
 	check  *prometheus.Desc
+	warns  *prometheus.Desc
 	health *prometheus.Desc
 	share  *prometheus.Desc
 	legs   *prometheus.Desc
@@ -40,6 +41,7 @@ func newStandingMetrics(p *Process) *standingMetrics {
 	return &standingMetrics{
 		p:      p,
 		check:  prometheus.NewDesc("dialler_check_ok", "1 for each check of /readyz that passes, 0 for one that does not.", []string{"check"}, nil),
+		warns:  prometheus.NewDesc("dialler_check_warning", "1 for each check of /readyz that passes with a warning, 0 for one without.", []string{"check"}, nil),
 		health: prometheus.NewDesc("dialler_trunk_health", "1 for how a trunk stands: up, down, broken, held, trying, off.", []string{"trunk", "health"}, nil),
 		share:  prometheus.NewDesc("dialler_trunk_cps_share", "What throttling by the carrier has left of the trunk's calls a second, 0 to 1.", []string{"trunk"}, nil),
 		legs:   prometheus.NewDesc("dialler_trunk_legs", "Live legs of a trunk.", []string{"trunk"}, nil),
@@ -51,7 +53,7 @@ func newStandingMetrics(p *Process) *standingMetrics {
 
 // Describe implements prometheus.Collector.
 func (m *standingMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.check, m.health, m.share, m.legs, m.offset} {
+	for _, d := range []*prometheus.Desc{m.check, m.warns, m.health, m.share, m.legs, m.offset} {
 		ch <- d
 	}
 }
@@ -68,11 +70,15 @@ func (m *standingMetrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), standingPatience)
 	defer cancel()
 	for _, c := range m.p.front.Checks(ctx) {
-		ok := 0.0
+		ok, warns := 0.0, 0.0
 		if c.OK {
 			ok = 1
 		}
+		if c.Warning != "" {
+			warns = 1
+		}
 		gauge(m.check, ok, c.Name)
+		gauge(m.warns, warns, c.Name)
 	}
 	trunks, err := m.p.tree.TrunkStatuses(ctx)
 	if err != nil {

@@ -18,10 +18,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{/* How a node itself is asked: with a certificate it answers nothing but HTTPS. */}}
+{{- define "dialler.scheme" -}}
+{{- if or (eq (toString (get .Values.config "tls-own")) "true") (get .Values.config "tls-cert") }}https{{ else }}http{{ end }}
+{{- end }}
+
 {{- define "dialler.publicURL" -}}
 {{- if .Values.publicURL }}{{ .Values.publicURL }}
 {{- else if and .Values.ingress.enabled .Values.ingress.host }}https://{{ .Values.ingress.host }}
-{{- else }}http://{{ include "dialler.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}
+{{- else }}{{ include "dialler.scheme" . }}://{{ include "dialler.name" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.port }}
 {{- end }}
 {{- end }}
 

@@ -4737,6 +4737,11 @@ export interface components {
                 /** @description database, trunks, rtp_ports, draining, descriptors, replaced, spool, cluster. */
                 name: string;
                 ok: boolean;
+                /**
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet.
+                 * @enum {string}
+                 */
+                warning?: "no_trunk";
                 /** @description What is wrong and what to do. */
                 detail?: string;
                 /**
@@ -9367,7 +9372,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every check passed. */
+            /** @description Every check passed, some perhaps with a warning. */
             200: {
                 headers: {
                     [name: string]: unknown;
