@@ -107,6 +107,7 @@ func (s *sandboxCmd) Run(c *cli) error {
 	}
 	quiet := log.Level(zerolog.WarnLevel)
 	cc, bc := sandboxWorld(s.Seed, &quiet)
+	bc.AllowRemote = true // to post to us: we may listen on all addresses
 	model, err := carrier.Start(cc)
 	if err != nil {
 		return fmt.Errorf("start the model carrier: %w", err)

@@ -139,7 +139,7 @@ func TestFilesOfACertificateAreGivenWholeOrNotAtAll(t *testing.T) {
 		}
 		defer func() { _ = l.Close() }()
 		p := &Process{flags: flags, listener: l}
-		if err := p.secureAPI(); (err == nil) != ok {
+		if err := p.secureAPI(p.URL()); (err == nil) != ok {
 			t.Errorf("%+v: %v", flags, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // Flags are the settings of a running dialler.
 type Flags struct {
 	ListenHTTP       string        `name:"listen-http" help:"Address of the API, host:port; port 0 takes a free one." default:"${default_http}" placeholder:"HOST:PORT"`
-	PublicURL        string        `name:"public-url" help:"Base URL under which bots reach the API to post results; the API's own address when empty." placeholder:"URL"`
+	PublicURL        string        `name:"public-url" help:"Base URL under which bots reach the API to post results; where the API listens when empty, and for all addresses the host of --sip or the machine's own." placeholder:"URL"`
 	SIP              string        `name:"sip" help:"Address of SIP over UDP and TCP, host:port." default:"${default_sip}" placeholder:"HOST:PORT"`
 	SIPExternal      string        `name:"sip-external" help:"Address that carriers see, when it is not the one of --sip (NAT)." placeholder:"HOST"`
 	RTPHost          string        `name:"rtp-host" help:"Address of RTP; the host of --sip when empty." placeholder:"HOST"`

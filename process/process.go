@@ -181,7 +181,11 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return fmt.Errorf("the API cannot listen on %s (choose another with --listen-http): %w", flags.ListenHTTP, err)
 	}
 	p.closing = append(p.closing, func() { _ = p.listener.Close() })
-	if err := p.secureAPI(); err != nil {
+	base, err := p.publicURL(listeners)
+	if err != nil {
+		return err
+	}
+	if err := p.secureAPI(base); err != nil {
 		return err
 	}
 
@@ -193,10 +197,6 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	if err := p.telephony(ctx, listeners); err != nil {
 		return err
-	}
-	base := strings.TrimSuffix(flags.PublicURL, "/")
-	if base == "" {
-		base = p.URL()
 	}
 	if err := p.openSpool(name, derive(secret, "spool")); err != nil {
 		return err
@@ -450,11 +450,13 @@ func (p *Process) Tree() *actors.Tree { return p.tree }
 func (p *Process) Front() *Front { return p.front }
 
 // URL is the base address of the API.
-func (p *Process) URL() string {
+func (p *Process) URL() string { return p.scheme() + p.listener.Addr().String() }
+
+func (p *Process) scheme() string {
 	if p.flags.TLSOwn || p.flags.TLSCert != "" {
-		return "https://" + p.listener.Addr().String()
+		return "https://"
 	}
-	return "http://" + p.listener.Addr().String()
+	return "http://"
 }
 
 // Drain places no new call and waits for the live ones, at most the drain

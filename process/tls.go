@@ -19,8 +19,9 @@ import (
 	"time"
 )
 
-// secureAPI has the API's listener speak TLS when the flags say so.
-func (p *Process) secureAPI() error {
+// secureAPI has the API's listener speak TLS when the flags say so; public is
+// where bots reach it.
+func (p *Process) secureAPI(public string) error {
 	f := &p.flags
 	switch {
 	case f.TLSOwn && f.TLSCert+f.TLSKey != "":
@@ -28,7 +29,7 @@ func (p *Process) secureAPI() error {
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return errors.New("--tls-cert and --tls-key go together")
 	case f.TLSOwn:
-		cert, err := ownCertificate(hostsOf(f.ListenHTTP, f.PublicURL), time.Now())
+		cert, err := ownCertificate(hostsOf(f.ListenHTTP, public), time.Now())
 		if err != nil {
 			return fmt.Errorf("--tls-own: %w", err)
 		}

@@ -1,0 +1,103 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"dialler/sipstack"
+)
+
+// checkPublicURL says what is wrong with --public-url: bots must be able to post to it.
+func checkPublicURL(given string) error {
+	if given == "" {
+		return nil
+	}
+	u, err := url.Parse(given)
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" {
+		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.Unmap().IsUnspecified() {
+			return nil
+		}
+	}
+	return fmt.Errorf("--public-url must be http:// or https:// and a host that bots reach; got %q", given)
+}
+
+// publicURL is the base URL under which bots reach the API: --public-url, else
+// the address that the API listens on. Where that means "all addresses", which
+// is none that a bot could post to, it is one of the machine's own.
+func (p *Process) publicURL(listeners []sipstack.Listener) (string, error) {
+	if p.flags.PublicURL != "" {
+		return strings.TrimSuffix(p.flags.PublicURL, "/"), nil
+	}
+	at, err := netip.ParseAddrPort(p.listener.Addr().String())
+	if err != nil || !at.Addr().Unmap().IsUnspecified() {
+		return p.URL(), nil //nolint:nilerr // a listener that is no IP address is the one that bots reach
+	}
+	all, err := machineAddresses()
+	if err != nil {
+		return "", fmt.Errorf("read the machine's addresses, for results of bots (or give --public-url): %w", err)
+	}
+	host, err := reachedAt(listeners, routedAddress(), all)
+	if err != nil {
+		return "", err
+	}
+	base := p.scheme() + netip.AddrPortFrom(host, at.Port()).String()
+	p.log.Warn().Str("result_url", base).Msg("the API listens on all addresses: bots post their results to this one. Give --public-url when they reach it by another")
+	return base, nil
+}
+
+// reachedAt picks the address at which bots reach this machine: where carriers
+// do; else routed, from which the machine's default route leaves; else the only
+// one that it has.
+func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip.Addr) (netip.Addr, error) {
+	for _, l := range listeners {
+		if at, err := netip.ParseAddrPort(l.Address); err == nil && !at.Addr().Unmap().IsUnspecified() && !at.Addr().IsLoopback() {
+			return at.Addr(), nil
+		}
+	}
+	if routed.IsValid() {
+		return routed, nil
+	}
+	if len(machine) == 0 {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil // nobody else can reach it
+	}
+	of := slices.DeleteFunc(slices.Clone(machine), func(a netip.Addr) bool { return !a.Is4() })
+	if len(of) == 0 {
+		of = machine
+	}
+	if len(of) > 1 {
+		return netip.Addr{}, fmt.Errorf("the API listens on all addresses, and the machine has several: %v; give --public-url, the base URL under which bots reach it", of)
+	}
+	return of[0], nil
+}
+
+// routedAddress is the address from which the machine's default route leaves;
+// invalid without one. Nothing is sent.
+func routedAddress() netip.Addr {
+	for _, elsewhere := range []string{"203.0.113.1:9", "[2001:db8::1]:9"} { // RFC 5737, RFC 3849: nobody's
+		c, err := net.Dial("udp", elsewhere)
+		if err != nil {
+			continue
+		}
+		from, err := netip.ParseAddrPort(c.LocalAddr().String())
+		_ = c.Close()
+		if err == nil && !from.Addr().IsLoopback() {
+			return from.Addr().Unmap()
+		}
+	}
+	return netip.Addr{}
+}
+
+// machineAddresses are those of the machine that others may reach.
+func machineAddresses() (all []netip.Addr, err error) {
+	networks, err := net.InterfaceAddrs()
+	for _, n := range networks {
+		if p, err := netip.ParsePrefix(n.String()); err == nil && p.Addr().IsGlobalUnicast() && !slices.Contains(all, p.Addr()) {
+			all = append(all, p.Addr())
+		}
+	}
+	return all, err
+}
