@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/engine"
 	"dialler/persistence/storetest"
 )
 
@@ -192,4 +193,28 @@ func TestTheConsoleSaysThatTheDatabaseIsAwayAndGoesOn(t *testing.T) {
 	w.browse("away.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name, "CONTROL", control.URL)
 	w.act(id, "stop").expect(200)
 	w.quiet()
+}
+
+func TestTheDotsOfWhatIsAliveLeaveTheBrowserAlone(t *testing.T) {
+	w := newWorld(t, tuning{}, 0) // conversations last until the callees hang up, which they do not
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	const email, live, others = "olga@example.org", 10, 19
+	w.consoleUser(email, "operator")
+	id := w.campaign(map[string]any{"concurrency": live})
+	rows := make([]any, live)
+	for i := range rows {
+		rows[i] = map[string]any{"mobile": newNumber()}
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	all := []engine.CampaignID{id}
+	for i := range others {
+		all = append(all, w.campaign(map[string]any{"name": fmt.Sprint("Waiting ", i+1), "always_on": true}))
+	}
+	for _, c := range all {
+		w.act(c, "start").expect(200)
+	}
+	t.Logf("%s", w.browse("breathing.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGNS", strconv.Itoa(len(all))))
+	for _, c := range all {
+		w.act(c, "stop").expect(200)
+	}
 }

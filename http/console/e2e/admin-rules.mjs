@@ -28,6 +28,9 @@ async function suppressions(page, dialog) {
 
   // Found, and taken off.
   await page.getByRole('row', { name: setting('OTHER') }).waitFor();
+  await page.getByLabel('Find a number').fill('9999');
+  await page.getByText('Only a whole phone number can be looked for').waitFor();
+  must((await page.getByRole('row').count()) === 0, 'a search that cannot be applied shows rows');
   await page.getByLabel('Find a number').fill(number);
   await eventually('only that one is shown', async () => (await page.getByRole('row').count()) === 2);
   await accessible(page, 'the suppression list');

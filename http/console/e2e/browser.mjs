@@ -34,7 +34,7 @@ export function setting(name) {
  * withBrowser runs a test in a browser with a profile of its own and closes it whatever happens. `expected` says which
  * console errors a test provokes on purpose.
  */
-export async function withBrowser(test, { colorScheme = 'light', expected = () => false, timezoneId = 'Europe/Berlin', viewport = { width: 1440, height: 1000 }, deviceScaleFactor = 1 } = {}) {
+export async function withBrowser(test, { colorScheme = 'light', expected = () => false, timezoneId = 'Europe/Berlin', viewport = { width: 1440, height: 1000 }, deviceScaleFactor = 1, reducedMotion = 'reduce' } = {}) {
   const profile = mkdtempSync(join(tmpdir(), 'dialler-browser-'));
   const faults = [];
   const origin = new URL(setting('DIALLER_URL')).origin;
@@ -46,7 +46,7 @@ export async function withBrowser(test, { colorScheme = 'light', expected = () =
       timeout: 2 * patience,
       args: flags,
       colorScheme,
-      reducedMotion: 'reduce', // axe would judge the colours of what is half faded in
+      reducedMotion, // axe would judge the colours of what is half faded in
       locale: 'en-GB',
       timezoneId,
       viewport,

@@ -65,6 +65,14 @@ await withBrowser(
     await next.click();
     await eventually('the last page', async () => (await table.locator('[data-contact]').count()) === Number(setting('CONTACTS')) - 50);
     must(!(await previous.isDisabled()) && (await next.isDisabled()), 'on the last page Next is not disabled, or Previous is');
+    // What cannot be looked for shows no rows, and why.
+    for (const text of ['9999', 'Zoe', '0151 12345678']) {
+      await page.getByLabel('Find a phone number').fill(text);
+      await page.getByText('Only a whole phone number can be looked for').waitFor();
+      must((await page.locator('[data-contact]').count()) === 0 && (await shown(page, 'contacts_total')) === null, `a search for ${text} shows rows that were not looked for`);
+    }
+    await accessible(page, 'a search that cannot be applied');
+    if (process.env['SCREENSHOTS']) await page.screenshot({ path: `${process.env['SCREENSHOTS']}/search.png` });
     await page.getByLabel('Find a phone number').fill(setting('UNMAPPED'));
     const contact = table.locator(`[data-contact="${setting('UNMAPPED')}"]`);
     await contact.waitFor();

@@ -1,4 +1,4 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 
 import { useChange } from './change';
 import type { Schemas } from './client';
@@ -16,7 +16,7 @@ const exclusions = ['exclusions'] as const;
 export function useExclusions(campaign: string, page: number, number: string) {
   return useQuery<ExclusionPage, Problem>({
     queryKey: [...exclusions, campaign, page, number],
-    placeholderData: keepPreviousData,
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined), // none of another search
     queryFn: ({ signal }) =>
       data(api.GET('/api/v1/campaigns/{campaign_id}/exclusions', { params: { path: { campaign_id: campaign }, query: { page, page_size: 50, ...(number === '' ? {} : { number }) } }, signal })),
   });

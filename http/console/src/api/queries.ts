@@ -252,12 +252,12 @@ function contactsPage(id: string, page: number, filter: ContactFilter, signal: A
   return data(api.GET('/api/v1/campaigns/{campaign_id}/contacts', { params: { path: { campaign_id: id }, query }, signal }));
 }
 
-/** useContacts gives one page of 50; the page before stays on the screen while the next is fetched. */
+/** useContacts gives one page of 50; the page before stays on the screen while the next is fetched, but not while another number is looked for. */
 export function useContacts(id: string, page: number, filter: ContactFilter): UseQueryResult<ContactsPage, Problem> {
   return useQuery<ContactsPage, Problem>({
     queryKey: [...keys.contacts(id), page, filter.status ?? '', filter.callback ?? '', filter.number ?? ''],
     queryFn: ({ signal }) => contactsPage(id, page, filter, signal),
-    placeholderData: keepPreviousData,
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === (filter.number ?? '') ? before : undefined),
   });
 }
 

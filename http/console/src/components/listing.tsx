@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
 import type { Problem } from '../api/problem';
+import type { NumberSearch } from '../words/number-search';
 import { Failure } from './failure';
 import css from './listing.module.css';
 import { PageBody } from './page';
@@ -82,4 +83,16 @@ export function Empty({ title, children, action }: { title: string; children: Re
       </Center>
     </Paper>
   );
+}
+
+/** Sought shows only rows that were looked for: none, and the reason, for a search that cannot be applied; none before it was asked. */
+export function Sought({ search, asked, children }: { search: NumberSearch; asked: string; children: ReactNode }) {
+  if (search.reason !== undefined) {
+    return (
+      <div role="status">
+        <Empty title="This cannot be searched for">{search.reason}</Empty>
+      </div>
+    );
+  }
+  return (search.number ?? '') === asked ? children : null;
 }

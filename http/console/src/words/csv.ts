@@ -1,5 +1,6 @@
 // The beginning of a CSV file (RFC 4180; comma, semicolon or tab, as its first line has it), enough to show what will
 // become of its columns. The dialler reads the file itself; here only its first line is written anew.
+import { wholeNumber } from './number-search';
 
 /** So much of a file is looked at. */
 export const lookBytes = 256 * 1024;
@@ -58,8 +59,7 @@ export function beginningOf(text: string, whole: boolean, rows = 5): Beginning {
 
 /** looksLikeNumber says whether the dialler could read a text as a number with its country. */
 export function looksLikeNumber(s: string): boolean {
-  const digits = s.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
-  return /^\+[1-9][0-9]{6,14}$/.test(digits);
+  return wholeNumber(s) !== undefined;
 }
 
 const usual = /^(phone_?number|phone|mobile|mobil|msisdn|tel|telefon|telephone|rufnummer|number|cell)$/i;

@@ -11,6 +11,7 @@ import { Failure } from '../../components/failure';
 import { LeftIcon, RightIcon, SearchIcon } from '../../components/icons';
 import { useSeen } from '../../components/later';
 import { count, plural } from '../../words/figures';
+import { numberSearch } from '../../words/number-search';
 import { contactStatus } from '../../words/states';
 import css from './contacts-card.module.css';
 import { ContactRow } from './contact-row';
@@ -40,17 +41,17 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
   const [status, setStatus] = useState<Schemas['ContactStatus']>();
   const [callback, setCallback] = useState<Schemas['CallbackState']>();
   const [number, setNumber] = useState('');
-  // A number is looked for once it is whole.
-  const wanted = number.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
-  const whole = /^\+[1-9][0-9]{6,14}$/.test(wanted);
-  const query = useContacts(c.campaign_id, page, { status, callback, number: whole ? wanted : undefined });
+  const sought = numberSearch(number);
+  const query = useContacts(c.campaign_id, page, { status, callback, number: sought.number });
   useFollow(c.campaign_id, useSeen(place));
   // The contact that is open stands in the address: a link to it can be sent to a colleague.
   const [search, setSearch] = useSearchParams();
   const open = search.get('contact');
   const show = useCallback((contact: string | undefined) => setSearch(contact === undefined ? {} : { contact }), [setSearch]);
   // Fifty rows are drawn piece by piece: meanwhile the page answers.
-  const list = useDeferredValue(query.data);
+  const drawn = useDeferredValue(query.data);
+  // Rows that were not looked for never stand under a search.
+  const list = sought.reason === undefined && query.data !== undefined ? drawn : undefined;
   const pages = Math.max(1, Math.ceil((list?.total ?? 0) / pageSize));
   // The list became shorter (another filter, another run): the page that is shown exists no more.
   if (list && !query.isPlaceholderData && page > pages) setPage(pages);
@@ -71,7 +72,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
             type="search"
             leftSection={<SearchIcon size={14} />}
             value={number}
-            error={number !== '' && !whole ? true : undefined}
+            error={sought.reason !== undefined}
             title="A whole number in international format"
             onChange={(e) => {
               setNumber(e.currentTarget.value);
@@ -107,13 +108,14 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
         </Group>
       }
     >
-      {query.isError && !list && (
+      {sought.reason !== undefined && <Unsought reason={sought.reason} />}
+      {sought.reason === undefined && query.isError && !list && (
         <Box p="md">
           <Failure title="The contacts cannot be shown" problem={query.error} retry={() => void query.refetch()} />
         </Box>
       )}
-      {list === undefined && !query.isError && <Skeleton height={240} aria-label="Loading" />}
-      {list && list.contacts.length === 0 && <Nothing id={c.campaign_id} filtered={status !== undefined || callback !== undefined || whole} />}
+      {sought.reason === undefined && list === undefined && !query.isError && <Skeleton height={240} aria-label="Loading" />}
+      {list && list.contacts.length === 0 && <Nothing id={c.campaign_id} filtered={status !== undefined || callback !== undefined || sought.number !== undefined} />}
       {list && list.contacts.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={980}>
           <Table horizontalSpacing="md" verticalSpacing={10} className={css.table} aria-label="Contacts" data-busy={query.isPlaceholderData || undefined}>
@@ -155,6 +157,20 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
     </Card>
   );
 });
+
+/** Unsought stands in place of the rows when a search cannot be applied. */
+function Unsought({ reason }: { reason: string }) {
+  return (
+    <Center p={48}>
+      <Stack gap={4} align="center" role="status">
+        <Text fw={600}>This cannot be searched for</Text>
+        <Text size="sm" c="dimmed" ta="center">
+          {reason}
+        </Text>
+      </Stack>
+    </Center>
+  );
+}
 
 function Nothing({ id, filtered }: { id: string; filtered: boolean }) {
   const all = useQueryClient().getQueryData<Campaign>(keys.campaign(id))?.counters.total;

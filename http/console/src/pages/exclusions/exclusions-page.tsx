@@ -10,15 +10,13 @@ import { useCampaign } from '../../api/queries';
 import { may, useUser } from '../../api/session';
 import { Confirm } from '../../components/confirm';
 import { DownloadIcon, PlusIcon, SearchIcon } from '../../components/icons';
-import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
+import { ActionsHead, Empty, ListingPage, Rows, Sought } from '../../components/listing';
 import { Pager } from '../../components/pager';
 import { When } from '../../components/when';
 import { plural } from '../../words/figures';
+import { numberSearch } from '../../words/number-search';
 import { viewerZone } from '../../words/times';
 import { Exclude } from './exclude';
-
-/** E.164: what the API can look for. */
-const whole = /^\+[1-9]\d{6,14}$/;
 
 /** subjectOf names whom an exclusion is about. */
 function subjectOf(x: Exclusion): string {
@@ -31,9 +29,10 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
   const { data: campaign } = useCampaign(id);
   const [page, setPage] = useState(1);
   const [typed, setTyped] = useState('');
-  const [settled] = useDebouncedValue(typed.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+'), 250);
-  const complete = whole.test(settled);
-  const query = useExclusions(id, complete ? 1 : page, complete ? settled : '');
+  const sought = numberSearch(typed);
+  const [settled] = useDebouncedValue(sought.number ?? '', 250);
+  const complete = settled !== '';
+  const query = useExclusions(id, complete ? 1 : page, settled);
   const [adding, { open, close }] = useDisclosure(false);
   const [lifted, setLifted] = useState<Exclusion>();
   return (
@@ -57,10 +56,11 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
           <TextInput
             type="search"
             label="Find a number"
-            description={typed !== '' && !complete ? 'The whole number is looked for, with its country' : 'Whether it is excluded'}
+            description="Whether it is excluded"
             placeholder="+4915112345678"
             leftSection={<SearchIcon size={16} />}
             value={typed}
+            error={sought.reason !== undefined}
             onChange={(e) => setTyped(e.currentTarget.value)}
             w={{ base: '100%', sm: 320 }}
           />
@@ -73,44 +73,46 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
     >
       {(list) => (
         <>
-          {list.exclusions.length === 0 ? (
-            <Empty title={complete ? `${settled} is not excluded` : 'Nobody is excluded'}>{complete ? 'By its number, that is; metadata may exclude its contact.' : 'External systems exclude by number or metadata; you exclude numbers here.'}</Empty>
-          ) : (
-            <Rows
-              label="Exclusions"
-              minWidth={560}
-              heads={
-                <>
-                  <Table.Th>Whom</Table.Th>
-                  <Table.Th>Reason</Table.Th>
-                  <Table.Th>Since</Table.Th>
-                  {operator && <ActionsHead />}
-                </>
-              }
-              foot={<Pager page={page} size={50} total={list.total} go={setPage} />}
-            >
-              {list.exclusions.map((x) => (
-                <Table.Tr key={subjectOf(x)} data-exclusion={subjectOf(x)}>
-                  <Table.Td className="figure" fw={600}>
-                    {subjectOf(x)}
-                  </Table.Td>
-                  <Table.Td>
-                    <Text size="sm">{x.reason}</Text>
-                  </Table.Td>
-                  <Table.Td>
-                    <When at={x.created_at} zone={viewerZone} />
-                  </Table.Td>
-                  {operator && (
-                    <Table.Td ta="right">
-                      <Button size="xs" variant="subtle" onClick={() => setLifted(x)} aria-label={`Lift the exclusion of ${subjectOf(x)}`}>
-                        Lift…
-                      </Button>
+          <Sought search={sought} asked={settled}>
+            {list.exclusions.length === 0 ? (
+              <Empty title={complete ? `${settled} is not excluded` : 'Nobody is excluded'}>{complete ? 'By its number, that is; metadata may exclude its contact.' : 'External systems exclude by number or metadata; you exclude numbers here.'}</Empty>
+            ) : (
+              <Rows
+                label="Exclusions"
+                minWidth={560}
+                heads={
+                  <>
+                    <Table.Th>Whom</Table.Th>
+                    <Table.Th>Reason</Table.Th>
+                    <Table.Th>Since</Table.Th>
+                    {operator && <ActionsHead />}
+                  </>
+                }
+                foot={<Pager page={page} size={50} total={list.total} go={setPage} />}
+              >
+                {list.exclusions.map((x) => (
+                  <Table.Tr key={subjectOf(x)} data-exclusion={subjectOf(x)}>
+                    <Table.Td className="figure" fw={600}>
+                      {subjectOf(x)}
                     </Table.Td>
-                  )}
-                </Table.Tr>
-              ))}
-            </Rows>
-          )}
+                    <Table.Td>
+                      <Text size="sm">{x.reason}</Text>
+                    </Table.Td>
+                    <Table.Td>
+                      <When at={x.created_at} zone={viewerZone} />
+                    </Table.Td>
+                    {operator && (
+                      <Table.Td ta="right">
+                        <Button size="xs" variant="subtle" onClick={() => setLifted(x)} aria-label={`Lift the exclusion of ${subjectOf(x)}`}>
+                          Lift…
+                        </Button>
+                      </Table.Td>
+                    )}
+                  </Table.Tr>
+                ))}
+              </Rows>
+            )}
+          </Sought>
           {adding && <Exclude campaign={id} close={close} />}
           {lifted !== undefined && <Lift campaign={id} of={lifted} close={() => setLifted(undefined)} />}
         </>

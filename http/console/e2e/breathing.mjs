@@ -1,0 +1,35 @@
+// What the dots of what is alive cost a browser without a GPU: processor time of the main thread, while they breathe.
+import { eventually, logIn, must, setting, withBrowser } from './browser.mjs';
+
+const windowMs = 5000;
+const most = 35; // % of a core
+const frames = 12; // a second that the main thread may style: what comes by the stream, not what breathes
+const campaigns = Number(setting('CAMPAIGNS'));
+
+await withBrowser(
+  async (page, context) => {
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('Performance.enable');
+    const spent = async () => Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map((m) => [m.name, m.value]));
+    const breathing = () => page.evaluate(() => document.getAnimations().filter((a) => a.playState === 'running' && a.effect.target?.hasAttribute('data-alive')).length);
+    const measure = async (name, path, dots, loggedIn) => {
+      await page.goto(`${setting('DIALLER_URL')}/dashboard/${path}`);
+      if (!loggedIn) await logIn(page);
+      await eventually(`${dots} dots breathe on ${name}`, async () => (await breathing()) >= dots);
+      await page.waitForTimeout(2000); // what is drawn later has been drawn
+      const before = await spent();
+      await page.waitForTimeout(windowMs);
+      const after = await spent();
+      must((await breathing()) >= dots, `the dots of ${name} stopped while they were measured`);
+      // Processor time: how long the tasks took would count what others on this machine do.
+      const per = (metric) => (after[metric] - before[metric]) / (after.Timestamp - before.Timestamp);
+      const share = 100 * per('ThreadTime');
+      process.stdout.write(`${name}: main thread ${share.toFixed(1)} % of a core, ${per('RecalcStyleCount').toFixed(1)} styled frames a second, with ${await breathing()} dots\n`);
+      must(share > 0 && share <= most, `the main thread is busy with ${name} for ${share.toFixed(1)} % of a core, more than ${most} %`);
+      must(per('RecalcStyleCount') <= frames, `the main thread styles ${name} ${per('RecalcStyleCount').toFixed(1)} times a second, more than ${frames}: the dots are not the compositor's alone`);
+    };
+    await measure('the list of campaigns', 'campaigns', campaigns, false);
+    await measure('a live campaign', `campaigns/${encodeURIComponent(setting('CAMPAIGN'))}`, 2, true);
+  },
+  { reducedMotion: 'no-preference' },
+);
