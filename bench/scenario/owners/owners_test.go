@@ -84,14 +84,19 @@ func TestTheStockLookupActivatesTwice(t *testing.T) {
 		}
 		return last
 	}
-	var all map[string]string
-	await(t, time.Minute, "every identity has an activation", func() bool { all = owners(); return len(all) == identities })
-	victim := all[Identity(0).ID]
-	nodes[victim].signal(syscall.SIGSTOP)
-	await(t, time.Minute, "what it had is activated elsewhere", func() bool { return owners()[Identity(0).ID] != victim })
-	nodes[victim].signal(syscall.SIGCONT)
-	await(t, time.Minute, "two activations act for one identity", func() bool { return len(Judge(s.acts())) > 0 })
-	t.Log(Judge(s.acts()))
+	await(t, time.Minute, "every identity has an activation", func() bool { return len(owners()) == identities })
+	// Whether who was paused acts before it learns of its successor is a matter of moments.
+	for range 12 {
+		victim := owners()[Identity(0).ID]
+		nodes[victim].signal(syscall.SIGSTOP)
+		await(t, time.Minute, "what it had is activated elsewhere", func() bool { return owners()[Identity(0).ID] != victim })
+		nodes[victim].signal(syscall.SIGCONT)
+		if soon(5*time.Second, func() bool { return len(Judge(s.acts())) > 0 }) {
+			t.Log(Judge(s.acts()))
+			return
+		}
+	}
+	t.Error("no two activations acted for one identity")
 }
 
 func TestTheJudgeFindsTwoOwners(t *testing.T) {

@@ -253,15 +253,23 @@ func (s *place) joins(name string, before int) {
 
 func await(t *testing.T, within time.Duration, what string, f func() bool) {
 	t.Helper()
+	if !soon(within, f) {
+		t.Fatalf("not within %v: %s", within, what)
+	}
+}
+
+// soon says whether it comes true in time.
+func soon(within time.Duration, f func() bool) bool {
 	deadline, tick := time.After(within), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for !f() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not within %v: %s", within, what)
+			return false
 		}
 	}
+	return true
 }
 
 // free gives addresses whose ports, and the ones above, nobody has.
