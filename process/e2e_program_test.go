@@ -390,11 +390,21 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	if got := status(t, client, "GET", url+"/healthz"); got != 200 {
 		t.Errorf("/healthz while it drains: %d", got)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal("the program did not wait for its live calls")
-	}
-	_, _ = io.Copy(io.Discard, out)
-	_ = cmd.Wait()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	}()
+	eventually(t, "a signal a second after the first ends it", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			return false
+		}
+	})
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit status %d, want 130", code)
 	}

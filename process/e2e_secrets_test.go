@@ -49,11 +49,13 @@ func TestADumpHasNoPasswordOnceThereIsAKeyAndTheDiallerGoesOnWithIt(t *testing.T
 		t.Errorf("%d trunks, %v", len(trunks), err)
 	}
 	// Without the key nobody starts on it.
+	w.p.Close()
 	cmd := program(t, w.url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0")
 	said, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(said), "--secrets-key-file") || strings.Contains(string(said), "hunter") {
 		t.Errorf("without the key: %v\n%s", err, said)
 	}
+	w.start() // for the audit at the end
 }
 
 func TestAKeyFileThatCannotBeUsedStopsTheStart(t *testing.T) {
