@@ -76,7 +76,7 @@ func (r *run) publish() {
 	f := Figures{Campaign: r.id, Dialling: r.phases[phaseIndex(attempt.PhaseDialling)], Ringing: r.phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(r.waiting), InProgress: r.phases[phaseIndex(attempt.PhaseServed)], Seats: r.seatCap(),
 		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{},
-		AbandonCap: float64(r.m.C.Settings.AbandonCapPPM) / 1e6, Due: r.queue.len(), Constraint: r.pace.last.Constraint}
+		AbandonCap: float64(r.m.C.Settings.AbandonCapPPM) / 1e6, Due: r.queue.Len(), Constraint: r.pace.last.Constraint}
 	if r.m.C.State != campaign.Running {
 		f.Constraint = engine.ConstraintPaused
 	}

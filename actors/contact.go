@@ -7,11 +7,11 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	core "dialler/engine/run"
 )
 
 // rules are the campaign's settings as a contact needs them; never changed
@@ -20,24 +20,14 @@ type rules struct {
 	Campaign engine.CampaignID
 	Epoch    int64
 	Run      int
-	Attempt  attempt.Config
-	Policy   contact.Policy
-	Bot      engine.Bot
-	Hook     eligibility.Hook
-	Sticky   bool // Sticky Exclusion: who was excluded is not added again
-	Paused   bool
-	// zoned is the campaign, when contacts are called by their own clocks.
-	zoned *campaign.Campaign
+	core.Rules
+	Bot    engine.Bot
+	Hook   eligibility.Hook
+	Sticky bool // Sticky Exclusion: who was excluded is not added again
 }
 
 // policyFor is the policy with the window of one contact.
-func (rl *rules) policyFor(n engine.PhoneNumber) contact.Policy {
-	p := rl.Policy
-	if rl.zoned != nil {
-		p.Clip = campaign.Clip(rl.zoned, number.Zones(n))
-	}
-	return p
-}
+func (rl *rules) policyFor(n engine.PhoneNumber) contact.Policy { return rl.PolicyFor(n, number.Zones) }
 
 // contactSeed is what a contact actor starts from; a restarted one finds it
 // taken and loads what is durable.

@@ -83,7 +83,7 @@ func (r *run) operateFound(m *operateFound) {
 	until, erasing := r.erasing[m.row.Number]
 	switch {
 	case err != nil:
-	case r.excluded.refuses(m.row.Number, m.row.Variables, true):
+	case r.excluded.Refuses(m.row.Number, m.row.Variables, true):
 		err = errContactExcluded
 	case erasing && r.now.Before(until):
 		err = errBeingErased

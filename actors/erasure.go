@@ -90,9 +90,9 @@ func (r *run) beginErasure(m *beginErasure, sender *actor.PID) {
 
 func (r *run) endErasure(m *endErasure, sender *actor.PID) {
 	delete(r.erasing, m.Number)
-	delete(r.excluded.numbers, m.Number)
+	r.excluded.DropNumber(m.Number)
 	for _, gone := range m.Matches {
-		r.excluded.dropMatch(gone)
+		r.excluded.DropMatch(gone)
 	}
 	if l := r.byNumber[m.Number]; l != nil {
 		delete(r.byNumber, m.Number)

@@ -57,7 +57,7 @@ const keepEvery = 30 * time.Second
 // keepPacing stores what pacing has learnt since the last time.
 func (r *run) keepPacing() {
 	p := &r.pace
-	if p.model == nil || r.now.Sub(p.keptAt) < keepEvery || !r.live.lastDial.After(p.keptAt) {
+	if p.model == nil || r.now.Sub(p.keptAt) < keepEvery || !r.live.LastDial().After(p.keptAt) {
 		return
 	}
 	p.keptAt = r.now
@@ -192,7 +192,7 @@ func (r *run) decide() pacing.Decision {
 		Concurrency:   s.Concurrency, Seats: min(r.seats, r.seatTarget), Busy: r.busy, Ringing: r.flying(), Waiting: len(r.waiting),
 		CapPPM: s.AbandonCapPPM, PhiPPM: s.FalsePositivePPM, Ledgers: p.ledgers, LineCap: s.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
-		Held: r.held, DueContacts: r.queue.len() + len(r.triggers), SeatedOnly: len(r.queue.aside.list),
+		Held: r.held, DueContacts: r.queue.Len() + len(r.triggers), SeatedOnly: r.queue.Aside(),
 		Model: r.forecaster(), DialsLeft: r.tally.C.RetriesLeft + len(r.triggers),
 	}
 	in.Left = r.left() // after windowOpen, which finds the window's end

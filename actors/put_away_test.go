@@ -17,14 +17,14 @@ func TestACampaignThatHasEndedLeavesTheRoomOfItsContacts(t *testing.T) {
 	const n = 20_000
 	for i := range n {
 		id, no := engine.ContactID(fmt.Sprintf("contact-%d", i)), engine.PhoneNumber(fmt.Sprintf("+4915112%06d", i))
-		r.queue.push(contact.Contact{ID: id, Number: no, Position: int64(i)})
+		r.queue.Push(contact.Contact{ID: id, Number: no, Position: int64(i)})
 		r.newLine(id, no)
 		r.touched[id] = struct{}{}
 	}
 	full := live() - empty
 	for i := range n {
 		id := engine.ContactID(fmt.Sprintf("contact-%d", i))
-		if _, ok := r.queue.take(id); !ok {
+		if _, ok := r.queue.Take(id); !ok {
 			t.Fatalf("%s is not there", id)
 		}
 		r.removeLine(r.lines[id])

@@ -10,7 +10,9 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
+	core "dialler/engine/run"
 	"dialler/engine/tally"
 	"dialler/engine/window"
 )
@@ -42,7 +44,7 @@ type run struct {
 	bot   engine.Bot
 
 	// Contacts.
-	queue       dueQueue
+	queue       core.Queue
 	lines       map[engine.ContactID]*line
 	byNumber    map[engine.PhoneNumber]*line
 	loads       map[engine.ContactID][]any // messages that wait for a contact's row
@@ -86,7 +88,7 @@ type run struct {
 	held       int                  // lines that ring with a seat held, of busy
 	phases     [len(phaseOrder)]int // lines by phase
 	pace       pace
-	live       liveRates
+	live       core.Rates
 	windowIs   bool // whether the window is open, as last asked
 
 	windowFrom, windowUntil time.Time
@@ -106,7 +108,7 @@ type run struct {
 	ops        map[int]*excludeOp
 	lifts      map[int]*liftOp
 	opSeq      int
-	excluded   exclusionBook
+	excluded   exclusion.Book
 
 	// Additions, and the switch of an import, which none of them may meet.
 	activation *activation
@@ -136,7 +138,7 @@ type lives struct {
 }
 
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
-	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: newDueQueue(),
+	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, queue: core.NewQueue(),
 		lines: map[engine.ContactID]*line{}, byNumber: map[engine.PhoneNumber]*line{}, loads: map[engine.ContactID][]any{},
 		touched: map[engine.ContactID]struct{}{}, looks: map[look]struct{}{}, departed: map[engine.ContactID]look{}, triggering: map[engine.PhoneNumber]struct{}{}, ops: map[int]*excludeOp{}, lifts: map[int]*liftOp{},
 		heard: map[string]struct{}{}, fresh: map[engine.PhoneNumber]int{}, erasing: map[engine.PhoneNumber]time.Time{}}
@@ -253,7 +255,7 @@ func (r *run) handle(msg any, sender *actor.PID) {
 	case *answerStands:
 		r.answerStands(m)
 	case *inviteLeft:
-		r.live.dialled(m.At)
+		r.live.Dialled(m.At)
 	case *contactUp:
 		r.contactUp(m)
 	case *contactIdle:
@@ -419,7 +421,7 @@ func (r *run) sequence(w *journal.Write) {
 		if e.Run == r.m.C.Run {
 			r.tally.Apply(e)
 		}
-		r.live.note(e)
+		r.live.Note(e)
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
+	core "dialler/engine/run"
 )
 
 // Requests to a run; each is answered with an answer.
@@ -262,7 +262,7 @@ func (r *run) addRows(m *addRows, sender *actor.PID) {
 		Max: r.m.C.Settings.MaxAttempts, At: r.now, DueClass: contact.DueFirst}
 	became := make([]campaign.BatchResult, len(cmd.Contacts))
 	for i, c := range cmd.Contacts {
-		if r.excluded.refuses(c.Number, c.Variables, r.m.C.Settings.StickyExclusion) {
+		if r.excluded.Refuses(c.Number, c.Variables, r.m.C.Settings.StickyExclusion) {
 			became[i].Status = campaign.RowExcluded
 			continue
 		}
@@ -373,8 +373,8 @@ func (r *run) needsTick() bool {
 // putAway lets go of the room that the contacts of a campaign took: one that has
 // ended may stay in memory for long, and maps keep the room that they once had.
 func (r *run) putAway() {
-	if r.queue.len() == 0 {
-		r.queue.clear()
+	if r.queue.Len() == 0 {
+		r.queue.Clear()
 	}
 	if len(r.lines) == 0 {
 		r.lines, r.byNumber = map[engine.ContactID]*line{}, map[engine.PhoneNumber]*line{}
@@ -475,31 +475,13 @@ func (r *run) missBot() {
 
 // makeRules works the settings out for contacts.
 func (r *run) makeRules() {
-	c := r.m.C
-	s := c.Settings
-	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
-	rl := &rules{
-		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Bot: r.bot, Sticky: s.StickyExclusion, Paused: c.State == campaign.Paused,
+	c := &r.m.C
+	s := &c.Settings
+	r.rules = &rules{
+		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Rules: core.RulesOf(*c), Bot: r.bot, Sticky: s.StickyExclusion,
 		Hook: eligibility.Hook{URL: s.EligibilityURL, Fail: s.EligibilityFail},
-		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn, OptOut: r.d.cfg.OptOutDigit,
-			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
-		Policy: contact.Policy{
-			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
-			StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec),
-			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
-			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
-		},
 	}
-	if s.Window.ContactZone {
-		rl.zoned = &c
-	}
-	switch {
-	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
-		rl.Policy.ClosedAs = contact.WindowClosed
-	case c.State == campaign.Completed: // of a failed one the waiting contacts keep their state
-		rl.Policy.ClosedAs = contact.ManuallyStopped
-	}
-	r.rules = rl
+	r.rules.Attempt.OptOut = r.d.cfg.OptOutDigit
 }
 
 // unavailable makes an adapter's failure an answer that says to try again.

@@ -42,7 +42,7 @@ func (r *run) touch(id engine.ContactID, msg any) {
 		r.send(l, msg)
 		return
 	}
-	if row, ok := r.queue.take(id); ok {
+	if row, ok := r.queue.Take(id); ok {
 		r.spawn(row, nil, []any{msg})
 		return
 	}
@@ -85,7 +85,7 @@ func (r *run) touchFound(l look, row contact.Contact, msg any) {
 
 // touchRow is touch for a contact whose stored row is at hand, as it is now.
 func (r *run) touchRow(row contact.Contact, msg any) {
-	if r.storing || r.sweeping != nil || r.over() || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.byID[row.ID] != nil {
+	if r.storing || r.sweeping != nil || r.over() || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.Has(row.ID) {
 		r.touch(row.ID, msg)
 		return
 	}
@@ -299,7 +299,7 @@ func (r *run) contactStopped(m *contactStopped) {
 	case due == nil:
 		r.expect(r.now.Add(lookSoon))
 	case !due.After(r.now) && m.Row.DueClass <= contact.DueTrigger && r.sweeping == nil && !r.over():
-		r.queue.push(m.Row) // before those of the look-ahead, which may be full
+		r.queue.Push(m.Row) // before those of the look-ahead, which may be full
 	default:
 		r.expect(*due)
 	}

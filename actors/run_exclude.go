@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -51,10 +52,10 @@ func (r *run) exclude(m *exclude, sender *actor.PID) {
 	}
 	// From this moment look-ahead, reservations and additions are covered.
 	if m.cmd.Reason == "" { // one without a reason keeps the recorded one
-		m.cmd.Reason, _ = r.excluded.reason(m.cmd.Number, m.cmd.Match)
+		m.cmd.Reason, _ = r.excluded.Reason(m.cmd.Number, m.cmd.Match)
 	}
 	x := journal.Exclusion{Campaign: r.id, Number: m.cmd.Number, Match: m.cmd.Match, Reason: m.cmd.Reason, CreatedAt: r.now}
-	r.excluded.add(&x)
+	r.excluded.Add(&x)
 	r.opSeq++
 	n := r.opSeq
 	r.ops[n] = &excludeOp{cmd: m.cmd, who: m.who, replyTo: sender}
@@ -114,18 +115,10 @@ func (r *run) exclusionsImported(cmd *campaign.ExclusionsImported, sender *actor
 	r.afterWrites(func() { reply(r.d, sender, nil, nil) })
 }
 
-// concerns says whether an exclusion is about a contact.
-func concerns(cmd *campaign.Exclude, n engine.PhoneNumber, vars map[string]string) bool {
-	if cmd.Number != "" {
-		return n == cmd.Number
-	}
-	return matches(vars, cmd.Match)
-}
-
 // excluding says whether an exclusion of the contact is under way, which counts it.
 func (r *run) excluding(c *contact.Contact) bool {
 	for _, op := range r.ops {
-		if concerns(&op.cmd, c.Number, c.Variables) {
+		if exclusion.Concerns(op.cmd.Number, op.cmd.Match, c.Number, c.Variables) {
 			return true
 		}
 	}
@@ -137,7 +130,7 @@ func (r *run) excluding(c *contact.Contact) bool {
 func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
 	keep := r.triggers[:0]
 	for _, t := range r.triggers {
-		if concerns(cmd, t.row.Number, t.row.Variables) {
+		if exclusion.Concerns(cmd.Number, cmd.Match, t.row.Number, t.row.Variables) {
 			delete(r.triggering, t.row.Number)
 			r.settled(t.row.Number)
 			reply(r.d, t.ctx.replyTo, nil, errContactExcluded)
@@ -153,7 +146,7 @@ func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
 	}
 	for i := range r.round.cands {
 		c := &r.round.cands[i]
-		c.overtaken = c.overtaken || c.trigger != nil && concerns(cmd, c.row.Number, c.row.Variables)
+		c.overtaken = c.overtaken || c.trigger != nil && exclusion.Concerns(cmd.Number, cmd.Match, c.row.Number, c.row.Variables)
 	}
 }
 
@@ -187,7 +180,7 @@ func (r *run) excludeFound(m *excludeFound) {
 	}
 	// Contacts that live but are not stored yet (a trigger under way).
 	for id, l := range r.lines {
-		if concerns(&op.cmd, l.number, l.variables) && !seen[id] {
+		if exclusion.Concerns(op.cmd.Number, op.cmd.Match, l.number, l.variables) && !seen[id] {
 			seen[id] = true
 			op.reply.Matched++
 			op.awaited++

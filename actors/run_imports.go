@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -220,7 +221,7 @@ func (r *run) activationEnded(m *activationEnded) {
 	}
 	if m.done {
 		for _, n := range m.out.Lifted {
-			delete(r.excluded.numbers, n)
+			r.excluded.DropNumber(n)
 		}
 		r.readmit(m.out.Readmit)
 		// A run that was loaded since then has counted them in the tables.
@@ -228,7 +229,7 @@ func (r *run) activationEnded(m *activationEnded) {
 			ev := m.event
 			ev.Data.Count = m.out.Import.Added
 			r.tally.Apply(&ev)
-			r.live.note(&ev)
+			r.live.Note(&ev)
 		}
 	}
 	if r.m.C.ID != "" {
@@ -299,7 +300,7 @@ func (r *run) refuseLate() {
 func (r *run) overtakeParked(cmd *campaign.Exclude) {
 	keep := r.parked[:0]
 	for _, p := range r.parked {
-		if t, ok := p.msg.(*trigger); ok && concerns(cmd, t.cmd.Number, t.cmd.Variables) {
+		if t, ok := p.msg.(*trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.cmd.Number, t.cmd.Variables) {
 			reply(r.d, p.sender, nil, errContactExcluded)
 			continue
 		}

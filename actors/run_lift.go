@@ -64,13 +64,13 @@ func (r *run) lift(m *lift, sender *actor.PID) {
 			return
 		}
 	}
-	op := &liftOp{cmd: m.cmd, was: r.excluded.has(m.cmd.Number, m.cmd.Match), replyTo: sender}
+	op := &liftOp{cmd: m.cmd, was: r.excluded.Has(m.cmd.Number, m.cmd.Match), replyTo: sender}
 	r.opSeq++
 	n := r.opSeq
 	r.lifts[n] = op
 	if op.was {
 		x := journal.Exclusion{Campaign: r.id, Number: m.cmd.Number, Match: m.cmd.Match, Lifted: true, CreatedAt: r.now}
-		r.excluded.add(&x)
+		r.excluded.Add(&x)
 		r.write(journal.Write{Exclusions: []journal.Exclusion{x}, Events: []journal.Event{r.liftedBy(&m.cmd)}})
 	}
 	r.afterWrites(func() { r.findLifted(n) })
@@ -115,7 +115,7 @@ func (r *run) liftFound(m *liftFound) {
 		row := &m.rows[i]
 		switch {
 		case row.State != contact.Excluded && !row.ExcludeAfterCall:
-		case r.excluded.refuses(row.Number, row.Variables, true):
+		case r.excluded.Refuses(row.Number, row.Variables, true):
 			kept = true // by another exclusion, or one that came since
 		case r.over():
 		default:

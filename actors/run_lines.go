@@ -64,7 +64,9 @@ func (r *run) lineMoved(m *lineMoved) {
 	case attempt.PhaseOver:
 		r.dropLine(l)
 	}
-	r.live.moved(m)
+	if m.Phase == attempt.PhaseServed {
+		r.live.Served(m.At)
+	}
 }
 
 // answerStands: no beep takes the answer back any more, so that it counts.

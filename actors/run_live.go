@@ -39,8 +39,8 @@ func (r *run) liveView() *campaign.Live {
 			v.Explanation = r.outage.String()
 		}
 	}
-	v.Indicator = campaign.Indicate(r.m.C.State, r.windowOpen(), r.live.lastDial, now)
-	r.live.show(v, now)
+	v.Indicator = campaign.Indicate(r.m.C.State, r.windowOpen(), r.live.LastDial(), now)
+	r.live.Show(v, now)
 	v.ETASeconds = r.eta()
 	return v
 }
@@ -59,9 +59,9 @@ func (r *run) eta() *float64 {
 	if c.RunningSince.After(from) {
 		from = *c.RunningSince
 	}
-	o := tally.Outlook{Now: r.now, Counters: &n, MaxAttempts: c.Settings.MaxAttempts, Dials: r.live.sum(r.now, etaSpan).dials,
+	o := tally.Outlook{Now: r.now, Counters: &n, MaxAttempts: c.Settings.MaxAttempts, Dials: r.live.Dials(r.now, etaSpan),
 		Span: c.Settings.Window.OpenBetween(from, r.now), Window: c.Settings.Window, Ends: c.WindowEndsAt}
-	if r.queue.len() == 0 && r.engagedLines() == 0 && r.nextDue != nil {
+	if r.queue.Len() == 0 && r.engagedLines() == 0 && r.nextDue != nil {
 		o.NotBefore = *r.nextDue
 	}
 	eta, ok := tally.ETA(&o)
@@ -94,7 +94,7 @@ const botInactive = "the bot is inactive; nothing is dialled before it is activa
 // storeAction carries out what only the database can: reset, restore, remove.
 func (r *run) storeAction(e campaign.Effect) {
 	d, self, id, n, now, c := r.d, r.self, r.id, r.m.C.Run, r.now, r.m.C
-	r.queue.clear()
+	r.queue.Clear()
 	r.storing, r.owed = true, e
 	r.whenAtRest(func() {
 		r.afterWrites(func() {

@@ -31,12 +31,9 @@ func (r *run) refill() {
 	r.refilling = true
 	// A contact whose line lives is hardly ever due in the table; refilled()
 	// leaves out the few whose intent is on its way there.
-	except := make([]engine.ContactID, 0, r.queue.len()+len(r.loads))
+	except := r.queue.IDs(make([]engine.ContactID, 0, r.queue.Len()+len(r.loads)))
 	for id := range r.lines {
 		r.touched[id] = struct{}{}
-	}
-	for id := range r.queue.byID {
-		except = append(except, id)
 	}
 	for id := range r.loads {
 		except = append(except, id)
@@ -47,7 +44,7 @@ func (r *run) refill() {
 			except = append(except, r.round.cands[i].row.ID)
 		}
 	}
-	n := max(r.d.cfg.LookAhead-r.queue.len(), r.d.cfg.LookAhead/2)
+	n := max(r.d.cfg.LookAhead-r.queue.Len(), r.d.cfg.LookAhead/2)
 	d, id, self, now, order, run := r.d, r.id, r.self, r.now, r.order(), r.m.C.Run
 	ends := !r.m.C.Settings.AlwaysOn
 	go func() {
@@ -111,14 +108,15 @@ func (r *run) refilled(m *refilled) {
 		if _, ok := touched[row.ID]; ok || r.lines[row.ID] != nil {
 			continue
 		}
-		if r.excluded.covers(row) {
+		if r.excluded.Covers(row) {
 			if !r.excluding(row) {
 				// Stored, but a crash came before its contact: that one is owed still.
-				r.touchRow(*row, &excludeContact{Reason: r.excluded.numbers[row.Number], ReplyTo: r.self})
+				reason, _ := r.excluded.Reason(row.Number, nil)
+				r.touchRow(*row, &excludeContact{Reason: reason, ReplyTo: r.self})
 			}
 			continue
 		}
-		r.queue.push(*row)
+		r.queue.Push(*row)
 		added++
 	}
 	if r.refillAgain {
@@ -162,7 +160,7 @@ func (r *run) lookAgain() {
 // dropLookAhead forgets the rows at hand, whose contacts the database is about
 // to change.
 func (r *run) dropLookAhead() {
-	r.queue.clear()
+	r.queue.Clear()
 	if r.round != nil {
 		if r.round.touched == nil {
 			r.round.touched = map[engine.ContactID]struct{}{}
@@ -180,7 +178,7 @@ func (r *run) dropLookAhead() {
 // maybeExhausted completes the run when no contact will ever be due again.
 // exhausted says whether any of them used up its attempts.
 func (r *run) maybeExhausted(exhausted bool) {
-	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.len() > 0 || len(r.lines) > 0 ||
+	if r.m.C.State != campaign.Running || r.openRows != 0 || r.queue.Len() > 0 || len(r.lines) > 0 ||
 		len(r.loads) > 0 || len(r.triggers) > 0 || r.round != nil || len(r.ops) > 0 || r.activation != nil || r.sweeping != nil || r.adding > 0 {
 		return
 	}

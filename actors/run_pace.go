@@ -51,7 +51,7 @@ func (r *run) dialNext() {
 	if k <= 0 && r.seatsAsked == 0 {
 		r.settleTriggers(string(dec.Constraint))
 	}
-	if r.queue.len() <= r.d.cfg.LookAhead/2 {
+	if r.queue.Len() <= r.d.cfg.LookAhead/2 {
 		r.refill()
 	}
 	if k <= 0 {
@@ -84,7 +84,7 @@ func (r *run) order() contact.Order { return r.m.C.Order(r.now) }
 func (r *run) nextCandidate(seat bool) (candidate, bool) {
 	for len(r.triggers) > 0 {
 		t := r.triggers[0]
-		if head := r.queue.head(r.order(), seat); head != nil && r.order().Before(head, &t.row) {
+		if head := r.queue.Head(r.order(), seat); head != nil && r.order().Before(head, &t.row) {
 			break
 		}
 		r.triggers[0] = nil
@@ -107,17 +107,17 @@ func (r *run) nextCandidate(seat bool) (candidate, bool) {
 		}
 	}
 	for len(r.own.closed) < deferBatch {
-		row, ok := r.queue.pop(r.order(), seat)
+		row, ok := r.queue.Pop(r.order(), seat)
 		if !ok {
 			break
 		}
 		needs := r.d.abandons.needsSeat(row.Number, r.now)
 		switch {
-		case r.lines[row.ID] != nil || r.excluded.covers(&row):
+		case r.lines[row.ID] != nil || r.excluded.Covers(&row):
 		case r.callableFor(row.Number) <= 0:
 			r.own.closed = append(r.own.closed, row)
 		case needs && !seat:
-			r.queue.setAside(row)
+			r.queue.SetAside(row)
 		default:
 			return candidate{row: row, attempt: newAttemptID(r.now), seated: needs}, true
 		}

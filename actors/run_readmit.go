@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -50,11 +51,11 @@ func (r *run) liftAll(list []campaign.NewContact) {
 	}
 	var w journal.Write
 	for i := range list {
-		if _, ok := r.excluded.numbers[list[i].Number]; !ok {
+		if _, excluded := r.excluded.Reason(list[i].Number, nil); !excluded {
 			continue
 		}
 		x := journal.Exclusion{Campaign: r.id, Number: list[i].Number, Lifted: true, CreatedAt: r.now}
-		r.excluded.add(&x)
+		r.excluded.Add(&x)
 		w.Exclusions = append(w.Exclusions, x)
 	}
 	if len(w.Exclusions) > 0 {
@@ -113,7 +114,7 @@ func (r *run) readmitRows(l look, rows []contact.Contact, again []campaign.NewCo
 next:
 	for i := range rows {
 		for j := range r.readmission.newer {
-			if concerns(&r.readmission.newer[j], rows[i].Number, rows[i].Variables) {
+			if exclusion.Concerns(r.readmission.newer[j].Number, r.readmission.newer[j].Match, rows[i].Number, rows[i].Variables) {
 				continue next
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/tally"
@@ -134,7 +135,7 @@ func (r *run) loaded(m *runLoaded) {
 	r.m.C = m.campaign
 	r.owed = campaign.Owed(&m.campaign, m.contacts)
 	r.tally = tally.From(m.counters)
-	r.excluded = newExclusionBook(m.exclusions)
+	r.excluded = exclusion.NewBook(m.exclusions)
 	r.pace.restore(&m.ledgers, m.learnt, r.now)
 	r.setBot(m.bots)
 	r.makeRules()

@@ -124,7 +124,7 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.releaseTrunk(c)
 			r.holdPace(g.Constraint, g.RetryAt)
 			r.unreserve(c, g.Constraint)
-		case !open || c.overtaken || r.excluded.covers(&c.row) || r.wasTouched(c.row.ID),
+		case !open || c.overtaken || r.excluded.Covers(&c.row) || r.wasTouched(c.row.ID),
 			!c.seated && r.d.abandons.needsSeat(c.row.Number, r.now):
 			// Stopped, paused, excluded, touched, or abandoned by another campaign
 			// while the round was under way.
@@ -180,8 +180,8 @@ func (r *run) unreserve(c candidate, why engine.Constraint) {
 	if r.wasTouched(c.row.ID) {
 		return // the look-ahead finds it again, as it is by then
 	}
-	if (r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused) && !r.excluded.covers(&c.row) {
-		r.queue.push(c.row)
+	if (r.m.C.State == campaign.Running || r.m.C.State == campaign.Paused) && !r.excluded.Covers(&c.row) {
+		r.queue.Push(c.row)
 	}
 }
 

@@ -71,7 +71,7 @@ func (r *run) tellPool() {
 // others can have the seats.
 func (r *run) askSeats() {
 	want := r.m.C.Settings.Concurrency
-	if r.m.C.State != campaign.Running || r.round == nil && (!r.windowOpen() || r.queue.len() == 0 && len(r.triggers) == 0) {
+	if r.m.C.State != campaign.Running || r.round == nil && (!r.windowOpen() || r.queue.Len() == 0 && len(r.triggers) == 0) {
 		want = min(want, r.busy+len(r.waiting)+r.flying())
 	}
 	// Giving seats back waits for the next renewal: the queue may only be

@@ -58,7 +58,7 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		reply(r.d, sender, nil, engine.Conflict("outside_window", "the calling window is closed and a single-day campaign queues nothing for another day"))
 		return
 	}
-	if r.excluded.refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
+	if r.excluded.Refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
 		reply(r.d, sender, nil, errContactExcluded)
 		return
 	}
@@ -72,7 +72,7 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 		return
 	}
 	l := r.byNumber[m.cmd.Number]
-	_, lifts := r.excluded.numbers[m.cmd.Number]
+	_, lifts := r.excluded.Reason(m.cmd.Number, nil)
 	switch {
 	case l != nil && m.cmd.Idempotency.Present() && !m.unanswered:
 		r.lookForTrigger(m, sender, true)
@@ -161,7 +161,7 @@ func (r *run) triggerFound(m *triggerFound) {
 		reply(r.d, m.replyTo, nil, r.notRunning())
 		return
 	}
-	if r.excluded.refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
+	if r.excluded.Refuses(m.cmd.Number, m.cmd.Variables, r.m.C.Settings.StickyExclusion) {
 		reply(r.d, m.replyTo, nil, errContactExcluded) // while the database was asked
 		return
 	}

@@ -32,7 +32,7 @@ func (r *run) windowOpen() bool {
 	w := &r.m.C.Settings.Window
 	if w.ContactZone {
 		r.windowEnds = time.Time{}
-		return r.queue.len() > 0 || len(r.triggers) > 0 || r.round != nil || !r.now.Before(r.own.opens)
+		return r.queue.Len() > 0 || len(r.triggers) > 0 || r.round != nil || !r.now.Before(r.own.opens)
 	}
 	if r.now.Before(r.windowUntil) && !r.now.Before(r.windowFrom) {
 		return r.windowIs
@@ -84,7 +84,7 @@ func (r *run) deferClosed() {
 			continue
 		}
 		if c.C.Version == rows[i].Version { // it opened just now
-			r.queue.push(rows[i])
+			r.queue.Push(rows[i])
 			continue
 		}
 		after := c.C.Facts()
@@ -132,7 +132,7 @@ func (r *run) watchClock() {
 	r.d.log.Warn().Str("campaign_id", string(r.id)).Dur("step", step).Msg("the wall clock was stepped; windows and due contacts are looked at anew")
 	r.windowFrom, r.windowUntil, r.own.opens = time.Time{}, time.Time{}, time.Time{}
 	r.lastOverdue = time.Time{}
-	r.queue.clear()
+	r.queue.Clear()
 	r.lookAgain()
 	r.refillStale = r.refilling
 }

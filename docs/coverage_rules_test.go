@@ -73,7 +73,7 @@ func contactRules() []sentence {
 		proven("abandoned.72h", "Within 72 h of an abandon a number is dialled only with a seat held.",
 			"actors.TestANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours", "actors.TestAfter72HoursAnAbandonedNumberIsLikeAnyOther",
 			"engine/pacing.TestNumbersThatWereAbandonedAreOnlyDialledWithASeat"),
-		proven("order", "Dialled are due callbacks, then triggered contacts, first attempts in list order, due retries.", "actors.TestTheLookAheadKeepsTheOrder",
+		proven("order", "Dialled are due callbacks, then triggered contacts, first attempts in list order, due retries.", "engine/run.TestTheLookAheadKeepsTheOrder",
 			"actors.TestTheFirstPassIsTheContactsOfTheRunAndOfTheBatchBeforeAnyRetry", "persistence.TestStore/due contacts come in dialling order"),
 		proven("order.always_on", "In always-on campaigns a retry overdue by a Retry Delay goes before newer triggers.",
 			"engine/contact.TestInAnAlwaysOnCampaignARetryOverdueByOneRetryDelayGoesBeforeNewerTriggers",

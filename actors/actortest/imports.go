@@ -7,6 +7,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -237,11 +238,7 @@ func (s *Store) excluded(a journal.Activation, r journal.StagedRow) (covered, ea
 		case x.Number != "":
 			numbers[x.Number] = x
 		case a.Sticky || !x.CreatedAt.Before(a.Since):
-			match := len(x.Match) > 0
-			for k, v := range x.Match {
-				match = match && r.Variables[k] == v
-			}
-			covered = covered || match
+			covered = covered || exclusion.Matches(r.Variables, x.Match)
 		}
 	}
 	if x := numbers[r.Number]; x != nil && !x.Lifted {

@@ -16,6 +16,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/tally"
@@ -635,18 +636,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (cam
 // covered says whether an exclusion of the campaign covers a new contact.
 func (s *Store) covered(id engine.CampaignID, n campaign.NewContact) bool {
 	return slices.ContainsFunc(s.Excl, func(x journal.Exclusion) bool {
-		if x.Campaign != id || x.Lifted {
-			return false
-		}
-		if x.Number != "" {
-			return x.Number == n.Number
-		}
-		for k, v := range x.Match {
-			if n.Variables[k] != v {
-				return false
-			}
-		}
-		return len(x.Match) > 0
+		return x.Campaign == id && !x.Lifted && exclusion.Concerns(x.Number, x.Match, n.Number, n.Variables)
 	})
 }
 

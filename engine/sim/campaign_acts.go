@@ -9,6 +9,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/run"
 	"dialler/engine/tally"
 )
 
@@ -110,7 +111,7 @@ func (r *desk) take(ev campaign.Event) {
 		case campaign.Pump, campaign.Retune, campaign.Remove:
 		}
 	}
-	r.makeRules()
+	r.rules = run.RulesOf(r.m.C)
 	r.windowUntil = time.Time{}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
 		r.begin()
@@ -205,7 +206,7 @@ func (r *desk) add(n int) {
 		var places []int
 		for p := r.d.book.first + r.d.plan.Contacts; len(places) < n; p++ {
 			_, there := r.d.book.find(p)
-			_, excluded := r.d.excluded[numberOf(r.w.in.Prefixes, p)]
+			_, excluded := r.d.excluded.Reason(numberOf(r.w.in.Prefixes, p), nil)
 			if !there && !excluded {
 				places = append(places, p)
 			}
@@ -225,7 +226,7 @@ func (r *desk) trigger(p int) {
 	if r.m.C.State != campaign.Running && r.m.C.State != campaign.Paused || s.SingleDay && !r.windowOf(no).Open(r.w.wall()) {
 		return
 	}
-	if _, excluded := r.d.excluded[no]; excluded && s.StickyExclusion {
+	if r.d.excluded.Refuses(no, nil, s.StickyExclusion) {
 		return
 	}
 	if i, ok := r.d.book.find(p); ok {
@@ -234,14 +235,14 @@ func (r *desk) trigger(p int) {
 			l.rest()
 			return
 		}
-		delete(r.d.excluded, no)
+		r.d.excluded.DropNumber(no)
 		r.w.check.lifted(r.d, no)
 		r.w.check.reopened(r.d, l.m.C.ID)
 		l.trigger()
 		l.rest()
 		return
 	}
-	delete(r.d.excluded, no)
+	r.d.excluded.DropNumber(no)
 	r.w.check.lifted(r.d, no)
 	r.write(&write{bulk: func() {
 		if _, ok := r.d.book.find(p); ok {
@@ -256,7 +257,7 @@ func (r *desk) trigger(p int) {
 		}
 		r.d.book.set(i, &c)
 		if st := r.m.C.State; st == campaign.Completed { // it ended meanwhile
-			r.d.closeWaiting(r.w, r.policy.ClosedAs, string(r.m.C.CompletionReason))
+			r.d.closeWaiting(r.w, r.rules.Policy.ClosedAs, string(r.m.C.CompletionReason))
 		}
 		r.retally()
 		r.agenda.note(i)
@@ -274,7 +275,7 @@ func (r *desk) exclude(places []int, ahead bool) {
 			continue
 		}
 		if ahead {
-			r.d.excluded[no] = reason // of the process and durable: the exclusion's own write is first in the queue
+			r.d.excluded.Add(&journal.Exclusion{Number: no, Reason: reason}) // of the process and durable: the exclusion's own write is first in the queue
 		}
 		if !ok {
 			r.w.check.excluded(r.d, no)

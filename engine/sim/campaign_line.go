@@ -143,7 +143,7 @@ func (l *contactLine) dial(id engine.AttemptID, t engine.TrunkID, from engine.Ph
 	if callback {
 		at.CallbackAt = c.CallbackAt
 	}
-	l.call = &phoneCall{l: l, w: r.w, r: r, m: attempt.Machine{A: at, Config: r.rules}, last: l.step, acked: l.step,
+	l.call = &phoneCall{l: l, w: r.w, r: r, m: attempt.Machine{A: at, Config: r.rules.Attempt}, last: l.step, acked: l.step,
 		sendBy: r.w.now + within, chance: r.chanceOf(l)}
 	l.call.m.Config.MustConsume = c.Unconsumed >= contact.MaxUnconsumed
 	l.attempt, l.counted, l.machine = id, false, false
@@ -436,7 +436,7 @@ func (l *contactLine) result(id engine.AttemptID, x attempt.Result) {
 	}
 	if l.call == nil || !l.call.m.A.Live() && l.watching == 0 {
 		if at.State == attempt.Ended && !at.OpenLeg() {
-			l.call = &phoneCall{l: l, w: l.r.w, r: l.r, m: attempt.Machine{A: *at, Config: l.r.rules}, last: l.step, acked: l.step}
+			l.call = &phoneCall{l: l, w: l.r.w, r: l.r, m: attempt.Machine{A: *at, Config: l.r.rules.Attempt}, last: l.step, acked: l.step}
 			l.call.apply(ev)
 			return
 		}
@@ -444,7 +444,7 @@ func (l *contactLine) result(id engine.AttemptID, x attempt.Result) {
 	if newer := l.older[id]; newer != nil { // on its way to the table
 		at = newer
 	}
-	m := attempt.Machine{A: *at, Config: l.r.rules}
+	m := attempt.Machine{A: *at, Config: l.r.rules.Attempt}
 	if _, err := m.Apply(ev, nil); err != nil {
 		l.r.w.check.illegal(l.r.d, err)
 		return

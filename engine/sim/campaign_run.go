@@ -15,6 +15,7 @@ import (
 	phone "dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
+	"dialler/engine/run"
 	"dialler/engine/tally"
 	"dialler/engine/trunk"
 	win "dialler/engine/window"
@@ -39,8 +40,7 @@ type desk struct {
 	d      *dossier
 	m      campaign.Machine
 	tally  *tally.Tally
-	policy contact.Policy
-	rules  attempt.Config
+	rules  run.Rules
 	agenda *agenda
 
 	lines    map[int32]*contactLine
@@ -108,7 +108,7 @@ func (w *office) load(d *dossier) *desk {
 	r := &desk{w: w, d: d, tally: tally.From(d.fold.Counters(d.c.Run)), lines: map[int32]*contactLine{}, zones: map[string][]string{}}
 	r.m.C = d.c
 	r.restore()
-	r.makeRules()
+	r.rules = run.RulesOf(r.m.C)
 	r.fill()
 	return r
 }
@@ -127,7 +127,7 @@ func (r *desk) restore() {
 func (r *desk) fill() {
 	var overdue time.Duration
 	if r.m.C.Settings.AlwaysOn {
-		overdue = r.policy.RetryDelay
+		overdue = r.rules.Policy.RetryDelay
 	}
 	r.agenda = newAgenda(&r.d.book, overdue)
 	r.agenda.ready.s = make([]place, 0, len(r.d.book.rows))
@@ -146,7 +146,7 @@ func (r *desk) recover() {
 	slices.SortFunc(lost, func(a, b *attempt.Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	for _, a := range lost {
 		l := r.line(placeIn(a.Contact))
-		c := &phoneCall{l: l, w: r.w, r: r, m: attempt.Machine{A: *a, Config: r.rules}, chance: r.chanceOf(l)}
+		c := &phoneCall{l: l, w: r.w, r: r, m: attempt.Machine{A: *a, Config: r.rules.Attempt}, chance: r.chanceOf(l)}
 		c.m.Config.MustConsume = l.m.C.Unconsumed >= contact.MaxUnconsumed
 		c.last, c.acked = l.step, l.step
 		l.call = c
@@ -161,25 +161,6 @@ func (r *desk) recover() {
 	}
 }
 
-// makeRules works the settings out for contacts.
-func (r *desk) makeRules() {
-	c := r.m.C
-	s := &c.Settings
-	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
-	r.rules = attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD}
-	r.policy = contact.Policy{
-		MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
-		StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec), ResultTimeout: sec(s.ResultTimeoutSec),
-		Callbacks: s.CallbackDetection, Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
-	}
-	switch {
-	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
-		r.policy.ClosedAs = contact.WindowClosed
-	case c.State == campaign.Completed:
-		r.policy.ClosedAs = contact.ManuallyStopped
-	}
-}
-
 func (r *desk) zonesOf(n engine.PhoneNumber) []string {
 	p := string(n[:len(n)-7])
 	z, ok := r.zones[p]
@@ -190,13 +171,7 @@ func (r *desk) zonesOf(n engine.PhoneNumber) []string {
 	return z
 }
 
-func (r *desk) policyFor(n engine.PhoneNumber) contact.Policy {
-	p := r.policy
-	if r.m.C.Settings.Window.ContactZone {
-		p.Clip = campaign.Clip(&r.m.C, r.zonesOf(n))
-	}
-	return p
-}
+func (r *desk) policyFor(n engine.PhoneNumber) contact.Policy { return r.rules.PolicyFor(n, r.zonesOf) }
 
 func (r *desk) windowOf(n engine.PhoneNumber) win.Window {
 	s := r.m.C.Settings.Window
@@ -312,11 +287,11 @@ func (r *desk) dialNext() {
 		no := r.d.book.number(p.i)
 		within := r.callableFor(no)
 		needs := pacing.NeedsSeat(r.w.abandoned[no], r.w.mono())
-		_, excluded := r.d.excluded[no]
+		reason, excluded := r.d.excluded.Reason(no, nil)
 		switch held, ok := r.w.holds[no]; {
 		case excluded:
 			l := r.line(p.i)
-			l.exclude(r.d.excluded[no], nil)
+			l.exclude(reason, nil)
 			l.rest()
 		case ok && (held.until == 0 || r.w.now < held.until):
 			i := p.i

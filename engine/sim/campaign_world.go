@@ -9,6 +9,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
@@ -129,7 +130,7 @@ type dossier struct {
 	reports  map[engine.AttemptID]int              // results on their way
 	answers  []liveAnswer
 	fold     tally.Runs
-	excluded map[engine.PhoneNumber]string
+	excluded exclusion.Book
 	learnt   *pacing.State
 	previous []row // of the run that a restart was prepared from
 	dials    int
@@ -169,7 +170,7 @@ func (w *office) create(i int) {
 	p := &w.in.Campaigns[i]
 	id := engine.CampaignID(fmt.Sprintf("cmp_%d", i+1))
 	d := &dossier{i: i, plan: p, live: map[engine.AttemptID]*attempt.Attempt{}, kept: map[engine.AttemptID]*attempt.Attempt{},
-		reports: map[engine.AttemptID]int{}, fold: tally.Runs{}, excluded: map[engine.PhoneNumber]string{}}
+		reports: map[engine.AttemptID]int{}, fold: tally.Runs{}, excluded: exclusion.NewBook(nil)}
 	d.c = campaign.Campaign{ID: id, Settings: p.Settings.WithDefaults(), State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(), CreatedBy: engine.System}
 	d.book = book{id: id, created: w.wall(), prefixes: w.in.Prefixes, first: p.First, others: map[int32]int{}, added: map[int]int32{}, attempts: map[int32]engine.AttemptID{}}
 	w.plans = append(w.plans, d)

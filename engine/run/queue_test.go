@@ -1,4 +1,4 @@
-package actors
+package run
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 	t0 := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		q := newDueQueue()
+		q := NewQueue()
 		o := contact.Order{Now: t0, Overdue: time.Duration(rapid.IntRange(0, 2).Draw(t, "overdue")) * 10 * time.Second}
 		var in []contact.Contact
 		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -26,7 +26,7 @@ func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 				due := t0.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "due")) * time.Second)
 				c := contact.Contact{ID: engine.ContactID(fmt.Sprint(i)), Position: int64(i), DueAt: &due,
 					DueClass: contact.DueClass(rapid.IntRange(0, 3).Draw(t, "class")), Used: rapid.IntRange(0, 2).Draw(t, "used")}
-				q.push(c)
+				q.Push(c)
 				in = append(in, c)
 			case 2:
 				o.Now = o.Now.Add(7 * time.Second)
@@ -37,14 +37,14 @@ func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 					}
 					return 1
 				})
-				got, ok := q.pop(o, false)
+				got, ok := q.Pop(o, false)
 				if ok != (len(in) > 0) || ok && got.ID != in[0].ID {
 					t.Fatalf("got %v %+v, want the first of %d", ok, got, len(in))
 				}
 				in = in[min(1, len(in)):]
 			}
-			if q.len() != len(in) {
-				t.Fatalf("%d in the look-ahead, want %d", q.len(), len(in))
+			if q.Len() != len(in) {
+				t.Fatalf("%d in the look-ahead, want %d", q.Len(), len(in))
 			}
 		}
 	})
@@ -52,16 +52,16 @@ func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 
 func TestWhoStandsAsideIsTakenWithASeatOnly(t *testing.T) {
 	now := time.Now()
-	q := newDueQueue()
+	q := NewQueue()
 	row := func(id string, position int64) contact.Contact {
 		return contact.Contact{ID: engine.ContactID(id), Position: position, DueClass: contact.DueFirst, DueAt: &now}
 	}
-	q.setAside(row("a", 1))
-	q.push(row("b", 2))
-	q.setAside(row("c", 3))
+	q.SetAside(row("a", 1))
+	q.Push(row("b", 2))
+	q.SetAside(row("c", 3))
 	var got []engine.ContactID
 	for _, seat := range []bool{false, false, true, true, true} {
-		if c, ok := q.pop(contact.Order{Now: now}, seat); ok {
+		if c, ok := q.Pop(contact.Order{Now: now}, seat); ok {
 			got = append(got, c.ID)
 		} else {
 			got = append(got, "")

@@ -1,4 +1,4 @@
-package actors
+package exclusion
 
 import (
 	"fmt"
@@ -19,12 +19,12 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 		}
 		return m
 	}
-	b := newExclusionBook(nil)
+	b := NewBook(nil)
 	var all []map[string]string
 	for range 300 {
 		m := some()
 		for range 1 + rng.IntN(3) {
-			b.add(&journal.Exclusion{Match: maps.Clone(m)}) // and again
+			b.Add(&journal.Exclusion{Match: maps.Clone(m)}) // and again
 		}
 		known := false
 		for _, o := range all {
@@ -44,24 +44,24 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 			vars, want := some(), false
 			vars["other"] = "x"
 			for _, o := range all {
-				want = want || matches(vars, o)
+				want = want || Matches(vars, o)
 			}
-			if got := b.refuses("+4915100000000", vars, true); got != want {
+			if got := b.Refuses("+4915100000000", vars, true); got != want {
 				t.Fatalf("%v of %v: %v", vars, all, got)
 			}
-			if b.refuses("+4915100000000", vars, false) {
+			if b.Refuses("+4915100000000", vars, false) {
 				t.Fatal("not sticky, and refused")
 			}
 		}
 	}
 	for _, m := range all {
-		b.dropMatch(m)
+		b.DropMatch(m)
 	}
 	if len(b.matches) != 0 {
 		t.Errorf("%d are kept that were dropped", len(b.matches))
 	}
-	b.add(&journal.Exclusion{Number: "+4915100000001", Reason: "asked"})
-	if n := engine.PhoneNumber("+4915100000001"); !b.refuses(n, nil, true) {
+	b.Add(&journal.Exclusion{Number: "+4915100000001", Reason: "asked"})
+	if n := engine.PhoneNumber("+4915100000001"); !b.Refuses(n, nil, true) {
 		t.Error("a number is forgotten")
 	}
 }

@@ -1,0 +1,153 @@
+// Package exclusion is who must not be called by a campaign: by number, or by
+// the values of variables (SEMANTICS §3). The stores match likewise.
+package exclusion
+
+import (
+	"maps"
+	"slices"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// Book is a campaign's exclusions in memory, so that an exclusion and the check
+// before a dial meet in one place.
+type Book struct {
+	numbers map[engine.PhoneNumber]string // with the reason
+	// matches are by one of their values, the one that the fewest others share:
+	// whoever is added is held against those that name one of its values.
+	matches map[variable][]match
+}
+
+// match is an exclusion by variables.
+type match struct {
+	of     map[string]string
+	reason string
+}
+
+func (m *match) is(of map[string]string) bool { return maps.Equal(m.of, of) }
+
+type variable struct{ name, value string }
+
+// NewBook gives a book of the exclusions that are stored.
+func NewBook(list []journal.Exclusion) Book {
+	b := Book{numbers: map[engine.PhoneNumber]string{}, matches: map[variable][]match{}}
+	for i := range list {
+		b.Add(&list[i])
+	}
+	return b
+}
+
+// Add enters an exclusion, or what lifts one.
+func (b *Book) Add(e *journal.Exclusion) {
+	switch {
+	case e.Lifted && e.Number == "":
+		b.DropMatch(e.Match)
+	case e.Lifted:
+		b.DropNumber(e.Number)
+	case e.Number != "":
+		b.numbers[e.Number] = e.Reason
+	case len(e.Match) > 0:
+		b.DropMatch(e.Match) // the newer reason stands
+		b.addMatch(match{e.Match, e.Reason})
+	}
+}
+
+func (b *Book) addMatch(m match) {
+	var place variable
+	fewest := -1
+	for name, value := range m.of {
+		v := variable{name, value}
+		if list := b.matches[v]; fewest < 0 || len(list) < fewest {
+			place, fewest = v, len(list)
+		}
+	}
+	b.matches[place] = append(b.matches[place], m)
+}
+
+// DropNumber forgets the exclusion of a number.
+func (b *Book) DropNumber(n engine.PhoneNumber) { delete(b.numbers, n) }
+
+// DropMatch forgets an exclusion by variables.
+func (b *Book) DropMatch(m map[string]string) {
+	for name, value := range m {
+		v := variable{name, value}
+		list := slices.DeleteFunc(b.matches[v], func(o match) bool { return o.is(m) })
+		if b.matches[v] = list; len(list) == 0 {
+			delete(b.matches, v)
+		}
+	}
+}
+
+// Has says whether the campaign has just this exclusion.
+func (b *Book) Has(n engine.PhoneNumber, of map[string]string) bool {
+	_, ok := b.Reason(n, of)
+	return ok
+}
+
+// Reason is the one that was recorded of an exclusion, by a number or by
+// variables; ok is false when there is no such exclusion.
+func (b *Book) Reason(n engine.PhoneNumber, of map[string]string) (reason string, ok bool) {
+	if n != "" {
+		reason, ok = b.numbers[n]
+		return reason, ok
+	}
+	for name, value := range of {
+		list := b.matches[variable{name, value}]
+		if i := slices.IndexFunc(list, func(o match) bool { return o.is(of) }); i >= 0 {
+			return list[i].reason, true
+		}
+	}
+	return "", false
+}
+
+// Covers says whether a contact that is about to be dialled is excluded.
+func (b *Book) Covers(c *contact.Contact) bool {
+	if c.State == contact.Excluded {
+		return true
+	}
+	_, ok := b.numbers[c.Number]
+	return ok
+}
+
+// Refuses says whether an addition is refused: by number or variables, while
+// exclusions are sticky.
+func (b *Book) Refuses(n engine.PhoneNumber, vars map[string]string, sticky bool) bool {
+	if !sticky {
+		return false
+	}
+	if _, ok := b.numbers[n]; ok {
+		return true
+	}
+	if len(b.matches) == 0 {
+		return false
+	}
+	for name, value := range vars {
+		for _, m := range b.matches[variable{name, value}] {
+			if Matches(vars, m.of) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Matches says whether variables have all the values that are asked for.
+func Matches(vars, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := vars[k]; !ok || got != v {
+			return false
+		}
+	}
+	return len(want) > 0
+}
+
+// Concerns says whether an exclusion, by a number or by variables, is about a
+// contact.
+func Concerns(number engine.PhoneNumber, of map[string]string, n engine.PhoneNumber, vars map[string]string) bool {
+	if number != "" {
+		return n == number
+	}
+	return Matches(vars, of)
+}

@@ -1,0 +1,158 @@
+package run
+
+import (
+	"container/heap"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+)
+
+// Queue is the run's look-ahead: due contacts in dialling order. Those that
+// wait for a seat of their own stand aside, so that they hold nobody up.
+type Queue struct {
+	rows, aside *queueHeap // by contact.Order without the overdue
+	retries     *queueHeap // those of rows that are retries, the one due first foremost
+	byID        map[engine.ContactID]*queuedContact
+}
+
+type queuedContact struct {
+	row   contact.Contact
+	place [2]int // in the heap of all, and in that of retries
+	aside bool
+}
+
+// NewQueue gives an empty look-ahead.
+func NewQueue() Queue {
+	inOrder := func(a, b *contact.Contact) bool { return contact.Order{}.Before(a, b) }
+	byTime := func(a, b *contact.Contact) bool {
+		if !a.DueAt.Equal(*b.DueAt) {
+			return a.DueAt.Before(*b.DueAt)
+		}
+		return a.Position < b.Position
+	}
+	return Queue{rows: &queueHeap{before: inOrder}, aside: &queueHeap{before: inOrder}, retries: &queueHeap{before: byTime, slot: 1},
+		byID: map[engine.ContactID]*queuedContact{}}
+}
+
+// Len counts all, those that stand aside too.
+func (q *Queue) Len() int { return len(q.byID) }
+
+// Aside counts those that stand aside.
+func (q *Queue) Aside() int { return len(q.aside.list) }
+
+// Has says whether a contact is in the look-ahead.
+func (q *Queue) Has(id engine.ContactID) bool { return q.byID[id] != nil }
+
+// IDs appends the contacts of the look-ahead, in any order.
+func (q *Queue) IDs(dst []engine.ContactID) []engine.ContactID {
+	for id := range q.byID {
+		dst = append(dst, id)
+	}
+	return dst
+}
+
+// Push adds a contact that is not there.
+func (q *Queue) Push(c contact.Contact) { q.add(c, false) }
+
+// SetAside keeps a contact until there is a seat for it.
+func (q *Queue) SetAside(c contact.Contact) { q.add(c, true) }
+
+func (q *Queue) add(c contact.Contact, aside bool) {
+	if _, ok := q.byID[c.ID]; ok {
+		return
+	}
+	e := &queuedContact{row: c, aside: aside}
+	q.byID[c.ID] = e
+	if aside {
+		heap.Push(q.aside, e)
+		return
+	}
+	heap.Push(q.rows, e)
+	if e.retry() {
+		heap.Push(q.retries, e)
+	}
+}
+
+func (e *queuedContact) retry() bool {
+	return !e.aside && e.row.DueClass == contact.DueRetry && e.row.DueAt != nil
+}
+
+// Head is the next contact, nil when there is none; with a seat at hand, of
+// those too that stand aside.
+func (q *Queue) Head(o contact.Order, seat bool) *contact.Contact {
+	if e := q.first(o, seat); e != nil {
+		return &e.row
+	}
+	return nil
+}
+
+func (q *Queue) first(o contact.Order, seat bool) (e *queuedContact) {
+	choose := func(h *queueHeap) {
+		if len(h.list) > 0 && (e == nil || o.Before(&h.list[0].row, &e.row)) {
+			e = h.list[0]
+		}
+	}
+	choose(q.rows)
+	if len(q.retries.list) > 0 && o.Promoted(&q.retries.list[0].row) {
+		choose(q.retries)
+	}
+	if seat {
+		choose(q.aside)
+	}
+	return e
+}
+
+// Pop takes the head.
+func (q *Queue) Pop(o contact.Order, seat bool) (c contact.Contact, ok bool) {
+	e := q.first(o, seat)
+	if e == nil {
+		return c, false
+	}
+	return q.Take(e.row.ID)
+}
+
+// Take removes a contact that is touched by something else than its turn.
+func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
+	e, ok := q.byID[id]
+	if !ok {
+		return contact.Contact{}, false
+	}
+	delete(q.byID, id)
+	if e.aside {
+		heap.Remove(q.aside, e.place[0])
+		return e.row, true
+	}
+	heap.Remove(q.rows, e.place[0])
+	if e.retry() {
+		heap.Remove(q.retries, e.place[1])
+	}
+	return e.row, true
+}
+
+// Clear forgets all.
+func (q *Queue) Clear() { *q = NewQueue() }
+
+// queueHeap implements heap.Interface.
+type queueHeap struct {
+	list   []*queuedContact
+	before func(a, b *contact.Contact) bool
+	slot   int // of the contacts' places
+}
+
+func (h *queueHeap) Len() int           { return len(h.list) }
+func (h *queueHeap) Less(i, j int) bool { return h.before(&h.list[i].row, &h.list[j].row) }
+func (h *queueHeap) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	h.list[i].place[h.slot], h.list[j].place[h.slot] = i, j
+}
+func (h *queueHeap) Push(x any) {
+	e := x.(*queuedContact)
+	e.place[h.slot] = len(h.list)
+	h.list = append(h.list, e)
+}
+func (h *queueHeap) Pop() any {
+	e := h.list[len(h.list)-1]
+	h.list[len(h.list)-1] = nil
+	h.list = h.list[:len(h.list)-1]
+	return e
+}

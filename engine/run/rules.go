@@ -1,0 +1,56 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// Rules are a campaign's settings as its contacts and their calls take them.
+type Rules struct {
+	Attempt attempt.Config
+	Policy  contact.Policy
+	Paused  bool // no INVITE leaves, of a call that waits for another trunk either
+	// zoned is the campaign, when contacts are called by their own clocks.
+	zoned *campaign.Campaign
+}
+
+// RulesOf works out the rules of a campaign as it stands.
+func RulesOf(c campaign.Campaign) Rules {
+	s := &c.Settings
+	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	rl := Rules{
+		Paused: c.State == campaign.Paused,
+		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn,
+			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
+		Policy: contact.Policy{
+			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem, RetryOnCustom: s.RetryOnCustom,
+			StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec),
+			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
+			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
+		},
+	}
+	if s.Window.ContactZone {
+		rl.zoned = &c
+	}
+	switch {
+	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
+		rl.Policy.ClosedAs = contact.WindowClosed
+	case c.State == campaign.Completed: // of a failed one the waiting contacts keep their state
+		rl.Policy.ClosedAs = contact.ManuallyStopped
+	}
+	return rl
+}
+
+// PolicyFor is the policy with the window of one contact; zones gives the time
+// zones of a number (engine/number).
+func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) []string) contact.Policy {
+	p := rl.Policy
+	if rl.zoned != nil {
+		p.Clip = campaign.Clip(rl.zoned, zones(n))
+	}
+	return p
+}
