@@ -32,6 +32,9 @@ type ClusterConfig struct {
 	Dir     string
 	// Drain is how long a node may wait for its calls' end.
 	Drain time.Duration
+	// Callees and Voices are other people and bots than the usual ones.
+	Callees *carrier.Config
+	Voices  *bot.Config
 	Log   func(format string, args ...any)
 }
 
@@ -57,10 +60,17 @@ func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error)
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	if c.carrier, err = carrier.Start(callees()); err != nil {
+	people, bots := callees(), voices()
+	if cfg.Callees != nil {
+		people = *cfg.Callees
+	}
+	if cfg.Voices != nil {
+		bots = *cfg.Voices
+	}
+	if c.carrier, err = carrier.Start(people); err != nil {
 		return nil, err
 	}
-	if c.bot, err = bot.Start(voices()); err != nil {
+	if c.bot, err = bot.Start(bots); err != nil {
 		return nil, err
 	}
 	c.site, err = site.Open(ctx, site.Config{Binary: cfg.Binary, Dir: cfg.Dir, Nodes: clusterNodes, Args: []string{"--drain-timeout", cfg.Drain.String()}})
