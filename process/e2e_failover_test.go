@@ -80,3 +80,28 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 	}
 	w.quiet()
 }
+
+// A carrier that is out of capacity asks to be left alone for a day: its trunk stops
+// for a minute at most and says so, and a put ends the wait, by the carrier's ledger.
+func TestAThrottledTrunkIsShownAndAPutEndsItsWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503, Reason: "CPS limit exceeded",
+		Headers: map[string]string{"Retry-After": "86400"}}}})
+	id := w.campaign(map[string]any{"max_attempts": 1})
+	n := newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "the trunk says that it waits, for a minute at most", func() bool {
+		s := w.shownTrunk("model").Status
+		return s.RetryAt != nil && time.Until(*s.RetryAt) > 30*time.Second && time.Until(*s.RetryAt) <= time.Minute
+	})
+	calls := func() int { return len(model.Ledger().To(engine.PhoneNumber(n))) }
+	before := calls()
+	host, port, err := splitHostPort(model.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.trunk("model", host, port, nil)
+	eventually(t, "the contact is called again", func() bool { return calls() > before })
+}

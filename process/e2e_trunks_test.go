@@ -25,6 +25,7 @@ type shownTrunk struct {
 		Share    float64    `json:"cps_share"`
 		LiveLegs int        `json:"live_legs"`
 		Until    *time.Time `json:"registered_until"`
+		RetryAt  *time.Time `json:"retry_at"`
 	}
 }
 
