@@ -35,7 +35,7 @@ type ClusterConfig struct {
 	// Callees and Voices are other people and bots than the usual ones.
 	Callees *carrier.Config
 	Voices  *bot.Config
-	Log   func(format string, args ...any)
+	Log     func(format string, args ...any)
 }
 
 // The caps that all nodes share.
