@@ -7,27 +7,14 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	core "dialler/engine/call"
 	"dialler/engine/contact"
-	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 	"dialler/engine/number"
-	core "dialler/engine/run"
 )
 
-// rules are the campaign's settings as a contact needs them; never changed
-// once sent.
-type rules struct {
-	Campaign engine.CampaignID
-	Epoch    int64
-	Run      int
-	core.Rules
-	Bot    engine.Bot
-	Hook   eligibility.Hook
-	Sticky bool // Sticky Exclusion: who was excluded is not added again
-}
-
-// policyFor is the policy with the window of one contact.
-func (rl *rules) policyFor(n engine.PhoneNumber) contact.Policy { return rl.PolicyFor(n, number.Zones) }
+// rules are the campaign's settings as a contact needs them.
+type rules = core.Rules
 
 // contactSeed is what a contact actor starts from; a restarted one finds it
 // taken and loads what is durable.
@@ -285,7 +272,7 @@ func (a *contactActor) durable(msg *persisted) {
 
 // change applies an event to the contact and gives the facts before and after.
 func (a *contactActor) change(ev contact.Event) (before, after *contact.Facts, ok bool) {
-	ev.At, ev.Policy = a.now, a.rules.policyFor(a.m.C.Number)
+	ev.At, ev.Policy = a.now, a.rules.PolicyFor(a.m.C.Number, number.Zones)
 	b := a.m.C.Facts()
 	if err := a.m.Apply(ev); err != nil {
 		a.d.stats.Illegal.Add(1)

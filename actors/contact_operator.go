@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"dialler/engine/number"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -109,7 +110,7 @@ var operatorKind = map[campaign.ContactAction]struct {
 func (a *contactActor) actedOn(msg *actOnContact) {
 	a.suppressed = false // it was asked for since, and the number is not on the list
 	does := operatorKind[msg.cmd.Action]
-	ev := contact.Event{Kind: does.kind, At: a.now, Policy: a.rules.policyFor(a.m.C.Number), Until: msg.cmd.At}
+	ev := contact.Event{Kind: does.kind, At: a.now, Policy: a.rules.PolicyFor(a.m.C.Number, number.Zones), Until: msg.cmd.At}
 	if err := a.m.Refusal(ev); err != nil {
 		reply(a.d, msg.ReplyTo, nil, err)
 		return

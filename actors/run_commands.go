@@ -8,11 +8,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	corecall "dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/eligibility"
 	"dialler/engine/journal"
-	core "dialler/engine/run"
 )
 
 // Requests to a run; each is answered with an answer.
@@ -475,12 +474,9 @@ func (r *run) missBot() {
 
 // makeRules works the settings out for contacts.
 func (r *run) makeRules() {
-	c := &r.m.C
-	s := &c.Settings
-	r.rules = &rules{
-		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Rules: core.RulesOf(*c), Bot: r.bot, Sticky: s.StickyExclusion,
-		Hook: eligibility.Hook{URL: s.EligibilityURL, Fail: s.EligibilityFail},
-	}
+	rules := corecall.RulesOf(r.m.C)
+	rules.Bot = r.bot
+	r.rules = &rules
 	r.rules.Attempt.OptOut = r.d.cfg.OptOutDigit
 }
 

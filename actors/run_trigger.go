@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"dialler/engine/number"
 	"errors"
 	"sync"
 	"time"
@@ -201,7 +202,7 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 		reply(r.d, t.ctx.replyTo, nil, r.notRunning())
 		return
 	}
-	policy := r.rules.policyFor(row.Number)
+	policy := r.rules.PolicyFor(row.Number, number.Zones)
 	if at, ok := policy.Clip(r.now); ok {
 		row.DueAt = &at
 	}

@@ -78,7 +78,7 @@ func (r *run) deferClosed() {
 	for i := range rows {
 		c := contact.Machine{C: rows[i]}
 		before := c.C.Facts()
-		err := c.Apply(contact.Event{Kind: contact.Deferred, At: r.now, Policy: r.rules.policyFor(rows[i].Number)})
+		err := c.Apply(contact.Event{Kind: contact.Deferred, At: r.now, Policy: r.rules.PolicyFor(rows[i].Number, number.Zones)})
 		if err != nil {
 			r.d.stats.Illegal.Add(1)
 			continue

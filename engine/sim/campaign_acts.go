@@ -6,10 +6,10 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	corecall "dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
-	"dialler/engine/run"
 	"dialler/engine/tally"
 )
 
@@ -111,7 +111,7 @@ func (r *desk) take(ev campaign.Event) {
 		case campaign.Pump, campaign.Retune, campaign.Remove:
 		}
 	}
-	r.rules = run.RulesOf(r.m.C)
+	r.rules = corecall.RulesOf(r.m.C)
 	r.windowUntil = time.Time{}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
 		r.begin()

@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	corecall "dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/fleet"
@@ -15,7 +16,6 @@ import (
 	phone "dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
-	"dialler/engine/run"
 	"dialler/engine/tally"
 	"dialler/engine/trunk"
 	win "dialler/engine/window"
@@ -40,7 +40,7 @@ type desk struct {
 	d      *dossier
 	m      campaign.Machine
 	tally  *tally.Tally
-	rules  run.Rules
+	rules  corecall.Rules
 	agenda *agenda
 
 	lines    map[int32]*contactLine
@@ -108,7 +108,7 @@ func (w *office) load(d *dossier) *desk {
 	r := &desk{w: w, d: d, tally: tally.From(d.fold.Counters(d.c.Run)), lines: map[int32]*contactLine{}, zones: map[string][]string{}}
 	r.m.C = d.c
 	r.restore()
-	r.rules = run.RulesOf(r.m.C)
+	r.rules = corecall.RulesOf(r.m.C)
 	r.fill()
 	return r
 }

@@ -1,4 +1,4 @@
-package run
+package call
 
 import (
 	"time"
@@ -7,10 +7,19 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/eligibility"
 )
 
-// Rules are a campaign's settings as its contacts and their calls take them.
+// Rules are a campaign's settings as its contacts and their calls take them; never
+// changed once handed out.
 type Rules struct {
+	Campaign engine.CampaignID
+	Epoch    int64
+	Run      int
+	Bot      engine.Bot
+	Hook     eligibility.Hook
+	Sticky   bool // Sticky Exclusion: who was excluded is not added again
+
 	Attempt attempt.Config
 	Policy  contact.Policy
 	Paused  bool // no INVITE leaves, of a call that waits for another trunk either
@@ -18,11 +27,14 @@ type Rules struct {
 	zoned *campaign.Campaign
 }
 
-// RulesOf works out the rules of a campaign as it stands.
+// RulesOf works out the rules of a campaign as it stands; its bot and the opt-out
+// digit are the caller's to add.
 func RulesOf(c campaign.Campaign) Rules {
 	s := &c.Settings
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := Rules{
+		Campaign: c.ID, Epoch: c.Epoch, Run: c.Run, Sticky: s.StickyExclusion,
+		Hook:   eligibility.Hook{URL: s.EligibilityURL, Fail: s.EligibilityFail},
 		Paused: c.State == campaign.Paused,
 		Attempt: attempt.Config{RingTimeout: sec(s.RingTimeoutSec), CallLimit: sec(s.CallLimitSec), AMD: s.AMD, Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn,
 			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
