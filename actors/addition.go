@@ -83,7 +83,7 @@ func (a *addition) answer(rows []campaign.BatchResult) *journal.Reply {
 	if !a.batch.Idempotency.Present() {
 		return nil
 	}
-	return storedReply(a.batch.Idempotency, 200, reply, a.ins.At)
+	return journal.ReplyOf(a.batch.Idempotency, 200, reply, a.ins.At)
 }
 
 // addTries bounds how often a list is given to a database that is not known to be
@@ -97,7 +97,7 @@ func (d *deps) addContacts(ins journal.ContactInsert) (rep campaign.AddReport, e
 		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
 		rep, err = d.store.AddContacts(ctx, ins)
 		cancel()
-		if !passes(err) || try >= addTries && !d.dbDown.Load() {
+		if !journal.Temporary(err) || try >= addTries && !d.dbDown.Load() {
 			return rep, err
 		}
 		select {

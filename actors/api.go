@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -11,9 +10,11 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	corecall "dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	core "dialler/engine/run"
 	"dialler/engine/trunk"
 )
 
@@ -60,7 +61,7 @@ func (t *Tree) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, erro
 	if err := t.d.database.err(); err != nil {
 		return campaign.Detail{}, err
 	}
-	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &act{cmd}))
+	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.Act{Command: cmd}))
 }
 
 // Detail is the campaign as it stands, with its live figures.
@@ -72,14 +73,14 @@ func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detai
 		}
 		return d, err
 	}
-	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(id, &detail{}))
+	return ask[campaign.Detail](ctx, t.d, t.d.campaigns, t.askRun(id, &core.Detail{}))
 }
 
 // DetailIfUp is Detail for a campaign whose actors are up, and up is false for
 // any other: nothing has happened to it since this process began, so its row
 // and tables say it all.
 func (t *Tree) DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error) {
-	v, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: &detail{}})
+	v, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: &core.Detail{}})
 	d, up = v.(campaign.Detail)
 	return d, up, err
 }
@@ -89,7 +90,7 @@ func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campa
 	if err := t.d.database.err(); err != nil {
 		return campaign.AddReport{}, err
 	}
-	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd: cmd}))
+	return ask[campaign.AddReport](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.AddRows{Command: cmd}))
 }
 
 // AddBatch is AddContacts for a list of which each item is judged by itself; the
@@ -98,7 +99,7 @@ func (t *Tree) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.Ba
 	if err := t.d.database.err(); err != nil {
 		return campaign.BatchReply{}, err
 	}
-	return ask[campaign.BatchReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &addRows{cmd: cmd.AddContacts, batch: &cmd}))
+	return ask[campaign.BatchReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.AddRows{Command: cmd.AddContacts, Batch: &cmd}))
 }
 
 // Trigger adds one contact and dials or queues it.
@@ -106,7 +107,7 @@ func (t *Tree) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.Trig
 	if err := t.d.database.err(); err != nil {
 		return campaign.TriggerReply{}, err
 	}
-	return ask[campaign.TriggerReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &trigger{cmd: cmd}))
+	return ask[campaign.TriggerReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.Trigger{Command: cmd}))
 }
 
 // Exclude suppresses contacts of a campaign.
@@ -114,7 +115,7 @@ func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Excl
 	if err := t.d.database.err(); err != nil {
 		return campaign.ExcludeReply{}, err
 	}
-	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclude{cmd: cmd}))
+	return ask[campaign.ExcludeReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.Exclude{Command: cmd}))
 }
 
 // ExclusionsImported tells the history of a campaign that a file of numbers was
@@ -123,7 +124,7 @@ func (t *Tree) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsIm
 	if err := t.d.database.err(); err != nil {
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &exclusionsImported{cmd}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.ExclusionsImported{Command: cmd}))
 	return err
 }
 
@@ -132,7 +133,7 @@ func (t *Tree) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply,
 	if err := t.d.database.err(); err != nil {
 		return campaign.LiftReply{}, err
 	}
-	return ask[campaign.LiftReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &lift{cmd}))
+	return ask[campaign.LiftReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.Lift{Command: cmd}))
 }
 
 // Dialout places one call outside campaigns.
@@ -205,7 +206,7 @@ func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, e
 	}
 	a, ok, err := t.d.store.Attempt(ctx, aid)
 	if err != nil {
-		return attempt.Attempt{}, unavailable(err)
+		return attempt.Attempt{}, journal.Unavailable(err)
 	}
 	if !ok {
 		return attempt.Attempt{}, errCallNotFound
@@ -232,7 +233,7 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 		_, err := ask[any](ctx, t.d, t.d.dialout, &s)
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &submitResult{Contact: of.contact, Store: s}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.SubmitResult{Contact: of.contact, Result: corecall.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
 	return err
 }
 
@@ -258,10 +259,10 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 		of = owner{campaign: a.Campaign, contact: a.Contact}
 	}
 	if of.campaign == "" {
-		_, err := ask[any](ctx, t.d, t.d.dialout, &tellContact{Attempt: aid, Digits: digits})
+		_, err := ask[any](ctx, t.d, t.d.dialout, &tellCall{Attempt: aid, Digits: digits})
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &tellContact{Contact: of.contact, Attempt: aid, Digits: digits}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.Keys{Contact: of.contact, Keys: corecall.Keys{Attempt: aid, Digits: digits}}))
 	return err
 }
 
@@ -269,16 +270,16 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 func (t *Tree) BotsChanged(ctx context.Context) error {
 	bots, err := t.d.store.Bots(ctx)
 	if err != nil {
-		return unavailable(err)
+		return journal.Unavailable(err)
 	}
 	t.d.botsChanged(bots)
 	return nil
 }
 
 func (d *deps) botsChanged(bots []engine.Bot) {
-	d.root.Send(d.fleet, &refreshBots{bots})
-	d.root.Send(d.dialout, &refreshBots{bots})
-	d.root.Send(d.campaigns, &everyRun{&refreshBots{bots}})
+	d.root.Send(d.fleet, &core.BotsChanged{Bots: bots})
+	d.root.Send(d.dialout, &core.BotsChanged{Bots: bots})
+	d.root.Send(d.campaigns, &everyRun{&core.BotsChanged{Bots: bots}})
 }
 
 // TrunksChanged makes the tree read the configured trunks anew. put names those
@@ -286,7 +287,7 @@ func (d *deps) botsChanged(bots []engine.Bot) {
 func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {
 	trunks, err := t.d.store.Trunks(ctx)
 	if err != nil {
-		return unavailable(err)
+		return journal.Unavailable(err)
 	}
 	t.d.root.Send(t.d.trunks, &trunksConfigured{trunks: trunks, put: put})
 	return nil
@@ -320,15 +321,6 @@ func (t *Tree) Drain() { t.d.draining.Store(true) }
 func (t *Tree) LiveCalls() int64 {
 	s := &t.d.stats
 	return s.Attempts.Load() + s.Recovered.Load() - s.Ended.Load() - s.Released.Load()
-}
-
-// storedReply is the answer of a request with an Idempotency-Key as it is kept.
-func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil // replies are plain structs; they marshal
-	}
-	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
 }
 
 // NumberChanged tells a number's owner of edited caps.
@@ -410,4 +402,22 @@ func (t *Tree) CrashOnResult(place int) {
 	for _, pid := range t.d.writers {
 		t.d.root.Send(pid, &crash{onResult: place})
 	}
+}
+
+// answer is the reply to a request.
+type answer struct {
+	Value any
+	Err   error
+}
+
+func reply(d *deps, to *actor.PID, value any, err error) {
+	if to != nil {
+		d.root.Send(to, &answer{value, err})
+	}
+}
+
+// stashed is a message that waits, with its sender.
+type stashed struct {
+	msg    any
+	sender *actor.PID
 }

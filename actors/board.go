@@ -4,11 +4,8 @@ import (
 	"sync"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
-	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/numberpool"
-	"dialler/engine/pacing"
+	core "dialler/engine/run"
 )
 
 // boardCap bounds the campaigns whose figures are published: a label for each
@@ -17,18 +14,7 @@ const boardCap = 200
 
 // Figures are what a campaign publishes for the metrics, once a tick while it
 // is running, paused, or has calls.
-type Figures struct {
-	Campaign engine.CampaignID
-	Dialling, Ringing, Waiting, InProgress,
-	Seats int
-	Contacts     map[contact.State]int
-	Pending      int
-	RetriesLeft  int
-	AbandonRates map[pacing.Period]float64 // of the periods that had a live answer
-	AbandonCap   float64                   // at most so much, 0 to 1
-	Due          int                       // contacts that could be dialled, those that were looked ahead for
-	Constraint   engine.Constraint         // why no more is dialled
-}
+type Figures = core.Figures
 
 // board is where the runs put their figures, so that whoever reads them waits
 // for no actor.
@@ -65,27 +51,6 @@ func (t *Tree) Figures() []Figures {
 		list = append(list, f)
 	}
 	return list
-}
-
-func (r *run) publish() {
-	if !r.ready || r.tally == nil || !r.needsTick() {
-		r.d.board.remove(r.id)
-		return
-	}
-	c := r.tally.Counters()
-	f := Figures{Campaign: r.id, Dialling: r.phases[phaseIndex(attempt.PhaseDialling)], Ringing: r.phases[phaseIndex(attempt.PhaseRinging)],
-		Waiting: len(r.waiting), InProgress: r.phases[phaseIndex(attempt.PhaseServed)], Seats: r.seatCap(),
-		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{},
-		AbandonCap: float64(r.m.C.Settings.AbandonCapPPM) / 1e6, Due: r.queue.Len(), Constraint: r.pace.last.Constraint}
-	if r.m.C.State != campaign.Running {
-		f.Constraint = engine.ConstraintPaused
-	}
-	for _, l := range r.ledgerViews() {
-		if l.AbandonRate != nil {
-			f.AbandonRates[l.Period] = *l.AbandonRate
-		}
-	}
-	r.d.board.put(&f)
 }
 
 // countQuarantined publishes how many of the numbers are quarantined.

@@ -29,7 +29,7 @@ func (d *deps) fetchAttempt(id engine.AttemptID, to *actor.PID, msg *storeResult
 		m.fetched, m.Attempt = true, nil
 		switch {
 		case err != nil:
-			m.err = unavailable(err)
+			m.err = journal.Unavailable(err)
 		case !ok:
 			m.err = errCallNotFound
 		default:

@@ -6,7 +6,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	"dialler/engine/ownership"
 )
 
 // What is in a mailbox when its actor stops is never answered. So a campaign's
@@ -43,14 +42,9 @@ type (
 		Campaign engine.CampaignID
 		Actors   *actor.PID
 	}
-	// answersDue ends a run's wait for the answers that it owes.
-	answersDue struct{ of *lastWord }
 )
 
 const (
-	// answersFor is how long a run that is handed over waits for what it still has
-	// to answer: of the rest is not known whether it was carried out.
-	answersFor = 2 * time.Second
 	// lastWordAfter is after how long a run is asked again: it may have crashed with
 	// the question.
 	lastWordAfter = 5 * time.Second
@@ -168,46 +162,3 @@ func (c *campaigns) resume(ctx actor.Context, e *ending) {
 // leaveAfter is how long the actors of a campaign that does not exist, or that
 // another node acts for, stay up.
 const leaveAfter = time.Second
-
-// leave forgets a campaign that does not exist, or not any more, or that
-// another node acts for.
-func (r *run) leave() {
-	r.m.C.ID, r.tally = "", nil
-	r.d.after(leaveAfter, r.d.campaigns, &campaignGone{r.id})
-}
-
-// lastWord is said at once, for what came before is answered, or is none of this
-// campaign's; but of one that is handed over there are answers that wait for the
-// database.
-func (r *run) lastWord(m *lastWord) {
-	if !m.HandOver {
-		r.d.root.Send(m.To, &lastWordSaid{Campaign: r.id, Actors: m.Actors, Stays: r.m.C.ID != ""})
-		return
-	}
-	r.handOver = m
-	for _, s := range r.stash {
-		reply(r.d, s.sender, nil, ownership.ErrNotOwner)
-	}
-	for _, p := range r.parked {
-		reply(r.d, p.asks(), nil, ownership.ErrNotOwner)
-	}
-	r.stash, r.parked = nil, nil
-	r.d.after(answersFor, r.self, &answersDue{m})
-	r.sayLastWord(false)
-}
-
-// sayLastWord of a campaign that is handed over, once nobody waits for an answer
-// or the wait is over.
-func (r *run) sayLastWord(over bool) {
-	m := r.handOver
-	if m == nil || !over && r.owesAnswers() {
-		return
-	}
-	r.handOver = nil
-	r.d.root.Send(m.To, &lastWordSaid{Campaign: r.id, Actors: m.Actors})
-}
-
-// owesAnswers tells whether somebody waits for what is under way.
-func (r *run) owesAnswers() bool {
-	return len(r.ops)+len(r.lifts)+len(r.looks)+len(r.triggers)+len(r.triggering)+len(r.barriers)+r.adding > 0 || r.storing
-}

@@ -9,6 +9,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	core "dialler/engine/run"
 )
 
 // Messages from the run to a contact.
@@ -153,3 +154,21 @@ type (
 		Seated  bool
 	}
 )
+
+type (
+	// readmitContact makes an excluded contact callable again. Lifted: its
+	// exclusion was, sticky or not; liftDone follows.
+	readmitContact struct {
+		Variables map[string]string
+		Lifted    bool
+		ReplyTo   *actor.PID
+		Op        int
+	}
+	liftDone struct {
+		Op         int
+		Readmitted bool
+	}
+	contactStored struct{ number engine.PhoneNumber }
+)
+
+var errContactExcluded = core.ErrContactExcluded

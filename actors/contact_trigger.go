@@ -27,7 +27,7 @@ func (t *triggerContext) attach(w *journal.Write, a *contactActor, status string
 		r.NextEligibleAt, r.Reason = t.nextAt, t.reason
 	}
 	if t.cmd.Idempotency.Present() {
-		w.Reply = storedReply(t.cmd.Idempotency, 200, r, a.now)
+		w.Reply = journal.ReplyOf(t.cmd.Idempotency, 200, r, a.now)
 	}
 	return func(err error) {
 		if err != nil {

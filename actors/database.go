@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/journal"
 )
 
 const (
@@ -70,7 +71,7 @@ func (w *databaseWatch) failed(who string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failing[who] = err
-	detail := engine.ErrorDetail(unavailable(err))
+	detail := engine.ErrorDetail(journal.Unavailable(err))
 	if !w.status.Up {
 		w.status.Detail = detail
 		return
@@ -95,7 +96,7 @@ func (w *databaseWatch) succeeded(who string) {
 	}
 	if len(w.failing) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(w.failing)))
-		w.status.Detail = engine.ErrorDetail(unavailable(w.failing[first]))
+		w.status.Detail = engine.ErrorDetail(journal.Unavailable(w.failing[first]))
 		return
 	}
 	now := w.d.clock.Now()
@@ -208,15 +209,6 @@ func (w *databaseWatch) watch() {
 			}
 		}
 	}
-}
-
-// passes says whether an error is none of what was asked: it is asked again.
-func passes(err error) bool {
-	if err == nil {
-		return false
-	}
-	var e *engine.Error
-	return !asEngine(err, &e) || e.Code == errDatabaseAway.Code
 }
 
 // Database says how the database is.

@@ -14,6 +14,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
+	core "dialler/engine/run"
 )
 
 const (
@@ -130,9 +131,9 @@ func (o *dialout) Receive(ctx actor.Context) {
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	case *crash:
 		panic("fault injected")
-	case *refreshBots:
+	case *core.BotsChanged:
 		clear(o.bots)
-		for _, b := range m.bots {
+		for _, b := range m.Bots {
 			o.bots[b.ID] = b
 		}
 		o.ready = true
@@ -160,7 +161,7 @@ func (o *dialout) load(ctx actor.Context) {
 			d.after(time.Second, self, &retryLoad{})
 			return
 		}
-		d.root.Send(self, &refreshBots{bots})
+		d.root.Send(self, &core.BotsChanged{Bots: bots})
 	}()
 }
 
@@ -168,7 +169,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *placeDialout:
 		o.place(ctx, m, sender)
-	case *seatsAllotted:
+	case *core.SeatsAllotted:
 		o.allotted(ctx, m)
 	case *askAgain:
 		if s := o.seats[m.Bot]; s != nil {
@@ -197,11 +198,11 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			o.seatBack(ctx, bot)
 		}
 		ctx.Stop(m.PID)
-	case *numbersSuppressed:
+	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)
 	case *dialoutSuppressed:
 		o.suppressedCall(m.Attempt, func(op int) bool { return op == m.Op })
-	case *endErasure:
+	case *core.EndErasure:
 		for _, pid := range o.calls {
 			ctx.Send(pid, m)
 		}
@@ -228,7 +229,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			return
 		}
 		reply(o.d, sender, nil, errCallNotFound)
-	case *tellContact:
+	case *tellCall:
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
 			return
@@ -315,7 +316,7 @@ func (o *dialout) lookUp(ctx actor.Context, m *placeDialout, sender *actor.PID) 
 		defer cancel()
 		bots, err := d.store.Bots(c)
 		if err != nil {
-			reply(d, sender, nil, unavailable(err))
+			reply(d, sender, nil, journal.Unavailable(err))
 			return
 		}
 		if slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == m.cmd.Bot }) {
@@ -332,7 +333,7 @@ func (o *dialout) demand(ctx actor.Context, bot engine.BotID) {
 	ctx.Send(o.d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: bot, Want: s.used + len(s.queue), N: s.asked, ReplyTo: ctx.Self()})
 }
 
-func (o *dialout) allotted(ctx actor.Context, m *seatsAllotted) {
+func (o *dialout) allotted(ctx actor.Context, m *core.SeatsAllotted) {
 	s := o.seats[m.Bot]
 	if s == nil {
 		return

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	core "dialler/engine/run"
 )
 
 // dialoutLimit bounds the conversation of a call outside campaigns.
@@ -96,7 +97,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 			break
 		}
 		c.call.transfer(m, c.now)
-	case *endErasure:
+	case *core.EndErasure:
 		if c.to() == m.Number && !c.call.m.A.Live() {
 			scrub(&c.call.m.A, m.Tombstone)
 		}
@@ -210,7 +211,7 @@ func (c *dialoutCall) record(what attempt.What, _ time.Time) int {
 			ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: c.now.UTC()}
 		cmd, to := c.want.cmd, c.want.replyTo
 		if cmd.Idempotency.Present() {
-			w.Reply = storedReply(cmd.Idempotency, 201, rep, c.now)
+			w.Reply = journal.ReplyOf(cmd.Idempotency, 201, rep, c.now)
 		}
 		then = func(err error) { reply(c.d, to, rep, err) }
 	case attempt.WhatResult:

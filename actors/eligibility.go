@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"dialler/engine"
-	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
@@ -123,16 +122,4 @@ func (a *contactActor) storeQueued(t *triggerContext, reason string) {
 	w := journal.Write{Contacts: []contact.Contact{a.m.C}, Events: []journal.Event{a.event(journal.ContactTriggered, journal.Data{After: &facts, Reason: reason})}}
 	then := t.attach(&w, a, "queued", "")
 	a.persist(w, then)
-}
-
-// mayDial: time has passed since the run decided to dial.
-func (r *run) mayDial(m *mayDial) {
-	l := r.lines[m.contact]
-	if l == nil {
-		return
-	}
-	d := *m.dial
-	d.SendWithin = r.callableFor(l.number)
-	d.Eligible, d.Withdrawn = true, r.m.C.State != campaign.Running || d.SendWithin <= 0
-	r.send(l, &d)
 }

@@ -43,18 +43,6 @@ type (
 	botStatus struct{}
 )
 
-// outage says since when a bot takes no call, and why.
-type outage struct {
-	Since  time.Time
-	Reason string
-}
-
-// String is the outage in a sentence, for the console.
-func (o *outage) String() string {
-	return fmt.Sprintf("the bot takes no calls since %s UTC (%s); nothing is dialled before it does, live calls go on",
-		o.Since.UTC().Format("2006-01-02 15:04:05"), o.Reason)
-}
-
 // botEnds are the endpoints of one bot as the fleet knows them.
 type botEnds struct {
 	conf   engine.Bot
@@ -220,7 +208,7 @@ func (f *fleetActor) countDown() {
 
 // outage is why a bot has no seats, nil when that is not because of its
 // endpoints.
-func (f *fleetActor) outage(id engine.BotID) *outage {
+func (f *fleetActor) outage(id engine.BotID) *fleet.Outage {
 	e := f.ends[id]
 	if e == nil || !e.conf.Active {
 		return nil
@@ -229,7 +217,7 @@ func (f *fleetActor) outage(id engine.BotID) *outage {
 	if !ok {
 		return nil
 	}
-	return &outage{Since: since, Reason: reason}
+	return &fleet.Outage{Since: since, Reason: reason}
 }
 
 // BotStatus is how a bot stands.

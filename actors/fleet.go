@@ -8,12 +8,13 @@ import (
 	"dialler/engine"
 	"dialler/engine/fleet"
 	"dialler/engine/quota"
+	core "dialler/engine/run"
 )
 
 // Messages about seats.
 type (
 	// seatDemand says how many seats of a bot a holder wants in all; it renews
-	// the allotment. seatsAllotted follows, and again when it changes.
+	// the allotment. SeatsAllotted follows, and again when it changes.
 	seatDemand struct {
 		Holder fleet.Holder
 		Bot    engine.BotID
@@ -24,19 +25,6 @@ type (
 		// Epoch is the campaign's: a holder of a later one is on another node.
 		Epoch   int64
 		ReplyTo *actor.PID
-	}
-	seatsAllotted struct {
-		Bot    engine.BotID
-		Seats  int
-		Target int // below Seats: give back as calls end
-		N      int // of the demand that this answers, 0 for news
-		// Outage: the bot has no seats to give because it takes no call.
-		Outage *outage
-		// Until is when nothing is dialled with the seats any more unless they are
-		// allotted anew, 0: they stay until others are told. Away: nothing is from now
-		// on, and the rest is as it was: the node that keeps the count does not answer.
-		Until engine.BootTime
-		Away  bool
 	}
 )
 
@@ -70,9 +58,9 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		if f.d.keepers != nil {
 			f.renew(ctx, now)
 		}
-	case *refreshBots:
-		*f.known = m.bots
-		f.configure(ctx, m.bots, now)
+	case *core.BotsChanged:
+		*f.known = m.Bots
+		f.configure(ctx, m.Bots, now)
 	case *seatDemand:
 		f.demand(ctx, m, now)
 	case *seatsAnswered:
@@ -136,7 +124,7 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 	f.holders[m.Holder] = m.ReplyTo
 	b := f.bots[m.Bot]
 	if b == nil {
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N})
+		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, N: m.N})
 		return
 	}
 	if m.Want > 0 && f.asksFirst(ctx, m, now) {
@@ -151,13 +139,13 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 	}
 	if m.Want <= 0 {
 		b.Leave(m.Holder)
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N})
+		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, N: m.N})
 	} else {
 		if m.GiveUp > 0 {
 			b.Release(m.Holder, m.GiveUp)
 		}
 		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.cfg.LeaseTTL)
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N, Outage: f.outage(m.Bot)})
+		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N, Outage: f.outage(m.Bot)})
 	}
 	// Those who have more than their share hear of it at once.
 	for _, g := range b.Over(now) {
@@ -168,7 +156,7 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 
 func (f *fleetActor) tell(ctx actor.Context, bot engine.BotID, g fleet.Grant) {
 	if pid := f.holders[g.Holder]; pid != nil {
-		ctx.Send(pid, &seatsAllotted{Bot: bot, Seats: g.Granted, Target: g.Target, Outage: f.outage(bot)})
+		ctx.Send(pid, &core.SeatsAllotted{Bot: bot, Seats: g.Granted, Target: g.Target, Outage: f.outage(bot)})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/fleet"
 	"dialler/engine/quota"
+	core "dialler/engine/run"
 )
 
 // This file is for several nodes that use one bot: one keeps the count of its
@@ -31,14 +32,14 @@ type (
 	seatsAnswered struct {
 		of    heldFrom
 		m     *seatDemand
-		got   seatsAllotted
+		got   core.SeatsAllotted
 		ok    bool // else nobody has answered
 		asked engine.BootTime
 	}
 	renewSeats struct{ of *fleetActor }
 )
 
-// The question is a demand; seatsAllotted answers.
+// The question is a demand; SeatsAllotted answers.
 
 func (m *seatDemand) bytes() []byte {
 	b := putText(nil, m.Holder)
@@ -55,7 +56,7 @@ func readSeatDemand(b []byte) (m *seatDemand, ok bool) {
 	return m, !w.bad
 }
 
-func (m *seatsAllotted) bytes() []byte {
+func seatBytes(m *core.SeatsAllotted) []byte {
 	b := putInt(putInt(putInt(nil, m.Seats), m.Target), m.N)
 	if b = putFlag(b, m.Outage != nil); m.Outage != nil {
 		b = putText(putTime(b, m.Outage.Since), m.Outage.Reason)
@@ -63,11 +64,11 @@ func (m *seatsAllotted) bytes() []byte {
 	return b
 }
 
-func (m *seatsAllotted) read(b []byte) (ok bool) {
+func readSeats(m *core.SeatsAllotted, b []byte) (ok bool) {
 	w := words{b: b}
 	m.Seats, m.Target, m.N = int(w.int()), int(w.int()), int(w.int())
 	if w.flag() {
-		m.Outage = &outage{Since: w.time(), Reason: w.text()}
+		m.Outage = &fleet.Outage{Since: w.time(), Reason: w.text()}
 	}
 	return !w.bad && m.Seats >= 0
 }
@@ -77,7 +78,7 @@ func (m *seatsAllotted) read(b []byte) (ok bool) {
 func (f *fleetActor) askKeeper(ctx actor.Context, m *seatDemand) {
 	of := heldFrom{m.Holder, m.Bot}
 	if o := f.outage(m.Bot); o != nil && m.Want > 0 { // as this node sees it
-		ctx.Send(m.ReplyTo, &seatsAllotted{Bot: m.Bot, N: m.N, Outage: o})
+		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, N: m.N, Outage: o})
 		q := *m
 		q.Want, q.ReplyTo = 0, nil
 		m = &q
@@ -88,7 +89,7 @@ func (f *fleetActor) askKeeper(ctx actor.Context, m *seatDemand) {
 	d, self := f.d, ctx.Self()
 	d.keepers.Ask(quota.Seats(m.Bot), m.bytes(), nil, func(b []byte, asked engine.BootTime, err error) {
 		a := &seatsAnswered{of: of, m: m, asked: asked}
-		a.ok = err == nil && a.got.read(b)
+		a.ok = err == nil && readSeats(&a.got, b)
 		d.root.Send(self, a)
 	})
 }
@@ -102,7 +103,7 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 			d.away = true
 			f.demands[m.of] = d
 		}
-		ctx.Send(m.m.ReplyTo, &seatsAllotted{Bot: m.of.bot, N: m.m.N, Away: true})
+		ctx.Send(m.m.ReplyTo, &core.SeatsAllotted{Bot: m.of.bot, N: m.m.N, Away: true})
 		return
 	}
 	a := m.got
@@ -151,10 +152,10 @@ func (f *fleetActor) serve(ctx actor.Context, s *served, now time.Time) {
 	of, b := heldFrom{m.Holder, m.Bot}, f.bots[m.Bot]
 	switch {
 	case b == nil:
-		s.answer((&seatsAllotted{N: m.N}).bytes())
+		s.answer(seatBytes(&core.SeatsAllotted{N: m.N}))
 		return
 	case m.Epoch < f.epochs[of]: // the campaign is another node's by now
-		s.answer((&seatsAllotted{N: m.N}).bytes())
+		s.answer(seatBytes(&core.SeatsAllotted{N: m.N}))
 		return
 	case m.Epoch > f.epochs[of]:
 		if f.epochs[of] != 0 {
@@ -165,7 +166,7 @@ func (f *fleetActor) serve(ctx actor.Context, s *served, now time.Time) {
 	if s.from != me {
 		delete(f.holders, m.Holder)
 	}
-	a := seatsAllotted{N: m.N}
+	a := core.SeatsAllotted{N: m.N}
 	if m.Want <= 0 {
 		b.Leave(m.Holder)
 	} else {
@@ -175,7 +176,7 @@ func (f *fleetActor) serve(ctx actor.Context, s *served, now time.Time) {
 		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.cfg.LeaseTTL)
 		a.Seats, a.Target, a.Outage = g.Granted, g.Target, f.outage(m.Bot)
 	}
-	s.answer(a.bytes())
+	s.answer(seatBytes(&a))
 	for _, g := range b.Over(now) {
 		f.tell(ctx, m.Bot, g)
 	}
@@ -229,7 +230,7 @@ func (f *fleetActor) dropped(ctx actor.Context, m *dropped) {
 	delete(f.lost, id)
 	for of, d := range f.demands {
 		if of.bot == id && d.ReplyTo != nil {
-			ctx.Send(d.ReplyTo, &seatsAllotted{Bot: id, N: d.N, Away: true})
+			ctx.Send(d.ReplyTo, &core.SeatsAllotted{Bot: id, N: d.N, Away: true})
 		}
 	}
 	f.count()

@@ -12,6 +12,9 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/contactlist"
 	"dialler/engine/journal"
+	core "dialler/engine/run"
+
+	"github.com/asynkron/protoactor-go/actor"
 )
 
 // Files of contacts. The rows are staged while the file comes in, outside the
@@ -40,7 +43,7 @@ type importing struct {
 	d     *deps
 	imp   campaign.Import
 	wait  bool
-	terms importTerms
+	terms core.ImportTerms
 	gated bool  // the run let it pass: the transaction may have committed
 	epoch int64 // of the run that did
 	event journal.Event
@@ -119,7 +122,7 @@ func (i *importing) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, i.d.cfg.CommitTimeout)
 	defer cancel()
 	var err error
-	if i.terms, err = askAbout[importTerms](ctx, i, func(to chan<- *answer) any { return &mayImport{to: to} }); err != nil {
+	if i.terms, err = askAbout[core.ImportTerms](ctx, i, &core.MayImport{}); err != nil {
 		return err
 	}
 	return unavailableUnlessNil(i.d.store.BeginImport(ctx, i.imp))
@@ -129,7 +132,7 @@ func unavailableUnlessNil(err error) error {
 	if err == nil {
 		return nil
 	}
-	return unavailable(err)
+	return journal.Unavailable(err)
 }
 
 // --- staging -----------------------------------------------------------------
@@ -200,7 +203,7 @@ func (i *importing) check(settled chan<- settledImport) {
 	imp, err := i.d.store.CheckImport(ctx, journal.Check{Import: i.imp.ID, Campaign: i.imp.Campaign, Staged: i.staged, Sticky: i.terms.Sticky,
 		Since: i.imp.CreatedAt, At: i.d.clock.Now()})
 	if err != nil {
-		err = unavailable(err)
+		err = journal.Unavailable(err)
 		i.fail(err)
 		imp = i.imp
 	}
@@ -218,10 +221,10 @@ func (i *importing) activate(settled chan<- settledImport) {
 		out, err = i.settle(err, settled)
 	}
 	if err != nil {
-		i.tell(&activationEnded{id: i.imp.ID})
+		i.tell(&core.ActivationEnded{Import: i.imp.ID})
 		i.d.log.Info().Str("campaign_id", string(i.imp.Campaign)).Str("code", engine.ErrorCode(err)).Msg("file not imported")
 	} else {
-		i.tell(&activationEnded{id: i.imp.ID, done: true, epoch: i.epoch, event: i.event, out: out})
+		i.tell(&core.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: i.epoch, Event: i.event, Out: out})
 		i.d.log.Info().Str("campaign_id", string(i.imp.Campaign)).Int("rows", out.Import.Rows).Int("added", out.Import.Added).Msg("file imported")
 	}
 	i.close()
@@ -236,7 +239,7 @@ func (i *importing) swap() (out journal.Activated, err error) {
 	d := i.d
 	ctx, cancel := context.WithTimeout(d.ctx, i.patience())
 	defer cancel()
-	start, err := askAbout[activationStart](ctx, i, func(to chan<- *answer) any { return &beginActivation{id: i.imp.ID, to: to} })
+	start, err := askAbout[core.ActivationStart](ctx, i, &core.BeginActivation{Import: i.imp.ID})
 	if err != nil {
 		return out, err
 	}
@@ -250,7 +253,7 @@ func (i *importing) swap() (out journal.Activated, err error) {
 	}, func(ctx context.Context) (journal.Gate, error) {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
-		pass, err := askAbout[gatePass](ctx, i, func(to chan<- *answer) any { return &closeGate{id: i.imp.ID, run: start.Run, to: to} })
+		pass, err := askAbout[core.GatePass](ctx, i, &core.CloseGate{Import: i.imp.ID, Run: start.Run})
 		if err != nil {
 			return journal.Gate{}, err
 		}
@@ -278,7 +281,7 @@ func (i *importing) pulse(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				i.tell(&activationGoesOn{id: i.imp.ID})
+				i.tell(&core.ActivationGoesOn{Import: i.imp.ID})
 			}
 		}
 	})
@@ -289,7 +292,7 @@ func (i *importing) pulse(ctx context.Context) (stop func()) {
 // nothing can have been committed; behind it the database is asked until it
 // answers, while the run goes on holding what the rows could miss.
 func (i *importing) settle(cause error, settled chan<- settledImport) (out journal.Activated, err error) {
-	cause = unavailable(cause)
+	cause = journal.Unavailable(cause)
 	if errors.Is(cause, journal.ErrStaleEpoch) {
 		cause = engine.Unavailable("import_unknown", "the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
 	}
@@ -336,7 +339,7 @@ func (i *importing) verdict(cause error) (campaign.Import, error) {
 
 func problemOf(err error) campaign.ImportProblem {
 	var e *engine.Error
-	if asEngine(err, &e) {
+	if errors.As(err, &e) {
 		return campaign.ImportProblem{Code: e.Code, Detail: e.Detail}
 	}
 	return campaign.ImportProblem{Code: "upload_broken", Detail: "The upload ended before the file did; nothing was added."}
@@ -380,28 +383,46 @@ func (i *importing) tell(msg any) {
 }
 
 // askAbout asks the run and waits until ctx ends; a run that was restarted has
-// forgotten the question and is asked again. The answer comes by a channel with
-// room for one: the run never waits, and nobody has to be there to take it.
-func askAbout[T any](ctx context.Context, i *importing, msg func(to chan<- *answer) any) (T, error) {
+// forgotten the question and is asked again. The run never waits, and nobody has to
+// be there to take its answer.
+func askAbout[T any](ctx context.Context, i *importing, question any) (T, error) {
 	var zero T
-	to := make(chan *answer, 1)
+	left := importWait
+	if dl, ok := ctx.Deadline(); ok {
+		left = time.Until(dl)
+	}
+	f := actor.NewFuture(i.d.system, max(left, time.Millisecond))
+	answered := make(chan *answer, 1)
+	go func() {
+		res, _ := f.Result()
+		a, _ := res.(*answer)
+		answered <- a
+	}()
 	again := time.NewTicker(activationPulse)
 	defer again.Stop()
+	late := engine.Unavailable("timeout", "the campaign did not answer in time; nothing was added", time.Second)
 	for {
-		i.tell(msg(to))
+		i.d.root.RequestWithCustomSender(i.d.campaigns, &forCampaign{Campaign: i.imp.Campaign, Msg: question}, f.PID())
 		select {
-		case a := <-to:
-			if a.Err != nil {
+		case a := <-answered:
+			switch {
+			case a == nil:
+				return zero, late
+			case a.Err != nil:
 				return zero, a.Err
 			}
 			v, _ := a.Value.(T)
 			return v, nil
 		case <-again.C:
 		case <-ctx.Done():
-			return zero, engine.Unavailable("timeout", "the campaign did not answer in time; nothing was added", time.Second)
+			f.PID() // its time runs out by itself
+			return zero, late
 		}
 	}
 }
+
+// importWait bounds a question without a deadline of its own.
+const importWait = time.Hour
 
 // importGroup counts the imports that are under way, so that closing the tree
 // waits for their last words.

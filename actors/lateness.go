@@ -7,7 +7,6 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/pacing"
 )
 
 // How far the dialler is behind with what the calls under way wait for. The brake
@@ -107,51 +106,4 @@ func (b *botConnects) late(now engine.BootTime) time.Duration {
 		return 0
 	}
 	return time.Duration(now - b.oldest)
-}
-
-// pulseEvery is how often a run sends itself a message to see how long that takes.
-const pulseEvery = 50 * time.Millisecond
-
-// pulse is a run's message to itself.
-type pulse struct{ at engine.BootTime }
-
-// pulsing is what a run knows by them.
-type pulsing struct {
-	sent  engine.BootTime // the last one
-	under bool            // way
-	took  time.Duration
-	look  engine.BootTime // the run looks at the brake again then, unless that is over
-}
-
-// beat sends the next pulse when it is time.
-func (r *run) beat() {
-	if p, now := &r.pace.pulse, r.d.clock.Boot(); !p.under && time.Duration(now-p.sent) >= pulseEvery {
-		p.sent, p.under = now, true
-		r.d.root.Send(r.self, &pulse{now})
-	}
-}
-
-// brakedNow has the run look again soon: nothing else may happen that would have it.
-func (r *run) brakedNow() {
-	if p, now := &r.pace.pulse, r.d.clock.Boot(); now >= p.look {
-		p.look = now.Add(pulseEvery)
-		r.d.after(pulseEvery, r.self, &wakeUp{})
-	}
-}
-
-// felt takes a pulse that came.
-func (r *run) felt(m *pulse) {
-	if p := &r.pace.pulse; m.at == p.sent {
-		p.under, p.took = false, time.Duration(r.d.clock.Boot()-m.at)
-	}
-}
-
-// late is how far the dialler is behind with the calls of this campaign.
-func (r *run) late() pacing.Late {
-	p, now := &r.pace.pulse, r.d.clock.Boot()
-	l := pacing.Late{Commit: r.d.late.commitLate(r.d.laneOf(string(r.id)), now), Bot: r.d.late.bot(r.m.C.Settings.Bot).late(now), Mailbox: p.took}
-	if p.under {
-		l.Mailbox = max(l.Mailbox, time.Duration(now-p.sent))
-	}
-	return l
 }

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	core "dialler/engine/run"
 )
 
 // Membership is this node's place among several that share the campaigns. A
@@ -72,34 +73,10 @@ type (
 	hasLeft struct{ Campaign engine.CampaignID }
 )
 
-// dialNoMore has a run dial nobody any more, for a while, and tells what is being
-// placed.
-type dialNoMore struct{}
-
-// placing is what a run has under way whose INVITE may not have left.
-type placing struct {
-	attempts map[engine.AttemptID]owner
-	round    bool // more may follow
-}
-
 const (
-	// leavesFor is how long a run dials nobody for a hand-over, of which nothing
-	// may come.
-	leavesFor = 15 * time.Second
 	// placingFor bounds how long INVITEs are waited for whose intents are stored.
 	placingFor = time.Second
 )
-
-func (r *run) dialNoMore(sender *actor.PID) {
-	r.leavesUntil = r.now.Add(leavesFor)
-	p := placing{attempts: map[engine.AttemptID]owner{}, round: r.round != nil}
-	for id, l := range r.lines {
-		if l.phase == attempt.PhaseDialling && l.attempt != "" {
-			p.attempts[l.attempt] = owner{campaign: r.m.C.ID, contact: id}
-		}
-	}
-	reply(r.d, sender, p, nil)
-}
 
 // settle has a run dial nobody any more and waits until no INVITE is on its way:
 // an attempt between its intent and its INVITE would be lost with its actor.
@@ -109,17 +86,17 @@ func (t *Tree) settle(ctx context.Context, id engine.CampaignID) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		v, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: &dialNoMore{}})
-		p, up := v.(placing)
+		v, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: &core.DialNoMore{}})
+		p, up := v.(core.Placing)
 		if err != nil || !up {
 			return
 		}
-		busy := p.round
-		for a, of := range p.attempts {
+		busy := p.Round
+		for a, contact := range p.Attempts {
 			if busy {
 				break
 			}
-			at, err := t.askOwner(ctx, a, of)
+			at, err := t.askOwner(ctx, a, owner{campaign: id, contact: contact})
 			busy = err == nil && at.State == attempt.Reserved
 		}
 		if !busy {

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
+	core "dialler/engine/run"
 )
 
 // pool chooses among the numbers of one campaign. Each is a slot actor below
@@ -29,7 +30,7 @@ const askBarred = 5 * time.Second
 
 type poolOp struct {
 	req   *reserveNumbers
-	got   []numberGrant
+	got   []core.NumberGrant
 	left  int
 	index map[engine.AttemptID]int
 	tried map[engine.AttemptID][]engine.PhoneNumber
@@ -44,7 +45,7 @@ func (p *pool) Receive(ctx actor.Context) {
 	case *poolNumbers:
 		p.configure(ctx, m)
 	case *reserveNumbers:
-		op := &poolOp{req: m, got: make([]numberGrant, len(m.Want)), left: len(m.Want),
+		op := &poolOp{req: m, got: make([]core.NumberGrant, len(m.Want)), left: len(m.Want),
 			index: make(map[engine.AttemptID]int, len(m.Want)), tried: map[engine.AttemptID][]engine.PhoneNumber{}}
 		for i := range m.Want {
 			op.index[m.Want[i].Attempt] = i
@@ -55,7 +56,7 @@ func (p *pool) Receive(ctx actor.Context) {
 		}
 	case *numberLeased:
 		p.leased(ctx, m)
-	case *numberChanged:
+	case *core.NumberChanged:
 		p.changed(m.Number)
 	case *crash:
 		panic("fault injected")
@@ -172,7 +173,7 @@ func (p *pool) leased(ctx actor.Context, m *numberLeased) {
 
 func (p *pool) resolved(ctx actor.Context, op *poolOp) {
 	if op.left--; op.left == 0 {
-		ctx.Send(op.req.ReplyTo, &numbersReserved{Round: op.req.Round, Got: op.got})
+		ctx.Send(op.req.ReplyTo, &core.NumbersReserved{Round: op.req.Round, Got: op.got})
 	}
 }
 

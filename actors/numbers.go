@@ -10,32 +10,17 @@ import (
 	"dialler/engine"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
+	core "dialler/engine/run"
 )
 
 // Messages about caller IDs.
 type (
-	numberWant struct {
-		Attempt engine.AttemptID
-		To      engine.PhoneNumber
-		Sticky  engine.PhoneNumber // the number that called the contact before, if it matters
-	}
 	// reserveNumbers asks a pool for a caller ID for each of several attempts;
 	// numbersReserved follows.
 	reserveNumbers struct {
 		Round   int
-		Want    []numberWant
+		Want    []core.NumberWant
 		ReplyTo *actor.PID
-	}
-	numberGrant struct {
-		Attempt    engine.AttemptID
-		From       engine.PhoneNumber // "" when refused
-		UseBy      engine.BootTime    // when the grant ends unused, 0: never
-		Constraint engine.Constraint
-		RetryAt    time.Time
-	}
-	numbersReserved struct {
-		Round int
-		Got   []numberGrant
 	}
 	releaseNumber struct {
 		Attempt engine.AttemptID
@@ -68,8 +53,6 @@ type (
 		past []engine.NumberDials // of earlier process lives, when they are loaded
 		ends []engine.NumberEnd   // likewise
 	}
-	// numberChanged tells the campaigns that a number was edited.
-	numberChanged struct{ Number engine.PhoneNumber }
 	// numberActors asks for the actors of all numbers, configured or used.
 	numberActors struct{}
 	// numberStatus asks a number how it stands.
@@ -176,7 +159,7 @@ func (n *numbers) configure(ctx actor.Context, list []engine.NumberSettings) {
 			ctx.Send(pid, &s)
 		}
 		if n.loaded && (barred || old != s) {
-			ctx.Send(n.d.campaigns, &everyRun{&numberChanged{s.Number}})
+			ctx.Send(n.d.campaigns, &everyRun{&core.NumberChanged{Number: s.Number}})
 		}
 	}
 	n.countQuarantined()

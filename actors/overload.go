@@ -2,11 +2,11 @@ package actors
 
 import (
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	core "dialler/engine/run"
 )
 
 // Mailboxes have no bound of their own. What calls need holds a lease; what
@@ -19,8 +19,7 @@ const (
 	stashCap = 1000
 )
 
-var errOverloaded = engine.Unavailable("overloaded",
-	"the dialler has as many requests under way as it can serve; nothing was done, send more slowly and try again", time.Second)
+var errOverloaded = core.ErrOverloaded
 
 // mailboxes are those of the actors that take commands: of dialout under "", of
 // each run under its campaign.

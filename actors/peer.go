@@ -9,6 +9,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	corecall "dialler/engine/call"
+	core "dialler/engine/run"
 )
 
 // This file carries out what concerns the far legs of an answered call.
@@ -81,9 +83,8 @@ type transferCall struct {
 	ReplyTo *actor.PID
 }
 
-// transferContact is transferCall on its way to the contact.
+// transferContact is transferCall on its way to a call outside campaigns.
 type transferContact struct {
-	Contact engine.ContactID
 	Attempt engine.AttemptID
 	To      string
 }
@@ -110,11 +111,11 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 	if a.State == attempt.Ended {
 		return engine.NotFound("call_ended", "the call is over")
 	}
-	m := &transferContact{Contact: a.Contact, Attempt: a.ID, To: to}
 	if a.Campaign == "" {
-		_, err = ask[any](ctx, t.d, t.d.dialout, m)
+		_, err = ask[any](ctx, t.d, t.d.dialout, &transferContact{Attempt: a.ID, To: to})
 		return err
 	}
+	m := &core.Transfer{Contact: a.Contact, Transfer: corecall.Transfer{Attempt: a.ID, To: to}}
 	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, m))
 	return err
 }

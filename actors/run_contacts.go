@@ -1,337 +1,30 @@
 package actors
 
 import (
-	"context"
+	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
-	"dialler/engine/contact"
+	corecall "dialler/engine/call"
+	core "dialler/engine/run"
 )
 
-type (
-	// spawnContact asks the contacts supervisor for a contact actor.
-	spawnContact struct {
-		Name string
-		Seed *contactSeed
-	}
-	contactFetched struct {
-		ID  engine.ContactID
-		Row contact.Contact
-		OK  bool
-		Err error
-	}
-)
-
-// touch gives a message to a contact, whose actor is brought up if it is at
-// rest: from the look-ahead if it is there, else from the database. A run without a
-// campaign has no contacts.
-func (r *run) touch(id engine.ContactID, msg any) {
-	if err := r.missing(); err != nil {
-		r.refuse(msg, err)
-		return
-	}
-	if (r.storing || r.sweeping != nil) && r.lines[id] == nil && r.loads[id] == nil {
-		r.heldBack = append(r.heldBack, heldMessage{id, msg})
-		return
-	}
-	if l := r.lines[id]; l != nil {
-		r.send(l, msg)
-		return
-	}
-	if row, ok := r.queue.Take(id); ok {
-		r.spawn(row, nil, []any{msg})
-		return
-	}
-	if waiting, loading := r.loads[id]; loading {
-		r.loads[id] = append(waiting, msg)
-		return
-	}
-	r.loads[id] = []any{msg}
-	r.fetch(id)
+// spawnContact asks the contacts supervisor for a contact actor.
+type spawnContact struct {
+	Name string
+	Seed *contactSeed
 }
 
-// look is a question about contacts that the tables are asked. When its answer
-// comes a contact may have been called and be at rest again: the row in the answer
-// is of before then.
-type look uint64
-
-func (r *run) beginLook() look {
-	l := look(r.d.looks.Add(1))
-	r.looks[l] = struct{}{}
-	return l
+// roster asks for the actors of the contacts, each of which is asked to report.
+type roster struct {
+	life    int64
+	ReplyTo *actor.PID
 }
 
-func (r *run) endLook(l look) {
-	delete(r.looks, l)
-	if len(r.looks) == 0 {
-		clear(r.departed)
-	}
-}
-
-// touchFound is touch for a contact whose row a look has found; one that may be of
-// before is read again.
-func (r *run) touchFound(l look, row contact.Contact, msg any) {
-	_, mine := r.looks[l] // not of a run that has crashed since
-	if last, gone := r.departed[row.ID]; !mine || gone && last >= l {
-		r.touch(row.ID, msg)
-		return
-	}
-	r.touchRow(row, msg)
-}
-
-// touchRow is touch for a contact whose stored row is at hand, as it is now.
-func (r *run) touchRow(row contact.Contact, msg any) {
-	if r.storing || r.sweeping != nil || r.over() || r.lines[row.ID] != nil || r.loads[row.ID] != nil || r.queue.Has(row.ID) {
-		r.touch(row.ID, msg)
-		return
-	}
-	r.spawn(row, nil, []any{msg})
-}
-
-func (r *run) fetch(id engine.ContactID) {
-	d, self := r.d, r.self
-	go func() {
-		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-		defer cancel()
-		row, ok, err := d.store.ContactByID(ctx, id)
-		d.root.Send(self, &contactFetched{ID: id, Row: row, OK: ok, Err: err})
-	}()
-}
-
-func (r *run) contactFetched(m *contactFetched) {
-	msgs := r.loads[m.ID]
-	if m.Err != nil {
-		// The row is owed to whoever waits; try again until the database answers.
-		id := m.ID
-		d, self := r.d, r.self
-		time.AfterFunc(time.Second, func() {
-			ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
-			defer cancel()
-			row, ok, err := d.store.ContactByID(ctx, id)
-			d.root.Send(self, &contactFetched{ID: id, Row: row, OK: ok, Err: err})
-		})
-		return
-	}
-	delete(r.loads, m.ID)
-	err := r.missing() // it may have left meanwhile
-	if err == nil && !m.OK {
-		err = engine.NotFound("contact_not_found", "the contact does not exist any more")
-	}
-	if err != nil {
-		for _, msg := range msgs {
-			r.refuse(msg, err)
-		}
-		return
-	}
-	r.spawn(m.Row, nil, msgs)
-}
-
-func (r *run) newLine(id engine.ContactID, n engine.PhoneNumber) *line {
-	l := &line{id: id, number: n, phase: attempt.PhaseOver, accepted: map[int]struct{}{}}
-	r.lines[id], r.byNumber[n] = l, l
-	r.phases[phaseIndex(attempt.PhaseOver)]++
-	return l
-}
-
-// removeLine forgets a line whose actor has stopped.
-func (r *run) removeLine(l *line) {
-	r.dropLine(l)
-	r.phases[phaseIndex(attempt.PhaseOver)]--
-	delete(r.lines, l.id)
-	if len(r.looks) > 0 {
-		r.departed[l.id] = look(r.d.looks.Load())
-	}
-	if r.byNumber[l.number] == l {
-		delete(r.byNumber, l.number)
-	}
-	r.settled(l.number)
-	if len(r.lines) == 0 {
-		r.nowAtRest()
-	}
-}
-
-func (r *run) nowAtRest() {
-	if f := r.atRest; f != nil {
-		r.atRest = nil
-		f()
-	}
-}
-
-// heldMessage waits until the contacts are prepared for the run.
-type heldMessage struct {
-	contact engine.ContactID
-	msg     any
-}
-
-// restPatience is how long whenAtRest waits for actors that watch the legs of a
-// lost call: they do not change their contact any more.
-const restPatience = 2 * time.Second
-
-type restLate struct{}
-
-// whenAtRest calls f once no contact's actor lives; those that only wait for a
-// result are sent to rest.
-func (r *run) whenAtRest(f func()) {
-	if len(r.lines) == 0 {
-		f()
-		return
-	}
-	r.atRest = f
-	r.d.after(restPatience, r.self, &restLate{})
-	for _, l := range r.lines {
-		r.send(l, &rest{})
-	}
-}
-
-// refuse answers a message that will not reach a contact.
-func (r *run) refuse(msg any, err error) {
-	switch m := msg.(type) {
-	case *storeResult:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *tellCall:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *transferCall:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *triggerContact:
-		reply(r.d, m.Trigger.replyTo, nil, err)
-	case *excludeContact:
-		r.excludeDone(&excludeDone{Op: m.Op})
-	case *endAttempt: // 0: nobody waits
-		r.excludeDone(&excludeDone{Op: m.Op})
-	case *actOnContact:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *readmitContact:
-		r.liftDone(&liftDone{Op: m.Op})
-	}
-}
-
-// spawn brings a contact actor up with its first messages.
-func (r *run) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *line {
-	l := r.newLine(row.ID, row.Number)
-	if r.refilling {
-		r.touched[row.ID] = struct{}{}
-	}
-	if r.round != nil {
-		if r.round.touched == nil {
-			r.round.touched = map[engine.ContactID]struct{}{}
-		}
-		r.round.touched[row.ID] = struct{}{}
-	}
-	name := "contact-" + string(row.ID)
-	seed := &contactSeed{run: r.self, pool: r.pool, row: row, rules: r.rules, recover: lost, first: first}
-	r.d.root.Send(r.contacts, &spawnContact{Name: name, Seed: seed})
-	return l
-}
-
-func (r *run) send(l *line, msg any) {
-	if l.pid == nil || l.stopping {
-		l.buffer = append(l.buffer, msg)
-		return
-	}
-	r.d.root.Send(l.pid, msg)
-}
-
-func (r *run) flush(l *line) {
-	buffer := l.buffer
-	l.buffer = nil
-	for _, msg := range buffer {
-		r.send(l, msg)
-	}
-}
-
-func (r *run) contactUp(m *contactUp) {
-	if l := r.lines[m.ID]; l != nil {
-		l.pid = m.PID
-		r.flush(l)
-	}
-}
-
-// contactIdle: the contact has nothing to do; unless something is on its way
-// to it, it is asked to stop. Until it answers, messages for it wait.
-func (r *run) contactIdle(m *contactIdle) {
-	l := r.lines[m.ID]
-	if l == nil || l.stopping || l.pid == nil || len(l.buffer) > 0 {
-		return
-	}
-	l.stopping = true
-	r.d.root.Send(l.pid, &stopNow{})
-}
-
-func (r *run) contactNotIdle(m *contactNotIdle) {
-	if l := r.lines[m.ID]; l != nil {
-		l.stopping = false
-		r.flush(l)
-	}
-}
-
-// lookSoon is how soon the tables are looked at for what a contact leaves behind
-// that waits for nothing.
-const lookSoon = 500 * time.Millisecond
-
-// contactStopped: the contact is a row again; what came for it meanwhile
-// brings it up anew.
-func (r *run) contactStopped(m *contactStopped) {
-	l := r.lines[m.Row.ID]
-	if l == nil {
-		return
-	}
-	r.removeLine(l)
-	if r.refilling {
-		r.touched[m.Row.ID] = struct{}{}
-	}
-	if r.storing {
-		for _, msg := range l.buffer {
-			r.touch(m.Row.ID, msg)
-		}
-		return
-	}
-	if len(l.buffer) > 0 {
-		r.spawn(m.Row, nil, l.buffer)
-		return
-	}
-	switch due := m.Row.DueAt; {
-	case due == nil && len(r.lines) == 0:
-		r.lookAgain() // nobody may be open any more
-	case due == nil:
-		r.expect(r.now.Add(lookSoon))
-	case !due.After(r.now) && m.Row.DueClass <= contact.DueTrigger && r.sweeping == nil && !r.over():
-		r.queue.Push(m.Row) // before those of the look-ahead, which may be full
-	default:
-		r.expect(*due)
-	}
-}
-
-// expect notes that a contact becomes due, so that the look-ahead is asked
-// again then.
-func (r *run) expect(due time.Time) {
-	due = due.Round(0) // by the wall clock, also when that is stepped
-	if r.refilling && (r.expected == nil || due.Before(*r.expected)) {
-		r.expected = &due
-	}
-	if r.nextDue == nil || due.Before(*r.nextDue) {
-		r.nextDue = &due
-		r.setWake()
-	}
-}
-
-func (r *run) setWake() {
-	if r.wake != nil {
-		r.wake()
-		r.wake = nil
-	}
-	if r.nextDue != nil {
-		r.wake = r.d.after(r.nextDue.Sub(r.now), r.self, &wakeUp{})
-	}
-}
-
-// --- the contacts supervisor -------------------------------------------------
-
-// contactsActor supervises the contact actors of one campaign: one that
-// crashes is restarted alone.
+// contactsActor supervises the contact actors of one campaign: one that crashes is
+// restarted alone.
 type contactsActor struct {
 	d *deps
 }
@@ -352,10 +45,135 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	case *crash:
 		panic("fault injected")
 	case *roster:
-		children := ctx.Children()
-		for _, pid := range children {
+		called := &core.RosterCalled{Life: m.life}
+		for _, pid := range ctx.Children() {
+			called.Actors = append(called.Actors, pid.Id)
 			ctx.Send(again(pid), &report{ReplyTo: m.ReplyTo})
 		}
-		ctx.Send(m.ReplyTo, &rosterCalled{of: m.of, PIDs: children})
+		ctx.Send(m.ReplyTo, called)
 	}
+}
+
+// decode gives a message as the core knows it, and who waits for an answer; nil: it
+// is none of its.
+func (r *run) decode(msg any, sender *actor.PID) (any, engine.Request) {
+	switch m := msg.(type) {
+	case *contactUp:
+		r.contact(m.ID, m.PID)
+		return &corecall.Up{Contact: m.ID}, ""
+	case *contactReport:
+		r.contact(m.Row.ID, m.PID)
+		return &core.Reported{Actor: m.PID.Id, Reported: corecall.Reported{Row: m.Row, Attempt: m.Attempt, Phase: m.Phase, Seated: m.Seated,
+			Tentative: m.Tentative, Stands: m.Stands}}, ""
+	case *contactIdle:
+		return &corecall.Idle{Contact: m.ID}, ""
+	case *contactNotIdle:
+		return &corecall.NotIdle{Contact: m.ID}, ""
+	case *contactStopped:
+		delete(r.up, m.Row.ID)
+		return &corecall.Stopped{Row: m.Row}, ""
+	case *lineMoved:
+		return &corecall.LineMoved{Contact: m.Contact, Attempt: m.Attempt, Phase: m.Phase, Cause: m.Cause, Machine: m.Machine,
+			Tentative: m.Tentative, At: m.At}, ""
+	case *answerStands:
+		return &corecall.AnswerStands{Contact: m.Contact, Attempt: m.Attempt}, ""
+	case *inviteLeft:
+		return &corecall.InviteLeft{At: m.At}, ""
+	case *persistFor:
+		r.contact(m.Contact, m.ReplyTo)
+		return &corecall.Persist{Contact: m.Contact, Step: m.Step, Write: &m.Write}, ""
+	case *mayDial:
+		return &corecall.MayDial{Contact: m.contact, Dial: coreDial(m.dial)}, ""
+	case *excludeDone:
+		return &corecall.Excluded{Op: m.Op, Cancelled: m.Cancelled, InCall: m.InCall, Excluded: m.Excluded}, ""
+	case *liftDone:
+		return &corecall.Lifted{Op: m.Op, Readmitted: m.Readmitted}, ""
+	case *contactStored:
+		return &corecall.Stored{Number: m.number}, ""
+	case *trunksReserved:
+		e := &core.TrunksReserved{Round: m.Round, Legs: m.Legs, Trunks: m.Trunks, Media: m.Media, Constraint: m.Constraint, RetryAt: m.RetryAt}
+		for _, u := range m.Use {
+			e.Validity = append(e.Validity, corecall.Validity{From: u.from, By: u.by})
+		}
+		return e, ""
+	case *legsGone:
+		return &corecall.LegsGone{Contact: m.Contact, Attempt: m.Attempt}, ""
+	case *liveAttempt:
+		return &corecall.Show{Contact: m.Contact, Attempt: m.Attempt}, requestOf(sender)
+	}
+	return msg, requestOf(sender)
+}
+
+func coreTrigger(t *triggerContext) *corecall.Trigger {
+	if t == nil {
+		return nil
+	}
+	return &corecall.Trigger{Command: t.cmd, Request: requestOf(t.replyTo), Reason: t.reason, NextAt: t.nextAt}
+}
+
+func (r *run) triggerContext(t *corecall.Trigger) *triggerContext {
+	if t == nil {
+		return nil
+	}
+	return &triggerContext{cmd: t.Command, replyTo: r.d.pidOf(t.Request), reason: t.Reason, nextAt: t.NextAt}
+}
+
+func coreDial(m *dial) *corecall.Dial {
+	return &corecall.Dial{Attempt: m.Attempt, Trunk: m.Trunk, Media: m.Media, From: m.From, Callback: m.Callback, Trigger: coreTrigger(m.Trigger),
+		SendWithin: m.SendWithin, Validity: corecall.Validity{From: m.Use.from, By: m.Use.by}, Eligible: m.Eligible, Withdrawn: m.Withdrawn}
+}
+
+// command gives a command of the core as the contact's actor takes it.
+func (r *run) command(msg any) any {
+	d := r.d
+	switch m := msg.(type) {
+	case *corecall.Rules:
+		return m
+	case *corecall.Dial:
+		return &dial{Attempt: m.Attempt, Trunk: m.Trunk, Media: m.Media, From: m.From, Callback: m.Callback, Trigger: r.triggerContext(m.Trigger),
+			SendWithin: m.SendWithin, Use: use{from: m.Validity.From, by: m.Validity.By}, Eligible: m.Eligible, Withdrawn: m.Withdrawn}
+	case *corecall.SeatGranted:
+		return &seatGranted{Attempt: m.Attempt}
+	case *corecall.Exclude:
+		return &excludeContact{Reason: m.Reason, Who: m.Who, ReplyTo: r.self, Op: m.Op}
+	case *corecall.Reopen:
+		return &triggerContact{Trigger: r.triggerContext(m.Trigger)}
+	case *corecall.Operate:
+		return &actOnContact{cmd: m.Command, ReplyTo: d.pidOf(m.Request)}
+	case *corecall.StoreResult:
+		return &storeResult{Call: m.Call, Result: m.Result, ReplyTo: d.pidOf(m.Request)}
+	case *corecall.ResultTimeout:
+		return &resultTimeout{}
+	case *corecall.Rest:
+		return &rest{}
+	case *corecall.End:
+		e := &endAttempt{HangUp: m.HangUp, Reason: m.Reason, Op: m.Op}
+		if m.Op != 0 {
+			e.ReplyTo = r.self
+		}
+		return e
+	case *corecall.Keys:
+		return &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: d.pidOf(m.Request)}
+	case *corecall.Transfer:
+		return &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: d.pidOf(m.Request)}
+	case *corecall.Show:
+		return &liveAttempt{Contact: m.Contact, Attempt: m.Attempt, ReplyTo: d.pidOf(m.Request)}
+	case *corecall.LegsGone:
+		return &legsGone{Contact: m.Contact, Attempt: m.Attempt}
+	case *corecall.RunEnded:
+		return &runEnded{m.Kind}
+	case *corecall.Readmit:
+		e := &readmitContact{Variables: m.Variables, Lifted: m.LiftedExclusion, Op: m.Op}
+		if m.Op != 0 {
+			e.ReplyTo = r.self
+		}
+		return e
+	case *corecall.Forget:
+		return &forgetPerson{m.Tombstone}
+	case *corecall.Reattached:
+		return &reattached{Attempt: m.Attempt, Seated: m.Seated}
+	case *corecall.Stop:
+		return &stopNow{}
+	}
+	panic(fmt.Sprintf("actors: no contact takes a %T", msg))
 }

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/journal"
+	core "dialler/engine/run"
 )
 
 // A number that was put on the suppression list is refused by the database from
@@ -35,14 +35,9 @@ func errUnconfirmed(who string) error {
 }
 
 type (
-	// numbersSuppressed is for every run and for the calls outside campaigns. Who
-	// sent it is answered once none of them dials these numbers any more.
-	numbersSuppressed struct {
-		numbers map[engine.PhoneNumber]struct{}
-	}
 	// whoDials asks for the campaigns' actors, also for those that are being stopped.
 	whoDials struct{}
-	// suppressDialout is numbersSuppressed for one call; dialoutSuppressed follows.
+	// suppressDialout is core.Suppressed for one call; dialoutSuppressed follows.
 	suppressDialout struct {
 		numbers map[engine.PhoneNumber]struct{}
 		Op      int
@@ -84,9 +79,9 @@ func (d *deps) suppressed(ctx context.Context, numbers []engine.PhoneNumber) err
 }
 
 func (d *deps) suppressedHere(ctx context.Context, numbers []engine.PhoneNumber) error {
-	m := &numbersSuppressed{make(map[engine.PhoneNumber]struct{}, len(numbers))}
+	m := &core.Suppressed{Numbers: make(map[engine.PhoneNumber]struct{}, len(numbers))}
 	for _, n := range numbers {
-		m.numbers[n] = struct{}{}
+		m.Numbers[n] = struct{}{}
 	}
 	pids, err := ask[[]*actor.PID](ctx, d, d.campaigns, &whoDials{})
 	if err != nil {
@@ -173,28 +168,13 @@ func (d *deps) optedOut(n engine.PhoneNumber) func(error) {
 	}
 }
 
-func (r *run) suppressed(m *numbersSuppressed, sender *actor.PID) {
-	r.opSeq++
-	n := r.opSeq
-	op := &excludeOp{replyTo: sender, persisted: true, found: true}
-	r.ops[n] = op
-	for _, l := range r.lines {
-		if _, ok := m.numbers[l.number]; ok {
-			op.awaited++
-			r.send(l, &endAttempt{Reason: engine.CodeSuppressed, ReplyTo: r.self, Op: n})
-		}
-	}
-	r.finishExclude(n)
-	r.findSuppressed(slices.Collect(maps.Keys(m.numbers)), "")
-}
-
 // suppressedCalls are the calls of which dialout awaits the word.
 type suppressedCalls struct {
 	replyTo *actor.PID
 	awaited map[engine.AttemptID]struct{}
 }
 
-func (o *dialout) suppressed(ctx actor.Context, m *numbersSuppressed, sender *actor.PID) {
+func (o *dialout) suppressed(ctx actor.Context, m *core.Suppressed, sender *actor.PID) {
 	if len(o.calls) == 0 {
 		reply(o.d, sender, nil, nil)
 		return
@@ -204,7 +184,7 @@ func (o *dialout) suppressed(ctx actor.Context, m *numbersSuppressed, sender *ac
 	o.ops[o.opSeq] = op
 	for id, pid := range o.calls {
 		op.awaited[id] = struct{}{}
-		ctx.Send(pid, &suppressDialout{m.numbers, o.opSeq})
+		ctx.Send(pid, &suppressDialout{m.Numbers, o.opSeq})
 	}
 }
 

@@ -1,4 +1,4 @@
-package actors
+package run
 
 import (
 	"fmt"
@@ -10,24 +10,24 @@ import (
 )
 
 func TestACampaignThatHasEndedLeavesTheRoomOfItsContacts(t *testing.T) {
-	newOne := func() *run { return newRun(&deps{}, new(lives), "cmp", nil, nil) }
+	newOne := func() *State { return New("cmp", Config{}) }
 	small := newOne()
 	empty := live()
 	r := newOne()
 	const n = 20_000
 	for i := range n {
 		id, no := engine.ContactID(fmt.Sprintf("contact-%d", i)), engine.PhoneNumber(fmt.Sprintf("+4915112%06d", i))
-		r.queue.Push(contact.Contact{ID: id, Number: no, Position: int64(i)})
+		r.Queue.Push(contact.Contact{ID: id, Number: no, Position: int64(i)})
 		r.newLine(id, no)
-		r.touched[id] = struct{}{}
+		r.LiveWhileReading[id] = struct{}{}
 	}
 	full := live() - empty
 	for i := range n {
 		id := engine.ContactID(fmt.Sprintf("contact-%d", i))
-		if _, ok := r.queue.Take(id); !ok {
+		if _, ok := r.Queue.Take(id); !ok {
 			t.Fatalf("%s is not there", id)
 		}
-		r.removeLine(r.lines[id])
+		r.removeLine(r.Lines[id])
 	}
 	r.putAway()
 	if left := live() - empty; left > full/50 {
@@ -35,4 +35,13 @@ func TestACampaignThatHasEndedLeavesTheRoomOfItsContacts(t *testing.T) {
 	}
 	runtime.KeepAlive(r)
 	runtime.KeepAlive(small)
+}
+
+// live is how many bytes the heap holds.
+func live() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // far below
 }

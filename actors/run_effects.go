@@ -1,0 +1,144 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/fleet"
+	"dialler/engine/journal"
+	core "dialler/engine/run"
+)
+
+// do carries out one effect of the run.
+func (r *run) do(effect core.Effect) {
+	d := r.d
+	switch e := effect.(type) {
+	case core.PassOn:
+		d.root.Send(r.writer(), &persist{Write: *e.Write, ReplyTo: r.up[e.Contact], Step: e.Step, Run: r.self})
+	case core.Write:
+		p := &persist{Write: *e.Write}
+		if e.Revoke {
+			p.Run = r.self
+		}
+		if n := e.Ticket; n != 0 {
+			self := r.self
+			p.Then = func(err error) { d.root.Send(self, &core.Written{Ticket: n, Err: err}) }
+		}
+		d.root.Send(r.writer(), p)
+	case core.Fence:
+		d.root.Send(r.writer(), &barrier{ReplyTo: r.self, N: e.Ticket})
+	case core.PassFence:
+		d.root.Send(r.writer(), &barrier{ReplyTo: d.pidOf(e.Request)})
+
+	case core.Spawn:
+		r.spawn(e)
+	case core.Tell:
+		r.tell(e)
+	case core.CallRoster:
+		d.root.Send(r.contacts, &roster{life: e.Life, ReplyTo: r.self})
+
+	case core.ReserveTrunks:
+		d.root.Send(d.trunks, &reserveTrunkBatch{Round: e.Round, Legs: e.Legs, ReplyTo: r.self})
+	case core.ReleaseTrunk:
+		d.root.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, Over: true, At: d.clock.Now()})
+	case core.ReserveNumbers:
+		d.root.Send(r.pool, &reserveNumbers{Round: e.Round, Want: e.Want, ReplyTo: r.self})
+	case core.ReleaseNumber:
+		d.root.Send(r.pool, &releaseNumber{Attempt: e.Attempt, Number: e.Number, End: e.End})
+	case core.DemandSeats:
+		if e.Keep {
+			r.lives.seats.Store(int64(e.Want))
+		}
+		d.root.Send(d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: e.Bot, Want: e.Want, Weight: e.Weight, GiveUp: e.GiveUp, N: e.N,
+			Epoch: e.Epoch, ReplyTo: r.self})
+	case core.SetPool:
+		d.root.Send(r.pool, &poolNumbers{Numbers: e.Numbers, LocalMatch: e.LocalMatch})
+	case core.PoolChanged:
+		d.root.Send(r.pool, &core.NumberChanged{Number: e.Number})
+
+	case core.Reply:
+		reply(d, d.pidOf(e.Request), e.Value, e.Err)
+	case core.Arm:
+		r.arm(e)
+	case core.Disarm:
+		if stop := r.timers[e.Timer]; stop != nil {
+			stop()
+			delete(r.timers, e.Timer)
+		}
+	case core.SendPulse:
+		d.root.Send(r.self, &core.Pulse{At: e.At})
+	case core.Publish:
+		if e.Figures == nil {
+			d.board.remove(r.id)
+		} else {
+			d.board.put(e.Figures)
+		}
+	case core.Leave:
+		d.after(leaveAfter, d.campaigns, &campaignGone{r.id})
+	case core.SayLastWord:
+		if m := r.asked; m != nil {
+			d.root.Send(m.To, &lastWordSaid{Campaign: r.id, Actors: m.Actors, Stays: e.Stays})
+		}
+
+	case core.Abandoned:
+		now := d.clock.Now()
+		d.abandons.add(e.Number, now, now)
+		d.log.Info().Str("campaign_id", string(r.id)).Str("cause", string(e.Cause)).Msg("live answer abandoned")
+	case core.Illegal:
+		d.stats.Illegal.Add(1)
+	case core.Overloaded:
+		d.stats.Overloads.Add(1)
+	case core.Failed:
+		if !journal.Temporary(e.Err) { // else it is said of the database
+			d.log.Error().Err(e.Err).Str("campaign_id", string(r.id)).Msg(e.What)
+		}
+	case core.ClockStepped:
+		d.log.Warn().Str("campaign_id", string(r.id)).Dur("step", e.By).
+			Msg("the wall clock was stepped; windows and due contacts are checked again")
+	case core.RoundLost:
+		d.log.Warn().Str("campaign_id", string(r.id)).Msg("a reservation was not answered; its contacts go back")
+	case core.Closing:
+		d.log.Info().Str("campaign_id", string(r.id)).Int("attempts", e.Attempts).Msg("closing attempts of an earlier process life")
+	default:
+		if !r.ask(effect) {
+			panic(fmt.Sprintf("actors: a run's effect %T is not carried out", effect))
+		}
+	}
+}
+
+// writer is the one that keeps the order of the campaign's writes.
+func (r *run) writer() *actor.PID { return r.d.writerFor(string(r.id)) }
+
+// arm starts a timer; one that is alone of its name takes the place of the one
+// before.
+func (r *run) arm(e core.Arm) {
+	stop := r.d.after(e.After, r.self, &core.TimerFired{Timer: e.Timer, Epoch: e.Epoch})
+	if !e.Timer.Single() {
+		return
+	}
+	if old := r.timers[e.Timer]; old != nil {
+		old()
+	}
+	r.timers[e.Timer] = stop
+}
+
+// spawn brings a contact up.
+func (r *run) spawn(e core.Spawn) {
+	first := make([]any, len(e.First))
+	for i, m := range e.First {
+		first[i] = r.command(m)
+	}
+	seed := &contactSeed{run: r.self, pool: r.pool, row: e.Row, rules: e.Rules, recover: e.Lost, first: first}
+	r.d.root.Send(r.contacts, &spawnContact{Name: "contact-" + string(e.Row.ID), Seed: seed})
+}
+
+func (r *run) tell(e core.Tell) {
+	if pid := r.up[e.Contact]; pid != nil {
+		r.d.root.Send(pid, r.command(e.Command))
+	}
+}
+
+// contact notes whose actor a contact is.
+func (r *run) contact(id engine.ContactID, pid *actor.PID) { r.up[id] = pid }

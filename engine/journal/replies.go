@@ -1,0 +1,37 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"dialler/engine"
+)
+
+// ReplyOf is the reply that is stored under an Idempotency-Key.
+func ReplyOf(i engine.Idempotency, status int, body any, now time.Time) *Reply {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil // replies are plain structs; they marshal
+	}
+	return &Reply{Idempotency: i, Status: status, Body: b, At: now}
+}
+
+// Temporary says whether the database may do later what it did not do now: it is
+// away, or fails in a way that is none of its refusals.
+func Temporary(err error) bool {
+	if err == nil {
+		return false
+	}
+	var e *engine.Error
+	return !errors.As(err, &e) || e.Code == "database_unavailable"
+}
+
+// Unavailable makes an adapter's failure an answer that says to try again.
+func Unavailable(err error) error {
+	var e *engine.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return engine.Unavailable("database_unavailable", "the database does not answer; try again", time.Second)
+}

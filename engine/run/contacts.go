@@ -1,0 +1,269 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/contact"
+)
+
+// touch gives a message to a contact, whose actor is brought up if it is at
+// rest: from the look-ahead if it is there, else from the database. A run without a
+// campaign has no contacts.
+func (s *State) touch(id engine.ContactID, msg any) {
+	if err := s.missing(); err != nil {
+		s.refuse(msg, err)
+		return
+	}
+	if (s.Preparing || s.Sweep != nil) && s.Lines[id] == nil && s.Loads[id] == nil {
+		s.HeldBack = append(s.HeldBack, HeldCommand{id, msg})
+		return
+	}
+	if l := s.Lines[id]; l != nil {
+		s.send(l, msg)
+		return
+	}
+	if row, ok := s.Queue.Take(id); ok {
+		s.spawn(row, nil, []any{msg})
+		return
+	}
+	if waiting, loading := s.Loads[id]; loading {
+		s.Loads[id] = append(waiting, msg)
+		return
+	}
+	s.Loads[id] = []any{msg}
+	s.emit(ReadContact{Contact: id})
+}
+
+// touchFound is touch for a contact whose row a read has found. A row that may be
+// outdated is read again.
+func (s *State) touchFound(r Read, row contact.Contact, msg any) {
+	_, mine := s.Reads[r] // not of a run that has crashed since
+	if last, gone := s.StoppedSince[row.ID]; !mine || gone && last >= r {
+		s.touch(row.ID, msg)
+		return
+	}
+	s.touchRow(row, msg)
+}
+
+// touchRow is touch for a contact whose stored row is at hand, as it is now.
+func (s *State) touchRow(row contact.Contact, msg any) {
+	if s.Preparing || s.Sweep != nil || s.over() || s.Lines[row.ID] != nil || s.Loads[row.ID] != nil || s.Queue.Has(row.ID) {
+		s.touch(row.ID, msg)
+		return
+	}
+	s.spawn(row, nil, []any{msg})
+}
+
+// contactRead: the row is here that commands wait for.
+func (s *State) contactRead(m *ContactRead) {
+	msgs := s.Loads[m.Contact]
+	if m.Err != nil {
+		// Somebody waits for the row: ask until the database answers.
+		s.emit(ReadContact{Contact: m.Contact, After: time.Second})
+		return
+	}
+	delete(s.Loads, m.Contact)
+	err := s.missing() // it may have left meanwhile
+	if err == nil && !m.OK {
+		err = errContactGone
+	}
+	if err != nil {
+		for _, msg := range msgs {
+			s.refuse(msg, err)
+		}
+		return
+	}
+	s.spawn(m.Row, nil, msgs)
+}
+
+func (s *State) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
+	l := &Line{ID: id, Number: n, Phase: attempt.PhaseOver, Accepted: map[int]struct{}{}}
+	s.Lines[id], s.ByNumber[n] = l, l
+	s.Phases[phaseIndex(attempt.PhaseOver)]++
+	return l
+}
+
+// removeLine forgets a line whose actor has stopped.
+func (s *State) removeLine(l *Line) {
+	s.dropLine(l)
+	s.Phases[phaseIndex(attempt.PhaseOver)]--
+	delete(s.Lines, l.ID)
+	if len(s.Reads) > 0 {
+		s.StoppedSince[l.ID] = s.LastRead
+	}
+	if s.ByNumber[l.Number] == l {
+		delete(s.ByNumber, l.Number)
+	}
+	s.settled(l.Number)
+	if len(s.Lines) == 0 {
+		s.nowAtRest()
+	}
+}
+
+// HeldCommand waits until the contacts are changed as a whole.
+type HeldCommand struct {
+	Contact engine.ContactID
+	Command any
+}
+
+// restPatience is how long whenAtRest waits for contacts that watch the legs of a
+// lost call: they do not change any more.
+const restPatience = 2 * time.Second
+
+// whenAtRest goes on with the change of all contacts once no contact's actor lives;
+// those that only wait for a result are sent to rest.
+func (s *State) whenAtRest() {
+	s.AwaitsRest = true
+	if len(s.Lines) == 0 {
+		s.nowAtRest()
+		return
+	}
+	s.later(restPatience, &restLate{}, "")
+	for _, l := range s.linesInOrder() {
+		s.send(l, &call.Rest{})
+	}
+}
+
+func (s *State) nowAtRest() {
+	if s.AwaitsRest {
+		s.AwaitsRest = false
+		s.afterWrites(Continuation{Do: thenPrepare, Effect: s.BulkOwed})
+	}
+}
+
+// refuse answers a message that will not reach a contact.
+func (s *State) refuse(msg any, err error) {
+	switch m := msg.(type) {
+	case *call.StoreResult:
+		s.reply(m.Request, nil, err)
+	case *call.Keys:
+		s.reply(m.Request, nil, err)
+	case *call.Transfer:
+		s.reply(m.Request, nil, err)
+	case *call.Reopen:
+		s.reply(m.Trigger.Request, nil, err)
+	case *call.Exclude:
+		s.excludeDone(&call.Excluded{Op: m.Op})
+	case *call.End:
+		s.excludeDone(&call.Excluded{Op: m.Op})
+	case *call.Operate:
+		s.reply(m.Request, nil, err)
+	case *call.Readmit:
+		s.liftDone(&call.Lifted{Op: m.Op})
+	}
+}
+
+// spawn brings a contact actor up with its first messages.
+func (s *State) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *Line {
+	l := s.newLine(row.ID, row.Number)
+	if s.Reading {
+		s.LiveWhileReading[row.ID] = struct{}{}
+	}
+	if s.Round != nil {
+		s.Round.touch(row.ID)
+	}
+	s.emit(Spawn{Row: row, Lost: lost, Rules: s.rules, First: first})
+	return l
+}
+
+func (s *State) send(l *Line, msg any) {
+	if !l.Up || l.Stopping {
+		l.Buffer = append(l.Buffer, msg)
+		return
+	}
+	s.emit(Tell{l.ID, msg})
+}
+
+func (s *State) flush(l *Line) {
+	buffer := l.Buffer
+	l.Buffer = nil
+	for _, msg := range buffer {
+		s.send(l, msg)
+	}
+}
+
+func (s *State) contactUp(m *call.Up) {
+	if l := s.Lines[m.Contact]; l != nil {
+		l.Up = true
+		s.flush(l)
+	}
+}
+
+// contactIdle: the contact has nothing to do; unless something is on its way
+// to it, it is asked to stop. Until it answers, messages for it wait.
+func (s *State) contactIdle(m *call.Idle) {
+	l := s.Lines[m.Contact]
+	if l == nil || l.Stopping || !l.Up || len(l.Buffer) > 0 {
+		return
+	}
+	l.Stopping = true
+	s.emit(Tell{l.ID, &call.Stop{}})
+}
+
+func (s *State) contactNotIdle(m *call.NotIdle) {
+	if l := s.Lines[m.Contact]; l != nil {
+		l.Stopping = false
+		s.flush(l)
+	}
+}
+
+// lookSoon is how soon the tables are looked at for what a contact leaves behind
+// that waits for nothing.
+const lookSoon = 500 * time.Millisecond
+
+// contactStopped: the contact is a row again; what came for it meanwhile
+// brings it up anew.
+func (s *State) contactStopped(m *call.Stopped) {
+	l := s.Lines[m.Row.ID]
+	if l == nil {
+		return
+	}
+	s.removeLine(l)
+	if s.Reading {
+		s.LiveWhileReading[m.Row.ID] = struct{}{}
+	}
+	if s.Preparing {
+		for _, msg := range l.Buffer {
+			s.touch(m.Row.ID, msg)
+		}
+		return
+	}
+	if len(l.Buffer) > 0 {
+		s.spawn(m.Row, nil, l.Buffer)
+		return
+	}
+	switch due := m.Row.DueAt; {
+	case due == nil && len(s.Lines) == 0:
+		s.lookAgain() // nobody may be open any more
+	case due == nil:
+		s.expect(s.now.Add(lookSoon))
+	case !due.After(s.now) && m.Row.DueClass <= contact.DueTrigger && s.Sweep == nil && !s.over():
+		s.Queue.Push(m.Row) // before those of the look-ahead, which may be full
+	default:
+		s.expect(*due)
+	}
+}
+
+// expect notes that a contact becomes due, so that the look-ahead is asked
+// again then.
+func (s *State) expect(due time.Time) {
+	due = due.Round(0) // by the wall clock, also when that is stepped
+	if s.Reading && (s.Expected == nil || due.Before(*s.Expected)) {
+		s.Expected = &due
+	}
+	if s.NextDue == nil || due.Before(*s.NextDue) {
+		s.NextDue = &due
+		s.setWake()
+	}
+}
+
+func (s *State) setWake() {
+	if s.NextDue == nil {
+		s.disarm(TimerWake)
+		return
+	}
+	s.arm(TimerWake, s.NextDue.Sub(s.now), Deferred{Event: &woken{}})
+}

@@ -1,0 +1,39 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+)
+
+// erasureTime is how long a run keeps triggers of a number away at most, for the case
+// that whoever erases it is gone.
+const erasureTime = time.Minute
+
+func (s *State) beginErasure(m *BeginErasure, from engine.Request) {
+	if _, busy := s.TriggersOf[m.Number]; busy {
+		s.reply(from, nil, engine.TemporaryConflict("person_being_added", "a trigger of this number is under way; erase again", time.Second))
+		return
+	}
+	s.Erasing[m.Number] = s.now.Add(erasureTime)
+	if l := s.ByNumber[m.Number]; l != nil {
+		s.send(l, &call.Rest{})
+	}
+	s.afterWrites(Continuation{Do: thenReply, Request: from})
+}
+
+func (s *State) endErasure(m *EndErasure, from engine.Request) {
+	delete(s.Erasing, m.Number)
+	s.Excluded.DropNumber(m.Number)
+	for _, gone := range m.Matches {
+		s.Excluded.DropMatch(gone)
+	}
+	if l := s.ByNumber[m.Number]; l != nil {
+		delete(s.ByNumber, m.Number)
+		l.Number, l.Variables = m.Tombstone, nil
+		s.ByNumber[l.Number] = l
+		s.send(l, &call.Forget{Tombstone: m.Tombstone})
+	}
+	s.reply(from, nil, nil)
+}

@@ -1,0 +1,183 @@
+package run
+
+import (
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+	"dialler/engine/journal"
+	"time"
+)
+
+// ExcludeOp is one exclusion or suppression under way: it is answered when its
+// commit and the word of every live attempt concerned are in.
+type ExcludeOp struct {
+	Command   campaign.Exclude
+	Who       *engine.Who
+	Request   engine.Request
+	Reply     campaign.ExcludeReply
+	Awaited   int // contacts that have not confirmed
+	Persisted bool
+	Found     bool
+}
+
+func (s *State) exclude(m *Exclude, from engine.Request) {
+	if !s.known(from) {
+		return
+	}
+	if s.past(m.Command.Deadline, from) {
+		return
+	}
+	// From this moment look-ahead, reservations and additions are covered.
+	if m.Command.Reason == "" { // one without a reason keeps the recorded one
+		m.Command.Reason, _ = s.Excluded.Reason(m.Command.Number, m.Command.Match)
+	}
+	x := journal.Exclusion{Campaign: s.ID, Number: m.Command.Number, Match: m.Command.Match, Reason: m.Command.Reason, CreatedAt: s.now}
+	s.Excluded.Add(&x)
+	s.OpSeq++
+	n := s.OpSeq
+	s.Ops[n] = &ExcludeOp{Command: m.Command, Who: m.Who, Request: from}
+	s.overtakeTriggers(&m.Command)
+	if s.Readmission.Running > 0 {
+		s.Readmission.Newer = append(s.Readmission.Newer, m.Command)
+	}
+	s.write(journal.Write{Exclusions: []journal.Exclusion{x}})
+	// The tables are asked behind what is queued for them: a contact that a
+	// trigger wrote a moment ago is among those found.
+	s.afterWrites(Continuation{Do: thenFindExcluded, Op: n})
+}
+
+// findContacts asks for the contacts that an exclusion, or one that is taken back,
+// is about.
+func (s *State) findContacts(n int) {
+	q := FindContacts{Op: n}
+	switch op, lift := s.Ops[n], s.Lifts[n]; {
+	case op != nil:
+		q.Number, q.Match = op.Command.Number, op.Command.Match
+	case lift != nil:
+		q.Number, q.Match = lift.Command.Number, lift.Command.Match
+	default:
+		return
+	}
+	q.Read = s.beginRead()
+	s.emit(q)
+}
+
+func (s *State) contactsFound(m *ContactsFound) {
+	defer s.endRead(m.Read)
+	if op := s.Ops[m.Op]; op != nil {
+		s.excludeFound(op, m)
+	} else if lift := s.Lifts[m.Op]; lift != nil {
+		s.liftFound(lift, m)
+	}
+}
+
+func (s *State) exclusionsImported(cmd *campaign.ExclusionsImported, from engine.Request) {
+	if !s.known(from) || s.past(cmd.Deadline, from) {
+		return
+	}
+	s.write(journal.Write{Events: []journal.Event{{At: s.now, Type: journal.ExclusionsImported, Version: 1,
+		Data: journal.Data{Who: &cmd.Who, Reason: cmd.Reason, Count: cmd.Numbers}}}})
+	s.afterWrites(Continuation{Do: thenReply, Request: from})
+}
+
+// excluding says whether an exclusion of the contact is under way, which counts it.
+func (s *State) excluding(c *contact.Contact) bool {
+	for _, op := range s.Ops {
+		if exclusion.Concerns(op.Command.Number, op.Command.Match, c.Number, c.Variables) {
+			return true
+		}
+	}
+	return false
+}
+
+// overtakeTriggers refuses the triggers that wait for room, and those that are
+// being reserved for, of contacts that are not stored yet.
+func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
+	keep := s.Triggers[:0]
+	for _, t := range s.Triggers {
+		if exclusion.Concerns(cmd.Number, cmd.Match, t.Row.Number, t.Row.Variables) {
+			delete(s.TriggersOf, t.Row.Number)
+			s.settled(t.Row.Number)
+			s.reply(t.Trigger.Request, nil, ErrContactExcluded)
+			continue
+		}
+		keep = append(keep, t)
+	}
+	clear(s.Triggers[len(keep):])
+	s.Triggers = keep
+	s.overtakeParked(cmd)
+	if s.Round == nil {
+		return
+	}
+	for i := range s.Round.Candidates {
+		c := &s.Round.Candidates[i]
+		c.Overtaken = c.Overtaken || c.Trigger != nil && exclusion.Concerns(cmd.Number, cmd.Match, c.Row.Number, c.Row.Variables)
+	}
+}
+
+func (s *State) excludeFound(op *ExcludeOp, m *ContactsFound) {
+	if journal.Temporary(m.Err) {
+		// The exclusion is stored: it is carried out whole, whoever still waits.
+		s.later(time.Second, &findAgain{m.Op}, "")
+		return
+	}
+	if m.Err != nil {
+		delete(s.Ops, m.Op)
+		s.reply(op.Request, nil, journal.Unavailable(m.Err))
+		return
+	}
+	seen := map[engine.ContactID]bool{}
+	for i := range m.Rows {
+		seen[m.Rows[i].ID] = true
+	}
+	// Contacts that live but are not stored yet (a trigger under way).
+	for _, l := range s.linesInOrder() {
+		if exclusion.Concerns(op.Command.Number, op.Command.Match, l.Number, l.Variables) && !seen[l.ID] {
+			op.Reply.Matched++
+			op.Awaited++
+			s.touch(l.ID, &call.Exclude{Reason: op.Command.Reason, Who: op.Who, Op: m.Op})
+		}
+	}
+	for i := range m.Rows {
+		op.Reply.Matched++
+		op.Awaited++
+		s.touchFound(m.Read, m.Rows[i], &call.Exclude{Reason: op.Command.Reason, Who: op.Who, Op: m.Op})
+	}
+	op.Found = true
+	s.finishExclude(m.Op)
+}
+
+func (s *State) excludeDone(m *call.Excluded) {
+	op := s.Ops[m.Op]
+	if op == nil {
+		return
+	}
+	op.Awaited--
+	if m.Excluded {
+		op.Reply.Excluded++
+	}
+	if m.Cancelled {
+		op.Reply.CancelledRinging++
+	}
+	if m.InCall {
+		op.Reply.InCall++
+	}
+	s.finishExclude(m.Op)
+}
+
+func (s *State) finishExclude(n int) {
+	op := s.Ops[n]
+	if !op.Found || !op.Persisted || op.Awaited > 0 {
+		return
+	}
+	delete(s.Ops, n)
+	if op.Command.Idempotency.Present() {
+		rep := op.Reply
+		s.write(journal.Write{Reply: journal.ReplyOf(op.Command.Idempotency, 200, rep, s.now)})
+		s.afterWrites(Continuation{Do: thenReply, Request: op.Request, Value: rep})
+		return
+	}
+	s.reply(op.Request, op.Reply, nil)
+}

@@ -1,0 +1,291 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+)
+
+// The run's side of imports (ADR 11). While rows of a file are being inserted
+// their numbers are locked in the database: whoever inserted one of them would
+// wait for the switch, and with it the group commit of every campaign of its
+// writer. So the run keeps such additions until the switch is over: lists of
+// contacts, and triggers whose number is staged. Between the gate and the end,
+// a few milliseconds, it also keeps what the new rows would miss: exclusions
+// and lifecycle commands.
+
+// Activation is a switch that is under way.
+type Activation struct {
+	Import engine.ImportID
+	// Before it begins, what adds contacts already must be done: triggers that
+	// are older than Before are stored, no list is being added.
+	Before int
+	Begin  engine.Request // who waits for that, "" once answered
+	Since  time.Time
+	Gated  bool
+}
+
+// Parked is a command that waits for the end of a switch.
+type Parked struct {
+	Event any
+	From  engine.Request
+	Until time.Time
+}
+
+const (
+	// drainTimeout bounds how long a switch waits for additions under way; past
+	// it the worst is that a trigger waits for the switch.
+	drainTimeout = 5 * time.Second
+	// parkTimeout is how long a command without a deadline waits; those with one
+	// are answered a little before it.
+	parkTimeout = 8 * time.Second
+	parkMargin  = 200 * time.Millisecond
+)
+
+// mayAdd says whether contacts can be added now: the campaign's table decides.
+func (s *State) mayAdd() error {
+	switch {
+	case s.M.C.ID == "":
+		return ErrCampaignNotFound
+	case s.Preparing:
+		return engine.Conflict("contacts_locked", "the contacts are being prepared or removed; nothing can be added now")
+	}
+	m := s.M
+	_, err := m.Apply(campaign.Event{Kind: campaign.AddRows, At: s.now}, nil)
+	return err
+}
+
+func (s *State) importing(event any, from engine.Request) error {
+	switch e := event.(type) {
+	case *MayImport:
+		s.reply(from, ImportTerms{Sticky: s.M.C.Settings.StickyExclusion}, s.mayAdd())
+	case *BeginActivation:
+		s.beginActivation(e, from)
+	case *activationDue:
+		if a := s.Activation; a != nil && a.Import == e.id {
+			s.drained()
+		}
+	case *ActivationGoesOn:
+		if s.Activation == nil {
+			s.Activation = &Activation{Import: e.Import} // begun with an earlier life of this run
+		}
+	case *CloseGate:
+		s.closeGate(e, from)
+	case *ActivationEnded:
+		return s.activationEnded(e)
+	case *call.Stored:
+		s.settled(e.Number)
+	case *parkedLate:
+		s.refuseLate()
+	}
+	return nil
+}
+
+func (s *State) beginActivation(m *BeginActivation, from engine.Request) {
+	err := s.mayAdd()
+	if err == nil && s.Activation != nil && s.Activation.Import != m.Import {
+		err = engine.Conflict("import_in_progress", "another file is being imported into this campaign")
+	}
+	if err != nil {
+		s.reply(from, nil, err)
+		return
+	}
+	if a := s.Activation; a != nil {
+		a.Begin = from
+	} else {
+		s.Additions++
+		s.Activation = &Activation{Import: m.Import, Before: s.Additions, Begin: from, Since: s.now}
+		s.later(drainTimeout, &activationDue{m.Import}, "")
+	}
+	s.drained()
+}
+
+// drained lets the switch begin once no addition is under way that was not
+// weighed against the staged rows.
+func (s *State) drained() {
+	a := s.Activation
+	if a == nil || a.Begin == "" {
+		return
+	}
+	if s.now.Sub(a.Since) < drainTimeout {
+		if s.Adding > 0 {
+			return
+		}
+		for _, n := range s.Fresh {
+			if n < a.Before {
+				return
+			}
+		}
+	}
+	to := a.Begin
+	a.Begin = ""
+	s.afterWrites(Continuation{Do: thenBegin, Request: to})
+}
+
+// settled: a trigger's contact is stored, or will not be.
+func (s *State) settled(n engine.PhoneNumber) {
+	if _, ok := s.Fresh[n]; ok {
+		delete(s.Fresh, n)
+		s.drained()
+	}
+}
+
+// closeGate: the campaign must still be in the run that the rows were made
+// for. A pause since then does not matter: they wait with the others.
+func (s *State) closeGate(m *CloseGate, from engine.Request) {
+	a := s.Activation
+	err := s.mayAdd()
+	if s.M.C.State == campaign.Paused {
+		err = nil
+	}
+	switch {
+	case err != nil:
+	case a == nil || a.Import != m.Import:
+		err = engine.Unavailable("import_unknown", "the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+	case s.M.C.Run != m.Run:
+		err = engine.Conflict("contacts_locked", "the campaign is in another run by now; nothing was added")
+	}
+	if err != nil {
+		s.reply(from, nil, err)
+		return
+	}
+	a.Gated = true
+	s.afterWrites(Continuation{Do: thenPassGate, Request: from})
+}
+
+func (s *State) gated() bool { return s.Activation != nil && s.Activation.Gated }
+
+// activationEnded takes the new contacts in and goes on with what waited.
+func (s *State) activationEnded(m *ActivationEnded) error {
+	if a := s.Activation; a == nil || a.Import == m.Import {
+		s.Activation = nil
+	}
+	if m.Done {
+		for _, n := range m.Out.Lifted {
+			s.Excluded.DropNumber(n)
+		}
+		s.readmit(m.Out.Readmit)
+		// A run that was loaded since then has counted them in the tables.
+		if m.Epoch == s.M.C.Epoch && s.Tally != nil && m.Out.Import.Added > 0 {
+			ev := m.Event
+			ev.Data.Count = m.Out.Import.Added
+			s.Tally.Apply(&ev)
+			s.Rates.Note(&ev)
+		}
+	}
+	if s.M.C.ID != "" {
+		s.lookAgain()
+	}
+	waiting := s.Parked
+	s.Parked = nil
+	for _, p := range waiting {
+		if !s.now.Before(p.Until) {
+			s.refuseParked(p)
+			continue
+		}
+		if err := s.handle(p.Event, p.From); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// park keeps a command that has to wait for the end of the switch.
+func (s *State) park(msg any, from engine.Request) bool {
+	if s.Activation == nil {
+		return false
+	}
+	switch msg.(type) {
+	case *AddRows:
+	case *Act, *ActReady, *Exclude, *Lift:
+		if !s.Activation.Gated {
+			return false
+		}
+	default:
+		return false
+	}
+	s.parkNow(msg, from)
+	return true
+}
+
+func (s *State) parkNow(msg any, from engine.Request) {
+	var deadline time.Time
+	switch m := msg.(type) {
+	case *Exclude:
+		deadline = m.Command.Deadline
+	case *Lift:
+		deadline = m.Command.Deadline
+	case *Trigger:
+		deadline = m.Command.Deadline
+	}
+	until := deadline.Add(-parkMargin)
+	if deadline.IsZero() {
+		until = s.now.Add(parkTimeout)
+	}
+	s.Parked = append(s.Parked, Parked{msg, from, until})
+	s.later(until.Sub(s.now), &parkedLate{}, "")
+}
+
+func (s *State) refuseLate() {
+	keep := s.Parked[:0]
+	for _, p := range s.Parked {
+		if s.now.Before(p.Until) {
+			keep = append(keep, p)
+			continue
+		}
+		s.refuseParked(p)
+	}
+	clear(s.Parked[len(keep):])
+	s.Parked = keep
+}
+
+// overtakeParked refuses the triggers that wait for the end of a switch and
+// that an exclusion concerns.
+func (s *State) overtakeParked(cmd *campaign.Exclude) {
+	keep := s.Parked[:0]
+	for _, p := range s.Parked {
+		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Variables) {
+			s.reply(p.From, nil, ErrContactExcluded)
+			continue
+		}
+		keep = append(keep, p)
+	}
+	clear(s.Parked[len(keep):])
+	s.Parked = keep
+}
+
+var errImportActivating = engine.Unavailable("import_activating", "a file is being imported into this campaign; nothing was done, try again", time.Second)
+
+// asks is who waits for the answer.
+func (p *Parked) asks() engine.Request {
+	if m, ok := p.Event.(*ActReady); ok {
+		return m.Request
+	}
+	return p.From
+}
+
+func (s *State) refuseParked(p Parked) { s.reply(p.asks(), nil, errImportActivating) }
+
+// newContact is a contact that a trigger makes; until it is stored a switch
+// that has not begun waits for it.
+func (s *State) newContact(cmd *campaign.Trigger) contact.Contact {
+	now := s.now
+	s.Fresh[cmd.Number] = s.Additions
+	return contact.Contact{
+		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
+		Source: "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
+		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+}
+
+// activating is the import whose numbers are locked, "" when there is none.
+func (s *State) activating() engine.ImportID {
+	if s.Activation == nil {
+		return ""
+	}
+	return s.Activation.Import
+}

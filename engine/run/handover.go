@@ -1,0 +1,82 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/ownership"
+)
+
+// answersFor is how long a run that is handed over waits for what it still has to
+// answer: of the rest is not known whether it was carried out.
+const answersFor = 2 * time.Second
+
+// leave forgets a campaign that does not exist, or not any more, or that another node
+// acts for.
+func (s *State) leave() {
+	s.M.C.ID, s.Tally = "", nil
+	s.emit(Leave{})
+}
+
+// lastWord confirms that the campaign's actors may stop: at once unless the campaign
+// is being handed over; then the replies that depend on the database come first.
+func (s *State) lastWord(m *LastWord) {
+	if !m.HandOver {
+		s.emit(SayLastWord{Stays: s.M.C.ID != ""})
+		return
+	}
+	s.HandOver = true
+	for _, held := range s.Stash {
+		s.reply(held.From, nil, ownership.ErrNotOwner)
+	}
+	for i := range s.Parked {
+		s.reply(s.Parked[i].asks(), nil, ownership.ErrNotOwner)
+	}
+	s.Stash, s.Parked = nil, nil
+	s.later(answersFor, &answersDue{}, "")
+	s.sayLastWord(false)
+}
+
+// sayLastWord of a campaign that is handed over, once nobody waits for an answer or
+// the wait is over.
+func (s *State) sayLastWord(over bool) {
+	if !s.HandOver || !over && s.owesAnswers() {
+		return
+	}
+	s.HandOver = false
+	s.emit(SayLastWord{})
+}
+
+// owesAnswers tells whether somebody waits for what is under way.
+func (s *State) owesAnswers() bool {
+	return len(s.Ops)+len(s.Lifts)+len(s.Reads)+len(s.Triggers)+len(s.TriggersOf)+len(s.Pending)+s.Adding > 0 || s.Preparing
+}
+
+// leavesFor is how long a run dials nobody for a hand-over, of which nothing may come.
+const leavesFor = 15 * time.Second
+
+func (s *State) dialNoMore(from engine.Request) {
+	s.LeavesUntil = s.now.Add(leavesFor)
+	p := Placing{Attempts: map[engine.AttemptID]engine.ContactID{}, Round: s.Round != nil}
+	for id, l := range s.Lines {
+		if l.Phase == attempt.PhaseDialling && l.Attempt != "" {
+			p.Attempts[l.Attempt] = id
+		}
+	}
+	s.reply(from, p, nil)
+}
+
+// mayDial: time has passed since the run decided to dial.
+func (s *State) mayDial(m *call.MayDial) {
+	l := s.Lines[m.Contact]
+	if l == nil {
+		return
+	}
+	d := *m.Dial
+	d.SendWithin = s.callableFor(l.Number)
+	d.Eligible, d.Withdrawn = true, s.M.C.State != campaign.Running || d.SendWithin <= 0
+	s.send(l, &d)
+}

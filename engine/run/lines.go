@@ -1,0 +1,158 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/pacing"
+)
+
+// Line is a contact whose actor lives.
+type Line struct {
+	ID       engine.ContactID
+	Number   engine.PhoneNumber
+	Up       bool  // its actor takes commands
+	Buffer   []any // commands while it is not up, or is asked to stop
+	Stopping bool
+	Attempt  engine.AttemptID
+	Phase    attempt.Phase
+	Seated   bool
+	Held     bool // seated before it was answered
+	Counted  bool // as a live answer
+	Machine  bool // counted as one
+	// Of the pacing model: when the line was placed, while it may still want a
+	// seat, and when it took one.
+	DialledAt, SeatedAt time.Time
+	Accepted            map[int]struct{} // the steps of its writes
+	// Variables of a contact that a trigger made and that may not be stored yet.
+	Variables map[string]string
+}
+
+func (s *State) lineMoved(m *call.LineMoved) {
+	l := s.Lines[m.Contact]
+	if l == nil {
+		return
+	}
+	if l.Attempt != m.Attempt {
+		return // of an older attempt
+	}
+	if l.Phase == attempt.PhaseOver && m.Phase != attempt.PhaseOver {
+		return
+	}
+	s.setPhase(l, m.Phase)
+	switch m.Phase {
+	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
+	case attempt.PhaseWaiting:
+		s.enqueueWaiting(l)
+		s.grantSeats()
+	case attempt.PhaseServed:
+		if !m.Tentative {
+			s.countAnswer(l, false, m.Cause)
+		}
+	case attempt.PhaseAbandoned:
+		s.countAnswer(l, true, m.Cause)
+		s.freeSeat(l)
+	case attempt.PhaseReleased:
+		if m.Machine {
+			s.countMachine(l)
+		}
+		s.freeSeat(l)
+	case attempt.PhaseOver:
+		s.dropLine(l)
+	}
+	if m.Phase == attempt.PhaseServed {
+		s.Rates.Served(m.At)
+	}
+}
+
+// answerStands: no beep takes the answer back any more, so that it counts.
+func (s *State) answerStands(m *call.AnswerStands) {
+	if l := s.Lines[m.Contact]; l != nil && l.Attempt == m.Attempt {
+		s.countAnswer(l, false, "")
+	}
+}
+
+// countAnswer adds a live answer to the ledgers, once.
+func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) {
+	if l.Counted {
+		return
+	}
+	l.Counted = true
+	s.modelAnswer(abandoned)
+	if abandoned {
+		c := pacing.Counts{Live: 1, Abandoned: 1}
+		if cause == engine.AbandonCapacityLoss {
+			c.CapacityLoss = 1
+			s.Pace.Books.Lost()
+		} else {
+			s.Pace.Books.Abandoned()
+		}
+		s.Pace.Hours.Count(s.now, c)
+		s.emit(Abandoned{l.Number, cause})
+		return
+	}
+	s.Pace.Books.Served()
+	s.Pace.Hours.Count(s.now, pacing.Counts{Live: 1})
+}
+
+func (s *State) enqueueWaiting(l *Line) {
+	if slices.Contains(s.Waiting, l) {
+		return
+	}
+	if l.Seated {
+		s.useHeld(l)
+		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
+		return
+	}
+	s.Waiting = append(s.Waiting, l)
+}
+
+// dropLine: the line's attempt is over.
+func (s *State) dropLine(l *Line) {
+	s.freeSeat(l)
+	s.setPhase(l, attempt.PhaseOver)
+	l.Counted, l.Machine, l.Attempt = false, false, ""
+}
+
+// phaseOrder numbers the phases for counting lines.
+var phaseOrder = [...]attempt.Phase{attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening,
+	attempt.PhaseWaiting, attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver}
+
+func phaseIndex(p attempt.Phase) int {
+	for i := range phaseOrder {
+		if phaseOrder[i] == p {
+			return i
+		}
+	}
+	return len(phaseOrder) - 1 // a line without an attempt is over
+}
+
+// setPhase moves a line and keeps the count.
+func (s *State) setPhase(l *Line, p attempt.Phase) {
+	s.modelLine(l, p)
+	s.Phases[phaseIndex(l.Phase)]--
+	l.Phase = p
+	s.Phases[phaseIndex(p)]++
+}
+
+// engagedLines counts the lines with a live attempt.
+func (s *State) engagedLines() int {
+	return len(s.Lines) - s.Phases[phaseIndex(attempt.PhaseOver)]
+}
+
+// flying counts r of the gate: dials placed, or being reserved, that are not
+// answered or over; one with a seat held counts as busy instead.
+func (s *State) flying() int {
+	n := s.Phases[phaseIndex(attempt.PhaseDialling)] + s.Phases[phaseIndex(attempt.PhaseRinging)] + s.Phases[phaseIndex(attempt.PhaseListening)] - s.Held
+	if s.Round != nil {
+		for i := range s.Round.Candidates {
+			if !s.Round.Candidates[i].Seated {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,112 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/pacing"
+	"dialler/engine/tally"
+)
+
+// liveView is what the campaign does now, from the run's own state.
+func (s *State) liveView() *campaign.Live {
+	now := s.now
+	if s.M.C.State != campaign.Running {
+		s.decide() // the pump does not; what held the last dial back is not what does now
+	}
+	v := &campaign.Live{
+		Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
+		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)],
+		Seats: s.seatCap(), FreeSeats: s.seatCap() - s.Busy, At: now,
+		Constraint: s.Pace.Last.Constraint, Explanation: s.Pace.explain(), Credit: float64(s.Pace.Last.Why.Credit), CreditHeld: s.Pace.Last.Why.Held(),
+		Ledgers: s.ledgerViews(), Rolling: s.rollingViews(),
+	}
+	switch v.Constraint {
+	case engine.ConstraintNone, engine.ConstraintConcurrency, engine.ConstraintAbandonCredit, engine.ConstraintTrunkCPS,
+		engine.ConstraintTrunkChannels, engine.ConstraintNumberPool:
+		if s.Pace.Brake.Shown(s.boot) {
+			v.Constraint, v.Explanation = engine.ConstraintOverload, s.Pace.Brake.String()
+		}
+	case engine.ConstraintSeats:
+		switch {
+		case s.Bot.ID != "" && !s.Bot.Active:
+			v.Explanation = botInactive
+		case s.Outage != nil:
+			v.Explanation = s.Outage.String()
+		}
+	}
+	v.Indicator = campaign.Indicate(s.M.C.State, s.windowOpen(), s.Rates.LastDial(), now)
+	s.Rates.Show(v, now)
+	v.ETASeconds = s.eta()
+	return v
+}
+
+// etaSpan is the time of which the present rate is taken for the estimate.
+const etaSpan = 5 * time.Minute
+
+// eta estimates when the run ends, nil when that cannot be told.
+func (s *State) eta() *float64 {
+	c := &s.M.C
+	if c.State != campaign.Running || c.Settings.AlwaysOn || c.RunningSince == nil {
+		return nil
+	}
+	n := s.Tally.Counters()
+	from := s.now.Add(-etaSpan)
+	if c.RunningSince.After(from) {
+		from = *c.RunningSince
+	}
+	o := tally.Outlook{Now: s.now, Counters: &n, MaxAttempts: c.Settings.MaxAttempts, Dials: s.Rates.Dials(s.now, etaSpan),
+		Span: c.Settings.Window.OpenBetween(from, s.now), Window: c.Settings.Window, Ends: c.WindowEndsAt}
+	if s.Queue.Len() == 0 && s.engagedLines() == 0 && s.NextDue != nil {
+		o.NotBefore = *s.NextDue
+	}
+	eta, ok := tally.ETA(&o)
+	if !ok {
+		return nil
+	}
+	sec := eta.Seconds()
+	return &sec
+}
+
+// ledgerViews are the ledgers that the cap is kept over.
+func (s *State) ledgerViews() []campaign.LedgerView {
+	settings, b := &s.M.C.Settings, &s.Pace.Books
+	list := make([]campaign.LedgerView, 0, 3)
+	for _, l := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
+		list = append(list, campaign.ViewLedger(l, settings))
+	}
+	return list
+}
+
+// rollingViews are the rates that are shown and not guaranteed.
+func (s *State) rollingViews() campaign.Rolling {
+	h := &s.Pace.Hours
+	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(s.now, 24*time.Hour)), Month: campaign.ViewCounts(h.Over(s.now, pacing.ThirtyDays))}
+}
+
+// botInactive is why a bot that was deactivated has no seats.
+const botInactive = "the bot is inactive; nothing is dialled before it is activated, live calls go on"
+
+// publish gives the campaign's figures for the metrics.
+func (s *State) publish() {
+	if !s.Ready || s.Tally == nil || !s.needsTick() {
+		s.emit(Publish{})
+		return
+	}
+	c := s.Tally.Counters()
+	f := &Figures{Campaign: s.ID, Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
+		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)], Seats: s.seatCap(),
+		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{},
+		AbandonCap: float64(s.M.C.Settings.AbandonCapPPM) / 1e6, Due: s.Queue.Len(), Constraint: s.Pace.Last.Constraint}
+	if s.M.C.State != campaign.Running {
+		f.Constraint = engine.ConstraintPaused
+	}
+	for _, l := range s.ledgerViews() {
+		if l.AbandonRate != nil {
+			f.AbandonRates[l.Period] = *l.AbandonRate
+		}
+	}
+	s.emit(Publish{f})
+}

@@ -1,0 +1,54 @@
+package run
+
+import (
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// What an operator does to one contact. Excluding it is an exclusion of its number;
+// to have it dialled, now or at a time, is the contact's own decision.
+
+// operate asks for the contact; whom nobody may call is refused at once.
+func (s *State) operate(m *Operate, from engine.Request) {
+	if !s.known(from) || s.past(m.Command.Deadline, from) {
+		return
+	}
+	calls := m.Command.Action != campaign.ExcludeContact
+	if err := s.M.C.Dials(); calls && err != nil {
+		s.reply(from, nil, err)
+		return
+	}
+	s.emit(FindOperated{Read: s.beginRead(), Request: from, Command: m.Command, Calls: calls})
+}
+
+func (s *State) operateFound(m *OperateFound) error {
+	defer s.endRead(m.Read)
+	if m.Err == nil && !m.OK {
+		m.Err = ErrContactNotFound
+	}
+	if m.Err != nil {
+		s.reply(m.Request, nil, journal.Unavailable(m.Err))
+		return nil
+	}
+	if m.Command.Action == campaign.ExcludeContact {
+		who := m.Command.Who
+		return s.handle(&Exclude{Command: campaign.Exclude{Campaign: s.ID, Number: m.Row.Number, Reason: m.Command.Reason, Who: who, Deadline: m.Command.Deadline}, Who: &who}, m.Request)
+	}
+	err := s.M.C.Dials() // it may have ended while the database was asked
+	until, erasing := s.Erasing[m.Row.Number]
+	switch {
+	case err != nil:
+	case s.Excluded.Refuses(m.Row.Number, m.Row.Variables, true):
+		err = ErrContactExcluded
+	case erasing && s.now.Before(until):
+		err = errBeingErased
+	}
+	if err != nil {
+		s.reply(m.Request, nil, err)
+		return nil
+	}
+	s.touchFound(m.Read, m.Row, &call.Operate{Command: m.Command, Request: m.Request})
+	return nil
+}

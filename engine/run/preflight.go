@@ -1,0 +1,35 @@
+package run
+
+import (
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// Preflight asks everything that Start asks, and more, but starts nothing: its facts
+// come from the tables and from those who own seats, trunks and numbers.
+func (s *State) preflight(from engine.Request) {
+	if s.known(from) {
+		s.emit(CheckReady{Request: from, Run: s.M.C.Run, Settings: s.M.C.Settings})
+	}
+}
+
+func (s *State) preflightReady(m *PreflightReady) {
+	if m.Err != nil {
+		s.reply(m.Request, nil, journal.Unavailable(m.Err))
+		return
+	}
+	s.setBot(m.Bots)
+	f := &m.Facts
+	f.BotKnown, f.BotActive = s.Bot.ID != "", s.Bot.Active
+	f.Seats, f.FreeSeats = m.Seats, m.Free+s.seatCap()
+	if m.Outage != nil {
+		f.BotOutage = m.Outage.Reason
+	}
+	for _, t := range m.Trunks {
+		if t.Available || t.Constraint != engine.ConstraintTrunkHealth {
+			f.TrunksUp++
+		}
+	}
+	s.reply(m.Request, campaign.Ready(&s.M.C, *f, m.Outlook, s.now), nil)
+}

@@ -1,0 +1,96 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+	"dialler/engine/journal"
+)
+
+// Adding somebody on purpose, with Sticky Exclusion off, undoes an exclusion:
+// one made in advance is lifted, and a contact that was excluded can be called
+// again. An exclusion that comes while that is under way is newer, and stands.
+
+// readmitChunk is how many contacts are brought back at a time.
+const readmitChunk = 500
+
+// Readmission is under way while the excluded contacts are being looked up.
+type Readmission struct {
+	Running int
+	Newer   []campaign.Exclude // exclusions since the first of them began
+}
+
+// liftAll lifts the exclusions by number of those who are added on purpose.
+func (s *State) liftAll(list []campaign.NewContact) {
+	if s.M.C.Settings.StickyExclusion {
+		return
+	}
+	var w journal.Write
+	for i := range list {
+		if _, excluded := s.Excluded.Reason(list[i].Number, nil); !excluded {
+			continue
+		}
+		x := journal.Exclusion{Campaign: s.ID, Number: list[i].Number, Lifted: true, CreatedAt: s.now}
+		s.Excluded.Add(&x)
+		w.Exclusions = append(w.Exclusions, x)
+	}
+	if len(w.Exclusions) > 0 {
+		s.write(w)
+	}
+}
+
+// readmit looks the excluded contacts among those added again up, some at a
+// time.
+func (s *State) readmit(list []campaign.NewContact) {
+	if len(list) == 0 {
+		return
+	}
+	s.Readmission.Running++
+	s.lookUpExcluded(list)
+}
+
+func (s *State) lookUpExcluded(list []campaign.NewContact) {
+	n := min(readmitChunk, len(list))
+	s.emit(ReadExcluded{Read: s.beginRead(), Again: list[:n], Left: list[n:]})
+}
+
+func (s *State) excludedRead(m *ExcludedRead) {
+	defer s.endRead(m.Read)
+	if m.Err != nil {
+		retry := append(m.Again, m.Left...)
+		s.later(time.Second, &readmitLater{retry}, "")
+		return
+	}
+	s.readmitRows(m.Read, m.Rows, m.Again)
+	if len(m.Left) > 0 {
+		s.lookUpExcluded(m.Left)
+		return
+	}
+	s.readmitted()
+}
+
+func (s *State) readmitRows(r Read, rows []contact.Contact, again []campaign.NewContact) {
+	variables := make(map[engine.PhoneNumber]map[string]string, len(again))
+	for i := range again {
+		variables[again[i].Number] = again[i].Variables
+	}
+next:
+	for i := range rows {
+		for j := range s.Readmission.Newer {
+			if exclusion.Concerns(s.Readmission.Newer[j].Number, s.Readmission.Newer[j].Match, rows[i].Number, rows[i].Variables) {
+				continue next
+			}
+		}
+		s.touchFound(r, rows[i], &call.Readmit{Variables: variables[rows[i].Number]})
+	}
+}
+
+func (s *State) readmitted() {
+	if s.Readmission.Running--; s.Readmission.Running == 0 {
+		s.Readmission.Newer = nil
+	}
+}

@@ -1,0 +1,259 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/exclusion"
+	"dialler/engine/tally"
+)
+
+// started begins a life of the run. What it reads it reads behind the writer's queue,
+// so that nothing queued by an earlier life is missed, and dialled a second time.
+func (s *State) started(e *Started) {
+	s.Seed, s.Life = e.Seed, s.now.UnixNano()
+	s.Tickets, s.LastRead = s.Life, Read(s.Life) // never those of an earlier life
+	s.afterWrites(Continuation{Do: thenLoad})
+}
+
+// load takes ownership and reads what is durable.
+func (s *State) load() {
+	if s.Loading || s.Tally != nil {
+		return
+	}
+	s.Loading = true
+	s.emit(Load{s.Life})
+}
+
+func (s *State) loaded(m *Loaded) {
+	if m.Err != nil {
+		switch engine.ErrorCode(m.Err) {
+		case "campaign_not_found":
+			s.becomeReady()
+			s.leave()
+			return
+		case "not_owner":
+			s.Absent = m.Err
+			s.becomeReady()
+			s.leave()
+			return
+		}
+		s.emit(Failed{"campaign not loaded; trying again", m.Err})
+		s.later(time.Second, &loadAgain{}, "")
+		return
+	}
+	s.M.C = m.Campaign
+	s.BulkOwed = campaign.Owed(&m.Campaign, m.Contacts)
+	s.Tally = tally.From(m.Counters)
+	s.Excluded = exclusion.NewBook(m.Exclusions)
+	s.Pace.restore(&m.Ledgers, m.Learnt, s.now)
+	s.setBot(m.Bots)
+	s.makeRules()
+	s.setPool()
+	s.openAttempts(m.Open)
+	s.Unwanted = m.Suppressed
+	s.presumeSeats()
+	if n := max(m.Seats, s.Seats); n > 0 {
+		s.wantSeats(n) // those of the life before: they are used, or given back
+	}
+	// Where do the contacts stand that outlived a crash of this run?
+	s.emit(CallRoster{s.Life})
+	s.later(2*time.Second, &rosterLate{}, "")
+}
+
+// presumeSeats: where several nodes share a bot, the calls that were taken over
+// have the seats that their dials relied on: whoever counts the seats has every
+// open call in its book, by the database. It may have left together with the
+// campaign's owner before, and then takes seconds to be replaced, which nobody who
+// picks up meanwhile can wait. Nothing new is dialled before it has answered. Of
+// lines that went out on the chance that not everybody answers, only answered ones
+// are sure of a seat.
+func (s *State) presumeSeats() {
+	if !s.Config.Shared {
+		return
+	}
+	for i := range s.Orphans {
+		if a := &s.Orphans[i]; a.Live() && (s.M.C.Settings.PacingMode != campaign.PacingHybrid || a.AnsweredAt != nil) {
+			s.Seats++
+		}
+	}
+	s.Seats = min(s.Seats, max(s.Bot.Seats, 0))
+	s.SeatTarget, s.SeatsAway = s.Seats, true
+}
+
+// openAttempts keeps, for after the roster, the attempts that the database
+// calls open, or lost with a leg that is still watched: those that no contact
+// actor reports are of an earlier life.
+func (s *State) openAttempts(open []attempt.Attempt) {
+	s.Orphans = append(s.Orphans[:0], OfCampaign(s.ID, open)...)
+}
+
+// rosterKnown: these are the actors of the contacts. Some may have reported
+// already.
+func (s *State) rosterKnown(m *RosterCalled) {
+	s.ReportsDue = make(map[string]struct{}, len(m.Actors))
+	for _, name := range m.Actors {
+		if _, ok := s.EarlyReports[name]; !ok {
+			s.ReportsDue[name] = struct{}{}
+		}
+	}
+	s.EarlyReports, s.RosterKnown = nil, true
+	s.settle()
+}
+
+func (s *State) reported(m *Reported) {
+	l := s.Lines[m.Row.ID]
+	if l == nil {
+		l = s.newLine(m.Row.ID, m.Row.Number)
+	}
+	// A restarted contact numbers its writes anew.
+	l.Up, l.Stopping, l.Accepted = true, false, map[int]struct{}{}
+	if m.Attempt != "" {
+		l.Attempt = m.Attempt
+		s.setPhase(l, m.Phase)
+		switch {
+		case m.Phase == attempt.PhaseServed:
+			s.takeSeat(l)
+			l.Counted = !m.Tentative
+			if m.Stands {
+				s.countAnswer(l, false, "")
+			}
+		case m.Seated:
+			s.takeSeat(l)
+		case m.Phase == attempt.PhaseWaiting && !l.Seated:
+			s.enqueueWaiting(l)
+		case m.Phase != attempt.PhaseOver && !l.Seated && s.needsSeat(l.Number) && s.Busy < s.M.C.Settings.Concurrency:
+			s.Busy++
+			s.holdSeat(l)
+		}
+		s.emit(Tell{l.ID, &call.Reattached{Attempt: m.Attempt, Seated: l.Seated}})
+	} else if l.Attempt != "" {
+		s.dropLine(l)
+	}
+	if !s.Ready {
+		if s.RosterKnown {
+			delete(s.ReportsDue, m.Actor)
+		} else {
+			s.EarlyReports[m.Actor] = struct{}{}
+		}
+		s.settle()
+		return
+	}
+	s.flush(l)
+	s.pump()
+}
+
+// settle ends the loading once every contact has reported and every attempt of
+// an earlier process life has its contact's actor: whatever concerns such a
+// contact (its bot's result comes first of all) finds the attempt there.
+func (s *State) settle() {
+	if s.Ready || s.Recovering || !s.RosterKnown || len(s.ReportsDue) > 0 || s.Tally == nil {
+		return
+	}
+	var lost []attempt.Attempt
+	for i := range s.Orphans {
+		// One whose contact is only slow to report has an owner all the same.
+		if l := s.Lines[s.Orphans[i].Contact]; (l == nil || l.Attempt != s.Orphans[i].ID) && !s.proc.Owned(s.Orphans[i].ID) {
+			lost = append(lost, s.Orphans[i])
+		}
+	}
+	s.Orphans = nil
+	if len(lost) > 0 {
+		s.Recovering = true
+		s.recoverLost(lost)
+		return
+	}
+	s.becomeReady()
+}
+
+func (s *State) becomeReady() {
+	s.Ready, s.Unwanted = true, nil
+	s.startTicking()
+	if s.Tally != nil && s.over() && s.waitingRows() > 0 {
+		s.closeAgain() // a crash came between the end of the run and theirs
+	}
+	if s.Tally != nil {
+		s.findSuppressed(nil, "") // a crash may have come between the list and the contacts
+	}
+	stash := s.Stash
+	s.Stash = nil
+	for _, held := range stash {
+		if err := s.handle(held.Event, held.From); err != nil {
+			s.emit(Failed{"an event was not understood", err})
+		}
+	}
+	if s.BulkOwed != nil {
+		s.prepare(s.BulkOwed) // a crash came between the step into the run and the contacts'
+	}
+	s.pump()
+}
+
+// waitingRows counts the contacts that wait for a dial.
+func (s *State) waitingRows() (n int) {
+	for i := range s.Tally.C.Passes {
+		n += s.Tally.C.Passes[i].Waiting
+	}
+	return n
+}
+
+// recoverLost closes the attempts of an earlier process life: it loads their
+// contacts and gives each to an actor of its own.
+func (s *State) recoverLost(lost []attempt.Attempt) {
+	s.emit(Closing{len(lost)})
+	s.emit(Recover{s.Life, lost})
+}
+
+// reconcile closes attempts that are open in the database and that no contact
+// owns: whatever went wrong, nothing stays in progress for ever.
+func (s *State) reconcile(m *OpenListed) {
+	var lost []attempt.Attempt
+	for i := range m.Open {
+		a := &m.Open[i]
+		if a.Campaign != s.ID || a.ReservedAt == nil || s.now.Sub(*a.ReservedAt) < s.Config.Reconcile {
+			continue
+		}
+		if l := s.Lines[a.Contact]; l == nil && s.Loads[a.Contact] == nil {
+			lost = append(lost, *a)
+		}
+	}
+	if len(lost) > 0 {
+		s.recoverLost(lost)
+	}
+}
+
+func (s *State) recovered(m *Recovered) {
+	for i := range m.Rows {
+		c := &m.Rows[i]
+		if s.Lines[c.Row.ID] != nil || s.Loads[c.Row.ID] != nil {
+			continue // the next reconciliation looks again
+		}
+		l := s.spawn(c.Row, &c.Attempt, nil)
+		if !c.Attempt.Live() {
+			continue
+		}
+		// It holds neither line nor seat any more, but what it comes to counts,
+		// unless the ledgers were loaded with it.
+		l.Attempt = c.Attempt.ID
+		if _, ok := s.Unwanted[c.Attempt.To]; ok {
+			s.send(l, &call.End{Reason: engine.CodeSuppressed})
+		}
+		s.setPhase(l, attempt.PhaseReleased)
+		l.Counted = c.Attempt.ServedAt != nil && c.Attempt.RevisableUntil == nil || c.Attempt.Ending != nil && c.Attempt.Ending.Outcome == engine.OutcomeAbandoned
+		l.Machine = c.Attempt.Verdict != "" && !c.Attempt.Verdict.Live()
+	}
+	s.Recovering = false
+	s.settle()
+}
+
+// OfCampaign are the attempts of one campaign.
+func OfCampaign(id engine.CampaignID, open []attempt.Attempt) (list []attempt.Attempt) {
+	for i := range open {
+		if open[i].Campaign == id {
+			list = append(list, open[i])
+		}
+	}
+	return list
+}

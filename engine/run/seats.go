@@ -1,0 +1,169 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/fleet"
+)
+
+// SeatState is what the run knows of its seats and who uses them.
+type SeatState struct {
+	Seats      int           // allotted by the fleet
+	SeatTarget int           // the fair share of them, as the fleet sees it
+	Outage     *fleet.Outage // of the bot, when that is why there are no seats
+	// Where another node keeps the count: nothing is dialled with the seats after
+	// SeatsUntil, nor while that node does not answer.
+	SeatsUntil engine.BootTime
+	SeatsAway  bool
+	Asked      int                  // seats last asked for
+	Demands    int                  // number of the last demand
+	DemandOpen int                  // the demand that the fleet has not answered yet, 0 when none
+	FewerSince time.Time            // since when fewer seats would be enough
+	Waiting    []*Line              // answered, without a seat
+	Busy       int                  // seats held by lines, and for those being reserved
+	Held       int                  // of them, for lines that ring
+	Phases     [len(phaseOrder)]int // lines by phase
+}
+
+// grantSeats serves the waiting answers, first come first served.
+func (s *State) grantSeats() {
+	for len(s.Waiting) > 0 && s.Busy < s.seatCap() {
+		l := s.Waiting[0]
+		s.Waiting = slices.Delete(s.Waiting, 0, 1) // and holds the line no more
+		s.takeSeat(l)
+		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
+	}
+}
+
+func (s *State) freeSeat(l *Line) {
+	if l.Seated {
+		l.Seated = false
+		s.Busy--
+		if l.Held {
+			l.Held = false
+			s.Held--
+		}
+		s.modelSeat(l, false)
+	}
+	if i := slices.Index(s.Waiting, l); i >= 0 {
+		s.Waiting = slices.Delete(s.Waiting, i, i+1)
+	}
+}
+
+func (s *State) takeSeat(l *Line) {
+	if !l.Seated {
+		l.Seated = true
+		s.Busy++
+		s.modelSeat(l, true)
+	}
+}
+
+// holdSeat gives a line the seat that was kept for it, before anybody answers:
+// it is busy from the dial on, and no other answer takes it.
+func (s *State) holdSeat(l *Line) {
+	l.Seated, l.Held = true, true
+	s.Held++
+}
+
+// useHeld: the answer has come for which the seat was held.
+func (s *State) useHeld(l *Line) {
+	if l.Held {
+		l.Held = false
+		s.Held--
+		s.modelSeat(l, true)
+	}
+}
+
+// seatCap is N: Concurrency, within the fleet's allotment.
+func (s *State) seatCap() int { return min(s.M.C.Settings.Concurrency, s.Seats) }
+
+// setPool gives the pool its numbers.
+func (s *State) setPool() {
+	c := &s.M.C.Settings
+	s.emit(SetPool{Numbers: c.Numbers, LocalMatch: c.LocalMatch})
+}
+
+// askSeats: a campaign that has somebody to dial now wants its concurrency; one
+// that is idle, paused, or outside its window, keeps only what its calls need, so that
+// others can have the seats.
+func (s *State) askSeats() {
+	want := s.M.C.Settings.Concurrency
+	if s.M.C.State != campaign.Running || s.Round == nil && (!s.windowOpen() || s.Queue.Len() == 0 && len(s.Triggers) == 0) {
+		want = min(want, s.Busy+len(s.Waiting)+s.flying())
+	}
+	// Giving seats back waits for the next renewal: the queue may only be
+	// empty between two looks at the database.
+	if want > s.Asked || (want < s.Asked && s.idleSince(want)) {
+		s.wantSeats(want)
+	}
+}
+
+// seatsIdle is how long fewer seats must be enough before the rest goes back.
+const seatsIdle = 5 * time.Second
+
+func (s *State) idleSince(want int) bool {
+	if want >= s.Asked {
+		s.FewerSince = time.Time{}
+		return false
+	}
+	if s.FewerSince.IsZero() {
+		s.FewerSince = s.now
+	}
+	return s.now.Sub(s.FewerSince) >= seatsIdle
+}
+
+func (s *State) wantSeats(n int) {
+	s.Asked, s.FewerSince = n, time.Time{}
+	s.Seats = min(s.Seats, n) // others may have the rest as soon as the fleet hears of it
+	s.Demands++
+	s.DemandOpen = s.Demands
+	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: n, Weight: s.M.C.Settings.Weight, N: s.Demands, Epoch: s.M.C.Epoch, Keep: true})
+}
+
+// seatsAllotted: an answer of before the last demand does not know what that
+// gave back. A target below the grant means that others wait. No dial
+// relies on the seats beyond it any more, and they go back as they come free.
+func (s *State) seatsAllotted(m *SeatsAllotted) {
+	if m.Bot != s.M.C.Settings.Bot {
+		return
+	}
+	if m.N == s.DemandOpen {
+		s.DemandOpen = 0
+	}
+	if s.SeatsAway = m.Away; m.Away {
+		return
+	}
+	seats := m.Seats
+	if m.N != s.Demands {
+		seats = min(seats, s.Seats)
+	}
+	s.Seats, s.SeatTarget, s.Outage, s.SeatsUntil = seats, m.Target, m.Outage, m.Until
+	s.grantSeats()
+}
+
+// keeperAway says that nobody vouches for the seats now: nothing new is dialled
+// with them, and what is under way keeps its own.
+func (s *State) keeperAway() bool {
+	return s.SeatsAway || s.SeatsUntil != 0 && s.boot >= s.SeatsUntil
+}
+
+// giveSeatsBack gives seats beyond the fair share back that no line relies on.
+func (s *State) giveSeatsBack() {
+	if s.SeatTarget >= s.Seats {
+		return
+	}
+	give := min(s.Seats-s.Busy-s.flying()-len(s.Waiting), s.Seats-s.SeatTarget)
+	if give <= 0 {
+		return
+	}
+	s.Seats -= give
+	s.Demands++
+	if s.DemandOpen != 0 {
+		s.DemandOpen = s.Demands // it answers the demand before as well
+	}
+	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: s.Asked, Weight: s.M.C.Settings.Weight, GiveUp: give, N: s.Demands, Epoch: s.M.C.Epoch})
+}

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+)
+
+// suppressedPage bounds how many contacts are looked up at once.
+const suppressedPage = 512
+
+// suppressed ends what is under way to numbers that are on the suppression list now.
+func (s *State) suppressed(m *Suppressed, from engine.Request) {
+	s.OpSeq++
+	n := s.OpSeq
+	op := &ExcludeOp{Request: from, Persisted: true, Found: true}
+	s.Ops[n] = op
+	for _, l := range s.linesInOrder() {
+		if _, ok := m.Numbers[l.Number]; ok {
+			op.Awaited++
+			s.send(l, &call.End{Reason: engine.CodeSuppressed, Op: n})
+		}
+	}
+	s.finishExclude(n)
+	s.findSuppressed(slices.Sorted(maps.Keys(m.Numbers)), "")
+}
+
+// findSuppressed asks for the contacts of the run that wait for a dial, behind the
+// one given, and whose number is on the suppression list: of these numbers, or of
+// all when there are none. Those of a draft are refused when they are dialled.
+func (s *State) findSuppressed(numbers []engine.PhoneNumber, after engine.ContactID) {
+	if s := s.M.C.State; s != campaign.Running && s != campaign.Paused {
+		return
+	}
+	s.emit(ReadSuppressed{Read: s.beginRead(), Run: s.M.C.Run, Numbers: numbers, After: after, Limit: suppressedPage})
+}
+
+func (s *State) suppressedRead(m *SuppressedRead) {
+	defer s.endRead(m.Read)
+	switch _, mine := s.Reads[m.Read]; {
+	case !mine || s.over() || m.Run != s.M.C.Run:
+		return
+	case m.Err != nil:
+		s.emit(Failed{"suppressed contacts not read; trying again", m.Err})
+		s.later(time.Second, &suppressAgain{m.Numbers, m.After}, "")
+		return
+	}
+	for i := range m.Rows {
+		s.touchFound(m.Read, m.Rows[i], &call.End{Reason: engine.CodeSuppressed})
+	}
+	if n := len(m.Rows); n == suppressedPage {
+		s.findSuppressed(m.Numbers, m.Rows[n-1].ID)
+	}
+}

@@ -1,0 +1,152 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/number"
+)
+
+// lookFirst is how many triggers ask for their number first after one whose number
+// the campaign had.
+const lookFirst = 8
+
+// trigger adds one contact and dials or queues it. Trigger runs no preflight. What
+// is only queued asks nothing: its write is refused when the number is suppressed
+// or known (journal.Write.Fresh), or its Idempotency-Key was used.
+func (s *State) trigger(m *Trigger, from engine.Request) {
+	if !s.known(from) || s.past(m.Command.Deadline, from) {
+		return
+	}
+	if s.M.C.State != campaign.Running && s.M.C.State != campaign.Paused {
+		s.reply(from, nil, s.notRunning())
+		return
+	}
+	if s.M.C.Settings.SingleDay && !s.windowOf(m.Command.Number).Open(s.now) {
+		s.reply(from, nil, engine.Conflict("outside_window", "the calling window is closed and a single-day campaign queues nothing for another day"))
+		return
+	}
+	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
+		s.reply(from, nil, ErrContactExcluded)
+		return
+	}
+	if until, ok := s.Erasing[m.Command.Number]; ok && s.now.Before(until) {
+		s.reply(from, nil, errBeingErased)
+		return
+	}
+	// The same number may have been triggered a moment ago.
+	if _, ok := s.TriggersOf[m.Command.Number]; ok {
+		s.later(20*time.Millisecond, m, from)
+		return
+	}
+	l := s.ByNumber[m.Command.Number]
+	_, lifts := s.Excluded.Reason(m.Command.Number, nil)
+	switch {
+	case l != nil && m.Command.Idempotency.Present() && !m.Unanswered:
+		s.lookForTrigger(m, from, true)
+	case l != nil:
+		s.touch(l.ID, &call.Reopen{Trigger: &call.Trigger{Command: m.Command, Request: from}})
+	case m.LookUp || s.LookUpNext > 0 || s.Activation != nil || lifts:
+		s.lookForTrigger(m, from, false)
+	default:
+		s.addTriggered(&m.Command, &call.Trigger{Command: m.Command, Request: from}, false)
+	}
+}
+
+// addTriggered makes a contact, which waits to learn whether it is dialled now;
+// looked: the tables were asked for it.
+func (s *State) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool) {
+	row := s.newContact(cmd)
+	s.TriggersOf[row.Number] = struct{}{}
+	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Trigger: t, LookedUp: looked})
+}
+
+// lookForTrigger asks the tables for what a trigger must know before its contact is
+// touched or dialled; live: only whether it was answered.
+func (s *State) lookForTrigger(m *Trigger, from engine.Request, live bool) {
+	s.TriggersOf[m.Command.Number] = struct{}{}
+	s.emit(FindTrigger{Read: s.beginRead(), Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered, Importing: s.activating()})
+}
+
+func (s *State) notRunning() error {
+	return engine.Conflict("campaign_not_running", "a trigger needs a running or paused campaign; this one is "+string(s.M.C.State))
+}
+
+func (s *State) triggerFound(m *TriggerFound) {
+	defer s.endRead(m.Read)
+	delete(s.TriggersOf, m.Command.Number)
+	if m.Err != nil {
+		s.reply(m.Request, nil, journal.Unavailable(m.Err))
+		return
+	}
+	if m.Live {
+		s.trigger(&Trigger{Command: m.Command, Unanswered: true}, m.Request)
+		return
+	}
+	if s.past(m.Command.Deadline, m.Request) {
+		return
+	}
+	if s.M.C.State != campaign.Running && s.M.C.State != campaign.Paused { // ended while the database was asked
+		s.reply(m.Request, nil, s.notRunning())
+		return
+	}
+	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
+		s.reply(m.Request, nil, ErrContactExcluded) // while the database was asked
+		return
+	}
+	t := &call.Trigger{Command: m.Command, Request: m.Request}
+	s.LookUpNext = max(s.LookUpNext-1, 0)
+	if m.OK {
+		s.LookUpNext = lookFirst
+		if m.Row.State == contact.Excluded {
+			s.liftAll([]campaign.NewContact{{Number: m.Row.Number}})
+		}
+		s.touchFound(m.Read, m.Row, &call.Reopen{Trigger: t})
+		return
+	}
+	if l := s.ByNumber[m.Command.Number]; l != nil { // came up while the database was asked
+		s.touch(l.ID, &call.Reopen{Trigger: t})
+		return
+	}
+	switch {
+	case m.Importing != s.activating(): // begun or ended while the database was asked
+		s.trigger(&Trigger{Command: m.Command, LookUp: true}, m.Request)
+		return
+	case m.Staged:
+		s.parkNow(&Trigger{Command: m.Command, LookUp: true}, m.Request)
+		return
+	}
+	s.liftAll([]campaign.NewContact{{Number: m.Command.Number}})
+	s.addTriggered(&m.Command, t, true)
+}
+
+// queueTrigger writes a fresh contact that is not dialled now; contact,
+// idempotency key and response commit together.
+func (s *State) queueTrigger(t *PendingTrigger) {
+	row := t.Row
+	if s.over() { // ended while it was being reserved for
+		delete(s.TriggersOf, row.Number)
+		s.settled(row.Number)
+		s.reply(t.Trigger.Request, nil, s.notRunning())
+		return
+	}
+	policy := s.rules.PolicyFor(row.Number, number.Zones)
+	if at, ok := policy.Clip(s.now); ok {
+		row.DueAt = &at
+	}
+	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: s.ID, NextEligibleAt: row.DueAt, Reason: t.Trigger.Reason}
+	f := row.Facts()
+	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: s.now, Type: journal.ContactTriggered, Version: 1,
+		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.Trigger.Reason}}}}
+	if t.Trigger.Command.Idempotency.Present() {
+		w.Reply = journal.ReplyOf(t.Trigger.Command.Idempotency, 200, rep, s.now)
+	}
+	s.sequence(&w)
+	s.emit(Write{Write: &w, Revoke: true, Ticket: s.ticket(Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request, Value: rep, Trigger: t.Trigger})})
+	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})
+	s.expect(*row.DueAt)
+}
