@@ -2,11 +2,11 @@ package run
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -458,15 +458,14 @@ func (s *State) fired(e *TimerFired) (Deferred, bool) {
 // newID is 32 hex digits: 48 bits of Unix milliseconds, so that identifiers sort by
 // creation and index pages stay hot, and 80 bits that follow from the seed.
 func (s *State) newID() string {
-	seed := s.Seed
+	var of [40]byte
+	copy(of[:], s.Seed[:])
 	s.Draws++
-	binary.LittleEndian.PutUint64(seed[:8], binary.LittleEndian.Uint64(seed[:8])^s.Draws)
-	var r rand.ChaCha8
-	r.Seed(seed)
+	binary.BigEndian.PutUint64(of[32:], s.Draws)
+	drawn := sha256.Sum256(of[:])
 	var b [16]byte
-	ms := uint64(s.now.UnixMilli()) //nolint:gosec // after 1970
-	binary.BigEndian.PutUint64(b[:8], ms<<16|r.Uint64()&0xffff)
-	binary.BigEndian.PutUint64(b[8:], r.Uint64())
+	binary.BigEndian.PutUint64(b[:8], uint64(s.now.UnixMilli())<<16) //nolint:gosec // after 1970
+	copy(b[6:], drawn[:])
 	return hex.EncodeToString(b[:])
 }
 
