@@ -22,7 +22,9 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/disposition"
+	"dialler/engine/enginetest/replay"
 	"dialler/engine/journal"
+	"dialler/engine/run"
 	"dialler/engine/tally"
 )
 
@@ -141,13 +143,27 @@ func (r *rig) start() {
 		r.held.Telephony = ports.Telephony
 		ports.Telephony = r.held
 	}
-	tree, err := actors.Start(context.Background(), actors.Config{Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
+	tree, err := actors.Start(context.Background(), actors.Config{RecordRun: replayed(r.t), Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
 		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.tree, l.tree = tree, tree
 	close(l.up)
+}
+
+// replayed has every life of every run replayed at the end of the test: its inputs
+// lead to the same effects again.
+func replayed(t *testing.T) func(engine.CampaignID, run.Config) actors.RunRecorder {
+	return func(id engine.CampaignID, cfg run.Config) actors.RunRecorder {
+		r := replay.New(id, cfg)
+		t.Cleanup(func() {
+			if err := r.Verify(); err != nil && !t.Failed() {
+				t.Errorf("the run of %s does not replay: %v", id, err)
+			}
+		})
+		return r
+	}
 }
 
 func (r *rig) add(n int) {

@@ -29,6 +29,7 @@ type run struct {
 	timers  map[core.Timer]func()           // those alone of their name
 	asked   *lastWord
 	effects []core.Effect
+	record  RunRecorder // nil: nobody keeps the inputs
 }
 
 // lives are those of one campaign's run. One that crashes while it loads must not
@@ -42,8 +43,12 @@ type lives struct {
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
 	cfg := core.Config{Tick: d.cfg.Tick, Reconcile: d.cfg.Reconcile, SendBy: d.cfg.SendByTimeout, LookAhead: d.cfg.LookAhead,
 		OptOut: d.cfg.OptOutDigit, Shared: d.keepers != nil}
-	return &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, state: core.New(id, cfg),
+	r := &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, state: core.New(id, cfg),
 		up: map[engine.ContactID]*actor.PID{}, timers: map[core.Timer]func(){}}
+	if d.cfg.RecordRun != nil {
+		r.record = d.cfg.RecordRun(id, cfg)
+	}
+	return r
 }
 
 func (r *run) Receive(ctx actor.Context) {
@@ -78,7 +83,14 @@ func (r *run) Receive(ctx actor.Context) {
 
 // apply takes an event through the core and carries out what it says.
 func (r *run) apply(event any, from engine.Request) {
-	effects, err := r.state.Apply(core.Input{Now: r.d.clock.Now(), Boot: r.d.clock.Boot(), From: from, Event: event, Process: r}, r.effects[:0])
+	in := core.Input{Now: r.d.clock.Now(), Boot: r.d.clock.Boot(), From: from, Event: event, Process: r}
+	if r.record != nil {
+		in = r.record.Before(in)
+	}
+	effects, err := r.state.Apply(in, r.effects[:0])
+	if r.record != nil {
+		r.record.After(effects)
+	}
 	if err != nil {
 		r.d.stats.Illegal.Add(1)
 		r.d.log.Error().Err(err).Str("campaign_id", string(r.id)).Msg("message not understood")

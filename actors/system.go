@@ -15,6 +15,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/eligibility"
+	core "dialler/engine/run"
 )
 
 // Config are the settings of the tree.
@@ -86,6 +87,17 @@ type Config struct {
 	// adds some.
 	WritesCap int
 	Log       zerolog.Logger
+	// RecordRun gives who keeps the inputs of a campaign's run, for each of its lives;
+	// nil: nobody does.
+	RecordRun func(engine.CampaignID, core.Config) RunRecorder
+}
+
+// RunRecorder keeps what a run is told and what comes of it. It must not block.
+type RunRecorder interface {
+	// Before is given an input and gives what is applied in its place: the same, with
+	// the process asked through the recorder. After is given the effects.
+	Before(core.Input) core.Input
+	After([]core.Effect)
 }
 
 func (c Config) withDefaults() Config {

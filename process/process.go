@@ -28,6 +28,7 @@ import (
 	"dialler/actors/gateway"
 	"dialler/actors/keepers"
 	"dialler/engine"
+	"dialler/engine/run"
 	"dialler/http"
 	"dialler/media"
 	"dialler/media/recording"
@@ -107,6 +108,8 @@ type tuning struct {
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      actors.Clock
 	schema     fs.FS // its steps, nil: this program's
+	// recordRun keeps the inputs of the campaigns' runs.
+	recordRun func(engine.CampaignID, run.Config) actors.RunRecorder
 }
 
 // Start brings a dialler up; name is its instance: main, sandbox. On an error everything that was up is down again.
@@ -227,7 +230,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		OnStage:   func(s actors.Stage, took time.Duration) { p.stages.WithLabelValues(string(s)).Observe(took.Seconds()) },
 		OnInvite:  func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
 		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact }, DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget,
-		AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
+		RecordRun: p.tuning.recordRun, AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}, ports)
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package pacing
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Hours are counts by the hour, for rates over a span that moves with the clock:
 // those are shown, and guaranteed by nobody. The zero value is empty.
@@ -32,6 +35,9 @@ func (h *Hours) Put(hour int64, c Counts) {
 		}
 	}
 }
+
+// Clone is a copy that goes on by itself.
+func (h *Hours) Clone() Hours { return Hours{hours: maps.Clone(h.hours), begun: h.begun} }
 
 // Count adds what happened now.
 func (h *Hours) Count(now time.Time, c Counts) { h.Put(HourOf(now), c) }

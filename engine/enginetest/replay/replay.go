@@ -1,0 +1,163 @@
+// Package replay keeps the inputs of a campaign's run, with all that the process
+// answered meanwhile, and proves that they lead to the same effects again. Only tests
+// import it.
+package replay
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/run"
+)
+
+// Recorder keeps the inputs of one life of a run. What it keeps is its own copy:
+// neither the run nor whoever sent an input can change it afterwards.
+type Recorder struct {
+	mu     sync.Mutex
+	id     engine.CampaignID
+	cfg    run.Config
+	inputs []kept
+	full   bool
+}
+
+// kept is one input, and the digest of the effects that it led to.
+type kept struct {
+	in      run.Input
+	answers []any
+	effects [sha256.Size]byte
+	text    []byte // of the effects
+	done    bool   // the effects are known
+}
+
+// Most bounds what a recorder keeps: of a longer life the first inputs are replayed.
+const Most = 5000
+
+// New gives a recorder of a run as it is made.
+func New(id engine.CampaignID, cfg run.Config) *Recorder { return &Recorder{id: id, cfg: cfg} }
+
+// Before keeps an input and gives what is to be applied in its place.
+func (r *Recorder) Before(in run.Input) run.Input {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.inputs) == Most {
+		r.full = true
+		return in
+	}
+	r.inputs = append(r.inputs, kept{in: run.Input{Now: in.Now, Boot: in.Boot, From: in.From, Event: clone(in.Event)}})
+	in.Process = &heard{Process: in.Process, answers: &r.inputs[len(r.inputs)-1].answers}
+	return in
+}
+
+// After keeps the effects of the input before.
+func (r *Recorder) After(effects []run.Effect) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.full {
+		return
+	}
+	k := &r.inputs[len(r.inputs)-1]
+	k.text = Text(effects)
+	k.effects, k.done = sha256.Sum256(k.text), true
+}
+
+// Inputs is how many were kept.
+func (r *Recorder) Inputs() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.inputs)
+}
+
+// Verify applies the inputs to a new run and says at which of them its effects differ,
+// nil: at none.
+func (r *Recorder) Verify() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := run.New(r.id, r.cfg)
+	for i := range r.inputs {
+		k := &r.inputs[i]
+		if !k.done {
+			return nil // it is being applied
+		}
+		in := k.in
+		in.Event = clone(k.in.Event)
+		said := &said{answers: k.answers}
+		in.Process = said
+		effects, err := s.Apply(in, nil)
+		if err != nil {
+			return fmt.Errorf("input %d (%T): %w", i, k.in.Event, err)
+		}
+		switch text := Text(effects); {
+		case said.wrong != "":
+			return fmt.Errorf("input %d (%T): the process was asked %s", i, k.in.Event, said.wrong)
+		case len(said.answers) > 0:
+			return fmt.Errorf("input %d (%T): the process was asked %d questions less", i, k.in.Event, len(said.answers))
+		case sha256.Sum256(text) != k.effects:
+			return fmt.Errorf("input %d (%T) led to other effects:\n%s\nbefore:\n%s", i, k.in.Event, text, k.text)
+		}
+	}
+	return nil
+}
+
+// Text renders effects, the events of their writes among them, always in the same way.
+func Text(effects []run.Effect) []byte {
+	var b bytes.Buffer
+	for _, e := range effects {
+		render(&b, e)
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// heard keeps what the process answers.
+type heard struct {
+	run.Process
+	answers *[]any
+}
+
+func keep[T any](h *heard, v T) T {
+	*h.answers = append(*h.answers, v)
+	return v
+}
+
+func (h *heard) Draining() bool            { return keep(h, h.Process.Draining()) }
+func (h *heard) DatabaseAway() bool        { return keep(h, h.Process.DatabaseAway()) }
+func (h *heard) Fenced() bool              { return keep(h, h.Process.Fenced()) }
+func (h *heard) CommitLate() time.Duration { return keep(h, h.Process.CommitLate()) }
+func (h *heard) BotLate(id engine.BotID) time.Duration {
+	return keep(h, h.Process.BotLate(id))
+}
+func (h *heard) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
+	return keep(h, h.Process.NeedsSeat(n, now))
+}
+func (h *heard) Owned(id engine.AttemptID) bool { return keep(h, h.Process.Owned(id)) }
+
+// said gives the answers that were kept, in their order.
+type said struct {
+	answers []any
+	wrong   string
+}
+
+func next[T any](s *said) (v T) {
+	if len(s.answers) == 0 {
+		s.wrong = "more than before"
+		return v
+	}
+	v, ok := s.answers[0].(T)
+	if !ok {
+		s.wrong = fmt.Sprintf("something else: %T in place of %T", v, s.answers[0])
+	}
+	s.answers = s.answers[1:]
+	return v
+}
+
+func (s *said) Draining() bool                               { return next[bool](s) }
+func (s *said) DatabaseAway() bool                           { return next[bool](s) }
+func (s *said) Fenced() bool                                 { return next[bool](s) }
+func (s *said) CommitLate() time.Duration                    { return next[time.Duration](s) }
+func (s *said) BotLate(engine.BotID) time.Duration           { return next[time.Duration](s) }
+func (s *said) NeedsSeat(engine.PhoneNumber, time.Time) bool { return next[bool](s) }
+func (s *said) Owned(engine.AttemptID) bool                  { return next[bool](s) }
