@@ -2,11 +2,11 @@ package actors
 
 import (
 	"context"
-	"dialler/engine/number"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -27,7 +27,7 @@ type (
 	}
 )
 
-var errContactNotFound = engine.NotFound("contact_not_found", "The campaign has no such contact.")
+var errContactNotFound = call.ErrContactNotFound
 
 // ActOnContact has an operator's word on one contact carried out; it returns once
 // that is durable.
@@ -93,35 +93,5 @@ func (r *run) operateFound(m *operateFound) {
 		reply(r.d, m.replyTo, nil, err)
 		return
 	}
-	r.touchFound(m.look, m.row, &actOnContact{cmd: m.cmd, ReplyTo: m.replyTo})
-}
-
-// operatorKind is the contact's event and the entry of the activity log for what
-// an operator does.
-var operatorKind = map[campaign.ContactAction]struct {
-	kind  contact.Kind
-	entry journal.Type
-}{
-	campaign.RetryNow: {contact.Hastened, journal.ContactRetried},
-	campaign.CallBack: {contact.CallbackSet, journal.ContactCallBackSet},
-}
-
-// actedOn: an operator wants the contact dialled, now or at a time.
-func (a *contactActor) actedOn(msg *actOnContact) {
-	a.suppressed = false // it was asked for since, and the number is not on the list
-	does := operatorKind[msg.cmd.Action]
-	ev := contact.Event{Kind: does.kind, At: a.now, Policy: a.rules.PolicyFor(a.m.C.Number, number.Zones), Until: msg.cmd.At}
-	if err := a.m.Refusal(ev); err != nil {
-		reply(a.d, msg.ReplyTo, nil, err)
-		return
-	}
-	before, after, ok := a.change(ev)
-	if !ok {
-		reply(a.d, msg.ReplyTo, nil, errContactNotFound)
-		return
-	}
-	who := msg.cmd.Who
-	a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
-		Events: []journal.Event{a.event(does.entry, journal.Data{Before: before, After: after, DueAt: a.m.C.DueAt, Who: &who})}},
-		func(err error) { reply(a.d, msg.ReplyTo, nil, err) })
+	r.touchFound(m.look, m.row, &call.Operate{Command: m.cmd, Request: request(m.replyTo)})
 }

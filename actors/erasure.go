@@ -8,9 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 )
 
 // A person is erased in the database; around that the tree takes the person out
@@ -22,8 +21,7 @@ import (
 const erasureTime = time.Minute
 
 var (
-	errPersonErased = engine.NotFound("person_erased", "the person of this call was erased; its result is not kept")
-	errBeingErased  = engine.Conflict("person_being_erased", "the person is being erased; trigger again in a minute, if it is to be called at all")
+	errBeingErased = engine.Conflict("person_being_erased", "the person is being erased; trigger again in a minute, if it is to be called at all")
 )
 
 type (
@@ -36,8 +34,6 @@ type (
 		Number, Tombstone engine.PhoneNumber
 		Matches           []map[string]string
 	}
-	// forgetPerson is endErasure for a contact.
-	forgetPerson struct{ Tombstone engine.PhoneNumber }
 )
 
 // BeginErasure takes a person out of the campaigns in which it may still be
@@ -83,7 +79,7 @@ func (r *run) beginErasure(m *beginErasure, sender *actor.PID) {
 	}
 	r.erasing[m.Number] = r.now.Add(erasureTime)
 	if l := r.byNumber[m.Number]; l != nil {
-		r.send(l, &rest{})
+		r.send(l, &call.Rest{})
 	}
 	r.afterWrites(func() { reply(r.d, sender, nil, nil) })
 }
@@ -98,36 +94,7 @@ func (r *run) endErasure(m *endErasure, sender *actor.PID) {
 		delete(r.byNumber, m.Number)
 		l.number, l.variables = m.Tombstone, nil
 		r.byNumber[l.number] = l
-		r.send(l, &forgetPerson{m.Tombstone})
+		r.send(l, &call.Forget{Tombstone: m.Tombstone})
 	}
 	reply(r.d, sender, nil, nil)
-}
-
-func (a *contactActor) forget(m *forgetPerson) {
-	a.rest()
-	c := &a.m.C
-	c.Number, c.Variables = m.Tombstone, nil
-	if c.State == contact.Excluded {
-		c.Reason = ""
-	}
-	if a.call != nil && !a.call.m.A.Live() {
-		scrub(&a.call.m.A, m.Tombstone)
-	}
-	for id, at := range a.older {
-		scrub(&at, m.Tombstone)
-		a.older[id] = at
-	}
-}
-
-// scrub takes what is personal out of an attempt that has ended.
-func scrub(a *attempt.Attempt, tombstone engine.PhoneNumber) {
-	a.To, a.Variables, a.Transfer, a.SIPReason = tombstone, nil, nil, ""
-	if r := a.Result; r != nil {
-		kept := *r
-		kept.Summary, kept.TranscriptURL, kept.RecordingURL, kept.Variables = "", "", "", nil
-		if cb := kept.Callback; cb != nil {
-			kept.Callback = &attempt.Callback{Requested: cb.Requested, At: cb.At}
-		}
-		a.Result = &kept
-	}
 }

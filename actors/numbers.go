@@ -8,11 +8,15 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
 )
 
 // Messages about caller IDs.
+// retryLoad has what could not be loaded loaded again.
+type retryLoad struct{}
+
 type (
 	numberWant struct {
 		Attempt engine.AttemptID
@@ -37,12 +41,7 @@ type (
 		Round int
 		Got   []numberGrant
 	}
-	releaseNumber struct {
-		Attempt engine.AttemptID
-		Number  engine.PhoneNumber
-		End     numberpool.End
-		IfHeld  bool // else it was given back before
-	}
+	releaseNumber = call.ReleaseNumber
 	// leaseNumber travels pool → slot → number; numberLeased answers to the pool, or
 	// to the node that asks by answer.
 	leaseNumber struct {

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/exclusion"
 	"dialler/engine/journal"
@@ -202,8 +203,8 @@ func (r *run) Receive(ctx actor.Context) {
 			r.reconcile(m)
 		}
 		return
-	case *contactReport:
-		r.reported(m)
+	case *call.Reported:
+		r.reported(m, ctx.Sender())
 		return
 	case *lastWord:
 		if r.ready || m.HandOver {
@@ -219,7 +220,8 @@ func (r *run) Receive(ctx actor.Context) {
 		panic("fault injected")
 	}
 	if !r.ready {
-		if to := ctx.Sender(); to != nil && len(r.stash) >= stashCap {
+		_, own := msg.(call.ToRun)
+		if to := ctx.Sender(); to != nil && !own && len(r.stash) >= stashCap {
 			r.d.stats.Overloads.Add(1)
 			reply(r.d, to, nil, errOverloaded)
 			return
@@ -243,26 +245,26 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		return
 	}
 	switch m := msg.(type) {
-	case *persistFor:
-		r.persist(m)
+	case *call.Persist:
+		r.persist(m, sender)
 	case *barrier:
 		r.d.root.Send(r.d.writerFor(string(r.id)), m)
 	case *persisted:
 	case *writeRefused:
 		r.refused(m)
-	case *lineMoved:
+	case *call.LineMoved:
 		r.lineMoved(m)
-	case *answerStands:
+	case *call.AnswerStands:
 		r.answerStands(m)
-	case *inviteLeft:
+	case *call.InviteLeft:
 		r.live.Dialled(m.At)
-	case *contactUp:
-		r.contactUp(m)
-	case *contactIdle:
+	case *call.Up:
+		r.contactUp(m, sender)
+	case *call.Idle:
 		r.contactIdle(m)
-	case *contactStopped:
+	case *call.Stopped:
 		r.contactStopped(m)
-	case *contactNotIdle:
+	case *call.NotIdle:
 		r.contactNotIdle(m)
 	case *contactFetched:
 		r.contactFetched(m)
@@ -274,7 +276,7 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.numbersReserved(m)
 	case *roundLate:
 		r.roundLate(m)
-	case *mayDial:
+	case *call.MayDial:
 		r.mayDial(m)
 	case *seatsAllotted:
 		r.seatsAllotted(m)
@@ -314,7 +316,7 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.lookUpExcluded(m.list)
 	case *rowsAdded:
 		r.rowsAdded(m)
-	case *mayImport, *beginActivation, *activationDue, *activationGoesOn, *closeGate, *activationEnded, *contactStored, *parkedLate:
+	case *mayImport, *beginActivation, *activationDue, *activationGoesOn, *closeGate, *activationEnded, *call.Stored, *parkedLate:
 		r.importing(m)
 	case *retriggered:
 		r.trigger(m.m, m.sender)
@@ -332,7 +334,7 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.excludeFound(m)
 	case *excludeAgain:
 		r.findExcluded(m.op)
-	case *excludeDone:
+	case *call.Excluded:
 		r.excludeDone(m)
 	case *opPersisted:
 		r.opPersisted(m)
@@ -344,27 +346,27 @@ func (r *run) handle(msg any, sender *actor.PID) {
 		r.liftFound(m)
 	case *liftAgain:
 		r.findLifted(m.op)
-	case *liftDone:
+	case *call.Lifted:
 		r.liftDone(m)
 	case *submitResult:
 		r.result(m, sender)
-	case *liveAttempt:
+	case *call.Show:
 		if l := r.lines[m.Contact]; l != nil {
-			m.ReplyTo = sender
+			m.Request = request(sender)
 			r.send(l, m)
 			return
 		}
-		reply(r.d, sender, nil, errCallNotFound)
-	case *legsGone:
+		reply(r.d, sender, nil, call.ErrCallNotFound)
+	case *call.LegsGone:
 		if l := r.lines[m.Contact]; l != nil {
 			r.send(l, m)
 		}
 	case *dialNoMore:
 		r.dialNoMore(sender)
 	case *tellContact:
-		r.touch(m.Contact, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
+		r.touch(m.Contact, &call.Keys{Attempt: m.Attempt, Digits: m.Digits, Request: request(sender)})
 	case *transferContact:
-		r.touch(m.Contact, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
+		r.touch(m.Contact, &call.Transfer{Attempt: m.Attempt, To: m.To, Request: request(sender)})
 	case *overdue:
 		r.overdue(m)
 	case *swept:
@@ -388,15 +390,14 @@ func (r *run) handle(msg any, sender *actor.PID) {
 
 // persist gives a contact's events their place in the campaign's sequence,
 // folds them, and passes the write on.
-func (r *run) persist(m *persistFor) {
+func (r *run) persist(m *call.Persist, contact *actor.PID) {
 	if l := r.lines[m.Contact]; l != nil {
 		if _, dup := l.accepted[m.Step]; dup {
 			return // repeated after a crash of this run; the first is on its way
 		}
 		l.accepted[m.Step] = struct{}{}
 	}
-	p := m.persist
-	p.Run = r.self
+	p := persist{Write: *m.Write, ReplyTo: contact, Step: m.Step, Run: r.self}
 	r.sequence(&p.Write)
 	r.d.root.Send(r.d.writerFor(string(r.id)), &p)
 }

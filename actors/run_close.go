@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
@@ -24,8 +25,6 @@ type sweeping struct {
 }
 
 type (
-	// runEnded tells a contact that nothing is dialled any more.
-	runEnded struct{ Kind contact.Kind }
 	// swept brings the event of the write, as it was stored.
 	swept struct {
 		seq, epoch int64
@@ -77,10 +76,10 @@ func (r *run) endContacts(as contact.State) {
 		kind = contact.WindowEnded
 	}
 	for _, l := range r.lines {
-		r.send(l, &runEnded{kind})
+		r.send(l, &call.RunEnded{Kind: kind})
 	}
 	for id := range r.loads {
-		r.loads[id] = append(r.loads[id], &runEnded{kind})
+		r.loads[id] = append(r.loads[id], &call.RunEnded{Kind: kind})
 	}
 }
 
@@ -163,15 +162,4 @@ func (r *run) letGo(removed bool) {
 		}
 		r.touch(h.contact, h.msg)
 	}
-}
-
-// runEnded closes a contact that waits; one that does not is left as it is.
-func (a *contactActor) runEnded(msg *runEnded) {
-	version := a.m.C.Version
-	before, after, ok := a.change(contact.Event{Kind: msg.Kind})
-	if !ok || a.m.C.Version == version {
-		return
-	}
-	a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
-		Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after, Reason: string(msg.Kind)})}}, nil)
 }

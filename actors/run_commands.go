@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	corecall "dialler/engine/call"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -45,12 +45,12 @@ type (
 	}
 	submitResult struct {
 		Contact engine.ContactID
-		Store   storeResult
+		Store   call.StoreResult
 	}
 	tellContact struct {
 		Contact engine.ContactID
 		Attempt engine.AttemptID
-		Digits  string // of tellCall
+		Digits  string // "": hang up
 	}
 	resetDone struct {
 		of       campaign.Effect
@@ -198,9 +198,9 @@ func (r *run) applyCampaign(ev campaign.Event) error {
 		case campaign.Pump:
 			r.lookAgain()
 		case campaign.CancelRinging:
-			r.broadcast(&endAttempt{})
+			r.broadcast(&call.End{})
 		case campaign.HangUpCalls:
-			r.broadcast(&endAttempt{HangUp: true})
+			r.broadcast(&call.End{HangUp: true})
 		case campaign.ResetContacts, campaign.RestoreContacts, campaign.Remove:
 			stored = e
 		}
@@ -332,7 +332,7 @@ func (r *run) rowsAdded(m *rowsAdded) {
 // result: the contact it belongs to stores it.
 func (r *run) result(m *submitResult, sender *actor.PID) {
 	s := m.Store
-	s.ReplyTo = sender
+	s.Request = request(sender)
 	r.touch(m.Contact, &s)
 }
 
@@ -442,7 +442,7 @@ func (r *run) findOverdue() {
 func (r *run) overdue(m *overdue) {
 	defer r.endLook(m.look)
 	for i := range m.rows {
-		r.touchFound(m.look, m.rows[i], &resultTimeout{})
+		r.touchFound(m.look, m.rows[i], &call.ResultTimeout{})
 	}
 }
 
@@ -474,7 +474,7 @@ func (r *run) missBot() {
 
 // makeRules works the settings out for contacts.
 func (r *run) makeRules() {
-	rules := corecall.RulesOf(r.m.C)
+	rules := call.RulesOf(r.m.C)
 	rules.Bot = r.bot
 	r.rules = &rules
 	r.rules.Attempt.OptOut = r.d.cfg.OptOutDigit

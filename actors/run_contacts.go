@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/contact"
 )
 
@@ -183,29 +184,29 @@ func (r *run) whenAtRest(f func()) {
 	r.atRest = f
 	r.d.after(restPatience, r.self, &restLate{})
 	for _, l := range r.lines {
-		r.send(l, &rest{})
+		r.send(l, &call.Rest{})
 	}
 }
 
 // refuse answers a message that will not reach a contact.
 func (r *run) refuse(msg any, err error) {
 	switch m := msg.(type) {
-	case *storeResult:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *tellCall:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *transferCall:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *triggerContact:
-		reply(r.d, m.Trigger.replyTo, nil, err)
-	case *excludeContact:
-		r.excludeDone(&excludeDone{Op: m.Op})
-	case *endAttempt: // 0: nobody waits
-		r.excludeDone(&excludeDone{Op: m.Op})
-	case *actOnContact:
-		reply(r.d, m.ReplyTo, nil, err)
-	case *readmitContact:
-		r.liftDone(&liftDone{Op: m.Op})
+	case *call.StoreResult:
+		reply(r.d, r.d.requester(m.Request), nil, err)
+	case *call.Keys:
+		reply(r.d, r.d.requester(m.Request), nil, err)
+	case *call.Transfer:
+		reply(r.d, r.d.requester(m.Request), nil, err)
+	case *call.Reopen:
+		reply(r.d, r.d.requester(m.Trigger.Request), nil, err)
+	case *call.Exclude:
+		r.excludeDone(&call.Excluded{Op: m.Op})
+	case *call.End: // 0: nobody waits
+		r.excludeDone(&call.Excluded{Op: m.Op})
+	case *call.Operate:
+		reply(r.d, r.d.requester(m.Request), nil, err)
+	case *call.Readmit:
+		r.liftDone(&call.Lifted{Op: m.Op})
 	}
 }
 
@@ -243,26 +244,26 @@ func (r *run) flush(l *line) {
 	}
 }
 
-func (r *run) contactUp(m *contactUp) {
-	if l := r.lines[m.ID]; l != nil {
-		l.pid = m.PID
+func (r *run) contactUp(m *call.Up, pid *actor.PID) {
+	if l := r.lines[m.Contact]; l != nil {
+		l.pid = pid
 		r.flush(l)
 	}
 }
 
 // contactIdle: the contact has nothing to do; unless something is on its way
 // to it, it is asked to stop. Until it answers, messages for it wait.
-func (r *run) contactIdle(m *contactIdle) {
-	l := r.lines[m.ID]
+func (r *run) contactIdle(m *call.Idle) {
+	l := r.lines[m.Contact]
 	if l == nil || l.stopping || l.pid == nil || len(l.buffer) > 0 {
 		return
 	}
 	l.stopping = true
-	r.d.root.Send(l.pid, &stopNow{})
+	r.d.root.Send(l.pid, &call.Stop{})
 }
 
-func (r *run) contactNotIdle(m *contactNotIdle) {
-	if l := r.lines[m.ID]; l != nil {
+func (r *run) contactNotIdle(m *call.NotIdle) {
+	if l := r.lines[m.Contact]; l != nil {
 		l.stopping = false
 		r.flush(l)
 	}
@@ -274,7 +275,7 @@ const lookSoon = 500 * time.Millisecond
 
 // contactStopped: the contact is a row again; what came for it meanwhile
 // brings it up anew.
-func (r *run) contactStopped(m *contactStopped) {
+func (r *run) contactStopped(m *call.Stopped) {
 	l := r.lines[m.Row.ID]
 	if l == nil {
 		return
@@ -340,7 +341,7 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *spawnContact:
 		d, seed := c.d, m.Seed
-		props := d.props(func() actor.Actor { return &contactActor{d: d, seed: seed} })
+		props := d.props(func() actor.Actor { return &contactActor{callShell: callShell{d: d}, seed: seed} })
 		name := m.Name
 		for i := 2; ; i++ {
 			if _, err := ctx.SpawnNamed(props, name); err == nil {
@@ -354,7 +355,7 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	case *roster:
 		children := ctx.Children()
 		for _, pid := range children {
-			ctx.Send(again(pid), &report{ReplyTo: m.ReplyTo})
+			ctx.Send(again(pid), &call.Report{})
 		}
 		ctx.Send(m.ReplyTo, &rosterCalled{of: m.of, PIDs: children})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
@@ -133,7 +134,7 @@ func (r *run) overtakeTriggers(cmd *campaign.Exclude) {
 		if exclusion.Concerns(cmd.Number, cmd.Match, t.row.Number, t.row.Variables) {
 			delete(r.triggering, t.row.Number)
 			r.settled(t.row.Number)
-			reply(r.d, t.ctx.replyTo, nil, errContactExcluded)
+			reply(r.d, r.d.requester(t.ctx.Request), nil, errContactExcluded)
 			continue
 		}
 		keep = append(keep, t)
@@ -184,19 +185,19 @@ func (r *run) excludeFound(m *excludeFound) {
 			seen[id] = true
 			op.reply.Matched++
 			op.awaited++
-			r.touch(id, &excludeContact{Reason: op.cmd.Reason, Who: op.who, ReplyTo: r.self, Op: m.op})
+			r.touch(id, &call.Exclude{Reason: op.cmd.Reason, Who: op.who, Op: m.op})
 		}
 	}
 	for i := range m.rows {
 		op.reply.Matched++
 		op.awaited++
-		r.touchFound(m.look, m.rows[i], &excludeContact{Reason: op.cmd.Reason, Who: op.who, ReplyTo: r.self, Op: m.op})
+		r.touchFound(m.look, m.rows[i], &call.Exclude{Reason: op.cmd.Reason, Who: op.who, Op: m.op})
 	}
 	op.found = true
 	r.finishExclude(m.op)
 }
 
-func (r *run) excludeDone(m *excludeDone) {
+func (r *run) excludeDone(m *call.Excluded) {
 	op := r.ops[m.Op]
 	if op == nil {
 		return

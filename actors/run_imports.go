@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
@@ -66,8 +67,6 @@ type (
 		event journal.Event
 		out   journal.Activated
 	}
-	// contactStored: a contact that a trigger made is durable.
-	contactStored struct{ number engine.PhoneNumber }
 	activationDue struct{ id engine.ImportID }
 	parkedLate    struct{}
 )
@@ -128,8 +127,8 @@ func (r *run) importing(msg any) {
 		r.closeGate(m)
 	case *activationEnded:
 		r.activationEnded(m)
-	case *contactStored:
-		r.settled(m.number)
+	case *call.Stored:
+		r.settled(m.Number)
 	case *parkedLate:
 		r.refuseLate()
 	}

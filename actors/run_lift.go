@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -120,7 +121,7 @@ func (r *run) liftFound(m *liftFound) {
 		case r.over():
 		default:
 			op.awaited++
-			r.touchFound(m.look, *row, &readmitContact{Lifted: true, ReplyTo: r.self, Op: m.op})
+			r.touchFound(m.look, *row, &call.Readmit{LiftedExclusion: true, Op: m.op})
 		}
 	}
 	if !op.was && op.awaited == 0 && !kept {
@@ -131,7 +132,7 @@ func (r *run) liftFound(m *liftFound) {
 	r.finishLift(m.op)
 }
 
-func (r *run) liftDone(m *liftDone) {
+func (r *run) liftDone(m *call.Lifted) {
 	op := r.lifts[m.Op]
 	if op == nil {
 		return

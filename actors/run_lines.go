@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/pacing"
 )
 
@@ -32,7 +33,7 @@ type line struct {
 	variables map[string]string
 }
 
-func (r *run) lineMoved(m *lineMoved) {
+func (r *run) lineMoved(m *call.LineMoved) {
 	l := r.lines[m.Contact]
 	if l == nil {
 		return
@@ -70,7 +71,7 @@ func (r *run) lineMoved(m *lineMoved) {
 }
 
 // answerStands: no beep takes the answer back any more, so that it counts.
-func (r *run) answerStands(m *answerStands) {
+func (r *run) answerStands(m *call.AnswerStands) {
 	if l := r.lines[m.Contact]; l != nil && l.attempt == m.Attempt {
 		r.count(l, false, "")
 	}
@@ -106,7 +107,7 @@ func (r *run) enqueueWaiting(l *line) {
 	}
 	if l.seated {
 		r.useHeld(l)
-		r.send(l, &seatGranted{Attempt: l.attempt})
+		r.send(l, &call.SeatGranted{Attempt: l.attempt})
 		return
 	}
 	r.waiting = append(r.waiting, l)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
@@ -112,7 +113,7 @@ func (r *run) refilled(m *refilled) {
 			if !r.excluding(row) {
 				// Stored, but a crash came before its contact: that one is owed still.
 				reason, _ := r.excluded.Reason(row.Number, nil)
-				r.touchRow(*row, &excludeContact{Reason: reason, ReplyTo: r.self})
+				r.touchRow(*row, &call.Exclude{Reason: reason})
 			}
 			continue
 		}

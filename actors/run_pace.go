@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 )
@@ -12,7 +13,7 @@ import (
 // dialled now.
 type pendingTrigger struct {
 	row contact.Contact
-	ctx *triggerContext
+	ctx *call.Trigger
 	// looked: the tables were asked for it; it may be dialled.
 	looked bool
 }
@@ -91,16 +92,16 @@ func (r *run) nextCandidate(seat bool) (candidate, bool) {
 		r.triggers = r.triggers[1:]
 		if !t.looked {
 			r.settled(t.row.Number) // made anew once it was looked for
-			r.lookForTrigger(&trigger{cmd: t.ctx.cmd}, t.ctx.replyTo, false)
+			r.lookForTrigger(&trigger{cmd: t.ctx.Command}, r.d.requester(t.ctx.Request), false)
 			continue
 		}
 		needs := r.d.abandons.needsSeat(t.row.Number, r.now)
 		switch {
 		case r.callableFor(t.row.Number) <= 0:
-			t.ctx.reason = string(engine.ConstraintWindow)
+			t.ctx.Reason = string(engine.ConstraintWindow)
 			r.queueTrigger(t)
 		case needs && !seat:
-			t.ctx.reason = string(engine.ConstraintSeats)
+			t.ctx.Reason = string(engine.ConstraintSeats)
 			r.queueTrigger(t)
 		default:
 			return candidate{row: t.row, attempt: newAttemptID(r.now), trigger: t.ctx, seated: needs}, true
@@ -138,7 +139,7 @@ func (r *run) settleTriggers(reason string) {
 		return
 	}
 	for _, t := range r.triggers {
-		t.ctx.reason = reason
+		t.ctx.Reason = reason
 		r.queueTrigger(t)
 	}
 	r.triggers = nil

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
@@ -118,7 +119,7 @@ next:
 				continue next
 			}
 		}
-		r.touchFound(l, rows[i], &readmitContact{Variables: variables[rows[i].Number]})
+		r.touchFound(l, rows[i], &call.Readmit{Variables: variables[rows[i].Number]})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
@@ -191,13 +192,13 @@ func (r *run) rosterKnown(m *rosterCalled) {
 	r.settle()
 }
 
-func (r *run) reported(m *contactReport) {
+func (r *run) reported(m *call.Reported, pid *actor.PID) {
 	l := r.lines[m.Row.ID]
 	if l == nil {
 		l = r.newLine(m.Row.ID, m.Row.Number)
 	}
 	// A restarted contact numbers its writes anew.
-	l.pid, l.stopping, l.accepted = m.PID, false, map[int]struct{}{}
+	l.pid, l.stopping, l.accepted = pid, false, map[int]struct{}{}
 	if m.Attempt != "" {
 		l.attempt = m.Attempt
 		r.setPhase(l, m.Phase)
@@ -216,15 +217,15 @@ func (r *run) reported(m *contactReport) {
 			r.busy++
 			r.holdSeat(l)
 		}
-		r.d.root.Send(m.PID, &reattached{Attempt: m.Attempt, Seated: l.seated})
+		r.d.root.Send(pid, &call.Reattached{Attempt: m.Attempt, Seated: l.seated})
 	} else if l.attempt != "" {
 		r.dropLine(l)
 	}
 	if !r.ready {
 		if r.rostered {
-			delete(r.awaited, m.PID.Id)
+			delete(r.awaited, pid.Id)
 		} else {
-			r.heard[m.PID.Id] = struct{}{}
+			r.heard[pid.Id] = struct{}{}
 		}
 		r.settle()
 		return
@@ -363,7 +364,7 @@ func (r *run) recovered(m *recovered) {
 		// unless the ledgers were loaded with it.
 		l.attempt = c.at.ID
 		if _, ok := r.unwanted[c.at.To]; ok {
-			r.send(l, &endAttempt{Reason: engine.CodeSuppressed})
+			r.send(l, &call.End{Reason: engine.CodeSuppressed})
 		}
 		r.setPhase(l, attempt.PhaseReleased)
 		l.counted = c.at.ServedAt != nil && c.at.RevisableUntil == nil || c.at.Ending != nil && c.at.Ending.Outcome == engine.OutcomeAbandoned

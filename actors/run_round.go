@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/numberpool"
@@ -36,9 +37,9 @@ type candidate struct {
 	attempt engine.AttemptID
 	trunk   engine.TrunkID
 	media   *engine.MediaProfile // the trunk's
-	trigger *triggerContext
-	seated  bool // a seat is held for it from now on
-	use     use  // when what was granted for it may be used
+	trigger *call.Trigger
+	seated  bool          // a seat is held for it from now on
+	use     call.Validity // when what was granted for it may be used
 	// overtaken: an exclusion came while this trigger was being reserved for.
 	overtaken bool
 }
@@ -52,7 +53,7 @@ func (r *run) startRound(cands []candidate) {
 	for i := range cands {
 		legs[i] = cands[i].attempt.Leg(1)
 		if r.seatsUntil != 0 { // they rely on seats that another node granted
-			cands[i].use.by = quota.UseBy(r.d.clock.Boot())
+			cands[i].use.By = quota.UseBy(r.d.clock.Boot())
 		}
 	}
 	r.round = &round{n: n, cands: cands, stop: r.d.after(roundTimeout, r.self, &roundLate{N: n})}
@@ -74,7 +75,7 @@ func (r *run) trunksReserved(m *trunksReserved) {
 			continue
 		}
 		c.media = m.Media[i]
-		c.use = c.use.and(m.Use[i])
+		c.use = c.use.And(m.Use[i])
 		keep = append(keep, c)
 	}
 	r.pace.granted(len(r.round.cands), len(keep))
@@ -136,8 +137,8 @@ func (r *run) numbersReserved(m *numbersReserved) {
 			r.d.root.Send(r.pool, &releaseNumber{Attempt: g.Attempt, Number: g.From, End: numberpool.End{NotDialled: true}})
 			r.unreserve(c, engine.ConstraintWindow)
 		default:
-			l := r.spawn(c.row, nil, []any{&dial{Attempt: c.attempt, Trunk: c.trunk, Media: c.media, From: g.From,
-				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within, Use: c.use.and(use{by: g.UseBy})}})
+			l := r.spawn(c.row, nil, []any{&call.Dial{Attempt: c.attempt, Trunk: c.trunk, Media: c.media, From: g.From,
+				Callback: c.row.DueClass == contact.DueCallback, Trigger: c.trigger, SendWithin: within, Validity: c.use.And(call.Validity{By: g.UseBy})}})
 			l.attempt = c.attempt
 			if c.seated {
 				r.holdSeat(l)
@@ -169,11 +170,11 @@ func (r *run) unreserve(c candidate, why engine.Constraint) {
 	if c.overtaken {
 		delete(r.triggering, c.row.Number)
 		r.settled(c.row.Number)
-		reply(r.d, c.trigger.replyTo, nil, errContactExcluded)
+		reply(r.d, r.d.requester(c.trigger.Request), nil, errContactExcluded)
 		return
 	}
 	if c.trigger != nil {
-		c.trigger.reason = string(why)
+		c.trigger.Reason = string(why)
 		r.queueTrigger(&pendingTrigger{row: c.row, ctx: c.trigger})
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 )
@@ -14,7 +15,7 @@ func (r *run) grantSeats() {
 		l := r.waiting[0]
 		r.waiting = slices.Delete(r.waiting, 0, 1) // and holds the line no more
 		r.takeSeat(l)
-		r.send(l, &seatGranted{Attempt: l.attempt})
+		r.send(l, &call.SeatGranted{Attempt: l.attempt})
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/journal"
 )
 
 // suppressedPage bounds how many contacts are looked up at once.
@@ -53,7 +53,7 @@ func (r *run) suppressedFound(m *suppressedFound) {
 		return
 	}
 	for i := range m.rows {
-		r.touchFound(m.look, m.rows[i], &endAttempt{Reason: engine.CodeSuppressed})
+		r.touchFound(m.look, m.rows[i], &call.End{Reason: engine.CodeSuppressed})
 	}
 	if n := len(m.rows); n == suppressedPage {
 		r.findSuppressed(m.numbers, m.rows[n-1].ID)
@@ -64,18 +64,4 @@ func (r *run) suppressedFound(m *suppressedFound) {
 type suppressedAgain struct {
 	numbers []engine.PhoneNumber
 	after   engine.ContactID
-}
-
-// settleSuppressed: the number was suppressed, and the contact may wait for a dial.
-func (a *contactActor) settleSuppressed() {
-	if !a.suppressed {
-		return
-	}
-	version := a.m.C.Version
-	before, after, ok := a.change(contact.Event{Kind: contact.Suppressed})
-	if !ok || a.m.C.Version == version {
-		return
-	}
-	a.persist(journal.Write{Contacts: []contact.Contact{a.m.C},
-		Events: []journal.Event{a.event(journal.ContactChanged, journal.Data{Before: before, After: after, Reason: engine.CodeSuppressed})}}, nil)
 }

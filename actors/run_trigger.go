@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -78,17 +79,17 @@ func (r *run) trigger(m *trigger, sender *actor.PID) {
 	case l != nil && m.cmd.Idempotency.Present() && !m.unanswered:
 		r.lookForTrigger(m, sender, true)
 	case l != nil:
-		r.touch(l.id, &triggerContact{Trigger: &triggerContext{cmd: m.cmd, replyTo: sender}})
+		r.touch(l.id, &call.Reopen{Trigger: &call.Trigger{Command: m.cmd, Request: request(sender)}})
 	case m.look || r.lookNext > 0 || r.activation != nil || lifts:
 		r.lookForTrigger(m, sender, false)
 	default:
-		r.addTriggered(&m.cmd, &triggerContext{cmd: m.cmd, replyTo: sender}, false)
+		r.addTriggered(&m.cmd, &call.Trigger{Command: m.cmd, Request: request(sender)}, false)
 	}
 }
 
 // addTriggered makes a contact, which waits to learn whether it is dialled now;
 // looked: the tables were asked for it.
-func (r *run) addTriggered(cmd *campaign.Trigger, t *triggerContext, looked bool) {
+func (r *run) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool) {
 	row := r.newContact(cmd)
 	r.triggering[row.Number] = struct{}{}
 	r.triggers = append(r.triggers, &pendingTrigger{row: row, ctx: t, looked: looked})
@@ -137,7 +138,7 @@ func (r *run) notRunning() error {
 }
 
 // errContactExcluded refuses to add somebody who was excluded.
-var errContactExcluded = engine.Conflict("contact_excluded", "the contact is excluded from this campaign")
+var errContactExcluded = call.ErrContactExcluded
 
 type retriggered struct {
 	m      *trigger
@@ -166,18 +167,18 @@ func (r *run) triggerFound(m *triggerFound) {
 		reply(r.d, m.replyTo, nil, errContactExcluded) // while the database was asked
 		return
 	}
-	t := &triggerContext{cmd: m.cmd, replyTo: m.replyTo}
+	t := &call.Trigger{Command: m.cmd, Request: request(m.replyTo)}
 	r.lookNext = max(r.lookNext-1, 0)
 	if m.ok {
 		r.lookNext = lookFirst
 		if m.row.State == contact.Excluded {
 			r.liftAll([]campaign.NewContact{{Number: m.row.Number}})
 		}
-		r.touchFound(m.look, m.row, &triggerContact{Trigger: t})
+		r.touchFound(m.look, m.row, &call.Reopen{Trigger: t})
 		return
 	}
 	if l := r.byNumber[m.cmd.Number]; l != nil { // came up while the database was asked
-		r.touch(l.id, &triggerContact{Trigger: t})
+		r.touch(l.id, &call.Reopen{Trigger: t})
 		return
 	}
 	switch {
@@ -199,28 +200,28 @@ func (r *run) queueTrigger(t *pendingTrigger) {
 	if r.over() { // ended while it was being reserved for
 		delete(r.triggering, row.Number)
 		r.settled(row.Number)
-		reply(r.d, t.ctx.replyTo, nil, r.notRunning())
+		reply(r.d, r.d.requester(t.ctx.Request), nil, r.notRunning())
 		return
 	}
 	policy := r.rules.PolicyFor(row.Number, number.Zones)
 	if at, ok := policy.Clip(r.now); ok {
 		row.DueAt = &at
 	}
-	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: r.id, NextEligibleAt: row.DueAt, Reason: t.ctx.reason}
+	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: r.id, NextEligibleAt: row.DueAt, Reason: t.ctx.Reason}
 	f := row.Facts()
 	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: r.now, Type: journal.ContactTriggered, Version: 1,
-		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.ctx.reason}}}}
-	if t.ctx.cmd.Idempotency.Present() {
-		w.Reply = storedReply(t.ctx.cmd.Idempotency, 200, rep, r.now)
+		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.ctx.Reason}}}}
+	if t.ctx.Command.Idempotency.Present() {
+		w.Reply = storedReply(t.ctx.Command.Idempotency, 200, rep, r.now)
 	}
 	r.sequence(&w)
 	d, self, ctx := r.d, r.self, t.ctx
 	d.root.Send(d.writerFor(string(r.id)), &persist{Write: w, Run: self, Then: func(err error) {
 		if errors.Is(err, journal.ErrContactExists) {
-			d.root.Send(self, &retriggered{&trigger{cmd: ctx.cmd, look: true}, ctx.replyTo})
+			d.root.Send(self, &retriggered{&trigger{cmd: ctx.Command, look: true}, d.requester(ctx.Request)})
 			return
 		}
-		reply(d, ctx.replyTo, rep, err)
+		reply(d, d.requester(ctx.Request), rep, err)
 	}})
 	r.afterWrites(func() {
 		delete(r.triggering, row.Number)
