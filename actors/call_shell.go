@@ -29,6 +29,8 @@ type callShell struct {
 	boot engine.BootTime
 
 	effects   []call.Effect
+	opened    call.MediaOpened // events that the core does not keep, made anew each time
+	closed    call.MediaClosed
 	timers    [10]func()
 	owned     engine.AttemptID
 	owner     owner
@@ -143,7 +145,8 @@ func (s *callShell) do(e call.Effect) {
 		s.sendDigits(e)
 	case attempt.CloseMedia:
 		q := d.media.CloseMedia(a.ID)
-		s.apply(&call.MediaClosed{Quality: q})
+		s.closed = call.MediaClosed{Quality: q}
+		s.apply(&s.closed)
 		d.cfg.OnQuality(q)
 	case *call.AttachLegs:
 		s.apply(&call.LegsAttached{Known: len(d.phone.AttachLeg(e.Attempt, s.legSink))})
@@ -233,7 +236,8 @@ func (s *callShell) mediaOpened(leg engine.LegID, offer []byte, err error) {
 	if err != nil {
 		s.d.log.Error().Err(err).Str("attempt_id", string(s.call.Machine.A.ID)).Msg("no media path; the leg is not placed")
 	}
-	s.apply(&call.MediaOpened{Leg: leg, Offer: offer, Err: err})
+	s.opened = call.MediaOpened{Leg: leg, Offer: offer, Err: err}
+	s.apply(&s.opened)
 }
 
 // joinPeer connects callee and far leg, if its SDP answer can be used.

@@ -93,10 +93,10 @@ func (a *contactActor) carryOut(ctx actor.Context, e call.Effect) bool {
 	case *call.WhenSettled:
 		d.whenSettled(e, a.seed.run)
 	case *call.Stopped:
-		d.root.RequestWithCustomSender(a.seed.run, e, a.self)
+		d.root.Send(a.seed.run, e)
 		ctx.Stop(a.self)
-	case *call.Up, *call.Idle, *call.Reported, *call.Persist:
-		d.root.RequestWithCustomSender(a.seed.run, e, a.self) // which learns by it where the contact is
+	case *call.Up, *call.Reported, *call.Persist: // by the sender the run knows where to answer
+		d.root.RequestWithCustomSender(a.seed.run, e, a.self)
 	case call.ToRun:
 		d.root.Send(a.seed.run, e)
 	default:
