@@ -95,8 +95,10 @@ type policy interface {
 	// are in the write, and ended to its end.
 	recorded(what attempt.What, w *journal.Write) Then
 	ended(w *journal.Write) Then
-	// triggerRefused: the intent that a trigger asked for was refused.
+	// triggerRefused: the intent that a trigger asked for was refused. refusedLate adds
+	// to the write of one that was refused after the attempt had been given up.
 	triggerRefused(t *Trigger)
+	refusedLate(w *journal.Write) Then
 	// config are the rules of its attempts.
 	config() attempt.Config
 	// line hears where the line stands, stands that the live answer can no longer be

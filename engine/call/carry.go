@@ -75,6 +75,8 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 			c.numberFree(v.Strike)
 		}
 	case attempt.Over:
+		// A lost attempt may have INVITEs that wait: they never leave.
+		c.Gated = slices.DeleteFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) != "" })
 		c.emit(e)
 		c.botTook(false)
 		c.over(now)

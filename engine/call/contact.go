@@ -425,7 +425,7 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 }
 
 // ended: the contact decides what the end of the attempt means.
-func (c *Contact) ended(w *journal.Write) (then Then) {
+func (c *Contact) ended(w *journal.Write) Then {
 	at, d := &w.Attempts[0], &w.Events[0].Data
 	sum := summary(at)
 	sum.Refusal = c.Call.Machine.Refusal
@@ -440,11 +440,16 @@ func (c *Contact) ended(w *journal.Write) (then Then) {
 		c.linger()
 	}
 	// An intent that the database refused was never held: nothing to release.
+	if c.Trigger != nil && sum.Refusal == engine.CodeCalleeCap {
+		c.Trigger.NextAt = c.Machine.C.DueAt
+	}
+	return c.refusedLate(w)
+}
+
+// refusedLate answers the trigger whose intent was refused.
+func (c *Contact) refusedLate(w *journal.Write) (then Then) {
 	if t := c.Trigger; t != nil {
 		c.Trigger = nil
-		if sum.Refusal == engine.CodeCalleeCap {
-			t.NextAt = c.Machine.C.DueAt
-		}
 		then.Trigger = c.attach(t, w, "queued", "")
 	}
 	return then

@@ -314,6 +314,13 @@ func TestATriggerIsAnsweredWithItsIntent(t *testing.T) {
 		}
 	}
 
+	// So does one that comes when the attempt was given up.
+	r, _ = trigger()
+	r.apply(&End{})
+	r.clear()
+	r.on(&Durable{Step: 1, Err: journal.ErrNumberHeld}, "write 3 contact.triggered attempt.reserved +reply")
+	r.on(&Durable{Step: 3}, "forget legs of a", "stored "+string(callee), "answer someone queued number_held", "idle")
+
 	// Any other is told.
 	r, _ = trigger()
 	r.clear()

@@ -181,7 +181,8 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 	return then
 }
 
-func (d *Dialout) ended(*journal.Write) Then { return Then{} }
+func (d *Dialout) ended(*journal.Write) Then       { return Then{} }
+func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 
 // line: the seat was held before the call; it is granted as soon as it is asked for,
 // and goes back when the call no longer needs it.

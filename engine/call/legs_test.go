@@ -158,6 +158,18 @@ func TestTheNodeWithTheLegsIsGone(t *testing.T) {
 	r.on(&LegsGone{}, "idle")
 }
 
+// The node that was to carry the call is gone before its intent is durable.
+func TestNoInviteLeavesOfACallThatIsLost(t *testing.T) {
+	r := up(t, nil, nil)
+	r.apply(dialOf(first))
+	r.apply(&LegsGone{Attempt: first})
+	r.clear()
+	r.on(&Durable{Step: 1})
+	if r.call.Live() || len(r.call.Gated) > 0 {
+		t.Errorf("%+v", r.call.Gated)
+	}
+}
+
 // --- a crash --------------------------------------------------------------------------
 
 func restarted(t *testing.T, stash ...any) *rig {

@@ -79,7 +79,7 @@ func (c *Call) durable(m *Durable) {
 	if c.RefusedEvents != nil { // the attempt had been given up before
 		w := &journal.Write{Events: c.RefusedEvents}
 		c.RefusedEvents = nil
-		c.persist(w, Then{})
+		c.persist(w, c.owner.refusedLate(w))
 	}
 }
 
