@@ -31,7 +31,7 @@ type callShell struct {
 	effects   []call.Effect
 	opened    call.MediaOpened // events that the core does not keep, made anew each time
 	closed    call.MediaClosed
-	timers    [10]func()
+	timers    [10]func() // of call.Timers
 	owned     engine.AttemptID
 	owner     owner
 	legSink   func(engine.LegEvent)
