@@ -10,7 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	corecall "dialler/engine/call"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
@@ -144,9 +144,6 @@ func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dial
 	return ask[campaign.DialoutReply](ctx, t.d, t.d.dialout, &placeDialout{cmd: cmd})
 }
 
-// errCallNotFound answers for calls that do not exist.
-var errCallNotFound = engine.NotFound("call_not_found", "no call has this identifier")
-
 // Call gives a call as it stands: as its owner knows it while it lives, as it
 // is stored afterwards.
 func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
@@ -191,7 +188,7 @@ func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of owner) (attempt.Attempt, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveWait)
 	defer cancel()
-	msg := &liveAttempt{Contact: of.contact, Attempt: id}
+	msg := &call.Show{Contact: of.contact, Attempt: id}
 	if of.campaign == "" {
 		return ask[attempt.Attempt](ctx, t.d, t.d.dialout, msg)
 	}
@@ -202,14 +199,14 @@ func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of owner) (att
 func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	aid, ok := id.Attempt()
 	if !ok {
-		return attempt.Attempt{}, errCallNotFound
+		return attempt.Attempt{}, call.ErrCallNotFound
 	}
 	a, ok, err := t.d.store.Attempt(ctx, aid)
 	if err != nil {
 		return attempt.Attempt{}, journal.Unavailable(err)
 	}
 	if !ok {
-		return attempt.Attempt{}, errCallNotFound
+		return attempt.Attempt{}, call.ErrCallNotFound
 	}
 	return a, nil
 }
@@ -228,12 +225,12 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 		}
 		of = owner{campaign: a.Campaign, contact: a.Contact}
 	}
-	s := storeResult{Call: cmd.Call, Result: cmd.Result}
+	s := call.StoreResult{Call: cmd.Call, Result: cmd.Result}
 	if of.campaign == "" {
 		_, err := ask[any](ctx, t.d, t.d.dialout, &s)
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.SubmitResult{Contact: of.contact, Result: corecall.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.SubmitResult{Contact: of.contact, Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
 	return err
 }
 
@@ -254,15 +251,15 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 			return err
 		}
 		if a.State == attempt.Ended {
-			return errCallEnded
+			return call.ErrCallEnded
 		}
 		of = owner{campaign: a.Campaign, contact: a.Contact}
 	}
 	if of.campaign == "" {
-		_, err := ask[any](ctx, t.d, t.d.dialout, &tellCall{Attempt: aid, Digits: digits})
+		_, err := ask[any](ctx, t.d, t.d.dialout, &call.Keys{Attempt: aid, Digits: digits})
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.Keys{Contact: of.contact, Keys: corecall.Keys{Attempt: aid, Digits: digits}}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.Keys{Contact: of.contact, Keys: call.Keys{Attempt: aid, Digits: digits}}))
 	return err
 }
 

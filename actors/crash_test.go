@@ -76,7 +76,7 @@ func TestTheLogSaysWhereAnActorFaulted(t *testing.T) {
 		r.until(time.Minute, "a conversation", func() bool { return r.detail().Live.InProgress == 1 })
 		r.tree.Crash("contact", r.id, r.contactOf(number(0)).ID)
 		synctest.Wait()
-		if said := r.said.String(); !strings.Contains(said, "fault injected") || !strings.Contains(said, "(*contactActor).handle") {
+		if said := r.said.String(); !strings.Contains(said, "fault injected") || !strings.Contains(said, "(*contactActor).turn") {
 			t.Errorf("%s", said)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)

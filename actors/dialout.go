@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
@@ -54,10 +55,7 @@ type (
 		PID     *actor.PID
 		Results int
 	}
-	// dialoutAgain asks a call to say once more if it is over: its word may have
-	// been lost with a fault.
-	dialoutAgain struct{}
-	dialoutLate  struct{ Attempt engine.AttemptID }
+	dialoutLate struct{ Attempt engine.AttemptID }
 )
 
 // dialout places calls outside campaigns: it never over-dials, a seat is held
@@ -97,16 +95,8 @@ type dialoutWant struct {
 	trunk   engine.TrunkID
 	media   *engine.MediaProfile // the trunk's
 	seated  bool
-	use     use // when what was granted may be used
+	use     call.Validity // when what was granted may be used
 	stop    func()
-}
-
-// keyCap is what bounds the dialouts of the key that asked, nil when nothing does.
-func (w *dialoutWant) keyCap(now time.Time) *journal.KeyCap {
-	if w.cmd.DayCap <= 0 {
-		return nil
-	}
-	return &journal.KeyCap{Key: w.cmd.Who.Key, Calls: w.cmd.DayCap, Now: now}
 }
 
 // errKeeperAway: whether the bot has a free seat is not known.
@@ -178,7 +168,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 				o.demand(ctx, m.Bot)
 			}
 		}
-	case *trunkReserved:
+	case *call.TrunkReserved:
 		o.trunk(ctx, m)
 	case *anyLeased:
 		o.number(ctx, m)
@@ -200,59 +190,59 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		ctx.Stop(m.PID)
 	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)
-	case *dialoutSuppressed:
+	case *call.DialoutSuppressed:
 		o.suppressedCall(m.Attempt, func(op int) bool { return op == m.Op })
 	case *core.EndErasure:
 		for _, pid := range o.calls {
-			ctx.Send(pid, m)
+			ctx.Send(pid, &call.Erased{Number: m.Number, Tombstone: m.Tombstone})
 		}
 	case *recoverCall:
 		if o.calls[m.Attempt.ID] != nil {
 			return
 		}
-		o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), recover: &m.Attempt, bot: o.bots[m.Attempt.Bot]}, m.Attempt.ID)
-	case *storeResult:
+		o.spawn(ctx, m.Attempt.ID, o.bots[m.Attempt.Bot], &call.Started{Lost: &m.Attempt})
+	case *call.StoreResult:
 		id, _ := m.Call.Attempt()
 		r := *m
 		m = &r
-		m.ReplyTo = sender
+		m.Request = request(sender)
 		pid := o.calls[id]
 		if pid == nil {
-			pid = o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), stored: true, of: id}, id)
+			pid = o.spawn(ctx, id, engine.Bot{}, nil)
 		}
 		o.results[id]++
 		ctx.Send(pid, m)
-	case *liveAttempt:
+	case *call.Show:
 		if pid := o.calls[m.Attempt]; pid != nil {
-			m.ReplyTo = sender
+			m.Request = request(sender)
 			ctx.Send(pid, m)
 			return
 		}
-		reply(o.d, sender, nil, errCallNotFound)
-	case *tellCall:
+		reply(o.d, sender, nil, call.ErrCallNotFound)
+	case *call.Keys:
 		if pid := o.calls[m.Attempt]; pid != nil {
-			ctx.Send(pid, &tellCall{Attempt: m.Attempt, Digits: m.Digits, ReplyTo: sender})
+			ctx.Send(pid, &call.Keys{Attempt: m.Attempt, Digits: m.Digits, Request: request(sender)})
 			return
 		}
-		reply(o.d, sender, nil, errCallEnded)
-	case *legsGone:
+		reply(o.d, sender, nil, call.ErrCallEnded)
+	case *call.LegsGone:
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, m)
 		}
-	case *transferContact:
+	case *call.Transfer:
 		if pid := o.calls[m.Attempt]; pid != nil {
-			ctx.Send(pid, &transferCall{Attempt: m.Attempt, To: m.To, ReplyTo: sender})
+			ctx.Send(pid, &call.Transfer{Attempt: m.Attempt, To: m.To, Request: request(sender)})
 			return
 		}
-		reply(o.d, sender, nil, errCallEnded)
+		reply(o.d, sender, nil, call.ErrCallEnded)
 	case *expireLeases:
 		for bot, s := range o.seats {
 			if s.granted > 0 || len(s.queue) > 0 {
 				o.demand(ctx, bot)
 			}
 		}
-		for _, pid := range o.calls {
-			ctx.Send(pid, &dialoutAgain{})
+		for _, pid := range o.calls { // its word may have been lost with a fault
+			ctx.Send(pid, &call.SayAgain{})
 		}
 		o.d.after(o.d.cfg.LeaseTTL/3, ctx.Self(), m)
 	}
@@ -381,7 +371,7 @@ func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
 		s.used++
 		w.seated = true
 		if s.until != 0 {
-			w.use.by = quota.UseBy(boot)
+			w.use.By = quota.UseBy(boot)
 		}
 		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
 	}
@@ -395,7 +385,7 @@ func (o *dialout) seatBack(ctx actor.Context, bot engine.BotID) {
 	}
 }
 
-func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
+func (o *dialout) trunk(ctx actor.Context, m *call.TrunkReserved) {
 	w := o.wants[m.Attempt]
 	if w == nil {
 		if m.Trunk != "" {
@@ -412,7 +402,7 @@ func (o *dialout) trunk(ctx actor.Context, m *trunkReserved) {
 		o.fail(ctx, w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 		return
 	}
-	w.trunk, w.media, w.use = m.Trunk, m.Media, w.use.and(m.Use)
+	w.trunk, w.media, w.use = m.Trunk, m.Media, w.use.And(m.Validity)
 	ctx.Send(o.d.numbers, &leaseAny{Attempt: w.attempt, From: w.cmd.From, ReplyTo: ctx.Self()})
 }
 
@@ -430,9 +420,10 @@ func (o *dialout) number(ctx actor.Context, m *anyLeased) {
 	}
 	w.stop()
 	delete(o.wants, w.attempt)
-	w.use = w.use.and(use{by: m.UseBy})
+	w.use = w.use.And(call.Validity{By: m.UseBy})
 	o.seated[w.attempt] = w.bot.ID
-	o.spawn(ctx, &dialoutCall{d: o.d, parent: ctx.Self(), bot: w.bot, want: w, from: m.Number}, w.attempt)
+	o.spawn(ctx, w.attempt, w.bot, &call.PlaceDialout{Command: w.cmd, Request: request(w.replyTo), Attempt: w.attempt, Trunk: w.trunk, Media: w.media,
+		From: m.Number, Validity: w.use})
 }
 
 // fail answers a dialout that cannot be placed and gives back what it held.
@@ -453,7 +444,8 @@ func (o *dialout) fail(ctx actor.Context, w *dialoutWant, err error) {
 
 // spawn starts the actor of a call, under a name of its own: the one that the call
 // had before may be stopping still.
-func (o *dialout) spawn(ctx actor.Context, c *dialoutCall, id engine.AttemptID) *actor.PID {
+func (o *dialout) spawn(ctx actor.Context, id engine.AttemptID, bot engine.Bot, first any) *actor.PID {
+	c := newDialoutCall(o.d, ctx.Self(), id, bot, first)
 	pid := again(ctx.SpawnPrefix(o.d.props(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id)))
 	o.calls[id] = pid
 	return pid

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/fleet"
 )
 
@@ -22,12 +22,6 @@ import (
 const askTimeout = attempt.BridgeBudget
 
 type (
-	// botTried tells what became of a call's way to its bot.
-	botTried struct {
-		Bot     engine.BotID
-		Reached string // the endpoint that took the call, "" for none
-		Missed  []engine.EndpointMiss
-	}
 	// botAnswered is the answer to a question; Err is nil when it was taken.
 	botAnswered struct {
 		of       *botEnds
@@ -91,7 +85,7 @@ func (f *fleetActor) asksFirst(ctx actor.Context, m *seatDemand, now time.Time) 
 	return true
 }
 
-func (f *fleetActor) tried(ctx actor.Context, m *botTried, now time.Time) {
+func (f *fleetActor) tried(ctx actor.Context, m *call.BotTried, now time.Time) {
 	e := f.ends[m.Bot]
 	if e == nil {
 		return
@@ -264,77 +258,4 @@ func (r *reach) of(b *engine.Bot) []string {
 		return order
 	}
 	return b.Endpoints
-}
-
-// --- what a call tells --------------------------------------------------------
-
-// mediaTried tells the fleet which endpoints took the call's session, and which
-// did not.
-func (c *call) mediaTried(e *engine.MediaEvent) {
-	switch e.Kind {
-	case engine.MediaBotConnected:
-		c.reached(e.Endpoint, e.Missed)
-	case engine.MediaBotFailed:
-		missed := e.Missed
-		if len(missed) == 0 {
-			missed = []engine.EndpointMiss{{Reason: e.Error}}
-		}
-		c.reached("", missed)
-	default: // of the callee
-	}
-}
-
-func (c *call) reached(endpoint string, missed []engine.EndpointMiss) {
-	c.botAsked = false
-	c.botTook(true)
-	c.d.root.Send(c.d.fleet, &botTried{Bot: c.bot.ID, Reached: endpoint, Missed: missed})
-}
-
-// peerTried does so for a bot that is called by SIP: p is its leg as it stood
-// before the event.
-func (c *call) peerTried(p *attempt.Peer, e *engine.LegEvent) {
-	if p == nil || p.Kind != attempt.PeerBot || p.State != attempt.PeerCalling {
-		return
-	}
-	miss := engine.EndpointMiss{Endpoint: p.URI}
-	switch e.Kind {
-	case engine.LegRefused:
-		miss.Reason = fmt.Sprintf("it answered SIP %d", e.Code)
-	case engine.LegNotSent:
-		miss.Reason = "nothing can be sent to it"
-	case engine.LegSilent:
-		miss.Reason = "it does not answer"
-	default:
-		return
-	}
-	c.d.root.Send(c.d.fleet, &botTried{Bot: c.bot.ID, Missed: []engine.EndpointMiss{miss}})
-}
-
-// peerOf gives a copy of a far leg as it stands, nil when there is none.
-func (c *call) peerOf(leg engine.LegID) *attempt.Peer {
-	for i := range c.m.A.Peers {
-		if c.m.A.Peers[i].ID == leg {
-			p := c.m.A.Peers[i]
-			return &p
-		}
-	}
-	return nil
-}
-
-// botLate: the call is abandoned while its bot was being reached; nobody will
-// say which endpoint it was that did not answer.
-func (c *call) botLate(l attempt.Line) {
-	if l.Phase != attempt.PhaseAbandoned || !c.botAsked || l.Cause == engine.AbandonNoSeat {
-		return
-	}
-	c.reached("", []engine.EndpointMiss{{Reason: "it did not answer in time"}})
-}
-
-// botTook: the bot's socket is being opened no more; tells, that it says how long
-// that takes.
-func (c *call) botTook(tells bool) {
-	if c.botFrom != 0 {
-		c.d.late.bot(c.bot.ID).end(c.m.A.ID, c.botFrom, tells)
-		c.botFrom = 0
-	}
 }

@@ -5,24 +5,13 @@ import (
 	"slices"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	core "dialler/engine/run"
 )
 
 // A person is erased in the database; around that the tree takes the person out
 // of the campaigns in which it is open, and forgets it. The number is held in
 // the database meanwhile: no intent to dial it is accepted.
-
-var (
-	errPersonErased = engine.NotFound("person_erased", "the person of this call was erased; its result is not kept")
-)
-
-type (
-	// forgetPerson takes out what is personal of a contact.
-	forgetPerson struct{ Tombstone engine.PhoneNumber }
-)
 
 // BeginErasure takes a person out of the campaigns in which it may still be
 // called (open) and lets no trigger of the number pass in all of them. Whoever
@@ -58,33 +47,4 @@ func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, 
 		}
 	}
 	return nil
-}
-
-func (a *contactActor) forget(m *forgetPerson) {
-	a.rest()
-	c := &a.m.C
-	c.Number, c.Variables = m.Tombstone, nil
-	if c.State == contact.Excluded {
-		c.Reason = ""
-	}
-	if a.call != nil && !a.call.m.A.Live() {
-		scrub(&a.call.m.A, m.Tombstone)
-	}
-	for id, at := range a.older {
-		scrub(&at, m.Tombstone)
-		a.older[id] = at
-	}
-}
-
-// scrub takes what is personal out of an attempt that has ended.
-func scrub(a *attempt.Attempt, tombstone engine.PhoneNumber) {
-	a.To, a.Variables, a.Transfer, a.SIPReason = tombstone, nil, nil, ""
-	if r := a.Result; r != nil {
-		kept := *r
-		kept.Summary, kept.TranscriptURL, kept.RecordingURL, kept.Variables = "", "", "", nil
-		if cb := kept.Callback; cb != nil {
-			kept.Callback = &attempt.Callback{Requested: cb.Requested, At: cb.At}
-		}
-		a.Result = &kept
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/fleet"
 	"dialler/engine/quota"
 	core "dialler/engine/run"
@@ -75,7 +76,7 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		f.counted(ctx, m, now)
 	case *dropped:
 		f.dropped(ctx, m)
-	case *botTried:
+	case *call.BotTried:
 		f.tried(ctx, m, now)
 	case *botAnswered:
 		f.answered(ctx, m, now)

@@ -40,17 +40,6 @@ func (d *deps) kept(of ownership.Identity) bool { return d.keepers == nil || d.k
 // away is when a count whose keeper does not answer is asked for again.
 func (d *deps) keeperBack() time.Time { return d.clock.Now().Add(quota.RetryAfter) }
 
-// earliest of two send-by times; 0 is none.
-func earliest(a, b engine.BootTime) engine.BootTime {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
-
-// and is when two grants may be used together.
-func (u use) and(o use) use { return use{from: max(u.from, o.from), by: earliest(u.by, o.by)} }
-
 // inUse is what the database says is in use.
 type inUse struct {
 	legs     map[engine.TrunkID]map[engine.LegID]struct{}

@@ -8,12 +8,16 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
 	core "dialler/engine/run"
 )
 
 // Messages about caller IDs.
+// retryLoad has what could not be loaded loaded again.
+type retryLoad struct{}
+
 type (
 	// reserveNumbers asks a pool for a caller ID for each of several attempts;
 	// numbersReserved follows.
@@ -22,12 +26,7 @@ type (
 		Want    []core.NumberWant
 		ReplyTo *actor.PID
 	}
-	releaseNumber struct {
-		Attempt engine.AttemptID
-		Number  engine.PhoneNumber
-		End     numberpool.End
-		IfHeld  bool // else it was given back before
-	}
+	releaseNumber = call.ReleaseNumber
 	// leaseNumber travels pool → slot → number; numberLeased answers to the pool, or
 	// to the node that asks by answer.
 	leaseNumber struct {

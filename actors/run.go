@@ -66,7 +66,7 @@ func (r *run) Receive(ctx actor.Context) {
 	case *writeRefused:
 		r.apply(&core.WriteRefused{Write: &m.Write}, "")
 	case *barrier:
-		r.apply(&core.FenceFor{}, requestOf(m.ReplyTo))
+		r.apply(&core.FenceFor{}, request(m.ReplyTo))
 	case *databaseState:
 		r.apply(&core.DatabaseChanged{}, "")
 	case *lastWord:
@@ -75,9 +75,8 @@ func (r *run) Receive(ctx actor.Context) {
 	case *crash:
 		panic("fault injected")
 	default:
-		if e, from := r.decode(m, ctx.Sender()); e != nil {
-			r.apply(e, from)
-		}
+		e, from := r.decode(m, ctx.Sender())
+		r.apply(e, from)
 	}
 }
 
@@ -115,19 +114,3 @@ func (r *run) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	return r.d.abandons.needsSeat(n, now)
 }
 func (r *run) Owned(id engine.AttemptID) bool { return r.d.owners.owned(id) }
-
-// requestOf names whoever waits for an answer.
-func requestOf(pid *actor.PID) engine.Request {
-	if pid == nil {
-		return ""
-	}
-	return engine.Request(pid.Id)
-}
-
-// pidOf is who that is.
-func (d *deps) pidOf(r engine.Request) *actor.PID {
-	if r == "" {
-		return nil
-	}
-	return actor.NewPID(d.system.Address(), string(r))
-}

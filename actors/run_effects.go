@@ -5,7 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	core "dialler/engine/run"
@@ -30,7 +30,7 @@ func (r *run) do(effect core.Effect) {
 	case core.Fence:
 		d.root.Send(r.writer(), &barrier{ReplyTo: r.self, N: e.Ticket})
 	case core.PassFence:
-		d.root.Send(r.writer(), &barrier{ReplyTo: d.pidOf(e.Request)})
+		d.root.Send(r.writer(), &barrier{ReplyTo: d.requester(e.Request)})
 
 	case core.Spawn:
 		r.spawn(e)
@@ -46,7 +46,7 @@ func (r *run) do(effect core.Effect) {
 	case core.ReserveNumbers:
 		d.root.Send(r.pool, &reserveNumbers{Round: e.Round, Want: e.Want, ReplyTo: r.self})
 	case core.ReleaseNumber:
-		d.root.Send(r.pool, &releaseNumber{Attempt: e.Attempt, Number: e.Number, End: e.End})
+		d.root.Send(r.pool, &call.ReleaseNumber{Attempt: e.Attempt, Number: e.Number, End: e.End})
 	case core.DemandSeats:
 		if e.Keep {
 			r.lives.seats.Store(int64(e.Want))
@@ -59,7 +59,7 @@ func (r *run) do(effect core.Effect) {
 		d.root.Send(r.pool, &core.NumberChanged{Number: e.Number})
 
 	case core.Reply:
-		reply(d, d.pidOf(e.Request), e.Value, e.Err)
+		reply(d, d.requester(e.Request), e.Value, e.Err)
 	case core.Arm:
 		r.arm(e)
 	case core.Disarm:
@@ -123,22 +123,3 @@ func (r *run) arm(e core.Arm) {
 	}
 	r.timers[e.Timer] = stop
 }
-
-// spawn brings a contact up.
-func (r *run) spawn(e core.Spawn) {
-	first := make([]any, len(e.First))
-	for i, m := range e.First {
-		first[i] = r.command(m)
-	}
-	seed := &contactSeed{run: r.self, pool: r.pool, row: e.Row, rules: e.Rules, recover: e.Lost, first: first}
-	r.d.root.Send(r.contacts, &spawnContact{Name: "contact-" + string(e.Row.ID), Seed: seed})
-}
-
-func (r *run) tell(e core.Tell) {
-	if pid := r.up[e.Contact]; pid != nil {
-		r.d.root.Send(pid, r.command(e.Command))
-	}
-}
-
-// contact notes whose actor a contact is.
-func (r *run) contact(id engine.ContactID, pid *actor.PID) { r.up[id] = pid }

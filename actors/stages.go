@@ -25,17 +25,3 @@ type stages [3]*time.Time
 func stagesOf(a *attempt.Attempt) stages {
 	return stages{a.VerdictAt, a.BotConnectedAt, a.BotFirstAudioAt}
 }
-
-// timed tells of the stages that a step brought; of a verdict that is revised
-// only the first counts.
-func (c *call) timed(was stages) {
-	a := &c.m.A
-	if a.AnsweredAt == nil {
-		return
-	}
-	for i, at := range stagesOf(a) {
-		if at != nil && was[i] == nil {
-			c.d.cfg.OnStage(Stages[i], at.Sub(*a.AnsweredAt))
-		}
-	}
-}

@@ -53,6 +53,13 @@ type guardian struct {
 	resume func(child *actor.PID) bool
 }
 
+// crash is a fault injected by tests: at once, with every lease that is given back, or
+// with what brings a writer's next result, at the onResult-th place of its handling.
+type crash struct {
+	onRelease bool
+	onResult  int
+}
+
 // supervise restarts children that fault.
 func supervise(d *deps, name string) actor.SupervisorStrategy { return guard(d, name, restarts) }
 

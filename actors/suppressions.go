@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/journal"
 	core "dialler/engine/run"
 )
@@ -37,15 +38,6 @@ func errUnconfirmed(who string) error {
 type (
 	// whoDials asks for the campaigns' actors, also for those that are being stopped.
 	whoDials struct{}
-	// suppressDialout is core.Suppressed for one call; dialoutSuppressed follows.
-	suppressDialout struct {
-		numbers map[engine.PhoneNumber]struct{}
-		Op      int
-	}
-	dialoutSuppressed struct {
-		Attempt engine.AttemptID
-		Op      int
-	}
 )
 
 // Suppressed tells this node and all others of numbers that are on the suppression
@@ -149,25 +141,6 @@ func (d *deps) suppressedBy(n engine.PhoneNumber, tell func(error)) {
 	}()
 }
 
-// resultStored answers whoever sent a result; one that says do_not_call is
-// answered like any suppression.
-func (d *deps) resultStored(to *actor.PID, n engine.PhoneNumber, doNotCall bool, err error) {
-	if err != nil || !doNotCall {
-		reply(d, to, nil, err)
-		return
-	}
-	d.suppressedBy(n, func(err error) { reply(d, to, nil, err) })
-}
-
-// optedOut follows an opt-out digit.
-func (d *deps) optedOut(n engine.PhoneNumber) func(error) {
-	return func(err error) {
-		if err == nil {
-			d.suppressedBy(n, nil)
-		}
-	}
-}
-
 // suppressedCalls are the calls of which dialout awaits the word.
 type suppressedCalls struct {
 	replyTo *actor.PID
@@ -184,7 +157,7 @@ func (o *dialout) suppressed(ctx actor.Context, m *core.Suppressed, sender *acto
 	o.ops[o.opSeq] = op
 	for id, pid := range o.calls {
 		op.awaited[id] = struct{}{}
-		ctx.Send(pid, &suppressDialout{m.Numbers, o.opSeq})
+		ctx.Send(pid, &call.NumbersSuppressed{Numbers: m.Numbers, Op: o.opSeq})
 	}
 }
 
@@ -199,25 +172,6 @@ func (o *dialout) suppressedCall(id engine.AttemptID, of func(op int) bool) {
 			reply(o.d, op.replyTo, nil, nil)
 		}
 	}
-}
-
-func (c *dialoutCall) suppressed(m *suppressDialout) {
-	tell := func() { c.d.root.Send(c.parent, &dialoutSuppressed{c.id(), m.Op}) }
-	if _, ok := m.numbers[c.to()]; ok && c.call.m.A.Live() {
-		c.call.apply(attempt.Event{Kind: attempt.CancelRequested, At: c.now, By: engine.PartySystem})
-		tell = c.d.settled(c.call, tell)
-	}
-	tell()
-}
-
-// calleeCap is what bounds how often a number is called, for an intent of now;
-// nil when nothing does.
-func (d *deps) calleeCap(now time.Time) *journal.CalleeCap {
-	r := d.callee.Load()
-	if r.attempts <= 0 {
-		return nil
-	}
-	return &journal.CalleeCap{Attempts: r.attempts, Period: r.period, Now: now}
 }
 
 // calleeLimit is how often one number may be called within a time.

@@ -10,8 +10,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	"dialler/engine/disposition"
+	"dialler/engine/call"
 	"dialler/engine/quota"
+	core "dialler/engine/run"
 	"dialler/engine/trunk"
 )
 
@@ -23,32 +24,23 @@ const channelTTL = 5 * time.Hour
 // Messages to the trunks.
 type (
 	// reserveTrunkBatch asks for a channel and a token for each of several
-	// legs; trunksReserved follows.
+	// legs; TrunksReserved follows.
 	reserveTrunkBatch struct {
 		Round   int
 		Legs    []engine.LegID
 		ReplyTo *actor.PID
 	}
-	trunksReserved struct {
-		Round      int
-		Legs       []engine.LegID
-		Trunks     []engine.TrunkID // one a leg, "" when refused
-		Media      []*engine.MediaProfile
-		Use        []use // when the INVITE of each may leave
-		Constraint engine.Constraint
-		RetryAt    time.Time
-	}
 	// trunkEvent tells how a leg went. Sent: its INVITE left, and nothing else. Class
 	// nil and not Over otherwise: it was answered.
-	trunkEvent struct {
-		Trunk engine.TrunkID
-		Leg   engine.LegID
-		From  engine.PhoneNumber // the caller ID
-		To    engine.PhoneNumber
-		Class *disposition.Result
-		Sent  bool
-		Over  bool
-		At    time.Time
+	trunkEvent = call.TrunkEvent
+	// reserveTrunk asks for a channel and a token for one leg; call.TrunkReserved
+	// answers.
+	reserveTrunk struct {
+		Leg     engine.LegID
+		Attempt engine.AttemptID
+		Tried   []engine.TrunkID
+		Only    engine.TrunkID // no other; "" = any
+		ReplyTo *actor.PID
 	}
 	// trunksConfigured are all trunks; those of put were edited, be it to what
 	// they were.
@@ -62,7 +54,7 @@ type (
 		legs    []engine.LegID
 		got     []engine.TrunkID
 		media   []*engine.MediaProfile // of the trunks in got
-		use     []use                  // of the grants in got
+		use     []call.Validity        // of the grants in got
 		tried   []engine.TrunkID
 		refusal trunk.Refusal
 		batch   *reserveTrunkBatch
@@ -97,9 +89,9 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *trunksConfigured:
 		t.configure(ctx, m.trunks, m.put, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
 	case *reserveTrunkBatch:
-		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]use, len(m.Legs)), batch: m})
+		t.place(ctx, &trunkOp{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]call.Validity, len(m.Legs)), batch: m})
 	case *reserveTrunk:
-		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), media: make([]*engine.MediaProfile, 1), use: make([]use, 1), tried: m.Tried, single: m})
+		t.place(ctx, &trunkOp{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), media: make([]*engine.MediaProfile, 1), use: make([]call.Validity, 1), tried: m.Tried, single: m})
 	case *trunkOp:
 		t.place(ctx, m)
 	case *trunkState:
@@ -194,10 +186,10 @@ func (t *trunks) answer(ctx actor.Context, op *trunkOp) {
 		c = engine.ConstraintTrunkHealth // there is no trunk at all
 	}
 	if op.single != nil {
-		ctx.Send(op.single.ReplyTo, &trunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Use: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+		ctx.Send(op.single.ReplyTo, &call.TrunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Validity: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
 		return
 	}
-	ctx.Send(op.batch.ReplyTo, &trunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, Use: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
+	ctx.Send(op.batch.ReplyTo, &core.TrunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, Validity: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
 }
 
 // trunkActor owns one trunk's calls a second and channels.
@@ -330,7 +322,7 @@ func (a *trunkActor) grant(ctx actor.Context, op *trunkOp) {
 		a.d.stats.TrunkLeases.Add(1)
 		op.got[i], op.media[i] = s.ID, &s.Media
 		if from := a.t.From(leg); from.After(a.now) {
-			op.use[i].from = a.d.clock.Boot().Add(from.Sub(a.now))
+			op.use[i].From = a.d.clock.Boot().Add(from.Sub(a.now))
 		}
 	}
 	ctx.Send(a.parent, op)

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/ownership"
 	"dialler/engine/quota"
 )
@@ -76,9 +77,9 @@ func (a *trunkActor) answered(ctx actor.Context, m *trunkAnswered) {
 		}
 		if m.grant.got[k] {
 			a.t.Granted(leg)
-			op.got[i], op.media[i], op.use[i] = s.ID, &s.Media, use{by: quota.UseBy(m.asked)}
+			op.got[i], op.media[i], op.use[i] = s.ID, &s.Media, call.Validity{By: quota.UseBy(m.asked)}
 			if wait := m.grant.wait[k]; wait > 0 { // since the answer left
-				op.use[i].from = boot.Add(wait)
+				op.use[i].From = boot.Add(wait)
 			}
 		} else {
 			op.refused(m.grant.constraint, m.grant.retryAt)

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/journal"
 )
 
@@ -27,14 +28,8 @@ type persist struct {
 	Then func(error)
 }
 
-type persisted struct {
-	Step int
-	Err  error // one of journal's refusals, or nil
-	// Spooled: the write is durable in the spool, and what waited for that may
-	// go on; whoever reads the database does not find it yet. Another persisted
-	// follows once it does.
-	Spooled bool
-}
+// persisted says what became of a write.
+type persisted = call.Durable
 
 // writeRefused tells a run which write the database did not take.
 type writeRefused struct{ Write journal.Write }
