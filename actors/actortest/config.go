@@ -39,9 +39,11 @@ func (s *Store) NumberDials(_ context.Context, since time.Time) ([]engine.Number
 	var list []engine.NumberDials
 	for _, n := range s.Nums {
 		for a := range s.AllAttempts() {
-			if (n.HourCap > 0 || n.DayCap > 0) && a.From == n.Number && a.ReservedAt != nil && !a.ReservedAt.Before(since) &&
+			if (n.HourCap > 0 || n.DayCap > 0) && a.From == n.Number && a.ReservedAt != nil &&
+				!a.ReservedAt.Before(since) &&
 				(a.State != attempt.Ended || a.InviteAt != nil) {
-				list = append(list, engine.NumberDials{Number: n.Number, At: a.ReservedAt.Truncate(time.Minute), Count: 1})
+				list = append(list, engine.NumberDials{Number: n.Number, At: a.ReservedAt.Truncate(time.Minute),
+					Count: 1})
 			}
 		}
 	}
@@ -56,8 +58,10 @@ func (s *Store) NumberEnds(_ context.Context, since time.Time, most int) ([]engi
 	for _, n := range s.Nums {
 		var of []engine.NumberEnd
 		for a := range s.AllAttempts() {
-			if a.From == n.Number && a.ReservedAt != nil && !a.ReservedAt.Before(since) && a.State == attempt.Ended && a.InviteAt != nil {
-				of = append(of, engine.NumberEnd{Number: n.Number, At: *a.EndedAt, Answered: a.AnsweredAt != nil, Struck: disposition.Struck(a.Outcome, a.SIPCode)})
+			if a.From == n.Number && a.ReservedAt != nil && !a.ReservedAt.Before(since) && a.State == attempt.Ended &&
+				a.InviteAt != nil {
+				of = append(of, engine.NumberEnd{Number: n.Number, At: *a.EndedAt, Answered: a.AnsweredAt != nil,
+					Struck: disposition.Struck(a.Outcome, a.SIPCode)})
 			}
 		}
 		slices.SortFunc(of, func(a, b engine.NumberEnd) int { return a.At.Compare(b.At) })

@@ -68,7 +68,8 @@ type Imports struct {
 
 // NewStore is an empty store.
 func NewStore() *Store {
-	return &Store{Store: memstore.New(memstore.Options{Now: time.Now, KeepEvents: true, KeepEnded: true}), Delay: 2 * time.Millisecond}
+	return &Store{Store: memstore.New(memstore.Options{Now: time.Now, KeepEvents: true, KeepEnded: true}),
+		Delay: 2 * time.Millisecond}
 }
 
 // View runs f under the store's lock.
@@ -231,7 +232,8 @@ func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (*ti
 }
 
 // ResetContacts implements actors.Store.
-func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
+func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool,
+	now time.Time, ev journal.Event) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
@@ -264,7 +266,8 @@ func (s *Store) FindReply(ctx context.Context, id engine.Idempotency) (journal.R
 }
 
 // ContactByNumber implements actors.Store.
-func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (contact.Contact, bool, error) {
+func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID,
+	n engine.PhoneNumber) (contact.Contact, bool, error) {
 	defer s.answerLate()
 	if err := s.fails(&s.FailLookUps); err != nil {
 		return contact.Contact{}, false, err
@@ -273,7 +276,8 @@ func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID, n eng
 }
 
 // ContactsMatching implements actors.Store.
-func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error) {
+func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID,
+	match map[string]string) ([]contact.Contact, error) {
 	if err := s.fails(&s.FailLookUps); err != nil {
 		return nil, err
 	}
@@ -302,7 +306,8 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 }
 
 // StageImport implements actors.Imports.
-func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
+func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow,
+	rejected []campaign.RejectedRow, total, invalid int) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
@@ -354,7 +359,8 @@ func (s *Store) CheckImport(ctx context.Context, k journal.Check) (campaign.Impo
 }
 
 // FailImport implements actors.Imports.
-func (s *Store) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
+func (s *Store) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem,
+	at time.Time) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}

@@ -116,10 +116,12 @@ func newerLegs(old, legs []attempt.Leg) []attempt.Leg {
 // forget drops an attempt that nobody can ask for any more.
 func (s *Store) forget(id engine.AttemptID) {
 	r := s.attempts[id]
-	if s.opt.KeepEnded || r == nil || r.a.Contact == "" || r.a.Live() || r.a.OpenLeg() || r.a.WasConnected() && r.a.Result == nil {
+	if s.opt.KeepEnded || r == nil || r.a.Contact == "" || r.a.Live() || r.a.OpenLeg() {
 		return
 	}
-	delete(s.attempts, id)
+	if !r.a.WasConnected() || r.a.Result != nil {
+		delete(s.attempts, id)
+	}
 }
 
 // Attempt gives an attempt.
@@ -174,7 +176,8 @@ func (s *Store) OpenLegs(context.Context) (list []attempt.Attempt, _ error) {
 
 // AbandonedSince says of each number when a call to it was last abandoned, in any
 // campaign, if that is since the given time.
-func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber,
+	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[engine.PhoneNumber]time.Time{}
@@ -327,53 +330,52 @@ func answerOf(a *attempt.Attempt) answer {
 }
 
 // ledger are a campaign's answers by the hour.
-type ledger struct {
-	hours map[int64]*hour
-}
+type ledger map[int64]*hour
 
 type hour struct {
 	sum     pacing.Counts
 	answers index[answerKind]
 }
 
-func (l *ledger) add(a answer, no int64) {
+func (l ledger) add(a answer, no int64) {
 	if a.kind == noAnswer {
 		return
 	}
 	n := pacing.HourOf(time.Unix(0, a.at))
-	h := l.hours[n]
+	h := l[n]
 	if h == nil {
 		h = &hour{}
-		l.hours[n] = h
+		l[n] = h
 	}
 	h.sum.Add(a.kind.counts())
 	h.answers.add(a.at, no, a.kind)
 }
 
-func (l *ledger) remove(a answer, no int64) {
+func (l ledger) remove(a answer, no int64) {
 	if a.kind == noAnswer {
 		return
 	}
 	n := pacing.HourOf(time.Unix(0, a.at))
-	h := l.hours[n]
+	h := l[n]
 	h.answers.remove(a.at, no, a.kind)
 	c := a.kind.counts()
-	h.sum.Add(pacing.Counts{Live: -c.Live, Abandoned: -c.Abandoned, Machines: -c.Machines, CapacityLoss: -c.CapacityLoss})
+	h.sum.Add(pacing.Counts{Live: -c.Live, Abandoned: -c.Abandoned, Machines: -c.Machines,
+		CapacityLoss: -c.CapacityLoss})
 	if h.answers.size == 0 {
-		delete(l.hours, n)
+		delete(l, n)
 	}
 }
 
 // since gives the counts of each hour from a time on.
-func (l *ledger) since(at time.Time) map[int64]pacing.Counts {
+func (l ledger) since(at time.Time) map[int64]pacing.Counts {
 	first := pacing.HourOf(at)
 	found := map[int64]pacing.Counts{}
-	for n, h := range l.hours {
+	for n, h := range l {
 		if n > first {
 			found[n] = h.sum
 		}
 	}
-	if h := l.hours[first]; h != nil {
+	if h := l[first]; h != nil {
 		var c pacing.Counts
 		for e := range h.answers.from(at.UnixNano()) {
 			c.Add(e.of.counts())
@@ -387,7 +389,8 @@ func (l *ledger) since(at time.Time) map[int64]pacing.Counts {
 
 // AbandonHours counts by the hour the campaign's live answers, those abandoned
 // among them, and the machines since a time, in all its runs.
-func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error) {
+func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID,
+	since time.Time) (map[int64]pacing.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.books[id]; b != nil {
@@ -397,7 +400,8 @@ func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID, since time
 }
 
 // AbandonLedger gives the sum of AbandonHours.
-func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (sum pacing.Counts, err error) {
+func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID,
+	since time.Time) (sum pacing.Counts, err error) {
 	hours, err := s.AbandonHours(ctx, id, since)
 	for _, c := range hours {
 		sum.Add(c)

@@ -15,7 +15,8 @@ import (
 
 // Commit does a group of writes and says of each whether it was accepted (nil) or
 // refused (one of journal's errors). A refused write changes nothing, and the same
-// group may be given again.
+// group may be given again. An error says that a change of many contacts met one
+// in a state that does not allow it.
 func (s *Store) Commit(_ context.Context, group []journal.Write) (refused []error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

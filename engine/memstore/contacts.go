@@ -109,7 +109,7 @@ func (s *Store) set(r *row, c *contact.Contact) {
 		}
 	}
 	r.c = *c
-	if d := c.DueAt; d != nil {
+	if d := c.DueAt; d != nil && *d != d.Round(0) { // a monotonic reading is not stored
 		due := d.Round(0)
 		r.c.DueAt = &due
 	}
@@ -143,7 +143,8 @@ func (s *Store) AllContacts() iter.Seq[contact.Contact] {
 }
 
 // Contacts gives a page of a campaign's contacts in the order of the list.
-func (s *Store) Contacts(_ context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, _ error) {
+func (s *Store) Contacts(_ context.Context, id engine.CampaignID,
+	page campaign.Page) (list campaign.ContactList, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rows := s.inList(id)
@@ -166,7 +167,8 @@ func (s *Store) inList(id engine.CampaignID) []*row {
 }
 
 // ContactByNumber gives the contact of a campaign with a number.
-func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, _ error) {
+func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID,
+	n engine.PhoneNumber) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.books[id]; b != nil && b.numbers[n] != nil {
@@ -187,7 +189,8 @@ func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (c contact.C
 
 // ContactsMatching lists the contacts whose variables contain all pairs, in the
 // order of the list. No pairs match nobody.
-func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match map[string]string) (list []contact.Contact, _ error) {
+func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID,
+	match map[string]string) (list []contact.Contact, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.inList(id) {
@@ -199,7 +202,8 @@ func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match 
 }
 
 // ExcludedContacts lists the contacts with one of the numbers that are excluded.
-func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) (list []contact.Contact, _ error) {
+func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID,
+	numbers []engine.PhoneNumber) (list []contact.Contact, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -215,7 +219,8 @@ func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID, number
 }
 
 // Suppressed gives those of the numbers that are on the suppression list.
-func (s *Store) Suppressed(_ context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+func (s *Store) Suppressed(_ context.Context,
+	numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[engine.PhoneNumber]journal.Suppression{}
@@ -261,10 +266,11 @@ func (s *Store) SuppressedContacts(_ context.Context, id engine.CampaignID, run 
 	return list[:min(len(list), limit)], nil
 }
 
-// newContact is a contact that waits for its first attempt.
-func newContact(n *campaign.NewContact, id engine.ContactID, at time.Time) contact.Contact {
-	return contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending, DueAt: &at, DuePass: 1,
-		CreatedAt: at, UpdatedAt: at, Version: 1}
+// newContact is a contact that waits for its first attempt; those that are added
+// together share the time.
+func newContact(n *campaign.NewContact, id engine.ContactID, at *time.Time) contact.Contact {
+	return contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending,
+		DueAt: at, DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
 }
 
 // AddContacts inserts contacts with ascending positions; duplicates by number,
@@ -279,7 +285,7 @@ func (s *Store) AddContacts(_ context.Context, add journal.ContactInsert) (rep c
 	case add.Epoch != b.row.Epoch:
 		return rep, journal.ErrStaleEpoch
 	}
-	sticky := b.row.Settings.StickyExclusion
+	sticky, at := b.row.Settings.StickyExclusion, add.At.Round(0)
 	became := make([]campaign.BatchResult, 0, len(add.Contacts))
 	fresh := make([]contact.Contact, 0, len(add.Contacts))
 	added := map[engine.PhoneNumber]engine.ContactID{}
@@ -290,7 +296,8 @@ func (s *Store) AddContacts(_ context.Context, add journal.ContactInsert) (rep c
 		mine, here := added[n.Number]
 		r := campaign.BatchResult{Status: campaign.RowDuplicate}
 		switch {
-		case excluded[n.Number] || !here && (old == nil || old.c.ID != n.ID) && b.excluded.Refuses(n.Number, n.Variables, sticky):
+		case excluded[n.Number] || !here && (old == nil || old.c.ID != n.ID) &&
+			b.excluded.Refuses(n.Number, n.Variables, sticky):
 			excluded[n.Number], r.Status = true, campaign.RowExcluded
 			if old != nil {
 				r.ContactID = old.c.ID
@@ -307,9 +314,9 @@ func (s *Store) AddContacts(_ context.Context, add journal.ContactInsert) (rep c
 			rep.Duplicates++
 		default:
 			if old == nil { // else it was added before, and the answer was not heard
-				c := newContact(&n.NewContact, n.ID, add.At)
-				c.Campaign, c.Position, c.Source, c.Run = add.Campaign, b.position+int64(len(fresh))+1, add.Source, add.Run
-				c.Max, c.DueClass = add.Max, add.DueClass
+				c := newContact(&n.NewContact, n.ID, &at)
+				c.Campaign, c.Run, c.Position = add.Campaign, add.Run, b.position+int64(len(fresh))+1
+				c.Source, c.Max, c.DueClass = add.Source, add.Max, add.DueClass
 				fresh = append(fresh, c)
 			}
 			added[n.Number] = n.ID

@@ -18,6 +18,6 @@
 //     variables, go through all contacts.
 //   - An answer never depends on the order of a map, so that a seed replays.
 //
-// A contact at rest is its struct, its texts and some 160 bytes of indices. Rows are
+// A contact at rest is its struct, its texts and some 140 bytes of indices. Rows are
 // copied in and out; what they point at is shared and never changed.
 package memstore

@@ -147,7 +147,8 @@ func (q *queue) due(order contact.Order, limit int, leave func(*row) bool) []con
 }
 
 // DueContacts gives up to limit contacts that are due at order.Now, in that order.
-// Who has a live attempt or is in except, and a number that is held, is left out.
+// Who has a live attempt or is in except, and a number that is held then, is left
+// out; a suppressed one is not.
 func (s *Store) DueContacts(_ context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
 	except []engine.ContactID) ([]contact.Contact, error) {
 	s.mu.Lock()
@@ -201,7 +202,8 @@ func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (boo
 
 // ResultsOverdue lists contacts whose result time-out has passed, the earliest
 // first.
-func (s *Store) ResultsOverdue(_ context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
+func (s *Store) ResultsOverdue(_ context.Context, id engine.CampaignID, now time.Time,
+	limit int) ([]contact.Contact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]

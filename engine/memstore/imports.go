@@ -54,7 +54,8 @@ func (s *Store) BeginImport(_ context.Context, imp campaign.Import) error {
 
 // StageImport adds rows; total and invalid are the file's figures so far. The
 // rows that were rejected are not kept.
-func (s *Store) StageImport(_ context.Context, id engine.ImportID, rows []journal.StagedRow, _ []campaign.RejectedRow, total, invalid int) error {
+func (s *Store) StageImport(_ context.Context, id engine.ImportID, rows []journal.StagedRow,
+	_ []campaign.RejectedRow, total, invalid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.imports[id]
@@ -118,7 +119,7 @@ func (s *Store) beginActivation(id engine.ImportID, staged int) error {
 // activate makes the switch.
 func (s *Store) activate(b *book, o *staging, a journal.Activation, g journal.Gate) (out journal.Activated) {
 	standing := b.standing(a.Sticky, a.Since)
-	first := b.position
+	first, at := b.position, a.At.Round(0)
 	for i := range o.rows {
 		r := &o.rows[i]
 		old := b.numbers[r.Number]
@@ -133,15 +134,17 @@ func (s *Store) activate(b *book, o *staging, a journal.Activation, g journal.Ga
 				out.Readmit = append(out.Readmit, r.NewContact)
 			}
 		default:
-			c := newContact(&r.NewContact, r.ID, a.At)
-			c.Campaign, c.Position, c.Source, c.Run, c.Max, c.DueClass = a.Campaign, first+int64(r.Line), a.Source, a.Run, a.Max, a.DueClass
+			c := newContact(&r.NewContact, r.ID, &at)
+			c.Campaign, c.Run, c.Position = a.Campaign, a.Run, first+int64(r.Line)
+			c.Source, c.Max, c.DueClass = a.Source, a.Max, a.DueClass
 			s.putContact(&c)
 			o.imp.Added++
 		}
 		// Adding somebody on purpose undoes an exclusion that is not sticky.
 		if b.excluded.Has(r.Number, nil) && (old == nil || was) {
 			out.Lifted = append(out.Lifted, r.Number)
-			s.putExclusion(journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true, CreatedAt: g.Event.At})
+			s.putExclusion(journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true,
+				CreatedAt: g.Event.At})
 		}
 	}
 	if o.imp.Added > 0 {

@@ -80,7 +80,8 @@ func (s *Store) past(id engine.CampaignID) (p campaign.Past) {
 
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first
 // digits, the largest groups first.
-func (s *Store) WaitingNumbers(_ context.Context, id engine.CampaignID, run int) (groups []campaign.NumberGroup, _ error) {
+func (s *Store) WaitingNumbers(_ context.Context, id engine.CampaignID,
+	run int) (groups []campaign.NumberGroup, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/tally"
 )
 
 // What happens to all contacts of a campaign at once: each goes through the
@@ -124,7 +125,8 @@ func (s *Store) inRun(id engine.CampaignID, run int) (*book, error) {
 
 // ResetContacts prepares every contact for a run and keeps what it was in the one
 // before.
-func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
+func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
+	ev journal.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, err := s.inRun(id, run)
@@ -211,5 +213,5 @@ func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (camp
 	if b := s.books[id]; b != nil {
 		return b.run(run).tally.Counters(), nil
 	}
-	return newBook(nil).run(run).tally.Counters(), nil
+	return tally.New().Counters(), nil
 }

@@ -102,11 +102,19 @@ type history struct {
 // New is an empty store.
 func New(o Options) *Store {
 	return &Store{
-		opt: o, Holds: map[engine.PhoneNumber]Hold{}, Suppressions: map[engine.PhoneNumber]journal.Suppression{},
-		Replies: map[ReplyKey]journal.Reply{}, books: map[engine.CampaignID]*book{}, rows: map[engine.ContactID]*row{},
-		attempts: map[engine.AttemptID]*record{}, live: map[engine.AttemptID]*record{}, loose: map[engine.AttemptID]*record{},
-		imports: map[engine.ImportID]*staging{}, dialouts: map[eventKey]struct{}{}, abandons: map[engine.PhoneNumber]int64{},
-		byKey: map[engine.KeyID][]dial{},
+		opt:          o,
+		Holds:        map[engine.PhoneNumber]Hold{},
+		Suppressions: map[engine.PhoneNumber]journal.Suppression{},
+		Replies:      map[ReplyKey]journal.Reply{},
+		books:        map[engine.CampaignID]*book{},
+		rows:         map[engine.ContactID]*row{},
+		attempts:     map[engine.AttemptID]*record{},
+		live:         map[engine.AttemptID]*record{},
+		loose:        map[engine.AttemptID]*record{},
+		imports:      map[engine.ImportID]*staging{},
+		dialouts:     map[eventKey]struct{}{},
+		abandons:     map[engine.PhoneNumber]int64{},
+		byKey:        map[engine.KeyID][]dial{},
 	}
 }
 
@@ -126,7 +134,7 @@ func (s *Store) book(id engine.CampaignID) *book {
 }
 
 func newBook(h *history) *book {
-	return &book{numbers: map[engine.PhoneNumber]*row{}, runs: map[int]*run{}, answers: ledger{hours: map[int64]*hour{}},
+	return &book{numbers: map[engine.PhoneNumber]*row{}, runs: map[int]*run{}, answers: ledger{},
 		excludedAt: map[string]int{}, excluded: exclusion.NewBook(nil), history: h}
 }
 
@@ -238,7 +246,8 @@ func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine
 
 // SavePacing keeps what the pacing of a campaign has learnt; of an older owner
 // it keeps nothing.
-func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, epoch int64, state pacing.State, _ time.Time) error {
+func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, epoch int64, state pacing.State,
+	_ time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.books[id]; b != nil && b.row != nil && epoch >= b.pacingEpoch {
@@ -304,7 +313,8 @@ func (s *Store) EventAt(_ context.Context, id engine.CampaignID, seq int64) (e j
 }
 
 // Events gives a campaign's events behind a place of its sequence, in its order.
-func (s *Store) Events(_ context.Context, id engine.CampaignID, after int64, limit int) (list []journal.Event, _ error) {
+func (s *Store) Events(_ context.Context, id engine.CampaignID, after int64,
+	limit int) (list []journal.Event, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]

@@ -25,10 +25,13 @@ func loaded(t testing.TB, n int, o memstore.Options) *memstore.Store {
 	}
 	const batch = 1000
 	for from := 0; from < n; from += batch {
-		add := journal.ContactInsert{Campaign: "cmp_1", Run: 1, Source: "csv", Max: 3, At: start, DueClass: contact.DueFirst,
-			Event: journal.Event{Campaign: "cmp_1", Seq: int64(from + 1), Run: 1, At: start, Type: journal.ContactsAdded}}
+		add := journal.ContactInsert{Campaign: "cmp_1", Run: 1, Source: "csv", Max: 3, At: start,
+			DueClass: contact.DueFirst,
+			Event: journal.Event{Campaign: "cmp_1", Seq: int64(from + 1), Run: 1, At: start,
+				Type: journal.ContactsAdded}}
 		for i := from; i < min(n, from+batch); i++ {
-			add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: contactNo(i), NewContact: campaign.NewContact{Number: numberNo(i)}})
+			add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: contactNo(i),
+				NewContact: campaign.NewContact{Number: numberNo(i)}})
 		}
 		if _, err := s.AddContacts(t.Context(), add); err != nil {
 			t.Fatal(err)
@@ -53,10 +56,12 @@ func call(c contact.Contact, i int, seq *int64, now time.Time) [5]journal.Write 
 	event := func(k int, t journal.Type, before contact.Facts) {
 		*seq++
 		after := c.Facts()
-		w[k].Events = append(w[k].Events, journal.Event{Campaign: c.Campaign, Seq: *seq, Run: 1, At: now, Type: t, Contact: c.ID,
+		w[k].Events = append(w[k].Events, journal.Event{Campaign: c.Campaign, Seq: *seq, Run: 1, At: now, Type: t,
+			Contact: c.ID,
 			Attempt: attemptNo(i), Data: journal.Data{Before: &before, After: &after, Pass: 1}})
 	}
-	a := attempt.Attempt{ID: attemptNo(i), Campaign: c.Campaign, Contact: c.ID, Run: 1, Pass: 1, To: c.Number, From: "+4930111111",
+	a := attempt.Attempt{ID: attemptNo(i), Campaign: c.Campaign, Contact: c.ID, Run: 1, Pass: 1, To: c.Number,
+		From:  "+4930111111",
 		State: attempt.Reserved, ReservedAt: &now, Legs: []attempt.Leg{{ID: attemptNo(i).Leg(1)}}}
 	for k := range w {
 		before := c.Facts()
