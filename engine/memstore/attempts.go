@@ -116,7 +116,7 @@ func newerLegs(old, legs []attempt.Leg) []attempt.Leg {
 // forget drops an attempt that nobody can ask for any more.
 func (s *Store) forget(id engine.AttemptID) {
 	r := s.attempts[id]
-	if s.opt.KeepEnded || r == nil || r.a.Contact == "" || r.a.Live() || r.a.OpenLeg() {
+	if s.opt.KeepEnded || r == nil || r.a.Campaign == "" || r.a.Live() || r.a.OpenLeg() {
 		return
 	}
 	if !r.a.WasConnected() || r.a.Result != nil {

@@ -91,10 +91,10 @@ func (s *Store) over(w *journal.Write) bool {
 	return r != nil && !r.a.Live() || r == nil && s.forgotten(w)
 }
 
-// forgotten says of a write about attempts that are not known that they were
-// dropped: what it says of its contacts is not new.
+// forgotten says of a campaign's write that attempts in it that are not known were
+// dropped: whoever begins one says something new of its contact.
 func (s *Store) forgotten(w *journal.Write) bool {
-	return !s.opt.KeepEnded && len(w.Contacts) > 0 && !slices.ContainsFunc(w.Contacts, func(c contact.Contact) bool {
+	return !s.opt.KeepEnded && w.Campaign != "" && !slices.ContainsFunc(w.Contacts, func(c contact.Contact) bool {
 		r := s.rows[c.ID]
 		return r == nil || c.Version > r.c.Version
 	})

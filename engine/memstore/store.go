@@ -25,9 +25,9 @@ type Options struct {
 	// KeepEvents: every event is kept. Without it, only those that tell of many
 	// contacts at once are, since they are asked for and must not be told twice.
 	KeepEvents bool
-	// KeepEnded: every attempt is kept. Without it, one of a contact goes once it
+	// KeepEnded: every attempt is kept. Without it, one of a campaign goes once it
 	// has ended with all its legs and is owed no result: counters and ledgers still
-	// have it, Attempt does not.
+	// have it, Attempt and Outlook do not.
 	KeepEnded bool
 }
 
@@ -146,11 +146,14 @@ func (s *Store) campaign(id engine.CampaignID) (*book, error) {
 	return nil, engine.NotFound("campaign_not_found", "no such campaign")
 }
 
-// InsertCampaign stores a campaign as it is, with what already happened to it.
+// InsertCampaign stores a campaign that is not there yet, with what already
+// happened to it.
 func (s *Store) InsertCampaign(_ context.Context, c campaign.Campaign, events ...journal.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.book(c.ID).row = &c
+	if b := s.book(c.ID); b.row == nil {
+		b.row = &c
+	}
 	for i := range events {
 		s.putEvent(&events[i])
 	}

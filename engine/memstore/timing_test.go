@@ -91,7 +91,10 @@ func call(c contact.Contact, i int, seq *int64, now time.Time) [5]journal.Write 
 			c.State, c.HasResult, c.ResultDueAt = contact.Completed, true, nil
 			event(k, journal.ResultStored, before)
 		}
-		w[k].Contacts, w[k].Attempts = []contact.Contact{c}, []attempt.Attempt{a}
+		w[k].Attempts = []attempt.Attempt{a}
+		if k != 1 { // the answer is the attempt's alone
+			w[k].Contacts = []contact.Contact{c}
+		}
 	}
 	return w
 }

@@ -343,6 +343,11 @@ func freshContact(t *testing.T, w *world) {
 	if err := w.try(used)[0]; !errors.Is(err, journal.ErrReplyExists) {
 		t.Errorf("a known number under a key that was used: %v", err)
 	}
+	plain := fresh(w, known.Number)
+	plain.Fresh = false
+	if err := w.try(plain)[0]; !errors.Is(err, journal.ErrContactExists) {
+		t.Errorf("a known number in a write that does not ask: %v", err)
+	}
 	elsewhere := newWorld(t, w.store)
 	elsewhere.commit(fresh(elsewhere, one)) // another campaign
 }
