@@ -65,8 +65,8 @@ type Store interface {
 	RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error
 	RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error
 
-	// AddContacts inserts contacts with ascending positions; duplicates by
-	// number are skipped and counted. skip lists numbers that are excluded.
+	// AddContacts inserts contacts with ascending positions; duplicates by number
+	// and, while exclusions are sticky, excluded contacts are skipped and counted.
 	AddContacts(ctx context.Context, add ContactInsert) (campaign.AddReport, error)
 	// DueContacts gives up to limit contacts that are due at order.Now, in that
 	// order, live attempts excepted. Held numbers are left out; a suppressed one is
@@ -76,8 +76,9 @@ type Store interface {
 	// any campaign, if that is since the given time.
 	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error)
 	// NextDue is the earliest due time of any waiting contact, nil when no
-	// contact waits for a dial. Open counts contacts that are not final:
-	// waiting for a dial, a live attempt, or a result.
+	// contact waits for a dial. Open counts the contacts that are not final and
+	// wait for a dial, for the end of a live attempt, or for a result: exactly up
+	// to 10,000, and at least that beyond.
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
 	// Exhausted says whether a contact of the run failed because it had used up
 	// its attempts.

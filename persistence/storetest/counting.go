@@ -397,6 +397,9 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	row.Run, row.State, row.Seq = 1, campaign.Completed, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
 	restored := w.event(journal.ContactsRestored, "", "")
+	if err := w.store.RestoreContacts(t.Context(), w.c.ID, 2, restored); code(err) != "run_moved" {
+		t.Errorf("of a run that the campaign's row is not in: %v", err)
+	}
 	for range 2 {
 		must(t, w.store.RestoreContacts(t.Context(), w.c.ID, 1, restored))
 	}
@@ -434,11 +437,27 @@ func remove(t *testing.T, w *world) {
 	add.Campaign, add.Epoch = draft.ID, draft.Epoch
 	_, err := w.store.AddContacts(t.Context(), add)
 	must(t, err)
+	w.commit(journal.Write{Exclusions: []journal.Exclusion{{Campaign: draft.ID, Number: number(), CreatedAt: w.now}}})
+	must(t, w.store.SavePacing(t.Context(), draft.ID, draft.Epoch, pacing.State{Theta: 0.5}, w.now))
+	imp := w.begin(func(i *campaign.Import) { i.Campaign = draft.ID })
+	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(2), nil, 2, 0))
 	for range 2 {
 		must(t, w.store.RemoveCampaign(t.Context(), draft.ID, engine.System))
 	}
 	if _, ok, _ := w.store.ContactByID(t.Context(), add.Contacts[0].ID); ok {
 		t.Error("its contacts are still there")
+	}
+	if list, err := w.store.Exclusions(t.Context(), draft.ID); err != nil || len(list) != 0 {
+		t.Errorf("%d of its exclusions are still there, %v", len(list), err)
+	}
+	if _, ok, err := w.store.Pacing(t.Context(), draft.ID); ok || err != nil {
+		t.Errorf("its pacing is still there (%v)", err)
+	}
+	if _, err := w.store.Import(t.Context(), imp.ID); code(err) != "import_not_found" {
+		t.Errorf("its import: %v", err)
+	}
+	if _, err := w.store.Campaign(t.Context(), draft.ID); code(err) != "campaign_not_found" {
+		t.Errorf("its row: %v", err)
 	}
 	if err := w.store.RemoveCampaign(t.Context(), w.c.ID, engine.System); code(err) != "campaign_was_run" {
 		t.Errorf("one that ran: %v", err)

@@ -122,6 +122,20 @@ func dueLeavesOut(t *testing.T, w *world) {
 	}
 }
 
+// dueSuppressed: left out, the contact would wait for ever.
+func dueSuppressed(t *testing.T, w *world) {
+	c := w.contact()
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }),
+		journal.Write{Suppressions: []journal.Suppression{{Number: c.Number, Reason: "import", CreatedAt: w.now}}})
+	if got := w.due(100); len(got) != 1 || got[0].ID != c.ID {
+		t.Errorf("%d due", len(got))
+	}
+	x, _ := w.intent(&c)
+	if err := w.try(x)[0]; !errors.Is(err, journal.ErrSuppressed) {
+		t.Errorf("its intent: %v", err)
+	}
+}
+
 func nextDue(t *testing.T, w *world) {
 	ask := func(wantNext *time.Time, wantOpen int) {
 		t.Helper()
@@ -149,6 +163,10 @@ func nextDue(t *testing.T, w *world) {
 	put(w.contact(func(c *contact.Contact) { c.DueAt = &later }), retry,
 		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Completed }),
 		w.contact(func(c *contact.Contact) { c.DueAt, c.State, c.ResultDueAt = nil, contact.Connected, &later }))
+	ask(&soon, 3)
+	// Of another run, and of one whom nothing brings on: none of them counts.
+	put(w.contact(func(c *contact.Contact) { c.Run = w.c.Run + 1 }),
+		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Unanswered }))
 	ask(&soon, 3)
 	x, a := w.intent(&retry)
 	w.commit(x)

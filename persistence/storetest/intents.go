@@ -255,7 +255,9 @@ func cappedNumber(t *testing.T, w *world) {
 // cappedKey: three dialouts a day, however many ask at once.
 func cappedKey(t *testing.T, w *world) {
 	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true, DialoutsPerDay: 3, CreatedAt: w.now}
-	must(t, w.pg.CreateKey(t.Context(), k, admin))
+	if w.pg != nil {
+		must(t, w.pg.CreateKey(t.Context(), k, admin))
+	}
 	dialout := func(ago time.Duration) journal.Write {
 		c := w.contact()
 		a := w.attempt(c)
@@ -299,7 +301,9 @@ func cappedKey(t *testing.T, w *world) {
 	// Other keys are not concerned; in one group the first come first; a repeat is
 	// no refusal.
 	k.ID, k.Hash = engine.KeyID("key_"+id()[:12]), sha256.Sum256([]byte(id()))
-	must(t, w.pg.CreateKey(t.Context(), k, admin))
+	if w.pg != nil {
+		must(t, w.pg.CreateKey(t.Context(), k, admin))
+	}
 	group := []journal.Write{dialout(0), dialout(0), dialout(0), dialout(0)}
 	for range 2 {
 		for i, err := range w.try(group...) {
@@ -338,6 +342,11 @@ func freshContact(t *testing.T, w *world) {
 	used.Reply = reply("fresh", w.now.Add(time.Second))
 	if err := w.try(used)[0]; !errors.Is(err, journal.ErrReplyExists) {
 		t.Errorf("a known number under a key that was used: %v", err)
+	}
+	plain := fresh(w, known.Number)
+	plain.Fresh = false
+	if err := w.try(plain)[0]; !errors.Is(err, journal.ErrContactExists) {
+		t.Errorf("a known number in a write that does not ask: %v", err)
 	}
 	elsewhere := newWorld(t, w.store)
 	elsewhere.commit(fresh(elsewhere, one)) // another campaign

@@ -109,7 +109,9 @@ func campaignRoundTrip(t *testing.T, w *world) {
 	must(t, err)
 	row := c
 	row.State, row.Run, row.Seq, row.StartedAt, row.RestartedBy, row.Settings.Name = campaign.Draft, 9, 7, nil, nil, "renamed"
+	row.Epoch += 5 // only taking over moves it
 	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &row})
+	row.Epoch = c.Epoch
 	older := c
 	older.Seq = 6
 	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &older})

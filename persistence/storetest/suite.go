@@ -23,6 +23,7 @@ var portCases = []testCase{
 	{"a suppressed number is not dialled", suppressed},
 	{"a new contact has a number that is new", freshContact},
 	{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
+	{"a key places no more dialouts a day than its cap allows", cappedKey},
 	{"an intent that its owner refuses leaves nothing", barredIntent},
 	{"a stale owner is refused", staleEpoch},
 	{"taking over waits for no reader and outdates the owner before", takeOver},
@@ -38,6 +39,7 @@ var portCases = []testCase{
 
 	// Replies.
 	{"a stored reply commits with contact and intent or not at all", replyAtomic},
+	{"a reply is kept for a day", replyLife},
 
 	// Rows.
 	{"a contact comes back as it was written", contactRoundTrip},
@@ -49,6 +51,7 @@ var portCases = []testCase{
 	// Queries of the tree.
 	{"due contacts come in dialling order", dueOrder},
 	{"due contacts leave out live, held and excepted ones", dueLeavesOut},
+	{"a suppressed number is due, so that its refused intent ends it", dueSuppressed},
 	{"the next due time and the open contacts are told", nextDue},
 	{"what is ahead of a campaign is counted", outlook},
 	{"contacts are added once, in order, with their duplicates counted", addContacts},
@@ -88,13 +91,9 @@ var ownCases = []testCase{
 	{"an import is found by its request until it fails", importRequested},
 	// Intents and what the database itself refuses.
 	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
-	{"a key places no more dialouts a day than its cap allows", cappedKey},
 	{"the suppression list is kept, shown and lifted", suppressions},
 	{"a write that cannot be stored does not hold up the others", poison},
 	{"text from the wire is stored whatever it is", wireText},
-
-	// Replies.
-	{"a reply is kept for a day", replyLife},
 
 	// Queries of the tree.
 	{"an import without its process fails, and another may follow", importOrphaned},
