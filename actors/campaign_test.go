@@ -20,9 +20,9 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/disposition"
 	"dialler/engine/enginetest/replay"
 	"dialler/engine/journal"
+	"dialler/engine/redial"
 	"dialler/engine/run"
 	"dialler/engine/tally"
 )
@@ -105,7 +105,7 @@ func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortes
 	s.TrunkList = []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}}
 	set := campaign.Settings{
 		Name: "test", Bot: "bot", Concurrency: 10, Numbers: []engine.PhoneNumber{"+4930111111", "+4930111112"},
-		MaxAttempts: 3, RetryDelaySec: 20, RetryOnSystem: disposition.DefaultRetryOnSystem(), RingTimeoutSec: 15, CallLimitSec: 900,
+		MaxAttempts: 3, RetryDelaySec: 20, RetryOnSystem: redial.DefaultOnSystem(), RingTimeoutSec: 15, CallLimitSec: 900,
 		ResultTimeoutSec: 20, AMD: engine.AMDParallel, AbandonCapPPM: 30000, PacingMode: "strict",
 	}
 	set.Window.Zone = "UTC"

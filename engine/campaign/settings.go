@@ -10,9 +10,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/disposition"
 	"dialler/engine/eligibility"
 	"dialler/engine/number"
+	"dialler/engine/redial"
 )
 
 // Limits of what an operator may choose. The floors of ring timeout and the
@@ -74,7 +74,7 @@ func Defaults() Settings {
 	return Settings{
 		MaxAttempts:      defaultAttempts,
 		RetryDelaySec:    defaultRetry,
-		RetryOnSystem:    disposition.DefaultRetryOnSystem(),
+		RetryOnSystem:    redial.DefaultOnSystem(),
 		RetryOnCustom:    []string{},
 		RingTimeoutSec:   30,
 		CallLimitSec:     15 * 60,
@@ -309,7 +309,7 @@ func (s *Settings) CheckCopy() error {
 func (s *Settings) wrongRetries() []engine.FieldError {
 	var fields []engine.FieldError
 	for i, o := range s.RetryOnSystem {
-		if !disposition.Listable(o) {
+		if !redial.Listable(o) {
 			fields = append(fields, engine.FieldError{
 				Field: "retry_on_system[" + strconv.Itoa(i) + "]", Code: "unknown_value",
 				Message: "must be one of " + listable(),
@@ -332,7 +332,7 @@ func (s *Settings) wrongRetries() []engine.FieldError {
 }
 
 func listable() string {
-	list := disposition.ListableOutcomes()
+	list := redial.ListableOutcomes()
 	names := make([]string, len(list))
 	for i, o := range list {
 		names[i] = string(o)

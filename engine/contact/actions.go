@@ -147,7 +147,7 @@ func (m *Machine) await(ev Event) {
 // which is stored when it comes and may ask for something else.
 func (m *Machine) redialShort(ev Event) {
 	m.await(ev)
-	m.due(ev, DueRetry, ev.Attempt.EndedAt.Add(max(ev.Policy.RetryDelay, ev.Attempt.RetryAfter)))
+	m.due(ev, DueRetry, ev.Policy.redial().At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
 }
 
 func (m *Machine) abandoned(ev Event) {
@@ -159,7 +159,7 @@ func (m *Machine) abandoned(ev Event) {
 // retry: Retry Delay counts from the end of the attempt.
 func (m *Machine) retry(ev Event) {
 	m.attempted(ev)
-	m.due(ev, DueRetry, ev.Attempt.EndedAt.Add(max(ev.Policy.RetryDelay, ev.Attempt.RetryAfter)))
+	m.due(ev, DueRetry, ev.Policy.redial().At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
 }
 
 func (m *Machine) toCallback(ev Event) {
@@ -187,7 +187,7 @@ func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
 	if a.Refusal != "" {
 		return a.Refusal
 	}
-	if m.retryable(&ev.Policy, o, a) && m.C.Used >= ev.Policy.MaxAttempts {
+	if m.redials(&ev.Policy, o, a) && m.C.Used >= ev.Policy.MaxAttempts {
 		return ReasonExhausted
 	}
 	return string(o)
@@ -256,7 +256,7 @@ func (m *Machine) resultCallback(ev Event) {
 // resultRedial: the result of an earlier attempt does not hurry a retry that
 // waits already.
 func (m *Machine) resultRedial(ev Event) {
-	t := ev.Attempt.EndedAt.Add(ev.Policy.RetryDelay)
+	t := ev.Policy.redial().At(ev.Attempt.EndedAt, 0)
 	if due := m.C.DueAt; due != nil && due.After(t) {
 		t = *due
 	}
@@ -274,7 +274,7 @@ func (m *Machine) noResult(Event) {
 func (m *Machine) noResultRetry(ev Event) {
 	ended := m.C.ResultDueAt.Add(-ev.Policy.ResultTimeout)
 	m.noResult(ev)
-	m.due(ev, DueRetry, ended.Add(ev.Policy.RetryDelay))
+	m.due(ev, DueRetry, ev.Policy.redial().At(ended, 0))
 }
 
 func (m *Machine) noResultFailed(ev Event) {

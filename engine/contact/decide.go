@@ -1,11 +1,10 @@
 package contact
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/redial"
 )
 
 // fate is what an event comes to, judged once per event and used as the guard
@@ -200,11 +199,11 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	case a.Connected && a.HasResult:
 		return m.judgeDisposition(ev)
 	case a.Connected && a.Outcome == engine.OutcomeConnectedNoResult:
-		if over == fateNone && m.redials(p, a, false) && m.usedAfter(ev) < p.MaxAttempts {
+		if over == fateNone && m.redials(p, "", a) && m.usedAfter(ev) < p.MaxAttempts {
 			return fateShort
 		}
 		return fateAwait
-	case m.retryable(p, a.Outcome, a) && m.usedAfter(ev) < p.MaxAttempts:
+	case m.redials(p, a.Outcome, a) && m.usedAfter(ev) < p.MaxAttempts:
 		if over != fateNone {
 			return over
 		}
@@ -238,7 +237,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 // judgeDisposition: what a stored result asks for, callbacks aside.
 func (m *Machine) judgeDisposition(ev Event) fate {
 	p, a := &ev.Policy, ev.Attempt
-	if p.ClosedAs == "" && m.redials(p, a, listedCustom(p.RetryOnCustom, a.Disposition)) && m.usedAfter(ev) < p.MaxAttempts {
+	if p.ClosedAs == "" && m.redialsResult(p, a) && m.usedAfter(ev) < p.MaxAttempts {
 		return fateRedial
 	}
 	return fateCompleted
@@ -253,7 +252,7 @@ func (m *Machine) judgeTimeout(ev Event) fate {
 		return fateExcluded
 	case c.DueAt != nil:
 		return fateShort
-	case m.retryable(p, engine.OutcomeConnectedNoResult, m.lastConversation()) && c.Used < p.MaxAttempts:
+	case m.redials(p, engine.OutcomeConnectedNoResult, m.lastConversation()) && c.Used < p.MaxAttempts:
 		if over := closedFate(p.ClosedAs); over != fateNone {
 			return over
 		}
@@ -301,32 +300,30 @@ func (m *Machine) usedAfter(ev Event) int {
 
 func (m *Machine) lastConversation() *Attempt { return &Attempt{Connected: true, Talk: m.C.LastTalk} }
 
-// retryable: the outcome calls for another dial, attempts aside.
-func (m *Machine) retryable(p *Policy, o engine.Outcome, a *Attempt) bool {
-	return m.redials(p, a, slices.Contains(p.RetryOnSystem, o))
+// redials: the outcome, or how short the conversation was, calls for another dial,
+// attempts aside.
+func (m *Machine) redials(p *Policy, o engine.Outcome, a *Attempt) bool {
+	of := m.redialOf(a)
+	of.Outcome = o
+	return p.redial().Again(of)
 }
 
-// redials says whether an attempt is followed by another one; listed says what
-// Retry On System or Retry On Custom make of it. Callbacks come before.
-func (m *Machine) redials(p *Policy, a *Attempt, listed bool) bool {
-	switch {
-	case a.DoNotCall || m.meaningful(p, a):
-		return false
-	case a.Connected && a.Talk < p.RedialOnlyUnder:
-		return true
-	}
-	return listed
+// redialsResult: the stored result does.
+func (m *Machine) redialsResult(p *Policy, a *Attempt) bool {
+	of := m.redialOf(a)
+	of.HasResult, of.Disposition = true, a.Disposition
+	return p.redial().Again(of)
 }
 
-// meaningful: this conversation, or one before it in the run, was at least as
-// long as Stop Redials After. Rows of before LongestTalk was kept know the last
-// conversation only.
-func (m *Machine) meaningful(p *Policy, a *Attempt) bool {
-	longest := max(m.C.LongestTalk, m.C.LastTalk)
-	if a.Connected {
-		longest = max(longest, a.Talk)
-	}
-	return p.StopRedialsAfter > 0 && longest >= p.StopRedialsAfter
+// redialOf is what the rule needs to know of an attempt. Rows of before LongestTalk
+// was kept know the last conversation only.
+func (m *Machine) redialOf(a *Attempt) redial.Attempt {
+	return redial.Attempt{DoNotCall: a.DoNotCall, Connected: a.Connected, Talk: a.Talk, Longest: max(m.C.LongestTalk, m.C.LastTalk)}
+}
+
+func (p *Policy) redial() *redial.Rule {
+	return &redial.Rule{Delay: p.RetryDelay, OnSystem: p.RetryOnSystem, OnCustom: p.RetryOnCustom,
+		StopAfter: p.StopRedialsAfter, OnlyUnder: p.RedialOnlyUnder}
 }
 
 func closedFate(s State) fate {
@@ -338,14 +335,6 @@ func closedFate(s State) fate {
 	default: // the run is not over
 		return fateNone
 	}
-}
-
-// listedCustom compares dispositions trimmed and without regard to case.
-func listedCustom(list []string, disposition string) bool {
-	d := strings.TrimSpace(disposition)
-	return d != "" && slices.ContainsFunc(list, func(s string) bool {
-		return strings.EqualFold(strings.TrimSpace(s), d)
-	})
 }
 
 // --- callbacks ---------------------------------------------------------------

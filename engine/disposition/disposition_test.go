@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/redial"
 )
 
 func TestEveryCodeAndCauseHasAnOutcome(t *testing.T) {
@@ -239,24 +240,24 @@ func TestAVerdictGivesTheOutcomeOfATornDownCall(t *testing.T) {
 	f("other", "")
 }
 
-func TestDefaultRetryFillsAnOmittedList(t *testing.T) {
+func TestTheDefaultOfRetryOnSystemFollowsFromTheTable(t *testing.T) {
 	got := map[engine.Outcome]bool{}
 	for code := 300; code <= 699; code++ {
 		if r := Classify(Input{Code: code}); r.Retry == RetryYes || r.Retry == RetrySoon {
 			got[r.Outcome] = true
 		}
 	}
-	list := DefaultRetryOnSystem()
+	list := redial.DefaultOnSystem()
 	if len(list) != len(got) {
 		t.Fatalf("list %v, table %v", list, got)
 	}
 	for _, o := range list {
-		if !got[o] || !Listable(o) {
+		if !got[o] || !redial.Listable(o) {
 			t.Errorf("%s is in the list, but the table does not say so", o)
 		}
 	}
 	list[0] = "changed"
-	if DefaultRetryOnSystem()[0] == "changed" {
+	if redial.DefaultOnSystem()[0] == "changed" {
 		t.Error("a caller can change the default")
 	}
 }
@@ -265,14 +266,14 @@ func TestOutcomesThatNoListMayRedial(t *testing.T) {
 	never := []engine.Outcome{engine.OutcomeCompleted, engine.OutcomeAbandoned, engine.OutcomeBlocked,
 		engine.OutcomeCancelled, engine.OutcomeExcluded}
 	for _, o := range engine.Outcomes {
-		if Listable(o) == slices.Contains(never, o) {
-			t.Errorf("%s listable: %v", o, Listable(o))
+		if redial.Listable(o) == slices.Contains(never, o) {
+			t.Errorf("%s listable: %v", o, redial.Listable(o))
 		}
 		if Describe(o) == string(o) {
 			t.Errorf("%s has no words", o)
 		}
 	}
-	if Listable("other") || len(ListableOutcomes()) != len(engine.Outcomes)-len(never) {
+	if redial.Listable("other") || len(redial.ListableOutcomes()) != len(engine.Outcomes)-len(never) {
 		t.Error("an unknown outcome is listable, or one is missing")
 	}
 }

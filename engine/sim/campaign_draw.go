@@ -6,7 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/engine/disposition"
+	"dialler/engine/redial"
 	win "dialler/engine/window"
 )
 
@@ -125,7 +125,7 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	s.AlwaysOn = !s.SingleDay && d.chance(0.15)
 	s.MaxAttempts, s.RetryDelaySec = d.in(1, 5), pick(d, 1, 30, 300, 1800, 7200)
 	s.RetryOnSystem = nil
-	for _, o := range disposition.ListableOutcomes() {
+	for _, o := range redial.ListableOutcomes() {
 		if d.chance(0.5) {
 			s.RetryOnSystem = append(s.RetryOnSystem, o)
 		}
