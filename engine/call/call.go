@@ -355,9 +355,7 @@ func (c *Call) legEvent(e *engine.LegEvent) {
 	if e.Kind == engine.LegSent {
 		c.left(e.Leg)
 	}
-	if len(a.Peers) > 0 {
-		c.peerTried(c.peerOf(e.Leg), e)
-	}
+	c.peerTried(c.peerOf(e.Leg), e)
 	if ev, ok := attempt.FromLeg(*e); ok {
 		waited := a.InviteAt == nil
 		c.apply(ev)

@@ -155,7 +155,11 @@ func TestTheNodeWithTheLegsIsGone(t *testing.T) {
 	r.apply(&Durable{Step: 5})
 	r.clear()
 	r.on(&LegsGone{Attempt: first}, "idle")
+	if r.call.Machine.Owed() {
+		t.Error("all of it was proven to be over")
+	}
 	r.on(&LegsGone{}, "idle")
+	r.on(r.leg(1, engine.LegClosed), "idle") // nothing is watched any more
 }
 
 // The node that was to carry the call is gone before its intent is durable.

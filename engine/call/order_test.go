@@ -124,6 +124,18 @@ func TestGatedEffectsWaitForTheirStep(t *testing.T) {
 	}
 }
 
+func TestWhatNeedsNoWriteIsDoneAtOnce(t *testing.T) {
+	r := up(t, nil, nil)
+	r.talking(first)
+	c := r.call
+	c.enter(Input{Now: r.now, Boot: r.boot, Process: r.p}, nil, r.contact)
+	c.steps = append(c.steps, attempt.Confirm{Leg: first.Leg(1)})
+	c.carryOut(0, r.now)
+	if done := c.leave(); len(done) != 1 || len(c.Gated) != 0 {
+		t.Errorf("%v", done)
+	}
+}
+
 func TestAnOlderStepReleasesNothing(t *testing.T) {
 	r := up(t, nil, func(rl *Rules) { rl.Policy.MaxAttempts = 2 }) // an edit, written first
 	if r.call.Step != 1 {
