@@ -259,7 +259,8 @@ func (c *Call) settled(step int, refused error) {
 	c.Acked = max(c.Acked, step)
 	if refused != nil && c.Machine.A.State == attempt.Reserved && len(c.Machine.A.Legs) == 1 {
 		c.Gated = nil
-		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: c.in.Now, Err: engine.ErrorCode(refused), Until: engine.ErrorUntil(refused)})
+		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: c.in.Now, Err: engine.ErrorCode(refused),
+			Until: engine.ErrorUntil(refused)})
 		return
 	}
 	c.release(c.in.Now)

@@ -149,7 +149,8 @@ func (d *Dialout) variables() map[string]string { return d.Call.Machine.A.Variab
 func (d *Dialout) sole() bool { return false }
 
 func (d *Dialout) config() attempt.Config {
-	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff, OptOut: d.Call.Limits.OptOutDigit}
+	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff,
+		OptOut: d.Call.Limits.OptOutDigit}
 	if d.Placed != nil {
 		cfg.Transfers = d.Placed.Command.Transfers
 	}

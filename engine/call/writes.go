@@ -150,9 +150,14 @@ func (c *Call) elsewhere() engine.AttemptID {
 
 // whatType is the event of the history for a step of an attempt.
 var whatType = map[attempt.What]journal.Type{
-	attempt.WhatReserved: journal.AttemptReserved, attempt.WhatLeg: journal.LegAdded, attempt.WhatAnswered: journal.AttemptAnswered,
-	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatRevised: journal.AttemptRevised, attempt.WhatAbandoned: journal.AttemptAbandoned,
-	attempt.WhatOptedOut: journal.AttemptOptedOut, attempt.WhatResult: journal.ResultStored,
+	attempt.WhatReserved:  journal.AttemptReserved,
+	attempt.WhatLeg:       journal.LegAdded,
+	attempt.WhatAnswered:  journal.AttemptAnswered,
+	attempt.WhatConnected: journal.AttemptConnected,
+	attempt.WhatRevised:   journal.AttemptRevised,
+	attempt.WhatAbandoned: journal.AttemptAbandoned,
+	attempt.WhatOptedOut:  journal.AttemptOptedOut,
+	attempt.WhatResult:    journal.ResultStored,
 }
 
 // record sends a step of the attempt to be made durable and gives the step to wait for.
