@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -322,11 +321,7 @@ func (t *Tree) LiveCalls() int64 {
 
 // storedReply is the answer of a request with an Idempotency-Key as it is kept.
 func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil // replies are plain structs; they marshal
-	}
-	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
+	return journal.StoredReply(i, status, body, now)
 }
 
 // NumberChanged tells a number's owner of edited caps.

@@ -158,7 +158,7 @@ func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.
 		r.NextEligibleAt, r.Reason = t.NextAt, t.Reason
 	}
 	if t.Command.Idempotency.Present() {
-		w.Reply = storedReply(t.Command.Idempotency, 200, r, c.now())
+		w.Reply = journal.StoredReply(t.Command.Idempotency, 200, r, c.now())
 	}
 	return &TriggerAnswer{Trigger: t, Reply: r}
 }

@@ -176,7 +176,7 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 	r := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 		ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: now.UTC()}
 	if cmd.Idempotency.Present() {
-		w.Reply = storedReply(cmd.Idempotency, 201, r, now)
+		w.Reply = journal.StoredReply(cmd.Idempotency, 201, r, now)
 	}
 	then.Answer = &Answer{Request: d.Placed.Request, Value: r}
 	return then

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -256,13 +255,4 @@ func endedData(a *attempt.Attempt) journal.Data {
 		d.RingMS = a.Ring().Milliseconds()
 	}
 	return d
-}
-
-// storedReply is the answer of a request with an Idempotency-Key as it is kept.
-func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil // replies are plain structs; they marshal
-	}
-	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
 }
