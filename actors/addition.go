@@ -83,7 +83,7 @@ func (a *addition) answer(rows []campaign.BatchResult) *journal.Reply {
 	if !a.batch.Idempotency.Present() {
 		return nil
 	}
-	return journal.ReplyOf(a.batch.Idempotency, 200, reply, a.ins.At)
+	return journal.StoredReply(a.batch.Idempotency, 200, reply, a.ins.At)
 }
 
 // addTries bounds how often a list is given to a database that is not known to be

@@ -23,8 +23,10 @@ type callShell struct {
 	logic interface { // the core
 		Apply(call.Input, []call.Effect) []call.Effect
 	}
-	call *call.Call             // of the core
-	own  func(call.Effect) bool // carries out what is not the same for contacts and dialouts; false: it does not know the effect
+	call *call.Call // of the core
+	// own carries out what is not the same for contacts and dialouts; false: it does not
+	// know the effect.
+	own  func(call.Effect) bool
 	now  time.Time
 	boot engine.BootTime
 
@@ -157,7 +159,8 @@ func (s *callShell) do(e call.Effect) {
 	case *call.ForgetLegs:
 		d.phone.ForgetLegs(e.Attempt)
 	case *call.ReserveTrunk:
-		d.root.Send(d.trunks, &reserveTrunk{Leg: e.Leg, Attempt: e.Attempt, Tried: e.Tried, Only: e.Only, ReplyTo: s.self})
+		d.root.Send(d.trunks, &reserveTrunk{Leg: e.Leg, Attempt: e.Attempt, Tried: e.Tried, Only: e.Only,
+			ReplyTo: s.self})
 	case *call.TrunkEvent:
 		d.root.Send(d.trunks, e)
 	case *call.Arm:
@@ -173,7 +176,8 @@ func (s *callShell) do(e call.Effect) {
 		s.fetchAttempt(e)
 	case *call.Refused:
 		d.stats.Illegal.Add(1)
-		d.log.Warn().Err(e.Err).Str("attempt_id", string(e.Attempt)).Str("contact_id", string(e.Contact)).Msg("event refused by a call or its contact")
+		d.log.Warn().Err(e.Err).Str("attempt_id", string(e.Attempt)).Str("contact_id", string(e.Contact)).
+			Msg("event refused by a call or its contact")
 	case attempt.Over:
 		d.stats.ended(a.Outcome)
 		for _, t := range call.Timers {
@@ -184,7 +188,8 @@ func (s *callShell) do(e call.Effect) {
 	default:
 		if !s.own(e) {
 			d.stats.Illegal.Add(1)
-			d.log.Error().Str("effect", fmt.Sprintf("%T", e)).Str("attempt_id", string(a.ID)).Msg("an effect that nobody carries out")
+			d.log.Error().Str("effect", fmt.Sprintf("%T", e)).Str("attempt_id", string(a.ID)).
+				Msg("an effect that nobody carries out")
 		}
 	}
 }
@@ -234,7 +239,8 @@ func (s *callShell) count(what call.Count) {
 
 func (s *callShell) mediaOpened(leg engine.LegID, offer []byte, err error) {
 	if err != nil {
-		s.d.log.Error().Err(err).Str("attempt_id", string(s.call.Machine.A.ID)).Msg("no media path; the leg is not placed")
+		s.d.log.Error().Err(err).Str("attempt_id", string(s.call.Machine.A.ID)).
+			Msg("no media path; the leg is not placed")
 	}
 	s.opened = call.MediaOpened{Leg: leg, Offer: offer, Err: err}
 	s.apply(&s.opened)
@@ -256,7 +262,8 @@ func (s *callShell) joinPeer(e attempt.JoinPeer) {
 	s.apply(joined(d.media.JoinPeer(id, e.Leg, e.SDP)))
 }
 
-var errDigitsFull = engine.Conflict("digits_not_sent", "the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
+var errDigitsFull = engine.Conflict("digits_not_sent",
+	"the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
 
 // sendDigits sends keys on the media path, or by signalling where the far side wants
 // that.
@@ -341,8 +348,10 @@ func (d *deps) requester(r engine.Request) *actor.PID {
 
 func (d *deps) limits() call.Limits {
 	c := &d.cfg
-	return call.Limits{RingGrace: c.RingGrace, ResultLinger: c.ResultLinger, SendByTimeout: c.SendByTimeout, DialoutRing: c.DialoutRing,
-		OptOutDigit: c.OptOutDigit, ResultBase: c.ResultBase}
+	return call.Limits{
+		RingGrace: c.RingGrace, ResultLinger: c.ResultLinger, SendByTimeout: c.SendByTimeout,
+		DialoutRing: c.DialoutRing, OptOutDigit: c.OptOutDigit, ResultBase: c.ResultBase,
+	}
 }
 
 // LeaseEnds is when another node may dial what this one dials, 0: never.

@@ -40,7 +40,10 @@ func TestTheShellsCarryOutEveryEffect(t *testing.T) {
 		name := fmt.Sprintf("%T", e)
 		all = append(all, name)
 		_, toRun := e.(call.ToRun)
-		if !slices.Contains(shared, name) && !(slices.Contains(contact, name) || toRun && slices.Contains(contact, "call.ToRun")) && !slices.Contains(dialout, name) {
+		if toRun && slices.Contains(contact, "call.ToRun") {
+			continue
+		}
+		if !slices.Contains(slices.Concat(shared, contact, dialout), name) {
 			t.Errorf("nobody carries out %s", name)
 		}
 	}

@@ -41,7 +41,7 @@ func (a *contactActor) Receive(ctx actor.Context) {
 	a.stamp()
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
-		a.start(ctx)
+		a.start(ctx.Self())
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 		a.disown()
 		if _, stops := msg.(*actor.Stopping); stops && a.core != nil && a.core.Call.Live() {
@@ -54,9 +54,9 @@ func (a *contactActor) Receive(ctx actor.Context) {
 	}
 }
 
-func (a *contactActor) start(ctx actor.Context) {
+func (a *contactActor) start(self *actor.PID) {
 	s := a.seed
-	a.begin(ctx.Self(), func(e call.Effect) bool { return a.carryOut(ctx, e) })
+	a.begin(self, a.carryOut)
 	a.owner = owner{campaign: s.row.Campaign, contact: s.row.ID}
 	var event any = &call.Restarted{}
 	if s.core == nil {
@@ -81,7 +81,7 @@ func (a *contactActor) turn(event any) {
 }
 
 // carryOut carries out the effects that are a contact's alone.
-func (a *contactActor) carryOut(ctx actor.Context, e call.Effect) bool {
+func (a *contactActor) carryOut(e call.Effect) bool {
 	d := a.d
 	switch e := e.(type) {
 	case *call.ReleaseNumber:
@@ -94,7 +94,7 @@ func (a *contactActor) carryOut(ctx actor.Context, e call.Effect) bool {
 		d.whenSettled(e, a.seed.run)
 	case *call.Stopped:
 		d.root.Send(a.seed.run, e)
-		ctx.Stop(a.self)
+		d.root.Stop(a.self)
 	case *call.Up, *call.Reported, *call.Persist: // by the sender the run knows where to answer
 		d.root.RequestWithCustomSender(a.seed.run, e, a.self)
 	case call.ToRun:

@@ -21,7 +21,8 @@ type dialoutCall struct {
 // of it follows.
 func newDialoutCall(d *deps, parent *actor.PID, id engine.AttemptID, bot engine.Bot, first any) *dialoutCall {
 	core := call.NewDialout(id, bot, d.limits(), first == nil)
-	return &dialoutCall{callShell: callShell{d: d, logic: core, call: &core.Call}, core: core, parent: parent, first: first}
+	shell := callShell{d: d, logic: core, call: &core.Call}
+	return &dialoutCall{callShell: shell, core: core, parent: parent, first: first}
 }
 
 func (c *dialoutCall) Receive(ctx actor.Context) {

@@ -15,6 +15,9 @@
 //	         ├─ numbers ─ slot-<e164>
 //	         └─ contacts ─ contact-<id>
 //
+// What a contact and a call decide stands in package engine/call, which the
+// simulator drives too: contactActor and dialoutCall are its shells (callShell).
+//
 // Receive does five things: decode, stamp the time once, Apply, carry out the
 // effects in order, reply. Nothing blocks in Receive: I/O runs outside and its
 // result comes back as a message.

@@ -89,7 +89,8 @@ func (c *Call) joined(e *PeerJoined) {
 		if e.Err == nil {
 			c.reached(p.URI, nil)
 		} else {
-			c.emit(&BotTried{Bot: c.Bot.ID, Missed: []engine.EndpointMiss{{Endpoint: p.URI, Reason: "its SDP cannot be used"}}})
+			c.emit(&BotTried{Bot: c.Bot.ID, Missed: []engine.EndpointMiss{{Endpoint: p.URI,
+				Reason: "its SDP cannot be used"}}})
 		}
 	}
 	c.apply(ev)

@@ -259,7 +259,8 @@ func (c *Call) settled(step int, refused error) {
 	c.Acked = max(c.Acked, step)
 	if refused != nil && c.Machine.A.State == attempt.Reserved && len(c.Machine.A.Legs) == 1 {
 		c.Gated = nil
-		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: c.in.Now, Err: engine.ErrorCode(refused), Until: engine.ErrorUntil(refused)})
+		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: c.in.Now, Err: engine.ErrorCode(refused),
+			Until: engine.ErrorUntil(refused)})
 		return
 	}
 	c.release(c.in.Now)
@@ -355,9 +356,7 @@ func (c *Call) legEvent(e *engine.LegEvent) {
 	if e.Kind == engine.LegSent {
 		c.left(e.Leg)
 	}
-	if len(a.Peers) > 0 {
-		c.peerTried(c.peerOf(e.Leg), e)
-	}
+	c.peerTried(c.peerOf(e.Leg), e)
 	if ev, ok := attempt.FromLeg(*e); ok {
 		waited := a.InviteAt == nil
 		c.apply(ev)

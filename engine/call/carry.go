@@ -134,9 +134,11 @@ func (c *Call) dial(e attempt.Dial, now time.Time) {
 	a, cfg := &c.Machine.A, &c.Machine.Config
 	c.Placing, c.PlacingAt = &PlaceLeg{Leg: engine.PlaceLeg{
 		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
-		SendBy: c.by(e.Leg, c.SendBy), RingTimeout: cfg.RingTimeout, Headers: engine.IdentityHeaders(c.owner.variables()),
+		SendBy: c.by(e.Leg, c.SendBy), RingTimeout: cfg.RingTimeout,
+		Headers: engine.IdentityHeaders(c.owner.variables()),
 	}}, now
-	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: cfg.AMD, Listen: cfg.Listen, Record: cfg.Record}
+	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: cfg.AMD, Listen: cfg.Listen,
+		Record: cfg.Record}
 	if e.Profile != nil {
 		open.Profile = *e.Profile
 	}
@@ -224,7 +226,8 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 
 // standard are the parameters of every call, in the order of the headers that a bot by
 // SIP gets.
-var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number", "result_url", "result_token"}
+var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number",
+	"result_url", "result_token"}
 
 // parameters are what the bot is told of the call.
 func (c *Call) parameters() map[string]string {

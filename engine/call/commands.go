@@ -34,7 +34,8 @@ func (c *Contact) dial(m *Dial) {
 		c.storeQueued(m.Trigger, string(engine.ConstraintPaused))
 		return
 	}
-	before, after, ok := c.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: m.Attempt, From: m.From}})
+	reserved := contact.Attempt{ID: m.Attempt, From: m.From}
+	before, after, ok := c.change(contact.Event{Kind: contact.Reserved, Attempt: &reserved})
 	if !ok {
 		return
 	}
@@ -42,8 +43,9 @@ func (c *Contact) dial(m *Dial) {
 	c.Trigger = m.Trigger
 	row := &c.Machine.C
 	at := attempt.Attempt{
-		ID: m.Attempt, Campaign: row.Campaign, Contact: row.ID, Run: c.Rules.Run, Pass: row.Used + 1, Number: row.Used + 1,
-		Bot: c.Rules.Bot.ID, To: row.Number, From: m.From, Trunk: m.Trunk, Callback: m.Callback,
+		ID: m.Attempt, Campaign: row.Campaign, Contact: row.ID, Run: c.Rules.Run,
+		Pass: row.Used + 1, Number: row.Used + 1, Bot: c.Rules.Bot.ID,
+		To: row.Number, From: m.From, Trunk: m.Trunk, Callback: m.Callback,
 		Epoch: c.Rules.Epoch, Node: c.Call.in.Process.Carrier(m.Trunk), State: attempt.Reserved,
 		ResultToken: tokenHash(c.Call.in.Process.ResultToken(m.Attempt.Call())),
 	}
@@ -73,8 +75,9 @@ func (c *Contact) giveBack(m *Dial) {
 func (c *Contact) ask(m *Dial) {
 	c.Asking = true
 	row := &c.Machine.C
-	c.emit(&AskEligibility{Dial: m, Question: eligibility.Question{Own: c.Rules.Hook, Campaign: row.Campaign, Run: row.Run,
-		Contact: row.ID, Attempt: row.Used + 1, To: row.Number, Variables: row.Variables}})
+	q := eligibility.Question{Own: c.Rules.Hook, Campaign: row.Campaign, Run: row.Run, Contact: row.ID,
+		Attempt: row.Used + 1, To: row.Number, Variables: row.Variables}
+	c.emit(&AskEligibility{Question: q, Dial: m})
 }
 
 func (c *Contact) eligible(m *EligibilityKnown) {
@@ -149,12 +152,13 @@ func (c *Contact) leaveAlone(reason string, t *Trigger) {
 // attach adds the reply to the write, so that contact, intent, idempotency key and
 // response commit together.
 func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.AttemptID) *TriggerAnswer {
-	r := campaign.TriggerReply{Status: status, ContactID: c.Machine.C.ID, CampaignID: c.Machine.C.Campaign, AttemptID: id}
+	r := campaign.TriggerReply{Status: status, ContactID: c.Machine.C.ID, CampaignID: c.Machine.C.Campaign,
+		AttemptID: id}
 	if status == "queued" {
 		r.NextEligibleAt, r.Reason = t.NextAt, t.Reason
 	}
 	if t.Command.Idempotency.Present() {
-		w.Reply = storedReply(t.Command.Idempotency, 200, r, c.now())
+		w.Reply = journal.StoredReply(t.Command.Idempotency, 200, r, c.now())
 	}
 	return &TriggerAnswer{Trigger: t, Reply: r}
 }
@@ -243,7 +247,8 @@ func (c *Contact) readmit(m *Readmit) {
 			if m.LiftedExclusion {
 				reason = "lifted"
 			}
-			c.write(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: reason}, then)
+			d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: reason}
+			c.write(journal.ContactChanged, d, then)
 			return
 		}
 	}
@@ -294,5 +299,6 @@ func (c *Contact) operate(m *Operate) {
 		return
 	}
 	who := m.Command.Who
-	c.write(does.entry, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Who: &who}, Then{Answer: &Answer{Request: m.Request}})
+	c.write(does.entry, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Who: &who},
+		Then{Answer: &Answer{Request: m.Request}})
 }

@@ -301,7 +301,8 @@ func (c *Contact) settleSuppressed() {
 	version := c.Machine.C.Version
 	before, after, ok := c.change(contact.Event{Kind: contact.Suppressed})
 	if ok && c.Machine.C.Version != version {
-		c.write(journal.ContactChanged, journal.Data{Before: before, After: after, Reason: engine.CodeSuppressed}, Then{})
+		d := journal.Data{Before: before, After: after, Reason: engine.CodeSuppressed}
+		c.write(journal.ContactChanged, d, Then{})
 	}
 }
 
@@ -310,7 +311,8 @@ func (c *Contact) resultTimeout() {
 		return
 	}
 	if before, after, ok := c.change(contact.Event{Kind: contact.ResultTimedOut}); ok {
-		c.write(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: "result_timeout"}, Then{})
+		d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: "result_timeout"}
+		c.write(journal.ContactChanged, d, Then{})
 	}
 }
 
@@ -419,7 +421,8 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		if at.Run != e.Run { // late, of a run before: nothing here changes
 			e.Run, e.Data.Before, e.Data.After = at.Run, nil, nil
 		}
-	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut, attempt.WhatEnded:
+	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut,
+		attempt.WhatEnded:
 	}
 	return then
 }
@@ -458,7 +461,8 @@ func (c *Contact) refusedLate(w *journal.Write) (then Then) {
 // summary is what the contact's machine needs to know of an attempt.
 func summary(at *attempt.Attempt) *contact.Attempt {
 	s := &contact.Attempt{
-		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed, Connected: at.WasConnected(), Rang: at.RangUnanswered(),
+		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed,
+		Connected: at.WasConnected(), Rang: at.RangUnanswered(),
 		Talk: at.Talk(), RetryAfter: at.RetryAfter,
 	}
 	if at.EndedAt != nil {
@@ -476,7 +480,8 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 func (c *Contact) line(l attempt.Line, now time.Time) { c.lineOf(c.Call.Machine.A.ID, l, now) }
 
 func (c *Contact) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
-	m := &LineMoved{Contact: c.Machine.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, Tentative: l.Tentative, At: now}
+	m := &LineMoved{Contact: c.Machine.C.ID, Attempt: id, At: now,
+		Phase: l.Phase, Cause: l.Cause, Tentative: l.Tentative}
 	if a := &c.Call.Machine.A; a.ID == id {
 		m.Machine = a.Verdict != "" && !a.Verdict.Live()
 	}

@@ -141,7 +141,8 @@ func TestADialOfAContactThatWaitsForNoneGivesItsLeasesBack(t *testing.T) {
 	// Its trigger reopens the contact.
 	d := dialOf(first)
 	d.Trigger = &Trigger{Request: someone}
-	r.on(d, "trunk trunk a.1 over", "release number of a not dialled", "line of a over", "write 1 contact.triggered +contact")
+	r.on(d, "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
+		"write 1 contact.triggered +contact")
 	r.on(&Durable{Step: 1}, "stored "+string(callee), "answer someone queued", "idle")
 
 	// Another call lives.
@@ -156,7 +157,8 @@ func TestADialThatWasWithdrawn(t *testing.T) {
 	d.Withdrawn, d.Eligible = true, true
 	r.on(d, "trunk trunk a.1 over", "release number of a not dialled", "line of a over", "idle")
 	d.Trigger = &Trigger{Request: someone}
-	r.on(d, "trunk trunk a.1 over", "release number of a not dialled", "line of a over", "write 1 contact.triggered +contact")
+	r.on(d, "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
+		"write 1 contact.triggered +contact")
 	if d := r.write().Events[0].Data; d.Before != nil || d.After == nil || d.Reason != string(engine.ConstraintPaused) {
 		t.Errorf("%+v", d)
 	}
@@ -195,14 +197,16 @@ func TestTheHookIsAskedBeforeTheIntent(t *testing.T) {
 		m := dialOf(first)
 		r.on(m, "ask eligibility")
 		q := last[*AskEligibility](r).Question
-		if q.To != callee || q.Attempt != 1 || q.Contact != "contact" || q.Campaign != "cmp" || q.Run != 1 || q.Variables["name"] != "Ann" {
+		if q.To != callee || q.Attempt != 1 || q.Contact != "contact" || q.Campaign != "cmp" || q.Run != 1 ||
+			q.Variables["name"] != "Ann" {
 			t.Errorf("%+v", q)
 		}
 		if r.apply(&Stop{}); !r.has("not idle") {
 			t.Error("the contact stops while the hook is asked")
 		}
 		r.clear()
-		r.apply(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: d, Until: start.Add(time.Hour), Code: engine.CodeNotEligible, Reason: "asked for peace"}})
+		r.apply(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: d, Until: start.Add(time.Hour),
+			Code: engine.CodeNotEligible, Reason: "asked for peace"}})
 		return r, m
 	}
 	back := []string{"trunk trunk a.1 over", "release number of a not dialled", "line of a over"}
@@ -228,15 +232,18 @@ func TestTheHookIsAskedBeforeTheIntent(t *testing.T) {
 
 func TestTheHooksWordOnATrigger(t *testing.T) {
 	for d, want := range map[eligibility.Decision][]string{
-		eligibility.Defer:   {"write 1 contact.triggered contact.changed +contact +reply", "stored " + string(callee), "answer someone queued not_eligible", "idle"},
-		eligibility.Exclude: {"write 1 contact.triggered contact.excluded +contact", "stored " + string(callee), "answer someone  contact_excluded", "idle"},
+		eligibility.Defer: {"write 1 contact.triggered contact.changed +contact +reply", "stored " + string(callee),
+			"answer someone queued not_eligible", "idle"},
+		eligibility.Exclude: {"write 1 contact.triggered contact.excluded +contact", "stored " + string(callee),
+			"answer someone  contact_excluded", "idle"},
 	} {
 		r := up(t, nil, nil)
 		r.p.eligible = true
 		m := dialOf(first)
 		m.Trigger = &Trigger{Request: someone, Command: campaign.Trigger{Idempotency: idempotency("k")}}
 		r.apply(m)
-		r.apply(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: d, Until: start.Add(time.Hour), Code: engine.CodeNotEligible}})
+		r.apply(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: d, Until: start.Add(time.Hour),
+			Code: engine.CodeNotEligible}})
 		r.log = r.log[4:] // the question, and the leases
 		r.durable(1)
 		r.want(want...)
@@ -262,7 +269,8 @@ func TestAnAnswerOfTheHookThatComesTooLate(t *testing.T) {
 	back := []string{"trunk trunk a.1 over", "release number of a not dialled", "line of a over"}
 	r := up(t, nil, nil)
 	m := dialOf(first)
-	r.on(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: eligibility.Allow}}, append(back, "idle")...) // of an earlier life
+	// of an earlier life
+	r.on(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: eligibility.Allow}}, append(back, "idle")...)
 
 	r = up(t, nil, nil)
 	r.p.eligible = true
@@ -290,17 +298,21 @@ func TestATriggerIsAnsweredWithItsIntent(t *testing.T) {
 		return r, d
 	}
 	r, _ := trigger()
-	r.want("own a", "count attempt", "line of a dialling", "write 1 contact.triggered attempt.reserved +contact +intent +reply")
+	r.want("own a", "count attempt", "line of a dialling",
+		"write 1 contact.triggered attempt.reserved +contact +intent +reply")
 	if w := r.write(); w.Events[0].Data.After != w.Events[1].Data.Before || w.Events[0].Attempt != first {
 		t.Errorf("%+v", w.Events)
 	}
-	r.on(&Durable{Step: 1}, "stored "+string(callee), "answer someone dialled", "open media", "count leg_placed", "place leg a.1")
-	if a := last[*Answer](r).Value.(campaign.TriggerReply); a.AttemptID != first || a.ContactID != "contact" || a.CampaignID != "cmp" {
+	r.on(&Durable{Step: 1}, "stored "+string(callee), "answer someone dialled", "open media", "count leg_placed",
+		"place leg a.1")
+	if a := last[*Answer](r).Value.(campaign.TriggerReply); a.AttemptID != first || a.ContactID != "contact" ||
+		a.CampaignID != "cmp" {
 		t.Errorf("%+v", a)
 	}
 
 	// A refusal for the number's sake queues it, with the contact.
-	for _, err := range []error{journal.ErrNumberHeld, journal.ErrSuppressed, engine.Conflict(engine.CodeDestination, ""), engine.Conflict(engine.CodeCalleeCap, "")} {
+	for _, err := range []error{journal.ErrNumberHeld, journal.ErrSuppressed, engine.Conflict(engine.CodeDestination,
+		""), engine.Conflict(engine.CodeCalleeCap, "")} {
 		r, _ = trigger()
 		r.clear()
 		r.apply(&Durable{Step: 1, Err: err})
@@ -345,7 +357,8 @@ func TestATriggerThatTheCapRefusesSaysWhenItIsDue(t *testing.T) {
 
 func TestATriggerOfAContactThatThereIs(t *testing.T) {
 	reopen := func(key string) *Reopen {
-		return &Reopen{Trigger: &Trigger{Request: someone, Command: campaign.Trigger{Variables: map[string]string{"a": "b"}, Idempotency: idempotency(key)}}}
+		return &Reopen{Trigger: &Trigger{Request: someone,
+			Command: campaign.Trigger{Variables: map[string]string{"a": "b"}, Idempotency: idempotency(key)}}}
 	}
 	r := up(t, nil, nil)
 	r.on(reopen("k"), "write 1 contact.triggered +contact +reply")
@@ -376,13 +389,15 @@ func TestAnExclusionIsWrittenBeforeTheEndOfTheCall(t *testing.T) {
 	r := up(t, nil, nil)
 	r.dialled(first)
 	who := &engine.Who{User: "u"}
-	r.on(&Exclude{Op: 4, Reason: "his words", Who: who}, "write 2 contact.excluded +contact", "line of a released", "cancel a.1")
+	r.on(&Exclude{Op: 4, Reason: "his words", Who: who}, "write 2 contact.excluded +contact", "line of a released",
+		"cancel a.1")
 	if d := r.write().Events[0].Data; d.Reason != "" || d.Who != who || r.write().Contacts[0].Reason != "his words" {
 		t.Errorf("%+v", d)
 	}
 	r.on(&Durable{Step: 2}, "excluded 4 cancelled new")
 	r.on(&Exclude{Op: 5}, "excluded 5")
-	r.on(r.leg(1, engine.LegRefused, code(487)), "trunk trunk a.1 over", "closemedia", "release number of a", "line of a over", "over",
+	r.on(r.leg(1, engine.LegRefused, code(487)), "trunk trunk a.1 over", "closemedia", "release number of a",
+		"line of a over", "over",
 		"write 3 attempt.ended +contact +free")
 	r.on(&Durable{Step: 3}, "forget legs of a", "idle")
 }
@@ -391,7 +406,8 @@ func TestAnExclusionOfACallThatWaitsForItsIntent(t *testing.T) {
 	r := up(t, nil, nil)
 	r.apply(dialOf(first))
 	r.clear()
-	r.on(&Exclude{Op: 4}, "write 2 contact.excluded +contact", "line of a released", "trunk trunk a.1 over", "release number of a not dialled", "line of a over", "over",
+	r.on(&Exclude{Op: 4}, "write 2 contact.excluded +contact", "line of a released", "trunk trunk a.1 over",
+		"release number of a not dialled", "line of a over", "over",
 		"write 3 attempt.ended +contact +free")
 	r.on(&Durable{Step: 1})
 	r.on(&Durable{Step: 2}, "excluded 4 cancelled new")
@@ -430,7 +446,8 @@ func TestAnExclusionIsLifted(t *testing.T) {
 		{excludedRow, true, false, 0, []string{"idle"}},
 		{excludedRow, true, true, 3, []string{"write 1 contact.changed +contact"}},
 		{nil, false, true, 3, []string{"lifted 3", "idle"}},
-		{func(c *contact.Contact) { c.ExcludeAfterCall = true }, true, true, 3, []string{"write 1 contact.changed +contact"}},
+		{func(c *contact.Contact) { c.ExcludeAfterCall = true }, true, true, 3,
+			[]string{"write 1 contact.changed +contact"}},
 		{func(c *contact.Contact) { c.ExcludeAfterCall = true }, false, false, 3, []string{"lifted 3", "idle"}},
 	} {
 		r := up(t, c.row, func(rl *Rules) { rl.Sticky = c.sticky })
@@ -485,7 +502,8 @@ func TestASuppressedNumberIsDialledNoMore(t *testing.T) {
 	r.dialled(first)
 	r.on(&End{Reason: engine.CodeSuppressed}, "line of a released", "cancel a.1")
 	r.apply(r.leg(1, engine.LegRefused, code(487)))
-	if c := r.write().Contacts[0]; c.State != contact.Failed || c.Reason != engine.CodeSuppressed || r.write().Events[0].Data.Reason != engine.CodeSuppressed {
+	if c := r.write().Contacts[0]; c.State != contact.Failed || c.Reason != engine.CodeSuppressed ||
+		r.write().Events[0].Data.Reason != engine.CodeSuppressed {
 		t.Errorf("%+v", c)
 	}
 }
@@ -493,7 +511,8 @@ func TestASuppressedNumberIsDialledNoMore(t *testing.T) {
 func TestTheEndOfARunClosesWhoWaits(t *testing.T) {
 	r := up(t, nil, nil)
 	r.on(&RunEnded{Kind: contact.RunStopped}, "write 1 contact.changed +contact")
-	if w := r.write(); w.Contacts[0].State != contact.ManuallyStopped || w.Events[0].Data.Reason != string(contact.RunStopped) {
+	if w := r.write(); w.Contacts[0].State != contact.ManuallyStopped ||
+		w.Events[0].Data.Reason != string(contact.RunStopped) {
 		t.Errorf("%+v", w)
 	}
 	r.on(&Durable{Step: 1}, "idle")
@@ -545,12 +564,16 @@ func TestKeysAndTransfers(t *testing.T) {
 }
 
 func TestATransferGoesWhereCallsMayGo(t *testing.T) {
-	r := up(t, nil, func(rl *Rules) { rl.Attempt.Transfers = attempt.TransferRules{Allowed: []string{"+49*"}, Limit: 1} })
+	r := up(t, nil, func(rl *Rules) {
+		rl.Attempt.Transfers = attempt.TransferRules{Allowed: []string{"+49*"},
+			Limit: 1}
+	})
 	r.talking(first)
 	const target = "+4930999999"
 	r.p.barred = map[engine.PhoneNumber]error{target: engine.Conflict(engine.CodeDestination, "")}
 	r.apply(&Transfer{Attempt: first, To: target, Request: someone})
-	if a := last[*Answer](r); engine.ErrorCode(a.Err) != engine.CodeDestination && engine.ErrorCode(a.Err) == "internal" {
+	if a := last[*Answer](r); engine.ErrorCode(a.Err) != engine.CodeDestination &&
+		engine.ErrorCode(a.Err) == "internal" {
 		t.Errorf("%v", a.Err)
 	}
 }
@@ -613,7 +636,8 @@ func TestAnErasedPersonIsForgotten(t *testing.T) {
 
 	r = up(t, nil, nil)
 	r.talking(first)
-	r.apply(&StoreResult{Call: first.Call(), Result: attempt.Result{Summary: "he said", TranscriptURL: "t", RecordingURL: "r", Variables: map[string]string{"a": "b"},
+	r.apply(&StoreResult{Call: first.Call(), Result: attempt.Result{Summary: "he said", TranscriptURL: "t",
+		RecordingURL: "r", Variables: map[string]string{"a": "b"},
 		Callback: &attempt.Callback{Requested: true, Reason: "mother"}}})
 	r.contact.Call.Results = map[engine.AttemptID]attempt.Attempt{second: {ID: second, To: callee}}
 	r.apply(&Forget{Tombstone: tombstone})
@@ -624,7 +648,8 @@ func TestAnErasedPersonIsForgotten(t *testing.T) {
 	r.clear()
 	r.apply(&Forget{Tombstone: tombstone})
 	a := r.call.Machine.A
-	if a.To != tombstone || a.Result.Summary != "" || a.Result.TranscriptURL != "" || a.Result.RecordingURL != "" || a.Result.Variables != nil ||
+	if a.To != tombstone || a.Result.Summary != "" || a.Result.TranscriptURL != "" || a.Result.RecordingURL != "" ||
+		a.Result.Variables != nil ||
 		a.Result.Callback.Reason != "" || !a.Result.Callback.Requested || r.call.Results[second].To != tombstone {
 		t.Errorf("%+v", a)
 	}
@@ -660,7 +685,8 @@ func TestAContactThatIsDueSoonWaitsNoLonger(t *testing.T) {
 	r := up(t, nil, func(rl *Rules) { rl.Policy.RedialOnlyUnder, rl.Policy.RetryDelay = time.Minute, time.Second })
 	r.talking(first)
 	r.apply(r.leg(1, engine.LegHungUp))
-	if due, linger := r.contact.Machine.C.DueAt, last[*Arm](r); due != nil && linger.After != min(3*time.Second, due.Sub(r.now)) {
+	if due, linger := r.contact.Machine.C.DueAt, last[*Arm](r); due != nil && linger.After != min(3*time.Second,
+		due.Sub(r.now)) {
 		t.Errorf("due in %s, lingers for %s", due.Sub(r.now), linger.After)
 	}
 }

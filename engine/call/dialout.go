@@ -149,7 +149,8 @@ func (d *Dialout) variables() map[string]string { return d.Call.Machine.A.Variab
 func (d *Dialout) sole() bool { return false }
 
 func (d *Dialout) config() attempt.Config {
-	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff, OptOut: d.Call.Limits.OptOutDigit}
+	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff,
+		OptOut: d.Call.Limits.OptOutDigit}
 	if d.Placed != nil {
 		cfg.Transfers = d.Placed.Command.Transfers
 	}
@@ -175,7 +176,7 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 	r := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 		ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: now.UTC()}
 	if cmd.Idempotency.Present() {
-		w.Reply = storedReply(cmd.Idempotency, 201, r, now)
+		w.Reply = journal.StoredReply(cmd.Idempotency, 201, r, now)
 	}
 	then.Answer = &Answer{Request: d.Placed.Request, Value: r}
 	return then

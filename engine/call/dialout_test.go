@@ -19,7 +19,8 @@ func dialoutRig(t *testing.T) *rig {
 }
 
 func placed1(id engine.AttemptID) *PlaceDialout {
-	return &PlaceDialout{Command: campaign.Dialout{Bot: "bot", To: callee, Variables: map[string]string{"name": "Ann"}}, Request: someone, Attempt: id, Trunk: "trunk",
+	return &PlaceDialout{Command: campaign.Dialout{Bot: "bot", To: callee, Variables: map[string]string{"name": "Ann"}},
+		Request: someone, Attempt: id, Trunk: "trunk",
 		From: caller, Media: &engine.MediaProfile{}}
 }
 
@@ -32,32 +33,40 @@ func TestADialoutFromItsPlaceToItsEnd(t *testing.T) {
 	r := dialoutRig(t)
 	r.place()
 	w := r.write()
-	if a := w.Attempts[0]; a.Node != 8 || a.Bot != "bot" || a.To != callee || a.From != caller || a.Number != 1 || a.Pass != 1 || a.Campaign != "" || a.Epoch != 0 ||
-		a.Variables["name"] != "Ann" || a.ResultToken != tokenHash("token of "+string(first.Call())) || !a.SendBy.Equal(start.Add(10*time.Second)) {
+	if a := w.Attempts[0]; a.Node != 8 || a.Bot != "bot" || a.To != callee || a.From != caller || a.Number != 1 ||
+		a.Pass != 1 || a.Campaign != "" || a.Epoch != 0 ||
+		a.Variables["name"] != "Ann" || a.ResultToken != tokenHash("token of "+string(first.Call())) ||
+		!a.SendBy.Equal(start.Add(10*time.Second)) {
 		t.Errorf("%+v", a)
 	}
-	if e := w.Events[0]; e.Campaign != "" || e.Contact != "" || e.Attempt != first || e.Data.Trunk != "trunk" || w.Campaign != "" || w.Epoch != 0 || w.Intent.KeyCap != nil {
+	if e := w.Events[0]; e.Campaign != "" || e.Contact != "" || e.Attempt != first || e.Data.Trunk != "trunk" ||
+		w.Campaign != "" || w.Epoch != 0 || w.Intent.KeyCap != nil {
 		t.Errorf("%+v", e)
 	}
 	r.on(&Durable{Step: 1}, "answer someone ok", "open media", "count leg_placed", "place leg a.1")
-	if a := last[*Answer](r).Value.(campaign.DialoutReply); a.CallID != first.Call() || a.ToNumber != string(callee) || a.FromNumber != string(caller) || a.BotID != "bot" ||
+	if a := last[*Answer](r).Value.(campaign.DialoutReply); a.CallID != first.Call() || a.ToNumber != string(callee) ||
+		a.FromNumber != string(caller) || a.BotID != "bot" ||
 		!a.CreatedAt.Equal(start) {
 		t.Errorf("%+v", a)
 	}
 	r.on(r.leg(1, engine.LegSent), "count leg_sent", "trunk trunk a.1 sent", "arm ring 30s")
 	r.now = r.now.Add(4 * time.Second)
-	r.on(r.leg(1, engine.LegAnswered, answered), "trunk trunk a.1", "answermedia", "to self *call.SeatGranted", "arm bridge 1.8s", "write 2 attempt.answered")
+	r.on(r.leg(1, engine.LegAnswered, answered), "trunk trunk a.1", "answermedia", "to self *call.SeatGranted",
+		"arm bridge 1.8s", "write 2 attempt.answered")
 	if d := r.write().Events[0].Data; d.RingMS != 4000 { // as a contact's
 		t.Errorf("%+v", d)
 	}
 	r.on(&Durable{Step: 2}, "confirm a.1")
 	r.on(last[*ToSelf](r).Event, "attach bot")
-	if p := last[*AttachBot](r).Attach.Parameters; p["name"] != "Ann" || p["campaign_id"] != "" || p["call_id"] != string(first.Call()) {
+	if p := last[*AttachBot](r).Attach.Parameters; p["name"] != "Ann" || p["campaign_id"] != "" ||
+		p["call_id"] != string(first.Call()) {
 		t.Errorf("%v", p)
 	}
-	r.on(r.mediaEvent(engine.MediaBotConnected), "bot settled telling", "bot tried ", "arm call 15m0s", "count served", "write 3 attempt.connected")
+	r.on(r.mediaEvent(engine.MediaBotConnected), "bot settled telling", "bot tried ", "arm call 15m0s", "count served",
+		"write 3 attempt.connected")
 	r.on(&Durable{Step: 3})
-	r.on(r.leg(1, engine.LegHungUp), "trunk trunk a.1 over", "closemedia", "release number of a answered", "over", "write 4 attempt.ended +free")
+	r.on(r.leg(1, engine.LegHungUp), "trunk trunk a.1 over", "closemedia", "release number of a answered", "over",
+		"write 4 attempt.ended +free")
 	r.on(&Durable{Step: 4}, "forget legs of a", "dialout over 0")
 	r.on(&SayAgain{}, "dialout over 0")
 	r.on(resultOf(first), "count result", "write 5 result.stored")
@@ -73,10 +82,12 @@ func TestADialoutsCaps(t *testing.T) {
 	p.Validity.By = 3000
 	r.apply(p)
 	w := r.write()
-	if c := w.Intent.KeyCap; c == nil || *c != (journal.KeyCap{Key: "key", Calls: 5, Now: start}) || w.Reply == nil || w.Reply.Status != 201 || w.Attempts[0].Key != "key" {
+	if c := w.Intent.KeyCap; c == nil || *c != (journal.KeyCap{Key: "key", Calls: 5, Now: start}) || w.Reply == nil ||
+		w.Reply.Status != 201 || w.Attempts[0].Key != "key" {
 		t.Errorf("%+v", w.Intent)
 	}
-	if cfg := r.call.Machine.Config; cfg.Transfers.Limit != 2 || cfg.CallLimit != dialoutLimit || cfg.OptOut != '9' || cfg.RingTimeout != 30*time.Second || cfg.AMD != engine.AMDOff {
+	if cfg := r.call.Machine.Config; cfg.Transfers.Limit != 2 || cfg.CallLimit != dialoutLimit || cfg.OptOut != '9' ||
+		cfg.RingTimeout != 30*time.Second || cfg.AMD != engine.AMDOff {
 		t.Errorf("%+v", cfg)
 	}
 	r.clear()
@@ -93,7 +104,8 @@ func TestADialoutsCaps(t *testing.T) {
 func TestARefusedDialoutIsAnsweredWithWhy(t *testing.T) {
 	r := dialoutRig(t)
 	r.place()
-	r.on(&Durable{Step: 1, Err: journal.ErrSuppressed}, "answer someone ok suppressed", "trunk trunk a.1 over", "release number of a not dialled", "over",
+	r.on(&Durable{Step: 1, Err: journal.ErrSuppressed}, "answer someone ok suppressed", "trunk trunk a.1 over",
+		"release number of a not dialled", "over",
 		"write 2 attempt.reserved attempt.ended +free")
 	r.on(&Durable{Step: 2}, "forget legs of a", "dialout over 0")
 }
@@ -142,11 +154,16 @@ func TestAResultOfADialoutThatIsOver(t *testing.T) {
 		err  error
 		want []string
 	}{
-		"stored":                   {at: &at, want: []string{"own a", "count result", "write 1 result.stored"}},
-		"unknown":                  {err: ErrCallNotFound, want: []string{"answer someone call_not_found", "dialout over 1"}},
-		"the database is away":     {err: engine.Unavailable("database_unavailable", "", 0), want: []string{"answer someone database_unavailable", "dialout over 1"}},
-		"it lives on another node": {at: &attempt.Attempt{ID: first, State: attempt.Connected}, want: []string{"answer someone call_not_found", "dialout over 1"}},
-		"its person was erased":    {at: &attempt.Attempt{ID: first, State: attempt.Ended, To: engine.PhoneNumber(engine.ErasedPrefix + "1")}, want: []string{"answer someone person_erased", "dialout over 1"}},
+		"stored": {at: &at, want: []string{"own a", "count result", "write 1 result.stored"}},
+		"unknown": {err: ErrCallNotFound, want: []string{"answer someone call_not_found",
+			"dialout over 1"}},
+		"the database is away": {err: engine.Unavailable("database_unavailable", "", 0),
+			want: []string{"answer someone database_unavailable", "dialout over 1"}},
+		"it lives on another node": {at: &attempt.Attempt{ID: first, State: attempt.Connected},
+			want: []string{"answer someone call_not_found", "dialout over 1"}},
+		"its person was erased": {at: &attempt.Attempt{ID: first, State: attempt.Ended,
+			To: engine.PhoneNumber(engine.ErasedPrefix + "1")}, want: []string{"answer someone person_erased",
+			"dialout over 1"}},
 	} {
 		r := newRig(t)
 		r.dialout = NewDialout(first, engine.Bot{}, limits, true)
@@ -182,7 +199,8 @@ func TestTwoResultsOfADialoutAtOnce(t *testing.T) {
 func TestADialoutOfAnEarlierLifeIsLost(t *testing.T) {
 	at := live(t, true)
 	r := dialoutRig(t)
-	r.on(&Started{Lost: &at}, "own a", "count recovered", "recover leg a.1", "trunk trunk a.1 over", "release number of a answered", "over", "write 1 attempt.ended +owed")
+	r.on(&Started{Lost: &at}, "own a", "count recovered", "recover leg a.1", "trunk trunk a.1 over",
+		"release number of a answered", "over", "write 1 attempt.ended +owed")
 	if o := r.write().Attempts[0].Outcome; o != engine.OutcomeLost {
 		t.Errorf("%s", o)
 	}
@@ -213,7 +231,8 @@ func TestADialoutOutlivesACrash(t *testing.T) {
 	r.durable(1)
 	r.apply(r.leg(1, engine.LegSent))
 	r.clear()
-	effects := r.dialout.Apply(Input{Now: r.now, Boot: r.boot, Event: r.leg(1, engine.LegRefused, code(486)), Process: r.p}, nil)
+	effects := r.dialout.Apply(Input{Now: r.now, Boot: r.boot, Event: r.leg(1, engine.LegRefused, code(486)),
+		Process: r.p}, nil)
 	if n := len(effects); n == 0 || r.name(effects[n-1]) != "closemedia" {
 		t.Fatalf("%v", effects)
 	}

@@ -200,13 +200,14 @@ const (
 
 // Effects has one of each kind of effect, in the form in which it is handed out.
 var Effects = []Effect{
-	&Up{}, &Idle{}, &NotIdle{}, &Stopped{}, &LineMoved{}, &AnswerStands{}, &InviteLeft{}, &Persist{}, &MayDial{}, &Excluded{},
-	&Lifted{}, &Stored{}, &Reported{},
-	&Owns{}, &Answer{}, &WhenSettled{}, &OpenMedia{}, &OpenPeer{}, &PlaceLeg{}, &AttachBot{}, &BotSettled{}, &BotTried{},
-	&SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{}, &ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
+	&Up{}, &Idle{}, &NotIdle{}, &Stopped{}, &Reported{}, &LineMoved{}, &AnswerStands{}, &InviteLeft{},
+	&Persist{}, &MayDial{}, &Excluded{}, &Lifted{}, &Stored{},
+	&Owns{}, &Answer{}, &WhenSettled{}, &OpenMedia{}, &OpenPeer{}, &PlaceLeg{}, &AttachBot{},
+	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{},
+	&ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
 	&DialoutSuppressed{}, &DialoutOver{}, &Refused{}, CountAttempt,
-	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.AnswerMedia{}, attempt.DetachBot{}, attempt.JoinPeer{},
-	attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{}, attempt.LeaveVoicemail{},
+	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.AnswerMedia{}, attempt.DetachBot{},
+	attempt.JoinPeer{}, attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{}, attempt.LeaveVoicemail{},
 	attempt.HearDigit{}, attempt.CloseMedia{}, attempt.Over{},
 }

@@ -8,9 +8,10 @@ import (
 
 // Why a command is refused.
 var (
-	ErrCallEnded       = engine.NotFound("call_ended", "the call is over")
-	ErrCallNotFound    = engine.NotFound("call_not_found", "no call has this identifier")
-	ErrNotAnswered     = engine.Conflict("call_not_answered", "keys can be sent to an answered call only; wait until the call is answered")
+	ErrCallEnded    = engine.NotFound("call_ended", "the call is over")
+	ErrCallNotFound = engine.NotFound("call_not_found", "no call has this identifier")
+	ErrNotAnswered  = engine.Conflict("call_not_answered",
+		"keys can be sent to an answered call only; wait until the call is answered")
 	ErrPersonErased    = engine.NotFound("person_erased", "the person of this call was erased; its result is not kept")
 	ErrContactNotFound = engine.NotFound("contact_not_found", "The campaign has no such contact.")
 	// ErrContactExcluded refuses to add somebody who was excluded.

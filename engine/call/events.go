@@ -156,5 +156,7 @@ const (
 )
 
 // Timers lists every timer that a shell is asked to arm.
-var Timers = []attempt.Timer{attempt.TimerRing, attempt.TimerBridge, attempt.TimerScreen, attempt.TimerCall, attempt.TimerPeer,
-	attempt.TimerRevise, attempt.TimerTrunk, TimerHeld, TimerLinger, TimerLoad}
+var Timers = []attempt.Timer{
+	attempt.TimerRing, attempt.TimerBridge, attempt.TimerScreen, attempt.TimerCall, attempt.TimerPeer,
+	attempt.TimerRevise, attempt.TimerTrunk, TimerHeld, TimerLinger, TimerLoad,
+}

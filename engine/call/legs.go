@@ -76,7 +76,8 @@ func (c *Call) recoverLegs() {
 	c.Watching = 0
 	for i := range a.Legs {
 		if l := &a.Legs[i]; l.EndedAt == nil {
-			c.recoverLeg(engine.RecoveredLeg{Attempt: a.ID, Leg: l.ID, Node: a.Node, Trunk: l.Trunk, From: a.From, To: a.To, Dialog: l.Dialog, GiveUp: giveUp})
+			c.recoverLeg(engine.RecoveredLeg{Attempt: a.ID, Leg: l.ID, Node: a.Node, Trunk: l.Trunk, From: a.From,
+				To: a.To, Dialog: l.Dialog, GiveUp: giveUp})
 		}
 	}
 	for i := range a.Peers {
@@ -84,7 +85,8 @@ func (c *Call) recoverLegs() {
 		if p.EndedAt != nil {
 			continue
 		}
-		r := engine.RecoveredLeg{Attempt: a.ID, Leg: p.ID, Node: a.Node, Trunk: p.Trunk, From: a.To, URI: p.URI, Dialog: p.Dialog, GiveUp: giveUp}
+		r := engine.RecoveredLeg{Attempt: a.ID, Leg: p.ID, Node: a.Node, Trunk: p.Trunk, From: a.To, URI: p.URI,
+			Dialog: p.Dialog, GiveUp: giveUp}
 		if n, ok := numberOf(p.URI); ok {
 			r.From, r.To, r.URI = a.From, n, ""
 		}

@@ -45,12 +45,30 @@ func recovered(t *testing.T, at attempt.Attempt, known int, rows ...func(*contac
 
 func TestACallGoesOnUnderANewOwner(t *testing.T) {
 	r := recovered(t, live(t, true), 1)
-	r.want("up", "own a", "count recovered", "attach legs of a", "confirm a.1", "arm call 15m0s", "reported a served seated")
+	r.want("up", "own a", "count recovered", "attach legs of a", "confirm a.1", "arm call 15m0s",
+		"reported a served seated")
 	r.on(&Reattached{Attempt: second, Seated: true})
 	r.on(&Reattached{Attempt: first, Seated: true}, "attach media of a")
 	r.apply(r.leg(1, engine.LegHungUp))
 	if !r.has("closemedia") || !r.has("write 1 attempt.ended") { // the media path is there, whoever opened it
 		t.Errorf("%v", r.log)
+	}
+}
+
+// The far leg that the earlier owner had joined is confirmed again, which is harmless.
+func TestAConversationWithASIPBotGoesOnUnderANewOwner(t *testing.T) {
+	at := live(t, true)
+	answered := start
+	at.Peers = []attempt.Peer{{Leg: attempt.Leg{ID: first.Leg(2), SentAt: &answered, Dialog: &engine.DialogState{}},
+		Kind:  attempt.PeerBot,
+		State: attempt.PeerUp, URI: "sip:bot@a"}}
+	r := recovered(t, at, 2)
+	if !r.has("confirm a.1") || !r.has("confirm a.2") {
+		t.Errorf("%v", r.log)
+	}
+	at.Ending = &attempt.Ending{Outcome: engine.OutcomeCompleted, At: start}
+	if r = recovered(t, at, 2); r.has("confirm") {
+		t.Errorf("it is being ended: %v", r.log)
 	}
 }
 
@@ -68,13 +86,16 @@ func TestASeatThatTheRunKeptIsGivenAgain(t *testing.T) {
 func TestACallWhoseLegsAreGoneIsLost(t *testing.T) {
 	at := live(t, false)
 	r := recovered(t, at, 0)
-	r.want("up", "own a", "count recovered", "attach legs of a", "recover leg a.1", "trunk trunk a.1 over", "closemedia", "release number of a", "line of a over", "over",
+	r.want("up", "own a", "count recovered", "attach legs of a", "recover leg a.1", "trunk trunk a.1 over",
+		"closemedia", "release number of a", "line of a over", "over",
 		"write 1 attempt.ended +contact +owed")
 	w := r.write()
-	if h := w.Holds[0]; !h.Until.Equal(w.Attempts[0].HoldBound(&r.call.Machine.Config)) || w.Attempts[0].Outcome != engine.OutcomeLost {
+	if h := w.Holds[0]; !h.Until.Equal(w.Attempts[0].HoldBound(&r.call.Machine.Config)) ||
+		w.Attempts[0].Outcome != engine.OutcomeLost {
 		t.Errorf("%+v %s", h, w.Attempts[0].Outcome)
 	}
-	if l := last[*RecoverLeg](r).Leg; l.Attempt != first || l.Node != 7 || l.From != caller || l.To != callee || l.GiveUp != 65*time.Second || l.Trunk != "trunk" {
+	if l := last[*RecoverLeg](r).Leg; l.Attempt != first || l.Node != 7 || l.From != caller || l.To != callee ||
+		l.GiveUp != 65*time.Second || l.Trunk != "trunk" {
 		t.Errorf("%+v", l)
 	}
 	r.on(&Durable{Step: 1}) // its legs are watched: nothing is forgotten, and the contact is busy
@@ -101,11 +122,13 @@ func TestALostLegKeepsItsTrunkAndNumberWhereTheyAreShared(t *testing.T) {
 	r := newRig(t)
 	at := live(t, false)
 	r.p.shared = true
-	r.contact = NewContact(rowOf(func(c *contact.Contact) { c.Attempt, c.DueAt = first, nil }), rulesOf(nil), limits, nil)
+	r.contact = NewContact(rowOf(func(c *contact.Contact) { c.Attempt, c.DueAt = first, nil }), rulesOf(nil), limits,
+		nil)
 	r.call = &r.contact.Call
 	r.seq[first.Leg(1)] = at.Legs[0].Seq
 	r.apply(&Started{Lost: &at})
-	r.want("up", "own a", "count recovered", "attach legs of a", "recover leg a.1", "trunk trunk a.1", "closemedia", "line of a over", "over",
+	r.want("up", "own a", "count recovered", "attach legs of a", "recover leg a.1", "trunk trunk a.1", "closemedia",
+		"line of a over", "over",
 		"write 1 attempt.ended +contact +owed")
 	r.on(r.leg(1, engine.LegRefused, code(487)), "release number of a", "write 2 leg.closed +free")
 
@@ -113,7 +136,8 @@ func TestALostLegKeepsItsTrunkAndNumberWhereTheyAreShared(t *testing.T) {
 	r = up(t, nil, nil)
 	r.p.shared = true
 	r.talking(first)
-	r.on(r.leg(1, engine.LegHungUp), "trunk trunk a.1 over", "closemedia", "release number of a answered", "line of a over", "over", "arm linger 3s",
+	r.on(r.leg(1, engine.LegHungUp), "trunk trunk a.1 over", "closemedia", "release number of a answered",
+		"line of a over", "over", "arm linger 3s",
 		"write 4 attempt.ended +contact +free")
 }
 
@@ -143,7 +167,8 @@ func TestTheNodeWithTheLegsIsGone(t *testing.T) {
 	r.talking(first)
 	r.on(&LegsGone{Attempt: second})
 	r.apply(&LegsGone{Attempt: first})
-	if !r.has("recover leg a.1") || !r.has("write 4 attempt.ended") || r.write().Attempts[0].Outcome != engine.OutcomeLost {
+	if !r.has("recover leg a.1") || !r.has("write 4 attempt.ended") ||
+		r.write().Attempts[0].Outcome != engine.OutcomeLost {
 		t.Errorf("%v %s", r.log, r.write().Attempts[0].Outcome)
 	}
 	r.clear()
@@ -155,7 +180,11 @@ func TestTheNodeWithTheLegsIsGone(t *testing.T) {
 	r.apply(&Durable{Step: 5})
 	r.clear()
 	r.on(&LegsGone{Attempt: first}, "idle")
+	if r.call.Machine.Owed() {
+		t.Error("all of it was proven to be over")
+	}
 	r.on(&LegsGone{}, "idle")
+	r.on(r.leg(1, engine.LegClosed), "idle") // nothing is watched any more
 }
 
 // The node that was to carry the call is gone before its intent is durable.
@@ -228,7 +257,8 @@ func TestACallOutlivesTheCrashOfItsContact(t *testing.T) {
 
 func TestAnExclusionFindsTheCallAfterTheCrash(t *testing.T) {
 	r := recovered(t, live(t, false), 1, func(c *contact.Contact) { c.State = contact.Excluded })
-	r.want("up", "own a", "count recovered", "attach legs of a", "arm ring 30s", "reported a ringing", "line of a released", "cancel a.1")
+	r.want("up", "own a", "count recovered", "attach legs of a", "arm ring 30s", "reported a ringing",
+		"line of a released", "cancel a.1")
 	r = recovered(t, live(t, true), 1, func(c *contact.Contact) { c.State = contact.Excluded })
 	if r.has("hang up") {
 		t.Errorf("a conversation is left alone: %v", r.log)
@@ -262,7 +292,8 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 	}
 	place := last[*PlaceLeg](r)
 	l := place.Leg
-	if l.URI != "sip:bot@b" || !place.Peer || l.Password != "secret" || string(l.Offer) != "peer offer" || l.From != callee || l.SendBy == 0 ||
+	if l.URI != "sip:bot@b" || !place.Peer || l.Password != "secret" || string(l.Offer) != "peer offer" ||
+		l.From != callee || l.SendBy == 0 ||
 		l.RingTimeout <= 0 || l.RingTimeout > attempt.BridgeBudget {
 		t.Errorf("%+v", l)
 	}
@@ -297,7 +328,8 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 	r.clear()
 	// The callee hangs up: the bot's leg is ended and watched, its number held meanwhile.
 	r.apply(r.leg(1, engine.LegHungUp))
-	if !r.has("hang up a.3") || r.call.Watching != 1 || r.write().Holds[0].Until != r.now.Add(65*time.Second) || r.write().Holds[0].Owed {
+	if !r.has("hang up a.3") || r.call.Watching != 1 || r.write().Holds[0].Until != r.now.Add(65*time.Second) ||
+		r.write().Holds[0].Owed {
 		t.Errorf("%v %+v", r.log, r.write().Holds)
 	}
 	r.apply(&Durable{Step: r.call.Step})
@@ -402,10 +434,12 @@ func TestATransferToANumber(t *testing.T) {
 	r.p.barred = nil
 	r.clear()
 	r.apply(&Transfer{Attempt: first, To: target, Request: someone})
-	r.apply(&TrunkReserved{Attempt: first, Leg: r.call.Machine.NextLeg(), Trunk: "trunk", Media: &engine.MediaProfile{}, Validity: Validity{By: 5000}})
+	r.apply(&TrunkReserved{Attempt: first, Leg: r.call.Machine.NextLeg(), Trunk: "trunk", Media: &engine.MediaProfile{},
+		Validity: Validity{By: 5000}})
 	r.apply(&Durable{Step: r.call.Step})
 	l := last[*PlaceLeg](r).Leg
-	if l.To != target || l.From != caller || l.URI != "" || l.SendBy != 5000 || l.Password != "" || len(l.Headers) != 0 {
+	if l.To != target || l.From != caller || l.URI != "" || l.SendBy != 5000 || l.Password != "" ||
+		len(l.Headers) != 0 {
 		t.Errorf("%+v", l)
 	}
 	r.clear()
@@ -416,7 +450,8 @@ func TestATransferToANumber(t *testing.T) {
 	// Its leg is recovered as a call to the number.
 	r.clear()
 	r.apply(&LegsGone{Attempt: first})
-	if l := last[*RecoverLeg](r).Leg; l.Leg != first.Leg(3) || l.To != target || l.From != caller || l.URI != "" || r.call.Watching != 2 {
+	if l := last[*RecoverLeg](r).Leg; l.Leg != first.Leg(3) || l.To != target || l.From != caller || l.URI != "" ||
+		r.call.Watching != 2 {
 		t.Errorf("%+v", l)
 	}
 }

@@ -21,10 +21,10 @@ func (v Validity) And(o Validity) Validity {
 
 // Earliest is the earlier of two bounds, of which 0 is none.
 func Earliest(a, b engine.BootTime) engine.BootTime {
-	if a == 0 || b != 0 && b < a {
-		return b
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
-	return a
+	return min(a, b)
 }
 
 // Trigger carries a trigger through to the write that answers it.

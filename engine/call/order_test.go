@@ -19,14 +19,17 @@ func TestACallFromItsDialToItsResult(t *testing.T) {
 	r.on(&Durable{Step: 1}, "open media", "count leg_placed", "place leg a.1")
 	r.on(r.leg(1, engine.LegSent), "count leg_sent", "trunk trunk a.1 sent", "arm ring 30s", "invite left")
 	r.on(r.leg(1, engine.LegProvisional, code(180)), "line of a ringing")
-	r.on(r.leg(1, engine.LegAnswered, answered), "trunk trunk a.1", "answermedia", "line of a waiting", "arm bridge 1.8s", "write 2 attempt.answered")
+	r.on(r.leg(1, engine.LegAnswered, answered), "trunk trunk a.1", "answermedia", "line of a waiting",
+		"arm bridge 1.8s", "write 2 attempt.answered")
 	r.on(&Durable{Step: 2}, "confirm a.1")
 	r.on(&SeatGranted{Attempt: first}, "attach bot")
 	r.on(r.mediaEvent(engine.MediaBotConnected, func(e *engine.MediaEvent) { e.Endpoint = "ws://bot" }),
-		"bot settled telling", "bot tried ws://bot", "arm call 15m0s", "count served", "line of a served", "write 3 attempt.connected +contact")
+		"bot settled telling", "bot tried ws://bot", "arm call 15m0s", "count served", "line of a served",
+		"write 3 attempt.connected +contact")
 	r.on(&Durable{Step: 3})
 	r.now = r.now.Add(time.Minute)
-	r.on(r.leg(1, engine.LegHungUp), "trunk trunk a.1 over", "closemedia", "release number of a answered", "line of a over", "over",
+	r.on(r.leg(1, engine.LegHungUp), "trunk trunk a.1 over", "closemedia", "release number of a answered",
+		"line of a over", "over",
 		"arm linger 3s", "write 4 attempt.ended +contact +free")
 	if q := r.write().Attempts[0].Quality; q == nil || q.PacketsSent != 42 {
 		t.Errorf("the end was written with quality %+v", q)
@@ -44,14 +47,17 @@ func TestWhatIsWrittenOfACall(t *testing.T) {
 	r.apply(dialOf(first))
 	w := r.write()
 	at, e := w.Attempts[0], w.Events[0]
-	if w.Campaign != "cmp" || w.Epoch != 3 || at.Node != 7 || at.Epoch != 3 || at.To != callee || at.From != caller || at.Bot != "bot" || at.Pass != 1 ||
+	if w.Campaign != "cmp" || w.Epoch != 3 || at.Node != 7 || at.Epoch != 3 || at.To != callee || at.From != caller ||
+		at.Bot != "bot" || at.Pass != 1 ||
 		at.ResultToken != tokenHash("token of "+string(first.Call())) || !at.SendBy.Equal(start.Add(10*time.Second)) {
 		t.Errorf("%+v", at)
 	}
-	if i := w.Intent; i.Attempt != first || i.Number != callee || i.Cap == nil || i.Refused != nil || !i.Bound.Equal(at.HoldBound(&r.call.Machine.Config)) {
+	if i := w.Intent; i.Attempt != first || i.Number != callee || i.Cap == nil || i.Refused != nil ||
+		!i.Bound.Equal(at.HoldBound(&r.call.Machine.Config)) {
 		t.Errorf("%+v", w.Intent)
 	}
-	if e.Campaign != "cmp" || e.Contact != "contact" || e.Attempt != first || e.Run != 1 || e.Data.Pass != 1 || e.Data.Number != 1 || e.Data.Trunk != "trunk" ||
+	if e.Campaign != "cmp" || e.Contact != "contact" || e.Attempt != first || e.Run != 1 || e.Data.Pass != 1 ||
+		e.Data.Number != 1 || e.Data.Trunk != "trunk" ||
 		e.Data.Before.Live || !e.Data.After.Live || !e.At.Equal(start) || e.Version != 1 {
 		t.Errorf("%+v", e)
 	}
@@ -60,7 +66,8 @@ func TestWhatIsWrittenOfACall(t *testing.T) {
 	if open.Open.Attempt != first || open.Open.Node != 7 || open.Open.Epoch != 3 || open.Leg != first.Leg(1) {
 		t.Errorf("%+v", open)
 	}
-	if l := place.Leg; l.SendBy != 1000+engine.BootTime(10*time.Second) || l.RingTimeout != 30*time.Second || string(l.Offer) != "offer" || l.Trunk != "trunk" || place.Peer {
+	if l := place.Leg; l.SendBy != 1000+engine.BootTime(10*time.Second) || l.RingTimeout != 30*time.Second ||
+		string(l.Offer) != "offer" || l.Trunk != "trunk" || place.Peer {
 		t.Errorf("%+v", l)
 	}
 	r.apply(r.leg(1, engine.LegSent))
@@ -72,10 +79,13 @@ func TestWhatIsWrittenOfACall(t *testing.T) {
 	r.durable(2)
 	r.apply(&SeatGranted{Attempt: first})
 	b := last[*AttachBot](r)
-	want := map[string]string{"name": "Ann", "campaign_id": "cmp", "contact_id": "contact", "run": "1", "from_number": string(caller), "to_number": string(callee),
-		"attempt_id": string(first), "call_id": string(first.Call()), "result_url": "https://dialler/api/v1/calls/" + string(first.Call()) + "/result",
+	want := map[string]string{"name": "Ann", "campaign_id": "cmp", "contact_id": "contact", "run": "1",
+		"from_number": string(caller), "to_number": string(callee),
+		"attempt_id": string(first), "call_id": string(first.Call()),
+		"result_url":   "https://dialler/api/v1/calls/" + string(first.Call()) + "/result",
 		"result_token": "token of " + string(first.Call())}
-	if fmt.Sprint(b.Attach.Parameters) != fmt.Sprint(want) || b.Attach.AuthToken != "secret" || b.Attach.Account != "AC1" || b.Attach.Session != "MZ"+engine.SessionID(first) ||
+	if fmt.Sprint(b.Attach.Parameters) != fmt.Sprint(want) || b.Attach.AuthToken != "secret" ||
+		b.Attach.Account != "AC1" || b.Attach.Session != "MZ"+engine.SessionID(first) ||
 		b.Since != r.boot || !b.Attach.Deadline.Equal(r.now.Add(attempt.BridgeBudget)) {
 		t.Errorf("%+v", b)
 	}
@@ -121,6 +131,18 @@ func TestGatedEffectsWaitForTheirStep(t *testing.T) {
 		if got := len(r.call.Pending); (got > 0) != spooled {
 			t.Errorf("spooled %v: %d writes are pending", spooled, got)
 		}
+	}
+}
+
+func TestWhatNeedsNoWriteIsDoneAtOnce(t *testing.T) {
+	r := up(t, nil, nil)
+	r.talking(first)
+	c := r.call
+	c.enter(Input{Now: r.now, Boot: r.boot, Process: r.p}, nil, r.contact)
+	c.steps = append(c.steps, attempt.Confirm{Leg: first.Leg(1)})
+	c.carryOut(0, r.now)
+	if done := c.leave(); len(done) != 1 || len(c.Gated) != 0 {
+		t.Errorf("%v", done)
 	}
 }
 
@@ -182,7 +204,8 @@ func TestAnInviteThatIsEarlyIsHeldBack(t *testing.T) {
 	r.apply(d)
 	r.durable(1)
 	r.clear()
-	r.on(&End{}, "line of a released", "trunk trunk a.1 over", "release number of a not dialled", "line of a over", "over",
+	r.on(&End{}, "line of a released", "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
+		"over",
 		"write 2 attempt.ended +contact +free")
 	r.boot = r.boot.Add(time.Second)
 	r.on(&TimerFired{Attempt: first, Timer: TimerHeld})
@@ -202,9 +225,11 @@ func TestAnotherTrunkIsUsedWhileEverythingElseIsGranted(t *testing.T) {
 	r.clear()
 	refused(r)
 	r.want("trunk trunk a.1 classified over", "reserve trunk for a.2")
-	r.on(&TrunkReserved{Attempt: second, Leg: second.Leg(2), Trunk: "other"}, "trunk other b.2 over") // of an attempt before
+	// of an attempt before
+	r.on(&TrunkReserved{Attempt: second, Leg: second.Leg(2), Trunk: "other"}, "trunk other b.2 over")
 	r.on(&TrunkReserved{Attempt: second, Leg: second.Leg(2)})
-	r.on(&TrunkReserved{Attempt: first, Leg: first.Leg(2), Trunk: "other", Validity: Validity{From: 1000 + sec, By: 1000 + 8*sec}}, "write 2 leg.added")
+	r.on(&TrunkReserved{Attempt: first, Leg: first.Leg(2), Trunk: "other", Validity: Validity{From: 1000 + sec,
+		By: 1000 + 8*sec}}, "write 2 leg.added")
 	r.on(&Durable{Step: 2}, "arm held 1s")
 	r.boot += sec
 	r.on(&TimerFired{Attempt: first, Timer: TimerHeld}, "open media", "count leg_placed", "place leg a.2")
@@ -217,8 +242,10 @@ func TestAnotherTrunkIsUsedWhileEverythingElseIsGranted(t *testing.T) {
 	r.durable(1)
 	refused(r)
 	r.clear()
-	r.on(&TrunkReserved{Attempt: first, Leg: first.Leg(2), Constraint: engine.ConstraintTrunkChannels, RetryAt: r.now.Add(time.Hour)},
-		"closemedia", "release number of a not dialled", "line of a over", "over", "write 2 attempt.ended +contact +free")
+	r.on(&TrunkReserved{Attempt: first, Leg: first.Leg(2), Constraint: engine.ConstraintTrunkChannels,
+		RetryAt: r.now.Add(time.Hour)},
+		"closemedia", "release number of a not dialled", "line of a over", "over",
+		"write 2 attempt.ended +contact +free")
 }
 
 func TestAPausedCampaignTriesNoOtherTrunk(t *testing.T) {
@@ -242,7 +269,8 @@ func TestWithoutAMediaPathTheLegIsNotPlaced(t *testing.T) {
 	r.noMedia = errAway
 	r.apply(dialOf(first))
 	r.clear()
-	r.on(&Durable{Step: 1}, "open media", "trunk trunk a.1 classified over", "release number of a not dialled", "line of a over", "over",
+	r.on(&Durable{Step: 1}, "open media", "trunk trunk a.1 classified over", "release number of a not dialled",
+		"line of a over", "over",
 		"write 2 attempt.ended +contact +free")
 	if r.call.MediaOpen {
 		t.Error("nothing is open")

@@ -228,8 +228,9 @@ func TestWhateverHappensToAContact(t *testing.T) {
 			rl.Policy.RetryDelay = 0
 		}), limits, nil)
 		r.call = &r.contact.Call
-		l := &ledger{rig: r, rt: rt, intent: map[engine.AttemptID]bool{}, answered: map[engine.AttemptID]int{}, freed: map[engine.AttemptID]int{},
-			ends: map[engine.AttemptID]int{}, begun: map[engine.AttemptID]bool{}, asked: map[engine.Request]int{},
+		l := &ledger{rig: r, rt: rt, intent: map[engine.AttemptID]bool{}, answered: map[engine.AttemptID]int{},
+			freed: map[engine.AttemptID]int{},
+			ends:  map[engine.AttemptID]int{}, begun: map[engine.AttemptID]bool{}, asked: map[engine.Request]int{},
 			stored: map[engine.AttemptID]attempt.Attempt{}}
 		l.step(&Started{})
 		dials := 0
@@ -237,9 +238,12 @@ func TestWhateverHappensToAContact(t *testing.T) {
 			l.now = l.now.Add(time.Second)
 			l.boot = l.boot.Add(time.Second)
 			a := &r.call.Machine.A
-			switch rapid.SampledFrom([]string{"dial", "trigger", "commit", "commit", "commit", "spool", "refuse", "sent", "ring", "answer", "refused", "hung up", "closed",
-				"seat", "bot", "bot failed", "digit", "exclude", "readmit", "end", "hang up", "keys", "result", "fetched", "eligible", "may dial", "timer", "reopen", "report",
-				"show", "rest", "trunk", "no trunk", "legs gone", "operate", "transfer", "suppressed"}).Draw(rt, "event") {
+			switch rapid.SampledFrom([]string{"dial", "trigger", "commit", "commit", "commit", "spool", "refuse",
+				"sent", "ring", "answer", "refused", "hung up", "closed",
+				"seat", "bot", "bot failed", "digit", "exclude", "readmit", "end", "hang up", "keys", "result",
+				"fetched", "eligible", "may dial", "timer", "reopen", "report",
+				"show", "rest", "trunk", "no trunk", "legs gone", "operate", "transfer", "suppressed"}).Draw(rt,
+				"event") {
 			case "dial", "trigger":
 				if dials == 3 || len(l.asking)+len(l.mayDial) > 0 || r.call.Watching > 0 {
 					continue // the run dials contacts at rest
@@ -263,7 +267,8 @@ func TestWhateverHappensToAContact(t *testing.T) {
 				}
 			case "refuse":
 				if len(r.call.Pending) > 0 {
-					l.commit(false, rapid.SampledFrom([]error{journal.ErrNumberHeld, journal.ErrSuppressed, journal.ErrStaleEpoch}).Draw(rt, "why"))
+					l.commit(false, rapid.SampledFrom([]error{journal.ErrNumberHeld, journal.ErrSuppressed,
+						journal.ErrStaleEpoch}).Draw(rt, "why"))
 				}
 			case "sent", "ring", "answer", "refused", "hung up", "closed":
 				l.network(rt)
@@ -292,7 +297,8 @@ func TestWhateverHappensToAContact(t *testing.T) {
 			case "suppressed":
 				l.step(&End{Op: 1, Reason: engine.CodeSuppressed})
 			case "keys":
-				l.step(&Keys{Attempt: a.ID, Digits: rapid.SampledFrom([]string{"", "1"}).Draw(rt, "keys"), Request: l.request()})
+				l.step(&Keys{Attempt: a.ID, Digits: rapid.SampledFrom([]string{"", "1"}).Draw(rt, "keys"),
+					Request: l.request()})
 			case "result":
 				m := resultOf(rapid.SampledFrom([]engine.AttemptID{first, second}).Draw(rt, "of"))
 				m.Request = l.request()
@@ -304,8 +310,10 @@ func TestWhateverHappensToAContact(t *testing.T) {
 				}
 			case "eligible":
 				if len(l.asking) > 0 {
-					l.step(&EligibilityKnown{Dial: pop(&l.asking), Verdict: eligibility.Verdict{Until: l.now.Add(time.Hour),
-						Decision: rapid.SampledFrom([]eligibility.Decision{eligibility.Allow, eligibility.Allow, eligibility.Defer, eligibility.Exclude}).Draw(rt, "verdict")}})
+					l.step(&EligibilityKnown{Dial: pop(&l.asking),
+						Verdict: eligibility.Verdict{Until: l.now.Add(time.Hour),
+							Decision: rapid.SampledFrom([]eligibility.Decision{eligibility.Allow, eligibility.Allow,
+								eligibility.Defer, eligibility.Exclude}).Draw(rt, "verdict")}})
 				}
 			case "may dial":
 				if len(l.mayDial) > 0 {
@@ -392,7 +400,8 @@ func (l *ledger) network(rt *rapid.T) {
 	case leg.SentAt == nil && l.seq[leg.ID] == 0:
 		l.step(l.leg(n, engine.LegSent))
 	case leg.Dialog == nil:
-		switch rapid.SampledFrom([]string{"ring", "answer", "answer", "refused", "busy", "silent"}).Draw(rt, "network") {
+		switch rapid.SampledFrom([]string{"ring", "answer", "answer", "refused", "busy", "silent"}).Draw(rt,
+			"network") {
 		case "ring":
 			l.step(l.leg(n, engine.LegProvisional, code(180)))
 		case "answer":

@@ -80,7 +80,8 @@ func (c *Call) olderResult(m *StoreResult, at *attempt.Attempt) {
 func (c *Call) recordResult(at attempt.Attempt) int {
 	e := c.owner.event(journal.ResultStored)
 	e.Attempt = at.ID
-	e.Data = journal.Data{Trunk: at.Trunk, Number: at.Number, Connected: at.CountsResult(), Disposition: at.Result.Disposition}
+	e.Data = journal.Data{Trunk: at.Trunk, Number: at.Number, Connected: at.CountsResult(),
+		Disposition: at.Result.Disposition}
 	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
 	doNotCall := at.Result.DoNotCall
 	if doNotCall {

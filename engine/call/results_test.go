@@ -38,7 +38,8 @@ func TestAResultThatComesBeforeTheEnd(t *testing.T) {
 	r := up(t, nil, nil)
 	r.talking(first)
 	r.on(resultOf(first), "count result", "write 4 result.stored +contact")
-	if d := r.write().Events[0].Data; !d.Connected || d.Disposition != "sold" || d.Trunk != "trunk" || d.Number != 1 || d.Pass != 1 {
+	if d := r.write().Events[0].Data; !d.Connected || d.Disposition != "sold" || d.Trunk != "trunk" || d.Number != 1 ||
+		d.Pass != 1 {
 		t.Errorf("%+v", d)
 	}
 	r.on(&Durable{Step: 4}, "answer someone")

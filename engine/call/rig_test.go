@@ -80,13 +80,16 @@ func newRig(t *testing.T) *rig {
 	return &rig{t: t, p: &processOf{}, now: start, boot: 1000, seq: map[engine.LegID]int{}}
 }
 
-var limits = Limits{RingGrace: 35 * time.Second, ResultLinger: 3 * time.Second, SendByTimeout: 10 * time.Second, DialoutRing: 30 * time.Second,
+var limits = Limits{RingGrace: 35 * time.Second, ResultLinger: 3 * time.Second, SendByTimeout: 10 * time.Second,
+	DialoutRing: 30 * time.Second,
 	OptOutDigit: '9', ResultBase: "https://dialler"}
 
 func rulesOf(edit func(*Rules)) *Rules {
-	rl := &Rules{Campaign: "cmp", Epoch: 3, Run: 1, Bot: engine.Bot{ID: "bot", Active: true, Seats: 5, Endpoints: []string{"ws://bot"}, AuthToken: "secret", Account: "AC1"},
+	rl := &Rules{Campaign: "cmp", Epoch: 3, Run: 1, Bot: engine.Bot{ID: "bot", Active: true, Seats: 5,
+		Endpoints: []string{"ws://bot"}, AuthToken: "secret", Account: "AC1"},
 		Attempt: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: 15 * time.Minute, AMD: engine.AMDOff},
-		Policy:  contact.Policy{MaxAttempts: 3, RetryDelay: 30 * time.Minute, ResultTimeout: 10 * time.Minute, Callbacks: true}}
+		Policy: contact.Policy{MaxAttempts: 3, RetryDelay: 30 * time.Minute, ResultTimeout: 10 * time.Minute,
+			Callbacks: true}}
 	if edit != nil {
 		edit(rl)
 	}
@@ -95,7 +98,8 @@ func rulesOf(edit func(*Rules)) *Rules {
 
 func rowOf(edit func(*contact.Contact)) contact.Contact {
 	due := start
-	c := contact.Contact{ID: "contact", Campaign: "cmp", Number: callee, Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1,
+	c := contact.Contact{ID: "contact", Campaign: "cmp", Number: callee, Run: 1, State: contact.Pending, Max: 3,
+		DueAt: &due, DueClass: contact.DueFirst, DuePass: 1,
 		Variables: map[string]string{"name": "Ann"}, Version: 1, CreatedAt: start, UpdatedAt: start}
 	if edit != nil {
 		edit(&c)
@@ -290,7 +294,8 @@ func (r *rig) name(e Effect) string {
 	case *Stopped:
 		return "stopped " + string(e.Row.State)
 	case *LineMoved:
-		return fmt.Sprintf("line of %s %s%s", short(e.Attempt), e.Phase, flags(map[string]bool{"machine": e.Machine, "tentative": e.Tentative, string(e.Cause): e.Cause != ""}))
+		return fmt.Sprintf("line of %s %s%s", short(e.Attempt), e.Phase, flags(map[string]bool{"machine": e.Machine,
+			"tentative": e.Tentative, string(e.Cause): e.Cause != ""}))
 	case *AnswerStands:
 		return "answer stands"
 	case *InviteLeft:
@@ -319,13 +324,15 @@ func (r *rig) name(e Effect) string {
 	case *MayDial:
 		return "may dial"
 	case *Excluded:
-		return fmt.Sprintf("excluded %d%s", e.Op, flags(map[string]bool{"cancelled": e.Cancelled, "in call": e.InCall, "new": e.Excluded}))
+		return fmt.Sprintf("excluded %d%s", e.Op, flags(map[string]bool{"cancelled": e.Cancelled, "in call": e.InCall,
+			"new": e.Excluded}))
 	case *Lifted:
 		return fmt.Sprintf("lifted %d%s", e.Op, flags(map[string]bool{"readmitted": e.Readmitted}))
 	case *Stored:
 		return "stored " + e.Number.E164()
 	case *Reported:
-		return fmt.Sprintf("reported %s %s%s", short(e.Attempt), e.Phase, flags(map[string]bool{"seated": e.Seated, "tentative": e.Tentative, "stands": e.Stands}))
+		return fmt.Sprintf("reported %s %s%s", short(e.Attempt), e.Phase, flags(map[string]bool{"seated": e.Seated,
+			"tentative": e.Tentative, "stands": e.Stands}))
 	case *Owns:
 		return "own " + short(e.Attempt)
 	case *Answer:
@@ -373,9 +380,11 @@ func (r *rig) name(e Effect) string {
 	case *ReserveTrunk:
 		return "reserve trunk for " + leg(e.Leg)
 	case *TrunkEvent:
-		return fmt.Sprintf("trunk %s %s%s", e.Trunk, leg(e.Leg), flags(map[string]bool{"sent": e.Sent, "over": e.Over, "classified": e.Class != nil}))
+		return fmt.Sprintf("trunk %s %s%s", e.Trunk, leg(e.Leg), flags(map[string]bool{"sent": e.Sent, "over": e.Over,
+			"classified": e.Class != nil}))
 	case *ReleaseNumber:
-		return fmt.Sprintf("release number of %s%s", short(e.Attempt), flags(map[string]bool{"not dialled": e.End.NotDialled, "strike": e.End.Strike, "answered": e.End.Answered}))
+		return fmt.Sprintf("release number of %s%s", short(e.Attempt),
+			flags(map[string]bool{"not dialled": e.End.NotDialled, "strike": e.End.Strike, "answered": e.End.Answered}))
 	case *Suppress:
 		return strings.TrimSpace(fmt.Sprintf("suppress %s %s", e.Number.E164(), e.Request))
 	case *Abandoned:

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -150,9 +149,14 @@ func (c *Call) elsewhere() engine.AttemptID {
 
 // whatType is the event of the history for a step of an attempt.
 var whatType = map[attempt.What]journal.Type{
-	attempt.WhatReserved: journal.AttemptReserved, attempt.WhatLeg: journal.LegAdded, attempt.WhatAnswered: journal.AttemptAnswered,
-	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatRevised: journal.AttemptRevised, attempt.WhatAbandoned: journal.AttemptAbandoned,
-	attempt.WhatOptedOut: journal.AttemptOptedOut, attempt.WhatResult: journal.ResultStored,
+	attempt.WhatReserved:  journal.AttemptReserved,
+	attempt.WhatLeg:       journal.LegAdded,
+	attempt.WhatAnswered:  journal.AttemptAnswered,
+	attempt.WhatConnected: journal.AttemptConnected,
+	attempt.WhatRevised:   journal.AttemptRevised,
+	attempt.WhatAbandoned: journal.AttemptAbandoned,
+	attempt.WhatOptedOut:  journal.AttemptOptedOut,
+	attempt.WhatResult:    journal.ResultStored,
 }
 
 // record sends a step of the attempt to be made durable and gives the step to wait for.
@@ -251,13 +255,4 @@ func endedData(a *attempt.Attempt) journal.Data {
 		d.RingMS = a.Ring().Milliseconds()
 	}
 	return d
-}
-
-// storedReply is the answer of a request with an Idempotency-Key as it is kept.
-func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil // replies are plain structs; they marshal
-	}
-	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
 }

@@ -11,6 +11,7 @@
 package journal
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -234,6 +235,15 @@ type Reply struct {
 	Status int
 	Body   []byte // JSON
 	At     time.Time
+}
+
+// StoredReply is the answer of a request with an Idempotency-Key as it is kept.
+func StoredReply(i engine.Idempotency, status int, body any, at time.Time) *Reply {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil // replies are plain structs; they marshal
+	}
+	return &Reply{Idempotency: i, Status: status, Body: b, At: at}
 }
 
 // Write is one atomic step. Rows are upserts of the whole row by their id.

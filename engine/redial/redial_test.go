@@ -9,7 +9,9 @@ import (
 
 func TestWhoIsDialledAgain(t *testing.T) {
 	const s = time.Second
-	talk := func(d time.Duration) Attempt { return Attempt{Outcome: engine.OutcomeConnectedNoResult, Connected: true, Talk: d} }
+	talk := func(d time.Duration) Attempt {
+		return Attempt{Outcome: engine.OutcomeConnectedNoResult, Connected: true, Talk: d}
+	}
 	result := func(a Attempt, disposition string) Attempt {
 		a.Outcome, a.HasResult, a.Disposition = engine.OutcomeCompleted, true, disposition
 		return a

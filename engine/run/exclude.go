@@ -100,7 +100,7 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 		if exclusion.Concerns(cmd.Number, cmd.Match, t.Row.Number, t.Row.Variables) {
 			delete(s.TriggersOf, t.Row.Number)
 			s.settled(t.Row.Number)
-			s.reply(t.Trigger.Request, nil, ErrContactExcluded)
+			s.reply(t.Trigger.Request, nil, call.ErrContactExcluded)
 			continue
 		}
 		keep = append(keep, t)
@@ -175,7 +175,7 @@ func (s *State) finishExclude(n int) {
 	delete(s.Ops, n)
 	if op.Command.Idempotency.Present() {
 		rep := op.Reply
-		s.write(journal.Write{Reply: journal.ReplyOf(op.Command.Idempotency, 200, rep, s.now)})
+		s.write(journal.Write{Reply: journal.StoredReply(op.Command.Idempotency, 200, rep, s.now)})
 		s.afterWrites(Continuation{Do: thenReply, Request: op.Request, Value: rep})
 		return
 	}

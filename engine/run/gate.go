@@ -249,7 +249,7 @@ func (s *State) overtakeParked(cmd *campaign.Exclude) {
 	keep := s.Parked[:0]
 	for _, p := range s.Parked {
 		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Variables) {
-			s.reply(p.From, nil, ErrContactExcluded)
+			s.reply(p.From, nil, call.ErrContactExcluded)
 			continue
 		}
 		keep = append(keep, p)

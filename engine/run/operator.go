@@ -26,7 +26,7 @@ func (s *State) operate(m *Operate, from engine.Request) {
 func (s *State) operateFound(m *OperateFound) error {
 	defer s.endRead(m.Read)
 	if m.Err == nil && !m.OK {
-		m.Err = ErrContactNotFound
+		m.Err = call.ErrContactNotFound
 	}
 	if m.Err != nil {
 		s.reply(m.Request, nil, journal.Unavailable(m.Err))
@@ -41,7 +41,7 @@ func (s *State) operateFound(m *OperateFound) error {
 	switch {
 	case err != nil:
 	case s.Excluded.Refuses(m.Row.Number, m.Row.Variables, true):
-		err = ErrContactExcluded
+		err = call.ErrContactExcluded
 	case erasing && s.now.Before(until):
 		err = errBeingErased
 	}

@@ -175,7 +175,7 @@ func (s *State) unreserve(c Candidate, why engine.Constraint) {
 	if c.Overtaken {
 		delete(s.TriggersOf, c.Row.Number)
 		s.settled(c.Row.Number)
-		s.reply(c.Trigger.Request, nil, ErrContactExcluded)
+		s.reply(c.Trigger.Request, nil, call.ErrContactExcluded)
 		return
 	}
 	if c.Trigger != nil {

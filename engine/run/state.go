@@ -380,7 +380,7 @@ func (s *State) handle(event any, from engine.Request) error {
 			s.send(l, e)
 			return nil
 		}
-		s.reply(from, nil, ErrCallNotFound)
+		s.reply(from, nil, call.ErrCallNotFound)
 	case *call.LegsGone:
 		if l := s.Lines[e.Contact]; l != nil {
 			s.send(l, e)
@@ -637,14 +637,10 @@ func (s *State) endRead(r Read) {
 // Errors of commands.
 var (
 	ErrCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
-	ErrCallNotFound     = engine.NotFound("call_not_found", "no call has this identifier")
-	ErrContactNotFound  = engine.NotFound("contact_not_found", "The campaign has no such contact.")
 	errContactGone      = engine.NotFound("contact_not_found", "the contact does not exist any more")
 	errPreparing        = engine.TemporaryConflict("contacts_being_prepared", "the contacts are being prepared for the run; try again in a moment", time.Second)
-	// ErrContactExcluded refuses to add or call somebody who was excluded.
-	ErrContactExcluded = engine.Conflict("contact_excluded", "the contact is excluded from this campaign")
-	errBeingErased     = engine.Conflict("person_being_erased", "the person is being erased; trigger again in a minute, if it is to be called at all")
-	errDeadlinePassed  = engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second)
+	errBeingErased      = engine.Conflict("person_being_erased", "the person is being erased; trigger again in a minute, if it is to be called at all")
+	errDeadlinePassed   = engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second)
 )
 
 // known refuses a request when the run has no campaign to act for.

@@ -31,7 +31,7 @@ func (s *State) trigger(m *Trigger, from engine.Request) {
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
-		s.reply(from, nil, ErrContactExcluded)
+		s.reply(from, nil, call.ErrContactExcluded)
 		return
 	}
 	if until, ok := s.Erasing[m.Command.Number]; ok && s.now.Before(until) {
@@ -95,7 +95,7 @@ func (s *State) triggerFound(m *TriggerFound) {
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
-		s.reply(m.Request, nil, ErrContactExcluded) // while the database was asked
+		s.reply(m.Request, nil, call.ErrContactExcluded) // while the database was asked
 		return
 	}
 	t := &call.Trigger{Command: m.Command, Request: m.Request}
@@ -143,7 +143,7 @@ func (s *State) queueTrigger(t *PendingTrigger) {
 	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: s.now, Type: journal.ContactTriggered, Version: 1,
 		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.Trigger.Reason}}}}
 	if t.Trigger.Command.Idempotency.Present() {
-		w.Reply = journal.ReplyOf(t.Trigger.Command.Idempotency, 200, rep, s.now)
+		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}
 	s.sequence(&w)
 	s.emit(Write{Write: &w, Revoke: true, Ticket: s.ticket(Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request, Value: rep, Trigger: t.Trigger})})

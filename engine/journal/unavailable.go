@@ -1,21 +1,11 @@
 package journal
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
 	"dialler/engine"
 )
-
-// ReplyOf is the reply that is stored under an Idempotency-Key.
-func ReplyOf(i engine.Idempotency, status int, body any, now time.Time) *Reply {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return nil // replies are plain structs; they marshal
-	}
-	return &Reply{Idempotency: i, Status: status, Body: b, At: now}
-}
 
 // Temporary says whether the database may do later what it did not do now: it is
 // away, or fails in a way that is none of its refusals.
