@@ -20,7 +20,9 @@
 //
 // Receive does five things: decode, stamp the time once, Apply, carry out the
 // effects in order, reply. Nothing blocks in Receive: I/O runs outside and its
-// result comes back as a message.
+// result comes back as a message. What a run decides stands in engine/run, what a
+// contact or a call outside campaigns decides in engine/call; run.go and
+// call_shell.go carry out what they say.
 //
 // Order contract: what a step records is durable before its gated effects (the
 // INVITE, the ACK, an HTTP reply) leave. A campaign's writes pass through its
