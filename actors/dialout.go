@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,29 +12,18 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	admission "dialler/engine/dialout"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
-	"dialler/engine/numberpool"
-	"dialler/engine/quota"
 	core "dialler/engine/run"
 )
 
-const (
-	// dialoutPatience is how long a dialout may wait for seat, trunk and number.
-	dialoutPatience = 2 * time.Second
-	// shareAgain is how often seats of one's share are asked for that others have
-	// yet to give back.
-	shareAgain = 100 * time.Millisecond
-)
-
 type (
-	// placeDialout: looked, the database was asked for a bot that was not known.
+	// placeDialout: lookedUp, the database was asked for a bot that was not known.
 	placeDialout struct {
-		cmd    campaign.Dialout
-		looked bool
+		cmd      campaign.Dialout
+		lookedUp bool
 	}
-	// askAgain: seats of one's share may have come free.
-	askAgain    struct{ Bot engine.BotID }
 	recoverCall struct{ Attempt attempt.Attempt }
 	// leaseAny asks for any of the configured numbers, or for one of them.
 	leaseAny struct {
@@ -42,12 +32,7 @@ type (
 		ReplyTo *actor.PID
 		tried   map[engine.PhoneNumber]struct{}
 	}
-	anyLeased struct {
-		Attempt engine.AttemptID
-		Number  engine.PhoneNumber
-		UseBy   engine.BootTime // when the lease ends unused, 0: never
-		Err     error
-	}
+	anyLeased = admission.NumberLeased
 	// dialoutOver: the call needs its actor no more, which has taken so many
 	// results.
 	dialoutOver struct {
@@ -55,63 +40,32 @@ type (
 		PID     *actor.PID
 		Results int
 	}
-	dialoutLate struct{ Attempt engine.AttemptID }
 )
 
-// dialout places calls outside campaigns: it never over-dials, a seat is held
-// first.
+// dialout owns the calls outside campaigns; package engine/dialout admits them.
 type dialout struct {
 	d     *deps
-	bots  map[engine.BotID]engine.Bot
+	self  *actor.PID
 	ready bool
 	stash []stashed
-	seats map[engine.BotID]*dialoutSeats
+	state *admission.State
 	calls map[engine.AttemptID]*actor.PID
 	// results are how many were passed on to a call's actor.
 	results map[engine.AttemptID]int
-	wants   map[engine.AttemptID]*dialoutWant
-	// seated are the calls that hold a seat, and of which bot.
-	seated map[engine.AttemptID]engine.BotID
-	ops    map[int]*suppressedCalls
-	opSeq  int
-	now    time.Time
+	ops     map[int]*suppressedCalls
+	opSeq   int
+	effects []admission.Effect
 }
-
-// dialoutSeats are the seats of one bot that dialout holds and uses.
-type dialoutSeats struct {
-	granted, used int
-	asked         int             // number of the last demand
-	until         engine.BootTime // no call begins with the seats from then on, 0: they stay
-	queue         []*dialoutWant  // wait for the fleet's word
-	again         bool            // it is asked once more
-}
-
-// dialoutWant is a dialout that gathers what it needs: seat, trunk, number.
-type dialoutWant struct {
-	cmd     campaign.Dialout
-	replyTo *actor.PID
-	bot     engine.Bot
-	attempt engine.AttemptID
-	trunk   engine.TrunkID
-	media   *engine.MediaProfile // the trunk's
-	seated  bool
-	use     call.Validity // when what was granted may be used
-	stop    func()
-}
-
-// errKeeperAway: whether the bot has a free seat is not known.
-var errKeeperAway = engine.Unavailable("keeper_away", "the node that keeps the count of the bot's seats does not answer or is being replaced; try again", time.Second)
 
 func newDialout(d *deps) *dialout {
-	return &dialout{d: d, bots: map[engine.BotID]engine.Bot{}, seats: map[engine.BotID]*dialoutSeats{},
-		calls: map[engine.AttemptID]*actor.PID{}, results: map[engine.AttemptID]int{}, wants: map[engine.AttemptID]*dialoutWant{},
-		seated: map[engine.AttemptID]engine.BotID{}, ops: map[int]*suppressedCalls{}}
+	return &dialout{d: d, state: admission.New(), calls: map[engine.AttemptID]*actor.PID{}, results: map[engine.AttemptID]int{},
+		ops: map[int]*suppressedCalls{}}
 }
 
 func (o *dialout) Receive(ctx actor.Context) {
-	o.now = o.d.clock.Now()
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
+		o.self = ctx.Self()
 		o.load(ctx)
 		o.d.after(o.d.cfg.LeaseTTL/3, ctx.Self(), &expireLeases{})
 	case *retryLoad:
@@ -122,10 +76,7 @@ func (o *dialout) Receive(ctx actor.Context) {
 	case *crash:
 		panic("fault injected")
 	case *core.BotsChanged:
-		clear(o.bots)
-		for _, b := range m.Bots {
-			o.bots[b.ID] = b
-		}
+		o.apply(ctx, &admission.BotsChanged{Bots: m.Bots})
 		o.ready = true
 		stash := o.stash
 		o.stash = nil
@@ -158,24 +109,9 @@ func (o *dialout) load(ctx actor.Context) {
 func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *placeDialout:
-		o.place(ctx, m, sender)
-	case *core.SeatsAllotted:
-		o.allotted(ctx, m)
-	case *askAgain:
-		if s := o.seats[m.Bot]; s != nil {
-			s.again = false
-			if len(s.queue) > 0 {
-				o.demand(ctx, m.Bot)
-			}
-		}
-	case *call.TrunkReserved:
-		o.trunk(ctx, m)
-	case *anyLeased:
-		o.number(ctx, m)
-	case *dialoutLate:
-		if w := o.wants[m.Attempt]; w != nil {
-			o.fail(ctx, w, engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second))
-		}
+		o.apply(ctx, &admission.Place{Command: m.cmd, Request: request(sender), Attempt: newAttemptID(o.d.clock.Now()), LookedUp: m.lookedUp})
+	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain:
+		o.apply(ctx, m)
 	case *dialoutOver:
 		if m.Results < o.results[m.Attempt] {
 			return // one is on its way to it; it says this again
@@ -183,10 +119,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		delete(o.calls, m.Attempt)
 		delete(o.results, m.Attempt)
 		o.suppressedCall(m.Attempt, func(int) bool { return true })
-		if bot, ok := o.seated[m.Attempt]; ok {
-			delete(o.seated, m.Attempt)
-			o.seatBack(ctx, bot)
-		}
+		o.apply(ctx, &admission.Over{Attempt: m.Attempt})
 		ctx.Stop(m.PID)
 	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)
@@ -200,7 +133,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		if o.calls[m.Attempt.ID] != nil {
 			return
 		}
-		o.spawn(ctx, m.Attempt.ID, o.bots[m.Attempt.Bot], &call.Started{Lost: &m.Attempt})
+		o.spawn(ctx, m.Attempt.ID, o.state.Bots[m.Attempt.Bot], &call.Started{Lost: &m.Attempt})
 	case *call.StoreResult:
 		id, _ := m.Call.Attempt()
 		r := *m
@@ -236,11 +169,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		}
 		reply(o.d, sender, nil, call.ErrCallEnded)
 	case *expireLeases:
-		for bot, s := range o.seats {
-			if s.granted > 0 || len(s.queue) > 0 {
-				o.demand(ctx, bot)
-			}
-		}
+		o.apply(ctx, &admission.Renew{})
 		for _, pid := range o.calls { // its word may have been lost with a fault
 			ctx.Send(pid, &call.SayAgain{})
 		}
@@ -248,198 +177,82 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	}
 }
 
-func (o *dialout) place(ctx actor.Context, m *placeDialout, sender *actor.PID) {
-	cmd := m.cmd
-	bot, ok := o.bots[cmd.Bot]
+// apply takes an event through the admission and carries out what it says.
+func (o *dialout) apply(ctx actor.Context, event any) {
+	o.effects = o.state.Apply(admission.Input{Now: o.d.clock.Now(), Boot: o.d.clock.Boot(), Event: event, Barred: o.barred()}, o.effects[:0])
+	for _, e := range o.effects {
+		o.do(ctx, e)
+	}
+	clear(o.effects)
+}
+
+// barred is why no call is placed from here now.
+func (o *dialout) barred() error {
 	switch {
-	case !ok && !m.looked:
-		o.lookUp(ctx, m, sender)
-		return
-	case !ok:
-		reply(o.d, sender, nil, engine.NotFound("bot_not_found", "no bot has this identifier"))
-		return
-	case !bot.Active:
-		reply(o.d, sender, nil, engine.Conflict("bot_inactive", "the bot is inactive; activate it or choose another"))
-		return
 	case o.d.draining.Load():
-		reply(o.d, sender, nil, engine.Unavailable("node_draining", "the dialler is being stopped and places no new call", 5*time.Second))
-		return
+		return errDraining
 	case o.d.fenced():
-		reply(o.d, sender, nil, errFenced)
-		return
+		return errFenced
 	case o.d.dbDown.Load():
-		reply(o.d, sender, nil, engine.Unavailable("database_unavailable", "the database does not answer and no call can be placed; try again", 2*time.Second))
-		return
-	case !cmd.Deadline.IsZero() && !o.now.Before(cmd.Deadline):
-		reply(o.d, sender, nil, engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second))
-		return
+		return errDialoutDatabase
 	}
-	var fields []engine.FieldError
-	for _, v := range bot.Variables {
-		if _, ok := cmd.Variables[v]; !ok {
-			fields = append(fields, engine.FieldError{Field: "variables." + v, Code: "missing", Message: "the bot needs this variable"})
+	return nil
+}
+
+var (
+	errDraining        = engine.Unavailable("node_draining", "the dialler is being stopped and places no new call", 5*time.Second)
+	errDialoutDatabase = engine.Unavailable("database_unavailable", "the database does not answer and no call can be placed; try again", 2*time.Second)
+)
+
+// do carries out one effect of the admission.
+func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
+	d := o.d
+	switch e := effect.(type) {
+	case admission.Refuse:
+		reply(d, d.requester(e.Request), nil, e.Err)
+	case admission.LookUp:
+		o.lookUp(e.Place)
+	case admission.Demand:
+		ctx.Send(d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: e.Bot, Want: e.Want, N: e.N, ReplyTo: o.self})
+	case admission.ReserveTrunk:
+		m := &reserveTrunk{Leg: e.Attempt.Leg(1), Attempt: e.Attempt, Only: e.Only, ReplyTo: o.self}
+		if e.After > 0 {
+			d.after(e.After, d.trunks, m)
+		} else {
+			ctx.Send(d.trunks, m)
 		}
+	case admission.ReleaseTrunk:
+		ctx.Send(d.trunks, &trunkEvent{Trunk: e.Trunk, Leg: e.Leg, Over: true, At: d.clock.Now()})
+	case admission.LeaseNumber:
+		ctx.Send(d.numbers, &leaseAny{Attempt: e.Attempt, From: e.From, ReplyTo: o.self})
+	case admission.ReleaseNumber:
+		ctx.Send(d.numbers, &releaseNumber{Attempt: e.Attempt, Number: e.Number, End: e.End})
+	case admission.Begin:
+		o.spawn(ctx, e.Place.Attempt, e.Bot, e.Place)
+	case admission.Later:
+		d.after(e.After, o.self, e.Event)
+	default:
+		panic(fmt.Sprintf("actors: an effect %T of a dialout's admission is not carried out", effect))
 	}
-	if len(fields) > 0 {
-		reply(o.d, sender, nil, engine.Invalid("missing_variables", "the bot needs variables that were not given", fields...))
-		return
-	}
-	w := &dialoutWant{cmd: cmd, replyTo: sender, bot: bot, attempt: newAttemptID(o.now)}
-	o.wants[w.attempt] = w
-	w.stop = o.d.after(dialoutPatience, ctx.Self(), &dialoutLate{w.attempt})
-	s := o.seats[bot.ID]
-	if s == nil {
-		s = &dialoutSeats{}
-		o.seats[bot.ID] = s
-	}
-	s.queue = append(s.queue, w)
-	o.serve(ctx, bot.ID)
-	o.demand(ctx, bot.ID)
 }
 
 // lookUp asks the database for a bot that was made a moment ago, perhaps: by
 // another node, which may have told this one before it was up.
-func (o *dialout) lookUp(ctx actor.Context, m *placeDialout, sender *actor.PID) {
-	d, self := o.d, ctx.Self()
+func (o *dialout) lookUp(m *admission.Place) {
+	d, self, to := o.d, o.self, o.d.requester(m.Request)
 	go func() {
 		c, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
 		bots, err := d.store.Bots(c)
 		if err != nil {
-			reply(d, sender, nil, journal.Unavailable(err))
+			reply(d, to, nil, journal.Unavailable(err))
 			return
 		}
-		if slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == m.cmd.Bot }) {
+		if slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == m.Command.Bot }) {
 			d.botsChanged(bots)
 		}
-		d.root.RequestWithCustomSender(self, &placeDialout{cmd: m.cmd, looked: true}, sender)
+		d.root.RequestWithCustomSender(self, &placeDialout{cmd: m.Command, lookedUp: true}, to)
 	}()
-}
-
-func (o *dialout) demand(ctx actor.Context, bot engine.BotID) {
-	s := o.seats[bot]
-	s.asked++
-	s.granted = min(s.granted, s.used+len(s.queue)) // others may have the rest as soon as the fleet hears of it
-	ctx.Send(o.d.fleet, &seatDemand{Holder: fleet.Dialout, Bot: bot, Want: s.used + len(s.queue), N: s.asked, ReplyTo: ctx.Self()})
-}
-
-func (o *dialout) allotted(ctx actor.Context, m *core.SeatsAllotted) {
-	s := o.seats[m.Bot]
-	if s == nil {
-		return
-	}
-	switch {
-	case m.Away:
-		s.until = o.d.clock.Boot() // those in use stay
-	case m.N == s.asked:
-		s.granted, s.until = m.Seats, m.Until
-	default: // it does not know what was given back since
-		s.granted, s.until = min(s.granted, m.Seats), m.Until
-	}
-	o.serve(ctx, m.Bot)
-	switch {
-	case len(s.queue) == 0:
-	case m.Away:
-		o.failAll(ctx, s, errKeeperAway)
-	case s.granted > s.used || m.N != s.asked: // not the answer to all who wait
-	case m.Outage != nil:
-		o.failAll(ctx, s, engine.Unavailable("bot_unavailable", "the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
-	case m.Target > m.Seats: // others have more than their share, and give it back as their calls end
-		if !s.again {
-			s.again = true
-			o.d.after(shareAgain, ctx.Self(), &askAgain{m.Bot})
-		}
-	default:
-		o.failAll(ctx, s, engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second))
-	}
-}
-
-// failAll answers everybody who waits for a seat.
-func (o *dialout) failAll(ctx actor.Context, s *dialoutSeats, err error) {
-	for _, w := range slices.Clone(s.queue) {
-		o.fail(ctx, w, err)
-	}
-}
-
-// serve gives seats that are held and free to those who wait.
-func (o *dialout) serve(ctx actor.Context, bot engine.BotID) {
-	s := o.seats[bot]
-	boot := o.d.clock.Boot()
-	for len(s.queue) > 0 && s.used < s.granted && (s.until == 0 || boot < s.until) {
-		w := s.queue[0]
-		s.queue = slices.Delete(s.queue, 0, 1) // and holds it no more
-		s.used++
-		w.seated = true
-		if s.until != 0 {
-			w.use.By = quota.UseBy(boot)
-		}
-		ctx.Send(o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
-	}
-}
-
-func (o *dialout) seatBack(ctx actor.Context, bot engine.BotID) {
-	if s := o.seats[bot]; s != nil {
-		s.used--
-		o.serve(ctx, bot)
-		o.demand(ctx, bot)
-	}
-}
-
-func (o *dialout) trunk(ctx actor.Context, m *call.TrunkReserved) {
-	w := o.wants[m.Attempt]
-	if w == nil {
-		if m.Trunk != "" {
-			ctx.Send(o.d.trunks, &trunkEvent{Trunk: m.Trunk, Leg: m.Leg, Over: true, At: o.now})
-		}
-		return
-	}
-	if wait := m.RetryAt.Sub(o.now); m.Trunk == "" && !m.RetryAt.IsZero() && wait < dialoutPatience {
-		// The trunk's next token is near: worth the wait.
-		o.d.after(wait, o.d.trunks, &reserveTrunk{Leg: w.attempt.Leg(1), Attempt: w.attempt, Only: w.cmd.Trunk, ReplyTo: ctx.Self()})
-		return
-	}
-	if m.Trunk == "" {
-		o.fail(ctx, w, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
-		return
-	}
-	w.trunk, w.media, w.use = m.Trunk, m.Media, w.use.And(m.Validity)
-	ctx.Send(o.d.numbers, &leaseAny{Attempt: w.attempt, From: w.cmd.From, ReplyTo: ctx.Self()})
-}
-
-func (o *dialout) number(ctx actor.Context, m *anyLeased) {
-	w := o.wants[m.Attempt]
-	if w == nil {
-		if m.Number != "" {
-			ctx.Send(o.d.numbers, &releaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}})
-		}
-		return
-	}
-	if m.Err != nil {
-		o.fail(ctx, w, m.Err)
-		return
-	}
-	w.stop()
-	delete(o.wants, w.attempt)
-	w.use = w.use.And(call.Validity{By: m.UseBy})
-	o.seated[w.attempt] = w.bot.ID
-	o.spawn(ctx, w.attempt, w.bot, &call.PlaceDialout{Command: w.cmd, Request: request(w.replyTo), Attempt: w.attempt, Trunk: w.trunk, Media: w.media,
-		From: m.Number, Validity: w.use})
-}
-
-// fail answers a dialout that cannot be placed and gives back what it held.
-func (o *dialout) fail(ctx actor.Context, w *dialoutWant, err error) {
-	w.stop()
-	delete(o.wants, w.attempt)
-	if s := o.seats[w.bot.ID]; s != nil {
-		s.queue = slices.DeleteFunc(s.queue, func(q *dialoutWant) bool { return q == w })
-	}
-	if w.trunk != "" {
-		o.d.root.Send(o.d.trunks, &trunkEvent{Trunk: w.trunk, Leg: w.attempt.Leg(1), Over: true, At: o.now})
-	}
-	if w.seated {
-		o.seatBack(ctx, w.bot.ID)
-	}
-	reply(o.d, w.replyTo, nil, err)
 }
 
 // spawn starts the actor of a call, under a name of its own: the one that the call

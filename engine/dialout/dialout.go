@@ -1,0 +1,393 @@
+// Package dialout admits calls outside campaigns: it gathers a seat, a trunk channel and
+// a caller ID for each, in this order, and never over-dials: the seat is held first
+// (SEMANTICS §10). The call itself is package call's.
+//
+// It must not know actors, clocks or the store: what happens comes in as an Input,
+// what is to be done goes out as effects.
+//
+// Invariants: Used of a bot is the calls that hold a seat of it and those that are being
+// placed with one; a request that is not placed is answered once, and everything that
+// was granted for it goes back.
+package dialout
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/fleet"
+	"dialler/engine/numberpool"
+	"dialler/engine/quota"
+)
+
+const (
+	// Patience is how long a dialout may wait for seat, trunk and number.
+	Patience = 2 * time.Second
+	// shareAgain is how often seats of one's share are asked for that others have yet
+	// to give back.
+	shareAgain = 100 * time.Millisecond
+)
+
+// State is what is known of seats and of the dialouts that gather what they need.
+type State struct {
+	Bots  map[engine.BotID]engine.Bot
+	Seats map[engine.BotID]*Seats
+	Wants map[engine.AttemptID]*Want
+	// Seated are the calls that hold a seat, and of which bot.
+	Seated map[engine.AttemptID]engine.BotID
+
+	now  time.Time
+	boot engine.BootTime
+	out  []Effect
+}
+
+// Seats are those of one bot that are held for dialouts.
+type Seats struct {
+	Granted, Used int
+	Demands       int                // number of the last demand
+	Until         engine.BootTime    // no call begins with the seats from then on, 0: they stay
+	Queue         []engine.AttemptID // wait for the fleet's word
+	Again         bool               // it is asked once more
+}
+
+// Want is a dialout that gathers what it needs.
+type Want struct {
+	Command  campaign.Dialout
+	Request  engine.Request
+	Bot      engine.Bot
+	Trunk    engine.TrunkID
+	Media    *engine.MediaProfile // the trunk's
+	Seated   bool
+	Validity call.Validity // of what was granted
+}
+
+// Input is one event, with what the process knows then.
+type Input struct {
+	Now   time.Time
+	Boot  engine.BootTime
+	Event any // a pointer to one of the types below, *fleet.Allotted or *call.TrunkReserved
+	// Barred is why this process places no call now, nil: it does.
+	Barred error
+}
+
+type (
+	// Place asks for a call. LookedUp: the database was asked for a bot that was not
+	// known.
+	Place struct {
+		Command  campaign.Dialout
+		Request  engine.Request
+		Attempt  engine.AttemptID
+		LookedUp bool
+	}
+	// NumberLeased answers LeaseNumber.
+	NumberLeased struct {
+		Attempt engine.AttemptID
+		Number  engine.PhoneNumber
+		UseBy   engine.BootTime // when the lease ends unused, 0: never
+		Err     error
+	}
+	// TooLate: the time of a dialout is up.
+	TooLate struct{ Attempt engine.AttemptID }
+	// AskAgain: seats of a share may have come free.
+	AskAgain struct{ Bot engine.BotID }
+	// Renew has the allotments asked for anew before they end.
+	Renew struct{}
+	// Over: a call needs its seat no more.
+	Over struct{ Attempt engine.AttemptID }
+	// BotsChanged brings the bots as they are configured now.
+	BotsChanged struct{ Bots []engine.Bot }
+)
+
+// Effect is something to be done: one of the types below.
+type Effect any
+
+type (
+	// Refuse answers a request.
+	Refuse struct {
+		Request engine.Request
+		Err     error
+	}
+	// LookUp asks the database for the bot; Place follows, LookedUp.
+	LookUp struct{ Place *Place }
+	// Demand asks the fleet for seats; *fleet.Allotted follows.
+	Demand struct {
+		Bot     engine.BotID
+		Want, N int
+	}
+	// ReserveTrunk asks for a channel and a token, after some time;
+	// *call.TrunkReserved follows.
+	ReserveTrunk struct {
+		Attempt engine.AttemptID
+		Only    engine.TrunkID
+		After   time.Duration
+	}
+	ReleaseTrunk struct {
+		Trunk engine.TrunkID
+		Leg   engine.LegID
+	}
+	// LeaseNumber asks for the caller ID From, "" for any; NumberLeased follows.
+	LeaseNumber struct {
+		Attempt engine.AttemptID
+		From    engine.PhoneNumber
+	}
+	ReleaseNumber struct {
+		Attempt engine.AttemptID
+		Number  engine.PhoneNumber
+		End     numberpool.End
+	}
+	// Begin places the call.
+	Begin struct {
+		Bot   engine.Bot
+		Place *call.PlaceDialout
+	}
+	// Later gives the event back after some time.
+	Later struct {
+		After time.Duration
+		Event any
+	}
+)
+
+// Why a dialout is refused.
+var (
+	errBotNotFound  = engine.NotFound("bot_not_found", "no bot has this identifier")
+	errBotInactive  = engine.Conflict("bot_inactive", "the bot is inactive; activate it or choose another")
+	errDeadline     = engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second)
+	errNoCapacity   = engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second)
+	errNoSeat       = engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second)
+	errSeatsUnknown = engine.Unavailable("keeper_away",
+		"the node that keeps the count of the bot's seats does not answer or is being replaced; try again", time.Second)
+)
+
+// New gives a state that knows no bot yet.
+func New() *State {
+	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{}, Wants: map[engine.AttemptID]*Want{},
+		Seated: map[engine.AttemptID]engine.BotID{}}
+}
+
+// Apply takes one input and appends what is to be done, in this order. An event that
+// is none of its own does nothing.
+func (s *State) Apply(in Input, dst []Effect) []Effect {
+	s.now, s.boot, s.out = in.Now, in.Boot, dst
+	switch e := in.Event.(type) {
+	case *Place:
+		s.place(e, in.Barred)
+	case *fleet.Allotted:
+		s.allotted(e)
+	case *call.TrunkReserved:
+		s.trunk(e)
+	case *NumberLeased:
+		s.number(e)
+	case *TooLate:
+		if s.Wants[e.Attempt] != nil {
+			s.fail(e.Attempt, errNoCapacity)
+		}
+	case *AskAgain:
+		if seats := s.Seats[e.Bot]; seats != nil {
+			seats.Again = false
+			if len(seats.Queue) > 0 {
+				s.demand(e.Bot)
+			}
+		}
+	case *Renew:
+		s.renew()
+	case *Over:
+		if bot, ok := s.Seated[e.Attempt]; ok {
+			delete(s.Seated, e.Attempt)
+			s.seatBack(bot)
+		}
+	case *BotsChanged:
+		clear(s.Bots)
+		for _, b := range e.Bots {
+			s.Bots[b.ID] = b
+		}
+	}
+	out := s.out
+	s.out = nil
+	return out
+}
+
+func (s *State) emit(e Effect) { s.out = append(s.out, e) }
+
+// place begins a dialout, or says why not.
+func (s *State) place(m *Place, barred error) {
+	bot, known := s.Bots[m.Command.Bot]
+	var err error
+	switch {
+	case !known && !m.LookedUp:
+		s.emit(LookUp{m})
+		return
+	case !known:
+		err = errBotNotFound
+	case !bot.Active:
+		err = errBotInactive
+	case barred != nil:
+		err = barred
+	case !m.Command.Deadline.IsZero() && !s.now.Before(m.Command.Deadline):
+		err = errDeadline
+	default:
+		err = missingVariables(&bot, m.Command.Variables)
+	}
+	if err != nil {
+		s.emit(Refuse{m.Request, err})
+		return
+	}
+	s.Wants[m.Attempt] = &Want{Command: m.Command, Request: m.Request, Bot: bot}
+	s.emit(Later{Patience, &TooLate{m.Attempt}})
+	seats := s.Seats[bot.ID]
+	if seats == nil {
+		seats = &Seats{}
+		s.Seats[bot.ID] = seats
+	}
+	seats.Queue = append(seats.Queue, m.Attempt)
+	s.serve(bot.ID)
+	s.demand(bot.ID)
+}
+
+// missingVariables names what the bot needs and was not given.
+func missingVariables(bot *engine.Bot, given map[string]string) error {
+	var fields []engine.FieldError
+	for _, v := range bot.Variables {
+		if _, ok := given[v]; !ok {
+			fields = append(fields, engine.FieldError{Field: "variables." + v, Code: "missing", Message: "the bot needs this variable"})
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return engine.Invalid("missing_variables", "the bot needs variables that were not given", fields...)
+}
+
+func (s *State) demand(bot engine.BotID) {
+	seats := s.Seats[bot]
+	seats.Demands++
+	want := seats.Used + len(seats.Queue)
+	seats.Granted = min(seats.Granted, want) // others may have the rest as soon as the fleet hears of it
+	s.emit(Demand{Bot: bot, Want: want, N: seats.Demands})
+}
+
+func (s *State) allotted(m *fleet.Allotted) {
+	seats := s.Seats[m.Bot]
+	if seats == nil {
+		return
+	}
+	switch {
+	case m.Away:
+		seats.Until = s.boot // those in use stay
+	case m.N == seats.Demands:
+		seats.Granted, seats.Until = m.Seats, m.Until
+	default: // it does not know what was given back since
+		seats.Granted, seats.Until = min(seats.Granted, m.Seats), m.Until
+	}
+	s.serve(m.Bot)
+	switch {
+	case len(seats.Queue) == 0:
+	case m.Away:
+		s.failAll(seats, errSeatsUnknown)
+	case seats.Granted > seats.Used || m.N != seats.Demands: // not the answer to all who wait
+	case m.Outage != nil:
+		s.failAll(seats, engine.Unavailable("bot_unavailable", "the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
+	case m.Target > m.Seats: // others have more than their share, and give it back as their calls end
+		if !seats.Again {
+			seats.Again = true
+			s.emit(Later{shareAgain, &AskAgain{m.Bot}})
+		}
+	default:
+		s.failAll(seats, errNoSeat)
+	}
+}
+
+// serve gives seats that are held and free to those who wait.
+func (s *State) serve(bot engine.BotID) {
+	seats := s.Seats[bot]
+	for len(seats.Queue) > 0 && seats.Used < seats.Granted && (seats.Until == 0 || s.boot < seats.Until) {
+		id := seats.Queue[0]
+		seats.Queue = slices.Delete(seats.Queue, 0, 1)
+		seats.Used++
+		w := s.Wants[id]
+		w.Seated = true
+		if seats.Until != 0 {
+			w.Validity.By = quota.UseBy(s.boot)
+		}
+		s.emit(ReserveTrunk{Attempt: id, Only: w.Command.Trunk})
+	}
+}
+
+func (s *State) seatBack(bot engine.BotID) {
+	if seats := s.Seats[bot]; seats != nil {
+		seats.Used--
+		s.serve(bot)
+		s.demand(bot)
+	}
+}
+
+// trunk takes the answer to ReserveTrunk. A token that is near is worth the wait.
+func (s *State) trunk(m *call.TrunkReserved) {
+	w := s.Wants[m.Attempt]
+	switch wait := m.RetryAt.Sub(s.now); {
+	case w == nil && m.Trunk != "":
+		s.emit(ReleaseTrunk{m.Trunk, m.Leg})
+	case w == nil:
+	case m.Trunk == "" && !m.RetryAt.IsZero() && wait < Patience:
+		s.emit(ReserveTrunk{Attempt: m.Attempt, Only: w.Command.Trunk, After: max(wait, 0)})
+	case m.Trunk == "":
+		s.fail(m.Attempt, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
+	default:
+		w.Trunk, w.Media, w.Validity = m.Trunk, m.Media, w.Validity.And(m.Validity)
+		s.emit(LeaseNumber{m.Attempt, w.Command.From})
+	}
+}
+
+func (s *State) number(m *NumberLeased) {
+	w := s.Wants[m.Attempt]
+	switch {
+	case w == nil && m.Number != "":
+		s.emit(ReleaseNumber{m.Attempt, m.Number, numberpool.End{NotDialled: true}})
+	case w == nil:
+	case m.Err != nil:
+		s.fail(m.Attempt, m.Err)
+	default:
+		delete(s.Wants, m.Attempt)
+		s.Seated[m.Attempt] = w.Bot.ID
+		s.emit(Begin{w.Bot, &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk, Media: w.Media,
+			From: m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}})
+	}
+}
+
+// fail answers a dialout that cannot be placed and gives back what it held.
+func (s *State) fail(id engine.AttemptID, err error) {
+	w := s.Wants[id]
+	delete(s.Wants, id)
+	if seats := s.Seats[w.Bot.ID]; seats != nil {
+		seats.Queue = slices.DeleteFunc(seats.Queue, func(q engine.AttemptID) bool { return q == id })
+	}
+	if w.Trunk != "" {
+		s.emit(ReleaseTrunk{w.Trunk, id.Leg(1)})
+	}
+	if w.Seated {
+		s.seatBack(w.Bot.ID)
+	}
+	s.emit(Refuse{w.Request, err})
+}
+
+// failAll answers everybody who waits for a seat.
+func (s *State) failAll(seats *Seats, err error) {
+	for _, id := range slices.Clone(seats.Queue) {
+		s.fail(id, err)
+	}
+}
+
+// renew asks for every allotment that is held or waited for.
+func (s *State) renew() {
+	var bots []engine.BotID
+	for bot, seats := range s.Seats {
+		if seats.Granted > 0 || len(seats.Queue) > 0 {
+			bots = append(bots, bot)
+		}
+	}
+	slices.Sort(bots)
+	for _, bot := range bots {
+		s.demand(bot)
+	}
+}
