@@ -114,6 +114,7 @@ func TestWhoIsPutOffAndWantedByNobodyIsForgottenOnceThatIsDurable(t *testing.T) 
 	live := granted[campaign.Detail](w, w.ask(&Detail{})).Live
 	eq(w, "why", live.Constraint, engine.ConstraintWindow)
 	w.goTo(w.s.Opens)
+	w.do(&DatabaseChanged{})
 	live = granted[campaign.Detail](w, w.ask(&Detail{})).Live
 	eq(w, "why", live.Constraint != engine.ConstraintWindow, true)
 }
