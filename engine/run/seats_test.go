@@ -29,7 +29,7 @@ func TestFewerSeatsAreKeptOnceFewerWereEnoughFor5Seconds(t *testing.T) {
 	for _, d := range sent[DemandSeats](w) {
 		eq(w, "renewed", d.Want, 10)
 	}
-	w.pass(time.Second)
+	w.pass(time.Millisecond)
 	list := sent[DemandSeats](w)
 	eq(w, "kept for the call", list[len(list)-1].Want, 1)
 	eq(w, "allotted", w.s.Seats, 1)
@@ -38,13 +38,15 @@ func TestFewerSeatsAreKeptOnceFewerWereEnoughFor5Seconds(t *testing.T) {
 func TestSeatsThatAreNeededAgainWithin5SecondsStay(t *testing.T) {
 	w := dialling(t, 1)
 	w.moved("c1", attempt.PhaseWaiting)
+	w.proc.draining = true // nobody is dialled
 	w.pass(3 * time.Second)
 	w.s.Queue.Push(w.row("c2"))
-	w.do(&DatabaseChanged{})
+	w.pass(time.Second)
 	_, _ = w.s.Queue.Take("c2")
-	w.do(&DatabaseChanged{})
-	w.pass(3 * time.Second)
+	w.pass(5*time.Second - time.Millisecond)
 	eq(w, "asked", w.s.Asked, 10)
+	w.pass(time.Second)
+	eq(w, "asked", w.s.Asked, 1)
 }
 
 func TestAPausedCampaignKeepsTheSeatsOfItsCalls(t *testing.T) {
@@ -101,6 +103,8 @@ func TestSeatsBeyondTheFairShareGoBackAsTheyComeFree(t *testing.T) {
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 3})
 	d := one[DemandSeats](w)
 	eq(w, "given back", []any{d.GiveUp, d.Want, d.Keep, w.s.Seats}, "[4 10 false 6]")
+	w.do(&DatabaseChanged{})
+	none[DemandSeats](w)
 	w.moved("c3", attempt.PhaseOver)
 	eq(w, "and with a line", one[DemandSeats](w).GiveUp, 1)
 	w.moved("c1", attempt.PhaseOver)
@@ -116,7 +120,7 @@ func TestADemandThatIsOpenIsAnsweredByTheLastOne(t *testing.T) {
 	w.due(w.rows(1), 0)
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, N: 1})
 	w.round()
-	w.pass(2 * time.Second) // renewed
+	w.pass(2 * time.Second)                                // renewed
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 2}) // news: the demand is still open
 	eq(w, "open", w.s.DemandOpen, w.s.Demands)
 	w.seats(5)

@@ -144,10 +144,17 @@ func TestTheEarliestOpeningOfThoseWhoWerePutOffCounts(t *testing.T) {
 	w.seats(10)
 	eq(w, "opens", w.s.Opens.UTC(), time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC))
 	eq(w, "next look", !w.s.NextDue.After(w.s.Opens), true)
-	// One that was put off before its time has come again counts anew.
+	w.durable()
+	// From that moment on the next opening counts.
+	w.s.Queue.Clear()
+	w.goTo(w.s.Opens)
+	w.s.Reading, w.s.NextDue = true, nil
+	w.due([]contact.Contact{w.tokyo("c4")}, 0)
+	w.seats(10)
+	eq(w, "opens", w.s.Opens.UTC(), time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC))
 	w.durable()
 	w.s.Queue.Clear()
-	w.goTo(w.s.Opens.Add(time.Hour * 10)) // midnight UTC, 19:00 in New York
+	w.goTo(w.s.Opens) // 19:00 in New York
 	w.s.Reading, w.s.NextDue = true, nil
 	newYork.DueAt = &w.now
 	w.due([]contact.Contact{newYork}, 0)

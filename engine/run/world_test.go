@@ -146,15 +146,16 @@ func (w *world) apply(event any, from engine.Request) {
 	if err != nil {
 		w.t.Fatalf("%T: %v", event, err)
 	}
+	var pulse *Pulse
 	for _, e := range effects {
+		if p, ok := e.(SendPulse); ok && !w.deaf {
+			pulse = &Pulse{p.At}
+			continue
+		}
 		w.note(e)
 	}
-	for _, p := range sent[SendPulse](w) {
-		if w.deaf {
-			w.out = append(w.out, p)
-			return
-		}
-		w.apply(&Pulse{p.At}, "")
+	if pulse != nil {
+		w.apply(pulse, "")
 	}
 }
 
