@@ -183,6 +183,16 @@ func TestAContactsWriteIsGivenItsPlaceAndPassedOnOnce(t *testing.T) {
 	one[PassOn](w)
 }
 
+func TestTheStepsOfAContactAreTakenOnceHoweverManyThereAre(t *testing.T) {
+	w := dialling(t, 1)
+	for _, step := range []int{1, 0, 62, 63, 64, 65, 1000} {
+		for n := range 2 {
+			w.do(&call.Persist{Contact: "c1", Step: step, Write: &journal.Write{}})
+			eq(w, fmt.Sprint("step ", step), len(sent[PassOn](w)), 1-n)
+		}
+	}
+}
+
 func TestWhatTheDatabaseRefusedIsTakenBackFromTheCounters(t *testing.T) {
 	w := ready(t)
 	f := contact.Fresh(3)

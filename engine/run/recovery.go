@@ -110,7 +110,7 @@ func (s *State) reported(m *Reported) {
 		l = s.newLine(m.Row.ID, m.Row.Number)
 	}
 	// A restarted contact numbers its writes anew.
-	l.Up, l.Stopping, l.Accepted = true, false, map[int]struct{}{}
+	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
 			l.Attempt, l.Counted, l.Machine = m.Attempt, false, false

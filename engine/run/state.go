@@ -479,11 +479,8 @@ func (s *State) needsSeat(n engine.PhoneNumber) bool { return s.proc.NeedsSeat(n
 // persist gives a contact's events their places in the campaign's sequence, folds
 // them, and passes the write on.
 func (s *State) persist(m *call.Persist) {
-	if l := s.Lines[m.Contact]; l != nil {
-		if _, dup := l.Accepted[m.Step]; dup {
-			return // repeated after a crash of this run; the first is on its way
-		}
-		l.Accepted[m.Step] = struct{}{}
+	if l := s.Lines[m.Contact]; l != nil && !l.Accepted.Add(m.Step) {
+		return // repeated after a crash of this run; the first is on its way
 	}
 	s.sequence(m.Write)
 	s.emit(PassOn{m})
