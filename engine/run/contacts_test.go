@@ -345,3 +345,15 @@ func TestAnExclusionWhoseContactACrashLeftIsCarriedOut(t *testing.T) {
 	none[Spawn](w)
 	eq(w, "look-ahead", w.s.Queue.Len(), 0)
 }
+
+func TestAContactThatIsOnItsWayUpIsNotTakenIntoTheLookAhead(t *testing.T) {
+	w := ready(t)
+	w.do(result("c1"))
+	w.due(w.rows(1), 0)
+	eq(w, "look-ahead", w.s.Queue.Len(), 0)
+	w.do(&ContactRead{Contact: "c1", Row: w.row("c1"), OK: true})
+	w.do(&call.Up{Contact: "c1"})
+	w.rests(w.final("c1"))
+	w.seats(10)
+	none[ReserveTrunks](w)
+}

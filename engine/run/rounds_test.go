@@ -308,3 +308,24 @@ func TestNobodyIsDialledBelowConcurrencySeatsOrCredit(t *testing.T) {
 		eq(w, c.what, []any{len(w.s.Lines), w.s.Pace.Last.Constraint}, []any{c.want, c.why})
 	}
 }
+
+func TestACandidateThatIsWantedMeanwhileIsBroughtUpOnce(t *testing.T) {
+	for _, first := range []string{"row", "number"} {
+		w := ready(t)
+		w.due(w.rows(1), 0)
+		w.seats(10)
+		w.trunks(1, "")
+		w.do(result("c1"))
+		row := func() { w.do(&ContactRead{Contact: "c1", Row: w.row("c1"), OK: true}) }
+		if first == "row" {
+			row()
+		}
+		w.numbers(1, "")
+		if first != "row" {
+			row()
+		}
+		one[ReleaseNumber](w)
+		one[ReleaseTrunk](w)
+		eq(w, "commands", len(one[Spawn](w).First), 1)
+	}
+}

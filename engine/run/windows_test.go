@@ -77,7 +77,7 @@ func byTheirClocks(s *campaign.Settings) {
 // tokyo is a contact in Japan, where it is 19:00 at t0.
 func (w *world) tokyo(id string) contact.Contact {
 	c := w.row(id)
-	c.Number = engine.PhoneNumber("+8131234" + fmt.Sprintf("%04d", len(w.inputs)))
+	c.Number = engine.PhoneNumber("+8131234" + fmt.Sprintf("%04d", len(w.s.Queue.byID)))
 	return c
 }
 

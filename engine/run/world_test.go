@@ -65,8 +65,9 @@ type world struct {
 	replies map[engine.Request][]Reply
 	alarms  []alarm
 	owed    []owed
-	inputs  []Input // all, in their order
-	deaf    bool    // the run's messages to itself do not come
+	given   int  // inputs
+	deaf    bool // the run's messages to itself do not come
+	onApply func(Input, []Effect)
 }
 
 // an empty world has a run that nobody has started.
@@ -140,11 +141,18 @@ func (w *world) ask(event any) engine.Request {
 
 func (w *world) apply(event any, from engine.Request) {
 	w.t.Helper()
+	w.given++
 	in := Input{Now: w.now, Boot: w.boot, From: from, Event: event, Process: w.proc}
-	w.inputs = append(w.inputs, in)
+	twin := in
+	if w.onApply != nil {
+		twin.Event = deep(event)
+	}
 	effects, err := w.s.Apply(in, nil)
 	if err != nil {
 		w.t.Fatalf("%T: %v", event, err)
+	}
+	if w.onApply != nil {
+		w.onApply(twin, effects)
 	}
 	var pulse *Pulse
 	for _, e := range effects {
