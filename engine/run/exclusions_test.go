@@ -413,3 +413,29 @@ func TestALineIsFoundByItsNumberAsLongAsItIsUp(t *testing.T) {
 	w.rests(w.final("c1"))
 	eq(w, "by number", len(w.s.ByNumber), 0)
 }
+
+// Without Sticky Exclusion too: what was triggered before is older than the exclusion.
+func TestAnExclusionIsNewerThanTheTriggersThatAreUnderWay(t *testing.T) {
+	w := seated(t, set(func(s *campaign.Settings) { s.StickyExclusion = false }))
+	a := w.ask(triggers("c1"))
+	b := w.ask(triggers("c1")) // waits for the first
+	w.ask(excludes("c1"))
+	w.refused(b, "contact_excluded")
+	w.looked()
+	w.refused(a, "contact_excluded")
+	eq(w, "excluded", w.s.Excluded.Has(phone("c1"), nil), true)
+	w.pass(time.Second)
+	none[FindTrigger](w)
+	eq(w, "remembered", []any{w.s.LookUps, len(w.s.Newer)}, "[0 0]")
+	// One that comes after it lifts it, while others are looked up.
+	w.ask(triggers("c2"))
+	w.ask(excludes("c1"))
+	w.ask(triggers("c1"))
+	for _, q := range sent[FindTrigger](w) {
+		w.do(&TriggerFound{Read: q.Read, Request: q.Request, Command: q.Command})
+	}
+	eq(w, "excluded", w.s.Excluded.Has(phone("c1"), nil), false)
+	// The answer of an earlier life ends nothing.
+	w.do(&TriggerFound{Command: triggers("c5").Command})
+	eq(w, "look-ups", w.s.LookUps, 0)
+}

@@ -81,6 +81,8 @@ type State struct {
 	// LookUpNext is how many triggers still look their number up first, because a
 	// recent one matched an existing contact.
 	LookUpNext int
+	LookUps    int              // triggers that are being looked up
+	Newer      []NewerExclusion // that came meanwhile
 	SeatState
 	Pace  Pace
 	Rates Rates
