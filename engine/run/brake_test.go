@@ -147,6 +147,7 @@ func TestTheTimeThatIsLeftIsEstimatedByTheRateOfTheLast5Minutes(t *testing.T) {
 		w.s.Rates.Dialled(w.now.Add(-time.Duration(i) * time.Second))
 	}
 	slow := f("dialling", nil, true)
+	eq(w, "600 dials at 290 in 5 minutes", *slow, 660)
 	since := w.now.Add(-time.Minute)
 	fast := f("dialling for a minute", func() { w.s.M.C.RunningSince = &since }, true)
 	if *fast >= *slow {

@@ -97,8 +97,16 @@ func (p *played) take(e Effect) {
 		p.later(func() { p.tell(&RosterCalled{Life: e.Life}) })
 	case PassOn:
 		p.write(func() {
+			a := p.actors[e.Contact]
+			if list := p.byNumber(e.Write.Contacts[0].Number); len(list) > 0 && list[0].ID != e.Contact {
+				p.tell(&WriteRefused{e.Write})
+				if a != nil {
+					a.refused()
+				}
+				return
+			}
 			p.store(e.Write)
-			if a := p.actors[e.Contact]; a != nil {
+			if a != nil {
 				a.written()
 			}
 		})

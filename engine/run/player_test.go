@@ -26,6 +26,7 @@ type actor struct {
 	said          bool     // that it is idle
 	tentative     bool
 	closing       bool // its run has ended
+	trigger       *call.Trigger
 }
 
 func (p *played) spawn(e Spawn) {
@@ -42,11 +43,6 @@ func (p *played) spawn(e Spawn) {
 		}
 		if p.excluded[e.Row.Number] {
 			p.rt.Fatalf("%s is dialled though its number is excluded", e.Row.ID)
-		}
-		for other, b := range p.actors {
-			if other != e.Row.ID && b.row.Number == e.Row.Number && b.attempt != "" {
-				p.rt.Fatalf("two calls to one number")
-			}
 		}
 		leg := d.Attempt.Leg(1)
 		if p.trunk[leg] != "granted" || p.number[d.Attempt] != "granted" {
@@ -88,6 +84,23 @@ func (a *actor) written() {
 	if f != nil {
 		f()
 	}
+	a.idle()
+}
+
+// refused: the database has a contact with the number already.
+func (a *actor) refused() {
+	if len(a.saved) > 0 {
+		a.unsaved--
+		a.saved = a.saved[1:]
+	}
+	if a.trigger != nil {
+		a.p.answered(a.trigger.Request)
+	}
+	if a.attempt != "" {
+		a.move(attempt.PhaseOver)
+		a.attempt = ""
+	}
+	a.row.State, a.row.DueAt, a.row.Attempt = contact.Completed, nil, ""
 	a.idle()
 }
 
@@ -211,7 +224,7 @@ func (a *actor) dial(d *call.Dial) {
 		}
 		return
 	}
-	a.row.Attempt, a.row.DueAt = d.Attempt, nil
+	a.row.Attempt, a.row.DueAt, a.trigger = d.Attempt, nil, d.Trigger
 	a.since = time.Time{}
 	a.save(func() {
 		if d.Trigger != nil {
@@ -219,6 +232,11 @@ func (a *actor) dial(d *call.Dial) {
 			a.send(&call.Stored{Number: a.row.Number})
 		}
 		if a.attempt == d.Attempt && a.phase == attempt.PhaseDialling {
+			for other, b := range a.p.actors {
+				if other != a.row.ID && b.row.Number == a.row.Number && b.attempt != "" && b.phase != attempt.PhaseDialling {
+					a.p.rt.Fatalf("two calls to one number")
+				}
+			}
 			a.send(&call.InviteLeft{At: a.p.now})
 			a.move(attempt.PhaseRinging)
 		}
