@@ -114,14 +114,16 @@ func TestTheRatesAreOfTheLast60Seconds(t *testing.T) {
 	r.Note(&journal.Event{Type: journal.AttemptEnded, At: t0})
 	r.Note(&journal.Event{Type: journal.AttemptConnected, At: t0, Data: journal.Data{RingMS: 9000}})
 	v := show(0)
-	eq(w, "rates", []any{*v.DialsPerSec * 60, *v.ConnectedPerHour, *v.AvgRingSeconds, v.LastDialAt.Equal(t0)}, "[7 60 3 true]")
+	eq(w, "rates", []any{*v.DialsPerSec * 60, *v.ConnectedPerHour, *v.AvgRingSeconds, v.LastDialAt.Equal(t0)},
+		"[7 60 3 true]")
 	v = show(59 * time.Second)
 	eq(w, "a minute later", *v.AvgRingSeconds, 3)
 	eq(w, "dials", r.Dials(t0.Add(59*time.Second), time.Minute), 6)
 	eq(w, "dials", r.Dials(t0.Add(60*time.Second), time.Minute), 0)
 	eq(w, "dials", r.Dials(t0.Add(-time.Second), time.Minute), 1) // none of later
 	eq(w, "rings", show(60*time.Second).AvgRingSeconds == nil, true)
-	eq(w, "idle", []any{show(campaign.IdleAfter).DialsPerSec != nil, show(campaign.IdleAfter+1).DialsPerSec != nil}, "[true false]")
+	eq(w, "idle", []any{show(campaign.IdleAfter).DialsPerSec != nil, show(campaign.IdleAfter+1).DialsPerSec != nil},
+		"[true false]")
 	// A bucket is used again after five minutes.
 	r.Dialled(t0.Add(300 * time.Second))
 	eq(w, "dials", r.Dials(t0.Add(300*time.Second), 5*time.Minute), 1)

@@ -100,8 +100,10 @@ func TestWhatAContactLeavesBehindIsLookedAtWhenItIsDue(t *testing.T) {
 		queue int
 		reads int
 	}{
-		{"a retry is due later", func(w *world) contact.Contact { return w.later("c1", 3*time.Second) }, 3 * time.Second, 0, 0},
-		{"nothing is due, and others are up", func(w *world) contact.Contact { return w.final("c1") }, 500 * time.Millisecond, 0, 0},
+		{"a retry is due later", func(w *world) contact.Contact { return w.later("c1", 3*time.Second) },
+			3 * time.Second, 0, 0},
+		{"nothing is due, and others are up", func(w *world) contact.Contact { return w.final("c1") },
+			500 * time.Millisecond, 0, 0},
 		{"a trigger is due at this moment", func(w *world) contact.Contact {
 			c := w.row("c1")
 			c.DueClass = contact.DueTrigger
@@ -112,7 +114,8 @@ func TestWhatAContactLeavesBehindIsLookedAtWhenItIsDue(t *testing.T) {
 			c.DueClass = contact.DueCallback
 			return c
 		}, 5 * time.Second, 1, 0},
-		{"a first attempt is due: the tables have the order", func(w *world) contact.Contact { return w.row("c1") }, 0, 0, 1},
+		{"a first attempt is due: the tables have the order", func(w *world) contact.Contact { return w.row("c1") },
+			0, 0, 1},
 	} {
 		w := dialling(t, 2)
 		w.s.Seats, w.s.SeatTarget = 0, 0
@@ -154,7 +157,8 @@ func TestWhenTheLastContactOfARunIsFinalTheRunCompletes(t *testing.T) {
 			w.s.Triggers = append(w.s.Triggers, &PendingTrigger{Row: w.row("c6"), Trigger: &call.Trigger{}})
 			w.s.DemandOpen = 1
 		}, DueRead{}, ""},
-		{"an exclusion is under way", func(w *world) { w.do(&Exclude{Command: campaign.Exclude{Number: phone("c6")}}) }, DueRead{}, ""},
+		{"an exclusion is under way",
+			func(w *world) { w.do(&Exclude{Command: campaign.Exclude{Number: phone("c6")}}) }, DueRead{}, ""},
 		{"a file is being switched on", func(w *world) { w.ask(&BeginActivation{Import: "imp"}) }, DueRead{}, ""},
 		{"a list is being added", func(w *world) { w.ask(&AddRows{}); w.s.ReadAgain = false }, DueRead{}, ""},
 	} {
@@ -171,7 +175,8 @@ func TestWhenTheLastContactOfARunIsFinalTheRunCompletes(t *testing.T) {
 func TestAContactsWriteIsGivenItsPlaceAndPassedOnOnce(t *testing.T) {
 	w := dialling(t, 1)
 	seq := w.s.M.C.Seq
-	wr := &journal.Write{Events: []journal.Event{{Type: journal.ContactChanged}, {Type: journal.ContactChanged, Run: 4}}}
+	wr := &journal.Write{Events: []journal.Event{{Type: journal.ContactChanged}, {Type: journal.ContactChanged,
+		Run: 4}}}
 	w.do(&call.Persist{Contact: "c1", Step: 1, Write: wr})
 	one[PassOn](w)
 	eq(w, "write", []any{wr.Campaign, wr.Epoch, wr.Events[0].Seq, wr.Events[0].Run, wr.Events[1].Seq, wr.Events[1].Run},

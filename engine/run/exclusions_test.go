@@ -232,7 +232,8 @@ func TestALiftIsCarriedOutWholeOnceItIsStored(t *testing.T) {
 func TestAddingSomebodyOnPurposeLiftsAnExclusionThatIsNotSticky(t *testing.T) {
 	w := ready(t, set(func(s *campaign.Settings) { s.StickyExclusion = false }))
 	w.excluded("c1")
-	r := w.ask(&AddRows{Command: campaign.AddContacts{Contacts: []campaign.NewContact{{Number: phone("c1"), Variables: map[string]string{"n": "1"}}, {Number: phone("c2")}}}})
+	r := w.ask(&AddRows{Command: campaign.AddContacts{Contacts: []campaign.NewContact{{Number: phone("c1"),
+		Variables: map[string]string{"n": "1"}}, {Number: phone("c2")}}}})
 	eq(w, "lifted", len(one[Write](w).Write.Exclusions), 1)
 	q := one[AddContacts](w)
 	eq(w, "added", []any{len(q.Insert.Contacts), q.Lifting}, "[2 true]")
@@ -240,10 +241,17 @@ func TestAddingSomebodyOnPurposeLiftsAnExclusionThatIsNotSticky(t *testing.T) {
 	w.ask(excludes("c2"))
 	c1, c2 := w.row("c1"), w.row("c2")
 	c1.State, c2.State = contact.Excluded, contact.Excluded
-	w.do(&RowsAdded{Read: q.Read, Request: r, Command: q.Command, Lifting: true, Again: []contact.Contact{c1, c2}, Epoch: 7})
+	w.do(&RowsAdded{Read: q.Read, Request: r, Command: q.Command, Lifting: true, Again: []contact.Contact{c1, c2},
+		Epoch: 7})
 	eq(w, "readmitted", told[*call.Readmit](w, "c1")[0].Variables["n"], "1")
 	eq(w, "newer", len(told[*call.Readmit](w, "c2")), 0)
 	eq(w, "readmission", []any{w.s.Readmission.Running, len(w.s.Readmission.Newer)}, "[0 0]")
+}
+
+func TestWhereNobodyIsExcludedNothingIsLifted(t *testing.T) {
+	w := ready(t, set(func(s *campaign.Settings) { s.StickyExclusion = false }))
+	w.ask(&AddRows{Command: campaign.AddContacts{Contacts: []campaign.NewContact{{Number: phone("c1")}}}})
+	none[Write](w)
 }
 
 func TestARowsReplyOfAnEarlierLifeEndsNoReadmission(t *testing.T) {

@@ -85,7 +85,8 @@ func TestATriggerThatIsNewerThanTheSwitchDoesNotHoldItUp(t *testing.T) {
 }
 
 func TestWhoMayImport(t *testing.T) {
-	for state, ok := range map[campaign.State]bool{campaign.Draft: true, campaign.Running: true, campaign.Paused: false, campaign.Completed: false} {
+	for state, ok := range map[campaign.State]bool{campaign.Draft: true, campaign.Running: true,
+		campaign.Paused: false, campaign.Completed: false} {
 		w := ready(t, in(state))
 		r, b := w.ask(&MayImport{}), w.ask(begins("imp"))
 		if ok {
@@ -229,15 +230,18 @@ func TestTheRowsOfASwitchAreTakenIn(t *testing.T) {
 		epoch int64
 		added int
 		total int
-	}{{"of this life", true, 7, 3, 3}, {"counted in the tables", true, 6, 3, 0}, {"none", true, 7, 0, 0}, {"it failed", false, 7, 3, 0}} {
+	}{{"of this life", true, 7, 3, 3}, {"counted in the tables", true, 6, 3, 0}, {"none", true, 7, 0,
+		0}, {"it failed", false, 7, 3, 0}} {
 		w := gated(t)
 		w.s.Excluded.Add(&journal.Exclusion{Number: phone("c1")})
 		after := contact.Fresh(3)
-		m := &ActivationEnded{Import: "imp", Done: c.done, Epoch: c.epoch, Out: journal.Activated{Lifted: []engine.PhoneNumber{phone("c1")}},
+		m := &ActivationEnded{Import: "imp", Done: c.done, Epoch: c.epoch,
+			Out:   journal.Activated{Lifted: []engine.PhoneNumber{phone("c1")}},
 			Event: journal.Event{Type: journal.ContactsAdded, Run: 1, Data: journal.Data{After: &after, Count: 1}}}
 		m.Out.Import.Added = c.added
 		w.do(m)
-		eq(w, c.what, []any{w.s.Tally.C.Total, w.s.Excluded.Has(phone("c1"), nil), w.s.Activation == nil}, []any{c.total, !c.done, true})
+		eq(w, c.what, []any{w.s.Tally.C.Total, w.s.Excluded.Has(phone("c1"), nil), w.s.Activation == nil},
+			[]any{c.total, !c.done, true})
 		one[ReadDue](w)
 	}
 	// Another file's end leaves the switch alone.

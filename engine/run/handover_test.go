@@ -33,7 +33,8 @@ func TestARunThatIsHandedOverAnswersFirst(t *testing.T) {
 			w.do(&OperateFound{Read: q.Read, Request: q.Request})
 		}},
 		{"a lift", func(w *world) { w.ask(lifts("c1")) }, func(w *world) { w.durable(); w.found() }},
-		{"a list", func(w *world) { w.ask(&AddRows{}) }, func(w *world) { w.do(&RowsAdded{Read: one[AddContacts](w).Read}) }},
+		{"a list", func(w *world) { w.ask(&AddRows{}) },
+			func(w *world) { w.do(&RowsAdded{Read: one[AddContacts](w).Read}) }},
 		{"a trigger", func(w *world) { w.ask(triggers("c1")) }, func(w *world) { w.seats(0); w.durable() }},
 	} {
 		w := ready(t)
@@ -76,7 +77,8 @@ func TestARunDialsNobodyFor15SecondsOfAHandOver(t *testing.T) {
 	w.moved("c2", attempt.PhaseRinging)
 	w.s.Queue.Push(w.row("c3"))
 	p := granted[Placing](w, w.ask(&DialNoMore{}))
-	eq(w, "being placed", []any{p.Attempts, p.Round}, []any{map[engine.AttemptID]engine.ContactID{w.s.Lines["c1"].Attempt: "c1"}, false})
+	eq(w, "being placed", []any{p.Attempts, p.Round},
+		[]any{map[engine.AttemptID]engine.ContactID{w.s.Lines["c1"].Attempt: "c1"}, false})
 	w.pass(15*time.Second - 1)
 	none[ReserveTrunks](w)
 	eq(w, "why", w.s.Pace.Last.Constraint, engine.ConstraintNodeDraining)

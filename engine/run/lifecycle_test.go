@@ -26,7 +26,8 @@ func (w *world) start() campaign.Detail {
 	}
 	r := w.ask(act(a))
 	q := one[CheckStart](w)
-	w.do(&ActReady{Command: q.Command, Request: q.Request, Facts: facts(), Bots: []engine.Bot{{ID: "bot", Active: true, Seats: 100}}})
+	w.do(&ActReady{Command: q.Command, Request: q.Request, Facts: facts(), Bots: []engine.Bot{{ID: "bot",
+		Active: true, Seats: 100}}})
 	w.durable()
 	return granted[campaign.Detail](w, r)
 }
@@ -66,7 +67,8 @@ func TestACommandIsAnsweredOnceWhatItDidIsDurable(t *testing.T) {
 	w := ready(t)
 	r := w.ask(act(campaign.ActionPause))
 	wr := one[Write](w)
-	eq(w, "write", []any{wr.Write.CampaignRow.State, wr.Write.CampaignRow.Seq, wr.Write.Events[0].Type, wr.Write.Events[0].Seq, wr.Revoke},
+	eq(w, "write", []any{wr.Write.CampaignRow.State, wr.Write.CampaignRow.Seq, wr.Write.Events[0].Type,
+		wr.Write.Events[0].Seq, wr.Revoke},
 		[]any{campaign.Paused, w.s.M.C.Seq, journal.CampaignPaused, w.s.M.C.Seq, false})
 	w.waits(r)
 	w.durable()
@@ -118,7 +120,8 @@ func TestACampaignWhoseBotWasDeletedFails(t *testing.T) {
 	}
 	w := ready(t, func(l *Loaded) { l.Bots = nil })
 	w.pass(500 * time.Millisecond)
-	eq(w, "found at the tick", []any{w.s.M.C.State, w.s.M.C.FailureReason}, []any{campaign.Failed, campaign.FailureBotDeleted})
+	eq(w, "found at the tick", []any{w.s.M.C.State, w.s.M.C.FailureReason}, []any{campaign.Failed,
+		campaign.FailureBotDeleted})
 }
 
 func TestARestartWaitsForTheCallsOfTheRunBefore(t *testing.T) {
@@ -136,7 +139,8 @@ func TestAConfigURLIsFetchedAtStart(t *testing.T) {
 	w := ready(t, in(campaign.Draft), set(func(s *campaign.Settings) { s.ConfigURL = url }))
 	r := w.ask(act(campaign.ActionStart))
 	q := one[CheckStart](w)
-	m := &ActReady{Command: q.Command, Request: q.Request, Facts: facts(), Bots: []engine.Bot{{ID: "bot", Active: true}}}
+	m := &ActReady{Command: q.Command, Request: q.Request, Facts: facts(), Bots: []engine.Bot{{ID: "bot",
+		Active: true}}}
 	w.do(m)
 	f := one[FetchConfig](w)
 	eq(w, "fetched", []any{f.URL, f.Ready.Request}, []any{url, r})
@@ -157,7 +161,8 @@ func TestPreflightAsksEverythingAndStartsNothing(t *testing.T) {
 	w.refused(r, "database_unavailable")
 	r = w.ask(&Preflight{})
 	w.do(&PreflightReady{Request: r, Facts: facts(), Bots: []engine.Bot{{ID: "bot", Active: true}}, Seats: 5, Free: 2,
-		Trunks: []trunk.Candidate{{Available: true}, {Constraint: engine.ConstraintTrunkCPS}, {Constraint: engine.ConstraintTrunkHealth}}})
+		Trunks: []trunk.Candidate{{Available: true}, {Constraint: engine.ConstraintTrunkCPS},
+			{Constraint: engine.ConstraintTrunkHealth}}})
 	eq(w, "ready", granted[campaign.Readiness](w, r).Ready, true)
 	eq(w, "state", w.s.M.C.State, campaign.Draft)
 }
@@ -167,7 +172,8 @@ func TestAListOfContactsIsAddedWithoutTheExcludedOnes(t *testing.T) {
 	list := []campaign.NewContact{{Number: phone("c1")}, {Number: phone("c2")}}
 	r := w.ask(&AddRows{Command: campaign.AddContacts{Contacts: list}})
 	q := one[AddContacts](w)
-	eq(w, "insert", []any{len(q.Insert.Contacts), q.Insert.Max, q.Insert.Epoch, q.Insert.DueClass, q.Lifting, q.Became[0].Status, q.Became[1].Status},
+	eq(w, "insert", []any{len(q.Insert.Contacts), q.Insert.Max, q.Insert.Epoch, q.Insert.DueClass, q.Lifting,
+		q.Became[0].Status, q.Became[1].Status},
 		[]any{1, 3, 7, contact.DueFirst, false, "", campaign.RowExcluded})
 	w.due(nil, 1) // of before
 	w.due(nil, 1)
@@ -214,7 +220,8 @@ func TestWhoWasAddedWhileTheRunEndedIsClosedToo(t *testing.T) {
 }
 
 func TestALockedCampaignTakesNoList(t *testing.T) {
-	for state, ok := range map[campaign.State]bool{campaign.Draft: true, campaign.Running: true, campaign.Paused: false, campaign.Completed: false, campaign.Failed: false} {
+	for state, ok := range map[campaign.State]bool{campaign.Draft: true, campaign.Running: true,
+		campaign.Paused: false, campaign.Completed: false, campaign.Failed: false} {
 		w := ready(t, in(state))
 		r := w.ask(&AddRows{})
 		if ok {
@@ -306,7 +313,8 @@ func TestANewModelGoesOnWithWhatTheOneBeforeLearnt(t *testing.T) {
 	eq(w, "the same", w.s.Pace.Model == first, true)
 	w.s.M.C.Settings.RingTimeoutSec++
 	w.do(&DatabaseChanged{})
-	eq(w, "another ring timeout", []any{w.s.Pace.Model == first, int(w.s.Pace.Model.State().Persons + 0.5)}, "[false 7]")
+	eq(w, "another ring timeout", []any{w.s.Pace.Model == first, int(w.s.Pace.Model.State().Persons + 0.5)},
+		"[false 7]")
 }
 
 func TestTheTimeLeftIsThatOfTheWindowOrTheDay(t *testing.T) {

@@ -38,7 +38,8 @@ func TestAnAnsweredCallTakesASeatAndGivesItBack(t *testing.T) {
 	w.moved("c1", attempt.PhaseReleased)
 	eq(w, "busy", w.s.Busy, 0)
 	w.moved("c1", attempt.PhaseOver)
-	eq(w, "line", fmt.Sprint(w.s.Lines["c1"].Attempt, w.s.Lines["c1"].Phase, w.s.engagedLines()), fmt.Sprint(engine.AttemptID(""), attempt.PhaseOver, 0))
+	eq(w, "line", fmt.Sprint(w.s.Lines["c1"].Attempt, w.s.Lines["c1"].Phase, w.s.engagedLines()),
+		fmt.Sprint(engine.AttemptID(""), attempt.PhaseOver, 0))
 }
 
 func TestAnswersThatWaitAreServedInTheirOrderAsSeatsComeFree(t *testing.T) {
@@ -76,8 +77,10 @@ func TestTheLedgersCountEachAnswerOnce(t *testing.T) {
 	w := dialling(t, 5)
 	counts := func(live, abandoned, lost, machines int) {
 		t.Helper()
-		for _, l := range []any{w.s.Pace.Books.Run.Counts, w.s.Pace.Books.Day.Counts, w.s.Pace.Books.Thirty.Counts, w.s.Pace.Hours.Over(w.now, time.Hour)} {
-			eq(w, "counts", l, fmt.Sprintf("{Live:%d Abandoned:%d Machines:%d CapacityLoss:%d}", live, abandoned, machines, lost))
+		for _, l := range []any{w.s.Pace.Books.Run.Counts, w.s.Pace.Books.Day.Counts, w.s.Pace.Books.Thirty.Counts,
+			w.s.Pace.Hours.Over(w.now, time.Hour)} {
+			eq(w, "counts", l, fmt.Sprintf("{Live:%d Abandoned:%d Machines:%d CapacityLoss:%d}", live, abandoned,
+				machines, lost))
 		}
 	}
 	w.serve("c1")
@@ -195,12 +198,14 @@ func TestWhatIsShownOfACampaignIsOfItsLines(t *testing.T) {
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 2, Target: 2})
 	w.moved("c5", attempt.PhaseWaiting)
 	d := granted[campaign.Detail](w, w.ask(&Detail{}))
-	eq(w, "live", []any{d.Live.Dialling, d.Live.Ringing, d.Live.InProgress, d.Live.Waiting, d.Live.Seats, d.Live.FreeSeats},
+	eq(w, "live", []any{d.Live.Dialling, d.Live.Ringing, d.Live.InProgress, d.Live.Waiting, d.Live.Seats,
+		d.Live.FreeSeats},
 		"[1 1 2 1 2 0]")
 	w.forget()
 	w.pass(500 * time.Millisecond)
 	f := one[Publish](w).Figures
-	eq(w, "figures", []any{f.Campaign, f.Dialling, f.Ringing, f.Waiting, f.InProgress, f.Seats, f.AbandonCap, f.Due}, "[cmp 1 1 1 2 2 0.03 0]")
+	eq(w, "figures", []any{f.Campaign, f.Dialling, f.Ringing, f.Waiting, f.InProgress, f.Seats, f.AbandonCap,
+		f.Due}, "[cmp 1 1 1 2 2 0.03 0]")
 	eq(w, "rates of periods with answers", len(f.AbandonRates), 3)
 	w.ask(&Act{campaign.Act{Action: campaign.ActionPause}})
 	w.forget()

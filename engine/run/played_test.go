@@ -33,7 +33,8 @@ type played struct {
 }
 
 func newPlayed(rt *rapid.T, contacts int, change ...func(*Loaded)) *played {
-	p := &played{world: empty(rt), rt: rt, rows: map[engine.ContactID]contact.Contact{}, bulks: map[int64]journal.Event{},
+	p := &played{world: empty(rt), rt: rt, rows: map[engine.ContactID]contact.Contact{},
+		bulks:  map[int64]journal.Event{},
 		actors: map[engine.ContactID]*actor{}, trunk: map[engine.LegID]string{}, number: map[engine.AttemptID]string{},
 		open: map[engine.Request]string{}, excluded: map[engine.PhoneNumber]bool{}}
 	p.twin = New("cmp", p.s.Config)
@@ -116,7 +117,8 @@ func (p *played) take(e Effect) {
 		p.write(func() { p.tell(&Durable{e.Ticket}) })
 	case ReserveTrunks, ReleaseTrunk, ReserveNumbers, ReleaseNumber, DemandSeats:
 		p.leases(e)
-	case ReadContact, ReadDue, ReadOverdue, FindContacts, ReadExcluded, ReadSuppressed, FindTrigger, AddContacts, CheckStart, Prepare, ReadBulk:
+	case ReadContact, ReadDue, ReadOverdue, FindContacts, ReadExcluded, ReadSuppressed, FindTrigger, AddContacts,
+		CheckStart, Prepare, ReadBulk:
 		p.later(func() { p.tables(e) })
 	}
 }
@@ -148,7 +150,8 @@ func (p *played) leases(e Effect) {
 				if p.yes("trunk", 80) {
 					t, p.trunk[leg] = "trunk", "granted"
 				}
-				m.Trunks, m.Media, m.Validity = append(m.Trunks, t), append(m.Media, nil), append(m.Validity, call.Validity{})
+				m.Trunks, m.Media, m.Validity = append(m.Trunks, t), append(m.Media, nil), append(m.Validity,
+					call.Validity{})
 			}
 			p.tell(m)
 		})
@@ -218,7 +221,8 @@ func (p *played) tables(e Effect) {
 	case AddContacts:
 		p.add(e)
 	case CheckStart:
-		p.tell(&ActReady{Command: e.Command, Request: e.Request, Facts: facts(), Bots: []engine.Bot{{ID: "bot", Active: true, Seats: 100}}})
+		p.tell(&ActReady{Command: e.Command, Request: e.Request, Facts: facts(), Bots: []engine.Bot{{ID: "bot",
+			Active: true, Seats: 100}}})
 	case Prepare:
 		if !p.yes("prepared", 80) {
 			p.tell(&Prepared{Of: e.Of, Err: errDown})
@@ -226,7 +230,8 @@ func (p *played) tables(e Effect) {
 		}
 		for id, c := range p.rows {
 			due := p.now
-			c.Run, c.State, c.Used, c.Attempt, c.DueAt, c.DueClass = e.Campaign.Run, contact.Pending, 0, "", &due, contact.DueFirst
+			c.Run, c.State, c.Used, c.Attempt = e.Campaign.Run, contact.Pending, 0, ""
+			c.DueAt, c.DueClass = &due, contact.DueFirst
 			p.rows[id] = c
 		}
 		p.tell(&Prepared{Of: e.Of, Counters: campaign.Counters{Total: len(p.rows)}})
@@ -278,7 +283,8 @@ func (p *played) dueRead(e ReadDue) *DueRead {
 }
 
 func (p *played) add(e AddContacts) {
-	m := &RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting, Event: e.Insert.Event}
+	m := &RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting,
+		Event: e.Insert.Event}
 	for _, x := range e.Insert.Contacts {
 		if list := p.byNumber(x.Number); len(list) > 0 {
 			m.Report.Duplicates++

@@ -233,7 +233,8 @@ func (a *actor) dial(d *call.Dial) {
 		}
 		if a.attempt == d.Attempt && a.phase == attempt.PhaseDialling {
 			for other, b := range a.p.actors {
-				if other != a.row.ID && b.row.Number == a.row.Number && b.attempt != "" && b.phase != attempt.PhaseDialling {
+				left := b.attempt != "" && b.phase != attempt.PhaseDialling
+				if left && other != a.row.ID && b.row.Number == a.row.Number {
 					a.p.rt.Fatalf("two calls to one number")
 				}
 			}

@@ -52,12 +52,14 @@ func (p *played) check() {
 	}
 }
 
+var acts = []string{"trigger", "exclude", "lift", "pause", "resume", "stop", "restart", "add", "result", "crash",
+	"import", "edit", "detail", "time", "time", "step", "step", "step", "step"}
+
 // act draws what somebody does.
 func (p *played) act(i int) {
 	n := fmt.Sprint("c", rapid.IntRange(1, 14).Draw(p.rt, "contact"))
 	id := engine.ContactID(n)
-	switch what := rapid.SampledFrom([]string{"trigger", "exclude", "lift", "pause", "resume", "stop", "restart", "add", "result", "crash",
-		"import", "edit", "detail", "time", "time", "step", "step", "step", "step"}).Draw(p.rt, "act"); what {
+	switch what := rapid.SampledFrom(acts).Draw(p.rt, "act"); what {
 	case "trigger":
 		if !p.s.M.C.Settings.StickyExclusion { // it lifts the exclusion
 			delete(p.excluded, phone(n))
@@ -145,22 +147,10 @@ func (p *played) atRest() {
 	if len(p.open) > 0 {
 		p.rt.Fatalf("nobody answers %v", p.open)
 	}
-	if n := []int{len(s.Pending), len(s.Ops), len(s.Lifts), len(s.Reads), len(s.TriggersOf), len(s.Fresh), len(s.Lines), len(s.Waiting), s.Busy, s.Held,
-		s.Adding, len(s.Parked), len(s.HeldBack), len(s.StoppedSince), len(s.Triggers)}; fmt.Sprint(n) != fmt.Sprint(make([]int, len(n))) {
-		for id, l := range s.Lines {
-			if a := p.actors[id]; a != nil {
-				p.rt.Logf("line %+v, actor %+v", *l, struct {
-					A, B []any
-					C    any
-					D    any
-					E    int
-					F    int
-					G    bool
-				}{a.inbox, a.outbox, a.attempt, a.phase, a.step, a.unsaved, a.said})
-			} else {
-				p.rt.Logf("line %+v without an actor", *l)
-			}
-		}
+	n := []int{len(s.Pending), len(s.Ops), len(s.Lifts), len(s.Reads), len(s.TriggersOf), len(s.Fresh), len(s.Lines),
+		len(s.Waiting), s.Busy, s.Held, s.Adding, len(s.Parked), len(s.HeldBack), len(s.StoppedSince), len(s.Triggers),
+		s.LookUps, len(s.Newer), s.Readmission.Running}
+	if fmt.Sprint(n) != fmt.Sprint(make([]int, len(n))) {
 		p.rt.Fatalf("at rest something is left: %v", n)
 	}
 	for leg, is := range p.trunk {

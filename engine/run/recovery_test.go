@@ -26,7 +26,8 @@ func open(w *world, id string, change ...func(*attempt.Attempt)) attempt.Attempt
 
 // report is a contact's word where it stands.
 func report(w *world, id string, p attempt.Phase, change ...func(*call.Reported)) *Reported {
-	m := &Reported{Actor: "actor-" + id, Reported: call.Reported{Row: w.row(id), Attempt: engine.AttemptID("a-" + id), Phase: p}}
+	m := &Reported{Actor: "actor-" + id, Reported: call.Reported{Row: w.row(id),
+		Attempt: engine.AttemptID("a-" + id), Phase: p}}
 	if p == attempt.PhaseOver {
 		m.Attempt = ""
 	}
@@ -58,7 +59,8 @@ func TestARunLoadsBehindWhatItsEarlierLifeWrote(t *testing.T) {
 }
 
 func TestARunWithoutACampaignSaysWhy(t *testing.T) {
-	for code, err := range map[string]error{"campaign_not_found": ErrCampaignNotFound, "not_owner": ownership.ErrNotOwner} {
+	for code, err := range map[string]error{"campaign_not_found": ErrCampaignNotFound,
+		"not_owner": ownership.ErrNotOwner} {
 		w := empty(t)
 		w.do(&Started{})
 		r := w.ask(&Detail{})
@@ -100,12 +102,16 @@ func TestWhereAContactThatOutlivedTheRunStands(t *testing.T) {
 		live    int
 	}{
 		{"ringing", func(w *world) *Reported { return report(w, "c1", attempt.PhaseRinging) }, false, 0, 0, 0, 0},
-		{"ringing, with a seat held", func(w *world) *Reported { return report(w, "c1", attempt.PhaseRinging) }, true, 1, 1, 0, 0},
+		{"ringing, with a seat held", func(w *world) *Reported { return report(w, "c1", attempt.PhaseRinging) },
+			true, 1, 1, 0, 0},
 		{"seated", func(w *world) *Reported {
 			return report(w, "c1", attempt.PhaseWaiting, func(m *call.Reported) { m.Seated = true })
 		}, false, 1, 0, 0, 0},
 		{"it waits", func(w *world) *Reported { return report(w, "c1", attempt.PhaseWaiting) }, false, 0, 0, 1, 0},
-		{"served, and counted in the tables", func(w *world) *Reported { return report(w, "c1", attempt.PhaseServed) }, false, 1, 0, 0, 0},
+		{"served, and counted in the tables", func(w *world) *Reported {
+			return report(w, "c1",
+				attempt.PhaseServed)
+		}, false, 1, 0, 0, 0},
 		{"served, and it counts by now", func(w *world) *Reported {
 			return report(w, "c1", attempt.PhaseServed, func(m *call.Reported) { m.Tentative, m.Stands = true, true })
 		}, false, 1, 0, 0, 1},
@@ -116,7 +122,8 @@ func TestWhereAContactThatOutlivedTheRunStands(t *testing.T) {
 		for range 2 { // once or twice is the same
 			m := c.m(w)
 			w.do(m)
-			eq(w, c.what, []any{w.s.Busy, w.s.Held, len(w.s.Waiting), w.s.Pace.Books.Run.Live}, []any{c.busy, c.held, c.waiting, c.live})
+			eq(w, c.what, []any{w.s.Busy, w.s.Held, len(w.s.Waiting), w.s.Pace.Books.Run.Live}, []any{c.busy,
+				c.held, c.waiting, c.live})
 			if m.Attempt != "" {
 				list := told[*call.Reattached](w, "c1")
 				eq(w, c.what, list[len(list)-1].Seated, c.busy > 0)
@@ -138,7 +145,10 @@ func TestAnAnswerThatStoodBeforeItsContactWasRestartedIsCountedOnce(t *testing.T
 	w.serve("c1", tentative)
 	a := w.s.Lines["c1"].Attempt
 	w.do(&call.AnswerStands{Contact: "c1", Attempt: a})
-	w.do(report(w, "c1", attempt.PhaseServed, func(m *call.Reported) { m.Attempt, m.Seated, m.Tentative = a, true, true }))
+	w.do(report(w, "c1", attempt.PhaseServed, func(m *call.Reported) {
+		m.Attempt, m.Seated, m.Tentative = a, true,
+			true
+	}))
 	w.do(&call.AnswerStands{Contact: "c1", Attempt: a})
 	eq(w, "live answers", w.s.Pace.Books.Run.Live, 1)
 	// Another attempt of the contact has an answer of its own.
@@ -196,8 +206,10 @@ func TestWhatALostAttemptComesToCountsUnlessTheLedgersHaveIt(t *testing.T) {
 	}{
 		{"ringing", func(*attempt.Attempt) {}, false, false},
 		{"served", func(a *attempt.Attempt) { a.ServedAt = &at }, true, false},
-		{"served, and it may be taken back", func(a *attempt.Attempt) { a.ServedAt, a.RevisableUntil = &at, &at }, false, false},
-		{"abandoned", func(a *attempt.Attempt) { a.Ending = &attempt.Ending{Outcome: engine.OutcomeAbandoned} }, true, false},
+		{"served, and it may be taken back", func(a *attempt.Attempt) { a.ServedAt, a.RevisableUntil = &at, &at },
+			false, false},
+		{"abandoned", func(a *attempt.Attempt) { a.Ending = &attempt.Ending{Outcome: engine.OutcomeAbandoned} },
+			true, false},
 		{"busy", func(a *attempt.Attempt) { a.Ending = &attempt.Ending{Outcome: engine.OutcomeBusy} }, false, false},
 		{"a machine", func(a *attempt.Attempt) { a.Verdict = engine.VerdictMachine }, false, true},
 		{"a person", func(a *attempt.Attempt) { a.Verdict = engine.VerdictHuman }, false, false},
@@ -208,8 +220,10 @@ func TestWhatALostAttemptComesToCountsUnlessTheLedgersHaveIt(t *testing.T) {
 		eq(w, c.what, []any{l.Counted, l.Machine, l.Attempt}, []any{c.counted, c.machine, "a-c1"})
 	}
 	w := ready(t)
-	w.do(&Recovered{Life: w.s.Life, Rows: []RecoveredContact{{Row: w.row("c1"), Attempt: open(w, "c1", func(a *attempt.Attempt) { a.State = attempt.Ended })}}})
-	eq(w, "ended: only its legs are watched", []any{w.s.Lines["c1"].Phase, w.s.Lines["c1"].Attempt}, []any{attempt.PhaseOver, ""})
+	w.do(&Recovered{Life: w.s.Life, Rows: []RecoveredContact{{Row: w.row("c1"), Attempt: open(w, "c1",
+		func(a *attempt.Attempt) { a.State = attempt.Ended })}}})
+	eq(w, "ended: only its legs are watched", []any{w.s.Lines["c1"].Phase, w.s.Lines["c1"].Attempt},
+		[]any{attempt.PhaseOver, ""})
 	w.do(&Recovered{Life: w.s.Life, Rows: []RecoveredContact{{Row: w.row("c1")}}}) // it is up
 	eq(w, "lines", len(w.s.Lines), 1)
 }
@@ -229,7 +243,8 @@ func TestEvery30SecondsAttemptsThatNobodyOwnsAreClosed(t *testing.T) {
 	w.s.newLine("c4", phone("c4"))
 	w.do(result("c5"))
 	list := []attempt.Attempt{open(w, "c1", reserved(30*time.Second)), open(w, "c2", reserved(30*time.Second-1)),
-		open(w, "c3", func(a *attempt.Attempt) { a.ReservedAt = nil }), open(w, "c4"), open(w, "c5"), open(w, "c6", func(a *attempt.Attempt) { a.Campaign = "other" })}
+		open(w, "c3", func(a *attempt.Attempt) { a.ReservedAt = nil }), open(w, "c4"), open(w, "c5"), open(w, "c6",
+			func(a *attempt.Attempt) { a.Campaign = "other" })}
 	w.do(&OpenListed{Life: q.Life - 1, Open: list})
 	none[Recover](w)
 	w.do(&OpenListed{Life: q.Life, Open: list})

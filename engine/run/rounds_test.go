@@ -74,7 +74,8 @@ func TestWhatARefusalHoldsBackIsAskedForAgainWhenItIsWorthIt(t *testing.T) {
 		{"without a time, a moment", engine.ConstraintTrunkChannels, 0, 250 * ms},
 		{"as long as it says", engine.ConstraintTrunkCPS, 400 * ms, 400 * ms},
 		{"never less than 10 ms", engine.ConstraintTrunkCPS, ms, 10 * ms},
-		{"never more than a second for a trunk, which may be edited", engine.ConstraintTrunkHealth, 10 * time.Second, time.Second},
+		{"never more than a second for a trunk, which may be edited", engine.ConstraintTrunkHealth,
+			10 * time.Second, time.Second},
 		{"as long as the pool says", engine.ConstraintNumberPool, 10 * time.Second, 10 * time.Second},
 	} {
 		w := ready(t)
@@ -87,11 +88,13 @@ func TestWhatARefusalHoldsBackIsAskedForAgainWhenItIsWorthIt(t *testing.T) {
 		if c.why == engine.ConstraintNumberPool {
 			w.trunks(1, "")
 			r := one[ReserveNumbers](w)
-			w.do(&NumbersReserved{Round: r.Round, Got: []NumberGrant{{Attempt: r.Want[0].Attempt, Constraint: c.why, RetryAt: retry}}})
+			w.do(&NumbersReserved{Round: r.Round, Got: []NumberGrant{{Attempt: r.Want[0].Attempt, Constraint: c.why,
+				RetryAt: retry}}})
 			one[ReleaseTrunk](w)
 		} else {
 			r := one[ReserveTrunks](w)
-			w.do(&TrunksReserved{Round: r.Round, Legs: r.Legs, Trunks: []engine.TrunkID{""}, Media: []*engine.MediaProfile{nil},
+			w.do(&TrunksReserved{Round: r.Round, Legs: r.Legs, Trunks: []engine.TrunkID{""},
+				Media:    []*engine.MediaProfile{nil},
 				Validity: []call.Validity{{}}, Constraint: c.why, RetryAt: retry})
 		}
 		w.pass(c.held - ms)
@@ -132,8 +135,10 @@ func TestWhatBecomesOfACandidate(t *testing.T) {
 		{"everything is granted", func(*world) {}, true, true, dialled, 0, 0},
 		{"no trunk", func(*world) {}, false, false, queued, 0, 0},
 		{"no number", func(*world) {}, true, false, queued, 1, 0},
-		{"paused", func(w *world) { w.ask(&Act{campaign.Act{Action: campaign.ActionPause}}) }, true, true, queued, 1, 1},
-		{"excluded", func(w *world) { w.ask(&Exclude{Command: campaign.Exclude{Number: phone("c1")}}) }, true, true, gone, 1, 1},
+		{"paused", func(w *world) { w.ask(&Act{campaign.Act{Action: campaign.ActionPause}}) }, true, true, queued,
+			1, 1},
+		{"excluded", func(w *world) { w.ask(&Exclude{Command: campaign.Exclude{Number: phone("c1")}}) }, true, true,
+			gone, 1, 1},
 		{"touched", func(w *world) {
 			w.do(&SubmitResult{Contact: "c1"})
 			w.do(&ContactRead{Contact: "c1", Row: w.row("c1"), OK: true})
@@ -164,8 +169,10 @@ func TestWhatBecomesOfACandidate(t *testing.T) {
 			got = again
 			w.s.Busy = 0
 		}
-		if back, numbers := len(sent[ReleaseTrunk](w)), len(sent[ReleaseNumber](w)); got != c.want || back != c.backTrunk || numbers != c.backNumber {
-			t.Errorf("%s: %s, %d trunks and %d numbers are back; want %s, %d, %d", c.what, got, back, numbers, c.want, c.backTrunk, c.backNumber)
+		back, numbers := len(sent[ReleaseTrunk](w)), len(sent[ReleaseNumber](w))
+		if got != c.want || back != c.backTrunk || numbers != c.backNumber {
+			t.Errorf("%s: %s, %d trunks and %d numbers are back; want %s, %d, %d", c.what, got, back, numbers,
+				c.want, c.backTrunk, c.backNumber)
 		}
 		if w.s.Busy != 0 {
 			t.Errorf("%s: %d seats are busy", c.what, w.s.Busy)
@@ -220,7 +227,8 @@ func TestARoundThatIsNotAnsweredIsGivenUpAfter5Seconds(t *testing.T) {
 			w.do(&NumbersReserved{Round: r.Round, Got: []NumberGrant{{Attempt: "a", From: "+4930100"}, {Attempt: "b"}}})
 			eq(w, "number", one[ReleaseNumber](w), ReleaseNumber{"a", "+4930100", notDialled})
 		} else {
-			w.do(&TrunksReserved{Round: r.Round, Legs: []engine.LegID{"a.1", "b.1"}, Trunks: []engine.TrunkID{"trunk", ""}})
+			w.do(&TrunksReserved{Round: r.Round, Legs: []engine.LegID{"a.1", "b.1"},
+				Trunks: []engine.TrunkID{"trunk", ""}})
 			eq(w, "trunk", one[ReleaseTrunk](w), ReleaseTrunk{"trunk", "a.1"})
 		}
 		w.note(again)
@@ -269,10 +277,12 @@ func TestADialLeavesWithinWhatWasGrantedForIt(t *testing.T) {
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, N: w.s.Demands, Until: until})
 	seats := w.boot.Add(1500 * time.Millisecond)
 	r := one[ReserveTrunks](w)
-	w.do(&TrunksReserved{Round: r.Round, Legs: r.Legs, Trunks: []engine.TrunkID{"trunk"}, Media: []*engine.MediaProfile{{}},
+	w.do(&TrunksReserved{Round: r.Round, Legs: r.Legs, Trunks: []engine.TrunkID{"trunk"},
+		Media:    []*engine.MediaProfile{{}},
 		Validity: []call.Validity{{From: w.boot.Add(time.Second), By: seats.Add(time.Second)}}})
 	n := one[ReserveNumbers](w)
-	w.do(&NumbersReserved{Round: n.Round, Got: []NumberGrant{{Attempt: n.Want[0].Attempt, From: "+4930100", UseBy: seats.Add(time.Minute)}}})
+	w.do(&NumbersReserved{Round: n.Round, Got: []NumberGrant{{Attempt: n.Want[0].Attempt, From: "+4930100",
+		UseBy: seats.Add(time.Minute)}}})
 	d := one[Spawn](w).First[0].(*call.Dial)
 	eq(w, "validity", d.Validity, call.Validity{From: w.boot.Add(time.Second), By: seats})
 	eq(w, "media", d.Media != nil, true)

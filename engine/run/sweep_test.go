@@ -19,7 +19,8 @@ func (w *world) bulkDone(n int) {
 	w.t.Helper()
 	q := one[ReadBulk](w)
 	before, after := contact.Fresh(3), contact.Facts{State: contact.ManuallyStopped, Max: 3, Awaits: 1}
-	w.do(&BulkRead{Seq: q.Seq, Epoch: q.Epoch, Stored: true, Event: journal.Event{Type: journal.ContactsClosed, Run: w.s.M.C.Run,
+	w.do(&BulkRead{Seq: q.Seq, Epoch: q.Epoch, Stored: true, Event: journal.Event{Type: journal.ContactsClosed,
+		Run:  w.s.M.C.Run,
 		Data: journal.Data{Moves: []journal.Move{{Before: &before, After: &after, Count: n}}}}})
 }
 
@@ -30,7 +31,8 @@ func TestAStopClosesWhoWaitsByOneWriteAndTellsWhoIsUp(t *testing.T) {
 	w.forget()
 	r := w.ask(act(campaign.ActionStop))
 	b := one[Write](w).Write.Bulk
-	eq(w, "closed", []any{b.To, b.Limit, b.Except, b.Event.Type, b.At}, []any{contact.ManuallyStopped, 5000, "[c1 c2 c9]", journal.ContactsClosed, w.now})
+	eq(w, "closed", []any{b.To, b.Limit, b.Except, b.Event.Type, b.At}, []any{contact.ManuallyStopped, 5000,
+		"[c1 c2 c9]", journal.ContactsClosed, w.now})
 	eq(w, "look-ahead", w.s.Queue.Len(), 0)
 	eq(w, "cancelled", len(told[*call.End](w, "c1")), 1)
 	eq(w, "ended", told[*call.RunEnded](w, "c1")[0].Kind, contact.RunStopped)
@@ -105,7 +107,8 @@ func TestAnEditOfMaxAttemptsRetunesTheContactsAtRest(t *testing.T) {
 	w.forget()
 	r := w.ask(&Act{campaign.Act{Action: campaign.ActionEdit, Settings: &s}})
 	wr := one[Write](w).Write
-	eq(w, "retune", []any{wr.Retune.MaxAttempts, wr.Retune.Limit, wr.Retune.Event.Type, wr.CampaignRow.Version}, []any{5, 0, journal.ContactsRetuned, 2})
+	eq(w, "retune", []any{wr.Retune.MaxAttempts, wr.Retune.Limit, wr.Retune.Event.Type, wr.CampaignRow.Version},
+		[]any{5, 0, journal.ContactsRetuned, 2})
 	w.durable()
 	q := one[ReadBulk](w)
 	w.do(&BulkRead{Seq: q.Seq, Epoch: q.Epoch, Stored: true, Event: journal.Event{Type: journal.ContactsRetuned, Run: 1,
@@ -147,7 +150,8 @@ func TestARestartPreparesTheContactsOnceNobodyIsUp(t *testing.T) {
 		none[Prepare](w)
 		w.durable()
 		p := one[Prepare](w)
-		eq(w, "prepare", []any{p.Of, p.Campaign.Run, p.Event.Type, p.Event.Run}, []any{campaign.ResetContacts{}, 2, journal.ContactsReset, 2})
+		eq(w, "prepare", []any{p.Of, p.Campaign.Run, p.Event.Type, p.Event.Run}, []any{campaign.ResetContacts{}, 2,
+			journal.ContactsReset, 2})
 		w.waits(r)
 		w.do(&Prepared{Of: p.Of, Counters: campaign.Counters{Total: 8}})
 		eq(w, "total", granted[campaign.Detail](w, r).Counters.Total, 8)

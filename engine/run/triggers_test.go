@@ -47,7 +47,8 @@ func TestTheOrderInWhichATriggerIsRefused(t *testing.T) {
 	all := []struct {
 		code string
 		set  func(*world)
-	}{{"campaign_not_found", gone}, {"deadline_passed", late}, {"campaign_not_running", ended}, {"outside_window", outside},
+	}{{"campaign_not_found", gone}, {"deadline_passed", late}, {"campaign_not_running", ended}, {"outside_window",
+		outside},
 		{"contact_excluded", excluded}, {"person_being_erased", erased}}
 	for i := range all {
 		w := seated(t)
@@ -128,7 +129,8 @@ func TestWhyATriggerIsQueuedAtOnce(t *testing.T) {
 		r := w.ask(triggers("c1"))
 		none[ReserveTrunks](w)
 		wr := one[Write](w).Write
-		eq(w, c.what, []any{wr.Fresh, wr.Contacts[0].DueClass, wr.Events[0].Type}, []any{true, contact.DueTrigger, journal.ContactTriggered})
+		eq(w, c.what, []any{wr.Fresh, wr.Contacts[0].DueClass, wr.Events[0].Type}, []any{true, contact.DueTrigger,
+			journal.ContactTriggered})
 		w.durable()
 		eq(w, c.what, granted[campaign.TriggerReply](w, r).Reason, c.reason)
 		eq(w, "under way", []any{len(w.s.TriggersOf), len(w.s.Fresh)}, "[0 0]")
@@ -234,7 +236,8 @@ func TestWhatCameWhileTheDatabaseWasAskedForATriggerCounts(t *testing.T) {
 		{"the database is away", nil, func(m *TriggerFound) { m.Err = errDown }, "database_unavailable"},
 		{"its deadline passed", func(w *world) { w.goTo(t0.Add(time.Minute)) }, nil, "deadline_passed"},
 		{"the run ended", func(w *world) { w.s.M.C.State = campaign.Completed }, nil, "campaign_not_running"},
-		{"it was excluded", func(w *world) { w.s.Excluded.Add(&journal.Exclusion{Number: phone("c1")}) }, nil, "contact_excluded"},
+		{"it was excluded", func(w *world) { w.s.Excluded.Add(&journal.Exclusion{Number: phone("c1")}) }, nil,
+			"contact_excluded"},
 	} {
 		w := seated(t)
 		m := triggers("c1")

@@ -89,7 +89,8 @@ func TestAContactWhoseOwnWindowIsClosedIsPutOffToItsNextOpening(t *testing.T) {
 	wr := one[Write](w).Write
 	eq(w, "put off", []any{len(wr.Contacts), wr.Contacts[0].ID, wr.Contacts[0].DueAt.UTC()}, []any{1, "c1", opens})
 	e := wr.Events[0]
-	eq(w, "event", []any{e.Type, e.Contact, e.Data.Reason, e.Data.DueAt.UTC()}, []any{journal.ContactChanged, "c1", "outside_window", opens})
+	eq(w, "event", []any{e.Type, e.Contact, e.Data.Reason, e.Data.DueAt.UTC()}, []any{journal.ContactChanged, "c1",
+		"outside_window", opens})
 	eq(w, "the other is dialled", len(one[ReserveTrunks](w).Legs), 1)
 	// Until that is durable, whoever wants the contact waits for the row as it will be.
 	w.do(&SubmitResult{Contact: "c1"})
@@ -171,7 +172,8 @@ func TestATriggerOutsideTheContactsWindowIsQueuedForItsOpening(t *testing.T) {
 	w.do(&TriggerFound{Read: q.Read, Request: r, Command: q.Command})
 	w.durable()
 	rep := granted[campaign.TriggerReply](w, r)
-	eq(w, "reply", []any{rep.Status, rep.Reason, rep.NextEligibleAt.UTC()}, []any{"queued", "window", time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)})
+	eq(w, "reply", []any{rep.Status, rep.Reason, rep.NextEligibleAt.UTC()}, []any{"queued", "window",
+		time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)})
 }
 
 func TestAClockThatWasSteppedByMoreThan2SecondsHasEverythingLookedAtAnew(t *testing.T) {
@@ -220,7 +222,8 @@ func TestASingleDayRunEndsWithItsWindow(t *testing.T) {
 		w.pass(999 * time.Millisecond)
 		eq(w, "before", w.s.M.C.State, state)
 		w.pass(time.Millisecond)
-		eq(w, "state", []any{w.s.M.C.State, w.s.M.C.CompletionReason}, []any{campaign.Completed, campaign.ReasonWindowEnded})
+		eq(w, "state", []any{w.s.M.C.State, w.s.M.C.CompletionReason}, []any{campaign.Completed,
+			campaign.ReasonWindowEnded})
 		eq(w, "closed", one[Write](w).Write.Bulk.To, contact.WindowClosed)
 	}
 }

@@ -87,7 +87,8 @@ func stored(w *world) *Loaded {
 	midnight := time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)
 	return &Loaded{Life: w.s.Life, Contacts: 1, Bots: []engine.Bot{{ID: "bot", Active: true, Seats: 100}},
 		Ledgers: Ledgers{Books: pacing.NewBooks(w.now, midnight, start)},
-		Campaign: campaign.Campaign{ID: "cmp", Settings: s, State: campaign.Running, Version: 1, Run: 1, EverRun: true, Epoch: 7,
+		Campaign: campaign.Campaign{ID: "cmp", Settings: s, State: campaign.Running, Version: 1, Run: 1,
+			EverRun: true, Epoch: 7,
 			CreatedAt: start, StartedAt: &start, RunningSince: &start}}
 }
 
