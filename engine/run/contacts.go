@@ -80,7 +80,7 @@ func (s *State) contactRead(m *ContactRead) {
 }
 
 func (s *State) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
-	l := &Line{ID: id, Number: n, Phase: attempt.PhaseOver, Accepted: map[int]struct{}{}}
+	l := &Line{ID: id, Number: n, Phase: attempt.PhaseOver}
 	s.Lines[id], s.ByNumber[n] = l, l
 	s.Phases[phaseIndex(attempt.PhaseOver)]++
 	return l

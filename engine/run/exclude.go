@@ -7,6 +7,8 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
 	"dialler/engine/journal"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -39,6 +41,9 @@ func (s *State) exclude(m *Exclude, from engine.Request) {
 	n := s.OpSeq
 	s.Ops[n] = &ExcludeOp{Command: m.Command, Who: m.Who, Request: from}
 	s.overtakeTriggers(&m.Command)
+	if s.LookUps > 0 {
+		s.Newer = append(s.Newer, NewerExclusion{m.Command, s.LastRead})
+	}
 	if s.Readmission.Running > 0 {
 		s.Readmission.Newer = append(s.Readmission.Newer, m.Command)
 	}
@@ -108,6 +113,13 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 	clear(s.Triggers[len(keep):])
 	s.Triggers = keep
 	s.overtakeParked(cmd)
+	for _, epoch := range slices.Sorted(maps.Keys(s.Later)) { // those that wait for another of their number
+		held := s.Later[epoch]
+		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Variables) {
+			delete(s.Later, epoch)
+			s.reply(held.From, nil, ErrContactExcluded)
+		}
+	}
 	if s.Round == nil {
 		return
 	}
@@ -115,6 +127,29 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 		c := &s.Round.Candidates[i]
 		c.Overtaken = c.Overtaken || c.Trigger != nil && exclusion.Concerns(cmd.Number, cmd.Match, c.Row.Number, c.Row.Variables)
 	}
+}
+
+// NewerExclusion came while triggers were being looked up: it is newer than those
+// whose question is Behind, or older.
+type NewerExclusion struct {
+	Command campaign.Exclude
+	Behind  Read
+}
+
+// overtaken says whether an exclusion came while a trigger was being looked up: it is
+// newer, and stands, where exclusions are not sticky too.
+func (s *State) overtaken(m *TriggerFound) (yes bool) {
+	if _, mine := s.Reads[m.Read]; !mine {
+		return false
+	}
+	for i := range s.Newer {
+		x := &s.Newer[i]
+		yes = yes || m.Read <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, m.Command.Number, m.Command.Variables)
+	}
+	if s.LookUps--; s.LookUps == 0 {
+		s.Newer = nil
+	}
+	return yes
 }
 
 func (s *State) excludeFound(op *ExcludeOp, m *ContactsFound) {

@@ -26,9 +26,34 @@ type Line struct {
 	// Of the pacing model: when the line was placed, while it may still want a
 	// seat, and when it took one.
 	DialledAt, SeatedAt time.Time
-	Accepted            map[int]struct{} // the steps of its writes
+	Accepted            Steps // of its writes
 	// Variables of a contact that a trigger made and that may not be stored yet.
 	Variables map[string]string
+}
+
+// Steps is a set of the numbers that a contact gives its writes, from 1: hardly ever
+// are there as many as have their place in Low.
+type Steps struct {
+	Low  uint64
+	High map[int]struct{}
+}
+
+// Add says whether the step is a new one.
+func (s *Steps) Add(step int) bool {
+	if step >= 0 && step < 64 {
+		bit := uint64(1) << step
+		had := s.Low&bit != 0
+		s.Low |= bit
+		return !had
+	}
+	if _, had := s.High[step]; had {
+		return false
+	}
+	if s.High == nil {
+		s.High = map[int]struct{}{}
+	}
+	s.High[step] = struct{}{}
+	return true
 }
 
 func (s *State) lineMoved(m *call.LineMoved) {

@@ -56,7 +56,7 @@ func (s *State) dueRead(m *DueRead) {
 	added := 0
 	for i := range m.Rows {
 		row := &m.Rows[i]
-		if _, ok := touched[row.ID]; ok || s.Lines[row.ID] != nil {
+		if _, ok := touched[row.ID]; ok || s.Lines[row.ID] != nil || s.Loads[row.ID] != nil {
 			continue
 		}
 		if s.Excluded.Covers(row) {

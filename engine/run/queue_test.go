@@ -25,7 +25,8 @@ func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 			case 0, 1:
 				due := t0.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "due")) * time.Second)
 				c := contact.Contact{ID: engine.ContactID(fmt.Sprint(i)), Position: int64(i), DueAt: &due,
-					DueClass: contact.DueClass(rapid.IntRange(0, 3).Draw(t, "class")), Used: rapid.IntRange(0, 2).Draw(t, "used")}
+					DueClass: contact.DueClass(rapid.IntRange(0, 3).Draw(t, "class")), Used: rapid.IntRange(0,
+						2).Draw(t, "used")}
 				q.Push(c)
 				in = append(in, c)
 			case 2:

@@ -110,14 +110,16 @@ func (s *State) reported(m *Reported) {
 		l = s.newLine(m.Row.ID, m.Row.Number)
 	}
 	// A restarted contact numbers its writes anew.
-	l.Up, l.Stopping, l.Accepted = true, false, map[int]struct{}{}
+	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
 	if m.Attempt != "" {
-		l.Attempt = m.Attempt
+		if l.Attempt != m.Attempt {
+			l.Attempt, l.Counted, l.Machine = m.Attempt, false, false
+		}
 		s.setPhase(l, m.Phase)
 		switch {
 		case m.Phase == attempt.PhaseServed:
 			s.takeSeat(l)
-			l.Counted = !m.Tentative
+			l.Counted = l.Counted || !m.Tentative // by this life, or in the tables
 			if m.Stands {
 				s.countAnswer(l, false, "")
 			}

@@ -160,7 +160,7 @@ func (s *State) numbersReserved(m *NumbersReserved) {
 
 func (s *State) wasTouched(id engine.ContactID) bool {
 	_, ok := s.Round.Touched[id]
-	return ok || s.Lines[id] != nil
+	return ok || s.Lines[id] != nil || s.Loads[id] != nil
 }
 
 func (s *State) releaseTrunk(c Candidate) {

@@ -97,7 +97,7 @@ func (s *State) askSeats() {
 	}
 	// Giving seats back waits for the next renewal: the queue may only be
 	// empty between two looks at the database.
-	if want > s.Asked || (want < s.Asked && s.idleSince(want)) {
+	if want > s.Asked || s.idleSince(want) {
 		s.wantSeats(want)
 	}
 }

@@ -81,6 +81,8 @@ type State struct {
 	// LookUpNext is how many triggers still look their number up first, because a
 	// recent one matched an existing contact.
 	LookUpNext int
+	LookUps    int              // triggers that are being looked up
+	Newer      []NewerExclusion // that came meanwhile
 	SeatState
 	Pace  Pace
 	Rates Rates
@@ -479,11 +481,8 @@ func (s *State) needsSeat(n engine.PhoneNumber) bool { return s.proc.NeedsSeat(n
 // persist gives a contact's events their places in the campaign's sequence, folds
 // them, and passes the write on.
 func (s *State) persist(m *call.Persist) {
-	if l := s.Lines[m.Contact]; l != nil {
-		if _, dup := l.Accepted[m.Step]; dup {
-			return // repeated after a crash of this run; the first is on its way
-		}
-		l.Accepted[m.Step] = struct{}{}
+	if l := s.Lines[m.Contact]; l != nil && !l.Accepted.Add(m.Step) {
+		return // repeated after a crash of this run; the first is on its way
 	}
 	s.sequence(m.Write)
 	s.emit(PassOn{m})

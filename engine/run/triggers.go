@@ -69,6 +69,7 @@ func (s *State) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool
 // touched or dialled; live: only whether it was answered.
 func (s *State) lookForTrigger(m *Trigger, from engine.Request, live bool) {
 	s.TriggersOf[m.Command.Number] = struct{}{}
+	s.LookUps++
 	s.emit(FindTrigger{Read: s.beginRead(), Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered, Importing: s.activating()})
 }
 
@@ -79,8 +80,13 @@ func (s *State) notRunning() error {
 func (s *State) triggerFound(m *TriggerFound) {
 	defer s.endRead(m.Read)
 	delete(s.TriggersOf, m.Command.Number)
+	overtaken := s.overtaken(m)
 	if m.Err != nil {
 		s.reply(m.Request, nil, journal.Unavailable(m.Err))
+		return
+	}
+	if overtaken {
+		s.reply(m.Request, nil, ErrContactExcluded)
 		return
 	}
 	if m.Live {

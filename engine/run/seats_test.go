@@ -1,0 +1,192 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/fleet"
+)
+
+func TestACampaignAsksForItsConcurrencyOnceSomebodyIsDue(t *testing.T) {
+	w := ready(t)
+	none[DemandSeats](w)
+	w.due(w.rows(1), 0)
+	d := one[DemandSeats](w)
+	eq(w, "demand", []any{d.Bot, d.Want, d.Weight, d.GiveUp, d.N, d.Epoch, d.Keep}, "[bot 10 1 0 1 7 true]")
+	w.seats(10)
+	none[DemandSeats](w)
+}
+
+func TestFewerSeatsAreKeptOnceFewerWereEnoughFor5Seconds(t *testing.T) {
+	w := dialling(t, 1)
+	w.moved("c1", attempt.PhaseWaiting)
+	w.moved("c1", attempt.PhaseServed)
+	w.pass(5*time.Second - time.Millisecond)
+	for _, d := range sent[DemandSeats](w) {
+		eq(w, "renewed", d.Want, 10)
+	}
+	w.pass(time.Millisecond)
+	list := sent[DemandSeats](w)
+	eq(w, "kept for the call", list[len(list)-1].Want, 1)
+	eq(w, "allotted", w.s.Seats, 1)
+}
+
+func TestSeatsThatAreNeededAgainWithin5SecondsStay(t *testing.T) {
+	w := dialling(t, 1)
+	w.moved("c1", attempt.PhaseWaiting)
+	w.proc.draining = true // nobody is dialled
+	w.pass(3 * time.Second)
+	w.s.Queue.Push(w.row("c2"))
+	w.pass(time.Second)
+	_, _ = w.s.Queue.Take("c2")
+	w.pass(5*time.Second - time.Millisecond)
+	eq(w, "asked", w.s.Asked, 10)
+	w.pass(time.Second)
+	eq(w, "asked", w.s.Asked, 1)
+}
+
+func TestAPausedCampaignKeepsTheSeatsOfItsCalls(t *testing.T) {
+	w := dialling(t, 4)
+	w.moved("c1", attempt.PhaseWaiting)
+	w.ask(&Act{campaign.Act{Action: campaign.ActionPause}})
+	w.pass(6 * time.Second)
+	eq(w, "asked", w.s.Asked, 4)
+}
+
+func TestACampaignThatHasEndedGivesItsSeatsBackWithItsLastCall(t *testing.T) {
+	w := dialling(t, 1)
+	w.ask(&Act{campaign.Act{Action: campaign.ActionStop}})
+	w.durable()
+	eq(w, "asked", w.s.Asked, 10)
+	w.forget()
+	w.moved("c1", attempt.PhaseOver)
+	eq(w, "demand", one[DemandSeats](w).Want, 0)
+	w.seats(0)
+	w.pass(10 * time.Second)
+	none[DemandSeats](w)
+}
+
+func TestAnAnswerToAnEarlierDemandGrantsNoMoreThanThereIs(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		n, had, seats int
+		want          int
+	}{
+		{"the answer to the last demand", 1, 0, 8, 8},
+		{"an older answer grants nothing", 0, 0, 8, 0},
+		{"an older answer takes away", 0, 5, 3, 3},
+	} {
+		w := ready(t)
+		w.due(w.rows(1), 0)
+		w.s.Seats = c.had
+		w.do(&SeatsAllotted{Bot: "bot", Seats: c.seats, Target: c.seats, N: c.n})
+		eq(w, c.what, w.s.Seats, c.want)
+		eq(w, c.what+": open", w.s.DemandOpen, 1-c.n)
+	}
+	w := ready(t)
+	w.due(w.rows(1), 0)
+	w.do(&SeatsAllotted{Bot: "another", Seats: 9, Target: 9, N: 1})
+	eq(w, "of another bot", w.s.Seats, 0)
+}
+
+func TestSeatsBeyondTheFairShareGoBackAsTheyComeFree(t *testing.T) {
+	w := dialling(t, 6)
+	for _, id := range []engine.ContactID{"c1", "c2"} {
+		w.serve(id)
+	}
+	w.forget()
+	// 10 seats: 2 talk, 4 lines rely on one.
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 3})
+	d := one[DemandSeats](w)
+	eq(w, "given back", []any{d.GiveUp, d.Want, d.Keep, w.s.Seats}, "[4 10 false 6]")
+	w.do(&DatabaseChanged{})
+	none[DemandSeats](w)
+	w.moved("c3", attempt.PhaseOver)
+	eq(w, "and with a line", one[DemandSeats](w).GiveUp, 1)
+	w.moved("c1", attempt.PhaseOver)
+	w.moved("c2", attempt.PhaseOver)
+	eq(w, "no more than the share", w.s.Seats, 3)
+	w.forget()
+	w.moved("c4", attempt.PhaseOver)
+	none[DemandSeats](w)
+}
+
+func TestADemandThatIsOpenIsAnsweredByTheLastOne(t *testing.T) {
+	w := ready(t)
+	w.due(w.rows(1), 0)
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, N: 1})
+	w.round()
+	w.pass(2 * time.Second)                                // renewed
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 2}) // news: the demand is still open
+	eq(w, "open", w.s.DemandOpen, w.s.Demands)
+	w.seats(5)
+	eq(w, "open", w.s.DemandOpen, 0)
+}
+
+func TestSeatsAreAskedForAnewEvery2Seconds(t *testing.T) {
+	w := dialling(t, 1)
+	w.pass(500 * time.Millisecond)
+	w.forget()
+	w.pass(1500 * time.Millisecond)
+	none[DemandSeats](w)
+	w.pass(500 * time.Millisecond)
+	eq(w, "renewed", one[DemandSeats](w).Want, 10)
+}
+
+func TestNothingIsDialledWhileNobodyVouchesForTheSeats(t *testing.T) {
+	w := ready(t)
+	w.due(nil, 1)
+	why := func(want engine.Constraint) {
+		t.Helper()
+		w.do(&DatabaseChanged{})
+		eq(w, "why", w.s.Pace.Last.Constraint, want)
+	}
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, Away: true})
+	eq(w, "seats", w.s.Seats, 0)
+	why(engine.ConstraintKeeperAway)
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, Until: w.boot.Add(time.Second)})
+	w.goTo(w.now.Add(time.Second - 1))
+	why(engine.ConstraintRetryDelay)
+	w.goTo(w.now.Add(1))
+	why(engine.ConstraintKeeperAway)
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, Until: w.boot.Add(time.Second)})
+	why(engine.ConstraintRetryDelay)
+}
+
+func TestABotThatTakesNoCallsSaysWhy(t *testing.T) {
+	w := ready(t)
+	w.due(w.rows(1), 0)
+	out := &fleet.Outage{Since: w.now, Reason: "refused"}
+	w.do(&SeatsAllotted{Bot: "bot", N: 1, Outage: out})
+	live := granted[campaign.Detail](w, w.ask(&Detail{})).Live
+	eq(w, "why", []any{live.Constraint, live.Explanation}, []any{engine.ConstraintSeats, out.String()})
+	w.do(&BotsChanged{Bots: []engine.Bot{{ID: "bot"}}})
+	live = granted[campaign.Detail](w, w.ask(&Detail{})).Live
+	eq(w, "inactive", live.Explanation, botInactive)
+}
+
+func TestTheFleetsSeatsAreCutToTheConcurrency(t *testing.T) {
+	w := dialling(t, 3, set(func(s *campaign.Settings) { s.Concurrency = 3 }))
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 9, Target: 9, N: w.s.Demands})
+	eq(w, "cap", w.s.seatCap(), 3)
+	for _, id := range []engine.ContactID{"c1", "c2", "c3"} {
+		w.moved(id, attempt.PhaseWaiting)
+	}
+	eq(w, "busy", w.s.Busy, 3)
+}
+
+// What rings or waits relies on a seat: it does not go back.
+func TestALineThatWaitsForASeatIsCountedAmongThoseThatNeedOne(t *testing.T) {
+	w := dialling(t, 2)
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 1, Target: 1})
+	w.moved("c1", attempt.PhaseWaiting)
+	w.moved("c2", attempt.PhaseWaiting)
+	w.ask(&Act{campaign.Act{Action: campaign.ActionPause}})
+	w.pass(10 * time.Second)
+	eq(w, "asked", w.s.Asked, 2)
+	w.do(&call.Up{Contact: "c1"})
+}

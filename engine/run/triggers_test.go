@@ -1,0 +1,332 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+func triggers(id string) *Trigger { return &Trigger{Command: campaign.Trigger{Number: phone(id)}} }
+
+// looked answers the question for a trigger's contact: there is none.
+func (w *world) looked(change ...func(*TriggerFound)) {
+	w.t.Helper()
+	q := one[FindTrigger](w)
+	m := &TriggerFound{Read: q.Read, Request: q.Request, Command: q.Command, Live: q.Live, Importing: q.Importing}
+	for _, c := range change {
+		c(m)
+	}
+	w.do(m)
+}
+
+// seated is a run with ten seats and nobody to dial.
+func seated(t tester, change ...func(*Loaded)) *world {
+	w := ready(t, change...)
+	w.due(nil, 1)
+	w.s.wantSeats(10)
+	w.seats(10)
+	w.forget()
+	return w
+}
+
+// at that state, the trigger is refused for the first reason that holds.
+func TestTheOrderInWhichATriggerIsRefused(t *testing.T) {
+	gone := func(w *world) { w.s.M.C.ID = "" }
+	late := func(w *world) { w.now = w.now.Add(time.Hour) }
+	ended := func(w *world) { w.s.M.C.State = campaign.Completed }
+	outside := func(w *world) { from12(w); w.s.M.C.Settings.SingleDay = true }
+	excluded := func(w *world) { w.s.Excluded.Add(&journal.Exclusion{Number: phone("c1")}) }
+	erased := func(w *world) { w.s.Erasing[phone("c1")] = w.now.Add(2 * time.Hour) }
+	all := []struct {
+		code string
+		set  func(*world)
+	}{{"campaign_not_found", gone}, {"deadline_passed", late}, {"campaign_not_running", ended}, {"outside_window",
+		outside},
+		{"contact_excluded", excluded}, {"person_being_erased", erased}}
+	for i := range all {
+		w := seated(t)
+		for _, x := range all[i:] {
+			x.set(w)
+		}
+		m := triggers("c1")
+		m.Command.Deadline = t0.Add(time.Minute)
+		w.refused(w.ask(m), all[i].code)
+	}
+}
+
+// from12 is a window that is closed at t0.
+func from12(w *world) {
+	w.s.M.C.Settings.Window.Start, w.s.M.C.Settings.Window.End, w.s.M.C.Settings.Window.Zone = 12*60, 13*60, "UTC"
+	w.s.WindowUntil = time.Time{}
+}
+
+func TestATriggerIsDialledAtOnceOrQueued(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		change func(*world)
+		trunk  bool
+		number bool
+		reason string // "": it is dialled
+	}{
+		{"with everything at hand", nil, true, true, ""},
+		{"without a trunk", nil, false, false, "trunk_cps"},
+		{"without a number", nil, true, false, "number_pool"},
+		{"paused meanwhile", func(w *world) { w.ask(act(campaign.ActionPause)) }, true, true, "paused"},
+	} {
+		w := seated(t)
+		r := w.ask(triggers("c1"))
+		w.looked()
+		w.trunksAfter(func(w *world) {
+			if c.change != nil {
+				c.change(w)
+			}
+		}, c.trunk)
+		if c.trunk {
+			n := 0
+			if c.number {
+				n = 1
+			}
+			w.numbers(n, engine.ConstraintNumberPool)
+		}
+		if c.reason == "" {
+			d := one[Spawn](w).First[0].(*call.Dial)
+			eq(w, c.what, []any{d.Trigger.Request, w.s.Lines[oneLine(w)].Phase}, []any{r, attempt.PhaseDialling})
+			w.waits(r) // its contact answers, with the intent
+			continue
+		}
+		w.waits(r)
+		w.durable()
+		rep := granted[campaign.TriggerReply](w, r)
+		eq(w, c.what, []any{rep.Status, rep.Reason, rep.NextEligibleAt.Equal(w.now)}, []any{"queued", c.reason, true})
+	}
+}
+
+func oneLine(w *world) engine.ContactID { return w.s.linesInOrder()[0].ID }
+
+func TestWhyATriggerIsQueuedAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		change func(*world)
+		reason string
+	}{
+		{"paused", func(w *world) { w.s.M.C.State = campaign.Paused }, "paused"},
+		{"no seats", func(w *world) { w.s.Seats, w.s.SeatTarget = 0, 0 }, "seats"},
+		{"outside the window of many days", from12, "window"},
+		{"the node drains", func(w *world) { w.proc.draining = true }, "node_draining"},
+		{"the database is away", func(w *world) { w.proc.away = true }, "database"},
+		{"the lease ran out", func(w *world) { w.proc.fenced = true }, "node_fenced"},
+		{"the campaign is handed over", func(w *world) { w.ask(&DialNoMore{}) }, "node_draining"},
+	} {
+		w := seated(t)
+		c.change(w)
+		r := w.ask(triggers("c1"))
+		none[ReserveTrunks](w)
+		wr := one[Write](w).Write
+		eq(w, c.what, []any{wr.Fresh, wr.Contacts[0].DueClass, wr.Events[0].Type}, []any{true, contact.DueTrigger,
+			journal.ContactTriggered})
+		w.durable()
+		eq(w, c.what, granted[campaign.TriggerReply](w, r).Reason, c.reason)
+		eq(w, "under way", []any{len(w.s.TriggersOf), len(w.s.Fresh)}, "[0 0]")
+	}
+}
+
+func TestATriggerOfANumberAbandonedOfLateWaitsForASeat(t *testing.T) {
+	for _, seat := range []bool{false, true} {
+		w := seated(t)
+		w.proc.seat[phone("c1")] = true
+		w.s.now, w.s.proc = w.now, w.proc
+		cmd := triggers("c1").Command
+		w.s.addTriggered(&cmd, &call.Trigger{Command: cmd, Request: "r"}, true)
+		c, ok := w.s.nextCandidate(seat)
+		eq(w, "dialled, with a seat", []any{ok, c.Seated}, []any{seat, seat})
+		if !seat {
+			eq(w, "queued", w.s.out[0].(Write).Write.Events[0].Data.Reason, "seats")
+		}
+	}
+}
+
+func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
+	w := ready(t, in(campaign.Paused))
+	m := triggers("c1")
+	m.Command.Idempotency.Token = "key"
+	r := w.ask(m)
+	wr := one[Write](w)
+	eq(w, "reply", []any{wr.Write.Reply.Token, wr.Revoke, wr.Ticket != 0}, "[key true true]")
+	w.confirm(journal.ErrSuppressed)
+	w.refused(r, "suppressed")
+	// The campaign had the contact: it is looked up.
+	r = w.ask(triggers("c2"))
+	w.confirm2(journal.ErrContactExists)
+	w.waits(r)
+	w.pass(0)
+	w.pass(20 * time.Millisecond)
+	eq(w, "looked up", one[FindTrigger](w).Request, r)
+}
+
+// confirm2 answers the next write.
+func (w *world) confirm2(err error) {
+	w.t.Helper()
+	for w.owed[0].fence {
+		w.confirm(nil)
+	}
+	w.confirm(err)
+	w.durable()
+}
+
+func TestASecondTriggerOfANumberWaitsForTheFirst(t *testing.T) {
+	w := seated(t)
+	w.ask(triggers("c1"))
+	r := w.ask(triggers("c1"))
+	w.looked()
+	w.round()
+	id := oneLine(w)
+	w.do(&call.Up{Contact: id})
+	w.pass(20*time.Millisecond - 1)
+	eq(w, "waits", len(told[*call.Reopen](w, id)), 0)
+	w.pass(1)
+	eq(w, "merged", told[*call.Reopen](w, id)[0].Trigger.Request, r)
+}
+
+func TestATriggerOfAContactThatIsUpIsMergedIntoIt(t *testing.T) {
+	w := dialling(t, 1)
+	w.ask(triggers("c1"))
+	eq(w, "merged", len(told[*call.Reopen](w, "c1")), 1)
+	// With a key the tables are asked for the stored reply first.
+	m := triggers("c1")
+	m.Command.Idempotency.Token = "key"
+	r := w.ask(m)
+	q := one[FindTrigger](w)
+	eq(w, "only the reply", []any{q.Live, q.Unanswered}, "[true false]")
+	w.do(&TriggerFound{Read: q.Read, Request: r, Command: q.Command, Live: true, Err: journal.ErrReplyExists})
+	w.refused(r, "idempotency_in_progress")
+	r = w.ask(m)
+	w.looked()
+	eq(w, "merged", told[*call.Reopen](w, "c1")[0].Trigger.Request, r)
+}
+
+func TestATriggerOfAContactAtRestReopensIt(t *testing.T) {
+	w := seated(t)
+	r := w.ask(triggers("c1"))
+	w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c1"), true })
+	eq(w, "reopened", told[*call.Reopen](w, "c1")[0].Trigger.Request, r)
+	// The next eight look their numbers up first, dialled or not.
+	w.s.M.C.State = campaign.Paused
+	for i := range 8 {
+		w.ask(triggers(fmt.Sprint("c", i+2)))
+		w.looked()
+	}
+	w.ask(triggers("c99"))
+	none[FindTrigger](w)
+}
+
+func TestWhatCameWhileTheDatabaseWasAskedForATriggerCounts(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		change func(*world)
+		m      func(*TriggerFound)
+		code   string
+	}{
+		{"the database is away", nil, func(m *TriggerFound) { m.Err = errDown }, "database_unavailable"},
+		{"its deadline passed", func(w *world) { w.goTo(t0.Add(time.Minute)) }, nil, "deadline_passed"},
+		{"the run ended", func(w *world) { w.s.M.C.State = campaign.Completed }, nil, "campaign_not_running"},
+		{"it was excluded", func(w *world) { w.s.Excluded.Add(&journal.Exclusion{Number: phone("c1")}) }, nil,
+			"contact_excluded"},
+	} {
+		w := seated(t)
+		m := triggers("c1")
+		m.Command.Deadline = t0.Add(time.Minute)
+		r := w.ask(m)
+		if c.change != nil {
+			c.change(w)
+		}
+		if c.m == nil {
+			c.m = func(*TriggerFound) {}
+		}
+		w.looked(c.m)
+		w.refused(r, c.code)
+		eq(w, "under way", len(w.s.TriggersOf), 0)
+	}
+	// A contact of the number came up.
+	w := seated(t)
+	r := w.ask(triggers("c1"))
+	w.s.newLine("c1", phone("c1")).Up = true
+	w.looked()
+	eq(w, "merged", told[*call.Reopen](w, "c1")[0].Trigger.Request, r)
+}
+
+func TestAnExcludedContactThatIsTriggeredComesBackWhereExclusionsAreNotSticky(t *testing.T) {
+	w := seated(t, set(func(s *campaign.Settings) { s.StickyExclusion = false }))
+	w.excluded("c1")
+	w.ask(triggers("c1"))
+	w.looked(func(m *TriggerFound) {
+		m.Row, m.OK = w.row("c1"), true
+		m.Row.State = contact.Excluded
+	})
+	eq(w, "lifted", one[Write](w).Write.Exclusions[0].Lifted, true)
+	w.excluded("c2")
+	w.s.M.C.State = campaign.Paused
+	w.ask(triggers("c2"))
+	w.looked() // one that was excluded in advance
+	eq(w, "lifted", sent[Write](w)[0].Write.Exclusions[0].Lifted, true)
+}
+
+func TestAnExclusionOvertakesTheTriggersThatWait(t *testing.T) {
+	w := seated(t)
+	w.s.DemandOpen = w.s.Demands // the fleet has not answered yet: triggers wait for it
+	w.s.Seats, w.s.SeatTarget = 0, 0
+	a, b := w.ask(triggers("c1")), w.ask(triggers("c2"))
+	eq(w, "waiting", len(w.s.Triggers), 2)
+	w.ask(excludes("c1"))
+	w.refused(a, "contact_excluded")
+	w.waits(b)
+	eq(w, "under way", []any{len(w.s.TriggersOf), len(w.s.Fresh)}, "[1 1]")
+	// One that is being reserved for.
+	for _, late := range []bool{false, true} {
+		w = seated(t)
+		r := w.ask(triggers("c1"))
+		w.looked()
+		w.trunksAfter(func(w *world) { w.ask(excludes("c1")) }, true)
+		if late {
+			w.pass(5 * time.Second)
+		} else {
+			w.numbers(1, "")
+			one[ReleaseNumber](w)
+		}
+		one[ReleaseTrunk](w)
+		w.refused(r, "contact_excluded")
+		eq(w, "under way", []any{len(w.s.TriggersOf), len(w.s.Fresh), len(w.s.Lines)}, "[0 0 0]")
+	}
+}
+
+func TestATriggerThatIsReservedForWhenTheRunEndsIsRefused(t *testing.T) {
+	w := seated(t)
+	r := w.ask(triggers("c1"))
+	w.looked()
+	w.trunksAfter(func(w *world) { w.ask(act(campaign.ActionStop)) }, true)
+	w.numbers(1, "")
+	w.refused(r, "campaign_not_running")
+	eq(w, "under way", []any{len(w.s.TriggersOf), len(w.s.Fresh)}, "[0 0]")
+}
+
+func TestTriggersGoBeforeFirstAttemptsAndAfterDueCallbacks(t *testing.T) {
+	w := seated(t)
+	callback := w.row("c5")
+	callback.DueClass = contact.DueCallback
+	w.s.Queue.Push(w.row("c1"))
+	w.s.Queue.Push(callback)
+	w.ask(triggers("c9"))
+	w.looked()
+	r := w.s.Round
+	var order []any
+	for i := range r.Candidates {
+		order = append(order, r.Candidates[i].Row.Number)
+	}
+	eq(w, "order", order, []any{phone("c5"), phone("c1")})
+}
