@@ -117,7 +117,7 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 		held := s.Later[epoch]
 		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Variables) {
 			delete(s.Later, epoch)
-			s.reply(held.From, nil, ErrContactExcluded)
+			s.reply(held.From, nil, call.ErrContactExcluded)
 		}
 	}
 	if s.Round == nil {

@@ -86,7 +86,7 @@ func (s *State) triggerFound(m *TriggerFound) {
 		return
 	}
 	if overtaken {
-		s.reply(m.Request, nil, ErrContactExcluded)
+		s.reply(m.Request, nil, call.ErrContactExcluded)
 		return
 	}
 	if m.Live {
