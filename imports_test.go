@@ -127,7 +127,8 @@ var importRules = []importRule{
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
-		"actors":  {"persistence/storetest"}, // the promises that its store keeps as PostgreSQL's does
+		"engine":  {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
+		"actors":  {"persistence/storetest"}, // and the store of the actor tests, made of it
 		"process": {"command", "actors/..."}, // the test binary is the program, when a test asks for that
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}

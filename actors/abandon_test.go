@@ -28,7 +28,7 @@ func TestABotThatDoesNotConnectInTimeMakesAnAbandonWithTheMessage(t *testing.T) 
 				r.over()
 				var a attempt.Attempt
 				r.store.View(func() {
-					for _, x := range r.store.Attempts {
+					for x := range r.store.AllAttempts() {
 						a = x
 					}
 				})

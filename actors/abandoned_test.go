@@ -19,8 +19,8 @@ func (r *rig) abandonedBefore(ago time.Duration, numbers ...engine.PhoneNumber) 
 	r.store.View(func() {
 		for i, n := range numbers {
 			id := engine.AttemptID(fmt.Sprintf("%032x", 0xabc000+i))
-			r.store.Attempts[id] = attempt.Attempt{ID: id, Campaign: "cmp_other", To: n, State: attempt.Ended, Outcome: engine.OutcomeAbandoned,
-				ReservedAt: &at, EndedAt: &at}
+			r.store.PutAttempt(attempt.Attempt{ID: id, Campaign: "cmp_other", To: n, State: attempt.Ended, Outcome: engine.OutcomeAbandoned,
+				ReservedAt: &at, EndedAt: &at})
 		}
 	})
 }
@@ -40,7 +40,7 @@ func (r *rig) abandonedNow(among []engine.PhoneNumber) (those, others int) {
 		in[n] = true
 	}
 	r.store.View(func() {
-		for _, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			switch {
 			case a.Campaign != r.id || a.Outcome != engine.OutcomeAbandoned:
 			case in[a.To]:
@@ -64,13 +64,6 @@ func TestANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours(t *test
 			r.add(700)
 			r.act(campaign.ActionStart)
 			r.until(12*time.Hour, "campaign completed", r.completed)
-			r.store.View(func() {
-				for id, a := range r.store.Attempts {
-					if a.Campaign == "cmp_other" {
-						delete(r.store.Attempts, id)
-					}
-				}
-			})
 			r.check()
 			again, others := r.abandonedNow(those)
 			if again > 0 || others == 0 {
@@ -145,7 +138,7 @@ func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 		r.until(2*time.Hour, "credit", func() bool { return r.detail().Counters.Completed > 300 })
 		rest := []engine.PhoneNumber{}
 		r.store.View(func() {
-			for _, c := range r.store.Rows {
+			for c := range r.store.AllContacts() {
 				if c.State == contact.Pending && c.Position <= 400 {
 					rest = append(rest, c.Number)
 				}

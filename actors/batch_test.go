@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/memstore"
 )
 
 // A batch obeys the rules of lists, says of each item what became of it, and
@@ -58,7 +59,7 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 				t.Errorf("%+v", rep)
 			}
 			var kept journal.Reply
-			r.store.View(func() { kept = r.store.Replies["key|batch|one"] })
+			r.store.View(func() { kept = r.store.Replies[memstore.ReplyKey{Key: "key", Route: "batch", Token: "one"}] })
 			if body, _ := json.Marshal(rep); string(kept.Body) != string(body) || kept.Status != 200 {
 				t.Errorf("kept %d %s, answered %s", kept.Status, kept.Body, body)
 			}

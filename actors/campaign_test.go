@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -112,7 +111,10 @@ func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortes
 		edit(&set)
 	}
 	id := engine.CampaignID("cmp_test")
-	s.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	c := campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	if err := s.InsertCampaign(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
 	r.log = zerolog.SyncWriter(&r.said)
 	r.t, r.store, r.world, r.id, r.near = t, s, actortest.NewWorld(script), id, actortest.NewWorld(script)
 	// Behind Close: each message that the world still sends to an actor that is
@@ -192,7 +194,7 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 	}
 	d := r.detail()
 	r.store.View(func() {
-		for _, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			if a.State != attempt.Ended {
 				r.t.Logf("attempt %s: %s, ending %+v, seq %d, leg %+v", a.ID.Short(), a.State, a.Ending, a.MediaSeq, a.Legs[len(a.Legs)-1])
 			}
@@ -213,7 +215,7 @@ func (r *rig) over() {
 
 // attempts gives all that are stored.
 func (r *rig) attempts() (list []attempt.Attempt) {
-	r.store.View(func() { list = slices.Collect(maps.Values(r.store.Attempts)) })
+	r.store.View(func() { list = slices.Collect(r.store.AllAttempts()) })
 	return list
 }
 
@@ -237,9 +239,9 @@ func (r *rig) check() {
 	r.threeWays()
 	r.store.View(func() {
 		legs := 0
-		for id, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			if a.State != attempt.Ended {
-				r.t.Errorf("attempt %s is %s", id.Short(), a.State)
+				r.t.Errorf("attempt %s is %s", a.ID.Short(), a.State)
 			}
 			for _, l := range a.Legs {
 				if l.SentAt != nil {
@@ -254,7 +256,7 @@ func (r *rig) check() {
 			r.t.Errorf("%d numbers still held", n)
 		}
 		live, abandoned := 0, 0
-		for _, e := range r.store.Events {
+		for _, e := range r.store.AllEvents() {
 			switch e.Type {
 			case journal.AttemptConnected:
 				live++
@@ -307,7 +309,7 @@ func (r *rig) threeWays() {
 func (r *rig) fold() tally.Runs {
 	fold := tally.Runs{}
 	r.store.View(func() {
-		list := slices.Clone(r.store.Events)
+		list := slices.Clone(r.store.AllEvents())
 		slices.SortStableFunc(list, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 		for i := range list {
 			if list[i].Campaign == r.id {
@@ -370,7 +372,7 @@ func TestACampaignThatIsNotUpIsNotBroughtUpByALookAtIt(t *testing.T) {
 			}
 		}
 		r.store.View(func() {
-			if e := r.store.Campaigns[r.id].Epoch; e != 0 {
+			if e := r.store.CampaignRow(r.id).Epoch; e != 0 {
 				t.Errorf("it was taken over, epoch %d", e)
 			}
 		})

@@ -31,7 +31,10 @@ func BenchmarkCall(b *testing.B) {
 	set := campaign.Settings{Name: "bench", Bot: "bot", Concurrency: seats, Numbers: []engine.PhoneNumber{"+4930111111"}, MaxAttempts: 1,
 		RetryDelaySec: 60, RingTimeoutSec: 15, CallLimitSec: 900, ResultTimeoutSec: 60, AMD: engine.AMDParallel, AbandonCapPPM: 30_000, PacingMode: "strict"}
 	set.Window.Zone = "UTC"
-	store.Campaigns[id] = &campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	c := campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
+	if err := store.InsertCampaign(b.Context(), c); err != nil {
+		b.Fatal(err)
+	}
 	world := actortest.NewWorld(func(engine.PhoneNumber, int) actortest.Script {
 		return actortest.Script{Ring: 2 * time.Millisecond, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Millisecond,
 			BotIn: time.Millisecond, Talk: 200 * time.Millisecond}

@@ -91,7 +91,7 @@ func TestAConfigURLThatCannotBeUsedFailsTheCampaignAndNobodyIsCalled(t *testing.
 				t.Errorf("%d INVITEs, %d pending", r.world.Invited(), d.Counters.Pending)
 			}
 			r.store.View(func() {
-				if c := r.store.Campaigns[r.id]; c.State != campaign.Failed || c.FailureReason != d.Campaign.FailureReason {
+				if c := r.store.CampaignRow(r.id); c.State != campaign.Failed || c.FailureReason != d.Campaign.FailureReason {
 					t.Errorf("stored: %s %q", c.State, c.FailureReason)
 				}
 			})

@@ -23,7 +23,7 @@ func (r *rig) operate(action campaign.ContactAction, n engine.PhoneNumber, at ti
 // operated gives the events that an operator's words on contacts left.
 func (r *rig) operated() (list []journal.Event) {
 	r.store.View(func() {
-		for _, e := range r.store.Events {
+		for _, e := range r.store.AllEvents() {
 			if e.Contact != "" && e.Data.Who != nil {
 				list = append(list, e)
 			}

@@ -220,7 +220,7 @@ func TestACallerIDIsInUseUntilTheLegOfALostCallIsOver(t *testing.T) {
 		r.until(rings, "both are lost", func() bool {
 			lost := 0
 			r.store.View(func() {
-				for _, a := range r.store.Attempts {
+				for a := range r.store.AllAttempts() {
 					if a.Outcome == engine.OutcomeLost {
 						lost++
 					}
@@ -252,10 +252,10 @@ func TestWhoIsCalledIsServedWhileANodeIsNotDeclaredGone(t *testing.T) {
 			r.until(time.Minute, "four ring", func() bool { return r.world.LiveCalls() == seats })
 			// Two of them are carried by a node that is dead.
 			r.store.View(func() {
-				for id, at := range r.store.Attempts {
+				for at := range r.store.AllAttempts() {
 					if n := at.To[len(at.To)-1]; n%2 == 0 {
 						at.Node = 9
-						r.store.Attempts[id] = at
+						r.store.PutAttempt(at)
 					}
 				}
 			})

@@ -60,8 +60,8 @@ func TestWhatIsUnderWayWhenTheDatabaseGoesAwayIsAnsweredAndWholeAfterwards(t *te
 		r.until(3*time.Second, "it is back", func() bool { return r.tree.Database().Up })
 		r.until(time.Minute, "the first one is there, whole", func() bool { return r.contactOf(number(1)).State == contact.Completed })
 		r.store.View(func() {
-			if len(r.store.Rows) != 1 || len(r.store.Replies) != 1 || len(r.store.Excl) != 0 {
-				t.Errorf("%d contacts, %d replies, %d exclusions", len(r.store.Rows), len(r.store.Replies), len(r.store.Excl))
+			if contacts, exclusions, _ := r.store.Counts(); contacts != 1 || len(r.store.Replies) != 1 || exclusions != 0 {
+				t.Errorf("%d contacts, %d replies, %d exclusions", contacts, len(r.store.Replies), exclusions)
 			}
 		})
 		if err := trigger(number(2)); err != nil {

@@ -42,7 +42,7 @@ func TestAContactAbroadIsFailedWithoutACall(t *testing.T) {
 			t.Errorf("%d INVITEs", n)
 		}
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.To == vienna && (a.State != attempt.Ended || a.Consumed || a.Friendly == "") {
 					t.Errorf("%+v", a)
 				}

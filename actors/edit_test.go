@@ -58,17 +58,17 @@ func TestAnEditTakesEffectOnResume(t *testing.T) {
 		r.act(campaign.ActionResume)
 		r.until(2*time.Minute, "eight conversations", func() bool { return r.detail().Live.InProgress == 8 })
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.ReservedAt.After(edited) && a.From != "+4930222222" {
 					t.Errorf("dialled from %s", a.From)
 				}
 			}
-			last := r.store.Campaigns[r.id]
+			last := r.store.CampaignRow(r.id)
 			if last.Settings.Concurrency != 8 || last.Version != 2 {
 				t.Errorf("stored %+v", last.Settings)
 			}
 			n := 0
-			for _, e := range r.store.Events {
+			for _, e := range r.store.AllEvents() {
 				if e.Type == journal.CampaignEdited {
 					n++
 					if len(e.Data.Changes) != 2 || e.Data.Changes[0].Field != "concurrency" || e.Data.Who == nil || e.Data.Who.Name != "test" {
@@ -96,7 +96,7 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 		r.act(campaign.ActionStart)
 		used := func() (most int) {
 			r.store.View(func() {
-				for _, c := range r.store.Rows {
+				for c := range r.store.AllContacts() {
 					most = max(most, c.Used)
 				}
 			})
@@ -110,7 +110,7 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 		d := r.detail()
 		r.store.View(func() {
 			left := 0
-			for _, c := range r.store.Rows {
+			for c := range r.store.AllContacts() {
 				if c.Open() {
 					f := c.Facts()
 					left += max(0, 2-f.Used)
@@ -129,7 +129,7 @@ func TestFewerAttemptsHoldForContactsThatWaitAndForThoseOnTheLine(t *testing.T) 
 		r.act(campaign.ActionResume)
 		r.until(2*time.Hour, "campaign completed", r.completed)
 		r.store.View(func() {
-			for _, c := range r.store.Rows {
+			for c := range r.store.AllContacts() {
 				if c.Used != 2 || c.State != contact.Failed || c.Reason != contact.ReasonExhausted || c.Max != 2 {
 					t.Errorf("%s %s after %d of %d attempts", c.State, c.Reason, c.Used, c.Max)
 				}

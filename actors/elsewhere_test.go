@@ -271,7 +271,7 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 			r.act(campaign.ActionStart)
 			answered := func() (n, served int) {
 				r.store.View(func() {
-					for _, a := range r.store.Attempts {
+					for a := range r.store.AllAttempts() {
 						if a.AnsweredAt != nil {
 							n++
 						}
@@ -354,7 +354,7 @@ func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 		r.until(24*time.Hour, "completed", r.completed)
 		outcomes := map[engine.Outcome]int{}
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				outcomes[a.Outcome]++
 			}
 			if n := len(r.store.Holds); n > 0 {
@@ -382,7 +382,7 @@ func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
 		var at attempt.Attempt
 		last := func() attempt.Attempt {
 			r.store.View(func() {
-				for _, a := range r.store.Attempts {
+				for a := range r.store.AllAttempts() {
 					at = a
 				}
 			})

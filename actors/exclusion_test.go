@@ -134,13 +134,13 @@ func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
 			time.Sleep(time.Minute) // virtual
 			r.store.View(func() {
 				last := map[engine.ContactID]journal.Event{}
-				for _, e := range r.store.Events {
+				for _, e := range r.store.AllEvents() {
 					if e.Contact != "" && e.Data.After != nil && e.Seq > last[e.Contact].Seq {
 						last[e.Contact] = e
 					}
 				}
-				for id, e := range last {
-					if c := r.store.Rows[id]; e.Data.After.Live != (c.Attempt != "") || e.Data.After.State != c.State {
+				for c := range r.store.AllContacts() {
+					if e, ok := last[c.ID]; ok && (e.Data.After.Live != (c.Attempt != "") || e.Data.After.State != c.State) {
 						t.Errorf("excluded after %v: the last event is %s with %+v, the row has state %s and attempt %q", wait, e.Type, *e.Data.After, c.State, c.Attempt)
 					}
 				}

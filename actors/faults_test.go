@@ -173,7 +173,7 @@ func TestAnEarlierLifeIsClosedAsLostAndNobodyIsDialledTwiceAtOnce(t *testing.T) 
 				synctest.Wait()
 				r.store.View(func() {
 					lost := 0
-					for _, a := range r.store.Attempts {
+					for a := range r.store.AllAttempts() {
 						if a.State != attempt.Ended {
 							t.Errorf("attempt %s is %s", a.ID.Short(), a.State)
 						}
@@ -267,7 +267,7 @@ func TestExcludeCancelsARingingLegAndNoInviteLeavesAfterwards(t *testing.T) {
 			}
 		}
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if (a.To == number(25) || a.To == number(27)) && a.InviteAt != nil {
 					t.Errorf("an excluded contact was dialled")
 				}

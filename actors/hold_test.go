@@ -66,7 +66,7 @@ func (x *answerer) again() (after []time.Duration) {
 // endsOfLegs are what proved the ends of the legs of lost calls.
 func (r *rig) endsOfLegs() (proofs []engine.Proof) {
 	r.store.View(func() {
-		for _, e := range r.store.Events {
+		for _, e := range r.store.AllEvents() {
 			if e.Type == journal.LegClosed {
 				proofs = append(proofs, e.Data.Proof)
 			}
@@ -159,7 +159,7 @@ func TestAHoldOutlivesRestartsAndEditsOfTheCallLimit(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "three talk", func() bool { return r.detail().Live.InProgress == 3 })
 		r.store.View(func() { // by another node, say
-			c := r.store.Campaigns[r.id]
+			c := r.store.CampaignRow(r.id)
 			c.Settings.CallLimitSec = 10
 		})
 		for range 3 {

@@ -87,7 +87,7 @@ func TestAnImportedFileIsDialledToItsEnd(t *testing.T) {
 				t.Errorf("%d INVITEs for 60 contacts", r.world.Invites)
 			}
 			r.store.View(func() {
-				for _, e := range r.store.Events {
+				for _, e := range r.store.AllEvents() {
 					if e.Type == journal.ContactsAdded && e.Data.Import == imp.ID && (e.Data.Count != 59 || e.Data.Who == nil || e.Data.Who.Name != "test") {
 						t.Errorf("event %+v", e)
 					}

@@ -72,7 +72,7 @@ func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 				t.Error(err)
 			}
 			r.store.View(func() {
-				e := r.store.Events[len(r.store.Events)-1]
+				e := r.store.AllEvents()[len(r.store.AllEvents())-1]
 				if e.Type != journal.ExclusionsImported || e.Data.Count != 3 || e.Data.Reason != "robinson" || e.Data.Who.Name != "Ada" || e.Campaign != r.id {
 					t.Errorf("the history has %+v", e)
 				}

@@ -93,7 +93,7 @@ func TestRestartWhileContactsWaitForTheirResults(t *testing.T) {
 		}
 		synctest.Wait()
 		r.store.View(func() {
-			for _, c := range r.store.Rows {
+			for c := range r.store.AllContacts() {
 				if c.State != contact.Pending || c.Used != 0 || c.Run != 2 || c.DueAt == nil {
 					t.Errorf("contact is %s after %d attempts, run %d", c.State, c.Used, c.Run)
 				}

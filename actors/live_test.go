@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/memstore"
 	"dialler/engine/pacing"
 	"dialler/engine/window"
 )
@@ -90,7 +91,7 @@ func TestDialsAreThoseWhoseInviteLeft(t *testing.T) {
 		defer r.tree.Close()
 		r.results()
 		r.store.View(func() {
-			r.store.Holds[number(0)] = actortest.Hold{Attempt: "somebody else's", Until: time.Now().Add(time.Hour)}
+			r.store.Holds[number(0)] = memstore.Hold{Attempt: "somebody else's", Until: time.Now().Add(time.Hour)}
 		})
 		r.add(2)
 		r.act(campaign.ActionStart)

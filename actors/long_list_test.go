@@ -46,7 +46,7 @@ func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 				})
 				time.Sleep(time.Second) // the last write, in virtual time
 				r.store.View(func() {
-					for _, c := range r.store.Rows {
+					for c := range r.store.AllContacts() {
 						if c.DueAt != nil || c.State == contact.Pending {
 							t.Fatalf("%s still waits: %+v", c.ID, c)
 						}

@@ -189,7 +189,7 @@ func TestAFencedNodePlacesNoCall(t *testing.T) {
 			t.Errorf("why it is not dialling: %q", d.Live.Constraint)
 		}
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.Ending == nil || a.Ending.Outcome != engine.OutcomeCompleted {
 					t.Errorf("a live call came to %+v", a.Ending)
 				}
@@ -225,7 +225,7 @@ func TestAnIntentIsNotSentAfterTheEndOfTheLease(t *testing.T) {
 		r.act(campaign.ActionStart)
 		time.Sleep(20 * time.Second) // virtual
 		r.store.View(func() {
-			if len(r.store.Attempts) == 0 {
+			if _, _, attempts := r.store.Counts(); attempts == 0 {
 				t.Error("no call was begun before the end of the lease")
 			}
 		})

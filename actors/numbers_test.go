@@ -19,13 +19,16 @@ func (r *rig) beside(id engine.CampaignID, from, n int, edit func(*campaign.Sett
 	r.t.Helper()
 	other := &rig{t: r.t, store: r.store, world: r.world, tree: r.tree, id: id, configs: r.configs, optOut: r.optOut}
 	other.life.Store(r.life.Load())
-	r.store.View(func() {
-		c := *r.store.Campaigns[r.id]
-		c.ID, c.State, c.Run, c.EverRun = id, campaign.Draft, 1, false
-		c.StartedAt, c.Epoch, c.Seq = nil, 0, 0
-		edit(&c.Settings)
-		r.store.Campaigns[id] = &c
-	})
+	c, err := r.store.Campaign(r.t.Context(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c.ID, c.State, c.Run, c.EverRun = id, campaign.Draft, 1, false
+	c.StartedAt, c.Epoch, c.Seq = nil, 0, 0
+	edit(&c.Settings)
+	if err := r.store.InsertCampaign(r.t.Context(), c); err != nil {
+		r.t.Fatal(err)
+	}
 	cmd := campaign.AddContacts{Campaign: id, Source: "api"}
 	for i := range n {
 		cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(from + i)})

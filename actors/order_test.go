@@ -99,7 +99,7 @@ func TestTriggersComeBeforeTheListAndDoNotStarveRetriesOfAnAlwaysOnCampaign(t *t
 		r.until(2*time.Hour, "everybody was dialled twice", func() bool { return len(r.dialled()) == 140 })
 		due := map[engine.ContactID]time.Time{}
 		r.store.View(func() {
-			for _, e := range r.store.Events {
+			for _, e := range r.store.AllEvents() {
 				if e.Type == journal.AttemptEnded && e.Data.DueAt != nil {
 					due[e.Contact] = *e.Data.DueAt
 				}

@@ -33,9 +33,9 @@ func (r *rig) peersOver() {
 		r.t.Errorf("%d bot legs are left", n)
 	}
 	r.store.View(func() {
-		for id, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			if a.OpenLeg() {
-				r.t.Errorf("attempt %s has an open leg: %+v %+v", id.Short(), a.Legs, a.Peers)
+				r.t.Errorf("attempt %s has an open leg: %+v %+v", a.ID.Short(), a.Legs, a.Peers)
 			}
 		}
 	})

@@ -31,7 +31,7 @@ func TestPreflightSaysWhatIsAheadAndStartsNothing(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
 		defer r.tree.Close()
 		r.add(5)
-		r.store.View(func() { r.store.Supp[number(0)] = true })
+		r.store.View(func() { r.store.Suppress(number(0)) })
 		p := r.preflight()
 		if !p.Ready || len(p.Blockers) != 0 || len(p.Warnings) != 0 || p.Contacts.Total != 5 || p.Contacts.ToDial != 4 || p.Estimate == nil {
 			t.Errorf("%+v", p)

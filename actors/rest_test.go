@@ -62,7 +62,7 @@ func (r *rig) erase(n engine.PhoneNumber) {
 
 // campaignRow is what is stored of the campaign: asking for it wakes nobody.
 func (r *rig) campaignRow() (c campaign.Campaign) {
-	r.store.View(func() { c = *r.store.Campaigns[r.id] })
+	r.store.View(func() { c = *r.store.CampaignRow(r.id) })
 	return c
 }
 
@@ -121,16 +121,15 @@ func TestACampaignAtRestThatIsLoadedCompletesAtOnceWhenNobodyIsOpen(t *testing.T
 				r.tree.Close()
 				switch x.how {
 				case "suppressed": // while no process ran
-					r.store.View(func() { r.store.Supp[number(0)] = true })
+					r.store.View(func() { r.store.Suppress(number(0)) })
 				default:
 					r.store.View(func() {
-						for id := range r.store.Rows {
-							c := *r.store.Rows[id]
+						for c := range r.store.AllContacts() {
 							c.State, c.DueAt, c.Version = x.want, nil, c.Version+1
 							if c.State == contact.Failed {
 								c.Reason = contact.ReasonExhausted
 							}
-							r.store.Rows[id] = &c
+							r.store.PutContact(c)
 						}
 					})
 				}
@@ -317,8 +316,8 @@ func TestAnExclusionThatWaitsForTheEndOfACallCountsOnceAndKeepsItsReason(t *test
 		}
 		said := 0
 		r.store.View(func() {
-			for i := range r.store.Events {
-				if r.store.Events[i].Type == journal.ContactExcluded {
+			for i := range r.store.AllEvents() {
+				if r.store.AllEvents()[i].Type == journal.ContactExcluded {
 					said++
 				}
 			}

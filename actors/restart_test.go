@@ -26,7 +26,7 @@ func (r *rig) kill() {
 // openAttempts gives the attempts that the store calls open.
 func (r *rig) openAttempts() (open []attempt.Attempt) {
 	r.store.View(func() {
-		for _, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			if a.State != attempt.Ended {
 				open = append(open, a)
 			}
@@ -96,7 +96,7 @@ func TestAResultThatComesFirstAfterARestartIsStoredAndItsCallIsClosed(t *testing
 		r.until(time.Hour, "campaign completed", r.completed)
 		synctest.Wait()
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.State != attempt.Ended {
 					t.Errorf("attempt %s is %s", a.ID.Short(), a.State)
 				}
@@ -123,7 +123,7 @@ func TestTheLegsOfALostCallAreWatchedByTheNextLifeToo(t *testing.T) {
 			r.until(5*time.Second, "closed as lost", func() bool {
 				lost := 0
 				r.store.View(func() {
-					for _, a := range r.store.Attempts {
+					for a := range r.store.AllAttempts() {
 						if a.Outcome == engine.OutcomeLost {
 							lost++
 						}
@@ -142,7 +142,7 @@ func TestTheLegsOfALostCallAreWatchedByTheNextLifeToo(t *testing.T) {
 		r.until(time.Hour, "campaign completed", r.completed)
 		synctest.Wait()
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				for _, l := range a.Legs {
 					if l.EndedAt == nil {
 						t.Errorf("leg %s of the %s attempt has no end", l.ID, a.Outcome)
@@ -165,9 +165,11 @@ func TestAnExclusionThatAKillCutInTwoIsCompletedByTheNextLife(t *testing.T) {
 		time.Sleep(3 * time.Second) // virtual
 		r.kill()
 		// The exclusion is stored, its contact is not excluded yet.
-		r.store.View(func() {
-			r.store.Excl = append(r.store.Excl, journal.Exclusion{Campaign: r.id, Number: number(25), Reason: "asked", CreatedAt: time.Now()})
-		})
+		refused, err := r.store.Commit(t.Context(), []journal.Write{{Exclusions: []journal.Exclusion{
+			{Campaign: r.id, Number: number(25), Reason: "asked", CreatedAt: time.Now()}}}})
+		if err != nil || refused[0] != nil {
+			t.Fatal(err, refused)
+		}
 		r.start()
 		defer func() { r.tree.Close() }()
 		r.until(time.Hour, "campaign completed", r.completed)
@@ -176,7 +178,7 @@ func TestAnExclusionThatAKillCutInTwoIsCompletedByTheNextLife(t *testing.T) {
 			t.Errorf("the contact is %s (%s), want excluded", c.State, c.Reason)
 		}
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.To == number(25) {
 					t.Errorf("the excluded contact was dialled")
 				}
@@ -203,7 +205,7 @@ func TestAResultThatNeverComesTimesOutInAStoppedCampaignToo(t *testing.T) {
 				time.Sleep(time.Minute) // virtual: more than the result time-out
 				synctest.Wait()
 				r.store.View(func() {
-					for _, c := range r.store.Rows {
+					for c := range r.store.AllContacts() {
 						if !c.State.Processed() {
 							t.Errorf("a contact is still %s", c.State)
 						}
@@ -239,7 +241,7 @@ func TestTheAbandonsOfACrashAreInTheLedgersAtOnce(t *testing.T) {
 		r.until(time.Minute, "the calls of the earlier life are closed", func() bool {
 			closed := 0
 			r.store.View(func() {
-				for _, a := range r.store.Attempts {
+				for a := range r.store.AllAttempts() {
 					if a.Cause == engine.AbandonCapacityLoss {
 						closed++
 					}

@@ -15,7 +15,7 @@ import (
 // only gives the campaign's one attempt.
 func (r *rig) only() (a attempt.Attempt) {
 	r.store.View(func() {
-		for _, x := range r.store.Attempts {
+		for x := range r.store.AllAttempts() {
 			a = x
 		}
 	})

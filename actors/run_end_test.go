@@ -84,7 +84,7 @@ func TestTwoResultsOfAnEarlierCallDuringARedialCountOnce(t *testing.T) {
 		r.until(5*time.Minute, "redialled", func() bool { return r.world.Invited() == 2 })
 		var first engine.AttemptID
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.State == attempt.Ended {
 					first = a.ID
 				}

@@ -114,8 +114,8 @@ func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 				was := map[engine.AttemptID]attempt.Attempt{}
 				var ids []engine.AttemptID
 				r.store.View(func() {
-					for id := range r.store.Attempts {
-						ids = append(ids, id)
+					for a := range r.store.AllAttempts() {
+						ids = append(ids, a.ID)
 					}
 				})
 				for _, id := range ids {
@@ -140,8 +140,11 @@ func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 				}
 				answered, served, ended := 0, 0, 0
 				r.store.View(func() {
-					for id, was := range was {
-						is := r.store.Attempts[id]
+					for is := range r.store.AllAttempts() {
+						was, ok := was[is.ID]
+						if !ok {
+							continue
+						}
 						if was.AnsweredAt != nil {
 							answered++
 							if is.AnsweredAt == nil || !is.AnsweredAt.Equal(*was.AnsweredAt) || is.Legs[0].Dialog == nil {
@@ -169,8 +172,11 @@ func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 				r.results()
 				r.until(2*time.Hour, "campaign completed", r.completed)
 				r.store.View(func() {
-					for id, was := range was {
-						is := r.store.Attempts[id]
+					for is := range r.store.AllAttempts() {
+						was, ok := was[is.ID]
+						if !ok {
+							continue
+						}
 						want := engine.OutcomeLost
 						switch {
 						case was.State == attempt.Ended:
@@ -282,7 +288,7 @@ func TestSpooledWritesOfAnOwnerThatWasReplacedAreRefused(t *testing.T) {
 		r.tree.Close()
 		synctest.Wait()
 		r.store.SetDown(false)
-		r.store.View(func() { r.store.Campaigns[r.id].Epoch++ }) // somebody else has it
+		r.store.View(func() { r.store.CampaignRow(r.id).Epoch++ }) // somebody else has it
 		r.world = actortest.NewWorld(r.world.Script)
 		r.start()
 		defer r.tree.Close()
@@ -303,7 +309,7 @@ func TestSpooledWritesOfAnOwnerThatWasReplacedAreRefused(t *testing.T) {
 			}
 		})
 		r.store.View(func() {
-			for _, a := range r.store.Attempts {
+			for a := range r.store.AllAttempts() {
 				if a.AnsweredAt != nil {
 					t.Errorf("a stale owner's write is stored: %+v", a)
 				}
@@ -363,7 +369,7 @@ func TestTheAPIIsRefusedBeforeAnythingIsDoneWhileTheDatabaseIsAway(t *testing.T)
 		synctest.Wait()
 		ctx, who := context.Background(), engine.Who{Name: "test"}
 		var writes int
-		r.store.View(func() { writes = len(r.store.Events) })
+		r.store.View(func() { writes = len(r.store.AllEvents()) })
 		for name, f := range map[string]func() error{
 			"trigger": func() error {
 				_, err := r.tree.Trigger(ctx, campaign.Trigger{Campaign: r.id, Number: number(77), Who: who})
@@ -402,8 +408,9 @@ func TestTheAPIIsRefusedBeforeAnythingIsDoneWhileTheDatabaseIsAway(t *testing.T)
 		r.spoolEmpty()
 		r.until(time.Hour, "campaign completed", r.completed)
 		r.store.View(func() {
-			if len(r.store.Excl) > 0 || len(r.store.Rows) != 10 || len(r.store.Events) <= writes {
-				t.Errorf("%d exclusions, %d contacts, %d events", len(r.store.Excl), len(r.store.Rows), len(r.store.Events))
+			contacts, exclusions, _ := r.store.Counts()
+			if events := len(r.store.AllEvents()); exclusions > 0 || contacts != 10 || events <= writes {
+				t.Errorf("%d exclusions, %d contacts, %d events", exclusions, contacts, events)
 			}
 		})
 		r.check()

@@ -20,7 +20,7 @@ import (
 
 // suppress puts a number on the list as the API does.
 func (r *rig) suppress(n engine.PhoneNumber) {
-	r.store.View(func() { r.store.Supp[n] = true })
+	r.store.View(func() { r.store.Suppress(n) })
 	if err := r.tree.Suppressed(context.Background(), []engine.PhoneNumber{n}); err != nil {
 		r.t.Errorf("suppress: %v", err)
 	}
@@ -91,7 +91,7 @@ func TestASuppressionIsAnsweredOnceNoInviteToTheNumberIsOnItsWay(t *testing.T) {
 			r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
 			r.callBy(dialout, 1)
 			<-r.held.here
-			r.store.View(func() { r.store.Supp[number(1)] = true })
+			r.store.View(func() { r.store.Suppress(number(1)) })
 			suppress := func() error {
 				return r.tree.Suppressed(context.Background(), []engine.PhoneNumber{number(2), number(1)})
 			}
@@ -162,7 +162,7 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 				t.Errorf("%+v: answered (%v) while an INVITE is about to leave", by, err)
 			}
 			r.store.View(func() {
-				if !r.store.Supp[number(1)] {
+				if !r.store.IsSuppressed(number(1)) {
 					t.Errorf("%+v: not stored", by)
 				}
 			})
@@ -344,8 +344,8 @@ func TestATriggerAndADialoutToASuppressedNumberAreRefused(t *testing.T) {
 			t.Errorf("%d INVITEs", n)
 		}
 		r.store.View(func() {
-			if len(r.store.Rows) != 0 {
-				t.Errorf("%d contacts were made", len(r.store.Rows))
+			if contacts, _, _ := r.store.Counts(); contacts != 0 {
+				t.Errorf("%d contacts were made", contacts)
 			}
 		})
 	})
@@ -389,11 +389,11 @@ func TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber(t *testing.T) {
 			r.until(time.Minute, "the call is over", func() bool { return r.world.HungUp() > 0 && r.world.LiveCalls() == 0 })
 			time.Sleep(time.Second) // virtual: until its end is stored, of which nobody waits to hear
 			r.store.View(func() {
-				if r.store.Supp[number(0)] != (key == '9') {
-					t.Errorf("key %q: suppressed %v", key, r.store.Supp[number(0)])
+				if r.store.IsSuppressed(number(0)) != (key == '9') {
+					t.Errorf("key %q: suppressed %v", key, r.store.IsSuppressed(number(0)))
 				}
 				said := 0
-				for _, e := range r.store.Events {
+				for _, e := range r.store.AllEvents() {
 					if e.Type == journal.AttemptOptedOut {
 						said++
 					}
@@ -423,7 +423,7 @@ func TestADoNotCallResultSuppressesTheNumberWhereverItIsCalledNext(t *testing.T)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "a conversation with its result", func() bool { return r.detail().Counters.Completed == 1 })
 		r.store.View(func() {
-			if !r.store.Supp[number(0)] {
+			if !r.store.IsSuppressed(number(0)) {
 				t.Error("the number is not on the list")
 			}
 		})

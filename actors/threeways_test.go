@@ -14,6 +14,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/memstore"
 	"dialler/engine/tally"
 	"dialler/engine/window"
 )
@@ -172,9 +173,9 @@ func (r *rig) disturb(rnd *rand.Rand) {
 	case 7: // numbers of which another installation's call lives, or nobody calls
 		r.store.View(func() {
 			if rnd.IntN(2) == 0 {
-				r.store.Holds[n] = actortest.Hold{Attempt: "somebody else's", Until: time.Now().Add(time.Minute)}
+				r.store.Holds[n] = memstore.Hold{Attempt: "somebody else's", Until: time.Now().Add(time.Minute)}
 			} else {
-				r.store.Supp[n] = true
+				r.store.Suppress(n)
 			}
 		})
 	case 8:
@@ -207,9 +208,9 @@ func (r *rig) earlier(run int, want campaign.Counters) {
 func (r *rig) late(rnd *rand.Rand) {
 	var calls []engine.CallID
 	r.store.View(func() {
-		for id, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			if a.Run == 1 && a.WasConnected() && len(calls) < 5 {
-				calls = append(calls, id.Call())
+				calls = append(calls, a.ID.Call())
 			}
 		}
 	})

@@ -104,7 +104,7 @@ func TestACallIsHandedOverToANumberThroughATrunk(t *testing.T) {
 // openFrom is the caller ID of the only attempt; under the world's lock.
 func (r *rig) openFrom() (from engine.PhoneNumber) {
 	r.store.View(func() {
-		for _, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			from = a.From
 		}
 	})

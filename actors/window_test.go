@@ -48,7 +48,7 @@ func (r *rig) addNumbers(n int, patterns ...string) {
 // dialled gives the attempts whose INVITE left.
 func (r *rig) dialled() (list []attempt.Attempt) {
 	r.store.View(func() {
-		for _, a := range r.store.Attempts {
+		for a := range r.store.AllAttempts() {
 			if a.InviteAt != nil {
 				list = append(list, a)
 			}
@@ -90,7 +90,7 @@ func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 		}
 		deferred := map[engine.ContactID]int{}
 		r.store.View(func() {
-			for _, e := range r.store.Events {
+			for _, e := range r.store.AllEvents() {
 				if e.Type == journal.ContactChanged && e.Data.Reason == "outside_window" {
 					deferred[e.Contact]++
 				}

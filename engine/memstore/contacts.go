@@ -1,0 +1,339 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+	"dialler/engine/journal"
+	"dialler/engine/tally"
+)
+
+// row is a contact as it is stored. What its pointers and its map point at is
+// shared with whoever wrote or read it, and never changed.
+type row struct {
+	c    contact.Contact
+	book *book
+	left uint64 // the question that leaves it out, of Store.asked
+}
+
+// run is what a campaign has of one run: the contacts that are in it, and those
+// that it left to a later one as they were.
+type run struct {
+	queue queue
+	// tally counts the contacts, those kept in earlier too, and the attempts.
+	tally           *tally.Tally
+	rows            int
+	open, exhausted int
+	earlier         map[engine.ContactID]contact.Contact
+}
+
+func (b *book) run(n int) *run {
+	r := b.runs[n]
+	if r == nil {
+		r = &run{tally: tally.New()}
+		b.runs[n] = r
+	}
+	return r
+}
+
+// waits says whether a contact waits for a dial.
+func waits(c *contact.Contact) bool { return c.DueAt != nil && c.Attempt == "" && c.Open() }
+
+// enter makes the indices and counts tell of a row, leave makes them forget it.
+func (r *row) enter() { r.index(1) }
+func (r *row) leave() { r.index(-1) }
+
+func (r *row) index(sign int) {
+	c, b := &r.c, r.book
+	n := b.run(c.Run)
+	f := c.Facts()
+	n.tally.Contacts(&f, sign)
+	n.rows += sign
+	if c.Open() && (c.DueAt != nil || c.Attempt != "" || c.ResultDueAt != nil) {
+		n.open += sign
+	}
+	if c.State == contact.Failed && c.Reason == contact.ReasonExhausted {
+		n.exhausted += sign
+	}
+	switch {
+	case !waits(c):
+	case sign > 0:
+		n.queue.add(r)
+	default:
+		n.queue.remove(r)
+	}
+	switch {
+	case c.ResultDueAt == nil:
+	case sign > 0:
+		b.results.add(c.ResultDueAt.UnixNano(), c.Position, r)
+	default:
+		b.results.remove(c.ResultDueAt.UnixNano(), c.Position, r)
+	}
+}
+
+// slabSize is how many rows are made at once.
+const slabSize = 256
+
+// putContact stores a contact unless its version is there already.
+func (s *Store) putContact(c *contact.Contact) {
+	r := s.rows[c.ID]
+	switch {
+	case r == nil:
+		if len(s.slab) == 0 {
+			s.slab = make([]row, slabSize)
+		}
+		r, s.slab = &s.slab[0], s.slab[1:]
+		r.book = s.book(c.Campaign)
+		r.book.rows = append(r.book.rows, r)
+		s.rows[c.ID] = r
+	case c.Version <= r.c.Version:
+		return
+	}
+	s.set(r, c)
+}
+
+// set replaces what is stored of a contact.
+func (s *Store) set(r *row, c *contact.Contact) {
+	b := r.book
+	if r.c.ID != "" {
+		r.leave()
+		if r.c.Number != c.Number {
+			delete(b.numbers, r.c.Number)
+		}
+	}
+	r.c = *c
+	if d := c.DueAt; d != nil {
+		due := d.Round(0)
+		r.c.DueAt = &due
+	}
+	b.numbers[c.Number] = r
+	b.position = max(b.position, c.Position)
+	r.enter()
+}
+
+// taken says whether another contact of the campaign has the number.
+func (s *Store) taken(c *contact.Contact) bool {
+	b := s.books[c.Campaign]
+	if b == nil {
+		return false
+	}
+	r := b.numbers[c.Number]
+	return r != nil && r.c.ID != c.ID
+}
+
+// AllContacts yields every contact, campaign by campaign, as it was added; it
+// belongs under the lock.
+func (s *Store) AllContacts() iter.Seq[contact.Contact] {
+	return func(yield func(contact.Contact) bool) {
+		for _, b := range s.inOrder() {
+			for _, r := range b.rows {
+				if !yield(r.c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Contacts gives a page of a campaign's contacts in the order of the list.
+func (s *Store) Contacts(_ context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.inList(id)
+	list.Total = len(rows)
+	for i := (page.Number - 1) * page.Size; i < min(page.Number*page.Size, len(rows)); i++ {
+		list.Contacts = append(list.Contacts, campaign.ContactView{Contact: rows[i].c})
+	}
+	return list, nil
+}
+
+// inList gives a campaign's contacts by position.
+func (s *Store) inList(id engine.CampaignID) []*row {
+	b := s.books[id]
+	if b == nil {
+		return nil
+	}
+	rows := slices.Clone(b.rows)
+	slices.SortStableFunc(rows, func(x, y *row) int { return cmp.Compare(x.c.Position, y.c.Position) })
+	return rows
+}
+
+// ContactByNumber gives the contact of a campaign with a number.
+func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil && b.numbers[n] != nil {
+		return b.numbers[n].c, true, nil
+	}
+	return c, false, nil
+}
+
+// ContactByID gives a contact.
+func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (c contact.Contact, ok bool, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.rows[id]; r != nil {
+		return r.c, true, nil
+	}
+	return c, false, nil
+}
+
+// ContactsMatching lists the contacts whose variables contain all pairs, in the
+// order of the list. No pairs match nobody.
+func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID, match map[string]string) (list []contact.Contact, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.inList(id) {
+		if exclusion.Matches(r.c.Variables, match) {
+			list = append(list, r.c)
+		}
+	}
+	return list, nil
+}
+
+// ExcludedContacts lists the contacts with one of the numbers that are excluded.
+func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) (list []contact.Contact, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return nil, nil
+	}
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
+		if r := b.numbers[n]; r != nil && r.c.State == contact.Excluded {
+			list = append(list, r.c)
+		}
+	}
+	return list, nil
+}
+
+// Suppressed gives those of the numbers that are on the suppression list.
+func (s *Store) Suppressed(_ context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[engine.PhoneNumber]journal.Suppression{}
+	for _, n := range numbers {
+		if x, ok := s.Suppressions[n]; ok {
+			found[n] = x
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) suppressed(n engine.PhoneNumber) bool {
+	_, ok := s.Suppressions[n]
+	return ok
+}
+
+// SuppressedContacts gives, by their identifiers, up to limit contacts behind one
+// that wait for a dial in the run though their number is suppressed: of these
+// numbers, or of all when there are none.
+func (s *Store) SuppressedContacts(_ context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
+	after engine.ContactID, limit int) (list []contact.Contact, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return nil, nil
+	}
+	look := func(n engine.PhoneNumber) {
+		r := b.numbers[n]
+		if r != nil && r.c.Run == run && waits(&r.c) && r.c.ID > after && s.suppressed(n) {
+			list = append(list, r.c)
+		}
+	}
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
+		look(n)
+	}
+	if len(numbers) == 0 {
+		for n := range s.Suppressions {
+			look(n)
+		}
+	}
+	slices.SortFunc(list, func(x, y contact.Contact) int { return cmp.Compare(x.ID, y.ID) })
+	return list[:min(len(list), limit)], nil
+}
+
+// newContact is a contact that waits for its first attempt.
+func newContact(n *campaign.NewContact, id engine.ContactID, at time.Time) contact.Contact {
+	return contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending, DueAt: &at, DuePass: 1,
+		CreatedAt: at, UpdatedAt: at, Version: 1}
+}
+
+// AddContacts inserts contacts with ascending positions; duplicates by number,
+// and while exclusions are sticky whoever is excluded, are skipped and counted.
+func (s *Store) AddContacts(_ context.Context, add journal.ContactInsert) (rep campaign.AddReport, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.campaign(add.Campaign)
+	switch {
+	case err != nil:
+		return rep, err
+	case add.Epoch != b.row.Epoch:
+		return rep, journal.ErrStaleEpoch
+	}
+	sticky := b.row.Settings.StickyExclusion
+	became := make([]campaign.BatchResult, 0, len(add.Contacts))
+	fresh := make([]contact.Contact, 0, len(add.Contacts))
+	added := map[engine.PhoneNumber]engine.ContactID{}
+	excluded := map[engine.PhoneNumber]bool{}
+	for i := range add.Contacts {
+		n := &add.Contacts[i]
+		old := b.numbers[n.Number]
+		mine, here := added[n.Number]
+		r := campaign.BatchResult{Status: campaign.RowDuplicate}
+		switch {
+		case excluded[n.Number] || !here && (old == nil || old.c.ID != n.ID) && b.excluded.Refuses(n.Number, n.Variables, sticky):
+			excluded[n.Number], r.Status = true, campaign.RowExcluded
+			if old != nil {
+				r.ContactID = old.c.ID
+			}
+			rep.Excluded++
+		case here:
+			r.ContactID = mine
+			rep.Duplicates++
+		case old != nil && old.c.ID != n.ID:
+			r.ContactID = old.c.ID
+			if old.c.State == contact.Excluded && !sticky {
+				r.Status = campaign.RowReadmitted
+			}
+			rep.Duplicates++
+		default:
+			if old == nil { // else it was added before, and the answer was not heard
+				c := newContact(&n.NewContact, n.ID, add.At)
+				c.Campaign, c.Position, c.Source, c.Run = add.Campaign, b.position+int64(len(fresh))+1, add.Source, add.Run
+				c.Max, c.DueClass = add.Max, add.DueClass
+				fresh = append(fresh, c)
+			}
+			added[n.Number] = n.ID
+			r = campaign.BatchResult{Status: campaign.RowAdded, ContactID: n.ID}
+			rep.Added++
+		}
+		became = append(became, r)
+	}
+	rep.Total = len(b.rows) + len(fresh)
+	if add.Answer != nil {
+		if r := add.Answer(became); r != nil {
+			if !s.takesReply(r) {
+				return campaign.AddReport{}, journal.ErrReplyExists
+			}
+			s.Replies[keyOf(r.Idempotency)] = *r
+		}
+	}
+	for i := range fresh {
+		s.putContact(&fresh[i])
+	}
+	if rep.Added > 0 {
+		ev := add.Event
+		ev.Data.Count = rep.Added
+		s.putEvent(&ev)
+	}
+	return rep, nil
+}

@@ -1,0 +1,219 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+)
+
+// queue is who waits for a dial in one run. A class of the order of dialling, and
+// in the class of retries each attempt number, is a group of its own, in which
+// contact.Order goes by due time and position whatever else it asks for; first
+// attempts go by position alone.
+type queue struct {
+	groups []*group
+	// ready are the first attempts that were due at the latest time for which
+	// anybody asked.
+	ready index[*row]
+	until int64
+}
+
+// group are the contacts of one class and attempt number, by due time.
+type group struct {
+	class   contact.DueClass
+	attempt int
+	rows    index[*row]
+}
+
+func (q *queue) group(c *contact.Contact) *group {
+	g := group{class: c.DueClass}
+	if g.class == contact.DueRetry {
+		g.attempt = c.Used
+	}
+	i, ok := slices.BinarySearchFunc(q.groups, &g, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.attempt, b.attempt))
+	})
+	if !ok {
+		q.groups = slices.Insert(q.groups, i, &g)
+	}
+	return q.groups[i]
+}
+
+func (q *queue) add(r *row) {
+	at := r.c.DueAt.UnixNano()
+	q.group(&r.c).rows.add(at, r.c.Position, r)
+	if r.c.DueClass == contact.DueFirst && at <= q.until {
+		q.ready.add(0, r.c.Position, r)
+	}
+}
+
+func (q *queue) remove(r *row) {
+	at := r.c.DueAt.UnixNano()
+	q.group(&r.c).rows.remove(at, r.c.Position, r)
+	if r.c.DueClass == contact.DueFirst && at <= q.until {
+		q.ready.remove(0, r.c.Position, r)
+	}
+}
+
+// all yields everybody who waits, group by group.
+func (q *queue) all(yield func(*row) bool) {
+	for _, g := range q.groups {
+		for e := range g.rows.from(minKey) {
+			if !yield(e.of) {
+				return
+			}
+		}
+	}
+}
+
+func (q *queue) empty() bool {
+	return !slices.ContainsFunc(q.groups, func(g *group) bool { return g.rows.size > 0 })
+}
+
+// advance makes ready what is due by now.
+func (q *queue) advance(now int64) {
+	if now <= q.until {
+		return
+	}
+	i := slices.IndexFunc(q.groups, func(g *group) bool { return g.class == contact.DueFirst })
+	if i >= 0 {
+		for e := range q.groups[i].rows.from(q.until + 1) {
+			if e.at > now {
+				break
+			}
+			q.ready.add(0, e.place, e.of)
+		}
+	}
+	q.until = now
+}
+
+// lane is a part of a queue in the order of dialling, and its next contact.
+type lane struct {
+	cursor[*row]
+	head *row
+}
+
+// due gives the first of the queue, those left out that leave names.
+func (q *queue) due(order contact.Order, limit int, leave func(*row) bool) []contact.Contact {
+	now := order.Now.UnixNano()
+	q.advance(now)
+	forward := func(l *lane) {
+		for e := l.next(); e != nil; e = l.next() {
+			r := e.of
+			switch later := r.c.DueAt.UnixNano() > now; {
+			case later && r.c.DueClass == contact.DueFirst: // the clock went back
+			case later:
+				l.head = nil
+				return
+			case !leave(r):
+				l.head = r
+				return
+			}
+		}
+		l.head = nil
+	}
+	lanes := make([]lane, 0, len(q.groups))
+	waiting := 0
+	for _, g := range q.groups {
+		of := &g.rows
+		if g.class == contact.DueFirst {
+			of = &q.ready
+		}
+		waiting += of.size
+		l := lane{cursor: of.cursor(minKey)}
+		if forward(&l); l.head != nil {
+			lanes = append(lanes, l)
+		}
+	}
+	list := make([]contact.Contact, 0, max(0, min(limit, waiting)))
+	for len(list) < limit && len(lanes) > 0 {
+		first := 0
+		for i := 1; i < len(lanes); i++ {
+			if order.Before(&lanes[i].head.c, &lanes[first].head.c) {
+				first = i
+			}
+		}
+		l := &lanes[first]
+		list = append(list, l.head.c)
+		if forward(l); l.head == nil {
+			lanes = slices.Delete(lanes, first, first+1)
+		}
+	}
+	return list
+}
+
+// DueContacts gives up to limit contacts that are due at order.Now, in that order.
+// Who has a live attempt or is in except, and a number that is held, is left out.
+func (s *Store) DueContacts(_ context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
+	except []engine.ContactID) ([]contact.Contact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	order.Now = order.Now.Round(0) // what is stored knows no monotonic clock
+	b := s.books[id]
+	if b == nil || b.runs[run] == nil {
+		return nil, nil
+	}
+	s.asked++
+	for _, id := range except {
+		if r := s.rows[id]; r != nil {
+			r.left = s.asked
+		}
+	}
+	return b.runs[run].queue.due(order, limit, func(r *row) bool {
+		return r.left == s.asked || s.held(r.c.Number, order.Now)
+	}), nil
+}
+
+// NextDue is the earliest due time of any contact of the run that waits for a
+// dial, nil when none does. open counts those that are not final: who waits for a
+// dial, has a live attempt, or is owed a result.
+func (s *Store) NextDue(_ context.Context, id engine.CampaignID, run int) (next *time.Time, open int, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil || b.runs[run] == nil {
+		return nil, 0, nil
+	}
+	for _, g := range b.runs[run].queue.groups {
+		if e := g.rows.first(); e != nil && (next == nil || e.of.c.DueAt.Before(*next)) {
+			next = e.of.c.DueAt
+		}
+	}
+	if next != nil {
+		at := *next
+		next = &at
+	}
+	return next, b.runs[run].open, nil
+}
+
+// Exhausted says whether a contact of the run failed because it had used up its
+// attempts.
+func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	return b != nil && b.runs[run] != nil && b.runs[run].exhausted > 0, nil
+}
+
+// ResultsOverdue lists contacts whose result time-out has passed, the earliest
+// first.
+func (s *Store) ResultsOverdue(_ context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return nil, nil
+	}
+	var list []contact.Contact
+	for e := range b.results.from(minKey) {
+		if len(list) == limit || e.at > now.UnixNano() {
+			break
+		}
+		list = append(list, e.of.c)
+	}
+	return list, nil
+}

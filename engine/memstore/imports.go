@@ -1,0 +1,246 @@
+package memstore
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+	"dialler/engine/journal"
+)
+
+// staging is a file of contacts and, until it is closed, its rows.
+type staging struct {
+	imp     campaign.Import
+	rows    []journal.StagedRow
+	numbers map[engine.PhoneNumber]struct{}
+}
+
+// end gives the import its last state.
+func (o *staging) end(state campaign.ImportState, at time.Time) {
+	o.imp.State, o.imp.FinishedAt = state, &at
+	o.close()
+}
+
+func (o *staging) close() { o.rows, o.numbers = nil, nil }
+
+// BeginImport opens an import, the only open one of its campaign.
+func (s *Store) BeginImport(_ context.Context, imp campaign.Import) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.campaign(imp.Campaign); err != nil {
+		return err
+	}
+	same := false
+	for _, o := range s.imports {
+		if o.imp.Campaign != imp.Campaign {
+			continue
+		}
+		if o.imp.Open() {
+			return engine.Conflict("import_in_progress", "the campaign has another open import")
+		}
+		same = same || imp.Idempotency.Present() && o.imp.State != campaign.ImportFailed &&
+			o.imp.Idempotency.Key == imp.Idempotency.Key && o.imp.Idempotency.Token == imp.Idempotency.Token
+	}
+	if same {
+		return journal.ErrImportRequest
+	}
+	imp.State = campaign.ImportStaging
+	s.imports[imp.ID] = &staging{imp: imp, numbers: map[engine.PhoneNumber]struct{}{}}
+	return nil
+}
+
+// StageImport adds rows; total and invalid are the file's figures so far. The
+// rows that were rejected are not kept.
+func (s *Store) StageImport(_ context.Context, id engine.ImportID, rows []journal.StagedRow, _ []campaign.RejectedRow, total, invalid int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.imports[id]
+	if o == nil || o.imp.State != campaign.ImportStaging {
+		return journal.ErrImportGone
+	}
+	o.rows = append(o.rows, rows...)
+	for i := range rows {
+		o.numbers[rows[i].Number] = struct{}{}
+	}
+	o.imp.Rows, o.imp.Invalid = total, invalid
+	return nil
+}
+
+// openImport gives an import that may become contacts, all of its rows.
+func (s *Store) openImport(id engine.ImportID, staged int) (*staging, error) {
+	o := s.imports[id]
+	switch {
+	case o == nil || !o.imp.Open():
+		return nil, journal.ErrImportGone
+	case len(o.rows) != staged:
+		return nil, journal.ErrImportLost
+	}
+	return o, nil
+}
+
+// ActivateImport makes contacts of the staged rows, all at once and only if gate
+// lets them pass. Nobody waits for it while gate is asked.
+func (s *Store) ActivateImport(ctx context.Context, a journal.Activation,
+	gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
+	if err := s.beginActivation(a.Import, a.Staged); err != nil {
+		return out, err
+	}
+	g, err := gate(ctx)
+	if err != nil {
+		return out, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, err := s.openImport(a.Import, a.Staged)
+	if err != nil {
+		return out, err // cancelled meanwhile
+	}
+	b, err := s.campaign(a.Campaign)
+	if err != nil || b.row.Epoch != g.Epoch {
+		return out, journal.ErrStaleEpoch
+	}
+	return s.activate(b, o, a, g), nil
+}
+
+func (s *Store) beginActivation(id engine.ImportID, staged int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, err := s.openImport(id, staged)
+	if err == nil {
+		o.imp.State = campaign.ImportActivating
+	}
+	return err
+}
+
+// activate makes the switch.
+func (s *Store) activate(b *book, o *staging, a journal.Activation, g journal.Gate) (out journal.Activated) {
+	standing := b.standing(a.Sticky, a.Since)
+	first := b.position
+	for i := range o.rows {
+		r := &o.rows[i]
+		old := b.numbers[r.Number]
+		was := old != nil && old.c.State == contact.Excluded
+		switch {
+		case standing.Refuses(r.Number, r.Variables, true) || s.suppressed(r.Number):
+			o.imp.Excluded++
+			continue
+		case old != nil:
+			o.imp.Duplicate++
+			if was && !a.Sticky && old.c.UpdatedAt.Before(a.Since) && len(out.Readmit) < journal.ReadmitCap {
+				out.Readmit = append(out.Readmit, r.NewContact)
+			}
+		default:
+			c := newContact(&r.NewContact, r.ID, a.At)
+			c.Campaign, c.Position, c.Source, c.Run, c.Max, c.DueClass = a.Campaign, first+int64(r.Line), a.Source, a.Run, a.Max, a.DueClass
+			s.putContact(&c)
+			o.imp.Added++
+		}
+		// Adding somebody on purpose undoes an exclusion that is not sticky.
+		if b.excluded.Has(r.Number, nil) && (old == nil || was) {
+			out.Lifted = append(out.Lifted, r.Number)
+			s.putExclusion(journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true, CreatedAt: g.Event.At})
+		}
+	}
+	if o.imp.Added > 0 {
+		ev := g.Event
+		ev.Data.Count = o.imp.Added
+		s.putEvent(&ev)
+	}
+	o.end(campaign.ImportActive, g.Event.At)
+	out.Import = o.imp
+	return out
+}
+
+// standing are the exclusions that refuse rows of an import: every one while they
+// are sticky, else those that came since it began.
+func (b *book) standing(sticky bool, since time.Time) exclusion.Book {
+	x := exclusion.NewBook(nil)
+	for i := range b.exclusions {
+		if e := &b.exclusions[i]; !e.Lifted && (sticky || !e.CreatedAt.Before(since)) {
+			x.Add(e)
+		}
+	}
+	return x
+}
+
+// CheckImport counts what would become of the staged rows.
+func (s *Store) CheckImport(_ context.Context, k journal.Check) (campaign.Import, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, err := s.openImport(k.Import, k.Staged)
+	if err != nil {
+		return campaign.Import{}, err
+	}
+	b := s.book(k.Campaign)
+	standing := b.standing(k.Sticky, k.Since)
+	seen := map[engine.PhoneNumber]bool{}
+	for i := range o.rows {
+		r := &o.rows[i]
+		switch {
+		case standing.Refuses(r.Number, r.Variables, true) || s.suppressed(r.Number):
+			o.imp.Excluded++
+		case seen[r.Number] || b.numbers[r.Number] != nil:
+			o.imp.Duplicate++
+		default:
+			seen[r.Number] = true
+			o.imp.Added++
+		}
+	}
+	o.end(campaign.ImportChecked, k.At)
+	return o.imp, nil
+}
+
+// FailImport ends an import that is open.
+func (s *Store) FailImport(_ context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.imports[id]; o != nil && o.imp.Open() {
+		o.imp.State, o.imp.Problem, o.imp.FinishedAt = campaign.ImportFailed, &problem, &at
+	}
+	return nil
+}
+
+// CloseImport drops the rows that are still staged.
+func (s *Store) CloseImport(_ context.Context, id engine.ImportID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.imports[id]; o != nil {
+		o.close()
+	}
+	return nil
+}
+
+// Import gives an import.
+func (s *Store) Import(_ context.Context, id engine.ImportID) (campaign.Import, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.imports[id]; o != nil {
+		return o.imp, nil
+	}
+	return campaign.Import{}, engine.NotFound("import_not_found", "no such import")
+}
+
+// StagedNumber says whether an import has a row with the number.
+func (s *Store) StagedNumber(_ context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.imports[id]
+	if o == nil {
+		return false, nil
+	}
+	_, ok := o.numbers[n]
+	return ok, nil
+}
+
+// Staged counts the rows that are staged.
+func (s *Store) Staged() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.imports {
+		n += len(o.rows)
+	}
+	return n
+}

@@ -1,0 +1,110 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// Outlook counts the contacts of a campaign by whether and why not they are
+// dialled in the run, and what its latest attempts came to. It looks at every one:
+// it is asked before a run.
+func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o campaign.Outlook, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return o, nil
+	}
+	skipped := map[string]int{}
+	for _, r := range b.rows {
+		c := &r.c
+		if c.Run != run {
+			continue
+		}
+		o.Total++
+		switch {
+		case c.State == contact.Excluded:
+			skipped["excluded"]++
+		case !c.Open():
+			skipped["processed"]++
+		case !waits(c):
+			skipped["in_progress"]++
+		case s.suppressed(c.Number):
+			skipped["suppressed"]++
+		default:
+			o.Waiting++
+			o.Attempts += max(c.Max-c.Used, 1)
+		}
+	}
+	for _, reason := range []string{"excluded", "in_progress", "processed", "suppressed"} {
+		if n := skipped[reason]; n > 0 {
+			o.Skipped = append(o.Skipped, campaign.SkipReason{Reason: reason, Count: n})
+		}
+	}
+	o.Past = s.past(id)
+	return o, nil
+}
+
+func (s *Store) past(id engine.CampaignID) (p campaign.Past) {
+	var list []*attempt.Attempt
+	for _, r := range byBegin(s.attempts) {
+		if a := &r.a; a.Campaign == id && !a.Live() && a.Consumed && a.InviteAt != nil {
+			list = append(list, a)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *attempt.Attempt) int { return y.ReservedAt.Compare(*x.ReservedAt) })
+	for _, a := range list[:min(len(list), campaign.PastCap)] {
+		p.Dials++
+		over := a.EndedAt
+		if a.AnsweredAt != nil {
+			p.Answered++
+			over = a.AnsweredAt
+		}
+		p.RingSeconds += over.Sub(*a.InviteAt).Seconds()
+		if a.WasConnected() {
+			p.Connected++
+			p.TalkSeconds += a.Talk().Seconds()
+		}
+		if a.Outcome == engine.OutcomeAbandoned {
+			p.Abandoned++
+		}
+	}
+	return p
+}
+
+// WaitingNumbers groups the numbers that Outlook calls waiting by their first
+// digits, the largest groups first.
+func (s *Store) WaitingNumbers(_ context.Context, id engine.CampaignID, run int) (groups []campaign.NumberGroup, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return nil, nil
+	}
+	place := map[engine.PhoneNumber]int{}
+	for r := range b.run(run).queue.all {
+		n := r.c.Number
+		if s.suppressed(n) {
+			continue
+		}
+		prefix := n[:min(len(n), campaign.GroupDigits)]
+		i, ok := place[prefix]
+		if !ok {
+			i = len(groups)
+			place[prefix] = i
+			groups = append(groups, campaign.NumberGroup{Sample: n})
+		}
+		groups[i].Sample = min(groups[i].Sample, n)
+		groups[i].Count++
+	}
+	slices.SortFunc(groups, func(x, y campaign.NumberGroup) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Sample, y.Sample))
+	})
+	return groups[:min(len(groups), campaign.GroupCap)], nil
+}

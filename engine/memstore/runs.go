@@ -1,0 +1,215 @@
+package memstore
+
+import (
+	"context"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// What happens to all contacts of a campaign at once: each goes through the
+// machine of a contact, and one event tells of all.
+
+// moves counts the contacts that changed alike.
+type moves struct {
+	kinds map[kind]int // places in list
+	list  []journal.Move
+}
+
+type kind struct{ before, after contact.Facts }
+
+func (m *moves) add(before *contact.Facts, after contact.Facts) {
+	k := kind{after: after}
+	if before != nil {
+		k.before = *before
+	}
+	i, ok := m.kinds[k]
+	if !ok {
+		if m.kinds == nil {
+			m.kinds = map[kind]int{}
+		}
+		i = len(m.list)
+		m.kinds[k] = i
+		m.list = append(m.list, journal.Move{Before: before, After: &after})
+	}
+	m.list[i].Count++
+}
+
+// tell stores the event of the moves, unless it is there.
+func (s *Store) tell(ev journal.Event, m *moves) {
+	ev.Data.Moves = m.list
+	s.keepEvent(&ev, true)
+}
+
+// sweeps does what a write does to the contacts at rest.
+func (s *Store) sweeps(w *journal.Write) error {
+	if b := w.Bulk; b != nil {
+		kind := contact.RunStopped
+		if b.To == contact.WindowClosed {
+			kind = contact.WindowEnded
+		}
+		of := s.book(w.Campaign).run(b.Event.Run).queue.all
+		if err := s.sweep(&b.Sweep, contact.Event{Kind: kind, At: b.At}, of); err != nil {
+			return err
+		}
+	}
+	if x := w.Retune; x != nil {
+		of := func(yield func(*row) bool) {
+			for _, r := range s.book(w.Campaign).rows {
+				if r.c.Run == x.Event.Run && r.c.Attempt == "" && r.c.Open() && r.c.Max != x.MaxAttempts && !yield(r) {
+					return
+				}
+			}
+		}
+		ev := contact.Event{Kind: contact.Retuned, At: x.At, Policy: contact.Policy{MaxAttempts: x.MaxAttempts}}
+		return s.sweep(&x.Sweep, ev, of)
+	}
+	return nil
+}
+
+func (s *Store) sweep(w *journal.Sweep, ev contact.Event, of func(yield func(*row) bool)) error {
+	if s.told(&w.Event) {
+		return nil
+	}
+	s.asked++
+	for _, id := range w.Except {
+		if r := s.rows[id]; r != nil {
+			r.left = s.asked
+		}
+	}
+	var found []*row
+	for r := range of {
+		if w.Limit > 0 && len(found) == w.Limit {
+			break
+		}
+		if r.left != s.asked {
+			found = append(found, r)
+		}
+	}
+	var all moves
+	for _, r := range found {
+		m, before := contact.Machine{C: r.c}, r.c.Facts()
+		if err := m.Apply(ev); err != nil {
+			return err
+		}
+		s.set(r, &m.C)
+		all.add(&before, m.C.Facts())
+	}
+	s.tell(w.Event, &all)
+	return nil
+}
+
+// RunOfContacts is the run that the campaign's contacts are in, 0 when there are
+// none.
+func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil && len(b.rows) > 0 {
+		return b.rows[0].c.Run, nil
+	}
+	return 0, nil
+}
+
+// inRun gives a campaign whose row must be in the given run.
+func (s *Store) inRun(id engine.CampaignID, run int) (*book, error) {
+	b, err := s.campaign(id)
+	if err == nil && b.row.Run != run {
+		err = engine.Conflict("run_moved", "the campaign is in another run by now; nothing was changed")
+	}
+	return b, err
+}
+
+// ResetContacts prepares every contact for a run and keeps what it was in the one
+// before.
+func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.inRun(id, run)
+	if err != nil {
+		return err
+	}
+	reset := contact.Event{Kind: contact.RunReset, At: now, Run: run, Unreached: unreached,
+		Policy: contact.Policy{MaxAttempts: b.row.Settings.MaxAttempts}}
+	var all moves
+	for _, r := range b.rows {
+		if r.c.Run < run {
+			m := contact.Machine{C: r.c}
+			if err := m.Apply(reset); err != nil {
+				return err
+			}
+			b.run(r.c.Run).keep(&r.c)
+			s.set(r, &m.C)
+		}
+		all.add(nil, r.c.Facts())
+	}
+	s.tell(ev, &all)
+	return nil
+}
+
+// keep notes a contact as a run leaves it; the run's counters still tell of it.
+func (n *run) keep(c *contact.Contact) {
+	if _, ok := n.earlier[c.ID]; ok {
+		return
+	}
+	if n.earlier == nil {
+		n.earlier = map[engine.ContactID]contact.Contact{}
+	}
+	n.earlier[c.ID] = *c
+	f := c.Facts()
+	n.tally.Contacts(&f, 1)
+}
+
+// drop forgets what a run left.
+func (n *run) drop() {
+	for _, c := range n.earlier {
+		f := c.Facts()
+		n.tally.Contacts(&f, -1)
+	}
+	n.earlier = nil
+}
+
+// RestoreContacts brings the contacts back as they were in the given run; who was
+// excluded since stays so.
+func (s *Store) RestoreContacts(_ context.Context, id engine.CampaignID, run int, ev journal.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.inRun(id, run)
+	if err != nil {
+		return err
+	}
+	var all moves
+	for _, r := range b.rows {
+		was, ok := b.run(run).earlier[r.c.ID]
+		if !ok || r.c.Run <= run {
+			continue
+		}
+		back := was
+		back.Version = max(r.c.Version, was.Version) + 1
+		if r.c.State == contact.Excluded && was.State != contact.Excluded {
+			back.State, back.DueAt, back.Reason = contact.Excluded, nil, r.c.Reason
+			before := was.Facts()
+			all.add(&before, back.Facts())
+		}
+		s.set(r, &back)
+	}
+	s.tell(ev, &all)
+	for n, r := range b.runs {
+		if n >= run {
+			r.drop()
+		}
+	}
+	return nil
+}
+
+// Counters are those of engine/tally, of an earlier run as it left its contacts.
+func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (campaign.Counters, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil {
+		return b.run(run).tally.Counters(), nil
+	}
+	return newBook(nil).run(run).tally.Counters(), nil
+}

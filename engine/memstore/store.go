@@ -1,0 +1,352 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+	"dialler/engine/journal"
+	"dialler/engine/pacing"
+)
+
+// Options say what a store keeps.
+type Options struct {
+	// Now is the clock of the store, as that of a database: it says when a hold or
+	// a reply is over.
+	Now func() time.Time
+	// KeepEvents: every event is kept. Without it, only those that tell of many
+	// contacts at once are, since they are asked for and must not be told twice.
+	KeepEvents bool
+	// KeepEnded: every attempt is kept. Without it, one of a contact goes once it
+	// has ended with all its legs and is owed no result: counters and ledgers still
+	// have it, Attempt does not.
+	KeepEnded bool
+}
+
+// Store keeps everything in memory. Its methods take its lock, but for those that
+// say that they belong under it.
+type Store struct {
+	opt Options
+	mu  sync.Mutex
+
+	// Holds, Suppressions and Replies belong under the lock.
+	Holds        map[engine.PhoneNumber]Hold
+	Suppressions map[engine.PhoneNumber]journal.Suppression
+	Replies      map[ReplyKey]journal.Reply
+
+	books    map[engine.CampaignID]*book
+	rows     map[engine.ContactID]*row
+	attempts map[engine.AttemptID]*record
+	live     map[engine.AttemptID]*record
+	loose    map[engine.AttemptID]*record // ended, with a leg that is not over
+	imports  map[engine.ImportID]*staging
+	events   []journal.Event
+	dialouts map[eventKey]struct{}         // events of no campaign
+	abandons map[engine.PhoneNumber]int64  // when a call to it was last abandoned
+	byKey    map[engine.KeyID][]dial       // dialouts of each API key
+	byNumber map[engine.PhoneNumber][]dial // nil until a number's calls are capped
+	begun    int64                         // attempts so far
+	asked    uint64                        // questions with exceptions so far
+	slab     []row                         // rows that are not in use yet
+}
+
+// Hold is the right of one attempt to a number.
+type Hold struct {
+	Attempt engine.AttemptID
+	Until   time.Time // zero: until it is released
+	Bound   time.Time // of the intent
+}
+
+// ReplyKey is what a stored reply is found by.
+type ReplyKey struct {
+	Key          engine.KeyID
+	Route, Token string
+}
+
+// book is what the store has of one campaign.
+type book struct {
+	row      *campaign.Campaign // nil: none is stored, or it was removed
+	rows     []*row             // as they were added
+	numbers  map[engine.PhoneNumber]*row
+	position int64 // the highest of the rows
+	runs     map[int]*run
+	results  index[*row] // who is owed a result, by when it times out
+	live     int         // attempts
+	answers  ledger
+
+	exclusions []journal.Exclusion
+	excludedAt map[string]int // the place of each in exclusions
+	excluded   exclusion.Book
+
+	pacing      *pacing.State
+	pacingEpoch int64
+
+	history *history
+}
+
+// history are a campaign's events, by their sequence; it stays when the campaign
+// is removed.
+type history struct {
+	events map[int64]int // places in Store.events
+	last   int64
+}
+
+// New is an empty store.
+func New(o Options) *Store {
+	return &Store{
+		opt: o, Holds: map[engine.PhoneNumber]Hold{}, Suppressions: map[engine.PhoneNumber]journal.Suppression{},
+		Replies: map[ReplyKey]journal.Reply{}, books: map[engine.CampaignID]*book{}, rows: map[engine.ContactID]*row{},
+		attempts: map[engine.AttemptID]*record{}, live: map[engine.AttemptID]*record{}, loose: map[engine.AttemptID]*record{},
+		imports: map[engine.ImportID]*staging{}, dialouts: map[eventKey]struct{}{}, abandons: map[engine.PhoneNumber]int64{},
+		byKey: map[engine.KeyID][]dial{},
+	}
+}
+
+// Lock keeps the store as it is until Unlock: for what belongs under the lock.
+func (s *Store) Lock() { s.mu.Lock() }
+
+// Unlock lets the store go on.
+func (s *Store) Unlock() { s.mu.Unlock() }
+
+func (s *Store) book(id engine.CampaignID) *book {
+	b := s.books[id]
+	if b == nil {
+		b = newBook(&history{events: map[int64]int{}})
+		s.books[id] = b
+	}
+	return b
+}
+
+func newBook(h *history) *book {
+	return &book{numbers: map[engine.PhoneNumber]*row{}, runs: map[int]*run{}, answers: ledger{hours: map[int64]*hour{}},
+		excludedAt: map[string]int{}, excluded: exclusion.NewBook(nil), history: h}
+}
+
+// campaign gives a campaign that is stored.
+func (s *Store) campaign(id engine.CampaignID) (*book, error) {
+	if b := s.books[id]; b != nil && b.row != nil {
+		return b, nil
+	}
+	return nil, engine.NotFound("campaign_not_found", "no such campaign")
+}
+
+// InsertCampaign stores a campaign as it is, with what already happened to it.
+func (s *Store) InsertCampaign(_ context.Context, c campaign.Campaign, events ...journal.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.book(c.ID).row = &c
+	for i := range events {
+		s.putEvent(&events[i])
+	}
+	return nil
+}
+
+// Campaign gives the row of a campaign.
+func (s *Store) Campaign(_ context.Context, id engine.CampaignID) (campaign.Campaign, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.campaign(id)
+	if err != nil {
+		return campaign.Campaign{}, err
+	}
+	return *b.row, nil
+}
+
+// CampaignRow is the stored row of a campaign itself, nil when there is none; it
+// belongs under the lock.
+func (s *Store) CampaignRow(id engine.CampaignID) *campaign.Campaign {
+	if b := s.books[id]; b != nil {
+		return b.row
+	}
+	return nil
+}
+
+// AcquireCampaign takes ownership: the epoch grows by one.
+func (s *Store) AcquireCampaign(_ context.Context, id engine.CampaignID) (campaign.Campaign, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.campaign(id)
+	if err != nil {
+		return campaign.Campaign{}, err
+	}
+	b.row.Epoch++
+	b.row.Seq = max(b.row.Seq, b.history.last)
+	return *b.row, nil
+}
+
+// putCampaign: the newest row stands, and only taking ownership moves the epoch.
+func (s *Store) putCampaign(row campaign.Campaign) {
+	b := s.book(row.ID)
+	if old := b.row; old != nil {
+		if row.Seq < old.Seq {
+			return
+		}
+		row.Epoch, row.CreatedAt, row.CreatedBy = old.Epoch, old.CreatedAt, old.CreatedBy
+	}
+	b.row = &row
+}
+
+// ActiveCampaigns lists the campaigns that are running or paused, have live
+// attempts or results owed, or are completed with contacts that wait.
+func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []engine.CampaignID
+	for id, b := range s.books {
+		if b.row == nil {
+			continue
+		}
+		r := b.runs[b.row.Run]
+		if b.row.State == campaign.Running || b.row.State == campaign.Paused || b.live > 0 || b.results.size > 0 ||
+			b.row.State == campaign.Completed && r != nil && !r.queue.empty() {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(x, y engine.CampaignID) int {
+		return cmp.Or(s.books[x].row.CreatedAt.Compare(s.books[y].row.CreatedAt), cmp.Compare(x, y))
+	})
+	return ids, nil
+}
+
+// RemoveCampaign deletes a campaign that never ran, with all that is its own but
+// what was done to it.
+func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine.Who) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil || b.row == nil {
+		return nil
+	}
+	if b.row.EverRun || b.row.Run > 1 {
+		return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+	}
+	for _, r := range b.rows {
+		delete(s.rows, r.c.ID)
+	}
+	maps.DeleteFunc(s.imports, func(_ engine.ImportID, o *staging) bool { return o.imp.Campaign == id })
+	s.books[id] = newBook(b.history)
+	return nil
+}
+
+// SavePacing keeps what the pacing of a campaign has learnt; of an older owner
+// it keeps nothing.
+func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, epoch int64, state pacing.State, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil && b.row != nil && epoch >= b.pacingEpoch {
+		b.pacing, b.pacingEpoch = &state, epoch
+	}
+	return nil
+}
+
+// Pacing gives it back.
+func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil && b.pacing != nil {
+		return *b.pacing, true, nil
+	}
+	return state, false, nil
+}
+
+// eventKey is what no second event of a dialout has.
+type eventKey struct {
+	attempt engine.AttemptID
+	kind    journal.Type
+	leg     engine.LegID
+	at      int64
+}
+
+// putEvent keeps an event once, if it is one that the store keeps.
+func (s *Store) putEvent(e *journal.Event) { s.keepEvent(e, s.opt.KeepEvents) }
+
+func (s *Store) keepEvent(e *journal.Event, keep bool) {
+	if e.Campaign == "" {
+		k := eventKey{e.Attempt, e.Type, e.Data.Leg, e.At.Round(time.Microsecond).UnixMicro()}
+		if _, dup := s.dialouts[k]; keep && !dup {
+			s.dialouts[k] = struct{}{}
+			s.events = append(s.events, *e)
+		}
+		return
+	}
+	h := s.book(e.Campaign).history
+	h.last = max(h.last, e.Seq)
+	if _, dup := h.events[e.Seq]; keep && !dup {
+		h.events[e.Seq] = len(s.events)
+		s.events = append(s.events, *e)
+	}
+}
+
+// told says whether an event is stored.
+func (s *Store) told(e *journal.Event) bool {
+	_, ok := s.book(e.Campaign).history.events[e.Seq]
+	return ok
+}
+
+// EventAt gives the event at a place of a campaign's sequence.
+func (s *Store) EventAt(_ context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil {
+		if i, ok := b.history.events[seq]; ok {
+			return s.events[i], true, nil
+		}
+	}
+	return e, false, nil
+}
+
+// Events gives a campaign's events behind a place of its sequence, in its order.
+func (s *Store) Events(_ context.Context, id engine.CampaignID, after int64, limit int) (list []journal.Event, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return nil, nil
+	}
+	for _, seq := range slices.Sorted(maps.Keys(b.history.events)) {
+		if seq > after && len(list) < limit {
+			list = append(list, s.events[b.history.events[seq]])
+		}
+	}
+	return list, nil
+}
+
+// AllEvents gives every event as it came; it belongs under the lock.
+func (s *Store) AllEvents() []journal.Event { return s.events }
+
+// replyLife is how long a reply is kept.
+const replyLife = 24 * time.Hour
+
+func keyOf(id engine.Idempotency) ReplyKey { return ReplyKey{id.Key, id.Route, id.Token} }
+
+// takesReply: there is none, it is this one, or its day is over.
+func (s *Store) takesReply(r *journal.Reply) bool {
+	old, dup := s.Replies[keyOf(r.Idempotency)]
+	return !dup || !old.At.After(r.At.Add(-replyLife)) ||
+		old.At.Equal(r.At) && old.BodyHash == r.BodyHash && string(old.Body) == string(r.Body)
+}
+
+// FindReply gives the stored reply of a request, unless it is older than a day.
+func (s *Store) FindReply(_ context.Context, id engine.Idempotency) (journal.Reply, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.Replies[keyOf(id)]
+	if !ok || s.opt.Now().Sub(r.At) >= replyLife {
+		return journal.Reply{}, false, nil
+	}
+	return r, true, nil
+}
+
+// PutAttempt stores an attempt outside a write; it belongs under the lock.
+func (s *Store) PutAttempt(a attempt.Attempt) { s.putAttempt(&a) }
+
+// PutContact stores a contact outside a write; it belongs under the lock.
+func (s *Store) PutContact(c contact.Contact) { s.putContact(&c) }
