@@ -1,0 +1,399 @@
+package call
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/journal"
+)
+
+// Call is one call and the writes of its owner, which is a contact or a dialout: the
+// latest attempt, what waits until it is durable, when its INVITEs may leave, its legs
+// that are watched after its end, and the hold of the callee's number.
+//
+// Its fields are its state. A shell reads them; only Apply of the owner changes them.
+type Call struct {
+	Machine attempt.Machine // of no attempt while its identifier is ""
+	Bot     engine.Bot
+	Limits  Limits
+
+	// SendBy is when the last INVITE of the attempt has to have left.
+	SendBy engine.BootTime
+	// Newest is the leg whose trunk was asked for last, and Granted when its INVITE
+	// may leave. Unused is when what else was granted ends unless an INVITE has left,
+	// 0: never.
+	Newest  engine.LegID
+	Granted Validity
+	Unused  engine.BootTime
+	Only    engine.TrunkID // the one trunk that may carry it, "" = any
+
+	MediaOpen bool
+	Placing   *PlaceLeg // whose media path is being opened, since PlacingAt
+	PlacingAt time.Time
+	Attaching *Attaching // the legs of the attempt are being taken over
+	// BotAsked: the bot is being reached; what comes of it is not known. BotSince: its
+	// socket is, since then.
+	BotAsked bool
+	BotSince engine.BootTime
+
+	// Watching is how many legs are followed to their end after the attempt's.
+	Watching int
+	// NumberHeld: the attempt has ended, and its caller ID is still in use by a leg.
+	NumberHeld bool
+
+	Step    int       // of the newest write
+	Pending []Pending // not yet durable, oldest first
+	Last    int       // newest recorded step of the attempt
+	Acked   int       // newest durable step
+	Gated   []Gated   // effects that wait for a durable step, or for their time
+	// RefusedEvents are of an intent that the database refused: the history tells them
+	// with the end of the attempt.
+	RefusedEvents []journal.Event
+
+	Results  map[engine.AttemptID]attempt.Attempt // earlier attempts with results on their way to the table
+	Fetching int                                  // results whose attempt is being read
+	Result   *StoreResult                         // that the machine is about to record
+
+	// Held are the effects that wait for MediaClosed, and Later what is to be said
+	// after them.
+	Held   []attempt.Effect
+	HeldAt time.Time
+	Closed bool // MediaClosed is owed
+	Later  []Effect
+
+	// Of the Apply under way.
+	in    Input
+	out   []Effect
+	owner policy
+	steps []attempt.Effect
+}
+
+// Gated is an effect that waits for a durable step.
+type Gated struct {
+	Step   int
+	Effect attempt.Effect
+}
+
+// Attaching is why legs are taken over. Gone is what the attempt is told when none is
+// known.
+type Attaching struct{ Gone string }
+
+// policy is what contact and dialout decide each for themselves.
+type policy interface {
+	// number is who is called, and contact who that is, "" for a dialout.
+	number() engine.PhoneNumber
+	contact() engine.ContactID
+	// stamp says whose a write is.
+	stamp(w *journal.Write)
+	// event begins an event of the history.
+	event(t journal.Type) journal.Event
+	// recorded adds the owner's part to a step of the attempt, of which row and event
+	// are in the write, and ended to its end.
+	recorded(what attempt.What, w *journal.Write) Then
+	ended(w *journal.Write) Then
+	// triggerRefused: the intent that a trigger asked for was refused.
+	triggerRefused(t *Trigger)
+	// config are the rules of its attempts.
+	config() attempt.Config
+	// line hears where the line stands, stands that the live answer can no longer be
+	// taken back, and dialled that the first INVITE left.
+	line(l attempt.Line, now time.Time)
+	stands()
+	dialled(at time.Time)
+	// variables came with who is called and are not changed; identify adds what else
+	// only the owner can tell the bot.
+	variables() map[string]string
+	identify(parameters map[string]string)
+	// adopt takes over an attempt as it is stored; adopted: its legs are taken over too.
+	adopt(at attempt.Attempt)
+	adopted()
+	// resulted: the result of the attempt at hand has come.
+	resulted()
+	// sole: no other owner can have an attempt of this one that is open in the table.
+	sole() bool
+}
+
+func (c *Call) enter(in Input, dst []Effect, p policy) {
+	c.in, c.out, c.owner, c.steps = in, dst, p, c.steps[:0]
+}
+
+func (c *Call) leave() []Effect {
+	out := c.out
+	clear(c.steps[:cap(c.steps)])
+	c.in, c.out, c.owner = Input{}, nil, nil
+	return out
+}
+
+func (c *Call) emit(e Effect) { c.out = append(c.out, e) }
+
+// say emits what must come behind the effects that wait for MediaClosed.
+func (c *Call) say(e Effect) {
+	if c.Closed {
+		c.Later = append(c.Later, e)
+		return
+	}
+	c.emit(e)
+}
+
+func (c *Call) answer(to engine.Request, value any, err error) {
+	if to != "" {
+		c.say(&Answer{Request: to, Value: value, Err: err})
+	}
+}
+
+// Has says whether there is an attempt, Live whether it has not ended.
+func (c *Call) Has() bool  { return c.Machine.A.ID != "" }
+func (c *Call) Live() bool { return c.Has() && c.Machine.A.Live() }
+
+// is says whether the attempt at hand has this identifier.
+func (c *Call) is(id engine.AttemptID) bool { return c.Has() && c.Machine.A.ID == id }
+
+// waits: something is under way whose end is an event.
+func (c *Call) waits() bool {
+	return c.Closed || c.Attaching != nil || len(c.Pending) > 0 || c.Watching > 0 || c.Fetching > 0 || c.Live()
+}
+
+// own makes an attempt the owner's, in place of the one before.
+func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
+	c.Machine, c.Bot = attempt.Machine{A: at, Config: cfg}, bot
+	c.Machine.Config.BotURIs = bot.URIs()
+	c.SendBy, c.Newest, c.Granted, c.Unused, c.Only = 0, "", Validity{}, 0, ""
+	c.MediaOpen, c.Placing, c.Attaching, c.BotAsked, c.BotSince, c.NumberHeld = false, nil, nil, false, 0, false
+	c.Last, c.Acked, c.Gated = c.Step, c.Step, nil
+	c.emit(&Owns{at.ID})
+}
+
+// begin starts the attempt, whose leases are held: its INVITEs leave within the given
+// time and while the leases are valid, or not at all.
+func (c *Call) begin(within time.Duration, v Validity, p *engine.MediaProfile) {
+	a := &c.Machine.A
+	c.SendBy = Earliest(c.in.Boot.Add(within), c.in.Process.LeaseEnds())
+	c.Newest, c.Granted, c.Unused = a.ID.Leg(1), v, v.By
+	a.SendBy = c.in.Now.Add(time.Duration(c.SendBy - c.in.Boot))
+	c.emit(CountAttempt)
+	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: p})
+}
+
+// apply takes one event through the machine and carries out what it says.
+func (c *Call) apply(ev attempt.Event) {
+	if ev.Kind == attempt.SeatGranted && len(c.Machine.Config.BotURIs) > 0 && len(c.Machine.A.Peers) == 0 {
+		c.Machine.Config.BotURIs = c.in.Process.Endpoints(&c.Bot)
+	}
+	from := len(c.steps)
+	steps, err := c.Machine.Apply(ev, c.steps)
+	if err != nil {
+		c.emit(&Refused{Attempt: c.Machine.A.ID, Contact: c.owner.contact(), Err: err})
+		return
+	}
+	c.steps = steps
+	c.carryOut(from, ev.At)
+}
+
+// carryOut does what the machine said, from a place on. Effects may lead to further
+// events (a leg that is not sent after all), whose effects come behind them in the
+// same slice.
+func (c *Call) carryOut(from int, now time.Time) {
+	end := len(c.steps)
+	for i := from; i < end; i++ {
+		switch e := c.steps[i]; {
+		case recorded(e):
+			c.Last = c.record(e.(attempt.Record).What) //nolint:forcetypeassert // that is what recorded says
+		case attempt.Gated(e) && c.Last > c.Acked:
+			c.Gated = append(c.Gated, Gated{c.Last, e})
+		case c.early(e) > 0:
+			c.Gated = append(c.Gated, Gated{c.Last, e})
+			c.release(now)
+		default:
+			c.do(e, now)
+		}
+		if c.Closed {
+			c.Held, c.HeldAt = append(c.Held, c.steps[i+1:end]...), now
+			break
+		}
+	}
+	c.steps = c.steps[:from]
+}
+
+func recorded(e attempt.Effect) bool {
+	_, ok := e.(attempt.Record)
+	return ok
+}
+
+// mediaClosed goes on with what waited for how the audio was.
+func (c *Call) mediaClosed(m *MediaClosed) {
+	if !c.Closed {
+		return
+	}
+	q := m.Quality
+	c.Machine.A.Quality = &q
+	c.goOn()
+}
+
+// goOn carries out what waited for MediaClosed.
+func (c *Call) goOn() {
+	c.Closed = false
+	held := c.Held
+	c.Held = nil
+	from := len(c.steps)
+	c.steps = append(c.steps, held...)
+	c.carryOut(from, c.HeldAt)
+	if c.Closed {
+		return
+	}
+	c.out = append(c.out, c.Later...)
+	c.Later = nil
+}
+
+// settled releases what waited for a step; refused says why the database did not take
+// it.
+func (c *Call) settled(step int, refused error) {
+	if !c.Has() {
+		return
+	}
+	c.Acked = max(c.Acked, step)
+	if refused != nil && c.Machine.A.State == attempt.Reserved && len(c.Machine.A.Legs) == 1 {
+		c.Gated = nil
+		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: c.in.Now, Err: engine.ErrorCode(refused), Until: engine.ErrorUntil(refused)})
+		return
+	}
+	c.release(c.in.Now)
+}
+
+// release carries out what is durable and may be done now.
+func (c *Call) release(now time.Time) {
+	for len(c.Gated) > 0 && c.Gated[0].Step <= c.Acked && !c.Closed {
+		e := c.Gated[0].Effect
+		if wait := c.early(e); wait > 0 {
+			c.emit(&Arm{After: wait, Fired: TimerFired{Attempt: c.Machine.A.ID, Timer: TimerHeld}})
+			return
+		}
+		c.Gated = slices.Delete(c.Gated, 0, 1)
+		c.do(e, now)
+	}
+}
+
+// receive handles the events that concern the attempt at hand.
+func (c *Call) receive(event any) {
+	now := c.in.Now
+	switch e := event.(type) {
+	case *engine.LegEvent:
+		c.legEvent(e)
+	case *engine.MediaEvent:
+		if ev, ok := attempt.FromMedia(*e); ok && c.Has() {
+			if e.Seq > c.Machine.A.MediaSeq { // else replayed
+				c.mediaTried(e)
+			}
+			c.apply(ev)
+		}
+	case *PeerJoined:
+		if c.is(e.Attempt) {
+			c.joined(e)
+		}
+	case *TimerFired:
+		if c.is(e.Attempt) { // else of the attempt before, whose stop came too late
+			c.fired(e)
+		}
+	case *TrunkReserved:
+		c.trunkReserved(e)
+	case *MediaOpened:
+		c.mediaOpened(e)
+	case *MediaClosed:
+		c.mediaClosed(e)
+	case *LegsAttached:
+		c.attached(e.Known)
+	case *SeatGranted:
+		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})
+	default:
+		c.emit(&Refused{Attempt: c.Machine.A.ID, Contact: c.owner.contact(), Err: errUnknownEvent})
+	}
+}
+
+func (c *Call) fired(e *TimerFired) {
+	if e.Timer == TimerHeld {
+		c.release(c.in.Now)
+		return
+	}
+	ev := e.Timer.Fired(c.in.Now, e.Epoch)
+	ev.Unheard = ev.Kind == attempt.BridgeTimedOut && c.in.Process.Unheard(c.Machine.A.ID)
+	c.apply(ev)
+}
+
+func (c *Call) trunkReserved(e *TrunkReserved) {
+	now := c.in.Now
+	if !c.is(e.Attempt) { // asked for by an earlier attempt
+		if e.Trunk != "" {
+			c.emit(&TrunkEvent{Trunk: e.Trunk, Leg: e.Leg, Over: true, At: now})
+		}
+		return
+	}
+	c.Newest, c.Granted = e.Leg, e.Validity
+	if c.Machine.A.InviteAt == nil {
+		c.Granted.By = Earliest(c.Granted.By, c.Unused)
+	}
+	ev := attempt.Event{Kind: attempt.TrunkGranted, At: now, Trunk: e.Trunk, Profile: e.Media}
+	if e.Trunk == "" {
+		ev.Kind, ev.Err, ev.Until = attempt.TrunkRefused, string(e.Constraint), e.RetryAt
+	}
+	c.apply(ev)
+}
+
+func (c *Call) legEvent(e *engine.LegEvent) {
+	if c.Watching > 0 && !(c.Live() && c.is(e.Attempt)) {
+		c.watched(e)
+		return
+	}
+	if !c.Has() {
+		return
+	}
+	a := &c.Machine.A
+	if e.Kind == engine.LegSent {
+		c.left(e.Leg)
+	}
+	if len(a.Peers) > 0 {
+		c.peerTried(c.peerOf(e.Leg), e)
+	}
+	if ev, ok := attempt.FromLeg(*e); ok {
+		waited := a.InviteAt == nil
+		c.apply(ev)
+		if at := a.InviteAt; waited && at != nil {
+			c.owner.dialled(*at)
+		}
+	}
+}
+
+// left notes that a leg's INVITE has left.
+func (c *Call) left(leg engine.LegID) {
+	var trunk engine.TrunkID
+	for i := range c.Machine.A.Peers {
+		if p := &c.Machine.A.Peers[i]; p.ID == leg {
+			trunk = p.Trunk
+		}
+	}
+	for i := range c.Machine.A.Legs {
+		if l := &c.Machine.A.Legs[i]; l.ID == leg {
+			trunk = l.Trunk
+			c.emit(CountLegSent)
+		}
+	}
+	if trunk != "" {
+		c.emit(&TrunkEvent{Trunk: trunk, Leg: leg, Sent: true, At: c.in.Now})
+	}
+}
+
+// snapshot copies the attempt for a write: the machine goes on while the writer reads.
+func (c *Call) snapshot() attempt.Attempt {
+	a := c.Machine.A
+	a.Legs = append([]attempt.Leg(nil), a.Legs...)
+	a.Peers = append([]attempt.Peer(nil), a.Peers...)
+	return a
+}
+
+// tokenHash is how a result token is stored: hex SHA-256.
+func tokenHash(token string) string {
+	h := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(h[:])
+}

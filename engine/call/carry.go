@@ -1,0 +1,243 @@
+package call
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/numberpool"
+)
+
+// placed is the leg that an effect places, "" for any other effect.
+func placed(e attempt.Effect) engine.LegID {
+	switch e := e.(type) {
+	case attempt.Dial:
+		return e.Leg
+	case attempt.DialPeer:
+		return e.Leg
+	}
+	return ""
+}
+
+// early is how long an INVITE has to wait, so that no more of them leave within a
+// second than the trunk takes.
+func (c *Call) early(e attempt.Effect) time.Duration {
+	if leg := placed(e); leg == "" || leg != c.Newest || c.Granted.From == 0 {
+		return 0
+	}
+	return time.Duration(c.Granted.From - c.in.Boot)
+}
+
+// do carries out one effect of the machine. What needs no more than the effect itself
+// is handed on.
+func (c *Call) do(e attempt.Effect, now time.Time) {
+	a := &c.Machine.A
+	switch v := e.(type) {
+	case attempt.Dial:
+		c.dial(v, now)
+	case attempt.DialPeer:
+		c.dialPeer(v, now)
+	case attempt.Cancel:
+		if c.withdraw(v.Leg) {
+			c.notSent(v.Leg, engine.NotSentCancelled, now)
+			return
+		}
+		c.emit(e)
+	case attempt.AttachBot:
+		c.attachBot(v)
+	case attempt.CountLive:
+		c.owner.stands()
+	case attempt.CloseMedia:
+		if c.MediaOpen {
+			c.Closed = true
+			c.emit(e)
+		}
+	case attempt.Arm:
+		c.emit(&Arm{After: v.At.Sub(now), Fired: TimerFired{Attempt: a.ID, Timer: v.Timer, Epoch: v.Epoch}})
+	case attempt.TrunkEvent:
+		// Of a lost call the leg may be there still; the database says when it is over.
+		over := v.Over && !(c.in.Process.Shared() && c.open(v.Leg))
+		c.emit(&TrunkEvent{Trunk: v.Trunk, Leg: v.Leg, From: a.From, To: a.To, Class: v.Class, Over: over, At: now})
+	case attempt.NextTrunk:
+		c.emit(&ReserveTrunk{Leg: c.Machine.NextLeg(), Attempt: a.ID, Tried: v.Tried, Only: c.Only})
+	case attempt.Line:
+		if v.Phase == attempt.PhaseServed {
+			c.emit(CountServed)
+		}
+		c.botLate(v)
+		c.owner.line(v, now)
+	case attempt.NumberFree:
+		// Likewise.
+		if c.NumberHeld = c.in.Process.Shared() && c.openAny(); !c.NumberHeld {
+			c.numberFree(v.Strike)
+		}
+	case attempt.Over:
+		c.emit(e)
+		c.botTook(false)
+		c.over(now)
+	default:
+		c.emit(e)
+	}
+}
+
+// open says whether a leg may still be there.
+func (c *Call) open(leg engine.LegID) bool {
+	return slices.ContainsFunc(c.Machine.A.Legs, func(l attempt.Leg) bool { return l.ID == leg && l.EndedAt == nil })
+}
+
+// openAny says whether any leg to the callee may.
+func (c *Call) openAny() bool {
+	return slices.ContainsFunc(c.Machine.A.Legs, func(l attempt.Leg) bool { return l.EndedAt == nil })
+}
+
+// numberFree gives the caller ID back.
+func (c *Call) numberFree(strike bool) {
+	a := &c.Machine.A
+	c.emit(&ReleaseNumber{Attempt: a.ID, Number: a.From,
+		End: numberpool.End{NotDialled: a.InviteAt == nil, Strike: strike, Answered: a.AnsweredAt != nil}})
+}
+
+// withdraw takes back an INVITE that waits for its intent; false: there is none.
+func (c *Call) withdraw(leg engine.LegID) bool {
+	for i, g := range c.Gated {
+		if placed(g.Effect) == leg {
+			c.Gated = slices.Delete(c.Gated, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// notSent stands in for the telephony port when a leg is given up before it was
+// placed.
+func (c *Call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time) {
+	c.apply(attempt.Event{Kind: attempt.LegNotSent, At: now, Leg: &engine.LegEvent{
+		Attempt: c.Machine.A.ID, Leg: leg, Seq: 1, At: now, Kind: engine.LegNotSent, NotSent: why,
+	}})
+}
+
+// by is when a leg's INVITE has to have left: at last then, or when its trunk's grant
+// ends.
+func (c *Call) by(leg engine.LegID, last engine.BootTime) engine.BootTime {
+	if leg == c.Newest {
+		return Earliest(c.Granted.By, last)
+	}
+	return last
+}
+
+func (c *Call) dial(e attempt.Dial, now time.Time) {
+	a, cfg := &c.Machine.A, &c.Machine.Config
+	c.Placing, c.PlacingAt = &PlaceLeg{Leg: engine.PlaceLeg{
+		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
+		SendBy: c.by(e.Leg, c.SendBy), RingTimeout: cfg.RingTimeout, Headers: engine.IdentityHeaders(c.owner.variables()),
+	}}, now
+	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: cfg.AMD, Listen: cfg.Listen, Record: cfg.Record}
+	if e.Profile != nil {
+		open.Profile = *e.Profile
+	}
+	c.emit(&OpenMedia{Leg: e.Leg, Open: open})
+}
+
+// mediaOpened places the leg whose media path was opened.
+func (c *Call) mediaOpened(e *MediaOpened) {
+	p := c.Placing
+	if p == nil || p.Leg.Leg != e.Leg {
+		return
+	}
+	c.Placing = nil
+	if e.Err != nil {
+		c.notSent(e.Leg, engine.NotSentMedia, c.PlacingAt)
+		return
+	}
+	if !p.Peer {
+		c.MediaOpen = true
+		c.emit(CountLegPlaced)
+	}
+	p.Leg.Offer = e.Offer
+	c.emit(p)
+}
+
+// numberOf is the number of a tel: URI.
+func numberOf(uri string) (n engine.PhoneNumber, ok bool) {
+	digits, ok := strings.CutPrefix(uri, "tel:")
+	return engine.PhoneNumber(digits), ok
+}
+
+// dialPeer calls a bot by SIP, or the target of a transfer. A bot hears that the
+// callee calls, and all that a bot with a socket is told, as headers. So does a target
+// by SIP, without what is the bot's alone; a number is called from the call's own
+// caller ID.
+func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
+	a := &c.Machine.A
+	place := &PlaceLeg{Peer: true, Leg: engine.PlaceLeg{
+		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, URI: e.URI, From: a.To,
+		SendBy: c.by(e.Leg, c.in.Boot.Add(e.SendBy.Sub(now))), RingTimeout: e.SendBy.Sub(now),
+	}}
+	cmd := &place.Leg
+	if n, ok := numberOf(e.URI); ok {
+		cmd.From, cmd.To, cmd.URI = a.From, n, ""
+		if c.in.Process.Destination(n, a.From) != nil {
+			c.notSent(e.Leg, engine.NotSentTrunk, now)
+			return
+		}
+	} else {
+		p := c.parameters()
+		if e.Kind != attempt.PeerBot {
+			delete(p, "result_url")
+			delete(p, "result_token")
+		}
+		cmd.Headers = engine.VariableHeaders(p, standard)
+	}
+	if e.Kind == attempt.PeerBot {
+		cmd.Password = c.Bot.AuthToken
+		c.BotAsked = true
+	}
+	open := &OpenPeer{Attempt: a.ID, Leg: e.Leg}
+	if e.Profile != nil { // of the trunk, when it goes through one
+		open.Profile = *e.Profile
+	}
+	c.Placing, c.PlacingAt = place, now
+	c.emit(open)
+}
+
+// sessionOf is an attempt's conversation with the bot. It follows from the attempt: an
+// owner that takes the call over knows it before it is stored, and attaches no second
+// bot.
+func sessionOf(id engine.AttemptID) engine.SessionID { return engine.SessionID("MZ" + id) }
+
+func (c *Call) attachBot(e attempt.AttachBot) {
+	a := &c.Machine.A
+	if a.Session == "" {
+		a.Session = sessionOf(a.ID)
+	}
+	c.BotAsked, c.BotSince = true, c.in.Boot
+	c.emit(&AttachBot{Bot: c.Bot.ID, Since: c.in.Boot, Attach: engine.AttachBot{
+		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.in.Process.Endpoints(&c.Bot),
+		AuthToken: c.Bot.AuthToken, Account: c.Bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,
+	}})
+}
+
+// standard are the parameters of every call, in the order of the headers that a bot by
+// SIP gets.
+var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number", "result_url", "result_token"}
+
+// parameters are what the bot is told of the call.
+func (c *Call) parameters() map[string]string {
+	a := &c.Machine.A
+	given := c.owner.variables()
+	p := make(map[string]string, len(given)+len(standard))
+	maps.Copy(p, given)
+	delete(p, engine.IdentityVariable) // is the carrier's to read
+	c.owner.identify(p)
+	id := a.ID.Call()
+	p["from_number"], p["to_number"] = a.From.E164(), a.To.E164()
+	p["attempt_id"], p["call_id"] = string(a.ID), string(id)
+	if c.Limits.ResultBase != "" {
+		p["result_url"] = c.Limits.ResultBase + "/api/v1/calls/" + string(id) + "/result"
+		p["result_token"] = c.in.Process.ResultToken(id)
+	}
+	return p
+}

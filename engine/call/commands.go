@@ -1,0 +1,298 @@
+package call
+
+import (
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/eligibility"
+	"dialler/engine/journal"
+	"dialler/engine/numberpool"
+)
+
+// This file is what a contact does when its run, a bot or an operator asks.
+
+// dial begins an attempt, unless the contact was excluded or dialled meanwhile, or the
+// eligibility hook has to be asked first: then the run is asked once more.
+func (c *Contact) dial(m *Dial) {
+	if m.Eligible {
+		c.Asking = false
+	}
+	if !c.due() {
+		c.giveBack(m)
+		if m.Trigger != nil {
+			c.reopen(m.Trigger)
+		}
+		return
+	}
+	if !m.Eligible && c.Call.in.Process.AsksEligibility(c.Rules.Hook) {
+		c.ask(m)
+		return
+	}
+	if m.Withdrawn {
+		c.giveBack(m)
+		c.storeQueued(m.Trigger, string(engine.ConstraintPaused))
+		return
+	}
+	before, after, ok := c.change(contact.Event{Kind: contact.Reserved, Attempt: &contact.Attempt{ID: m.Attempt, From: m.From}})
+	if !ok {
+		return
+	}
+	c.Reserving = [2]*contact.Facts{before, after}
+	c.Trigger = m.Trigger
+	row := &c.Machine.C
+	at := attempt.Attempt{
+		ID: m.Attempt, Campaign: row.Campaign, Contact: row.ID, Run: c.Rules.Run, Pass: row.Used + 1, Number: row.Used + 1,
+		Bot: c.Rules.Bot.ID, To: row.Number, From: m.From, Trunk: m.Trunk, Callback: m.Callback,
+		Epoch: c.Rules.Epoch, Node: c.Call.in.Process.Carrier(m.Trunk), State: attempt.Reserved,
+		ResultToken: tokenHash(c.Call.in.Process.ResultToken(m.Attempt.Call())),
+	}
+	if m.Callback {
+		at.CallbackAt = row.CallbackAt
+	}
+	c.rest()
+	c.adopt(at)
+	c.Call.begin(m.SendWithin, m.Validity, m.Media)
+}
+
+// due: it waits for a dial.
+func (c *Contact) due() bool { return c.Machine.C.Attempt == "" && c.Machine.C.DueAt != nil }
+
+// giveBack returns the leases of a dial unused.
+func (c *Contact) giveBack(m *Dial) {
+	c.emit(&TrunkEvent{Trunk: m.Trunk, Leg: m.Attempt.Leg(1), Over: true, At: c.now()})
+	c.emit(&ReleaseNumber{Attempt: m.Attempt, Number: m.From, End: numberpool.End{NotDialled: true}})
+	c.lineOf(m.Attempt, attempt.Line{Phase: attempt.PhaseOver}, c.now())
+}
+
+// --- the eligibility hook ----------------------------------------------------------
+
+// The question is put once the leases are held and before the intent: a hook that
+// takes its time delays this dial and no other. Then the run is asked whether it still
+// dials.
+func (c *Contact) ask(m *Dial) {
+	c.Asking = true
+	row := &c.Machine.C
+	c.emit(&AskEligibility{Dial: m, Question: eligibility.Question{Own: c.Rules.Hook, Campaign: row.Campaign, Run: row.Run,
+		Contact: row.ID, Attempt: row.Used + 1, To: row.Number, Variables: row.Variables}})
+}
+
+func (c *Contact) eligible(m *EligibilityKnown) {
+	if !c.Asking { // this is a later life of the one that asked, and was counted as idle
+		c.giveBack(m.Dial)
+		return
+	}
+	c.Asking = false
+	if !c.due() {
+		c.dial(m.Dial)
+		return
+	}
+	switch v := m.Verdict; v.Decision {
+	case eligibility.Defer:
+		c.giveBack(m.Dial)
+		c.putOff(contact.Event{Kind: contact.Deferred, Until: v.Until, Reason: v.Code}, m.Dial.Trigger)
+	case eligibility.Exclude:
+		c.giveBack(m.Dial)
+		c.leaveAlone(v.Reason, m.Dial.Trigger)
+	case eligibility.Allow:
+		c.Asking = true // until the run has said so too
+		c.emit(&MayDial{Contact: c.Machine.C.ID, Dial: m.Dial})
+	}
+}
+
+// putOff has the contact wait.
+func (c *Contact) putOff(ev contact.Event, t *Trigger) {
+	before, after, ok := c.change(ev)
+	if !ok {
+		return
+	}
+	changed := c.event(journal.ContactChanged)
+	changed.Data = journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: ev.Reason}
+	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{changed}}
+	if t == nil {
+		c.Call.persist(w, Then{})
+		return
+	}
+	// The trigger's contact is not stored yet.
+	triggered := c.event(journal.ContactTriggered)
+	triggered.Data = journal.Data{After: before, Reason: ev.Reason}
+	w.Events = []journal.Event{triggered, changed}
+	t.Reason, t.NextAt = ev.Reason, c.Machine.C.DueAt
+	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
+}
+
+// leaveAlone excludes the contact by the hook's word.
+func (c *Contact) leaveAlone(reason string, t *Trigger) {
+	note := "eligibility hook"
+	if reason != "" {
+		note += ": " + reason
+	}
+	before, after, ok := c.change(contact.Event{Kind: contact.ExcludedBy, Reason: note})
+	if !ok {
+		return
+	}
+	excluded := c.event(journal.ContactExcluded)
+	excluded.Data = journal.Data{Before: before, After: after}
+	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{excluded}}
+	if t == nil {
+		c.Call.persist(w, Then{})
+		return
+	}
+	triggered := c.event(journal.ContactTriggered)
+	triggered.Data.After = before
+	w.Events = []journal.Event{triggered, excluded}
+	c.Call.persist(w, Then{Trigger: &TriggerAnswer{Trigger: t, Err: ErrContactExcluded}})
+}
+
+// --- triggers ----------------------------------------------------------------------
+
+// attach adds the reply to the write, so that contact, intent, idempotency key and
+// response commit together.
+func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.AttemptID) *TriggerAnswer {
+	r := campaign.TriggerReply{Status: status, ContactID: c.Machine.C.ID, CampaignID: c.Machine.C.Campaign, AttemptID: id}
+	if status == "queued" {
+		r.NextEligibleAt, r.Reason = t.NextAt, t.Reason
+	}
+	if t.Command.Idempotency.Present() {
+		w.Reply = storedReply(t.Command.Idempotency, 200, r, c.now())
+	}
+	return &TriggerAnswer{Trigger: t, Reply: r}
+}
+
+// reopen merges a trigger into an open contact or reopens a final one.
+func (c *Contact) reopen(t *Trigger) {
+	c.Suppressed = false // it was asked for since, and the number is not on the list
+	if c.Rules.Sticky && (c.Machine.C.State == contact.Excluded || c.Machine.C.ExcludeAfterCall) {
+		c.Call.answer(t.Request, nil, ErrContactExcluded)
+		return
+	}
+	open := c.Machine.C.Open()
+	before, after, ok := c.change(contact.Event{Kind: contact.Triggered, Variables: t.Command.Variables})
+	if !ok {
+		c.Call.answer(t.Request, nil, ErrContactExcluded)
+		return
+	}
+	if open {
+		t.Reason = "merged"
+	}
+	t.NextAt = c.Machine.C.DueAt
+	c.writeTriggered(t, before, after)
+}
+
+// storeQueued stores the contact of a trigger that is not dialled now.
+func (c *Contact) storeQueued(t *Trigger, reason string) {
+	if t == nil {
+		return
+	}
+	facts := c.Machine.C.Facts()
+	t.Reason, t.NextAt = reason, c.Machine.C.DueAt
+	c.writeTriggered(t, nil, &facts)
+}
+
+func (c *Contact) writeTriggered(t *Trigger, before, after *contact.Facts) {
+	e := c.event(journal.ContactTriggered)
+	e.Data = journal.Data{Before: before, After: after, Reason: t.Reason}
+	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{e}}
+	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
+}
+
+// --- exclusion, suppression, and the end of a call -----------------------------------
+
+func (c *Contact) exclude(m *Exclude) {
+	done := &Excluded{Op: m.Op}
+	live := c.Call.Live()
+	done.InCall = live && c.Call.Machine.A.AnsweredAt != nil && c.Call.Machine.A.Ending == nil
+	was, version := c.Machine.C.State == contact.Excluded || c.Machine.C.ExcludeAfterCall, c.Machine.C.Version
+	before, after, ok := c.change(contact.Event{Kind: contact.ExcludedBy, Reason: m.Reason, InCall: done.InCall})
+	settled := c.Call.elsewhere()
+	changed := ok && c.Machine.C.Version != version
+	done.Excluded = changed && !was
+	if changed { // before the end of the call, which may come at once and tells of the contact as it is then
+		w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}}
+		// The reason is somebody's own words, which may be erased some day: they stand in
+		// rows, not in the history.
+		if !was || *before != *after {
+			e := c.event(journal.ContactExcluded)
+			e.Data = journal.Data{Before: before, After: after, Who: m.Who}
+			w.Events = []journal.Event{e}
+		}
+		c.Call.persist(w, Then{Tell: done, Settled: settled})
+	}
+	if live && !done.InCall {
+		done.Cancelled = c.Call.Machine.A.Ending == nil
+		// From here on the INVITE is known not to have left, or its CANCEL is owed.
+		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.now()})
+	}
+	if !changed {
+		c.Call.tell(done, settled)
+	}
+}
+
+// readmit: the contact was added again on purpose, or its exclusion was lifted.
+func (c *Contact) readmit(m *Readmit) {
+	var then Then
+	done := &Lifted{Op: m.Op}
+	if m.Op != 0 {
+		then.Tell = done
+	}
+	excluded := c.Machine.C.State == contact.Excluded || m.LiftedExclusion && c.Machine.C.ExcludeAfterCall
+	if excluded && (!c.Rules.Sticky || m.LiftedExclusion) {
+		if before, after, ok := c.change(contact.Event{Kind: contact.Readmitted, Variables: m.Variables}); ok {
+			done.Readmitted = true
+			reason := "readmitted"
+			if m.LiftedExclusion {
+				reason = "lifted"
+			}
+			c.write(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: reason}, then)
+			return
+		}
+	}
+	c.Call.follow(&then, nil)
+}
+
+// end cancels a call that is not answered, or ends a conversation too.
+func (c *Contact) end(m *End) {
+	settled := c.Call.elsewhere()
+	c.Suppressed = c.Suppressed || m.Reason == engine.CodeSuppressed
+	if c.Call.Live() {
+		kind := attempt.CancelRequested
+		if m.HangUp {
+			kind = attempt.HangUpRequested
+		}
+		c.Call.Machine.Refusal = m.Reason
+		c.Call.apply(attempt.Event{Kind: kind, At: c.now(), By: engine.PartySystem})
+	}
+	if m.Op != 0 {
+		c.Call.tell(&Excluded{Op: m.Op}, settled)
+	}
+}
+
+// --- operators -----------------------------------------------------------------------
+
+// operatorKind is the contact's event and the entry of the activity log for what an
+// operator does.
+var operatorKind = map[campaign.ContactAction]struct {
+	kind  contact.Kind
+	entry journal.Type
+}{
+	campaign.RetryNow: {contact.Hastened, journal.ContactRetried},
+	campaign.CallBack: {contact.CallbackSet, journal.ContactCallBackSet},
+}
+
+// operate: an operator wants the contact dialled, now or at a time.
+func (c *Contact) operate(m *Operate) {
+	c.Suppressed = false // it was asked for since, and the number is not on the list
+	does := operatorKind[m.Command.Action]
+	ev := contact.Event{Kind: does.kind, At: c.now(), Policy: c.policy(), Until: m.Command.At}
+	if err := c.Machine.Refusal(ev); err != nil {
+		c.Call.answer(m.Request, nil, err)
+		return
+	}
+	before, after, ok := c.change(ev)
+	if !ok {
+		c.Call.answer(m.Request, nil, ErrContactNotFound)
+		return
+	}
+	who := m.Command.Who
+	c.write(does.entry, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Who: &who}, Then{Answer: &Answer{Request: m.Request}})
+}

@@ -1,0 +1,485 @@
+package call
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+)
+
+// Contact is one person in a running campaign who has something to do: a dial, a call,
+// a result that is awaited, a write under way.
+type Contact struct {
+	Machine contact.Machine
+	Rules   *Rules
+	Call    Call
+
+	// Loading: what is durable is being loaded after a crash. Stash are the events that
+	// wait for the contact to come up; the shell hands them in as Next gives them.
+	Loading bool
+	Stash   []any
+
+	Trigger     *Trigger // that is answered with the intent, or with the end of an attempt whose intent was refused
+	Asking      bool     // whether it may be dialled
+	Suppressed  bool     // its number is on the suppression list, as was told since it is up
+	Lingering   bool     // for the result of the call that has ended
+	LingerEpoch int
+	Reserving   [2]*contact.Facts // the facts around the reservation of the live attempt
+}
+
+// NewContact gives a contact as its row says, and the events that wait for it. The
+// first that it is given is Started, or Restarted in place of one whose shell crashed:
+// then what waits is that one's Stash.
+func NewContact(row contact.Contact, rules *Rules, limits Limits, stash []any) *Contact {
+	return &Contact{Machine: contact.Machine{C: row}, Rules: rules, Call: Call{Limits: limits}, Stash: stash}
+}
+
+// Apply takes one event and appends what is to be done to dst.
+func (c *Contact) Apply(in Input, dst []Effect) []Effect {
+	c.Call.enter(in, dst, c)
+	if c.handle(in.Event) && !c.Call.Closed && c.Call.Attaching == nil {
+		c.settleSuppressed()
+		c.idle()
+	}
+	return c.Call.leave()
+}
+
+// Next gives the event that has waited longest for the contact to be loaded. The shell
+// takes one after the other, each once the effects of the one before are carried out.
+func (c *Contact) Next() (event any, ok bool) {
+	if c.Loading || c.Call.Attaching != nil || len(c.Stash) == 0 {
+		return nil, false
+	}
+	event = c.Stash[0]
+	c.Stash = slices.Delete(c.Stash, 0, 1)
+	if len(c.Stash) == 0 {
+		c.Stash = nil
+	}
+	return event, true
+}
+
+// handle gives false when the event leaves nothing to be settled.
+func (c *Contact) handle(event any) bool {
+	switch e := event.(type) {
+	case *Started:
+		c.start(e.Lost)
+		return true
+	case *Restarted:
+		c.Loading = true
+		c.emit(&LoadContact{c.Machine.C.ID})
+		return false
+	case *ContactLoaded:
+		c.loaded(e)
+		return true
+	case *TimerFired:
+		if e.Timer == TimerLoad {
+			c.emit(&LoadContact{c.Machine.C.ID})
+			return false
+		}
+	case *LegsAttached: // belongs to the loading
+		c.Call.receive(e)
+		return true
+	}
+	if c.Loading {
+		c.Stash = append(c.Stash, event)
+		return false
+	}
+	switch e := event.(type) {
+	case *Stop:
+		if c.Busy() {
+			c.emit(&NotIdle{c.Machine.C.ID})
+		} else {
+			c.emit(&Stopped{c.Machine.C})
+		}
+		return false
+	case *Durable:
+		c.Call.durable(e)
+	case *Dial:
+		c.dial(e)
+	case *EligibilityKnown:
+		c.eligible(e)
+	case *SeatGranted:
+		if c.Call.is(e.Attempt) {
+			c.Call.receive(e)
+		} else {
+			c.lineOf(e.Attempt, attempt.Line{Phase: attempt.PhaseOver}, c.now())
+		}
+	case *Reattached:
+		c.reattached(e)
+	case *Exclude:
+		c.exclude(e)
+	case *Forget:
+		c.forget(e)
+	case *Reopen:
+		c.reopen(e.Trigger)
+	case *Operate:
+		c.operate(e)
+	case *Readmit:
+		c.readmit(e)
+	case *StoreResult:
+		c.Call.result(e)
+	case *ResultTimeout:
+		c.resultTimeout()
+	case *Rest:
+		c.rest()
+	case *RunEnded:
+		c.runEnded(e)
+	case *End:
+		c.end(e)
+	case *Keys:
+		c.Call.keys(e)
+	case *Transfer:
+		c.Call.transfer(e)
+	case *LegsGone:
+		c.Call.legsGone(e.Attempt)
+	case *Show:
+		if c.Call.is(e.Attempt) {
+			c.Call.show(e.Request)
+		} else {
+			c.Call.answer(e.Request, nil, ErrCallNotFound)
+		}
+	case *Rules:
+		c.Rules = e
+		c.retune()
+		c.pause()
+	case *Report:
+		c.Asking = false // the run that was to be asked is no more
+		c.report()
+		c.Call.persistAgain() // what the run's crash may have lost
+	case *TimerFired:
+		if e.Timer == TimerLinger {
+			c.lingered(e.Epoch)
+		} else {
+			c.Call.receive(e)
+		}
+	default:
+		c.Call.receive(e)
+	}
+	return true
+}
+
+func (c *Contact) emit(e Effect)  { c.Call.emit(e) }
+func (c *Contact) now() time.Time { return c.Call.in.Now }
+
+// Busy says whether the contact has something that only it knows or awaits.
+func (c *Contact) Busy() bool {
+	return c.Loading || c.Lingering || c.Asking || len(c.Stash) > 0 || c.Call.waits()
+}
+
+func (c *Contact) idle() {
+	if !c.Busy() {
+		c.emit(&Idle{c.Machine.C.ID})
+	}
+}
+
+// --- coming up -------------------------------------------------------------------
+
+func (c *Contact) start(lost *attempt.Attempt) {
+	c.emit(&Up{c.Machine.C.ID})
+	c.retune() // the row may be from before an edit
+	if lost != nil {
+		c.recover(lost)
+	}
+}
+
+// recover takes over an attempt of another owner of the campaign: a node that still
+// has its legs, or an earlier process life, with which they were lost. One that had
+// been closed there has legs that were still watched.
+func (c *Contact) recover(at *attempt.Attempt) {
+	c.adopt(*at)
+	if !at.Live() {
+		c.Call.recoverLegs()
+		return
+	}
+	c.emit(CountRecovered)
+	c.Call.reattach("")
+}
+
+// loadAgain is when a contact that could not be loaded is loaded again.
+const loadAgain = time.Second
+
+// loaded goes on with what is durable after a crash; everything else is gone.
+func (c *Contact) loaded(m *ContactLoaded) {
+	if m.Err != nil && engine.ErrorCode(m.Err) != "contact_not_found" {
+		c.emit(&Arm{After: loadAgain, Fired: TimerFired{Timer: TimerLoad}})
+		return
+	}
+	c.Loading = false
+	if m.Err == nil {
+		c.Machine.C = m.Row
+	}
+	if m.Attempt != nil && m.Attempt.State != attempt.Ended {
+		c.adopt(*m.Attempt)
+		c.Call.reattach("gone")
+		return
+	}
+	c.report()
+}
+
+// report tells the run where the contact stands.
+func (c *Contact) report() {
+	r := &Reported{Row: c.Machine.C}
+	if m := &c.Call.Machine; c.Call.Live() {
+		r.Attempt, r.Phase, r.Seated = m.A.ID, m.PhaseNow(), m.A.Seated
+		r.Tentative = m.A.RevisableUntil != nil
+		r.Stands = r.Tentative && !m.Tentative()
+	}
+	c.emit(r)
+}
+
+func (c *Contact) reattached(m *Reattached) {
+	if !c.Call.is(m.Attempt) {
+		return
+	}
+	if m.Seated && !c.Call.Machine.A.Seated {
+		c.Call.apply(attempt.Event{Kind: attempt.SeatGranted, At: c.now()})
+	}
+	c.emit(&AttachMedia{m.Attempt})
+}
+
+// --- the contact's own changes ---------------------------------------------------
+
+// change applies an event to the contact and gives the facts before and after.
+func (c *Contact) change(ev contact.Event) (before, after *contact.Facts, ok bool) {
+	ev.At, ev.Policy = c.now(), c.policy()
+	b := c.Machine.C.Facts()
+	if err := c.Machine.Apply(ev); err != nil {
+		c.emit(&Refused{Contact: c.Machine.C.ID, Err: err})
+		return nil, nil, false
+	}
+	n := c.Machine.C.Facts()
+	return &b, &n, true
+}
+
+func (c *Contact) policy() contact.Policy {
+	return c.Rules.PolicyFor(c.Machine.C.Number, c.Call.in.Process.Zones)
+}
+
+// write writes the contact as it stands, with one event.
+func (c *Contact) write(t journal.Type, d journal.Data, then Then) {
+	e := c.event(t)
+	e.Data = d
+	c.Call.persist(&journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{e}}, then)
+}
+
+// retune: Max Attempts was edited.
+func (c *Contact) retune() {
+	if c.Machine.C.Max == c.Rules.Policy.MaxAttempts || !c.Machine.C.Open() {
+		return
+	}
+	if before, after, ok := c.change(contact.Event{Kind: contact.Retuned}); ok {
+		c.write(journal.ContactChanged, journal.Data{Before: before, After: after}, Then{})
+	}
+}
+
+// pause ends the wait for another trunk: no INVITE leaves while the campaign is
+// paused. What the first trunks said decides.
+func (c *Contact) pause() {
+	if c.Rules.Paused && c.Call.Has() && c.Call.Machine.A.State == attempt.Dialling {
+		c.Call.apply(attempt.Event{Kind: attempt.TrunkRefused, At: c.now()})
+	}
+}
+
+// runEnded closes a contact that waits; one that does not is left as it is.
+func (c *Contact) runEnded(m *RunEnded) {
+	version := c.Machine.C.Version
+	before, after, ok := c.change(contact.Event{Kind: m.Kind})
+	if ok && c.Machine.C.Version != version {
+		c.write(journal.ContactChanged, journal.Data{Before: before, After: after, Reason: string(m.Kind)}, Then{})
+	}
+}
+
+// settleSuppressed: the number was suppressed, and the contact may wait for a dial.
+func (c *Contact) settleSuppressed() {
+	if !c.Suppressed {
+		return
+	}
+	version := c.Machine.C.Version
+	before, after, ok := c.change(contact.Event{Kind: contact.Suppressed})
+	if ok && c.Machine.C.Version != version {
+		c.write(journal.ContactChanged, journal.Data{Before: before, After: after, Reason: engine.CodeSuppressed}, Then{})
+	}
+}
+
+func (c *Contact) resultTimeout() {
+	if due := c.Machine.C.ResultDueAt; due == nil || due.After(c.now()) {
+		return
+	}
+	if before, after, ok := c.change(contact.Event{Kind: contact.ResultTimedOut}); ok {
+		c.write(journal.ContactChanged, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: "result_timeout"}, Then{})
+	}
+}
+
+// rest ends the wait for a result.
+func (c *Contact) rest() {
+	if c.Lingering {
+		c.Lingering = false
+		c.emit(&Disarm{TimerLinger})
+	}
+}
+
+func (c *Contact) linger() {
+	wait := c.Call.Limits.ResultLinger
+	if due := c.Machine.C.DueAt; due != nil { // a short conversation: the run dials contacts at rest
+		wait = min(wait, due.Sub(c.now()))
+	}
+	c.Lingering = true
+	c.LingerEpoch++
+	c.emit(&Arm{After: wait, Fired: TimerFired{Timer: TimerLinger, Epoch: c.LingerEpoch}})
+}
+
+func (c *Contact) lingered(epoch int) {
+	if c.Lingering && epoch == c.LingerEpoch {
+		c.Lingering = false
+	}
+}
+
+// forget: the person was erased.
+func (c *Contact) forget(m *Forget) {
+	c.rest()
+	row := &c.Machine.C
+	row.Number, row.Variables = m.Tombstone, nil
+	if row.State == contact.Excluded {
+		row.Reason = ""
+	}
+	if c.Call.Has() && !c.Call.Live() {
+		scrub(&c.Call.Machine.A, m.Tombstone)
+	}
+	for id, at := range c.Call.Results {
+		scrub(&at, m.Tombstone)
+		c.Call.Results[id] = at
+	}
+}
+
+// --- what contact and dialout decide each for themselves ---------------------------
+
+func (c *Contact) number() engine.PhoneNumber   { return c.Machine.C.Number }
+func (c *Contact) contact() engine.ContactID    { return c.Machine.C.ID }
+func (c *Contact) config() attempt.Config       { return c.Rules.Attempt }
+func (c *Contact) sole() bool                   { return true }
+func (c *Contact) resulted()                    { c.rest() }
+func (c *Contact) triggerRefused(t *Trigger)    { c.Trigger = t }
+func (c *Contact) variables() map[string]string { return c.Machine.C.Variables }
+
+func (c *Contact) identify(p map[string]string) {
+	p["campaign_id"], p["contact_id"] = string(c.Machine.C.Campaign), string(c.Machine.C.ID)
+	p["run"] = strconv.Itoa(c.Rules.Run)
+}
+
+func (c *Contact) stamp(w *journal.Write) { w.Campaign, w.Epoch = c.Rules.Campaign, c.Rules.Epoch }
+
+func (c *Contact) event(t journal.Type) journal.Event {
+	return journal.Event{Campaign: c.Rules.Campaign, Run: c.Machine.C.Run, At: c.now(), Type: t, Version: 1,
+		Contact: c.Machine.C.ID, Attempt: c.Call.Machine.A.ID}
+}
+
+func (c *Contact) adopt(at attempt.Attempt) {
+	c.Call.own(at, c.Rules.Attempt, c.Rules.Bot)
+	c.Call.Machine.Config.MustConsume = c.Machine.C.Unconsumed >= contact.MaxUnconsumed
+}
+
+// adopted: the seat comes first, which replayed media events presume.
+func (c *Contact) adopted() {
+	c.report()
+	if c.Machine.C.State == contact.Excluded && c.Call.Machine.A.AnsweredAt == nil {
+		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.now()})
+	}
+}
+
+func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
+	e := &w.Events[0]
+	e.Data.Pass = w.Attempts[0].Pass
+	switch what {
+	case attempt.WhatReserved:
+		w.Contacts = []contact.Contact{c.Machine.C}
+		e.Data.Before, e.Data.After = c.Reserving[0], c.Reserving[1]
+		if t := c.Trigger; t != nil {
+			c.Trigger = nil
+			then.Trigger = c.attach(t, w, "dialled", w.Attempts[0].ID)
+			triggered := c.event(journal.ContactTriggered)
+			triggered.Data.After = e.Data.Before
+			w.Events = []journal.Event{triggered, *e}
+		}
+	case attempt.WhatConnected:
+		e.Data.Before, e.Data.After, _ = c.change(contact.Event{Kind: contact.Reached})
+		w.Contacts = []contact.Contact{c.Machine.C}
+	case attempt.WhatResult:
+		at := &w.Attempts[0]
+		sum := summary(at)
+		if at.EndedAt == nil {
+			sum.EndedAt = c.now()
+		}
+		e.Data.Before, e.Data.After, _ = c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
+		e.Data.DueAt, e.Data.Outcome = c.Machine.C.DueAt, at.Outcome
+		w.Contacts = []contact.Contact{c.Machine.C}
+		if at.Run != e.Run { // late, of a run before: nothing here changes
+			e.Run, e.Data.Before, e.Data.After = at.Run, nil, nil
+		}
+	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut, attempt.WhatEnded:
+	}
+	return then
+}
+
+// ended: the contact decides what the end of the attempt means.
+func (c *Contact) ended(w *journal.Write) (then Then) {
+	at, d := &w.Attempts[0], &w.Events[0].Data
+	sum := summary(at)
+	sum.Refusal = c.Call.Machine.Refusal
+	if before, after, ok := c.change(contact.Event{Kind: contact.Attempted, Attempt: sum}); ok {
+		d.Before, d.After, d.DueAt = before, after, c.Machine.C.DueAt
+		if c.Machine.C.State == contact.Failed {
+			d.Reason = c.Machine.C.Reason
+		}
+	}
+	w.Contacts = []contact.Contact{c.Machine.C}
+	if c.Machine.C.ResultDueAt != nil {
+		c.linger()
+	}
+	// An intent that the database refused was never held: nothing to release.
+	if t := c.Trigger; t != nil {
+		c.Trigger = nil
+		if sum.Refusal == engine.CodeCalleeCap {
+			t.NextAt = c.Machine.C.DueAt
+		}
+		then.Trigger = c.attach(t, w, "queued", "")
+	}
+	return then
+}
+
+// summary is what the contact's machine needs to know of an attempt.
+func summary(at *attempt.Attempt) *contact.Attempt {
+	s := &contact.Attempt{
+		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed, Connected: at.WasConnected(), Rang: at.RangUnanswered(),
+		Talk: at.Talk(), RetryAfter: at.RetryAfter,
+	}
+	if at.EndedAt != nil {
+		s.EndedAt = *at.EndedAt
+	}
+	if r := at.Result; r != nil {
+		s.HasResult, s.Disposition, s.DoNotCall = true, r.Disposition, r.DoNotCall
+		if r.Callback != nil && r.Callback.Requested {
+			s.Callback = &contact.CallbackWish{At: r.Callback.At}
+		}
+	}
+	return s
+}
+
+func (c *Contact) line(l attempt.Line, now time.Time) { c.lineOf(c.Call.Machine.A.ID, l, now) }
+
+func (c *Contact) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
+	m := &LineMoved{Contact: c.Machine.C.ID, Attempt: id, Phase: l.Phase, Cause: l.Cause, Tentative: l.Tentative, At: now}
+	if a := &c.Call.Machine.A; a.ID == id {
+		m.Machine = a.Verdict != "" && !a.Verdict.Live()
+	}
+	c.emit(m)
+}
+
+func (c *Contact) stands() {
+	c.emit(&AnswerStands{Contact: c.Machine.C.ID, Attempt: c.Call.Machine.A.ID})
+}
+
+func (c *Contact) dialled(at time.Time) { c.Call.say(&InviteLeft{At: at}) }

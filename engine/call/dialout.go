@@ -1,0 +1,196 @@
+package call
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// dialoutLimit bounds the conversation of a call outside campaigns.
+const dialoutLimit = 15 * time.Minute
+
+// Dialout is one call outside campaigns.
+type Dialout struct {
+	Of   engine.AttemptID
+	Call Call
+
+	Placed *PlaceDialout // nil: it was placed in an earlier process life, or is over
+	// Awaiting: it has ended before, and its only event is a result that is on its way.
+	Awaiting bool
+	Taken    int // results that were passed on to it
+}
+
+// NewDialout gives a call that is placed (PlaceDialout follows) or whose legs are left
+// from an earlier process life (Started). With ended it is over, and StoreResult
+// follows.
+func NewDialout(id engine.AttemptID, bot engine.Bot, limits Limits, ended bool) *Dialout {
+	return &Dialout{Of: id, Call: Call{Bot: bot, Limits: limits}, Awaiting: ended}
+}
+
+// Apply takes one event and appends what is to be done to dst.
+func (d *Dialout) Apply(in Input, dst []Effect) []Effect {
+	d.Call.enter(in, dst, d)
+	d.handle(in.Event)
+	if !d.Awaiting && !d.Call.waits() {
+		d.emit(&DialoutOver{Attempt: d.Of, Results: d.Taken})
+	}
+	return d.Call.leave()
+}
+
+func (d *Dialout) handle(event any) {
+	switch e := event.(type) {
+	case *PlaceDialout:
+		d.place(e)
+	case *Started:
+		if e.Lost != nil {
+			d.recover(e.Lost)
+		}
+	case *Restarted:
+		d.restart()
+	case *Durable:
+		d.Call.durable(e)
+	case *StoreResult:
+		if !e.Fetched {
+			d.Taken++
+		}
+		d.Call.result(e)
+		if e.Fetched {
+			d.Awaiting = false
+		}
+	case *LegsGone:
+		d.Call.legsGone(e.Attempt)
+	case *Show:
+		if d.Call.Has() {
+			d.Call.show(e.Request)
+		} else {
+			d.Call.answer(e.Request, nil, ErrCallNotFound)
+		}
+	case *Keys:
+		d.Call.keys(e)
+	case *Transfer:
+		d.Call.transfer(e)
+	case *NumbersSuppressed:
+		d.suppressed(e)
+	case *Erased:
+		if d.number() == e.Number && d.Call.Has() && !d.Call.Live() {
+			scrub(&d.Call.Machine.A, e.Tombstone)
+		}
+	case *SayAgain:
+	default:
+		d.Call.receive(e)
+	}
+}
+
+func (d *Dialout) emit(e Effect) { d.Call.emit(e) }
+
+func (d *Dialout) place(p *PlaceDialout) {
+	d.Placed = p
+	cmd, process := &p.Command, d.Call.in.Process
+	d.adopt(attempt.Attempt{ID: p.Attempt, Run: 0, Pass: 1, Number: 1, Bot: d.Call.Bot.ID, To: cmd.To, From: p.From,
+		Trunk: p.Trunk, Node: process.Here(), Variables: cmd.Variables, Key: cmd.Who.Key, State: attempt.Reserved,
+		ResultToken: tokenHash(process.ResultToken(p.Attempt.Call()))})
+	d.Call.Only = cmd.Trunk
+	d.Call.begin(d.Call.Limits.SendByTimeout, p.Validity, p.Media)
+}
+
+// recover ends what an earlier process life left of the call.
+func (d *Dialout) recover(at *attempt.Attempt) {
+	d.adopt(*at)
+	if !at.Live() {
+		d.Call.recoverLegs()
+		return
+	}
+	d.emit(CountRecovered)
+	d.Call.lost("")
+}
+
+// restart: the shell crashed and has lost the message on which it did.
+func (d *Dialout) restart() {
+	switch {
+	case d.Call.Closed: // it never heard how the audio was
+		d.Call.goOn()
+	case d.Call.Live():
+		d.Call.reattach("gone")
+	case d.Call.Has():
+		d.emit(&AttachMedia{d.Call.Machine.A.ID})
+	}
+}
+
+// suppressed: a dial that waits or rings is cancelled, a conversation is left alone.
+func (d *Dialout) suppressed(m *NumbersSuppressed) {
+	done := &DialoutSuppressed{Attempt: d.Of, Op: m.Op}
+	if _, ok := m.Numbers[d.number()]; ok && d.Call.Live() {
+		d.Call.apply(attempt.Event{Kind: attempt.CancelRequested, At: d.Call.in.Now, By: engine.PartySystem})
+		if id := d.Call.elsewhere(); id != "" {
+			d.Call.say(&WhenSettled{Attempt: id, Message: done})
+			return
+		}
+	}
+	d.Call.say(done)
+}
+
+// --- what contact and dialout decide each for themselves ---------------------------
+
+func (d *Dialout) number() engine.PhoneNumber   { return d.Call.Machine.A.To } // "" before it is known
+func (d *Dialout) contact() engine.ContactID    { return "" }
+func (d *Dialout) stamp(*journal.Write)         {}
+func (d *Dialout) stands()                      {}
+func (d *Dialout) dialled(time.Time)            {}
+func (d *Dialout) resulted()                    {}
+func (d *Dialout) triggerRefused(*Trigger)      {}
+func (d *Dialout) identify(map[string]string)   {}
+func (d *Dialout) variables() map[string]string { return d.Call.Machine.A.Variables }
+
+// sole: a dialout that is open in the table may live on another node, or is being
+// recovered.
+func (d *Dialout) sole() bool { return false }
+
+func (d *Dialout) config() attempt.Config {
+	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff, OptOut: d.Call.Limits.OptOutDigit}
+	if d.Placed != nil {
+		cfg.Transfers = d.Placed.Command.Transfers
+	}
+	return cfg
+}
+
+func (d *Dialout) adopt(at attempt.Attempt) { d.Call.own(at, d.config(), d.Call.Bot) }
+
+func (d *Dialout) adopted() { d.emit(&AttachMedia{d.Call.Machine.A.ID}) }
+
+func (d *Dialout) event(t journal.Type) journal.Event {
+	return journal.Event{At: d.Call.in.Now, Type: t, Version: 1, Attempt: d.Call.Machine.A.ID}
+}
+
+func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
+	if what != attempt.WhatReserved {
+		return then
+	}
+	at, cmd, now := &w.Attempts[0], &d.Placed.Command, d.Call.in.Now
+	if cmd.DayCap > 0 {
+		w.Intent.KeyCap = &journal.KeyCap{Key: cmd.Who.Key, Calls: cmd.DayCap, Now: now}
+	}
+	r := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
+		ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: now.UTC()}
+	if cmd.Idempotency.Present() {
+		w.Reply = storedReply(cmd.Idempotency, 201, r, now)
+	}
+	then.Answer = &Answer{Request: d.Placed.Request, Value: r}
+	return then
+}
+
+func (d *Dialout) ended(*journal.Write) Then { return Then{} }
+
+// line: the seat was held before the call; it is granted as soon as it is asked for,
+// and goes back when the call no longer needs it.
+func (d *Dialout) line(l attempt.Line, _ time.Time) {
+	switch l.Phase {
+	case attempt.PhaseAbandoned:
+		d.emit(&Abandoned{d.Call.Machine.A.To})
+	case attempt.PhaseWaiting:
+		d.emit(&ToSelf{&SeatGranted{Attempt: d.Call.Machine.A.ID}})
+	default:
+	}
+}

@@ -1,0 +1,263 @@
+package call
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// Pending is a write that is not known to be in the database, and what follows once it
+// is, or is refused.
+type Pending struct {
+	*Persist
+	Then    Then
+	Spooled bool // durable, but not in the database
+}
+
+// Then is what follows a write. Its parts are carried out in this order.
+type Then struct {
+	Answer   *Answer        // a request, with the error of a refusal
+	Trigger  *TriggerAnswer // likewise a trigger
+	Tell     ToRun          // the run, whatever came of the write
+	Settled  engine.AttemptID
+	Suppress *Suppress        // everybody, unless the write was refused: then only the request is answered
+	Forget   engine.AttemptID // its legs are needed no more
+	Shown    []Answer         // requests that asked how the ended attempt stands
+}
+
+// TriggerAnswer answers a trigger.
+type TriggerAnswer struct {
+	Trigger *Trigger
+	Reply   campaign.TriggerReply
+	Err     error // why the trigger is refused although its contact is stored
+}
+
+// persist sends a write; then follows once it is durable or refused.
+func (c *Call) persist(w *journal.Write, then Then) int {
+	c.owner.stamp(w)
+	c.Step++
+	p := &Persist{Contact: c.owner.contact(), Step: c.Step, Write: w}
+	c.Pending = append(c.Pending, Pending{Persist: p, Then: then})
+	c.emit(p)
+	return c.Step
+}
+
+// persistAgain sends what may have been lost on its way.
+func (c *Call) persistAgain() {
+	for _, p := range c.Pending {
+		c.emit(p.Persist)
+	}
+}
+
+// durable takes what became of a write, and of those before it.
+func (c *Call) durable(m *Durable) {
+	if m.Spooled {
+		// The row in the database is an older one: the owner stays until that has it.
+		for i := range c.Pending {
+			if c.Pending[i].Step == m.Step {
+				c.Pending[i].Spooled = true
+			}
+		}
+		c.settled(m.Step, nil)
+		return
+	}
+	for len(c.Pending) > 0 && c.Pending[0].Step <= m.Step {
+		p := c.Pending[0]
+		c.Pending = slices.Delete(c.Pending, 0, 1)
+		if m.Err != nil && p.Write.Intent != nil {
+			// The history tells it all the same, with the end of the attempt.
+			c.RefusedEvents = p.Write.Events
+		}
+		c.follow(&p.Then, m.Err)
+	}
+	c.settled(m.Step, m.Err)
+	if c.RefusedEvents != nil { // the attempt had been given up before
+		w := &journal.Write{Events: c.RefusedEvents}
+		c.RefusedEvents = nil
+		c.persist(w, Then{})
+	}
+}
+
+// follow carries out what follows a write.
+func (c *Call) follow(t *Then, err error) {
+	if a := t.Answer; a != nil {
+		c.answer(a.Request, a.Value, err)
+	}
+	if t.Trigger != nil {
+		c.answerTrigger(t.Trigger, err)
+	}
+	if t.Tell != nil {
+		c.tell(t.Tell, t.Settled)
+	}
+	if s := t.Suppress; s != nil {
+		if err == nil {
+			c.emit(s)
+		} else {
+			c.answer(s.Request, nil, err)
+		}
+	}
+	if t.Forget != "" {
+		c.emit(&ForgetLegs{t.Forget})
+	}
+	for i := range t.Shown {
+		c.emit(&t.Shown[i])
+	}
+}
+
+// answerTrigger answers a trigger whose contact was written. One whose intent was
+// refused for the number's sake waits for the end of the attempt, whose write answers
+// it.
+func (c *Call) answerTrigger(t *TriggerAnswer, err error) {
+	if err != nil && t.Err == nil {
+		switch code := engine.ErrorCode(err); code {
+		case engine.CodeNumberHeld, engine.CodeSuppressed, engine.CodeDestination, engine.CodeCalleeCap:
+			if t.Trigger.Reason == "" {
+				t.Trigger.Reason = code
+			}
+			c.owner.triggerRefused(t.Trigger)
+			return
+		}
+	}
+	if err == nil {
+		c.emit(&Stored{Number: c.owner.number()})
+		err = t.Err
+	}
+	c.answer(t.Trigger.Request, t.Reply, err)
+}
+
+// tell tells the run, of a call on another node once that has carried out what it was
+// told.
+func (c *Call) tell(m ToRun, settled engine.AttemptID) {
+	if settled != "" {
+		c.say(&WhenSettled{Attempt: settled, Message: m})
+		return
+	}
+	c.say(m)
+}
+
+// elsewhere is the attempt at hand, if its legs are on another node.
+func (c *Call) elsewhere() engine.AttemptID {
+	if id := c.Machine.A.ID; id != "" && c.in.Process.Elsewhere(id) {
+		return id
+	}
+	return ""
+}
+
+// whatType is the event of the history for a step of an attempt.
+var whatType = map[attempt.What]journal.Type{
+	attempt.WhatReserved: journal.AttemptReserved, attempt.WhatLeg: journal.LegAdded, attempt.WhatAnswered: journal.AttemptAnswered,
+	attempt.WhatConnected: journal.AttemptConnected, attempt.WhatRevised: journal.AttemptRevised, attempt.WhatAbandoned: journal.AttemptAbandoned,
+	attempt.WhatOptedOut: journal.AttemptOptedOut, attempt.WhatResult: journal.ResultStored,
+}
+
+// record sends a step of the attempt to be made durable and gives the step to wait for.
+func (c *Call) record(what attempt.What) int {
+	at := c.snapshot()
+	if what == attempt.WhatResult {
+		return c.recordResult(at)
+	}
+	e := c.owner.event(whatType[what])
+	e.Data.Trunk, e.Data.Number = at.Trunk, at.Number
+	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
+	d := &w.Events[0].Data
+	switch what {
+	case attempt.WhatReserved:
+		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&c.Machine.Config),
+			Refused: c.in.Process.Destination(at.To, at.From), Cap: c.in.Process.CalleeCap(c.in.Now)}
+	case attempt.WhatConnected, attempt.WhatRevised:
+		d.Verdict = at.Verdict
+	case attempt.WhatAbandoned:
+		d.Cause = at.Ending.Cause
+	case attempt.WhatOptedOut:
+		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.in.Now}}
+	case attempt.WhatAnswered:
+		d.RingMS = at.Ring().Milliseconds()
+	case attempt.WhatLeg, attempt.WhatEnded, attempt.WhatResult:
+	}
+	then := c.owner.recorded(what, w)
+	if what == attempt.WhatOptedOut {
+		then.Suppress = &Suppress{Number: at.To}
+	}
+	return c.persist(w, then)
+}
+
+// over writes the end of the attempt.
+func (c *Call) over(now time.Time) {
+	at := c.snapshot()
+	e := c.owner.event(journal.AttemptEnded)
+	e.Data = endedData(&at)
+	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
+	then := c.owner.ended(w)
+	if c.Watching == 0 {
+		c.Watching = at.OpenPeers() // the bot's leg, which is being ended
+	}
+	w.Holds = []journal.HoldRelease{c.hold(now)}
+	if c.RefusedEvents != nil {
+		w.Events = append(slices.Clip(c.RefusedEvents), w.Events...)
+		c.RefusedEvents = nil
+	}
+	if c.Watching == 0 && then.Trigger == nil {
+		then.Forget = at.ID
+	}
+	c.persist(w, then)
+}
+
+// hold is what becomes of the number with the attempt's end: free, or held until a
+// proof or the bound, or while the bot's leg is being ended.
+func (c *Call) hold(now time.Time) journal.HoldRelease {
+	a := &c.Machine.A
+	h := journal.HoldRelease{Attempt: a.ID, Number: a.To, Owed: c.Machine.Owed()}
+	switch {
+	case h.Owed:
+		h.Until = a.HoldBound(&c.Machine.Config)
+	case c.Watching > 0:
+		h.Until = now.Add(c.Machine.Config.RingTimeout + c.Limits.RingGrace)
+	}
+	return h
+}
+
+// show answers how the attempt stands. Its end is not told before it is durable, in
+// the database or in the spool.
+func (c *Call) show(to engine.Request) {
+	at := c.snapshot()
+	n := len(c.Pending)
+	if at.State != attempt.Ended || n == 0 || c.Pending[n-1].Spooled {
+		c.answer(to, at, nil)
+		return
+	}
+	t := &c.Pending[n-1].Then
+	t.Shown = append(t.Shown, Answer{Request: to, Value: at})
+}
+
+// endedData is the fact of the attempt's end.
+func endedData(a *attempt.Attempt) journal.Data {
+	d := journal.Data{
+		Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Pass: a.Pass, Number: a.Number, Trunk: a.Trunk,
+		Answered: a.AnsweredAt != nil, Connected: a.WasConnected(), SIPCode: a.SIPCode, Verdict: a.Verdict,
+	}
+	if a.WasConnected() {
+		d.TalkMS = a.TalkMS()
+	}
+	d.ReservedAt = a.ReservedAt
+	if ms, ok := a.CallbackDelayMS(); ok {
+		d.CallbackDelayMS = &ms
+	}
+	if a.RingingAt != nil || a.AnsweredAt != nil {
+		d.RingMS = a.Ring().Milliseconds()
+	}
+	return d
+}
+
+// storedReply is the answer of a request with an Idempotency-Key as it is kept.
+func storedReply(i engine.Idempotency, status int, body any, now time.Time) *journal.Reply {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil // replies are plain structs; they marshal
+	}
+	return &journal.Reply{Idempotency: i, Status: status, Body: b, At: now}
+}
