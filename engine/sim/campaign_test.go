@@ -112,9 +112,9 @@ func TestACrashLosesItsLinesAndNothingElse(t *testing.T) {
 
 func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	in := plain(50)
-	w := newOffice(in.WithDefaults(), 7)
+	w := newCampaignWorld(in.WithDefaults(), 7)
 	w.later(time.Minute, func() { // somebody forgets an exclusion
-		w.check.excluded(w.plans[0], numberOf(w.in.Prefixes, 40))
+		w.check.runs[0].excluded[numberOf(w.in.Prefixes, 40)] = true
 	})
 	w.play()
 	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" || !strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {

@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/run"
+)
+
+// request is something that is asked of a campaign's run from outside: by an operator,
+// through the API, by a bot. It is repeated when it finds no process, or when that says
+// to try again, and when its answer may be lost with whoever owed it.
+type request struct {
+	c        *campaignRecord
+	what     string
+	event    func() any
+	done     func(value any, err error) // nil: nobody looks
+	patience time.Duration              // 0: answerWithin
+	late     func()                     // in place of a repetition
+	sent     time.Duration
+	tries    int
+	over     bool
+}
+
+const (
+	// answerWithin is how long a request may wait for its answer while nothing is wrong.
+	answerWithin = 2 * time.Minute
+	askAgain     = 5 * time.Second
+	triesCap     = 40
+)
+
+// ask sends a request.
+func (w *campaignWorld) ask(q *request) {
+	r := w.runner(q.c)
+	if r == nil || w.process.dbDown {
+		w.later(askAgain, func() { w.ask(q) })
+		return
+	}
+	w.requests++
+	id := engine.Request("request-" + strconv.Itoa(w.requests))
+	sent := *q
+	sent.sent = w.now
+	w.process.waiting[id] = &sent
+	w.process.do(0, func() { r.receive(q.event(), id) })
+	patience := q.patience
+	if patience == 0 {
+		patience = answerWithin
+	}
+	w.later(patience, func() {
+		switch {
+		case sent.over:
+		case q.late != nil:
+			sent.over = true
+			q.late()
+		case q.c.disturbed < sent.sent && w.dbAway == 0:
+			w.check.broke(q.c, "a request (%s) of %s was not answered", q.what, sent.sent)
+		default:
+			sent.over = true
+			w.repeat(q, askAgain)
+		}
+	})
+}
+
+func (w *campaignWorld) repeat(q *request, in time.Duration) {
+	if q.tries++; q.tries < triesCap {
+		w.later(in, func() { w.ask(q) })
+	}
+}
+
+// reply brings an answer to whoever asked.
+func (p *process) reply(to engine.Request, value any, err error) {
+	q := p.waiting[to]
+	if q == nil || q.over {
+		return
+	}
+	delete(p.waiting, to)
+	q.over = true
+	w := p.w
+	again := *q
+	var e *engine.Error
+	if errors.As(err, &e) && (e.Kind == engine.KindUnavailable || e.RetryAfter > 0 || e.Code == "calls_in_progress") {
+		w.repeat(&again, max(e.RetryAfter, askAgain))
+		return
+	}
+	if q.done != nil {
+		w.later(0, func() { q.done(value, err) })
+	}
+}
+
+// disturb notes that what was asked of a campaign may go unanswered.
+func (w *campaignWorld) disturb(c *campaignRecord) { c.disturbed = w.now }
+
+// suppress tells every run of a number that is on the suppression list, and answers
+// whoever asked once all have confirmed.
+func (p *process) suppress(n engine.PhoneNumber, to engine.Request) {
+	p.w.suppress(n, func() { p.reply(to, nil, nil) })
+}
+
+func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
+	left := len(w.campaigns)
+	for _, c := range w.campaigns {
+		w.ask(&request{c: c, what: "suppressed",
+			event: func() any { return &run.Suppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}} },
+			done: func(any, error) {
+				if left--; left == 0 {
+					w.check.suppressed(n)
+					confirmed()
+				}
+			}})
+	}
+}
