@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"dialler/engine/campaign"
 	"dialler/engine/tally"
 )
@@ -27,7 +29,7 @@ func (k *checker) audit() {
 			continue
 		}
 		if t.state == campaign.Paused && k.w.now-t.since > overdueAfter && len(t.attached) == 0 && len(r.contacts) == 0 && t.granted > 0 {
-			k.broke(c, "paused since %s, and keeps %d seats", t.since, t.granted)
+			k.broke(c, "paused since %s, and keeps %d seats: asked for %d, %d busy", t.since, t.granted, r.state.Asked, r.state.Busy)
 		}
 	}
 	open, _ := k.w.store.OpenAttempts(background)
@@ -84,6 +86,18 @@ func (k *checker) end() {
 	}
 }
 
+// first describes a contact of the campaign that is not final.
+func (k *checker) first(c *campaignRecord) string {
+	k.w.store.Lock()
+	defer k.w.store.Unlock()
+	for x := range k.w.store.AllContacts() {
+		if x.Campaign == c.id && x.Open() {
+			return fmt.Sprintf("%s %s, due %v, attempt %q, result due %v, used %d of %d, run %d", x.ID, x.State, x.DueAt, x.Attempt, x.ResultDueAt, x.Used, x.Max, x.Run)
+		}
+	}
+	return ""
+}
+
 func (k *checker) endOf(c *campaignRecord) {
 	w, row, r := k.w, k.w.row(c), k.w.runner(c)
 	if r == nil || !r.state.Ready {
@@ -100,7 +114,7 @@ func (k *checker) endOf(c *campaignRecord) {
 	switch row.State {
 	case campaign.Completed:
 		if open > 0 {
-			k.broke(c, "completed, and %d contacts are not final", open)
+			k.broke(c, "completed, and %d contacts are not final: %s", open, k.first(c))
 		}
 	case campaign.Running:
 		if !row.Settings.AlwaysOn {

@@ -25,6 +25,7 @@ type checker struct {
 	listed      map[engine.PhoneNumber]bool          // on the suppression list, and everybody confirmed
 	abandonedAt map[engine.PhoneNumber]time.Duration // durable
 	acked       map[engine.LegID]bool
+	answers     map[string]int // requests by what they were about and how they were answered
 }
 
 // watched is what is known of one campaign.
@@ -70,7 +71,7 @@ const (
 
 func (k *checker) begin(w *campaignWorld) {
 	*k = checker{w: w, sent: map[engine.TrunkID][]time.Duration{}, listed: map[engine.PhoneNumber]bool{},
-		abandonedAt: map[engine.PhoneNumber]time.Duration{}, acked: map[engine.LegID]bool{}}
+		abandonedAt: map[engine.PhoneNumber]time.Duration{}, acked: map[engine.LegID]bool{}, answers: map[string]int{}}
 	for range w.in.Campaigns {
 		k.runs = append(k.runs, &watched{excluded: map[engine.PhoneNumber]bool{}, added: map[engine.PhoneNumber]int{}, underWay: map[engine.PhoneNumber]int{},
 			counted: map[engine.AttemptID]bool{}, attached: map[engine.AttemptID]bool{}, begun: map[engine.AttemptID]time.Duration{},
@@ -456,6 +457,14 @@ func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[s
 			}
 		}
 	}
+}
+
+// answer counts an answer.
+func (k *checker) answer(what string, err error) {
+	if err != nil {
+		what += " " + engine.ErrorCode(err)
+	}
+	k.answers[what]++
 }
 
 func (k *checker) suppressed(n engine.PhoneNumber) { k.listed[n] = true }

@@ -78,6 +78,7 @@ func (p *process) reply(to engine.Request, value any, err error) {
 	delete(p.waiting, to)
 	q.over = true
 	w := p.w
+	w.check.answer(q.what, err)
 	again := *q
 	var e *engine.Error
 	if errors.As(err, &e) && (e.Kind == engine.KindUnavailable || e.RetryAfter > 0 || e.Code == "calls_in_progress") {

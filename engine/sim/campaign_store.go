@@ -22,7 +22,7 @@ import (
 type writer struct {
 	p      *process
 	queue  []queued
-	flying int // of the queue's head, in the transaction under way
+	flying int // of the queue's head, in the transaction under way; -1: the next try waits
 	tries  int // that failed, one after the other
 	group  []journal.Write
 }
@@ -60,7 +60,7 @@ func (x *writer) late() time.Duration {
 // commit begins a transaction. The database has it some time before that is heard:
 // what goes wrong in between leaves it done, and not known to be.
 func (x *writer) commit() {
-	if x.flying > 0 || len(x.queue) == 0 {
+	if x.flying != 0 || len(x.queue) == 0 {
 		return
 	}
 	w, p := x.p.w, x.p

@@ -28,7 +28,6 @@ type campaignWorld struct {
 	store     *memstore.Store
 	campaigns []*campaignRecord
 	byID      map[engine.CampaignID]*campaignRecord
-	reports   map[engine.AttemptID]int // results on their way
 
 	process *process // nil while it is down
 	lives   int
@@ -65,7 +64,7 @@ type campaignRecord struct {
 var background = context.Background()
 
 func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
-	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{}, reports: map[engine.AttemptID]int{},
+	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
 		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{}, calls: map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
 		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1}
