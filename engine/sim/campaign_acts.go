@@ -92,7 +92,7 @@ func (w *campaignWorld) strangers(c *campaignRecord, n int) (list []campaign.New
 }
 
 func (w *campaignWorld) add(c *campaignRecord, list []campaign.NewContact) {
-	done := w.check.adding(c, numbersOf(list)...)
+	done := w.check.adding(c, run.NumbersOf(list)...)
 	w.ask(&request{c: c, what: "add", event: func() any {
 		return &run.AddRows{Command: campaign.AddContacts{Campaign: c.id, Source: "api", Contacts: list, Who: operator}}
 	}, done: func(any, error) { done() }})
@@ -217,7 +217,7 @@ func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact
 	for k, p := range list {
 		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(i.imp.ID) + "-" + strconv.Itoa(k)), Line: k + 2, NewContact: p})
 	}
-	i.done = w.check.adding(c, numbersOf(list)...)
+	i.done = w.check.adding(c, run.NumbersOf(list)...)
 	i.ask("may import", &run.MayImport{}, func(v any) {
 		i.terms, _ = v.(run.ImportTerms)
 		w.whenDatabase(i.stage)

@@ -227,16 +227,44 @@ func (w *campaignWorld) setSeats(n int) {
 	}
 }
 
-// expire forgets allotments and leases that ran out.
+// strayAfter is how long a lease may be nobody's before it is taken back: whoever had
+// reserved it crashed with the reservation.
+const strayAfter = time.Minute
+
+// expire forgets allotments that ran out, and takes leases back that are nobody's.
 func (p *process) expire() {
 	p.again(leaseTTL/2, func() {
 		now := p.w.mono()
 		for _, h := range p.fleet.Expire(now) {
 			p.w.check.granted(p.w.byID[engine.CampaignID(h)], 0)
 		}
-		for _, t := range p.trunks {
-			t.Expire(now)
+		still := map[string]time.Duration{}
+		stray := func(lease string, id engine.AttemptID) bool {
+			if p.owned[id] != nil {
+				return false
+			}
+			since, known := p.strays[lease]
+			if !known {
+				since = p.w.now
+			}
+			still[lease] = since
+			return p.w.now-since >= strayAfter
 		}
+		for _, t := range p.trunks {
+			for _, leg := range t.Legs() {
+				if id, _, _ := leg.Attempt(); stray(string(leg), id) {
+					t.Release(now, leg)
+				}
+			}
+		}
+		for _, s := range p.slots {
+			for _, id := range s.Attempts() {
+				if stray(string(id), id) {
+					s.Release(now, id, numberpool.End{NotDialled: true})
+				}
+			}
+		}
+		p.strays = still
 		p.expire()
 	})
 }

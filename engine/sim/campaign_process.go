@@ -57,6 +57,7 @@ type process struct {
 	slots                           []*numberpool.Slot
 	homes                           []numberpool.Candidate // areas and countries of the slots
 	trunkLane, numberLane, seatLane lane
+	strays                          map[string]time.Duration // leases that are nobody's, and since when
 	effects                         []call.Effect
 	actors                          int // contacts that were brought up
 	fencesAsked                     int

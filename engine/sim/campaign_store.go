@@ -1,17 +1,17 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/memstore"
 	"dialler/engine/numberpool"
-	"dialler/engine/pacing"
 	"dialler/engine/run"
 )
 
@@ -183,154 +183,128 @@ func (p *process) probe() {
 
 var errDatabaseAway error = engine.Unavailable("database_unavailable", "the database does not answer; try again", time.Second)
 
+// tables are the store, beside what is configured.
+type tables struct {
+	*memstore.Store
+	w *campaignWorld
+}
+
+// Bots gives the one bot.
+func (t tables) Bots(context.Context) ([]engine.Bot, error) {
+	return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: t.w.seats, Endpoints: []string{"ws://bot"}}}, nil
+}
+
 // put puts a question to the store; read is given why it cannot be answered, or nil.
 // The store reads at one moment, and its answer arrives at a later one.
 func (p *process) put(to receiver, read func(err error) any) {
 	w := p.w
-	answer := func(d time.Duration, err error) {
-		p.do(d, func() {
-			if event := read(err); event != nil {
-				p.after(w.delay(4*time.Millisecond), to, event)
-			}
-		})
-	}
+	var err error
+	takes := w.delay(4 * time.Millisecond)
 	if w.dbAway > 0 {
-		answer(200*time.Millisecond+w.delay(2*time.Second), errDatabaseAway)
-		return
+		takes, err = 200*time.Millisecond+w.delay(2*time.Second), errDatabaseAway
 	}
-	answer(w.delay(4*time.Millisecond), nil)
+	p.do(takes, func() {
+		if event := read(err); event != nil {
+			p.after(w.delay(4*time.Millisecond), to, event)
+		}
+	})
 }
-
-// overduePage bounds how many overdue results are read at once.
-const overduePage = 256
 
 // ask puts a question of the run; false: the effect is none.
 func (r *runner) ask(effect run.Effect) bool {
-	p, w, s, id, now := r.p, r.p.w, r.p.w.store, r.c.id, r.p.w.wall()
+	p, w, id := r.p, r.p.w, r.c.id
+	t := tables{w.store, w}
 	switch e := effect.(type) {
-	case run.Load:
-		life := r.state
-		p.put(r, func(err error) any {
-			if r.state != life {
-				return nil // one that crashed while it loaded must not take the campaign over
-			}
-			m := &run.Loaded{Life: e.Life, Seats: r.asked, Err: err}
-			if err == nil {
-				m.Err = r.load(m)
-			}
-			return m
-		})
 	case run.ReadContact:
-		p.do(e.After, func() {
-			p.put(r, func(err error) any {
-				m := &run.ContactRead{Contact: e.Contact, Err: err}
-				if err == nil {
-					m.Row, m.OK, m.Err = s.ContactByID(background, e.Contact)
-					m.Row = asStored(m.Row)
-				}
-				return m
-			})
-		})
-	case run.ReadDue:
-		p.put(r, func(err error) any { return r.readDue(e, now, err) })
-	case run.ReadOverdue:
-		p.put(r, func(err error) any {
-			m := &run.OverdueRead{Read: e.Read}
-			if err == nil {
-				m.Rows, _ = s.ResultsOverdue(background, id, now, overduePage)
-			}
-			return m
-		})
-	case run.FindContacts:
-		p.put(r, func(err error) any {
-			m := &run.ContactsFound{Read: e.Read, Op: e.Op, Err: err}
-			if err == nil {
-				m.Rows = w.contacts(id, e.Number, e.Match)
-			}
-			return m
-		})
-	case run.ReadExcluded:
-		p.put(r, func(err error) any {
-			m := &run.ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left, Err: err}
-			if err == nil {
-				m.Rows, m.Err = s.ExcludedContacts(background, id, numbersOf(e.Again))
-			}
-			return m
-		})
-	case run.ReadSuppressed:
-		p.put(r, func(err error) any {
-			m := &run.SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After, Err: err}
-			if err == nil {
-				m.Rows, m.Err = s.SuppressedContacts(background, id, e.Run, e.Numbers, e.After, e.Limit)
-			}
-			return m
-		})
-	case run.FindTrigger:
-		p.put(r, func(err error) any { return r.findTrigger(e, err) })
-	case run.FindOperated:
-		p.put(r, func(err error) any {
-			m := &run.OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
-			if err != nil {
-				return m
-			}
-			m.Row, m.OK, m.Err = s.ContactByID(background, e.Command.Contact)
-			m.Row = asStored(m.Row)
-			if e.Calls && m.OK && w.suppressed(m.Row.Number) {
-				m.Err = journal.ErrSuppressed
-			}
-			return m
-		})
+		p.do(e.After, func() { r.put(e, t) })
 	case run.AddContacts:
 		r.addContacts(e)
 	case run.CheckStart:
 		p.put(r, func(err error) any {
-			m := &run.ActReady{Command: e.Command, Request: e.Request, Bots: w.bots(), Err: err}
-			if err == nil {
-				m.Facts = r.preflight(e.Run, e.Pool)
-			}
+			m := &run.ActReady{Command: e.Command, Request: e.Request, Err: err}
+			m.Facts, m.Bots = r.preflight(t, e.Run, e.Pool)
 			return m
 		})
 	case run.CheckReady:
 		p.put(r, func(err error) any {
-			m := &run.PreflightReady{Request: e.Request, Bots: w.bots(), Err: err}
-			if err == nil {
-				m.Facts = r.preflight(e.Run, e.Settings.Numbers)
-				m.Seats, m.Free = w.seats, p.fleet.Free()
-				m.Outlook, m.Err = s.Outlook(background, id, e.Run)
-			}
+			m := &run.PreflightReady{Request: e.Request, Seats: w.seats, Free: p.fleet.Free(), Err: err}
+			m.Facts, m.Bots = r.preflight(t, e.Run, e.Settings.Numbers)
+			m.Outlook, _ = w.store.Outlook(background, id, e.Run)
 			return m
-		})
-	case run.Prepare:
-		p.put(r, func(err error) any { return r.prepare(e, now, err) })
-	case run.ReadBulk:
-		p.put(r, func(err error) any {
-			m := &run.BulkRead{Seq: e.Seq, Epoch: e.Epoch, Err: err}
-			if err == nil {
-				m.Event, m.Stored, m.Err = s.EventAt(background, id, e.Seq)
-			}
-			return m
-		})
-	case run.ReadOpen:
-		p.put(r, func(err error) any {
-			if err != nil {
-				return nil // asked again at the next comparison
-			}
-			open, _ := s.OpenAttempts(background)
-			return &run.OpenListed{Life: e.Life, Open: open}
 		})
 	case run.Recover:
-		r.recover(e)
-	case run.SavePacing:
-		p.put(r, func(err error) any {
-			if err == nil {
-				_ = s.SavePacing(background, id, e.Epoch, e.State, now)
-			}
-			return nil
-		})
+		r.recover(e, t)
 	default:
-		return false
+		if failed(effect, nil) == nil {
+			return false
+		}
+		r.put(effect, t)
 	}
 	return true
+}
+
+// put puts a question that the tables answer.
+func (r *runner) put(e run.Effect, t tables) {
+	life, asked := r.state, run.Asked{Campaign: r.c.id, Question: e, At: r.p.w.wall(), Abandoned: r.p.noteAbandon}
+	r.p.put(r, func(err error) any {
+		if _, load := e.(run.Load); load && r.state != life {
+			return nil // one that crashed while it loaded must not take the campaign over
+		}
+		if err != nil {
+			return failed(e, err)
+		}
+		event, _ := asked.Answer(background, t)
+		switch m := event.(type) {
+		case nil:
+			return nil
+		case *run.Loaded:
+			m.Seats = r.asked
+		case *run.ContactRead:
+			m.Row = asStored(m.Row)
+		case *run.TriggerFound:
+			m.Row = asStored(m.Row)
+		case *run.OperateFound:
+			m.Row = asStored(m.Row)
+		case *run.DueRead:
+			allAsStored(m.Rows)
+		case *run.ContactsFound:
+			allAsStored(m.Rows)
+		case *run.OverdueRead:
+			allAsStored(m.Rows)
+		}
+		return event
+	})
+}
+
+// failed is the answer to a question that could not be put; nil: the effect is none.
+func failed(effect run.Effect, err error) any {
+	switch e := effect.(type) {
+	case run.Load:
+		return &run.Loaded{Life: e.Life, Err: err}
+	case run.ReadContact:
+		return &run.ContactRead{Contact: e.Contact, Err: err}
+	case run.ReadDue:
+		return &run.DueRead{Open: -1, Err: err}
+	case run.ReadOverdue:
+		return &run.OverdueRead{Read: e.Read}
+	case run.FindContacts:
+		return &run.ContactsFound{Read: e.Read, Op: e.Op, Err: err}
+	case run.ReadExcluded:
+		return &run.ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left, Err: err}
+	case run.ReadSuppressed:
+		return &run.SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After, Err: err}
+	case run.FindTrigger:
+		return &run.TriggerFound{Read: e.Read, Request: e.Request, Command: e.Command, Importing: e.Importing, Live: e.Live, Err: err}
+	case run.FindOperated:
+		return &run.OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
+	case run.Prepare:
+		return &run.Prepared{Of: e.Of, Err: err}
+	case run.ReadBulk:
+		return &run.BulkRead{Seq: e.Seq, Epoch: e.Epoch, Err: err}
+	case run.ReadOpen, run.SavePacing:
+		return &run.DatabaseChanged{} // they are tried again by themselves
+	}
+	return nil
 }
 
 // asStored is a row as a table gives it: without readings of the monotonic clock.
@@ -344,21 +318,10 @@ func asStored(c contact.Contact) contact.Contact {
 	return c
 }
 
-func numbersOf(list []campaign.NewContact) []engine.PhoneNumber {
-	numbers := make([]engine.PhoneNumber, len(list))
-	for i := range list {
-		numbers[i] = list[i].Number
+func allAsStored(rows []contact.Contact) {
+	for i := range rows {
+		rows[i] = asStored(rows[i])
 	}
-	return numbers
-}
-
-func (w *campaignWorld) bots() []engine.Bot {
-	return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: w.seats, Endpoints: []string{"ws://bot"}}}
-}
-
-func (w *campaignWorld) suppressed(n engine.PhoneNumber) bool {
-	found, _ := w.store.Suppressed(background, n)
-	return len(found) > 0
 }
 
 // contacts finds those of a campaign with a number, or else with some variables.
@@ -368,113 +331,16 @@ func (w *campaignWorld) contacts(id engine.CampaignID, n engine.PhoneNumber, mat
 	} else if row, ok, _ := w.store.ContactByNumber(background, id, n); ok {
 		rows = append(rows, row)
 	}
-	for i := range rows {
-		rows[i] = asStored(rows[i])
-	}
 	return rows
 }
 
-// load takes ownership and reads what is durable.
-func (r *runner) load(m *run.Loaded) (err error) {
-	s, id, now := r.p.w.store, r.c.id, r.p.w.wall()
-	if m.Campaign, err = s.AcquireCampaign(background, id); err != nil {
-		return err
-	}
-	m.Counters, _ = s.Counters(background, id, m.Campaign.Run)
-	m.Contacts, _ = s.RunOfContacts(background, id)
-	m.Exclusions, _ = s.Exclusions(background, id)
-	m.Bots = r.p.w.bots()
-	open, _ := s.OpenAttempts(background)
-	watched, _ := s.OpenLegs(background)
-	m.Open = run.OfCampaign(id, append(open, watched...))
-	to := make([]engine.PhoneNumber, len(m.Open))
-	for i := range m.Open {
-		to[i] = m.Open[i].To
-	}
-	m.Suppressed, _ = s.Suppressed(background, to...)
-	if m.Ledgers, err = r.ledgers(&m.Campaign, now); err != nil {
-		return err
-	}
-	if learnt, ok, _ := s.Pacing(background, id); ok {
-		m.Learnt = &learnt
-	}
-	return nil
-}
-
-func (r *runner) ledgers(c *campaign.Campaign, now time.Time) (l run.Ledgers, err error) {
-	s := r.p.w.store
-	l.Books, err = campaign.Books(c, now, func(since time.Time) (pacing.Counts, error) { return s.AbandonLedger(background, c.ID, since) })
-	if err != nil || c.StartedAt == nil {
-		return l, err
-	}
-	hours, err := s.AbandonHours(background, c.ID, now.Add(-pacing.ThirtyDays))
-	for hour, n := range hours {
-		l.Hours.Put(hour, n)
-	}
-	return l, err
-}
-
-func (r *runner) readDue(e run.ReadDue, now time.Time, err error) *run.DueRead {
-	p, s, id := r.p, r.p.w.store, r.c.id
-	m := &run.DueRead{Open: -1, Err: err}
-	if err != nil {
-		return m
-	}
-	m.Rows, _ = s.DueContacts(background, id, e.Run, e.Order, e.Limit, e.Except)
-	numbers := make([]engine.PhoneNumber, len(m.Rows))
-	for i := range m.Rows {
-		m.Rows[i] = asStored(m.Rows[i])
-		numbers[i] = m.Rows[i].Number
-	}
-	p.noteAbandons(now, numbers...)
-	if len(m.Rows) >= e.Limit {
-		return m
-	}
-	if m.Next, m.Open, m.Err = s.NextDue(background, id, e.Run); m.Err == nil && m.Open == 0 && e.Ends {
-		m.Exhausted, m.Err = s.Exhausted(background, id, e.Run)
-	}
-	return m
-}
-
-// noteAbandons asks which of the numbers were abandoned in the last 72 hours.
-func (p *process) noteAbandons(now time.Time, numbers ...engine.PhoneNumber) {
-	found, _ := p.w.store.AbandonedSince(background, numbers, now.Add(-pacing.SeatedAfterAbandon))
-	for n, at := range found {
-		if at.After(p.abandoned[n]) {
-			p.abandoned[n] = at
-		}
+func (p *process) noteAbandon(n engine.PhoneNumber, at time.Time) {
+	if at.After(p.abandoned[n]) {
+		p.abandoned[n] = at
 	}
 }
 
-func (r *runner) findTrigger(e run.FindTrigger, err error) *run.TriggerFound {
-	p, s, cmd := r.p, r.p.w.store, &e.Command
-	m := &run.TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live, Err: err}
-	if err != nil {
-		return m
-	}
-	if cmd.Idempotency.Present() && !e.Unanswered {
-		if _, answered, _ := s.FindReply(background, cmd.Idempotency); answered {
-			m.Err = journal.ErrReplyExists
-			return m
-		}
-	}
-	if e.Live {
-		return m
-	}
-	if p.w.suppressed(cmd.Number) {
-		m.Err = journal.ErrSuppressed
-		return m
-	}
-	p.noteAbandons(p.w.wall(), cmd.Number)
-	if m.Row, m.OK, m.Err = s.ContactByNumber(background, r.c.id, cmd.Number); m.OK {
-		m.Row = asStored(m.Row)
-	} else if e.Importing != "" {
-		m.Staged, m.Err = s.StagedNumber(background, e.Importing, cmd.Number)
-	}
-	return m
-}
-
-func (r *runner) preflight(n int, pool []engine.PhoneNumber) (f campaign.PreflightFacts) {
+func (r *runner) preflight(t tables, n int, pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot) {
 	p, w := r.p, r.p.w
 	for _, t := range p.trunks {
 		s := t.Settings()
@@ -488,71 +354,41 @@ func (r *runner) preflight(n int, pool []engine.PhoneNumber) (f campaign.Preflig
 	}
 	f.DatabaseDown = p.dbDown
 	_, f.OpenContacts, _ = w.store.NextDue(background, r.c.id, n)
-	return f
+	bots, _ = t.Bots(background)
+	return f, bots
 }
 
 // addContacts stores a list; it is given again until it is known what became of it.
 func (r *runner) addContacts(e run.AddContacts) {
-	p, s := r.p, r.p.w.store
-	p.put(r, func(err error) any {
+	s := r.p.w.store
+	r.p.put(r, func(err error) any {
 		if err != nil {
 			r.addContacts(e)
 			return nil
 		}
-		ev := e.Insert.Event
-		m := &run.RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting}
+		m := &run.RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting, Event: e.Insert.Event}
 		m.Report, m.Err = s.AddContacts(background, e.Insert)
-		ev.Data.Count = m.Report.Added
-		m.Event = ev
-		for _, became := range e.Became {
-			if became.Status == campaign.RowExcluded {
-				m.Report.Excluded++
-			}
-		}
+		m.Event.Data.Count = m.Report.Added
 		if m.Err == nil && e.Lifting && m.Report.Duplicates > 0 {
-			m.Again, m.Err = s.ExcludedContacts(background, r.c.id, numbersOf(e.Command.Contacts))
+			m.Again, m.Err = s.ExcludedContacts(background, r.c.id, run.NumbersOf(e.Command.Contacts))
 			m.Report.Readmitted = len(m.Again)
 		}
 		return m
 	})
 }
 
-func (r *runner) prepare(e run.Prepare, now time.Time, err error) *run.Prepared {
-	s, id, n := r.p.w.store, r.c.id, e.Campaign.Run
-	m := &run.Prepared{Of: e.Of, Err: err}
-	if err != nil {
-		return m
-	}
-	switch of := e.Of.(type) {
-	case campaign.ResetContacts:
-		m.Err = s.ResetContacts(background, id, n, of.Unreached, now, e.Event)
-	case campaign.RestoreContacts:
-		if m.Err = s.RestoreContacts(background, id, n, e.Event); m.Err == nil {
-			m.Ledgers, m.Err = r.ledgers(&e.Campaign, now)
-		}
-	case campaign.Remove:
-		m.Err = s.RemoveCampaign(background, id, of.Who)
-		return m
-	}
-	if m.Err == nil {
-		m.Counters, m.Err = s.Counters(background, id, n)
-	}
-	return m
-}
-
 // recover reads the contacts of attempts that nobody has, however long that takes.
-func (r *runner) recover(e run.Recover) {
+func (r *runner) recover(e run.Recover, t tables) {
 	r.p.put(r, func(err error) any {
 		if err != nil {
-			r.p.do(time.Second, func() { r.recover(e) })
+			r.p.do(time.Second, func() { r.recover(e, t) })
 			return nil
 		}
 		m := &run.Recovered{Life: e.Life}
 		for i := range e.Lost {
-			row, ok, _ := r.p.w.store.ContactByID(background, e.Lost[i].Contact)
-			at, still := r.p.w.stored(e.Lost[i].ID)
-			if ok && still && (at.State != attempt.Ended || at.OpenLeg()) {
-				m.Rows = append(m.Rows, run.RecoveredContact{Row: asStored(row), Attempt: at})
+			if x, ok, _ := run.RecoverContact(background, t, e.Lost[i].ID, e.Lost[i].Contact); ok {
+				x.Row = asStored(x.Row)
+				m.Rows = append(m.Rows, x)
 			}
 		}
 		return m
