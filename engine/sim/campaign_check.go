@@ -260,8 +260,10 @@ func (k *checker) live(c *campaignRecord, id engine.AttemptID, cause engine.Aban
 func (k *checker) invite(x *leg, n int) {
 	c, t, now := x.of, k.runs[x.of.i], k.w.now
 	k.note(c, "invite to %s, leg %s", x.to.E164(), x.id)
-	if flying, waiting := k.lines(c); flying+waiting <= t.granted-len(t.attached) {
-		t.debt = 0
+	if t.debt > 0 {
+		if flying, waiting := k.lines(c); flying+waiting <= t.granted-len(t.attached) {
+			t.debt = 0
+		}
 	}
 	if y := k.w.byNumber[x.to]; y != nil {
 		k.broke(c, "two calls to %s: %s and %s", x.to, y.id, x.id)

@@ -33,11 +33,14 @@ type eventQueue struct {
 	head  int // of now
 	seq   uint64
 	busy  int // events that are not idle
+	// idling: what happens now comes again and again, and nothing else is left; what
+	// follows from it is no more than that.
+	idling bool
 }
 
 func (q *eventQueue) push(e simEvent, now time.Duration) {
 	q.seq++
-	e.seq = q.seq
+	e.seq, e.idle = q.seq, e.idle || q.idling
 	if !e.idle {
 		q.busy++
 	}

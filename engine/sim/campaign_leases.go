@@ -229,7 +229,7 @@ func (w *campaignWorld) setSeats(n int) {
 
 // strayAfter is how long a lease may be nobody's before it is taken back: whoever had
 // reserved it crashed with the reservation.
-const strayAfter = time.Minute
+const strayAfter = 10 * time.Minute
 
 // expire forgets allotments that ran out, and takes leases back that are nobody's.
 func (p *process) expire() {

@@ -18,7 +18,7 @@ type leg struct {
 	before   int               // … behind so many that only an earlier process knew
 	sink     *contactActor     // nil: nobody of ours knows of it
 	chance   chance
-	people   fate
+	people   dialOutcome
 	progress bool // a response came
 	answered bool
 	over     bool

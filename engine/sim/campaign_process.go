@@ -270,6 +270,9 @@ func (r *runner) arm(e run.Arm) {
 		event.idle = c.State != campaign.Running && c.WindowEndsAt == nil && s.Tally.C.States[contact.Connected] == 0
 		now := w.wall()
 		rare := restTick
+		if event.idle {
+			rare = closedTick
+		}
 		if !c.Settings.Window.ContactZone && !c.Settings.Window.Open(now) {
 			rare = closedTick
 			if at, ok := c.Settings.Window.NextOpening(now); ok {

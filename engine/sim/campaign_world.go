@@ -214,7 +214,7 @@ func (w *campaignWorld) later(d time.Duration, f func()) {
 
 // settles is for how long a world goes on once only what comes again and again is
 // left: leases run out, and seats go back.
-const settles = 2 * time.Minute
+const settles = 12 * time.Minute
 
 // play lets everything happen.
 func (w *campaignWorld) play() {
@@ -240,6 +240,7 @@ func (w *campaignWorld) play() {
 			break
 		}
 		w.now = e.at
+		w.queue.idling = e.idle && w.queue.busy == 0
 		if e.to != nil {
 			e.to.receive(e.event, "")
 			continue
@@ -252,6 +253,9 @@ func (w *campaignWorld) play() {
 	}
 	if w.check.broken == nil {
 		w.check.end()
+		if quiet >= 0 {
+			w.now = quiet
+		}
 	}
 }
 

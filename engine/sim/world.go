@@ -14,7 +14,7 @@ const (
 
 // pacedCall is one dial, from its placing to its end.
 type pacedCall struct {
-	fate
+	dialOutcome
 	dialled, answeredAt, seatedAt time.Duration
 }
 
@@ -134,7 +134,7 @@ func (w *world) dial() {
 	w.dials++
 	w.s.contacts-- // of no meaning without an end
 	f := w.callees.dial(w.dials, w.now)
-	w.calls[i] = pacedCall{fate: f, dialled: w.now}
+	w.calls[i] = pacedCall{dialOutcome: f, dialled: w.now}
 	w.s.ringing++
 	w.m.dialled()
 	if w.listEnded() {
