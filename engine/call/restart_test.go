@@ -8,25 +8,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/eligibility"
-	"dialler/engine/journal"
 )
-
-// alone is a process without anything around it.
-type alone struct{}
-
-func (alone) LeaseEnds() engine.BootTime                    { return 0 }
-func (alone) Destination(to, from engine.PhoneNumber) error { return nil }
-func (alone) CalleeCap(time.Time) *journal.CalleeCap        { return nil }
-func (alone) ResultToken(engine.CallID) string              { return "" }
-func (alone) Carrier(engine.TrunkID) engine.Incarnation     { return 0 }
-func (alone) Here() engine.Incarnation                      { return 0 }
-func (alone) Elsewhere(engine.AttemptID) bool               { return false }
-func (alone) Unheard(engine.AttemptID) bool                 { return false }
-func (alone) Shared() bool                                  { return false }
-func (alone) Endpoints(*engine.Bot) []string                { return nil }
-func (alone) AsksEligibility(eligibility.Hook) bool         { return false }
-func (alone) Zones(engine.PhoneNumber) []string             { return nil }
 
 // A run drops a write whose step it has had from the contact, and news of a write may
 // come once the contact that sent it has crashed.
@@ -37,7 +19,7 @@ func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 	c := NewContact(row, &rules, Limits{}, nil)
 	apply := func(event any) (steps []int) {
 		now = now.Add(time.Second)
-		for _, e := range c.Apply(Input{Now: now, Boot: engine.BootTime(now.UnixNano()), Event: event, Process: alone{}}, nil) {
+		for _, e := range c.Apply(Input{Now: now, Boot: engine.BootTime(now.UnixNano()), Event: event, Process: Alone{}}, nil) {
 			if p, ok := e.(*Persist); ok {
 				steps = append(steps, p.Step)
 			}

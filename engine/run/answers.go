@@ -125,6 +125,45 @@ func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 	return nil, false
 }
 
+// AsksTables says whether an effect is a question that Answer answers.
+func AsksTables(e Effect) bool {
+	switch e.(type) {
+	case ReadOpen, SavePacing:
+		return true
+	}
+	return Unanswered(e, nil) != nil
+}
+
+// Unanswered is the answer to a question that could not be put, for whatever reason;
+// nil: nothing follows.
+func Unanswered(question Effect, err error) any {
+	switch e := question.(type) {
+	case Load:
+		return &Loaded{Life: e.Life, Err: err}
+	case ReadContact:
+		return &ContactRead{Contact: e.Contact, Err: err}
+	case ReadDue:
+		return &DueRead{Open: -1, Err: err}
+	case ReadOverdue:
+		return &OverdueRead{Read: e.Read}
+	case FindContacts:
+		return &ContactsFound{Read: e.Read, Op: e.Op, Err: err}
+	case ReadExcluded:
+		return &ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left, Err: err}
+	case ReadSuppressed:
+		return &SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After, Err: err}
+	case FindTrigger:
+		return &TriggerFound{Read: e.Read, Request: e.Request, Command: e.Command, Importing: e.Importing, Live: e.Live, Err: err}
+	case FindOperated:
+		return &OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
+	case Prepare:
+		return &Prepared{Of: e.Of, Err: err}
+	case ReadBulk:
+		return &BulkRead{Seq: e.Seq, Epoch: e.Epoch, Err: err}
+	}
+	return nil
+}
+
 // NumbersOf lists the numbers of new contacts.
 func NumbersOf(list []campaign.NewContact) []engine.PhoneNumber {
 	numbers := make([]engine.PhoneNumber, len(list))

@@ -39,6 +39,7 @@ const botID engine.BotID = "bot"
 // store and the legs on the network stay. It answers what the cores ask of a process
 // (run.Process, call.Process).
 type process struct {
+	call.Alone
 	w         *campaignWorld
 	life      int
 	runs      []*runner // by campaign; nil while one is handed over
@@ -94,22 +95,13 @@ func (p *process) again(d time.Duration, f func()) {
 
 // --- what the cores ask ----------------------------------------------------------------
 
-func (p *process) Draining() bool                                { return false }
-func (p *process) DatabaseAway() bool                            { return p.dbDown }
-func (p *process) Fenced() bool                                  { return false }
-func (p *process) CommitLate() time.Duration                     { return p.writer.late() }
-func (p *process) BotLate(engine.BotID) time.Duration            { return 0 }
-func (p *process) Owned(id engine.AttemptID) bool                { return p.owned[id] != nil }
-func (p *process) LeaseEnds() engine.BootTime                    { return 0 }
-func (p *process) ResultToken(engine.CallID) string              { return "" }
-func (p *process) Carrier(engine.TrunkID) engine.Incarnation     { return 0 }
-func (p *process) Here() engine.Incarnation                      { return 0 }
-func (p *process) Elsewhere(engine.AttemptID) bool               { return false }
-func (p *process) Unheard(engine.AttemptID) bool                 { return false }
-func (p *process) Shared() bool                                  { return false }
-func (p *process) Endpoints(b *engine.Bot) []string              { return b.Endpoints }
-func (p *process) AsksEligibility(h eligibility.Hook) bool       { return h.URL != "" }
-func (p *process) Destination(to, from engine.PhoneNumber) error { return nil }
+func (p *process) Draining() bool                          { return false }
+func (p *process) DatabaseAway() bool                      { return p.dbDown }
+func (p *process) Fenced() bool                            { return false }
+func (p *process) CommitLate() time.Duration               { return p.writer.late() }
+func (p *process) BotLate(engine.BotID) time.Duration      { return 0 }
+func (p *process) Owned(id engine.AttemptID) bool          { return p.owned[id] != nil }
+func (p *process) AsksEligibility(h eligibility.Hook) bool { return h.URL != "" }
 
 func (p *process) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	return pacing.NeedsSeat(p.abandoned[n], now)
@@ -335,7 +327,7 @@ func (p *process) limits() call.Limits {
 func (p *process) spawn(r *runner, e run.Spawn) {
 	p.actors++
 	a := &contactActor{r: r, no: p.actors, name: "contact-" + string(e.Row.ID) + "." + strconv.Itoa(p.actors),
-		core: call.NewContact(asStored(e.Row), e.Rules, p.limits(), e.First)}
+		core: call.NewContact(e.Row, e.Rules, p.limits(), e.First)}
 	r.contacts[e.Row.ID] = a
 	p.after(0, a, &call.Started{Lost: e.Lost})
 }

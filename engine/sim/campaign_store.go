@@ -235,7 +235,7 @@ func (r *runner) ask(effect run.Effect) bool {
 	case run.Recover:
 		r.recover(e, t)
 	default:
-		if failed(effect, nil) == nil {
+		if !run.AsksTables(effect) {
 			return false
 		}
 		r.put(effect, t)
@@ -251,77 +251,14 @@ func (r *runner) put(e run.Effect, t tables) {
 			return nil // one that crashed while it loaded must not take the campaign over
 		}
 		if err != nil {
-			return failed(e, err)
+			return run.Unanswered(e, err)
 		}
 		event, _ := asked.Answer(background, t)
-		switch m := event.(type) {
-		case nil:
-			return nil
-		case *run.Loaded:
+		if m, ok := event.(*run.Loaded); ok {
 			m.Seats = r.asked
-		case *run.ContactRead:
-			m.Row = asStored(m.Row)
-		case *run.TriggerFound:
-			m.Row = asStored(m.Row)
-		case *run.OperateFound:
-			m.Row = asStored(m.Row)
-		case *run.DueRead:
-			allAsStored(m.Rows)
-		case *run.ContactsFound:
-			allAsStored(m.Rows)
-		case *run.OverdueRead:
-			allAsStored(m.Rows)
 		}
 		return event
 	})
-}
-
-// failed is the answer to a question that could not be put; nil: the effect is none.
-func failed(effect run.Effect, err error) any {
-	switch e := effect.(type) {
-	case run.Load:
-		return &run.Loaded{Life: e.Life, Err: err}
-	case run.ReadContact:
-		return &run.ContactRead{Contact: e.Contact, Err: err}
-	case run.ReadDue:
-		return &run.DueRead{Open: -1, Err: err}
-	case run.ReadOverdue:
-		return &run.OverdueRead{Read: e.Read}
-	case run.FindContacts:
-		return &run.ContactsFound{Read: e.Read, Op: e.Op, Err: err}
-	case run.ReadExcluded:
-		return &run.ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left, Err: err}
-	case run.ReadSuppressed:
-		return &run.SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After, Err: err}
-	case run.FindTrigger:
-		return &run.TriggerFound{Read: e.Read, Request: e.Request, Command: e.Command, Importing: e.Importing, Live: e.Live, Err: err}
-	case run.FindOperated:
-		return &run.OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
-	case run.Prepare:
-		return &run.Prepared{Of: e.Of, Err: err}
-	case run.ReadBulk:
-		return &run.BulkRead{Seq: e.Seq, Epoch: e.Epoch, Err: err}
-	case run.ReadOpen, run.SavePacing:
-		return &run.DatabaseChanged{} // they are tried again by themselves
-	}
-	return nil
-}
-
-// asStored is a row as a table gives it: without readings of the monotonic clock.
-func asStored(c contact.Contact) contact.Contact {
-	for _, t := range []**time.Time{&c.DueAt, &c.ResultDueAt, &c.CallbackAt} {
-		if *t != nil {
-			at := (*t).Round(0)
-			*t = &at
-		}
-	}
-	return c
-}
-
-func allAsStored(rows []contact.Contact) {
-	for i := range rows {
-		rows[i] = asStored(rows[i])
-	}
 }
 
 // contacts finds those of a campaign with a number, or else with some variables.
@@ -387,7 +324,6 @@ func (r *runner) recover(e run.Recover, t tables) {
 		m := &run.Recovered{Life: e.Life}
 		for i := range e.Lost {
 			if x, ok, _ := run.RecoverContact(background, t, e.Lost[i].ID, e.Lost[i].Contact); ok {
-				x.Row = asStored(x.Row)
 				m.Rows = append(m.Rows, x)
 			}
 		}
@@ -408,7 +344,7 @@ func (p *process) loadContact(a *contactActor) {
 			m.Err = engine.NotFound("contact_not_found", "the contact is not stored")
 			return m
 		}
-		m.Row = asStored(row)
+		m.Row = row
 		if at, ok := p.w.stored(row.Attempt); ok {
 			m.Attempt = &at
 		}
