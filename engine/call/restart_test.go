@@ -15,11 +15,13 @@ import (
 func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 	now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 	rules := RulesOf(campaign.Campaign{ID: "c", Run: 1, Settings: campaign.Defaults()})
-	row := contact.Contact{ID: "k", Campaign: "c", Number: "+4915112345678", Run: 1, State: contact.Pending, Max: 3, DueAt: &now, Version: 1}
+	row := contact.Contact{ID: "k", Campaign: "c", Number: "+4915112345678", Run: 1, State: contact.Pending, Max: 3,
+		DueAt: &now, Version: 1}
 	c := NewContact(row, &rules, Limits{}, nil)
 	apply := func(event any) (steps []int) {
 		now = now.Add(time.Second)
-		for _, e := range c.Apply(Input{Now: now, Boot: engine.BootTime(now.UnixNano()), Event: event, Process: Alone{}}, nil) {
+		for _, e := range c.Apply(Input{Now: now, Boot: engine.BootTime(now.UnixNano()), Event: event, Process: Alone{}},
+			nil) {
 			if p, ok := e.(*Persist); ok {
 				steps = append(steps, p.Step)
 			}
@@ -44,6 +46,7 @@ func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 		apply(event)
 	}
 	if c.Call.Machine.A.State != attempt.Ended || len(c.Call.Pending) != 1 || c.Call.Acked >= after[0] {
-		t.Errorf("the end of the attempt, %s, counts as durable: %d writes wait, step %d is acknowledged", c.Call.Machine.A.State, len(c.Call.Pending), c.Call.Acked)
+		t.Errorf("the end of the attempt, %s, counts as durable: %d writes wait, step %d is acknowledged",
+			c.Call.Machine.A.State, len(c.Call.Pending), c.Call.Acked)
 	}
 }

@@ -31,7 +31,8 @@ type Tables interface {
 	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
 	ContactsMatching(context.Context, engine.CampaignID, map[string]string) ([]contact.Contact, error)
 	ExcludedContacts(context.Context, engine.CampaignID, []engine.PhoneNumber) ([]contact.Contact, error)
-	SuppressedContacts(context.Context, engine.CampaignID, int, []engine.PhoneNumber, engine.ContactID, int) ([]contact.Contact, error)
+	SuppressedContacts(context.Context, engine.CampaignID, int, []engine.PhoneNumber, engine.ContactID,
+		int) ([]contact.Contact, error)
 	DueContacts(context.Context, engine.CampaignID, int, contact.Order, int, []engine.ContactID) ([]contact.Contact, error)
 	NextDue(context.Context, engine.CampaignID, int) (*time.Time, int, error)
 	Exhausted(context.Context, engine.CampaignID, int) (bool, error)
@@ -153,7 +154,8 @@ func Unanswered(question Effect, err error) any {
 	case ReadSuppressed:
 		return &SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After, Err: err}
 	case FindTrigger:
-		return &TriggerFound{Read: e.Read, Request: e.Request, Command: e.Command, Importing: e.Importing, Live: e.Live, Err: err}
+		return &TriggerFound{Read: e.Read, Request: e.Request, Command: e.Command, Importing: e.Importing, Live: e.Live,
+			Err: err}
 	case FindOperated:
 		return &OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
 	case Prepare:
@@ -222,7 +224,10 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 
 // ledgers reads the counts of the guaranteed periods, and those by the hour.
 func (a *Asked) ledgers(ctx context.Context, t Tables, c *campaign.Campaign) (l Ledgers, err error) {
-	l.Books, err = campaign.Books(c, a.At, func(since time.Time) (pacing.Counts, error) { return t.AbandonLedger(ctx, c.ID, since) })
+	l.Books, err = campaign.Books(c, a.At, func(since time.Time) (pacing.Counts, error) {
+		return t.AbandonLedger(ctx,
+			c.ID, since)
+	})
 	if err != nil || c.StartedAt == nil {
 		return l, err
 	}
@@ -325,7 +330,8 @@ func (a *Asked) prepare(ctx context.Context, t Tables, e Prepare) *Prepared {
 
 // RecoverContact reads the contact of an attempt that nobody has; ok is false when
 // nothing is left to be recovered.
-func RecoverContact(ctx context.Context, t Tables, of engine.AttemptID, who engine.ContactID) (r RecoveredContact, ok bool, err error) {
+func RecoverContact(ctx context.Context, t Tables, of engine.AttemptID, who engine.ContactID) (r RecoveredContact,
+	ok bool, err error) {
 	if r.Row, ok, err = t.ContactByID(ctx, who); err != nil || !ok {
 		return r, false, err
 	}

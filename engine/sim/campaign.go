@@ -177,7 +177,8 @@ func (in Installation) WithDefaults() Installation {
 		}
 	}
 	if len(in.Trunks) == 0 {
-		in.Trunks = []TrunkPlan{{Settings: engine.TrunkSettings{ID: "trunk-1", CPSCap: 500, ChannelCap: 100_000, Active: true}}}
+		in.Trunks = []TrunkPlan{{Settings: engine.TrunkSettings{ID: "trunk-1", CPSCap: 500, ChannelCap: 100_000,
+			Active: true}}}
 	}
 	if len(in.Numbers) == 0 {
 		seen := map[engine.PhoneNumber]bool{}

@@ -39,26 +39,31 @@ func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 	case a.Trigger > 0:
 		w.trigger(c, a)
 	case a.Exclude > 0:
-		w.exclude(c, campaign.Exclude{Campaign: c.id, Number: w.person(a.Exclude - 1).Number, Reason: "asked for", Who: operator})
+		w.exclude(c, campaign.Exclude{Campaign: c.id, Number: w.person(a.Exclude - 1).Number, Reason: "asked for",
+			Who: operator})
 	case a.Segment > 0:
-		w.exclude(c, campaign.Exclude{Campaign: c.id, Match: map[string]string{"segment": strconv.Itoa(a.Segment)}, Reason: "asked for", Who: operator})
+		w.exclude(c, campaign.Exclude{Campaign: c.id, Match: map[string]string{"segment": strconv.Itoa(a.Segment)},
+			Reason: "asked for", Who: operator})
 	case a.Lift > 0:
 		n := w.person(a.Lift - 1).Number
 		done := w.check.adding(c, n)
-		w.ask(&request{c: c, what: "lift", event: func() any { return &run.Lift{Command: campaign.Lift{Campaign: c.id, Number: n, Who: operator}} },
+		cmd := campaign.Lift{Campaign: c.id, Number: n, Who: operator}
+		w.ask(&request{c: c, what: "lift", event: func() any { return &run.Lift{Command: cmd} },
 			done: func(any, error) { done() }})
 	case a.Erase > 0:
 		w.erase(c, w.person(a.Erase-1).Number, 5)
 	case a.Suppress > 0:
 		n := w.person(a.Suppress - 1).Number
 		w.whenDatabase(func() {
-			_, _ = w.store.Commit(background, []journal.Write{{Suppressions: []journal.Suppression{{Number: n, Reason: "import", CreatedAt: w.wall()}}}})
+			x := journal.Suppression{Number: n, Reason: "import", CreatedAt: w.wall()}
+			_, _ = w.store.Commit(background, []journal.Write{{Suppressions: []journal.Suppression{x}}})
 			w.suppress(n, func() {})
 		})
 	case a.CallNow > 0:
 		w.operate(c, a.CallNow, campaign.ActOnContact{Action: campaign.RetryNow})
 	case a.CallBack > 0:
-		w.operate(c, a.CallBack, campaign.ActOnContact{Action: campaign.CallBack, At: w.wall().Add(10 * time.Minute).Round(0)})
+		w.operate(c, a.CallBack, campaign.ActOnContact{Action: campaign.CallBack,
+			At: w.wall().Add(10 * time.Minute).Round(0)})
 	}
 }
 
@@ -102,22 +107,25 @@ func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 	p := w.person(a.Trigger - 1)
 	cmd := campaign.Trigger{Campaign: c.id, Number: p.Number, Variables: p.Variables, Who: operator}
 	if a.Keyed {
-		cmd.Idempotency = engine.Idempotency{Key: "key", Route: "trigger", Token: string(c.id) + a.At.String(), BodyHash: "body"}
+		cmd.Idempotency = engine.Idempotency{Key: "key", Route: "trigger", Token: string(c.id) + a.At.String(),
+			BodyHash: "body"}
 	}
 	done := w.check.adding(c, p.Number)
-	w.ask(&request{c: c, what: "trigger", event: func() any { return &run.Trigger{Command: cmd} }, done: func(v any, err error) {
+	answered := func(v any, err error) {
 		done()
 		w.check.triggered(c, cmd, v, err)
-	}})
+	}
+	w.ask(&request{c: c, what: "trigger", event: func() any { return &run.Trigger{Command: cmd} }, done: answered})
 }
 
 func (w *campaignWorld) exclude(c *campaignRecord, cmd campaign.Exclude) {
 	confirmed := w.check.excluding(c, cmd.Number, cmd.Match)
-	w.ask(&request{c: c, what: "exclude", event: func() any { return &run.Exclude{Command: cmd} }, done: func(_ any, err error) {
+	answered := func(_ any, err error) {
 		if err == nil {
 			confirmed()
 		}
-	}})
+	}
+	w.ask(&request{c: c, what: "exclude", event: func() any { return &run.Exclude{Command: cmd} }, done: answered})
 }
 
 func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOnContact) {
@@ -161,15 +169,16 @@ func (w *campaignWorld) eraseFrom(n engine.PhoneNumber, i int, then func()) {
 	}
 	c := w.campaigns[i]
 	next := func(any, error) { w.eraseFrom(n, i+1, then) }
-	w.ask(&request{c: c, what: "begin erasure", event: func() any { return &run.BeginErasure{Number: n} }, done: func(any, error) {
-		if row, ok, _ := w.store.ContactByNumber(background, c.id, n); !ok || !row.Open() {
-			next(nil, nil)
-			return
-		}
-		w.ask(&request{c: c, what: "exclude", event: func() any {
-			return &run.Exclude{Command: campaign.Exclude{Campaign: c.id, Number: n, Reason: "person_erased", Who: operator}}
-		}, done: next})
-	}})
+	w.ask(&request{c: c, what: "begin erasure", event: func() any { return &run.BeginErasure{Number: n} },
+		done: func(any, error) {
+			if row, ok, _ := w.store.ContactByNumber(background, c.id, n); !ok || !row.Open() {
+				next(nil, nil)
+				return
+			}
+			w.ask(&request{c: c, what: "exclude", event: func() any {
+				return &run.Exclude{Command: campaign.Exclude{Campaign: c.id, Number: n, Reason: "person_erased", Who: operator}}
+			}, done: next})
+		}})
 }
 
 // erased puts the tombstone in the place of the number and has everybody forget it.
@@ -186,14 +195,15 @@ func (w *campaignWorld) erased(n engine.PhoneNumber) {
 	left := len(w.campaigns)
 	for _, c := range w.campaigns {
 		done := w.check.adding(c, n) // whoever is called under the number from now on is somebody new
-		w.ask(&request{c: c, what: "end erasure", event: func() any { return &run.EndErasure{Number: n, Tombstone: stone} }, done: func(any, error) {
-			done()
-			if left--; left == 0 {
-				w.store.Lock()
-				delete(w.store.Holds, n)
-				w.store.Unlock()
-			}
-		}})
+		w.ask(&request{c: c, what: "end erasure", event: func() any { return &run.EndErasure{Number: n, Tombstone: stone} },
+			done: func(any, error) {
+				done()
+				if left--; left == 0 {
+					w.store.Lock()
+					delete(w.store.Holds, n)
+					w.store.Unlock()
+				}
+			}})
 	}
 }
 
@@ -212,10 +222,12 @@ type importing struct {
 }
 
 func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact) {
-	i := &importing{w: w, c: c, imp: campaign.Import{ID: engine.ImportID("imp-" + string(c.id) + "-" + strconv.Itoa(c.added)), Campaign: c.id,
+	id := engine.ImportID("imp-" + string(c.id) + "-" + strconv.Itoa(c.added))
+	i := &importing{w: w, c: c, imp: campaign.Import{ID: id, Campaign: c.id,
 		Filename: "list.csv", CreatedBy: operator}}
 	for k, p := range list {
-		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(i.imp.ID) + "-" + strconv.Itoa(k)), Line: k + 2, NewContact: p})
+		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(i.imp.ID) + "-" + strconv.Itoa(k)),
+			Line: k + 2, NewContact: p})
 	}
 	i.done = w.check.adding(c, run.NumbersOf(list)...)
 	i.ask("may import", &run.MayImport{}, func(v any) {
@@ -226,13 +238,14 @@ func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact
 
 // ask asks the run; an import that is refused has failed.
 func (i *importing) ask(what string, event any, then func(value any)) {
-	i.w.ask(&request{c: i.c, what: what, event: func() any { return event }, patience: time.Minute, late: i.fail, done: func(v any, err error) {
-		if err != nil || i.over {
-			i.fail()
-			return
-		}
-		then(v)
-	}})
+	i.w.ask(&request{c: i.c, what: what, event: func() any { return event }, patience: time.Minute, late: i.fail,
+		done: func(v any, err error) {
+			if err != nil || i.over {
+				i.fail()
+				return
+			}
+			then(v)
+		}})
 }
 
 func (i *importing) stage() {
@@ -279,11 +292,14 @@ func (i *importing) activate(pass run.GatePass) {
 		return
 	}
 	after := contact.Fresh(i.start.Max)
-	ev := journal.Event{Campaign: i.c.id, Seq: pass.Seq, Run: i.start.Run, At: pass.At, Type: journal.ContactsAdded, Version: 1,
-		Data: journal.Data{Who: &operator, After: &after, Import: i.imp.ID}}
+	ev := journal.Event{Campaign: i.c.id, Seq: pass.Seq, Run: i.start.Run, At: pass.At, Type: journal.ContactsAdded,
+		Version: 1,
+		Data:    journal.Data{Who: &operator, After: &after, Import: i.imp.ID}}
 	gate := journal.Gate{Epoch: pass.Epoch, Event: ev}
-	out, err := i.w.store.ActivateImport(background, journal.Activation{Import: i.imp.ID, Campaign: i.c.id, Run: i.start.Run, Source: "csv",
-		Max: i.start.Max, DueClass: contact.DueFirst, At: i.start.At, Staged: len(i.rows), Sticky: i.start.Sticky, Since: i.imp.CreatedAt,
+	out, err := i.w.store.ActivateImport(background, journal.Activation{Import: i.imp.ID, Campaign: i.c.id,
+		Run: i.start.Run, Source: "csv",
+		Max: i.start.Max, DueClass: contact.DueFirst, At: i.start.At, Staged: len(i.rows), Sticky: i.start.Sticky,
+		Since: i.imp.CreatedAt,
 	}, func(context.Context) (journal.Gate, error) { return gate, nil })
 	if err != nil {
 		i.fail()

@@ -28,8 +28,10 @@ func (k *checker) audit() {
 		if r == nil || !k.quiet(c) {
 			continue
 		}
-		if t.state == campaign.Paused && k.w.now-t.wrote > overdueAfter && len(t.attached) == 0 && len(r.contacts) == 0 && t.granted > 0 {
-			k.broke(c, "paused since %s, and keeps %d seats: asked for %d, %d busy", t.since, t.granted, r.state.Asked, r.state.Busy)
+		if t.state == campaign.Paused && k.w.now-t.wrote > overdueAfter && len(t.attached) == 0 && len(r.contacts) == 0 &&
+			t.granted > 0 {
+			k.broke(c, "paused since %s, and keeps %d seats: asked for %d, %d busy", t.since, t.granted, r.state.Asked,
+				r.state.Busy)
 		}
 	}
 	open, _ := k.w.store.OpenAttempts(background)
@@ -46,7 +48,8 @@ func (k *checker) audit() {
 func (k *checker) length() {
 	for _, c := range k.w.campaigns {
 		t := k.runs[c.i]
-		if t.state == campaign.Running && !k.w.row(c).Settings.AlwaysOn && k.w.open(c) == 0 && k.quiet(c) && k.w.now-t.wrote > overdueAfter {
+		if t.state == campaign.Running && !k.w.row(c).Settings.AlwaysOn && k.w.open(c) == 0 && k.quiet(c) &&
+			k.w.now-t.wrote > overdueAfter {
 			k.broke(c, "running, and nobody is left to be dialled")
 		}
 	}
@@ -92,7 +95,8 @@ func (k *checker) first(c *campaignRecord) string {
 	defer k.w.store.Unlock()
 	for x := range k.w.store.AllContacts() {
 		if x.Campaign == c.id && x.Open() {
-			return fmt.Sprintf("%s %s, due %v, attempt %q, result due %v, used %d of %d, run %d", x.ID, x.State, x.DueAt, x.Attempt, x.ResultDueAt, x.Used, x.Max, x.Run)
+			return fmt.Sprintf("%s %s, due %v, attempt %q, result due %v, used %d of %d, run %d", x.ID, x.State, x.DueAt,
+				x.Attempt, x.ResultDueAt, x.Used, x.Max, x.Run)
 		}
 	}
 	return ""

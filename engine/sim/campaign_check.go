@@ -8,7 +8,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/trunk"
@@ -35,7 +34,8 @@ type watched struct {
 	underWay map[engine.PhoneNumber]int  // such additions
 	ledgers  [3]judged
 	counted  map[engine.AttemptID]bool // in the ledgers
-	debt     int                       // lines that the strict gate would not have placed: workers were withdrawn, or their owner was lost
+	// Lines that the strict gate would not have placed: workers were withdrawn, or their owner was lost.
+	debt     int
 	attached map[engine.AttemptID]bool // calls with a bot
 	granted  int                       // seats, by the fleet
 	before   int                       // … that were granted until cutAt
@@ -73,9 +73,10 @@ func (k *checker) begin(w *campaignWorld) {
 	*k = checker{w: w, sent: map[engine.TrunkID][]time.Duration{}, listed: map[engine.PhoneNumber]bool{},
 		abandonedAt: map[engine.PhoneNumber]time.Duration{}, acked: map[engine.LegID]bool{}, answers: map[string]int{}}
 	for range w.in.Campaigns {
-		k.runs = append(k.runs, &watched{excluded: map[engine.PhoneNumber]bool{}, added: map[engine.PhoneNumber]int{}, underWay: map[engine.PhoneNumber]int{},
-			counted: map[engine.AttemptID]bool{}, attached: map[engine.AttemptID]bool{}, begun: map[engine.AttemptID]time.Duration{},
-			ends: map[engine.AttemptID]int{}, consumed: map[engine.PhoneNumber]consumed{}, state: campaign.Draft, paused: -1, cutAt: -time.Hour})
+		k.runs = append(k.runs, &watched{excluded: map[engine.PhoneNumber]bool{}, added: map[engine.PhoneNumber]int{},
+			underWay: map[engine.PhoneNumber]int{}, counted: map[engine.AttemptID]bool{}, attached: map[engine.AttemptID]bool{},
+			begun: map[engine.AttemptID]time.Duration{}, ends: map[engine.AttemptID]int{},
+			consumed: map[engine.PhoneNumber]consumed{}, state: campaign.Draft, paused: -1, cutAt: -time.Hour})
 	}
 	k.auditLater()
 }
@@ -103,7 +104,8 @@ func (k *checker) note(c *campaignRecord, format string, args ...any) {
 
 // quiet: nothing that takes its time has gone wrong of late.
 func (k *checker) quiet(c *campaignRecord) bool {
-	return k.w.process != nil && k.w.dbAway == 0 && !k.w.process.dbDown && k.w.commit <= time.Second && k.w.now-c.disturbed > overdueAfter
+	return k.w.process != nil && k.w.dbAway == 0 && !k.w.process.dbDown && k.w.commit <= time.Second &&
+		k.w.now-c.disturbed > overdueAfter
 }
 
 // --- leases ------------------------------------------------------------------------------
@@ -234,7 +236,8 @@ func (k *checker) live(c *campaignRecord, id engine.AttemptID, cause engine.Aban
 		}
 	}
 	s, wall := &row.Settings, k.w.wall()
-	since := [3]string{fmt.Sprint(row.Run), campaign.DayStart(row, wall).String(), campaign.PeriodStart(row, wall).String()}
+	since := [3]string{fmt.Sprint(row.Run), campaign.DayStart(row, wall).String(),
+		campaign.PeriodStart(row, wall).String()}
 	limit := s.AbandonCapPPM
 	if s.PacingMode == campaign.PacingProgressive {
 		limit = 0
@@ -378,7 +381,8 @@ func (k *checker) attempt(c *campaignRecord, t *watched, a *attempt.Attempt, int
 			cause = a.Ending.Cause
 		}
 		if before, ok := k.abandonedAt[a.To]; ok && !t.counted[a.ID] && cause == engine.AbandonNoSeat && t.debt == 0 &&
-			k.w.in.Start.Add(before).Before(a.ReservedAt.Add(-k.w.offset)) && a.ReservedAt.Sub(k.w.in.Start.Add(before)) < pacing.SeatedAfterAbandon-time.Hour {
+			k.w.in.Start.Add(before).Before(a.ReservedAt.Add(-k.w.offset)) &&
+			a.ReservedAt.Sub(k.w.in.Start.Add(before)) < pacing.SeatedAfterAbandon-time.Hour {
 			k.broke(c, "%s was abandoned at %s and again without a seat, attempt %s", a.To, before, a.ID)
 		}
 		k.live(c, a.ID, cause)
@@ -411,97 +415,5 @@ func (k *checker) attempt(c *campaignRecord, t *watched, a *attempt.Attempt, int
 		if t.most.run == a.Run && n.n > t.most.n+1 {
 			k.broke(c, "attempt %d of contact %s, of %d and a callback", n.n, a.Contact, t.most.n)
 		}
-	}
-}
-
-// --- what was asked and answered -----------------------------------------------------------
-
-// adding: somebody adds the numbers on purpose, which may undo what kept them away. The
-// function says that it is over.
-func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done func()) {
-	t := k.runs[c.i]
-	mark := func(n int) {
-		for _, no := range numbers {
-			delete(t.excluded, no)
-			delete(t.consumed, no)
-			t.added[no]++
-			t.underWay[no] += n
-		}
-	}
-	mark(1)
-	return func() { mark(-1) }
-}
-
-// excluding: an exclusion is asked for; the function says that it was confirmed. One
-// that somebody undoes meanwhile binds nobody.
-func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[string]string) (confirmed func()) {
-	t := k.runs[c.i]
-	concerned := func() (list []engine.PhoneNumber) {
-		if n != "" {
-			return []engine.PhoneNumber{n}
-		}
-		rows := k.w.contacts(c.id, "", match)
-		for i := range rows {
-			if exclusion.Concerns(n, match, rows[i].Number, rows[i].Variables) {
-				list = append(list, rows[i].Number)
-			}
-		}
-		return list
-	}
-	asked := map[engine.PhoneNumber]int{}
-	for _, no := range concerned() {
-		asked[no] = t.added[no]
-	}
-	return func() {
-		for _, no := range concerned() {
-			if added, ok := asked[no]; ok && added == t.added[no] && t.underWay[no] == 0 {
-				t.excluded[no] = true
-			}
-		}
-	}
-}
-
-// answer counts an answer.
-func (k *checker) answer(what string, err error) {
-	if err != nil {
-		what += " " + engine.ErrorCode(err)
-	}
-	k.answers[what]++
-}
-
-func (k *checker) suppressed(n engine.PhoneNumber) { k.listed[n] = true }
-
-// reopened: somebody wants the contact called once more.
-func (k *checker) reopened(c *campaignRecord, n engine.PhoneNumber) { delete(k.runs[c.i].consumed, n) }
-
-func (k *checker) acted(c *campaignRecord, a campaign.Action, err error) {
-	k.note(c, "%s: %v", a, err)
-	if t := k.runs[c.i]; err == nil && a == campaign.ActionPause {
-		t.paused = k.w.now
-	}
-}
-
-// dials: the campaign may dial again from now on.
-func (k *checker) dials(c *campaignRecord) { k.runs[c.i].paused = -1 }
-
-// triggered: contact, intent and reply commit together.
-func (k *checker) triggered(c *campaignRecord, cmd campaign.Trigger, v any, err error) {
-	if err != nil {
-		k.note(c, "trigger of %s: %v", cmd.Number.E164(), err)
-		if _, ok, _ := k.w.store.FindReply(background, cmd.Idempotency); engine.ErrorCode(err) == "idempotency_in_progress" && !ok {
-			k.broke(c, "a trigger is said to be answered, and no reply is stored")
-		}
-		return
-	}
-	r, _ := v.(campaign.TriggerReply)
-	k.note(c, "trigger of %s: %s %s", cmd.Number.E164(), r.Status, r.Reason)
-	if _, ok, _ := k.w.store.ContactByID(background, r.ContactID); !ok {
-		k.broke(c, "a trigger was answered, and its contact is not stored")
-	}
-	if _, ok := k.w.stored(r.AttemptID); r.Status == "dialled" && !ok && !k.w.in.Large {
-		k.broke(c, "a trigger was answered dialled, and its attempt is not stored")
-	}
-	if _, ok, _ := k.w.store.FindReply(background, cmd.Idempotency); cmd.Idempotency.Present() && !ok {
-		k.broke(c, "a trigger with an Idempotency-Key was answered, and its reply is not stored")
 	}
 }

@@ -12,8 +12,10 @@ import (
 // ownedByTheCores are types whose values belong to the run, the call or the store: a
 // field of one of them in this package is the beginning of a second implementation.
 var ownedByTheCores = map[string]bool{
-	"campaign.Settings": true, "campaign.Machine": true, "contact.Machine": true, "attempt.Machine": true, "pacing.Books": true, "pacing.Model": true,
-	"call.Rules": true, "run.Line": true, "run.SeatState": true, "run.Queue": true, "tally.Tally": true, "exclusion.Book": true,
+	"campaign.Settings": true, "campaign.Machine": true, "contact.Machine": true, "attempt.Machine": true,
+	"pacing.Books": true, "pacing.Model": true,
+	"call.Rules": true, "run.Line": true, "run.SeatState": true, "run.Queue": true, "tally.Tally": true,
+	"exclusion.Book": true,
 }
 
 // mayKeep are the fields that may, each with its reason.
@@ -32,7 +34,8 @@ var mayKeep = map[string]string{
 }
 
 func TestTheSimulatorKeepsNoRuleOfItsOwn(t *testing.T) {
-	files, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	product := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	files, err := parser.ParseDir(token.NewFileSet(), ".", product, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,12 @@ func TestASecondRunBeginsItsLedgerAnewAndKeepsTheCap(t *testing.T) {
 	in := plain(300)
 	p := &in.Campaigns[0]
 	p.Settings.AMD = engine.AMDSequential
-	p.Acts = append(p.Acts, PlannedAct{At: 40 * time.Minute, Action: campaign.ActionStop}, PlannedAct{At: 50 * time.Minute, Action: campaign.ActionRestart},
+	p.Acts = append(p.Acts, PlannedAct{At: 40 * time.Minute, Action: campaign.ActionStop},
+		PlannedAct{At: 50 * time.Minute, Action: campaign.ActionRestart},
 		PlannedAct{At: 51 * time.Minute, Action: campaign.ActionStart})
 	var first int
-	w := played(t, in, 4, at(45*time.Minute, func(w *campaignWorld) { first = w.process.runs[0].state.Pace.Books.Run.Live }),
+	w := played(t, in, 4, at(45*time.Minute,
+		func(w *campaignWorld) { first = w.process.runs[0].state.Pace.Books.Run.Live }),
 		at(51*time.Minute+5*time.Second, func(w *campaignWorld) {
 			if n := w.process.runs[0].state.Pace.Books.Run.Live; n != 0 {
 				t.Errorf("the second run begins with %d live answers of the first", n)
@@ -98,7 +100,8 @@ func TestWhoIsExcludedWhileARoundIsUnderWayIsNotDialled(t *testing.T) {
 		}
 	}
 	for i := range 60 {
-		in.Campaigns[0].Acts = append(in.Campaigns[0].Acts, PlannedAct{At: time.Second + time.Duration(i)*250*time.Millisecond, Trigger: 1001 + i})
+		in.Campaigns[0].Acts = append(in.Campaigns[0].Acts,
+			PlannedAct{At: time.Second + time.Duration(i)*250*time.Millisecond, Trigger: 1001 + i})
 	}
 	w := played(t, in, 2, at(time.Second, func(w *campaignWorld) { look(w, 60_000) }))
 	n := w.result().Campaigns[0].Counters.Excluded
@@ -114,7 +117,8 @@ func TestWhatACrashCostsIsBookedApart(t *testing.T) {
 	in.People = Standard()
 	in.People.Answer = Always(0.9)
 	for i := range 6 {
-		in.Faults = append(in.Faults, Fault{Kind: FaultCrash, At: time.Duration(5+5*i) * time.Minute, Length: 10 * time.Second})
+		in.Faults = append(in.Faults, Fault{Kind: FaultCrash, At: time.Duration(5+5*i) * time.Minute,
+			Length: 10 * time.Second})
 	}
 	c := played(t, in, 5).result().Campaigns[0]
 	if c.Counts.CapacityLoss == 0 || c.Counts.CapacityLoss > c.Counts.Abandoned || c.Counters.Total != 400 {
@@ -139,17 +143,20 @@ func TestAStoppedRunIsClosedInBatchesAndLiveCallsCloseThemselves(t *testing.T) {
 		}
 	}
 	c := w.result().Campaigns[0]
-	if live == 0 || batches < 3 || closed >= c.Counters.States[contact.ManuallyStopped]+1 || c.Open != 0 || closed < 11_000 {
+	if live == 0 || batches < 3 || closed >= c.Counters.States[contact.ManuallyStopped]+1 || c.Open != 0 ||
+		closed < 11_000 {
 		t.Errorf("%d lived, %d were closed in %d batches, %+v", live, closed, batches, c.Counters.States)
 	}
 }
 
 func TestWhoIsExcludedAndLiftedIsDialled(t *testing.T) {
 	in := plain(50)
-	in.Campaigns[0].Acts = []PlannedAct{{At: time.Second, Exclude: 41}, {At: 2 * time.Second, Exclude: 42}, {At: 3 * time.Second, Lift: 42},
+	in.Campaigns[0].Acts = []PlannedAct{{At: time.Second, Exclude: 41}, {At: 2 * time.Second, Exclude: 42},
+		{At: 3 * time.Second, Lift: 42},
 		{At: time.Minute, Action: campaign.ActionStart}}
 	w := played(t, in, 1)
-	if a, b := w.contact(40), w.contact(41); a.State != contact.Excluded || a.Used != 0 || b.State == contact.Excluded || b.Used == 0 {
+	if a, b := w.contact(40), w.contact(41); a.State != contact.Excluded || a.Used != 0 || b.State == contact.Excluded ||
+		b.Used == 0 {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 }
@@ -177,7 +184,8 @@ func TestAFileIsSwitchedInBetweenTriggersAndExclusions(t *testing.T) {
 	p := &in.Campaigns[0]
 	p.Acts = append(p.Acts, PlannedAct{At: 10 * time.Second, Import: 40})
 	for i := range 40 { // of those whom the file has
-		p.Acts = append(p.Acts, PlannedAct{At: 10*time.Second + time.Duration(i)*50*time.Millisecond, Trigger: 61 + i, Keyed: i%2 == 0})
+		p.Acts = append(p.Acts, PlannedAct{At: 10*time.Second + time.Duration(i)*50*time.Millisecond, Trigger: 61 + i,
+			Keyed: i%2 == 0})
 	}
 	c := played(t, in, 8).result().Campaigns[0]
 	if c.Counters.Total != 100 || c.State != campaign.Completed {
@@ -190,7 +198,8 @@ func TestAnotherMaxAttemptsHoldsForThoseWhoWait(t *testing.T) {
 	p := &in.Campaigns[0]
 	p.Settings.MaxAttempts = 5
 	p.Acts = append(p.Acts, PlannedAct{At: 10 * time.Minute, Action: campaign.ActionPause},
-		PlannedAct{At: 11 * time.Minute, Edit: &CampaignEdit{MaxAttempts: 1, Concurrency: 3}}, PlannedAct{At: 12 * time.Minute, Action: campaign.ActionResume})
+		PlannedAct{At: 11 * time.Minute, Edit: &CampaignEdit{MaxAttempts: 1, Concurrency: 3}},
+		PlannedAct{At: 12 * time.Minute, Action: campaign.ActionResume})
 	dials := 0
 	w := played(t, in, 9, at(12*time.Minute, func(w *campaignWorld) { dials = w.campaigns[0].dials }))
 	for c := range w.store.AllContacts() {
@@ -230,7 +239,8 @@ func TestAContactThatCrashesTakesItsCallOver(t *testing.T) {
 func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 	in := plain(200)
 	for i := range 8 {
-		in.Faults = append(in.Faults, Fault{Kind: FaultHandOver, At: time.Duration(2+2*i) * time.Minute, Length: 300 * time.Millisecond})
+		in.Faults = append(in.Faults, Fault{Kind: FaultHandOver, At: time.Duration(2+2*i) * time.Minute,
+			Length: 300 * time.Millisecond})
 	}
 	w := played(t, in, 12)
 	none(t, w, engine.OutcomeLost)

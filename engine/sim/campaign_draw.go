@@ -107,10 +107,12 @@ func drawBot(d *dice) BotPlan {
 		return 0
 	}
 	return BotPlan{
-		Connect: d.span(20*time.Millisecond, 900*time.Millisecond), Late: some(0.3, 0.05), Fails: some(0.3, 0.05), EndsCall: d.u(),
+		Connect: d.span(20*time.Millisecond, 900*time.Millisecond), Late: some(0.3, 0.05), Fails: some(0.3, 0.05),
+		EndsCall:     d.u(),
 		ResultInCall: d.u() * 0.5, ResultLate: some(0.5, 0.3), ResultNever: some(0.5, 0.4), ResultTwice: some(0.5, 0.3),
 		Callback: some(0.6, 0.5), DoNotCall: some(0.3, 0.1), Dispositions: []string{"done", "again", " Again", "no", ""},
-		VerdictWrong: some(0.5, 0.2), VerdictNever: some(0.5, 0.2), HangsUpEarly: some(0.5, 0.2), LastsTooLong: some(0.3, 0.05),
+		VerdictWrong: some(0.5, 0.2), VerdictNever: some(0.5, 0.2), HangsUpEarly: some(0.5, 0.2),
+		LastsTooLong:  some(0.3, 0.05),
 		CrossedCancel: some(0.5, 0.2), NoMedia: some(0.1, 0.05), Revised: some(0.5, 0.2), OptsOut: some(0.5, 0.5),
 	}
 }
@@ -151,7 +153,8 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	s.RingTimeoutSec, s.CallLimitSec, s.ResultTimeoutSec = d.in(15, 40), pick(d, 30, 120, 900), pick(d, 5, 60, 900)
 	s.AMD = pick(d, engine.AMDOff, engine.AMDSequential, engine.AMDParallel)
 	s.AbandonCapPPM = pick(d, 0, 10_000, 30_000, 30_000, 50_000)
-	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid, campaign.PacingProgressive)
+	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid,
+		campaign.PacingProgressive)
 	s.Weight = d.in(1, 3)
 	if d.chance(0.2) {
 		s.MaxLines = d.in(1, 30)
@@ -183,7 +186,8 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 		}
 	}
 	for range d.in(0, 10) {
-		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20), Keyed: d.chance(0.5)})
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20),
+			Keyed: d.chance(0.5)})
 	}
 	drawOperators(d, &plan, soon)
 	if d.chance(0.2) {
@@ -229,7 +233,8 @@ func drawOperators(d *dice, plan *CampaignPlan, soon func() time.Duration) {
 	if d.chance(0.4) {
 		from := soon()
 		edit := &CampaignEdit{MaxAttempts: d.in(0, 5), RetryDelaySec: pick(d, 0, 10, 600), Concurrency: d.in(0, 25)}
-		plan.Acts = append(plan.Acts, PlannedAct{At: from, Action: campaign.ActionPause}, PlannedAct{At: from + d.span(time.Second, time.Minute), Edit: edit},
+		plan.Acts = append(plan.Acts, PlannedAct{At: from, Action: campaign.ActionPause},
+			PlannedAct{At: from + d.span(time.Second, time.Minute), Edit: edit},
 			PlannedAct{At: from + d.span(time.Minute, 10*time.Minute), Action: campaign.ActionResume})
 	}
 }
@@ -255,7 +260,8 @@ func drawWindow(d *dice, in *Installation) win.Window {
 
 func drawFault(d *dice, in *Installation) Fault {
 	f := Fault{At: time.Duration(d.u() * d.u() * float64(4*time.Hour)), Length: d.span(time.Second, 5*time.Minute)}
-	f.Kind = pick(d, FaultTrunkDown, FaultTrunkRefuses, FaultSeats, FaultDatabase, FaultCrash, FaultCrash, FaultClock, FaultSlowCommit,
+	f.Kind = pick(d, FaultTrunkDown, FaultTrunkRefuses, FaultSeats, FaultDatabase, FaultCrash, FaultCrash, FaultClock,
+		FaultSlowCommit,
 		FaultRunCrash, FaultContactCrash, FaultContactCrash, FaultHandOver)
 	f.Campaign = d.in(0, len(in.Campaigns)-1)
 	f.Trunk = d.in(0, len(in.Trunks)-1)

@@ -52,7 +52,8 @@ func (p *process) lease(from receiver, effect any) {
 	case *call.ReserveTrunk:
 		f = func() {
 			got := p.acquire([]engine.LegID{e.Leg}, e.Tried)
-			p.after(w.delay(ownersTake), from, &call.TrunkReserved{Attempt: e.Attempt, Leg: e.Leg, Trunk: got.trunks[0], Media: got.media[0],
+			p.after(w.delay(ownersTake), from, &call.TrunkReserved{Attempt: e.Attempt, Leg: e.Leg, Trunk: got.trunks[0],
+				Media:    got.media[0],
 				Validity: got.validity[0], Constraint: got.refusal.Constraint, RetryAt: w.onWall(got.refusal.RetryAt)})
 		}
 	case *call.TrunkEvent:
@@ -89,7 +90,8 @@ type acquired struct {
 // have none yet.
 func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) acquired {
 	w, now := p.w, p.w.mono()
-	got := acquired{trunks: make([]engine.TrunkID, len(legs)), media: make([]*engine.MediaProfile, len(legs)), validity: make([]call.Validity, len(legs))}
+	got := acquired{trunks: make([]engine.TrunkID, len(legs)), media: make([]*engine.MediaProfile, len(legs)),
+		validity: make([]call.Validity, len(legs))}
 	tried = slices.Clone(tried)
 	for slices.Contains(got.trunks, "") {
 		candidates := make([]trunk.Candidate, len(p.trunks))
@@ -128,7 +130,8 @@ func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) acquired 
 
 func (p *process) reserveTrunks(from receiver, e run.ReserveTrunks) {
 	got := p.acquire(e.Legs, nil)
-	p.after(p.w.delay(ownersTake), from, &run.TrunksReserved{Round: e.Round, Legs: e.Legs, Trunks: got.trunks, Media: got.media, Validity: got.validity,
+	p.after(p.w.delay(ownersTake), from, &run.TrunksReserved{Round: e.Round, Legs: e.Legs, Trunks: got.trunks,
+		Media: got.media, Validity: got.validity,
 		Constraint: got.refusal.Constraint, RetryAt: p.w.onWall(got.refusal.RetryAt)})
 }
 

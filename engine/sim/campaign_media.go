@@ -136,7 +136,8 @@ func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 	}
 	machine := m.leg.people.machine != (m.chance.at(drawVerdictWrong) < b.VerdictWrong)
 	took := 600*time.Millisecond + time.Duration(m.chance.at(drawVerdictTime)*float64(3*time.Second))
-	e := engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman, AMDTook: took, GreetingEnd: w.wall().Add(took - 300*time.Millisecond)}
+	e := engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman, AMDTook: took,
+		GreetingEnd: w.wall().Add(took - 300*time.Millisecond)}
 	k := m.chance.at(drawVerdictKind)
 	switch {
 	case machine && k < 0.05:
@@ -226,7 +227,8 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 }
 
 // report lets a bot post its result, again and again until somebody takes it.
-func (w *campaignWorld) report(c *campaignRecord, id engine.AttemptID, to engine.ContactID, u chance, in time.Duration, again uint64) {
+func (w *campaignWorld) report(c *campaignRecord, id engine.AttemptID, to engine.ContactID, u chance,
+	in time.Duration, again uint64) {
 	b := &w.in.Bot
 	w.later(in, func() {
 		x := attempt.Result{ReceivedAt: w.wall()}

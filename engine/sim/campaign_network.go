@@ -30,7 +30,8 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 	if x.over {
 		return
 	}
-	e.Attempt, e.Leg, e.Trunk, e.Seq, e.At = x.attempt, x.id, w.in.Trunks[x.trunk].Settings.ID, x.before+len(x.events)+1, w.wall()
+	e.Attempt, e.Leg, e.Trunk = x.attempt, x.id, w.in.Trunks[x.trunk].Settings.ID
+	e.Seq, e.At = x.before+len(x.events)+1, w.wall()
 	switch e.Kind {
 	case engine.LegProvisional:
 		x.progress = true
@@ -62,8 +63,10 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	c, row := a.r.c, &a.core.Machine.C
 	i := max(slices.IndexFunc(w.in.Trunks, func(t TrunkPlan) bool { return t.Settings.ID == e.Trunk }), 0)
 	// Campaigns that are paced otherwise meet the same people.
-	thing := uint64(c.i)<<56 | uint64(row.Run&0xff)<<48 | uint64(row.Used&0xff)<<40 | uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1) //nolint:gosec // mixed anyway
-	x := &leg{id: e.Leg, attempt: e.Attempt, of: c, trunk: i, from: e.From, to: e.To, sink: a, chance: chanceOf(w.seed, thing)}
+	thing := uint64(c.i)<<56 | uint64(row.Run&0xff)<<48 | uint64(row.Used&0xff)<<40 | //nolint:gosec // mixed anyway
+		uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1) //nolint:gosec // likewise
+	x := &leg{id: e.Leg, attempt: e.Attempt, of: c, trunk: i, from: e.From, to: e.To, sink: a,
+		chance: chanceOf(w.seed, thing)}
 	a.r.p.port[e.Attempt] = append(a.r.p.port[e.Attempt], x)
 	switch {
 	case w.bootTime() > e.SendBy:
@@ -169,7 +172,8 @@ func (w *campaignWorld) progress(x *leg) {
 
 // accepted is the 200 of the far side.
 func accepted() engine.LegEvent {
-	return engine.LegEvent{Kind: engine.LegAnswered, Code: 200, Reason: "OK", Dialog: &engine.DialogState{ToTag: "t", RemoteTarget: "sip:far@end", CSeq: 1}}
+	return engine.LegEvent{Kind: engine.LegAnswered, Code: 200, Reason: "OK",
+		Dialog: &engine.DialogState{ToTag: "t", RemoteTarget: "sip:far@end", CSeq: 1}}
 }
 
 func (w *campaignWorld) answer(x *leg) {

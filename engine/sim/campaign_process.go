@@ -68,7 +68,8 @@ type process struct {
 func (w *campaignWorld) boot() {
 	w.lives++
 	p := &process{w: w, life: w.lives, waiting: map[engine.Request]*request{}, fences: map[engine.Request]*contactActor{},
-		owned: map[engine.AttemptID]*contactActor{}, abandoned: map[engine.PhoneNumber]time.Time{}, port: map[engine.AttemptID][]*leg{},
+		owned: map[engine.AttemptID]*contactActor{}, abandoned: map[engine.PhoneNumber]time.Time{},
+		port:  map[engine.AttemptID][]*leg{},
 		media: map[engine.AttemptID]*mediaPath{}, zones: map[string][]string{}}
 	w.process, p.writer.p = p, p
 	p.own()
@@ -161,7 +162,8 @@ func (r *runner) start() {
 	if r.p.w.in.Large {
 		look = 2000
 	}
-	r.state = run.New(r.c.id, run.Config{Tick: tick, Reconcile: reconcile, SendBy: sendBy, LookAhead: look, OptOut: optOut})
+	r.state = run.New(r.c.id, run.Config{Tick: tick, Reconcile: reconcile, SendBy: sendBy, LookAhead: look,
+		OptOut: optOut})
 	e := &run.Started{}
 	for i := range e.Seed {
 		e.Seed[i] = byte(r.p.w.draw())
@@ -181,7 +183,8 @@ func (r *runner) receive(event any, from engine.Request) {
 // apply takes an event through the core and carries out what it says.
 func (r *runner) apply(event any, from engine.Request) {
 	w := r.p.w
-	effects, err := r.state.Apply(run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p}, r.effects[:0])
+	effects, err := r.state.Apply(run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p},
+		r.effects[:0])
 	if err != nil {
 		w.check.broke(r.c, "%v", err)
 	}
@@ -243,10 +246,12 @@ func (r *runner) do(effect run.Effect) {
 		w.check.note(r.c, "a round was lost")
 	case run.Closing:
 		w.check.note(r.c, "closing %d attempts of before", e.Attempts)
-	case run.PoolChanged, run.Disarm, run.Publish, run.Overloaded, run.Leave: // nobody here looks at them; a timer that was stopped is ignored
+	case run.PoolChanged, run.Disarm, run.Publish, run.Overloaded, run.Leave:
+		// Nobody here looks at them; a timer that was stopped is ignored.
 	default:
 		if !r.ask(effect) {
-			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo // an effect that vanishes would hide a fault
+			// An effect that vanishes would hide a fault.
+			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo
 		}
 	}
 }
@@ -257,7 +262,8 @@ func (r *runner) arm(e run.Arm) {
 	w := r.p.w
 	event := simEvent{life: r.p.life, to: r, event: &run.TimerFired{Timer: e.Timer, Epoch: e.Epoch}}
 	after := e.After
-	if s := r.state; len(r.contacts) == 0 && s.Round == nil && s.Tally != nil && s.Asked == 0 && (e.Timer == run.TimerTick || e.Timer == run.TimerWake) {
+	if s := r.state; len(r.contacts) == 0 && s.Round == nil && s.Tally != nil && s.Asked == 0 &&
+		(e.Timer == run.TimerTick || e.Timer == run.TimerWake) {
 		c := &s.M.C
 		event.idle = c.State != campaign.Running && c.WindowEndsAt == nil && s.Tally.C.States[contact.Connected] == 0
 		now := w.wall()
@@ -321,7 +327,8 @@ type contactActor struct {
 }
 
 func (p *process) limits() call.Limits {
-	return call.Limits{RingGrace: ringGrace, ResultLinger: resultLinger, SendByTimeout: sendBy, DialoutRing: 30 * time.Second, OptOutDigit: optOut}
+	return call.Limits{RingGrace: ringGrace, ResultLinger: resultLinger, SendByTimeout: sendBy,
+		DialoutRing: 30 * time.Second, OptOutDigit: optOut}
 }
 
 func (p *process) spawn(r *runner, e run.Spawn) {
@@ -455,7 +462,8 @@ func (a *contactActor) do(effect call.Effect) {
 		p.reply(e.Request, nil, nil)
 	case *call.Refused:
 		w.check.broke(r.c, "an event was refused by attempt %s of contact %s: %v", e.Attempt.Short(), e.Contact, e.Err)
-	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.Over: // figures; a late timer is ignored
+	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.Over:
+		// Figures; a late timer is ignored.
 	default:
 		panic(fmt.Sprintf("sim: a contact's effect %T is not carried out", effect)) //nolint:forbidigo // as above
 	}
@@ -466,7 +474,8 @@ func (p *process) askHook(a *contactActor, e *call.AskEligibility) {
 	w, v := p.w, eligibility.Verdict{Decision: eligibility.Allow}
 	switch u := w.draw() % 100; {
 	case u < 5:
-		v = eligibility.Verdict{Decision: eligibility.Defer, Until: w.wall().Add(10 * time.Minute), Code: engine.CodeNotEligible}
+		v = eligibility.Verdict{Decision: eligibility.Defer, Until: w.wall().Add(10 * time.Minute),
+			Code: engine.CodeNotEligible}
 	case u < 8:
 		v = eligibility.Verdict{Decision: eligibility.Exclude, Reason: "moved"}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/exclusion"
 	"dialler/engine/run"
 )
 
@@ -110,5 +112,98 @@ func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
 					confirmed()
 				}
 			}})
+	}
+}
+
+// --- what the checker learns of them ---------------------------------------------------------
+
+// adding: somebody adds the numbers on purpose, which may undo what kept them away. The
+// function says that it is over.
+func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done func()) {
+	t := k.runs[c.i]
+	mark := func(n int) {
+		for _, no := range numbers {
+			delete(t.excluded, no)
+			delete(t.consumed, no)
+			t.added[no]++
+			t.underWay[no] += n
+		}
+	}
+	mark(1)
+	return func() { mark(-1) }
+}
+
+// excluding: an exclusion is asked for; the function says that it was confirmed. One
+// that somebody undoes meanwhile binds nobody.
+func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[string]string) (confirmed func()) {
+	t := k.runs[c.i]
+	concerned := func() (list []engine.PhoneNumber) {
+		if n != "" {
+			return []engine.PhoneNumber{n}
+		}
+		rows := k.w.contacts(c.id, "", match)
+		for i := range rows {
+			if exclusion.Concerns(n, match, rows[i].Number, rows[i].Variables) {
+				list = append(list, rows[i].Number)
+			}
+		}
+		return list
+	}
+	asked := map[engine.PhoneNumber]int{}
+	for _, no := range concerned() {
+		asked[no] = t.added[no]
+	}
+	return func() {
+		for _, no := range concerned() {
+			if added, ok := asked[no]; ok && added == t.added[no] && t.underWay[no] == 0 {
+				t.excluded[no] = true
+			}
+		}
+	}
+}
+
+// answer counts an answer.
+func (k *checker) answer(what string, err error) {
+	if err != nil {
+		what += " " + engine.ErrorCode(err)
+	}
+	k.answers[what]++
+}
+
+func (k *checker) suppressed(n engine.PhoneNumber) { k.listed[n] = true }
+
+// reopened: somebody wants the contact called once more.
+func (k *checker) reopened(c *campaignRecord, n engine.PhoneNumber) { delete(k.runs[c.i].consumed, n) }
+
+func (k *checker) acted(c *campaignRecord, a campaign.Action, err error) {
+	k.note(c, "%s: %v", a, err)
+	if t := k.runs[c.i]; err == nil && a == campaign.ActionPause {
+		t.paused = k.w.now
+	}
+}
+
+// dials: the campaign may dial again from now on.
+func (k *checker) dials(c *campaignRecord) { k.runs[c.i].paused = -1 }
+
+// triggered: contact, intent and reply commit together.
+func (k *checker) triggered(c *campaignRecord, cmd campaign.Trigger, v any, err error) {
+	if err != nil {
+		k.note(c, "trigger of %s: %v", cmd.Number.E164(), err)
+		_, ok, _ := k.w.store.FindReply(background, cmd.Idempotency)
+		if engine.ErrorCode(err) == "idempotency_in_progress" && !ok {
+			k.broke(c, "a trigger is said to be answered, and no reply is stored")
+		}
+		return
+	}
+	r, _ := v.(campaign.TriggerReply)
+	k.note(c, "trigger of %s: %s %s", cmd.Number.E164(), r.Status, r.Reason)
+	if _, ok, _ := k.w.store.ContactByID(background, r.ContactID); !ok {
+		k.broke(c, "a trigger was answered, and its contact is not stored")
+	}
+	if _, ok := k.w.stored(r.AttemptID); r.Status == "dialled" && !ok && !k.w.in.Large {
+		k.broke(c, "a trigger was answered dialled, and its attempt is not stored")
+	}
+	if _, ok, _ := k.w.store.FindReply(background, cmd.Idempotency); cmd.Idempotency.Present() && !ok {
+		k.broke(c, "a trigger with an Idempotency-Key was answered, and its reply is not stored")
 	}
 }

@@ -181,7 +181,8 @@ func (p *process) probe() {
 
 // --- questions ---------------------------------------------------------------------------
 
-var errDatabaseAway error = engine.Unavailable("database_unavailable", "the database does not answer; try again", time.Second)
+var errDatabaseAway error = engine.Unavailable("database_unavailable", "the database does not answer; try again",
+	time.Second)
 
 // tables are the store, beside what is configured.
 type tables struct {
@@ -262,7 +263,8 @@ func (r *runner) put(e run.Effect, t tables) {
 }
 
 // contacts finds those of a campaign with a number, or else with some variables.
-func (w *campaignWorld) contacts(id engine.CampaignID, n engine.PhoneNumber, match map[string]string) (rows []contact.Contact) {
+func (w *campaignWorld) contacts(id engine.CampaignID, n engine.PhoneNumber,
+	match map[string]string) (rows []contact.Contact) {
 	if n == "" {
 		rows, _ = w.store.ContactsMatching(background, id, match)
 	} else if row, ok, _ := w.store.ContactByNumber(background, id, n); ok {
@@ -303,7 +305,8 @@ func (r *runner) addContacts(e run.AddContacts) {
 			r.addContacts(e)
 			return nil
 		}
-		m := &run.RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting, Event: e.Insert.Event}
+		m := &run.RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting,
+			Event: e.Insert.Event}
 		m.Report, m.Err = s.AddContacts(background, e.Insert)
 		m.Event.Data.Count = m.Report.Added
 		if m.Err == nil && e.Lifting && m.Report.Duplicates > 0 {

@@ -66,10 +66,12 @@ func holds(t testing.TB, in Installation, seed uint64) CampaignsResult {
 func TestAWholeCampaignEndsWithEveryContactFinal(t *testing.T) {
 	r := holds(t, plain(500), 1)
 	c := &r.Campaigns[0]
-	if c.State != campaign.Completed || c.CompletionReason != campaign.ReasonRetriesDone || c.Counters.Total != 500 || c.Counters.Pending != 0 {
+	if c.State != campaign.Completed || c.CompletionReason != campaign.ReasonRetriesDone || c.Counters.Total != 500 ||
+		c.Counters.Pending != 0 {
 		t.Fatalf("%+v", c)
 	}
-	if c.Counters.ConnectedCalls == 0 || c.Counters.Unanswered == 0 || c.Dials < 500 || c.Utilisation() < 0.3 || c.ConnectsPerHour() < 100 {
+	if c.Counters.ConnectedCalls == 0 || c.Counters.Unanswered == 0 || c.Dials < 500 || c.Utilisation() < 0.3 ||
+		c.ConnectsPerHour() < 100 {
 		t.Fatalf("%+v, utilisation %.2f, %.0f connects an hour", c, c.Utilisation(), c.ConnectsPerHour())
 	}
 }
@@ -99,11 +101,13 @@ func TestTheSameSeedPlaysTheSameCampaignsByteForByte(t *testing.T) {
 	for seed := range uint64(12) {
 		in := drawn(seed)
 		a, b := RunCampaigns(in, seed), RunCampaigns(in, seed)
-		if x, y := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b); a.Events != b.Events || len(x) != len(y) || a.Ended != b.Ended {
+		if x, y := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b); a.Events != b.Events || len(x) != len(y) ||
+			a.Ended != b.Ended {
 			t.Fatalf("seed %d:\n%s\n%s", seed, x, y)
 		}
 		for i := range a.Campaigns {
-			if d := tally.Compare(a.Campaigns[i].Counters, b.Campaigns[i].Counters); len(d) > 0 || a.Campaigns[i].Busy != b.Campaigns[i].Busy {
+			if d := tally.Compare(a.Campaigns[i].Counters, b.Campaigns[i].Counters); len(d) > 0 ||
+				a.Campaigns[i].Busy != b.Campaigns[i].Busy {
 				t.Fatalf("seed %d: %v", seed, d)
 			}
 		}
@@ -145,7 +149,8 @@ func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 		w.check.runs[0].excluded[numberOf(w.in.Prefixes, 40)] = true
 	})
 	w.play()
-	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" || !strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {
+	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" ||
+		!strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {
 		t.Fatalf("%+v", b)
 	}
 }

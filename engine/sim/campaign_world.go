@@ -65,7 +65,8 @@ var background = context.Background()
 
 func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
-		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{}, calls: map[engine.PhoneNumber][]time.Duration{},
+		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{},
+		calls:   map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
 		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1}
 	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large})
@@ -120,13 +121,15 @@ func (w *campaignWorld) create(i int) {
 	w.campaigns, w.byID[c.id] = append(w.campaigns, c), c
 	s := p.Settings.WithDefaults()
 	s.Bot = botID
-	row := campaign.Campaign{ID: c.id, Settings: s, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(), CreatedBy: engine.System}
+	row := campaign.Campaign{ID: c.id, Settings: s, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(),
+		CreatedBy: engine.System}
 	used, more := 0, 0
 	if p.Contacts > 0 {
 		used, more = p.Used/p.Contacts, p.Used%p.Contacts
 	}
 	at := w.wall()
-	sample := contact.Contact{Campaign: c.id, Source: "csv", Run: 1, State: contact.Pending, Max: s.MaxAttempts, DueAt: &at,
+	sample := contact.Contact{Campaign: c.id, Source: "csv", Run: 1, State: contact.Pending, Max: s.MaxAttempts,
+		DueAt:    &at,
 		DueClass: contact.DueFirst, DuePass: 1, CreatedAt: at, UpdatedAt: at, Version: 1}
 	var events []journal.Event
 	var list []contact.Contact
@@ -146,8 +149,9 @@ func (w *campaignWorld) create(i int) {
 			events[len(events)-1].Data.Count++
 		} else {
 			row.Seq++
-			events = append(events, journal.Event{Campaign: c.id, Seq: row.Seq, Run: 1, At: at, Type: journal.ContactsAdded, Version: 1,
-				Data: journal.Data{After: &f, Count: 1}})
+			events = append(events, journal.Event{Campaign: c.id, Seq: row.Seq, Run: 1, At: at, Type: journal.ContactsAdded,
+				Version: 1,
+				Data:    journal.Data{After: &f, Count: 1}})
 		}
 		list = append(list, x)
 	}
@@ -268,15 +272,18 @@ func (w *campaignWorld) enough() bool {
 
 // result is what it came to.
 func (w *campaignWorld) result() CampaignsResult {
-	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Halted: w.halted, Spent: w.spent, Broken: w.check.broken}
+	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Halted: w.halted,
+		Spent: w.spent, Broken: w.check.broken}
 	for _, c := range w.campaigns {
 		row := w.row(c)
 		counters, _ := w.store.Counters(background, c.id, row.Run)
-		r := CampaignResult{ID: c.id, State: row.State, CompletionReason: row.CompletionReason, FailureReason: row.FailureReason,
-			Run: row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
+		r := CampaignResult{ID: c.id, State: row.State, CompletionReason: row.CompletionReason,
+			FailureReason: row.FailureReason,
+			Run:           row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
 		c.clock.pass(w, c)
 		r.Dialling, r.Busy, r.Workers, r.LeftAtClose = c.clock.dialling, c.clock.busy, c.clock.workers, c.clock.leftAtClose
-		r.Counts = pacing.Counts{Live: counters.LiveAnswers, Abandoned: counters.LiveAnswers - counters.ConnectedCalls, CapacityLoss: counters.CapacityLoss}
+		r.Counts = pacing.Counts{Live: counters.LiveAnswers, Abandoned: counters.LiveAnswers - counters.ConnectedCalls,
+			CapacityLoss: counters.CapacityLoss}
 		if row.StartedAt != nil {
 			r.Started = row.StartedAt.Sub(w.in.Start)
 		}
@@ -321,7 +328,8 @@ func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
 	zoned := s.M.C.Settings.Window.ContactZone
 	k.open = s.M.C.State == campaign.Running && (s.WindowOpen && !zoned || zoned && s.Queue.Len()+len(s.Lines) > 0)
 	k.seats, k.used = min(s.M.C.Settings.Concurrency, s.Seats), s.Busy
-	if was && !k.open && k.leftAtClose < 0 && (s.M.C.State == campaign.Running || s.M.C.CompletionReason == campaign.ReasonWindowEnded) {
+	if was && !k.open && k.leftAtClose < 0 && (s.M.C.State == campaign.Running ||
+		s.M.C.CompletionReason == campaign.ReasonWindowEnded) {
 		k.leftAtClose = w.open(c)
 	}
 	k.course.stands(w, c, &s.Pace.Books.Run.Counts)
