@@ -236,8 +236,8 @@ func (k *checker) live(c *campaignRecord, id engine.AttemptID, cause engine.Aban
 		}
 	}
 	s, wall := &row.Settings, k.w.wall()
-	since := [3]string{fmt.Sprint(row.Run), campaign.DayStart(row, wall).String(),
-		campaign.PeriodStart(row, wall).String()}
+	since := [3]string{fmt.Sprint(row.Run), campaign.DayStart(row, wall).Round(0).String(),
+		campaign.PeriodStart(row, wall).Round(0).String()}
 	limit := s.AbandonCapPPM
 	if s.PacingMode == campaign.PacingProgressive {
 		limit = 0

@@ -56,6 +56,18 @@ func TestASecondRunBeginsItsLedgerAnewAndKeepsTheCap(t *testing.T) {
 	}
 }
 
+// The gate places lines beyond the free workers as far as its credit goes, and no
+// further.
+func TestTheCapHoldsAfterEveryAnswerOfALongRun(t *testing.T) {
+	in := plain(1500)
+	in.People = Standard()
+	in.People.Answer = Always(0.6)
+	w := played(t, in, 1)
+	if c := w.result().Campaigns[0].Counts; c.Abandoned < 5 || !c.Within(30_000, 0) {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestTheNeighbourOfAPausedCampaignGetsItsSeats(t *testing.T) {
 	in := plain(5000)
 	in.Large, in.Seats, in.Length = true, 10, 30*time.Minute
@@ -226,6 +238,7 @@ func TestACrashOfTheRunEndsNoCall(t *testing.T) {
 // attempt, which is closed.
 func TestAContactThatCrashesTakesItsCallOver(t *testing.T) {
 	in := plain(200)
+	in.Commit = 1500 * time.Millisecond // many are hit while a write is on its way
 	for i := range 60 {
 		in.Faults = append(in.Faults, Fault{Kind: FaultContactCrash, At: time.Duration(60+11*i) * time.Second, Value: i})
 	}
