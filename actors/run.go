@@ -27,7 +27,7 @@ type run struct {
 	state   *core.State
 	up      map[engine.ContactID]*actor.PID // contacts that take commands
 	timers  map[core.Timer]func()           // those alone of their name
-	asked   *lastWord
+	word    *lastWord                       // that was asked for
 	effects []core.Effect
 	record  RunRecorder // nil: nobody keeps the inputs
 }
@@ -70,7 +70,7 @@ func (r *run) Receive(ctx actor.Context) {
 	case *databaseState:
 		r.apply(&core.DatabaseChanged{}, "")
 	case *lastWord:
-		r.asked = m
+		r.word = m
 		r.apply(&core.LastWord{HandOver: m.HandOver}, "")
 	case *crash:
 		panic("fault injected")

@@ -78,7 +78,7 @@ func (r *run) do(effect core.Effect) {
 	case core.Leave:
 		d.after(leaveAfter, d.campaigns, &campaignGone{r.id})
 	case core.SayLastWord:
-		if m := r.asked; m != nil {
+		if m := r.word; m != nil {
 			d.root.Send(m.To, &lastWordSaid{Campaign: r.id, Actors: m.Actors, Stays: e.Stays})
 		}
 

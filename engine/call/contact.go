@@ -70,6 +70,7 @@ func (c *Contact) handle(event any) bool {
 		return true
 	case *Restarted:
 		c.Loading = true
+		c.Call.Step = int(c.Call.in.Boot) // never a step of an earlier life, of which news may still come
 		c.emit(&LoadContact{c.Machine.C.ID})
 		return false
 	case *ContactLoaded:

@@ -51,6 +51,23 @@ type Process interface {
 	Zones(engine.PhoneNumber) []string
 }
 
+// Alone is a process that is in no cluster and restricts nothing: a shell embeds it and
+// answers what it knows better.
+type Alone struct{}
+
+func (Alone) LeaseEnds() engine.BootTime                { return 0 }
+func (Alone) Destination(_, _ engine.PhoneNumber) error { return nil }
+func (Alone) CalleeCap(time.Time) *journal.CalleeCap    { return nil }
+func (Alone) ResultToken(engine.CallID) string          { return "" }
+func (Alone) Carrier(engine.TrunkID) engine.Incarnation { return 0 }
+func (Alone) Here() engine.Incarnation                  { return 0 }
+func (Alone) Elsewhere(engine.AttemptID) bool           { return false }
+func (Alone) Unheard(engine.AttemptID) bool             { return false }
+func (Alone) Shared() bool                              { return false }
+func (Alone) Endpoints(b *engine.Bot) []string          { return b.Endpoints }
+func (Alone) AsksEligibility(eligibility.Hook) bool     { return false }
+func (Alone) Zones(engine.PhoneNumber) []string         { return nil }
+
 // Limits are the settings of the process that calls need.
 type Limits struct {
 	RingGrace     time.Duration // for how long a lost leg is watched beyond its ring timeout

@@ -217,11 +217,11 @@ func TestAContactLoadsWhatIsDurableAfterACrash(t *testing.T) {
 	r.on(&ContactLoaded{Err: errAway}, "arm load 1s")
 	r.on(&TimerFired{Timer: TimerLoad}, "load contact")
 	row := rowOf(func(c *contact.Contact) { c.Used, c.Version = 1, 7 })
-	r.on(&ContactLoaded{Row: row}, "reported - ", "write 1 contact.excluded +contact", "excluded 5", "not idle")
+	r.on(&ContactLoaded{Row: row}, "reported - ", "write 1001 contact.excluded +contact", "excluded 5", "not idle")
 	if c := r.write().Contacts[0]; c.Used != 1 || c.Version != 8 {
 		t.Errorf("%+v", c)
 	}
-	r.on(&Durable{Step: 1}, "excluded 4 new", "idle")
+	r.on(&Durable{Step: 1001}, "excluded 4 new", "idle")
 }
 
 func TestAContactThatIsNotStoredGoesOnAfterACrash(t *testing.T) {
@@ -239,7 +239,7 @@ func TestACallOutlivesTheCrashOfItsContact(t *testing.T) {
 		r := restarted(t, &Show{Attempt: first, Request: someone})
 		r.known = known
 		r.apply(&ContactLoaded{Row: row, Attempt: &at})
-		lost := r.has("write 1 attempt.ended")
+		lost := r.has("write 1001 attempt.ended")
 		if lost != (known == 0) || r.has("reported a served seated") == lost {
 			t.Errorf("%d legs are known: %v", known, r.log)
 		}

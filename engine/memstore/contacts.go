@@ -109,9 +109,11 @@ func (s *Store) set(r *row, c *contact.Contact) {
 		}
 	}
 	r.c = *c
-	if d := c.DueAt; d != nil && *d != d.Round(0) { // a monotonic reading is not stored
-		due := d.Round(0)
-		r.c.DueAt = &due
+	for _, t := range []**time.Time{&r.c.DueAt, &r.c.ResultDueAt, &r.c.CallbackAt} {
+		if *t != nil && **t != (*t).Round(0) { // a monotonic reading is not stored
+			at := (*t).Round(0)
+			*t = &at
+		}
 	}
 	b.numbers[c.Number] = r
 	b.position = max(b.position, c.Position)

@@ -108,6 +108,8 @@ type (
 	// FenceFor has whoever asks, a contact that was restarted, told once everything
 	// written before is durable.
 	FenceFor struct{}
+	// NotSaved: what pacing has learnt was not stored; it is tried again in a while.
+	NotSaved struct{ Err error }
 	// BulkRead brings the event of a write to all contacts, as it was stored.
 	BulkRead struct {
 		Seq, Epoch int64

@@ -15,7 +15,10 @@ import (
 // so that nothing queued by an earlier life is missed, and dialled a second time.
 func (s *State) started(e *Started) {
 	s.Seed, s.Life = e.Seed, s.now.UnixNano()
-	s.Tickets, s.LastRead = s.Life, Read(s.Life) // never those of an earlier life
+	// Numbers of an earlier life are never given again: its timers may still fire, and
+	// what it asked may still be answered.
+	s.Tickets, s.LastRead, s.Epochs = s.Life, Read(s.Life), s.Life
+	s.Rounds, s.OpSeq, s.Demands = int(s.Life), int(s.Life), int(s.Life)
 	s.afterWrites(Continuation{Do: thenLoad})
 }
 

@@ -315,6 +315,8 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *Pulse:
 		s.felt(e)
 	case *DatabaseChanged, *woken:
+	case *NotSaved:
+		s.emit(Failed{"what pacing has learnt was not stored; it is tried again", e.Err})
 	case *Act:
 		s.act(e, from)
 	case *Suppressed:

@@ -24,8 +24,8 @@ type callees struct {
 	talk            lognormal // s of a long talk
 }
 
-// fate is what becomes of one dial.
-type fate struct {
+// dialOutcome is what becomes of one dial.
+type dialOutcome struct {
 	answered bool
 	machine  bool
 	rings    time.Duration // until the answer, or the end of the line
@@ -58,9 +58,9 @@ func newCallees(sc *Scenario, seed uint64) callees {
 }
 
 // dial number i is placed at t.
-func (c *callees) dial(i uint64, t time.Duration) fate {
+func (c *callees) dial(i uint64, t time.Duration) dialOutcome {
 	u := chanceOf(c.seed, i)
-	var f fate
+	var f dialOutcome
 	if u.at(drawAnswered) < c.sc.Answer.At(t) {
 		f.machine = u.at(drawMachine) < c.sc.Machines
 		if f.machine {

@@ -41,9 +41,18 @@ type Installation struct {
 	Halt func() bool
 	// Course has the campaigns' courses kept.
 	Course bool
+	// CalleeAttempts is how often one number may be called within a day, over all
+	// campaigns; 0: as often as may be.
+	CalleeAttempts int
+	// Clock, if there is one, gives a time whose wall clock and monotonic clock differ
+	// by the steps of the wall clock; else durations change with a step.
+	Clock func(wall time.Time, monotonic time.Duration) time.Time
 }
 
 const haltEvery = 512
+
+// calleePeriod is that of Installation.CalleeAttempts.
+const calleePeriod = 24 * time.Hour
 
 // TrunkPlan is a trunk, and what the carrier behind it takes.
 type TrunkPlan struct {
@@ -69,12 +78,36 @@ type CampaignPlan struct {
 // PlannedAct happens at a time since the start.
 type PlannedAct struct {
 	At time.Duration
-	// One of these.
-	Action  campaign.Action // a lifecycle command
-	Add     int             // contacts added, behind those of the list
-	Trigger int             // number of the contact that is triggered, counted from 1
-	Exclude int             // number of the contact that is excluded, counted from 1
-	Segment int             // contacts whose variable "segment" has this value are excluded
+	// One of these; contacts by their number, counted from 1.
+	Action   campaign.Action // a lifecycle command
+	Edit     *CampaignEdit   // of a draft, or while it is paused
+	Add      int             // contacts added, behind those of the list
+	Import   int             // contacts of a file, likewise
+	Trigger  int             // the contact that is triggered
+	Exclude  int             // the contact that is excluded
+	Segment  int             // contacts whose variable "segment" has this value are excluded
+	Lift     int             // the contact whose exclusion is lifted
+	Erase    int             // the person who is erased, in all campaigns
+	Suppress int             // the person whose number goes on the suppression list
+	CallNow  int             // the contact that an operator wants called now
+	CallBack int             // … or in ten minutes
+
+	Keyed     bool // of Trigger: with an Idempotency-Key
+	Unreached bool // of a restart: only those whom no call has reached
+}
+
+// CampaignEdit changes settings; those that are 0 stay.
+type CampaignEdit struct{ MaxAttempts, RetryDelaySec, Concurrency int }
+
+func (e *CampaignEdit) apply(s *campaign.Settings) {
+	set := func(to *int, n int) {
+		if n > 0 {
+			*to = n
+		}
+	}
+	set(&s.MaxAttempts, e.MaxAttempts)
+	set(&s.RetryDelaySec, e.RetryDelaySec)
+	set(&s.Concurrency, e.Concurrency)
 }
 
 // BotPlan is how bots behave, in shares of calls (0…1).
@@ -95,6 +128,9 @@ type BotPlan struct {
 	HangsUpEarly  float64 // callees who hang up before the bot is there
 	LastsTooLong  float64 // conversations that only the call limit ends
 	CrossedCancel float64 // cancels that a 200 crosses
+	NoMedia       float64 // no media path can be opened
+	Revised       float64 // persons whose verdict a beep revises
+	OptsOut       float64 // of those who hear the information message
 }
 
 // FaultKind is what goes wrong.
@@ -108,6 +144,9 @@ const (
 	FaultCrash        FaultKind = "crash"      // of the process; it is back after Length
 	FaultClock        FaultKind = "clock_step" // the wall clock jumps by Value seconds
 	FaultSlowCommit   FaultKind = "slow_commit"
+	FaultRunCrash     FaultKind = "run_crash"     // of the actor of one campaign's run
+	FaultContactCrash FaultKind = "contact_crash" // of one contact's actor, the Value-th or one behind it
+	FaultHandOver     FaultKind = "hand_over"     // another owner acts for the campaign, after Length
 )
 
 // Fault begins at At and lasts for Length.
@@ -117,6 +156,8 @@ type Fault struct {
 	Length time.Duration
 	Trunk  int // index
 	Value  int
+
+	Campaign int // index
 }
 
 // WithDefaults fills what was not said.
@@ -136,7 +177,8 @@ func (in Installation) WithDefaults() Installation {
 		}
 	}
 	if len(in.Trunks) == 0 {
-		in.Trunks = []TrunkPlan{{Settings: engine.TrunkSettings{ID: "trunk-1", CPSCap: 500, ChannelCap: 100_000, Active: true}}}
+		in.Trunks = []TrunkPlan{{Settings: engine.TrunkSettings{ID: "trunk-1", CPSCap: 500, ChannelCap: 100_000,
+			Active: true}}}
 	}
 	if len(in.Numbers) == 0 {
 		seen := map[engine.PhoneNumber]bool{}
@@ -239,7 +281,7 @@ func (b *Broken) Error() string {
 // ended and nothing is left to happen, or with the installation's Length.
 // The first broken invariant ends it too.
 func RunCampaigns(in Installation, seed uint64) CampaignsResult {
-	w := newOffice(in.WithDefaults(), seed)
+	w := newCampaignWorld(in.WithDefaults(), seed)
 	w.play()
 	return w.result()
 }

@@ -1,382 +1,325 @@
 package sim
 
 import (
-	"slices"
+	"context"
+	"strconv"
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
-	corecall "dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
-	"dialler/engine/tally"
+	"dialler/engine/memstore"
+	"dialler/engine/run"
 )
 
-// plan lets a campaign's acts happen: a command that finds no process, or no
-// database, is repeated.
-func (w *office) plan(i int) {
-	for _, a := range w.in.Campaigns[i].Acts {
-		w.actAt(i, a, a.At)
+var operator = engine.Who{Name: "operator"}
+
+// plan lets a campaign's acts happen.
+func (w *campaignWorld) plan(c *campaignRecord) {
+	for i := range c.plan.Acts {
+		a := &c.plan.Acts[i]
+		w.later(a.At, func() { w.act(c, a) })
 	}
 }
 
-func (w *office) actAt(i int, a PlannedAct, in time.Duration) {
-	w.later(in, func() {
-		if w.life == 0 || w.dbAway > 0 || w.runs[i].resting {
-			w.actAt(i, a, 5*time.Second)
-			return
-		}
-		w.runs[i].act(a)
-	})
-}
-
-var kindOf = map[campaign.Action]campaign.Kind{
-	campaign.ActionStart: campaign.Start, campaign.ActionPause: campaign.Pause, campaign.ActionResume: campaign.Resume,
-	campaign.ActionStop: campaign.Stop, campaign.ActionRestart: campaign.Restart, campaign.ActionCancelRestart: campaign.CancelRestart,
-}
-
-func (r *desk) act(a PlannedAct) {
+func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 	switch {
 	case a.Action != "":
-		r.command(a.Action)
+		w.command(c, campaign.Act{Campaign: c.id, Action: a.Action, Who: operator, Unreached: a.Unreached})
+	case a.Edit != nil:
+		row := w.row(c)
+		s := row.Settings
+		a.Edit.apply(&s)
+		w.command(c, campaign.Act{Campaign: c.id, Action: campaign.ActionEdit, Who: operator, Settings: &s})
 	case a.Add > 0:
-		r.add(a.Add)
+		w.add(c, w.strangers(c, a.Add))
+	case a.Import > 0:
+		w.importFile(c, w.strangers(c, a.Import))
 	case a.Trigger > 0:
-		r.trigger(a.Trigger - 1)
+		w.trigger(c, a)
 	case a.Exclude > 0:
-		r.exclude([]int{a.Exclude - 1}, true)
+		w.exclude(c, campaign.Exclude{Campaign: c.id, Number: w.person(a.Exclude - 1).Number, Reason: "asked for",
+			Who: operator})
 	case a.Segment > 0:
-		var places []int
-		for i := range int32(len(r.d.book.rows)) { //nolint:gosec // bounded by the plan
-			if r.d.book.segment(i) == a.Segment {
-				places = append(places, r.d.book.place(i))
-			}
-		}
-		r.exclude(places, false)
+		w.exclude(c, campaign.Exclude{Campaign: c.id, Match: map[string]string{"segment": strconv.Itoa(a.Segment)},
+			Reason: "asked for", Who: operator})
+	case a.Lift > 0:
+		n := w.person(a.Lift - 1).Number
+		done := w.check.adding(c, n)
+		cmd := campaign.Lift{Campaign: c.id, Number: n, Who: operator}
+		w.ask(&request{c: c, what: "lift", event: func() any { return &run.Lift{Command: cmd} },
+			done: func(any, error) { done() }})
+	case a.Erase > 0:
+		w.erase(c, w.person(a.Erase-1).Number, 5)
+	case a.Suppress > 0:
+		n := w.person(a.Suppress - 1).Number
+		w.whenDatabase(func() {
+			x := journal.Suppression{Number: n, Reason: "import", CreatedAt: w.wall()}
+			_, _ = w.store.Commit(background, []journal.Write{{Suppressions: []journal.Suppression{x}}})
+			w.suppress(n, func() {})
+		})
+	case a.CallNow > 0:
+		w.operate(c, a.CallNow, campaign.ActOnContact{Action: campaign.RetryNow})
+	case a.CallBack > 0:
+		w.operate(c, a.CallBack, campaign.ActOnContact{Action: campaign.CallBack,
+			At: w.wall().Add(10 * time.Minute).Round(0)})
 	}
 }
 
-func (r *desk) command(a campaign.Action) {
-	ev := campaign.Event{Kind: kindOf[a], At: r.w.wall(), Who: engine.Who{Name: "operator"}, Draining: r.engaged > 0 || len(r.lines) > 0}
-	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
-		facts := campaign.PreflightFacts{BotKnown: true, Trunks: len(r.w.in.Trunks), OpenContacts: r.d.open}
-		if campaign.Preflight(&r.m.C, facts, ev.At) != nil && r.m.C.State != campaign.Running {
+// whenDatabase does something in the database, once it is there.
+func (w *campaignWorld) whenDatabase(f func()) {
+	if w.dbAway > 0 {
+		w.later(askAgain, func() { w.whenDatabase(f) })
+		return
+	}
+	f()
+}
+
+func (w *campaignWorld) command(c *campaignRecord, cmd campaign.Act) {
+	if cmd.Action == campaign.ActionStart || cmd.Action == campaign.ActionResume {
+		w.check.dials(c)
+	}
+	w.ask(&request{c: c, what: string(cmd.Action), event: func() any { return &run.Act{Command: cmd} },
+		done: func(_ any, err error) { w.check.acted(c, cmd.Action, err) }})
+}
+
+// strangers are the next people behind the list who are not in the campaign.
+func (w *campaignWorld) strangers(c *campaignRecord, n int) (list []campaign.NewContact) {
+	for len(list) < n {
+		p := w.person(c.plan.First + c.plan.Contacts + c.added)
+		c.added++
+		if _, there, _ := w.store.ContactByNumber(background, c.id, p.Number); !there {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (w *campaignWorld) add(c *campaignRecord, list []campaign.NewContact) {
+	done := w.check.adding(c, run.NumbersOf(list)...)
+	w.ask(&request{c: c, what: "add", event: func() any {
+		return &run.AddRows{Command: campaign.AddContacts{Campaign: c.id, Source: "api", Contacts: list, Who: operator}}
+	}, done: func(any, error) { done() }})
+}
+
+func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
+	p := w.person(a.Trigger - 1)
+	cmd := campaign.Trigger{Campaign: c.id, Number: p.Number, Variables: p.Variables, Who: operator}
+	if a.Keyed {
+		cmd.Idempotency = engine.Idempotency{Key: "key", Route: "trigger", Token: string(c.id) + a.At.String(),
+			BodyHash: "body"}
+	}
+	done := w.check.adding(c, p.Number)
+	answered := func(v any, err error) {
+		done()
+		w.check.triggered(c, cmd, v, err)
+	}
+	w.ask(&request{c: c, what: "trigger", event: func() any { return &run.Trigger{Command: cmd} }, done: answered})
+}
+
+func (w *campaignWorld) exclude(c *campaignRecord, cmd campaign.Exclude) {
+	confirmed := w.check.excluding(c, cmd.Number, cmd.Match)
+	answered := func(_ any, err error) {
+		if err == nil {
+			confirmed()
+		}
+	}
+	w.ask(&request{c: c, what: "exclude", event: func() any { return &run.Exclude{Command: cmd} }, done: answered})
+}
+
+func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOnContact) {
+	row, ok, _ := w.store.ContactByNumber(background, c.id, w.person(place-1).Number)
+	if !ok {
+		return
+	}
+	cmd.Campaign, cmd.Contact, cmd.Who = c.id, row.ID, operator
+	w.check.reopened(c, row.Number)
+	w.ask(&request{c: c, what: "operate", event: func() any { return &run.Operate{Command: cmd} }})
+}
+
+// --- erasure -----------------------------------------------------------------------------
+
+// erase takes a person out of everything. Its number is held meanwhile.
+func (w *campaignWorld) erase(c *campaignRecord, n engine.PhoneNumber, tries int) {
+	w.whenDatabase(func() {
+		w.store.Lock()
+		h, held := w.store.Holds[n]
+		if held = held && (h.Until.IsZero() || w.wall().Before(h.Until)); !held {
+			w.store.Holds[n] = memstore.Hold{Attempt: "erasure", Until: w.wall().Add(10 * time.Minute)}
+		}
+		w.store.Unlock()
+		if held { // a call with this person is not over yet
+			if tries > 0 {
+				w.later(30*time.Second, func() { w.erase(c, n, tries-1) })
+			}
 			return
 		}
-		if ev.Kind == campaign.Start {
-			ev.WindowEndsAt = campaign.SingleDayEnd(&r.m.C, ev.At)
-		}
-	}
-	r.take(ev)
+		w.eraseFrom(n, 0, func() {
+			w.whenDatabase(func() { w.erased(n) })
+		})
+	})
 }
 
-// take carries an event of the campaign out. A command that is refused changes
-// nothing.
-func (r *desk) take(ev campaign.Event) {
-	before := r.m.C.State
-	effects, err := r.m.Apply(ev, nil)
-	if err != nil {
+// eraseFrom excludes the person in every campaign from the i-th on.
+func (w *campaignWorld) eraseFrom(n engine.PhoneNumber, i int, then func()) {
+	if i == len(w.campaigns) {
+		then()
 		return
 	}
-	x := &write{}
-	for _, e := range effects {
-		switch e := e.(type) {
-		case campaign.CloseWaiting:
-			as, reason := e.As, string(r.m.C.CompletionReason)
-			x.bulk = func() {
-				r.d.closeWaiting(r.w, as, reason)
-				r.afterBulk()
+	c := w.campaigns[i]
+	next := func(any, error) { w.eraseFrom(n, i+1, then) }
+	w.ask(&request{c: c, what: "begin erasure", event: func() any { return &run.BeginErasure{Number: n} },
+		done: func(any, error) {
+			if row, ok, _ := w.store.ContactByNumber(background, c.id, n); !ok || !row.Open() {
+				next(nil, nil)
+				return
 			}
-		case campaign.Record:
-			row := r.m.C
-			who := e.Who
-			x.row = &row
-			x.events = append(x.events, journal.Event{At: r.w.wall(), Type: journal.Type("campaign." + e.Action), Version: 1,
-				Data: journal.Data{Who: &who, Reason: e.Reason}})
-		case campaign.CancelRinging:
-			for _, l := range r.order() {
-				l.end(attempt.CancelRequested)
-			}
-		case campaign.HangUpCalls:
-			for _, l := range r.order() {
-				l.end(attempt.HangUpRequested)
-			}
-		case campaign.ResetContacts:
-			r.resting = true
-			x.bulk = r.resetContacts
-		case campaign.RestoreContacts:
-			r.resting = true
-			x.bulk = r.restoreContacts
-		case campaign.Pump, campaign.Retune, campaign.Remove:
-		}
+			w.ask(&request{c: c, what: "exclude", event: func() any {
+				return &run.Exclude{Command: campaign.Exclude{Campaign: c.id, Number: n, Reason: "person_erased", Who: operator}}
+			}, done: next})
+		}})
+}
+
+// erased puts the tombstone in the place of the number and has everybody forget it.
+func (w *campaignWorld) erased(n engine.PhoneNumber) {
+	var random [8]byte
+	for i := range random {
+		random[i] = byte(w.draw())
 	}
-	r.rules = corecall.RulesOf(r.m.C)
-	r.windowUntil = time.Time{}
-	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
-		r.begin()
+	stone := engine.ErasedNumber(random)
+	w.store.Erase(n, stone)
+	if w.process != nil {
+		delete(w.process.abandoned, n)
 	}
-	r.w.check.moved(r, before)
-	if x.row != nil {
-		r.sequence(x)
-		x.row.Seq = r.m.C.Seq
-		r.w.submit(x)
+	left := len(w.campaigns)
+	for _, c := range w.campaigns {
+		done := w.check.adding(c, n) // whoever is called under the number from now on is somebody new
+		w.ask(&request{c: c, what: "end erasure", event: func() any { return &run.EndErasure{Number: n, Tombstone: stone} },
+			done: func(any, error) {
+				done()
+				if left--; left == 0 {
+					w.store.Lock()
+					delete(w.store.Holds, n)
+					w.store.Unlock()
+				}
+			}})
 	}
 }
 
-// begin opens the ledger of a run.
-func (r *desk) begin() {
-	now := r.w.wall()
-	r.books.Roll(now, campaign.NextMidnight(&r.m.C, now))
-	r.books.Begin(now)
-	r.exhausted = false
+// --- imports -----------------------------------------------------------------------------
+
+// importing is a file on its way into a campaign.
+type importing struct {
+	w     *campaignWorld
+	c     *campaignRecord
+	imp   campaign.Import
+	rows  []journal.StagedRow
+	terms run.ImportTerms
+	start run.ActivationStart
+	done  func() // its numbers were added, or not
+	over  bool
 }
 
-func (l *contactLine) end(k attempt.Kind) {
-	c := l.call
-	if c == nil || !c.m.A.Live() {
+func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact) {
+	id := engine.ImportID("imp-" + string(c.id) + "-" + strconv.Itoa(c.added))
+	i := &importing{w: w, c: c, imp: campaign.Import{ID: id, Campaign: c.id,
+		Filename: "list.csv", CreatedBy: operator}}
+	for k, p := range list {
+		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(i.imp.ID) + "-" + strconv.Itoa(k)),
+			Line: k + 2, NewContact: p})
+	}
+	i.done = w.check.adding(c, run.NumbersOf(list)...)
+	i.ask("may import", &run.MayImport{}, func(v any) {
+		i.terms, _ = v.(run.ImportTerms)
+		w.whenDatabase(i.stage)
+	})
+}
+
+// ask asks the run; an import that is refused has failed.
+func (i *importing) ask(what string, event any, then func(value any)) {
+	i.w.ask(&request{c: i.c, what: what, event: func() any { return event }, patience: time.Minute, late: i.fail,
+		done: func(v any, err error) {
+			if err != nil || i.over {
+				i.fail()
+				return
+			}
+			then(v)
+		}})
+}
+
+func (i *importing) stage() {
+	w := i.w
+	i.imp.CreatedAt = w.wall()
+	if w.store.BeginImport(background, i.imp) != nil {
+		i.fail()
 		return
 	}
-	l.r.w.after(0, func() {
-		if c.m.A.Live() {
-			c.apply(attempt.Event{Kind: k, At: l.r.w.mono(), By: engine.PartySystem})
+	w.later(time.Second, func() {
+		w.whenDatabase(func() {
+			_ = w.store.StageImport(background, i.imp.ID, i.rows, nil, len(i.rows), 0) // it is open
+			i.ask("begin activation", &run.BeginActivation{Import: i.imp.ID}, func(v any) {
+				i.start, _ = v.(run.ActivationStart)
+				i.remind()
+				i.ask("close gate", &run.CloseGate{Import: i.imp.ID, Run: i.start.Run}, func(v any) {
+					pass, _ := v.(run.GatePass)
+					w.later(50*time.Millisecond, func() { w.whenDatabase(func() { i.activate(pass) }) })
+				})
+			})
+		})
+	})
+}
+
+// remind tells the run again and again that the switch is under way.
+func (i *importing) remind() {
+	i.w.later(time.Second, func() {
+		if !i.over {
+			i.tell(&run.ActivationGoesOn{Import: i.imp.ID})
+			i.remind()
 		}
 	})
 }
 
-// afterBulk: many rows changed at once.
-func (r *desk) afterBulk() {
-	for _, l := range r.order() {
-		if l.pending == 0 && (l.call == nil || !l.call.m.A.Live()) {
-			l.m.C = r.d.book.get(l.i)
-		}
-	}
-	r.retally()
-	r.fill()
-}
-
-// retally takes the figures of the tables, with what is on its way to them.
-func (r *desk) retally() {
-	r.tally = tally.From(r.d.fold.Counters(r.m.C.Run))
-	for _, x := range r.w.writes {
-		if x.d != r.d {
-			continue
-		}
-		for i := range x.events {
-			if x.events[i].Run == r.m.C.Run {
-				r.tally.Apply(&x.events[i])
-			}
-		}
+func (i *importing) tell(event any) {
+	if r := i.w.runner(i.c); r != nil {
+		r.tell(event)
 	}
 }
 
-func (r *desk) resetContacts() {
-	d := r.d
-	d.previous = slices.Clone(d.book.rows)
-	d.c.Run = r.m.C.Run
-	d.each(r.w, contact.RunReset, nil, func(int32) bool { return true })
-	r.resting = false
-	r.afterBulk()
-}
-
-func (r *desk) restoreContacts() {
-	d := r.d
-	added := len(d.book.rows) - len(d.previous)
-	_ = added // a prepared run takes no contacts
-	for i := range d.previous {
-		was := d.book.open(int32(i))
-		v := d.book.rows[i].version
-		d.book.rows[i] = d.previous[i]
-		d.book.rows[i].version = v + 1
-		d.reckon(was, d.book.open(int32(i)))
-	}
-	delete(d.fold, r.m.C.Run+1)
-	r.resting = false
-	r.restore() // the ledger of the run that is shown again
-	r.afterBulk()
-}
-
-// add puts contacts behind those that are there.
-func (r *desk) add(n int) {
-	if _, err := r.m.Apply(campaign.Event{Kind: campaign.AddRows, At: r.w.wall()}, nil); err != nil {
+// activate makes contacts of the rows.
+func (i *importing) activate(pass run.GatePass) {
+	if i.over {
 		return
 	}
-	r.write(&write{bulk: func() {
-		from := len(r.d.book.rows)
-		var places []int
-		for p := r.d.book.first + r.d.plan.Contacts; len(places) < n; p++ {
-			_, there := r.d.book.find(p)
-			_, excluded := r.d.excluded.Reason(numberOf(r.w.in.Prefixes, p), nil)
-			if !there && !excluded {
-				places = append(places, p)
-			}
-		}
-		r.w.addRows(r.d, 0, places, 0)
-		r.retally()
-		for i := from; i < len(r.d.book.rows); i++ {
-			r.agenda.note(int32(i)) //nolint:gosec // bounded by the plan
-		}
-	}})
-}
-
-// trigger adds a contact, or merges into the one that is there.
-func (r *desk) trigger(p int) {
-	s := &r.m.C.Settings
-	no := numberOf(r.w.in.Prefixes, p)
-	if r.m.C.State != campaign.Running && r.m.C.State != campaign.Paused || s.SingleDay && !r.windowOf(no).Open(r.w.wall()) {
+	after := contact.Fresh(i.start.Max)
+	ev := journal.Event{Campaign: i.c.id, Seq: pass.Seq, Run: i.start.Run, At: pass.At, Type: journal.ContactsAdded,
+		Version: 1,
+		Data:    journal.Data{Who: &operator, After: &after, Import: i.imp.ID}}
+	gate := journal.Gate{Epoch: pass.Epoch, Event: ev}
+	out, err := i.w.store.ActivateImport(background, journal.Activation{Import: i.imp.ID, Campaign: i.c.id,
+		Run: i.start.Run, Source: "csv",
+		Max: i.start.Max, DueClass: contact.DueFirst, At: i.start.At, Staged: len(i.rows), Sticky: i.start.Sticky,
+		Since: i.imp.CreatedAt,
+	}, func(context.Context) (journal.Gate, error) { return gate, nil })
+	if err != nil {
+		i.fail()
 		return
 	}
-	if r.d.excluded.Refuses(no, nil, s.StickyExclusion) {
+	i.over = true
+	_ = i.w.store.CloseImport(background, i.imp.ID)
+	i.tell(&run.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: pass.Epoch, Event: ev, Out: out})
+	i.done()
+}
+
+func (i *importing) fail() {
+	if i.over {
 		return
 	}
-	if i, ok := r.d.book.find(p); ok {
-		l := r.line(i)
-		if s.StickyExclusion && (l.m.C.State == contact.Excluded || l.m.C.ExcludeAfterCall) {
-			l.rest()
-			return
-		}
-		r.d.excluded.DropNumber(no)
-		r.w.check.lifted(r.d, no)
-		r.w.check.reopened(r.d, l.m.C.ID)
-		l.trigger()
-		l.rest()
-		return
-	}
-	r.d.excluded.DropNumber(no)
-	r.w.check.lifted(r.d, no)
-	r.write(&write{bulk: func() {
-		if _, ok := r.d.book.find(p); ok {
-			return
-		}
-		r.w.addRows(r.d, 0, []int{p}, 0)
-		i := int32(len(r.d.book.rows) - 1) //nolint:gosec // bounded by the plan
-		c := r.d.book.get(i)
-		c.DueClass, c.Source = contact.DueTrigger, "trigger"
-		if at, ok := r.policyFor(no).Clip(r.w.wall()); ok {
-			c.DueAt = &at
-		}
-		r.d.book.set(i, &c)
-		if st := r.m.C.State; st == campaign.Completed { // it ended meanwhile
-			r.d.closeWaiting(r.w, r.rules.Policy.ClosedAs, string(r.m.C.CompletionReason))
-		}
-		r.retally()
-		r.agenda.note(i)
-	}})
-}
-
-// exclude suppresses contacts by their places in the world; in advance those
-// that are not in the campaign.
-func (r *desk) exclude(places []int, ahead bool) {
-	const reason = "asked for"
-	for _, p := range places {
-		no := numberOf(r.w.in.Prefixes, p)
-		i, ok := r.d.book.find(p)
-		if !ok && !ahead {
-			continue
-		}
-		if ahead {
-			r.d.excluded.Add(&journal.Exclusion{Number: no, Reason: reason}) // of the process and durable: the exclusion's own write is first in the queue
-		}
-		if !ok {
-			r.w.check.excluded(r.d, no)
-			continue
-		}
-		r.write(&write{then: func(error) {
-			l := r.line(i)
-			l.exclude(reason, func() {
-				if l.m.C.State == contact.Excluded {
-					r.w.check.excluded(r.d, no)
-				}
-			})
-			l.rest()
-		}})
-	}
-}
-
-// --- faults ------------------------------------------------------------------------
-
-func (w *office) planFaults() {
-	for _, f := range w.in.Faults {
-		w.later(f.At, func() { w.fault(f) })
-	}
-}
-
-func (w *office) fault(f Fault) {
-	until := func(undo func()) { w.later(f.Length, undo) }
-	switch f.Kind {
-	case FaultTrunkDown:
-		w.down[f.Trunk]++
-		w.keepalive(f.Trunk)
-		until(func() {
-			w.down[f.Trunk]--
-			w.keepalive(f.Trunk)
-		})
-	case FaultTrunkRefuses:
-		w.refuses[f.Trunk]++
-		until(func() { w.refuses[f.Trunk]-- })
-	case FaultSeats:
-		w.setSeats(f.Value)
-		until(func() { w.setSeats(w.in.Seats) })
-	case FaultDatabase:
-		w.dbAway++
-		until(func() {
-			w.dbAway--
-			w.commitSoon()
-		})
-	case FaultSlowCommit:
-		was := w.commit
-		w.commit = time.Duration(f.Value) * time.Millisecond
-		until(func() { w.commit = was })
-	case FaultClock:
-		w.offset += time.Duration(f.Value) * time.Second
-		w.stepped = w.now
-		if w.life != 0 {
-			for _, r := range w.runs {
-				r.windowUntil, r.tickAt = time.Time{}, 0
-			}
-		}
-	case FaultCrash:
-		w.crash()
-		until(w.boot)
-	}
-}
-
-func (w *office) setSeats(n int) {
-	w.seats = n
-	if w.life == 0 {
-		return
-	}
-	for _, g := range w.fleet.SetSeats(w.mono(), n) {
-		for _, r := range w.runs {
-			if r.holder() == g.Holder {
-				r.allotted(g.Granted, g.Target)
-			}
-		}
-	}
-}
-
-// crash takes the process down: what was not durable is gone, and nobody knows
-// of the legs.
-func (w *office) crash() {
-	if w.life == 0 {
-		return
-	}
-	w.crashes++
-	for i, d := range w.plans {
-		d.clock.pass(w, i)
-		d.clock.open = false
-	}
-	w.check.crashed()
-	w.life = 0
-	w.writes, w.committing = nil, false
-	for _, x := range w.wires {
-		x.sink = nil
-	}
-}
-
-// keepalive: OPTIONS go on; what they find is heard some time later.
-func (w *office) keepalive(trunk int) {
-	if w.life != 0 {
-		w.options(trunk)
-	}
+	i.over = true
+	i.w.whenDatabase(func() {
+		_ = i.w.store.FailImport(background, i.imp.ID, campaign.ImportProblem{Code: "refused"}, i.w.wall())
+		_ = i.w.store.CloseImport(background, i.imp.ID)
+	})
+	i.tell(&run.ActivationEnded{Import: i.imp.ID})
+	i.done()
 }

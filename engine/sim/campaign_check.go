@@ -8,31 +8,46 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 	"dialler/engine/pacing"
-	"dialler/engine/tally"
 	"dialler/engine/trunk"
 )
 
-// checker watches the world and says when an invariant of a dialler does not
-// hold. What it judges by are facts of the network and of what is durable, kept
-// by itself.
+// checker watches the world and says when an invariant of a dialler does not hold. It
+// judges by what happens on the network, what is durable, and what was answered.
 type checker struct {
-	w      *office
-	broken *Broken
-	runs   []watched
-	trace  []string
-	tokens [][]time.Duration // grants of each trunk within the last second
-	steps  int
+	w           *campaignWorld
+	broken      *Broken
+	runs        []*watched
+	trace       []string
+	sent        map[engine.TrunkID][]time.Duration   // INVITEs within the last second
+	listed      map[engine.PhoneNumber]bool          // on the suppression list, and everybody confirmed
+	abandonedAt map[engine.PhoneNumber]time.Duration // durable
+	acked       map[engine.LegID]bool
+	answers     map[string]int // requests by what they were about and how they were answered
 }
 
 // watched is what is known of one campaign.
 type watched struct {
 	excluded map[engine.PhoneNumber]bool // confirmed to whoever asked
+	added    map[engine.PhoneNumber]int  // grows when somebody begins to add the number on purpose, and when that ends
+	underWay map[engine.PhoneNumber]int  // such additions
 	ledgers  [3]judged
-	debt     int // lines that the strict gate would not have placed: workers were withdrawn
+	counted  map[engine.AttemptID]bool // in the ledgers
+	// Lines that the strict gate would not have placed: workers were withdrawn, or their owner was lost.
+	debt     int
+	attached map[engine.AttemptID]bool // calls with a bot
+	granted  int                       // seats, by the fleet
+	before   int                       // … that were granted until cutAt
+	cutAt    time.Duration
 	begun    map[engine.AttemptID]time.Duration
 	ends     map[engine.AttemptID]int
-	consumed map[engine.ContactID]consumed
+	consumed map[engine.PhoneNumber]consumed
+	most     consumed       // Max Attempts that held at any time of the run
+	state    campaign.State // durable
+	since    time.Duration
+	paused   time.Duration // when a pause was confirmed, -1: it is not paused
+	wrote    time.Duration // the last durable write
 }
 
 // consumed attempts of a contact in a run, since it was added on purpose last.
@@ -44,372 +59,361 @@ type judged struct {
 	pacing.Counts
 }
 
-const traceMost = 40
+const (
+	traceMost = 60
+	// auditEvery is how often is looked at what nobody may notice.
+	auditEvery = 20 * time.Second
+	// overdueAfter is how long what is owed may take while nothing is wrong.
+	overdueAfter = 90 * time.Second
+	// seatedFor is how long a line may ring that holds a seat.
+	seatedFor = time.Minute
+)
 
-func (k *checker) of(d *dossier) *watched {
-	for len(k.runs) <= d.i {
-		k.runs = append(k.runs, watched{excluded: map[engine.PhoneNumber]bool{}, begun: map[engine.AttemptID]time.Duration{}, ends: map[engine.AttemptID]int{},
-			consumed: map[engine.ContactID]consumed{}})
+func (k *checker) begin(w *campaignWorld) {
+	*k = checker{w: w, sent: map[engine.TrunkID][]time.Duration{}, listed: map[engine.PhoneNumber]bool{},
+		abandonedAt: map[engine.PhoneNumber]time.Duration{}, acked: map[engine.LegID]bool{}, answers: map[string]int{}}
+	for range w.in.Campaigns {
+		k.runs = append(k.runs, &watched{excluded: map[engine.PhoneNumber]bool{}, added: map[engine.PhoneNumber]int{},
+			underWay: map[engine.PhoneNumber]int{}, counted: map[engine.AttemptID]bool{}, attached: map[engine.AttemptID]bool{},
+			begun: map[engine.AttemptID]time.Duration{}, ends: map[engine.AttemptID]int{},
+			consumed: map[engine.PhoneNumber]consumed{}, state: campaign.Draft, paused: -1, cutAt: -time.Hour})
 	}
-	return &k.runs[d.i]
+	k.auditLater()
 }
 
-func (k *checker) broke(d *dossier, format string, args ...any) {
+func (k *checker) broke(c *campaignRecord, format string, args ...any) {
 	if k.broken != nil {
 		return
 	}
 	k.broken = &Broken{Seed: k.w.seed, At: k.w.now, What: fmt.Sprintf(format, args...), Trace: slices.Clone(k.trace)}
-	if d != nil {
-		k.broken.Campaign = d.c.ID
+	if c != nil {
+		k.broken.Campaign = c.id
 	}
 }
 
 // note keeps what happened last, for the report of a broken invariant.
-func (k *checker) note(d *dossier, format string, args ...any) {
+func (k *checker) note(c *campaignRecord, format string, args ...any) {
 	if k.w.in.Large {
 		return
 	}
 	if len(k.trace) >= traceMost {
 		k.trace = k.trace[1:]
 	}
-	k.trace = append(k.trace, fmt.Sprintf("%s %s ", k.w.now, d.c.ID)+fmt.Sprintf(format, args...))
+	k.trace = append(k.trace, fmt.Sprintf("%s %s ", k.w.now, c.id)+fmt.Sprintf(format, args...))
 }
 
-// illegal: nothing in the world may confuse a machine.
-func (k *checker) illegal(d *dossier, err error) { k.broke(d, "an event was refused: %v", err) }
-
-func (k *checker) moved(r *desk, before campaign.State) {
-	k.note(r.d, "%s, was %s %s", r.m.C.State, before, r.m.C.CompletionReason)
-	t := k.of(r.d)
-	if before == campaign.Draft && r.m.C.State == campaign.Running {
-		t.ledgers[0] = judged{}
-	}
+// quiet: nothing that takes its time has gone wrong of late.
+func (k *checker) quiet(c *campaignRecord) bool {
+	return k.w.process != nil && k.w.dbAway == 0 && !k.w.process.dbDown && k.w.commit <= time.Second &&
+		k.w.now-c.disturbed > overdueAfter
 }
 
-// --- leases ------------------------------------------------------------------------
+// --- leases ------------------------------------------------------------------------------
 
-func (k *checker) granted(i int, t *trunk.Trunk) {
-	s := t.Settings()
-	if t.Held() > s.ChannelCap {
+func (k *checker) channels(t *trunk.Trunk) {
+	if s := t.Settings(); t.Held() > s.ChannelCap {
 		k.broke(nil, "%s has %d channels in use, its cap is %d", s.ID, t.Held(), s.ChannelCap)
-	}
-	for len(k.tokens) <= i {
-		k.tokens = append(k.tokens, nil)
-	}
-	list := k.tokens[i]
-	for len(list) > 0 && k.w.now-list[0] >= time.Second {
-		list = list[1:]
-	}
-	list = append(list, k.w.now)
-	k.tokens[i] = list
-	if len(list) > s.CPSCap {
-		k.broke(nil, "%s granted %d legs within a second, its cap is %d", s.ID, len(list), s.CPSCap)
 	}
 }
 
 // number: the dials of one of our numbers within a day, the newest last.
-func (k *checker) number(s *engine.NumberSettings, dials []time.Duration, now time.Duration) {
-	hour := 0
+func (k *checker) number(s *engine.NumberSettings, dials []time.Duration) {
+	hour, now := 0, dials[len(dials)-1]
 	for _, at := range dials {
 		if now-at < time.Hour {
 			hour++
 		}
 	}
-	if s.DayCap > 0 && len(dials) > s.DayCap || s.HourCap > 0 && hour > s.HourCap {
+	// A dial counts from its reservation, and may leave a little later.
+	if s.DayCap > 0 && len(dials) > s.DayCap+1 || s.HourCap > 0 && hour > s.HourCap+1 {
 		k.broke(nil, "%s was dialled from %d times in an hour and %d in a day", s.Number, hour, len(dials))
 	}
 }
 
-func (k *checker) seated(r *desk) {
-	if r.busy > r.seatCap() {
-		k.broke(r.d, "%d seats in use, %d allotted, concurrency %d", r.busy, r.seats, r.m.C.Settings.Concurrency)
+// granted: the fleet's word on a campaign's seats. When some are withdrawn, what the
+// strict gate had placed by the old figure is not its doing.
+func (k *checker) granted(c *campaignRecord, n int) {
+	t := k.runs[c.i]
+	if n < t.granted {
+		if k.w.now-t.cutAt > seatedFor {
+			t.before = 0
+		}
+		t.before, t.cutAt = max(t.before, t.granted), k.w.now
+		flying, waiting := k.lines(c)
+		t.debt = max(t.debt, flying+waiting-(n-len(t.attached))-k.credit(c))
+	}
+	t.granted = n
+	if f := k.w.process.fleet; f.Granted() > f.Seats() {
+		k.broke(nil, "%d seats granted of %d", f.Granted(), f.Seats())
 	}
 }
 
-// cut: workers were withdrawn, or a ledger began anew: what the strict gate had
-// placed by the old figures is not its doing.
-func (k *checker) cut(r *desk) {
-	t := k.of(r.d)
-	s := &r.m.C.Settings
-	credit := 0
-	for i, l := range r.books.Active(k.w.wall(), 0, nil) {
-		if c := l.Credit(s.AbandonCapPPM, 0); i == 0 || c < credit {
-			credit = c
+// lines counts a campaign's calls that are not answered, and the answered ones that
+// have no bot.
+func (k *checker) lines(c *campaignRecord) (flying, waiting int) {
+	r := k.w.runner(c)
+	if r == nil {
+		return 0, 0
+	}
+	for _, a := range r.contacts {
+		switch at := &a.core.Call.Machine.A; {
+		case !a.core.Call.Live() || at.Ending != nil:
+		case at.AnsweredAt == nil:
+			flying++
+		case !k.runs[c.i].attached[at.ID]:
+			waiting++
 		}
 	}
-	t.debt = max(t.debt, r.flying()+len(r.waiting)-(r.seatCap()-r.busy)-credit)
+	if r.state.Round != nil {
+		flying += len(r.state.Round.Candidates)
+	}
+	return flying, waiting
 }
 
-// live: a live answer was served or abandoned.
-func (k *checker) live(r *desk, abandoned bool, cause engine.AbandonCause) {
-	t, s := k.of(r.d), &r.m.C.Settings
-	excused := false
-	if abandoned {
-		k.note(r.d, "abandoned: %s", cause)
-		switch {
-		case cause != engine.AbandonNoSeat: // a bot, or a process, was lost
-			excused = true
-		case t.debt > 0:
-			t.debt--
-			excused = true
+// credit is how many abandons the ledgers bear.
+func (k *checker) credit(c *campaignRecord) int {
+	s, t := &k.w.row(c).Settings, k.runs[c.i]
+	if s.PacingMode == campaign.PacingProgressive {
+		return 0
+	}
+	n := t.ledgers[0].Credit(s.AbandonCapPPM, 0)
+	for i := range t.ledgers {
+		n = min(n, t.ledgers[i].Credit(s.AbandonCapPPM, 0))
+	}
+	return n
+}
+
+// lost: those who knew of the campaign's lines are gone.
+func (k *checker) lost(c *campaignRecord) {
+	flying, waiting := k.lines(c)
+	k.runs[c.i].debt = max(k.runs[c.i].debt, flying+waiting)
+}
+
+// processGone: what only the process knew is over.
+func (k *checker) processGone() {
+	for _, t := range k.runs {
+		clear(t.attached)
+		t.granted, t.before, t.cutAt = 0, 0, -time.Hour
+		for id := range t.begun {
+			if _, ok := k.w.stored(id); !ok && t.ends[id] == 0 {
+				delete(t.begun, id) // its intent was never durable
+			}
 		}
 	}
-	if excused {
+}
+
+// attach: a call gets its bot.
+func (k *checker) attach(c *campaignRecord, id engine.AttemptID) {
+	t := k.runs[c.i]
+	t.attached[id] = true
+	if n := len(t.attached); n > t.granted && (k.w.now-t.cutAt > seatedFor || n > t.before) {
+		k.broke(c, "%d calls have a bot, %d seats are granted", n, t.granted)
+	}
+	if most := k.w.row(c).Settings.Concurrency; len(t.attached) > most && k.quiet(c) {
+		k.broke(c, "%d calls have a bot, concurrency %d", len(t.attached), most)
+	}
+}
+
+func (k *checker) detach(c *campaignRecord, id engine.AttemptID) { delete(k.runs[c.i].attached, id) }
+
+// --- abandons ----------------------------------------------------------------------------
+
+// live: a live answer was served, or abandoned with a cause.
+func (k *checker) live(c *campaignRecord, id engine.AttemptID, cause engine.AbandonCause) {
+	t, row := k.runs[c.i], k.w.row(c)
+	if t.counted[id] {
 		return
 	}
-	wall := k.w.wall()
-	since := [3]string{fmt.Sprint(r.m.C.Run), campaign.DayStart(&r.m.C, wall).String(), campaign.PeriodStart(&r.m.C, wall).String()}
+	t.counted[id] = true
+	if cause != "" {
+		k.note(c, "abandoned: %s, attempt %s", cause, id.Short())
+		if cause != engine.AbandonNoSeat { // a bot, or a process, was lost
+			return
+		}
+		if t.debt > 0 {
+			t.debt--
+			return
+		}
+	}
+	s, wall := &row.Settings, k.w.wall()
+	since := [3]string{fmt.Sprint(row.Run), campaign.DayStart(row, wall).Round(0).String(),
+		campaign.PeriodStart(row, wall).Round(0).String()}
+	limit := s.AbandonCapPPM
+	if s.PacingMode == campaign.PacingProgressive {
+		limit = 0
+	}
 	for i := range t.ledgers {
 		l := &t.ledgers[i]
 		if l.since != since[i] {
 			*l = judged{since: since[i]}
 		}
 		l.Live++
-		if abandoned {
+		if cause != "" {
 			l.Abandoned++
 		}
-		limit := s.AbandonCapPPM
-		if s.PacingMode == campaign.PacingProgressive {
-			limit = 0
-		}
 		if s.PacingMode != campaign.PacingHybrid && !l.Within(limit, 0) {
-			k.broke(r.d, "%d abandoned of %d live answers since %s: over the cap of %d ppm", l.Abandoned, l.Live, l.since, limit)
+			k.broke(c, "%d abandoned of %d live answers since %s: over the cap of %d ppm", l.Abandoned, l.Live, l.since, limit)
 		}
 	}
 }
 
-// --- dials -------------------------------------------------------------------------
+// --- dials -------------------------------------------------------------------------------
 
-func (k *checker) reserved(r *desk, l *contactLine, id engine.AttemptID, to engine.PhoneNumber, seated bool) {
-	t := k.of(r.d)
-	if at, ok := k.w.abandoned[to]; ok && k.w.mono().Sub(at) < 72*time.Hour && !seated {
-		k.broke(r.d, "%s was abandoned at %s and is dialled without a seat held", to, at)
-	}
-	c := &l.m.C
-	if c.Used >= c.Max && !c.CallbackExtra || c.Used > c.Max {
-		k.broke(r.d, "contact %d has used %d of %d attempts and is dialled", l.i, c.Used, c.Max)
-	}
-	if r.m.C.State != campaign.Running {
-		k.broke(r.d, "dialled while %s", r.m.C.State)
-	}
-	if r.busy > r.seatCap() {
-		k.broke(r.d, "a seat is held for a dial that nobody has: %d of %d", r.busy, r.seatCap())
-	}
-	t.begun[id] = k.w.now
-	if s := &r.m.C.Settings; !seated && s.PacingMode != campaign.PacingHybrid {
-		credit := 0
-		for i, l := range r.books.Active(k.w.wall(), 0, nil) {
-			if c := l.Credit(s.AbandonCapPPM, 0); i == 0 || c < credit {
-				credit = c
-			}
-		}
-		if s.PacingMode == campaign.PacingProgressive {
-			credit = 0
-		}
-		if lines, free := r.flying()+1+len(r.waiting), r.seatCap()-r.busy; lines > free+credit {
-			k.broke(r.d, "%d lines on %d free workers and a credit of %d", lines, free, credit)
+// invite: the INVITE of an attempt's nth leg leaves.
+func (k *checker) invite(x *leg, n int) {
+	c, t, now := x.of, k.runs[x.of.i], k.w.now
+	k.note(c, "invite to %s, leg %s", x.to.E164(), x.id)
+	if t.debt > 0 {
+		if flying, waiting := k.lines(c); flying+waiting <= t.granted-len(t.attached) {
+			t.debt = 0
 		}
 	}
-}
-
-// invite: an INVITE leaves.
-func (k *checker) invite(c *phoneCall, x *wire) {
-	d, t := c.r.d, k.of(c.r.d)
-	k.note(d, "invite to %s, attempt %s, %s", x.to.E164(), x.attempt.Short(), x.id)
 	if y := k.w.byNumber[x.to]; y != nil {
-		k.broke(d, "two calls to %s: %s and %s", x.to, y.id, x.id)
+		k.broke(c, "two calls to %s: %s and %s", x.to, y.id, x.id)
 	}
 	if t.excluded[x.to] {
-		k.broke(d, "%s is excluded and is dialled", x.to)
+		k.broke(c, "%s is excluded and is dialled", x.to)
 	}
-	at := k.w.plans[d.i].live[x.attempt]
-	if at == nil {
-		k.broke(d, "an INVITE left before its intent was durable")
+	if k.listed[x.to] {
+		k.broke(c, "%s is suppressed and is dialled", x.to)
+	}
+	id := k.w.in.Trunks[x.trunk].Settings.ID
+	list := slices.DeleteFunc(k.sent[id], func(at time.Duration) bool { return now-at >= time.Second })
+	k.sent[id] = append(list, now)
+	if most := k.w.process.trunk(id).Settings().CPSCap; len(k.sent[id]) > most {
+		k.broke(c, "%d INVITEs left through %s within a second, its cap is %d", len(k.sent[id]), id, most)
+	}
+	at, ok := k.w.stored(x.attempt)
+	if !ok || !slices.ContainsFunc(at.Legs, func(l attempt.Leg) bool { return l.ID == x.id }) {
+		k.broke(c, "an INVITE left before its intent was durable")
 		return
 	}
-	stepped := k.w.stepped >= 0 && at.ReservedAt != nil && k.w.in.Start.Add(k.w.stepped).After(at.ReservedAt.Add(-time.Second))
-	wall := k.w.wall()
-	if !stepped && !c.r.windowOf(x.to).Open(wall) && len(c.m.A.Legs) == 1 {
-		k.broke(d, "%s is dialled outside the window, at %s", x.to, wall)
+	row := k.w.row(c)
+	reserved := at.ReservedAt.Sub(k.w.in.Start) - k.w.offset
+	steady := k.w.stepped < 0 || reserved-time.Second > k.w.stepped
+	if n == 1 && steady {
+		wall := k.w.wall()
+		if win := row.Settings.Window; !win.For(k.w.process.Zones(x.to)).Open(wall) {
+			k.broke(c, "%s is dialled outside the window, at %s", x.to, wall)
+		}
+		if end := row.WindowEndsAt; end != nil && !wall.Before(*end) {
+			k.broke(c, "dialled after the single-day window")
+		}
+		if t.paused >= 0 && reserved > t.paused {
+			k.broke(c, "reserved for at %s, though the pause was confirmed at %s", reserved, t.paused)
+		}
 	}
-	if end := c.r.m.C.WindowEndsAt; !stepped && end != nil && !wall.Before(*end) && len(c.m.A.Legs) == 1 {
-		k.broke(d, "dialled after the single-day window")
+	if t.state != campaign.Running && t.state != campaign.Paused && now-t.since > time.Second {
+		k.broke(c, "an INVITE left while %s", t.state)
 	}
-	if s := c.r.m.C.State; s != campaign.Running && s != campaign.Paused {
-		k.broke(d, "an INVITE left while %s", s)
+	if most := t.most.n + 1; t.consumed[x.to].run == at.Run && t.consumed[x.to].n >= most && n == 1 {
+		k.broke(c, "contact %s has used %d attempts and is dialled", at.Contact, t.consumed[x.to].n)
 	}
-	for id, a := range d.live {
-		if a.Contact == at.Contact && id != at.ID && a.State != attempt.Ended {
-			k.broke(d, "two attempts of contact %s live", at.Contact)
+	if k.w.in.Large {
+		return
+	}
+	open, _ := k.w.store.OpenAttempts(background)
+	for i := range open {
+		if open[i].Contact == at.Contact && open[i].ID != at.ID {
+			k.broke(c, "two attempts of contact %s live", at.Contact)
 		}
 	}
 }
 
-// ended: an attempt that has ended became durable.
-func (k *checker) ended(d *dossier, a, old *attempt.Attempt) {
-	if old != nil && old.State == attempt.Ended {
-		return // its result, or its leg
-	}
-	t := k.of(d)
-	if k.w.in.Large {
-		delete(t.begun, a.ID)
+// answered: a callee picks up.
+func (k *checker) answered(x *leg) { k.note(x.of, "answered: leg %s", x.id) }
+
+// confirmed: the ACK leaves.
+func (k *checker) confirmed(c *campaignRecord, id engine.LegID) {
+	if k.acked[id] || k.w.in.Large {
 		return
 	}
-	k.note(d, "attempt %s of %s ended %s %s consumed %v", a.ID.Short(), a.To.E164(), a.Outcome, a.Cause, a.Consumed)
-	if t.ends[a.ID]++; t.ends[a.ID] > 1 {
-		k.broke(d, "attempt %s ended twice", a.ID)
+	k.acked[id] = true
+	of, _, _ := id.Attempt()
+	at, _ := k.w.stored(of)
+	if !slices.ContainsFunc(at.Legs, func(l attempt.Leg) bool { return l.ID == id && l.Dialog != nil }) {
+		k.broke(c, "an ACK left before its answer was durable: leg %s", id)
+	}
+}
+
+// --- what becomes durable ------------------------------------------------------------------
+
+func (k *checker) durable(w *journal.Write) {
+	c := k.w.byID[w.Campaign]
+	if c == nil {
+		return
+	}
+	t := k.runs[c.i]
+	t.wrote = k.w.now
+	if row := w.CampaignRow; row != nil {
+		if row.State != t.state {
+			k.note(c, "%s, was %s %s", row.State, t.state, row.CompletionReason)
+			if t.state == campaign.Draft && row.State == campaign.Running {
+				t.ledgers[0] = judged{}
+			}
+			t.state, t.since = row.State, k.w.now
+		}
+		if t.most.run != row.Run {
+			t.most = consumed{run: row.Run}
+		}
+		t.most.n = max(t.most.n, row.Settings.MaxAttempts)
+	}
+	for i := range w.Attempts {
+		k.attempt(c, t, &w.Attempts[i], w.Intent != nil)
+	}
+}
+
+func (k *checker) attempt(c *campaignRecord, t *watched, a *attempt.Attempt, intent bool) {
+	if intent && !k.w.in.Large {
+		t.begun[a.ID] = k.w.now
+		if before, ok := k.abandonedAt[a.To]; ok && k.w.now-before < pacing.SeatedAfterAbandon {
+			k.note(c, "reserved for %s again, abandoned at %s", a.To.E164(), before)
+		}
+	}
+	ending := a.Outcome
+	if a.Live() && a.Ending != nil {
+		ending = a.Ending.Outcome
+	}
+	switch {
+	case ending == engine.OutcomeAbandoned:
+		cause := a.Cause
+		if a.Ending != nil {
+			cause = a.Ending.Cause
+		}
+		if before, ok := k.abandonedAt[a.To]; ok && !t.counted[a.ID] && cause == engine.AbandonNoSeat && t.debt == 0 &&
+			k.w.in.Start.Add(before).Before(a.ReservedAt.Add(-k.w.offset)) &&
+			a.ReservedAt.Sub(k.w.in.Start.Add(before)) < pacing.SeatedAfterAbandon-time.Hour {
+			k.broke(c, "%s was abandoned at %s and again without a seat, attempt %s", a.To, before, a.ID)
+		}
+		k.live(c, a.ID, cause)
+		k.abandonedAt[a.To] = k.w.now
+	case a.ServedAt != nil && (a.RevisableUntil == nil || !a.Live()):
+		k.live(c, a.ID, "")
+	case a.ServedAt != nil:
+		id := a.ID
+		k.w.later(a.RevisableUntil.Sub(k.w.wall()), func() {
+			if at, ok := k.w.stored(id); ok && at.ServedAt != nil {
+				k.live(c, id, "")
+			}
+		})
+	}
+	if a.Live() || k.w.in.Large || t.ends[a.ID] > 0 { // the last: its result, or one of its legs
+		return
+	}
+	k.note(c, "attempt %s of %s ended %s %s consumed %v", a.ID.Short(), a.To.E164(), a.Outcome, a.Cause, a.Consumed)
+	t.ends[a.ID]++
+	if a.Outcome == "" {
+		k.broke(c, "attempt %s ended without an outcome", a.ID)
 	}
 	if a.Consumed {
-		c := t.consumed[a.Contact]
-		if c.run != a.Run {
-			c = consumed{run: a.Run}
+		n := t.consumed[a.To]
+		if n.run != a.Run {
+			n = consumed{run: a.Run}
 		}
-		c.n++
-		t.consumed[a.Contact] = c
-		if c.n > d.c.Settings.MaxAttempts+1 {
-			k.broke(d, "attempt %d of contact %s, of %d and a callback", c.n, a.Contact, d.c.Settings.MaxAttempts)
-		}
-	}
-	if a.Outcome == "" {
-		k.broke(d, "attempt %s ended without an outcome", a.ID)
-	}
-}
-
-func (k *checker) excluded(d *dossier, n engine.PhoneNumber) { k.of(d).excluded[n] = true }
-
-// reopened: somebody added the contact on purpose.
-func (k *checker) reopened(d *dossier, id engine.ContactID) { delete(k.of(d).consumed, id) }
-
-func (k *checker) lifted(d *dossier, n engine.PhoneNumber) { delete(k.of(d).excluded, n) }
-
-// crashed: what only the process knew is over.
-func (k *checker) crashed() {
-	for _, d := range k.w.plans {
-		k.note(d, "the process is gone")
-		k.of(d).debt = 0
-		for id := range k.of(d).begun {
-			if d.live[id] == nil && k.of(d).ends[id] == 0 {
-				delete(k.of(d).begun, id) // its intent was never durable
-			}
-		}
-	}
-}
-
-// --- all along, and at the end -------------------------------------------------------
-
-// stepsLarge: of large campaigns not every step is looked at.
-const stepsLarge = 10_000
-
-func (k *checker) step() {
-	if k.steps++; k.w.in.Large && k.steps%stepsLarge != 0 {
-		return
-	}
-	total := 0
-	for _, r := range k.w.runs {
-		busy, held, ringing, engaged := 0, 0, 0, 0
-		for _, l := range r.lines {
-			if l.seated {
-				busy++
-			}
-			if l.held {
-				held++
-			}
-			if inFlight(l.phase) {
-				ringing++
-			}
-			if l.phase != attempt.PhaseOver {
-				engaged++
-			}
-		}
-		if busy != r.busy || held != r.held || ringing != r.ringing || engaged != r.engaged {
-			k.broke(r.d, "seats %d, held %d, ringing %d, engaged %d; the lines say %d, %d, %d, %d", r.busy, r.held, r.ringing, r.engaged, busy, held, ringing, engaged)
-		}
-		total += r.seats
-		t := k.of(r.d)
-		if t.debt > 0 {
-			if r.flying()+len(r.waiting) <= r.seatCap()-r.busy {
-				t.debt = 0
-			}
-		}
-	}
-	if f := k.w.fleet; f.Granted() > f.Seats() || total > f.Seats()+k.w.fleet.Granted() {
-		k.broke(nil, "%d seats granted of %d, %d in use by campaigns", f.Granted(), f.Seats(), total)
-	}
-}
-
-// end: nothing is left to happen.
-func (k *checker) end() {
-	w := k.w
-	if w.life == 0 || len(w.writes) > 0 {
-		return
-	}
-	if n := len(w.wires); n > 0 {
-		k.broke(nil, "%d legs are left on the network", n)
-	}
-	for i, t := range w.trunks {
-		if t.Held() != 0 {
-			k.broke(nil, "%d channels of trunk %d are left", t.Held(), i)
-		}
-	}
-	for i, s := range w.slots {
-		if s.Held() != 0 {
-			k.broke(nil, "%d slots of number %d are left", s.Held(), i)
-		}
-	}
-	for n, h := range w.holds {
-		if h.until == 0 {
-			k.broke(nil, "the hold of %s is left", n)
-		}
-	}
-	if n := w.fleet.Granted(); n != 0 {
-		k.broke(nil, "%d seats are left", n)
-	}
-	for _, r := range w.runs {
-		k.endOf(r)
-	}
-}
-
-func (k *checker) endOf(r *desk) {
-	d := r.d
-	if n := len(r.lines); n > 0 {
-		k.broke(d, "%d contacts are left at work", n)
-	}
-	if len(d.live) > 0 {
-		k.broke(d, "%d attempts are left", len(d.live))
-	}
-	if d.c.State != r.m.C.State {
-		k.broke(d, "stored as %s, is %s", d.c.State, r.m.C.State)
-	}
-	switch d.c.State {
-	case campaign.Completed:
-		if d.open > 0 {
-			k.broke(d, "completed, and %d contacts are not final", d.open)
-		}
-	case campaign.Running:
-		if !d.c.Settings.AlwaysOn {
-			k.broke(d, "running, and nothing will happen any more; %s", r.last.Constraint)
-		}
-	case campaign.Draft, campaign.Paused, campaign.Failed:
-	}
-	stored := d.fold.Counters(d.c.Run)
-	if diff := tally.Compare(stored, r.tally.Counters()); len(diff) > 0 {
-		k.broke(d, "the history and the run count differently: %v", diff)
-	}
-	sum := 0
-	for _, n := range stored.States {
-		sum += n
-	}
-	if sum != stored.Total || stored.Total != len(d.book.rows) {
-		k.broke(d, "total %d, sum of states %d, contacts %d", stored.Total, sum, len(d.book.rows))
-	}
-	if w := k.w; !w.in.Large {
-		if diff := tally.Compare(stored, d.recount(d.c.Run)); len(diff) > 0 {
-			k.broke(d, "the history and the rows count differently: %v", diff)
-		}
-		for id := range k.of(d).begun {
-			if k.of(d).ends[id] != 1 {
-				k.broke(d, "attempt %s ended %d times", id, k.of(d).ends[id])
-			}
+		n.n++
+		t.consumed[a.To] = n
+		if t.most.run == a.Run && n.n > t.most.n+1 {
+			k.broke(c, "attempt %d of contact %s, of %d and a callback", n.n, a.Contact, t.most.n)
 		}
 	}
 }

@@ -70,12 +70,12 @@ func (c *course) halve() {
 }
 
 // pass lets the time until now pass, in which the clock stood as it stands.
-func (c *course) pass(k *dialClock, now time.Duration, d *dossier) {
+func (c *course) pass(k *dialClock, now time.Duration, w *campaignWorld, of *campaignRecord) {
 	if c == nil {
 		return
 	}
 	if len(c.pieces) == 0 {
-		c.at(0).Left = d.open
+		c.at(0).Left = w.open(of)
 	}
 	for from := k.at; from < now; {
 		p := c.at(from)
@@ -92,12 +92,12 @@ func (c *course) pass(k *dialClock, now time.Duration, d *dossier) {
 }
 
 // stands notes how the campaign stands at the end of what has passed.
-func (c *course) stands(d *dossier, counts *pacing.Counts) {
+func (c *course) stands(w *campaignWorld, of *campaignRecord, counts *pacing.Counts) {
 	if c == nil || len(c.pieces) == 0 {
 		return
 	}
 	p := &c.pieces[len(c.pieces)-1]
-	p.Dials, p.Counts, p.Left = d.dials, *counts, d.open
+	p.Dials, p.Counts, p.Left = of.dials, *counts, w.open(of)
 }
 
 // moments gives the course until a campaign's end; what came later belongs to its

@@ -77,9 +77,12 @@ func DrawInstallation(seed uint64) Installation {
 		in.Campaigns = append(in.Campaigns, drawCampaign(d, &in, i))
 	}
 	if d.chance(0.7) {
-		for range d.in(1, 5) {
+		for range d.in(1, 6) {
 			in.Faults = append(in.Faults, drawFault(d, &in))
 		}
+	}
+	if d.chance(0.1) {
+		in.CalleeAttempts = d.in(1, 4)
 	}
 	return in
 }
@@ -104,11 +107,13 @@ func drawBot(d *dice) BotPlan {
 		return 0
 	}
 	return BotPlan{
-		Connect: d.span(20*time.Millisecond, 900*time.Millisecond), Late: some(0.3, 0.05), Fails: some(0.3, 0.05), EndsCall: d.u(),
+		Connect: d.span(20*time.Millisecond, 900*time.Millisecond), Late: some(0.3, 0.05), Fails: some(0.3, 0.05),
+		EndsCall:     d.u(),
 		ResultInCall: d.u() * 0.5, ResultLate: some(0.5, 0.3), ResultNever: some(0.5, 0.4), ResultTwice: some(0.5, 0.3),
 		Callback: some(0.6, 0.5), DoNotCall: some(0.3, 0.1), Dispositions: []string{"done", "again", " Again", "no", ""},
-		VerdictWrong: some(0.5, 0.2), VerdictNever: some(0.5, 0.2), HangsUpEarly: some(0.5, 0.2), LastsTooLong: some(0.3, 0.05),
-		CrossedCancel: some(0.5, 0.2),
+		VerdictWrong: some(0.5, 0.2), VerdictNever: some(0.5, 0.2), HangsUpEarly: some(0.5, 0.2),
+		LastsTooLong:  some(0.3, 0.05),
+		CrossedCancel: some(0.5, 0.2), NoMedia: some(0.1, 0.05), Revised: some(0.5, 0.2), OptsOut: some(0.5, 0.5),
 	}
 }
 
@@ -148,13 +153,21 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	s.RingTimeoutSec, s.CallLimitSec, s.ResultTimeoutSec = d.in(15, 40), pick(d, 30, 120, 900), pick(d, 5, 60, 900)
 	s.AMD = pick(d, engine.AMDOff, engine.AMDSequential, engine.AMDParallel)
 	s.AbandonCapPPM = pick(d, 0, 10_000, 30_000, 30_000, 50_000)
-	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid, campaign.PacingProgressive)
+	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid,
+		campaign.PacingProgressive)
 	s.Weight = d.in(1, 3)
 	if d.chance(0.2) {
 		s.MaxLines = d.in(1, 30)
 	}
 	s.CallbackDetection, s.StickyExclusion = d.chance(0.6), d.chance(0.5)
 	s.LocalMatch, s.StopEndsCalls, s.StickyNumber = d.chance(0.2), d.chance(0.5), d.chance(0.3)
+	s.AMDReviseSec = pick(d, 0, 5, 20)
+	if d.chance(0.1) {
+		s.EligibilityURL = "https://hook"
+	}
+	if d.chance(0.2) {
+		s.Voicemail = "message"
+	}
 
 	plan := CampaignPlan{Settings: s, Contacts: int(5 * d.span(1, 60)), First: i * pick(d, 0, 10, 100_000)}
 	at := d.span(time.Second, 10*time.Minute)
@@ -166,11 +179,17 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 			PlannedAct{At: from + d.span(time.Second, 20*time.Minute), Action: campaign.ActionResume})
 	}
 	for range d.in(0, 10) {
-		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Exclude: 1 + plan.First + d.in(0, plan.Contacts+5)})
+		out := PlannedAct{At: soon(), Exclude: 1 + plan.First + d.in(0, plan.Contacts+5)}
+		plan.Acts = append(plan.Acts, out)
+		if d.chance(0.3) {
+			plan.Acts = append(plan.Acts, PlannedAct{At: out.At + d.span(time.Second, 10*time.Minute), Lift: out.Exclude})
+		}
 	}
 	for range d.in(0, 10) {
-		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20)})
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20),
+			Keyed: d.chance(0.5)})
 	}
+	drawOperators(d, &plan, soon)
 	if d.chance(0.2) {
 		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Segment: d.in(1, segments)})
 	}
@@ -182,7 +201,7 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 		plan.Acts = append(plan.Acts, PlannedAct{At: stop, Action: campaign.ActionStop})
 		if d.chance(0.6) {
 			again := stop + d.span(10*time.Minute, 2*time.Hour)
-			plan.Acts = append(plan.Acts, PlannedAct{At: again, Action: campaign.ActionRestart},
+			plan.Acts = append(plan.Acts, PlannedAct{At: again, Action: campaign.ActionRestart, Unreached: d.chance(0.3)},
 				PlannedAct{At: again + time.Minute, Action: pick(d, campaign.ActionStart, campaign.ActionCancelRestart)})
 		}
 	}
@@ -190,6 +209,34 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 		plan.Acts = append(plan.Acts, PlannedAct{At: d.span(4*time.Hour, 6*time.Hour), Action: campaign.ActionStop})
 	}
 	return plan
+}
+
+// drawOperators draws what operators do beside the course of the campaign.
+func drawOperators(d *dice, plan *CampaignPlan, soon func() time.Duration) {
+	somebody := func() int { return 1 + plan.First + d.in(0, plan.Contacts+5) }
+	add := func(p float64, most int, act func() PlannedAct) {
+		if !d.chance(p) {
+			return
+		}
+		for range d.in(1, most) {
+			a := act()
+			a.At = soon()
+			plan.Acts = append(plan.Acts, a)
+		}
+	}
+	add(0.2, 2, func() PlannedAct { return PlannedAct{Lift: somebody()} })
+	add(0.3, 3, func() PlannedAct { return PlannedAct{Erase: somebody()} })
+	add(0.3, 5, func() PlannedAct { return PlannedAct{Suppress: somebody()} })
+	add(0.3, 5, func() PlannedAct { return PlannedAct{CallNow: somebody()} })
+	add(0.3, 5, func() PlannedAct { return PlannedAct{CallBack: somebody()} })
+	add(0.3, 2, func() PlannedAct { return PlannedAct{Import: d.in(1, 60)} })
+	if d.chance(0.4) {
+		from := soon()
+		edit := &CampaignEdit{MaxAttempts: d.in(0, 5), RetryDelaySec: pick(d, 0, 10, 600), Concurrency: d.in(0, 25)}
+		plan.Acts = append(plan.Acts, PlannedAct{At: from, Action: campaign.ActionPause},
+			PlannedAct{At: from + d.span(time.Second, time.Minute), Edit: edit},
+			PlannedAct{At: from + d.span(time.Minute, 10*time.Minute), Action: campaign.ActionResume})
+	}
 }
 
 // drawWindow draws one that opens within the world's time, often about now.
@@ -213,7 +260,10 @@ func drawWindow(d *dice, in *Installation) win.Window {
 
 func drawFault(d *dice, in *Installation) Fault {
 	f := Fault{At: time.Duration(d.u() * d.u() * float64(4*time.Hour)), Length: d.span(time.Second, 5*time.Minute)}
-	f.Kind = pick(d, FaultTrunkDown, FaultTrunkRefuses, FaultSeats, FaultDatabase, FaultCrash, FaultCrash, FaultClock, FaultSlowCommit)
+	f.Kind = pick(d, FaultTrunkDown, FaultTrunkRefuses, FaultSeats, FaultDatabase, FaultCrash, FaultCrash, FaultClock,
+		FaultSlowCommit,
+		FaultRunCrash, FaultContactCrash, FaultContactCrash, FaultHandOver)
+	f.Campaign = d.in(0, len(in.Campaigns)-1)
 	f.Trunk = d.in(0, len(in.Trunks)-1)
 	switch f.Kind {
 	case FaultSeats:
@@ -224,7 +274,11 @@ func drawFault(d *dice, in *Installation) Fault {
 		f.Value = d.in(100, 12_000)
 	case FaultCrash:
 		f.Length = d.span(100*time.Millisecond, 90*time.Second)
-	case FaultTrunkDown, FaultTrunkRefuses, FaultDatabase:
+	case FaultContactCrash:
+		f.Value = d.in(0, 1000)
+	case FaultHandOver:
+		f.Length = d.span(100*time.Millisecond, 10*time.Second)
+	case FaultTrunkDown, FaultTrunkRefuses, FaultDatabase, FaultRunCrash:
 	}
 	return f
 }

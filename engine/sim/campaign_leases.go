@@ -5,209 +5,269 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/fleet"
 	phone "dialler/engine/number"
 	"dialler/engine/numberpool"
+	"dialler/engine/run"
 	"dialler/engine/trunk"
 )
 
-// reserve takes what a dial needs and places it; ok is false when something is
-// not to be had now.
-func (r *desk) reserve(p place, to engine.PhoneNumber, within time.Duration, seated bool) bool {
-	w := r.w
-	w.attempts++
-	id := attemptID(w.attempts)
-	t, refusal := w.reserveTrunk(id.Leg(1), nil)
-	if t < 0 {
-		r.lacks(refusal.Constraint, refusal.RetryAt)
-		return false
+// The owners of leases: trunks, numbers, seats. Each takes what it is asked in the
+// order in which it was asked, and answers some time later.
+
+// own begins the owners of a process life.
+func (p *process) own() {
+	w := p.w
+	p.fleet = fleet.New(botID, w.seats, 0)
+	for i := range w.in.Trunks {
+		p.trunks = append(p.trunks, trunk.Resumed(w.in.Trunks[i].Settings, w.mono()))
+		p.options(i)
 	}
-	from, next := r.reserveNumber(id, to, p.i)
-	if from == "" {
-		w.trunks[t].Release(w.mono(), id.Leg(1))
-		r.lacks(engine.ConstraintNumberPool, next)
-		return false
+	for _, s := range w.in.Numbers {
+		slot := numberpool.NewSlot(s)
+		for _, at := range w.calls[s.Number] {
+			slot.Replay(w.in.Start.Add(at))
+		}
+		area, country := phone.Home(s.Number)
+		p.slots = append(p.slots, slot)
+		p.homes = append(p.homes, numberpool.Candidate{AreaKey: area, CountryKey: country})
 	}
-	l := r.line(p.i)
-	if seated {
-		l.seated, l.held = true, true
-		r.busy++
-		r.held++
-	}
-	w.check.reserved(r, l, id, to, seated)
-	l.dial(id, w.in.Trunks[t].Settings.ID, from, within)
-	return true
+	p.expire()
 }
 
-func (r *desk) lacks(c engine.Constraint, until time.Time) {
-	r.lack = c
-	r.lackTill = r.w.now + holdUsual
-	if !until.IsZero() {
-		r.lackTill = max(r.w.now+holdLeast, until.Sub(r.w.in.Start))
+// ownersTake is how long an owner needs at most for what it is asked.
+const ownersTake = 3 * time.Millisecond
+
+// lease brings what a run or a contact asks of an owner there.
+func (p *process) lease(from receiver, effect any) {
+	w := p.w
+	through := &p.trunkLane
+	var f func()
+	switch e := effect.(type) {
+	case run.ReserveTrunks:
+		f = func() { p.reserveTrunks(from, e) }
+	case run.ReleaseTrunk:
+		f = func() { p.trunk(e.Trunk).Release(w.mono(), e.Leg) }
+	case *call.ReserveTrunk:
+		f = func() {
+			got := p.acquire([]engine.LegID{e.Leg}, e.Tried)
+			p.after(w.delay(ownersTake), from, &call.TrunkReserved{Attempt: e.Attempt, Leg: e.Leg, Trunk: got.trunks[0],
+				Media:    got.media[0],
+				Validity: got.validity[0], Constraint: got.refusal.Constraint, RetryAt: w.onWall(got.refusal.RetryAt)})
+		}
+	case *call.TrunkEvent:
+		f = func() { p.trunkEvent(e) }
+	case run.ReserveNumbers:
+		through, f = &p.numberLane, func() { p.reserveNumbers(from.(*runner), e) } //nolint:forcetypeassert // only runs do
+	case run.ReleaseNumber:
+		through, f = &p.numberLane, func() { p.releaseNumber(e.Number, e.Attempt, e.End) }
+	case *call.ReleaseNumber:
+		through, f = &p.numberLane, func() { p.releaseNumber(e.Number, e.Attempt, e.End) }
+	case run.DemandSeats:
+		if e.Keep {
+			from.(*runner).asked = e.Want //nolint:forcetypeassert // only runs do
+		}
+		through, f = &p.seatLane, func() { p.demandSeats(from.(*runner), e) } //nolint:forcetypeassert // only runs do
 	}
-	r.w.after(r.lackTill-r.w.now, func() {})
+	p.do(through.by(w.now, w.delay(ownersTake))-w.now, f)
 }
 
-// reserveTrunk takes a channel and a token of the trunk that the choice falls
-// on; it gives −1 when there is none.
-func (w *office) reserveTrunk(leg engine.LegID, tried []engine.TrunkID) (int, trunk.Refusal) {
-	var refusal trunk.Refusal
+func (p *process) trunk(id engine.TrunkID) *trunk.Trunk {
+	i := slices.IndexFunc(p.trunks, func(t *trunk.Trunk) bool { return t.Settings().ID == id })
+	return p.trunks[max(i, 0)]
+}
+
+// acquired is what some legs got.
+type acquired struct {
+	trunks   []engine.TrunkID
+	media    []*engine.MediaProfile
+	validity []call.Validity
+	refusal  trunk.Refusal
+}
+
+// acquire asks one trunk after the other, as their choice has it, for the legs that
+// have none yet.
+func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) acquired {
+	w, now := p.w, p.w.mono()
+	got := acquired{trunks: make([]engine.TrunkID, len(legs)), media: make([]*engine.MediaProfile, len(legs)),
+		validity: make([]call.Validity, len(legs))}
 	tried = slices.Clone(tried)
-	for {
-		cands := make([]trunk.Candidate, len(w.trunks))
-		for i, t := range w.trunks {
-			cands[i] = t.Candidate(w.mono())
+	for slices.Contains(got.trunks, "") {
+		candidates := make([]trunk.Candidate, len(p.trunks))
+		for i, t := range p.trunks {
+			candidates[i] = t.Candidate(now)
+			candidates[i].Available = true // its own word decides
 		}
-		w.draws++
-		id, r, ok := trunk.Choose(cands, tried, mix(w.seed^w.draws))
+		id, _, ok := trunk.Choose(candidates, tried, w.draw())
 		if !ok {
-			if refusal.Constraint == "" {
-				refusal = r
-			}
-			return -1, refusal
-		}
-		for i, t := range w.trunks {
-			if w.in.Trunks[i].Settings.ID == id {
-				ok, c, at := t.Acquire(w.mono(), leg, channelTTL)
-				if ok {
-					w.check.granted(i, t)
-					return i, refusal
-				}
-				refusal = refusal.Or(c, at)
-			}
+			break
 		}
 		tried = append(tried, id)
-	}
-}
-
-func (r *desk) reserveNumber(id engine.AttemptID, to engine.PhoneNumber, i int32) (engine.PhoneNumber, time.Time) {
-	w, s := r.w, &r.m.C.Settings
-	now := w.mono()
-	var cands []numberpool.Candidate
-	var index []int
-	for i, slot := range w.slots {
-		if !slices.Contains(s.Numbers, w.in.Numbers[i].Number) {
-			continue
-		}
-		cands = append(cands, slot.Candidate(now, w.cands[i].AreaKey, w.cands[i].CountryKey))
-		index = append(index, i)
-	}
-	want := numberpool.Want{LocalMatch: s.LocalMatch}
-	if s.LocalMatch {
-		want.AreaKey, want.CountryKey = phone.AreaKey(to), phone.Region(to)
-	}
-	if s.StickyNumber {
-		want.Sticky = r.d.book.get(i).CalledFrom
-	}
-	k, refusal := numberpool.Choose(cands, want)
-	if k < 0 {
-		return "", refusal.NextAt
-	}
-	slot := w.slots[index[k]]
-	if ref, ok := slot.Acquire(now, id, channelTTL); !ok {
-		return "", ref.NextAt
-	}
-	return cands[k].Number, time.Time{}
-}
-
-// --- seats ---------------------------------------------------------------------
-
-func (r *desk) askSeats() {
-	want := r.m.C.Settings.Concurrency
-	if _, ok := r.agenda.head(r.w.wall(), true); !ok || !r.windowOpen() {
-		want = min(want, r.busy+len(r.waiting)+r.flying())
-	}
-	if want >= r.asked {
-		r.fewer = 0
-	} else if r.fewer == 0 {
-		r.fewer = r.w.now
-	}
-	if want > r.asked || want < r.asked && r.w.now-r.fewer >= seatsIdle {
-		r.wantSeats(want)
-	}
-}
-
-func (r *desk) wantSeats(n int) {
-	r.asked, r.fewer = n, 0
-	r.demand(0)
-}
-
-func (r *desk) holder() fleet.Holder { return fleet.Holder(r.d.c.ID) }
-
-func (r *desk) demand(give int) {
-	w := r.w
-	if r.asked <= 0 {
-		w.fleet.Leave(r.holder())
-		r.allotted(0, 0)
-	} else {
-		w.fleet.Release(r.holder(), give)
-		g := w.fleet.Request(w.mono(), r.holder(), r.asked, max(r.m.C.Settings.Weight, 1), leaseTTL)
-		r.allotted(g.Granted, g.Target)
-	}
-	w.tellOver()
-}
-
-func (w *office) tellOver() {
-	for _, g := range w.fleet.Over(w.mono()) {
-		w.tell(g)
-	}
-}
-
-func (w *office) tell(g fleet.Grant) {
-	for _, r := range w.runs {
-		if r.holder() == g.Holder {
-			w.after(0, func() { r.allotted(g.Granted, g.Target) })
+		t := p.trunk(id)
+		for i, leg := range legs {
+			if got.trunks[i] != "" {
+				continue
+			}
+			ok, c, at := t.Acquire(now, leg, channelTTL)
+			if !ok {
+				got.refusal = got.refusal.Or(c, at)
+				break
+			}
+			s := t.Settings()
+			got.trunks[i], got.media[i] = id, &s.Media
+			if from := t.From(leg); from.After(now) {
+				got.validity[i].From = w.bootTime().Add(from.Sub(now))
+			}
+			w.check.channels(t)
 		}
 	}
-}
-
-func (r *desk) allotted(seats, target int) {
-	r.seats = seats
-	r.w.check.cut(r)
-	r.grantSeats()
-	if spare := r.seatCap() - r.busy - r.flying() - len(r.waiting); target < seats && spare > 0 {
-		give := min(spare, seats-target)
-		r.seats -= give
-		r.w.after(0, func() { r.demand(give) })
+	if got.refusal.Constraint == "" {
+		got.refusal.Constraint = engine.ConstraintTrunkHealth
 	}
+	return got
 }
 
-func (r *desk) grantSeats() {
-	for len(r.waiting) > 0 && r.busy < r.seatCap() {
-		l := r.waiting[0]
-		r.waiting = r.waiting[1:]
-		r.takeSeat(l)
-		l.grant()
-	}
+func (p *process) reserveTrunks(from receiver, e run.ReserveTrunks) {
+	got := p.acquire(e.Legs, nil)
+	p.after(p.w.delay(ownersTake), from, &run.TrunksReserved{Round: e.Round, Legs: e.Legs, Trunks: got.trunks,
+		Media: got.media, Validity: got.validity,
+		Constraint: got.refusal.Constraint, RetryAt: p.w.onWall(got.refusal.RetryAt)})
 }
 
-func (r *desk) takeSeat(l *contactLine) {
-	if l.seated {
+func (p *process) trunkEvent(e *call.TrunkEvent) {
+	t, now := p.trunk(e.Trunk), p.w.mono()
+	switch {
+	case e.Sent:
+		t.Sent(now, e.Leg)
 		return
+	case e.Class != nil || !e.Over:
+		t.Report(now, e.Leg, e.From, e.To, e.Class)
 	}
-	l.seated = true
-	r.busy++
-	l.seatedAt = r.w.mono()
-	if r.model != nil {
-		r.model.Seated(l.seatedAt)
+	if e.Over {
+		t.Release(now, e.Leg)
 	}
-	r.w.check.seated(r)
 }
 
-func (r *desk) freeSeat(l *contactLine) {
-	if l.seated {
-		l.seated = false
-		r.busy--
-		if l.held {
-			l.held = false
-			r.held--
+// options lets the keepalive find out how a trunk is.
+func (p *process) options(i int) {
+	p.do(time.Second+p.w.delay(30*time.Second), func() { p.trunks[i].Options(p.w.down[i] == 0) })
+}
+
+// --- numbers -----------------------------------------------------------------------------
+
+func (p *process) reserveNumbers(r *runner, e run.ReserveNumbers) {
+	w, now := p.w, p.w.mono()
+	m := &run.NumbersReserved{Round: e.Round, Got: make([]run.NumberGrant, len(e.Want))}
+	for i := range e.Want {
+		want, got := &e.Want[i], &m.Got[i]
+		got.Attempt = want.Attempt
+		var candidates []numberpool.Candidate
+		for k, slot := range p.slots {
+			if slices.Contains(r.numbers, slot.Settings().Number) {
+				candidates = append(candidates, slot.Candidate(now, p.homes[k].AreaKey, p.homes[k].CountryKey))
+			}
 		}
-		if r.model != nil && !l.seatedAt.IsZero() {
-			r.model.Ended(r.w.mono(), r.w.mono().Sub(l.seatedAt))
+		wants := numberpool.Want{LocalMatch: r.local, Sticky: want.Sticky}
+		if r.local {
+			wants.AreaKey, wants.CountryKey = phone.Home(want.To)
 		}
-		l.seatedAt = time.Time{}
+		k, refusal := numberpool.Choose(candidates, wants)
+		if k >= 0 {
+			var ok bool
+			if refusal, ok = p.slot(candidates[k].Number).Acquire(now, want.Attempt, channelTTL); ok {
+				got.From = candidates[k].Number
+				continue
+			}
+		}
+		got.Constraint, got.RetryAt = engine.ConstraintNumberPool, w.onWall(refusal.NextAt)
 	}
-	if i := slices.Index(r.waiting, l); i >= 0 {
-		r.waiting = slices.Delete(r.waiting, i, i+1)
+	p.after(w.delay(ownersTake), r, m)
+}
+
+func (p *process) slot(n engine.PhoneNumber) *numberpool.Slot {
+	i := slices.IndexFunc(p.slots, func(s *numberpool.Slot) bool { return s.Settings().Number == n })
+	return p.slots[max(i, 0)]
+}
+
+func (p *process) releaseNumber(n engine.PhoneNumber, id engine.AttemptID, end numberpool.End) {
+	p.slot(n).Release(p.w.mono(), id, end)
+}
+
+// --- seats -------------------------------------------------------------------------------
+
+func (p *process) demandSeats(r *runner, e run.DemandSeats) {
+	now, h := p.w.mono(), fleet.Holder(r.c.id)
+	m := &run.SeatsAllotted{Bot: e.Bot, N: e.N}
+	if e.Want <= 0 {
+		p.fleet.Leave(h)
+	} else {
+		p.fleet.Release(h, e.GiveUp)
+		g := p.fleet.Request(now, h, e.Want, e.Weight, leaseTTL)
+		m.Seats, m.Target = g.Granted, g.Target
 	}
+	p.w.check.granted(r.c, m.Seats)
+	p.after(p.w.delay(ownersTake), r, m)
+	p.tellSeats(p.fleet.Over(now))
+}
+
+// tellSeats tells holders of their allotments.
+func (p *process) tellSeats(grants []fleet.Grant) {
+	for _, g := range grants {
+		c := p.w.byID[engine.CampaignID(g.Holder)]
+		p.w.check.granted(c, g.Granted)
+		if r := p.runs[c.i]; r != nil {
+			p.after(p.w.delay(ownersTake), r, &run.SeatsAllotted{Bot: botID, Seats: g.Granted, Target: g.Target})
+		}
+	}
+}
+
+// setSeats changes how many the bot has.
+func (w *campaignWorld) setSeats(n int) {
+	w.seats = n
+	if w.process != nil {
+		w.process.tellSeats(w.process.fleet.SetSeats(w.mono(), n))
+	}
+}
+
+// strayAfter is how long a lease may be nobody's before it is taken back: whoever had
+// reserved it crashed with the reservation.
+const strayAfter = 10 * time.Minute
+
+// expire forgets allotments that ran out, and takes leases back that are nobody's.
+func (p *process) expire() {
+	p.again(leaseTTL/2, func() {
+		now := p.w.mono()
+		for _, h := range p.fleet.Expire(now) {
+			p.w.check.granted(p.w.byID[engine.CampaignID(h)], 0)
+		}
+		still := map[string]time.Duration{}
+		stray := func(lease string, id engine.AttemptID) bool {
+			if p.owned[id] != nil {
+				return false
+			}
+			since, known := p.strays[lease]
+			if !known {
+				since = p.w.now
+			}
+			still[lease] = since
+			return p.w.now-since >= strayAfter
+		}
+		for _, t := range p.trunks {
+			for _, leg := range t.Legs() {
+				if id, _, _ := leg.Attempt(); stray(string(leg), id) {
+					t.Release(now, leg)
+				}
+			}
+		}
+		for _, s := range p.slots {
+			for _, id := range s.Attempts() {
+				if stray(string(id), id) {
+					s.Release(now, id, numberpool.End{NotDialled: true})
+				}
+			}
+		}
+		p.strays = still
+		p.expire()
+	})
 }

@@ -1,243 +1,370 @@
 package sim
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
-	"dialler/engine/tally"
+	"dialler/engine/memstore"
+	"dialler/engine/numberpool"
+	"dialler/engine/run"
 )
 
-// write is one atomic step on its way to what is durable.
-type write struct {
-	d       *dossier
-	line    *contactLine // whose contact, attempt and step it carries; nil: the run's own
+// --- the writer -------------------------------------------------------------------------
+
+// writer is the group commit: what comes while a transaction is under way shares the
+// next one, in the order in which it came.
+type writer struct {
+	p      *process
+	queue  []queued
+	flying int // of the queue's head, in the transaction under way; -1: the next try waits
+	tries  int // that failed, one after the other
+	group  []journal.Write
+}
+
+// queued is a write, or a fence when it has none.
+type queued struct {
+	write   *journal.Write
+	contact *contactActor // that hears what became of it, by its step
 	step    int
-	contact *contact.Contact
-	attempt *attempt.Attempt
-	intent  bool
-	held    bool          // the hold of the attempt's number ends …
-	until   time.Duration // … then, 0: now
-	events  []journal.Event
-	row     *campaign.Campaign
-	block   engine.PhoneNumber
-	bulk    func() // changes of many rows
-	then    func(err error)
+	run     *runner
+	revoke  bool  // the run hears of a refusal
+	ticket  int64 // the run hears what became of it; 0: it does not
+	at      time.Duration
 }
 
-// submit queues a write; writes become durable in their order, several at once
-// when they come while one is under way.
-func (w *office) submit(x *write) {
-	w.writes = append(w.writes, x)
-	w.commitSoon()
+// groupCap bounds how many writes share one transaction.
+const groupCap = 512
+
+func (x *writer) submit(q queued) {
+	q.at = x.p.w.now
+	x.queue = append(x.queue, q)
+	x.commit()
 }
 
-func (w *office) commitSoon() {
-	if w.committing || w.dbAway > 0 || len(w.writes) == 0 || w.life == 0 {
+// late is for how long the oldest write has waited.
+func (x *writer) late() time.Duration {
+	for i := range x.queue {
+		if x.queue[i].write != nil {
+			return x.p.w.now - x.queue[i].at
+		}
+	}
+	return 0
+}
+
+// commit begins a transaction. The database has it some time before that is heard:
+// what goes wrong in between leaves it done, and not known to be.
+func (x *writer) commit() {
+	if x.flying != 0 || len(x.queue) == 0 {
 		return
 	}
-	w.committing = true
-	n := len(w.writes)
-	w.after(w.commit, func() {
-		if w.dbAway == 0 { // else it went away in between: nothing was taken
-			w.take(n)
+	w, p := x.p.w, x.p
+	x.group = x.group[:0]
+	n := 0
+	for n < len(x.queue) && len(x.group) < groupCap {
+		if q := &x.queue[n]; q.write != nil {
+			x.group = append(x.group, *q.write)
 		}
-		w.committing = false
-		w.commitSoon()
+		n++
+	}
+	x.flying = n
+	if len(x.group) == 0 {
+		x.flying = 0
+		x.done(n, nil)
+		return
+	}
+	takes := w.commit
+	var refused []error
+	err := errDatabaseAway
+	p.do(takes*7/10, func() {
+		if w.dbAway > 0 {
+			return
+		}
+		refused, err = w.store.Commit(background, x.group)
+		if err != nil {
+			w.check.broke(nil, "the store did not take a group of writes: %v", err)
+			return
+		}
+		for i := range x.group {
+			if refused[i] == nil {
+				w.check.durable(&x.group[i])
+			}
+		}
+	})
+	p.do(takes, func() {
+		x.flying = 0
+		if err != nil || w.dbAway > 0 {
+			x.failed()
+			return
+		}
+		x.tries = 0
+		p.databaseDown(false)
+		x.done(n, refused)
 	})
 }
 
-// take makes the first writes durable, one by one: who counts anew meanwhile
-// finds each either on its way or in the tables.
-func (w *office) take(n int) {
-	for range n {
-		x := w.writes[0]
-		w.writes[0] = nil
-		w.writes = w.writes[1:]
-		err := w.apply(x)
-		if x.line != nil {
-			x.line.durable(x, err)
-		} else if x.then != nil {
-			x.then(err)
-		}
+// failed tries again.
+func (x *writer) failed() {
+	if x.tries++; x.tries > 1 {
+		x.p.databaseDown(true)
 	}
+	x.flying = -1
+	x.p.do(min(50*time.Millisecond<<min(x.tries, 5), time.Second), func() {
+		x.flying = 0
+		x.commit()
+	})
 }
 
-func (w *office) apply(x *write) error {
-	d := x.d
-	if x.intent {
-		n := x.attempt.To
-		if h, ok := w.holds[n]; ok && h.attempt != x.attempt.ID && (h.until == 0 || w.now < h.until) {
-			return journal.ErrNumberHeld
-		}
-		if w.blocked[n] {
-			return journal.ErrSuppressed
-		}
-		w.holds[n] = hold{attempt: x.attempt.ID}
-	}
-	if a := x.attempt; a != nil {
-		d.store(w, a)
-		if x.held {
-			if h, ok := w.holds[a.To]; ok && h.attempt == a.ID {
-				if x.until == 0 {
-					delete(w.holds, a.To)
-				} else {
-					w.holds[a.To] = hold{a.ID, x.until}
-				}
+// done tells what became of the first n of the queue.
+func (x *writer) done(n int, refused []error) {
+	p := x.p
+	list := slices.Clone(x.queue[:n])
+	rest := copy(x.queue, x.queue[n:])
+	clear(x.queue[rest:])
+	x.queue = x.queue[:rest]
+	for i := range list {
+		q := &list[i]
+		var err error
+		if q.write != nil {
+			err, refused = refused[0], refused[1:]
+			if err != nil && q.revoke {
+				again := *q.write
+				again.Events = slices.Clone(again.Events) // who wrote it may write its events again
+				q.run.tell(&run.WriteRefused{Write: &again})
 			}
 		}
+		switch {
+		case q.write == nil && q.contact != nil:
+			p.loadContact(q.contact)
+		case q.write == nil:
+			q.run.tell(&run.Durable{Ticket: q.ticket})
+		case q.contact != nil:
+			p.after(0, q.contact, &call.Durable{Step: q.step, Err: err})
+		case q.ticket != 0:
+			q.run.tell(&run.Written{Ticket: q.ticket, Err: err})
+		}
 	}
-	if x.contact != nil {
-		d.put(x.line.i, x.contact)
-	}
-	for i := range x.events {
-		d.fold.Apply(&x.events[i])
-	}
-	if x.row != nil {
-		d.c = *x.row
-	}
-	if x.block != "" {
-		w.blocked[x.block] = true
-	}
-	if x.bulk != nil {
-		x.bulk()
-	}
-	return nil
+	x.commit()
 }
 
-// store keeps an attempt as it stands.
-func (d *dossier) store(w *office, a *attempt.Attempt) {
-	old := d.live[a.ID]
-	if kept := d.kept[a.ID]; kept != nil {
-		old = kept
-	}
-	if old != nil && old.State == attempt.Ended && a.State != attempt.Ended {
+// databaseDown notes whether the database answers and tells the runs.
+func (p *process) databaseDown(down bool) {
+	if p.dbDown == down {
 		return
 	}
-	if a.ServedAt != nil && (old == nil || old.ServedAt == nil) {
-		d.answers = append(d.answers, liveAnswer{at: a.ServedAt.Add(w.offset).UnixNano()})
+	p.dbDown = down
+	for _, r := range p.runs {
+		if r != nil {
+			r.tell(&run.DatabaseChanged{})
+		}
 	}
-	if a.State != attempt.Ended {
-		d.live[a.ID] = a
-		return
-	}
-	if a.ServedAt == nil && a.Outcome == engine.OutcomeAbandoned && (old == nil || old.State != attempt.Ended) {
-		d.answers = append(d.answers, liveAnswer{a.EndedAt.Add(w.offset).UnixNano(), true})
-		w.abandoned[a.To] = *a.EndedAt
-	}
-	w.check.ended(d, a, old)
-	if a.OpenLeg() {
-		d.live[a.ID] = a // its legs are watched still
-		return
-	}
-	delete(d.live, a.ID)
-	if !w.in.Large || d.reports[a.ID] > 0 {
-		d.kept[a.ID] = a
+	if down {
+		p.probe()
 	}
 }
 
-func (d *dossier) put(i int32, c *contact.Contact) {
-	before := d.book.open(i)
-	d.book.put(i, c)
-	d.reckon(before, d.book.open(i))
+// probe asks the database whether it is back.
+func (p *process) probe() {
+	p.do(time.Second, func() {
+		if p.dbDown && p.w.dbAway == 0 && p.writer.flying == 0 && len(p.writer.queue) == 0 {
+			p.databaseDown(false)
+		} else if p.dbDown {
+			p.probe()
+		}
+	})
 }
 
-func (d *dossier) reckon(before, after bool) {
-	switch {
-	case before && !after:
-		d.open--
-	case after && !before:
-		d.open++
+// --- questions ---------------------------------------------------------------------------
+
+var errDatabaseAway error = engine.Unavailable("database_unavailable", "the database does not answer; try again",
+	time.Second)
+
+// tables are the store, beside what is configured.
+type tables struct {
+	*memstore.Store
+	w *campaignWorld
+}
+
+// Bots gives the one bot.
+func (t tables) Bots(context.Context) ([]engine.Bot, error) {
+	return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: t.w.seats, Endpoints: []string{"ws://bot"}}}, nil
+}
+
+// put puts a question to the store; read is given why it cannot be answered, or nil.
+// The store reads at one moment, and its answer arrives at a later one.
+func (p *process) put(to receiver, read func(err error) any) {
+	w := p.w
+	var err error
+	takes := w.delay(4 * time.Millisecond)
+	if w.dbAway > 0 {
+		takes, err = 200*time.Millisecond+w.delay(2*time.Second), errDatabaseAway
+	}
+	p.do(takes, func() {
+		if event := read(err); event != nil {
+			p.after(w.delay(4*time.Millisecond), to, event)
+		}
+	})
+}
+
+// ask puts a question of the run; false: the effect is none.
+func (r *runner) ask(effect run.Effect) bool {
+	p, w, id := r.p, r.p.w, r.c.id
+	t := tables{w.store, w}
+	switch e := effect.(type) {
+	case run.ReadContact:
+		p.do(e.After, func() { r.put(e, t) })
+	case run.AddContacts:
+		r.addContacts(e)
+	case run.CheckStart:
+		p.put(r, func(err error) any {
+			m := &run.ActReady{Command: e.Command, Request: e.Request, Err: err}
+			m.Facts, m.Bots = r.preflight(t, e.Run, e.Pool)
+			return m
+		})
+	case run.CheckReady:
+		p.put(r, func(err error) any {
+			m := &run.PreflightReady{Request: e.Request, Seats: w.seats, Free: p.fleet.Free(), Err: err}
+			m.Facts, m.Bots = r.preflight(t, e.Run, e.Settings.Numbers)
+			m.Outlook, _ = w.store.Outlook(background, id, e.Run)
+			return m
+		})
+	case run.Recover:
+		r.recover(e, t)
+	default:
+		if !run.AsksTables(effect) {
+			return false
+		}
+		r.put(effect, t)
+	}
+	return true
+}
+
+// put puts a question that the tables answer.
+func (r *runner) put(e run.Effect, t tables) {
+	life, asked := r.state, run.Asked{Campaign: r.c.id, Question: e, At: r.p.w.wall(), Abandoned: r.p.noteAbandon}
+	r.p.put(r, func(err error) any {
+		if _, load := e.(run.Load); load && r.state != life {
+			return nil // one that crashed while it loaded must not take the campaign over
+		}
+		if err != nil {
+			return run.Unanswered(e, err)
+		}
+		event, _ := asked.Answer(background, t)
+		if m, ok := event.(*run.Loaded); ok {
+			m.Seats = r.asked
+		}
+		return event
+	})
+}
+
+// contacts finds those of a campaign with a number, or else with some variables.
+func (w *campaignWorld) contacts(id engine.CampaignID, n engine.PhoneNumber,
+	match map[string]string) (rows []contact.Contact) {
+	if n == "" {
+		rows, _ = w.store.ContactsMatching(background, id, match)
+	} else if row, ok, _ := w.store.ContactByNumber(background, id, n); ok {
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (p *process) noteAbandon(n engine.PhoneNumber, at time.Time) {
+	if at.After(p.abandoned[n]) {
+		p.abandoned[n] = at
 	}
 }
 
-// ledger counts the live answers since a time, as the database does: those
-// served and abandoned, and those about to be.
-func (d *dossier) ledger(since time.Time) (live, abandoned int) {
-	s := since.UnixNano()
-	for _, a := range d.answers {
-		if a.at >= s {
-			live++
-			if a.abandoned {
-				abandoned++
+func (r *runner) preflight(t tables, n int, pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot) {
+	p, w := r.p, r.p.w
+	for _, t := range p.trunks {
+		s := t.Settings()
+		f.Trunks, f.CPS, f.Channels = f.Trunks+1, f.CPS+s.CPSCap, f.Channels+s.ChannelCap
+	}
+	f.Numbers = map[engine.PhoneNumber]numberpool.State{}
+	for _, slot := range p.slots {
+		if no := slot.Settings().Number; slices.Contains(pool, no) {
+			f.Numbers[no] = slot.State(w.mono())
+		}
+	}
+	f.DatabaseDown = p.dbDown
+	_, f.OpenContacts, _ = w.store.NextDue(background, r.c.id, n)
+	bots, _ = t.Bots(background)
+	return f, bots
+}
+
+// addContacts stores a list; it is given again until it is known what became of it.
+func (r *runner) addContacts(e run.AddContacts) {
+	s := r.p.w.store
+	r.p.put(r, func(err error) any {
+		if err != nil {
+			r.addContacts(e)
+			return nil
+		}
+		m := &run.RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting,
+			Event: e.Insert.Event}
+		m.Report, m.Err = s.AddContacts(background, e.Insert)
+		m.Event.Data.Count = m.Report.Added
+		if m.Err == nil && e.Lifting && m.Report.Duplicates > 0 {
+			m.Again, m.Err = s.ExcludedContacts(background, r.c.id, run.NumbersOf(e.Command.Contacts))
+			m.Report.Readmitted = len(m.Again)
+		}
+		return m
+	})
+}
+
+// recover reads the contacts of attempts that nobody has, however long that takes.
+func (r *runner) recover(e run.Recover, t tables) {
+	r.p.put(r, func(err error) any {
+		if err != nil {
+			r.p.do(time.Second, func() { r.recover(e, t) })
+			return nil
+		}
+		m := &run.Recovered{Life: e.Life}
+		for i := range e.Lost {
+			if x, ok, _ := run.RecoverContact(background, t, e.Lost[i].ID, e.Lost[i].Contact); ok {
+				m.Rows = append(m.Rows, x)
 			}
 		}
-	}
-	for _, a := range d.live {
-		if a.State != attempt.Ended && a.ServedAt == nil && a.Ending != nil && a.Ending.Outcome == engine.OutcomeAbandoned && !a.AnsweredAt.Before(since) {
-			live++
-			abandoned++
-		}
-	}
-	return live, abandoned
+		return m
+	})
 }
 
-// closeWaiting moves every waiting contact of the run to a final state.
-func (d *dossier) closeWaiting(w *office, as contact.State, reason string) {
-	kind := contact.RunStopped
-	if as == contact.WindowClosed {
-		kind = contact.WindowEnded
-	}
-	d.each(w, kind, func(c *contact.Machine) { c.C.Reason = reason }, func(i int32) bool { return d.book.waits(i) })
+// loadContact reads what a restarted contact goes on from.
+func (p *process) loadContact(a *contactActor) {
+	id := a.core.Machine.C.ID
+	p.put(a, func(err error) any {
+		m := &call.ContactLoaded{Err: err}
+		if err != nil {
+			return m
+		}
+		row, ok, _ := p.w.store.ContactByID(background, id)
+		if !ok {
+			m.Err = engine.NotFound("contact_not_found", "the contact is not stored")
+			return m
+		}
+		m.Row = row
+		if at, ok := p.w.stored(row.Attempt); ok {
+			m.Attempt = &at
+		}
+		return m
+	})
 }
 
-// each applies an event to the rows that it is for, and folds it.
-func (d *dossier) each(w *office, kind contact.Kind, also func(*contact.Machine), concerns func(int32) bool) {
-	type change struct{ before, after contact.Facts }
-	counts := map[change]int{}
-	var order []change
-	for i := range int32(len(d.book.rows)) { //nolint:gosec // bounded by the plan
-		if !concerns(i) {
-			continue
+// fetchAttempt reads the attempt that a result is about.
+func (p *process) fetchAttempt(a *contactActor, e *call.FetchAttempt) {
+	p.put(a, func(err error) any {
+		m := *e.Result
+		m.Fetched, m.Attempt, m.Err = true, nil, err
+		if at, ok := p.w.stored(e.Attempt); err == nil && ok {
+			m.Attempt = &at
+		} else if err == nil {
+			m.Err = call.ErrCallNotFound
 		}
-		m := contact.Machine{C: d.book.get(i)}
-		before := m.C.Facts()
-		if err := m.Apply(contact.Event{Kind: kind, At: w.wall(), Policy: contact.Policy{MaxAttempts: d.c.Settings.MaxAttempts}, Run: d.c.Run}); err != nil {
-			w.check.illegal(d, err)
-			continue
-		}
-		if also != nil {
-			also(&m)
-		}
-		open := d.book.open(i)
-		d.book.set(i, &m.C)
-		d.reckon(open, d.book.open(i))
-		c := change{before, m.C.Facts()}
-		if counts[c]++; counts[c] == 1 {
-			order = append(order, c)
-		}
-	}
-	e := journal.Event{Campaign: d.c.ID, Run: d.c.Run, At: w.wall(), Type: journal.ContactsClosed}
-	if kind == contact.RunReset { // what they were is the figure of the run before
-		e.Type = journal.ContactsReset
-	}
-	for _, c := range order {
-		m := journal.Move{Before: &c.before, After: &c.after, Count: counts[c]}
-		if kind == contact.RunReset {
-			m.Before = nil
-		}
-		e.Data.Moves = append(e.Data.Moves, m)
-	}
-	d.fold.Apply(&e)
-}
-
-// recount counts everything anew from what is stored.
-func (d *dossier) recount(run int) campaign.Counters {
-	t := tally.New()
-	for i := range int32(len(d.book.rows)) { //nolint:gosec // bounded by the plan
-		c := d.book.get(i)
-		f := c.Facts()
-		t.Contacts(&f, 1)
-	}
-	for _, list := range []map[engine.AttemptID]*attempt.Attempt{d.live, d.kept} {
-		for _, a := range list {
-			if a.Run == run {
-				t.Attempt(a)
-			}
-		}
-	}
-	return t.Counters()
+		return &m
+	})
 }

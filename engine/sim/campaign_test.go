@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -26,6 +27,33 @@ func plain(contacts int) Installation {
 		Acts: []PlannedAct{{At: time.Second, Action: campaign.ActionStart}}}}}
 }
 
+// twoClocks gives a time whose wall clock was stepped, and whose monotonic reading was
+// not. Package time has no way to make one.
+func twoClocks(wall time.Time, monotonic time.Duration) time.Time {
+	raw := struct { // as package time lays it out
+		wall uint64 // 1, 33 bits of seconds since 1885, 30 of nanoseconds
+		ext  int64  // nanoseconds of the monotonic clock
+		loc  *time.Location
+	}{ext: int64(time.Hour + monotonic), loc: time.UTC}
+	since1885 := wall.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	raw.wall = 1<<63 | uint64(since1885)<<30 | uint64(wall.Nanosecond())
+	return *(*time.Time)(unsafe.Pointer(&raw))
+}
+
+func TestAReadingOfBothClocksDiffersByTheirSteps(t *testing.T) {
+	a, b := twoClocks(start, time.Second), twoClocks(start.Add(time.Hour), 3*time.Second)
+	if b.Sub(a) != 2*time.Second || b.Round(0).Sub(a.Round(0)) != time.Hour {
+		t.Errorf("%s by the monotonic clock, %s by the wall clock", b.Sub(a), b.Round(0).Sub(a.Round(0)))
+	}
+}
+
+// drawn is the installation of a seed.
+func drawn(seed uint64) Installation {
+	in := DrawInstallation(seed)
+	in.Clock = twoClocks
+	return in
+}
+
 func holds(t testing.TB, in Installation, seed uint64) CampaignsResult {
 	t.Helper()
 	r := RunCampaigns(in, seed)
@@ -38,10 +66,12 @@ func holds(t testing.TB, in Installation, seed uint64) CampaignsResult {
 func TestAWholeCampaignEndsWithEveryContactFinal(t *testing.T) {
 	r := holds(t, plain(500), 1)
 	c := &r.Campaigns[0]
-	if c.State != campaign.Completed || c.CompletionReason != campaign.ReasonRetriesDone || c.Counters.Total != 500 || c.Counters.Pending != 0 {
+	if c.State != campaign.Completed || c.CompletionReason != campaign.ReasonRetriesDone || c.Counters.Total != 500 ||
+		c.Counters.Pending != 0 {
 		t.Fatalf("%+v", c)
 	}
-	if c.Counters.ConnectedCalls == 0 || c.Counters.Unanswered == 0 || c.Dials < 500 || c.Utilisation() < 0.3 || c.ConnectsPerHour() < 100 {
+	if c.Counters.ConnectedCalls == 0 || c.Counters.Unanswered == 0 || c.Dials < 500 || c.Utilisation() < 0.3 ||
+		c.ConnectsPerHour() < 100 {
 		t.Fatalf("%+v, utilisation %.2f, %.0f connects an hour", c, c.Utilisation(), c.ConnectsPerHour())
 	}
 }
@@ -56,7 +86,7 @@ func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 	broken := 0
 	for i := range *campaigns {
 		seed := *seedFrom + uint64(i)
-		r := RunCampaigns(DrawInstallation(seed), seed)
+		r := RunCampaigns(drawn(seed), seed)
 		if r.Broken == nil {
 			continue
 		}
@@ -69,13 +99,15 @@ func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 
 func TestTheSameSeedPlaysTheSameCampaignsByteForByte(t *testing.T) {
 	for seed := range uint64(12) {
-		in := DrawInstallation(seed)
+		in := drawn(seed)
 		a, b := RunCampaigns(in, seed), RunCampaigns(in, seed)
-		if x, y := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b); a.Events != b.Events || len(x) != len(y) || a.Ended != b.Ended {
+		if x, y := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b); a.Events != b.Events || len(x) != len(y) ||
+			a.Ended != b.Ended {
 			t.Fatalf("seed %d:\n%s\n%s", seed, x, y)
 		}
 		for i := range a.Campaigns {
-			if d := tally.Compare(a.Campaigns[i].Counters, b.Campaigns[i].Counters); len(d) > 0 || a.Campaigns[i].Busy != b.Campaigns[i].Busy {
+			if d := tally.Compare(a.Campaigns[i].Counters, b.Campaigns[i].Counters); len(d) > 0 ||
+				a.Campaigns[i].Busy != b.Campaigns[i].Busy {
 				t.Fatalf("seed %d: %v", seed, d)
 			}
 		}
@@ -112,12 +144,13 @@ func TestACrashLosesItsLinesAndNothingElse(t *testing.T) {
 
 func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	in := plain(50)
-	w := newOffice(in.WithDefaults(), 7)
+	w := newCampaignWorld(in.WithDefaults(), 7)
 	w.later(time.Minute, func() { // somebody forgets an exclusion
-		w.check.excluded(w.plans[0], numberOf(w.in.Prefixes, 40))
+		w.check.runs[0].excluded[numberOf(w.in.Prefixes, 40)] = true
 	})
 	w.play()
-	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" || !strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {
+	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" ||
+		!strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {
 		t.Fatalf("%+v", b)
 	}
 }

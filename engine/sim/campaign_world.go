@@ -1,295 +1,298 @@
 package sim
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/exclusion"
-	"dialler/engine/fleet"
 	"dialler/engine/journal"
-	"dialler/engine/numberpool"
+	"dialler/engine/memstore"
 	"dialler/engine/pacing"
-	"dialler/engine/tally"
-	"dialler/engine/trunk"
 )
 
-// happening is something that will happen in the world.
-type happening struct {
-	at   time.Duration
-	seq  uint64
-	life int // of the process to which it happens, 0: to the world
-	f    func()
-}
-
-// happenings is a heap of them.
-type happenings struct {
-	s   []happening
-	seq uint64
-}
-
-func (q *happenings) less(a, b *happening) bool {
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
-}
-
-func (q *happenings) push(h happening) {
-	q.seq++
-	h.seq = q.seq
-	q.s = append(q.s, h)
-	for i := len(q.s) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !q.less(&q.s[i], &q.s[up]) {
-			break
-		}
-		q.s[i], q.s[up] = q.s[up], q.s[i]
-		i = up
-	}
-}
-
-func (q *happenings) pop() happening {
-	top := q.s[0]
-	n := len(q.s) - 1
-	q.s[0] = q.s[n]
-	q.s[n] = happening{}
-	q.s = q.s[:n]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= n {
-			return top
-		}
-		if c+1 < n && q.less(&q.s[c+1], &q.s[c]) {
-			c++
-		}
-		if !q.less(&q.s[c], &q.s[i]) {
-			return top
-		}
-		q.s[i], q.s[c] = q.s[c], q.s[i]
-		i = c
-	}
-}
-
-// office is a whole installation in one world: what is durable, the process
-// that runs, the network with its people, and the bots.
-type office struct {
+// campaignWorld is an installation and all around it: what is durable, the process
+// that dials, the network with its people, bots, operators, and what goes wrong.
+type campaignWorld struct {
 	in     Installation
 	seed   uint64
-	now    time.Duration // monotonic
+	now    time.Duration // by the monotonic clock
 	offset time.Duration // of the wall clock, by steps
-	queue  happenings
+	queue  eventQueue
 	events int
+	draws  uint64
 
-	// What a crash leaves.
-	plans     []*dossier
-	holds     map[engine.PhoneNumber]hold
-	blocked   map[engine.PhoneNumber]bool // the suppression list
-	abandoned map[engine.PhoneNumber]time.Time
-	calls     map[engine.PhoneNumber][]time.Duration // dials of our numbers in the last day, of those with caps
+	store     *memstore.Store
+	campaigns []*campaignRecord
+	byID      map[engine.CampaignID]*campaignRecord
 
-	// The process. Life is 0 while it is down.
-	life, lives int
-	runs        []*desk
-	fleet       *fleet.Fleet
-	trunks      []*trunk.Trunk
-	slots       []*numberpool.Slot
-	cands       []numberpool.Candidate
-	writes      []*write
-	committing  bool
-	attempts    uint64 // begun so far
-	draws       uint64 // of trunks
+	process *process // nil while it is down
+	lives   int
 
-	// The world around it.
-	wires    map[engine.LegID]*wire
-	byNumber map[engine.PhoneNumber]*wire
+	legs     map[engine.LegID]*leg
+	byNumber map[engine.PhoneNumber]*leg
+	calls    map[engine.PhoneNumber][]time.Duration // dials from our numbers with caps, of the last day
+	carrier  [][]time.Duration                      // by trunk: INVITEs of the last second
 	seats    int
 	dbAway   int // faults that keep it away
 	commit   time.Duration
-	down     []int // by trunk: faults that keep it from answering
-	refuses  []int // … that refuse connections
-	carrier  [][]time.Duration
-	stepped  time.Duration // when the clock was last stepped
+	down     []int         // by trunk: faults that keep it from answering
+	refuses  []int         // … that refuse connections
+	stepped  time.Duration // when the clock was last stepped, -1: never
 	crashes  int
 	halted   bool
 	spent    bool
 
-	check checker
+	requests int
+	check    checker
 }
 
-// dossier is what is durable of one campaign.
-type dossier struct {
-	i        int
-	plan     *CampaignPlan
-	c        campaign.Campaign
-	book     book
-	open     int // contacts that are not final
-	live     map[engine.AttemptID]*attempt.Attempt
-	kept     map[engine.AttemptID]*attempt.Attempt // the ended ones
-	reports  map[engine.AttemptID]int              // results on their way
-	answers  []liveAnswer
-	fold     tally.Runs
-	excluded exclusion.Book
-	learnt   *pacing.State
-	previous []row // of the run that a restart was prepared from
-	dials    int
-	clock    dialClock
+// campaignRecord is what the world knows of one campaign.
+type campaignRecord struct {
+	i         int
+	id        engine.CampaignID
+	plan      *CampaignPlan
+	added     int // contacts that were added behind the list
+	dials     int
+	clock     dialClock
+	disturbed time.Duration // until when requests may go unanswered
 }
 
-// liveAnswer is one that counts for the abandon cap.
-type liveAnswer struct {
-	at        int64
-	abandoned bool
-}
+var background = context.Background()
 
-type hold struct {
-	attempt engine.AttemptID
-	until   time.Duration // 0: as long as it lives
-}
-
-func newOffice(in Installation, seed uint64) *office {
-	w := &office{in: in, seed: seed, holds: map[engine.PhoneNumber]hold{}, blocked: map[engine.PhoneNumber]bool{},
-		abandoned: map[engine.PhoneNumber]time.Time{}, calls: map[engine.PhoneNumber][]time.Duration{},
-		wires: map[engine.LegID]*wire{}, byNumber: map[engine.PhoneNumber]*wire{}, seats: in.Seats, commit: in.Commit,
-		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), carrier: make([][]time.Duration, len(in.Trunks)), stepped: -1}
-	w.check.w = w
+func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
+	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
+		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{},
+		calls:   map[engine.PhoneNumber][]time.Duration{},
+		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
+		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1}
+	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large})
+	w.check.begin(w)
 	for i := range in.Campaigns {
 		w.create(i)
 	}
 	w.boot()
-	for i := range in.Campaigns {
-		w.plan(i)
+	for _, c := range w.campaigns {
+		w.plan(c)
 	}
 	w.planFaults()
 	return w
 }
 
-// create makes a draft with its list.
-func (w *office) create(i int) {
-	p := &w.in.Campaigns[i]
-	id := engine.CampaignID(fmt.Sprintf("cmp_%d", i+1))
-	d := &dossier{i: i, plan: p, live: map[engine.AttemptID]*attempt.Attempt{}, kept: map[engine.AttemptID]*attempt.Attempt{},
-		reports: map[engine.AttemptID]int{}, fold: tally.Runs{}, excluded: exclusion.NewBook(nil)}
-	d.c = campaign.Campaign{ID: id, Settings: p.Settings.WithDefaults(), State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(), CreatedBy: engine.System}
-	d.book = book{id: id, created: w.wall(), prefixes: w.in.Prefixes, first: p.First, others: map[int32]int{}, added: map[int]int32{}, attempts: map[int32]engine.AttemptID{}}
-	w.plans = append(w.plans, d)
-	d.clock.leftAtClose = -1
-	if w.in.Course {
-		d.clock.course = &course{width: courseLeast}
+// numberOf is the phone number with that place in the world.
+func numberOf(prefixes []string, n int) engine.PhoneNumber {
+	return engine.PhoneNumber(fmt.Sprintf("%s%07d", prefixes[n%len(prefixes)], n))
+}
+
+// placeOf is the place of a number.
+func placeOf(n engine.PhoneNumber) (place uint64) {
+	for _, c := range n[max(len(n)-7, 0):] {
+		place = place*10 + uint64(c-'0')
 	}
+	return place
+}
+
+// segments is how many values the variable "segment" has.
+const segments = 10
+
+// segmentOf are the variables of all contacts of one segment.
+var segmentOf = func() (list [segments]map[string]string) {
+	for i := range list {
+		list[i] = map[string]string{"segment": fmt.Sprint(i + 1)}
+	}
+	return list
+}()
+
+func (w *campaignWorld) person(place int) campaign.NewContact {
+	return campaign.NewContact{Number: numberOf(w.in.Prefixes, place), Variables: segmentOf[place%segments]}
+}
+
+// create stores a draft with its list.
+func (w *campaignWorld) create(i int) {
+	p := &w.in.Campaigns[i]
+	c := &campaignRecord{i: i, id: engine.CampaignID(fmt.Sprintf("cmp_%d", i+1)), plan: p, disturbed: -1}
+	c.clock.leftAtClose = -1
+	if w.in.Course {
+		c.clock.course = &course{width: courseLeast}
+	}
+	w.campaigns, w.byID[c.id] = append(w.campaigns, c), c
+	s := p.Settings.WithDefaults()
+	s.Bot = botID
+	row := campaign.Campaign{ID: c.id, Settings: s, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(),
+		CreatedBy: engine.System}
 	used, more := 0, 0
 	if p.Contacts > 0 {
 		used, more = p.Used/p.Contacts, p.Used%p.Contacts
 	}
-	w.addRows(d, p.Contacts-more, nil, used)
-	w.addRows(d, more, nil, used+1)
-}
-
-// addRows adds contacts to the durable list, who have used so many attempts: the
-// next ones, or those of the given places.
-func (w *office) addRows(d *dossier, n int, places []int, used int) {
-	if n+len(places) == 0 && used > 0 {
-		return
-	}
-	b := &d.book
 	at := w.wall()
-	c := contact.Contact{Source: "csv", Run: d.c.Run, State: contact.Pending, Max: d.c.Settings.MaxAttempts,
-		DueAt: &at, DueClass: contact.DueFirst, DuePass: 1, UpdatedAt: at, Version: 1}
-	if used > 0 {
-		c.State, c.Used, c.DueClass, c.DuePass = contact.Unanswered, used, contact.DueRetry, used+1
+	sample := contact.Contact{Campaign: c.id, Source: "csv", Run: 1, State: contact.Pending, Max: s.MaxAttempts,
+		DueAt:    &at,
+		DueClass: contact.DueFirst, DuePass: 1, CreatedAt: at, UpdatedAt: at, Version: 1}
+	var events []journal.Event
+	var list []contact.Contact
+	for k := range p.Contacts {
+		x := sample
+		n := used
+		if k >= p.Contacts-more { // the last ones have used one more
+			n++
+		}
+		if n > 0 {
+			x.State, x.Used, x.DueClass, x.DuePass = contact.Unanswered, n, contact.DueRetry, n+1
+		}
+		x.ID, x.Position = engine.ContactID(fmt.Sprintf("%016x%016x", i+1, k)), int64(k)+1
+		person := w.person(p.First + k)
+		x.Number, x.Variables = person.Number, person.Variables
+		if f := x.Facts(); len(events) > 0 && *events[len(events)-1].Data.After == f {
+			events[len(events)-1].Data.Count++
+		} else {
+			row.Seq++
+			events = append(events, journal.Event{Campaign: c.id, Seq: row.Seq, Run: 1, At: at, Type: journal.ContactsAdded,
+				Version: 1,
+				Data:    journal.Data{After: &f, Count: 1}})
+		}
+		list = append(list, x)
 	}
-	b.rows = slices.Grow(b.rows, n+len(places))
-	add := func() {
-		b.rows = append(b.rows, row{})
-		b.set(int32(len(b.rows)-1), &c) //nolint:gosec // bounded by the plan
+	_ = w.store.InsertCampaign(background, row, events...) // nothing is refused
+	w.store.Lock()
+	defer w.store.Unlock()
+	for k := range list {
+		w.store.PutContact(list[k])
 	}
-	b.listed += n // the list comes first
-	for range n {
-		add()
-	}
-	for _, p := range places {
-		i := int32(len(b.rows)) //nolint:gosec // bounded by the plan
-		b.others[i], b.added[p] = p, i
-		add()
-	}
-	d.open += n + len(places)
-	after := c.Facts()
-	d.fold.Apply(&journal.Event{Campaign: d.c.ID, Run: d.c.Run, At: at, Type: journal.ContactsAdded,
-		Data: journal.Data{After: &after, Count: n + len(places)}})
 }
 
-// mono is the time by the monotonic clock, wall that of the wall clock.
-func (w *office) mono() time.Time { return w.in.Start.Add(w.now) }
-func (w *office) wall() time.Time { return w.in.Start.Add(w.now + w.offset) }
+// row is a campaign as it is stored.
+func (w *campaignWorld) row(c *campaignRecord) *campaign.Campaign {
+	w.store.Lock()
+	defer w.store.Unlock()
+	return w.store.CampaignRow(c.id)
+}
 
-// after lets something happen to the process; a crash forgets it.
-func (w *office) after(d time.Duration, f func()) {
-	w.queue.push(happening{at: w.now + max(d, 0), life: w.life, f: f})
+// open counts the contacts of a campaign's run that are not final.
+func (w *campaignWorld) open(c *campaignRecord) int {
+	_, n, _ := w.store.NextDue(background, c.id, w.row(c).Run)
+	return n
+}
+
+// --- time ----------------------------------------------------------------------------
+
+// mono is the time by the monotonic clock, wall that of the wall clock, boot the
+// reading of the boot-time clock.
+func (w *campaignWorld) mono() time.Time { return w.in.Start.Add(w.now) }
+
+func (w *campaignWorld) wall() time.Time {
+	t := w.in.Start.Add(w.now + w.offset)
+	if w.in.Clock != nil {
+		return w.in.Clock(t, w.now)
+	}
+	return t
+}
+
+func (w *campaignWorld) bootTime() engine.BootTime { return engine.BootTime(time.Second + w.now) }
+
+// onWall gives a time of the monotonic clock by the wall clock; none stays none.
+func (w *campaignWorld) onWall(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(w.offset)
+}
+
+// draw gives the next of the world's random numbers.
+func (w *campaignWorld) draw() uint64 {
+	w.draws++
+	return mix(mix(w.seed) + w.draws)
+}
+
+// delay draws one of up to most.
+func (w *campaignWorld) delay(most time.Duration) time.Duration {
+	return time.Duration(w.draw() % uint64(most)) //nolint:gosec // both are positive
 }
 
 // later lets something happen in the world.
-func (w *office) later(d time.Duration, f func()) {
-	w.queue.push(happening{at: w.now + max(d, 0), f: f})
+func (w *campaignWorld) later(d time.Duration, f func()) {
+	w.queue.push(simEvent{at: w.now + max(d, 0), f: f}, w.now)
 }
 
+// settles is for how long a world goes on once only what comes again and again is
+// left: leases run out, and seats go back.
+const settles = 12 * time.Minute
+
 // play lets everything happen.
-func (w *office) play() {
-	for len(w.queue.s) > 0 && w.check.broken == nil {
-		h := w.queue.pop()
-		if h.at >= w.in.Length {
+func (w *campaignWorld) play() {
+	quiet := time.Duration(-1) // since when nothing but idle events is left
+	for w.check.broken == nil {
+		e, ok := w.queue.pop()
+		if !ok {
+			break
+		}
+		if e.at >= w.in.Length {
 			w.now = w.in.Length
+			w.check.length()
 			return
 		}
-		if h.life != 0 && h.life != w.life {
+		if e.life != 0 && (w.process == nil || e.life != w.process.life) {
+			continue
+		}
+		if !e.idle || w.queue.busy > 0 {
+			quiet = -1
+		} else if quiet < 0 {
+			quiet = e.at
+		} else if e.at-quiet > settles {
+			break
+		}
+		w.now = e.at
+		w.queue.idling = e.idle && w.queue.busy == 0
+		if e.to != nil {
+			e.to.receive(e.event, "")
 			continue
 		}
 		if w.enough() {
 			return
 		}
-		w.now = h.at
 		w.events++
-		h.f()
-		if w.life != 0 {
-			for _, r := range w.runs {
-				r.pump()
-			}
-			w.check.step()
-		}
+		e.f()
 	}
 	if w.check.broken == nil {
 		w.check.end()
+		if quiet >= 0 {
+			w.now = quiet
+		}
 	}
 }
 
 // enough says whether the world ends before its Length.
-func (w *office) enough() bool {
+func (w *campaignWorld) enough() bool {
 	w.spent = w.in.EventsMost > 0 && w.events >= w.in.EventsMost
 	w.halted = w.in.Halt != nil && w.events%haltEvery == 0 && w.in.Halt()
 	return w.spent || w.halted
 }
 
 // result is what it came to.
-func (w *office) result() CampaignsResult {
-	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Halted: w.halted, Spent: w.spent, Broken: w.check.broken}
-	for i, d := range w.plans {
-		c := &d.c
-		r := CampaignResult{ID: c.ID, State: c.State, CompletionReason: c.CompletionReason, FailureReason: c.FailureReason,
-			Run: c.Run, Counters: d.fold.Counters(c.Run), Dials: d.dials}
-		d.clock.pass(w, i)
-		r.Dialling, r.Busy, r.Workers = d.clock.dialling, d.clock.busy, d.clock.workers
-		r.Open, r.LeftAtClose = d.open, d.clock.leftAtClose
-		r.Counts = pacing.Counts{Live: r.Counters.LiveAnswers, Abandoned: r.Counters.LiveAnswers - r.Counters.ConnectedCalls}
-		r.Ended = w.now
-		if c.StartedAt != nil {
-			r.Started = c.StartedAt.Sub(w.in.Start)
+func (w *campaignWorld) result() CampaignsResult {
+	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Halted: w.halted,
+		Spent: w.spent, Broken: w.check.broken}
+	for _, c := range w.campaigns {
+		row := w.row(c)
+		counters, _ := w.store.Counters(background, c.id, row.Run)
+		r := CampaignResult{ID: c.id, State: row.State, CompletionReason: row.CompletionReason,
+			FailureReason: row.FailureReason,
+			Run:           row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
+		c.clock.pass(w, c)
+		r.Dialling, r.Busy, r.Workers, r.LeftAtClose = c.clock.dialling, c.clock.busy, c.clock.workers, c.clock.leftAtClose
+		r.Counts = pacing.Counts{Live: counters.LiveAnswers, Abandoned: counters.LiveAnswers - counters.ConnectedCalls,
+			CapacityLoss: counters.CapacityLoss}
+		if row.StartedAt != nil {
+			r.Started = row.StartedAt.Sub(w.in.Start)
 		}
-		if c.CompletedAt != nil {
-			r.Ended = c.CompletedAt.Sub(w.in.Start)
+		if row.CompletedAt != nil {
+			r.Ended = row.CompletedAt.Sub(w.in.Start)
 		}
-		r.Course = d.clock.course.moments(r.Ended)
-		if w.life != 0 {
-			r.Constraint = w.runs[i].last.Constraint
+		r.Course = c.clock.course.moments(r.Ended)
+		if a := w.runner(c); a != nil {
+			r.Constraint = a.state.Pace.Last.Constraint
 		}
 		res.Campaigns = append(res.Campaigns, r)
 	}
@@ -307,24 +310,33 @@ type dialClock struct {
 }
 
 // pass counts the time since it was last asked with what held in it.
-func (c *dialClock) pass(w *office, i int) {
-	d := w.now - c.at
-	was := c.open
+func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
+	d := w.now - k.at
+	was := k.open
 	if was {
-		c.dialling += d
-		c.workers += time.Duration(max(c.seats, c.used)) * d
-		c.busy += time.Duration(c.used) * d
+		k.dialling += d
+		k.workers += time.Duration(max(k.seats, k.used)) * d
+		k.busy += time.Duration(k.used) * d
 	}
-	c.course.pass(c, w.now, w.plans[i])
-	c.at, c.open, c.seats, c.used = w.now, false, 0, 0
-	if w.life == 0 {
+	k.course.pass(k, w.now, w, c)
+	k.at, k.open, k.seats, k.used = w.now, false, 0, 0
+	r := w.runner(c)
+	if r == nil || r.state.Tally == nil {
 		return
 	}
-	r := w.runs[i]
-	c.open = r.m.C.State == campaign.Running && r.windowIs
-	c.seats, c.used = r.seatCap(), r.busy
-	if was && !c.open && c.leftAtClose < 0 && (r.m.C.State == campaign.Running || r.m.C.CompletionReason == campaign.ReasonWindowEnded) {
-		c.leftAtClose = w.plans[i].open
+	s := r.state
+	zoned := s.M.C.Settings.Window.ContactZone
+	k.open = s.M.C.State == campaign.Running && (s.WindowOpen && !zoned || zoned && s.Queue.Len()+len(s.Lines) > 0)
+	k.seats, k.used = min(s.M.C.Settings.Concurrency, s.Seats), s.Busy
+	if was && !k.open && k.leftAtClose < 0 && (s.M.C.State == campaign.Running ||
+		s.M.C.CompletionReason == campaign.ReasonWindowEnded) {
+		k.leftAtClose = w.open(c)
 	}
-	c.course.stands(w.plans[i], &r.books.Run.Counts)
+	k.course.stands(w, c, &s.Pace.Books.Run.Counts)
+}
+
+// stored gives an attempt as it is durable.
+func (w *campaignWorld) stored(id engine.AttemptID) (attempt.Attempt, bool) {
+	a, ok, _ := w.store.Attempt(background, id)
+	return a, ok
 }

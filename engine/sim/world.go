@@ -12,9 +12,9 @@ const (
 	callEnds
 )
 
-// call is one dial, from its placing to its end.
-type call struct {
-	fate
+// pacedCall is one dial, from its placing to its end.
+type pacedCall struct {
+	dialOutcome
 	dialled, answeredAt, seatedAt time.Duration
 }
 
@@ -27,7 +27,7 @@ type world struct {
 	nextTick time.Duration
 	nextJump time.Duration // of the workers
 	queue    queue
-	calls    []call
+	calls    []pacedCall
 	free     []int32 // places in calls
 	waiting  []int32 // answered calls without a worker, the oldest first
 	head     int     // of waiting
@@ -129,12 +129,12 @@ func (w *world) dial() {
 		w.free = w.free[:n-1]
 	} else {
 		i = int32(len(w.calls)) //nolint:gosec // as many as ring and talk at a time
-		w.calls = append(w.calls, call{})
+		w.calls = append(w.calls, pacedCall{})
 	}
 	w.dials++
 	w.s.contacts-- // of no meaning without an end
 	f := w.callees.dial(w.dials, w.now)
-	w.calls[i] = call{fate: f, dialled: w.now}
+	w.calls[i] = pacedCall{dialOutcome: f, dialled: w.now}
 	w.s.ringing++
 	w.m.dialled()
 	if w.listEnded() {

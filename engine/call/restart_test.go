@@ -1,0 +1,52 @@
+package call
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+)
+
+// A run drops a write whose step it has had from the contact, and news of a write may
+// come once the contact that sent it has crashed.
+func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
+	now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
+	rules := RulesOf(campaign.Campaign{ID: "c", Run: 1, Settings: campaign.Defaults()})
+	row := contact.Contact{ID: "k", Campaign: "c", Number: "+4915112345678", Run: 1, State: contact.Pending, Max: 3,
+		DueAt: &now, Version: 1}
+	c := NewContact(row, &rules, Limits{}, nil)
+	apply := func(event any) (steps []int) {
+		now = now.Add(time.Second)
+		for _, e := range c.Apply(Input{Now: now, Boot: engine.BootTime(now.UnixNano()), Event: event, Process: Alone{}},
+			nil) {
+			if p, ok := e.(*Persist); ok {
+				steps = append(steps, p.Step)
+			}
+		}
+		return steps
+	}
+	id := engine.AttemptID("01b91c475d326c758f0da97b0d51af36")
+	apply(&Started{})
+	before := apply(&Dial{Attempt: id, Trunk: "t", From: "+493012345678", SendWithin: 10 * time.Second})
+	reserved := c.Machine.C
+	at := c.Call.Machine.A
+	c = NewContact(row, &rules, Limits{}, nil)
+	apply(&Restarted{})
+	apply(&Durable{Step: before[0]}) // waits until the contact is loaded
+	apply(&ContactLoaded{Row: reserved, Attempt: &at})
+	apply(&LegsAttached{})
+	after := apply(&MediaClosed{})
+	if len(before) != 1 || len(after) != 1 || after[0] <= before[0] {
+		t.Fatalf("steps %v before the crash and %v after it", before, after)
+	}
+	for event, ok := c.Next(); ok; event, ok = c.Next() {
+		apply(event)
+	}
+	if c.Call.Machine.A.State != attempt.Ended || len(c.Call.Pending) != 1 || c.Call.Acked >= after[0] {
+		t.Errorf("the end of the attempt, %s, counts as durable: %d writes wait, step %d is acknowledged",
+			c.Call.Machine.A.State, len(c.Call.Pending), c.Call.Acked)
+	}
+}

@@ -1,0 +1,43 @@
+package memstore
+
+import (
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// Erase puts a tombstone in the place of a person's number and forgets its variables,
+// in contacts, attempts and exclusions. Versions stay: who has a row in memory is told
+// by whoever erases.
+func (s *Store) Erase(n, tombstone engine.PhoneNumber) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.inOrder() {
+		if r := b.numbers[n]; r != nil {
+			c := r.c
+			c.Number, c.Variables = tombstone, nil
+			s.set(r, &c)
+		}
+		for _, run := range b.runs {
+			for id, c := range run.earlier {
+				if c.Number == n {
+					c.Number, c.Variables = tombstone, nil
+					run.earlier[id] = c
+				}
+			}
+		}
+		if i, ok := b.excludedAt[string(n)]; ok {
+			x := b.exclusions[i]
+			x.Number, x.Reason = tombstone, "person_erased"
+			b.exclusions[i] = x
+			delete(b.excludedAt, string(n))
+			b.excludedAt[string(tombstone)] = i
+			b.excluded.Add(&journal.Exclusion{Campaign: x.Campaign, Number: n, Lifted: true})
+			b.excluded.Add(&x)
+		}
+	}
+	for _, r := range s.attempts {
+		if r.a.To == n {
+			r.a.To, r.a.Variables, r.a.Transfer = tombstone, nil, nil
+		}
+	}
+}

@@ -1,0 +1,367 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/pacing"
+)
+
+// Tables are what a run asks of what is durable.
+type Tables interface {
+	AcquireCampaign(context.Context, engine.CampaignID) (campaign.Campaign, error)
+	RemoveCampaign(context.Context, engine.CampaignID, engine.Who) error
+	Counters(context.Context, engine.CampaignID, int) (campaign.Counters, error)
+	RunOfContacts(context.Context, engine.CampaignID) (int, error)
+	ResetContacts(context.Context, engine.CampaignID, int, bool, time.Time, journal.Event) error
+	RestoreContacts(context.Context, engine.CampaignID, int, journal.Event) error
+	Exclusions(context.Context, engine.CampaignID) ([]journal.Exclusion, error)
+	EventAt(context.Context, engine.CampaignID, int64) (journal.Event, bool, error)
+	FindReply(context.Context, engine.Idempotency) (journal.Reply, bool, error)
+	StagedNumber(context.Context, engine.ImportID, engine.PhoneNumber) (bool, error)
+	Bots(context.Context) ([]engine.Bot, error)
+
+	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
+	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
+	ContactsMatching(context.Context, engine.CampaignID, map[string]string) ([]contact.Contact, error)
+	ExcludedContacts(context.Context, engine.CampaignID, []engine.PhoneNumber) ([]contact.Contact, error)
+	SuppressedContacts(context.Context, engine.CampaignID, int, []engine.PhoneNumber, engine.ContactID,
+		int) ([]contact.Contact, error)
+	DueContacts(context.Context, engine.CampaignID, int, contact.Order, int, []engine.ContactID) ([]contact.Contact, error)
+	NextDue(context.Context, engine.CampaignID, int) (*time.Time, int, error)
+	Exhausted(context.Context, engine.CampaignID, int) (bool, error)
+	ResultsOverdue(context.Context, engine.CampaignID, time.Time, int) ([]contact.Contact, error)
+	Suppressed(context.Context, ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
+
+	OpenAttempts(context.Context) ([]attempt.Attempt, error)
+	OpenLegs(context.Context) ([]attempt.Attempt, error)
+	Attempt(context.Context, engine.AttemptID) (attempt.Attempt, bool, error)
+	AbandonedSince(context.Context, []engine.PhoneNumber, time.Time) (map[engine.PhoneNumber]time.Time, error)
+	AbandonLedger(context.Context, engine.CampaignID, time.Time) (pacing.Counts, error)
+	AbandonHours(context.Context, engine.CampaignID, time.Time) (map[int64]pacing.Counts, error)
+	Pacing(context.Context, engine.CampaignID) (pacing.State, bool, error)
+	SavePacing(context.Context, engine.CampaignID, int64, pacing.State, time.Time) error
+}
+
+// Asked is a question of a campaign's run to the tables, put at a time.
+type Asked struct {
+	Campaign engine.CampaignID
+	Question Effect
+	At       time.Time
+	// Abandoned hears of the numbers in the answer that were abandoned of late.
+	Abandoned func(engine.PhoneNumber, time.Time)
+}
+
+// overduePage bounds how many overdue results are read at once.
+const overduePage = 256
+
+// Answer puts a question and gives the event that answers it. There is none when
+// nothing follows, or when the same is asked again by itself. ok is false of effects
+// that are no question, or one to others than the tables: AddContacts, CheckStart,
+// FetchConfig and CheckReady.
+func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
+	id, now := a.Campaign, a.At
+	switch e := a.Question.(type) {
+	case Load:
+		m := &Loaded{Life: e.Life}
+		m.Err = a.load(ctx, t, m)
+		return m, true
+	case ReadContact:
+		m := &ContactRead{Contact: e.Contact}
+		m.Row, m.OK, m.Err = t.ContactByID(ctx, e.Contact)
+		return m, true
+	case ReadDue:
+		return a.readDue(ctx, t, e), true
+	case ReadOverdue:
+		m := &OverdueRead{Read: e.Read}
+		if rows, err := t.ResultsOverdue(ctx, id, now, overduePage); err == nil { // else asked again in a moment
+			m.Rows = rows
+		}
+		return m, true
+	case FindContacts:
+		m := &ContactsFound{Read: e.Read, Op: e.Op}
+		if e.Number == "" {
+			m.Rows, m.Err = t.ContactsMatching(ctx, id, e.Match)
+			return m, true
+		}
+		row, ok, err := t.ContactByNumber(ctx, id, e.Number)
+		if m.Err = err; err == nil && ok {
+			m.Rows = []contact.Contact{row}
+		}
+		return m, true
+	case ReadExcluded:
+		m := &ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left}
+		m.Rows, m.Err = t.ExcludedContacts(ctx, id, NumbersOf(e.Again))
+		return m, true
+	case ReadSuppressed:
+		m := &SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After}
+		m.Rows, m.Err = t.SuppressedContacts(ctx, id, e.Run, e.Numbers, e.After, e.Limit)
+		return m, true
+	case FindTrigger:
+		return a.findTrigger(ctx, t, e), true
+	case FindOperated:
+		return a.findOperated(ctx, t, e), true
+	case Prepare:
+		return a.prepare(ctx, t, e), true
+	case ReadBulk:
+		m := &BulkRead{Seq: e.Seq, Epoch: e.Epoch}
+		m.Event, m.Stored, m.Err = t.EventAt(ctx, id, e.Seq)
+		return m, true
+	case ReadOpen:
+		open, err := t.OpenAttempts(ctx)
+		if err != nil {
+			return nil, true // asked again at the next comparison
+		}
+		return &OpenListed{Life: e.Life, Open: open}, true
+	case SavePacing:
+		if err := t.SavePacing(ctx, id, e.Epoch, e.State, now); err != nil {
+			return &NotSaved{err}, true
+		}
+		return nil, true
+	}
+	return nil, false
+}
+
+// AsksTables says whether an effect is a question that Answer answers.
+func AsksTables(e Effect) bool {
+	switch e.(type) {
+	case ReadOpen, SavePacing:
+		return true
+	}
+	return Unanswered(e, nil) != nil
+}
+
+// Unanswered is the answer to a question that could not be put, for whatever reason;
+// nil: nothing follows.
+func Unanswered(question Effect, err error) any {
+	switch e := question.(type) {
+	case Load:
+		return &Loaded{Life: e.Life, Err: err}
+	case ReadContact:
+		return &ContactRead{Contact: e.Contact, Err: err}
+	case ReadDue:
+		return &DueRead{Open: -1, Err: err}
+	case ReadOverdue:
+		return &OverdueRead{Read: e.Read}
+	case FindContacts:
+		return &ContactsFound{Read: e.Read, Op: e.Op, Err: err}
+	case ReadExcluded:
+		return &ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left, Err: err}
+	case ReadSuppressed:
+		return &SuppressedRead{Read: e.Read, Run: e.Run, Numbers: e.Numbers, After: e.After, Err: err}
+	case FindTrigger:
+		return &TriggerFound{Read: e.Read, Request: e.Request, Command: e.Command, Importing: e.Importing, Live: e.Live,
+			Err: err}
+	case FindOperated:
+		return &OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
+	case Prepare:
+		return &Prepared{Of: e.Of, Err: err}
+	case ReadBulk:
+		return &BulkRead{Seq: e.Seq, Epoch: e.Epoch, Err: err}
+	}
+	return nil
+}
+
+// NumbersOf lists the numbers of new contacts.
+func NumbersOf(list []campaign.NewContact) []engine.PhoneNumber {
+	numbers := make([]engine.PhoneNumber, len(list))
+	for i := range list {
+		numbers[i] = list[i].Number
+	}
+	return numbers
+}
+
+// load takes ownership and reads what is durable.
+func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
+	id := a.Campaign
+	if m.Campaign, err = t.AcquireCampaign(ctx, id); err != nil {
+		return err
+	}
+	if m.Counters, err = t.Counters(ctx, id, m.Campaign.Run); err != nil {
+		return err
+	}
+	if m.Contacts, err = t.RunOfContacts(ctx, id); err != nil {
+		return err
+	}
+	if m.Exclusions, err = t.Exclusions(ctx, id); err != nil {
+		return err
+	}
+	if m.Bots, err = t.Bots(ctx); err != nil {
+		return err
+	}
+	open, err := t.OpenAttempts(ctx)
+	if err != nil {
+		return err
+	}
+	watched, err := t.OpenLegs(ctx)
+	if err != nil {
+		return err
+	}
+	m.Open = OfCampaign(id, append(open, watched...))
+	// Whoever had these calls may have gone before it was told of the list.
+	to := make([]engine.PhoneNumber, len(m.Open))
+	for i := range m.Open {
+		to[i] = m.Open[i].To
+	}
+	if len(to) > 0 {
+		if m.Suppressed, err = t.Suppressed(ctx, to...); err != nil {
+			return err
+		}
+	}
+	if m.Ledgers, err = a.ledgers(ctx, t, &m.Campaign); err != nil {
+		return err
+	}
+	learnt, ok, err := t.Pacing(ctx, id)
+	if err == nil && ok {
+		m.Learnt = &learnt
+	}
+	return err
+}
+
+// ledgers reads the counts of the guaranteed periods, and those by the hour.
+func (a *Asked) ledgers(ctx context.Context, t Tables, c *campaign.Campaign) (l Ledgers, err error) {
+	l.Books, err = campaign.Books(c, a.At, func(since time.Time) (pacing.Counts, error) {
+		return t.AbandonLedger(ctx, c.ID, since)
+	})
+	if err != nil || c.StartedAt == nil {
+		return l, err
+	}
+	hours, err := t.AbandonHours(ctx, c.ID, a.At.Add(-pacing.ThirtyDays))
+	for hour, n := range hours {
+		l.Hours.Put(hour, n)
+	}
+	return l, err
+}
+
+// NoteAbandons tells which of the numbers were abandoned in the last 72 hours.
+func (a *Asked) NoteAbandons(ctx context.Context, t Tables, numbers ...engine.PhoneNumber) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	found, err := t.AbandonedSince(ctx, numbers, a.At.Add(-pacing.SeatedAfterAbandon))
+	for n, at := range found {
+		a.Abandoned(n, at)
+	}
+	return err
+}
+
+func (a *Asked) readDue(ctx context.Context, t Tables, e ReadDue) *DueRead {
+	m := &DueRead{Open: -1}
+	if m.Rows, m.Err = t.DueContacts(ctx, a.Campaign, e.Run, e.Order, e.Limit, e.Except); m.Err != nil {
+		return m
+	}
+	numbers := make([]engine.PhoneNumber, len(m.Rows))
+	for i := range m.Rows {
+		numbers[i] = m.Rows[i].Number
+	}
+	if m.Err = a.NoteAbandons(ctx, t, numbers...); m.Err != nil || len(m.Rows) >= e.Limit {
+		return m
+	}
+	m.Next, m.Open, m.Err = t.NextDue(ctx, a.Campaign, e.Run)
+	if m.Err == nil && m.Open == 0 && e.Ends { // all of it is durable then
+		m.Exhausted, m.Err = t.Exhausted(ctx, a.Campaign, e.Run)
+	}
+	return m
+}
+
+// TriggerAnswers are what the tables say of a trigger.
+type TriggerAnswers struct {
+	Answered, Suppressed bool
+	Row                  contact.Contact
+	OK                   bool
+	Reply, Number, Rows  error // why a question was not answered
+}
+
+// Found makes one answer of them. A reply that is stored comes first, a suppressed
+// number before what could not be read.
+func (e *FindTrigger) Found(a TriggerAnswers) *TriggerFound {
+	m := &TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live, Row: a.Row, OK: a.OK}
+	switch {
+	case a.Answered:
+		m.Err = journal.ErrReplyExists
+	case a.Reply == nil && a.Suppressed:
+		m.Err = journal.ErrSuppressed
+	default:
+		m.Err = errors.Join(a.Rows, a.Reply, a.Number)
+	}
+	return m
+}
+
+// AsksReply says whether the reply under the Idempotency-Key is asked for.
+func (e *FindTrigger) AsksReply() bool { return e.Command.Idempotency.Present() && !e.Unanswered }
+
+// AsksStaged says whether the rows of the import that is being activated are.
+func (e *FindTrigger) AsksStaged(m *TriggerFound) bool {
+	return m.Err == nil && !m.OK && !e.Live && e.Importing != ""
+}
+
+func (a *Asked) findTrigger(ctx context.Context, t Tables, e FindTrigger) *TriggerFound {
+	n := e.Command.Number
+	var of TriggerAnswers
+	if e.AsksReply() {
+		_, of.Answered, of.Reply = t.FindReply(ctx, e.Command.Idempotency)
+	}
+	if !e.Live {
+		suppressed, err := t.Suppressed(ctx, n)
+		of.Suppressed = len(suppressed) > 0
+		of.Number = errors.Join(err, a.NoteAbandons(ctx, t, n))
+		of.Row, of.OK, of.Rows = t.ContactByNumber(ctx, a.Campaign, n)
+	}
+	m := e.Found(of)
+	if e.AsksStaged(m) {
+		m.Staged, m.Err = t.StagedNumber(ctx, e.Importing, n)
+	}
+	return m
+}
+
+func (a *Asked) findOperated(ctx context.Context, t Tables, e FindOperated) *OperateFound {
+	m := &OperateFound{Read: e.Read, Command: e.Command, Request: e.Request}
+	m.Row, m.OK, m.Err = t.ContactByID(ctx, e.Command.Contact)
+	m.OK = m.OK && m.Row.Campaign == e.Command.Campaign
+	if e.Calls && m.OK && m.Err == nil {
+		var suppressed map[engine.PhoneNumber]journal.Suppression
+		if suppressed, m.Err = t.Suppressed(ctx, m.Row.Number); m.Err == nil && len(suppressed) > 0 {
+			m.Err = journal.ErrSuppressed
+		}
+	}
+	return m
+}
+
+func (a *Asked) prepare(ctx context.Context, t Tables, e Prepare) *Prepared {
+	id, n := e.Campaign.ID, e.Campaign.Run
+	m := &Prepared{Of: e.Of}
+	switch of := e.Of.(type) {
+	case campaign.ResetContacts:
+		m.Err = t.ResetContacts(ctx, id, n, of.Unreached, a.At, e.Event)
+	case campaign.RestoreContacts:
+		m.Err = t.RestoreContacts(ctx, id, n, e.Event)
+	case campaign.Remove:
+		m.Err = t.RemoveCampaign(ctx, id, of.Who)
+		return m
+	}
+	if m.Err == nil {
+		m.Counters, m.Err = t.Counters(ctx, id, n)
+	}
+	if _, restored := e.Of.(campaign.RestoreContacts); restored && m.Err == nil {
+		m.Ledgers, m.Err = a.ledgers(ctx, t, &e.Campaign)
+	}
+	return m
+}
+
+// RecoverContact reads the contact of an attempt that nobody has; ok is false when
+// nothing is left to be recovered.
+func RecoverContact(ctx context.Context, t Tables, of engine.AttemptID, who engine.ContactID) (r RecoveredContact,
+	ok bool, err error) {
+	if r.Row, ok, err = t.ContactByID(ctx, who); err != nil || !ok {
+		return r, false, err
+	}
+	// It may have ended since it was listed.
+	r.Attempt, ok, err = t.Attempt(ctx, of)
+	return r, ok && (r.Attempt.State != attempt.Ended || r.Attempt.OpenLeg()), err
+}

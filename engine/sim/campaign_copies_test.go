@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// ownedByTheCores are types whose values belong to the run, the call or the store: a
+// field of one of them in this package is the beginning of a second implementation.
+var ownedByTheCores = map[string]bool{
+	"campaign.Settings": true, "campaign.Machine": true, "contact.Machine": true, "attempt.Machine": true,
+	"pacing.Books": true, "pacing.Model": true,
+	"call.Rules": true, "run.Line": true, "run.SeatState": true, "run.Queue": true, "tally.Tally": true,
+	"exclusion.Book": true,
+}
+
+// mayKeep are the fields that may, each with its reason.
+var mayKeep = map[string]string{
+	"CampaignPlan.Settings": "what a user asks to be simulated",
+	"Question.Settings":     "what a user asks to be simulated",
+	"modelled.model":        "Run tries pacing alone, without a run",
+	"runner.contacts":       "where messages to contacts go: each is a call.Contact",
+	"process.owned":         "answers run.Process.Owned",
+	"process.port":          "legs that the process can be asked for",
+	"process.media":         "media paths: the audio, and the bot's socket",
+	"watched.counted":       "the checker's own count of abandons",
+	"watched.attached":      "bots on the network, by which the checker judges",
+	"watched.begun":         "durable attempts, by which the checker judges",
+	"watched.ends":          "durable attempts, by which the checker judges",
+}
+
+func TestTheSimulatorKeepsNoRuleOfItsOwn(t *testing.T) {
+	product := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	files, err := parser.ParseDir(token.NewFileSet(), ".", product, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	ast.Inspect(files["sim"], func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		s, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		for _, f := range s.Fields.List {
+			for _, name := range f.Names {
+				field := spec.Name.Name + "." + name.Name
+				if what := coreType(f.Type); what != "" {
+					kept[field] = true
+					if mayKeep[field] == "" {
+						t.Errorf("%s holds %s, which belongs to a core", field, what)
+					}
+				}
+			}
+		}
+		return true
+	})
+	for field := range mayKeep {
+		if !kept[field] {
+			t.Errorf("%s may be kept, but there is no such field", field)
+		}
+	}
+}
+
+// coreType names the type of a core within a field's type, or a map by contact or
+// attempt, as lines and seats are kept in; "" when there is none.
+func coreType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return coreType(e.X)
+	case *ast.ArrayType:
+		return coreType(e.Elt)
+	case *ast.SelectorExpr:
+		if pkg, ok := e.X.(*ast.Ident); ok && ownedByTheCores[pkg.Name+"."+e.Sel.Name] {
+			return pkg.Name + "." + e.Sel.Name
+		}
+	case *ast.MapType:
+		if key, ok := e.Key.(*ast.SelectorExpr); ok && (key.Sel.Name == "ContactID" || key.Sel.Name == "AttemptID") {
+			return "a map by " + key.Sel.Name
+		}
+		return coreType(e.Value)
+	}
+	return ""
+}

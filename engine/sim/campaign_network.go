@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"dialler/engine"
+)
+
+// leg is one call as the network sees it: it goes on when our process dies.
+type leg struct {
+	id       engine.LegID
+	attempt  engine.AttemptID
+	of       *campaignRecord
+	trunk    int
+	from, to engine.PhoneNumber
+	events   []engine.LegEvent // for whoever takes the leg over …
+	before   int               // … behind so many that only an earlier process knew
+	sink     *contactActor     // nil: nobody of ours knows of it
+	chance   chance
+	people   dialOutcome
+	progress bool // a response came
+	answered bool
+	over     bool
+	ending   bool // a cancel or a BYE of ours is under way
+}
+
+// tells lets the dialler know what happened to a leg.
+func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
+	if x.over {
+		return
+	}
+	e.Attempt, e.Leg, e.Trunk = x.attempt, x.id, w.in.Trunks[x.trunk].Settings.ID
+	e.Seq, e.At = x.before+len(x.events)+1, w.wall()
+	switch e.Kind {
+	case engine.LegProvisional:
+		x.progress = true
+	case engine.LegAnswered:
+		x.answered = true
+		w.check.answered(x)
+	default: // the rest says nothing of what may still come
+	}
+	if e.Kind.Final() {
+		x.over = true
+		delete(w.legs, x.id)
+		if w.byNumber[x.to] == x {
+			delete(w.byNumber, x.to)
+		}
+	}
+	x.events = append(x.events, e)
+	x.deliver(w, len(x.events)-1)
+}
+
+// deliver brings an event to whoever has the leg.
+func (x *leg) deliver(w *campaignWorld, i int) {
+	if a := x.sink; a != nil && w.process != nil && a.r.p == w.process {
+		w.process.after(0, a, &x.events[i])
+	}
+}
+
+// place sends an INVITE, if it may still leave.
+func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
+	c, row := a.r.c, &a.core.Machine.C
+	i := max(slices.IndexFunc(w.in.Trunks, func(t TrunkPlan) bool { return t.Settings.ID == e.Trunk }), 0)
+	// Campaigns that are paced otherwise meet the same people.
+	thing := uint64(c.i)<<56 | uint64(row.Run&0xff)<<48 | uint64(row.Used&0xff)<<40 | //nolint:gosec // mixed anyway
+		uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1) //nolint:gosec // likewise
+	x := &leg{id: e.Leg, attempt: e.Attempt, of: c, trunk: i, from: e.From, to: e.To, sink: a,
+		chance: chanceOf(w.seed, thing)}
+	a.r.p.port[e.Attempt] = append(a.r.p.port[e.Attempt], x)
+	switch {
+	case w.bootTime() > e.SendBy:
+		w.tells(x, engine.LegEvent{Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
+		return
+	case w.refuses[i] > 0:
+		w.tells(x, engine.LegEvent{Kind: engine.LegNotSent, NotSent: engine.NotSentNoRoute})
+		return
+	}
+	_, n, _ := e.Leg.Attempt()
+	w.check.invite(x, n)
+	w.legs[x.id], w.byNumber[x.to] = x, x
+	c.dials++
+	if n == 1 {
+		w.noteDial(e.From)
+	}
+	sc := w.in.People
+	sc.Timeout = e.RingTimeout + 4*time.Second
+	people := newCallees(&sc, uint64(x.chance))
+	x.people = people.dial(uint64(n), w.now) //nolint:gosec // a count
+	w.tells(x, engine.LegEvent{Kind: engine.LegSent})
+	if w.down[i] > 0 {
+		w.later(32*time.Second, func() {
+			w.tells(x, engine.LegEvent{Kind: engine.LegSilent})
+			w.later(32*time.Second, func() { w.tells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofWord}) })
+		})
+		return
+	}
+	w.later(40*time.Millisecond, func() { w.progress(x) })
+}
+
+// noteDial keeps when our numbers dialled, for the caps that a restart must keep.
+func (w *campaignWorld) noteDial(from engine.PhoneNumber) {
+	i := slices.IndexFunc(w.in.Numbers, func(s engine.NumberSettings) bool { return s.Number == from })
+	if i < 0 || w.in.Numbers[i].HourCap == 0 && w.in.Numbers[i].DayCap == 0 {
+		return
+	}
+	list := append(w.calls[from], w.now)
+	for len(list) > 0 && w.now-list[0] >= 24*time.Hour {
+		list = list[1:]
+	}
+	w.calls[from] = list
+	w.check.number(&w.in.Numbers[i], list)
+}
+
+// progress is the network's side of a leg that got through.
+func (w *campaignWorld) progress(x *leg) {
+	if x.over || x.ending { // CANCEL was waiting for the first response
+		return
+	}
+	f := x.people
+	refuse := func(in time.Duration, e engine.LegEvent) {
+		e.Kind = engine.LegRefused
+		w.later(in, func() {
+			if !x.answered {
+				w.tells(x, e)
+			}
+		})
+	}
+	p := &w.in.Trunks[x.trunk]
+	if p.CarrierCPS > 0 {
+		list := w.carrier[x.trunk]
+		for len(list) > 0 && w.now-list[0] >= time.Second {
+			list = list[1:]
+		}
+		over := len(list) >= p.CarrierCPS
+		if !over {
+			list = append(list, w.now)
+		}
+		w.carrier[x.trunk] = list
+		if over {
+			refuse(0, engine.LegEvent{Code: 503, Reason: "CPS limit exceeded", LimitReached: true, RetryAfter: 2 * time.Second})
+			return
+		}
+	}
+	if x.chance.at(drawNetwork+uint64(len(x.events))*7+uint64(len(x.id))) < p.Refuses {
+		refuse(300*time.Millisecond, engine.LegEvent{Code: 503, Reason: "Service Unavailable"})
+		return
+	}
+	w.tells(x, engine.LegEvent{Kind: engine.LegProvisional, Code: 100})
+	ends := max(f.rings-40*time.Millisecond, time.Millisecond)
+	if !f.answered && f.rings < failMost+time.Millisecond {
+		refuse(ends, refusalOf(x.chance.at(drawCode)))
+		return
+	}
+	rings := min(time.Second, ends/2)
+	w.later(rings, func() {
+		if x.ending || x.over {
+			return
+		}
+		w.tells(x, engine.LegEvent{Kind: engine.LegProvisional, Code: 180})
+		w.later(ends-rings, func() {
+			switch {
+			case x.over || x.ending || x.answered:
+			case f.answered:
+				w.answer(x)
+			default: // the network gives up a little after us
+				w.tells(x, engine.LegEvent{Kind: engine.LegRefused, Code: 480, Reason: "Temporarily Unavailable"})
+			}
+		})
+	})
+}
+
+// accepted is the 200 of the far side.
+func accepted() engine.LegEvent {
+	return engine.LegEvent{Kind: engine.LegAnswered, Code: 200, Reason: "OK",
+		Dialog: &engine.DialogState{ToTag: "t", RemoteTarget: "sip:far@end", CSeq: 1}}
+}
+
+func (w *campaignWorld) answer(x *leg) {
+	w.tells(x, accepted())
+	if x.people.machine {
+		w.later(time.Minute, func() { w.farEnds(x) }) // no machine records for ever
+	} else {
+		w.later(x.people.talk+30*time.Minute, func() { w.farEnds(x) }) // nor does anybody listen to silence
+	}
+	if x.chance.at(drawHangsUp) < w.in.Bot.HangsUpEarly {
+		w.later(time.Duration(x.chance.at(drawHangsUpTime)*float64(2*time.Second)), func() { w.farEnds(x) })
+	}
+}
+
+// farEnds: the callee hangs up.
+func (w *campaignWorld) farEnds(x *leg) {
+	if !x.over && x.answered {
+		w.tells(x, engine.LegEvent{Kind: engine.LegHungUp})
+	}
+}
+
+// refusalOf draws a final response of the far side.
+func refusalOf(u float64) engine.LegEvent {
+	for _, k := range []struct {
+		upTo float64
+		e    engine.LegEvent
+	}{
+		{0.45, engine.LegEvent{Code: 486, Reason: "Busy Here"}},
+		{0.6, engine.LegEvent{Code: 480, Reason: "Temporarily Unavailable"}},
+		{0.72, engine.LegEvent{Code: 404, Reason: "Not Found"}},
+		{0.8, engine.LegEvent{Code: 603, Reason: "Decline"}},
+		{0.86, engine.LegEvent{Code: 503, Reason: "Service Unavailable"}},
+		{0.9, engine.LegEvent{Code: 500, Reason: "Server Internal Error"}},
+		{0.93, engine.LegEvent{Code: 403, Reason: "Forbidden"}},
+		{0.95, engine.LegEvent{Code: 408, Reason: "Request Timeout"}},
+		{0.97, engine.LegEvent{Code: 488, Reason: "Not Acceptable Here"}},
+	} {
+		if u < k.upTo {
+			return k.e
+		}
+	}
+	return engine.LegEvent{Code: 603, Reason: "Declined", NetworkBlocked: true}
+}
+
+// confirm sends the ACK.
+func (w *campaignWorld) confirm(c *campaignRecord, id engine.LegID) { w.check.confirmed(c, id) }
+
+// cancel ends a leg that was not answered; the answer may cross it.
+func (w *campaignWorld) cancel(id engine.LegID) {
+	x := w.legs[id]
+	if x == nil || x.ending || x.answered { // answered: it crossed, the 200 is on its way to whom asks
+		return
+	}
+	x.ending = true
+	u := chanceOf(w.seed, mix(uint64(len(id)))+hashOf(id))
+	if u.at(drawCross) < w.in.Bot.CrossedCancel {
+		w.later(20*time.Millisecond, func() {
+			w.tells(x, accepted())
+			x.ending = false
+			if u.at(drawCross2) < 0.5 { // our side ends it by itself, or waits to be told
+				w.hangUp(id)
+			} else {
+				w.later(time.Second, func() { w.hangUp(id) })
+			}
+		})
+		return
+	}
+	w.later(time.Duration(20+u.at(drawProgress)*300)*time.Millisecond, func() {
+		switch {
+		case x.over:
+		case w.down[x.trunk] > 0 && !x.progress:
+			w.later(32*time.Second, func() {
+				w.tells(x, engine.LegEvent{Kind: engine.LegSilent})
+				w.tells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofWord})
+			})
+		default:
+			w.tells(x, engine.LegEvent{Kind: engine.LegRefused, Code: 487, Reason: "Request Terminated"})
+		}
+	})
+}
+
+func hashOf(id engine.LegID) uint64 {
+	var h uint64
+	for i := range len(id) {
+		h = h*1099511628211 + uint64(id[i])
+	}
+	return mix(h)
+}
+
+// hangUp ends an answered leg with BYE.
+func (w *campaignWorld) hangUp(id engine.LegID) {
+	x := w.legs[id]
+	if x == nil || x.ending || !x.answered {
+		return
+	}
+	x.ending = true
+	w.later(60*time.Millisecond, func() { w.tells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofBye}) })
+}
+
+// attachLegs gives a contact the legs that this process knows of its attempt, and all
+// that happened to them; it says how many there are.
+func (p *process) attachLegs(id engine.AttemptID, a *contactActor) int {
+	for _, x := range p.port[id] {
+		x.sink = a
+		for i := range x.events {
+			x.deliver(p.w, i)
+		}
+	}
+	return len(p.port[id])
+}
+
+// recoverLeg takes over a leg of an earlier process life and ends it.
+func (w *campaignWorld) recoverLeg(a *contactActor, e *engine.RecoveredLeg) {
+	x := w.legs[e.Leg]
+	if x == nil { // it never left, or is over: 481, or no answer at all, which prove nothing
+		gone := &leg{id: e.Leg, attempt: e.Attempt, sink: a, before: 1000}
+		in := 200 * time.Millisecond
+		if hashOf(e.Leg)%3 == 0 {
+			in = e.GiveUp
+		}
+		a.r.p.do(in, func() { w.tells(gone, engine.LegEvent{Kind: engine.LegClosed}) })
+		return
+	}
+	x.sink, x.ending = a, false
+	if x.answered {
+		w.hangUp(x.id)
+	} else {
+		w.cancel(x.id)
+	}
+}

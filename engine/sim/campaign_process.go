@@ -1,0 +1,483 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/eligibility"
+	"dialler/engine/fleet"
+	"dialler/engine/journal"
+	phone "dialler/engine/number"
+	"dialler/engine/numberpool"
+	"dialler/engine/pacing"
+	"dialler/engine/run"
+	"dialler/engine/trunk"
+)
+
+// Times of the process, as the shipped one has them.
+const (
+	leaseTTL     = 30 * time.Second
+	channelTTL   = 5 * time.Hour
+	sendBy       = 10 * time.Second
+	ringGrace    = 35 * time.Second
+	resultLinger = 3 * time.Second
+	reconcile    = 30 * time.Second
+	optOut       = '9' // the key that suppresses a number in the information message
+)
+
+// botID is the one bot.
+const botID engine.BotID = "bot"
+
+// process is one life of the dialler's process. What it knows is lost with it; the
+// store and the legs on the network stay. It answers what the cores ask of a process
+// (run.Process, call.Process).
+type process struct {
+	call.Alone
+	w         *campaignWorld
+	life      int
+	runs      []*runner // by campaign; nil while one is handed over
+	writer    writer
+	dbDown    bool // the database is known to be away
+	waiting   map[engine.Request]*request
+	fences    map[engine.Request]*contactActor
+	owned     map[engine.AttemptID]*contactActor
+	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as it was told
+	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
+	media     map[engine.AttemptID]*mediaPath
+	zones     map[string][]string
+
+	fleet                           *fleet.Fleet
+	trunks                          []*trunk.Trunk
+	slots                           []*numberpool.Slot
+	homes                           []numberpool.Candidate // areas and countries of the slots
+	trunkLane, numberLane, seatLane lane
+	strays                          map[string]time.Duration // leases that are nobody's, and since when
+	effects                         []call.Effect
+	actors                          int // contacts that were brought up
+	fencesAsked                     int
+}
+
+// boot starts the process from what is durable.
+func (w *campaignWorld) boot() {
+	w.lives++
+	p := &process{w: w, life: w.lives, waiting: map[engine.Request]*request{}, fences: map[engine.Request]*contactActor{},
+		owned: map[engine.AttemptID]*contactActor{}, abandoned: map[engine.PhoneNumber]time.Time{},
+		port:  map[engine.AttemptID][]*leg{},
+		media: map[engine.AttemptID]*mediaPath{}, zones: map[string][]string{}}
+	w.process, p.writer.p = p, p
+	p.own()
+	for _, c := range w.campaigns {
+		p.runs = append(p.runs, nil)
+		p.bringUp(c)
+	}
+}
+
+// after gives somebody a message once some time has passed, unless the process is gone.
+func (p *process) after(d time.Duration, to receiver, event any) {
+	p.w.queue.push(simEvent{at: p.w.now + max(d, 0), life: p.life, to: to, event: event}, p.w.now)
+}
+
+// do has something done by the process after a time.
+func (p *process) do(d time.Duration, f func()) {
+	p.w.queue.push(simEvent{at: p.w.now + max(d, 0), life: p.life, f: f}, p.w.now)
+}
+
+// again is do for what comes again and again.
+func (p *process) again(d time.Duration, f func()) {
+	p.w.queue.push(simEvent{at: p.w.now + d, life: p.life, idle: true, f: f}, p.w.now)
+}
+
+// --- what the cores ask ----------------------------------------------------------------
+
+func (p *process) Draining() bool                          { return false }
+func (p *process) DatabaseAway() bool                      { return p.dbDown }
+func (p *process) Fenced() bool                            { return false }
+func (p *process) CommitLate() time.Duration               { return p.writer.late() }
+func (p *process) BotLate(engine.BotID) time.Duration      { return 0 }
+func (p *process) Owned(id engine.AttemptID) bool          { return p.owned[id] != nil }
+func (p *process) AsksEligibility(h eligibility.Hook) bool { return h.URL != "" }
+
+func (p *process) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
+	return pacing.NeedsSeat(p.abandoned[n], now)
+}
+
+func (p *process) CalleeCap(now time.Time) *journal.CalleeCap {
+	if p.w.in.CalleeAttempts == 0 {
+		return nil
+	}
+	return &journal.CalleeCap{Attempts: p.w.in.CalleeAttempts, Period: calleePeriod, Now: now}
+}
+
+func (p *process) Zones(n engine.PhoneNumber) []string {
+	key := string(n[:max(len(n)-7, 0)])
+	z, ok := p.zones[key]
+	if !ok {
+		z = phone.Zones(n)
+		p.zones[key] = z
+	}
+	return z
+}
+
+// --- runs --------------------------------------------------------------------------------
+
+// runner carries out what a campaign's run decides.
+type runner struct {
+	p        *process
+	c        *campaignRecord
+	state    *run.State
+	contacts map[engine.ContactID]*contactActor
+	numbers  []engine.PhoneNumber // of the pool
+	local    bool
+	asked    int // seats, as the next life of the run hears
+	stopped  func()
+	gone     bool
+	effects  []run.Effect
+}
+
+// runner of a campaign, nil while there is none.
+func (w *campaignWorld) runner(c *campaignRecord) *runner {
+	if w.process == nil {
+		return nil
+	}
+	return w.process.runs[c.i]
+}
+
+// bringUp starts a campaign's actors.
+func (p *process) bringUp(c *campaignRecord) {
+	r := &runner{p: p, c: c, contacts: map[engine.ContactID]*contactActor{}}
+	p.runs[c.i] = r
+	r.start()
+}
+
+// start begins a life of the run.
+func (r *runner) start() {
+	look := 100
+	if r.p.w.in.Large {
+		look = 2000
+	}
+	r.state = run.New(r.c.id, run.Config{Tick: tick, Reconcile: reconcile, SendBy: sendBy, LookAhead: look,
+		OptOut: optOut})
+	e := &run.Started{}
+	for i := range e.Seed {
+		e.Seed[i] = byte(r.p.w.draw())
+	}
+	r.apply(e, "")
+}
+
+// tell gives the run a message.
+func (r *runner) tell(event any) { r.p.after(0, r, event) }
+
+func (r *runner) receive(event any, from engine.Request) {
+	if !r.gone {
+		r.apply(event, from)
+	}
+}
+
+// apply takes an event through the core and carries out what it says.
+func (r *runner) apply(event any, from engine.Request) {
+	w := r.p.w
+	effects, err := r.state.Apply(run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p},
+		r.effects[:0])
+	if err != nil {
+		w.check.broke(r.c, "%v", err)
+	}
+	for _, e := range effects {
+		r.do(e)
+	}
+	clear(effects)
+	r.effects = effects
+	r.c.clock.pass(w, r.c)
+}
+
+// do carries out one effect of the run.
+func (r *runner) do(effect run.Effect) {
+	p, w := r.p, r.p.w
+	switch e := effect.(type) {
+	case run.PassOn:
+		p.writer.submit(queued{write: e.Write, contact: r.contacts[e.Contact], step: e.Step, run: r, revoke: true})
+	case run.Write:
+		p.writer.submit(queued{write: e.Write, run: r, revoke: e.Revoke, ticket: e.Ticket})
+	case run.Fence:
+		p.writer.submit(queued{run: r, ticket: e.Ticket})
+	case run.PassFence:
+		p.writer.submit(queued{contact: p.fences[e.Request]})
+		delete(p.fences, e.Request)
+	case run.Spawn:
+		p.spawn(r, e)
+	case run.Tell:
+		if a := r.contacts[e.Contact]; a != nil {
+			p.after(0, a, e.Command)
+		}
+	case run.CallRoster:
+		r.callRoster(e.Life)
+	case run.ReserveTrunks, run.ReleaseTrunk, run.ReserveNumbers, run.ReleaseNumber, run.DemandSeats:
+		p.lease(r, e)
+	case run.SetPool:
+		r.numbers, r.local = e.Numbers, e.LocalMatch
+	case run.Reply:
+		p.reply(e.Request, e.Value, e.Err)
+	case run.Arm:
+		r.arm(e)
+	case run.SendPulse:
+		r.tell(&run.Pulse{At: e.At})
+	case run.SayLastWord:
+		if stopped := r.stopped; stopped != nil {
+			r.stopped = nil
+			stopped()
+		}
+	case run.Abandoned:
+		p.abandoned[e.Number] = w.wall()
+	case run.Illegal:
+		w.check.broke(r.c, "a machine refused an event of the run")
+	case run.Failed:
+		if !journal.Temporary(e.Err) {
+			w.check.broke(r.c, "%s: %v", e.What, e.Err)
+		}
+	case run.ClockStepped:
+		w.check.note(r.c, "noticed the step of the clock by %s", e.By)
+	case run.RoundLost:
+		w.check.note(r.c, "a round was lost")
+	case run.Closing:
+		w.check.note(r.c, "closing %d attempts of before", e.Attempts)
+	case run.PoolChanged, run.Disarm, run.Publish, run.Overloaded, run.Leave:
+		// Nobody here looks at them; a timer that was stopped is ignored.
+	default:
+		if !r.ask(effect) {
+			// An effect that vanishes would hide a fault.
+			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo
+		}
+	}
+}
+
+// arm starts a timer. Nobody is served by a run that looks at its clock twice a second
+// while nothing can happen: the ticks of one that is at rest are rarer.
+func (r *runner) arm(e run.Arm) {
+	w := r.p.w
+	event := simEvent{life: r.p.life, to: r, event: &run.TimerFired{Timer: e.Timer, Epoch: e.Epoch}}
+	after := e.After
+	if s := r.state; len(r.contacts) == 0 && s.Round == nil && s.Tally != nil && s.Asked == 0 &&
+		(e.Timer == run.TimerTick || e.Timer == run.TimerWake) {
+		c := &s.M.C
+		event.idle = c.State != campaign.Running && c.WindowEndsAt == nil && s.Tally.C.States[contact.Connected] == 0
+		now := w.wall()
+		rare := restTick
+		if event.idle {
+			rare = closedTick
+		}
+		if !c.Settings.Window.ContactZone && !c.Settings.Window.Open(now) {
+			rare = closedTick
+			if at, ok := c.Settings.Window.NextOpening(now); ok {
+				rare = min(rare, at.Sub(now))
+			}
+		} else if e.Timer == run.TimerWake {
+			rare = 0
+		}
+		if c.WindowEndsAt != nil {
+			rare = min(rare, c.WindowEndsAt.Sub(now))
+		}
+		after = max(after, rare)
+	}
+	event.at = w.now + max(after, 0)
+	w.queue.push(event, w.now)
+}
+
+// Ticks of a run at rest: within its window, and outside.
+const (
+	restTick   = 2 * time.Second
+	closedTick = 20 * time.Second
+)
+
+// callRoster names the contacts that are up; each of them reports.
+func (r *runner) callRoster(life int64) {
+	called := &run.RosterCalled{Life: life}
+	for _, a := range r.inOrder() {
+		called.Actors = append(called.Actors, a.name)
+		r.p.after(0, a, &call.Report{})
+	}
+	r.tell(called)
+}
+
+// inOrder lists the contacts that are up as they came up.
+func (r *runner) inOrder() []*contactActor {
+	list := make([]*contactActor, 0, len(r.contacts))
+	for _, a := range r.contacts {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b *contactActor) int { return a.no - b.no })
+	return list
+}
+
+// --- contacts ----------------------------------------------------------------------------
+
+// contactActor carries out what a contact and its call decide.
+type contactActor struct {
+	r     *runner
+	core  *call.Contact
+	no    int
+	name  string
+	owned engine.AttemptID
+	gone  bool
+}
+
+func (p *process) limits() call.Limits {
+	return call.Limits{RingGrace: ringGrace, ResultLinger: resultLinger, SendByTimeout: sendBy,
+		DialoutRing: 30 * time.Second, OptOutDigit: optOut}
+}
+
+func (p *process) spawn(r *runner, e run.Spawn) {
+	p.actors++
+	a := &contactActor{r: r, no: p.actors, name: "contact-" + string(e.Row.ID) + "." + strconv.Itoa(p.actors),
+		core: call.NewContact(e.Row, e.Rules, p.limits(), e.First)}
+	r.contacts[e.Row.ID] = a
+	p.after(0, a, &call.Started{Lost: e.Lost})
+}
+
+// restart is what becomes of a contact whose actor crashed.
+func (a *contactActor) restart() {
+	a.core = call.NewContact(a.core.Machine.C, a.core.Rules, a.r.p.limits(), a.core.Stash)
+	a.disown()
+	a.r.p.after(0, a, &call.Restarted{})
+}
+
+func (a *contactActor) stop() {
+	a.gone = true
+	a.disown()
+	delete(a.r.contacts, a.core.Machine.C.ID)
+}
+
+// disown: the attempt that the contact had is nobody's any more.
+func (a *contactActor) disown() {
+	if a.owned != "" && a.r.p.owned[a.owned] == a {
+		delete(a.r.p.owned, a.owned)
+	}
+	a.owned = ""
+}
+
+// receive takes an event, and then those that waited for the contact to come up.
+func (a *contactActor) receive(event any, _ engine.Request) {
+	for ok := !a.gone; ok; event, ok = a.core.Next() {
+		a.apply(event)
+		if a.gone {
+			return
+		}
+	}
+}
+
+// apply gives the core an event and carries out what it says, in order. An effect may
+// have an answer at once: that is applied before the next effect.
+func (a *contactActor) apply(event any) {
+	p := a.r.p
+	from := len(p.effects)
+	p.effects = a.core.Apply(call.Input{Now: p.w.wall(), Boot: p.w.bootTime(), Event: event, Process: p}, p.effects)
+	for i := from; i < len(p.effects); i++ {
+		end := len(p.effects)
+		a.do(p.effects[i])
+		p.effects = p.effects[:end]
+	}
+	clear(p.effects[from:])
+	p.effects = p.effects[:from]
+}
+
+// do carries out one effect of the contact.
+func (a *contactActor) do(effect call.Effect) {
+	r, p, w := a.r, a.r.p, a.r.p.w
+	at := &a.core.Call.Machine.A
+	switch e := effect.(type) {
+	case *call.Stopped:
+		a.stop()
+		r.tell(e)
+	case *call.Reported:
+		r.tell(&run.Reported{Actor: a.name, Reported: *e})
+	case call.ToRun:
+		r.tell(e)
+	case *call.Answer:
+		p.reply(e.Request, e.Value, e.Err)
+	case *call.Owns:
+		a.disown()
+		a.owned, p.owned[e.Attempt] = e.Attempt, a
+	case *call.WhenSettled: // there is no other node
+		r.tell(e.Message)
+	case *call.LoadContact:
+		p.fencesAsked++
+		id := engine.Request("load-" + strconv.Itoa(p.fencesAsked))
+		p.fences[id] = a
+		p.do(0, func() { r.receive(&run.FenceFor{}, id) })
+	case *call.FetchAttempt:
+		p.fetchAttempt(a, e)
+	case *call.AskEligibility:
+		p.askHook(a, e)
+
+	case *call.OpenMedia:
+		a.apply(p.openMedia(a, e))
+	case attempt.CloseMedia:
+		p.media[at.ID].detach()
+		delete(p.media, at.ID)
+		a.apply(&call.MediaClosed{})
+	case *call.AttachMedia:
+		p.attachMedia(e.Attempt, a)
+	case attempt.AnswerMedia:
+		p.media[at.ID].listen(at, &a.core.Call.Machine.Config)
+	case *call.AttachBot:
+		w.check.attach(r.c, at.ID)
+		p.media[at.ID].attachBot(at, e.Attach)
+	case attempt.DetachBot:
+		p.media[at.ID].detach()
+	case attempt.PlayMessage:
+		p.media[at.ID].playMessage(at)
+	case attempt.LeaveVoicemail:
+		p.media[at.ID].happens(8*time.Second, engine.MediaEvent{Kind: engine.MediaPlayed})
+
+	case *call.PlaceLeg:
+		w.place(a, &e.Leg)
+	case attempt.Confirm:
+		w.confirm(r.c, e.Leg)
+	case attempt.Cancel:
+		w.cancel(e.Leg)
+	case attempt.HangUp:
+		w.hangUp(e.Leg)
+	case *call.AttachLegs:
+		a.apply(&call.LegsAttached{Known: p.attachLegs(e.Attempt, a)})
+	case *call.RecoverLeg:
+		w.recoverLeg(a, &e.Leg)
+	case *call.ForgetLegs:
+		delete(p.port, e.Attempt)
+
+	case *call.ReserveTrunk, *call.TrunkEvent, *call.ReleaseNumber:
+		p.lease(a, e)
+	case *call.Suppress:
+		p.suppress(e.Number, e.Request)
+	case *call.Arm:
+		fired := e.Fired
+		p.after(e.After, a, &fired)
+	case *call.ToSelf:
+		p.after(0, a, e.Event)
+	case *call.SendDigits:
+		p.reply(e.Request, nil, nil)
+	case *call.Refused:
+		w.check.broke(r.c, "an event was refused by attempt %s of contact %s: %v", e.Attempt.Short(), e.Contact, e.Err)
+	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.Over:
+		// Figures; a late timer is ignored.
+	default:
+		panic(fmt.Sprintf("sim: a contact's effect %T is not carried out", effect)) //nolint:forbidigo // as above
+	}
+}
+
+// askHook puts the question of the eligibility hook.
+func (p *process) askHook(a *contactActor, e *call.AskEligibility) {
+	w, v := p.w, eligibility.Verdict{Decision: eligibility.Allow}
+	switch u := w.draw() % 100; {
+	case u < 5:
+		v = eligibility.Verdict{Decision: eligibility.Defer, Until: w.wall().Add(10 * time.Minute),
+			Code: engine.CodeNotEligible}
+	case u < 8:
+		v = eligibility.Verdict{Decision: eligibility.Exclude, Reason: "moved"}
+	}
+	p.after(w.delay(time.Second), a, &call.EligibilityKnown{Dial: e.Dial, Verdict: v})
+}
