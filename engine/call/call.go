@@ -32,6 +32,9 @@ type Call struct {
 	Only    engine.TrunkID // the one trunk that may carry it, "" = any
 
 	MediaOpen bool
+	// Replays: the media path is being taken over. Its events come again, from the first
+	// on; one that comes before them does not count.
+	Replays   bool
 	Placing   *PlaceLeg // whose media path is being opened, since PlacingAt
 	PlacingAt time.Time
 	Attaching *Attaching // the legs of the attempt are being taken over
@@ -165,6 +168,7 @@ func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
 	c.Machine.Config.BotURIs = bot.URIs()
 	c.SendBy, c.Newest, c.Granted, c.Unused, c.Only = 0, "", Validity{}, 0, ""
 	c.MediaOpen, c.Placing, c.Attaching, c.BotAsked, c.BotSince, c.NumberHeld = false, nil, nil, false, 0, false
+	c.Replays = false
 	c.Last, c.Acked, c.Gated = c.Step, c.Step, nil
 	c.emit(&Owns{at.ID})
 }
@@ -286,7 +290,7 @@ func (c *Call) receive(event any) {
 	case *engine.LegEvent:
 		c.legEvent(e)
 	case *engine.MediaEvent:
-		if ev, ok := attempt.FromMedia(*e); ok && c.Has() {
+		if ev, ok := attempt.FromMedia(*e); ok && c.Has() && !c.Replays {
 			if e.Seq > c.Machine.A.MediaSeq { // else replayed
 				c.mediaTried(e)
 			}

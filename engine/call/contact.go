@@ -86,6 +86,10 @@ func (c *Contact) handle(event any) bool {
 		return true
 	}
 	if c.Loading {
+		switch event.(type) {
+		case *engine.LegEvent, *engine.MediaEvent: // come again, in their order, once the attempt is taken over
+			return false
+		}
 		c.Stash = append(c.Stash, event)
 		return false
 	}
@@ -239,6 +243,7 @@ func (c *Contact) reattached(m *Reattached) {
 	if m.Seated && !c.Call.Machine.A.Seated {
 		c.Call.apply(attempt.Event{Kind: attempt.SeatGranted, At: c.now()})
 	}
+	c.Call.Replays = false
 	c.emit(&AttachMedia{m.Attempt})
 }
 

@@ -159,7 +159,10 @@ func (d *Dialout) config() attempt.Config {
 
 func (d *Dialout) adopt(at attempt.Attempt) { d.Call.own(at, d.config(), d.Call.Bot) }
 
-func (d *Dialout) adopted() { d.emit(&AttachMedia{d.Call.Machine.A.ID}) }
+func (d *Dialout) adopted() {
+	d.Call.Replays = false
+	d.emit(&AttachMedia{d.Call.Machine.A.ID})
+}
 
 func (d *Dialout) event(t journal.Type) journal.Event {
 	return journal.Event{At: d.Call.in.Now, Type: t, Version: 1, Attempt: d.Call.Machine.A.ID}

@@ -12,7 +12,7 @@ import (
 // in the telephony port, as LegsAttached says. Without any the attempt is lost, and is
 // told that they are gone.
 func (c *Call) reattach(gone string) {
-	c.MediaOpen = true
+	c.MediaOpen, c.Replays = true, true
 	c.SendBy = 0 // an INVITE that has not left by now never will
 	c.Attaching = &Attaching{Gone: gone}
 	c.emit(&AttachLegs{c.Machine.A.ID})

@@ -50,3 +50,44 @@ func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 			c.Call.Machine.A.State, len(c.Call.Pending), c.Call.Acked)
 	}
 }
+
+// What happens to legs and audio while a contact is loaded is told again, in its order,
+// once they are taken over: nothing of it may be applied before what came first.
+func TestARestartedContactWaitsForTheReplayOfItsMedia(t *testing.T) {
+	now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
+	settings := campaign.Defaults()
+	settings.AMD = engine.AMDParallel
+	rules := RulesOf(campaign.Campaign{ID: "c", Run: 1, Settings: settings})
+	id := engine.AttemptID("01b91c475d326c758f0da97b0d51af36")
+	row := contact.Contact{ID: "k", Campaign: "c", Number: "+4915112345678", Run: 1, State: contact.Pending, Max: 3,
+		Attempt: id, Version: 2}
+	at := attempt.Attempt{ID: id, Campaign: "c", Contact: "k", Run: 1, To: row.Number, State: attempt.Screening,
+		AnsweredAt: &now, Seated: true, Legs: []attempt.Leg{{ID: id.Leg(1), Trunk: "t", Seq: 4,
+			Dialog: &engine.DialogState{}}}}
+	c := NewContact(row, &rules, Limits{}, nil)
+	apply := func(event any) {
+		for _, e := range c.Apply(Input{Now: now, Boot: 1, Event: event, Process: Alone{}}, nil) {
+			if r, ok := e.(*Refused); ok {
+				t.Errorf("%T: %v", event, r.Err)
+			}
+		}
+	}
+	second := &engine.MediaEvent{Attempt: id, Seq: 2, At: now, Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman}
+	apply(&Restarted{})
+	apply(second)
+	apply(&ContactLoaded{Row: row, Attempt: &at})
+	apply(&LegsAttached{Known: 1})
+	if len(c.Stash) != 0 {
+		t.Errorf("%T waits, and comes again", c.Stash[0])
+	}
+	apply(second) // before the run has said whether there is a seat
+	if c.Call.Machine.A.MediaSeq != 0 {
+		t.Errorf("event %d was taken before the first", c.Call.Machine.A.MediaSeq)
+	}
+	apply(&Reattached{Attempt: id, Seated: true})
+	apply(&engine.MediaEvent{Attempt: id, Seq: 1, At: now, Kind: engine.MediaBotConnected, Session: "s"})
+	apply(second)
+	if c.Call.Machine.A.MediaSeq != 2 || c.Call.Machine.A.State != attempt.Connected {
+		t.Errorf("%d events were taken, the call is %s", c.Call.Machine.A.MediaSeq, c.Call.Machine.A.State)
+	}
+}

@@ -97,6 +97,28 @@ func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 	}
 }
 
+// Actors crash again and again, campaigns are handed over and the database goes away in
+// the middle of it: whatever was under way is closed, taken over or done once.
+func TestStormsOfCrashesBreakNoInvariant(t *testing.T) {
+	for i := range (*campaigns + 2) / 3 {
+		seed := *seedFrom + uint64(i)
+		in, d := drawn(seed), &dice{c: chanceOf(seed, 99)}
+		for range 40 {
+			f := Fault{At: time.Duration(d.u() * float64(20*time.Minute)), Length: d.span(100*time.Millisecond, 20*time.Second),
+				Campaign: d.in(0, 1)}
+			f.Kind = pick(d, FaultRunCrash, FaultContactCrash, FaultContactCrash, FaultHandOver, FaultDatabase, FaultCrash,
+				FaultSlowCommit)
+			if f.Value = d.in(0, 1000); f.Kind == FaultSlowCommit {
+				f.Value = d.in(500, 4000)
+			}
+			in.Faults = append(in.Faults, f)
+		}
+		if r := RunCampaigns(in, seed); r.Broken != nil {
+			t.Fatalf("%v\nreplay: go test ./engine/sim -run %s -campaigns 1 -campaign-seed %d", r.Broken, t.Name(), seed)
+		}
+	}
+}
+
 func TestTheSameSeedPlaysTheSameCampaignsByteForByte(t *testing.T) {
 	for seed := range uint64(12) {
 		in := drawn(seed)
