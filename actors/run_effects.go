@@ -24,7 +24,7 @@ func (r *run) do(effect core.Effect) {
 		}
 		if n := e.Ticket; n != 0 {
 			self := r.self
-			p.Then = func(err error) { d.root.Send(self, &core.Written{Ticket: n, Err: err}) }
+			p.Then = func(err error) { d.root.Send(self, &core.Written{Then: then, Err: err}) }
 		}
 		d.root.Send(r.writer(), p)
 	case core.Fence:

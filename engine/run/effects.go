@@ -44,7 +44,7 @@ type (
 	Write struct {
 		Write  *journal.Write
 		Revoke bool
-		Ticket int64 // Written follows; 0: nobody waits
+		Then   *Continuation // Written brings it back; nil: nobody waits
 	}
 	// Fence: Durable follows once everything written before is.
 	Fence struct{ Ticket int64 }

@@ -98,10 +98,11 @@ type (
 type (
 	// Durable: everything written before the Fence is.
 	Durable struct{ Ticket int64 }
-	// Written says what became of a Write with a ticket.
+	// Written says what became of a Write, of this life or of an earlier one: who
+	// waits for it is answered in any case.
 	Written struct {
-		Ticket int64
-		Err    error
+		Then *Continuation
+		Err  error
 	}
 	// WriteRefused brings a write back that the database did not take.
 	WriteRefused struct{ Write *journal.Write }

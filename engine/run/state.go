@@ -192,10 +192,7 @@ func (s *State) receive(event any, from engine.Request) error {
 		}
 		return nil
 	case *Written:
-		if c, ok := s.Pending[e.Ticket]; ok {
-			delete(s.Pending, e.Ticket)
-			s.follow(c, e.Err)
-		}
+		s.follow(*e.Then, e.Err)
 		return nil
 	case *loadAgain:
 		s.load()

@@ -152,7 +152,7 @@ func (s *State) queueTrigger(t *PendingTrigger) {
 		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}
 	s.sequence(&w)
-	s.emit(Write{Write: &w, Revoke: true, Ticket: s.ticket(Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request, Value: rep, Trigger: t.Trigger})})
+	s.emit(Write{Write: &w, Revoke: true, Then: &Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request, Value: rep, Trigger: t.Trigger}})
 	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})
 	s.expect(*row.DueAt)
 }
