@@ -22,8 +22,7 @@ func (r *run) do(effect core.Effect) {
 		if e.Revoke {
 			p.Run = r.self
 		}
-		if n := e.Ticket; n != 0 {
-			self := r.self
+		if then, self := e.Then, r.self; then != nil {
 			p.Then = func(err error) { d.root.Send(self, &core.Written{Then: then, Err: err}) }
 		}
 		d.root.Send(r.writer(), p)
@@ -114,7 +113,7 @@ func (r *run) writer() *actor.PID { return r.d.writerFor(string(r.id)) }
 // arm starts a timer; one that is alone of its name takes the place of the one
 // before.
 func (r *run) arm(e core.Arm) {
-	stop := r.d.after(e.After, r.self, &core.TimerFired{Timer: e.Timer, Epoch: e.Epoch})
+	stop := r.d.after(e.After, r.self, &core.TimerFired{Timer: e.Timer, Epoch: e.Epoch, Owed: e.Owed})
 	if !e.Timer.Single() {
 		return
 	}

@@ -214,7 +214,7 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 			return err
 		}
 	}
-	if m.Ledgers, err = a.ledgers(ctx, t, &m.Campaign); err != nil {
+	if m.Ledgers, err = ledgers(ctx, t, &m.Campaign, a.At); err != nil {
 		return err
 	}
 	learnt, ok, err := t.Pacing(ctx, id)
@@ -225,14 +225,14 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 }
 
 // ledgers reads the counts of the guaranteed periods, and those by the hour.
-func (a *Asked) ledgers(ctx context.Context, t Tables, c *campaign.Campaign) (l Ledgers, err error) {
-	l.Books, err = campaign.Books(c, a.At, func(since time.Time) (pacing.Counts, error) {
+func ledgers(ctx context.Context, t Tables, c *campaign.Campaign, now time.Time) (l Ledgers, err error) {
+	l.Books, err = campaign.Books(c, now, func(since time.Time) (pacing.Counts, error) {
 		return t.AbandonLedger(ctx, c.ID, since)
 	})
 	if err != nil || c.StartedAt == nil {
 		return l, err
 	}
-	hours, err := t.AbandonHours(ctx, c.ID, a.At.Add(-pacing.ThirtyDays))
+	hours, err := t.AbandonHours(ctx, c.ID, now.Add(-pacing.ThirtyDays))
 	for hour, n := range hours {
 		l.Hours.Put(hour, n)
 	}
@@ -338,7 +338,7 @@ func (a *Asked) prepare(ctx context.Context, t Tables, e Prepare) *Prepared {
 	m := &Prepared{Of: e.Of}
 	switch of := e.Of.(type) {
 	case campaign.ResetContacts:
-		m.Err = t.ResetContacts(ctx, id, n, of.Unreached, a.At, e.Event)
+		m.Err = t.ResetContacts(ctx, id, n, of.Unreached, e.At, e.Event)
 	case campaign.RestoreContacts:
 		m.Err = t.RestoreContacts(ctx, id, n, e.Event)
 	case campaign.Remove:
@@ -349,7 +349,7 @@ func (a *Asked) prepare(ctx context.Context, t Tables, e Prepare) *Prepared {
 		m.Counters, m.Err = t.Counters(ctx, id, n)
 	}
 	if _, restored := e.Of.(campaign.RestoreContacts); restored && m.Err == nil {
-		m.Ledgers, m.Err = a.ledgers(ctx, t, &e.Campaign)
+		m.Ledgers, m.Err = ledgers(ctx, t, &e.Campaign, e.At)
 	}
 	return m
 }

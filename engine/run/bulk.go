@@ -142,7 +142,7 @@ func (s *State) letGo(removed bool) {
 // contacts, behind everything that those of the run before still had to say.
 func (s *State) prepare(e campaign.Effect) {
 	s.Queue.Clear()
-	s.Preparing, s.BulkOwed = true, e
+	s.Preparing, s.BulkOwed, s.OwedAt = true, e, s.now
 	s.whenAtRest()
 }
 
@@ -151,7 +151,7 @@ func (s *State) prepareNow(e campaign.Effect) {
 	if _, restores := e.(campaign.RestoreContacts); restores {
 		ev.Type = journal.ContactsRestored
 	}
-	s.emit(Prepare{Of: e, Campaign: s.M.C, Event: ev})
+	s.emit(Prepare{Of: e, At: s.OwedAt, Campaign: s.M.C, Event: ev})
 }
 
 // prepared answers whoever waits for the contacts to be prepared, restored or

@@ -172,6 +172,7 @@ type (
 	// Prepare resets, restores or removes the contacts.
 	Prepare struct { // Prepared
 		Of       campaign.Effect
+		At       time.Time // from when on the contacts are due
 		Campaign campaign.Campaign
 		Event    journal.Event
 	}
@@ -202,6 +203,9 @@ type (
 		Timer Timer
 		Epoch int64
 		After time.Duration
+		// Owed is what the timer is for when the next life of the run owes it too, nil:
+		// it does not. TimerFired brings it back.
+		Owed *Deferred
 	}
 	// Disarm stops the timer that is alone of its name.
 	Disarm struct{ Timer Timer }

@@ -162,6 +162,9 @@ func (s *State) gated() bool { return s.Activation != nil && s.Activation.Gated 
 // activationEnded takes the new contacts in and goes on with what waited.
 func (s *State) activationEnded(m *ActivationEnded) error {
 	if a := s.Activation; a == nil || a.Import == m.Import {
+		if a != nil {
+			s.reply(a.Begin, nil, errImportOver) // it ended before it began
+		}
 		s.Activation = nil
 	}
 	if m.Done {
@@ -257,6 +260,8 @@ func (s *State) overtakeParked(cmd *campaign.Exclude) {
 	clear(s.Parked[len(keep):])
 	s.Parked = keep
 }
+
+var errImportOver = engine.Unavailable("import_over", "the import has ended meanwhile; nothing was added, upload the file again", time.Second)
 
 var errImportActivating = engine.Unavailable("import_activating", "a file is being imported into this campaign; nothing was done, try again", time.Second)
 

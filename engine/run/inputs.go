@@ -383,6 +383,7 @@ type (
 	TimerFired struct {
 		Timer Timer
 		Epoch int64
+		Owed  *Deferred // of the Arm
 	}
 )
 

@@ -340,8 +340,8 @@ func (p *played) writes(e Write) {
 	} else if e.Revoke {
 		p.tell(&WriteRefused{e.Write})
 	}
-	if e.Ticket != 0 {
-		p.tell(&Written{e.Ticket, err})
+	if e.Then != nil {
+		p.tell(&Written{e.Then, err})
 	}
 }
 

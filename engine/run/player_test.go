@@ -95,6 +95,7 @@ func (a *actor) refused() {
 	}
 	if a.trigger != nil {
 		a.p.answered(a.trigger.Request)
+		a.trigger = nil
 	}
 	if a.attempt != "" {
 		a.move(attempt.PhaseOver)

@@ -97,7 +97,9 @@ func (p *played) act(i int) {
 		switch {
 		case p.s.Activation == nil:
 			p.ask(what, begins("imp"))
-		case p.s.Activation.Begin != "" || p.s.Pending[p.s.Tickets].Do == thenBegin: // it waits for the start
+		case p.s.Activation.Begin != "" && p.yes("ended early", 80) || beginning(p.s): // it waits for the start
+		case p.s.Activation.Begin != "": // it is given up before it began
+			p.tell(&ActivationEnded{Import: "imp"})
 		case !p.s.Activation.Gated:
 			p.ask(what, &CloseGate{Import: "imp", Run: p.s.M.C.Run})
 		default:
@@ -114,6 +116,16 @@ func (p *played) act(i int) {
 	default:
 		p.step()
 	}
+}
+
+// beginning: whoever switches an import is about to be told that it may begin.
+func beginning(s *State) bool {
+	for _, c := range s.Pending {
+		if c.Do == thenBegin {
+			return true
+		}
+	}
+	return false
 }
 
 func TestWhateverHappensARunKeepsItsCountsItsLeasesAndItsWord(t *testing.T) {

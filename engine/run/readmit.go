@@ -62,7 +62,7 @@ func (s *State) excludedRead(m *ExcludedRead) {
 	defer s.endRead(m.Read)
 	if m.Err != nil {
 		retry := append(m.Again, m.Left...)
-		s.later(time.Second, &readmitLater{retry}, "")
+		s.owe(time.Second, &readmitLater{retry}, "")
 		return
 	}
 	s.readmitRows(m.Read, m.Rows, m.Again)
@@ -90,7 +90,7 @@ next:
 }
 
 func (s *State) readmitted() {
-	if s.Readmission.Running--; s.Readmission.Running == 0 {
-		s.Readmission.Newer = nil
+	if s.Readmission.Running--; s.Readmission.Running <= 0 {
+		s.Readmission = Readmission{}
 	}
 }

@@ -318,7 +318,6 @@ func TestATicketOfAnEarlierLifeConfirmsNothing(t *testing.T) {
 	w := ready(t)
 	r := w.ask(act(campaign.ActionPause))
 	w.do(&Durable{w.owed[0].ticket - 1})
-	w.do(&Written{Ticket: w.owed[0].ticket - 1})
 	w.waits(r)
 	if w.owed[0].ticket <= t0.UnixNano() {
 		t.Errorf("ticket %d may be one of an earlier life", w.owed[0].ticket)
@@ -334,7 +333,7 @@ func TestATimerThatWasStoppedOrSetAnewDoesNothing(t *testing.T) {
 	w.s.expect(w.now.Add(time.Millisecond))
 	w.s.out = nil
 	inputs := len(w.s.Later)
-	w.do(&TimerFired{TimerWake, old})
+	w.do(&TimerFired{Timer: TimerWake, Epoch: old})
 	eq(w, "timers", len(w.s.Later), inputs)
 	eq(w, "wake", w.s.Timers[TimerWake] != 0, true)
 }

@@ -16,7 +16,7 @@ func TestACampaignAsksForItsConcurrencyOnceSomebodyIsDue(t *testing.T) {
 	none[DemandSeats](w)
 	w.due(w.rows(1), 0)
 	d := one[DemandSeats](w)
-	eq(w, "demand", []any{d.Bot, d.Want, d.Weight, d.GiveUp, d.N, d.Epoch, d.Keep}, "[bot 10 1 0 1 7 true]")
+	eq(w, "demand", []any{d.Bot, d.Want, d.Weight, d.GiveUp, d.N - int(w.s.Life), d.Epoch, d.Keep}, "[bot 10 1 0 1 7 true]")
 	w.seats(10)
 	none[DemandSeats](w)
 }
@@ -83,13 +83,13 @@ func TestAnAnswerToAnEarlierDemandGrantsNoMoreThanThereIs(t *testing.T) {
 		w := ready(t)
 		w.due(w.rows(1), 0)
 		w.s.Seats = c.had
-		w.do(&SeatsAllotted{Bot: "bot", Seats: c.seats, Target: c.seats, N: c.n})
+		w.do(&SeatsAllotted{Bot: "bot", Seats: c.seats, Target: c.seats, N: w.s.Demands - 1 + c.n})
 		eq(w, c.what, w.s.Seats, c.want)
-		eq(w, c.what+": open", w.s.DemandOpen, 1-c.n)
+		eq(w, c.what+": open", w.s.DemandOpen == 0, c.n == 1)
 	}
 	w := ready(t)
 	w.due(w.rows(1), 0)
-	w.do(&SeatsAllotted{Bot: "another", Seats: 9, Target: 9, N: 1})
+	w.do(&SeatsAllotted{Bot: "another", Seats: 9, Target: 9, N: w.s.Demands})
 	eq(w, "of another bot", w.s.Seats, 0)
 }
 
@@ -118,7 +118,7 @@ func TestSeatsBeyondTheFairShareGoBackAsTheyComeFree(t *testing.T) {
 func TestADemandThatIsOpenIsAnsweredByTheLastOne(t *testing.T) {
 	w := ready(t)
 	w.due(w.rows(1), 0)
-	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, N: 1})
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, N: w.s.Demands})
 	w.round()
 	w.pass(2 * time.Second)                                // renewed
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 2}) // news: the demand is still open

@@ -93,6 +93,7 @@ type State struct {
 	Pending     map[int64]Continuation
 	BulkOwed    campaign.Effect // reset, restore or removal of the contacts, while it is not done
 	Preparing   bool            // that is under way
+	OwedAt      time.Time       // when it was decided
 	PreparedFor []engine.Request
 	AwaitsRest  bool          // it begins once no contact's actor lives
 	HeldBack    []HeldCommand // for contacts that are being changed as a whole
@@ -344,6 +345,7 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *ExcludedRead:
 		s.excludedRead(e)
 	case *readmitLater:
+		s.Readmission.Running = max(s.Readmission.Running, 1) // an earlier life may have begun it
 		s.lookUpExcluded(e.list)
 	case *RowsAdded:
 		s.rowsAdded(e)
@@ -428,6 +430,15 @@ func (s *State) later(after time.Duration, event any, from engine.Request) {
 	s.arm(TimerAgain, after, Deferred{event, from})
 }
 
+// owe is later for what somebody waits for, or what nobody would do again: the next
+// life of a run that crashes meanwhile is given it too.
+func (s *State) owe(after time.Duration, event any, from engine.Request) {
+	held := Deferred{event, from}
+	s.Epochs++
+	s.Later[s.Epochs] = held
+	s.emit(Arm{Timer: TimerAgain, Epoch: s.Epochs, After: max(after, 0), Owed: &held})
+}
+
 func (s *State) arm(t Timer, after time.Duration, held Deferred) {
 	s.Epochs++
 	if t.Single() {
@@ -435,7 +446,7 @@ func (s *State) arm(t Timer, after time.Duration, held Deferred) {
 		s.Timers[t] = s.Epochs
 	}
 	s.Later[s.Epochs] = held
-	s.emit(Arm{t, s.Epochs, max(after, 0)})
+	s.emit(Arm{Timer: t, Epoch: s.Epochs, After: max(after, 0)})
 }
 
 func (s *State) disarm(t Timer) {
@@ -450,6 +461,9 @@ func (s *State) disarm(t Timer) {
 func (s *State) fired(e *TimerFired) (Deferred, bool) {
 	held, ok := s.Later[e.Epoch]
 	delete(s.Later, e.Epoch)
+	if !ok && e.Owed != nil && e.Epoch < s.Life { // armed by an earlier life
+		return *e.Owed, true
+	}
 	if s.Timers[e.Timer] == e.Epoch {
 		delete(s.Timers, e.Timer)
 	}
@@ -591,7 +605,7 @@ func (s *State) follow(c Continuation, err error) {
 		s.settled(c.Number)
 	case thenAnswerTrigger:
 		if errors.Is(err, journal.ErrContactExists) {
-			s.later(0, &Trigger{Command: c.Trigger.Command, LookUp: true}, c.Request)
+			s.owe(0, &Trigger{Command: c.Trigger.Command, LookUp: true}, c.Request)
 			return
 		}
 		s.reply(c.Request, c.Value, err)

@@ -40,7 +40,7 @@ func (s *State) trigger(m *Trigger, from engine.Request) {
 	}
 	// The same number may have been triggered a moment ago.
 	if _, ok := s.TriggersOf[m.Command.Number]; ok {
-		s.later(20*time.Millisecond, m, from)
+		s.owe(20*time.Millisecond, m, from)
 		return
 	}
 	l := s.ByNumber[m.Command.Number]

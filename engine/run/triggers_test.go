@@ -158,7 +158,7 @@ func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
 	m.Command.Idempotency.Token = "key"
 	r := w.ask(m)
 	wr := one[Write](w)
-	eq(w, "reply", []any{wr.Write.Reply.Token, wr.Revoke, wr.Ticket != 0}, "[key true true]")
+	eq(w, "reply", []any{wr.Write.Reply.Token, wr.Revoke, wr.Then != nil}, "[key true true]")
 	w.confirm(journal.ErrSuppressed)
 	w.refused(r, "suppressed")
 	// The campaign had the contact: it is looked up.
@@ -173,7 +173,7 @@ func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
 // confirm2 answers the next write.
 func (w *world) confirm2(err error) {
 	w.t.Helper()
-	for w.owed[0].fence {
+	for w.owed[0].then == nil {
 		w.confirm(nil)
 	}
 	w.confirm(err)

@@ -48,7 +48,7 @@ type alarm struct {
 // owed is a confirmation of the writer.
 type owed struct {
 	ticket int64
-	fence  bool
+	then   *Continuation // of a write, nil: it is a fence
 }
 
 // world drives one run without actors, on a clock of its own. It does nothing by
@@ -181,10 +181,10 @@ func (w *world) note(e Effect) {
 	case Disarm:
 		w.silence(e.Timer)
 	case Fence:
-		w.owed = append(w.owed, owed{e.Ticket, true})
+		w.owed = append(w.owed, owed{ticket: e.Ticket})
 	case Write:
-		if e.Ticket != 0 {
-			w.owed = append(w.owed, owed{e.Ticket, false})
+		if e.Then != nil {
+			w.owed = append(w.owed, owed{then: e.Then})
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (w *world) pass(d time.Duration) {
 		if a.at.After(w.now) {
 			w.goTo(a.at)
 		}
-		w.do(&TimerFired{a.Timer, a.Epoch})
+		w.do(&TimerFired{a.Timer, a.Epoch, a.Owed})
 	}
 	w.goTo(end)
 }
@@ -235,10 +235,10 @@ func (w *world) confirm(err error) {
 	w.t.Helper()
 	o := w.owed[0]
 	w.owed = w.owed[1:]
-	if o.fence {
+	if o.then == nil {
 		w.do(&Durable{o.ticket})
 	} else {
-		w.do(&Written{o.ticket, err})
+		w.do(&Written{o.then, err})
 	}
 }
 

@@ -203,7 +203,7 @@ func (r *runner) do(effect run.Effect) {
 	case run.PassOn:
 		p.writer.submit(queued{write: e.Write, contact: r.contacts[e.Contact], step: e.Step, run: r, revoke: true})
 	case run.Write:
-		p.writer.submit(queued{write: e.Write, run: r, revoke: e.Revoke, ticket: e.Ticket})
+		p.writer.submit(queued{write: e.Write, run: r, revoke: e.Revoke, then: e.Then})
 	case run.Fence:
 		p.writer.submit(queued{run: r, ticket: e.Ticket})
 	case run.PassFence:
@@ -260,7 +260,7 @@ func (r *runner) do(effect run.Effect) {
 // while nothing can happen: the ticks of one that is at rest are rarer.
 func (r *runner) arm(e run.Arm) {
 	w := r.p.w
-	event := simEvent{life: r.p.life, to: r, event: &run.TimerFired{Timer: e.Timer, Epoch: e.Epoch}}
+	event := simEvent{life: r.p.life, to: r, event: &run.TimerFired{Timer: e.Timer, Epoch: e.Epoch, Owed: e.Owed}}
 	after := e.After
 	if s := r.state; len(r.contacts) == 0 && s.Round == nil && s.Tally != nil && s.Asked == 0 &&
 		(e.Timer == run.TimerTick || e.Timer == run.TimerWake) {

@@ -33,8 +33,9 @@ type queued struct {
 	contact *contactActor // that hears what became of it, by its step
 	step    int
 	run     *runner
-	revoke  bool  // the run hears of a refusal
-	ticket  int64 // the run hears what became of it; 0: it does not
+	revoke  bool              // the run hears of a refusal
+	ticket  int64             // of a fence
+	then    *run.Continuation // the run hears what became of the write, nil: it does not
 	at      time.Duration
 }
 
@@ -145,8 +146,8 @@ func (x *writer) done(n int, refused []error) {
 			q.run.tell(&run.Durable{Ticket: q.ticket})
 		case q.contact != nil:
 			p.after(0, q.contact, &call.Durable{Step: q.step, Err: err})
-		case q.ticket != 0:
-			q.run.tell(&run.Written{Ticket: q.ticket, Err: err})
+		case q.then != nil:
+			q.run.tell(&run.Written{Then: q.then, Err: err})
 		}
 	}
 	x.commit()
