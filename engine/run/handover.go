@@ -29,6 +29,7 @@ func (s *State) lastWord(m *LastWord) {
 		return
 	}
 	s.HandOver = true
+	s.HandOvers++
 	for _, held := range s.Stash {
 		s.reply(held.From, nil, ownership.ErrNotOwner)
 	}
@@ -36,7 +37,7 @@ func (s *State) lastWord(m *LastWord) {
 		s.reply(s.Parked[i].asks(), nil, ownership.ErrNotOwner)
 	}
 	s.Stash, s.Parked = nil, nil
-	s.later(answersFor, &answersDue{}, "")
+	s.later(answersFor, &answersDue{s.HandOvers}, "")
 	s.sayLastWord(false)
 }
 

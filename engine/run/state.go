@@ -73,6 +73,7 @@ type State struct {
 	Round       *Round
 	Rounds      int
 	HandOver    bool      // it was asked for, and waits until all is answered
+	HandOvers   int       // how often it was
 	LeavesUntil time.Time // another node is to act for the campaign: nothing new is dialled
 	Triggers    []*PendingTrigger
 	// TriggersOf are the numbers whose trigger is under way, from the look-up until
@@ -92,8 +93,8 @@ type State struct {
 	Tickets     int64
 	Pending     map[int64]Continuation
 	BulkOwed    campaign.Effect // reset, restore or removal of the contacts, while it is not done
-	Preparing   bool            // that is under way
 	OwedAt      time.Time       // when it was decided
+	Preparing   bool            // that is under way
 	PreparedFor []engine.Request
 	AwaitsRest  bool          // it begins once no contact's actor lives
 	HeldBack    []HeldCommand // for contacts that are being changed as a whole
@@ -232,7 +233,9 @@ func (s *State) receive(event any, from engine.Request) error {
 			return nil
 		}
 	case *answersDue:
-		s.sayLastWord(true)
+		if e.n == s.HandOvers {
+			s.sayLastWord(true)
+		}
 		return nil
 	}
 	if !s.Ready {
@@ -257,7 +260,7 @@ type (
 	roundLate     struct{ n int }
 	loadAgain     struct{}
 	rosterLate    struct{}
-	answersDue    struct{}
+	answersDue    struct{ n int } // of the hand-over that was asked for then
 	restLate      struct{}
 	activationDue struct{ id engine.ImportID }
 	parkedLate    struct{}
