@@ -110,7 +110,7 @@ func (s *Store) set(r *row, c *contact.Contact) {
 	}
 	r.c = *c
 	for _, t := range []**time.Time{&r.c.DueAt, &r.c.ResultDueAt, &r.c.CallbackAt} {
-		if *t != nil { // what is stored knows no monotonic clock
+		if *t != nil && **t != (*t).Round(0) { // a monotonic reading is not stored
 			at := (*t).Round(0)
 			*t = &at
 		}
