@@ -34,7 +34,7 @@ type kept struct {
 }
 
 // Most bounds what a recorder keeps: of a longer life the first inputs are replayed.
-const Most = 5000
+const Most = 1500
 
 // New gives a recorder of a run as it is made.
 func New(id engine.CampaignID, cfg run.Config) *Recorder { return &Recorder{id: id, cfg: cfg} }
