@@ -58,8 +58,9 @@ type dialout struct {
 }
 
 func newDialout(d *deps) *dialout {
-	return &dialout{d: d, state: admission.New(), calls: map[engine.AttemptID]*actor.PID{}, results: map[engine.AttemptID]int{},
-		ops: map[int]*suppressedCalls{}}
+	return &dialout{d: d, state: admission.New(), calls: map[engine.AttemptID]*actor.PID{},
+		results: map[engine.AttemptID]int{},
+		ops:     map[int]*suppressedCalls{}}
 }
 
 func (o *dialout) Receive(ctx actor.Context) {
@@ -109,7 +110,8 @@ func (o *dialout) load(ctx actor.Context) {
 func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *placeDialout:
-		o.apply(ctx, &admission.Place{Command: m.cmd, Request: request(sender), Attempt: newAttemptID(o.d.clock.Now()), LookedUp: m.lookedUp})
+		o.apply(ctx, &admission.Place{Command: m.cmd, Request: request(sender), Attempt: newAttemptID(o.d.clock.Now()),
+			LookedUp: m.lookedUp})
 	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain:
 		o.apply(ctx, m)
 	case *dialoutOver:
@@ -179,7 +181,8 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 
 // apply takes an event through the admission and carries out what it says.
 func (o *dialout) apply(ctx actor.Context, event any) {
-	o.effects = o.state.Apply(admission.Input{Now: o.d.clock.Now(), Boot: o.d.clock.Boot(), Event: event, Barred: o.barred()}, o.effects[:0])
+	o.effects = o.state.Apply(admission.Input{Now: o.d.clock.Now(), Boot: o.d.clock.Boot(), Event: event,
+		Barred: o.barred()}, o.effects[:0])
 	for _, e := range o.effects {
 		o.do(ctx, e)
 	}
@@ -200,8 +203,10 @@ func (o *dialout) barred() error {
 }
 
 var (
-	errDraining        = engine.Unavailable("node_draining", "the dialler is being stopped and places no new call", 5*time.Second)
-	errDialoutDatabase = engine.Unavailable("database_unavailable", "the database does not answer and no call can be placed; try again", 2*time.Second)
+	errDraining = engine.Unavailable("node_draining", "the dialler is being stopped and places no new call",
+		5*time.Second)
+	errDialoutDatabase = engine.Unavailable("database_unavailable",
+		"the database does not answer and no call can be placed; try again", 2*time.Second)
 )
 
 // do carries out one effect of the admission.
@@ -259,7 +264,8 @@ func (o *dialout) lookUp(m *admission.Place) {
 // had before may be stopping still.
 func (o *dialout) spawn(ctx actor.Context, id engine.AttemptID, bot engine.Bot, first any) *actor.PID {
 	c := newDialoutCall(o.d, ctx.Self(), id, bot, first)
-	pid := again(ctx.SpawnPrefix(o.d.props(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))), "call-"+string(id)))
+	pid := again(ctx.SpawnPrefix(o.d.props(func() actor.Actor { return c }, actor.WithSupervisor(supervise(o.d, "call"))),
+		"call-"+string(id)))
 	o.calls[id] = pid
 	return pid
 }

@@ -41,8 +41,9 @@ type lives struct {
 }
 
 func newRun(d *deps, l *lives, id engine.CampaignID, contacts, pool *actor.PID) *run {
-	cfg := core.Config{Tick: d.cfg.Tick, Reconcile: d.cfg.Reconcile, SendBy: d.cfg.SendByTimeout, LookAhead: d.cfg.LookAhead,
-		OptOut: d.cfg.OptOutDigit, Shared: d.keepers != nil}
+	cfg := core.Config{Tick: d.cfg.Tick, Reconcile: d.cfg.Reconcile, SendBy: d.cfg.SendByTimeout,
+		LookAhead: d.cfg.LookAhead,
+		OptOut:    d.cfg.OptOutDigit, Shared: d.keepers != nil}
 	r := &run{d: d, lives: l, id: id, contacts: contacts, pool: pool, state: core.New(id, cfg),
 		up: map[engine.ContactID]*actor.PID{}, timers: map[core.Timer]func(){}}
 	if d.cfg.RecordRun != nil {

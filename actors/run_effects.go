@@ -50,7 +50,8 @@ func (r *run) do(effect core.Effect) {
 		if e.Keep {
 			r.lives.seats.Store(int64(e.Want))
 		}
-		d.root.Send(d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: e.Bot, Want: e.Want, Weight: e.Weight, GiveUp: e.GiveUp, N: e.N,
+		d.root.Send(d.fleet, &seatDemand{Holder: fleet.Holder(r.id), Bot: e.Bot, Want: e.Want, Weight: e.Weight,
+			GiveUp: e.GiveUp, N: e.N,
 			Epoch: e.Epoch, ReplyTo: r.self})
 	case core.SetPool:
 		d.root.Send(r.pool, &poolNumbers{Numbers: e.Numbers, LocalMatch: e.LocalMatch})
@@ -99,7 +100,8 @@ func (r *run) do(effect core.Effect) {
 	case core.RoundLost:
 		d.log.Warn().Str("campaign_id", string(r.id)).Msg("a reservation was not answered; its contacts go back")
 	case core.Closing:
-		d.log.Info().Str("campaign_id", string(r.id)).Int("attempts", e.Attempts).Msg("closing attempts of an earlier process life")
+		d.log.Info().Str("campaign_id", string(r.id)).Int("attempts",
+			e.Attempts).Msg("closing attempts of an earlier process life")
 	default:
 		if !r.ask(effect) {
 			panic(fmt.Sprintf("actors: a run's effect %T is not carried out", effect))

@@ -93,7 +93,8 @@ func TestTwoResultsOfAnEarlierCallDuringARedialCountOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, d := range []string{"sold", "not sold", "sold"} {
 			wg.Go(func() {
-				if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: first.Call(), Result: attempt.Result{Disposition: d}}); err != nil {
+				if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: first.Call(),
+					Result: attempt.Result{Disposition: d}}); err != nil {
 					t.Errorf("%s: %v", d, err)
 				}
 			})

@@ -148,7 +148,8 @@ func (d *deps) addRows(id engine.CampaignID, e core.AddContacts) *core.RowsAdded
 	rep, err := list.store()
 	ev := e.Insert.Event
 	ev.Data.Count = rep.Added
-	m := &core.RowsAdded{Read: e.Read, Request: e.Request, Report: rep, Batch: list.reply, Command: e.Command, Epoch: e.Insert.Epoch,
+	m := &core.RowsAdded{Read: e.Read, Request: e.Request, Report: rep, Batch: list.reply, Command: e.Command,
+		Epoch:   e.Insert.Epoch,
 		Lifting: e.Lifting, Event: ev, Err: err}
 	if err == nil && e.Lifting && rep.Duplicates > 0 {
 		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
@@ -160,7 +161,8 @@ func (d *deps) addRows(id engine.CampaignID, e core.AddContacts) *core.RowsAdded
 }
 
 // preflightFacts reads what decides whether a campaign may start.
-func (d *deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int, pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot, err error) {
+func (d *deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int,
+	pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot, err error) {
 	if bots, err = d.store.Bots(ctx); err != nil {
 		return f, nil, err
 	}

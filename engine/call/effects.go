@@ -208,6 +208,7 @@ var Effects = []Effect{
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
 	&DialoutSuppressed{}, &DialoutOver{}, &Refused{}, CountAttempt,
 	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.AnswerMedia{}, attempt.DetachBot{},
-	attempt.JoinPeer{}, attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{}, attempt.LeaveVoicemail{},
+	attempt.JoinPeer{}, attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{},
+	attempt.LeaveVoicemail{},
 	attempt.HearDigit{}, attempt.CloseMedia{}, attempt.Over{},
 }

@@ -151,9 +151,10 @@ type (
 
 // Why a dialout is refused.
 var (
-	errBotNotFound  = engine.NotFound("bot_not_found", "no bot has this identifier")
-	errBotInactive  = engine.Conflict("bot_inactive", "the bot is inactive; activate it or choose another")
-	errDeadline     = engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again", time.Second)
+	errBotNotFound = engine.NotFound("bot_not_found", "no bot has this identifier")
+	errBotInactive = engine.Conflict("bot_inactive", "the bot is inactive; activate it or choose another")
+	errDeadline    = engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again",
+		time.Second)
 	errNoCapacity   = engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second)
 	errNoSeat       = engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second)
 	errSeatsUnknown = engine.Unavailable("keeper_away",
@@ -162,7 +163,8 @@ var (
 
 // New gives a state that knows no bot yet.
 func New() *State {
-	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{}, Wants: map[engine.AttemptID]*Want{},
+	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{},
+		Wants:  map[engine.AttemptID]*Want{},
 		Seated: map[engine.AttemptID]engine.BotID{}}
 }
 
@@ -250,7 +252,8 @@ func missingVariables(bot *engine.Bot, given map[string]string) error {
 	var fields []engine.FieldError
 	for _, v := range bot.Variables {
 		if _, ok := given[v]; !ok {
-			fields = append(fields, engine.FieldError{Field: "variables." + v, Code: "missing", Message: "the bot needs this variable"})
+			fields = append(fields, engine.FieldError{Field: "variables." + v, Code: "missing",
+				Message: "the bot needs this variable"})
 		}
 	}
 	if len(fields) == 0 {
@@ -287,7 +290,8 @@ func (s *State) allotted(m *fleet.Allotted) {
 		s.failAll(seats, errSeatsUnknown)
 	case seats.Granted > seats.Used || m.N != seats.Demands: // not the answer to all who wait
 	case m.Outage != nil:
-		s.failAll(seats, engine.Unavailable("bot_unavailable", "the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
+		s.failAll(seats, engine.Unavailable("bot_unavailable",
+			"the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
 	case m.Target > m.Seats: // others have more than their share, and give it back as their calls end
 		if !seats.Again {
 			seats.Again = true
@@ -332,7 +336,8 @@ func (s *State) trunk(m *call.TrunkReserved) {
 	case m.Trunk == "" && !m.RetryAt.IsZero() && wait < Patience:
 		s.emit(ReserveTrunk{Attempt: m.Attempt, Only: w.Command.Trunk, After: max(wait, 0)})
 	case m.Trunk == "":
-		s.fail(m.Attempt, engine.Unavailable("no_capacity", "no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
+		s.fail(m.Attempt, engine.Unavailable("no_capacity",
+			"no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 	default:
 		w.Trunk, w.Media, w.Validity = m.Trunk, m.Media, w.Validity.And(m.Validity)
 		s.emit(LeaseNumber{m.Attempt, w.Command.From})
@@ -350,8 +355,9 @@ func (s *State) number(m *NumberLeased) {
 	default:
 		delete(s.Wants, m.Attempt)
 		s.Seated[m.Attempt] = w.Bot.ID
-		s.emit(Begin{w.Bot, &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk, Media: w.Media,
-			From: m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}})
+		s.emit(Begin{w.Bot, &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk,
+			Media: w.Media,
+			From:  m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}})
 	}
 }
 

@@ -281,7 +281,8 @@ type TriggerAnswers struct {
 // Found makes one answer of them. A reply that is stored comes first, a suppressed
 // number before what could not be read.
 func (e *FindTrigger) Found(a TriggerAnswers) *TriggerFound {
-	m := &TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live, Row: a.Row, OK: a.OK}
+	m := &TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live,
+		Row: a.Row, OK: a.OK}
 	switch {
 	case a.Answered:
 		m.Err = journal.ErrReplyExists

@@ -104,7 +104,8 @@ func (s *State) bulkRead(m *BulkRead) {
 		return // another one is under way
 	}
 	s.Sweep = nil
-	more := m.Stored && m.Event.Type == journal.ContactsClosed && m.Event.Run == s.M.C.Run && moved(&m.Event) >= closeBatch && s.over()
+	more := m.Stored && m.Event.Type == journal.ContactsClosed && m.Event.Run == s.M.C.Run &&
+		moved(&m.Event) >= closeBatch && s.over()
 	// Who was kept back meanwhile has an actor before the next batch, and is left
 	// out of it.
 	s.letGo(false)

@@ -50,7 +50,8 @@ func (s *State) touchFound(r Read, row contact.Contact, msg any) {
 
 // touchRow is touch for a contact whose stored row is at hand, as it is now.
 func (s *State) touchRow(row contact.Contact, msg any) {
-	if s.Preparing || s.Sweep != nil || s.over() || s.Lines[row.ID] != nil || s.Loads[row.ID] != nil || s.Queue.Has(row.ID) {
+	if s.Preparing || s.Sweep != nil || s.over() || s.Lines[row.ID] != nil || s.Loads[row.ID] != nil ||
+		s.Queue.Has(row.ID) {
 		s.touch(row.ID, msg)
 		return
 	}
@@ -266,4 +267,17 @@ func (s *State) setWake() {
 		return
 	}
 	s.arm(TimerWake, s.NextDue.Sub(s.now), Deferred{Event: &woken{}})
+}
+
+func (s *State) beginRead() Read {
+	s.LastRead++
+	s.Reads[s.LastRead] = struct{}{}
+	return s.LastRead
+}
+
+func (s *State) endRead(r Read) {
+	delete(s.Reads, r)
+	if len(s.Reads) == 0 {
+		clear(s.StoppedSince)
+	}
 }

@@ -35,7 +35,8 @@ func (s *State) exclude(m *Exclude, from engine.Request) {
 	if m.Command.Reason == "" { // one without a reason keeps the recorded one
 		m.Command.Reason, _ = s.Excluded.Reason(m.Command.Number, m.Command.Match)
 	}
-	x := journal.Exclusion{Campaign: s.ID, Number: m.Command.Number, Match: m.Command.Match, Reason: m.Command.Reason, CreatedAt: s.now}
+	x := journal.Exclusion{Campaign: s.ID, Number: m.Command.Number, Match: m.Command.Match, Reason: m.Command.Reason,
+		CreatedAt: s.now}
 	s.Excluded.Add(&x)
 	s.OpSeq++
 	n := s.OpSeq
@@ -115,7 +116,8 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 	s.overtakeParked(cmd)
 	for _, epoch := range slices.Sorted(maps.Keys(s.Later)) { // those that wait for another of their number
 		held := s.Later[epoch]
-		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Variables) {
+		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
+			t.Command.Variables) {
 			delete(s.Later, epoch)
 			s.reply(held.From, nil, call.ErrContactExcluded)
 		}
@@ -125,7 +127,8 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 	}
 	for i := range s.Round.Candidates {
 		c := &s.Round.Candidates[i]
-		c.Overtaken = c.Overtaken || c.Trigger != nil && exclusion.Concerns(cmd.Number, cmd.Match, c.Row.Number, c.Row.Variables)
+		c.Overtaken = c.Overtaken || c.Trigger != nil && exclusion.Concerns(cmd.Number, cmd.Match, c.Row.Number,
+			c.Row.Variables)
 	}
 }
 
@@ -144,7 +147,8 @@ func (s *State) overtaken(m *TriggerFound) (yes bool) {
 	}
 	for i := range s.Newer {
 		x := &s.Newer[i]
-		yes = yes || m.Read <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, m.Command.Number, m.Command.Variables)
+		yes = yes || m.Read <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, m.Command.Number,
+			m.Command.Variables)
 	}
 	if s.LookUps--; s.LookUps == 0 {
 		s.Newer = nil

@@ -145,7 +145,8 @@ func (s *State) closeGate(m *CloseGate, from engine.Request) {
 	switch {
 	case err != nil:
 	case a == nil || a.Import != m.Import:
-		err = engine.Unavailable("import_unknown", "the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+		err = engine.Unavailable("import_unknown",
+			"the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
 	case s.M.C.Run != m.Run:
 		err = engine.Conflict("contacts_locked", "the campaign is in another run by now; nothing was added")
 	}
@@ -251,7 +252,8 @@ func (s *State) refuseLate() {
 func (s *State) overtakeParked(cmd *campaign.Exclude) {
 	keep := s.Parked[:0]
 	for _, p := range s.Parked {
-		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Variables) {
+		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
+			t.Command.Variables) {
 			s.reply(p.From, nil, call.ErrContactExcluded)
 			continue
 		}
@@ -261,9 +263,11 @@ func (s *State) overtakeParked(cmd *campaign.Exclude) {
 	s.Parked = keep
 }
 
-var errImportOver = engine.Unavailable("import_over", "the import has ended meanwhile; nothing was added, upload the file again", time.Second)
+var errImportOver = engine.Unavailable("import_over",
+	"the import has ended meanwhile; nothing was added, upload the file again", time.Second)
 
-var errImportActivating = engine.Unavailable("import_activating", "a file is being imported into this campaign; nothing was done, try again", time.Second)
+var errImportActivating = engine.Unavailable("import_activating",
+	"a file is being imported into this campaign; nothing was done, try again", time.Second)
 
 // asks is who waits for the answer.
 func (p *Parked) asks() engine.Request {

@@ -53,7 +53,8 @@ func (s *State) sayLastWord(over bool) {
 
 // owesAnswers tells whether somebody waits for what is under way.
 func (s *State) owesAnswers() bool {
-	return len(s.Ops)+len(s.Lifts)+len(s.Reads)+len(s.Triggers)+len(s.TriggersOf)+len(s.Pending)+s.Adding > 0 || s.Preparing
+	return len(s.Ops)+len(s.Lifts)+len(s.Reads)+len(s.Triggers)+len(s.TriggersOf)+len(s.Pending)+s.Adding > 0 ||
+		s.Preparing
 }
 
 // leavesFor is how long a run dials nobody for a hand-over, of which nothing may come.

@@ -148,7 +148,8 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	}
 	cmd := m.Command
 	if err := s.applyCampaign(campaign.Event{Kind: campaign.AddRows, At: s.now, Who: cmd.Who}); err != nil {
-		s.reply(from, nil, engine.Conflict("contacts_locked", "contacts can be added to a draft that never ran and to a running campaign; this one is "+string(s.M.C.State)))
+		s.reply(from, nil, engine.Conflict("contacts_locked",
+			"contacts can be added to a draft that never ran and to a running campaign; this one is "+string(s.M.C.State)))
 		return
 	}
 	ins := journal.ContactInsert{Campaign: s.ID, Epoch: s.M.C.Epoch, Run: s.M.C.Run, Source: cmd.Source,
@@ -170,10 +171,12 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	who := cmd.Who
 	s.M.C.Seq++
 	after := contact.Fresh(ins.Max)
-	ins.Event = journal.Event{Campaign: s.ID, Seq: s.M.C.Seq, Run: s.M.C.Run, At: s.now, Type: journal.ContactsAdded, Version: 1,
-		Data: journal.Data{Who: &who, After: &after}}
+	ins.Event = journal.Event{Campaign: s.ID, Seq: s.M.C.Seq, Run: s.M.C.Run, At: s.now, Type: journal.ContactsAdded,
+		Version: 1,
+		Data:    journal.Data{Who: &who, After: &after}}
 	s.Adding++
-	s.emit(AddContacts{Read: s.beginRead(), Request: from, Command: cmd, Batch: m.Batch, Insert: ins, Became: became, Lifting: !sticky})
+	s.emit(AddContacts{Read: s.beginRead(), Request: from, Command: cmd, Batch: m.Batch, Insert: ins, Became: became,
+		Lifting: !sticky})
 }
 
 func (s *State) rowsAdded(m *RowsAdded) {
@@ -272,7 +275,8 @@ func (s *State) tick() {
 	}
 	s.watchClock()
 	c := &s.M.C
-	if c.WindowEndsAt != nil && !s.now.Before(*c.WindowEndsAt) && !s.gated() && (c.State == campaign.Running || c.State == campaign.Paused) {
+	if c.WindowEndsAt != nil && !s.now.Before(*c.WindowEndsAt) && !s.gated() && (c.State == campaign.Running ||
+		c.State == campaign.Paused) {
 		_ = s.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: s.now})
 	}
 	s.missBot()

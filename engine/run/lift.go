@@ -24,9 +24,12 @@ type LiftOp struct {
 }
 
 var (
-	errNoExclusion = engine.NotFound("exclusion_not_found", "the campaign has no such exclusion, and no contact that is excluded by this number")
-	errRunIsOver   = engine.Conflict("run_over", "the run is over and calls nobody any more; restart the campaign, then lift the exclusion")
-	errExcluding   = engine.TemporaryConflict("exclusion_in_progress", "the exclusion is just being made; lift it in a moment", time.Second)
+	errNoExclusion = engine.NotFound("exclusion_not_found",
+		"the campaign has no such exclusion, and no contact that is excluded by this number")
+	errRunIsOver = engine.Conflict("run_over",
+		"the run is over and calls nobody any more; restart the campaign, then lift the exclusion")
+	errExcluding = engine.TemporaryConflict("exclusion_in_progress",
+		"the exclusion is just being made; lift it in a moment", time.Second)
 )
 
 func (s *State) lift(m *Lift, from engine.Request) {
@@ -52,7 +55,8 @@ func (s *State) lift(m *Lift, from engine.Request) {
 	n := s.OpSeq
 	s.Lifts[n] = op
 	if op.Was {
-		x := journal.Exclusion{Campaign: s.ID, Number: m.Command.Number, Match: m.Command.Match, Lifted: true, CreatedAt: s.now}
+		x := journal.Exclusion{Campaign: s.ID, Number: m.Command.Number, Match: m.Command.Match, Lifted: true,
+			CreatedAt: s.now}
 		s.Excluded.Add(&x)
 		s.write(journal.Write{Exclusions: []journal.Exclusion{x}, Events: []journal.Event{s.liftedBy(&m.Command)}})
 	}
@@ -66,7 +70,8 @@ func (s *State) liftedBy(cmd *campaign.Lift) journal.Event {
 	if cmd.Number == "" {
 		what = strings.Join(slices.Sorted(maps.Keys(cmd.Match)), ", ")
 	}
-	return journal.Event{At: s.now, Type: journal.ExclusionLifted, Version: 1, Data: journal.Data{Who: &cmd.Who, Reason: what}}
+	return journal.Event{At: s.now, Type: journal.ExclusionLifted, Version: 1, Data: journal.Data{Who: &cmd.Who,
+		Reason: what}}
 }
 
 func (s *State) liftFound(op *LiftOp, m *ContactsFound) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -171,7 +172,8 @@ func (s *State) engagedLines() int {
 // flying counts r of the gate: dials placed, or being reserved, that are not
 // answered or over; one with a seat held counts as busy instead.
 func (s *State) flying() int {
-	n := s.Phases[phaseIndex(attempt.PhaseDialling)] + s.Phases[phaseIndex(attempt.PhaseRinging)] + s.Phases[phaseIndex(attempt.PhaseListening)] - s.Held
+	n := s.Phases[phaseIndex(attempt.PhaseDialling)] + s.Phases[phaseIndex(attempt.PhaseRinging)] +
+		s.Phases[phaseIndex(attempt.PhaseListening)] - s.Held
 	if s.Round != nil {
 		for i := range s.Round.Candidates {
 			if !s.Round.Candidates[i].Seated {
@@ -180,4 +182,25 @@ func (s *State) flying() int {
 		}
 	}
 	return n
+}
+
+// linesInOrder lists the lines, always in the same order.
+func (s *State) linesInOrder() []*Line {
+	list := make([]*Line, 0, len(s.Lines))
+	for _, l := range s.Lines {
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b *Line) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// awaitedContacts lists the contacts whose rows are being read, always in the same
+// order.
+func (s *State) awaitedContacts() []engine.ContactID {
+	list := make([]engine.ContactID, 0, len(s.Loads))
+	for id := range s.Loads {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return list
 }

@@ -20,8 +20,9 @@ func (s *State) liveView() *campaign.Live {
 		Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)],
 		Seats: s.seatCap(), FreeSeats: s.seatCap() - s.Busy, At: now,
-		Constraint: s.Pace.Last.Constraint, Explanation: s.Pace.explain(), Credit: float64(s.Pace.Last.Why.Credit), CreditHeld: s.Pace.Last.Why.Held(),
-		Ledgers: s.ledgerViews(), Rolling: s.rollingViews(),
+		Constraint: s.Pace.Last.Constraint, Explanation: s.Pace.explain(), Credit: float64(s.Pace.Last.Why.Credit),
+		CreditHeld: s.Pace.Last.Why.Held(),
+		Ledgers:    s.ledgerViews(), Rolling: s.rollingViews(),
 	}
 	switch v.Constraint {
 	case engine.ConstraintNone, engine.ConstraintConcurrency, engine.ConstraintAbandonCredit, engine.ConstraintTrunkCPS,
@@ -83,7 +84,8 @@ func (s *State) ledgerViews() []campaign.LedgerView {
 // rollingViews are the rates that are shown and not guaranteed.
 func (s *State) rollingViews() campaign.Rolling {
 	h := &s.Pace.Hours
-	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(s.now, 24*time.Hour)), Month: campaign.ViewCounts(h.Over(s.now, pacing.ThirtyDays))}
+	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(s.now, 24*time.Hour)),
+		Month: campaign.ViewCounts(h.Over(s.now, pacing.ThirtyDays))}
 }
 
 // botInactive is why a bot that was deactivated has no seats.
@@ -96,7 +98,8 @@ func (s *State) publish() {
 		return
 	}
 	c := s.Tally.Counters()
-	f := &Figures{Campaign: s.ID, Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
+	f := &Figures{Campaign: s.ID, Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)],
+		Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)], Seats: s.seatCap(),
 		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{},
 		AbandonCap: float64(s.M.C.Settings.AbandonCapPPM) / 1e6, Due: s.Queue.Len(), Constraint: s.Pace.Last.Constraint}

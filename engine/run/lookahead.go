@@ -31,8 +31,9 @@ func (s *State) refill() {
 		}
 	}
 	slices.Sort(except) // always the same question
-	s.emit(ReadDue{Run: s.M.C.Run, Order: s.order(), Limit: max(s.Config.LookAhead-s.Queue.Len(), s.Config.LookAhead/2), Except: except,
-		Ends: !s.M.C.Settings.AlwaysOn})
+	s.emit(ReadDue{Run: s.M.C.Run, Order: s.order(), Limit: max(s.Config.LookAhead-s.Queue.Len(), s.Config.LookAhead/2),
+		Except: except,
+		Ends:   !s.M.C.Settings.AlwaysOn})
 }
 
 // dueRead takes due contacts into the look-ahead and says when to ask again.
@@ -127,9 +128,11 @@ func (s *State) dropLookAhead() {
 // exhausted says whether any of them used up its attempts.
 func (s *State) maybeExhausted(exhausted bool) {
 	if s.M.C.State != campaign.Running || s.OpenRows != 0 || s.Queue.Len() > 0 || len(s.Lines) > 0 ||
-		len(s.Loads) > 0 || len(s.Triggers) > 0 || s.Round != nil || len(s.Ops) > 0 || s.Activation != nil || s.Sweep != nil || s.Adding > 0 {
+		len(s.Loads) > 0 || len(s.Triggers) > 0 || s.Round != nil || len(s.Ops) > 0 || s.Activation != nil ||
+		s.Sweep != nil || s.Adding > 0 {
 		return
 	}
 	// A running campaign takes it.
-	_ = s.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: s.now, Reason: campaign.Complete(s.Tally.C, exhausted)})
+	_ = s.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: s.now, Reason: campaign.Complete(s.Tally.C,
+		exhausted)})
 }

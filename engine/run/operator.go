@@ -34,7 +34,8 @@ func (s *State) operateFound(m *OperateFound) error {
 	}
 	if m.Command.Action == campaign.ExcludeContact {
 		who := m.Command.Who
-		return s.handle(&Exclude{Command: campaign.Exclude{Campaign: s.ID, Number: m.Row.Number, Reason: m.Command.Reason, Who: who, Deadline: m.Command.Deadline}, Who: &who}, m.Request)
+		return s.handle(&Exclude{Command: campaign.Exclude{Campaign: s.ID, Number: m.Row.Number, Reason: m.Command.Reason,
+			Who: who, Deadline: m.Command.Deadline}, Who: &who}, m.Request)
 	}
 	err := s.M.C.Dials() // it may have ended while the database was asked
 	until, erasing := s.Erasing[m.Row.Number]

@@ -30,8 +30,9 @@ func NewQueue() Queue {
 		}
 		return a.Position < b.Position
 	}
-	return Queue{rows: &queueHeap{before: inOrder}, aside: &queueHeap{before: inOrder}, retries: &queueHeap{before: byTime, slot: 1},
-		byID: map[engine.ContactID]*queuedContact{}}
+	return Queue{rows: &queueHeap{before: inOrder}, aside: &queueHeap{before: inOrder},
+		retries: &queueHeap{before: byTime, slot: 1},
+		byID:    map[engine.ContactID]*queuedContact{}}
 }
 
 // Len counts all, those that stand aside too.

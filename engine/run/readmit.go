@@ -81,7 +81,8 @@ func (s *State) readmitRows(r Read, rows []contact.Contact, again []campaign.New
 next:
 	for i := range rows {
 		for j := range s.Readmission.Newer {
-			if exclusion.Concerns(s.Readmission.Newer[j].Number, s.Readmission.Newer[j].Match, rows[i].Number, rows[i].Variables) {
+			if exclusion.Concerns(s.Readmission.Newer[j].Number, s.Readmission.Newer[j].Match, rows[i].Number,
+				rows[i].Variables) {
 				continue next
 			}
 		}

@@ -246,7 +246,8 @@ func (s *State) recovered(m *Recovered) {
 			s.send(l, &call.End{Reason: engine.CodeSuppressed})
 		}
 		s.setPhase(l, attempt.PhaseReleased)
-		l.Counted = c.Attempt.ServedAt != nil && c.Attempt.RevisableUntil == nil || c.Attempt.Ending != nil && c.Attempt.Ending.Outcome == engine.OutcomeAbandoned
+		l.Counted = c.Attempt.ServedAt != nil && c.Attempt.RevisableUntil == nil || c.Attempt.Ending != nil &&
+			c.Attempt.Ending.Outcome == engine.OutcomeAbandoned
 		l.Machine = c.Attempt.Verdict != "" && !c.Attempt.Verdict.Live()
 	}
 	s.Recovering = false

@@ -143,7 +143,8 @@ func (s *State) numbersReserved(m *NumbersReserved) {
 			s.unreserve(c, engine.ConstraintWindow)
 		default:
 			l := s.spawn(c.Row, nil, []any{&call.Dial{Attempt: c.Attempt, Trunk: c.Trunk, Media: c.Media, From: g.From,
-				Callback: c.Row.DueClass == contact.DueCallback, Trigger: c.Trigger, SendWithin: within, Validity: c.Validity.And(call.Validity{By: g.UseBy})}})
+				Callback: c.Row.DueClass == contact.DueCallback, Trigger: c.Trigger, SendWithin: within,
+				Validity: c.Validity.And(call.Validity{By: g.UseBy})}})
 			l.Attempt = c.Attempt
 			if c.Seated {
 				s.holdSeat(l)

@@ -92,7 +92,8 @@ func (s *State) setPool() {
 // others can have the seats.
 func (s *State) askSeats() {
 	want := s.M.C.Settings.Concurrency
-	if s.M.C.State != campaign.Running || s.Round == nil && (!s.windowOpen() || s.Queue.Len() == 0 && len(s.Triggers) == 0) {
+	if s.M.C.State != campaign.Running || s.Round == nil && (!s.windowOpen() || s.Queue.Len() == 0 &&
+		len(s.Triggers) == 0) {
 		want = min(want, s.Busy+len(s.Waiting)+s.flying())
 	}
 	// Giving seats back waits for the next renewal: the queue may only be
@@ -121,7 +122,8 @@ func (s *State) wantSeats(n int) {
 	s.Seats = min(s.Seats, n) // others may have the rest as soon as the fleet hears of it
 	s.Demands++
 	s.DemandOpen = s.Demands
-	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: n, Weight: s.M.C.Settings.Weight, N: s.Demands, Epoch: s.M.C.Epoch, Keep: true})
+	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: n, Weight: s.M.C.Settings.Weight, N: s.Demands, Epoch: s.M.C.Epoch,
+		Keep: true})
 }
 
 // seatsAllotted: an answer of before the last demand does not know what that
@@ -165,5 +167,6 @@ func (s *State) giveSeatsBack() {
 	if s.DemandOpen != 0 {
 		s.DemandOpen = s.Demands // it answers the demand before as well
 	}
-	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: s.Asked, Weight: s.M.C.Settings.Weight, GiveUp: give, N: s.Demands, Epoch: s.M.C.Epoch})
+	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: s.Asked, Weight: s.M.C.Settings.Weight, GiveUp: give, N: s.Demands,
+		Epoch: s.M.C.Epoch})
 }

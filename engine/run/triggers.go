@@ -27,7 +27,8 @@ func (s *State) trigger(m *Trigger, from engine.Request) {
 		return
 	}
 	if s.M.C.Settings.SingleDay && !s.windowOf(m.Command.Number).Open(s.now) {
-		s.reply(from, nil, engine.Conflict("outside_window", "the calling window is closed and a single-day campaign queues nothing for another day"))
+		s.reply(from, nil, engine.Conflict("outside_window",
+			"the calling window is closed and a single-day campaign queues nothing for another day"))
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
@@ -70,11 +71,13 @@ func (s *State) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool
 func (s *State) lookForTrigger(m *Trigger, from engine.Request, live bool) {
 	s.TriggersOf[m.Command.Number] = struct{}{}
 	s.LookUps++
-	s.emit(FindTrigger{Read: s.beginRead(), Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered, Importing: s.activating()})
+	s.emit(FindTrigger{Read: s.beginRead(), Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered,
+		Importing: s.activating()})
 }
 
 func (s *State) notRunning() error {
-	return engine.Conflict("campaign_not_running", "a trigger needs a running or paused campaign; this one is "+string(s.M.C.State))
+	return engine.Conflict("campaign_not_running",
+		"a trigger needs a running or paused campaign; this one is "+string(s.M.C.State))
 }
 
 func (s *State) triggerFound(m *TriggerFound) {
@@ -144,15 +147,18 @@ func (s *State) queueTrigger(t *PendingTrigger) {
 	if at, ok := policy.Clip(s.now); ok {
 		row.DueAt = &at
 	}
-	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: s.ID, NextEligibleAt: row.DueAt, Reason: t.Trigger.Reason}
+	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: s.ID, NextEligibleAt: row.DueAt,
+		Reason: t.Trigger.Reason}
 	f := row.Facts()
-	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: s.now, Type: journal.ContactTriggered, Version: 1,
+	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: s.now,
+		Type: journal.ContactTriggered, Version: 1,
 		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.Trigger.Reason}}}}
 	if t.Trigger.Command.Idempotency.Present() {
 		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}
 	s.sequence(&w)
-	s.emit(Write{Write: &w, Revoke: true, Then: &Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request, Value: rep, Trigger: t.Trigger}})
+	s.emit(Write{Write: &w, Revoke: true, Then: &Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request,
+		Value: rep, Trigger: t.Trigger}})
 	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})
 	s.expect(*row.DueAt)
 }

@@ -81,7 +81,8 @@ func (s *State) deferClosed() {
 	for i := range rows {
 		c := contact.Machine{C: rows[i]}
 		before := c.C.Facts()
-		err := c.Apply(contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].Number, number.Zones)})
+		err := c.Apply(contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].Number,
+			number.Zones)})
 		if err != nil {
 			s.emit(Illegal{})
 			continue

@@ -1,0 +1,289 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+)
+
+// Apply takes one input and appends what is to be done, in this order. An error is a
+// fault of the caller: an event that no run knows.
+func (s *State) Apply(in Input, dst []Effect) ([]Effect, error) {
+	s.now, s.boot, s.proc, s.out = in.Now, in.Boot, in.Process, dst
+	err := s.receive(in.Event, in.From)
+	out := s.out
+	s.proc, s.out = nil, nil
+	return out, err
+}
+
+func (s *State) emit(e Effect) { s.out = append(s.out, e) }
+
+func (s *State) reply(to engine.Request, value any, err error) {
+	if to != "" {
+		s.emit(Reply{to, value, err})
+	}
+}
+
+// stashCap is how many commands may wait until the run is loaded.
+const stashCap = 1000
+
+// ErrOverloaded refuses a command because too many wait.
+var ErrOverloaded = engine.Unavailable("overloaded",
+	"the dialler has as many requests under way as it can serve; nothing was done, send more slowly and try again",
+	time.Second)
+
+func (s *State) receive(event any, from engine.Request) error {
+	switch e := event.(type) {
+	case *TimerFired:
+		held, ok := s.fired(e)
+		if !ok {
+			return nil // it was stopped, or set anew
+		}
+		return s.receive(held.Event, held.From)
+	case *Started:
+		s.started(e)
+		return nil
+	case *Durable:
+		if c, ok := s.Pending[e.Ticket]; ok {
+			delete(s.Pending, e.Ticket)
+			s.follow(c, nil)
+			s.pump()
+			s.sayLastWord(false)
+		}
+		return nil
+	case *Written:
+		s.follow(*e.Then, e.Err)
+		return nil
+	case *loadAgain:
+		s.load()
+		return nil
+	case *Loaded:
+		if e.Life == s.Life {
+			s.Loading = false
+			s.loaded(e)
+		}
+		return nil
+	case *RosterCalled:
+		if e.Life == s.Life {
+			s.rosterKnown(e)
+		}
+		return nil
+	case *rosterLate:
+		s.ReportsDue, s.EarlyReports, s.RosterKnown = nil, nil, true
+		s.settle()
+		return nil
+	case *Recovered:
+		if e.Life != s.Life {
+			return nil
+		}
+		s.recovered(e)
+	case *OpenListed:
+		if e.Life == s.Life {
+			s.reconcile(e)
+		}
+		return nil
+	case *Reported:
+		s.reported(e)
+		return nil
+	case *LastWord:
+		if s.Ready || e.HandOver {
+			s.lastWord(e)
+			return nil
+		}
+	case *answersDue:
+		if e.n == s.HandOvers {
+			s.sayLastWord(true)
+		}
+		return nil
+	}
+	if !s.Ready {
+		if from != "" && len(s.Stash) >= stashCap {
+			s.emit(Overloaded{})
+			s.reply(from, nil, ErrOverloaded)
+			return nil
+		}
+		s.Stash = append(s.Stash, Deferred{event, from})
+		return nil
+	}
+	err := s.handle(event, from)
+	s.pump()
+	s.sayLastWord(false)
+	return err
+}
+
+// Events that the run gives itself, after a time.
+type (
+	tick          struct{}
+	woken         struct{}
+	roundLate     struct{ n int }
+	loadAgain     struct{}
+	rosterLate    struct{}
+	answersDue    struct{ n int } // of the hand-over that was asked for then
+	restLate      struct{}
+	activationDue struct{ id engine.ImportID }
+	parkedLate    struct{}
+	findAgain     struct{ op int }
+	readmitLater  struct{ list []campaign.NewContact }
+	suppressAgain struct {
+		numbers []engine.PhoneNumber
+		after   engine.ContactID
+	}
+	readBulkAgain struct{ seq int64 }
+	prepareAgain  struct{ effect campaign.Effect }
+)
+
+func (s *State) handle(event any, from engine.Request) error {
+	if s.park(event, from) {
+		return nil
+	}
+	switch e := event.(type) {
+	case *call.Persist:
+		s.persist(e)
+	case *FenceFor:
+		s.emit(PassFence{from})
+	case *WriteRefused:
+		s.refused(e)
+	case *call.LineMoved:
+		s.lineMoved(e)
+	case *call.AnswerStands:
+		s.answerStands(e)
+	case *call.InviteLeft:
+		s.Rates.Dialled(e.At)
+	case *call.Up:
+		s.contactUp(e)
+	case *call.Idle:
+		s.contactIdle(e)
+	case *call.Stopped:
+		s.contactStopped(e)
+	case *call.NotIdle:
+		s.contactNotIdle(e)
+	case *ContactRead:
+		s.contactRead(e)
+	case *DueRead:
+		s.dueRead(e)
+	case *TrunksReserved:
+		s.trunksReserved(e)
+	case *NumbersReserved:
+		s.numbersReserved(e)
+	case *roundLate:
+		s.roundLate(e)
+	case *call.MayDial:
+		s.mayDial(e)
+	case *SeatsAllotted:
+		s.seatsAllotted(e)
+	case *Pulse:
+		s.felt(e)
+	case *DatabaseChanged, *woken:
+	case *NotSaved:
+		s.emit(Failed{"what pacing has learnt was not stored; it is tried again", e.Err})
+	case *Act:
+		s.act(e, from)
+	case *Suppressed:
+		s.suppressed(e, from)
+	case *NumberChanged:
+		s.emit(PoolChanged{e.Number})
+		s.Pace.poolChanged()
+	case *SuppressedRead:
+		s.suppressedRead(e)
+	case *suppressAgain:
+		s.findSuppressed(e.numbers, e.after)
+	case *BeginErasure:
+		s.beginErasure(e, from)
+	case *EndErasure:
+		s.endErasure(e, from)
+	case *Preflight:
+		s.preflight(from)
+	case *PreflightReady:
+		s.preflightReady(e)
+	case *ActReady:
+		s.actReady(e)
+	case *Detail:
+		if s.known(from) {
+			s.reply(from, s.detail(), nil)
+		}
+	case *AddRows:
+		s.addRows(e, from)
+	case *ExcludedRead:
+		s.excludedRead(e)
+	case *readmitLater:
+		s.Readmission.Running = max(s.Readmission.Running, 1) // an earlier life may have begun it
+		s.lookUpExcluded(e.list)
+	case *RowsAdded:
+		s.rowsAdded(e)
+	case *MayImport, *BeginActivation, *activationDue, *ActivationGoesOn, *CloseGate, *ActivationEnded, *call.Stored,
+		*parkedLate:
+		return s.importing(event, from)
+	case *Trigger:
+		s.trigger(e, from)
+	case *TriggerFound:
+		s.triggerFound(e)
+	case *Exclude:
+		s.exclude(e, from)
+	case *Operate:
+		s.operate(e, from)
+	case *OperateFound:
+		return s.operateFound(e)
+	case *ContactsFound:
+		s.contactsFound(e)
+	case *findAgain:
+		s.findContacts(e.op)
+	case *call.Excluded:
+		s.excludeDone(e)
+	case *ExclusionsImported:
+		s.exclusionsImported(&e.Command, from)
+	case *Lift:
+		s.lift(e, from)
+	case *call.Lifted:
+		s.liftDone(e)
+	case *SubmitResult:
+		r := e.Result
+		r.Request = from
+		s.touch(e.Contact, &r)
+	case *call.Show:
+		if l := s.Lines[e.Contact]; l != nil {
+			e.Request = from
+			s.send(l, e)
+			return nil
+		}
+		s.reply(from, nil, call.ErrCallNotFound)
+	case *call.LegsGone:
+		if l := s.Lines[e.Contact]; l != nil {
+			s.send(l, e)
+		}
+	case *DialNoMore:
+		s.dialNoMore(from)
+	case *Keys:
+		k := e.Keys
+		k.Request = from
+		s.touch(e.Contact, &k)
+	case *Transfer:
+		t := e.Transfer
+		t.Request = from
+		s.touch(e.Contact, &t)
+	case *OverdueRead:
+		s.overdueRead(e)
+	case *BulkRead:
+		s.bulkRead(e)
+	case *readBulkAgain:
+		s.emit(ReadBulk{e.seq, s.M.C.Epoch})
+	case *restLate:
+		s.nowAtRest()
+	case *prepareAgain:
+		s.prepare(e.effect)
+	case *Prepared:
+		s.prepared(e)
+	case *BotsChanged:
+		s.botsChanged(e)
+	case *LastWord:
+		s.lastWord(e)
+	case *Recovered: // carried out already
+	case *tick:
+		s.tick()
+	default:
+		return fmt.Errorf("run: no run knows a %T", event)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package run
+
+import (
+	"cmp"
+	"time"
+
+	"dialler/engine"
+)
+
+// Errors of commands.
+var (
+	ErrCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
+	errContactGone      = engine.NotFound("contact_not_found", "the contact does not exist any more")
+	errPreparing        = engine.TemporaryConflict("contacts_being_prepared",
+		"the contacts are being prepared for the run; try again in a moment", time.Second)
+	errBeingErased = engine.Conflict("person_being_erased",
+		"the person is being erased; trigger again in a minute, if it is to be called at all")
+	errDeadlinePassed = engine.Unavailable("deadline_passed",
+		"the command waited too long and was not executed; try again", time.Second)
+)
+
+// known refuses a request when the run has no campaign to act for.
+func (s *State) known(from engine.Request) bool {
+	err := s.missing()
+	if err != nil {
+		s.reply(from, nil, err)
+	}
+	return err == nil
+}
+
+// missing says why the run has no campaign to act for, nil when it has one.
+func (s *State) missing() error {
+	if s.M.C.ID != "" {
+		return nil
+	}
+	return cmp.Or(s.Absent, error(ErrCampaignNotFound))
+}
+
+// past refuses a command whose deadline has passed.
+func (s *State) past(deadline time.Time, from engine.Request) bool {
+	if deadline.IsZero() || s.now.Before(deadline) {
+		return false
+	}
+	s.reply(from, nil, errDeadlinePassed)
+	return true
+}

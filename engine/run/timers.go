@@ -1,0 +1,74 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"dialler/engine"
+)
+
+// later gives the run an event once some time has passed.
+func (s *State) later(after time.Duration, event any, from engine.Request) {
+	s.arm(TimerAgain, after, Deferred{event, from})
+}
+
+// owe is later for what somebody waits for, or what nobody would do again: the next
+// life of a run that crashes meanwhile is given it too.
+func (s *State) owe(after time.Duration, event any, from engine.Request) {
+	held := Deferred{event, from}
+	s.Epochs++
+	s.Later[s.Epochs] = held
+	s.emit(Arm{Timer: TimerAgain, Epoch: s.Epochs, After: max(after, 0), Owed: &held})
+}
+
+func (s *State) arm(t Timer, after time.Duration, held Deferred) {
+	s.Epochs++
+	if t.Single() {
+		delete(s.Later, s.Timers[t])
+		s.Timers[t] = s.Epochs
+	}
+	s.Later[s.Epochs] = held
+	s.emit(Arm{Timer: t, Epoch: s.Epochs, After: max(after, 0)})
+}
+
+func (s *State) disarm(t Timer) {
+	if e, ok := s.Timers[t]; ok {
+		delete(s.Timers, t)
+		delete(s.Later, e)
+		s.emit(Disarm{t})
+	}
+}
+
+// fired gives what a timer was for; ok is false when it was stopped.
+func (s *State) fired(e *TimerFired) (Deferred, bool) {
+	held, ok := s.Later[e.Epoch]
+	delete(s.Later, e.Epoch)
+	if !ok && e.Owed != nil && e.Epoch < s.Life { // armed by an earlier life
+		return *e.Owed, true
+	}
+	if s.Timers[e.Timer] == e.Epoch {
+		delete(s.Timers, e.Timer)
+	}
+	return held, ok
+}
+
+// newID is 32 hex digits: 48 bits of Unix milliseconds, so that identifiers sort by
+// creation and index pages stay hot, and 80 bits that follow from the seed.
+func (s *State) newID() string {
+	var of [40]byte
+	copy(of[:], s.Seed[:])
+	s.Draws++
+	binary.BigEndian.PutUint64(of[32:], s.Draws)
+	drawn := sha256.Sum256(of[:])
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(s.now.UnixMilli())<<16) //nolint:gosec // after 1970
+	copy(b[6:], drawn[:])
+	return hex.EncodeToString(b[:])
+}
+
+func (s *State) newAttemptID() engine.AttemptID { return engine.AttemptID(s.newID()) }
+func (s *State) newContactID() engine.ContactID { return engine.ContactID(s.newID()) }
+
+func (s *State) needsSeat(n engine.PhoneNumber) bool { return s.proc.NeedsSeat(n, s.now) }
