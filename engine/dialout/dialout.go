@@ -92,7 +92,7 @@ type (
 	TooLate struct{ Attempt engine.AttemptID }
 	// AskAgain: seats of a share may have come free.
 	AskAgain struct{ Bot engine.BotID }
-	// Renew has the allotments asked for anew before they end.
+	// Renew asks for the allotments again before they end.
 	Renew struct{}
 	// Over: a call needs its seat no more.
 	Over struct{ Attempt engine.AttemptID }

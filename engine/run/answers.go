@@ -54,7 +54,7 @@ type Asked struct {
 	Campaign engine.CampaignID
 	Question Effect
 	At       time.Time
-	// Abandoned hears of the numbers in the answer that were abandoned of late.
+	// Abandoned hears of the numbers in the answer that were abandoned in the last 72 hours.
 	Abandoned func(engine.PhoneNumber, time.Time)
 }
 

@@ -40,7 +40,7 @@ func (s *State) receive(event any, from engine.Request) error {
 	case *TimerFired:
 		held, ok := s.fired(e)
 		if !ok {
-			return nil // it was stopped, or set anew
+			return nil // it was stopped, or armed again
 		}
 		return s.receive(held.Event, held.From)
 	case *Started:

@@ -48,7 +48,7 @@ func (s *State) touchFound(r Read, row contact.Contact, msg any) {
 	s.touchRow(row, msg)
 }
 
-// touchRow is touch for a contact whose stored row is at hand, as it is now.
+// touchRow is touch for a contact whose current row is known.
 func (s *State) touchRow(row contact.Contact, msg any) {
 	if s.Preparing || s.Sweep != nil || s.over() || s.Lines[row.ID] != nil || s.Loads[row.ID] != nil ||
 		s.Queue.Has(row.ID) {
@@ -216,7 +216,7 @@ func (s *State) contactNotIdle(m *call.NotIdle) {
 const lookSoon = 500 * time.Millisecond
 
 // contactStopped: the contact is a row again; what came for it meanwhile
-// brings it up anew.
+// brings it up again.
 func (s *State) contactStopped(m *call.Stopped) {
 	l := s.Lines[m.Row.ID]
 	if l == nil {

@@ -81,7 +81,7 @@ func (s *State) dialNext() {
 func (s *State) order() contact.Order { return s.M.C.Order(s.now) }
 
 // nextCandidate: due callbacks, then triggers, then the rest of the queue. A
-// number that was abandoned of late takes a seat, or stands aside.
+// recently abandoned number takes a seat, or waits for one.
 func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 	for len(s.Triggers) > 0 {
 		t := s.Triggers[0]
@@ -91,7 +91,7 @@ func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 		s.Triggers[0] = nil
 		s.Triggers = s.Triggers[1:]
 		if !t.LookedUp {
-			s.settled(t.Row.Number) // made anew once it was looked for
+			s.settled(t.Row.Number) // the look-up creates it again
 			s.lookForTrigger(&Trigger{Command: t.Trigger.Command}, t.Trigger.Request, false)
 			continue
 		}

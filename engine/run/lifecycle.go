@@ -209,7 +209,7 @@ func (s *State) rowsAdded(m *RowsAdded) {
 
 // --- views -------------------------------------------------------------------
 
-// draining: calls still live, or not everybody who waited is put away yet.
+// draining: calls are live, or waiting contacts are still being closed.
 func (s *State) draining() bool { return s.engagedLines() > 0 || s.Sweep != nil }
 
 func (s *State) detail() campaign.Detail {

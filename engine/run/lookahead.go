@@ -51,7 +51,7 @@ func (s *State) dueRead(m *DueRead) {
 		return
 	}
 	if s.ReadStale || s.Sweep != nil || s.over() {
-		s.ReadStale, s.ReadAgain, s.NextDue = false, false, nil // of before all contacts were changed
+		s.ReadStale, s.ReadAgain, s.NextDue = false, false, nil // read before a change of all contacts
 		return
 	}
 	added := 0
@@ -62,7 +62,7 @@ func (s *State) dueRead(m *DueRead) {
 		}
 		if s.Excluded.Covers(row) {
 			if !s.excluding(row) {
-				// Stored, but a crash came before its contact: that one is owed still.
+				// The exclusion is stored, but a crash came before its contact was changed.
 				reason, _ := s.Excluded.Reason(row.Number, nil)
 				s.touchRow(*row, &call.Exclude{Reason: reason})
 			}
@@ -109,7 +109,7 @@ func (s *State) lookAgain() {
 	}
 }
 
-// dropLookAhead forgets the rows at hand, whose contacts the database is about
+// dropLookAhead forgets the queued rows, whose contacts the database is about
 // to change.
 func (s *State) dropLookAhead() {
 	s.Queue.Clear()

@@ -50,7 +50,7 @@ const holdDefault = 250 * time.Millisecond
 
 // keepEvery is how often what pacing has learnt is stored. A crash loses so
 // much of it at most, and no more than that: the abandons that the cap is about
-// are counted anew from the attempts.
+// are counted again from the attempts.
 const keepEvery = 30 * time.Second
 
 // keepPacing stores what pacing has learnt since the last time.
@@ -195,7 +195,7 @@ func (s *State) decide() pacing.Decision {
 	return p.Last
 }
 
-// beginLedger starts the run's ledger anew: what an earlier run served earns the
+// beginLedger starts a new ledger for the run: what an earlier run served earns the
 // next one no credit.
 func (s *State) beginLedger() {
 	s.roll() // a draft does not tick

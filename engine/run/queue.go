@@ -78,7 +78,7 @@ func (e *queuedContact) retry() bool {
 	return !e.aside && e.row.DueClass == contact.DueRetry && e.row.DueAt != nil
 }
 
-// Head is the next contact, nil when there is none; with a seat at hand, of
+// Head is the next contact, nil when there is none; with a free seat, of
 // those too that stand aside.
 func (q *Queue) Head(o contact.Order, seat bool) *contact.Contact {
 	if e := q.first(o, seat); e != nil {

@@ -112,7 +112,7 @@ func (s *State) reported(m *Reported) {
 	if l == nil {
 		l = s.newLine(m.Row.ID, m.Row.Number)
 	}
-	// A restarted contact numbers its writes anew.
+	// A restarted contact numbers its writes from another step on.
 	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
@@ -160,7 +160,7 @@ func (s *State) settle() {
 	}
 	var lost []attempt.Attempt
 	for i := range s.Orphans {
-		// One whose contact is only slow to report has an owner all the same.
+		// One whose contact is only slow to report still has an owner.
 		if l := s.Lines[s.Orphans[i].Contact]; (l == nil || l.Attempt != s.Orphans[i].ID) && !s.proc.Owned(s.Orphans[i].ID) {
 			lost = append(lost, s.Orphans[i])
 		}
@@ -212,7 +212,7 @@ func (s *State) recoverLost(lost []attempt.Attempt) {
 }
 
 // reconcile closes attempts that are open in the database and that no contact
-// owns: whatever went wrong, nothing stays in progress for ever.
+// owns: whatever went wrong, nothing stays in progress.
 func (s *State) reconcile(m *OpenListed) {
 	var lost []attempt.Attempt
 	for i := range m.Open {

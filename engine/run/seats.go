@@ -126,7 +126,7 @@ func (s *State) wantSeats(n int) {
 		Keep: true})
 }
 
-// seatsAllotted: an answer of before the last demand does not know what that
+// seatsAllotted: an answer to an earlier demand does not know what the last one
 // gave back. A target below the grant means that others wait. No dial
 // relies on the seats beyond it any more, and they go back as they come free.
 func (s *State) seatsAllotted(m *SeatsAllotted) {
