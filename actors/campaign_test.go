@@ -154,11 +154,11 @@ func (r *rig) start() {
 	close(l.up)
 }
 
-// replayed has every life of every run replayed at the end of the test: its inputs
-// lead to the same effects again.
+// replayed has the beginning of every run's life replayed at the end of the test: its
+// inputs lead to the same effects again.
 func replayed(t *testing.T) func(engine.CampaignID, run.Config) actors.RunRecorder {
 	return func(id engine.CampaignID, cfg run.Config) actors.RunRecorder {
-		r := replay.New(id, cfg)
+		r := replay.NewShort(id, cfg)
 		t.Cleanup(func() {
 			if err := r.Verify(); err != nil && !t.Failed() {
 				t.Errorf("the run of %s does not replay: %v", id, err)

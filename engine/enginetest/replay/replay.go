@@ -21,7 +21,9 @@ type Recorder struct {
 	id     engine.CampaignID
 	cfg    run.Config
 	inputs []kept
-	full   bool
+	text   int // bytes of effects
+	short  bool
+	full   bool // nothing more is kept
 }
 
 // kept is one input, and the digest of the effects that it led to.
@@ -33,17 +35,25 @@ type kept struct {
 	done    bool   // the effects are known
 }
 
-// Most bounds what a recorder keeps: of a longer life the first inputs are replayed.
-const Most = 1500
-
 // New gives a recorder of a run as it is made.
 func New(id engine.CampaignID, cfg run.Config) *Recorder { return &Recorder{id: id, cfg: cfg} }
+
+// What a short recorder keeps at most, of inputs and of bytes of effects.
+const (
+	shortInputs = 400
+	shortText   = 256 << 10
+)
+
+// NewShort gives a recorder that keeps the beginning of a long life only.
+func NewShort(id engine.CampaignID, cfg run.Config) *Recorder {
+	return &Recorder{id: id, cfg: cfg, short: true}
+}
 
 // Before keeps an input and gives what is to be applied in its place.
 func (r *Recorder) Before(in run.Input) run.Input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.inputs) == Most {
+	if r.short && (len(r.inputs) == shortInputs || r.text > shortText) {
 		r.full = true
 		return in
 	}
@@ -61,6 +71,7 @@ func (r *Recorder) After(effects []run.Effect) {
 	}
 	k := &r.inputs[len(r.inputs)-1]
 	k.text = Text(effects)
+	r.text += len(k.text)
 	k.effects, k.done = sha256.Sum256(k.text), true
 }
 
