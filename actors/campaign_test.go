@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"sync/atomic"
@@ -157,6 +158,9 @@ func (r *rig) start() {
 // replayed has the beginning of every run's life replayed at the end of the test: its
 // inputs lead to the same effects again.
 func replayed(t *testing.T) func(engine.CampaignID, run.Config) actors.RunRecorder {
+	if crc32.ChecksumIEEE([]byte(t.Name()))%replayEach != 0 {
+		return nil
+	}
 	return func(id engine.CampaignID, cfg run.Config) actors.RunRecorder {
 		r := replay.NewShort(id, cfg)
 		t.Cleanup(func() {
