@@ -74,7 +74,7 @@ func campaignFieldSentences() []sentence {
 		proven("campaign.retry_delay", "Retry Delay is the time between attempts.", "engine/contact.TestRetryDelayCountsFromTheEndOfTheAttempt",
 			"process.TestRetriesFollowTheSettings"),
 		proven("campaign.retry_on_system", "Retry On System lists the outcomes that are redialled; it may be empty.",
-			"engine/contact.TestRetryOnSystemRedialsListedOutcomesOnly", "engine/disposition.TestDefaultRetryFillsAnOmittedList"),
+			"engine/contact.TestRetryOnSystemRedialsListedOutcomesOnly", "engine/disposition.TestTheDefaultOfRetryOnSystemFollowsFromTheTable"),
 		proven("campaign.retry_on_custom", "Retry On Custom lists the dispositions that are redialled; it may be empty.",
 			"engine/contact.TestRetryOnCustomComparesTrimmedAndWithoutRegardToCase"),
 		proven("campaign.stop_redials_after", "Stop Redials After: a conversation at least that long makes the contact final in this and every later attempt of the run, callbacks apart; it wins.",
