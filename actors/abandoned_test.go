@@ -19,7 +19,8 @@ func (r *rig) abandonedBefore(ago time.Duration, numbers ...engine.PhoneNumber) 
 	r.store.View(func() {
 		for i, n := range numbers {
 			id := engine.AttemptID(fmt.Sprintf("%032x", 0xabc000+i))
-			r.store.PutAttempt(attempt.Attempt{ID: id, Campaign: "cmp_other", To: n, State: attempt.Ended, Outcome: engine.OutcomeAbandoned,
+			r.store.PutAttempt(attempt.Attempt{ID: id, Campaign: "cmp_other", To: n, State: attempt.Ended,
+				Outcome:    engine.OutcomeAbandoned,
 				ReservedAt: &at, EndedAt: &at})
 		}
 	})
@@ -56,7 +57,8 @@ func (r *rig) abandonedNow(among []engine.PhoneNumber) (those, others int) {
 func TestANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours(t *testing.T) {
 	for _, mode := range []engine.AMDMode{engine.AMDParallel, engine.AMDSequential} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, actortest.Mix(5, 0.5, 0.1, 30*time.Second), func(s *campaign.Settings) { s.AMD = mode; s.MaxAttempts = 2 })
+			r := newRig(t, actortest.Mix(5, 0.5, 0.1, 30*time.Second),
+				func(s *campaign.Settings) { s.AMD = mode; s.MaxAttempts = 2 })
 			defer r.tree.Close()
 			r.results()
 			those := every(2, 700)
@@ -128,7 +130,8 @@ func TestASeatHeldForALineOutlivesACrashOfTheRun(t *testing.T) {
 func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(to engine.PhoneNumber, _ int) actortest.Script {
-			return actortest.Script{Ring: 2 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 20 * time.Millisecond, BotTalk: 30 * time.Second}
+			return actortest.Script{Ring: 2 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+				BotIn: 20 * time.Millisecond, BotTalk: 30 * time.Second}
 		}, nil)
 		defer r.tree.Close()
 		r.results()

@@ -39,7 +39,8 @@ func ask[T any](ctx context.Context, d *deps, to *actor.PID, msg any) (T, error)
 		return zero, errLeftWhileAway
 	}
 	if err != nil {
-		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was carried out is not known, try again with the same Idempotency-Key", time.Second)
+		return zero, engine.Unavailable("timeout",
+			"the dialler did not answer in time; whether the command was carried out is not known, try again with the same Idempotency-Key", time.Second)
 	}
 	a, ok := res.(*answer)
 	if !ok {
@@ -99,7 +100,8 @@ func (t *Tree) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.Ba
 	if err := t.d.database.err(); err != nil {
 		return campaign.BatchReply{}, err
 	}
-	return ask[campaign.BatchReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign, &core.AddRows{Command: cmd.AddContacts, Batch: &cmd}))
+	return ask[campaign.BatchReply](ctx, t.d, t.d.campaigns, t.askRun(cmd.Campaign,
+		&core.AddRows{Command: cmd.AddContacts, Batch: &cmd}))
 }
 
 // Trigger adds one contact and dials or queues it.
@@ -230,7 +232,8 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 		_, err := ask[any](ctx, t.d, t.d.dialout, &s)
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.SubmitResult{Contact: of.contact, Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.SubmitResult{Contact: of.contact,
+		Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
 	return err
 }
 
@@ -259,7 +262,8 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 		_, err := ask[any](ctx, t.d, t.d.dialout, &call.Keys{Attempt: aid, Digits: digits})
 		return err
 	}
-	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.Keys{Contact: of.contact, Keys: call.Keys{Attempt: aid, Digits: digits}}))
+	_, err := ask[any](ctx, t.d, t.d.campaigns, t.askRun(of.campaign, &core.Keys{Contact: of.contact,
+		Keys: call.Keys{Attempt: aid, Digits: digits}}))
 	return err
 }
 

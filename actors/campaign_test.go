@@ -88,18 +88,21 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 
 // newDaysRig is a rig whose campaign takes days: it looks at its pace more seldom, so
 // that they do not take minutes.
-func newDaysRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+func newDaysRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
+	edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	return makeRig(t, &rig{far: *elsewhere, tick: 3 * time.Second}, script, edit)
 }
 
 // newFarRig is a rig whose calls are on another node.
-func newFarRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+func newFarRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
+	edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	return makeRig(t, &rig{far: true}, script, edit)
 }
 
-func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortest.Script, edit func(*campaign.Settings)) *rig {
+func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortest.Script,
+	edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	s := actortest.NewStore()
 	s.BotList = []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://bot"}}}
@@ -134,7 +137,8 @@ func (r *rig) start() {
 	}
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
-	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs, Eligibility: r.hook}
+	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world,
+		Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs, Eligibility: r.hook}
 	if r.spool != nil {
 		ports.Spool = r.spool
 	}
@@ -146,7 +150,8 @@ func (r *rig) start() {
 		r.held.Telephony = ports.Telephony
 		ports.Telephony = r.held
 	}
-	tree, err := actors.Start(context.Background(), actors.Config{RecordRun: replayed(r.t), Tick: r.tick, OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
+	tree, err := actors.Start(context.Background(), actors.Config{RecordRun: replayed(r.t), Tick: r.tick,
+		OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
 		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
@@ -176,7 +181,8 @@ func (r *rig) add(n int) {
 	r.t.Helper()
 	cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
 	for i := range n {
-		cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(i), Variables: map[string]string{"i": fmt.Sprint(i)}})
+		cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(i),
+			Variables: map[string]string{"i": fmt.Sprint(i)}})
 	}
 	rep, err := r.tree.AddContacts(context.Background(), cmd)
 	if err != nil || rep.Added != n {
@@ -207,7 +213,8 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 	r.t.Helper()
 	// A day of virtual time would be a million questions to the tree: who has
 	// waited for long waits a thousandth of that for the next look.
-	for began := time.Now(); time.Since(began) < limit; time.Sleep(max(100*time.Millisecond, time.Since(began)/1000)) { // virtual
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(max(100*time.Millisecond,
+		time.Since(began)/1000)) { // virtual
 		if ok() {
 			return
 		}
@@ -216,7 +223,8 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 	r.store.View(func() {
 		for a := range r.store.AllAttempts() {
 			if a.State != attempt.Ended {
-				r.t.Logf("attempt %s: %s, ending %+v, seq %d, leg %+v", a.ID.Short(), a.State, a.Ending, a.MediaSeq, a.Legs[len(a.Legs)-1])
+				r.t.Logf("attempt %s: %s, ending %+v, seq %d, leg %+v", a.ID.Short(), a.State, a.Ending, a.MediaSeq,
+					a.Legs[len(a.Legs)-1])
 			}
 		}
 	})
@@ -228,7 +236,10 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 func (r *rig) over() {
 	r.t.Helper()
 	r.until(time.Minute, "the ends of all calls are stored", func() bool {
-		return !slices.ContainsFunc(r.attempts(), func(a attempt.Attempt) bool { return a.State != attempt.Ended || a.OpenLeg() })
+		return !slices.ContainsFunc(r.attempts(), func(a attempt.Attempt) bool {
+			return a.State != attempt.Ended ||
+				a.OpenLeg()
+		})
 	})
 	synctest.Wait()
 }

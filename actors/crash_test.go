@@ -21,7 +21,8 @@ func TestACrashAtTheTopOfTheTreeHangsUpNobodyHoweverOftenItComes(t *testing.T) {
 				// Configured after the start, as most of an installation is.
 				r.store.View(func() {
 					r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}}
-					r.store.BotList = append(r.store.BotList, engine.Bot{ID: "late", Active: true, Seats: 2, Endpoints: []string{"ws://late"}})
+					r.store.BotList = append(r.store.BotList, engine.Bot{ID: "late", Active: true, Seats: 2,
+						Endpoints: []string{"ws://late"}})
 				})
 				r.tree.NumberChanged(r.store.Nums[0])
 				if err := r.tree.BotsChanged(context.Background()); err != nil {
@@ -38,7 +39,10 @@ func TestACrashAtTheTopOfTheTreeHangsUpNobodyHoweverOftenItComes(t *testing.T) {
 					return rep.CallID
 				}
 				call := dial(number(100))
-				r.until(time.Minute, "six conversations", func() bool { return r.detail().Live.InProgress == 5 && r.world.PeakBots == 6 })
+				r.until(time.Minute, "six conversations", func() bool {
+					return r.detail().Live.InProgress == 5 &&
+						r.world.PeakBots == 6
+				})
 				byes := r.world.Byes
 				for range 20 {
 					r.tree.Crash(target, "", "")
@@ -76,7 +80,8 @@ func TestTheLogSaysWhereAnActorFaulted(t *testing.T) {
 		r.until(time.Minute, "a conversation", func() bool { return r.detail().Live.InProgress == 1 })
 		r.tree.Crash("contact", r.id, r.contactOf(number(0)).ID)
 		synctest.Wait()
-		if said := r.said.String(); !strings.Contains(said, "fault injected") || !strings.Contains(said, "(*contactActor).turn") {
+		if said := r.said.String(); !strings.Contains(said, "fault injected") || !strings.Contains(said,
+			"(*contactActor).turn") {
 			t.Errorf("%s", said)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)
@@ -96,7 +101,8 @@ func TestAClosedTreeDoesNothingMore(t *testing.T) {
 		invites, commits := r.world.Invites, r.tree.Stats().Writer.Commits.Load()+r.tree.Stats().Writer.Failures.Load()
 		time.Sleep(10 * time.Minute) // virtual
 		synctest.Wait()
-		if r.world.Invites != invites || r.tree.Stats().Writer.Commits.Load()+r.tree.Stats().Writer.Failures.Load() != commits {
+		if r.world.Invites != invites ||
+			r.tree.Stats().Writer.Commits.Load()+r.tree.Stats().Writer.Failures.Load() != commits {
 			t.Errorf("a closed tree placed %d calls and wrote", r.world.Invites-invites)
 		}
 	})

@@ -47,7 +47,8 @@ type fleetActor struct {
 
 func newFleet(d *deps, bots *[]engine.Bot) *fleetActor {
 	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, known: bots,
-		ends: map[engine.BotID]*botEnds{}, demands: map[heldFrom]demanded{}, epochs: map[heldFrom]int64{}, lost: map[engine.BotID]int{}}
+		ends: map[engine.BotID]*botEnds{}, demands: map[heldFrom]demanded{}, epochs: map[heldFrom]int64{},
+		lost: map[engine.BotID]int{}}
 }
 
 func (f *fleetActor) Receive(ctx actor.Context) {
@@ -146,7 +147,8 @@ func (f *fleetActor) demand(ctx actor.Context, m *seatDemand, now time.Time) {
 			b.Release(m.Holder, m.GiveUp)
 		}
 		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.cfg.LeaseTTL)
-		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N, Outage: f.outage(m.Bot)})
+		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N,
+			Outage: f.outage(m.Bot)})
 	}
 	// Those who have more than their share hear of it at once.
 	for _, g := range b.Over(now) {

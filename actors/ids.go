@@ -25,11 +25,6 @@ func newID(now time.Time) string {
 func newAttemptID(now time.Time) engine.AttemptID { return engine.AttemptID(newID(now)) }
 func newContactID(now time.Time) engine.ContactID { return engine.ContactID(newID(now)) }
 
-// sessionOf is an attempt's conversation with the bot. It follows from the
-// attempt: an owner that takes the call over knows it before it is stored, and
-// attaches no second bot.
-func sessionOf(id engine.AttemptID) engine.SessionID { return engine.SessionID("MZ" + id) }
-
 // NewCampaignID is short enough to read out: "cmp_" and 10 characters.
 func NewCampaignID() engine.CampaignID {
 	var b [7]byte

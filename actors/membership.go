@@ -30,16 +30,6 @@ var errFenced = engine.Unavailable("node_fenced", "this node lost its lease and 
 // fenced says that this node's lease ran out.
 func (d *deps) fenced() bool { return d.member != nil && d.clock.Boot() >= d.member.LeaseEnds() }
 
-// sendBy is when an INVITE of which the intent is stored now has to have left:
-// within the given time, and before another node may dial the same contact.
-func (d *deps) sendBy(within time.Duration) engine.BootTime {
-	by := d.clock.Boot().Add(within)
-	if d.member != nil {
-		by = min(by, d.member.LeaseEnds())
-	}
-	return by
-}
-
 // Adopt brings up a campaign that this node has become the owner of: it goes
 // on as after a start.
 func (t *Tree) Adopt(id engine.CampaignID) { t.d.root.Send(t.d.campaigns, &wake{Campaign: id}) }

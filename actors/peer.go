@@ -24,6 +24,7 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 		_, err = ask[any](ctx, t.d, t.d.dialout, &transfer)
 		return err
 	}
-	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &core.Transfer{Contact: a.Contact, Transfer: transfer}))
+	_, err = ask[any](ctx, t.d, t.d.campaigns, t.askRun(a.Campaign, &core.Transfer{Contact: a.Contact,
+		Transfer: transfer}))
 	return err
 }

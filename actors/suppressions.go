@@ -9,9 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/call"
-	"dialler/engine/journal"
 	core "dialler/engine/run"
 )
 
@@ -99,19 +97,6 @@ func (d *deps) suppressedHere(ctx context.Context, numbers []engine.PhoneNumber)
 func (d *deps) stillDials(ctx context.Context, pid *actor.PID) bool {
 	pids, err := ask[[]*actor.PID](ctx, d, d.campaigns, &whoDials{})
 	return err != nil || pid.Equal(d.dialout) || slices.ContainsFunc(pids, pid.Equal)
-}
-
-// suppressedAmong are those of the calls to numbers on the list: whoever had them
-// before may have gone before it was told.
-func (d *deps) suppressedAmong(ctx context.Context, calls []attempt.Attempt) (map[engine.PhoneNumber]journal.Suppression, error) {
-	if len(calls) == 0 {
-		return nil, nil
-	}
-	numbers := make([]engine.PhoneNumber, len(calls))
-	for i := range calls {
-		numbers[i] = calls[i].To
-	}
-	return d.store.Suppressed(ctx, numbers...)
 }
 
 // suppressedBy follows a suppression that a call brought about and that is stored:
