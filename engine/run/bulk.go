@@ -179,6 +179,7 @@ func (s *State) prepared(m *Prepared) {
 			s.Pace.Books.Run = m.Ledgers.Books.Run
 		}
 		s.lookAgain()
+		s.startTicking() // results may be owed to a run that is shown again
 		d = s.detail()
 	}
 	for _, to := range waiting {

@@ -23,6 +23,7 @@ func (s *State) pump() {
 	if !s.Ready || s.Tally == nil {
 		return
 	}
+	s.lowerCap()
 	s.grantSeats()
 	s.giveSeatsBack()
 	if s.M.C.State == campaign.Running {

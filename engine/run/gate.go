@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -248,10 +249,15 @@ func (s *State) refuseLate() {
 }
 
 // overtakeParked refuses the triggers that wait for the end of a switch and
-// that an exclusion concerns.
+// that an exclusion concerns, and has lists of contacts leave out whom it concerns.
 func (s *State) overtakeParked(cmd *campaign.Exclude) {
 	keep := s.Parked[:0]
 	for _, p := range s.Parked {
+		if add, ok := p.Event.(*AddRows); ok {
+			later := *add // the one that came in stays as it came
+			later.Newer = append(slices.Clip(add.Newer), *cmd)
+			p.Event = &later
+		}
 		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
 			t.Command.Variables) {
 			s.reply(p.From, nil, call.ErrContactExcluded)

@@ -223,6 +223,22 @@ func TestATriggerWhoseNumberIsStagedIsLookedForAgainAfterTheSwitch(t *testing.T)
 	w.waits(s)
 }
 
+func TestAnExclusionOvertakesAListThatWaitsForTheEndOfASwitch(t *testing.T) {
+	w := seated(t)
+	w.ask(begins("imp"))
+	w.durable()
+	r := w.ask(&AddRows{Command: campaign.AddContacts{Contacts: []campaign.NewContact{{Number: phone("c1")},
+		{Number: phone("c2")}}}})
+	w.waits(r)
+	w.ask(excludes("c1"))
+	w.do(&ActivationEnded{Import: "imp"})
+	add := one[AddContacts](w)
+	eq(w, "added", []any{len(add.Insert.Contacts), add.Insert.Contacts[0].Number, add.Became[0].Status},
+		[]any{1, phone("c2"), campaign.RowExcluded})
+	_, excluded := w.s.Excluded.Reason(phone("c1"), nil)
+	eq(w, "the exclusion stands", excluded, true)
+}
+
 func TestTheRowsOfASwitchAreTakenIn(t *testing.T) {
 	for _, c := range []struct {
 		what  string

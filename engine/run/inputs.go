@@ -243,6 +243,7 @@ type (
 	AddRows struct {
 		Command campaign.AddContacts
 		Batch   *campaign.AddBatch // whose contacts are the command's; nil for a plain list
+		Newer   []campaign.Exclude // exclusions that came while it waited: they stand
 	}
 	RowsAdded struct {
 		Read    Read

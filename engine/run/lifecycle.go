@@ -1,12 +1,14 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -79,9 +81,13 @@ func (s *State) actReady(m *ActReady) {
 // applyCampaign takes an event through the campaign's machine and carries out
 // its effects.
 func (s *State) applyCampaign(ev campaign.Event) error {
+	before := s.concurrency()
 	effects, err := s.M.Apply(ev, nil)
 	if err != nil {
 		return err
+	}
+	if s.M.C.Settings.Concurrency < before {
+		s.InFlightCap = before
 	}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
 		s.beginLedger()
@@ -154,18 +160,19 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	}
 	ins := journal.ContactInsert{Campaign: s.ID, Epoch: s.M.C.Epoch, Run: s.M.C.Run, Source: cmd.Source,
 		Max: s.M.C.Settings.MaxAttempts, At: s.now, DueClass: contact.DueFirst}
-	became := make([]campaign.BatchResult, len(cmd.Contacts))
+	became, added := make([]campaign.BatchResult, len(cmd.Contacts)), cmd.Contacts[:0:0]
+	sticky := s.M.C.Settings.StickyExclusion
 	for i, c := range cmd.Contacts {
-		if s.Excluded.Refuses(c.Number, c.Variables, s.M.C.Settings.StickyExclusion) {
+		if s.Excluded.Refuses(c.Number, c.Variables, sticky) || m.overtaken(&c) {
 			became[i].Status = campaign.RowExcluded
 			continue
 		}
+		added = append(added, c)
 		ins.Contacts = append(ins.Contacts, journal.IdentifiedContact{ID: s.newContactID(), NewContact: c})
 	}
-	sticky := s.M.C.Settings.StickyExclusion
 	if !sticky {
 		// Before they are there: the look-ahead must not take them for excluded.
-		s.liftAll(cmd.Contacts)
+		s.liftAll(added)
 		s.Readmission.Running++
 	}
 	who := cmd.Who
@@ -177,6 +184,14 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	s.Adding++
 	s.emit(AddContacts{Read: s.beginRead(), Request: from, Command: cmd, Batch: m.Batch, Insert: ins, Became: became,
 		Lifting: !sticky})
+}
+
+// overtaken says whether an exclusion that came while the list waited concerns the
+// contact.
+func (m *AddRows) overtaken(c *campaign.NewContact) bool {
+	return slices.ContainsFunc(m.Newer, func(x campaign.Exclude) bool {
+		return exclusion.Concerns(x.Number, x.Match, c.Number, c.Variables)
+	})
 }
 
 func (s *State) rowsAdded(m *RowsAdded) {

@@ -130,7 +130,7 @@ func (s *State) reported(m *Reported) {
 			s.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.Seated:
 			s.enqueueWaiting(l)
-		case m.Phase != attempt.PhaseOver && !l.Seated && s.needsSeat(l.Number) && s.Busy < s.M.C.Settings.Concurrency:
+		case m.Phase != attempt.PhaseOver && !l.Seated && s.needsSeat(l.Number) && s.Busy < s.concurrency():
 			s.Busy++
 			s.holdSeat(l)
 		}

@@ -19,14 +19,17 @@ type SeatState struct {
 	// SeatsUntil, nor while that node does not answer.
 	SeatsUntil engine.BootTime
 	SeatsAway  bool
-	Asked      int                  // seats last asked for
-	Demands    int                  // number of the last demand
-	DemandOpen int                  // the demand that the fleet has not answered yet, 0 when none
-	FewerSince time.Time            // since when fewer seats would be enough
-	Waiting    []*Line              // answered, without a seat
-	Busy       int                  // seats held by lines, and for those being reserved
-	Held       int                  // of them, for lines that ring
-	Phases     [len(phaseOrder)]int // lines by phase
+	Asked      int       // seats last asked for
+	Demands    int       // number of the last demand
+	DemandOpen int       // the demand that the fleet has not answered yet, 0 when none
+	FewerSince time.Time // since when fewer seats would be enough
+	Waiting    []*Line   // answered, without a seat
+	Busy       int       // seats held by lines, and for those being reserved
+	Held       int       // of them, for lines that ring
+	// InFlightCap is the concurrency from before an edit lowered it, or 0: lines that
+	// were in flight then keep the right to its seats.
+	InFlightCap int
+	Phases      [len(phaseOrder)]int // lines by phase
 }
 
 // grantSeats serves the waiting answers, first come first served.
@@ -79,7 +82,24 @@ func (s *State) useHeld(l *Line) {
 }
 
 // seatCap is N: Concurrency, within the fleet's allotment.
-func (s *State) seatCap() int { return min(s.M.C.Settings.Concurrency, s.Seats) }
+func (s *State) seatCap() int { return min(s.concurrency(), s.Seats) }
+
+// concurrency is how many seats the lines may use: a lower Concurrency binds what is
+// dialled from then on, and abandons nobody who was dialled before.
+func (s *State) concurrency() int { return max(s.M.C.Settings.Concurrency, s.InFlightCap) }
+
+// seatsInUse counts the seats that lines use or may ask for.
+func (s *State) seatsInUse() int { return s.Busy + len(s.Waiting) + s.flying() }
+
+// lowerCap ends what lines of before an edit may use, as they end.
+func (s *State) lowerCap() {
+	if s.InFlightCap == 0 {
+		return
+	}
+	if s.InFlightCap = min(s.InFlightCap, s.seatsInUse()); s.InFlightCap <= s.M.C.Settings.Concurrency {
+		s.InFlightCap = 0
+	}
+}
 
 // setPool gives the pool its numbers.
 func (s *State) setPool() {
@@ -91,10 +111,10 @@ func (s *State) setPool() {
 // that is idle, paused, or outside its window, keeps only what its calls need, so that
 // others can have the seats.
 func (s *State) askSeats() {
-	want := s.M.C.Settings.Concurrency
+	want := s.concurrency()
 	if s.M.C.State != campaign.Running || s.Round == nil && (!s.windowOpen() || s.Queue.Len() == 0 &&
 		len(s.Triggers) == 0) {
-		want = min(want, s.Busy+len(s.Waiting)+s.flying())
+		want = min(want, s.seatsInUse())
 	}
 	// Giving seats back waits for the next renewal: the queue may only be
 	// empty between two looks at the database.
@@ -158,7 +178,7 @@ func (s *State) giveSeatsBack() {
 	if s.SeatTarget >= s.Seats {
 		return
 	}
-	give := min(s.Seats-s.Busy-s.flying()-len(s.Waiting), s.Seats-s.SeatTarget)
+	give := min(s.Seats-s.seatsInUse(), s.Seats-s.SeatTarget)
 	if give <= 0 {
 		return
 	}

@@ -190,3 +190,20 @@ func TestALineThatWaitsForASeatIsCountedAmongThoseThatNeedOne(t *testing.T) {
 	eq(w, "asked", w.s.Asked, 2)
 	w.do(&call.Up{Contact: "c1"})
 }
+
+func TestALowerConcurrencyTakesNoSeatFromLinesInFlight(t *testing.T) {
+	w := dialling(t, 4)
+	w.ask(act(campaign.ActionPause))
+	s := w.s.M.C.Settings
+	s.Concurrency = 2
+	w.ask(&Act{campaign.Act{Action: campaign.ActionEdit, Settings: &s}})
+	w.pass(10 * time.Second)
+	for _, id := range []engine.ContactID{"c1", "c2", "c3", "c4"} {
+		w.moved(id, attempt.PhaseWaiting)
+	}
+	eq(w, "all are served", []any{w.s.Busy, len(w.s.Waiting)}, "[4 0]")
+	for _, id := range []engine.ContactID{"c1", "c2"} {
+		w.moved(id, attempt.PhaseOver)
+	}
+	eq(w, "the new one binds once they are over", []any{w.s.seatCap(), w.s.InFlightCap}, "[2 0]")
+}

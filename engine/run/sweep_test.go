@@ -212,6 +212,20 @@ func TestACancelledRestartShowsTheLedgerOfTheRunBefore(t *testing.T) {
 	eq(w, "ledgers", []any{w.s.Pace.Books.Run.Live, w.s.Pace.Books.Day.Live}, "[1 1]")
 }
 
+func TestAResultThatIsOwedInARestoredRunIsStillLookedFor(t *testing.T) {
+	w := ready(t, in(campaign.Completed))
+	w.ask(act(campaign.ActionRestart))
+	w.durable()
+	w.do(&Prepared{Of: one[Prepare](w).Of})
+	w.pass(time.Minute) // a draft does not tick
+	w.ask(act(campaign.ActionCancelRestart))
+	w.durable()
+	owed := campaign.Counters{Total: 1, States: map[contact.State]int{contact.Connected: 1}}
+	w.do(&Prepared{Of: one[Prepare](w).Of, Counters: owed})
+	w.pass(time.Second)
+	one[ReadOverdue](w)
+}
+
 func TestARunBeginsWithAnEmptyLedgerAtItsStart(t *testing.T) {
 	w := ready(t, in(campaign.Draft))
 	w.s.Pace.Books.Abandoned()

@@ -77,9 +77,7 @@ func (w *campaignWorld) whenDatabase(f func()) {
 }
 
 func (w *campaignWorld) command(c *campaignRecord, cmd campaign.Act) {
-	if cmd.Action == campaign.ActionStart || cmd.Action == campaign.ActionResume {
-		w.check.dials(c)
-	}
+	w.check.acting(c, cmd.Action)
 	w.ask(&request{c: c, what: string(cmd.Action), event: func() any { return &run.Act{Command: cmd} },
 		done: func(_ any, err error) { w.check.acted(c, cmd.Action, err) }})
 }

@@ -47,6 +47,8 @@ type watched struct {
 	state    campaign.State // durable
 	since    time.Duration
 	paused   time.Duration // when a pause was confirmed, -1: it is not paused
+	asked    int           // starts and resumes that are not answered
+	edited   time.Duration // when the settings last changed: lines of before keep their seats
 	wrote    time.Duration // the last durable write
 }
 
@@ -209,7 +211,7 @@ func (k *checker) attach(c *campaignRecord, id engine.AttemptID) {
 	if n := len(t.attached); n > t.granted && (k.w.now-t.cutAt > seatedFor || n > t.before) {
 		k.broke(c, "%d calls have a bot, %d seats are granted", n, t.granted)
 	}
-	if most := k.w.row(c).Settings.Concurrency; len(t.attached) > most && k.quiet(c) {
+	if most := k.w.row(c).Settings.Concurrency; len(t.attached) > most && t.begun[id] > t.edited && k.quiet(c) {
 		k.broke(c, "%d calls have a bot, concurrency %d", len(t.attached), most)
 	}
 }

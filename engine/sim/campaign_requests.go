@@ -175,15 +175,30 @@ func (k *checker) suppressed(n engine.PhoneNumber) { k.listed[n] = true }
 // reopened: somebody wants the contact called once more.
 func (k *checker) reopened(c *campaignRecord, n engine.PhoneNumber) { delete(k.runs[c.i].consumed, n) }
 
-func (k *checker) acted(c *campaignRecord, a campaign.Action, err error) {
-	k.note(c, "%s: %v", a, err)
-	if t := k.runs[c.i]; err == nil && a == campaign.ActionPause {
-		t.paused = k.w.now
+// acting: somebody asks for it. A campaign may dial from the moment that it is asked to.
+func (k *checker) acting(c *campaignRecord, a campaign.Action) {
+	if t := k.runs[c.i]; a == campaign.ActionStart || a == campaign.ActionResume {
+		t.paused = -1
+		t.asked++
 	}
 }
 
-// dials: the campaign may dial again from now on.
-func (k *checker) dials(c *campaignRecord) { k.runs[c.i].paused = -1 }
+func (k *checker) acted(c *campaignRecord, a campaign.Action, err error) {
+	k.note(c, "%s: %v", a, err)
+	t := k.runs[c.i]
+	switch a {
+	case campaign.ActionStart, campaign.ActionResume:
+		t.asked--
+	case campaign.ActionPause:
+		if err == nil && t.asked == 0 {
+			t.paused = k.w.now
+		}
+	case campaign.ActionEdit:
+		if err == nil {
+			t.edited = k.w.now
+		}
+	}
+}
 
 // triggered: contact, intent and reply commit together.
 func (k *checker) triggered(c *campaignRecord, cmd campaign.Trigger, v any, err error) {
