@@ -96,6 +96,7 @@ func (s *State) beginActivation(m *BeginActivation, from engine.Request) {
 		return
 	}
 	if a := s.Activation; a != nil {
+		s.reply(a.Begin, nil, errImportActivating) // whoever asks again has given up
 		a.Begin = from
 	} else {
 		s.Additions++

@@ -101,6 +101,14 @@ func TestWhoMayImport(t *testing.T) {
 	w.refused(w.ask(begins("imp")), "campaign_not_found")
 }
 
+func TestWhoeverAsksForASwitchAgainIsAnsweredInsteadOfWhoAskedBefore(t *testing.T) {
+	w := seated(t)
+	w.ask(&AddRows{Command: campaign.AddContacts{Contacts: []campaign.NewContact{{Number: phone("c1")}}}})
+	first, second := w.ask(begins("imp")), w.ask(begins("imp"))
+	w.refused(first, "import_activating")
+	w.waits(second)
+}
+
 func TestTheGateGivesTheEventItsPlace(t *testing.T) {
 	w := seated(t)
 	w.refused(w.ask(closes("imp")), "import_unknown")

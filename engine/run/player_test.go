@@ -26,7 +26,6 @@ type actor struct {
 	said          bool     // that it is idle
 	tentative     bool
 	closing       bool // its run has ended
-	trigger       *call.Trigger
 }
 
 func (p *played) spawn(e Spawn) {
@@ -89,20 +88,12 @@ func (a *actor) written() {
 
 // refused: the database has a contact with the number already.
 func (a *actor) refused() {
-	if len(a.saved) > 0 {
-		a.unsaved--
-		a.saved = a.saved[1:]
-	}
-	if a.trigger != nil {
-		a.p.answered(a.trigger.Request)
-		a.trigger = nil
-	}
 	if a.attempt != "" {
 		a.move(attempt.PhaseOver)
 		a.attempt = ""
 	}
 	a.row.State, a.row.DueAt, a.row.Attempt = contact.Completed, nil, ""
-	a.idle()
+	a.written()
 }
 
 // idle says that there is nothing to do.
@@ -225,7 +216,7 @@ func (a *actor) dial(d *call.Dial) {
 		}
 		return
 	}
-	a.row.Attempt, a.row.DueAt, a.trigger = d.Attempt, nil, d.Trigger
+	a.row.Attempt, a.row.DueAt = d.Attempt, nil
 	a.since = time.Time{}
 	a.save(func() {
 		if d.Trigger != nil {

@@ -22,6 +22,7 @@ type SeatState struct {
 	Asked      int       // seats last asked for
 	Demands    int       // number of the last demand
 	DemandOpen int       // the demand that the fleet has not answered yet, 0 when none
+	Answered   int       // the newest demand that it has answered
 	FewerSince time.Time // since when fewer seats would be enough
 	Waiting    []*Line   // answered, without a seat
 	Busy       int       // seats held by lines, and for those being reserved
@@ -147,12 +148,13 @@ func (s *State) wantSeats(n int) {
 }
 
 // seatsAllotted: an answer to an earlier demand does not know what the last one
-// gave back. A target below the grant means that others wait. No dial
+// gave back, and says nothing once a later one was answered. A target below the grant means that others wait. No dial
 // relies on the seats beyond it any more, and they go back as they come free.
 func (s *State) seatsAllotted(m *SeatsAllotted) {
-	if m.Bot != s.M.C.Settings.Bot {
+	if m.Bot != s.M.C.Settings.Bot || m.N != 0 && m.N < s.Answered {
 		return
 	}
+	s.Answered = max(s.Answered, m.N)
 	if m.N == s.DemandOpen {
 		s.DemandOpen = 0
 	}

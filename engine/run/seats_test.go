@@ -93,6 +93,18 @@ func TestAnAnswerToAnEarlierDemandGrantsNoMoreThanThereIs(t *testing.T) {
 	eq(w, "of another bot", w.s.Seats, 0)
 }
 
+func TestAnAnswerThatALaterOneOvertookSaysNothing(t *testing.T) {
+	w := dialling(t, 2)
+	w.s.Demands += 2
+	w.seats(10)
+	for _, late := range []int{0, 1} {
+		w.do(&SeatsAllotted{Bot: "bot", N: w.s.Demands - 1, Seats: late, Away: late == 1})
+		eq(w, "seats", []any{w.s.Seats, w.s.SeatsAway}, "[10 false]")
+	}
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 1, Target: 1}) // the fleet's own word
+	eq(w, "seats", w.s.Seats, 1)
+}
+
 func TestSeatsBeyondTheFairShareGoBackAsTheyComeFree(t *testing.T) {
 	w := dialling(t, 6)
 	for _, id := range []engine.ContactID{"c1", "c2"} {
