@@ -80,6 +80,9 @@ type Store interface {
 	// wait for a dial, for the end of a live attempt, or for a result: exactly up
 	// to 10,000, and at least that beyond.
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
+	// Callable says whether a contact of the run waits for a dial that no suppression
+	// forbids, or has a call or a result under way.
+	Callable(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	// Exhausted says whether a contact of the run failed because it had used up
 	// its attempts.
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)

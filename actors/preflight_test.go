@@ -49,6 +49,25 @@ func TestPreflightSaysWhatIsAheadAndStartsNothing(t *testing.T) {
 	})
 }
 
+func TestACampaignInWhichNobodyCanBeCalledIsNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
+		defer r.tree.Close()
+		r.add(2)
+		if _, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: number(0)}); err != nil {
+			t.Fatal(err)
+		}
+		r.store.View(func() { r.store.Suppress(number(1)) })
+		if p := r.preflight(); p.Ready || codesOf(p.Blockers)[0] != "no_callable_contact" {
+			t.Errorf("%+v", p)
+		}
+		_, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionStart})
+		if engine.ErrorCode(err) != "preflight_failed" || r.detail().Campaign.State != campaign.Draft {
+			t.Errorf("%v, %s", err, r.detail().Campaign.State)
+		}
+	})
+}
+
 func TestPreflightKnowsDownTrunksTakenSeatsAndBarredNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)

@@ -180,7 +180,7 @@ func (d *deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int
 		return f, nil, err
 	}
 	f.DatabaseDown, f.Draining, f.Fenced = d.dbDown.Load(), d.draining.Load(), d.fenced()
-	_, f.OpenContacts, err = d.store.NextDue(ctx, id, run)
+	f.Callable, err = d.store.Callable(ctx, id, run)
 	return f, bots, err
 }
 

@@ -111,6 +111,16 @@ func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (nex
 	return next, open, s.wrap("next due time not read", err)
 }
 
+// Callable says whether a contact of the run waits for a dial that no suppression
+// forbids, or has a call or a result under way.
+func (s *Store) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+	err = s.read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
+			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL OR c.result_due_at IS NOT NULL
+				OR c.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
+		string(id), run).Scan(&some)
+	return some, s.wrap("contacts not read", err)
+}
+
 // Exhausted says whether a contact of the run failed because it had used up its
 // attempts. It is asked when a run is about to end.
 func (s *Store) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {

@@ -53,7 +53,7 @@ func RulesOf(c campaign.Campaign) Rules {
 	switch {
 	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
 		rl.Policy.ClosedAs = contact.WindowClosed
-	case c.State == campaign.Completed: // of a failed one the waiting contacts keep their state
+	case c.State == campaign.Completed && c.FailureReason == "": // of a failed run the waiting contacts keep their state
 		rl.Policy.ClosedAs = contact.ManuallyStopped
 	}
 	return rl

@@ -118,7 +118,7 @@ func TestEverySettingButTheCampaignsOwnCanBeExternal(t *testing.T) {
 func configured(t *testing.T, w *world, body string) Event {
 	t.Helper()
 	e := Event{Kind: Start, At: w.now}
-	f := PreflightFacts{BotKnown: true, Trunks: 1, OpenContacts: 1}
+	f := PreflightFacts{BotKnown: true, Trunks: 1, Callable: true}
 	return Configure(e, w.m.C, document(body), nil, f)
 }
 

@@ -79,8 +79,8 @@ func (w *world) check(ev Event, before *Campaign) {
 	changed := !reflect.DeepEqual(before, c)
 	recorded := slices.ContainsFunc(w.last, func(e Effect) bool { _, ok := e.(Record); return ok })
 	switch {
-	case c.State == Completed && c.CompletionReason == "":
-		w.fail("completed without a reason")
+	case c.State == Completed && (c.CompletionReason == "") == (c.FailureReason == ""):
+		w.fail("completed, and neither the one reason nor the other, or both")
 	case c.State == Failed && c.FailureReason == "":
 		w.fail("failed without a reason")
 	case (c.State == Completed || c.State == Failed) && c.CompletedAt == nil:

@@ -149,7 +149,7 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 		warn(true, "window", "outside_window", "the calling window is closed; it opens at "+opens.UTC().Format(time.RFC3339))
 	}
 	warn(cut, "window", "window_too_short", "the single-day window is expected to close before every contact is called")
-	warn(f.OpenContacts > 0 && o.Waiting == 0, "contacts", "no_contact_to_dial", "no contact waits for a dial now; see the skipped ones")
+	warn(f.Callable && o.Waiting == 0, "contacts", "no_contact_to_dial", "no contact waits for a dial now; see the skipped ones")
 	warn(f.DatabaseDown, "database", "database_unavailable", "the database does not answer; nothing is dialled before it does")
 	warn(f.Draining, "node", "node_draining", "the dialler is being stopped and places no new call")
 	warn(f.Fenced, "node", "node_fenced", "this node lost its lease and places no new call; another one takes over")

@@ -113,7 +113,7 @@ func TestTheEndIsLookedForInTheOpeningsOfAYear(t *testing.T) {
 func TestABlockerIsNotSaidAgainAsAWarning(t *testing.T) {
 	for code, change := range map[string]func(*Campaign, *PreflightFacts, *Outlook){
 		"no_trunk":            func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Trunks, f.TrunksUp = 0, 0 },
-		"no_callable_contact": func(_ *Campaign, f *PreflightFacts, o *Outlook) { f.OpenContacts, o.Waiting = 0, 0 },
+		"no_callable_contact": func(_ *Campaign, f *PreflightFacts, o *Outlook) { f.Callable, o.Waiting = false, 0 },
 		"no_usable_number": func(_ *Campaign, f *PreflightFacts, _ *Outlook) {
 			f.Numbers = map[engine.PhoneNumber]numberpool.State{"+4930111111": numberpool.Quarantined, "+4930111112": numberpool.Retired}
 		},

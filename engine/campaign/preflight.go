@@ -12,9 +12,9 @@ import (
 // PreflightFacts are what Preflight must be told; everything else it reads
 // from the campaign.
 type PreflightFacts struct {
-	BotKnown     bool
-	Trunks       int // active ones
-	OpenContacts int // contacts that may still be dialled
+	BotKnown bool
+	Trunks   int  // active ones
+	Callable bool // a contact waits that is not suppressed, or has a call or a result under way
 
 	// Numbers are the states of the configured numbers; one of the pool that is
 	// not configured counts as active.
@@ -67,7 +67,7 @@ func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.Field
 	if !c.Settings.Window.CanEverOpen(now) {
 		blocker("window", "window_never_opens", "the calling window can never open; check days and holidays")
 	}
-	if f.OpenContacts == 0 && !c.Settings.AlwaysOn {
+	if !f.Callable && !c.Settings.AlwaysOn {
 		blocker("contacts", "no_callable_contact", "no contact can be called; add contacts or make the campaign always-on")
 	}
 	if !wellFormed(c.Settings.ConfigURL) {
@@ -115,12 +115,12 @@ func Clip(c *Campaign, zones []string) func(time.Time) (time.Time, bool) {
 	}
 }
 
-// Complete names the reason for which a run ends by itself: nothing could be
-// called at all, or every contact is final, the last ones by using up their
-// attempts.
+// Complete names the reason for which a run ends by itself: nobody could be called
+// at all (excluded, suppressed, not allowed), or every contact is final, the last
+// ones by using up their attempts.
 func Complete(c Counters, exhausted bool) CompletionReason {
 	switch {
-	case c.Attempts == 0 && c.Total == c.Excluded:
+	case c.Attempts == 0:
 		return ReasonNoCallable
 	case exhausted:
 		return ReasonRetriesDone

@@ -18,7 +18,7 @@ func ahead(change func(*Campaign, *PreflightFacts, *Outlook)) (*Campaign, Prefli
 	s.Window = window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}
 	s.Numbers = []engine.PhoneNumber{"+4930111111", "+4930111112"}
 	c := &Campaign{ID: "c", Settings: s, State: Draft, Run: 1}
-	f := PreflightFacts{BotKnown: true, BotActive: true, Seats: 10, FreeSeats: 10, Trunks: 1, TrunksUp: 1, CPS: 10, Channels: 100, OpenContacts: 100}
+	f := PreflightFacts{BotKnown: true, BotActive: true, Seats: 10, FreeSeats: 10, Trunks: 1, TrunksUp: 1, CPS: 10, Channels: 100, Callable: true}
 	o := Outlook{Total: 110, Waiting: 100, Attempts: 300, Skipped: []SkipReason{{"suppressed", 10}}}
 	if change != nil {
 		change(c, &f, &o)
@@ -41,7 +41,7 @@ func TestBlockersOfPreflight(t *testing.T) {
 	for code, change := range map[string]func(*Campaign, *PreflightFacts, *Outlook){
 		"bot_missing":         func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.BotKnown = false },
 		"no_trunk":            func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Trunks, f.TrunksUp = 0, 0 },
-		"no_callable_contact": func(_ *Campaign, f *PreflightFacts, o *Outlook) { f.OpenContacts, o.Waiting = 0, 0 },
+		"no_callable_contact": func(_ *Campaign, f *PreflightFacts, o *Outlook) { f.Callable, o.Waiting = false, 0 },
 		"no_usable_number":    func(c *Campaign, _ *PreflightFacts, _ *Outlook) { c.Settings.Numbers = nil },
 		"window_never_opens": func(c *Campaign, _ *PreflightFacts, _ *Outlook) {
 			c.Settings.Window.Days = []window.Day{}

@@ -110,9 +110,9 @@ func TestCancelRestartShowsThePreviousRunAgainAsItWas(t *testing.T) {
 		t.Errorf("\n got %+v\nwant %+v", after, before)
 	}
 	w.refused(ev(CancelRestart), "illegal_state")
-	// After a failed run too, the state is completed; the failure stays known.
+	// After a failed run too, the state is completed; what is told is the failure: nobody stopped it.
 	w = newWorld(t).must(ev(Start), Event{Kind: Broke, Failure: "bot_deleted"}, ev(Restart), ev(CancelRestart))
-	if w.m.C.State != Completed || w.m.C.FailureReason != "bot_deleted" {
+	if w.m.C.State != Completed || w.m.C.FailureReason != "bot_deleted" || w.m.C.CompletionReason != "" {
 		t.Errorf("%+v", w.m.C)
 	}
 }

@@ -205,11 +205,6 @@ func (m *Machine) cancelRestart(ev Event) {
 		c.External = p.External
 		c.Version++ // an edit of the discarded run must not slip in
 	}
-	if c.CompletionReason == "" {
-		// The previous run had failed: the failure's reason stays, and in the
-		// words for completed runs it was stopped.
-		c.CompletionReason = ReasonManuallyStopped
-	}
 	m.emit(RestoreContacts{})
 	m.record("restart_cancelled", ev, "")
 }

@@ -191,6 +191,24 @@ func (s *Store) NextDue(_ context.Context, id engine.CampaignID, run int) (next 
 	return next, b.runs[run].open, nil
 }
 
+// Callable says whether a contact of the run waits for a dial that no suppression
+// forbids, or has a call or a result under way.
+func (s *Store) Callable(_ context.Context, id engine.CampaignID, run int) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil {
+		return false, nil
+	}
+	for _, r := range b.rows {
+		c := &r.c
+		if c.Run == run && c.Open() && (c.Attempt != "" || c.ResultDueAt != nil || c.DueAt != nil && !s.suppressed(c.Number)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Exhausted says whether a contact of the run failed because it had used up its
 // attempts.
 func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (bool, error) {

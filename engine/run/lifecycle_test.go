@@ -15,7 +15,7 @@ import (
 )
 
 // facts let a campaign start.
-func facts() campaign.PreflightFacts { return campaign.PreflightFacts{Trunks: 1, OpenContacts: 1} }
+func facts() campaign.PreflightFacts { return campaign.PreflightFacts{Trunks: 1, Callable: true} }
 
 // start starts the campaign of a draft, or resumes a paused one, and makes it durable.
 func (w *world) start() campaign.Detail {

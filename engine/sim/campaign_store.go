@@ -293,7 +293,7 @@ func (r *runner) preflight(t tables, n int, pool []engine.PhoneNumber) (f campai
 		}
 	}
 	f.DatabaseDown = p.dbDown
-	_, f.OpenContacts, _ = w.store.NextDue(background, r.c.id, n)
+	f.Callable, _ = w.store.Callable(background, r.c.id, n)
 	bots, _ = t.Bots(background)
 	return f, bots
 }

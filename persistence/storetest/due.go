@@ -184,6 +184,34 @@ func nextDue(t *testing.T, w *world) {
 	exhausted(true)
 }
 
+func callable(t *testing.T, w *world) {
+	is := func(want bool, what string) {
+		t.Helper()
+		got, err := w.store.Callable(t.Context(), w.c.ID, w.c.Run)
+		must(t, err)
+		if got != want {
+			t.Errorf("%s: callable %v", what, got)
+		}
+	}
+	put := func(change func(*contact.Contact)) contact.Contact {
+		c := w.contact(change)
+		w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
+		return c
+	}
+	is(false, "nobody is there")
+	put(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Excluded })
+	put(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Completed })
+	put(func(c *contact.Contact) { c.Run = w.c.Run + 1 })
+	is(false, "excluded, final, of another run")
+	c := put(func(*contact.Contact) {})
+	is(true, "one waits")
+	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: c.Number, Reason: "import", CreatedAt: w.now}}})
+	is(false, "it is suppressed")
+	soon := w.now.Add(time.Minute)
+	put(func(c *contact.Contact) { c.DueAt, c.State, c.ResultDueAt = nil, contact.Connected, &soon })
+	is(true, "a result is awaited")
+}
+
 func addContacts(t *testing.T, w *world) {
 	trigger := w.contact(func(c *contact.Contact) { c.Position, c.DueClass = 1_000_000, contact.DueTrigger })
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{trigger} }))

@@ -36,6 +36,7 @@ type Port interface {
 		except []engine.ContactID) ([]contact.Contact, error)
 	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error)
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
+	Callable(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
 	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,

@@ -53,6 +53,7 @@ var portCases = []testCase{
 	{"due contacts leave out live, held and excepted ones", dueLeavesOut},
 	{"a suppressed number is due, so that its refused intent ends it", dueSuppressed},
 	{"the next due time and the open contacts are told", nextDue},
+	{"a contact is callable unless it is excluded, final or suppressed", callable},
 	{"what is ahead of a campaign is counted", outlook},
 	{"contacts are added once, in order, with their duplicates counted", addContacts},
 	{"an excluded row is not added while exclusions are sticky", addExcluded},

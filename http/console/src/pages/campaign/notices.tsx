@@ -18,8 +18,8 @@ export const Notices = still(function Notices({ campaign: c, stale, since }: { c
           These figures are of that time. {stale.message}
         </Alert>
       )}
-      {c.status === 'failed' && (
-        <Alert color="red" icon={<AlertIcon />} title="The campaign failed">
+      {(c.status === 'failed' || (c.status === 'completed' && c.failure_reason)) && (
+        <Alert color="red" icon={<AlertIcon />} title={c.status === 'failed' ? 'The campaign failed' : 'The run that is shown failed'}>
           {c.failure_reason ?? 'The reason was not recorded.'}
         </Alert>
       )}
