@@ -307,8 +307,9 @@ func TestTriggerDialsQueuesMergesAndReopens(t *testing.T) {
 		}
 		r.until(10*time.Minute, "all three served", func() bool { return r.detail().Counters.Completed == 3 })
 		reopened, err := trigger(number(1), "")
-		if err != nil || reopened.ContactID != got.ContactID || reopened.Status != "queued" {
-			t.Errorf("a final contact is reopened: %+v %v", reopened, err)
+		if err != nil || reopened.ContactID != got.ContactID || reopened.Status != "dialled" ||
+			reopened.AttemptID == "" || reopened.AttemptID == got.AttemptID {
+			t.Errorf("a final contact is reopened and dialled: %+v %v", reopened, err)
 		}
 		r.until(10*time.Minute, "dialled again", func() bool { return r.world.Invited() == 4 })
 		r.store.View(func() {

@@ -18,17 +18,15 @@ func (c *Contact) dial(m *Dial) {
 	if m.Eligible {
 		c.Asking = false
 	}
-	if !c.due() {
-		c.giveBack(m)
-		if m.Trigger != nil {
-			c.reopen(m.Trigger)
-		}
+	if !c.callable(m) {
+		c.notDialled(m)
 		return
 	}
 	if !m.Eligible && c.Call.in.Process.AsksEligibility(c.Rules.Hook) {
 		c.ask(m)
 		return
 	}
+	c.reopenFor(m)
 	if m.Withdrawn {
 		c.giveBack(m)
 		c.storeQueued(m.Trigger, string(engine.ConstraintPaused))
@@ -57,8 +55,41 @@ func (c *Contact) dial(m *Dial) {
 	c.Call.begin(m.SendWithin, m.Validity, m.Media)
 }
 
-// due: it waits for a dial.
-func (c *Contact) due() bool { return c.Machine.C.Attempt == "" && c.Machine.C.DueAt != nil }
+// callable: it waits for a dial, or a trigger opens it again for this one.
+func (c *Contact) callable(m *Dial) bool {
+	row := &c.Machine.C
+	if !m.Reopens {
+		return row.Attempt == "" && row.DueAt != nil
+	}
+	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded)
+}
+
+// notDialled: the contact is another by now than the dial was for.
+func (c *Contact) notDialled(m *Dial) {
+	c.giveBack(m)
+	if m.Trigger != nil {
+		c.reopen(m.Trigger)
+	}
+}
+
+// reopenFor reopens a final contact for the dial that its trigger asked for. What
+// follows at once stores both.
+func (c *Contact) reopenFor(m *Dial) {
+	if m.Reopens {
+		c.Reopened, _, _ = c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables})
+		c.Suppressed = false
+	}
+}
+
+// triggered is the event of a trigger: After is how it found or made the contact.
+func (c *Contact) triggered(d journal.Data) journal.Event {
+	e := c.event(journal.ContactTriggered)
+	e.Data = d
+	if e.Data.Before == nil {
+		e.Data.Before, c.Reopened = c.Reopened, nil
+	}
+	return e
+}
 
 // giveBack returns the leases of a dial unused.
 func (c *Contact) giveBack(m *Dial) {
@@ -77,6 +108,9 @@ func (c *Contact) ask(m *Dial) {
 	row := &c.Machine.C
 	q := eligibility.Question{Own: c.Rules.Hook, Campaign: row.Campaign, Run: row.Run, Contact: row.ID,
 		Attempt: row.Used + 1, To: row.Number, Variables: row.Variables}
+	if m.Reopens {
+		q.Attempt, q.Variables = 1, contact.Merged(row.Variables, m.Trigger.Command.Variables)
+	}
 	c.emit(&AskEligibility{Question: q, Dial: m})
 }
 
@@ -86,16 +120,18 @@ func (c *Contact) eligible(m *EligibilityKnown) {
 		return
 	}
 	c.Asking = false
-	if !c.due() {
-		c.dial(m.Dial)
+	if !c.callable(m.Dial) {
+		c.notDialled(m.Dial)
 		return
 	}
 	switch v := m.Verdict; v.Decision {
 	case eligibility.Defer:
 		c.giveBack(m.Dial)
+		c.reopenFor(m.Dial)
 		c.putOff(contact.Event{Kind: contact.Deferred, Until: v.Until, Reason: v.Code}, m.Dial.Trigger)
 	case eligibility.Exclude:
 		c.giveBack(m.Dial)
+		c.reopenFor(m.Dial)
 		c.leaveAlone(v.Reason, m.Dial.Trigger)
 	case eligibility.Allow:
 		c.Asking = true // until the run has said so too
@@ -116,10 +152,8 @@ func (c *Contact) putOff(ev contact.Event, t *Trigger) {
 		c.Call.persist(w, Then{})
 		return
 	}
-	// The trigger's contact is not stored yet.
-	triggered := c.event(journal.ContactTriggered)
-	triggered.Data = journal.Data{After: before, Reason: ev.Reason}
-	w.Events = []journal.Event{triggered, changed}
+	// The trigger's contact, or that it is open again, is not stored yet.
+	w.Events = []journal.Event{c.triggered(journal.Data{After: before, Reason: ev.Reason}), changed}
 	t.Reason, t.NextAt = ev.Reason, c.Machine.C.DueAt
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
@@ -141,9 +175,7 @@ func (c *Contact) leaveAlone(reason string, t *Trigger) {
 		c.Call.persist(w, Then{})
 		return
 	}
-	triggered := c.event(journal.ContactTriggered)
-	triggered.Data.After = before
-	w.Events = []journal.Event{triggered, excluded}
+	w.Events = []journal.Event{c.triggered(journal.Data{After: before}), excluded}
 	c.Call.persist(w, Then{Trigger: &TriggerAnswer{Trigger: t, Err: ErrContactExcluded}})
 }
 
@@ -194,9 +226,8 @@ func (c *Contact) storeQueued(t *Trigger, reason string) {
 }
 
 func (c *Contact) writeTriggered(t *Trigger, before, after *contact.Facts) {
-	e := c.event(journal.ContactTriggered)
-	e.Data = journal.Data{Before: before, After: after, Reason: t.Reason}
-	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{e}}
+	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C},
+		Events: []journal.Event{c.triggered(journal.Data{Before: before, After: after, Reason: t.Reason})}}
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
 

@@ -23,10 +23,13 @@ type Contact struct {
 	Loading bool
 	Stash   []any
 
-	Trigger     *Trigger // that is answered with the intent, or with the end of an attempt whose intent was refused
-	Asking      bool     // whether it may be dialled
-	Suppressed  bool     // its number is on the suppression list, as was told since it is up
-	Lingering   bool     // for the result of the call that has ended
+	Trigger *Trigger // that is answered with the intent, or with the end of an attempt whose intent was refused
+	// Reopened are the facts before a trigger opened the contact again, until that is
+	// written.
+	Reopened    *contact.Facts
+	Asking      bool // whether it may be dialled
+	Suppressed  bool // its number is on the suppression list, as was told since it is up
+	Lingering   bool // for the result of the call that has ended
 	LingerEpoch int
 	Reserving   [2]*contact.Facts // the facts around the reservation of the live attempt
 }
@@ -408,9 +411,7 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		if t := c.Trigger; t != nil {
 			c.Trigger = nil
 			then.Trigger = c.attach(t, w, "dialled", w.Attempts[0].ID)
-			triggered := c.event(journal.ContactTriggered)
-			triggered.Data.After = e.Data.Before
-			w.Events = []journal.Event{triggered, *e}
+			w.Events = []journal.Event{c.triggered(journal.Data{After: e.Data.Before}), *e}
 		}
 	case attempt.WhatConnected:
 		e.Data.Before, e.Data.After, _ = c.change(contact.Event{Kind: contact.Reached})

@@ -250,6 +250,22 @@ func TestTheHooksWordOnATrigger(t *testing.T) {
 		if e := r.write().Events[0]; e.Data.Before != nil || !e.Data.After.Open {
 			t.Errorf("%s: %+v", d, e)
 		}
+		// A final contact is asked for as it will be called, and is reopened by the answer.
+		r = up(t, func(c *contact.Contact) { c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }, nil)
+		r.p.eligible = true
+		m.Reopens, m.Trigger.Command.Variables = true, map[string]string{"a": "b"}
+		r.apply(m)
+		if q := last[*AskEligibility](r).Question; q.Attempt != 1 || q.Variables["a"] != "b" {
+			t.Errorf("%+v", q)
+		}
+		r.apply(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: d, Until: start.Add(time.Hour),
+			Code: engine.CodeNotEligible}})
+		r.log = r.log[4:]
+		r.durable(1)
+		r.want(want...)
+		if e := r.write().Events[0]; e.Data.Before == nil || !e.Data.After.Open {
+			t.Errorf("%s: %+v", d, e)
+		}
 	}
 	// What is not stored is answered with why.
 	r := up(t, nil, nil)
@@ -353,6 +369,36 @@ func TestATriggerThatTheCapRefusesSaysWhenItIsDue(t *testing.T) {
 	if a := last[*Answer](r).Value.(campaign.TriggerReply); a.NextEligibleAt == nil || !a.NextEligibleAt.Equal(until) {
 		t.Errorf("%+v", a)
 	}
+}
+
+func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
+	final := func(c *contact.Contact) { c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }
+	dial := func() *Dial {
+		d := dialOf(first)
+		d.Trigger, d.Reopens = &Trigger{Request: someone, Command: campaign.Trigger{Variables: map[string]string{"a": "b"}}}, true
+		return d
+	}
+	r := up(t, final, nil)
+	r.apply(dial())
+	w := r.write()
+	if len(w.Events) != 2 || w.Events[0].Type != journal.ContactTriggered || w.Events[1].Type != journal.AttemptReserved ||
+		w.Events[0].Data.Before == nil || w.Events[0].Data.Before.State != contact.Completed ||
+		*w.Events[0].Data.After != *w.Events[1].Data.Before || w.Attempts[0].Number != 1 ||
+		w.Contacts[0].Variables["a"] != "b" {
+		t.Fatalf("%+v", w)
+	}
+	r.apply(&Durable{Step: 1})
+	if a := last[*Answer](r).Value.(campaign.TriggerReply); a.Status != "dialled" || a.AttemptID != first {
+		t.Errorf("%+v", a)
+	}
+
+	// By now it is open, or excluded for good: nothing is dialled for this trigger.
+	r = up(t, nil, nil)
+	r.on(dial(), "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
+		"write 1 contact.triggered +contact")
+	r = up(t, excludedRow, func(rl *Rules) { rl.Sticky = true })
+	r.on(dial(), "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
+		"answer someone contact_excluded", "idle")
 }
 
 func TestATriggerOfAContactThatThereIs(t *testing.T) {

@@ -46,6 +46,7 @@ type (
 		From     engine.PhoneNumber
 		Callback bool
 		Trigger  *Trigger // the trigger that asked for it, nil when none did
+		Reopens  bool     // that trigger is of a contact that is stored and final
 		// SendWithin is how long the INVITE may take to leave: the contact's window
 		// may close before.
 		SendWithin time.Duration

@@ -253,6 +253,7 @@ func TestWhateverHappensToAContact(t *testing.T) {
 				d := dialOf(id)
 				if rapid.Bool().Draw(rt, "triggered") {
 					d.Trigger = &Trigger{Request: l.request()}
+					d.Reopens = !l.contact.Machine.C.Open()
 				}
 				l.begun[id] = true
 				l.media = 0

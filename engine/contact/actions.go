@@ -319,15 +319,18 @@ func (m *Machine) keep(Event) {
 	}
 }
 
-func (m *Machine) mergeVariables(ev Event) {
-	if len(ev.Variables) == 0 {
-		return
+func (m *Machine) mergeVariables(ev Event) { m.C.Variables = Merged(m.C.Variables, ev.Variables) }
+
+// Merged gives a contact's variables with newer ones: a new map where there are any,
+// since copies of the contact share the old one.
+func Merged(old, newer map[string]string) map[string]string {
+	if len(newer) == 0 {
+		return old
 	}
-	// A new map: copies of the contact share the old one.
-	merged := make(map[string]string, len(m.C.Variables)+len(ev.Variables))
-	maps.Copy(merged, m.C.Variables)
-	maps.Copy(merged, ev.Variables)
-	m.C.Variables = merged
+	merged := make(map[string]string, len(old)+len(newer))
+	maps.Copy(merged, old)
+	maps.Copy(merged, newer)
+	return merged
 }
 
 // reopen gives a final or excluded contact fresh attempts. What it came to

@@ -40,18 +40,28 @@ func (s *State) touch(id engine.ContactID, msg any) {
 // touchFound is touch for a contact whose row a read has found. A row that may be
 // outdated is read again.
 func (s *State) touchFound(r Read, row contact.Contact, msg any) {
-	_, mine := s.Reads[r] // not of a run that has crashed since
-	if last, gone := s.StoppedSince[row.ID]; !mine || gone && last >= r {
+	if !s.current(r, row.ID) {
 		s.touch(row.ID, msg)
 		return
 	}
 	s.touchRow(row, msg)
 }
 
+// current says whether a row that a read has found is as the contact left it last.
+func (s *State) current(r Read, id engine.ContactID) bool {
+	_, mine := s.Reads[r] // not of a run that has crashed since
+	last, gone := s.StoppedSince[id]
+	return mine && (!gone || last < r)
+}
+
+// atRest: nobody is at work on the contact, nor about to be.
+func (s *State) atRest(id engine.ContactID) bool {
+	return !s.Preparing && s.Sweep == nil && !s.over() && s.Lines[id] == nil && s.Loads[id] == nil && !s.Queue.Has(id)
+}
+
 // touchRow is touch for a contact whose current row is known.
 func (s *State) touchRow(row contact.Contact, msg any) {
-	if s.Preparing || s.Sweep != nil || s.over() || s.Lines[row.ID] != nil || s.Loads[row.ID] != nil ||
-		s.Queue.Has(row.ID) {
+	if !s.atRest(row.ID) {
 		s.touch(row.ID, msg)
 		return
 	}

@@ -9,10 +9,11 @@ import (
 	"dialler/engine/contact"
 )
 
-// PendingTrigger is a fresh contact whose trigger waits to learn whether it is
-// dialled now.
+// PendingTrigger is a contact whose trigger waits to learn whether it is dialled now:
+// a fresh one, or one that is final and is reopened with the dial.
 type PendingTrigger struct {
 	Row     contact.Contact
+	Stored  *contact.Contact // as it is in the tables; nil for a fresh one
 	Trigger *call.Trigger
 	// LookedUp: the tables were asked for it; it may be dialled.
 	LookedUp bool
@@ -105,7 +106,8 @@ func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 			t.Trigger.Reason = string(engine.ConstraintSeats)
 			s.queueTrigger(t)
 		default:
-			return Candidate{Row: t.Row, Attempt: s.newAttemptID(), Trigger: t.Trigger, Seated: needs}, true
+			return Candidate{Row: t.Row, Stored: t.Stored, Attempt: s.newAttemptID(), Trigger: t.Trigger,
+				Seated: needs}, true
 		}
 	}
 	for len(s.Closed) < deferBatch {

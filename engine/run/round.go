@@ -33,6 +33,7 @@ type Round struct {
 // Candidate is a contact that is being reserved for.
 type Candidate struct {
 	Row      contact.Contact
+	Stored   *contact.Contact // of a trigger's: as it is in the tables; nil for a fresh one
 	Attempt  engine.AttemptID
 	Trunk    engine.TrunkID
 	Media    *engine.MediaProfile // the trunk's
@@ -142,7 +143,11 @@ func (s *State) numbersReserved(m *NumbersReserved) {
 			s.emit(ReleaseNumber{g.Attempt, g.From, notDialled})
 			s.unreserve(c, engine.ConstraintWindow)
 		default:
-			l := s.spawn(c.Row, nil, []any{&call.Dial{Attempt: c.Attempt, Trunk: c.Trunk, Media: c.Media, From: g.From,
+			row := c.Row
+			if c.Stored != nil {
+				row = *c.Stored
+			}
+			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk, Media: c.Media, From: g.From,
 				Callback: c.Row.DueClass == contact.DueCallback, Trigger: c.Trigger, SendWithin: within,
 				Validity: c.Validity.And(call.Validity{By: g.UseBy})}})
 			l.Attempt = c.Attempt
@@ -181,7 +186,7 @@ func (s *State) unreserve(c Candidate, why engine.Constraint) {
 	}
 	if c.Trigger != nil {
 		c.Trigger.Reason = string(why)
-		s.queueTrigger(&PendingTrigger{Row: c.Row, Trigger: c.Trigger})
+		s.queueTrigger(&PendingTrigger{Row: c.Row, Stored: c.Stored, Trigger: c.Trigger})
 		return
 	}
 	if s.wasTouched(c.Row.ID) {

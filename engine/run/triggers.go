@@ -114,7 +114,9 @@ func (s *State) triggerFound(m *TriggerFound) {
 		if m.Row.State == contact.Excluded {
 			s.liftAll([]campaign.NewContact{{Number: m.Row.Number}})
 		}
-		s.touchFound(m.Read, m.Row, &call.Reopen{Trigger: t})
+		if !s.reopenTriggered(m, t) {
+			s.touchFound(m.Read, m.Row, &call.Reopen{Trigger: t})
+		}
 		return
 	}
 	if l := s.ByNumber[m.Command.Number]; l != nil { // came up while the database was asked
@@ -133,10 +135,30 @@ func (s *State) triggerFound(m *TriggerFound) {
 	s.addTriggered(&m.Command, t, true)
 }
 
+// reopenTriggered has a final contact wait to learn whether it is dialled now; false
+// when the row that was found may not be the current one.
+func (s *State) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
+	if m.Row.Open() || m.Row.State == contact.Excluded && s.M.C.Settings.StickyExclusion ||
+		!s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
+		return false
+	}
+	row, now := m.Row, s.now
+	row.State, row.DueAt, row.DueClass, row.DuePass = contact.Pending, &now, contact.DueTrigger, 1
+	row.Variables = contact.Merged(row.Variables, t.Command.Variables)
+	s.TriggersOf[row.Number] = struct{}{}
+	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Stored: &m.Row, Trigger: t, LookedUp: true})
+	return true
+}
+
 // queueTrigger writes a fresh contact that is not dialled now; contact,
-// idempotency key and response commit together.
+// idempotency key and response commit together. One that is stored is reopened.
 func (s *State) queueTrigger(t *PendingTrigger) {
 	row := t.Row
+	if t.Stored != nil {
+		delete(s.TriggersOf, row.Number)
+		s.touch(row.ID, &call.Reopen{Trigger: t.Trigger})
+		return
+	}
 	if s.over() { // ended while it was being reserved for
 		delete(s.TriggersOf, row.Number)
 		s.settled(row.Number)

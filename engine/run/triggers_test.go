@@ -213,13 +213,29 @@ func TestATriggerOfAContactThatIsUpIsMergedIntoIt(t *testing.T) {
 
 func TestATriggerOfAContactAtRestReopensIt(t *testing.T) {
 	w := seated(t)
-	r := w.ask(triggers("c1"))
-	w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c1"), true })
-	eq(w, "reopened", told[*call.Reopen](w, "c1")[0].Trigger.Request, r)
+	m := triggers("c1")
+	m.Command.Variables = map[string]string{"new": "1"}
+	r := w.ask(m)
+	final := w.final("c1")
+	final.Variables = map[string]string{"old": "1"}
+	w.looked(func(m *TriggerFound) { m.Row, m.OK = final, true })
+	w.round()
+	d := told[*call.Dial](w, "c1")[0]
+	eq(w, "dialled as it is stored, and reopened with it", []any{d.Reopens, d.Trigger.Request, one[Spawn](w).Row.State},
+		[]any{true, r, contact.Completed})
+	eq(w, "its line knows what it will be called with", len(w.s.Lines["c1"].Variables), 2)
+	// When it is not dialled now, it is reopened alone.
+	w.forget()
+	r = w.ask(triggers("c2"))
+	w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c2"), true })
+	w.trunks(0, engine.ConstraintTrunkCPS)
+	w.do(&ContactRead{Contact: "c2", Row: w.final("c2"), OK: true})
+	re := told[*call.Reopen](w, "c2")[0].Trigger
+	eq(w, "queued", []any{re.Request, re.Reason}, []any{r, "trunk_cps"})
 	// The next eight look their numbers up first, dialled or not.
 	w.s.M.C.State = campaign.Paused
 	for i := range 8 {
-		w.ask(triggers(fmt.Sprint("c", i+2)))
+		w.ask(triggers(fmt.Sprint("c", i+3)))
 		w.looked()
 	}
 	w.ask(triggers("c99"))
