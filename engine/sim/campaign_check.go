@@ -24,6 +24,7 @@ type checker struct {
 	listed      map[engine.PhoneNumber]bool          // on the suppression list, and everybody confirmed
 	abandonedAt map[engine.PhoneNumber]time.Duration // durable
 	acked       map[engine.LegID]bool
+	numbers     map[engine.PhoneNumber][]lent
 	answers     map[string]int // requests by what they were about and how they were answered
 }
 
@@ -55,6 +56,13 @@ type watched struct {
 // consumed attempts of a contact in a run, since it was added on purpose last.
 type consumed struct{ run, n int }
 
+// lent is one of our numbers in the hands of an attempt.
+type lent struct {
+	id      engine.AttemptID
+	at      time.Duration
+	dialled bool
+}
+
 // judged is a ledger of the abandons that nothing excuses.
 type judged struct {
 	since string
@@ -73,7 +81,8 @@ const (
 
 func (k *checker) begin(w *campaignWorld) {
 	*k = checker{w: w, sent: map[engine.TrunkID][]time.Duration{}, listed: map[engine.PhoneNumber]bool{},
-		abandonedAt: map[engine.PhoneNumber]time.Duration{}, acked: map[engine.LegID]bool{}, answers: map[string]int{}}
+		abandonedAt: map[engine.PhoneNumber]time.Duration{}, acked: map[engine.LegID]bool{}, answers: map[string]int{},
+		numbers: map[engine.PhoneNumber][]lent{}}
 	for range w.in.Campaigns {
 		k.runs = append(k.runs, &watched{excluded: map[engine.PhoneNumber]bool{}, added: map[engine.PhoneNumber]int{},
 			underWay: map[engine.PhoneNumber]int{}, counted: map[engine.AttemptID]bool{}, attached: map[engine.AttemptID]bool{},
@@ -118,17 +127,31 @@ func (k *checker) channels(t *trunk.Trunk) {
 	}
 }
 
-// number: the dials of one of our numbers within a day, the newest last.
-func (k *checker) number(s *engine.NumberSettings, dials []time.Duration) {
-	hour, now := 0, dials[len(dials)-1]
-	for _, at := range dials {
-		if now-at < time.Hour {
-			hour++
+// lent: one of our numbers was granted. A dial counts from then on, also when its
+// INVITE leaves much later.
+func (k *checker) lent(n engine.PhoneNumber, id engine.AttemptID) {
+	k.numbers[n] = append(slices.DeleteFunc(k.numbers[n], func(l lent) bool { return k.w.now-l.at >= 24*time.Hour }),
+		lent{id: id, at: k.w.now})
+}
+
+// number: an INVITE leaves from one of our numbers.
+func (k *checker) number(s *engine.NumberSettings, id engine.AttemptID) {
+	list := k.numbers[s.Number]
+	i := slices.IndexFunc(list, func(l lent) bool { return l.id == id })
+	list[max(i, 0)].dialled = true
+	for i := max(i, 0); i < len(list); i++ { // those lent later may have dialled before
+		hour, day := 0, 0
+		for _, l := range list[:i+1] {
+			if l.dialled && list[i].at-l.at < time.Hour {
+				hour++
+			}
+			if l.dialled && list[i].at-l.at < 24*time.Hour {
+				day++
+			}
 		}
-	}
-	// A dial counts from its reservation, and may leave a little later.
-	if s.DayCap > 0 && len(dials) > s.DayCap+1 || s.HourCap > 0 && hour > s.HourCap+1 {
-		k.broke(nil, "%s was dialled from %d times in an hour and %d in a day", s.Number, hour, len(dials))
+		if s.DayCap > 0 && day > s.DayCap || s.HourCap > 0 && hour > s.HourCap {
+			k.broke(nil, "%s was dialled from %d times in an hour and %d in a day", s.Number, hour, day)
+		}
 	}
 }
 

@@ -177,6 +177,7 @@ func (p *process) reserveNumbers(r *runner, e run.ReserveNumbers) {
 			var ok bool
 			if refusal, ok = p.slot(candidates[k].Number).Acquire(now, want.Attempt, channelTTL); ok {
 				got.From = candidates[k].Number
+				p.w.check.lent(got.From, want.Attempt)
 				continue
 			}
 		}

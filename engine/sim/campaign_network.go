@@ -81,7 +81,7 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	w.legs[x.id], w.byNumber[x.to] = x, x
 	c.dials++
 	if n == 1 {
-		w.noteDial(e.From)
+		w.noteDial(e.From, e.Attempt)
 	}
 	sc := w.in.People
 	sc.Timeout = e.RingTimeout + 4*time.Second
@@ -99,7 +99,7 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 }
 
 // noteDial keeps when our numbers dialled, for the caps that a restart must keep.
-func (w *campaignWorld) noteDial(from engine.PhoneNumber) {
+func (w *campaignWorld) noteDial(from engine.PhoneNumber, id engine.AttemptID) {
 	i := slices.IndexFunc(w.in.Numbers, func(s engine.NumberSettings) bool { return s.Number == from })
 	if i < 0 || w.in.Numbers[i].HourCap == 0 && w.in.Numbers[i].DayCap == 0 {
 		return
@@ -109,7 +109,7 @@ func (w *campaignWorld) noteDial(from engine.PhoneNumber) {
 		list = list[1:]
 	}
 	w.calls[from] = list
-	w.check.number(&w.in.Numbers[i], list)
+	w.check.number(&w.in.Numbers[i], id)
 }
 
 // progress is the network's side of a leg that got through.
