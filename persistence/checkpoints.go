@@ -142,6 +142,7 @@ func addKept(t *tally.Tally, from *campaign.Counters) {
 		p.Consumed, p.Connected = k.Consumed, k.Connected
 	}
 	c.Attempts, c.Answered, c.Conversations = from.Attempts, from.Answered, from.Conversations
+	c.Decided, c.MachineDetected = max(from.Decided, from.Attempts), from.MachineDetected // older ones do not count the decided
 	c.ConnectedCalls, c.ResultCalls, c.LiveAnswers, c.CapacityLoss = from.ConnectedCalls, from.ResultCalls, from.LiveAnswers, from.CapacityLoss
 	c.TalkMS, c.Callbacks.Calls, c.Callbacks.DelayMS = from.TalkMS, from.Callbacks.Calls, from.Callbacks.DelayMS
 }

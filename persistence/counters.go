@@ -25,7 +25,9 @@ var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS 
 const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
 		count(*) FILTER (WHERE a.live),
 		count(*) FILTER (WHERE a.consumed AND NOT a.live),
-		count(a.answered_at) FILTER (WHERE NOT a.live),
+		count(a.answered_at),
+		count(*) FILTER (WHERE a.answered_at IS NOT NULL OR a.consumed AND NOT a.live),
+		count(*) FILTER (WHERE a.outcome = 'machine' AND NOT a.live),
 		count(a.served_at) FILTER (WHERE NOT a.live),
 		count(a.served_at),
 		count(*) FILTER (WHERE a.served_at IS NOT NULL AND a.result IS NOT NULL),
@@ -90,10 +92,10 @@ func addContactsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, from string, 
 func addAttemptsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, id engine.CampaignID, run int) error {
 	c := &t.C
 	rows, _ := tx.Query(ctx, countAttempts, string(id), run)
-	var pass, live, consumed, answered, conversations, connected, results, abandoned, lost, calls int
+	var pass, live, consumed, answered, decided, machines, conversations, connected, results, abandoned, lost, calls int
 	var talk, delay int64
 	var first, last *time.Time
-	_, err := pgx.ForEachRow(rows, []any{&pass, &first, &last, &live, &consumed, &answered, &conversations, &connected, &results,
+	_, err := pgx.ForEachRow(rows, []any{&pass, &first, &last, &live, &consumed, &answered, &decided, &machines, &conversations, &connected, &results,
 		&abandoned, &lost, &talk, &calls, &delay}, func() error {
 		p := c.Pass(pass)
 		for _, at := range []*time.Time{first, last} {
@@ -104,6 +106,8 @@ func addAttemptsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, id engine.Cam
 		p.Live, p.Consumed, p.Connected = live, consumed, connected
 		c.Attempts += consumed
 		c.Answered += answered
+		c.Decided += decided
+		c.MachineDetected += machines
 		c.Conversations += conversations
 		c.ConnectedCalls += connected
 		c.ResultCalls += results

@@ -194,7 +194,8 @@ type Counters struct {
 	WindowClosed    int      `json:"window_closed"`
 	ManuallyStopped int      `json:"manually_stopped"`
 	Attempts        int      `json:"attempts"`      // consumed
-	Answered        int      `json:"answered"`      // of the consumed, once they ended
+	Answered        int      `json:"answered"`      // from the answer on
+	Decided         int      `json:"decided"`       // answered, or ended and consumed: over these goes the answer rate
 	Conversations   int      `json:"conversations"` // connected attempts that ended
 	ConnectedCalls  int      `json:"connected_calls"`
 	ResultCalls     int      `json:"result_calls"` // connected attempts with a result

@@ -103,6 +103,7 @@ func TestTheRatesAreOfTheLast60Seconds(t *testing.T) {
 	}
 	w := empty(t)
 	eq(w, "idle", show(0).DialsPerSec == nil && show(0).LastDialAt == nil && show(0).AvgRingSeconds == nil, true)
+	r.Dialled(t0.Add(-60 * time.Second))
 	for range 6 {
 		r.Dialled(t0)
 	}
@@ -120,7 +121,7 @@ func TestTheRatesAreOfTheLast60Seconds(t *testing.T) {
 	eq(w, "a minute later", *v.AvgRingSeconds, 3)
 	eq(w, "dials", r.Dials(t0.Add(59*time.Second), time.Minute), 6)
 	eq(w, "dials", r.Dials(t0.Add(60*time.Second), time.Minute), 0)
-	eq(w, "dials", r.Dials(t0.Add(-time.Second), time.Minute), 1) // none of later
+	eq(w, "dials", r.Dials(t0.Add(-time.Second), time.Minute), 2) // none of later
 	eq(w, "rings", show(60*time.Second).AvgRingSeconds == nil, true)
 	eq(w, "idle", []any{show(campaign.IdleAfter).DialsPerSec != nil, show(campaign.IdleAfter+1).DialsPerSec != nil},
 		"[true false]")
@@ -129,6 +130,23 @@ func TestTheRatesAreOfTheLast60Seconds(t *testing.T) {
 	eq(w, "dials", r.Dials(t0.Add(300*time.Second), 5*time.Minute), 1)
 	r.Dialled(t0.Add(299 * time.Second))
 	eq(w, "the newest", r.LastDial(), t0.Add(300*time.Second))
+}
+
+func TestRatesAreOverTheTimeThatHasPassedSinceDiallingBegan(t *testing.T) {
+	var r Rates
+	w := empty(t)
+	begin := t0
+	for range 2 { // the second time after a rest of more than a minute
+		for i := range 7 {
+			r.Dialled(begin.Add(time.Duration(i) * 200 * time.Millisecond))
+		}
+		r.Served(begin.Add(time.Second))
+		var v campaign.Live
+		r.Show(&v, begin.Add(1400*time.Millisecond))
+		eq(w, "dials a second", *v.DialsPerSec, 5)
+		eq(w, "connected an hour", int(*v.ConnectedPerHour), 2571)
+		begin = begin.Add(2 * time.Minute)
+	}
 }
 
 func TestTheTimeThatIsLeftIsEstimatedByTheRateOfTheLast5Minutes(t *testing.T) {

@@ -14,6 +14,7 @@ const ratesSpan = 60 * time.Second
 type Rates struct {
 	buckets  [300]second
 	lastDial time.Time
+	since    time.Time // the first dial after a minute without one
 }
 
 type second struct {
@@ -35,6 +36,9 @@ func (l *Rates) at(t time.Time) *second {
 // Dialled: an INVITE left.
 func (l *Rates) Dialled(t time.Time) {
 	l.at(t).dials++
+	if t.Sub(l.lastDial) > ratesSpan {
+		l.since = t
+	}
 	if t.After(l.lastDial) {
 		l.lastDial = t
 	}
@@ -72,7 +76,8 @@ func (l *Rates) sum(now time.Time, span time.Duration) (s second) {
 	return s
 }
 
-// Show fills in the rates. Those that say nothing while nothing is dialled are
+// Show fills in the rates, over the time that has passed since dialling began, a
+// minute at most. Those that say nothing while nothing is dialled are
 // left out then (spec: "display -- when idle").
 func (l *Rates) Show(v *campaign.Live, now time.Time) {
 	s := l.sum(now, ratesSpan)
@@ -80,7 +85,8 @@ func (l *Rates) Show(v *campaign.Live, now time.Time) {
 		t := l.lastDial
 		v.LastDialAt = &t
 		if now.Sub(t) <= campaign.IdleAfter {
-			dials, connected := float64(s.dials)/ratesSpan.Seconds(), float64(s.connected)*3600/ratesSpan.Seconds()
+			passed := min(max(now.Sub(l.since), time.Second), ratesSpan).Seconds()
+			dials, connected := float64(s.dials)/passed, float64(s.connected)*3600/passed
 			v.DialsPerSec, v.ConnectedPerHour = &dials, &connected
 		}
 	}

@@ -27,18 +27,25 @@ func (t *Tally) attempt(a *attempt.Attempt, sign int) {
 			t.C.ResultCalls += sign
 		}
 	}
+	if a.AnsweredAt != nil {
+		t.C.Answered += sign
+		t.C.Decided += sign
+	}
 	if a.Live() {
 		p.Live += sign
 		return
 	}
-	if a.AnsweredAt != nil {
-		t.C.Answered += sign
+	if a.Consumed && a.AnsweredAt == nil {
+		t.C.Decided += sign
 	}
 	if a.WasConnected() {
 		t.C.Conversations += sign
 		t.C.TalkMS += int64(sign) * a.TalkMS()
 	}
-	if a.Outcome == engine.OutcomeAbandoned {
+	switch a.Outcome {
+	case engine.OutcomeMachine:
+		t.C.MachineDetected += sign
+	case engine.OutcomeAbandoned:
 		t.C.LiveAnswers += sign
 		if a.Cause == engine.AbandonCapacityLoss {
 			t.C.CapacityLoss += sign

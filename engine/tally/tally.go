@@ -13,7 +13,7 @@
 //   - ContactsReset begins the count of its run anew: a run that was prepared,
 //     discarded and prepared again has it twice.
 //   - AttemptReserved and AttemptEnded come once for each attempt, in this
-//     order, AttemptConnected once for each conversation, AttemptRevised when it
+//     order, AttemptAnswered between them when it was answered, AttemptConnected once for each conversation, AttemptRevised when it
 //     turned out to be none; all of them name the
 //     pass. An attempt whose intent the database refused has both too, written
 //     together.
@@ -72,6 +72,9 @@ func (t *Tally) apply(e *journal.Event, sign int) {
 		p := t.C.Pass(d.Pass)
 		p.Dialled(e.At)
 		p.Live += sign
+	case journal.AttemptAnswered:
+		t.C.Answered += sign
+		t.C.Decided += sign
 	case journal.AttemptConnected:
 		t.C.ConnectedCalls += sign
 		t.C.LiveAnswers += sign
@@ -114,14 +117,17 @@ func (t *Tally) ended(d *journal.Data, sign int) {
 			t.C.Callbacks.DelayMS += int64(sign) * *d.CallbackDelayMS
 		}
 	}
-	if d.Answered {
-		t.C.Answered += sign
+	if d.Consumed && !d.Answered {
+		t.C.Decided += sign
 	}
 	if d.Connected {
 		t.C.Conversations += sign
 	}
 	t.C.TalkMS += int64(sign) * d.TalkMS
-	if d.Outcome == engine.OutcomeAbandoned {
+	switch d.Outcome {
+	case engine.OutcomeMachine:
+		t.C.MachineDetected += sign
+	case engine.OutcomeAbandoned:
 		t.C.LiveAnswers += sign
 		if d.Cause == engine.AbandonCapacityLoss {
 			t.C.CapacityLoss += sign
@@ -176,10 +182,6 @@ func (t *Tally) Contacts(f *contact.Facts, n int) {
 		}
 	}
 	switch f.State {
-	case contact.Abandoned:
-		c.Abandoned += n
-	case contact.MachineDetected:
-		c.MachineDetected += n
 	case contact.WindowClosed:
 		c.WindowClosed += n
 	case contact.ManuallyStopped:
@@ -188,7 +190,8 @@ func (t *Tally) Contacts(f *contact.Facts, n int) {
 		c.Failed += n
 	case contact.Excluded:
 		c.Excluded += n
-	case contact.Pending, contact.Unanswered, contact.Connected, contact.Completed:
+	case contact.Pending, contact.Unanswered, contact.Connected, contact.Completed, contact.Abandoned,
+		contact.MachineDetected:
 	}
 }
 
@@ -205,9 +208,10 @@ func (t *Tally) Counters() campaign.Counters {
 // is 0.
 func Rates(c *campaign.Counters) {
 	c.TalkSeconds = float64(c.TalkMS) / 1000
-	c.AnswerRate = share(float64(c.Answered), float64(c.Attempts))
+	c.Abandoned = c.LiveAnswers - c.ConnectedCalls
+	c.AnswerRate = share(float64(c.Answered), float64(c.Decided))
 	c.CompletionRate = share(float64(c.ResultCalls), float64(c.ConnectedCalls))
-	c.AbandonRate = share(float64(c.LiveAnswers-c.ConnectedCalls), float64(c.LiveAnswers))
+	c.AbandonRate = share(float64(c.Abandoned), float64(c.LiveAnswers))
 	c.AHTSeconds = share(c.TalkSeconds, float64(c.Conversations))
 	processed := 0
 	for s, n := range c.States {

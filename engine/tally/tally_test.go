@@ -90,13 +90,19 @@ func TestConnectedCompletedAndUnansweredCountFactsNotPresentStates(t *testing.T)
 
 func ended(d journal.Data) journal.Event { return journal.Event{Type: journal.AttemptEnded, Data: d} }
 
-func TestAnswerRateIsAnsweredOfConsumedAttempts(t *testing.T) {
-	live := journal.Event{Type: journal.AttemptAnswered} // in neither, until it ends
-	c := folded(live, ended(journal.Data{Consumed: true, Answered: true, Outcome: engine.OutcomeMachine}),
-		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
+func TestAnswerRateIsAnsweredOfTheAttemptsThatCanNoLongerChange(t *testing.T) {
+	answer := journal.Event{Type: journal.AttemptAnswered}
+	rate(t, "answer rate of the first answer, which lives", folded(reserved(1, nine), answer).AnswerRate, 1)
+	c := folded(reserved(1, nine), answer, ended(journal.Data{Consumed: true, Answered: true, Outcome: engine.OutcomeMachine}),
+		reserved(1, nine), ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeBusy}),
-		ended(journal.Data{Outcome: engine.OutcomeThrottled}))
-	rate(t, "answer rate", c.AnswerRate, 1.0/3)
+		ended(journal.Data{Outcome: engine.OutcomeThrottled}), // not consumed
+		reserved(1, nine), answer,                             // a conversation that goes on
+		reserved(1, nine))                                     // it rings
+	rate(t, "answer rate", c.AnswerRate, 2.0/4)
+	if c.Answered != 2 || c.Decided != 4 || c.Attempts != 3 {
+		t.Errorf("%+v", c)
+	}
 	rate(t, "answer rate of nothing", folded().AnswerRate, math.NaN())
 }
 
@@ -121,6 +127,22 @@ func TestAbandonRateIsOfLiveAnswersMachinesOutside(t *testing.T) {
 	if c.CapacityLoss != 1 || c.LiveAnswers != 5 {
 		t.Errorf("%+v", c)
 	}
+}
+
+func TestAbandonedAndMachinesCountCallsWhateverBecomesOfTheContact(t *testing.T) {
+	connected := journal.Event{Type: journal.AttemptConnected}
+	is := func(s contact.State, open bool) contact.Facts { return contact.Facts{State: s, Used: 1, Max: 3, Open: open} }
+	end := func(o engine.Outcome, after contact.Facts) journal.Event {
+		return ended(journal.Data{Consumed: true, Answered: true, Outcome: o, Before: &fresh, After: &after})
+	}
+	c := folded(added(3), connected,
+		end(engine.OutcomeAbandoned, is(contact.Abandoned, false)), end(engine.OutcomeMachine, is(contact.MachineDetected, false)),
+		changed(is(contact.Abandoned, false), is(contact.Excluded, false)),
+		changed(is(contact.MachineDetected, false), is(contact.Pending, true)))
+	if c.Abandoned != 1 || c.MachineDetected != 1 || c.States[contact.Abandoned] != 0 {
+		t.Errorf("%+v", c)
+	}
+	rate(t, "abandon rate", c.AbandonRate, 1.0/2)
 }
 
 func TestAHTIsTheMeanConversation(t *testing.T) {

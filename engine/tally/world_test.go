@@ -344,8 +344,14 @@ func (w *world) counted() campaign.Counters {
 				}
 				unanswered = a.RingingAt != nil && a.AnsweredAt == nil
 			}
-			if a.AnsweredAt != nil && a.State == attempt.Ended {
+			if a.AnsweredAt != nil {
 				c.Answered++
+				c.Decided++
+			} else if a.State == attempt.Ended && a.Consumed {
+				c.Decided++
+			}
+			if a.Outcome == engine.OutcomeMachine && a.State == attempt.Ended {
+				c.MachineDetected++
 			}
 			if a.ServedAt != nil {
 				connected = true
@@ -377,9 +383,8 @@ func (w *world) counted() campaign.Counters {
 			c.Unanswered++
 		}
 	}
-	c.Failed, c.Excluded, c.Abandoned = c.States[contact.Failed], c.States[contact.Excluded], c.States[contact.Abandoned]
-	c.MachineDetected, c.WindowClosed = c.States[contact.MachineDetected], c.States[contact.WindowClosed]
-	c.ManuallyStopped = c.States[contact.ManuallyStopped]
+	c.Failed, c.Excluded = c.States[contact.Failed], c.States[contact.Excluded]
+	c.WindowClosed, c.ManuallyStopped = c.States[contact.WindowClosed], c.States[contact.ManuallyStopped]
 	Rates(&c)
 	return c
 }

@@ -4151,23 +4151,33 @@ export interface components {
             failed: number;
             excluded: number;
             retries_left: number;
+            /** @description Calls, whatever becomes of the contact afterwards. */
             abandoned: number;
+            /** @description Calls, likewise. */
             machine_detected: number;
             window_closed: number;
             manually_stopped: number;
+            /** @description Consumed attempts that ended. */
             attempts?: number;
-            /** @description Answered attempts that ended. */
+            /** @description Answered attempts, those that go on among them. */
             answered?: number;
+            /** @description Attempts that can no longer change: answered, or ended and consumed. */
+            decided?: number;
             /** @description Connected attempts that ended. */
             conversations?: number;
             connected_calls?: number;
             result_calls?: number;
+            /** @description Served and abandoned calls. */
             live_answers?: number;
             capacity_loss?: number;
             talk_s?: number;
+            /** @description answered / decided. */
             answer_rate: number | null;
+            /** @description result_calls / connected_calls. */
             completion_rate: number | null;
+            /** @description abandoned / live_answers. */
             abandon_rate: number | null;
+            /** @description talk_s / conversations. */
             aht_s: number | null;
             progress: number | null;
             /** @description Contacts by status. */

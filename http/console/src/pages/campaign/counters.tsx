@@ -122,13 +122,13 @@ export function RatesCard({ campaign }: { campaign: Campaign }) {
   return (
     <Card title="Rates">
       <Stats figures="four">
-        <Stat name="answer_rate" label="Answer Rate %" about="Share of attempts answered.">
+        <Stat name="answer_rate" label="Answer Rate %" about={`Share of attempts answered, of ${k.decided ?? 0} that can no longer change.`}>
           {share(k.answer_rate)}
         </Stat>
-        <Stat name="completion_rate" label="Completion Rate %" about="Share of connected calls that completed a conversation.">
+        <Stat name="completion_rate" label="Completion Rate %" about={`Share of connected calls that completed a conversation, of ${k.connected_calls ?? 0}.`}>
           {share(k.completion_rate)}
         </Stat>
-        <Stat name="abandon_rate" label="Abandon Rate %" about={`Share of answered calls abandoned because no worker was free. The campaign's cap is ${percent(cap)}.`} tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}>
+        <Stat name="abandon_rate" label="Abandon Rate %" about={`Share of answered calls abandoned because no worker was free, of ${k.live_answers ?? 0}. The campaign's cap is ${percent(cap)}.`} tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}>
           {share(k.abandon_rate)}
         </Stat>
         <Stat name="aht_s" label="AHT" about="Average length of a connected conversation.">
