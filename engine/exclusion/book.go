@@ -120,17 +120,23 @@ func (b *Book) Refuses(n engine.PhoneNumber, vars map[string]string, sticky bool
 	if _, ok := b.numbers[n]; ok {
 		return true
 	}
+	_, ok := b.Met(vars)
+	return ok
+}
+
+// Met gives the reason of an exclusion by variables that these variables meet.
+func (b *Book) Met(vars map[string]string) (reason string, ok bool) {
 	if len(b.matches) == 0 {
-		return false
+		return "", false
 	}
-	for name, value := range vars {
-		for _, m := range b.matches[variable{name, value}] {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		for _, m := range b.matches[variable{name, vars[name]}] {
 			if Matches(vars, m.of) {
-				return true
+				return m.reason, true
 			}
 		}
 	}
-	return false
+	return "", false
 }
 
 // Matches says whether variables have all the values that are asked for.

@@ -22,6 +22,9 @@ type ExcludeOp struct {
 	Awaited   int // contacts that have not confirmed
 	Persisted bool
 	Found     bool
+	// OfTrigger: the variables of a trigger met an exclusion, which its contact, if
+	// there is one, is under from now on. The trigger is refused.
+	OfTrigger bool
 }
 
 func (s *State) exclude(m *Exclude, from engine.Request) {
@@ -52,6 +55,23 @@ func (s *State) exclude(m *Exclude, from engine.Request) {
 	// The tables are asked behind what is queued for them: a contact that a
 	// trigger wrote a moment ago is among those found.
 	s.afterWrites(Continuation{Do: thenFindExcluded, Op: n})
+}
+
+// refuseTrigger: the trigger meets an exclusion that is sticky. When its variables do,
+// the contact that has the number may be open with others: it is excluded with them.
+func (s *State) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
+	if _, byNumber := s.Excluded.Reason(cmd.Number, nil); byNumber {
+		s.reply(from, nil, call.ErrContactExcluded)
+		return
+	}
+	s.OpSeq++
+	who := cmd.Who
+	reason, _ := s.Excluded.Met(cmd.Variables)
+	op := &ExcludeOp{Command: campaign.Exclude{Campaign: s.ID, Number: cmd.Number, Reason: reason}, Who: &who,
+		Request: from, Persisted: true, OfTrigger: true}
+	s.Ops[s.OpSeq] = op
+	s.overtakeTriggers(&op.Command)
+	s.afterWrites(Continuation{Do: thenFindExcluded, Op: s.OpSeq})
 }
 
 // findContacts asks for the contacts that an exclusion, or one that is taken back,
@@ -180,6 +200,9 @@ func (s *State) excludeFound(op *ExcludeOp, m *ContactsFound) {
 		}
 	}
 	for i := range m.Rows {
+		if op.OfTrigger && m.Rows[i].State == contact.Excluded {
+			continue
+		}
 		op.Reply.Matched++
 		op.Awaited++
 		s.touchFound(m.Read, m.Rows[i], &call.Exclude{Reason: op.Command.Reason, Who: op.Who, Op: m.Op})
@@ -212,6 +235,10 @@ func (s *State) finishExclude(n int) {
 		return
 	}
 	delete(s.Ops, n)
+	if op.OfTrigger {
+		s.reply(op.Request, nil, call.ErrContactExcluded)
+		return
+	}
 	if op.Command.Idempotency.Present() {
 		rep := op.Reply
 		s.write(journal.Write{Reply: journal.StoredReply(op.Command.Idempotency, 200, rep, s.now)})

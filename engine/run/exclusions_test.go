@@ -448,3 +448,39 @@ func TestAnExclusionIsNewerThanTheTriggersThatAreUnderWay(t *testing.T) {
 	w.ask(excludes("c7"))
 	eq(w, "look-ups", []any{w.s.LookUps, len(w.s.Newer)}, "[0 0]")
 }
+
+func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *testing.T) {
+	trigger := func(id string) *Trigger {
+		m := triggers(id)
+		m.Command.Variables = map[string]string{"segment": "x"}
+		return m
+	}
+	w := dialling(t, 2, set(func(s *campaign.Settings) { s.StickyExclusion = true }))
+	w.s.Excluded.Add(&journal.Exclusion{Match: map[string]string{"segment": "x"}, Reason: "left the service"})
+	r := w.ask(trigger("c1"))
+	w.durable()
+	q := one[FindContacts](w)
+	w.do(&ContactsFound{Read: q.Read, Op: q.Op, Rows: []contact.Contact{w.row("c1")}})
+	x := told[*call.Exclude](w, "c1")[0]
+	eq(w, "its reason is the exclusion's", x.Reason, "left the service")
+	w.waits(r)
+	w.do(&call.Excluded{Op: x.Op, Cancelled: true, Excluded: true})
+	w.refused(r, "contact_excluded")
+
+	// Nobody has the number, or whoever has it is excluded already.
+	for _, rows := range [][]contact.Contact{nil, {func() contact.Contact {
+		c := w.final("c9")
+		c.State = contact.Excluded
+		return c
+	}()}} {
+		r = w.ask(trigger("c9"))
+		w.durable()
+		q = one[FindContacts](w)
+		w.do(&ContactsFound{Read: q.Read, Op: q.Op, Rows: rows})
+		w.refused(r, "contact_excluded")
+	}
+	// By its number it is excluded in any case.
+	w.s.Excluded.Add(&journal.Exclusion{Number: phone("c2")})
+	w.refused(w.ask(trigger("c2")), "contact_excluded")
+	none[FindContacts](w)
+}

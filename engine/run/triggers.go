@@ -32,7 +32,7 @@ func (s *State) trigger(m *Trigger, from engine.Request) {
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
-		s.reply(from, nil, call.ErrContactExcluded)
+		s.refuseTrigger(&m.Command, from)
 		return
 	}
 	if until, ok := s.Erasing[m.Command.Number]; ok && s.now.Before(until) {
@@ -104,7 +104,7 @@ func (s *State) triggerFound(m *TriggerFound) {
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
-		s.reply(m.Request, nil, call.ErrContactExcluded) // while the database was asked
+		s.refuseTrigger(&m.Command, m.Request) // while the database was asked
 		return
 	}
 	t := &call.Trigger{Command: m.Command, Request: m.Request}
