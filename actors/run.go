@@ -106,6 +106,7 @@ func (r *run) apply(event any, from engine.Request) {
 
 func (r *run) Draining() bool     { return r.d.draining.Load() }
 func (r *run) DatabaseAway() bool { return r.d.dbDown.Load() }
+func (r *run) TrunksDown() bool   { return r.d.trunksDown.Load() }
 func (r *run) Fenced() bool       { return r.d.fenced() }
 func (r *run) CommitLate() time.Duration {
 	return r.d.late.commitLate(r.d.laneOf(string(r.id)), r.d.clock.Boot())

@@ -209,6 +209,7 @@ type deps struct {
 	callee       atomic.Pointer[calleeLimit]
 	draining     atomic.Bool
 	dbDown       atomic.Bool
+	trunksDown   atomic.Bool // every active trunk is down
 }
 
 // writerFor gives the writer that keeps the order of an identity's writes.

@@ -97,6 +97,7 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *trunkState:
 		if _, there := t.known[m.c.ID]; there { // else it was deleted meanwhile
 			t.known[m.c.ID] = m.c
+			t.countDown()
 		}
 	case *trunkEvent:
 		if pid := t.byID[m.Trunk]; pid != nil {
@@ -123,11 +124,26 @@ func (t *trunks) Receive(ctx actor.Context) {
 	}
 }
 
+// countDown notes whether every active trunk is down.
+func (t *trunks) countDown() {
+	down, active := 0, 0
+	for _, s := range t.set {
+		if s.Active {
+			active++
+			if c, ok := t.known[s.ID]; ok && c.Down() {
+				down++
+			}
+		}
+	}
+	t.d.trunksDown.Store(active > 0 && down == active)
+}
+
 // configure takes the settings over; a trunk that was not edited keeps its hold.
 // first makes the trunks that are new here:
 // those that were there before the process have a past that nobody knows.
 func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID, first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
 	t.set = set
+	defer t.countDown()
 	gone := maps.Clone(t.byID)
 	for _, s := range set {
 		delete(gone, s.ID)

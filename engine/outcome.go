@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // Outcome is what the system says of an ended attempt. It is never mixed with
 // the SIP code (what the wire said) or the disposition (what the bot said).
 type Outcome string
@@ -109,3 +111,18 @@ const (
 	ConstraintKeeperAway    Constraint = "keeper_away" // the node that keeps the count of seats, channels or calls does not answer
 	ConstraintOverload      Constraint = "overload"    // the dialler is late with what the calls under way wait for
 )
+
+// constraints in the order of their indexes.
+var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPaused, ConstraintConcurrency, ConstraintSeats,
+	ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth, ConstraintNumberPool,
+	ConstraintNoDueContacts, ConstraintRetryDelay, ConstraintDatabase, ConstraintNodeDraining, ConstraintNodeFenced,
+	ConstraintKeeperAway, ConstraintOverload}
+
+// ConstraintCount is how many constraints there are.
+const ConstraintCount = len(constraints)
+
+// Index numbers the constraints from 0, that of ConstraintNone.
+func (c Constraint) Index() int { return max(slices.Index(constraints[:], c), 0) }
+
+// ConstraintAt is the constraint with the index.
+func ConstraintAt(i int) Constraint { return constraints[i] }

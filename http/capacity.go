@@ -124,8 +124,8 @@ func viewCapacity(d *campaign.Detail, have *supplies, now time.Time) capacityVie
 		cps.Binding = true
 	case engine.ConstraintTrunkChannels:
 		channels.Binding = true
-	case engine.ConstraintTrunkHealth:
-		cps.Binding, channels.Binding = true, true
+	case engine.ConstraintTrunkHealth: // no trunk takes calls: of two figures of trunks one is marked
+		channels.Binding = true
 	case engine.ConstraintNumberPool:
 		numbers.Binding = true
 	default: // none of these resources holds it back

@@ -155,7 +155,7 @@ func TestTheCapacityOfACampaignNamesWhatBinds(t *testing.T) {
 	f(engine.ConstraintConcurrency, "seats")
 	f(engine.ConstraintTrunkCPS, "trunk_cps")
 	f(engine.ConstraintTrunkChannels, "trunk_channels")
-	f(engine.ConstraintTrunkHealth, "trunk_cps", "trunk_channels")
+	f(engine.ConstraintTrunkHealth, "trunk_channels")
 	f(engine.ConstraintNumberPool, "numbers")
 	f(engine.ConstraintAbandonCredit)
 }

@@ -217,15 +217,20 @@ type Counters struct {
 
 // Live is what a running campaign does now, from actor state.
 type Live struct {
-	Dialling         int               `json:"dialling"`
-	Ringing          int               `json:"ringing"`
-	Waiting          int               `json:"waiting"` // answered, no seat yet
-	InProgress       int               `json:"in_progress"`
-	Seats            int               `json:"seats"`
-	FreeSeats        int               `json:"free_seats"`
-	Credit           float64           `json:"abandon_credit"`
-	CreditHeld       int               `json:"abandon_credit_held"` // lines beyond the free workers: each may come to an abandon
-	Constraint       engine.Constraint `json:"constraint"`          // why no more dials are placed now
+	Dialling   int     `json:"dialling"`
+	Ringing    int     `json:"ringing"`
+	Waiting    int     `json:"waiting"` // answered, no seat yet
+	InProgress int     `json:"in_progress"`
+	Seats      int     `json:"seats"`
+	FreeSeats  int     `json:"free_seats"`
+	Credit     float64 `json:"abandon_credit"`
+	CreditHeld int     `json:"abandon_credit_held"` // lines beyond the free workers: each may come to an abandon
+	// Constraint is why no more dials are placed: what bound over the last 10 s, for
+	// ConstraintShare of them, told since ConstraintSince. Of a campaign that is not
+	// started, or over, it is empty, and Explanation names its state.
+	Constraint       engine.Constraint `json:"constraint"`
+	ConstraintShare  float64           `json:"constraint_share,omitempty"`
+	ConstraintSince  *time.Time        `json:"constraint_since,omitempty"`
 	Explanation      string            `json:"explanation"`
 	LastDialAt       *time.Time        `json:"last_dial_at,omitempty"`
 	DialsPerSec      *float64          `json:"dials_per_s"`

@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"dialler/engine/pacing"
@@ -102,6 +104,22 @@ func Indicate(s State, windowOpen bool, lastDial, now time.Time) Indicator {
 	return IndicatorLive
 }
 
+// Standing names the state of a campaign that is not started, or over: why it is not
+// dialling.
+func (c *Campaign) Standing() string {
+	switch {
+	case c.State == Draft && c.Prepared:
+		return "run " + strconv.Itoa(c.Run) + " is prepared; dialling begins with Start"
+	case c.State == Draft:
+		return "the campaign is a draft; dialling begins with Start"
+	case c.State == Failed, c.State == Completed && c.FailureReason != "":
+		return "the run failed: " + c.FailureReason
+	case c.State == Completed:
+		return "the campaign is completed: " + strings.ReplaceAll(string(c.CompletionReason), "_", " ")
+	}
+	return ""
+}
+
 // CountsView are live answers and what became of them.
 type CountsView struct {
 	LiveAnswers  int `json:"live_answers"` // served and abandoned
@@ -127,13 +145,16 @@ type LedgerView struct {
 	Since  time.Time     `json:"since"`
 	Until  *time.Time    `json:"until"` // nil: the end of the run
 	CountsView
-	// Credit is how many more could be abandoned at once within the cap.
-	Credit int `json:"credit"`
+	// Credit is how many more could be abandoned at once within the cap; CreditAfter how
+	// many live answers without an abandon earn one more, 0 when the cap is 0.
+	Credit      int `json:"credit"`
+	CreditAfter int `json:"credit_after"`
 }
 
 // ViewLedger shows a ledger under the campaign's cap.
 func ViewLedger(l *pacing.Ledger, s *Settings) LedgerView {
-	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(l.Counts), Credit: l.Credit(s.AbandonCapPPM, s.FalsePositivePPM)}
+	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(l.Counts), Credit: l.Credit(s.AbandonCapPPM, s.FalsePositivePPM),
+		CreditAfter: l.AnswersToCredit(s.AbandonCapPPM, s.FalsePositivePPM)}
 	if !l.Until.IsZero() {
 		until := l.Until
 		v.Until = &until

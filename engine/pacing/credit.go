@@ -53,4 +53,15 @@ func (c Counts) Credit(capPPM, phiPPM int) int {
 	return int(s / int64(million-clampPPM(capPPM, capLimitPPM)))
 }
 
+// AnswersToCredit is how many live answers without an abandon earn one credit more, 0
+// when none would: the cap is 0.
+func (c Counts) AnswersToCredit(capPPM, phiPPM int) int {
+	ppm := int64(clampPPM(capPPM, capLimitPPM))
+	if ppm == 0 {
+		return 0
+	}
+	need := int64(c.Credit(capPPM, phiPPM)+1)*(million-ppm) - c.surplus(capPPM, phiPPM)
+	return int((need + ppm - 1) / ppm)
+}
+
 func clampPPM(ppm, limit int) int { return min(max(ppm, 0), limit) }

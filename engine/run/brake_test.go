@@ -85,7 +85,7 @@ func TestTheBrakeIsShownForAMomentAfterItLetGo(t *testing.T) {
 		eq(w, "why", granted[campaign.Detail](w, w.ask(&Detail{})).Live.Constraint, want)
 	}
 	why(engine.ConstraintOverload)
-	w.goTo(w.now.Add(time.Second))
+	w.goTo(w.now.Add(3 * time.Second))
 	why(engine.ConstraintAbandonCredit)
 	// What says more than that is shown all the same.
 	w.proc.commit = time.Second

@@ -30,6 +30,7 @@ type Process interface {
 	Draining() bool     // it is being stopped and dials nobody
 	DatabaseAway() bool // nothing can be made durable
 	Fenced() bool       // its lease ran out: another node may act
+	TrunksDown() bool   // no trunk is known to take calls: each is down
 	// CommitLate and BotLate are how far behind the writer of the campaign and the
 	// connects to its bot are.
 	CommitLate() time.Duration

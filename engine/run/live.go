@@ -20,28 +20,53 @@ func (s *State) liveView() *campaign.Live {
 		Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)],
 		Seats: s.seatCap(), FreeSeats: s.seatCap() - s.Busy, At: now,
-		Constraint: s.Pace.Last.Constraint, Explanation: s.Pace.explain(), Credit: float64(s.Pace.Last.Why.Credit),
-		CreditHeld: s.Pace.Last.Why.Held(),
-		Ledgers:    s.ledgerViews(), Rolling: s.rollingViews(),
+		Credit: float64(s.Pace.Last.Why.Credit), CreditHeld: s.Pace.Last.Why.Held(),
+		Ledgers: s.ledgerViews(), Rolling: s.rollingViews(),
 	}
-	switch v.Constraint {
-	case engine.ConstraintNone, engine.ConstraintConcurrency, engine.ConstraintAbandonCredit, engine.ConstraintTrunkCPS,
-		engine.ConstraintTrunkChannels, engine.ConstraintNumberPool:
-		if s.Pace.Brake.Shown(s.boot) {
-			v.Constraint, v.Explanation = engine.ConstraintOverload, s.Pace.Brake.String()
-		}
-	case engine.ConstraintSeats:
-		switch {
-		case s.Bot.ID != "" && !s.Bot.Active:
-			v.Explanation = botInactive
-		case s.Outage != nil:
-			v.Explanation = s.Outage.String()
-		}
-	}
+	s.explain(v)
 	v.Indicator = campaign.Indicate(s.M.C.State, s.windowOpen(), s.Rates.LastDial(), now)
 	s.Rates.Show(v, now)
 	v.ETASeconds = s.eta()
 	return v
+}
+
+// explain says why no more dials are placed: what bound over the last seconds. An
+// outage wins over what the campaign would wait for without it.
+func (s *State) explain(v *campaign.Live) {
+	if state := s.M.C.State; state != campaign.Running && state != campaign.Paused {
+		v.Explanation = s.M.C.Standing()
+		return
+	}
+	constraint, share, since := s.Pace.Bound.Tell(s.boot, s.outage())
+	from := s.now.Add(-time.Duration(s.boot - since))
+	v.Constraint, v.ConstraintShare, v.ConstraintSince = constraint, share, &from
+	switch {
+	case constraint == engine.ConstraintOverload:
+		v.Explanation = s.Pace.Brake.String()
+	case constraint == engine.ConstraintSeats && s.Bot.ID != "" && !s.Bot.Active:
+		v.Explanation = botInactive
+	case constraint == engine.ConstraintSeats && s.Outage != nil:
+		v.Explanation = s.Outage.String()
+	default:
+		v.Explanation = s.Pace.Last.Why.String()
+	}
+}
+
+// outage is why nothing, or less, could be dialled whoever is due; none when there is
+// no such thing, or when nobody wants to dial.
+func (s *State) outage() engine.Constraint {
+	c := s.Pace.Last.Constraint
+	waits := c == engine.ConstraintNoDueContacts || c == engine.ConstraintRetryDelay
+	switch {
+	case s.M.C.State != campaign.Running || !s.windowOpen() || pacing.Immediate(c):
+	case s.proc.TrunksDown():
+		return engine.ConstraintTrunkHealth
+	case s.Outage != nil || s.Bot.ID != "" && !s.Bot.Active:
+		return engine.ConstraintSeats
+	case s.Pace.Brake.Shown(s.boot) && c != engine.ConstraintSeats && !waits:
+		return engine.ConstraintOverload
+	}
+	return engine.ConstraintNone
 }
 
 // etaSpan is the time of which the present rate is taken for the estimate.
@@ -103,8 +128,12 @@ func (s *State) publish() {
 		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)], Seats: s.seatCap(),
 		Contacts: c.States, Pending: c.Pending, RetriesLeft: c.RetriesLeft, AbandonRates: map[pacing.Period]float64{},
 		AbandonCap: float64(s.M.C.Settings.AbandonCapPPM) / 1e6, Due: s.Queue.Len(), Constraint: s.Pace.Last.Constraint}
-	if s.M.C.State != campaign.Running {
+	switch s.M.C.State {
+	case campaign.Running:
+	case campaign.Paused:
 		f.Constraint = engine.ConstraintPaused
+	case campaign.Draft, campaign.Completed, campaign.Failed:
+		f.Constraint = engine.ConstraintNone
 	}
 	for _, l := range s.ledgerViews() {
 		if l.AbandonRate != nil {

@@ -26,6 +26,7 @@ type Pace struct {
 	Learnt *pacing.State
 	KeptAt time.Time
 	Brake  pacing.Brake
+	Bound  pacing.Bound
 	Pulses Pulses
 	// Batch is how many contacts the next round asks for: what a trunk at its cap has
 	// to give is a few tokens at a time.
@@ -102,16 +103,6 @@ func (p *Pace) granted(asked, got int) {
 	p.Batch = min(2*max(p.Batch, roundLeast), roundCap)
 }
 
-func (p *Pace) explain() string {
-	if p.Last.Constraint == engine.ConstraintOverload {
-		return p.Brake.String()
-	}
-	if p.Held != engine.ConstraintNone && p.Last.Constraint == p.Held {
-		return string(p.Held) + ": " + p.Last.Why.String()
-	}
-	return p.Last.Why.String()
-}
-
 // lead is how long a line reserved now may take until it is over for the rate:
 // its INVITE waits for the intent, it rings, it is listened to, and its answer
 // waits for the bot.
@@ -177,9 +168,7 @@ func (s *State) decide() pacing.Decision {
 		Model: s.forecaster(), DialsLeft: s.Tally.C.RetriesLeft + len(s.Triggers),
 	}
 	in.Left = s.left() // after windowOpen, which finds the window's end
-	if s.NextDue != nil && s.OpenRows > 0 {
-		in.LaterContacts = s.OpenRows
-	}
+	in.LaterContacts = s.retriesAhead()
 	if p.Held != engine.ConstraintNone {
 		if s.now.Before(p.HeldUntil) {
 			if p.Held == engine.ConstraintNumberPool {
@@ -192,7 +181,18 @@ func (s *State) decide() pacing.Decision {
 		}
 	}
 	p.Last = pacing.Decide(&in)
+	p.Bound.Note(s.boot, p.Last.Constraint)
 	return p.Last
+}
+
+// retriesAhead counts the contacts that wait for another attempt than their first.
+func (s *State) retriesAhead() (n int) {
+	for i := range s.Tally.C.Passes {
+		if p := &s.Tally.C.Passes[i]; p.Number > 1 {
+			n += p.Waiting
+		}
+	}
+	return n
 }
 
 // beginLedger starts a new ledger for the run: what an earlier run served earns the

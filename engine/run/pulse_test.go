@@ -12,6 +12,7 @@ type idle struct{}
 
 func (idle) Draining() bool                               { return false }
 func (idle) DatabaseAway() bool                           { return false }
+func (idle) TrunksDown() bool                             { return false }
 func (idle) Fenced() bool                                 { return false }
 func (idle) CommitLate() time.Duration                    { return 0 }
 func (idle) BotLate(engine.BotID) time.Duration           { return 0 }

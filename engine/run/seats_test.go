@@ -162,11 +162,11 @@ func TestNothingIsDialledWhileNobodyVouchesForTheSeats(t *testing.T) {
 	why(engine.ConstraintKeeperAway)
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, Until: w.boot.Add(time.Second)})
 	w.goTo(w.now.Add(time.Second - 1))
-	why(engine.ConstraintRetryDelay)
+	why(engine.ConstraintNoDueContacts)
 	w.goTo(w.now.Add(1))
 	why(engine.ConstraintKeeperAway)
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, Until: w.boot.Add(time.Second)})
-	why(engine.ConstraintRetryDelay)
+	why(engine.ConstraintNoDueContacts)
 }
 
 func TestABotThatTakesNoCallsSaysWhy(t *testing.T) {

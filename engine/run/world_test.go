@@ -19,14 +19,15 @@ var t0 = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
 // process is what the process of a world says of itself.
 type process struct {
-	draining, away, fenced bool
-	commit, bot            time.Duration
-	seat                   map[engine.PhoneNumber]bool
-	owned                  map[engine.AttemptID]bool
+	draining, away, fenced, noTrunk bool
+	commit, bot                     time.Duration
+	seat                            map[engine.PhoneNumber]bool
+	owned                           map[engine.AttemptID]bool
 }
 
 func (p *process) Draining() bool                                   { return p.draining }
 func (p *process) DatabaseAway() bool                               { return p.away }
+func (p *process) TrunksDown() bool                                 { return p.noTrunk }
 func (p *process) Fenced() bool                                     { return p.fenced }
 func (p *process) CommitLate() time.Duration                        { return p.commit }
 func (p *process) BotLate(engine.BotID) time.Duration               { return p.bot }

@@ -96,8 +96,14 @@ func (p *process) again(d time.Duration, f func()) {
 
 // --- what the cores ask ----------------------------------------------------------------
 
-func (p *process) Draining() bool                          { return false }
-func (p *process) DatabaseAway() bool                      { return p.dbDown }
+func (p *process) Draining() bool     { return false }
+func (p *process) DatabaseAway() bool { return p.dbDown }
+func (p *process) TrunksDown() bool {
+	return !slices.ContainsFunc(p.trunks, func(t *trunk.Trunk) bool {
+		c := t.Candidate(p.w.mono())
+		return !c.Down()
+	})
+}
 func (p *process) Fenced() bool                            { return false }
 func (p *process) CommitLate() time.Duration               { return p.writer.late() }
 func (p *process) BotLate(engine.BotID) time.Duration      { return 0 }

@@ -17,6 +17,9 @@ type Candidate struct {
 	RetryAt    time.Time         // from when on, zero when that depends on others
 }
 
+// Down says whether the trunk is known to take no calls.
+func (c *Candidate) Down() bool { return !c.Available && c.Constraint == engine.ConstraintTrunkHealth }
+
 // Refusal says why no trunk can take a call, and when to ask again; RetryAt is
 // zero when that depends on others.
 type Refusal struct {

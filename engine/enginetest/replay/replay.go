@@ -136,6 +136,7 @@ func keep[T any](h *heard, v T) T {
 
 func (h *heard) Draining() bool            { return keep(h, h.Process.Draining()) }
 func (h *heard) DatabaseAway() bool        { return keep(h, h.Process.DatabaseAway()) }
+func (h *heard) TrunksDown() bool          { return keep(h, h.Process.TrunksDown()) }
 func (h *heard) Fenced() bool              { return keep(h, h.Process.Fenced()) }
 func (h *heard) CommitLate() time.Duration { return keep(h, h.Process.CommitLate()) }
 func (h *heard) BotLate(id engine.BotID) time.Duration {
@@ -167,6 +168,7 @@ func next[T any](s *said) (v T) {
 
 func (s *said) Draining() bool                               { return next[bool](s) }
 func (s *said) DatabaseAway() bool                           { return next[bool](s) }
+func (s *said) TrunksDown() bool                             { return next[bool](s) }
 func (s *said) Fenced() bool                                 { return next[bool](s) }
 func (s *said) CommitLate() time.Duration                    { return next[time.Duration](s) }
 func (s *said) BotLate(engine.BotID) time.Duration           { return next[time.Duration](s) }

@@ -15,6 +15,7 @@ type still struct{ draining bool }
 
 func (s *still) Draining() bool                             { return s.draining }
 func (*still) DatabaseAway() bool                           { return false }
+func (*still) TrunksDown() bool                             { return false }
 func (*still) Fenced() bool                                 { return false }
 func (*still) CommitLate() time.Duration                    { return 0 }
 func (*still) BotLate(engine.BotID) time.Duration           { return 0 }

@@ -4132,6 +4132,8 @@ export interface components {
             abandon_rate: number | null;
             /** @description How many more could be abandoned at once within the cap. */
             credit: number;
+            /** @description Live answers without an abandon that earn one credit more; 0 when the cap is 0. */
+            credit_after?: number;
         };
         LiveCampaigns: {
             /** @description By `campaign_id`. */
@@ -4195,8 +4197,11 @@ export interface components {
             abandon_credit?: number;
             /** @description Lines beyond the free workers: were all answered now, so many people would be abandoned. */
             abandon_credit_held?: number;
-            /** @description Why no more is dialled now; empty = nothing holds it. */
+            /** @description Why no more is dialled: what bound over the last 10 s; an outage wins. Empty = nothing holds it, or the campaign is not started or over, which `explanation` says. */
             constraint: string;
+            /** @description The share of those 10 s, 0…1. */
+            constraint_share?: number;
+            constraint_since?: components["schemas"]["When"];
             explanation?: string;
             last_dial_at?: components["schemas"]["When"];
             dials_per_s?: number | null;

@@ -40,8 +40,8 @@ export function AbandonGauge({ campaign: c }: { campaign: Campaign }) {
   const ledgers = c.live?.ledgers ?? [];
   const rows =
     ledgers.length > 0
-      ? ledgers.map((l) => ({ name: l.period, value: l.abandon_rate, abandoned: l.abandoned, credit: l.credit, live: l.live_answers }))
-      : [{ name: 'run', value: c.counters.abandon_rate, abandoned: c.counters.abandoned, credit: undefined, live: undefined }];
+      ? ledgers.map((l) => ({ name: l.period, value: l.abandon_rate, abandoned: l.abandoned, credit: l.credit, live: l.live_answers, lost: l.capacity_loss }))
+      : [{ name: 'run', value: c.counters.abandon_rate, abandoned: c.counters.abandoned, credit: undefined, live: undefined, lost: c.counters.capacity_loss }];
   const least = Math.min(...rows.map((r) => r.credit ?? Infinity));
   // The period that has the least room is the one that holds dialling back.
   const binding = c.live?.constraint === 'abandon_credit' ? rows.find((r) => r.credit === least)?.name : undefined;
@@ -53,7 +53,7 @@ export function AbandonGauge({ campaign: c }: { campaign: Campaign }) {
           key={r.name}
           name={`abandon_${r.name}`}
           label={periods[r.name] ?? r.name}
-          about={`${count(r.abandoned)} abandoned${r.live === undefined ? '' : ` of ${count(r.live)} live answers`}. The line is the cap of ${percent(cap)}.`}
+          about={`${count(r.abandoned)} abandoned${r.live === undefined ? '' : ` of ${count(r.live)} live answers`}${r.lost ? `, ${count(r.lost)} of them because capacity was lost (a bot, a node or a process)` : ''}. The line is the cap of ${percent(cap)}.`}
           value={Math.round((r.value ?? 0) * 1e5) / 1e3}
           most={most * 100}
           mark={cap * 100}
@@ -66,6 +66,8 @@ export function AbandonGauge({ campaign: c }: { campaign: Campaign }) {
     </div>
   );
 }
+
+type Ledger = NonNullable<NonNullable<Campaign['live']>['ledgers']>[number];
 
 /** Credit says how many abandons the cap still allows, and how many of them lines hold that ring. */
 function Credit({ campaign: c }: { campaign: Campaign }) {
@@ -80,6 +82,7 @@ function Credit({ campaign: c }: { campaign: Campaign }) {
   const credit = Math.floor(c.live.abandon_credit ?? 0);
   const lines = c.live.abandon_credit_held ?? 0;
   const held = Math.min(lines, credit);
+  const least = (c.live.ledgers ?? []).reduce<Ledger | undefined>((a, b) => (a === undefined || b.credit < a.credit || (b.credit === a.credit && (b.credit_after ?? 0) > (a.credit_after ?? 0)) ? b : a), undefined);
   return (
     <Text size="xs" c="dimmed" className="figure" title="A credit is one more call that may be abandoned within the cap. Each line beyond the free workers holds one.">
       Credits:{' '}
@@ -91,7 +94,7 @@ function Credit({ campaign: c }: { campaign: Campaign }) {
         <span data-figure="credit_held">{count(held)}</span> held
       </Text>{' '}
       by lines without a free worker
-      {credit === 0 && ` – ${Math.ceil(100 / Math.max(c.settings.abandon_cap_pct, 0.01))} live answers without an abandon earn one`}.
+      {credit === 0 && least?.credit_after !== undefined && ` – ${count(least.credit_after)} live answers without an abandon earn one`}.
     </Text>
   );
 }

@@ -9,7 +9,7 @@ import { Stat, Stats } from '../../components/stat';
 import { ToneBadge } from '../../components/tone-badge';
 import { Age, useSeconds } from '../../components/when';
 import { whyOf } from '../../words/constraints';
-import { count, eta, none, rate, seconds } from '../../words/figures';
+import { count, eta, none, rate, seconds, share } from '../../words/figures';
 import { indicator } from '../../words/states';
 import { CapacityBar } from './capacity';
 import css from './live-card.module.css';
@@ -62,12 +62,13 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
         <Box className={css.why} data-constraint={live?.constraint}>
           <Text size="sm">
             <Text span c="dimmed" mr={8}>
-              {why.normal || live?.indicator === 'live' ? 'What sets the pace' : 'Why it is not dialling'}
+              {why.normal ? 'What sets the pace' : 'Why it is not dialling'}
             </Text>
             <Text span fw={600}>
               {why.title}.
             </Text>{' '}
             {why.sentence}
+            {live?.constraint_share !== undefined && live.constraint_share < 0.995 && ` For ${share(live.constraint_share)} of the last 10 seconds.`}
           </Text>
           {live?.explanation && (
             <Text size="xs" c="dimmed" mt={2} className="figure">

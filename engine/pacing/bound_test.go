@@ -1,0 +1,77 @@
+package pacing
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+func TestWhatBoundIsToldByItsShareOfTheLast10Seconds(t *testing.T) {
+	var b Bound
+	sec := func(s float64) engine.BootTime { return engine.BootTime(1000*time.Second) + engine.BootTime(s*float64(time.Second)) }
+	tells := func(at float64, want engine.Constraint, share float64) {
+		t.Helper()
+		c, got, _ := b.Tell(sec(at), engine.ConstraintNone)
+		if c != want || math.Abs(got-share) > 0.011 {
+			t.Errorf("at %v s: %q for %.2f, want %q for %.2f", at, c, got, want, share)
+		}
+	}
+	b.Note(sec(0), engine.ConstraintConcurrency)
+	tells(0, engine.ConstraintConcurrency, 1)
+	for i := range 20 { // a token bucket that is empty for 50 ms in every half second
+		at := float64(i) / 2
+		b.Note(sec(at), engine.ConstraintTrunkCPS)
+		b.Note(sec(at+0.05), engine.ConstraintConcurrency)
+	}
+	tells(10, engine.ConstraintConcurrency, 0.9)
+	b.Note(sec(10), engine.ConstraintTrunkCPS)
+	tells(13, engine.ConstraintConcurrency, 0.6)
+	tells(17, engine.ConstraintTrunkCPS, 0.8)
+	tells(30, engine.ConstraintTrunkCPS, 1)
+}
+
+func TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions(t *testing.T) {
+	var b Bound
+	at := engine.BootTime(time.Hour)
+	b.Note(at, engine.ConstraintSeats)
+	last, changed := engine.Constraint("?"), engine.BootTime(0)
+	for i := range 4000 {
+		now := at + engine.BootTime(i*10)*engine.BootTime(time.Millisecond)
+		b.Note(now, []engine.Constraint{engine.ConstraintSeats, engine.ConstraintTrunkCPS, engine.ConstraintNumberPool}[i*i%7%3])
+		if i == 2000 {
+			b = Bound{Told: b.Told, ToldAt: b.ToldAt} // all that is known begins anew
+		}
+		if c, _, since := b.Tell(now, engine.ConstraintNone); c != last {
+			if changed != 0 && now-changed < engine.BootTime(3*time.Second) || since != now {
+				t.Fatalf("%v after the last change: %q for %q", time.Duration(now-changed), c, last)
+			}
+			last, changed = c, now
+		}
+	}
+	now := at + engine.BootTime(time.Minute)
+	for i, c := range []engine.Constraint{engine.ConstraintPaused, engine.ConstraintDatabase, engine.ConstraintTrunkHealth} {
+		now += engine.BootTime(i) * engine.BootTime(time.Millisecond)
+		b.Note(now, c)
+		if got, share, _ := b.Tell(now, engine.ConstraintNone); got != c || share != 1 {
+			t.Errorf("%q for %v, want %q at once", got, share, c)
+		}
+	}
+	b.Note(now, engine.ConstraintRetryDelay)
+	if got, _, _ := b.Tell(now, engine.ConstraintSeats); got != engine.ConstraintSeats {
+		t.Errorf("%q, and the bot is away", got)
+	}
+}
+
+func TestNotingADecisionAllocatesNothing(t *testing.T) {
+	var b Bound
+	at := engine.BootTime(time.Hour)
+	if n := testing.AllocsPerRun(100, func() {
+		at += engine.BootTime(300 * time.Millisecond)
+		b.Note(at, engine.ConstraintSeats)
+		b.Tell(at, engine.ConstraintNone)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
