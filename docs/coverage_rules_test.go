@@ -19,7 +19,7 @@ func ruleChapters() []chapter {
 
 func campaignRules() []sentence {
 	return []sentence{
-		proven("preflight.blockers", "Before Start and Resume preflight refuses with a list of codes and sentences.", "engine/campaign.TestBlockersOfPreflight",
+		proven("preflight.blockers", "Before Start and Resume preflight refuses with a list of codes and sentences.", "engine/campaign.TestBlockersOfPreflight", "actors.TestACampaignInWhichNobodyCanBeCalledIsNotStarted",
 			"engine/campaign.TestACampaignThatCanDialHasNeitherBlockersNorWarnings", "http.TestLifecycleCommands"),
 		proven("preflight.warnings", "Warnings do not refuse.", "engine/campaign.TestWarningsOfPreflightDoNotRefuse",
 			"actors.TestPreflightKnowsDownTrunksTakenSeatsAndBarredNumbers"),
@@ -195,6 +195,18 @@ func pacingRules() []sentence {
 			"engine/attempt.TestAMessageThatNeverEndsDoesNotKeepTheLine"),
 		proven("pacing.explanation", "Every decision names its binding constraint with numbers.", "engine/pacing.TestEveryDecisionNamesItsBindingConstraint",
 			"engine/pacing.TestTheExplanationIsASentence", "http/console: why a campaign does not dial is said in words, with its figures"),
+		proven("pacing.explanation_span", "What is shown is what bound over the last 10 s and its share of them, not one instant.",
+			"engine/pacing.TestWhatBoundIsToldByItsShareOfTheLast10Seconds", "engine/run.TestARefusalOfAMomentIsNotWhatIsTold",
+			"engine/pacing.TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions"),
+		proven("pacing.explanation_outage", "An outage (no trunk, no bot, no database) is shown as such and wins over waiting.", "engine/run.TestAnOutageWinsOverWaiting"),
+		proven("pacing.explanation_first", "Contacts in their first attempt are never retry_delay.", "engine/run.TestContactsInTheirFirstAttemptAreNeverRetries"),
+		proven("pacing.explanation_state", "A completed, failed or draft campaign names its state.", "engine/run.TestACampaignThatIsNotStartedOrOverNamesItsState"),
+		proven("pacing.abandoned_calls", "Abandoned counts calls: what becomes of the contact afterwards changes no counter.",
+			"engine/tally.TestAbandonedAndMachinesCountCallsWhateverBecomesOfTheContact"),
+		proven("pacing.rates_while_running", "Rates while running divide by the time that has passed, up to their period, not by the whole period.",
+			"engine/run.TestRatesAreOverTheTimeThatHasPassedSinceDiallingBegan"),
+		proven("pacing.answer_rate", "Answer Rate counts attempts that can no longer change, everywhere the same; a rate says over how many.",
+			"engine/tally.TestAnswerRateIsAnsweredOfTheAttemptsThatCanNoLongerChange", "persistence.TestStore/counters are those of the tally"),
 		proven("pacing.contact_explained", "Each contact says why not now, and when next.", "engine/campaign.TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs",
 			"http.TestAContactSaysWhyItIsNotDialledNow", "persistence.TestStore/what holds a contact back is told"),
 		proven("pacing.shown", "The ledgers of run, day and period and the rolling rates are shown.", "actors.TestTheLedgersShowWhatWasAbandonedAndSurviveARestart",

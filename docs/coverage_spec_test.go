@@ -177,7 +177,7 @@ func counterSentences() []sentence {
 			"engine/tally.TestAbandonRateIsOfLiveAnswersMachinesOutside"),
 		proven("counter.ends", "AMD Machine, Window Closed and Manually Stopped.", "persistence.TestStore/counters are those of the tally",
 			"engine/tally.TestTheFoldOfTheEventsEqualsTheCountOfTheStates"),
-		proven("counter.answer_rate", "Answer Rate.", "engine/tally.TestAnswerRateIsAnsweredOfConsumedAttempts"),
+		proven("counter.answer_rate", "Answer Rate.", "engine/tally.TestAnswerRateIsAnsweredOfTheAttemptsThatCanNoLongerChange"),
 		proven("counter.completion_rate", "Completion Rate.", "engine/tally.TestCompletionRateIsConnectedAttemptsWithAResult"),
 		proven("counter.abandon_rate", "Abandon Rate.", "engine/tally.TestAbandonRateIsOfLiveAnswersMachinesOutside"),
 		proven("counter.aht", "AHT.", "engine/tally.TestAHTIsTheMeanConversation"),
