@@ -43,10 +43,11 @@ export function seconds(s: Maybe<number>): string {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** eta writes when a run is expected to end: ~1h5m, ~12m. */
+/** eta writes when a run is expected to end: ~1h5m, ~12m, beyond two days ~11 days. */
 export function eta(s: Maybe<number>): string | undefined {
   if (s === null || s === undefined) return undefined;
   const minutes = Math.max(1, Math.round(s / 60));
+  if (minutes >= 48 * 60) return `~${Math.round(minutes / 1440)} days`;
   return minutes < 60 ? `~${minutes}m` : `~${Math.floor(minutes / 60)}h${minutes % 60}m`;
 }
 

@@ -121,7 +121,7 @@ test('figures', () => {
   expect([share(0), share(0.1234), share(1), share(null)]).toEqual(['0.0\u00a0%', '12.3\u00a0%', '100.0\u00a0%', '--']);
   expect([0.4, 5, 9.96, 48, 60, 65, 1800, 3600, 5400, 7199].map(seconds)).toEqual(['0.4 s', '5 s', '10.0 s', '48 s', '1 min', '1 min 5 s', '30 min', '1 h', '1 h 30 min', '2 h']);
   expect([-500, 0, 8_400, 59_999, 60_000, 3_600_000, 86_400_000 * 3].map(age)).toEqual(['0s ago', '0s ago', '8s ago', '59s ago', '1min ago', '1h ago', '3 days ago']);
-  expect([20, 720, 3900, 360_000, null].map(eta)).toEqual(['~1m', '~12m', '~1h5m', '~100h0m', undefined]);
+  expect([20, 720, 3900, 47.9 * 3600, 253.4 * 3600, null].map(eta)).toEqual(['~1m', '~12m', '~1h5m', '~47h54m', '~11 days', undefined]);
   expect([999, 1000, 3_400_000, 2e9].map(size)).toEqual(['999 B', '1.0 kB', '3.4 MB', '2.0 GB']);
   expect([plural(1, 'contact'), plural(0, 'contact'), plural(1000, 'entry', 'entries')]).toEqual(['1 contact', '0 contacts', '1,000 entries']);
 });
