@@ -81,6 +81,7 @@ const (
 	IndicatorLive    Indicator = "live"
 	IndicatorIdle    Indicator = "idle" // nothing dialled for IdleAfter: waiting for retries
 	IndicatorOutside Indicator = "outside_window"
+	IndicatorStopped Indicator = "stopped" // an outage: no trunk, no bot, no database; Live.Constraint says which
 	IndicatorPaused  Indicator = "paused"
 	IndicatorNone    Indicator = "none" // neither running nor paused
 )

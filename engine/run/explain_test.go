@@ -34,11 +34,16 @@ func TestAnOutageWinsOverWaiting(t *testing.T) {
 	w.s.Tally.Contacts(&contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true, Awaits: 2}, 1)
 	eq(w, "waiting", w.why().Constraint, engine.ConstraintRetryDelay)
 	w.proc.noTrunk = true
-	eq(w, "no trunk", w.why().Constraint, engine.ConstraintTrunkHealth)
+	v := w.why()
+	eq(w, "no trunk", []any{v.Constraint, v.Indicator, v.ETASeconds == nil},
+		[]any{engine.ConstraintTrunkHealth, campaign.IndicatorStopped, true})
 	w.proc.noTrunk = false
 	w.s.Outage = &fleet.Outage{Since: w.now, Reason: "refused"}
-	v := w.why()
-	eq(w, "no bot", []any{v.Constraint, v.Explanation}, []any{engine.ConstraintSeats, w.s.Outage.String()})
+	v = w.why()
+	eq(w, "no bot", []any{v.Constraint, v.Explanation, v.Indicator},
+		[]any{engine.ConstraintSeats, w.s.Outage.String(), campaign.IndicatorStopped})
+	w.s.Outage = nil
+	eq(w, "all is back", w.why().Indicator != campaign.IndicatorStopped, true)
 	w.proc.away = true
 	eq(w, "no database", w.why().Constraint, engine.ConstraintDatabase)
 	w.ask(act(campaign.ActionPause))

@@ -23,10 +23,10 @@ func (s *State) liveView() *campaign.Live {
 		Credit: float64(s.Pace.Last.Why.Credit), CreditHeld: s.Pace.Last.Why.Held(),
 		Ledgers: s.ledgerViews(), Rolling: s.rollingViews(),
 	}
-	s.explain(v)
 	v.Indicator = campaign.Indicate(s.M.C.State, s.windowOpen(), s.Rates.LastDial(), now)
-	s.Rates.Show(v, now)
 	v.ETASeconds = s.eta()
+	s.Rates.Show(v, now)
+	s.explain(v)
 	return v
 }
 
@@ -38,6 +38,9 @@ func (s *State) explain(v *campaign.Live) {
 		return
 	}
 	constraint, share, since := s.Pace.Bound.Tell(s.boot, s.outage())
+	if stopped(constraint) || constraint == engine.ConstraintSeats && s.outage() == engine.ConstraintSeats {
+		v.Indicator, v.ETASeconds = campaign.IndicatorStopped, nil
+	}
 	from := s.now.Add(-time.Duration(s.boot - since))
 	v.Constraint, v.ConstraintShare, v.ConstraintSince = constraint, share, &from
 	switch {
@@ -50,6 +53,15 @@ func (s *State) explain(v *campaign.Live) {
 	default:
 		v.Explanation = s.Pace.Last.Why.String()
 	}
+}
+
+// stopped: nothing can be dialled at all, and nobody decided so.
+func stopped(c engine.Constraint) bool {
+	switch c { //nolint:exhaustive // the others are decisions, or only slow the campaign down
+	case engine.ConstraintTrunkHealth, engine.ConstraintDatabase, engine.ConstraintNodeFenced, engine.ConstraintKeeperAway:
+		return true
+	}
+	return false
 }
 
 // outage is why nothing, or less, could be dialled whoever is due; none when there is

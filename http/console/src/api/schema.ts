@@ -4210,10 +4210,10 @@ export interface components {
             /** @description Until the run is expected to end, in whole minutes; null when it cannot be estimated. */
             eta_s?: number | null;
             /**
-             * @description idle: no call was dialled for 30 s.
+             * @description idle: no call was dialled for 30 s; stopped: an outage, which `constraint` names.
              * @enum {string}
              */
-            indicator?: "live" | "idle" | "outside_window" | "paused" | "none";
+            indicator?: "live" | "idle" | "stopped" | "outside_window" | "paused" | "none";
             /** @description The periods in which the abandon cap is kept: run, day and 30 days. */
             ledgers?: components["schemas"]["AbandonLedger"][];
             /** @description The last 24 hours and 30 days, by whole hours: shown, not guaranteed. */

@@ -94,12 +94,22 @@ export function reasonOf(reason: string): string {
   return contactReason[reason] ?? named(outcome, reason).label.toLowerCase();
 }
 
+const stopped: Record<string, string> = {
+  trunk_health: 'no trunk',
+  seats: 'no bot',
+  database: 'no database',
+  node_fenced: 'this node may not dial',
+  keeper_away: 'another node does not answer',
+};
+
 /** The live activity indicator (spec: Live activity indicator). */
 export function indicator(c: Campaign): Named | undefined {
   if (c.status !== 'running' || !c.live) return undefined;
   switch (c.live.indicator) {
     case 'live':
       return { label: 'Live Activity', tone: 'green' };
+    case 'stopped':
+      return { label: `Stopped: ${stopped[c.live.constraint] ?? 'an outage'}`, tone: 'red' };
     case 'idle':
       return { label: 'Idle, waiting for retries', tone: 'amber' };
     case 'outside_window':

@@ -106,6 +106,8 @@ test('the indicator has the words of the specification', () => {
   const f = (of: NonNullable<NonNullable<Campaign['live']>['indicator']>) => indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: '', indicator: of } }));
   expect(f('live')).toEqual({ label: 'Live Activity', tone: 'green' });
   expect(f('idle')).toEqual({ label: 'Idle, waiting for retries', tone: 'amber' });
+  expect(indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'trunk_health', at: '', indicator: 'stopped' } }))).toEqual({ label: 'Stopped: no trunk', tone: 'red' });
+  expect(f('stopped')).toEqual({ label: 'Stopped: an outage', tone: 'red' });
   expect(f('outside_window')).toEqual({ label: 'Paused, outside time window', tone: 'orange' });
   expect(indicator(campaign({ status: 'completed' }))).toBeUndefined();
 });
