@@ -169,7 +169,6 @@ type Ports struct {
 
 // deps is what every actor of the tree shares.
 type deps struct {
-	looks   atomic.Uint64 // that runs have begun
 	ctx     context.Context
 	cfg     Config
 	store   Store

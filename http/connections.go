@@ -340,7 +340,7 @@ func established(socket syscall.RawConn) bool {
 	var info int
 	var err error
 	if socket.Control(func(fd uintptr) {
-		info, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_INFO) //nolint:gosec // a descriptor
+		info, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_INFO)
 	}) != nil {
 		return false // it is closed
 	}

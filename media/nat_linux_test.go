@@ -113,13 +113,13 @@ func TestEveryCallBehindANATIsHeard(t *testing.T) {
 
 // natted is a call to a far side behind a NAT.
 type natted struct {
-	conn            *net.UDPConn
-	to              *net.UDPAddr
-	offer           []byte
-	rings, answered int // ticks
-	early           bool
-	ssrc, ts        uint32
-	seq, first      uint16
+	conn       *net.UDPConn
+	to         *net.UDPAddr
+	offer      []byte
+	rings      int // ticks
+	early      bool
+	ssrc, ts   uint32
+	seq, first uint16
 }
 
 func behind(t *testing.T, h home, onePort bool) {
@@ -129,7 +129,7 @@ func behind(t *testing.T, h home, onePort bool) {
 		talk        = 100 // ticks
 		heardWithin = 15  // packets, 300 ms
 	)
-	rng := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a spread
+	rng := rand.New(rand.NewPCG(3, 4))
 	list := make([]*natted, calls)
 	inside(t, h.c, func() (err error) {
 		var conn *net.UDPConn

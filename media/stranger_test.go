@@ -63,7 +63,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 			sent++
 		}
 	}
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // what a stranger guesses
+	rng := rand.New(rand.NewPCG(1, 2))
 	attack := func(p *phone) {
 		burst(p.to.Port, uint16(rng.Uint32()), rng.Uint32(), rng.Uint32(), uint8(rng.UintN(64)))
 		burst(p.to.Port, uint16(rng.Uint32()), rng.Uint32(), rng.Uint32(), 0)

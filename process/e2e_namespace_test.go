@@ -29,7 +29,7 @@ func unshared(args ...string) *exec.Cmd {
 	if os.Geteuid() != 0 {
 		how = "-Urn"
 	}
-	return exec.Command("unshare", append([]string{how}, args...)...) //nolint:gosec // the test's own command
+	return exec.Command("unshare", append([]string{how}, args...)...)
 }
 
 // hasItsOwnNetwork runs the test in a process in a network of its own, and says
@@ -80,7 +80,7 @@ func botElsewhere(t *testing.T, cfg bot.Config) (socket string) {
 		t.Fatal(err)
 	}
 	script := "read wired && ip addr add " + botsAddress + "/24 dev there && ip link set there up && ip link set lo up && exec \"$@\""
-	cmd := exec.Command("unshare", "-n", "sh", "-c", script, "sh", os.Args[0], "bench", "bot", "--listen="+botsAddress+port, "--spec="+file) //nolint:gosec // the test's own
+	cmd := exec.Command("unshare", "-n", "sh", "-c", script, "sh", os.Args[0], "bench", "bot", "--listen="+botsAddress+port, "--spec="+file)
 	cmd.Env = append(os.Environ(), AsProgram+"=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,7 +113,7 @@ func (l *ledger) check(e Effect) {
 	case *MayDial:
 		l.mayDial = append(l.mayDial, e.Dial)
 	case *Refused:
-		if e.Err == errUnknownEvent {
+		if errors.Is(e.Err, errUnknownEvent) {
 			l.fail("an event is not known")
 		}
 	case *Idle:

@@ -157,7 +157,7 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	w.must(w.result(1, "sold", talked(9*time.Second), doNotCall)).is(Completed, "")
 	w = short().wait(time.Minute)
 	w.must(w.result(1, "later", talked(9*time.Second), wish(w.after(time.Hour)))).dueAt(w.now.Add(time.Hour), DueCallback)
-	w = short().must(Event{Kind: ExcludedBy, Reason: "asked"}).is(Excluded, "asked")
+	short().must(Event{Kind: ExcludedBy, Reason: "asked"}).is(Excluded, "asked")
 	// It is dialled before the result comes, which the new attempt's end decides on then.
 	w = short().dial(noAnswer).is(Unanswered, "")
 	if w.m.C.ResultDueAt != nil {
@@ -200,7 +200,7 @@ func TestAConversationThatAFaultEndedIsJudgedByItsLength(t *testing.T) {
 		w := newWorld(t, under(10*time.Second), listed()).dial(o, talked(9*time.Second)).is(Unanswered, "")
 		w.dueAt(w.now.Add(10*time.Minute), DueRetry)
 		newWorld(t, under(10*time.Second), listed()).dial(o, talked(10*time.Second)).is(Failed, string(o))
-		w = newWorld(t, under(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Unanswered, "")
+		newWorld(t, under(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Unanswered, "")
 		newWorld(t, stopAfter(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Failed, string(o))
 		// It came to no conversation: the rule is not about it.
 		newWorld(t, under(10*time.Second), listed()).dial(o).is(Failed, string(o))
@@ -238,7 +238,7 @@ func TestAConversationAsLongAsStopRedialsAfterMakesTheContactFinal(t *testing.T)
 	for _, fresh := range []Event{{Kind: RunReset, Run: 2}, {Kind: Triggered}, {Kind: Hastened}} {
 		long(withResult("sold")).must(fresh).dial(engine.OutcomeBusy).is(Unanswered, "")
 	}
-	w = long(withResult("sold")).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).dial(engine.OutcomeBusy).is(Unanswered, "")
+	long(withResult("sold")).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).dial(engine.OutcomeBusy).is(Unanswered, "")
 	// Stop wins.
 	both := func(talkTime time.Duration) *world {
 		return newWorld(t, stopAfter(time.Minute), under(time.Minute)).dial(done, withResult("other"), talked(talkTime))

@@ -10,7 +10,9 @@ import (
 
 func TestWhatBoundIsToldByItsShareOfTheLast10Seconds(t *testing.T) {
 	var b Bound
-	sec := func(s float64) engine.BootTime { return engine.BootTime(1000*time.Second) + engine.BootTime(s*float64(time.Second)) }
+	sec := func(s float64) engine.BootTime {
+		return engine.BootTime(1000*time.Second) + engine.BootTime(s*float64(time.Second))
+	}
 	tells := func(at float64, want engine.Constraint, share float64) {
 		t.Helper()
 		c, got, _ := b.Tell(sec(at), engine.ConstraintNone)

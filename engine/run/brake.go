@@ -30,7 +30,7 @@ func (s *State) beat() {
 func (s *State) brakedNow() {
 	if p, now := &s.Pace.Pulses, s.boot; now >= p.CheckAt {
 		p.CheckAt = now.Add(pulseEvery)
-		s.later(pulseEvery, &woken{}, "")
+		s.later(pulseEvery, &woken{})
 	}
 }
 

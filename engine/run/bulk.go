@@ -94,7 +94,7 @@ func (s *State) bulkRead(m *BulkRead) {
 	case s.Tally == nil, m.Epoch != s.M.C.Epoch:
 		return // counted by what this life loaded
 	case m.Err != nil:
-		s.later(time.Second, &readBulkAgain{m.Seq}, "")
+		s.later(time.Second, &readBulkAgain{m.Seq})
 		return
 	case m.Stored && m.Event.Run == s.M.C.Run:
 		s.Tally.Apply(&m.Event)
@@ -198,5 +198,5 @@ func (s *State) prepareLater(e campaign.Effect) {
 		s.BulkOwed = nil
 		return
 	}
-	s.later(prepareAfter, &prepareAgain{e}, "")
+	s.later(prepareAfter, &prepareAgain{e})
 }

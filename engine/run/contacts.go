@@ -132,7 +132,7 @@ func (s *State) whenAtRest() {
 		s.nowAtRest()
 		return
 	}
-	s.later(restPatience, &restLate{}, "")
+	s.later(restPatience, &restLate{})
 	for _, l := range s.linesInOrder() {
 		s.send(l, &call.Rest{})
 	}

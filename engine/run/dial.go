@@ -133,7 +133,7 @@ func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 // and looks again then.
 func (s *State) holdPace(c engine.Constraint, until time.Time) {
 	s.Pace.hold(c, until, s.now)
-	s.later(s.Pace.HeldUntil.Sub(s.now), &woken{}, "")
+	s.later(s.Pace.HeldUntil.Sub(s.now), &woken{})
 }
 
 // settleTriggers answers triggers that cannot be dialled now.

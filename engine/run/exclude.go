@@ -179,7 +179,7 @@ func (s *State) overtaken(m *TriggerFound) (yes bool) {
 func (s *State) excludeFound(op *ExcludeOp, m *ContactsFound) {
 	if journal.Temporary(m.Err) {
 		// The exclusion is stored: it is carried out whole, whoever still waits.
-		s.later(time.Second, &findAgain{m.Op}, "")
+		s.later(time.Second, &findAgain{m.Op})
 		return
 	}
 	if m.Err != nil {

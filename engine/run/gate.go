@@ -101,7 +101,7 @@ func (s *State) beginActivation(m *BeginActivation, from engine.Request) {
 	} else {
 		s.Additions++
 		s.Activation = &Activation{Import: m.Import, Before: s.Additions, Begin: from, Since: s.now}
-		s.later(drainTimeout, &activationDue{m.Import}, "")
+		s.later(drainTimeout, &activationDue{m.Import})
 	}
 	s.drained()
 }
@@ -233,7 +233,7 @@ func (s *State) parkNow(msg any, from engine.Request) {
 		until = s.now.Add(parkTimeout)
 	}
 	s.Parked = append(s.Parked, Parked{msg, from, until})
-	s.later(until.Sub(s.now), &parkedLate{}, "")
+	s.later(until.Sub(s.now), &parkedLate{})
 }
 
 func (s *State) refuseLate() {

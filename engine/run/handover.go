@@ -37,7 +37,7 @@ func (s *State) lastWord(m *LastWord) {
 		s.reply(s.Parked[i].asks(), nil, ownership.ErrNotOwner)
 	}
 	s.Stash, s.Parked = nil, nil
-	s.later(answersFor, &answersDue{s.HandOvers}, "")
+	s.later(answersFor, &answersDue{s.HandOvers})
 	s.sayLastWord(false)
 }
 

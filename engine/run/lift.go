@@ -78,7 +78,7 @@ func (s *State) liftFound(op *LiftOp, m *ContactsFound) {
 	switch {
 	case journal.Temporary(m.Err) && op.Was:
 		// It is lifted: that is carried out whole, whoever still waits.
-		s.later(time.Second, &findAgain{m.Op}, "")
+		s.later(time.Second, &findAgain{m.Op})
 		return
 	case m.Err != nil:
 		delete(s.Lifts, m.Op)

@@ -27,7 +27,7 @@ func TestARunFeelsForHowLongItsMessagesWait(t *testing.T) {
 		t.Helper()
 		for _, e := range s.out {
 			if p, ok := e.(SendPulse); ok {
-				came = append(came, Pulse{p.At})
+				came = append(came, Pulse(p))
 			}
 		}
 		s.out = nil

@@ -17,7 +17,7 @@ func (s *State) started(e *Started) {
 	s.Seed, s.Life = e.Seed, s.now.UnixNano()
 	// Numbers of an earlier life are never given again: its timers may still fire, and
 	// what it asked may still be answered.
-	s.Tickets, s.LastRead, s.Epochs = s.Life, Read(s.Life), s.Life
+	s.Tickets, s.LastRead, s.Epochs = s.Life, Read(s.Life), s.Life //nolint:gosec // a time after 1970
 	s.Rounds, s.OpSeq, s.Demands = int(s.Life), int(s.Life), int(s.Life)
 	s.afterWrites(Continuation{Do: thenLoad})
 }
@@ -45,7 +45,7 @@ func (s *State) loaded(m *Loaded) {
 			return
 		}
 		s.emit(Failed{"campaign not loaded; trying again", m.Err})
-		s.later(time.Second, &loadAgain{}, "")
+		s.later(time.Second, &loadAgain{})
 		return
 	}
 	s.M.C = m.Campaign
@@ -64,7 +64,7 @@ func (s *State) loaded(m *Loaded) {
 	}
 	// Where do the contacts stand that outlived a crash of this run?
 	s.emit(CallRoster{s.Life})
-	s.later(2*time.Second, &rosterLate{}, "")
+	s.later(2*time.Second, &rosterLate{})
 }
 
 // presumeSeats: where several nodes share a bot, the calls that were taken over

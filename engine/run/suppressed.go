@@ -46,7 +46,7 @@ func (s *State) suppressedRead(m *SuppressedRead) {
 		return
 	case m.Err != nil:
 		s.emit(Failed{"suppressed contacts not read; trying again", m.Err})
-		s.later(time.Second, &suppressAgain{m.Numbers, m.After}, "")
+		s.later(time.Second, &suppressAgain{m.Numbers, m.After})
 		return
 	}
 	for i := range m.Rows {

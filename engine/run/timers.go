@@ -10,8 +10,8 @@ import (
 )
 
 // later gives the run an event once some time has passed.
-func (s *State) later(after time.Duration, event any, from engine.Request) {
-	s.arm(TimerAgain, after, Deferred{event, from})
+func (s *State) later(after time.Duration, event any) {
+	s.arm(TimerAgain, after, Deferred{Event: event})
 }
 
 // owe is later for what somebody waits for, or what nobody would do again: the next
@@ -63,7 +63,7 @@ func (s *State) newID() string {
 	binary.BigEndian.PutUint64(of[32:], s.Draws)
 	drawn := sha256.Sum256(of[:])
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(s.now.UnixMilli())<<16) //nolint:gosec // after 1970
+	binary.BigEndian.PutUint64(b[:8], uint64(s.now.UnixMilli())<<16)
 	copy(b[6:], drawn[:])
 	return hex.EncodeToString(b[:])
 }

@@ -186,7 +186,7 @@ func (k *checker) acting(c *campaignRecord, a campaign.Action) {
 func (k *checker) acted(c *campaignRecord, a campaign.Action, err error) {
 	k.note(c, "%s: %v", a, err)
 	t := k.runs[c.i]
-	switch a {
+	switch a { //nolint:exhaustive // of the others nothing is watched
 	case campaign.ActionStart, campaign.ActionResume:
 		t.asked--
 	case campaign.ActionPause:

@@ -42,7 +42,7 @@ func (t *Tally) attempt(a *attempt.Attempt, sign int) {
 		t.C.Conversations += sign
 		t.C.TalkMS += int64(sign) * a.TalkMS()
 	}
-	switch a.Outcome {
+	switch a.Outcome { //nolint:exhaustive // the others count as attempts alone
 	case engine.OutcomeMachine:
 		t.C.MachineDetected += sign
 	case engine.OutcomeAbandoned:

@@ -124,7 +124,7 @@ func (t *Tally) ended(d *journal.Data, sign int) {
 		t.C.Conversations += sign
 	}
 	t.C.TalkMS += int64(sign) * d.TalkMS
-	switch d.Outcome {
+	switch d.Outcome { //nolint:exhaustive // the others count as attempts alone
 	case engine.OutcomeMachine:
 		t.C.MachineDetected += sign
 	case engine.OutcomeAbandoned:

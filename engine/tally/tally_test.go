@@ -97,8 +97,8 @@ func TestAnswerRateIsAnsweredOfTheAttemptsThatCanNoLongerChange(t *testing.T) {
 		reserved(1, nine), ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeBusy}),
 		ended(journal.Data{Outcome: engine.OutcomeThrottled}), // not consumed
-		reserved(1, nine), answer,                             // a conversation that goes on
-		reserved(1, nine))                                     // it rings
+		reserved(1, nine), answer, // a conversation that goes on
+		reserved(1, nine)) // it rings
 	rate(t, "answer rate", c.AnswerRate, 2.0/4)
 	if c.Answered != 2 || c.Decided != 4 || c.Attempts != 3 {
 		t.Errorf("%+v", c)
@@ -131,7 +131,9 @@ func TestAbandonRateIsOfLiveAnswersMachinesOutside(t *testing.T) {
 
 func TestAbandonedAndMachinesCountCallsWhateverBecomesOfTheContact(t *testing.T) {
 	connected := journal.Event{Type: journal.AttemptConnected}
-	is := func(s contact.State, open bool) contact.Facts { return contact.Facts{State: s, Used: 1, Max: 3, Open: open} }
+	is := func(s contact.State, open bool) contact.Facts {
+		return contact.Facts{State: s, Used: 1, Max: 3, Open: open}
+	}
 	end := func(o engine.Outcome, after contact.Facts) journal.Event {
 		return ended(journal.Data{Consumed: true, Answered: true, Outcome: o, Before: &fresh, After: &after})
 	}
