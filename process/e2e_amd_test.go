@@ -305,7 +305,7 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 		if a = w.attemptOf(&second); a.Outcome != engine.OutcomeCompleted || !a.WasConnected() || a.RevisedFrom != "" {
 			t.Errorf("the retry: %s, %s", a.Outcome, a.Verdict)
 		}
-		if n := w.detail(retried).Counters; n.Attempts != 2 || n.Answered != 2 || n.LiveAnswers != 1 || n.ConnectedCalls != 1 || n.MachineDetected != 0 || n.Completed != 1 {
+		if n := w.detail(retried).Counters; n.Attempts != 2 || n.Answered != 2 || n.LiveAnswers != 1 || n.ConnectedCalls != 1 || n.MachineDetected != 1 || n.Completed != 1 {
 			t.Errorf("%+v", n)
 		}
 	})

@@ -28,7 +28,8 @@ func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 	w := newWorld(t, tuning{recordRun: record}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond), person(300 * time.Millisecond),
 		carrier.Busy(), person(200 * time.Millisecond)}})
-	id := w.campaign(map[string]any{"concurrency": 6, "max_attempts": 2, "retry_delay_s": 1})
+	// A result that comes while the process restarts is lost: the run does not wait for it for long.
+	id := w.campaign(map[string]any{"concurrency": 6, "max_attempts": 2, "retry_delay_s": 1, "result_timeout_s": 10})
 	path := "/api/v1/campaigns/" + string(id)
 	var rows []any
 	var numbers []string

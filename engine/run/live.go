@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"time"
 
 	"dialler/engine"
@@ -41,8 +42,11 @@ func (s *State) explain(v *campaign.Live) {
 	if stopped(constraint) || constraint == engine.ConstraintSeats && s.outage() == engine.ConstraintSeats {
 		v.Indicator, v.ETASeconds = campaign.IndicatorStopped, nil
 	}
-	from := s.now.Add(-time.Duration(s.boot - since))
-	v.Constraint, v.ConstraintShare, v.ConstraintSince = constraint, share, &from
+	if p := &s.Pace; p.ToldAt != since {
+		p.ToldAt, p.ToldSince = since, s.now
+	}
+	from := s.Pace.ToldSince
+	v.Constraint, v.ConstraintShare, v.ConstraintSince = constraint, math.Round(share*100)/100, &from
 	switch {
 	case constraint == engine.ConstraintOverload:
 		v.Explanation = s.Pace.Brake.String()

@@ -27,7 +27,10 @@ type Pace struct {
 	KeptAt time.Time
 	Brake  pacing.Brake
 	Bound  pacing.Bound
-	Pulses Pulses
+	// ToldAt is since when what bound is told, ToldSince the same by the wall clock.
+	ToldAt    engine.BootTime
+	ToldSince time.Time
+	Pulses    Pulses
 	// Batch is how many contacts the next round asks for: what a trunk at its cap has
 	// to give is a few tokens at a time.
 	Batch int
