@@ -21,7 +21,9 @@ type campaignWorld struct {
 	seed   uint64
 	now    time.Duration // by the monotonic clock
 	offset time.Duration // of the wall clock, by steps
-	queue  eventQueue
+	queue  queue[simEvent]
+	busy   int  // events of the queue that are not idle
+	idling bool // what happens now is idle, and nothing else is left
 	events int
 	draws  uint64
 
@@ -211,11 +213,6 @@ func (w *campaignWorld) delay(most time.Duration) time.Duration {
 	return time.Duration(w.draw() % uint64(most)) //nolint:gosec // both are positive
 }
 
-// later lets something happen in the world.
-func (w *campaignWorld) later(d time.Duration, f func()) {
-	w.queue.push(simEvent{at: w.now + max(d, 0), f: f}, w.now)
-}
-
 // settles is for how long a world goes on once only what comes again and again is
 // left: leases run out, and seats go back.
 const settles = 12 * time.Minute
@@ -224,11 +221,15 @@ const settles = 12 * time.Minute
 func (w *campaignWorld) play() {
 	quiet := time.Duration(-1) // since when nothing but idle events is left
 	for w.check.broken == nil {
-		e, ok := w.queue.pop()
+		at, ok := w.queue.next()
 		if !ok {
 			break
 		}
-		if e.at >= w.in.Length {
+		e := w.queue.pop().what
+		if !e.idle {
+			w.busy--
+		}
+		if at >= w.in.Length {
 			w.now = w.in.Length
 			w.check.length()
 			return
@@ -236,15 +237,15 @@ func (w *campaignWorld) play() {
 		if e.life != 0 && (w.process == nil || e.life != w.process.life) {
 			continue
 		}
-		if !e.idle || w.queue.busy > 0 {
+		w.idling = e.idle && w.busy == 0
+		if !w.idling {
 			quiet = -1
 		} else if quiet < 0 {
-			quiet = e.at
-		} else if e.at-quiet > settles {
+			quiet = at
+		} else if at-quiet > settles {
 			break
 		}
-		w.now = e.at
-		w.queue.idling = e.idle && w.queue.busy == 0
+		w.now = at
 		if e.to != nil {
 			e.to.receive(e.event, "")
 			continue

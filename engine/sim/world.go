@@ -6,7 +6,9 @@ import (
 	"dialler/engine/pacing"
 )
 
-// What will happen to a call.
+// event is something that will happen to a call.
+type event struct{ what, call int32 }
+
 const (
 	lineEnds int32 = iota
 	callEnds
@@ -26,7 +28,7 @@ type world struct {
 	now      time.Duration
 	nextTick time.Duration
 	nextJump time.Duration // of the workers
-	queue    queue
+	queue    queue[event]
 	calls    []pacedCall
 	free     []int32 // places in calls
 	waiting  []int32 // answered calls without a worker, the oldest first
@@ -98,7 +100,7 @@ func (w *world) step() (more bool) {
 	w.now = at
 	switch at {
 	case callAt:
-		w.happens(w.queue.pop())
+		w.happens(w.queue.pop().what)
 	case giveUp:
 		w.abandon()
 	case w.nextJump:
@@ -141,7 +143,7 @@ func (w *world) dial() {
 		w.m.listEnded(w.now)
 	}
 	w.pacer.dialled(w.now)
-	w.queue.push(w.now+f.rings, lineEnds, i)
+	w.queue.push(w.now+f.rings, event{lineEnds, i})
 }
 
 func (w *world) happens(e event) {
@@ -196,7 +198,7 @@ func (w *world) serve() {
 			w.s.persons++
 			w.live(false)
 		}
-		w.queue.push(w.now+c.talk, callEnds, i)
+		w.queue.push(w.now+c.talk, event{callEnds, i})
 	}
 }
 
