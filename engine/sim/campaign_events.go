@@ -42,7 +42,9 @@ func (p *process) after(d time.Duration, to receiver, event any) {
 func (p *process) do(d time.Duration, f func()) { p.w.push(d, simEvent{life: p.life, f: f}) }
 
 // again is do for what comes again and again.
-func (p *process) again(d time.Duration, f func()) { p.w.push(d, simEvent{life: p.life, idle: true, f: f}) }
+func (p *process) again(d time.Duration, f func()) {
+	p.w.push(d, simEvent{life: p.life, idle: true, f: f})
+}
 
 // lane delivers what is sent through it in order, each after a delay of its own.
 type lane struct{ last time.Duration }

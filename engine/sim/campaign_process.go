@@ -421,7 +421,7 @@ func (a *contactActor) do(effect call.Effect) {
 	case *call.PlaceLeg:
 		w.place(a, &e.Leg)
 	case attempt.Confirm:
-		w.confirm(r.c, e.Leg)
+		w.check.confirmed(r.c, e.Leg)
 	case attempt.Cancel:
 		w.cancel(e.Leg)
 	case attempt.HangUp:

@@ -8,7 +8,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/numberpool"
@@ -261,17 +260,6 @@ func (r *runner) put(e run.Effect, t tables) {
 		}
 		return event
 	})
-}
-
-// contacts finds those of a campaign with a number, or else with some variables.
-func (w *campaignWorld) contacts(id engine.CampaignID, n engine.PhoneNumber,
-	match map[string]string) (rows []contact.Contact) {
-	if n == "" {
-		rows, _ = w.store.ContactsMatching(background, id, match)
-	} else if row, ok, _ := w.store.ContactByNumber(background, id, n); ok {
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 func (p *process) noteAbandon(n engine.PhoneNumber, at time.Time) {

@@ -78,9 +78,13 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	}
 	w.boot()
 	for _, c := range w.campaigns {
-		w.plan(c)
+		for i := range c.plan.Acts {
+			w.later(c.plan.Acts[i].At, func() { w.act(c, &c.plan.Acts[i]) })
+		}
 	}
-	w.planFaults()
+	for _, f := range in.Faults {
+		w.later(f.At, func() { w.fault(f) })
+	}
 	return w
 }
 
