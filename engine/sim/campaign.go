@@ -206,12 +206,8 @@ type CampaignResult struct {
 	Dials            int               // INVITEs that left, of all runs
 	Started          time.Duration     // of that run, since the world's start
 	Ended            time.Duration     // when it completed, else the world's end
-	// Dialling is the time in which the campaign was running within its window.
-	Dialling time.Duration
-	// Busy is Σ over workers of the time in calls, Workers of what it could be:
-	// the seats that the campaign had while it was dialling.
-	Busy, Workers time.Duration
-	Constraint    engine.Constraint // of the last decision
+	Work
+	Constraint engine.Constraint // of the last decision
 	// Open is how many contacts were not final at the end, LeftAtClose how many
 	// were not when the window closed first, -1 when it did not.
 	Open, LeftAtClose int
@@ -272,9 +268,4 @@ func RunCampaigns(in Installation, seed uint64) CampaignsResult {
 	w := newCampaignWorld(in.WithDefaults(), seed)
 	w.play()
 	return w.result()
-}
-
-// RunCampaign plays one campaign of its own.
-func RunCampaign(in Installation, seed uint64) CampaignResult {
-	return RunCampaigns(in, seed).Campaigns[0]
 }

@@ -286,7 +286,7 @@ func (w *campaignWorld) result() CampaignsResult {
 			FailureReason: row.FailureReason,
 			Run:           row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
 		c.clock.pass(w, c)
-		r.Dialling, r.Busy, r.Workers, r.LeftAtClose = c.clock.dialling, c.clock.busy, c.clock.workers, c.clock.leftAtClose
+		r.Work, r.LeftAtClose = c.clock.done, c.clock.leftAtClose
 		r.Counts = pacing.Counts{Live: counters.LiveAnswers, Abandoned: counters.LiveAnswers - counters.ConnectedCalls,
 			CapacityLoss: counters.CapacityLoss}
 		if row.StartedAt != nil {
@@ -306,23 +306,26 @@ func (w *campaignWorld) result() CampaignsResult {
 
 // dialClock sums up how long a campaign dialled and its workers worked.
 type dialClock struct {
-	at                      time.Duration
-	open                    bool
-	seats, used             int
-	dialling, busy, workers time.Duration
-	leftAtClose             int     // contacts, when the window closed first; -1
-	course                  *course // nil when none is kept
+	at          time.Duration
+	open        bool
+	seats, used int
+	done        Work
+	leftAtClose int     // contacts, when the window closed first; -1
+	course      *course // nil when none is kept
+}
+
+// work is what is done in a time in which the clock stands as it stands.
+func (k *dialClock) work(d time.Duration) Work {
+	if !k.open {
+		return Work{}
+	}
+	return Work{Dialling: d, Busy: time.Duration(k.used) * d, Workers: time.Duration(max(k.seats, k.used)) * d}
 }
 
 // pass counts the time since it was last asked with what held in it.
 func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
-	d := w.now - k.at
 	was := k.open
-	if was {
-		k.dialling += d
-		k.workers += time.Duration(max(k.seats, k.used)) * d
-		k.busy += time.Duration(k.used) * d
-	}
+	k.done.add(k.work(w.now - k.at))
 	k.course.pass(k, w.now, w, c)
 	k.at, k.open, k.seats, k.used = w.now, false, 0, 0
 	r := w.runner(c)
