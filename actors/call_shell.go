@@ -307,18 +307,7 @@ func (s *callShell) fetchAttempt(e *call.FetchAttempt) {
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		at, ok, err := d.store.Attempt(ctx, e.Attempt)
-		m := *e.Result
-		m.Fetched, m.Attempt = true, nil
-		switch {
-		case err != nil:
-			m.Err = journal.Unavailable(err)
-		case !ok:
-			m.Err = call.ErrCallNotFound
-		default:
-			m.Attempt = &at
-		}
-		d.root.Send(self, &m)
+		d.root.Send(self, e.Found(d.store.Attempt(ctx, e.Attempt)))
 	}()
 }
 

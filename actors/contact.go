@@ -5,7 +5,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/contact"
@@ -110,18 +109,7 @@ func (a *contactActor) load() {
 	go func() {
 		ctx, cancel := context.WithTimeout(d.ctx, d.cfg.CommitTimeout)
 		defer cancel()
-		row, ok, err := d.store.ContactByID(ctx, id)
-		m := &call.ContactLoaded{Row: row, Err: err}
-		if err == nil && !ok {
-			m.Err = engine.NotFound("contact_not_found", "the contact is not stored")
-		}
-		if m.Err == nil && row.Attempt != "" {
-			at, ok, err := d.store.Attempt(ctx, row.Attempt)
-			if m.Err = err; err == nil && ok {
-				m.Attempt = &at
-			}
-		}
-		d.root.Send(self, m)
+		d.root.Send(self, call.ReadContact(ctx, d.store, id))
 	}()
 }
 

@@ -146,17 +146,10 @@ func (d *deps) fetchConfig(ctx context.Context, e core.FetchConfig) *core.ActRea
 func (d *deps) addRows(id engine.CampaignID, e core.AddContacts) *core.RowsAdded {
 	list := &addition{d: d, ins: e.Insert, became: e.Became, batch: e.Batch}
 	rep, err := list.store()
-	ev := e.Insert.Event
-	ev.Data.Count = rep.Added
-	m := &core.RowsAdded{Read: e.Read, Request: e.Request, Report: rep, Batch: list.reply, Command: e.Command,
-		Epoch:   e.Insert.Epoch,
-		Lifting: e.Lifting, Event: ev, Err: err}
-	if err == nil && e.Lifting && rep.Duplicates > 0 {
-		ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
-		defer cancel()
-		m.Again, m.Err = d.store.ExcludedContacts(ctx, id, core.NumbersOf(e.Command.Contacts))
-		m.Report.Readmitted = len(m.Again)
-	}
+	ctx, cancel := context.WithTimeout(d.ctx, 2*d.cfg.CommitTimeout)
+	defer cancel()
+	m := e.Added(ctx, d.store, id, rep, err)
+	m.Batch = list.reply
 	return m
 }
 

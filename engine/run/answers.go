@@ -177,6 +177,20 @@ func NumbersOf(list []campaign.NewContact) []engine.PhoneNumber {
 	return numbers
 }
 
+// Added is the answer to a list that was stored, or was not; it finds the excluded
+// contacts that are added again.
+func (e *AddContacts) Added(ctx context.Context, t Tables, id engine.CampaignID, report campaign.AddReport,
+	err error) *RowsAdded {
+	m := &RowsAdded{Read: e.Read, Request: e.Request, Report: report, Command: e.Command, Epoch: e.Insert.Epoch,
+		Lifting: e.Lifting, Event: e.Insert.Event, Err: err}
+	m.Event.Data.Count = report.Added
+	if err == nil && e.Lifting && report.Duplicates > 0 {
+		m.Again, m.Err = t.ExcludedContacts(ctx, id, NumbersOf(e.Command.Contacts))
+		m.Report.Readmitted = len(m.Again)
+	}
+	return m
+}
+
 // load takes ownership and reads what is durable.
 func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 	id := a.Campaign

@@ -24,15 +24,7 @@ type callees struct {
 	talk            lognormal // s of a long talk
 }
 
-// dialOutcome is what becomes of one dial.
-type dialOutcome struct {
-	answered bool
-	machine  bool
-	rings    time.Duration // until the answer, or the end of the line
-	talk     time.Duration // for how long a worker is held
-}
-
-// Fate is what becomes of one dial, for those who play a scenario elsewhere.
+// Fate is what becomes of one dial.
 type Fate struct {
 	Answered bool
 	Machine  bool
@@ -43,8 +35,7 @@ type Fate struct {
 // FateOf says what becomes of dial number i, from 1, placed at t.
 func FateOf(sc *Scenario, seed, i uint64, t time.Duration) Fate {
 	c := newCallees(sc, seed)
-	f := c.dial(i, t)
-	return Fate{Answered: f.answered, Machine: f.machine, Ring: f.rings, Talk: f.talk}
+	return c.dial(i, t)
 }
 
 func newCallees(sc *Scenario, seed uint64) callees {
@@ -58,32 +49,32 @@ func newCallees(sc *Scenario, seed uint64) callees {
 }
 
 // dial number i is placed at t.
-func (c *callees) dial(i uint64, t time.Duration) dialOutcome {
+func (c *callees) dial(i uint64, t time.Duration) Fate {
 	u := chanceOf(c.seed, i)
-	var f dialOutcome
+	var f Fate
 	if u.at(drawAnswered) < c.sc.Answer.At(t) {
-		f.machine = u.at(drawMachine) < c.sc.Machines
-		if f.machine {
-			f.rings = c.machine.of(u.at(drawRing))
+		f.Machine = u.at(drawMachine) < c.sc.Machines
+		if f.Machine {
+			f.Ring = c.machine.of(u.at(drawRing))
 		} else {
-			f.rings = c.person.of(u.at(drawRing))
+			f.Ring = c.person.of(u.at(drawRing))
 		}
-		f.answered = f.rings < c.sc.Timeout
+		f.Answered = f.Ring < c.sc.Timeout
 	}
 	switch {
-	case !f.answered:
-		f.rings = c.sc.Timeout
+	case !f.Answered:
+		f.Ring = c.sc.Timeout
 		if u.at(drawFails) < failFast {
-			f.rings = min(failLeast+time.Duration(u.at(drawFailTime)*float64(failMost-failLeast)), c.sc.Timeout)
+			f.Ring = min(failLeast+time.Duration(u.at(drawFailTime)*float64(failMost-failLeast)), c.sc.Timeout)
 		}
-	case f.machine:
-		f.talk = c.sc.Hold
+	case f.Machine:
+		f.Talk = c.sc.Hold
 	default:
 		talk := seconds(-shortTalk * math.Log(u.at(drawTalk)))
 		if u.at(drawShort) >= c.sc.Short {
 			talk = c.talk.of(u.at(drawTalk))
 		}
-		f.talk = time.Duration(float64(talk) * c.sc.TalkFactor.At(t))
+		f.Talk = time.Duration(float64(talk) * c.sc.TalkFactor.At(t))
 	}
 	return f
 }

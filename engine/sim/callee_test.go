@@ -52,15 +52,15 @@ func people(sc *Scenario) (answered, machines float64, ring, machineRing, talk, 
 	for i := range uint64(n) {
 		f := c.dial(i+1, time.Hour)
 		switch {
-		case !f.answered:
+		case !f.Answered:
 			continue
-		case f.machine:
+		case f.Machine:
 			machines++
-			machineRing.add(f.rings)
-			hold.add(f.talk)
+			machineRing.add(f.Ring)
+			hold.add(f.Talk)
 		default:
-			ring.add(f.rings)
-			talk.add(f.talk)
+			ring.add(f.Ring)
+			talk.add(f.Talk)
 		}
 		answered++
 	}
@@ -119,11 +119,11 @@ func TestWhoAnswersAfterTheTimeoutDoesNot(t *testing.T) {
 	for i := range uint64(100_000) {
 		f := c.dial(i, 0)
 		switch {
-		case f.answered && f.rings < sc.Timeout:
+		case f.Answered && f.Ring < sc.Timeout:
 			answered++
-		case !f.answered && f.rings == sc.Timeout:
+		case !f.Answered && f.Ring == sc.Timeout:
 			full++
-		case !f.answered && f.rings >= failLeast && f.rings < failMost:
+		case !f.Answered && f.Ring >= failLeast && f.Ring < failMost:
 			fast++
 		default:
 			t.Fatalf("dial %d: %+v", i, f)
@@ -155,7 +155,7 @@ func TestADialsFateFollowsFromSeedNumberAndTime(t *testing.T) {
 	// answers at a higher one too.
 	sc.Answer = Schedule{Steps: []Step{{0, 0.2}, {time.Hour, 0.5}}}
 	for i := range uint64(1000) {
-		if low, high := a.dial(i, 0), a.dial(i, time.Hour); low.answered && low != high {
+		if low, high := a.dial(i, 0), a.dial(i, time.Hour); low.Answered && low != high {
 			t.Fatalf("dial %d: %+v at p 0.2, %+v at 0.5", i, low, high)
 		}
 	}

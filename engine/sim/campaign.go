@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,14 +102,8 @@ type PlannedAct struct {
 type CampaignEdit struct{ MaxAttempts, RetryDelaySec, Concurrency int }
 
 func (e *CampaignEdit) apply(s *campaign.Settings) {
-	set := func(to *int, n int) {
-		if n > 0 {
-			*to = n
-		}
-	}
-	set(&s.MaxAttempts, e.MaxAttempts)
-	set(&s.RetryDelaySec, e.RetryDelaySec)
-	set(&s.Concurrency, e.Concurrency)
+	s.MaxAttempts, s.RetryDelaySec = cmp.Or(e.MaxAttempts, s.MaxAttempts), cmp.Or(e.RetryDelaySec, s.RetryDelaySec)
+	s.Concurrency = cmp.Or(e.Concurrency, s.Concurrency)
 }
 
 // BotPlan is how bots behave, in shares of calls (0…1).
@@ -165,9 +161,7 @@ func (in Installation) WithDefaults() Installation {
 	if in.Start.IsZero() {
 		in.Start = start
 	}
-	if in.Length == 0 {
-		in.Length = 24 * time.Hour
-	}
+	in.Length = cmp.Or(in.Length, 24*time.Hour)
 	if in.People.Answer.Base == 0 && len(in.People.Answer.Steps) == 0 {
 		in.People = Standard()
 	}
@@ -181,25 +175,19 @@ func (in Installation) WithDefaults() Installation {
 			Active: true}}}
 	}
 	if len(in.Numbers) == 0 {
-		seen := map[engine.PhoneNumber]bool{}
 		for i := range in.Campaigns {
 			for _, n := range in.Campaigns[i].Settings.Numbers {
-				if !seen[n] {
-					in.Numbers = append(in.Numbers, engine.NumberSettings{Number: n, State: "active"})
+				s := engine.NumberSettings{Number: n, State: "active"}
+				if !slices.Contains(in.Numbers, s) {
+					in.Numbers = append(in.Numbers, s)
 				}
-				seen[n] = true
 			}
 		}
 	}
 	if len(in.Prefixes) == 0 {
 		in.Prefixes = []string{"+49151"}
 	}
-	if in.Commit == 0 {
-		in.Commit = 3 * time.Millisecond
-	}
-	if in.Bot.Connect == 0 {
-		in.Bot.Connect = 80 * time.Millisecond
-	}
+	in.Commit, in.Bot.Connect = cmp.Or(in.Commit, 3*time.Millisecond), cmp.Or(in.Bot.Connect, 80*time.Millisecond)
 	if len(in.Bot.Dispositions) == 0 {
 		in.Bot.Dispositions = []string{"done"}
 	}
@@ -218,12 +206,8 @@ type CampaignResult struct {
 	Dials            int               // INVITEs that left, of all runs
 	Started          time.Duration     // of that run, since the world's start
 	Ended            time.Duration     // when it completed, else the world's end
-	// Dialling is the time in which the campaign was running within its window.
-	Dialling time.Duration
-	// Busy is Σ over workers of the time in calls, Workers of what it could be:
-	// the seats that the campaign had while it was dialling.
-	Busy, Workers time.Duration
-	Constraint    engine.Constraint // of the last decision
+	Work
+	Constraint engine.Constraint // of the last decision
 	// Open is how many contacts were not final at the end, LeftAtClose how many
 	// were not when the window closed first, -1 when it did not.
 	Open, LeftAtClose int
@@ -284,9 +268,4 @@ func RunCampaigns(in Installation, seed uint64) CampaignsResult {
 	w := newCampaignWorld(in.WithDefaults(), seed)
 	w.play()
 	return w.result()
-}
-
-// RunCampaign plays one campaign of its own.
-func RunCampaign(in Installation, seed uint64) CampaignResult {
-	return RunCampaigns(in, seed).Campaigns[0]
 }

@@ -15,21 +15,12 @@ import (
 
 var operator = engine.Who{Name: "operator"}
 
-// plan lets a campaign's acts happen.
-func (w *campaignWorld) plan(c *campaignRecord) {
-	for i := range c.plan.Acts {
-		a := &c.plan.Acts[i]
-		w.later(a.At, func() { w.act(c, a) })
-	}
-}
-
 func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 	switch {
 	case a.Action != "":
 		w.command(c, campaign.Act{Campaign: c.id, Action: a.Action, Who: operator, Unreached: a.Unreached})
 	case a.Edit != nil:
-		row := w.row(c)
-		s := row.Settings
+		s := w.row(c).Settings
 		a.Edit.apply(&s)
 		w.command(c, campaign.Act{Campaign: c.id, Action: campaign.ActionEdit, Who: operator, Settings: &s})
 	case a.Add > 0:
@@ -45,11 +36,8 @@ func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 		w.exclude(c, campaign.Exclude{Campaign: c.id, Match: map[string]string{"segment": strconv.Itoa(a.Segment)},
 			Reason: "asked for", Who: operator})
 	case a.Lift > 0:
-		n := w.person(a.Lift - 1).Number
-		done := w.check.adding(c, n)
-		cmd := campaign.Lift{Campaign: c.id, Number: n, Who: operator}
-		w.ask(&request{c: c, what: "lift", event: func() any { return &run.Lift{Command: cmd} },
-			done: func(any, error) { done() }})
+		cmd := campaign.Lift{Campaign: c.id, Number: w.person(a.Lift - 1).Number, Who: operator}
+		w.ask(&request{c: c, what: "lift", event: &run.Lift{Command: cmd}, done: w.check.adding(c, cmd.Number)})
 	case a.Erase > 0:
 		w.erase(c, w.person(a.Erase-1).Number, 5)
 	case a.Suppress > 0:
@@ -78,7 +66,7 @@ func (w *campaignWorld) whenDatabase(f func()) {
 
 func (w *campaignWorld) command(c *campaignRecord, cmd campaign.Act) {
 	w.check.acting(c, cmd.Action)
-	w.ask(&request{c: c, what: string(cmd.Action), event: func() any { return &run.Act{Command: cmd} },
+	w.ask(&request{c: c, what: string(cmd.Action), event: &run.Act{Command: cmd},
 		done: func(_ any, err error) { w.check.acted(c, cmd.Action, err) }})
 }
 
@@ -95,10 +83,9 @@ func (w *campaignWorld) strangers(c *campaignRecord, n int) (list []campaign.New
 }
 
 func (w *campaignWorld) add(c *campaignRecord, list []campaign.NewContact) {
-	done := w.check.adding(c, run.NumbersOf(list)...)
-	w.ask(&request{c: c, what: "add", event: func() any {
-		return &run.AddRows{Command: campaign.AddContacts{Campaign: c.id, Source: "api", Contacts: list, Who: operator}}
-	}, done: func(any, error) { done() }})
+	cmd := campaign.AddContacts{Campaign: c.id, Source: "api", Contacts: list, Who: operator}
+	w.ask(&request{c: c, what: "add", event: &run.AddRows{Command: cmd},
+		done: w.check.adding(c, run.NumbersOf(list)...)})
 }
 
 func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
@@ -109,21 +96,15 @@ func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 			BodyHash: "body"}
 	}
 	done := w.check.adding(c, p.Number)
-	answered := func(v any, err error) {
-		done()
+	w.ask(&request{c: c, what: "trigger", event: &run.Trigger{Command: cmd}, done: func(v any, err error) {
+		done(v, err)
 		w.check.triggered(c, cmd, v, err)
-	}
-	w.ask(&request{c: c, what: "trigger", event: func() any { return &run.Trigger{Command: cmd} }, done: answered})
+	}})
 }
 
 func (w *campaignWorld) exclude(c *campaignRecord, cmd campaign.Exclude) {
-	confirmed := w.check.excluding(c, cmd.Number, cmd.Match)
-	answered := func(_ any, err error) {
-		if err == nil {
-			confirmed()
-		}
-	}
-	w.ask(&request{c: c, what: "exclude", event: func() any { return &run.Exclude{Command: cmd} }, done: answered})
+	w.ask(&request{c: c, what: "exclude", event: &run.Exclude{Command: cmd},
+		done: w.check.excluding(c, cmd.Number, cmd.Match)})
 }
 
 func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOnContact) {
@@ -132,8 +113,8 @@ func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOn
 		return
 	}
 	cmd.Campaign, cmd.Contact, cmd.Who = c.id, row.ID, operator
-	w.check.reopened(c, row.Number)
-	w.ask(&request{c: c, what: "operate", event: func() any { return &run.Operate{Command: cmd} }})
+	delete(w.check.runs[c.i].consumed, row.Number) // somebody wants the contact called once more
+	w.ask(&request{c: c, what: "operate", event: &run.Operate{Command: cmd}})
 }
 
 // --- erasure -----------------------------------------------------------------------------
@@ -153,29 +134,26 @@ func (w *campaignWorld) erase(c *campaignRecord, n engine.PhoneNumber, tries int
 			}
 			return
 		}
-		w.eraseFrom(n, 0, func() {
-			w.whenDatabase(func() { w.erased(n) })
-		})
+		w.eraseFrom(n, 0)
 	})
 }
 
 // eraseFrom excludes the person in every campaign from the i-th on.
-func (w *campaignWorld) eraseFrom(n engine.PhoneNumber, i int, then func()) {
+func (w *campaignWorld) eraseFrom(n engine.PhoneNumber, i int) {
 	if i == len(w.campaigns) {
-		then()
+		w.whenDatabase(func() { w.erased(n) })
 		return
 	}
 	c := w.campaigns[i]
-	next := func(any, error) { w.eraseFrom(n, i+1, then) }
-	w.ask(&request{c: c, what: "begin erasure", event: func() any { return &run.BeginErasure{Number: n} },
+	next := func(any, error) { w.eraseFrom(n, i+1) }
+	w.ask(&request{c: c, what: "begin erasure", event: &run.BeginErasure{Number: n},
 		done: func(any, error) {
 			if row, ok, _ := w.store.ContactByNumber(background, c.id, n); !ok || !row.Open() {
 				next(nil, nil)
 				return
 			}
-			w.ask(&request{c: c, what: "exclude", event: func() any {
-				return &run.Exclude{Command: campaign.Exclude{Campaign: c.id, Number: n, Reason: "person_erased", Who: operator}}
-			}, done: next})
+			cmd := campaign.Exclude{Campaign: c.id, Number: n, Reason: "person_erased", Who: operator}
+			w.ask(&request{c: c, what: "exclude", event: &run.Exclude{Command: cmd}, done: next})
 		}})
 }
 
@@ -193,9 +171,9 @@ func (w *campaignWorld) erased(n engine.PhoneNumber) {
 	left := len(w.campaigns)
 	for _, c := range w.campaigns {
 		done := w.check.adding(c, n) // whoever is called under the number from now on is somebody new
-		w.ask(&request{c: c, what: "end erasure", event: func() any { return &run.EndErasure{Number: n, Tombstone: stone} },
-			done: func(any, error) {
-				done()
+		w.ask(&request{c: c, what: "end erasure", event: &run.EndErasure{Number: n, Tombstone: stone},
+			done: func(v any, err error) {
+				done(v, err)
 				if left--; left == 0 {
 					w.store.Lock()
 					delete(w.store.Holds, n)
@@ -213,30 +191,25 @@ type importing struct {
 	c     *campaignRecord
 	imp   campaign.Import
 	rows  []journal.StagedRow
-	terms run.ImportTerms
 	start run.ActivationStart
-	done  func() // its numbers were added, or not
+	done  func(any, error) // its numbers were added, or not
 	over  bool
 }
 
 func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact) {
 	id := engine.ImportID("imp-" + string(c.id) + "-" + strconv.Itoa(c.added))
-	i := &importing{w: w, c: c, imp: campaign.Import{ID: id, Campaign: c.id,
-		Filename: "list.csv", CreatedBy: operator}}
+	i := &importing{w: w, c: c, done: w.check.adding(c, run.NumbersOf(list)...),
+		imp: campaign.Import{ID: id, Campaign: c.id, Filename: "list.csv", CreatedBy: operator}}
 	for k, p := range list {
-		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(i.imp.ID) + "-" + strconv.Itoa(k)),
+		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(id) + "-" + strconv.Itoa(k)),
 			Line: k + 2, NewContact: p})
 	}
-	i.done = w.check.adding(c, run.NumbersOf(list)...)
-	i.ask("may import", &run.MayImport{}, func(v any) {
-		i.terms, _ = v.(run.ImportTerms)
-		w.whenDatabase(i.stage)
-	})
+	i.ask("may import", &run.MayImport{}, func(any) { w.whenDatabase(i.stage) })
 }
 
 // ask asks the run; an import that is refused has failed.
 func (i *importing) ask(what string, event any, then func(value any)) {
-	i.w.ask(&request{c: i.c, what: what, event: func() any { return event }, patience: time.Minute, late: i.fail,
+	i.w.ask(&request{c: i.c, what: what, event: event, patience: time.Minute, late: i.fail,
 		done: func(v any, err error) {
 			if err != nil || i.over {
 				i.fail()
@@ -306,7 +279,7 @@ func (i *importing) activate(pass run.GatePass) {
 	i.over = true
 	_ = i.w.store.CloseImport(background, i.imp.ID)
 	i.tell(&run.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: pass.Epoch, Event: ev, Out: out})
-	i.done()
+	i.done(nil, nil)
 }
 
 func (i *importing) fail() {
@@ -319,5 +292,5 @@ func (i *importing) fail() {
 		_ = i.w.store.CloseImport(background, i.imp.ID)
 	})
 	i.tell(&run.ActivationEnded{Import: i.imp.ID})
-	i.done()
+	i.done(nil, nil)
 }

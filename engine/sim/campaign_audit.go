@@ -10,11 +10,10 @@ import (
 // What is looked at from time to time, and at the end.
 
 func (k *checker) auditLater() {
-	w := k.w
-	w.queue.push(simEvent{at: w.now + auditEvery, idle: true, f: func() {
+	k.w.push(auditEvery, simEvent{idle: true, f: func() {
 		k.audit()
 		k.auditLater()
-	}}, w.now)
+	}})
 }
 
 // audit looks at what nobody may notice: attempts without an owner, seats that a paused

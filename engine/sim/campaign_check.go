@@ -239,8 +239,6 @@ func (k *checker) attach(c *campaignRecord, id engine.AttemptID) {
 	}
 }
 
-func (k *checker) detach(c *campaignRecord, id engine.AttemptID) { delete(k.runs[c.i].attached, id) }
-
 // --- abandons ----------------------------------------------------------------------------
 
 // live: a live answer was served, or abandoned with a cause.
@@ -303,8 +301,7 @@ func (k *checker) invite(x *leg, n int) {
 		k.broke(c, "%s is suppressed and is dialled", x.to)
 	}
 	id := k.w.in.Trunks[x.trunk].Settings.ID
-	list := slices.DeleteFunc(k.sent[id], func(at time.Duration) bool { return now-at >= time.Second })
-	k.sent[id] = append(list, now)
+	k.sent[id] = append(within(time.Second, k.sent[id], now), now)
 	if most := k.w.process.trunk(id).Settings().CPSCap; len(k.sent[id]) > most {
 		k.broke(c, "%d INVITEs left through %s within a second, its cap is %d", len(k.sent[id]), id, most)
 	}
@@ -344,9 +341,6 @@ func (k *checker) invite(x *leg, n int) {
 		}
 	}
 }
-
-// answered: a callee picks up.
-func (k *checker) answered(x *leg) { k.note(x.of, "answered: leg %s", x.id) }
 
 // confirmed: the ACK leaves.
 func (k *checker) confirmed(c *campaignRecord, id engine.LegID) {

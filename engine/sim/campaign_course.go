@@ -16,10 +16,25 @@ const (
 // CampaignMoment is one piece of a campaign's course.
 type CampaignMoment struct {
 	From, Until time.Duration
-	// Open is for how long the campaign dialled within its window; Busy and
-	// Workers are Σ over workers in that time.
-	Open, Busy, Workers time.Duration
-	// At the end of the piece, since the start.
+	Work
+	Progress // at the end of the piece
+}
+
+// Work is what a campaign did in some time.
+type Work struct {
+	// Dialling is the time in which the campaign was running within its window.
+	Dialling time.Duration
+	// Busy is Σ over workers of the time in calls, Workers of what it could be:
+	// the seats that the campaign had while it was dialling.
+	Busy, Workers time.Duration
+}
+
+func (w *Work) add(more Work) {
+	w.Dialling, w.Busy, w.Workers = w.Dialling+more.Dialling, w.Busy+more.Busy, w.Workers+more.Workers
+}
+
+// Progress is how far a campaign has come since its start.
+type Progress struct {
 	Dials  int
 	Counts pacing.Counts
 	Left   int // contacts that are not final
@@ -42,7 +57,7 @@ func (c *course) at(t time.Duration) *CampaignMoment {
 	for len(c.pieces) <= k {
 		var next CampaignMoment
 		if n := len(c.pieces); n > 0 {
-			next.Dials, next.Counts, next.Left = c.pieces[n-1].Dials, c.pieces[n-1].Counts, c.pieces[n-1].Left
+			next.Progress = c.pieces[n-1].Progress
 		}
 		next.From = time.Duration(len(c.pieces)) * c.width
 		next.Until = next.From + c.width
@@ -63,8 +78,8 @@ func (c *course) halve() {
 			continue
 		}
 		last := &half[len(half)-1]
-		last.Open, last.Busy, last.Workers = last.Open+p.Open, last.Busy+p.Busy, last.Workers+p.Workers
-		last.Dials, last.Counts, last.Left = p.Dials, p.Counts, p.Left
+		last.add(p.Work)
+		last.Progress = p.Progress
 	}
 	c.pieces = half
 }
@@ -80,12 +95,7 @@ func (c *course) pass(k *dialClock, now time.Duration, w *campaignWorld, of *cam
 	for from := k.at; from < now; {
 		p := c.at(from)
 		until := min(now, p.Until)
-		if k.open {
-			t := until - from
-			p.Open += t
-			p.Busy += time.Duration(k.used) * t
-			p.Workers += time.Duration(max(k.seats, k.used)) * t
-		}
+		p.add(k.work(until - from))
 		from = until
 	}
 	c.at(now)
@@ -96,8 +106,7 @@ func (c *course) stands(w *campaignWorld, of *campaignRecord, counts *pacing.Cou
 	if c == nil || len(c.pieces) == 0 {
 		return
 	}
-	p := &c.pieces[len(c.pieces)-1]
-	p.Dials, p.Counts, p.Left = of.dials, *counts, w.open(of)
+	c.pieces[len(c.pieces)-1].Progress = Progress{Dials: of.dials, Counts: *counts, Left: w.open(of)}
 }
 
 // moments gives the course until a campaign's end; what came later belongs to its
@@ -106,11 +115,9 @@ func (c *course) moments(end time.Duration) []CampaignMoment {
 	if c == nil || len(c.pieces) == 0 {
 		return nil
 	}
-	k := min(int((end-1)/c.width), len(c.pieces)-1)
-	k = max(k, 0)
-	final := c.pieces[len(c.pieces)-1]
+	k := max(min(int((end-1)/c.width), len(c.pieces)-1), 0)
 	last := &c.pieces[k]
-	last.Dials, last.Counts, last.Left = final.Dials, final.Counts, final.Left
+	last.Progress = c.pieces[len(c.pieces)-1].Progress
 	last.Until = max(min(last.Until, end), last.From)
 	return c.pieces[:k+1]
 }

@@ -6,37 +6,33 @@ import (
 	"dialler/engine/run"
 )
 
-func (w *campaignWorld) planFaults() {
-	for _, f := range w.in.Faults {
-		w.later(f.At, func() { w.fault(f) })
-	}
-}
-
 func (w *campaignWorld) fault(f Fault) {
 	until := func(undo func()) { w.later(f.Length, undo) }
+	// Several faults of a kind may overlap; who is told hears of each beginning and end.
+	count := func(faults *int, told func()) {
+		*faults++
+		told()
+		until(func() {
+			*faults--
+			told()
+		})
+	}
 	c := w.campaigns[f.Campaign%len(w.campaigns)]
 	r := w.runner(c)
 	switch f.Kind {
 	case FaultTrunkDown:
-		w.down[f.Trunk]++
-		w.keepalive(f.Trunk)
-		until(func() {
-			w.down[f.Trunk]--
-			w.keepalive(f.Trunk)
+		count(&w.down[f.Trunk], func() { // OPTIONS go on; what they find is heard some time later
+			if w.process != nil {
+				w.process.options(f.Trunk)
+			}
 		})
 	case FaultTrunkRefuses:
-		w.refuses[f.Trunk]++
-		until(func() { w.refuses[f.Trunk]-- })
+		count(&w.refuses[f.Trunk], func() {})
 	case FaultSeats:
 		w.setSeats(f.Value)
 		until(func() { w.setSeats(w.in.Seats) })
 	case FaultDatabase:
-		w.dbAway++
-		w.disturbAll()
-		until(func() {
-			w.dbAway--
-			w.disturbAll()
-		})
+		count(&w.dbAway, w.disturbAll)
 	case FaultSlowCommit:
 		was := w.commit
 		w.commit = time.Duration(f.Value) * time.Millisecond
@@ -56,8 +52,7 @@ func (w *campaignWorld) fault(f Fault) {
 	case FaultRunCrash:
 		if r != nil {
 			w.check.note(c, "the run's actor crashes")
-			w.check.lost(c)
-			w.disturb(c)
+			w.lose(c)
 			r.start()
 		}
 	case FaultContactCrash:
@@ -68,8 +63,7 @@ func (w *campaignWorld) fault(f Fault) {
 		for i := range list { // one with a call, if there is one
 			if a := list[(f.Value+i)%len(list)]; a.core.Call.Live() || i == len(list)-1 {
 				w.check.note(c, "the actor of contact %s crashes", a.core.Machine.C.ID)
-				w.check.lost(c)
-				w.disturb(c)
+				w.lose(c)
 				a.restart()
 				return
 			}
@@ -81,21 +75,27 @@ func (w *campaignWorld) fault(f Fault) {
 	}
 }
 
+// disturbAll notes that what was asked of any campaign may go unanswered.
 func (w *campaignWorld) disturbAll() {
 	for _, c := range w.campaigns {
-		w.disturb(c)
+		c.disturbed = w.now
 	}
+}
+
+// lose: who knew of a campaign's lines is gone, and what was asked of it may go unanswered.
+func (w *campaignWorld) lose(c *campaignRecord) {
+	w.check.lost(c)
+	c.disturbed = w.now
 }
 
 // crash takes the process down: what was not durable is gone, and nobody knows of the
 // legs.
 func (w *campaignWorld) crash() {
 	w.crashes++
-	w.disturbAll()
 	for _, c := range w.campaigns {
 		c.clock.pass(w, c)
 		c.clock.open = false
-		w.check.lost(c)
+		w.lose(c)
 		w.check.note(c, "the process is gone")
 	}
 	w.check.processGone()
@@ -107,13 +107,12 @@ func (w *campaignWorld) crash() {
 func (w *campaignWorld) handOver(r *runner, away time.Duration) {
 	p, c := r.p, r.c
 	w.check.note(c, "is handed over")
-	w.disturb(c)
+	c.disturbed = w.now
 	r.stopped = func() {
 		if r.gone || p != w.process {
 			return
 		}
-		w.check.lost(c)
-		w.disturb(c)
+		w.lose(c)
 		r.gone = true
 		for _, a := range r.inOrder() {
 			a.stop()
@@ -132,11 +131,4 @@ func (w *campaignWorld) handOver(r *runner, away time.Duration) {
 			stopped()
 		}
 	})
-}
-
-// keepalive: OPTIONS go on; what they find is heard some time later.
-func (w *campaignWorld) keepalive(i int) {
-	if w.process != nil {
-		w.process.options(i)
-	}
 }

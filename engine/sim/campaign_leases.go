@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -46,15 +47,18 @@ func (p *process) lease(from receiver, effect any) {
 	var f func()
 	switch e := effect.(type) {
 	case run.ReserveTrunks:
-		f = func() { p.reserveTrunks(from, e) }
+		f = func() {
+			got := p.acquire(e.Legs, nil)
+			got.Round = e.Round
+			p.after(w.delay(ownersTake), from, got)
+		}
 	case run.ReleaseTrunk:
 		f = func() { p.trunk(e.Trunk).Release(w.mono(), e.Leg) }
 	case *call.ReserveTrunk:
 		f = func() {
 			got := p.acquire([]engine.LegID{e.Leg}, e.Tried)
-			p.after(w.delay(ownersTake), from, &call.TrunkReserved{Attempt: e.Attempt, Leg: e.Leg, Trunk: got.trunks[0],
-				Media:    got.media[0],
-				Validity: got.validity[0], Constraint: got.refusal.Constraint, RetryAt: w.onWall(got.refusal.RetryAt)})
+			p.after(w.delay(ownersTake), from, &call.TrunkReserved{Attempt: e.Attempt, Leg: e.Leg, Trunk: got.Trunks[0],
+				Media: got.Media[0], Validity: got.Validity[0], Constraint: got.Constraint, RetryAt: got.RetryAt})
 		}
 	case *call.TrunkEvent:
 		f = func() { p.trunkEvent(e) }
@@ -78,22 +82,15 @@ func (p *process) trunk(id engine.TrunkID) *trunk.Trunk {
 	return p.trunks[max(i, 0)]
 }
 
-// acquired is what some legs got.
-type acquired struct {
-	trunks   []engine.TrunkID
-	media    []*engine.MediaProfile
-	validity []call.Validity
-	refusal  trunk.Refusal
-}
-
 // acquire asks one trunk after the other, as their choice has it, for the legs that
 // have none yet.
-func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) acquired {
+func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) *run.TrunksReserved {
 	w, now := p.w, p.w.mono()
-	got := acquired{trunks: make([]engine.TrunkID, len(legs)), media: make([]*engine.MediaProfile, len(legs)),
-		validity: make([]call.Validity, len(legs))}
+	got := &run.TrunksReserved{Legs: legs, Trunks: make([]engine.TrunkID, len(legs)),
+		Media: make([]*engine.MediaProfile, len(legs)), Validity: make([]call.Validity, len(legs))}
+	var refusal trunk.Refusal
 	tried = slices.Clone(tried)
-	for slices.Contains(got.trunks, "") {
+	for slices.Contains(got.Trunks, "") {
 		candidates := make([]trunk.Candidate, len(p.trunks))
 		for i, t := range p.trunks {
 			candidates[i] = t.Candidate(now)
@@ -106,33 +103,24 @@ func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) acquired 
 		tried = append(tried, id)
 		t := p.trunk(id)
 		for i, leg := range legs {
-			if got.trunks[i] != "" {
+			if got.Trunks[i] != "" {
 				continue
 			}
 			ok, c, at := t.Acquire(now, leg, channelTTL)
 			if !ok {
-				got.refusal = got.refusal.Or(c, at)
+				refusal = refusal.Or(c, at)
 				break
 			}
 			s := t.Settings()
-			got.trunks[i], got.media[i] = id, &s.Media
+			got.Trunks[i], got.Media[i] = id, &s.Media
 			if from := t.From(leg); from.After(now) {
-				got.validity[i].From = w.bootTime().Add(from.Sub(now))
+				got.Validity[i].From = w.bootTime().Add(from.Sub(now))
 			}
 			w.check.channels(t)
 		}
 	}
-	if got.refusal.Constraint == "" {
-		got.refusal.Constraint = engine.ConstraintTrunkHealth
-	}
+	got.Constraint, got.RetryAt = cmp.Or(refusal.Constraint, engine.ConstraintTrunkHealth), w.onWall(refusal.RetryAt)
 	return got
-}
-
-func (p *process) reserveTrunks(from receiver, e run.ReserveTrunks) {
-	got := p.acquire(e.Legs, nil)
-	p.after(p.w.delay(ownersTake), from, &run.TrunksReserved{Round: e.Round, Legs: e.Legs, Trunks: got.trunks,
-		Media: got.media, Validity: got.validity,
-		Constraint: got.refusal.Constraint, RetryAt: p.w.onWall(got.refusal.RetryAt)})
 }
 
 func (p *process) trunkEvent(e *call.TrunkEvent) {

@@ -116,7 +116,7 @@ func (m *mediaPath) inSession(in time.Duration, f func()) {
 func (m *mediaPath) detach() {
 	if m != nil {
 		m.session++
-		m.p.w.check.detach(m.of, m.attempt)
+		delete(m.p.w.check.runs[m.of.i].attached, m.attempt)
 	}
 }
 
@@ -134,7 +134,7 @@ func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 	if cfg.AMD == engine.AMDOff || m.chance.at(drawVerdictNever) < b.VerdictNever {
 		return
 	}
-	machine := m.leg.people.machine != (m.chance.at(drawVerdictWrong) < b.VerdictWrong)
+	machine := m.leg.people.Machine != (m.chance.at(drawVerdictWrong) < b.VerdictWrong)
 	took := 600*time.Millisecond + time.Duration(m.chance.at(drawVerdictTime)*float64(3*time.Second))
 	e := engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman, AMDTook: took,
 		GreetingEnd: w.wall().Add(took - 300*time.Millisecond)}
@@ -200,7 +200,7 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 	if x == nil {
 		return
 	}
-	talk := max(x.people.talk, 100*time.Millisecond)
+	talk := max(x.people.Talk, 100*time.Millisecond)
 	if m.chance.at(drawLasts) < b.LastsTooLong {
 		talk = 100 * time.Hour
 	}
@@ -242,8 +242,7 @@ func (w *campaignWorld) report(c *campaignRecord, id engine.AttemptID, to engine
 				x.Callback.At = &at
 			}
 		}
-		w.ask(&request{c: c, what: "result", event: func() any {
-			return &run.SubmitResult{Contact: to, Result: call.StoreResult{Call: id.Call(), Result: x}}
-		}})
+		w.ask(&request{c: c, what: "result",
+			event: &run.SubmitResult{Contact: to, Result: call.StoreResult{Call: id.Call(), Result: x}}})
 	})
 }

@@ -18,7 +18,7 @@ type leg struct {
 	before   int               // … behind so many that only an earlier process knew
 	sink     *contactActor     // nil: nobody of ours knows of it
 	chance   chance
-	people   dialOutcome
+	people   Fate
 	progress bool // a response came
 	answered bool
 	over     bool
@@ -37,7 +37,7 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 		x.progress = true
 	case engine.LegAnswered:
 		x.answered = true
-		w.check.answered(x)
+		w.check.note(x.of, "answered: leg %s", x.id)
 	default: // the rest says nothing of what may still come
 	}
 	if e.Kind.Final() {
@@ -104,12 +104,16 @@ func (w *campaignWorld) noteDial(from engine.PhoneNumber, id engine.AttemptID) {
 	if i < 0 || w.in.Numbers[i].HourCap == 0 && w.in.Numbers[i].DayCap == 0 {
 		return
 	}
-	list := append(w.calls[from], w.now)
-	for len(list) > 0 && w.now-list[0] >= 24*time.Hour {
+	w.calls[from] = append(within(24*time.Hour, w.calls[from], w.now), w.now)
+	w.check.number(&w.in.Numbers[i], id)
+}
+
+// within drops those times from a list in order that are so long ago.
+func within(d time.Duration, list []time.Duration, now time.Duration) []time.Duration {
+	for len(list) > 0 && now-list[0] >= d {
 		list = list[1:]
 	}
-	w.calls[from] = list
-	w.check.number(&w.in.Numbers[i], id)
+	return list
 }
 
 // progress is the network's side of a leg that got through.
@@ -128,16 +132,9 @@ func (w *campaignWorld) progress(x *leg) {
 	}
 	p := &w.in.Trunks[x.trunk]
 	if p.CarrierCPS > 0 {
-		list := w.carrier[x.trunk]
-		for len(list) > 0 && w.now-list[0] >= time.Second {
-			list = list[1:]
-		}
-		over := len(list) >= p.CarrierCPS
-		if !over {
-			list = append(list, w.now)
-		}
-		w.carrier[x.trunk] = list
-		if over {
+		if list := within(time.Second, w.carrier[x.trunk], w.now); len(list) < p.CarrierCPS {
+			w.carrier[x.trunk] = append(list, w.now)
+		} else {
 			refuse(0, engine.LegEvent{Code: 503, Reason: "CPS limit exceeded", LimitReached: true, RetryAfter: 2 * time.Second})
 			return
 		}
@@ -147,8 +144,8 @@ func (w *campaignWorld) progress(x *leg) {
 		return
 	}
 	w.tells(x, engine.LegEvent{Kind: engine.LegProvisional, Code: 100})
-	ends := max(f.rings-40*time.Millisecond, time.Millisecond)
-	if !f.answered && f.rings < failMost+time.Millisecond {
+	ends := max(f.Ring-40*time.Millisecond, time.Millisecond)
+	if !f.Answered && f.Ring < failMost+time.Millisecond {
 		refuse(ends, refusalOf(x.chance.at(drawCode)))
 		return
 	}
@@ -161,7 +158,7 @@ func (w *campaignWorld) progress(x *leg) {
 		w.later(ends-rings, func() {
 			switch {
 			case x.over || x.ending || x.answered:
-			case f.answered:
+			case f.Answered:
 				w.answer(x)
 			default: // the network gives up a little after us
 				w.tells(x, engine.LegEvent{Kind: engine.LegRefused, Code: 480, Reason: "Temporarily Unavailable"})
@@ -178,10 +175,10 @@ func accepted() engine.LegEvent {
 
 func (w *campaignWorld) answer(x *leg) {
 	w.tells(x, accepted())
-	if x.people.machine {
+	if x.people.Machine {
 		w.later(time.Minute, func() { w.farEnds(x) }) // no machine records for ever
 	} else {
-		w.later(x.people.talk+30*time.Minute, func() { w.farEnds(x) }) // nor does anybody listen to silence
+		w.later(x.people.Talk+30*time.Minute, func() { w.farEnds(x) }) // nor does anybody listen to silence
 	}
 	if x.chance.at(drawHangsUp) < w.in.Bot.HangsUpEarly {
 		w.later(time.Duration(x.chance.at(drawHangsUpTime)*float64(2*time.Second)), func() { w.farEnds(x) })
@@ -217,9 +214,6 @@ func refusalOf(u float64) engine.LegEvent {
 	}
 	return engine.LegEvent{Code: 603, Reason: "Declined", NetworkBlocked: true}
 }
-
-// confirm sends the ACK.
-func (w *campaignWorld) confirm(c *campaignRecord, id engine.LegID) { w.check.confirmed(c, id) }
 
 // cancel ends a leg that was not answered; the answer may cross it.
 func (w *campaignWorld) cancel(id engine.LegID) {

@@ -79,21 +79,6 @@ func (w *campaignWorld) boot() {
 	}
 }
 
-// after gives somebody a message once some time has passed, unless the process is gone.
-func (p *process) after(d time.Duration, to receiver, event any) {
-	p.w.queue.push(simEvent{at: p.w.now + max(d, 0), life: p.life, to: to, event: event}, p.w.now)
-}
-
-// do has something done by the process after a time.
-func (p *process) do(d time.Duration, f func()) {
-	p.w.queue.push(simEvent{at: p.w.now + max(d, 0), life: p.life, f: f}, p.w.now)
-}
-
-// again is do for what comes again and again.
-func (p *process) again(d time.Duration, f func()) {
-	p.w.queue.push(simEvent{at: p.w.now + d, life: p.life, idle: true, f: f}, p.w.now)
-}
-
 // --- what the cores ask ----------------------------------------------------------------
 
 func (p *process) Draining() bool     { return false }
@@ -290,8 +275,7 @@ func (r *runner) arm(e run.Arm) {
 		}
 		after = max(after, rare)
 	}
-	event.at = w.now + max(after, 0)
-	w.queue.push(event, w.now)
+	w.push(after, event)
 }
 
 // Ticks of a run at rest: within its window, and outside.
@@ -443,7 +427,7 @@ func (a *contactActor) do(effect call.Effect) {
 	case *call.PlaceLeg:
 		w.place(a, &e.Leg)
 	case attempt.Confirm:
-		w.confirm(r.c, e.Leg)
+		w.check.confirmed(r.c, e.Leg)
 	case attempt.Cancel:
 		w.cancel(e.Leg)
 	case attempt.HangUp:

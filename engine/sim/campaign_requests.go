@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"time"
@@ -17,7 +18,7 @@ import (
 type request struct {
 	c        *campaignRecord
 	what     string
-	event    func() any
+	event    any
 	done     func(value any, err error) // nil: nobody looks
 	patience time.Duration              // 0: answerWithin
 	late     func()                     // in place of a repetition
@@ -45,12 +46,8 @@ func (w *campaignWorld) ask(q *request) {
 	sent := *q
 	sent.sent = w.now
 	w.process.waiting[id] = &sent
-	w.process.do(0, func() { r.receive(q.event(), id) })
-	patience := q.patience
-	if patience == 0 {
-		patience = answerWithin
-	}
-	w.later(patience, func() {
+	w.process.do(0, func() { r.receive(q.event, id) })
+	w.later(cmp.Or(q.patience, answerWithin), func() {
 		switch {
 		case sent.over:
 		case q.late != nil:
@@ -92,9 +89,6 @@ func (p *process) reply(to engine.Request, value any, err error) {
 	}
 }
 
-// disturb notes that what was asked of a campaign may go unanswered.
-func (w *campaignWorld) disturb(c *campaignRecord) { c.disturbed = w.now }
-
 // suppress tells every run of a number that is on the suppression list, and answers
 // whoever asked once all have confirmed.
 func (p *process) suppress(n engine.PhoneNumber, to engine.Request) {
@@ -105,10 +99,10 @@ func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
 	left := len(w.campaigns)
 	for _, c := range w.campaigns {
 		w.ask(&request{c: c, what: "suppressed",
-			event: func() any { return &run.Suppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}} },
+			event: &run.Suppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}},
 			done: func(any, error) {
 				if left--; left == 0 {
-					w.check.suppressed(n)
+					w.check.listed[n] = true
 					confirmed()
 				}
 			}})
@@ -119,7 +113,7 @@ func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
 
 // adding: somebody adds the numbers on purpose, which may undo what kept them away. The
 // function says that it is over.
-func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done func()) {
+func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done func(any, error)) {
 	t := k.runs[c.i]
 	mark := func(n int) {
 		for _, no := range numbers {
@@ -130,18 +124,18 @@ func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done
 		}
 	}
 	mark(1)
-	return func() { mark(-1) }
+	return func(any, error) { mark(-1) }
 }
 
-// excluding: an exclusion is asked for; the function says that it was confirmed. One
-// that somebody undoes meanwhile binds nobody.
-func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[string]string) (confirmed func()) {
+// excluding: an exclusion is asked for; the function hears the answer. One that somebody
+// undoes meanwhile binds nobody.
+func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[string]string) func(any, error) {
 	t := k.runs[c.i]
 	concerned := func() (list []engine.PhoneNumber) {
 		if n != "" {
 			return []engine.PhoneNumber{n}
 		}
-		rows := k.w.contacts(c.id, "", match)
+		rows, _ := k.w.store.ContactsMatching(background, c.id, match)
 		for i := range rows {
 			if exclusion.Concerns(n, match, rows[i].Number, rows[i].Variables) {
 				list = append(list, rows[i].Number)
@@ -153,7 +147,10 @@ func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[s
 	for _, no := range concerned() {
 		asked[no] = t.added[no]
 	}
-	return func() {
+	return func(_ any, err error) {
+		if err != nil {
+			return
+		}
 		for _, no := range concerned() {
 			if added, ok := asked[no]; ok && added == t.added[no] && t.underWay[no] == 0 {
 				t.excluded[no] = true
@@ -169,11 +166,6 @@ func (k *checker) answer(what string, err error) {
 	}
 	k.answers[what]++
 }
-
-func (k *checker) suppressed(n engine.PhoneNumber) { k.listed[n] = true }
-
-// reopened: somebody wants the contact called once more.
-func (k *checker) reopened(c *campaignRecord, n engine.PhoneNumber) { delete(k.runs[c.i].consumed, n) }
 
 // acting: somebody asks for it. A campaign may dial from the moment that it is asked to.
 func (k *checker) acting(c *campaignRecord, a campaign.Action) {

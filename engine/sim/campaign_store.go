@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/numberpool"
@@ -125,9 +125,7 @@ func (x *writer) failed() {
 func (x *writer) done(n int, refused []error) {
 	p := x.p
 	list := slices.Clone(x.queue[:n])
-	rest := copy(x.queue, x.queue[n:])
-	clear(x.queue[rest:])
-	x.queue = x.queue[:rest]
+	x.queue = slices.Delete(x.queue, 0, n)
 	for i := range list {
 		q := &list[i]
 		var err error
@@ -263,17 +261,6 @@ func (r *runner) put(e run.Effect, t tables) {
 	})
 }
 
-// contacts finds those of a campaign with a number, or else with some variables.
-func (w *campaignWorld) contacts(id engine.CampaignID, n engine.PhoneNumber,
-	match map[string]string) (rows []contact.Contact) {
-	if n == "" {
-		rows, _ = w.store.ContactsMatching(background, id, match)
-	} else if row, ok, _ := w.store.ContactByNumber(background, id, n); ok {
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 func (p *process) noteAbandon(n engine.PhoneNumber, at time.Time) {
 	if at.After(p.abandoned[n]) {
 		p.abandoned[n] = at
@@ -306,15 +293,8 @@ func (r *runner) addContacts(e run.AddContacts) {
 			r.addContacts(e)
 			return nil
 		}
-		m := &run.RowsAdded{Read: e.Read, Request: e.Request, Command: e.Command, Epoch: e.Insert.Epoch, Lifting: e.Lifting,
-			Event: e.Insert.Event}
-		m.Report, m.Err = s.AddContacts(background, e.Insert)
-		m.Event.Data.Count = m.Report.Added
-		if m.Err == nil && e.Lifting && m.Report.Duplicates > 0 {
-			m.Again, m.Err = s.ExcludedContacts(background, r.c.id, run.NumbersOf(e.Command.Contacts))
-			m.Report.Readmitted = len(m.Again)
-		}
-		return m
+		report, err := s.AddContacts(background, e.Insert)
+		return e.Added(background, tables{s, r.p.w}, r.c.id, report, err)
 	})
 }
 
@@ -339,33 +319,19 @@ func (r *runner) recover(e run.Recover, t tables) {
 func (p *process) loadContact(a *contactActor) {
 	id := a.core.Machine.C.ID
 	p.put(a, func(err error) any {
-		m := &call.ContactLoaded{Err: err}
 		if err != nil {
-			return m
+			return &call.ContactLoaded{Err: err}
 		}
-		row, ok, _ := p.w.store.ContactByID(background, id)
-		if !ok {
-			m.Err = engine.NotFound("contact_not_found", "the contact is not stored")
-			return m
-		}
-		m.Row = row
-		if at, ok := p.w.stored(row.Attempt); ok {
-			m.Attempt = &at
-		}
-		return m
+		return call.ReadContact(background, p.w.store, id)
 	})
 }
 
 // fetchAttempt reads the attempt that a result is about.
 func (p *process) fetchAttempt(a *contactActor, e *call.FetchAttempt) {
 	p.put(a, func(err error) any {
-		m := *e.Result
-		m.Fetched, m.Attempt, m.Err = true, nil, err
-		if at, ok := p.w.stored(e.Attempt); err == nil && ok {
-			m.Attempt = &at
-		} else if err == nil {
-			m.Err = call.ErrCallNotFound
+		if err != nil {
+			return e.Found(attempt.Attempt{}, false, err)
 		}
-		return &m
+		return e.Found(p.w.store.Attempt(background, e.Attempt))
 	})
 }

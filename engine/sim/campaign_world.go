@@ -21,7 +21,9 @@ type campaignWorld struct {
 	seed   uint64
 	now    time.Duration // by the monotonic clock
 	offset time.Duration // of the wall clock, by steps
-	queue  eventQueue
+	queue  queue[simEvent]
+	busy   int  // events of the queue that are not idle
+	idling bool // what happens now is idle, and nothing else is left
 	events int
 	draws  uint64
 
@@ -76,9 +78,13 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	}
 	w.boot()
 	for _, c := range w.campaigns {
-		w.plan(c)
+		for i := range c.plan.Acts {
+			w.later(c.plan.Acts[i].At, func() { w.act(c, &c.plan.Acts[i]) })
+		}
 	}
-	w.planFaults()
+	for _, f := range in.Faults {
+		w.later(f.At, func() { w.fault(f) })
+	}
 	return w
 }
 
@@ -211,11 +217,6 @@ func (w *campaignWorld) delay(most time.Duration) time.Duration {
 	return time.Duration(w.draw() % uint64(most)) //nolint:gosec // both are positive
 }
 
-// later lets something happen in the world.
-func (w *campaignWorld) later(d time.Duration, f func()) {
-	w.queue.push(simEvent{at: w.now + max(d, 0), f: f}, w.now)
-}
-
 // settles is for how long a world goes on once only what comes again and again is
 // left: leases run out, and seats go back.
 const settles = 12 * time.Minute
@@ -224,11 +225,15 @@ const settles = 12 * time.Minute
 func (w *campaignWorld) play() {
 	quiet := time.Duration(-1) // since when nothing but idle events is left
 	for w.check.broken == nil {
-		e, ok := w.queue.pop()
+		at, ok := w.queue.next()
 		if !ok {
 			break
 		}
-		if e.at >= w.in.Length {
+		e := w.queue.pop().what
+		if !e.idle {
+			w.busy--
+		}
+		if at >= w.in.Length {
 			w.now = w.in.Length
 			w.check.length()
 			return
@@ -236,15 +241,15 @@ func (w *campaignWorld) play() {
 		if e.life != 0 && (w.process == nil || e.life != w.process.life) {
 			continue
 		}
-		if !e.idle || w.queue.busy > 0 {
+		w.idling = e.idle && w.busy == 0
+		if !w.idling {
 			quiet = -1
 		} else if quiet < 0 {
-			quiet = e.at
-		} else if e.at-quiet > settles {
+			quiet = at
+		} else if at-quiet > settles {
 			break
 		}
-		w.now = e.at
-		w.queue.idling = e.idle && w.queue.busy == 0
+		w.now = at
 		if e.to != nil {
 			e.to.receive(e.event, "")
 			continue
@@ -281,7 +286,7 @@ func (w *campaignWorld) result() CampaignsResult {
 			FailureReason: row.FailureReason,
 			Run:           row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
 		c.clock.pass(w, c)
-		r.Dialling, r.Busy, r.Workers, r.LeftAtClose = c.clock.dialling, c.clock.busy, c.clock.workers, c.clock.leftAtClose
+		r.Work, r.LeftAtClose = c.clock.done, c.clock.leftAtClose
 		r.Counts = pacing.Counts{Live: counters.LiveAnswers, Abandoned: counters.LiveAnswers - counters.ConnectedCalls,
 			CapacityLoss: counters.CapacityLoss}
 		if row.StartedAt != nil {
@@ -301,23 +306,26 @@ func (w *campaignWorld) result() CampaignsResult {
 
 // dialClock sums up how long a campaign dialled and its workers worked.
 type dialClock struct {
-	at                      time.Duration
-	open                    bool
-	seats, used             int
-	dialling, busy, workers time.Duration
-	leftAtClose             int     // contacts, when the window closed first; -1
-	course                  *course // nil when none is kept
+	at          time.Duration
+	open        bool
+	seats, used int
+	done        Work
+	leftAtClose int     // contacts, when the window closed first; -1
+	course      *course // nil when none is kept
+}
+
+// work is what is done in a time in which the clock stands as it stands.
+func (k *dialClock) work(d time.Duration) Work {
+	if !k.open {
+		return Work{}
+	}
+	return Work{Dialling: d, Busy: time.Duration(k.used) * d, Workers: time.Duration(max(k.seats, k.used)) * d}
 }
 
 // pass counts the time since it was last asked with what held in it.
 func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
-	d := w.now - k.at
 	was := k.open
-	if was {
-		k.dialling += d
-		k.workers += time.Duration(max(k.seats, k.used)) * d
-		k.busy += time.Duration(k.used) * d
-	}
+	k.done.add(k.work(w.now - k.at))
 	k.course.pass(k, w.now, w, c)
 	k.at, k.open, k.seats, k.used = w.now, false, 0, 0
 	r := w.runner(c)

@@ -23,14 +23,15 @@ var Policies = []Policy{Progressive, Ratio, Strict, Hybrid, Clairvoyant}
 // pacer is a policy at work. It is told what happens and says how many dials
 // to place now.
 type pacer interface {
-	dialled(now time.Duration)
-	answered(now, age time.Duration)
-	failed(now, age time.Duration)
-	seated(now time.Duration)
-	ended(now, held time.Duration)
-	live(abandoned bool)
-	machine()
-	tick(now time.Duration)
+	Dialled(now time.Time)
+	Answered(now time.Time, age time.Duration)
+	Failed(now time.Time, age time.Duration)
+	Seated(now time.Time)
+	Ended(now time.Time, held time.Duration)
+	Served()
+	Abandoned()
+	Machine()
+	Tick(now time.Time)
 	dials(now time.Duration, s *standing) int
 }
 
@@ -44,8 +45,7 @@ type standing struct {
 
 // modelled is engine/pacing, fed as the run actor feeds it.
 type modelled struct {
-	start   time.Time
-	model   *pacing.Model
+	*pacing.Model
 	in      pacing.Input
 	ledgers [1]pacing.Ledger
 	length  time.Duration
@@ -56,31 +56,13 @@ type modelled struct {
 var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 func newModelled(sc *Scenario, mode pacing.Mode) *modelled {
-	p := &modelled{start: start, length: sc.Length, list: sc.Contacts > 0, model: pacing.NewModel(start, sc.Timeout, sc.Wait, nil)}
+	p := &modelled{length: sc.Length, list: sc.Contacts > 0, Model: pacing.NewModel(start, sc.Timeout, sc.Wait, nil)}
 	p.ledgers[0] = pacing.Ledger{Period: pacing.PeriodRun, Since: start}
 	p.in = pacing.Input{
-		Mode: mode, CapPPM: sc.capPPM(), Ledgers: p.ledgers[:], Model: p.model,
-		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited, DueContacts: pacing.Unlimited, DialsLeft: pacing.Unlimited,
+		Mode: mode, CapPPM: sc.capPPM(), Ledgers: p.ledgers[:], Model: p.Model, TrunkTokens: pacing.Unlimited,
+		NumberSlots: pacing.Unlimited, DueContacts: pacing.Unlimited, DialsLeft: pacing.Unlimited,
 	}
 	return p
-}
-
-func (p *modelled) at(t time.Duration) time.Time { return p.start.Add(t) }
-
-func (p *modelled) dialled(now time.Duration)       { p.model.Dialled(p.at(now)) }
-func (p *modelled) answered(now, age time.Duration) { p.model.Answered(p.at(now), age) }
-func (p *modelled) failed(now, age time.Duration)   { p.model.Failed(p.at(now), age) }
-func (p *modelled) seated(now time.Duration)        { p.model.Seated(p.at(now)) }
-func (p *modelled) ended(now, held time.Duration)   { p.model.Ended(p.at(now), held) }
-func (p *modelled) machine()                        { p.model.Machine() }
-func (p *modelled) tick(now time.Duration)          { p.model.Tick(p.at(now)) }
-
-func (p *modelled) live(abandoned bool) {
-	if abandoned {
-		p.model.Abandoned()
-		return
-	}
-	p.model.Served()
 }
 
 func (p *modelled) dials(now time.Duration, s *standing) int {
@@ -94,17 +76,14 @@ func (p *modelled) dials(now time.Duration, s *standing) int {
 	return pacing.Decide(&p.in).Dials
 }
 
-// ratio keeps lines and calls at a multiple of the workers, whatever happens.
-type ratio float64
+// ratio keeps lines and calls at a multiple of the workers, whatever the model learns.
+type ratio struct {
+	*modelled
+	of float64
+}
 
-func (ratio) dialled(time.Duration)                 {}
-func (ratio) answered(time.Duration, time.Duration) {}
-func (ratio) failed(time.Duration, time.Duration)   {}
-func (ratio) seated(time.Duration)                  {}
-func (ratio) ended(time.Duration, time.Duration)    {}
-func (ratio) live(bool)                             {}
-func (ratio) machine()                              {}
-func (ratio) tick(time.Duration)                    {}
+func newRatio(sc *Scenario, of float64) ratio { return ratio{newModelled(sc, pacing.Progressive), of} }
+
 func (r ratio) dials(_ time.Duration, s *standing) int {
-	return int(float64(r)*float64(s.workers)) - s.busy - s.ringing - s.waiting
+	return int(r.of*float64(s.workers)) - s.busy - s.ringing - s.waiting
 }

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/pacing"
 )
 
 // Question asks what would become of one campaign: of its list as it is, dialled
@@ -140,10 +141,7 @@ func (q *Question) answer(r *CampaignsResult, c *CampaignResult, played int) Ans
 		Connected: c.Counters.ConnectedCalls, Abandoned: c.Counts.Abandoned, Machines: c.Counters.MachineDetected,
 		Contacts: q.Contacts, ContactsPlayed: played, ContactsLeft: c.Open + beyond, Constraint: c.Constraint,
 	}
-	if rate, ok := c.Counts.Rate(); ok {
-		rate = decimals(100*rate, 2)
-		a.AbandonPct = &rate
-	}
+	a.AbandonPct = abandonPct(&c.Counts)
 	if c.LeftAtClose >= 0 {
 		n := c.LeftAtClose + beyond
 		a.LeftAtClose = &n
@@ -185,13 +183,20 @@ func seriesOf(list []CampaignMoment, beyond int) Series {
 		}
 		dials = p.Dials
 		s.Connected[i] = p.Counts.Live - p.Counts.Abandoned
-		if rate, ok := p.Counts.Rate(); ok {
-			v := decimals(100*rate, 2)
-			s.AbandonPct[i] = &v
-		}
+		s.AbandonPct[i] = abandonPct(&p.Counts)
 		s.Left[i] = p.Left + beyond
 	}
 	return s
+}
+
+// abandonPct is the rate of abandons; nil without live answers.
+func abandonPct(c *pacing.Counts) *float64 {
+	rate, ok := c.Rate()
+	if !ok {
+		return nil
+	}
+	rate = decimals(100*rate, 2)
+	return &rate
 }
 
 func decimals(v float64, n int) float64 {

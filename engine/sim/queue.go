@@ -2,63 +2,59 @@ package sim
 
 import "time"
 
-// event is something that will happen to a call.
-type event struct {
+// queue is a heap of what will happen: the earliest first, at one instant in the order
+// in which it came.
+type queue[T any] struct {
+	list []timed[T]
+	seq  uint64
+}
+
+type timed[T any] struct {
 	at   time.Duration
-	seq  uint64 // earlier ones first among those of one instant
-	what int32
-	call int32
+	seq  uint64
+	what T
 }
 
-func (a *event) before(b *event) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
-
-// queue is a heap of events.
-type queue struct {
-	events []event
-	seq    uint64
+func (q *queue[T]) before(i, j int) bool {
+	a, b := &q.list[i], &q.list[j]
+	return a.at < b.at || a.at == b.at && a.seq < b.seq
 }
 
-func (q *queue) push(at time.Duration, what, call int32) {
+func (q *queue[T]) push(at time.Duration, what T) {
 	q.seq++
-	q.events = append(q.events, event{at, q.seq, what, call})
-	s := q.events
-	for i := len(s) - 1; i > 0; {
+	q.list = append(q.list, timed[T]{at, q.seq, what})
+	for i := len(q.list) - 1; i > 0; {
 		up := (i - 1) / 2
-		if !s[i].before(&s[up]) {
+		if !q.before(i, up) {
 			break
 		}
-		s[i], s[up] = s[up], s[i]
+		q.list[i], q.list[up] = q.list[up], q.list[i]
 		i = up
 	}
 }
 
-// next is when the first event happens; ok is false when there is none.
-func (q *queue) next() (at time.Duration, ok bool) {
-	if len(q.events) == 0 {
+// next is when the first of it happens; ok is false when nothing will.
+func (q *queue[T]) next() (at time.Duration, ok bool) {
+	if len(q.list) == 0 {
 		return 0, false
 	}
-	return q.events[0].at, true
+	return q.list[0].at, true
 }
 
-func (q *queue) pop() event {
-	s := q.events
-	top := s[0]
-	n := len(s) - 1
-	s[0] = s[n]
-	s = s[:n]
-	q.events = s
+// pop takes the first of what next speaks of.
+func (q *queue[T]) pop() timed[T] {
+	top, n := q.list[0], len(q.list)-1
+	q.list[0], q.list[n] = q.list[n], timed[T]{}
+	q.list = q.list[:n]
 	for i := 0; ; {
 		c := 2*i + 1
-		if c >= n {
-			return top
-		}
-		if c+1 < n && s[c+1].before(&s[c]) {
+		if c+1 < n && q.before(c+1, c) {
 			c++
 		}
-		if !s[c].before(&s[i]) {
+		if c >= n || !q.before(c, i) {
 			return top
 		}
-		s[i], s[c] = s[c], s[i]
+		q.list[i], q.list[c] = q.list[c], q.list[i]
 		i = c
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"dialler/engine/pacing"
 )
 
-// What will happen to a call.
+// event is something that will happen to a call.
+type event struct{ what, call int32 }
+
 const (
 	lineEnds int32 = iota
 	callEnds
@@ -14,7 +16,7 @@ const (
 
 // pacedCall is one dial, from its placing to its end.
 type pacedCall struct {
-	dialOutcome
+	Fate
 	dialled, answeredAt, seatedAt time.Duration
 }
 
@@ -26,7 +28,7 @@ type world struct {
 	now      time.Duration
 	nextTick time.Duration
 	nextJump time.Duration // of the workers
-	queue    queue
+	queue    queue[event]
 	calls    []pacedCall
 	free     []int32 // places in calls
 	waiting  []int32 // answered calls without a worker, the oldest first
@@ -39,15 +41,10 @@ type world struct {
 // Run plays a scenario once. Ratio is of the policy of that name.
 func Run(sc *Scenario, p Policy, ratioOf float64, seed uint64) Result {
 	w := newWorld(sc, seed)
-	switch p {
-	case Ratio:
-		w.pacer = ratio(ratioOf)
-	case Strict:
-		w.pacer = newModelled(sc, pacing.Strict)
-	case Hybrid:
-		w.pacer = newModelled(sc, pacing.Hybrid)
-	default:
-		w.pacer = newModelled(sc, pacing.Progressive)
+	if p == Ratio {
+		w.pacer = newRatio(sc, ratioOf)
+	} else {
+		w.pacer = newModelled(sc, pacing.Mode(p))
 	}
 	for w.step() {
 	}
@@ -60,6 +57,8 @@ func newWorld(sc *Scenario, seed uint64) *world {
 	w.nextJump = w.jump()
 	return w
 }
+
+func (w *world) time() time.Time { return start.Add(w.now) }
 
 // never is after all that happens.
 const never = time.Duration(1<<63 - 1)
@@ -98,7 +97,7 @@ func (w *world) step() (more bool) {
 	w.now = at
 	switch at {
 	case callAt:
-		w.happens(w.queue.pop())
+		w.happens(w.queue.pop().what)
 	case giveUp:
 		w.abandon()
 	case w.nextJump:
@@ -111,7 +110,7 @@ func (w *world) step() (more bool) {
 			w.s.workers = n
 			w.serve()
 		}
-		w.pacer.tick(at)
+		w.pacer.Tick(w.time())
 	}
 	for n := w.pacer.dials(at, &w.s); n > 0 && !w.listEnded(); n-- {
 		w.dial()
@@ -134,14 +133,14 @@ func (w *world) dial() {
 	w.dials++
 	w.s.contacts-- // of no meaning without an end
 	f := w.callees.dial(w.dials, w.now)
-	w.calls[i] = pacedCall{dialOutcome: f, dialled: w.now}
+	w.calls[i] = pacedCall{Fate: f, dialled: w.now}
 	w.s.ringing++
 	w.m.dialled()
 	if w.listEnded() {
 		w.m.listEnded(w.now)
 	}
-	w.pacer.dialled(w.now)
-	w.queue.push(w.now+f.rings, lineEnds, i)
+	w.pacer.Dialled(w.time())
+	w.queue.push(w.now+f.Ring, event{lineEnds, i})
 }
 
 func (w *world) happens(e event) {
@@ -149,22 +148,22 @@ func (w *world) happens(e event) {
 	switch {
 	case e.what == callEnds:
 		w.s.busy--
-		if !c.machine {
+		if !c.Machine {
 			w.s.persons--
 		}
-		w.pacer.ended(w.now, w.now-c.seatedAt)
+		w.pacer.Ended(w.time(), w.now-c.seatedAt)
 		w.free = append(w.free, e.call)
 		w.serve()
-	case c.answered:
+	case c.Answered:
 		w.s.ringing--
 		w.s.waiting++
 		c.answeredAt = w.now
-		w.pacer.answered(w.now, w.now-c.dialled)
+		w.pacer.Answered(w.time(), w.now-c.dialled)
 		w.waiting = append(w.waiting, e.call)
 		w.serve()
 	default:
 		w.s.ringing--
-		w.pacer.failed(w.now, w.now-c.dialled)
+		w.pacer.Failed(w.time(), w.now-c.dialled)
 		w.free = append(w.free, e.call)
 	}
 }
@@ -187,16 +186,16 @@ func (w *world) serve() {
 		c := &w.calls[i]
 		c.seatedAt = w.now
 		w.s.busy++
-		w.pacer.seated(w.now)
-		if c.machine {
+		w.pacer.Seated(w.time())
+		if c.Machine {
 			w.s.counts.Machines++
 			w.m.machine(w.s.counts)
-			w.pacer.machine()
+			w.pacer.Machine()
 		} else {
 			w.s.persons++
 			w.live(false)
 		}
-		w.queue.push(w.now+c.talk, callEnds, i)
+		w.queue.push(w.now+c.Talk, event{callEnds, i})
 	}
 }
 
@@ -211,7 +210,9 @@ func (w *world) live(abandoned bool) {
 	w.s.counts.Live++
 	if abandoned {
 		w.s.counts.Abandoned++
+		w.pacer.Abandoned()
+	} else {
+		w.pacer.Served()
 	}
 	w.m.live(w.s.counts)
-	w.pacer.live(abandoned)
 }

@@ -13,8 +13,8 @@ import (
 
 // scripted places dials at given times and remembers what becomes of them.
 type scripted struct {
-	at    []time.Duration // sorted; nil: as many as another pacer says
-	by    pacer
+	pacer
+	at    []time.Duration // sorted; nil: as many as the pacer says
 	dial  []time.Duration
 	lines []line
 }
@@ -25,60 +25,24 @@ type line struct {
 	answered       bool
 }
 
-func (s *scripted) dialled(now time.Duration) {
-	s.dial = append(s.dial, now)
-	if s.by != nil {
-		s.by.dialled(now)
-	}
+func (s *scripted) Dialled(now time.Time) {
+	s.dial = append(s.dial, now.Sub(start))
+	s.pacer.Dialled(now)
 }
 
-func (s *scripted) answered(now, age time.Duration) {
-	s.lines = append(s.lines, line{now - age, age, true})
-	if s.by != nil {
-		s.by.answered(now, age)
-	}
+func (s *scripted) Answered(now time.Time, age time.Duration) {
+	s.lines = append(s.lines, line{now.Sub(start) - age, age, true})
+	s.pacer.Answered(now, age)
 }
 
-func (s *scripted) failed(now, age time.Duration) {
-	s.lines = append(s.lines, line{now - age, age, false})
-	if s.by != nil {
-		s.by.failed(now, age)
-	}
-}
-
-func (s *scripted) seated(now time.Duration) {
-	if s.by != nil {
-		s.by.seated(now)
-	}
-}
-
-func (s *scripted) ended(now, held time.Duration) {
-	if s.by != nil {
-		s.by.ended(now, held)
-	}
-}
-
-func (s *scripted) live(abandoned bool) {
-	if s.by != nil {
-		s.by.live(abandoned)
-	}
-}
-
-func (s *scripted) machine() {
-	if s.by != nil {
-		s.by.machine()
-	}
-}
-
-func (s *scripted) tick(now time.Duration) {
-	if s.by != nil {
-		s.by.tick(now)
-	}
+func (s *scripted) Failed(now time.Time, age time.Duration) {
+	s.lines = append(s.lines, line{now.Sub(start) - age, age, false})
+	s.pacer.Failed(now, age)
 }
 
 func (s *scripted) dials(now time.Duration, at *standing) (n int) {
-	if s.by != nil {
-		return s.by.dials(now, at)
+	if s.at == nil {
+		return s.pacer.dials(now, at)
 	}
 	for len(s.at) > 0 && s.at[0] <= now {
 		s.at = s.at[1:]
@@ -121,18 +85,18 @@ func TestAllPoliciesMeetTheSamePeople(t *testing.T) {
 	sc.Length = 30 * time.Minute
 	sc.Answer = Schedule{Base: 0.3, Sines: []Sine{{Amplitude: 0.2, Period: 5 * time.Minute}}}
 	by := map[string]pacer{
-		"ratio": ratio(3), "progressive": newModelled(&sc, pacing.Progressive),
+		"ratio": newRatio(&sc, 3), "progressive": newModelled(&sc, pacing.Progressive),
 		"strict": newModelled(&sc, pacing.Strict), "hybrid": newModelled(&sc, pacing.Hybrid),
 	}
 	for name, p := range by {
-		s := &scripted{by: p}
+		s := &scripted{pacer: p}
 		play(&sc, s, 3)
 		// What dial number i came to is what the seed says of i and its time.
 		callees := newCallees(&sc, 3)
 		want := map[line]int{}
 		for i, at := range s.dial {
-			if f := callees.dial(uint64(i)+1, at); at+f.rings < sc.Length {
-				want[line{at, f.rings, f.answered}]++
+			if f := callees.dial(uint64(i)+1, at); at+f.Ring < sc.Length {
+				want[line{at, f.Ring, f.Answered}]++
 			}
 		}
 		for _, l := range s.lines {
@@ -163,11 +127,11 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	sc := tiny(1, 0)
 	callees := newCallees(&sc, 4)
 	first := callees.dial(1, 0)
-	if first.talk < 2*time.Second {
-		t.Fatalf("the seed has a talk of %v", first.talk)
+	if first.Talk < 2*time.Second {
+		t.Fatalf("the seed has a talk of %v", first.Talk)
 	}
-	r := play(&sc, &scripted{at: []time.Duration{0, 0, 0}}, 4)
-	held := min(first.talk, sc.Length-10*time.Second)
+	r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4)
+	held := min(first.Talk, sc.Length-10*time.Second)
 	if r.Counts != (pacing.Counts{Live: 3, Abandoned: 2}) || r.Connects() != 1 || r.Dials != 3 {
 		t.Errorf("%+v, %d dials", r.Counts, r.Dials)
 	}
@@ -183,9 +147,9 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	// Pieces of a second: the worker is idle for ten of them.
 	for i, p := range r.Course {
 		want := 0.0
-		if at := p.Until - time.Second; at >= 10*time.Second && p.Until <= 10*time.Second+first.talk {
+		if at := p.Until - time.Second; at >= 10*time.Second && p.Until <= 10*time.Second+first.Talk {
 			want = 1
-		} else if at < 10*time.Second+first.talk && p.Until > 10*time.Second+first.talk {
+		} else if at < 10*time.Second+first.Talk && p.Until > 10*time.Second+first.Talk {
 			continue
 		}
 		if p.Busy != want || p.Until != time.Duration(i+1)*time.Second {
@@ -203,20 +167,20 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 
 	// Two workers: the second call has one of its own, the third is abandoned.
 	sc = tiny(2, 0)
-	if r := play(&sc, &scripted{at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 3, Abandoned: 1}) {
+	if r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 3, Abandoned: 1}) {
 		t.Errorf("%+v", r.Counts)
 	}
 	// A machine holds the worker for three seconds and is no live answer; one
 	// that nobody judged in time is.
 	sc = tiny(1, 1)
 	sc.RingMean = 10 * time.Second / 14 * 10
-	r = play(&sc, &scripted{at: []time.Duration{0, 0, time.Minute}}, 4)
+	r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, time.Minute}}, 4)
 	if r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) || r.Busy != 6*time.Second || r.Talk != 0 || r.Connects() != 0 {
 		t.Errorf("%+v, busy %v, talk %v", r.Counts, r.Busy, r.Talk)
 	}
 	// A worker that frees within two seconds serves who waits.
 	sc.Hold = 1500 * time.Millisecond
-	if r = play(&sc, &scripted{at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) {
+	if r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) {
 		t.Errorf("%+v", r.Counts)
 	}
 }
@@ -228,7 +192,7 @@ func TestWorkersThatGoFinishTheirCallsAndTakeNoOther(t *testing.T) {
 	sc.Workers = Schedule{Steps: []Step{{0, 2}, {20 * time.Second, 1}}}
 	// Both are busy from 10 s to 40 s; the call that comes at 25 s finds no
 	// worker, nor would the second one, which is gone, serve it.
-	r := play(&sc, &scripted{at: []time.Duration{0, 0, 15 * time.Second, time.Minute, time.Minute}}, 4)
+	r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 15 * time.Second, time.Minute, time.Minute}}, 4)
 	if r.Counts != (pacing.Counts{Live: 2, Abandoned: 2, Machines: 3}) {
 		t.Errorf("%+v", r.Counts)
 	}
@@ -248,7 +212,7 @@ func TestHalfHoursWithFewAnswersSayNothing(t *testing.T) {
 	for range 19 {
 		at = append(at, 40*time.Minute)
 	}
-	r := play(&sc, &scripted{at: at}, 4)
+	r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: at}, 4)
 	if !slices.Equal(r.Windows, []float64{0.95}) {
 		t.Errorf("%v", r.Windows)
 	}

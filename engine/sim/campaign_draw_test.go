@@ -25,6 +25,14 @@ func (d *dice) in(low, high int) int { return low + int(d.u()*float64(high-low+1
 
 func (d *dice) chance(p float64) bool { return d.u() < p }
 
+// maybe draws one of a range with a chance of p, else 0.
+func (d *dice) maybe(p float64, low, high int) int {
+	if !d.chance(p) {
+		return 0
+	}
+	return d.in(low, high)
+}
+
 func (d *dice) span(low, high time.Duration) time.Duration {
 	return low + time.Duration(d.u()*float64(high-low))
 }
@@ -54,18 +62,10 @@ func DrawInstallation(seed uint64) Installation {
 	}
 	for i := range d.in(1, 4) {
 		s := engine.NumberSettings{Number: engine.PhoneNumber(fmt.Sprintf("+4930123450%02d", i)), State: "active"}
-		if d.chance(0.4) {
-			s.ConcurrentCap = d.in(1, 10)
-		}
-		if d.chance(0.2) {
-			s.HourCap = d.in(20, 200)
-		}
-		if d.chance(0.1) {
-			s.DayCap = d.in(50, 500)
-		}
-		if d.chance(0.1) {
-			s.RestSec = d.in(1, 20)
-		}
+		s.ConcurrentCap = d.maybe(0.4, 1, 10)
+		s.HourCap = d.maybe(0.2, 20, 200)
+		s.DayCap = d.maybe(0.1, 50, 500)
+		s.RestSec = d.maybe(0.1, 1, 20)
 		in.Numbers = append(in.Numbers, s)
 	}
 	in.Bot = drawBot(d)
@@ -76,23 +76,17 @@ func DrawInstallation(seed uint64) Installation {
 	for i := range campaigns {
 		in.Campaigns = append(in.Campaigns, drawCampaign(d, &in, i))
 	}
-	if d.chance(0.7) {
-		for range d.in(1, 6) {
-			in.Faults = append(in.Faults, drawFault(d, &in))
-		}
+	for range d.maybe(0.7, 1, 6) {
+		in.Faults = append(in.Faults, drawFault(d, &in))
 	}
-	if d.chance(0.1) {
-		in.CalleeAttempts = d.in(1, 4)
-	}
+	in.CalleeAttempts = d.maybe(0.1, 1, 4)
 	return in
 }
 
 func drawTrunk(d *dice, i int) TrunkPlan {
 	t := TrunkPlan{Settings: engine.TrunkSettings{ID: engine.TrunkID(fmt.Sprint("trunk-", i+1)), Active: true,
 		CPSCap: d.in(1, 30), ChannelCap: d.in(3, 100), Priority: d.in(0, 1), Weight: d.in(1, 3)}}
-	if d.chance(0.2) {
-		t.CarrierCPS = d.in(1, t.Settings.CPSCap)
-	}
+	t.CarrierCPS = d.maybe(0.2, 1, t.Settings.CPSCap)
 	if d.chance(0.3) {
 		t.Refuses = d.u() * 0.3
 	}
@@ -129,26 +123,18 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	s.SingleDay = d.chance(0.35)
 	s.AlwaysOn = !s.SingleDay && d.chance(0.15)
 	s.MaxAttempts, s.RetryDelaySec = d.in(1, 5), pick(d, 1, 30, 300, 1800, 7200)
-	s.RetryOnSystem = nil
+	s.RetryOnSystem = []engine.Outcome{}
 	for _, o := range redial.ListableOutcomes() {
 		if d.chance(0.5) {
 			s.RetryOnSystem = append(s.RetryOnSystem, o)
 		}
 	}
-	if s.RetryOnSystem == nil {
-		s.RetryOnSystem = []engine.Outcome{}
-	}
 	if d.chance(0.5) {
 		s.RetryOnCustom = []string{"AGAIN"}
 	}
-	if d.chance(0.3) {
-		s.StopRedialsAfterSec = d.in(1, 60)
-	}
-	if d.chance(0.3) {
-		s.RedialOnlyUnderSec = d.in(1, 60)
-		if s.StopRedialsAfterSec > 0 {
-			s.RedialOnlyUnderSec = min(s.RedialOnlyUnderSec, s.StopRedialsAfterSec)
-		}
+	s.StopRedialsAfterSec = d.maybe(0.3, 1, 60)
+	if s.RedialOnlyUnderSec = d.maybe(0.3, 1, 60); s.StopRedialsAfterSec > 0 {
+		s.RedialOnlyUnderSec = min(s.RedialOnlyUnderSec, s.StopRedialsAfterSec)
 	}
 	s.RingTimeoutSec, s.CallLimitSec, s.ResultTimeoutSec = d.in(15, 40), pick(d, 30, 120, 900), pick(d, 5, 60, 900)
 	s.AMD = pick(d, engine.AMDOff, engine.AMDSequential, engine.AMDParallel)
@@ -156,9 +142,7 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	s.PacingMode = pick(d, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingStrict, campaign.PacingHybrid,
 		campaign.PacingProgressive)
 	s.Weight = d.in(1, 3)
-	if d.chance(0.2) {
-		s.MaxLines = d.in(1, 30)
-	}
+	s.MaxLines = d.maybe(0.2, 1, 30)
 	s.CallbackDetection, s.StickyExclusion = d.chance(0.6), d.chance(0.5)
 	s.LocalMatch, s.StopEndsCalls, s.StickyNumber = d.chance(0.2), d.chance(0.5), d.chance(0.3)
 	s.AMDReviseSec = pick(d, 0, 5, 20)
@@ -215,10 +199,7 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 func drawOperators(d *dice, plan *CampaignPlan, soon func() time.Duration) {
 	somebody := func() int { return 1 + plan.First + d.in(0, plan.Contacts+5) }
 	add := func(p float64, most int, act func() PlannedAct) {
-		if !d.chance(p) {
-			return
-		}
-		for range d.in(1, most) {
+		for range d.maybe(p, 1, most) {
 			a := act()
 			a.At = soon()
 			plan.Acts = append(plan.Acts, a)
