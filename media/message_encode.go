@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"dialler/media/amd/corpus"
 	"dialler/media/g711"
+	"dialler/media/wav"
 )
 
 // VoicemailMost is the longest message that is left on a machine, in seconds.
@@ -14,12 +14,12 @@ const VoicemailMost = 60
 // EncodeMessage makes a message for machines of a WAV file: 8 or 16 kHz, one
 // channel or two, 16-bit linear, μ-law or A-law, at most VoicemailMost long. It gives
 // μ-law at 8 kHz; the error says what to do.
-func EncodeMessage(wav []byte) ([]byte, error) {
-	x, err := corpus.DecodeWAV(wav)
+func EncodeMessage(file []byte) ([]byte, error) {
+	x, err := wav.Decode(file)
 	if err != nil {
 		return nil, err
 	}
-	if len(x) > VoicemailMost*corpus.Rate {
+	if len(x) > VoicemailMost*wav.Rate {
 		return nil, fmt.Errorf("it is longer than %d s: shorten it", VoicemailMost)
 	}
 	if len(x) < frameBytes {

@@ -8,8 +8,8 @@ import (
 
 	"dialler/engine"
 	"dialler/media/amd"
-	"dialler/media/amd/corpus"
 	"dialler/media/g711"
+	"dialler/media/wav"
 )
 
 // TestTheVerdictOfACallIsThatOfItsRecording: what `dialler amd eval` says of a
@@ -27,11 +27,11 @@ func TestTheVerdictOfACallIsThatOfItsRecording(t *testing.T) {
 }
 
 func sameVerdict(t *testing.T, name string, law codec, late time.Duration) {
-	x, err := corpus.ReadWAV(filepath.Join("amd", "testdata", name+".wav"))
+	x, err := wav.Read(filepath.Join("amd", "testdata", name+".wav"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x = append(x, make([]int16, 2*corpus.Rate)...)
+	x = append(x, make([]int16, 2*wav.Rate)...)
 	e, p, ev := start(t, nil), newPhone(t, 1), record(t)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
 	formats, encode, table := "0", g711.ToUlaw, &ulawToPCM

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/media/amd/corpus"
 	"dialler/media/g711"
+	"dialler/media/wav"
 )
 
 // answering says what a phone does: a recording, then parts after each other.
@@ -23,7 +23,7 @@ type answering struct {
 func answers(t *testing.T, recording string) *answering {
 	a := &answering{t: t}
 	if recording != "" {
-		x, err := corpus.ReadWAV(filepath.Join("amd", "testdata", recording+".wav"))
+		x, err := wav.Read(filepath.Join("amd", "testdata", recording+".wav"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,13 +33,13 @@ func answers(t *testing.T, recording string) *answering {
 }
 
 func (a *answering) quiet(d time.Duration) *answering {
-	a.x = append(a.x, make([]int16, int(d.Seconds()*corpus.Rate))...)
+	a.x = append(a.x, make([]int16, int(d.Seconds()*wav.Rate))...)
 	return a
 }
 
 func (a *answering) beep(hz float64, d time.Duration) *answering {
-	for i := range int(d.Seconds() * corpus.Rate) {
-		a.x = append(a.x, int16(9000*math.Sin(2*math.Pi*hz*float64(i)/corpus.Rate)))
+	for i := range int(d.Seconds() * wav.Rate) {
+		a.x = append(a.x, int16(9000*math.Sin(2*math.Pi*hz*float64(i)/wav.Rate)))
 	}
 	return a
 }
@@ -183,8 +183,8 @@ func TestAGreetingThatNeverEndsGetsNoMessage(t *testing.T) {
 	ev.next(engine.MediaVerdict)
 	e.LeaveVoicemail(engine.LeaveVoicemail{Attempt: attempt(1), Message: "vm1"})
 	long := answers(t, "")
-	for len(long.x) < 70*corpus.Rate {
-		long.x = append(long.x, answers(t, "machine_unavailable_de").x[corpus.Rate:3*corpus.Rate]...)
+	for len(long.x) < 70*wav.Rate {
+		long.x = append(long.x, answers(t, "machine_unavailable_de").x[wav.Rate:3*wav.Rate]...)
 	}
 	long.into(e, p)
 	if got := ev.next(engine.MediaPlayed); got.Error == "" {

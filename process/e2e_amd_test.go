@@ -23,7 +23,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/media/amd"
-	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // callee is somebody who answers with a recording.
@@ -46,7 +46,7 @@ func (c *cast) plays(name, label string, talk time.Duration, recordings ...[]int
 	who := &callee{name: name, label: label, number: newNumber(), pcm: recordings[0]}
 	for i, pcm := range recordings {
 		path := filepath.Join(c.dir, name+strings.Repeat("+", i)+".wav")
-		if err := os.WriteFile(path, corpus.EncodeWAV(pcm), 0o600); err != nil {
+		if err := os.WriteFile(path, wav.Encode(pcm), 0o600); err != nil {
 			c.t.Fatal(err)
 		}
 		number := engine.PhoneNumber(who.number)
@@ -58,7 +58,7 @@ func (c *cast) plays(name, label string, talk time.Duration, recordings ...[]int
 // spoken reads one of the classifier's recordings.
 func spoken(t *testing.T, name string) []int16 {
 	t.Helper()
-	pcm, err := corpus.ReadWAV(filepath.Join("..", "media", "amd", "testdata", name+".wav"))
+	pcm, err := wav.Read(filepath.Join("..", "media", "amd", "testdata", name+".wav"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	model := w.carrier(carrier.Config{Script: c.script, Tap: heard.hear})
 	message := voice.Utterance(draw.Rand(1, "message", 0), 1500*time.Millisecond)
 	var kept struct{ ID string }
-	w.send("POST", "/api/v1/voicemails?name=Reminder", string(corpus.EncodeWAV(message)), "Authorization", "Bearer "+w.admin, "Content-Type", "audio/wav").expect(201).into(&kept)
+	w.send("POST", "/api/v1/voicemails?name=Reminder", string(wav.Encode(message)), "Authorization", "Bearer "+w.admin, "Content-Type", "audio/wav").expect(201).into(&kept)
 
 	all := w.screened(map[string]any{"amd": "sequential", "amd_revise_s": 0, "recording": "on", "recording_retention_days": 7, "amd_review_share": 1}, callees...)
 	ended := w.screened(map[string]any{"amd": "parallel"}, machine, fax, sit, revised)

@@ -124,7 +124,7 @@ func startSoftphone(t *testing.T, user, account, config string) *softphone {
 			t.Fatal(err)
 		}
 	}
-	write("tone.wav", string(wav(phoneTone, 20*time.Second)))
+	write("tone.wav", string(toneFile(phoneTone, 20*time.Second)))
 	write("accounts", fmt.Sprintf("<sip:%s@127.0.0.1>;regint=0;answermode=auto%s\n", user, account))
 	write("config", fmt.Sprintf(`poll_method epoll
 sip_listen 127.0.0.1:%d

@@ -27,7 +27,7 @@ func tone(hz int, long time.Duration) []int16 {
 	return pcm
 }
 
-func wav(hz int, long time.Duration) []byte {
+func toneFile(hz int, long time.Duration) []byte {
 	pcm := tone(hz, long)
 	var b bytes.Buffer
 	b.WriteString("RIFF")

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // Recorded says which real speech becomes recordings of answered calls.
@@ -248,14 +248,14 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 		if err != nil {
 			return nil, nil //nolint:nilerr // it cannot be read: counted
 		}
-		if len(c.lines) > 0 && i > 0 && len(x)+len(said) > (longest-1)*corpus.Rate {
+		if len(c.lines) > 0 && i > 0 && len(x)+len(said) > (longest-1)*wav.Rate {
 			if kind == "again" {
 				kind = "short"
 			}
 			break // it does not fit any more
 		}
 		text, pause = text+pause+c.texts[path], " | "
-		known = known && isSaid(c.texts[path], float64(len(said))/corpus.Rate)
+		known = known && isSaid(c.texts[path], float64(len(said))/wav.Rate)
 		loud := 0.0
 		for _, v := range said {
 			loud = math.Max(loud, math.Abs(v))
@@ -270,7 +270,7 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 	if label == "machine" && r.IntN(2) == 0 {
 		x = beep(append(x, make([]float64, int(8*(250+2200*r.Float64())))...), r)
 	}
-	x = append(x, make([]float64, 3*corpus.Rate)...)
+	x = append(x, make([]float64, 3*wav.Rate)...)
 	out := make([]int16, min(len(x), longest*8000))
 	for i := range out {
 		out[i] = int16(x[i] * 24000)
@@ -279,7 +279,7 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 		detail = fmt.Sprintf("%s [%s]: %s", kind, c.lang, text)
 	}
 	name := fmt.Sprintf("real_%s_%05d.wav", label, n)
-	if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(out), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cfg.Dir, name), wav.Encode(out), 0o600); err != nil {
 		return nil, fmt.Errorf("greetings_write: %w", err)
 	}
 	return []string{name, label, detail, c.licence, "1", c.voice}, nil
@@ -357,7 +357,7 @@ func (c *collection) talker(r *rand.Rand) (kind, detail string, paths []string) 
 // hear reads a file at 8 kHz, trimmed; without dither: the same each time.
 func hear(ctx context.Context, scratch, path string) ([]float64, error) {
 	if strings.HasSuffix(path, ".wav") {
-		if x, err := corpus.ReadWAV(path); err == nil {
+		if x, err := wav.Read(path); err == nil {
 			out := make([]float64, len(x))
 			for i, v := range x {
 				out[i] = float64(v) / 32768

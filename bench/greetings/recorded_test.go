@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // unpacked is a root with a few files of each package.
 func unpacked(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	tone := make([]int16, corpus.Rate)
+	tone := make([]int16, wav.Rate)
 	for i := range tone {
 		tone[i] = int16(8000 * math.Sin(float64(i)))
 	}
@@ -29,7 +29,7 @@ func unpacked(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(name, ".wav") {
-			content = string(corpus.EncodeWAV(tone))
+			content = string(wav.Encode(tone))
 		}
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"unicode"
 
-	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // ipa gives the letters of corpus.Sounds for a symbol of the International
@@ -286,8 +286,8 @@ func split(b []byte, at byte) [][]byte {
 // isWhole says that a recording is quiet at its end: whoever speaks is not cut
 // off. What lasts until a recording's end may be half of a text.
 func isWhole(path string) (bool, error) {
-	const end, below = 4 * corpus.Rate / 5, 0.01
-	x, err := corpus.ReadWAV(path)
+	const end, below = 4 * wav.Rate / 5, 0.01
+	x, err := wav.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 func TestEverySoundHasALetterAndEveryLetterASound(t *testing.T) {
@@ -79,14 +80,14 @@ func folder(t *testing.T, labels string, quiet, loud []string) string {
 	dir := t.TempDir()
 	for _, names := range [][]string{quiet, loud} {
 		for _, name := range names {
-			x := make([]int16, 2*corpus.Rate)
+			x := make([]int16, 2*wav.Rate)
 			for i := range x {
 				x[i] = int16(8000 * math.Sin(float64(i)))
 			}
 			if len(loud) == 0 || name != loud[0] {
-				clear(x[corpus.Rate:])
+				clear(x[wav.Rate:])
 			}
-			if err := os.WriteFile(filepath.Join(dir, name), corpus.EncodeWAV(x), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name), wav.Encode(x), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"dialler/bench/voice"
-	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // shares of the kinds: what is hard to tell apart is drawn more often than a
@@ -165,7 +165,7 @@ func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) (
 		return nil, err, nil // a synthesiser that cannot say it: counted
 	}
 	whole := filepath.Join(scratch, name)
-	if err := os.WriteFile(whole, corpus.EncodeWAV(x), 0o600); err != nil {
+	if err := os.WriteFile(whole, wav.Encode(x), 0o600); err != nil {
 		return nil, nil, fmt.Errorf("greetings_write: %w", err)
 	}
 	if err := os.Rename(whole, filepath.Join(cfg.Dir, name)); err != nil {
@@ -182,12 +182,12 @@ func modelCallees(cfg Config) ([][]string, error) {
 		r := rand.New(rand.NewPCG(cfg.Seed, uint64(1_000_000+n))) //nolint:gosec // reproducible, no secret
 		label, x := "human", []int16(nil)
 		if n%2 == 0 {
-			x = append(voice.Hello(r), make([]int16, 3*corpus.Rate)...)
+			x = append(voice.Hello(r), make([]int16, 3*wav.Rate)...)
 		} else {
 			label, x = "machine", voice.Greeting(r)
 		}
 		name := fmt.Sprintf("model_%s_%02d.wav", label, n)
-		if err := os.WriteFile(filepath.Join(cfg.Dir, name), corpus.EncodeWAV(x), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(cfg.Dir, name), wav.Encode(x), 0o600); err != nil {
 			return nil, fmt.Errorf("greetings_write: %w", err)
 		}
 		rows = append(rows, []string{name, label, "model carrier", "synthetic", "0", fmt.Sprintf("model-%d", n), "1"})

@@ -18,6 +18,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // AMDConfig is a folder of recordings that callees answer with. Zero values mean
@@ -167,7 +168,7 @@ func (r *amdRun) script(dir string) (map[string]any, error) {
 	paths := make([]string, len(r.recordings))
 	for i := range r.recordings {
 		paths[i] = filepath.Join(dir, fmt.Sprintf("%05d.wav", i))
-		if err := os.WriteFile(paths[i], corpus.EncodeWAV(r.recordings[i].Samples), 0o600); err != nil {
+		if err := os.WriteFile(paths[i], wav.Encode(r.recordings[i].Samples), 0o600); err != nil {
 			return nil, err
 		}
 	}

@@ -3,12 +3,12 @@ package amd
 import (
 	"testing"
 
-	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 func readWAV(t testing.TB, path string) []int16 {
 	t.Helper()
-	x, err := corpus.ReadWAV(path)
+	x, err := wav.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -9,67 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dialler/media/wav"
 )
-
-// wav is a file with a plain header.
-func wav(coding, channels, rate, bits int, data []byte) []byte {
-	b := EncodeWAV(nil)
-	binary.LittleEndian.PutUint16(b[20:], uint16(coding))
-	binary.LittleEndian.PutUint16(b[22:], uint16(channels))
-	binary.LittleEndian.PutUint32(b[24:], uint32(rate))
-	binary.LittleEndian.PutUint16(b[34:], uint16(bits))
-	binary.LittleEndian.PutUint32(b[40:], uint32(len(data)))
-	return append(b, data...)
-}
-
-func linear(x ...int16) []byte { return EncodeWAV(x)[44:] }
-
-func TestEveryFormatOfATelephoneIsRead(t *testing.T) {
-	f := func(name string, file []byte, want ...int16) {
-		t.Helper()
-		got, err := DecodeWAV(file)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
-		}
-	}
-	f("linear", EncodeWAV([]int16{1, -2, 32767}), 1, -2, 32767)
-	f("μ-law", wav(7, 1, 8000, 8, []byte{0x00, 0x80, 0xFF}), -32124, 32124, 0)
-	f("A-law", wav(6, 1, 8000, 8, []byte{0x2A, 0xAA, 0xD5}), -32256, 32256, 8)
-	f("stereo is the mean", wav(1, 2, 8000, 16, linear(100, 300, -50, 50)), 200, 0)
-	steady := slices.Repeat([]int16{1000}, 64)
-	got, err := DecodeWAV(wav(1, 1, 16000, 16, linear(steady...)))
-	if err != nil || len(got) != 32 || math.Abs(float64(got[16])-1000) > 15 {
-		t.Errorf("16 kHz: %v, %v", got, err)
-	}
-	// 5 kHz would fold to 3 kHz.
-	high := make([]int16, 1600)
-	for i := range high {
-		high[i] = int16(8000 * math.Sin(2*math.Pi*5500*float64(i)/16000))
-	}
-	got, _ = DecodeWAV(wav(1, 1, 16000, 16, linear(high...)))
-	for _, v := range got[50:750] {
-		if v > 500 || v < -500 {
-			t.Fatalf("5500 Hz is heard at 8 kHz: %d", v)
-		}
-	}
-}
-
-func TestAFileThatCannotBeReadSaysWhatToDo(t *testing.T) {
-	f := func(code string, file []byte) {
-		t.Helper()
-		if _, err := DecodeWAV(file); err == nil || !strings.HasPrefix(err.Error(), code+": ") || !strings.Contains(err.Error()[len(code)+2:], ":") {
-			t.Errorf("%v, want %s and a remedy", err, code)
-		}
-	}
-	f("wav_format", []byte("ID3 nonsense"))
-	f("wav_rate", wav(1, 1, 44100, 16, linear(1)))
-	f("wav_channels", wav(1, 6, 8000, 16, linear(1)))
-	f("wav_coding", wav(3, 1, 8000, 32, linear(1)))
-	f("wav_empty", wav(1, 1, 8000, 16, nil))
-	if _, err := ReadWAV("none.wav"); err == nil || !strings.HasPrefix(err.Error(), "wav_open: ") {
-		t.Errorf("%v", err)
-	}
-}
 
 func TestAFolderIsReadWithAndWithoutLabels(t *testing.T) {
 	dir := t.TempDir()
@@ -82,7 +23,7 @@ func TestAFolderIsReadWithAndWithoutLabels(t *testing.T) {
 	if _, err := Load(dir); err == nil || !strings.HasPrefix(err.Error(), "corpus_empty: ") {
 		t.Fatalf("%v", err)
 	}
-	write("a.wav", EncodeWAV([]int16{1, 2}))
+	write("a.wav", wav.Encode([]int16{1, 2}))
 	got, err := Load(dir)
 	if err != nil || len(got.Recordings) != 1 || got.Recordings[0].Label != "" || len(got.Recordings[0].Samples) != 2 {
 		t.Fatalf("%+v, %v", got, err)
@@ -163,14 +104,4 @@ func TestALevelIsThatOfTheLoudParts(t *testing.T) {
 			t.Errorf("%.1f dBFS, want %.0f", got, level)
 		}
 	}
-}
-
-func FuzzDecodeWAV(f *testing.F) {
-	f.Add(EncodeWAV([]int16{1, 2, 3}))
-	f.Add(wav(7, 2, 16000, 8, []byte{1, 2, 3}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if x, err := DecodeWAV(b); err == nil && len(x) == 0 {
-			t.Fatal("neither audio nor an error")
-		}
-	})
 }

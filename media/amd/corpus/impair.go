@@ -3,6 +3,8 @@ package corpus
 import (
 	"math"
 	"math/rand/v2"
+
+	"dialler/media/wav"
 )
 
 // Impairment is what happens to a recording on its way. Zero fields change
@@ -113,7 +115,7 @@ func (m Impairment) speed(x []float64) []float64 {
 
 // onset prepends line, of the first samples back and forth, or cuts.
 func (m Impairment) onset(x []float64) []float64 {
-	n := m.Onset * Rate / 1000
+	n := m.Onset * wav.Rate / 1000
 	if n <= 0 {
 		quiet := 0 // cut no more than is quiet
 		for quiet+80 < len(x) && peak(x[quiet:quiet+80]) < 0.003 {
@@ -138,7 +140,7 @@ func (m Impairment) onset(x []float64) []float64 {
 }
 
 func (m Impairment) lose(x []int16, r *rand.Rand) {
-	const frame = Rate / 50
+	const frame = wav.Rate / 50
 	for at := 0; at+frame <= len(x); at += frame {
 		if r.Float64() >= m.Loss {
 			continue
@@ -198,8 +200,8 @@ func room(x []float64, seconds float64, r *rand.Rand) {
 	}
 	taps := make([]tap, 24)
 	for i := range taps {
-		lag := 40 + r.IntN(int(seconds*0.6*Rate))
-		taps[i] = tap{lag, (2*r.Float64() - 1) * 0.5 * math.Pow(10, -3*float64(lag)/Rate/seconds)}
+		lag := 40 + r.IntN(int(seconds*0.6*wav.Rate))
+		taps[i] = tap{lag, (2*r.Float64() - 1) * 0.5 * math.Pow(10, -3*float64(lag)/wav.Rate/seconds)}
 	}
 	dry := append([]float64(nil), x...)
 	for _, t := range taps {
@@ -222,7 +224,7 @@ func noiseOf(kind string, n int, r *rand.Rand) []float64 {
 	case "hum":
 		hz := 50 + 10*float64(r.IntN(2))
 		for i := range x {
-			at := 2 * math.Pi * hz * float64(i) / Rate
+			at := 2 * math.Pi * hz * float64(i) / wav.Rate
 			x[i] = math.Sin(at) + 0.5*math.Sin(3*at) + 0.3*math.Sin(5*at) + 0.05*r.NormFloat64()
 		}
 	case "street": // rumble that swells and falls
@@ -253,10 +255,10 @@ func speaker(x []float64, r *rand.Rand) {
 		if i%1200 == 0 {
 			want = math.Max(0, 0.3+0.7*r.NormFloat64())
 			formant := 400 + 1400*r.Float64()
-			a1, a2 = 2*0.95*math.Cos(2*math.Pi*formant/Rate), -0.95*0.95
+			a1, a2 = 2*0.95*math.Cos(2*math.Pi*formant/wav.Rate), -0.95*0.95
 		}
 		gain += (want - gain) * 0.003
-		phase += f0 * (1 + 0.1*math.Sin(float64(i)/3000)) / Rate
+		phase += f0 * (1 + 0.1*math.Sin(float64(i)/3000)) / wav.Rate
 		pulse := 0.02 * r.NormFloat64()
 		if phase >= 1 {
 			phase--
@@ -361,3 +363,5 @@ func predictor(x []int16) [8]float64 {
 	}
 	return a
 }
+
+func clip(v float64) int16 { return int16(max(-32768, min(32767, v))) }

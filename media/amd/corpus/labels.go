@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dialler/media/wav"
 )
 
 // Recording is one file of a corpus.
@@ -48,7 +50,7 @@ type Folder struct {
 }
 
 // Load reads a folder: its labels.csv, or every WAV file below it when there
-// is none. Errors: corpus_folder, corpus_labels, corpus_empty, those of ReadWAV.
+// is none. Errors: corpus_folder, corpus_labels, corpus_empty, those of wav.Read.
 func Load(dir string) (*Folder, error) {
 	f := &Folder{Name: filepath.Base(filepath.Clean(dir))}
 	b, err := os.ReadFile(filepath.Join(dir, "labels.csv")) //nolint:gosec // the folder that was asked for
@@ -68,7 +70,7 @@ func Load(dir string) (*Folder, error) {
 	}
 	for i := range f.Recordings {
 		r := &f.Recordings[i]
-		if r.Samples, err = ReadWAV(filepath.Join(dir, r.File)); err != nil {
+		if r.Samples, err = wav.Read(filepath.Join(dir, r.File)); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // Heard is what the classifier made of one recording.
@@ -21,7 +22,7 @@ type Heard struct {
 func Hear(rec corpus.Recording, cfg amd.Config) Heard {
 	h := Heard{Recording: rec}
 	d := amd.New(cfg)
-	length := time.Duration(len(rec.Samples)) * time.Second / corpus.Rate
+	length := time.Duration(len(rec.Samples)) * time.Second / wav.Rate
 	decided := false
 	feed(rec.Samples, max(length+20*time.Millisecond, 7*time.Second), func(frame []int16) bool {
 		h.Media += 20 * time.Millisecond

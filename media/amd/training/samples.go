@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // moment is what the rule will see of a trace, and what the classifier saw.
@@ -68,7 +69,7 @@ func listen(of int, samples []int16, worse, music, whole bool) trace {
 	})
 	long := horizon
 	if whole {
-		long = max(horizon, min(wholeCall, time.Duration(len(samples))*time.Second/corpus.Rate))
+		long = max(horizon, min(wholeCall, time.Duration(len(samples))*time.Second/wav.Rate))
 	}
 	feed(samples, long, func(frame []int16) bool {
 		dec, ok := d.Feed(frame)

@@ -14,6 +14,7 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/amd/corpus"
+	"dialler/media/wav"
 )
 
 // say is a buzz in syllables for that many ms, after a pause.
@@ -23,8 +24,8 @@ func say(x []int16, pause, ms int, hz float64, r *rand.Rand) []int16 {
 	}
 	phase := 0.0
 	for i := range ms * 8 {
-		at := float64(i) / corpus.Rate
-		phase += 2 * math.Pi * (hz + 20*math.Sin(2*math.Pi*1.3*at)) / corpus.Rate
+		at := float64(i) / wav.Rate
+		phase += 2 * math.Pi * (hz + 20*math.Sin(2*math.Pi*1.3*at)) / wav.Rate
 		v := 0.0
 		for h := 1; h <= 16; h++ {
 			v += math.Sin(float64(h)*phase) / float64(h)
@@ -47,7 +48,7 @@ func calls(n, first int) *corpus.Folder {
 			rec.Label = "machine"
 			rec.Samples = say(nil, 100+r.IntN(900), 6000, hz, r)
 		}
-		rec.Samples = append(rec.Samples, make([]int16, 3*corpus.Rate)...)
+		rec.Samples = append(rec.Samples, make([]int16, 3*wav.Rate)...)
 		f.Recordings = append(f.Recordings, rec)
 	}
 	return f

@@ -1,4 +1,9 @@
-package corpus
+// Package wav reads and writes WAV files of telephone audio, of 16 MiB at most.
+//
+// # What it must not know
+//
+// What a recording is for.
+package wav
 
 import (
 	"encoding/binary"
@@ -14,23 +19,24 @@ const Rate = 8000
 
 const maxFile = 16 << 20
 
-// ReadWAV gives the samples of a WAV file at 8 kHz, mono: 16-bit linear,
+// Read gives the samples of a WAV file at 8 kHz, mono: 16-bit linear,
 // μ-law or A-law, of 8 or 16 kHz, one channel or two (their mean). Errors:
 // wav_open, wav_size, wav_format, wav_rate, wav_channels, wav_coding,
 // wav_empty.
-func ReadWAV(path string) ([]int16, error) {
+func Read(path string) ([]int16, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("wav_open: %w", err)
 	}
 	if info.Size() > maxFile {
-		return nil, fmt.Errorf("wav_size: %s has %d bytes, at most %d are read: cut it to the first seconds", path, info.Size(), maxFile)
+		return nil, fmt.Errorf("wav_size: %s has %d bytes, at most %d are read: cut it to the first seconds",
+			path, info.Size(), maxFile)
 	}
 	b, err := os.ReadFile(path) //nolint:gosec // the file that was asked for
 	if err != nil {
 		return nil, fmt.Errorf("wav_open: %w", err)
 	}
-	x, err := DecodeWAV(b)
+	x, err := Decode(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -42,8 +48,8 @@ type format struct {
 	rate                   int
 }
 
-// DecodeWAV is ReadWAV of what a file contains.
-func DecodeWAV(b []byte) ([]int16, error) {
+// Decode is Read of what a file contains.
+func Decode(b []byte) ([]int16, error) {
 	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
 		return nil, errors.New("wav_format: it is not a RIFF WAVE file: convert it to WAV")
 	}
@@ -97,7 +103,8 @@ func (f format) samples(b []byte) ([]int16, error) {
 			x[i] = g711.FromAlaw(v)
 		}
 	default:
-		return nil, fmt.Errorf("wav_coding: format %d with %d bits: convert it to 16-bit linear, μ-law or A-law", f.coding, f.bits)
+		return nil, fmt.Errorf("wav_coding: format %d with %d bits: convert it to 16-bit linear, μ-law or A-law",
+			f.coding, f.bits)
 	}
 	if f.channels == 2 {
 		for i := range len(x) / 2 {
@@ -134,8 +141,8 @@ func halve(x []int16) []int16 {
 
 func clip(v float64) int16 { return int16(max(-32768, min(32767, v))) }
 
-// EncodeWAV is a file of 16-bit linear samples at 8 kHz.
-func EncodeWAV(x []int16) []byte {
+// Encode is a file of 16-bit linear samples at 8 kHz.
+func Encode(x []int16) []byte {
 	b := make([]byte, 44, 44+2*len(x))
 	copy(b, "RIFF....WAVEfmt ")
 	le := binary.LittleEndian
