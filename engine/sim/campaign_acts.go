@@ -161,7 +161,7 @@ func (w *campaignWorld) eraseFrom(n engine.PhoneNumber, i int) {
 func (w *campaignWorld) erased(n engine.PhoneNumber) {
 	var random [8]byte
 	for i := range random {
-		random[i] = byte(w.draw())
+		random[i] = byte(w.draw()) //nolint:gosec // the low bits
 	}
 	stone := engine.ErasedNumber(random)
 	w.store.Erase(n, stone)

@@ -184,7 +184,7 @@ func (m *mediaPath) attachBot(a *attempt.Attempt, e engine.AttachBot) {
 }
 
 // playMessage plays the information message of an abandoned call.
-func (m *mediaPath) playMessage(a *attempt.Attempt) {
+func (m *mediaPath) playMessage() {
 	if m == nil {
 		return
 	}

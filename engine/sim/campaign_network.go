@@ -64,7 +64,7 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	i := max(slices.IndexFunc(w.in.Trunks, func(t TrunkPlan) bool { return t.Settings.ID == e.Trunk }), 0)
 	// Campaigns that are paced otherwise meet the same people.
 	thing := uint64(c.i)<<56 | uint64(row.Run&0xff)<<48 | uint64(row.Used&0xff)<<40 | //nolint:gosec // mixed anyway
-		uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1) //nolint:gosec // likewise
+		uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1)
 	x := &leg{id: e.Leg, attempt: e.Attempt, of: c, trunk: i, from: e.From, to: e.To, sink: a,
 		chance: chanceOf(w.seed, thing)}
 	a.r.p.port[e.Attempt] = append(a.r.p.port[e.Attempt], x)

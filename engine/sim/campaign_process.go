@@ -157,7 +157,7 @@ func (r *runner) start() {
 		OptOut: optOut})
 	e := &run.Started{}
 	for i := range e.Seed {
-		e.Seed[i] = byte(r.p.w.draw())
+		e.Seed[i] = byte(r.p.w.draw()) //nolint:gosec // the low bits
 	}
 	r.apply(e, "")
 }
@@ -242,7 +242,7 @@ func (r *runner) do(effect run.Effect) {
 	default:
 		if !r.ask(effect) {
 			// An effect that vanishes would hide a fault.
-			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo
+			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo // the simulator would lie
 		}
 	}
 }
@@ -420,7 +420,7 @@ func (a *contactActor) do(effect call.Effect) {
 	case attempt.DetachBot:
 		p.media[at.ID].detach()
 	case attempt.PlayMessage:
-		p.media[at.ID].playMessage(at)
+		p.media[at.ID].playMessage()
 	case attempt.LeaveVoicemail:
 		p.media[at.ID].happens(8*time.Second, engine.MediaEvent{Kind: engine.MediaPlayed})
 

@@ -96,7 +96,7 @@ func numberOf(prefixes []string, n int) engine.PhoneNumber {
 // placeOf is the place of a number.
 func placeOf(n engine.PhoneNumber) (place uint64) {
 	for _, c := range n[max(len(n)-7, 0):] {
-		place = place*10 + uint64(c-'0')
+		place = place*10 + uint64(c-'0') //nolint:gosec // a digit
 	}
 	return place
 }
