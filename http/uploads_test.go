@@ -40,7 +40,7 @@ func (b *bench) connectTLS() net.Conn {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	go func() { _ = b.server.Serve(tls.NewListener(ln, lender.TLS)) }()                  // ends with the bench
+	go func() { _ = b.server.Serve(tls.NewListener(ln, lender.TLS)) }() // ends with the bench
 	c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		b.t.Fatal(err)
