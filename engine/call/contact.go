@@ -423,7 +423,7 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 			sum.EndedAt = c.now()
 		}
 		e.Data.Before, e.Data.After, _ = c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
-		e.Data.DueAt, e.Data.Outcome = c.Machine.C.DueAt, at.Outcome
+		e.Data.DueAt = c.Machine.C.DueAt
 		w.Contacts = []contact.Contact{c.Machine.C}
 		if at.Run != e.Run { // late, of a run before: nothing here changes
 			e.Run, e.Data.Before, e.Data.After = at.Run, nil, nil

@@ -70,6 +70,9 @@ func TestADialoutFromItsPlaceToItsEnd(t *testing.T) {
 	r.on(&Durable{Step: 4}, "forget legs of a", "dialout over 0")
 	r.on(&SayAgain{}, "dialout over 0")
 	r.on(resultOf(first), "count result", "write 5 result.stored")
+	if o := r.write().Events[0].Data.Outcome; o != engine.OutcomeCompleted {
+		t.Errorf("the result of a dialout that is over says %q", o)
+	}
 	r.on(&Durable{Step: 5}, "answer someone", "dialout over 1")
 }
 

@@ -81,7 +81,7 @@ func (c *Call) recordResult(at attempt.Attempt) int {
 	e := c.owner.event(journal.ResultStored)
 	e.Attempt = at.ID
 	e.Data = journal.Data{Trunk: at.Trunk, Number: at.Number, Connected: at.CountsResult(),
-		Disposition: at.Result.Disposition}
+		Disposition: at.Result.Disposition, Outcome: at.Outcome} // none while the call lives
 	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
 	doNotCall := at.Result.DoNotCall
 	if doNotCall {
