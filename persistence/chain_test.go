@@ -90,7 +90,9 @@ func history(t *testing.T, s *persistence.Store, id engine.CampaignID, again boo
 		answered, ended := at.Add(time.Second), at.Add(11*time.Second)
 		a.State, a.Consumed, a.AnsweredAt, a.EndedAt, a.Outcome, a.InviteAt = attempt.Ended, true, &answered, &ended, outcome, &at
 		d := journal.Data{Before: &after, Outcome: outcome, Consumed: true, Answered: true, Pass: 1, Number: 1, Trunk: "t1", ReservedAt: &at}
-		var events []journal.Event
+		e = event(journal.AttemptAnswered, 1, journal.Data{Trunk: "t1", Number: 1, RingMS: 1000})
+		e.Contact, e.Attempt = k.ID, a.ID
+		events := []journal.Event{e}
 		live := after
 		k.Attempt, k.Used, k.LastOutcome = "", 1, outcome
 		if outcome == engine.OutcomeAbandoned {
