@@ -54,6 +54,9 @@ func storeCounters(c campaign.Counters) storedCounters {
 
 func (s *storedCounters) restore() campaign.Counters {
 	c := s.Counters
+	if c.Decided == 0 {
+		c.Decided = c.Attempts // one of before they were counted: all of its calls had ended
+	}
 	c.TalkMS, c.Callbacks = s.TalkMS, s.Callbacks
 	c.Callbacks.Calls, c.Callbacks.DelayMS = s.Calls, s.DelayMS
 	for _, p := range s.Passes {
@@ -142,7 +145,7 @@ func addKept(t *tally.Tally, from *campaign.Counters) {
 		p.Consumed, p.Connected = k.Consumed, k.Connected
 	}
 	c.Attempts, c.Answered, c.Conversations = from.Attempts, from.Answered, from.Conversations
-	c.Decided, c.MachineDetected = max(from.Decided, from.Attempts), from.MachineDetected // older ones do not count the decided
+	c.Decided, c.MachineDetected = from.Decided, from.MachineDetected
 	c.ConnectedCalls, c.ResultCalls, c.LiveAnswers, c.CapacityLoss = from.ConnectedCalls, from.ResultCalls, from.LiveAnswers, from.CapacityLoss
 	c.TalkMS, c.Callbacks.Calls, c.Callbacks.DelayMS = from.TalkMS, from.Callbacks.Calls, from.Callbacks.DelayMS
 }

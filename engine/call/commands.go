@@ -17,6 +17,9 @@ import (
 func (c *Contact) dial(m *Dial) {
 	if m.Eligible {
 		c.Asking = false
+	} else if m.Reopens {
+		c.Suppressed = false // it was asked for since, and the number is not on the list
+		c.ReopensAt = c.Machine.C.Version
 	}
 	if !c.callable(m) {
 		c.notDialled(m)
@@ -61,13 +64,19 @@ func (c *Contact) callable(m *Dial) bool {
 	if !m.Reopens {
 		return row.Attempt == "" && row.DueAt != nil
 	}
-	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded)
+	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded) &&
+		row.Version == c.ReopensAt && !c.Suppressed
 }
 
-// notDialled: the contact is another by now than the dial was for.
+// notDialled: the contact is another by now than the dial was for. What came since
+// its trigger, and forbids calls, stands.
 func (c *Contact) notDialled(m *Dial) {
 	c.giveBack(m)
-	if m.Trigger != nil {
+	switch {
+	case m.Trigger == nil:
+	case m.Reopens && (c.Machine.C.State == contact.Excluded || c.Suppressed):
+		c.Call.answer(m.Trigger.Request, nil, ErrContactExcluded)
+	default:
 		c.reopen(m.Trigger)
 	}
 }
@@ -77,7 +86,6 @@ func (c *Contact) notDialled(m *Dial) {
 func (c *Contact) reopenFor(m *Dial) {
 	if m.Reopens {
 		c.Reopened, _, _ = c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables})
-		c.Suppressed = false
 	}
 }
 

@@ -26,7 +26,10 @@ type Contact struct {
 	Trigger *Trigger // that is answered with the intent, or with the end of an attempt whose intent was refused
 	// Reopened are the facts before a trigger opened the contact again, until that is
 	// written.
-	Reopened    *contact.Facts
+	Reopened *contact.Facts
+	// ReopensAt is the contact's version when a dial that reopens it came: whatever
+	// changed it since, while the hook was asked, is newer than the trigger.
+	ReopensAt   int64
 	Asking      bool // whether it may be dialled
 	Suppressed  bool // its number is on the suppression list, as was told since it is up
 	Lingering   bool // for the result of the call that has ended

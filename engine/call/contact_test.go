@@ -392,6 +392,20 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
+	// What came while the hook was asked, and forbids calls, is newer than the trigger.
+	for _, newer := range []any{&Exclude{Op: 7}, &End{Op: 7, Reason: engine.CodeSuppressed}} {
+		r = up(t, final, nil)
+		r.p.eligible = true
+		d := dial()
+		r.apply(d)
+		r.apply(newer)
+		r.clear()
+		r.apply(&EligibilityKnown{Dial: d, Verdict: eligibility.Verdict{Decision: eligibility.Allow}})
+		if !r.has("answer someone contact_excluded") || !r.has("release number of a not dialled") || r.has("may dial") {
+			t.Errorf("%T: %v", newer, r.log)
+		}
+	}
+
 	// By now it is open, or excluded for good: nothing is dialled for this trigger.
 	r = up(t, nil, nil)
 	r.on(dial(), "trunk trunk a.1 over", "release number of a not dialled", "line of a over",

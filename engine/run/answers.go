@@ -185,7 +185,11 @@ func (e *AddContacts) Added(ctx context.Context, t Tables, id engine.CampaignID,
 		Lifting: e.Lifting, Event: e.Insert.Event, Err: err}
 	m.Event.Data.Count = report.Added
 	if err == nil && e.Lifting && report.Duplicates > 0 {
-		m.Again, m.Err = t.ExcludedContacts(ctx, id, NumbersOf(e.Command.Contacts))
+		numbers := make([]engine.PhoneNumber, len(e.Insert.Contacts)) // whoever was left out stays excluded
+		for i := range e.Insert.Contacts {
+			numbers[i] = e.Insert.Contacts[i].Number
+		}
+		m.Again, m.Err = t.ExcludedContacts(ctx, id, numbers)
 		m.Report.Readmitted = len(m.Again)
 	}
 	return m

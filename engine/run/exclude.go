@@ -22,8 +22,8 @@ type ExcludeOp struct {
 	Awaited   int // contacts that have not confirmed
 	Persisted bool
 	Found     bool
-	// OfTrigger: the variables of a trigger met an exclusion, which its contact, if
-	// there is one, is under from now on. The trigger is refused.
+	// OfTrigger: the variables of a trigger, which was refused, met an exclusion; its contact, if
+	// there is one, is under it from now on.
 	OfTrigger bool
 }
 
@@ -60,17 +60,20 @@ func (s *State) exclude(m *Exclude, from engine.Request) {
 // refuseTrigger: the trigger meets an exclusion that is sticky. When its variables do,
 // the contact that has the number may be open with others: it is excluded with them.
 func (s *State) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
+	s.reply(from, nil, call.ErrContactExcluded)
 	if _, byNumber := s.Excluded.Reason(cmd.Number, nil); byNumber {
-		s.reply(from, nil, call.ErrContactExcluded)
 		return
 	}
 	s.OpSeq++
 	who := cmd.Who
 	reason, _ := s.Excluded.Met(cmd.Variables)
 	op := &ExcludeOp{Command: campaign.Exclude{Campaign: s.ID, Number: cmd.Number, Reason: reason}, Who: &who,
-		Request: from, Persisted: true, OfTrigger: true}
+		Persisted: true, OfTrigger: true}
 	s.Ops[s.OpSeq] = op
 	s.overtakeTriggers(&op.Command)
+	if s.LookUps > 0 {
+		s.Newer = append(s.Newer, NewerExclusion{op.Command, s.LastRead})
+	}
 	s.afterWrites(Continuation{Do: thenFindExcluded, Op: s.OpSeq})
 }
 
@@ -235,10 +238,6 @@ func (s *State) finishExclude(n int) {
 		return
 	}
 	delete(s.Ops, n)
-	if op.OfTrigger {
-		s.reply(op.Request, nil, call.ErrContactExcluded)
-		return
-	}
 	if op.Command.Idempotency.Present() {
 		rep := op.Reply
 		s.write(journal.Write{Reply: journal.StoredReply(op.Command.Idempotency, 200, rep, s.now)})

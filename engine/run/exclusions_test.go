@@ -457,15 +457,14 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 	}
 	w := dialling(t, 2, set(func(s *campaign.Settings) { s.StickyExclusion = true }))
 	w.s.Excluded.Add(&journal.Exclusion{Match: map[string]string{"segment": "x"}, Reason: "left the service"})
-	r := w.ask(trigger("c1"))
+	w.refused(w.ask(trigger("c1")), "contact_excluded") // at once, whatever becomes of the contact
 	w.durable()
 	q := one[FindContacts](w)
 	w.do(&ContactsFound{Read: q.Read, Op: q.Op, Rows: []contact.Contact{w.row("c1")}})
 	x := told[*call.Exclude](w, "c1")[0]
 	eq(w, "its reason is the exclusion's", x.Reason, "left the service")
-	w.waits(r)
 	w.do(&call.Excluded{Op: x.Op, Cancelled: true, Excluded: true})
-	w.refused(r, "contact_excluded")
+	eq(w, "all is done", len(w.s.Ops), 0)
 
 	// Nobody has the number, or whoever has it is excluded already.
 	for _, rows := range [][]contact.Contact{nil, {func() contact.Contact {
@@ -473,12 +472,28 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 		c.State = contact.Excluded
 		return c
 	}()}} {
-		r = w.ask(trigger("c9"))
+		w.refused(w.ask(trigger("c9")), "contact_excluded")
 		w.durable()
 		q = one[FindContacts](w)
 		w.do(&ContactsFound{Read: q.Read, Op: q.Op, Rows: rows})
-		w.refused(r, "contact_excluded")
+		eq(w, "all is done", len(w.s.Ops), 0)
 	}
+	// The exclusion may be met by what the contact has and what the trigger brings together.
+	w.s.Excluded.Add(&journal.Exclusion{Match: map[string]string{"a": "1", "b": "2"}})
+	m := triggers("c5")
+	m.Command.Variables = map[string]string{"b": "2"}
+	r := w.ask(m)
+	both := w.final("c5")
+	both.Variables = map[string]string{"a": "1"}
+	w.s.LookUpNext = 1
+	if f := sent[FindTrigger](w); len(f) == 1 {
+		w.do(&TriggerFound{Read: f[0].Read, Request: r, Command: f[0].Command, Row: both, OK: true})
+	} else {
+		w.t.Fatalf("%d look-ups", len(f))
+	}
+	w.refused(r, "contact_excluded")
+	w.durable()
+	sent[FindContacts](w)
 	// By its number it is excluded in any case.
 	w.s.Excluded.Add(&journal.Exclusion{Number: phone("c2")})
 	w.refused(w.ask(trigger("c2")), "contact_excluded")

@@ -245,6 +245,13 @@ func TestAnExclusionOvertakesAListThatWaitsForTheEndOfASwitch(t *testing.T) {
 		[]any{1, phone("c2"), campaign.RowExcluded})
 	_, excluded := w.s.Excluded.Reason(phone("c1"), nil)
 	eq(w, "the exclusion stands", excluded, true)
+	// Nor is anybody brought back whom it excluded in the meantime by what the tables say.
+	row := w.final("c1")
+	row.State = contact.Excluded
+	w.do(&RowsAdded{Read: add.Read, Request: add.Request, Command: add.Command, Lifting: true, Event: add.Insert.Event,
+		Again: []contact.Contact{row}})
+	none[ReadContact](w)
+	eq(w, "brought back", len(told[*call.Readmit](w, "c1")), 0)
 }
 
 func TestTheRowsOfASwitchAreTakenIn(t *testing.T) {

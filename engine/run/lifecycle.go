@@ -87,7 +87,7 @@ func (s *State) applyCampaign(ev campaign.Event) error {
 		return err
 	}
 	if s.M.C.Settings.Concurrency < before {
-		s.InFlightCap = before
+		s.keepSeats(before)
 	}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Restart {
 		s.beginLedger()
@@ -174,6 +174,7 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 		// Before they are there: the look-ahead must not take them for excluded.
 		s.liftAll(added)
 		s.Readmission.Running++
+		s.Readmission.Newer = append(s.Readmission.Newer, m.Newer...)
 	}
 	who := cmd.Who
 	s.M.C.Seq++

@@ -22,8 +22,10 @@ type Line struct {
 	Phase    attempt.Phase
 	Seated   bool
 	Held     bool // seated before it was answered
-	Counted  bool // as a live answer
-	Machine  bool // counted as one
+	// Before is its attempt when an edit lowered the concurrency.
+	Before  engine.AttemptID
+	Counted bool // as a live answer
+	Machine bool // counted as one
 	// Of the pacing model: when the line was placed, while it may still want a
 	// seat, and when it took one.
 	DialledAt, SeatedAt time.Time

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
@@ -92,12 +93,32 @@ func (s *State) concurrency() int { return max(s.M.C.Settings.Concurrency, s.InF
 // seatsInUse counts the seats that lines use or may ask for.
 func (s *State) seatsInUse() int { return s.Busy + len(s.Waiting) + s.flying() }
 
-// lowerCap ends what lines of before an edit may use, as they end.
+// keepSeats: an edit lowered the concurrency; the lines in flight keep what they were
+// dialled for.
+func (s *State) keepSeats(before int) {
+	s.InFlightCap = before
+	for _, l := range s.Lines {
+		l.Before = l.Attempt
+	}
+}
+
+// lowerCap gives up the seats of lines from before such an edit as they end.
 func (s *State) lowerCap() {
 	if s.InFlightCap == 0 {
 		return
 	}
-	if s.InFlightCap = min(s.InFlightCap, s.seatsInUse()); s.InFlightCap <= s.M.C.Settings.Concurrency {
+	n := 0
+	for _, l := range s.Lines {
+		if l.Attempt == "" || l.Before != l.Attempt {
+			continue
+		}
+		switch l.Phase {
+		case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening, attempt.PhaseWaiting, attempt.PhaseServed:
+			n++
+		case attempt.PhaseOver, attempt.PhaseReleased, attempt.PhaseAbandoned:
+		}
+	}
+	if s.InFlightCap = min(s.InFlightCap, n); s.InFlightCap <= s.M.C.Settings.Concurrency {
 		s.InFlightCap = 0
 	}
 }

@@ -219,3 +219,14 @@ func TestALowerConcurrencyTakesNoSeatFromLinesInFlight(t *testing.T) {
 	}
 	eq(w, "the new one binds once they are over", []any{w.s.seatCap(), w.s.InFlightCap}, "[2 0]")
 }
+
+func TestLinesThatAreDialledAfterALowerConcurrencyHaveNoRightToTheOldOne(t *testing.T) {
+	w := dialling(t, 4)
+	w.s.M.C.Settings.Concurrency = 1
+	w.s.keepSeats(4)
+	for _, id := range []engine.ContactID{"c3", "c4"} {
+		w.s.Lines[id].Attempt = "later"
+	}
+	w.do(&DatabaseChanged{})
+	eq(w, "of four lines two are of before", w.s.InFlightCap, 2)
+}

@@ -111,6 +111,12 @@ func (s *State) triggerFound(m *TriggerFound) {
 	s.LookUpNext = max(s.LookUpNext-1, 0)
 	if m.OK {
 		s.LookUpNext = lookFirst
+		with := m.Command
+		with.Variables = contact.Merged(m.Row.Variables, with.Variables)
+		if m.Row.State != contact.Excluded && s.Excluded.Refuses(with.Number, with.Variables, s.M.C.Settings.StickyExclusion) {
+			s.refuseTrigger(&with, m.Request)
+			return
+		}
 		if m.Row.State == contact.Excluded {
 			s.liftAll([]campaign.NewContact{{Number: m.Row.Number}})
 		}
@@ -154,15 +160,15 @@ func (s *State) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 // idempotency key and response commit together. One that is stored is reopened.
 func (s *State) queueTrigger(t *PendingTrigger) {
 	row := t.Row
-	if t.Stored != nil {
-		delete(s.TriggersOf, row.Number)
-		s.touch(row.ID, &call.Reopen{Trigger: t.Trigger})
-		return
-	}
-	if s.over() { // ended while it was being reserved for
+	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused { // ended while it was being reserved for
 		delete(s.TriggersOf, row.Number)
 		s.settled(row.Number)
 		s.reply(t.Trigger.Request, nil, s.notRunning())
+		return
+	}
+	if t.Stored != nil {
+		delete(s.TriggersOf, row.Number)
+		s.touch(row.ID, &call.Reopen{Trigger: t.Trigger})
 		return
 	}
 	policy := s.rules.PolicyFor(row.Number, number.Zones)

@@ -242,6 +242,17 @@ func TestATriggerOfAContactAtRestReopensIt(t *testing.T) {
 	none[FindTrigger](w)
 }
 
+func TestATriggerOfAFinalContactIsRefusedWhenTheCampaignIsStoppedMeanwhile(t *testing.T) {
+	w := seated(t)
+	r := w.ask(triggers("c1"))
+	w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c1"), true })
+	w.ask(act(campaign.ActionStop))
+	w.trunks(1000, "")
+	w.numbers(1000, "")
+	w.refused(r, "campaign_not_running")
+	none[Spawn](w)
+}
+
 func TestWhatCameWhileTheDatabaseWasAskedForATriggerCounts(t *testing.T) {
 	for _, c := range []struct {
 		what   string
