@@ -16,7 +16,7 @@ func TestWhatBoundIsToldByItsShareOfTheLast10Seconds(t *testing.T) {
 	tells := func(at float64, want engine.Constraint, share float64) {
 		t.Helper()
 		c, got, _ := b.Tell(sec(at), engine.ConstraintNone)
-		if c != want || math.Abs(got-share) > 0.011 {
+		if c != want || !(math.Abs(got-share) <= 0.011) {
 			t.Errorf("at %v s: %q for %.2f, want %q for %.2f", at, c, got, want, share)
 		}
 	}
@@ -63,6 +63,21 @@ func TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions(t *tes
 	b.Note(now, engine.ConstraintRetryDelay)
 	if got, _, _ := b.Tell(now, engine.ConstraintSeats); got != engine.ConstraintSeats {
 		t.Errorf("%q, and the bot is away", got)
+	}
+}
+
+func TestWhatIsToldStandsFor3SecondsAndNoLonger(t *testing.T) {
+	var b Bound
+	at := engine.BootTime(time.Hour)
+	b.Note(at, engine.ConstraintSeats)
+	b.Tell(at, engine.ConstraintNone)
+	b.Note(at, engine.ConstraintTrunkCPS)
+	for after, want := range map[time.Duration]engine.Constraint{3*time.Second - 1: engine.ConstraintSeats,
+		3 * time.Second: engine.ConstraintTrunkCPS} {
+		c := b
+		if got, _, _ := c.Tell(at+engine.BootTime(after), engine.ConstraintNone); got != want {
+			t.Errorf("after %v: %q", after, got)
+		}
 	}
 }
 
