@@ -458,6 +458,7 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 	w := dialling(t, 2, set(func(s *campaign.Settings) { s.StickyExclusion = true }))
 	w.s.Excluded.Add(&journal.Exclusion{Match: map[string]string{"segment": "x"}, Reason: "left the service"})
 	w.refused(w.ask(trigger("c1")), "contact_excluded") // at once, whatever becomes of the contact
+	eq(w, "no look-up is under way that it might overtake", len(w.s.Newer), 0)
 	w.durable()
 	q := one[FindContacts](w)
 	w.do(&ContactsFound{Read: q.Read, Op: q.Op, Rows: []contact.Contact{w.row("c1")}})
