@@ -113,8 +113,8 @@ const (
 )
 
 // constraints in the order of their indexes.
-var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPaused, ConstraintConcurrency, ConstraintSeats,
-	ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth, ConstraintNumberPool,
+var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPaused, ConstraintConcurrency,
+	ConstraintSeats, ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth, ConstraintNumberPool,
 	ConstraintNoDueContacts, ConstraintRetryDelay, ConstraintDatabase, ConstraintNodeDraining, ConstraintNodeFenced,
 	ConstraintKeeperAway, ConstraintOverload}
 

@@ -375,7 +375,8 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 	final := func(c *contact.Contact) { c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }
 	dial := func() *Dial {
 		d := dialOf(first)
-		d.Trigger, d.Reopens = &Trigger{Request: someone, Command: campaign.Trigger{Variables: map[string]string{"a": "b"}}}, true
+		d.Trigger, d.Reopens = &Trigger{Request: someone}, true
+		d.Trigger.Command.Variables = map[string]string{"a": "b"}
 		return d
 	}
 	r := up(t, final, nil)

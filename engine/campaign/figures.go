@@ -154,7 +154,8 @@ type LedgerView struct {
 
 // ViewLedger shows a ledger under the campaign's cap.
 func ViewLedger(l *pacing.Ledger, s *Settings) LedgerView {
-	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(l.Counts), Credit: l.Credit(s.AbandonCapPPM, s.FalsePositivePPM),
+	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(l.Counts),
+		Credit:      l.Credit(s.AbandonCapPPM, s.FalsePositivePPM),
 		CreditAfter: l.AnswersToCredit(s.AbandonCapPPM, s.FalsePositivePPM)}
 	if !l.Until.IsZero() {
 		until := l.Until

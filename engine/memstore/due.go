@@ -202,7 +202,8 @@ func (s *Store) Callable(_ context.Context, id engine.CampaignID, run int) (bool
 	}
 	for _, r := range b.rows {
 		c := &r.c
-		if c.Run == run && c.Open() && (c.Attempt != "" || c.ResultDueAt != nil || c.DueAt != nil && !s.suppressed(c.Number)) {
+		busy := c.Attempt != "" || c.ResultDueAt != nil
+		if c.Run == run && c.Open() && (busy || c.DueAt != nil && !s.suppressed(c.Number)) {
 			return true, nil
 		}
 	}

@@ -20,7 +20,8 @@ type held struct {
 	suppressed map[engine.PhoneNumber]journal.Suppression
 }
 
-func (h *held) DueContacts(context.Context, engine.CampaignID, int, contact.Order, int, []engine.ContactID) ([]contact.Contact, error) {
+func (h *held) DueContacts(context.Context, engine.CampaignID, int, contact.Order, int,
+	[]engine.ContactID) ([]contact.Contact, error) {
 	return h.rows, nil
 }
 
@@ -32,7 +33,8 @@ func (h *held) Suppressed(context.Context, ...engine.PhoneNumber) (map[engine.Ph
 	return h.suppressed, nil
 }
 
-func (h *held) AbandonedSince(context.Context, []engine.PhoneNumber, time.Time) (map[engine.PhoneNumber]time.Time, error) {
+func (h *held) AbandonedSince(context.Context, []engine.PhoneNumber,
+	time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	return nil, nil
 }
 
@@ -47,7 +49,7 @@ func (h *held) ContactByID(_ context.Context, id engine.ContactID) (contact.Cont
 func TestThePageOfDueContactsSaysWhetherItIsFull(t *testing.T) {
 	h := &held{rows: []contact.Contact{{ID: "c1"}, {ID: "c2"}}}
 	for limit, open := range map[int]int{2: -1, 3: 7} {
-		a := Asked{Campaign: "cmp", At: t0, Question: ReadDue{Run: 1, Limit: limit}, Abandoned: func(engine.PhoneNumber, time.Time) {}}
+		a := Asked{Campaign: "cmp", At: t0, Question: ReadDue{Run: 1, Limit: limit}}
 		got, _ := a.Answer(t.Context(), h)
 		if m, ok := got.(*DueRead); !ok || m.Open != open || len(m.Rows) != 2 {
 			t.Errorf("limit %d: %+v", limit, got)
@@ -63,7 +65,7 @@ func TestWhoeverIsWantedByNameIsRefusedOnlyWhenTheNumberIsSuppressed(t *testing.
 		}
 		for _, q := range []any{FindTrigger{Command: campaign.Trigger{Number: phone("c1")}},
 			FindOperated{Command: campaign.ActOnContact{Campaign: "cmp", Contact: "c1"}, Calls: true}} {
-			a := Asked{Campaign: "cmp", At: t0, Question: q, Abandoned: func(engine.PhoneNumber, time.Time) {}}
+			a := Asked{Campaign: "cmp", At: t0, Question: q}
 			got, _ := a.Answer(t.Context(), h)
 			var err error
 			switch m := got.(type) {

@@ -22,7 +22,7 @@ func TestContactsInTheirFirstAttemptAreNeverRetries(t *testing.T) {
 	for _, id := range []engine.ContactID{"c1", "c2", "c3"} {
 		w.moved(id, attempt.PhaseRinging)
 	}
-	w.s.Tally.Contacts(&contact.Facts{State: contact.Pending, Max: 3, Open: true, Awaits: 1}, 1) // put off by the hook, say
+	w.s.Tally.Contacts(&contact.Facts{State: contact.Pending, Max: 3, Open: true, Awaits: 1}, 1) // put off
 	eq(w, "three ring, nobody else is due", w.why().Constraint, engine.ConstraintNoDueContacts)
 	w.s.Tally.Contacts(&contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true, Awaits: 2}, 1)
 	w.pass(10 * time.Second)

@@ -38,7 +38,7 @@ func (s *State) explain(v *campaign.Live) {
 		v.Explanation = s.M.C.Standing()
 		return
 	}
-	constraint, share, since := s.Pace.Bound.Tell(s.boot, s.outage())
+	constraint, share, since := s.Pace.Binding.Tell(s.boot, s.outage())
 	if stopped(constraint) || constraint == engine.ConstraintSeats && s.outage() == engine.ConstraintSeats {
 		v.Indicator, v.ETASeconds = campaign.IndicatorStopped, nil
 	}

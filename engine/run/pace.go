@@ -23,10 +23,10 @@ type Pace struct {
 	Model *pacing.Model
 	// Learnt is what an earlier life knew, for the model to begin with; KeptAt when it
 	// was last stored.
-	Learnt *pacing.State
-	KeptAt time.Time
-	Brake  pacing.Brake
-	Bound  pacing.Bound
+	Learnt  *pacing.State
+	KeptAt  time.Time
+	Brake   pacing.Brake
+	Binding pacing.Binding
 	// ToldAt is since when what bound is told, ToldSince the same by the wall clock.
 	ToldAt    engine.BootTime
 	ToldSince time.Time
@@ -184,7 +184,7 @@ func (s *State) decide() pacing.Decision {
 		}
 	}
 	p.Last = pacing.Decide(&in)
-	p.Bound.Note(s.boot, p.Last.Constraint)
+	p.Binding.Note(s.boot, p.Last.Constraint)
 	return p.Last
 }
 

@@ -27,7 +27,7 @@ func (s *State) preflightReady(m *PreflightReady) {
 		f.BotOutage = m.Outage.Reason
 	}
 	for _, t := range m.Trunks {
-		if t.Available || t.Constraint != engine.ConstraintTrunkHealth {
+		if !t.Down() {
 			f.TrunksUp++
 		}
 	}

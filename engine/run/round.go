@@ -147,9 +147,9 @@ func (s *State) numbersReserved(m *NumbersReserved) {
 			if c.Stored != nil {
 				row = *c.Stored
 			}
-			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk, Media: c.Media, From: g.From,
-				Callback: c.Row.DueClass == contact.DueCallback, Trigger: c.Trigger, SendWithin: within,
-				Validity: c.Validity.And(call.Validity{By: g.UseBy})}})
+			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk,
+				Media: c.Media, From: g.From, Callback: c.Row.DueClass == contact.DueCallback, Trigger: c.Trigger,
+				SendWithin: within, Validity: c.Validity.And(call.Validity{By: g.UseBy})}})
 			l.Attempt = c.Attempt
 			if c.Seated {
 				s.holdSeat(l)

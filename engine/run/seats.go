@@ -169,8 +169,9 @@ func (s *State) wantSeats(n int) {
 }
 
 // seatsAllotted: an answer to an earlier demand does not know what the last one
-// gave back, and says nothing once a later one was answered. A target below the grant means that others wait. No dial
-// relies on the seats beyond it any more, and they go back as they come free.
+// gave back, and says nothing once a later one was answered. A target below the grant
+// means that others wait. No dial relies on the seats beyond it any more, and they go
+// back as they come free.
 func (s *State) seatsAllotted(m *SeatsAllotted) {
 	if m.Bot != s.M.C.Settings.Bot || m.N != 0 && m.N < s.Answered {
 		return

@@ -113,7 +113,8 @@ func (s *State) triggerFound(m *TriggerFound) {
 		s.LookUpNext = lookFirst
 		with := m.Command
 		with.Variables = contact.Merged(m.Row.Variables, with.Variables)
-		if m.Row.State != contact.Excluded && s.Excluded.Refuses(with.Number, with.Variables, s.M.C.Settings.StickyExclusion) {
+		if m.Row.State != contact.Excluded &&
+			s.Excluded.Refuses(with.Number, with.Variables, s.M.C.Settings.StickyExclusion) {
 			s.refuseTrigger(&with, m.Request)
 			return
 		}

@@ -27,7 +27,8 @@ func (k *checker) audit() {
 		if r == nil || !k.quiet(c) {
 			continue
 		}
-		if t.state == campaign.Paused && t.asked == 0 && k.w.now-t.wrote > overdueAfter && len(t.attached) == 0 && len(r.contacts) == 0 &&
+		if t.state == campaign.Paused && t.asked == 0 && k.w.now-t.wrote > overdueAfter &&
+			len(t.attached) == 0 && len(r.contacts) == 0 &&
 			t.granted > 0 {
 			k.broke(c, "paused since %s, and keeps %d seats: asked for %d, %d busy", t.since, t.granted, r.state.Asked,
 				r.state.Busy)

@@ -13,9 +13,9 @@
 //   - ContactsReset begins the count of its run anew: a run that was prepared,
 //     discarded and prepared again has it twice.
 //   - AttemptReserved and AttemptEnded come once for each attempt, in this
-//     order, AttemptAnswered between them when it was answered, AttemptConnected once for each conversation, AttemptRevised when it
-//     turned out to be none; all of them name the
-//     pass. An attempt whose intent the database refused has both too, written
+//     order, AttemptAnswered between them when it was answered, AttemptConnected
+//     once for each conversation, AttemptRevised when it turned out to be none; all
+//     but AttemptAnswered name the pass. An attempt whose intent the database refused has both too, written
 //     together.
 //   - ResultStored says Connected for the first result of a connected attempt
 //     only (attempt.CountsResult): results may be repeated and corrected.

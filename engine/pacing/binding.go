@@ -7,52 +7,52 @@ import (
 )
 
 const (
-	// BoundSpan is the time over which what bound is told, by whole seconds: one decision is an instant,
+	// BindingSpan is the time over which what bound is told, by whole seconds: one decision is an instant,
 	// and says little.
-	BoundSpan = 10 * time.Second
-	// boundStill is how long an answer stands, so that it can be read. An outage, and
+	BindingSpan = 10 * time.Second
+	// bindingStill is how long an answer stands, so that it can be read. An outage, and
 	// what an operator or the clock decides, is told at once.
-	boundStill = 3 * time.Second
+	bindingStill = 3 * time.Second
 
-	boundStep  = time.Second
-	boundSteps = int64(BoundSpan / boundStep)
+	bindingStep  = time.Second
+	bindingSteps = int64(BindingSpan / bindingStep)
 )
 
-// Bound keeps what bound a campaign's dials over the last BoundSpan, by the share of
+// Binding keeps what bound a campaign's dials over the last BindingSpan, by the share of
 // that time: the answer to "why is it not dialling (more)?" (SEMANTICS §6). Like Brake
 // it runs on the boot clock.
-type Bound struct {
+type Binding struct {
 	Now   engine.Constraint // since At
 	At    engine.BootTime
 	Begun bool
-	Steps [boundSteps]BoundStep
+	Steps [bindingSteps]BindingStep
 
 	Told   engine.Constraint
 	ToldAt engine.BootTime // when that was told first, 0: nothing was
 }
 
-// BoundStep is one step of time.
-type BoundStep struct {
+// BindingStep is one step of time.
+type BindingStep struct {
 	N  int64                                 // of the step, from the boot on
 	By [engine.ConstraintCount]time.Duration // how long each constraint bound, by its Index
 }
 
 // Note takes a decision in.
-func (b *Bound) Note(at engine.BootTime, c engine.Constraint) {
+func (b *Binding) Note(at engine.BootTime, c engine.Constraint) {
 	if b.Begun && at > b.At {
 		b.add(b.At, at, b.Now.Index())
 	}
 	b.Now, b.At, b.Begun = c, at, true
 }
 
-func (b *Bound) add(from, to engine.BootTime, i int) {
-	from = max(from, to-engine.BootTime(BoundSpan))
+func (b *Binding) add(from, to engine.BootTime, i int) {
+	from = max(from, to-engine.BootTime(BindingSpan))
 	for from < to {
-		n := int64(from) / int64(boundStep)
-		end := min(to, engine.BootTime((n+1)*int64(boundStep)))
-		s := &b.Steps[n%boundSteps]
+		n := int64(from) / int64(bindingStep)
+		end := min(to, engine.BootTime((n+1)*int64(bindingStep)))
+		s := &b.Steps[n%bindingSteps]
 		if s.N != n {
-			*s = BoundStep{N: n}
+			*s = BindingStep{N: n}
 		}
 		s.By[i] += time.Duration(end - from)
 		from = end
@@ -73,14 +73,15 @@ func Immediate(c engine.Constraint) bool {
 	return false
 }
 
-// Tell says what bound for most of the last BoundSpan, and its share of it; since is
+// Tell says what bound for most of the last BindingSpan, and its share of it; since is
 // when it was told first. An outage, ConstraintNone when there is none, wins.
-func (b *Bound) Tell(at engine.BootTime, outage engine.Constraint) (c engine.Constraint, share float64, since engine.BootTime) {
+func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.Constraint, share float64,
+	since engine.BootTime) {
 	b.Note(at, b.Now)
 	var by [engine.ConstraintCount]time.Duration
 	var all time.Duration
 	for i := range b.Steps {
-		if s := &b.Steps[i]; s.N > int64(at)/int64(boundStep)-boundSteps {
+		if s := &b.Steps[i]; s.N > int64(at)/int64(bindingStep)-bindingSteps {
 			for k, d := range s.By {
 				if c := engine.ConstraintAt(k); c == b.Now || !Immediate(c) { // what is over, is over
 					by[k] += d
@@ -102,7 +103,7 @@ func (b *Bound) Tell(at engine.BootTime, outage engine.Constraint) (c engine.Con
 	if outage != engine.ConstraintNone {
 		c = outage
 	}
-	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || at-b.ToldAt >= engine.BootTime(boundStill)) {
+	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || at-b.ToldAt >= engine.BootTime(bindingStill)) {
 		b.Told, b.ToldAt = c, max(at, 1)
 	}
 	share = 1

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWhatBoundIsToldByItsShareOfTheLast10Seconds(t *testing.T) {
-	var b Bound
+	var b Binding
 	sec := func(s float64) engine.BootTime {
 		return engine.BootTime(1000*time.Second) + engine.BootTime(s*float64(time.Second))
 	}
@@ -35,15 +35,16 @@ func TestWhatBoundIsToldByItsShareOfTheLast10Seconds(t *testing.T) {
 }
 
 func TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions(t *testing.T) {
-	var b Bound
+	var b Binding
 	at := engine.BootTime(time.Hour)
 	b.Note(at, engine.ConstraintSeats)
 	last, changed := engine.Constraint("?"), engine.BootTime(0)
 	for i := range 4000 {
 		now := at + engine.BootTime(i*10)*engine.BootTime(time.Millisecond)
-		b.Note(now, []engine.Constraint{engine.ConstraintSeats, engine.ConstraintTrunkCPS, engine.ConstraintNumberPool}[i*i%7%3])
+		of := []engine.Constraint{engine.ConstraintSeats, engine.ConstraintTrunkCPS, engine.ConstraintNumberPool}
+		b.Note(now, of[i*i%7%3])
 		if i == 2000 {
-			b = Bound{Told: b.Told, ToldAt: b.ToldAt} // all that is known begins anew
+			b = Binding{Told: b.Told, ToldAt: b.ToldAt} // all that is known begins anew
 		}
 		if c, _, since := b.Tell(now, engine.ConstraintNone); c != last {
 			if changed != 0 && now-changed < engine.BootTime(3*time.Second) || since != now {
@@ -67,7 +68,7 @@ func TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions(t *tes
 }
 
 func TestWhatIsToldStandsFor3SecondsAndNoLonger(t *testing.T) {
-	var b Bound
+	var b Binding
 	at := engine.BootTime(time.Hour)
 	b.Note(at, engine.ConstraintSeats)
 	b.Tell(at, engine.ConstraintNone)
@@ -82,7 +83,7 @@ func TestWhatIsToldStandsFor3SecondsAndNoLonger(t *testing.T) {
 }
 
 func TestNotingADecisionAllocatesNothing(t *testing.T) {
-	var b Bound
+	var b Binding
 	at := engine.BootTime(time.Hour)
 	if n := testing.AllocsPerRun(100, func() {
 		at += engine.BootTime(300 * time.Millisecond)
