@@ -1,6 +1,8 @@
 package call
 
 import (
+	"errors"
+	"sync"
 	"time"
 
 	"dialler/engine"
@@ -8,6 +10,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
+	"dialler/engine/snapshot"
 )
 
 // Rules are a campaign's settings as its contacts and their calls take them; never
@@ -22,9 +25,8 @@ type Rules struct {
 
 	Attempt attempt.Config
 	Policy  contact.Policy
-	Paused  bool // no INVITE leaves, of a call that waits for another trunk either
-	// zoned is the campaign, when contacts are called by their own clocks.
-	zoned *campaign.Campaign
+	Paused  bool               // no INVITE leaves, of a call that waits for another trunk either
+	of      *campaign.Campaign // that they are the rules of
 }
 
 // RulesOf works out the rules of a campaign as it stands; its bot and the opt-out
@@ -46,9 +48,7 @@ func RulesOf(c campaign.Campaign) Rules {
 			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
 			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
 		},
-	}
-	if s.Window.ContactZone {
-		rl.zoned = &c
+		of: &c,
 	}
 	switch {
 	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
@@ -63,8 +63,39 @@ func RulesOf(c campaign.Campaign) Rules {
 // zones of a number (engine/number).
 func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) []string) contact.Policy {
 	p := rl.Policy
-	if rl.zoned != nil {
-		p.Clip = campaign.Clip(rl.zoned, zones(n))
+	if rl.of != nil && rl.of.Settings.Window.ContactZone {
+		p.Clip = campaign.Clip(rl.of, zones(n))
 	}
 	return p
+}
+
+// rulesImage is what rules are worked out from: all that is written down of them.
+type rulesImage struct {
+	Of     campaign.Campaign
+	Bot    engine.Bot
+	OptOut byte
+}
+
+var (
+	rulesCodec  = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(rulesImage{}) })
+	errOfNobody = errors.New("call: only the rules of a campaign can be written down")
+)
+
+// MarshalBinary writes the rules of a campaign down.
+func (rl *Rules) MarshalBinary() ([]byte, error) {
+	if rl.of == nil {
+		return nil, errOfNobody
+	}
+	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Attempt.OptOut})
+}
+
+// UnmarshalBinary reads them back.
+func (rl *Rules) UnmarshalBinary(b []byte) error {
+	var image rulesImage
+	if err := rulesCodec().Read(b, &image); err != nil {
+		return err
+	}
+	*rl = RulesOf(image.Of)
+	rl.Bot, rl.Attempt.OptOut = image.Bot, image.OptOut
+	return nil
 }

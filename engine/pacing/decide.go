@@ -105,7 +105,7 @@ type Explanation struct {
 	Risk     float64 `json:"risk,omitempty"`
 	Theta    float64 `json:"theta,omitempty"`
 
-	surplus int64 // of the strictest ledger, in millionths
+	Surplus int64 `json:"-"` // of the strictest ledger, in millionths
 }
 
 // Decide says how many dials to place now, and why not more. It is a function
@@ -203,8 +203,8 @@ func count(in *Input) Explanation {
 	w.Free = w.Workers - in.Busy
 	for i := range in.Ledgers {
 		l := &in.Ledgers[i]
-		if s := l.surplus(in.CapPPM, in.PhiPPM); i == 0 || s < w.surplus {
-			w.surplus, w.Credit = s, l.Credit(in.CapPPM, in.PhiPPM)
+		if s := l.surplus(in.CapPPM, in.PhiPPM); i == 0 || s < w.Surplus {
+			w.Surplus, w.Credit = s, l.Credit(in.CapPPM, in.PhiPPM)
 			w.Period, w.Live, w.Abandoned = l.Period, l.Live, l.Abandoned
 		}
 	}

@@ -127,7 +127,7 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 }
 
 func (s *State) enqueueWaiting(l *Line) {
-	if slices.Contains(s.Waiting, l) {
+	if slices.Contains(s.Waiting, l.ID) {
 		return
 	}
 	if l.Seated {
@@ -135,7 +135,7 @@ func (s *State) enqueueWaiting(l *Line) {
 		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
 		return
 	}
-	s.Waiting = append(s.Waiting, l)
+	s.Waiting = append(s.Waiting, l.ID)
 }
 
 // dropLine: the line's attempt is over.
@@ -157,6 +157,9 @@ func phaseIndex(p attempt.Phase) int {
 	}
 	return len(phaseOrder) - 1 // a line without an attempt is over
 }
+
+// lineOf is the line to a number, nil when there is none.
+func (s *State) lineOf(n engine.PhoneNumber) *Line { return s.Lines[s.ByNumber[n]] }
 
 // setPhase moves a line and keeps the count.
 func (s *State) setPhase(l *Line, p attempt.Phase) {

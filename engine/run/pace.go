@@ -35,7 +35,7 @@ type Pace struct {
 	// to give is a few tokens at a time.
 	Batch int
 
-	ledgers []pacing.Ledger // room for those of a decision
+	ledgers []pacing.Ledger `snapshot:"-"` // room for those of a decision
 }
 
 // Ledgers are what the attempts of earlier lives say.

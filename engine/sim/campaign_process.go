@@ -174,8 +174,7 @@ func (r *runner) receive(event any, from engine.Request) {
 // apply takes an event through the core and carries out what it says.
 func (r *runner) apply(event any, from engine.Request) {
 	w := r.p.w
-	effects, err := r.state.Apply(run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p},
-		r.effects[:0])
+	effects, err := w.applied(r, run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p})
 	if err != nil {
 		w.check.broke(r.c, "%v", err)
 	}

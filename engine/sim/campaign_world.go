@@ -12,6 +12,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/pacing"
+	"dialler/engine/run"
 )
 
 // campaignWorld is an installation and all around it: what is durable, the process
@@ -50,7 +51,12 @@ type campaignWorld struct {
 
 	requests int
 	check    checker
+
+	// applied has a run take an input: a test looks at what comes of it.
+	applied func(*runner, run.Input) ([]run.Effect, error)
 }
+
+func applied(r *runner, in run.Input) ([]run.Effect, error) { return r.state.Apply(in, r.effects[:0]) }
 
 // campaignRecord is what the world knows of one campaign.
 type campaignRecord struct {
@@ -70,7 +76,7 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{},
 		calls:   map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
-		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1}
+		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1, applied: applied}
 	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large})
 	w.check.begin(w)
 	for i := range in.Campaigns {
