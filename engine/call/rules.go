@@ -32,6 +32,7 @@ type Rules struct {
 // RulesOf works out the rules of a campaign as it stands; its bot and the opt-out
 // digit are the caller's to add.
 func RulesOf(c campaign.Campaign) Rules {
+	c.Seq = 0 // it goes on without them
 	s := &c.Settings
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := Rules{

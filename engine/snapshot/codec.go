@@ -22,7 +22,7 @@ type Codec struct {
 	root     reflect.Type
 	forms    map[reflect.Type]form
 	variants map[string]reflect.Type // what interfaces may hold, by name
-	seal     [sha256.Size]byte       // of the names and types of all fields
+	seal     [sha256.Size]byte       // of the variants, and of the names and types of all fields
 	problem  error
 }
 
@@ -54,7 +54,8 @@ func Of(root any, variants ...any) *Codec {
 		}
 		c.variants[t.String()] = t
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.variants)) {
+	for _, name := range c.Variants() {
+		l.shape.WriteString(name + "\n")
 		l.learn(c.variants[name])
 	}
 	c.seal = sha256.Sum256([]byte(l.shape.String()))
@@ -64,8 +65,8 @@ func Of(root any, variants ...any) *Codec {
 // Problem says which types cannot be written, nil: all can.
 func (c *Codec) Problem() error { return c.problem }
 
-// Variant says whether interfaces may hold values of a type.
-func (c *Codec) Variant(t reflect.Type) bool { return c.variants[t.String()] == t }
+// Variants names the types whose values interfaces may hold, in order.
+func (c *Codec) Variants() []string { return slices.Sorted(maps.Keys(c.variants)) }
 
 // Failure is an error that is known by its text, and by the engine's Error that it wraps.
 type Failure struct {

@@ -94,9 +94,11 @@ func (r *reader) flag() bool { return r.take(1)[0] != 0 }
 func (r *reader) text() string { return string(r.take(r.count())) }
 
 // value sets one that can be addressed.
-func (r *reader) value(v reflect.Value) {
+func (r *reader) value(v reflect.Value) { r.formed(v, r.c.forms[v.Type()]) }
+
+func (r *reader) formed(v reflect.Value, f form) {
 	t := v.Type()
-	if r.c.forms[t].binary {
+	if f.binary {
 		err := v.Addr().Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary([]byte(r.text())) //nolint:forcetypeassert // its form
 		if err != nil {
 			r.fail(fmt.Errorf("snapshot: %s: %w", t, err))
@@ -142,8 +144,9 @@ func (r *reader) value(v reflect.Value) {
 }
 
 func (r *reader) elements(v reflect.Value) {
+	f := r.c.forms[v.Type().Elem()]
 	for i := range v.Len() {
-		r.value(v.Index(i))
+		r.formed(v.Index(i), f)
 	}
 }
 

@@ -48,8 +48,10 @@ func (w *writer) length(v reflect.Value) bool {
 }
 
 // value writes one that can be addressed.
-func (w *writer) value(v reflect.Value) {
-	if w.c.forms[v.Type()].binary {
+func (w *writer) value(v reflect.Value) { w.formed(v, w.c.forms[v.Type()]) }
+
+func (w *writer) formed(v reflect.Value, f form) {
+	if f.binary {
 		b, err := v.Addr().Interface().(encoding.BinaryMarshaler).MarshalBinary() //nolint:forcetypeassert // its form
 		if err != nil && w.err == nil {
 			w.err = fmt.Errorf("snapshot: %s: %w", v.Type(), err)
@@ -90,8 +92,9 @@ func (w *writer) value(v reflect.Value) {
 }
 
 func (w *writer) elements(v reflect.Value) {
+	f := w.c.forms[v.Type().Elem()]
 	for i := range v.Len() {
-		w.value(v.Index(i))
+		w.formed(v.Index(i), f)
 	}
 }
 
@@ -133,10 +136,11 @@ func (w *writer) variant(v reflect.Value) {
 		return
 	}
 	held := v.Elem()
-	if err, is := held.Interface().(error); is && !w.c.Variant(held.Type()) {
+	known := func() bool { return w.c.variants[held.Type().String()] == held.Type() }
+	if err, is := held.Interface().(error); is && !known() {
 		held = reflect.ValueOf(failure(err))
 	}
-	if !w.c.Variant(held.Type()) && w.err == nil {
+	if !known() && w.err == nil {
 		w.err = fmt.Errorf("snapshot: %s is none of the variants", held.Type())
 	}
 	w.text(held.Type().String())
