@@ -1,8 +1,6 @@
 package call
 
 import (
-	"errors"
-	"sync"
 	"time"
 
 	"dialler/engine"
@@ -10,7 +8,6 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
-	"dialler/engine/snapshot"
 )
 
 // Rules are a campaign's settings as its contacts and their calls take them; never
@@ -68,35 +65,4 @@ func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) 
 		p.Clip = campaign.Clip(rl.of, zones(n))
 	}
 	return p
-}
-
-// rulesImage is what rules are worked out from: all that is written down of them.
-type rulesImage struct {
-	Of     campaign.Campaign
-	Bot    engine.Bot
-	OptOut byte
-}
-
-var (
-	rulesCodec  = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(rulesImage{}) })
-	errOfNobody = errors.New("call: only the rules of a campaign can be written down")
-)
-
-// MarshalBinary writes the rules of a campaign down.
-func (rl *Rules) MarshalBinary() ([]byte, error) {
-	if rl.of == nil {
-		return nil, errOfNobody
-	}
-	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Attempt.OptOut})
-}
-
-// UnmarshalBinary reads them back.
-func (rl *Rules) UnmarshalBinary(b []byte) error {
-	var image rulesImage
-	if err := rulesCodec().Read(b, &image); err != nil {
-		return err
-	}
-	*rl = RulesOf(image.Of)
-	rl.Bot, rl.Attempt.OptOut = image.Bot, image.OptOut
-	return nil
 }
