@@ -7,11 +7,13 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"dialler/engine"
+	"dialler/engine/enginetest"
 )
 
 func TestEverythingInTheStateOfARunCanBeWrittenDown(t *testing.T) {
@@ -80,6 +82,29 @@ func TestEveryEventAndCommandOfARunCanBeWrittenDown(t *testing.T) {
 	}
 	if found < 80 {
 		t.Errorf("only %d were looked at", found)
+	}
+}
+
+func TestEveryFieldOfARunIsReadBack(t *testing.T) {
+	s, n := New("cmp", Config{}), 0
+	var open func(reflect.Type) bool // it holds what may be of several types
+	open = func(t reflect.Type) bool {
+		switch t.Kind() {
+		case reflect.Interface:
+			return true
+		case reflect.Map, reflect.Slice, reflect.Pointer:
+			return open(t.Elem())
+		}
+		return false
+	}
+	enginetest.Fill(reflect.ValueOf(s).Elem(), &n, func(f reflect.StructField) bool { return !open(f.Type) })
+	if n < 500 {
+		t.Fatalf("only %d fields were filled", n)
+	}
+	read := readBack(t, s)
+	read.rules = nil
+	if a, b := dump(s), dump(read); a != b {
+		t.Errorf("\n%s\nbecomes\n%s", a, b)
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *reader) count() int {
 	return int(n) //nolint:gosec // it is small
 }
 
-func (r *reader) flag() bool { return r.take(1)[0] != 0 }
+func (r *reader) flag() bool { return r.uint() != 0 }
 
 func (r *reader) text() string { return string(r.take(r.count())) }
 
@@ -99,7 +99,7 @@ func (r *reader) value(v reflect.Value) { r.formed(v, r.c.forms[v.Type()]) }
 func (r *reader) formed(v reflect.Value, f form) {
 	t := v.Type()
 	if f.binary {
-		err := v.Addr().Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary([]byte(r.text())) //nolint:forcetypeassert // its form
+		err := v.Addr().Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary([]byte(r.text()))
 		if err != nil {
 			r.fail(fmt.Errorf("snapshot: %s: %w", t, err))
 		}
@@ -165,7 +165,7 @@ func (r *reader) fields(v reflect.Value) {
 		r.value(v.Field(i))
 	}
 	if f.parts {
-		for _, p := range v.Addr().Interface().(Parts).Parts() { //nolint:forcetypeassert // its form
+		for _, p := range v.Addr().Interface().(Parts).Parts() {
 			r.value(reflect.ValueOf(p).Elem())
 		}
 	}

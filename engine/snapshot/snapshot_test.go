@@ -43,10 +43,11 @@ func (p *place) Parts() []any  { return []any{&p.x, &p.y} }
 
 func full() *sample {
 	at := time.Date(2030, 5, 6, 7, 8, 9, 123456789, time.UTC)
-	return &sample{On: true, Small: -3, Big: math.MaxUint64, Share: math.Nextafter(1, 2), Text: "ä\x00b", At: at, Until: &at,
-		List: []string{"a", ""}, Bytes: []byte{0, 255}, Seed: [4]byte{1, 2, 3, 4},
-		ByName: map[string]*leaf{"one": {1}, "none": nil, "two": {2}, "": {3}}, ByPlace: map[place]struct{}{{1, 2}: {}, {-1, 0}: {}},
-		Any: &leaf{7}, Err: engine.Conflict("held", "it is held"), hidden: hidden{[]string{"x"}}}
+	return &sample{On: true, Small: -3, Big: math.MaxUint64, Share: math.Nextafter(1, 2), Text: "ä\x00b",
+		At: at, Until: &at, List: []string{"a", ""}, Bytes: []byte{0, 255}, Seed: [4]byte{1, 2, 3, 4},
+		ByName:  map[string]*leaf{"one": {1}, "none": nil, "two": {2}, "": {3}},
+		ByPlace: map[place]struct{}{{1, 2}: {}, {-1, 0}: {}}, Any: &leaf{7},
+		Err: engine.Conflict("held", "it is held"), hidden: hidden{[]string{"x"}}}
 }
 
 func samples() *Codec { return Of(sample{}, &leaf{}, &empty{}, leaf{}) }

@@ -29,8 +29,15 @@ type writer struct {
 	err error
 }
 
-func (w *writer) count(n int)  { w.b = binary.AppendUvarint(w.b, uint64(n)) } //nolint:gosec // no length is negative
-func (w *writer) flag(on bool) { w.b = append(w.b, map[bool]byte{true: 1}[on]) }
+func (w *writer) count(n int) { w.b = binary.AppendUvarint(w.b, uint64(n)) } //nolint:gosec // no length is negative
+
+func (w *writer) flag(on bool) {
+	if on {
+		w.count(1)
+	} else {
+		w.count(0)
+	}
+}
 
 func (w *writer) text(s string) {
 	w.count(len(s))
@@ -52,7 +59,7 @@ func (w *writer) value(v reflect.Value) { w.formed(v, w.c.forms[v.Type()]) }
 
 func (w *writer) formed(v reflect.Value, f form) {
 	if f.binary {
-		b, err := v.Addr().Interface().(encoding.BinaryMarshaler).MarshalBinary() //nolint:forcetypeassert // its form
+		b, err := v.Addr().Interface().(encoding.BinaryMarshaler).MarshalBinary()
 		if err != nil && w.err == nil {
 			w.err = fmt.Errorf("snapshot: %s: %w", v.Type(), err)
 		}
@@ -104,7 +111,7 @@ func (w *writer) fields(v reflect.Value) {
 		w.value(v.Field(i))
 	}
 	if f.parts {
-		for _, p := range v.Addr().Interface().(Parts).Parts() { //nolint:forcetypeassert // its form
+		for _, p := range v.Addr().Interface().(Parts).Parts() {
 			w.value(reflect.ValueOf(p).Elem())
 		}
 	}
