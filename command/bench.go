@@ -13,7 +13,8 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/load"
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 type benchCmd struct {
@@ -258,11 +259,25 @@ func (b *benchCampaignCmd) Run(*cli) error {
 	if err != nil {
 		return err
 	}
-	sc := sim.Standard()
-	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = sim.Always(float64(b.Seats)), sim.Always(b.Answer), 0, b.Contacts
+	sc := callee.Standard()
+	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = callee.Always(
+		float64(b.Seats),
+	), callee.Always(
+		b.Answer,
+	), 0, b.Contacts
 	sc.RingMean, sc.RingSD, sc.Timeout, sc.TalkMean, sc.Short, sc.Cap = b.Ring, b.RingSD, b.Timeout, b.Talk, b.Short, b.Cap/100
-	c, err := load.Campaign(ctx, load.CampaignConfig{Binary: self, Scenario: sc, Policy: sim.Policy(b.Mode), Seed: b.Seed, Runs: b.Runs, Keep: b.Keep,
-		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
+	c, err := load.Campaign(
+		ctx,
+		load.CampaignConfig{
+			Binary:   self,
+			Scenario: sc,
+			Policy:   trial.Policy(b.Mode),
+			Seed:     b.Seed,
+			Runs:     b.Runs,
+			Keep:     b.Keep,
+			Log:      func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+		},
+	)
 	if err != nil {
 		return err
 	}

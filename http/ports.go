@@ -7,12 +7,12 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
-	"dialler/engine/sim"
 	"dialler/engine/trunk"
 	"dialler/engine/webhook"
 )
@@ -375,8 +375,8 @@ type Webhooks interface {
 // Simulations knows how the people on a campaign's list behaved.
 type Simulations interface {
 	// Behaviour is what the campaign's latest attempts came to, at most
-	// sim.MeasuredMost of them and of any run.
-	Behaviour(ctx context.Context, id engine.CampaignID) (sim.Past, error)
+	// callee.MeasuredMost of them and of any run.
+	Behaviour(ctx context.Context, id engine.CampaignID) (callee.Past, error)
 }
 
 // Health answers the probes.

@@ -5,9 +5,9 @@ import (
 	"context"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
 )
 
 func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
@@ -65,7 +65,7 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
-func (p *ports) Behaviour(context.Context, engine.CampaignID) (sim.Past, error) {
+func (p *ports) Behaviour(context.Context, engine.CampaignID) (callee.Past, error) {
 	defer p.lock()()
 	return p.past, p.fail
 }

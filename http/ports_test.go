@@ -15,9 +15,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
 )
 
 // ports are the rest of the dialler, faked: what was asked is kept, what is
@@ -73,7 +73,7 @@ type ports struct {
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings
-	past               sim.Past
+	past               callee.Past
 	keep               bool
 
 	erasures []string

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/sim"
@@ -87,7 +88,7 @@ type simulatedSettings struct {
 }
 
 type simulatedPeople struct {
-	sim.People
+	callee.People
 	Source   string `json:"source"`   // measured, assumed, given
 	Attempts int    `json:"attempts"` // that were measured
 }
@@ -238,7 +239,7 @@ func viewSimulated(q *sim.Question) simulatedSettings {
 
 // simulationOf reads the body, which may be empty, over what is known of the
 // campaign.
-func (s *Server) simulationOf(r *request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
+func (s *Server) simulationOf(r *request, d *campaign.Detail, past *callee.Past) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
 	people, measured := past.People(c.AMD != engine.AMDOff)
 	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed, People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
@@ -348,7 +349,7 @@ func (s *Server) simulatedWorld(ctx context.Context, q *sim.Question) error {
 }
 
 // people reads how people behave over what is known of them.
-func (f form) people(known sim.People) sim.People {
+func (f form) people(known callee.People) callee.People {
 	p := known
 	read := func(field string, v *float64, least, most float64) {
 		*v = f.decimal(field, *v)

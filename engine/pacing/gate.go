@@ -18,14 +18,14 @@ const (
 // their risk. Beyond what anything else allows (others) it does not look.
 func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 	c := float64(w.CapPPM) / million
-	surplus := float64(w.Surplus) / million
+	surplus := float64(w.surplus) / million
 	m.at = situation{mode: in.Mode, workers: float64(w.Workers), cap: c, surplus: surplus,
 		live: float64(w.Live), left: in.Left.Seconds(), dials: float64(in.DialsLeft)}
 	if in.Mode != Strict && in.Mode != Hybrid || c == 0 || w.Workers == 0 {
 		m.at.mode = Progressive
 		return
 	}
-	q := question{mode: in.Mode, workers: w.Workers, busy: in.Busy, ringing: in.Ringing, waiting: in.Waiting, others: others, surplus: w.Surplus}
+	q := question{mode: in.Mode, workers: w.Workers, busy: in.Busy, ringing: in.Ringing, waiting: in.Waiting, others: others, surplus: w.surplus}
 	if in.Mode == Hybrid {
 		q.seconds, q.dials = int(in.Left/time.Second), in.DialsLeft
 	}

@@ -110,6 +110,7 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 	}
 	l.Counted = true
 	s.modelAnswer(abandoned)
+	s.proveBot(abandoned, cause)
 	if abandoned {
 		c := pacing.Counts{Live: 1, Abandoned: 1}
 		if cause == engine.AbandonCapacityLoss {
@@ -124,6 +125,16 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 	}
 	s.Pace.Books.Served()
 	s.Pace.Hours.Count(s.now, pacing.Counts{Live: 1})
+}
+
+// proveBot notes whether an answer with a seat found its bot.
+func (s *State) proveBot(abandoned bool, cause engine.AbandonCause) {
+	switch {
+	case !abandoned:
+		s.Pace.Proof.Taken(s.seatCap())
+	case cause != engine.AbandonNoSeat:
+		s.Pace.Proof.NotTaken()
+	}
 }
 
 func (s *State) enqueueWaiting(l *Line) {

@@ -23,6 +23,7 @@ import (
 
 // Times of the process, as the shipped one has them.
 const (
+	tick         = 500 * time.Millisecond
 	leaseTTL     = 30 * time.Second
 	channelTTL   = 5 * time.Hour
 	sendBy       = 10 * time.Second

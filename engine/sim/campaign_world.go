@@ -7,12 +7,14 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/pacing"
 	"dialler/engine/run"
+	"dialler/engine/timeline"
 )
 
 // campaignWorld is an installation and all around it: what is durable, the process
@@ -22,7 +24,7 @@ type campaignWorld struct {
 	seed   uint64
 	now    time.Duration // by the monotonic clock
 	offset time.Duration // of the wall clock, by steps
-	queue  queue[simEvent]
+	queue  timeline.Queue[simEvent]
 	busy   int  // events of the queue that are not idle
 	idling bool // what happens now is idle, and nothing else is left
 	events int
@@ -215,7 +217,7 @@ func (w *campaignWorld) onWall(t time.Time) time.Time {
 // draw gives the next of the world's random numbers.
 func (w *campaignWorld) draw() uint64 {
 	w.draws++
-	return mix(mix(w.seed) + w.draws)
+	return callee.Mix(callee.Mix(w.seed) + w.draws)
 }
 
 // delay draws one of up to most.
@@ -231,11 +233,11 @@ const settles = 12 * time.Minute
 func (w *campaignWorld) play() {
 	quiet := time.Duration(-1) // since when nothing but idle events is left
 	for w.check.broken == nil {
-		at, ok := w.queue.next()
+		at, ok := w.queue.Next()
 		if !ok {
 			break
 		}
-		e := w.queue.pop().what
+		e := w.queue.Pop().What
 		if !e.idle {
 			w.busy--
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/engine/callee"
 	"dialler/engine/enginetest/replay"
 	"dialler/engine/run"
 )
@@ -96,7 +97,7 @@ func TestARunThatIsWrittenDownGoesOnTheSame(t *testing.T) {
 	held, inputs, writes := map[string]int{}, 0, 0
 	for i := range (*campaigns + 2) / 3 {
 		seed := *seedFrom + uint64(i)
-		in, dice := DrawInstallation(seed), &dice{c: chanceOf(seed, 98)}
+		in, dice := DrawInstallation(seed), &dice{c: callee.ChanceOf(seed, 98)}
 		in.EventsMost = 15_000
 		for range 5 * (i % 4) {
 			in.Faults = append(in.Faults, Fault{Kind: pick(dice, FaultRunCrash, FaultContactCrash, FaultHandOver, FaultDatabase),

@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"dialler/engine/sim"
+	"dialler/engine/pacing/trial"
 )
 
 // notes stand at the end of the page: what was tried.
@@ -57,7 +57,7 @@ func run(out, date string, fresh uint64) (ok bool, err error) {
 	if date == "" {
 		date = time.Now().Format(time.DateOnly)
 	}
-	progressive, hybrid := speed(sim.Progressive, time.Now), speed(sim.Hybrid, time.Now)
+	progressive, hybrid := speed(trial.Progressive, time.Now), speed(trial.Hybrid, time.Now)
 	page := write(date, blocks, progressive, hybrid, notes)
 	if out == "" {
 		fmt.Print(page)

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"dialler/bench/simulate"
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 //go:embed *.yaml
@@ -17,10 +18,10 @@ var files embed.FS
 type measured struct {
 	kase
 	name    string
-	by      map[sim.Policy]sim.Summary
+	by      map[trial.Policy]trial.Summary
 	dials   int
 	misses  []string
-	abandon map[sim.Policy]int
+	abandon map[trial.Policy]int
 }
 
 // plan reads a case. fresh, when not 0, is the first of other seeds.
@@ -54,7 +55,7 @@ func measure(ctx context.Context, cases []kase, fresh uint64, change func(*simul
 		if err != nil {
 			return nil, err
 		}
-		m := measured{kase: k, name: p.Name, by: map[sim.Policy]sim.Summary{}, abandon: map[sim.Policy]int{}}
+		m := measured{kase: k, name: p.Name, by: map[trial.Policy]trial.Summary{}, abandon: map[trial.Policy]int{}}
 		for i := range outcomes {
 			by := outcomes[i].Summary.Policy
 			m.by[by] = outcomes[i].Summary
@@ -64,7 +65,7 @@ func measure(ctx context.Context, cases []kase, fresh uint64, change func(*simul
 			}
 		}
 		m.judge()
-		tell(fmt.Sprintf("%-22s hybrid %5.1f  strict %5.1f  %v", m.name, 100*m.by[sim.Hybrid].Clairvoyant, 100*m.by[sim.Strict].Clairvoyant, m.misses))
+		tell(fmt.Sprintf("%-22s hybrid %5.1f  strict %5.1f  %v", m.name, 100*m.by[trial.Hybrid].Clairvoyant, 100*m.by[trial.Strict].Clairvoyant, m.misses))
 		all = append(all, m)
 	}
 	return all, nil
@@ -77,9 +78,9 @@ func (m *measured) miss(format string, args ...any) {
 // judge compares with what is asked.
 func (m *measured) judge() {
 	for _, t := range []struct {
-		by    sim.Policy
+		by    trial.Policy
 		least float64
-	}{{sim.Hybrid, m.hybrid}, {sim.Strict, m.strict}} {
+	}{{trial.Hybrid, m.hybrid}, {trial.Strict, m.strict}} {
 		s := m.by[t.by]
 		if 100*s.Clairvoyant < t.least {
 			m.miss("%s reaches %.1f, not %.1f", t.by, 100*s.Clairvoyant, t.least)
@@ -87,14 +88,14 @@ func (m *measured) judge() {
 		if s.OverEnd > 0 {
 			m.miss("%s is over the cap at the end of %d runs", t.by, s.OverEnd)
 		}
-		if m.none && (m.abandon[t.by] > 0 || s.Clairvoyant != m.by[sim.Progressive].Clairvoyant) {
+		if m.none && (m.abandon[t.by] > 0 || s.Clairvoyant != m.by[trial.Progressive].Clairvoyant) {
 			m.miss("%s is not as progressive at cap 0", t.by)
 		}
 	}
-	if s := m.by[sim.Strict]; s.OverEver > 0 && !m.cuts {
+	if s := m.by[trial.Strict]; s.OverEver > 0 && !m.cuts {
 		m.miss("strict is over the cap at some moment of %d runs", s.OverEver)
 	}
-	if n := m.abandon[sim.Progressive]; n > 0 && !m.cuts {
+	if n := m.abandon[trial.Progressive]; n > 0 && !m.cuts {
 		m.miss("progressive abandons %d", n)
 	}
 }
@@ -102,8 +103,8 @@ func (m *measured) judge() {
 // means over the first rows, and whether they reach the prototype's.
 func means(all []measured) (hybrid, strict float64, misses []string) {
 	for i := range all[:meanOf] {
-		hybrid += 100 * all[i].by[sim.Hybrid].Clairvoyant / meanOf
-		strict += 100 * all[i].by[sim.Strict].Clairvoyant / meanOf
+		hybrid += 100 * all[i].by[trial.Hybrid].Clairvoyant / meanOf
+		strict += 100 * all[i].by[trial.Strict].Clairvoyant / meanOf
 	}
 	if hybrid < meanHybrid {
 		misses = append(misses, fmt.Sprintf("the mean of hybrid is %.1f, not %.1f", hybrid, meanHybrid))
@@ -115,12 +116,12 @@ func means(all []measured) (hybrid, strict float64, misses []string) {
 }
 
 // speed is how many attempts one core simulates in a minute.
-func speed(by sim.Policy, now func() time.Time) float64 {
-	sc := sim.Standard()
+func speed(by trial.Policy, now func() time.Time) float64 {
+	sc := callee.Standard()
 	dials := 0
 	begin := now()
 	for seed := range uint64(3) {
-		r := sim.Run(&sc, by, 0, seed)
+		r := trial.Run(&sc, by, 0, seed)
 		dials += r.Dials
 	}
 	return float64(dials) / now().Sub(begin).Minutes()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"dialler/engine/sim"
+	"dialler/engine/pacing/trial"
 )
 
 // block is a table of the page: cases with one set of seeds.
@@ -31,8 +31,8 @@ func write(date string, blocks []block, progressive, hybrid float64, notes strin
 			if len(m.misses) > 0 {
 				verdict = strings.Join(m.misses, "; ")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", m.name, result(m, sim.Progressive), result(m, sim.Hybrid), target(m, m.hybrid),
-				plain(m.before), result(m, sim.Strict), target(m, m.strict), plain(m.beforeStrict), verdict)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", m.name, result(m, trial.Progressive), result(m, trial.Hybrid), target(m, m.hybrid),
+				plain(m.before), result(m, trial.Strict), target(m, m.strict), plain(m.beforeStrict), verdict)
 		}
 		if k.mean {
 			h, s, misses := means(k.rows)
@@ -46,7 +46,7 @@ func write(date string, blocks []block, progressive, hybrid float64, notes strin
 	return b.String() + notes
 }
 
-func result(m *measured, by sim.Policy) string {
+func result(m *measured, by trial.Policy) string {
 	s := m.by[by]
 	text := fmt.Sprintf("%.1f @ %.2f (%d, %d of %d", 100*s.Clairvoyant, 100*s.Abandon, s.OverEnd, s.OverEver, s.Runs)
 	if s.Excess > 0 {

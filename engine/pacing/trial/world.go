@@ -1,9 +1,11 @@
-package sim
+package trial
 
 import (
 	"time"
 
+	"dialler/engine/callee"
 	"dialler/engine/pacing"
+	"dialler/engine/timeline"
 )
 
 // event is something that will happen to a call.
@@ -16,19 +18,19 @@ const (
 
 // pacedCall is one dial, from its placing to its end.
 type pacedCall struct {
-	Fate
+	callee.Fate
 	dialled, answeredAt, seatedAt time.Duration
 }
 
 // world is one run of a scenario.
 type world struct {
-	sc       *Scenario
-	callees  callees
+	sc       *callee.Scenario
+	callees  callee.Callees
 	pacer    pacer
 	now      time.Duration
 	nextTick time.Duration
 	nextJump time.Duration // of the workers
-	queue    queue[event]
+	queue    timeline.Queue[event]
 	calls    []pacedCall
 	free     []int32 // places in calls
 	waiting  []int32 // answered calls without a worker, the oldest first
@@ -39,7 +41,7 @@ type world struct {
 }
 
 // Run plays a scenario once. Ratio is of the policy of that name.
-func Run(sc *Scenario, p Policy, ratioOf float64, seed uint64) Result {
+func Run(sc *callee.Scenario, p Policy, ratioOf float64, seed uint64) Result {
 	w := newWorld(sc, seed)
 	if p == Ratio {
 		w.pacer = newRatio(sc, ratioOf)
@@ -51,9 +53,9 @@ func Run(sc *Scenario, p Policy, ratioOf float64, seed uint64) Result {
 	return w.m.result(p, seed)
 }
 
-func newWorld(sc *Scenario, seed uint64) *world {
-	w := &world{sc: sc, callees: newCallees(sc, seed), m: newMeter(sc)}
-	w.s.workers, w.s.contacts = sc.workers(0), sc.Contacts
+func newWorld(sc *callee.Scenario, seed uint64) *world {
+	w := &world{sc: sc, callees: callee.New(sc, seed), m: newMeter(sc)}
+	w.s.workers, w.s.contacts = sc.WorkersAt(0), sc.Contacts
 	w.nextJump = w.jump()
 	return w
 }
@@ -76,7 +78,7 @@ func (w *world) jump() time.Duration {
 // the tick.
 func (w *world) step() (more bool) {
 	callAt := never
-	if at, ok := w.queue.next(); ok {
+	if at, ok := w.queue.Next(); ok {
 		callAt = at
 	}
 	giveUp := never
@@ -97,16 +99,16 @@ func (w *world) step() (more bool) {
 	w.now = at
 	switch at {
 	case callAt:
-		w.happens(w.queue.pop().what)
+		w.happens(w.queue.Pop().What)
 	case giveUp:
 		w.abandon()
 	case w.nextJump:
-		w.s.workers = w.sc.workers(at)
+		w.s.workers = w.sc.WorkersAt(at)
 		w.nextJump = w.jump()
 		w.serve()
 	default:
 		w.nextTick += tick
-		if n := w.sc.workers(at); n != w.s.workers {
+		if n := w.sc.WorkersAt(at); n != w.s.workers {
 			w.s.workers = n
 			w.serve()
 		}
@@ -132,7 +134,7 @@ func (w *world) dial() {
 	}
 	w.dials++
 	w.s.contacts-- // of no meaning without an end
-	f := w.callees.dial(w.dials, w.now)
+	f := w.callees.Dial(w.dials, w.now)
 	w.calls[i] = pacedCall{Fate: f, dialled: w.now}
 	w.s.ringing++
 	w.m.dialled()
@@ -140,7 +142,7 @@ func (w *world) dial() {
 		w.m.listEnded(w.now)
 	}
 	w.pacer.Dialled(w.time())
-	w.queue.push(w.now+f.Ring, event{lineEnds, i})
+	w.queue.Push(w.now+f.Ring, event{lineEnds, i})
 }
 
 func (w *world) happens(e event) {
@@ -195,7 +197,7 @@ func (w *world) serve() {
 			w.s.persons++
 			w.live(false)
 		}
-		w.queue.push(w.now+c.Talk, event{callEnds, i})
+		w.queue.Push(w.now+c.Talk, event{callEnds, i})
 	}
 }
 

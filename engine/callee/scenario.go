@@ -1,4 +1,4 @@
-package sim
+package callee
 
 import (
 	"math"
@@ -29,14 +29,13 @@ type Scenario struct {
 
 // Fixed parts of the callee model.
 const (
-	failFast   = 0.2                    // share of the unanswered that fail at once …
-	failLeast  = time.Second            // … after so long at least
-	failMost   = 5 * time.Second        //
-	shortTalk  = 8.0                    // s, mean of a short talk
-	talkSpread = 0.8                    // coefficient of variation of a long talk
-	machineR   = 1.4                    // machines answer later …
-	machineS   = 0.8                    // … and more alike
-	tick       = 500 * time.Millisecond //
+	failFast     = 0.2             // share of the unanswered that fail at once …
+	failLeast    = time.Second     // … after so long at least
+	FastFailMost = 5 * time.Second //
+	shortTalk    = 8.0             // s, mean of a short talk
+	talkSpread   = 0.8             // coefficient of variation of a long talk
+	machineR     = 1.4             // machines answer later …
+	machineS     = 0.8             // … and more alike
 )
 
 // Standard is the scenario with the usual values: 50 workers, three of ten
@@ -108,27 +107,11 @@ func (s *Scenario) longTalk() float64 {
 	return (s.TalkMean.Seconds() - shortTalk*s.Short) / (1 - s.Short)
 }
 
-// workers is N at a time.
-func (s *Scenario) workers(t time.Duration) int { return max(int(math.Round(s.Workers.At(t))), 0) }
+// WorkersAt is N at a time.
+func (s *Scenario) WorkersAt(t time.Duration) int { return max(int(math.Round(s.Workers.At(t))), 0) }
 
-// capPPM is the cap in parts per million.
-func (s *Scenario) capPPM() int { return int(math.Round(s.Cap * 1e6)) }
-
-// Clairvoyant is how many persons could be served by somebody who knows
-// everything: each worker begins with the first answer and takes the next one
-// the instant it is free. Nobody is abandoned.
-func (s *Scenario) Clairvoyant() float64 { return s.clairvoyant(s.Length) }
-
-// clairvoyant is the same of a run that ends earlier, since its list does.
-func (s *Scenario) clairvoyant(length time.Duration) float64 {
-	machines := s.Machines / (1 - s.Machines) * s.Hold.Seconds()
-	var sum float64
-	for t := s.RingMean; t < length; t += time.Second {
-		dt := min(time.Second, length-t).Seconds()
-		sum += dt * float64(s.workers(t)) / (s.TalkMean.Seconds()*s.TalkFactor.At(t) + machines)
-	}
-	return sum
-}
+// CapPPM is the cap in parts per million.
+func (s *Scenario) CapPPM() int { return int(math.Round(s.Cap * 1e6)) }
 
 func wrong(field, message string) error {
 	return engine.Invalid("invalid_scenario", field+": "+message, engine.FieldError{Field: field, Code: "invalid", Message: message})

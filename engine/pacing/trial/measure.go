@@ -1,10 +1,11 @@
-package sim
+package trial
 
 import (
 	"math"
 	"slices"
 	"time"
 
+	"dialler/engine/callee"
 	"dialler/engine/pacing"
 )
 
@@ -60,7 +61,7 @@ func (r *Result) Connects() int { return r.Counts.Live - r.Counts.Abandoned }
 
 // meter measures a run.
 type meter struct {
-	sc     *Scenario
+	sc     *callee.Scenario
 	r      Result
 	before pacing.Counts // at the beginning of the present window
 	close  time.Duration // of the window
@@ -68,7 +69,7 @@ type meter struct {
 	dials  int           // in the present piece
 }
 
-func newMeter(sc *Scenario) meter {
+func newMeter(sc *callee.Scenario) meter {
 	width := sc.Length / SeriesBins
 	m := meter{sc: sc, close: window, width: width}
 	m.r.Course = append(make([]Course, 0, SeriesBins), Course{Until: width})
@@ -130,9 +131,9 @@ func (m *meter) machine(c pacing.Counts) { m.r.Counts = c }
 // live notes a live answer, served or abandoned.
 func (m *meter) live(c pacing.Counts) {
 	m.r.Counts = c
-	if !c.Within(m.sc.capPPM(), 0) {
+	if !c.Within(m.sc.CapPPM(), 0) {
 		m.r.OverEver = true
-		m.r.Excess = max(m.r.Excess, float64(c.Abandoned)-float64(m.sc.capPPM())/1e6*float64(c.Live))
+		m.r.Excess = max(m.r.Excess, float64(c.Abandoned)-float64(m.sc.CapPPM())/1e6*float64(c.Live))
 	}
 }
 
@@ -141,7 +142,7 @@ func (m *meter) result(p Policy, seed uint64) Result {
 	last.Counts = m.r.Counts
 	m.closePiece(last)
 	m.r.Policy, m.r.Seed = p, seed
-	m.r.OverEnd = !m.r.Counts.Within(m.sc.capPPM(), 0)
+	m.r.OverEnd = !m.r.Counts.Within(m.sc.CapPPM(), 0)
 	return m.r
 }
 
@@ -163,7 +164,7 @@ type Summary struct {
 }
 
 // Summarise puts the runs of one policy together; it wants at least one.
-func Summarise(sc *Scenario, runs []Result) Summary {
+func Summarise(sc *callee.Scenario, runs []Result) Summary {
 	s := Summary{Policy: runs[0].Policy, Runs: len(runs), Least: math.Inf(1)}
 	n := float64(len(runs))
 	var windows []float64
@@ -175,7 +176,7 @@ func Summarise(sc *Scenario, runs []Result) Summary {
 		}
 		c := float64(r.Connects())
 		s.Connects += c / r.Length.Hours() / n
-		if bound := sc.clairvoyant(r.Length); bound > 0 {
+		if bound := clairvoyant(sc, r.Length); bound > 0 {
 			s.Clairvoyant += c / bound / n
 			s.Least, s.Most = min(s.Least, c/bound), max(s.Most, c/bound)
 		}
@@ -206,9 +207,23 @@ func Summarise(sc *Scenario, runs []Result) Summary {
 	return s
 }
 
+// clairvoyant is how many persons could be served by somebody who knows
+// everything: each worker begins with the first answer and takes the next one
+// the instant it is free. Nobody is abandoned. A run with a list may end before the
+// scenario does.
+func clairvoyant(s *callee.Scenario, length time.Duration) float64 {
+	machines := s.Machines / (1 - s.Machines) * s.Hold.Seconds()
+	var sum float64
+	for t := s.RingMean; t < length; t += time.Second {
+		dt := min(time.Second, length-t).Seconds()
+		sum += dt * float64(s.WorkersAt(t)) / (s.TalkMean.Seconds()*s.TalkFactor.At(t) + machines)
+	}
+	return sum
+}
+
 // Bound is the summary of the policy Clairvoyant.
-func Bound(sc *Scenario) Summary {
-	s := Summary{Policy: Clairvoyant, Runs: 1, Connects: sc.Clairvoyant() / sc.Length.Hours()}
+func Bound(sc *callee.Scenario) Summary {
+	s := Summary{Policy: Clairvoyant, Runs: 1, Connects: clairvoyant(sc, sc.Length) / sc.Length.Hours()}
 	if s.Connects > 0 {
 		s.Busy = 1 - sc.RingMean.Seconds()/sc.Length.Seconds()
 		s.Clairvoyant, s.Least, s.Most = 1, 1, 1

@@ -1,17 +1,18 @@
-package sim
+package trial
 
 import (
 	"testing"
 	"time"
 
+	"dialler/engine/callee"
 	"dialler/engine/pacing"
 )
 
 // In the first seconds nobody has answered yet, however many will: a forecast
 // that took that for a low level would dial without end.
 func TestAColdStartWithAThousandWorkersIsNotOverTheCap(t *testing.T) {
-	sc := Standard()
-	sc.Workers, sc.Length = Always(1000), 10*time.Minute
+	sc := callee.Standard()
+	sc.Workers, sc.Length = callee.Always(1000), 10*time.Minute
 	for seed := range uint64(2) {
 		r := Run(&sc, Hybrid, 0, 11+seed)
 		if r.OverEver {
@@ -21,8 +22,8 @@ func TestAColdStartWithAThousandWorkersIsNotOverTheCap(t *testing.T) {
 }
 
 func TestWhenNobodyAnswersLinesStayBounded(t *testing.T) {
-	sc := Standard()
-	sc.Workers, sc.Answer, sc.Length = Always(10), Always(0), 20*time.Minute
+	sc := callee.Standard()
+	sc.Workers, sc.Answer, sc.Length = callee.Always(10), callee.Always(0), 20*time.Minute
 	for _, p := range []pacing.Mode{pacing.Strict, pacing.Hybrid} {
 		w := newWorld(&sc, 1)
 		w.pacer = newModelled(&sc, p)

@@ -1,27 +1,28 @@
-package sim
+package callee
 
 import (
 	"math"
 	"time"
 )
 
-// mix is the finaliser of splitmix64.
-func mix(x uint64) uint64 {
+// Mix is the finaliser of splitmix64.
+func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// chance draws the numbers of one thing: equal (seed, thing) give equal draws,
+// Chance draws the numbers of one thing: equal (seed, thing) give equal draws,
 // whatever else is drawn meanwhile.
-type chance uint64
+type Chance uint64
 
-func chanceOf(seed, thing uint64) chance { return chance(mix(mix(seed) + thing)) }
+// ChanceOf gives the chance of a thing.
+func ChanceOf(seed, thing uint64) Chance { return Chance(Mix(Mix(seed) + thing)) }
 
-// at is the k-th number, uniform within (0, 1).
-func (c chance) at(k uint64) float64 {
-	return (float64(mix(uint64(c)+k)>>11) + 0.5) / (1 << 53)
+// At is the k-th number, uniform within (0, 1).
+func (c Chance) At(k uint64) float64 {
+	return (float64(Mix(uint64(c)+k)>>11) + 0.5) / (1 << 53)
 }
 
 // lognormal turns a uniform number into one of that distribution.

@@ -1,4 +1,4 @@
-package sim
+package callee
 
 import (
 	"math"
@@ -39,18 +39,18 @@ func TestDrawsAreUniform(t *testing.T) {
 		}
 	}
 	for k := uint64(drawAnswered); k <= drawTalk; k++ {
-		f("one draw of many dials", func(i uint64) float64 { return chanceOf(11, i).at(k) })
+		f("one draw of many dials", func(i uint64) float64 { return ChanceOf(11, i).At(k) })
 	}
-	f("one draw of one dial, many seeds", func(i uint64) float64 { return chanceOf(i, 1).at(drawAnswered) })
-	f("all draws of dials in turn", func(i uint64) float64 { return chanceOf(7, i/7).at(1 + i%7) })
+	f("one draw of one dial, many seeds", func(i uint64) float64 { return ChanceOf(i, 1).At(drawAnswered) })
+	f("all draws of dials in turn", func(i uint64) float64 { return ChanceOf(7, i/7).At(1 + i%7) })
 }
 
 // people tells means and deviations over many dials.
 func people(sc *Scenario) (answered, machines float64, ring, machineRing, talk, hold moments) {
-	c := newCallees(sc, 5)
+	c := New(sc, 5)
 	const n = 400_000
 	for i := range uint64(n) {
-		f := c.dial(i+1, time.Hour)
+		f := c.Dial(i+1, time.Hour)
 		switch {
 		case !f.Answered:
 			continue
@@ -114,16 +114,16 @@ func TestCalleesFollowTheLawsOfTheScenario(t *testing.T) {
 
 func TestWhoAnswersAfterTheTimeoutDoesNot(t *testing.T) {
 	sc := Standard()
-	c := newCallees(&sc, 5)
+	c := New(&sc, 5)
 	var fast, full, answered int
 	for i := range uint64(100_000) {
-		f := c.dial(i, 0)
+		f := c.Dial(i, 0)
 		switch {
 		case f.Answered && f.Ring < sc.Timeout:
 			answered++
 		case !f.Answered && f.Ring == sc.Timeout:
 			full++
-		case !f.Answered && f.Ring >= failLeast && f.Ring < failMost:
+		case !f.Answered && f.Ring >= failLeast && f.Ring < FastFailMost:
 			fast++
 		default:
 			t.Fatalf("dial %d: %+v", i, f)
@@ -137,14 +137,14 @@ func TestWhoAnswersAfterTheTimeoutDoesNot(t *testing.T) {
 
 func TestADialsFateFollowsFromSeedNumberAndTime(t *testing.T) {
 	sc := Standard()
-	a, b, other := newCallees(&sc, 11), newCallees(&sc, 11), newCallees(&sc, 12)
+	a, b, other := New(&sc, 11), New(&sc, 11), New(&sc, 12)
 	differ := 0
 	for i := range uint64(1000) {
-		f := a.dial(i, 0)
-		if g := b.dial(i, 5*time.Hour); f != g {
+		f := a.Dial(i, 0)
+		if g := b.Dial(i, 5*time.Hour); f != g {
 			t.Fatalf("dial %d: %+v, and later %+v", i, f, g)
 		}
-		if f != other.dial(i, 0) {
+		if f != other.Dial(i, 0) {
 			differ++
 		}
 	}
@@ -155,7 +155,7 @@ func TestADialsFateFollowsFromSeedNumberAndTime(t *testing.T) {
 	// answers at a higher one too.
 	sc.Answer = Schedule{Steps: []Step{{0, 0.2}, {time.Hour, 0.5}}}
 	for i := range uint64(1000) {
-		if low, high := a.dial(i, 0), a.dial(i, time.Hour); low.Answered && low != high {
+		if low, high := a.Dial(i, 0), a.Dial(i, time.Hour); low.Answered && low != high {
 			t.Fatalf("dial %d: %+v at p 0.2, %+v at 0.5", i, low, high)
 		}
 	}

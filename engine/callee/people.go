@@ -1,4 +1,4 @@
-package sim
+package callee
 
 import (
 	"math"
@@ -84,9 +84,9 @@ func (m People) within() People {
 	return m
 }
 
-// scenario gives the laws by which so many of them answer before the ring
+// Scenario gives the laws by which so many of them answer before the ring
 // timeout, and ring and talk for so long.
-func (m People) scenario(timeout time.Duration) Scenario {
+func (m People) Scenario(timeout time.Duration) Scenario {
 	m = m.within()
 	s := Standard()
 	s.Timeout, s.Machines = timeout, m.Machines

@@ -1,6 +1,7 @@
-package sim
+package trial
 
 import (
+	"dialler/engine/callee"
 	"testing"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 // with the last call.
 func TestAListWithAnEndIsDialledOnceAndTheRunEndsWithItsLastCall(t *testing.T) {
 	for _, p := range []Policy{Progressive, Ratio, Strict, Hybrid} {
-		sc := Standard()
+		sc := callee.Standard()
 		sc.Contacts = 2000
 		r := Run(&sc, p, 2, 7)
 		if r.Dials != 2000 || r.Length >= sc.Length || r.Length < 10*time.Minute {
@@ -17,7 +18,7 @@ func TestAListWithAnEndIsDialledOnceAndTheRunEndsWithItsLastCall(t *testing.T) {
 		}
 		live := 0
 		for i := range uint64(2000) {
-			if f := FateOf(&sc, 7, i+1, 0); f.Answered && !f.Machine {
+			if f := callee.FateOf(&sc, 7, i+1, 0); f.Answered && !f.Machine {
 				live++
 			}
 		}
@@ -29,7 +30,7 @@ func TestAListWithAnEndIsDialledOnceAndTheRunEndsWithItsLastCall(t *testing.T) {
 }
 
 func TestAListIsMeasuredUntilItIsDialledThrough(t *testing.T) {
-	sc := Standard()
+	sc := callee.Standard()
 	sc.Contacts = 2000
 	r := Run(&sc, Hybrid, 0, 3)
 	l := r.Listed

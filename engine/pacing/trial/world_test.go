@@ -1,4 +1,4 @@
-package sim
+package trial
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dialler/engine/callee"
 	"dialler/engine/pacing"
 )
 
@@ -52,7 +53,7 @@ func (s *scripted) dials(now time.Duration, at *standing) (n int) {
 }
 
 // play runs a scenario with a pacer of the test.
-func play(sc *Scenario, p pacer, seed uint64) Result {
+func play(sc *callee.Scenario, p pacer, seed uint64) Result {
 	w := newWorld(sc, seed)
 	w.pacer = p
 	for w.step() {
@@ -61,7 +62,7 @@ func play(sc *Scenario, p pacer, seed uint64) Result {
 }
 
 func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
-	sc := Standard()
+	sc := callee.Standard()
 	sc.Length = 20 * time.Minute
 	for _, p := range []Policy{Progressive, Ratio, Strict, Hybrid} {
 		bytes := func(seed uint64) string {
@@ -81,9 +82,9 @@ func TestTheSameSeedGivesTheSameResultByteForByte(t *testing.T) {
 }
 
 func TestAllPoliciesMeetTheSamePeople(t *testing.T) {
-	sc := Standard()
+	sc := callee.Standard()
 	sc.Length = 30 * time.Minute
-	sc.Answer = Schedule{Base: 0.3, Sines: []Sine{{Amplitude: 0.2, Period: 5 * time.Minute}}}
+	sc.Answer = callee.Schedule{Base: 0.3, Sines: []callee.Sine{{Amplitude: 0.2, Period: 5 * time.Minute}}}
 	by := map[string]pacer{
 		"ratio": newRatio(&sc, 3), "progressive": newModelled(&sc, pacing.Progressive),
 		"strict": newModelled(&sc, pacing.Strict), "hybrid": newModelled(&sc, pacing.Hybrid),
@@ -92,10 +93,10 @@ func TestAllPoliciesMeetTheSamePeople(t *testing.T) {
 		s := &scripted{pacer: p}
 		play(&sc, s, 3)
 		// What dial number i came to is what the seed says of i and its time.
-		callees := newCallees(&sc, 3)
+		callees := callee.New(&sc, 3)
 		want := map[line]int{}
 		for i, at := range s.dial {
-			if f := callees.dial(uint64(i)+1, at); at+f.Ring < sc.Length {
+			if f := callees.Dial(uint64(i)+1, at); at+f.Ring < sc.Length {
 				want[line{at, f.Ring, f.Answered}]++
 			}
 		}
@@ -114,9 +115,13 @@ func TestAllPoliciesMeetTheSamePeople(t *testing.T) {
 }
 
 // tiny is a world in which everybody answers after exactly ten seconds.
-func tiny(workers float64, machines float64) Scenario {
-	sc := Standard()
-	sc.Workers, sc.Answer, sc.RingMean, sc.RingSD, sc.Machines = Always(workers), Always(1), 10*time.Second, 0, machines
+func tiny(workers float64, machines float64) callee.Scenario {
+	sc := callee.Standard()
+	sc.Workers, sc.Answer, sc.RingMean, sc.RingSD, sc.Machines = callee.Always(
+		workers,
+	), callee.Always(
+		1,
+	), 10*time.Second, 0, machines
 	sc.Length = 4 * time.Minute
 	return sc
 }
@@ -125,8 +130,8 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	// One worker, three dials at once: the first is served, two wait two
 	// seconds and are abandoned.
 	sc := tiny(1, 0)
-	callees := newCallees(&sc, 4)
-	first := callees.dial(1, 0)
+	callees := callee.New(&sc, 4)
+	first := callees.Dial(1, 0)
 	if first.Talk < 2*time.Second {
 		t.Fatalf("the seed has a talk of %v", first.Talk)
 	}
@@ -161,7 +166,7 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	}
 	s := Summarise(&sc, []Result{r, r})
 	if s.Runs != 2 || s.Connects != 15 || s.Abandon != 2.0/3 || s.OverEnd != 2 || s.OverEver != 2 || s.DialsEach != 3 ||
-		s.Busy != float64(held)/float64(sc.Length) || s.Clairvoyant != 1/sc.Clairvoyant() {
+		s.Busy != float64(held)/float64(sc.Length) || s.Clairvoyant != 1/clairvoyant(&sc, sc.Length) {
 		t.Errorf("%+v", s)
 	}
 
@@ -175,7 +180,8 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	sc = tiny(1, 1)
 	sc.RingMean = 10 * time.Second / 14 * 10
 	r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, time.Minute}}, 4)
-	if r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) || r.Busy != 6*time.Second || r.Talk != 0 || r.Connects() != 0 {
+	if r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) || r.Busy != 6*time.Second || r.Talk != 0 ||
+		r.Connects() != 0 {
 		t.Errorf("%+v, busy %v, talk %v", r.Counts, r.Busy, r.Talk)
 	}
 	// A worker that frees within two seconds serves who waits.
@@ -189,10 +195,14 @@ func TestWorkersThatGoFinishTheirCallsAndTakeNoOther(t *testing.T) {
 	sc := tiny(2, 1)
 	sc.RingMean = 10 * time.Second / 14 * 10
 	sc.Hold = 30 * time.Second
-	sc.Workers = Schedule{Steps: []Step{{0, 2}, {20 * time.Second, 1}}}
+	sc.Workers = callee.Schedule{Steps: []callee.Step{{At: 0, Value: 2}, {At: 20 * time.Second, Value: 1}}}
 	// Both are busy from 10 s to 40 s; the call that comes at 25 s finds no
 	// worker, nor would the second one, which is gone, serve it.
-	r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 15 * time.Second, time.Minute, time.Minute}}, 4)
+	r := play(
+		&sc,
+		&scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 15 * time.Second, time.Minute, time.Minute}},
+		4,
+	)
 	if r.Counts != (pacing.Counts{Live: 2, Abandoned: 2, Machines: 3}) {
 		t.Errorf("%+v", r.Counts)
 	}
@@ -223,30 +233,35 @@ func TestHalfHoursWithFewAnswersSayNothing(t *testing.T) {
 }
 
 // drawSchedule gives a value over time between low and high.
-func drawSchedule(t *rapid.T, name string, low, high float64) Schedule {
+func drawSchedule(t *rapid.T, name string, low, high float64) callee.Schedule {
 	v := rapid.Float64Range(low, high)
 	at := func(most time.Duration) time.Duration {
 		return time.Duration(rapid.IntRange(1, int(most/time.Second)).Draw(t, name+" s")) * time.Second
 	}
 	switch rapid.IntRange(0, 3).Draw(t, name) {
 	case 0:
-		return Schedule{Steps: []Step{{0, v.Draw(t, name)}, {at(10 * time.Minute), v.Draw(t, name)}, {20 * time.Minute, v.Draw(t, name)}}}
+		return callee.Schedule{Steps: []callee.Step{{At: 0, Value: v.Draw(t, name)},
+			{At: at(10 * time.Minute), Value: v.Draw(t, name)}, {At: 20 * time.Minute, Value: v.Draw(t, name)}}}
 	case 1:
 		mid := (low + high) / 2
-		return Schedule{Base: mid, Sines: []Sine{{0.99 * (mid - low), at(time.Hour), rapid.Float64Range(-7, 7).Draw(t, name)}}}
+		return callee.Schedule{Base: mid, Sines: []callee.Sine{{Amplitude: 0.99 * (mid - low), Period: at(time.Hour),
+			Phase: rapid.Float64Range(-7, 7).Draw(t, name)}}}
 	case 2:
 		first := at(5 * time.Minute)
-		return Schedule{Base: v.Draw(t, name), Period: 10 * time.Minute, Pieces: []Piece{{first - time.Second, first, v.Draw(t, name)}, {first, 9 * time.Minute, v.Draw(t, name)}}}
+		return callee.Schedule{Base: v.Draw(t, name), Period: 10 * time.Minute, Pieces: []callee.Piece{
+			{Start: first - time.Second, End: first, Value: v.Draw(t, name)},
+			{Start: first, End: 9 * time.Minute, Value: v.Draw(t, name)},
+		}}
 	}
-	return Always(v.Draw(t, name))
+	return callee.Always(v.Draw(t, name))
 }
 
 func TestWhateverTheWorldTheBooksAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sc := Standard()
+		sc := callee.Standard()
 		sc.Length = 10 * time.Minute
 		steady := rapid.Bool().Draw(t, "steady workers")
-		sc.Workers = Always(float64(rapid.IntRange(0, 60).Draw(t, "N")))
+		sc.Workers = callee.Always(float64(rapid.IntRange(0, 60).Draw(t, "N")))
 		if !steady {
 			sc.Workers = drawSchedule(t, "N", 0, 60)
 		}
@@ -276,7 +291,8 @@ func TestWhateverTheWorldTheBooksAddUp(t *testing.T) {
 		}
 		until := time.Duration(0)
 		for _, piece := range r.Course {
-			if piece.Until <= until || piece.Until > sc.Length || piece.Busy < 0 || steady && piece.Busy > 1 || piece.Dials < 0 {
+			if piece.Until <= until || piece.Until > sc.Length || piece.Busy < 0 || steady && piece.Busy > 1 ||
+				piece.Dials < 0 {
 				t.Fatalf("%+v", piece)
 			}
 			until = piece.Until
@@ -288,7 +304,7 @@ func TestWhateverTheWorldTheBooksAddUp(t *testing.T) {
 }
 
 func TestARunInFullSwingDoesNotAllocate(t *testing.T) {
-	sc := Standard()
+	sc := callee.Standard()
 	for _, mode := range []pacing.Mode{pacing.Progressive, pacing.Strict, pacing.Hybrid} {
 		w := newWorld(&sc, 11)
 		w.pacer = newModelled(&sc, mode)
@@ -306,7 +322,7 @@ func TestARunInFullSwingDoesNotAllocate(t *testing.T) {
 func BenchmarkRun(b *testing.B) {
 	for _, p := range []Policy{Progressive, Strict, Hybrid} {
 		b.Run(string(p), func(b *testing.B) {
-			sc := Standard()
+			sc := callee.Standard()
 			sc.Length = time.Hour
 			dials := 0
 			b.ReportAllocs()

@@ -1,4 +1,4 @@
-package sim
+package callee
 
 import (
 	"math"
@@ -16,8 +16,8 @@ const (
 	drawTalk
 )
 
-// callees say what becomes of a dial.
-type callees struct {
+// Callees say what becomes of a dial.
+type Callees struct {
 	sc              *Scenario
 	seed            uint64
 	person, machine lognormal // s from the dial to the answer
@@ -34,13 +34,14 @@ type Fate struct {
 
 // FateOf says what becomes of dial number i, from 1, placed at t.
 func FateOf(sc *Scenario, seed, i uint64, t time.Duration) Fate {
-	c := newCallees(sc, seed)
-	return c.dial(i, t)
+	c := New(sc, seed)
+	return c.Dial(i, t)
 }
 
-func newCallees(sc *Scenario, seed uint64) callees {
+// New gives the callees of a scenario.
+func New(sc *Scenario, seed uint64) Callees {
 	r, s := sc.RingMean.Seconds(), sc.RingSD.Seconds()
-	c := callees{sc: sc, seed: seed, person: lognormalOf(r, s), machine: lognormalOf(machineR*r, machineS*s)}
+	c := Callees{sc: sc, seed: seed, person: lognormalOf(r, s), machine: lognormalOf(machineR*r, machineS*s)}
 	if sc.Short < 1 {
 		long := sc.longTalk()
 		c.talk = lognormalOf(long, talkSpread*long)
@@ -48,31 +49,31 @@ func newCallees(sc *Scenario, seed uint64) callees {
 	return c
 }
 
-// dial number i is placed at t.
-func (c *callees) dial(i uint64, t time.Duration) Fate {
-	u := chanceOf(c.seed, i)
+// Dial says what becomes of dial number i, placed at t.
+func (c *Callees) Dial(i uint64, t time.Duration) Fate {
+	u := ChanceOf(c.seed, i)
 	var f Fate
-	if u.at(drawAnswered) < c.sc.Answer.At(t) {
-		f.Machine = u.at(drawMachine) < c.sc.Machines
+	if u.At(drawAnswered) < c.sc.Answer.At(t) {
+		f.Machine = u.At(drawMachine) < c.sc.Machines
 		if f.Machine {
-			f.Ring = c.machine.of(u.at(drawRing))
+			f.Ring = c.machine.of(u.At(drawRing))
 		} else {
-			f.Ring = c.person.of(u.at(drawRing))
+			f.Ring = c.person.of(u.At(drawRing))
 		}
 		f.Answered = f.Ring < c.sc.Timeout
 	}
 	switch {
 	case !f.Answered:
 		f.Ring = c.sc.Timeout
-		if u.at(drawFails) < failFast {
-			f.Ring = min(failLeast+time.Duration(u.at(drawFailTime)*float64(failMost-failLeast)), c.sc.Timeout)
+		if u.At(drawFails) < failFast {
+			f.Ring = min(failLeast+time.Duration(u.At(drawFailTime)*float64(FastFailMost-failLeast)), c.sc.Timeout)
 		}
 	case f.Machine:
 		f.Talk = c.sc.Hold
 	default:
-		talk := seconds(-shortTalk * math.Log(u.at(drawTalk)))
-		if u.at(drawShort) >= c.sc.Short {
-			talk = c.talk.of(u.at(drawTalk))
+		talk := seconds(-shortTalk * math.Log(u.At(drawTalk)))
+		if u.At(drawShort) >= c.sc.Short {
+			talk = c.talk.of(u.At(drawTalk))
 		}
 		f.Talk = time.Duration(float64(talk) * c.sc.TalkFactor.At(t))
 	}

@@ -1,8 +1,9 @@
-package sim
+package trial
 
 import (
 	"time"
 
+	"dialler/engine/callee"
 	"dialler/engine/pacing"
 )
 
@@ -52,14 +53,17 @@ type modelled struct {
 	list    bool // the list has an end
 }
 
+// tick is how often a run looks at its pacing.
+const tick = 500 * time.Millisecond
+
 // start of every simulated day.
 var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
-func newModelled(sc *Scenario, mode pacing.Mode) *modelled {
+func newModelled(sc *callee.Scenario, mode pacing.Mode) *modelled {
 	p := &modelled{length: sc.Length, list: sc.Contacts > 0, Model: pacing.NewModel(start, sc.Timeout, sc.Wait, nil)}
 	p.ledgers[0] = pacing.Ledger{Period: pacing.PeriodRun, Since: start}
 	p.in = pacing.Input{
-		Mode: mode, CapPPM: sc.capPPM(), Ledgers: p.ledgers[:], Model: p.Model, TrunkTokens: pacing.Unlimited,
+		Mode: mode, CapPPM: sc.CapPPM(), Ledgers: p.ledgers[:], Model: p.Model, TrunkTokens: pacing.Unlimited,
 		NumberSlots: pacing.Unlimited, DueContacts: pacing.Unlimited, DialsLeft: pacing.Unlimited,
 	}
 	return p
@@ -82,7 +86,9 @@ type ratio struct {
 	of float64
 }
 
-func newRatio(sc *Scenario, of float64) ratio { return ratio{newModelled(sc, pacing.Progressive), of} }
+func newRatio(sc *callee.Scenario, of float64) ratio {
+	return ratio{newModelled(sc, pacing.Progressive), of}
+}
 
 func (r ratio) dials(_ time.Duration, s *standing) int {
 	return int(r.of*float64(s.workers)) - s.busy - s.ringing - s.waiting
