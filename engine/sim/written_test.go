@@ -99,13 +99,13 @@ func TestARunThatIsWrittenDownGoesOnTheSame(t *testing.T) {
 		seed := *seedFrom + uint64(i)
 		in, dice := DrawInstallation(seed), &dice{c: callee.ChanceOf(seed, 98)}
 		in.EventsMost = 15_000
-		for range 5 * (i % 4) {
+		for range 5 * (seed % 4) {
 			in.Faults = append(in.Faults, Fault{Kind: pick(dice, FaultRunCrash, FaultContactCrash, FaultHandOver, FaultDatabase),
 				At: time.Duration(dice.in(0, 600)) * time.Second, Length: dice.span(100*time.Millisecond, 20*time.Second)})
 		}
 		never := writtenDown{show: -1}
 		want := never.play(t, in, seed)
-		down := writtenDown{from: dice.in(0, len(want.effects)/2), every: []int{1, 7, 50, 333}[i%4], most: 100,
+		down := writtenDown{from: dice.in(0, len(want.effects)/2), every: []int{1, 7, 50, 333}[seed%4], most: 100,
 			held: map[string]int{}, show: -1}
 		got := down.play(t, in, seed)
 		for name := range down.held {
