@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 )
 
 // legTrunk is the trunk that a leg goes over. A leg with an address of its own
@@ -21,7 +22,7 @@ func (s *Stack) legTrunk(id engine.TrunkID, uri, password string) *trunk {
 	if !ok {
 		return s.newTrunk(TrunkConfig{ID: id})
 	}
-	c := TrunkConfig{ID: id, Host: u.Host, Port: u.Port, Transport: Transport(u.Transport)}
+	c := TrunkConfig{ID: id, Host: u.Host, Port: u.Port, Transport: message.Transport(u.Transport)}
 	if user, err := url.PathUnescape(u.User); password != "" && err == nil {
 		c.Username, c.Password = user, password
 	}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -92,9 +94,9 @@ func (t *trunk) resolvedWithin(ctx context.Context) (to []target, err error) {
 
 func (q *question) request(t *trunk, to target, uri, callID string) []byte {
 	local := t.sentBy(to)
-	b := appendStart(nil, "OPTIONS", uri, to.transport, local, deriveBranch(callID, 1, "OPTIONS"))
-	b = append(b, "From: <sip:"+local+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
-	b = appendCallID(b, callID, 1, "OPTIONS")
+	b := message.AppendStart(nil, "OPTIONS", uri, to.transport, local, message.DeriveBranch(callID, 1, "OPTIONS"))
+	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
+	b = message.AppendCallID(b, callID, 1, "OPTIONS")
 	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
 	b = append(b, t.agentLines...)
 	return append(b, "Content-Length: 0\r\n\r\n"...)

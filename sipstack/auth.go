@@ -3,6 +3,8 @@ package sipstack
 import (
 	"strings"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 	"github.com/icholy/digest"
 )
@@ -182,7 +184,7 @@ func algorithmRank(algorithm string) int {
 // "Digest a=b, c=d, Digest e=f".
 func splitChallenges(value string) []string {
 	var out []string
-	for _, element := range splitList(value) {
+	for _, element := range message.SplitList(value) {
 		scheme, _, ok := strings.Cut(element, " ")
 		starts := ok && !strings.ContainsAny(scheme, `="`)
 		if starts || len(out) == 0 {

@@ -3,6 +3,8 @@ package sipstack
 import (
 	"slices"
 	"strings"
+
+	"dialler/sipstack/message"
 )
 
 // maxDatagram is the longest request that goes over UDP where the MTU of the
@@ -14,10 +16,10 @@ const maxDatagram = 1300
 // which is certain before anything has left. Where it did so a while ago, the
 // connection is not tried. The leg is locked.
 func (l *leg) preferStream() {
-	if l.to.transport != UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.addr {
+	if l.to.transport != message.UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.addr {
 		return
 	}
-	stream := l.trunk.over(l.to.addr, TCP)
+	stream := l.trunk.over(l.to.addr, message.TCP)
 	if l.s.marks.marked(stream) {
 		return
 	}
@@ -30,8 +32,8 @@ func (l *leg) preferStream() {
 // that only its credentials have made too long. The address of UDP is given
 // when TCP is to be tried. The leg is locked.
 func (l *leg) preferStreamAgain() (plain target) {
-	stream := l.trunk.over(l.to.addr, TCP)
-	if l.to.transport != UDP || len(l.invite) <= maxDatagram || l.s.marks.marked(stream) {
+	stream := l.trunk.over(l.to.addr, message.TCP)
+	if l.to.transport != message.UDP || len(l.invite) <= maxDatagram || l.s.marks.marked(stream) {
 		return target{}
 	}
 	if l.redirected == nil {
@@ -68,7 +70,7 @@ func (l *leg) moveTo(to target) {
 // putLast puts an address behind the others that certainly took nothing; for
 // long when it was tried only because of the INVITE's length.
 func (l *leg) putLast() {
-	if l.to.transport == TCP && l.bulky == l.to.addr {
+	if l.to.transport == message.TCP && l.bulky == l.to.addr {
 		l.s.marks.fail(l.to, maxMarked)
 		return
 	}
@@ -78,12 +80,12 @@ func (l *leg) putLast() {
 // preferStreamOf is preferStream for a request inside a dialog. The leg is
 // locked.
 func (l *leg) preferStreamOf(tx *clientTx) {
-	stream := l.trunk.over(tx.to.addr, TCP)
-	if tx.to.transport != UDP || len(tx.data) <= maxDatagram || l.s.marks.marked(stream) {
+	stream := l.trunk.over(tx.to.addr, message.TCP)
+	if tx.to.transport != message.UDP || len(tx.data) <= maxDatagram || l.s.marks.marked(stream) {
 		return
 	}
 	tx.plain, tx.to = tx.data, stream
-	tx.data = l.inDialog(tx, TCP)
+	tx.data = l.inDialog(tx, message.TCP)
 }
 
 // writeStream writes a request that is too long for UDP to a connection; UDP is
@@ -112,7 +114,7 @@ func (l *leg) writeStream(tx *clientTx) {
 // locked.
 func (l *leg) datagramOf(tx *clientTx) {
 	l.s.marks.fail(tx.to, maxMarked)
-	tx.to.transport = UDP
+	tx.to.transport = message.UDP
 	tx.data, tx.plain = tx.plain, nil
 	_ = l.write(tx.to, tx.data)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 )
 
 // CallerIDHeader is the header that carries the caller ID beside From (RFC 3325).
@@ -29,18 +30,18 @@ type caller struct {
 // own (uri) goes there.
 func (l *leg) setParties(from, to engine.PhoneNumber, uri string) {
 	t := l.trunk
-	l.caller = caller{number: escapeUser(t.user(from)), domain: cleanHost(t.conf.FromDomain)}
+	l.caller = caller{number: message.EscapeUser(t.user(from)), domain: message.CleanHost(t.conf.FromDomain)}
 	l.caller.user = l.caller.number
 	if t.conf.FromUser != "" {
-		l.caller.user = escapeUser(t.conf.FromUser)
+		l.caller.user = message.EscapeUser(t.conf.FromUser)
 	}
 	if l.caller.domain == "" && t.conf.Kind == engine.TrunkRegistered {
-		l.caller.domain = uriHost(cleanHost(t.conf.Host)) // the registrar's: the account is known there only
+		l.caller.domain = message.BracketHost(message.CleanHost(t.conf.Host)) // the registrar's: the account is known there only
 	}
 	l.setFrom(l.s.external)
-	l.toURI = clean(uri)
+	l.toURI = message.Clean(uri)
 	if uri == "" {
-		l.toURI = "sip:" + escapeUser(t.user(to)) + "@" + t.hostPort + t.params
+		l.toURI = "sip:" + message.EscapeUser(t.user(to)) + "@" + t.hostPort + t.params
 	}
 }
 
@@ -76,7 +77,7 @@ func (l *leg) appendCaller(b []byte) []byte {
 	}
 	if c.Privacy != "" {
 		b = append(b, "Privacy: "...)
-		b = append(b, clean(c.Privacy)...)
+		b = append(b, message.Clean(c.Privacy)...)
 		b = append(b, "\r\n"...)
 	}
 	return b
@@ -92,41 +93,4 @@ func asksForAnonymity(privacy string) bool {
 		}
 	}
 	return false
-}
-
-// escapeUser writes the user part of a SIP URI (RFC 3261 §25.1).
-func escapeUser(s string) string {
-	plain := true
-	for i := 0; i < len(s) && plain; i++ {
-		plain = userChar(s[i])
-	}
-	if plain {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; userChar(c) {
-			b.WriteByte(c)
-		} else {
-			const hexDigits = "0123456789ABCDEF"
-			b.WriteByte('%')
-			b.WriteByte(hexDigits[c>>4])
-			b.WriteByte(hexDigits[c&15])
-		}
-	}
-	return b.String()
-}
-
-// cleanHost keeps what a host may be made of: a name or an address.
-func cleanHost(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') && !strings.ContainsRune("!~*'()&=+$,;?/", r) { //nolint:gosec // ASCII
-			return r
-		}
-		return -1
-	}, s)
-}
-
-func userChar(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.!~*'()&=+$,;?/", c) >= 0
 }

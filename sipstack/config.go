@@ -3,10 +3,10 @@ package sipstack
 import (
 	"net/netip"
 	"reflect"
-	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/rs/zerolog"
 )
@@ -113,42 +113,12 @@ const (
 	NumberNational      NumberFormat = "national"      // as within TrunkConfig.NumberCountry
 )
 
-// Transport is the transport of a trunk.
-type Transport string
-
-const (
-	UDP Transport = "udp" // the default
-	TCP Transport = "tcp"
-	TLS Transport = "tls" // over TCP
-)
-
-func (t Transport) reliable() bool { return t == TCP || t == TLS }
-
-// via is the transport as a Via header names it (RFC 3261 §20.42).
-func (t Transport) via() string {
-	switch t {
-	case TCP:
-		return "TCP"
-	case TLS:
-		return "TLS"
-	case UDP:
-	}
-	return "UDP"
-}
-
-// transportOf reads a transport's name as URIs and Via headers have it; ok is
-// false when it is none of ours.
-func transportOf(name string) (t Transport, ok bool) {
-	t = Transport(strings.ToLower(name))
-	return t, t == UDP || t == TCP || t == TLS
-}
-
 // TrunkConfig is one carrier connection as this package needs to know it.
 type TrunkConfig struct {
 	ID        engine.TrunkID
 	Host      string // IP address or domain name
 	Port      int    // 0: 5060, or what the SRV records of Host say
-	Transport Transport
+	Transport message.Transport
 	// Username and Password answer digest challenges; without a username a
 	// challenge is a refusal.
 	Username, Password string
@@ -199,3 +169,12 @@ type TrunkConfig struct {
 type Header struct{ Name, Value string }
 
 func (c *TrunkConfig) equal(o *TrunkConfig) bool { return reflect.DeepEqual(c, o) }
+
+// Transport is the transport of a trunk.
+type Transport = message.Transport
+
+const (
+	UDP = message.UDP // the default
+	TCP = message.TCP
+	TLS = message.TLS // over TCP
+)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -41,7 +42,7 @@ func (l *leg) route(d *dialog) {
 	d.requestURI, d.routes = d.target, d.routeSet
 	next := d.target
 	if len(d.routeSet) > 0 {
-		next = addrSpec(d.routeSet[0])
+		next = message.AddrSpec(d.routeSet[0])
 		if !strings.Contains(strings.ToLower(next), ";lr") {
 			// A strict router wants itself in the Request-URI and the target
 			// as the last Route.
@@ -65,14 +66,14 @@ func (l *leg) nextHop(uri string, source target) target {
 	over := source.transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
-			over, _ = transportOf(p.V)
-			if over != TCP && over != TLS {
-				over = UDP
+			over, _ = message.TransportOf(p.V)
+			if over != message.TCP && over != message.TLS {
+				over = message.UDP
 			}
 		}
 	}
 	if u.Scheme == "sips" {
-		over = TLS
+		over = message.TLS
 	}
 	addrs := l.s.dns.cached(u.Host, u.Port, over)
 	if len(addrs) == 0 {
@@ -85,7 +86,7 @@ func (l *leg) nextHop(uri string, source target) target {
 	}
 	unreachable := (addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified()) &&
 		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
-	sameConnection := over.reliable() && over == source.transport && addr == from.Addr()
+	sameConnection := over.Reliable() && over == source.transport && addr == from.Addr()
 	if unreachable || sameConnection {
 		// A far side behind NAT that does not know its own address; or the
 		// connection that is already open to the same host.
@@ -94,28 +95,19 @@ func (l *leg) nextHop(uri string, source target) target {
 	return hop
 }
 
-func toTag(m sip.Message) string {
-	to := m.To()
-	if to == nil {
-		return ""
-	}
-	tag, _ := to.Params.Get("tag")
-	return tag
-}
-
 // newDialog reads the dialog that a 2xx or a reliable 1xx makes. An early one
 // takes over what the 2xx says and goes on with its CSeqs (RFC 3261 §13.2.2.4).
 func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog {
-	d := l.earlyDialog(toTag(r))
+	d := l.earlyDialog(message.ToTag(r))
 	if d == nil {
-		d = &dialog{toTag: strings.Clone(toTag(r)), seq: seq}
+		d = &dialog{toTag: strings.Clone(message.ToTag(r)), seq: seq}
 	}
 	d.source, d.invite = src, seq
 	// Copies: a part of the message would keep all of it.
-	if uris := contactURIs(r); len(uris) > 0 {
+	if uris := message.ContactURIs(r); len(uris) > 0 {
 		d.target = strings.Clone(uris[0])
 	}
-	d.routeSet = recordRoutes(r)
+	d.routeSet = message.RecordRoutes(r)
 	for i, uri := range d.routeSet {
 		d.routeSet[i] = strings.Clone(uri)
 	}
@@ -146,7 +138,7 @@ func (l *leg) state(d *dialog) *engine.DialogState {
 // onSuccess takes a 2xx. Retransmissions reach us here for as long as the far
 // side has no ACK (RFC 6026 §7.2).
 func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
-	if l.dlg != nil && l.dlg.toTag == toTag(r) {
+	if l.dlg != nil && l.dlg.toTag == message.ToTag(r) {
 		if l.dlg.acked {
 			l.ack(l.dlg)
 		}
@@ -158,8 +150,8 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		l.resendAt, l.deadline, l.invite = 0, 0, nil
 		l.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
-		l.dlg.updates = lists(r, "allow", "UPDATE")
-		l.remoteSDP = sdpOf(r)
+		l.dlg.updates = message.Lists(r, "allow", "UPDATE")
+		l.remoteSDP = message.SdpOf(r)
 		if l.remoteSDP == nil {
 			l.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
 		}
@@ -171,7 +163,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 			m.AnsweredFrom(l.attempt, l.id, src.Addr())
 		}
 		l.emit(engine.LegEvent{
-			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: attestation(r),
+			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: message.Attestation(r),
 			SDP: l.remoteSDP, Dialog: l.state(l.dlg),
 		})
 		l.enter(phaseAnswered)

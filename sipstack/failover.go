@@ -3,6 +3,8 @@ package sipstack
 import (
 	"strings"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -14,7 +16,7 @@ func (l *leg) failOver(r *sip.Response) bool {
 	if r.StatusCode != 503 || (l.redirected != nil && (l.redirected.followed > 0 || l.redirected.failed >= maxFailOvers)) {
 		return false
 	}
-	refused := refusal(r)
+	refused := message.Refusal(r)
 	if refused.LimitReached {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -17,15 +18,15 @@ import (
 // may panic, and each leg may end only once, with gapless Seq.
 func FuzzMessage(f *testing.F) {
 	for id := range fuzzLegs {
-		branch := deriveBranch(string(id), 1, "INVITE")
+		branch := message.DeriveBranch(string(id), 1, "INVITE")
 		for _, status := range []string{"100 Trying", "180 Ringing", "200 OK", "200 OK", "302 Moved", "407 Auth", "486 Busy", "603 Decline"} {
-			f.Add("SIP/2.0 "+status+"\r\nVia: SIP/2.0/UDP h;branch="+branch+"\r\nFrom: <sip:a@b>;tag="+deriveTag(string(id))+
+			f.Add("SIP/2.0 "+status+"\r\nVia: SIP/2.0/UDP h;branch="+branch+"\r\nFrom: <sip:a@b>;tag="+message.DeriveTag(string(id))+
 				"\r\nTo: <sip:c@d>;tag=far\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 INVITE\r\nContact: <sip:x@127.0.0.1:9>\r\n"+
 				"Record-Route: <sip:127.0.0.1:9>\r\nReason: Q.850;cause=17\r\nContent-Length: 0\r\n\r\n", uint8(1))
 		}
 		for _, method := range []string{"BYE", "INVITE", "UPDATE", "INFO", "CANCEL", "ACK", "OPTIONS", "NOTIFY"} {
 			f.Add(method+" sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKx;rport\r\nFrom: <sip:c@d>;tag=far\r\nTo: <sip:a@b>;tag="+
-				deriveTag(string(id))+"\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 "+method+"\r\nContent-Type: application/sdp\r\nContent-Length: 0\r\n\r\n", uint8(3))
+				message.DeriveTag(string(id))+"\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 "+method+"\r\nContent-Type: application/sdp\r\nContent-Length: 0\r\n\r\n", uint8(3))
 		}
 	}
 	s, err := New(Config{Listen: "127.0.0.1:0", Timers: Timers{T1: time.Hour}})
@@ -161,14 +162,14 @@ func FuzzOutboundProxy(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		tr := &trunk{conf: TrunkConfig{Host: "carrier.example", OutboundProxy: text, Transport: TCP}}
+		tr := &trunk{conf: TrunkConfig{Host: "carrier.example", OutboundProxy: text, Transport: message.TCP}}
 		tr.proxy()
 		if tr.hopPort < 0 || tr.hopPort > 65535 || (tr.fault == "" && tr.hopHost == "") {
 			t.Fatalf("%q: %+v", text, tr)
 		}
 		if line := tr.routeLine; line != "" {
 			var u sip.Uri
-			if strings.Count(line, "\r\n") != 1 || !strings.HasSuffix(line, ";lr>\r\n") || sip.ParseUri(addrSpec(strings.TrimPrefix(strings.TrimSpace(line), "Route: ")), &u) != nil {
+			if strings.Count(line, "\r\n") != 1 || !strings.HasSuffix(line, ";lr>\r\n") || sip.ParseUri(message.AddrSpec(strings.TrimPrefix(strings.TrimSpace(line), "Route: ")), &u) != nil {
 				t.Fatalf("%q: %q", text, line)
 			}
 		}

@@ -12,74 +12,10 @@ import (
 	"unicode/utf8"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
-
-// FuzzResponseHeaders: what is read out of a response is bounded and could
-// stand in a header of ours, whatever its headers and its body hold.
-func FuzzResponseHeaders(f *testing.F) {
-	for _, s := range [][3]string{
-		{"Contact", "<sip:a@b;transport=tcp>;q=0.7, \"x,y\" <sip:c@d>;q=1, sip:e@f;q=2", "v=0\r\n"},
-		{"Session-Expires", "4294967295;refresher=uas;refresher=uac", ""},
-		{"Content-Type", "multipart/mixed;boundary=x", "--x\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n--x--\r\n"},
-		{"P-Asserted-Identity", "<sip:+1@h;verstat=TN-Validation-Passed>", ""},
-		{"RSeq", "2147483648", ""}, {"Min-SE", "90;x", ""}, {"Reason", "Q.850;cause=127;text=\"\\\"\"", ""},
-		{"Record-Route", "<sip:p1;lr>,<sip:p2>", ""}, {"Warning", "399 h \"call limit exceeded\"", ""},
-		{"Min-Expires", "-1", ""}, {"X-My-Attest", strings.Repeat("é", 40), ""},
-	} {
-		f.Add(s[0], s[1], []byte(s[2]))
-	}
-	f.Fuzz(func(t *testing.T, name, value string, body []byte) {
-		if len(name)+len(value) > maxMessage {
-			return
-		}
-		r := sip.NewResponse(503, "Service Unavailable")
-		r.AppendHeader(sip.NewHeader("Require", "100rel"))
-		r.AppendHeader(sip.NewHeader(name, value))
-		r.SetBody(body)
-		if uris := contactsByQ(r); len(uris) > maxContacts {
-			t.Fatalf("%d Contacts", len(uris))
-		}
-		if sec, refresher := sessionExpires(r); sec > maxSessionSec || !slices.Contains([]string{"", "uac", "uas"}, refresher) {
-			t.Fatalf("%d s, refresher %q", sec, refresher)
-		}
-		if n := rseqOf(r); n > 1<<31-1 {
-			t.Fatalf("RSeq %d", n)
-		}
-		if a := attestation(r); len(a) > maxAttestation || clean(a) != a || utf8.ValidString(value) && !utf8.ValidString(a) {
-			t.Fatalf("%q says %q", value, a)
-		}
-		if n := minSEOf(r); n > maxSessionSec {
-			t.Fatal(n)
-		}
-		if n, ok := parseSeconds(value); ok && n < 0 {
-			t.Fatal(n)
-		}
-		if sdp := sdpOf(r); len(sdp) > len(body) {
-			t.Fatalf("%d bytes of SDP of %d", len(sdp), len(body))
-		}
-		e := refusal(r)
-		if cause := e.Q850; cause < 0 || cause > 127 || e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
-			t.Fatalf("%+v", e)
-		}
-		for _, route := range recordRoutes(r) {
-			if strings.TrimSpace(route) == "" {
-				t.Fatalf("%q has an empty route", value)
-			}
-		}
-		if note := noteOf(r); len(note) > maxNote {
-			t.Fatalf("a note of %d bytes", len(note))
-		}
-		r.SetBody(nil)
-		q := sip.NewRequest(sip.INFO, sip.Uri{Scheme: "sip", Host: "h"})
-		q.AppendHeader(sip.NewHeader("Content-Type", value))
-		q.SetBody(body)
-		if d := infoDigit(q); d != 0 && digit(string(d)) != d {
-			t.Fatalf("the digit %q", d)
-		}
-	})
-}
 
 // FuzzInvite: whatever a call brings along, its INVITE is one message with the
 // headers that it should have and no others, and so are its CANCEL and its ACK.
@@ -225,7 +161,7 @@ func FuzzLookUp(f *testing.F) {
 	f.Add([]byte{255}, 0)
 	f.Fuzz(func(t *testing.T, b []byte, port int) {
 		port = min(max(port, 0), 65535)
-		addrs, err := lookUp(context.Background(), &oddNames{b}, dnsKey{"h", port, UDP})
+		addrs, err := lookUp(context.Background(), &oddNames{b}, dnsKey{"h", port, message.UDP})
 		if len(addrs) > maxTargets || err == nil && len(addrs) == 0 {
 			t.Fatalf("%d addresses, %v", len(addrs), err)
 		}
@@ -242,7 +178,7 @@ func TestDNSKeepsABoundedNumberOfNames(t *testing.T) {
 	for i := range maxNames {
 		r.m[dnsKey{port: i}] = &dnsEntry{at: time.Now()} // all fresh
 	}
-	if got := r.cached("one.more", 1, UDP); got != nil || len(r.m) > maxNames {
+	if got := r.cached("one.more", 1, message.UDP); got != nil || len(r.m) > maxNames {
 		t.Fatalf("%v, %d names", got, len(r.m))
 	}
 }

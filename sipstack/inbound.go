@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -22,7 +23,7 @@ func (s *Stack) onRequest(r *sip.Request, src target) {
 		}
 		return // nothing that could be answered
 	}
-	if toTag(r) != "" {
+	if message.ToTag(r) != "" {
 		s.onInDialog(r, src)
 		return
 	}
@@ -81,9 +82,9 @@ func unsupported(r *sip.Request, timer bool) string {
 	}
 	var out []string
 	for _, h := range r.GetHeaders("require") {
-		for _, tag := range splitList(h.Value()) {
+		for _, tag := range message.SplitList(h.Value()) {
 			if !strings.EqualFold(tag, "100rel") && (!timer || !strings.EqualFold(tag, "timer")) {
-				out = append(out, clean(tag))
+				out = append(out, message.Clean(tag))
 			}
 		}
 	}
@@ -125,7 +126,7 @@ func (c *refusedCalls) has(r *sip.Request) bool {
 func (s *Stack) onInDialog(r *sip.Request, src target) {
 	l := s.leg(engine.LegID(r.CallID().Value()))
 	from, _ := r.From().Params.Get("tag")
-	if l == nil || toTag(r) != l.fromTag {
+	if l == nil || message.ToTag(r) != l.fromTag {
 		if !s.mayAsk(src.addr.Addr()) {
 			return
 		}
@@ -217,7 +218,7 @@ func (l *leg) onRequest(r *sip.Request, src target, d *dialog) {
 		l.onOffer(r, src, d)
 	case sip.INFO:
 		l.reply(r, src, 200, "OK", l.trunk.userAgentLine, nil)
-		if key := infoDigit(r); key != 0 && !repeated && talking {
+		if key := message.InfoDigit(r); key != 0 && !repeated && talking {
 			l.emit(engine.LegEvent{Kind: engine.LegDigit, Digit: key})
 		}
 	case sip.OPTIONS:
@@ -258,7 +259,7 @@ func (l *leg) onBye(r *sip.Request) {
 	if l.refer != nil && l.refer.request != nil {
 		l.answerRefer(false) // §15.1.2: pending requests are answered
 	}
-	cause, text := q850(messageReasons(r))
+	cause, text := message.Q850(message.MessageReasons(r))
 	l.finish(engine.LegEvent{Kind: engine.LegHungUp, Q850: cause, Reason: text})
 }
 
@@ -282,18 +283,18 @@ func (s *Stack) respond(r *sip.Request, src target, code int, phrase, headers st
 		b = append(b, "\r\n"...)
 	}
 	b = append(b, "From: "...)
-	b = append(b, headerValue(r, "from", "f")...)
+	b = append(b, message.HeaderValue(r, "from", "f")...)
 	b = append(b, "\r\nTo: "...)
-	b = append(b, headerValue(r, "to", "t")...)
-	if toTag(r) == "" {
+	b = append(b, message.HeaderValue(r, "to", "t")...)
+	if message.ToTag(r) == "" {
 		// The same tag for a retransmission (§8.2.7).
 		branch, _ := r.Via().Params.Get("branch")
-		b = append(b, ";tag="+derive("to", r.CallID().Value()+branch, 6)...)
+		b = append(b, ";tag="+message.Derive("to", r.CallID().Value()+branch, 6)...)
 	}
 	b = append(b, "\r\n"...)
-	b = appendCallID(b, r.CallID().Value(), r.CSeq().SeqNo, string(r.CSeq().MethodName))
+	b = message.AppendCallID(b, r.CallID().Value(), r.CSeq().SeqNo, string(r.CSeq().MethodName))
 	b = append(b, headers...)
-	b = appendBody(b, sdp)
+	b = message.AppendBody(b, sdp)
 	_ = s.write(to, b) // a lost response is asked for again
 	return b, to
 }
@@ -319,17 +320,4 @@ func appendTopVia(b []byte, via *sip.ViaHeader, src target) ([]byte, target) {
 		to.addr = netip.AddrPortFrom(src.addr.Addr(), uint16(port))
 	}
 	return append(b, v.Value()...), to
-}
-
-// headerValue is the value of the first header that has one of the names. It
-// allocates nothing when there is none, as the library's look-up does.
-func headerValue(m sip.Message, names ...string) string {
-	for _, h := range headersOf(m) {
-		for _, n := range names {
-			if strings.EqualFold(h.Name(), n) {
-				return h.Value()
-			}
-		}
-	}
-	return ""
 }

@@ -3,10 +3,10 @@ package sipstack
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 	"golang.org/x/sys/unix"
@@ -72,7 +72,7 @@ func (l *leg) tryNext(failure string) {
 func (l *leg) address() {
 	l.sentBy = l.trunk.sentBy(l.to)
 	l.setFrom(l.trunk.localHost(l.to))
-	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
+	l.branch = message.DeriveBranch(string(l.id), l.cseq, "INVITE")
 }
 
 // mayWrite is the last check before an INVITE is written.
@@ -200,9 +200,9 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if !l.acknowledge(r, seq, src) {
 		return
 	}
-	rs := messageReasons(r)
-	cause, _ := q850(rs)
-	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: sdpOf(r), Attestation: attestation(r)})
+	rs := message.MessageReasons(r)
+	cause, _ := message.Q850(rs)
+	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: message.SdpOf(r), Attestation: message.Attestation(r)})
 	if l.cancelWanted || l.phase == phaseSilent {
 		// RFC 3261 §9.1: a CANCEL only after a provisional response.
 		l.cancelOnce(seq)
@@ -273,7 +273,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 			return
 		}
 		l.dropCancels()
-		l.finish(refusal(r))
+		l.finish(message.Refusal(r))
 	case phaseSilent:
 		if seq == l.cseq {
 			l.dropCancels()
@@ -314,9 +314,9 @@ func (l *leg) goOn(r *sip.Response) bool {
 	}
 	switch r.StatusCode {
 	case 401, 407:
-		return l.auth.answer(r, "INVITE", l.requestURI()) && l.sendAgain(refusal(r))
+		return l.auth.answer(r, "INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
 	case 422:
-		return l.lengthen(r) && l.auth.renew("INVITE", l.requestURI()) && l.sendAgain(refusal(r))
+		return l.lengthen(r) && l.auth.renew("INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
 	}
 	return l.redirect(r) || l.failOver(r)
 }
@@ -326,7 +326,7 @@ func (l *leg) goOn(r *sip.Response) bool {
 // ends the leg as refused.
 func (l *leg) sendAgain(refused engine.LegEvent) bool {
 	l.cseq++
-	l.branch = deriveBranch(string(l.id), l.cseq, "INVITE")
+	l.branch = message.DeriveBranch(string(l.id), l.cseq, "INVITE")
 	l.early = nil
 	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.PRACK })
 	l.invite = l.appendInvite(make([]byte, 0, 1280+len(l.offer)))
@@ -359,47 +359,4 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 	}
 	l.written()
 	return true
-}
-
-// refusal is the final event of a 3xx–6xx response.
-func refusal(r *sip.Response) engine.LegEvent {
-	rs := messageReasons(r)
-	e := engine.LegEvent{
-		Kind: engine.LegRefused, Code: r.StatusCode, Reason: r.Reason, Attestation: attestation(r),
-		NetworkBlocked: networkBlocked(r, rs),
-		LimitReached:   limitReached(r, rs),
-	}
-	e.Q850, _ = q850(rs)
-	if h := r.GetHeader("retry-after"); h != nil {
-		e.RetryAfter = parseRetryAfter(h.Value())
-	}
-	if r.StatusCode < 400 {
-		e.Contacts = contactURIs(r)
-	}
-	return e
-}
-
-// sdpOf gives the body of a message if it is SDP; nil otherwise.
-func sdpOf(m sip.Message) []byte {
-	body := m.Body()
-	if len(body) == 0 {
-		return nil
-	}
-	switch ct := contentType(m); {
-	case strings.HasPrefix(ct, "application/sdp"):
-		return body
-	case strings.HasPrefix(ct, "multipart/"):
-		return sdpPart(m, body)
-	}
-	return nil
-}
-
-// contentType is in lower case and includes its parameters.
-func contentType(m sip.Message) string {
-	for _, name := range [...]string{"content-type", "c"} {
-		if hs := m.GetHeaders(name); len(hs) > 0 {
-			return strings.ToLower(strings.TrimSpace(hs[0].Value()))
-		}
-	}
-	return ""
 }

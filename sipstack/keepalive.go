@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -114,12 +116,12 @@ func (k *keepalive) send(to target) {
 	s.probes.Store(callID, k)
 	k.to = to
 	local := t.sentBy(to)
-	branch := deriveBranch(callID, k.cseq, "OPTIONS")
+	branch := message.DeriveBranch(callID, k.cseq, "OPTIONS")
 	uri := "sip:" + t.hostPort + t.params
-	b := appendStart(nil, "OPTIONS", uri, to.transport, local, branch)
+	b := message.AppendStart(nil, "OPTIONS", uri, to.transport, local, branch)
 	b = append(b, t.routeLine...)
-	b = append(b, "From: <sip:"+local+">;tag="+deriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
-	b = appendCallID(b, callID, k.cseq, "OPTIONS")
+	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
+	b = message.AppendCallID(b, callID, k.cseq, "OPTIONS")
 	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
 	b = append(b, t.agentLines...)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -86,7 +87,7 @@ func (l *leg) sentMessage(b []byte, to netip.AddrPort) {
 		code, phrase, _ := bytes.Cut(status, []byte(" "))
 		n, _ := strconv.Atoi(string(code))
 		r.code = uint16(n) //nolint:gosec // a status code of ours
-		if string(phrase) != standardPhrase(n) {
+		if string(phrase) != message.StandardPhrase(n) {
 			r.reason = l.text(string(phrase))
 		}
 	}
@@ -111,7 +112,7 @@ func (l *leg) write(to target, b []byte) error {
 func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) (data []byte, to target) {
 	data, to = l.s.respond(r, src, code, phrase, headers, sdp)
 	line := rung{at: l.s.now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
-	if phrase != standardPhrase(code) {
+	if phrase != message.StandardPhrase(code) {
 		line.reason = l.text(phrase)
 	}
 	if len(sdp) > 0 {
@@ -168,8 +169,8 @@ func (l *leg) received(m sip.Message, from netip.AddrPort) {
 	}
 	if resp, ok := m.(*sip.Response); ok {
 		r.code = uint16(resp.StatusCode) //nolint:gosec // 100…699: checked when it was matched
-		if resp.Reason != standardPhrase(resp.StatusCode) {
-			r.reason = l.text(cut(resp.Reason, maxPhrase))
+		if resp.Reason != message.StandardPhrase(resp.StatusCode) {
+			r.reason = l.text(message.Truncate(resp.Reason, maxPhrase))
 		}
 	}
 	r.note = l.text(noteOf(m))
@@ -180,7 +181,7 @@ func (l *leg) received(m sip.Message, from netip.AddrPort) {
 func noteOf(m sip.Message) string {
 	sdp := len(m.Body()) > 0
 	var parts []string
-	for _, h := range headersOf(m) {
+	for _, h := range message.HeadersOf(m) {
 		name := h.Name()
 		title := noted(name)
 		switch {
@@ -190,10 +191,10 @@ func noteOf(m sip.Message) string {
 		case title == "Content-Type":
 			if ct, _, _ := strings.Cut(strings.ToLower(h.Value()), ";"); sdp && ct != "application/sdp" {
 				sdp = false
-				parts = append(parts, "body "+clean(cut(ct, 40)))
+				parts = append(parts, "body "+message.Clean(message.Truncate(ct, 40)))
 			}
 		default:
-			parts = append(parts, title+": "+clean(cut(h.Value(), 60)))
+			parts = append(parts, title+": "+message.Clean(message.Truncate(h.Value(), 60)))
 		}
 	}
 	switch {
@@ -204,14 +205,7 @@ func noteOf(m sip.Message) string {
 	case len(parts) == 0:
 		return ""
 	}
-	return cut(strings.Join(parts, ", "), maxNote)
-}
-
-func headersOf(m sip.Message) []sip.Header {
-	if h, ok := m.(interface{ Headers() []sip.Header }); ok {
-		return h.Headers()
-	}
-	return nil
+	return message.Truncate(strings.Join(parts, ", "), maxNote)
 }
 
 // noted gives the title of a header that goes into a note, "" for others. The
@@ -240,13 +234,6 @@ var notedByLength = func() (t [20][]string) {
 	}
 	return t
 }()
-
-func cut(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
-}
 
 // note appends a rung; a repeated message counts on the one it repeats.
 func (l *leg) note(r rung) {
@@ -281,7 +268,7 @@ func (l *leg) messages() []engine.SIPMessage {
 			m.Peer = p.String()
 		}
 		if m.Code != 0 && m.Reason == "" {
-			m.Reason = standardPhrase(m.Code)
+			m.Reason = message.StandardPhrase(m.Code)
 		}
 		out[i] = m
 	}
@@ -298,22 +285,4 @@ func (s *Stack) Ladder(a engine.AttemptID) []engine.SIPMessage {
 		l.mu.Unlock()
 	}
 	return out
-}
-
-// standardPhrase is the phrase of RFC 3261 §21 and of the later codes.
-func standardPhrase(code int) string { return phrases[code] }
-
-var phrases = map[int]string{
-	100: "Trying", 180: "Ringing", 181: "Call Is Being Forwarded", 182: "Queued", 183: "Session Progress", 199: "Early Dialog Terminated",
-	200: "OK", 202: "Accepted", 300: "Multiple Choices", 301: "Moved Permanently", 302: "Moved Temporarily", 305: "Use Proxy",
-	380: "Alternative Service", 400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
-	405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout", 410: "Gone",
-	413: "Request Entity Too Large", 414: "Request-URI Too Long", 415: "Unsupported Media Type", 416: "Unsupported URI Scheme",
-	420: "Bad Extension", 421: "Extension Required", 422: "Session Interval Too Small", 423: "Interval Too Brief",
-	429: "Provide Referrer Identity", 480: "Temporarily Unavailable", 481: "Call/Transaction Does Not Exist", 482: "Loop Detected",
-	483: "Too Many Hops", 484: "Address Incomplete", 485: "Ambiguous", 486: "Busy Here", 487: "Request Terminated",
-	488: "Not Acceptable Here", 489: "Bad Event", 491: "Request Pending", 493: "Undecipherable", 494: "Security Agreement Required",
-	500: "Server Internal Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Server Time-out",
-	505: "Version Not Supported", 513: "Message Too Large", 580: "Precondition Failure", 600: "Busy Everywhere", 603: "Decline",
-	604: "Does Not Exist Anywhere", 606: "Not Acceptable", 607: "Unwanted", 608: "Rejected",
 }

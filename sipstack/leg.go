@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -281,5 +282,5 @@ func (l *leg) inviteBranch(cseq uint32) string {
 	if cseq == l.cseq && l.branch != "" {
 		return l.branch
 	}
-	return deriveBranch(string(l.id), cseq, "INVITE")
+	return message.DeriveBranch(string(l.id), cseq, "INVITE")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 	"pgregory.net/rapid"
@@ -61,7 +62,7 @@ func (f *farSide) written() (invites int) {
 			case m.Method == sip.ACK:
 				f.acks = append(f.acks, m)
 			case f.branches[key]: // repeated
-			case m.Method == sip.INVITE && toTag(m) == "":
+			case m.Method == sip.INVITE && message.ToTag(m) == "":
 				f.invites = append(f.invites, m)
 				invites++
 			default:
@@ -80,7 +81,7 @@ func oneOf[T any](f *farSide, list []T, what string) T { return list[f.pick(len(
 // respond gives the stack a response to one of its requests.
 func (f *farSide) respond(r *sip.Request, status, tag, extra, body string) {
 	to := r.To().Value()
-	if toTag(r) == "" && tag != "" {
+	if message.ToTag(r) == "" && tag != "" {
 		to += ";tag=" + tag
 	}
 	if body != "" {
@@ -144,7 +145,7 @@ func (f *farSide) response() {
 			t.Fatalf("%d INVITEs after %s (expired %v, cancelled %v)", again, status, f.expired, f.cancels)
 		}
 	}
-	if r.Method == sip.INVITE && toTag(r) == "" && code >= "3" && phase != phaseGone {
+	if r.Method == sip.INVITE && message.ToTag(r) == "" && code >= "3" && phase != phaseGone {
 		if len(f.acks) == before {
 			t.Fatalf("no ACK of %s in %v", status, phase)
 		}
@@ -156,7 +157,7 @@ func (f *farSide) response() {
 
 // noteResponse keeps what the leg owes for a response that it gets now.
 func (f *farSide) noteResponse(r *sip.Request, status, tag string, at phase) {
-	if r.Method != sip.INVITE || toTag(r) != "" || at == phaseGone {
+	if r.Method != sip.INVITE || message.ToTag(r) != "" || at == phaseGone {
 		return
 	}
 	switch code := status[:1]; {
@@ -217,12 +218,12 @@ func (f *farSide) bounded() {
 func (f *farSide) settled() {
 	acks, byes, cancelled := map[string]bool{}, map[string]bool{}, false
 	for _, a := range f.acks {
-		acks[toTag(a)] = true
+		acks[message.ToTag(a)] = true
 	}
 	for _, r := range f.requests {
 		switch r.Method {
 		case sip.BYE:
-			byes[toTag(r)] = true
+			byes[message.ToTag(r)] = true
 		case sip.CANCEL:
 			cancelled = cancelled || f.rings != nil && r.Via().Value() == f.rings.Via().Value()
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"dialler/sipstack/message"
 )
 
 const (
@@ -29,7 +31,7 @@ type Listener struct {
 	// is free for both. TLS takes the next port when TCP is there too, else
 	// this one; with port 0 any free one.
 	Address    string
-	Transports []Transport // none: UDP and TCP
+	Transports []message.Transport // none: UDP and TCP
 	// ExternalHost is written into Via and Contact when carriers see another
 	// address than ours (NAT). Empty: the host of Address, or for a wildcard
 	// one the address that the route to the far side leaves from.
@@ -69,10 +71,10 @@ func (c *Config) listeners() ([]Listener, error) {
 		}
 		seen[l.Name] = true
 		for _, t := range l.Transports {
-			if _, ok := transportOf(string(t)); !ok {
+			if _, ok := message.TransportOf(string(t)); !ok {
 				return nil, fmt.Errorf("sipstack: listener %s: transport %q is none of udp, tcp, tls", l.Name, t)
 			}
-			if t == TLS && l.Certificate == nil {
+			if t == message.TLS && l.Certificate == nil {
 				return nil, fmt.Errorf("sipstack: listener %s needs a certificate to listen for TLS (trunks over TLS work without)", l.Name)
 			}
 		}
@@ -82,7 +84,7 @@ func (c *Config) listeners() ([]Listener, error) {
 
 // openListener opens the sockets of a listener.
 func openListener(c Listener) (*listener, error) {
-	ln := &listener{name: c.Name, external: uriHost(cleanHost(c.ExternalHost)), cert: c.Certificate}
+	ln := &listener{name: c.Name, external: message.BracketHost(message.CleanHost(c.ExternalHost)), cert: c.Certificate}
 	if err := ln.open(c); err != nil {
 		_ = ln.close()
 		return nil, err
@@ -93,7 +95,7 @@ func openListener(c Listener) (*listener, error) {
 func (ln *listener) open(c Listener) error {
 	want := c.Transports
 	if len(want) == 0 {
-		want = []Transport{UDP, TCP}
+		want = []message.Transport{message.UDP, message.TCP}
 	}
 	host, port, err := splitListen(c.Address)
 	if err != nil {
@@ -102,13 +104,13 @@ func (ln *listener) open(c Listener) error {
 	if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
 		ln.bind = ip.Unmap()
 		if ln.external == "" {
-			ln.external = uriHost(ln.bind.String())
+			ln.external = message.BracketHost(ln.bind.String())
 		}
 	}
-	if err := ln.openPlain(host, port, slices.Contains(want, UDP), slices.Contains(want, TCP)); err != nil {
+	if err := ln.openPlain(host, port, slices.Contains(want, message.UDP), slices.Contains(want, message.TCP)); err != nil {
 		return err
 	}
-	if !slices.Contains(want, TLS) {
+	if !slices.Contains(want, message.TLS) {
 		ln.tlsPort = ln.port
 		return nil
 	}
@@ -195,20 +197,20 @@ func (ln *listener) close() (err error) {
 }
 
 // addr is the host:port that a transport is served at; empty when it is not.
-func (ln *listener) addr(t Transport) string {
+func (ln *listener) addr(t message.Transport) string {
 	switch {
-	case t == UDP && ln.udp != nil:
+	case t == message.UDP && ln.udp != nil:
 		return ln.udp.LocalAddr().String()
-	case t == TCP && ln.tcp != nil:
+	case t == message.TCP && ln.tcp != nil:
 		return ln.tcp.Addr().String()
-	case t == TLS && ln.tls != nil:
+	case t == message.TLS && ln.tls != nil:
 		return ln.tls.Addr().String()
 	}
 	return ""
 }
 
-func (ln *listener) portOf(t Transport) string {
-	if t == TLS {
+func (ln *listener) portOf(t message.Transport) string {
+	if t == message.TLS {
 		return ":" + strconv.Itoa(ln.tlsPort)
 	}
 	return ":" + strconv.Itoa(ln.port)
@@ -218,9 +220,9 @@ func (ln *listener) portOf(t Transport) string {
 func (s *Stack) serve(ln *listener) {
 	if ln.udp != nil {
 		s.serving.Add(1)
-		go func() { defer s.serving.Done(); s.served(ln, UDP, s.readUDP(ln)) }()
+		go func() { defer s.serving.Done(); s.served(ln, message.UDP, s.readUDP(ln)) }()
 	}
-	for t, l := range map[Transport]net.Listener{TCP: ln.tcp, TLS: ln.tls} {
+	for t, l := range map[message.Transport]net.Listener{message.TCP: ln.tcp, message.TLS: ln.tls} {
 		if l != nil {
 			s.serving.Add(1)
 			go func() { defer s.serving.Done(); s.served(ln, t, s.accept(ln, l, t)) }()
@@ -229,7 +231,7 @@ func (s *Stack) serve(ln *listener) {
 }
 
 // served reports the end of a read loop that nobody asked to end.
-func (s *Stack) served(ln *listener, t Transport, err error) {
+func (s *Stack) served(ln *listener, t message.Transport, err error) {
 	if !s.closed.Load() {
 		s.log.Error().Err(err).Str("listener", ln.name).Str("network", string(t)).Msg("sip socket is no longer served")
 	}
@@ -237,7 +239,7 @@ func (s *Stack) served(ln *listener, t Transport, err error) {
 
 // accept takes connections of trunks' addresses. Others are closed, and those
 // beyond the bound: a carrier's connections are few and stay.
-func (s *Stack) accept(ln *listener, l net.Listener, t Transport) error {
+func (s *Stack) accept(ln *listener, l net.Listener, t message.Transport) error {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -263,7 +265,7 @@ func (s *Stack) accept(ln *listener, l net.Listener, t Transport) error {
 			_ = conn.Close()
 			continue
 		}
-		if t == TLS {
+		if t == message.TLS {
 			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*ln.cert}, MinVersion: tls.VersionTLS12})
 		}
 		s.open(key, conn, true)
@@ -285,7 +287,7 @@ func (s *Stack) listener(name string) *listener {
 
 // Addr is the host:port that the first listener is bound to.
 func (s *Stack) Addr() string {
-	for _, t := range [...]Transport{UDP, TCP, TLS} {
+	for _, t := range [...]message.Transport{message.UDP, message.TCP, message.TLS} {
 		if a := s.listening[0].addr(t); a != "" {
 			return a
 		}
@@ -295,7 +297,7 @@ func (s *Stack) Addr() string {
 
 // ListenerAddr is the host:port at which a listener serves a transport; empty
 // when it does not.
-func (s *Stack) ListenerAddr(name string, t Transport) string {
+func (s *Stack) ListenerAddr(name string, t message.Transport) string {
 	if ln := s.listener(name); ln != nil {
 		return ln.addr(t)
 	}
@@ -314,7 +316,7 @@ func (s *Stack) localHost(ln *listener, addr netip.Addr) string {
 	host := "127.0.0.1"
 	// Connecting a UDP socket only looks up the route; nothing is sent.
 	if c, err := net.Dial("udp", netip.AddrPortFrom(addr, 5060).String()); err == nil {
-		host = uriHost(c.LocalAddr().(*net.UDPAddr).IP.String())
+		host = message.BracketHost(c.LocalAddr().(*net.UDPAddr).IP.String())
 		_ = c.Close()
 		s.locals.Store(addr, host)
 	}

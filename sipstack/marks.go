@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"dialler/sipstack/message"
 )
 
 const (
@@ -24,7 +26,7 @@ type marks struct {
 
 type markKey struct {
 	addr netip.AddrPort
-	over Transport
+	over message.Transport
 }
 
 // fail marks an address; zero is the usual time.

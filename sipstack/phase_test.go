@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -85,7 +86,7 @@ func give(t *testing.T, s *Stack, text string) {
 
 func phaseResponse(l *leg, status, tag string) string {
 	return fmt.Sprintf("SIP/2.0 %s\r\nVia: SIP/2.0/UDP h;branch=%s\r\nFrom: <sip:a@b>;tag=%s\r\nTo: <sip:c@d>;tag=%s\r\nCall-ID: %s\r\nCSeq: 1 INVITE\r\n"+
-		"Contact: <sip:x@127.0.0.1:9>\r\nContent-Length: 0\r\n\r\n", status, deriveBranch(string(l.id), 1, "INVITE"), l.fromTag, tag, l.id)
+		"Contact: <sip:x@127.0.0.1:9>\r\nContent-Length: 0\r\n\r\n", status, message.DeriveBranch(string(l.id), 1, "INVITE"), l.fromTag, tag, l.id)
 }
 
 // shape writes messages as their method or status, in order.

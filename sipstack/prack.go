@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -43,7 +45,7 @@ func (t *trunk) setExtensions() {
 	}
 	if t.conf.SessionSec >= 0 {
 		tags = append(tags, "timer")
-		t.sessionSec = uint32(min(t.conf.SessionSec, maxSessionSec))
+		t.sessionSec = uint32(min(t.conf.SessionSec, message.MaxSessionSec))
 		if t.sessionSec == 0 {
 			t.sessionSec = defaultSessionSec
 		}
@@ -59,48 +61,16 @@ func (t *trunk) setExtensions() {
 	}
 }
 
-// lists says whether a comma-separated header holds a token.
-func lists(m sip.Message, header, token string) bool {
-	for _, h := range headersOf(m) {
-		if !strings.EqualFold(h.Name(), header) {
-			continue
-		}
-		for _, have := range splitList(h.Value()) {
-			if strings.EqualFold(have, token) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// rseqOf is the RSeq of a reliable provisional response (RFC 3262 §7.1), 0
-// when the response is not reliable.
-func rseqOf(r *sip.Response) uint32 {
-	if r.StatusCode == 100 || !lists(r, "require", "100rel") {
-		return 0
-	}
-	h := r.GetHeader("rseq")
-	if h == nil {
-		return 0
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(h.Value()), 10, 32)
-	if err != nil || n > 1<<31-1 {
-		return 0
-	}
-	return uint32(n)
-}
-
 // acknowledge sends the PRACK of a reliable provisional response in the early
 // dialog that it belongs to. False: the response is a repeated one or comes
 // before its turn, and is not to be looked at (RFC 3262 §4): a lost PRACK is
 // repeated by its own transaction.
 func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool {
-	rseq := rseqOf(r)
-	if rseq == 0 || !l.trunk.reliable || toTag(r) == "" {
+	rseq := message.RseqOf(r)
+	if rseq == 0 || !l.trunk.reliable || message.ToTag(r) == "" {
 		return true
 	}
-	d := l.earlyDialog(toTag(r))
+	d := l.earlyDialog(message.ToTag(r))
 	if d != nil && d.rseq != 0 && rseq != d.rseq+1 {
 		return false
 	}
@@ -113,8 +83,8 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 		l.early = append(l.early, d)
 	}
 	d.rseq = rseq
-	d.updates = d.updates || lists(r, "allow", "UPDATE")
-	if sdp := sdpOf(r); sdp != nil && d.remoteSDP == nil {
+	d.updates = d.updates || message.Lists(r, "allow", "UPDATE")
+	if sdp := message.SdpOf(r); sdp != nil && d.remoteSDP == nil {
 		d.remoteSDP = sdp
 	}
 	l.s.count.pracks.Add(1)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -33,7 +34,7 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	}
 	branch, _ := via.Params.Get("branch")
 	if cseq.MethodName == sip.OPTIONS || cseq.MethodName == sip.REGISTER {
-		if p, ok := s.probes.Load(callID.Value()); ok && (cseq.MethodName != sip.OPTIONS || branch == deriveBranch(callID.Value(), cseq.SeqNo, "OPTIONS")) {
+		if p, ok := s.probes.Load(callID.Value()); ok && (cseq.MethodName != sip.OPTIONS || branch == message.DeriveBranch(callID.Value(), cseq.SeqNo, "OPTIONS")) {
 			p.(prober).onResponse(r, cseq.SeqNo)
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -37,7 +38,7 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	if t.conf.Host == "" {
 		c := TrunkConfig{ID: r.Trunk}
 		if r.Dialog != nil {
-			c.Transport = Transport(r.Dialog.Transport)
+			c.Transport = message.Transport(r.Dialog.Transport)
 			if a, err := netip.ParseAddrPort(r.Dialog.RemoteAddr); err == nil {
 				c.Host, c.Port = a.Addr().String(), int(a.Port())
 			}
@@ -72,7 +73,7 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 // another node all along, has no part in it.
 func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, src netip.AddrPort) *leg {
 	a, n, ok := strings.Cut(id, ".")
-	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != deriveBranch(id, seq, "INVITE") || !s.mayAsk(src.Addr()) {
+	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != message.DeriveBranch(id, seq, "INVITE") || !s.mayAsk(src.Addr()) {
 		return nil
 	}
 	t := s.trunkAt(src)
@@ -143,7 +144,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 	}
 	src, _ := netip.ParseAddrPort(st.RemoteAddr)
 	l.to = l.trunk.to(src)
-	if over, ok := transportOf(st.Transport); ok {
+	if over, ok := message.TransportOf(st.Transport); ok {
 		l.to = l.trunk.over(src, over)
 	}
 	l.cseq = max(st.CSeq, 1)
@@ -151,11 +152,11 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		l.address()
 	}
 	l.dlg = &dialog{
-		toTag: clean(st.ToTag), target: clean(st.RemoteTarget), source: src,
+		toTag: message.Clean(st.ToTag), target: message.Clean(st.RemoteTarget), source: src,
 		invite: l.cseq, seq: l.cseq + recoveredCSeq,
 	}
 	for _, r := range st.RouteSet {
-		l.dlg.routeSet = append(l.dlg.routeSet, clean(r))
+		l.dlg.routeSet = append(l.dlg.routeSet, message.Clean(r))
 	}
 	l.route(l.dlg)
 	l.enter(phaseAnswered)
@@ -186,22 +187,14 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
 		l.to = to[i]
 		l.address()
 		if r.SentBy != "" { // and the From of whoever placed it (§9.1)
-			l.sentBy = clean(r.SentBy)
-			l.setFrom(hostOf(l.sentBy))
+			l.sentBy = message.Clean(r.SentBy)
+			l.setFrom(message.HostOf(l.sentBy))
 		}
 		l.sendCancel(l.cseq)
 		if r.CSeq == 0 || (r.CSeq == 1 && l.auth.username != "") {
 			l.sendCancel(l.cseq + 1)
 		}
 	}
-}
-
-// hostOf is the host of host:port; brackets stay.
-func hostOf(sentBy string) string {
-	if i := strings.LastIndexByte(sentBy, ':'); i >= 0 && i > strings.LastIndexByte(sentBy, ']') {
-		return sentBy[:i]
-	}
-	return sentBy
 }
 
 // maxCancelled bounds the addresses at which a leg of an earlier life is

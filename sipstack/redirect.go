@@ -1,12 +1,11 @@
 package sipstack
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -16,9 +15,6 @@ const (
 	maxFailOvers = 2
 	// maxRedirects bounds TrunkConfig.Redirects.
 	maxRedirects = 5
-	// maxContacts bounds the places of one leg that are still to be tried.
-	maxContacts = 16
-	maxURI      = 512 // bytes
 )
 
 // redirects is where a leg was sent on to.
@@ -67,65 +63,6 @@ func (l *leg) placeOf(cseq uint32) place {
 	return place{l.cseq, l.requestURI(), l.to, l.sentBy}
 }
 
-// contact is an element of a Contact header.
-type contact struct {
-	uri string
-	q   float64
-}
-
-// contactsByQ lists the Contacts of a 3xx, the most wanted first (RFC 3261
-// §8.1.3.4, §20.10).
-func contactsByQ(m sip.Message) []string {
-	var cs []contact
-	for _, name := range [...]string{"contact", "m"} {
-		for _, h := range m.GetHeaders(name) {
-			for _, element := range splitList(h.Value()) {
-				c := contact{addrSpec(element), 1}
-				for _, p := range splitParams(element)[1:] {
-					if name, v, _ := strings.Cut(p, "="); strings.EqualFold(strings.TrimSpace(name), "q") {
-						if q, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil && q >= 0 && q <= 1 {
-							c.q = q
-						}
-					}
-				}
-				if c.uri != "" && len(cs) < maxContacts {
-					cs = append(cs, c)
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(cs, func(a, b contact) int { return cmp.Compare(b.q, a.q) })
-	out := make([]string, len(cs))
-	for i, c := range cs {
-		out[i] = c.uri
-	}
-	return out
-}
-
-// followable gives the Request-URI for a Contact and what it says of the way;
-// ok is false for anything but a sip URI that can be called.
-func followable(uri string) (string, sip.Uri, bool) {
-	uri, _, _ = strings.Cut(uri, "?") // headers are not taken from strangers
-	var u sip.Uri
-	if len(uri) > maxURI || len(uri) < 4 || !strings.EqualFold(uri[:4], "sip:") || strings.ContainsAny(uri, " \t\"<>") || clean(uri) != uri {
-		return "", u, false
-	}
-	if sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
-		return "", u, false
-	}
-	for _, p := range u.UriParams {
-		if strings.EqualFold(p.K, "method") && !strings.EqualFold(p.V, "INVITE") {
-			return "", u, false
-		}
-		if strings.EqualFold(p.K, "transport") {
-			if _, ok := transportOf(p.V); !ok {
-				return "", u, false
-			}
-		}
-	}
-	return uri, u, true
-}
-
 // redirect follows a 3xx as often as the trunk allows, the Contacts in the
 // order of their q; a place that refuses is followed by the next one. No place
 // is tried twice, so a loop ends. False: the response is the leg's end.
@@ -145,11 +82,11 @@ func (l *leg) redirect(r *sip.Response) bool {
 			return true // the same once more
 		}
 		var next []onward
-		for _, uri := range contactsByQ(r) {
+		for _, uri := range message.ContactsByQ(r) {
 			next = append(next, onward{uri, r.StatusCode == 305})
 		}
 		d.pending = append(next, d.pending...)
-		d.pending = d.pending[:min(len(d.pending), maxContacts)]
+		d.pending = d.pending[:min(len(d.pending), message.MaxContacts)]
 	default:
 		// RFC 3261 §8.1.3.4: the next one after a failure, but for those that
 		// speak for the callee wherever he is.
@@ -159,7 +96,7 @@ func (l *leg) redirect(r *sip.Response) bool {
 	}
 	for len(d.pending) > 0 && d.followed < limit {
 		next := d.pending[0]
-		uri, u, ok := followable(next.uri)
+		uri, u, ok := message.Followable(next.uri)
 		d.pending = d.pending[1:]
 		key := strings.ToLower(uri)
 		if next.proxy {
@@ -170,7 +107,7 @@ func (l *leg) redirect(r *sip.Response) bool {
 		if ok && !slices.Contains(d.tried, key) {
 			d.tried = append(d.tried, key)
 			d.followed++
-			if l.follow(uri, u, refusal(r)) {
+			if l.follow(uri, u, message.Refusal(r)) {
 				return true
 			}
 		}
@@ -184,7 +121,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 	over := l.trunk.conf.Transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
-			over, _ = transportOf(p.V)
+			over, _ = message.TransportOf(p.V)
 		}
 	}
 	if l.trunk.conf.OutboundProxy != "" {

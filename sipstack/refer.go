@@ -1,12 +1,11 @@
 package sipstack
 
 import (
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -35,7 +34,7 @@ func (l *leg) onRefer(r *sip.Request, src target) {
 		l.reply(r, src, 400, "Exactly One Refer-To Wanted", l.trunk.userAgentLine, nil)
 		return
 	}
-	to, replaces, ok := referTo(targets[0].Value())
+	to, replaces, ok := message.ReferTo(targets[0].Value())
 	if !ok {
 		l.reply(r, src, 603, declined, l.trunk.userAgentLine, nil)
 		return
@@ -54,35 +53,7 @@ func (l *leg) onRefer(r *sip.Request, src target) {
 	}
 	l.remember(r)
 	l.emit(engine.LegEvent{Kind: engine.LegReferred, ReferTo: to, Replaces: replaces,
-		ReferredBy: cut(addrSpec(headerValue(r, "referred-by", "b")), maxURI)})
-}
-
-// referTo reads a Refer-To header: the URI without headers, and its Replaces
-// header (RFC 3891 §3). ok is false for what asks for anything but a call.
-func referTo(value string) (uri, replaces string, ok bool) {
-	uri = addrSpec(value)
-	if !strings.Contains(value, "<") { // bare: its ? belongs to the URI all the same
-		uri, _, _ = strings.Cut(strings.TrimSpace(value), ";")
-	}
-	uri, headers, _ := strings.Cut(uri, "?")
-	if uri == "" || len(uri) > maxURI || clean(uri) != uri || strings.ContainsAny(uri, " \t\"<>") {
-		return "", "", false
-	}
-	for _, p := range strings.Split(uri, ";")[1:] {
-		if name, v, _ := strings.Cut(p, "="); strings.EqualFold(name, "method") && !strings.EqualFold(v, "INVITE") {
-			return "", "", false
-		}
-	}
-	for _, h := range strings.Split(headers, "&") {
-		if name, v, _ := strings.Cut(h, "="); strings.EqualFold(name, "Replaces") {
-			text, err := url.PathUnescape(v)
-			if err != nil || len(text) > maxURI {
-				return "", "", false
-			}
-			replaces = clean(text)
-		}
-	}
-	return uri, replaces, true
+		ReferredBy: message.Truncate(message.AddrSpec(message.HeaderValue(r, "referred-by", "b")), message.MaxURI)})
 }
 
 // AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
@@ -146,7 +117,7 @@ func (l *leg) notify(code int, reason string) {
 		state = "terminated;reason=noresource"
 		f.open = false
 	}
-	body := "SIP/2.0 " + strconv.Itoa(code) + " " + clean(reason) + "\r\n"
+	body := "SIP/2.0 " + strconv.Itoa(code) + " " + message.Clean(reason) + "\r\n"
 	l.sendInTurn(&clientTx{method: sip.NOTIFY, dlg: l.dlg, body: []byte(body),
 		headers: string(l.appendContact(nil)) + "Event: refer" + f.id + "\r\nSubscription-State: " + state +
 			"\r\nContent-Type: message/sipfrag;version=2.0\r\n"})

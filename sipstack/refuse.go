@@ -1,6 +1,10 @@
 package sipstack
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"dialler/sipstack/message"
+)
 
 // inboundAnswer is the answer to a call that comes from an address: what its trunk
 // says (TrunkConfig.Inbound), of several with that address the first by name.
@@ -22,7 +26,7 @@ func (s *Stack) inboundAnswer(a netip.Addr) (code int, phrase string) {
 	if first != nil {
 		switch first.conf.Inbound {
 		case 480, 486, 603:
-			return first.conf.Inbound, standardPhrase(first.conf.Inbound)
+			return first.conf.Inbound, message.StandardPhrase(first.conf.Inbound)
 		}
 	}
 	return 403, "Inbound Calls Not Accepted"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -69,7 +70,7 @@ type registration struct {
 
 func (s *Stack) newRegistration(t *trunk) *registration {
 	r := &registration{
-		s: s, trunk: t, callID: s.nonce + "-register-" + string(t.conf.ID), user: deriveUser("register/" + string(t.conf.ID)),
+		s: s, trunk: t, callID: s.nonce + "-register-" + string(t.conf.ID), user: message.DeriveUser("register/" + string(t.conf.ID)),
 		asked: cmp.Or(max(t.conf.RegisterSec, 0), defaultRegister), done: make(chan struct{}), roundAt: 1,
 		last: Registration{Trunk: t.conf.ID, Reason: "no REGISTER was answered yet"},
 	}
@@ -228,7 +229,7 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 		limit = 60 * base
 	}
 	wait := min(base<<min(r.failures, 10), limit)
-	wait = max(wait*3/4+rand.N(wait/4+1), min(after, maxRetryAfter)) //nolint:gosec // spreads load, is no secret
+	wait = max(wait*3/4+rand.N(wait/4+1), min(after, message.MaxRetryAfter)) //nolint:gosec // spreads load, is no secret
 	r.failures++
 	r.result(code, reason)
 	r.roundAt = r.s.now() + wait
@@ -247,16 +248,16 @@ func (r *registration) send() error {
 	t, s := r.trunk, r.s
 	r.cseq++
 	sentBy := t.sentBy(r.to)
-	domain := cmp.Or(uriHost(cleanHost(t.conf.FromDomain)), uriHost(cleanHost(t.conf.Host)))
-	aor := "sip:" + escapeUser(cmp.Or(t.conf.FromUser, t.conf.Username)) + "@" + domain
+	domain := cmp.Or(message.BracketHost(message.CleanHost(t.conf.FromDomain)), message.BracketHost(message.CleanHost(t.conf.Host)))
+	aor := "sip:" + message.EscapeUser(cmp.Or(t.conf.FromUser, t.conf.Username)) + "@" + domain
 	asked := r.asked
 	if r.ending {
 		asked = 0
 	}
-	b := appendStart(nil, "REGISTER", t.registrar(), r.to.transport, sentBy, deriveBranch(r.callID, r.cseq, "REGISTER"))
+	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.transport, sentBy, message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
 	b = append(b, t.routeLine...)
-	b = append(b, "From: <"+aor+">;tag="+deriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
-	b = appendCallID(b, r.callID, r.cseq, "REGISTER")
+	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
+	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")
 	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"...)
 	b = append(b, t.agentLines...)
 	b = append(b, r.auth.lines[0]...)
@@ -318,7 +319,7 @@ func (r *registration) onResponse(m *sip.Response, seq uint32) {
 func (r *registration) onFinal(m *sip.Response) {
 	code, after := m.StatusCode, time.Duration(0)
 	if h := m.GetHeader("retry-after"); h != nil {
-		after = parseRetryAfter(h.Value())
+		after = message.ParseRetryAfter(h.Value())
 	}
 	switch {
 	case code < 300:
@@ -375,7 +376,7 @@ func (r *registration) lengthen(m *sip.Response) bool {
 	if h == nil {
 		return false
 	}
-	n, ok := parseSeconds(h.Value())
+	n, ok := message.ParseSeconds(h.Value())
 	if !ok || n <= r.asked || n > maxRegister {
 		return false
 	}
@@ -419,43 +420,29 @@ func (r *registration) end() {
 func granted(m *sip.Response, user string, asked int) int {
 	seconds := asked
 	if h := m.GetHeader("expires"); h != nil {
-		if n, ok := parseSeconds(h.Value()); ok {
+		if n, ok := message.ParseSeconds(h.Value()); ok {
 			seconds = n
 		}
 	}
 	var elements []string
 	for _, name := range [...]string{"contact", "m"} {
 		for _, h := range m.GetHeaders(name) {
-			elements = append(elements, splitList(h.Value())...)
+			elements = append(elements, message.SplitList(h.Value())...)
 		}
 	}
 	for _, e := range elements {
-		if len(elements) > 1 && !strings.Contains(addrSpec(e), ":"+user+"@") {
+		if len(elements) > 1 && !strings.Contains(message.AddrSpec(e), ":"+user+"@") {
 			continue
 		}
-		for _, p := range splitParams(e)[1:] {
+		for _, p := range message.SplitParams(e)[1:] {
 			name, v, _ := strings.Cut(p, "=")
-			if n, ok := parseSeconds(v); ok && strings.EqualFold(strings.TrimSpace(name), "expires") {
+			if n, ok := message.ParseSeconds(v); ok && strings.EqualFold(strings.TrimSpace(name), "expires") {
 				seconds = n
 			}
 		}
 		break
 	}
 	return min(seconds, maxRegister)
-}
-
-// parseSeconds reads delta-seconds (RFC 3261 §25.1); more than an int32 is the
-// most that it can be.
-func parseSeconds(s string) (int, bool) {
-	s = strings.TrimSpace(s)
-	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 10, 31)
-	if err != nil {
-		return 1<<31 - 1, true
-	}
-	return int(n), true
 }
 
 // Registrations lists the state of every registered trunk.

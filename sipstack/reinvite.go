@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -109,7 +111,7 @@ func (l *leg) onAck(r *sip.Request) {
 			continue
 		}
 		a.resendAt, a.endAt = 0, 0
-		if sdp := sdpOf(r); sdp != nil && a.offered {
+		if sdp := message.SdpOf(r); sdp != nil && a.offered {
 			l.remoteSDP = sdp
 			if m := l.s.conf.Media; m != nil {
 				m.Reanswer(l.attempt, l.id, sdp)
@@ -121,7 +123,7 @@ func (l *leg) onAck(r *sip.Request) {
 // onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
 func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
 	invite := r.Method == sip.INVITE
-	offer := sdpOf(r)
+	offer := message.SdpOf(r)
 	if len(r.Body()) > 0 && offer == nil {
 		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.userAgentLine, nil)
 		return
@@ -145,7 +147,7 @@ func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
 		return
 	}
 	// An old-style hold says nothing of where the media will go on.
-	moved := offer != nil && parseMedia(offer).connection != heldConnection
+	moved := offer != nil && message.ParseMedia(offer).Connection != message.HeldConnection
 	if moved {
 		d.remoteSDP = offer
 	}
@@ -160,7 +162,7 @@ func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
 	if len(body) > 0 {
 		l.localSDP = body
 	}
-	if uris := contactURIs(r); len(uris) > 0 {
+	if uris := message.ContactURIs(r); len(uris) > 0 {
 		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
 		l.route(d)
 	}
@@ -208,7 +210,7 @@ func (l *leg) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 	case m == nil && offer == nil:
 		return l.offer, len(l.offer) > 0
 	case m == nil:
-		return answerInDirection(l.localSDP, offer), keepsSession(l.remoteSDP, offer)
+		return message.AnswerInDirection(l.localSDP, offer), message.KeepsSession(l.remoteSDP, offer)
 	case offer == nil:
 		body, err = m.Offer(l.attempt, l.id, l.offer)
 	default:
@@ -220,7 +222,7 @@ func (l *leg) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 // refreshTarget takes the Contact of a 2xx to a re-INVITE or UPDATE of ours
 // (§12.2.1.2).
 func (l *leg) refreshTarget(r *sip.Response) {
-	if uris := contactURIs(r); len(uris) > 0 && l.dlg != nil {
+	if uris := message.ContactURIs(r); len(uris) > 0 && l.dlg != nil {
 		l.dlg.target = strings.Clone(uris[0])
 		l.route(l.dlg)
 	}

@@ -1,6 +1,8 @@
 package sipstack
 
 import (
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -9,7 +11,7 @@ const maxWaiting = 64
 
 // dialogBranch is the branch of a request inside a dialog.
 func (l *leg) dialogBranch(d *dialog, cseq uint32, method string) string {
-	return deriveBranch(string(l.id)+"/"+d.toTag, cseq, method)
+	return message.DeriveBranch(string(l.id)+"/"+d.toTag, cseq, method)
 }
 
 // send begins the transaction of a request inside its dialog, with the next
@@ -25,7 +27,7 @@ func (l *leg) send(tx *clientTx) {
 }
 
 // inDialog writes a request for the way that it goes.
-func (l *leg) inDialog(tx *clientTx, over Transport) []byte {
+func (l *leg) inDialog(tx *clientTx, over message.Transport) []byte {
 	b := make([]byte, 0, 640+len(tx.headers)+len(tx.body))
 	b = l.appendInDialogOver(b, over, tx.dlg, string(tx.method), tx.cseq, tx.branch)
 	b = append(b, l.trunk.userAgentLine...)
@@ -34,10 +36,10 @@ func (l *leg) inDialog(tx *clientTx, over Transport) []byte {
 		b = append(b, tx.auth.lines[1]...)
 	}
 	if tx.method == sip.BYE {
-		b = appendReason(b, tx.cause)
+		b = message.AppendReason(b, tx.cause)
 	}
 	b = append(b, tx.headers...)
-	return appendContent(b, tx.body)
+	return message.AppendContent(b, tx.body)
 }
 
 // sendWithCredentials answers the challenge of a request (RFC 3261 §22.2).

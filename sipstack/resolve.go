@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"dialler/sipstack/message"
 )
 
 const (
@@ -40,7 +42,7 @@ type resolver struct {
 type dnsKey struct {
 	host string
 	port int // 0: by SRV, else the transport's
-	over Transport
+	over message.Transport
 }
 
 type dnsEntry struct {
@@ -51,8 +53,8 @@ type dnsEntry struct {
 }
 
 // defaultPort is that of a transport (RFC 3261 §19.1.2).
-func defaultPort(t Transport) int {
-	if t == TLS {
+func defaultPort(t message.Transport) int {
+	if t == message.TLS {
 		return 5061
 	}
 	return 5060
@@ -69,7 +71,7 @@ func literal(host string, port int) (netip.AddrPort, bool) {
 
 // cached gives what is known of a host without waiting; it starts a look-up
 // when that is nothing or not fresh.
-func (r *resolver) cached(host string, port int, over Transport) []netip.AddrPort {
+func (r *resolver) cached(host string, port int, over message.Transport) []netip.AddrPort {
 	if a, ok := literal(host, cmp.Or(port, defaultPort(over))); ok {
 		return []netip.AddrPort{a}
 	}
@@ -78,7 +80,7 @@ func (r *resolver) cached(host string, port int, over Transport) []netip.AddrPor
 }
 
 // wait is cached, but waits for the first answer.
-func (r *resolver) wait(host string, port int, over Transport) ([]netip.AddrPort, error) {
+func (r *resolver) wait(host string, port int, over message.Transport) ([]netip.AddrPort, error) {
 	if a, ok := literal(host, cmp.Or(port, defaultPort(over))); ok {
 		return []netip.AddrPort{a}, nil
 	}
@@ -158,7 +160,7 @@ func (r *resolver) look(key dnsKey, e *dnsEntry) {
 func lookUp(ctx context.Context, ask Resolver, key dnsKey) ([]netip.AddrPort, error) {
 	if key.port == 0 {
 		service, proto := "sip", string(key.over)
-		if key.over == TLS {
+		if key.over == message.TLS {
 			service, proto = "sips", "tcp"
 		}
 		// The records come sorted by priority and shuffled by weight.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"dialler/sipstack/message"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // target is where a message goes.
 type target struct {
 	addr      netip.AddrPort
-	transport Transport
+	transport message.Transport
 	from      *listener // whose socket or address it leaves from; nil for the first
 	tls       *tlsPeer  // nil over UDP, TCP and connections that the far side opened
 }
@@ -32,7 +34,7 @@ func (t target) at(addr netip.AddrPort) target {
 
 // reliable says that the transport retransmits by itself: no timers A, E and
 // G (RFC 3261 §17).
-func (t target) reliable() bool { return t.transport.reliable() }
+func (t target) reliable() bool { return t.transport.Reliable() }
 
 var errNoUDP = errors.New("the listener has no UDP")
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 	"github.com/rs/zerolog"
@@ -96,7 +97,7 @@ func New(c Config) (*Stack, error) {
 	}
 	s := &Stack{
 		conf: c, log: c.Log,
-		userAgentLine: "User-Agent: " + clean(c.UserAgent) + "\r\n",
+		userAgentLine: "User-Agent: " + message.Clean(c.UserAgent) + "\r\n",
 		parser:        sip.NewParser(sip.WithHeadersParsers(parsers())),
 		lines:         map[target]*line{},
 		conns:         map[target]*stream{},
@@ -108,7 +109,7 @@ func New(c Config) (*Stack, error) {
 	}
 	s.dns.ask = c.Resolver
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.agentLines = allowLine + s.userAgentLine
+	s.agentLines = message.AllowLine + s.userAgentLine
 	var random [6]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("sipstack: no randomness: %w", err)
@@ -350,7 +351,7 @@ func (s *Stack) Legs() []LegStatus {
 func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk, sink func(engine.LegEvent)) *leg {
 	return &leg{
 		s: s, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
-		fromTag: deriveTag(string(id)),
+		fromTag: message.DeriveTag(string(id)),
 		auth:    authenticator{username: t.conf.Username, password: t.conf.Password},
 	}
 }

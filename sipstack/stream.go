@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dialler/sipstack/message"
+
 	"github.com/emiago/sipgo/sip"
 )
 
@@ -180,7 +182,7 @@ func (s *Stack) connect(to target) (*stream, error) {
 	if s.closed.Load() {
 		return nil, net.ErrClosed
 	}
-	if to.transport == TLS && to.tls == nil {
+	if to.transport == message.TLS && to.tls == nil {
 		return nil, errFlowGone
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, dialTimeout)
@@ -193,7 +195,7 @@ func (s *Stack) connect(to target) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if to.transport == TLS {
+	if to.transport == message.TLS {
 		secure := tls.Client(conn, to.tls.conf)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
@@ -296,7 +298,7 @@ func (s *Stack) readUDP(ln *listener) error {
 			s.count.malformed.Add(1)
 			continue
 		}
-		s.onMessage(m, target{addr: unmapped(src), transport: UDP, from: ln})
+		s.onMessage(m, target{addr: unmapped(src), transport: message.UDP, from: ln})
 	}
 }
 

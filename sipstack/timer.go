@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
+
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -14,7 +15,6 @@ import (
 const (
 	defaultSessionSec = 1800
 	minSessionSec     = 90 // the smallest that may be asked of us (§4)
-	maxSessionSec     = 24 * 3600
 	// maxLengthened bounds how often a 422 is answered with a longer interval.
 	maxLengthened = 2
 )
@@ -30,44 +30,9 @@ type sessionTimer struct {
 	tries     int           // 422 in a row
 }
 
-// sessionExpires reads Session-Expires: its interval in seconds, 0 without,
-// and its refresher parameter: uac, uas or empty.
-func sessionExpires(m sip.Message) (sec uint32, refresher string) {
-	value := headerValue(m, "session-expires", "x")
-	if value == "" {
-		return 0, ""
-	}
-	parts := splitParams(value)
-	sec = deltaSeconds(parts[0])
-	for _, p := range parts[1:] {
-		if name, v, _ := strings.Cut(p, "="); strings.EqualFold(strings.TrimSpace(name), "refresher") {
-			switch v = strings.ToLower(strings.TrimSpace(v)); v {
-			case "uac", "uas":
-				refresher = v
-			}
-		}
-	}
-	return sec, refresher
-}
-
-// deltaSeconds reads a number of seconds, at most maxSessionSec; 0 when it is
-// none.
-func deltaSeconds(s string) uint32 {
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
-	if err != nil {
-		return 0
-	}
-	return uint32(min(n, maxSessionSec))
-}
-
-func minSEOf(m sip.Message) uint32 {
-	value, _, _ := strings.Cut(headerValue(m, "min-se"), ";")
-	return deltaSeconds(value)
-}
-
 // lengthen takes the Min-SE of a 422 to the INVITE.
 func (l *leg) lengthen(r *sip.Response) bool {
-	n := minSEOf(r)
+	n := message.MinSEOf(r)
 	if l.trunk.sessionSec == 0 || n <= l.minSE || l.lengthened >= maxLengthened {
 		return false
 	}
@@ -80,7 +45,7 @@ func (l *leg) lengthen(r *sip.Response) bool {
 // Session-Expires there is none (§7.2); without refresher it is us, so that it
 // is somebody.
 func (l *leg) startSession(r *sip.Response) {
-	if sec, refresher := sessionExpires(r); sec > 0 && l.trunk.sessionSec > 0 {
+	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.sessionSec > 0 {
 		l.session = &sessionTimer{}
 		l.session.agreed(l.s.now(), sec, refresher != "uas")
 	}
@@ -136,7 +101,7 @@ func (l *leg) refresh(now time.Duration) {
 		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
 		return
 	}
-	headers := string(l.appendContact(nil)) + allowLine + l.trunk.supportedInDialog() +
+	headers := string(l.appendContact(nil)) + message.AllowLine + l.trunk.supportedInDialog() +
 		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
 	if l.minSE > 0 {
 		headers += "Min-SE: " + strconv.Itoa(int(l.minSE)) + "\r\n"
@@ -167,8 +132,8 @@ func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
 		return
 	}
 	now := l.s.now()
-	after := parseRetryAfter(headerValue(r, "retry-after"))
-	switch n := minSEOf(r); {
+	after := message.ParseRetryAfter(message.HeaderValue(r, "retry-after"))
+	switch n := message.MinSEOf(r); {
 	case r.StatusCode == 422 && n > t.sec && t.tries < maxLengthened:
 		t.tries++
 		t.sec, l.minSE = n, max(n, l.minSE)
@@ -188,13 +153,13 @@ func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
 // sessionRefreshed takes the 2xx of our refresh, which is a target refresh too.
 func (l *leg) sessionRefreshed(r *sip.Response) {
 	l.refreshTarget(r)
-	if sdp := sdpOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, l.remoteSDP) {
+	if sdp := message.SdpOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, l.remoteSDP) {
 		l.remoteSDP = sdp
 		if m := l.s.conf.Media; m != nil {
 			m.Reanswer(l.attempt, l.id, sdp)
 		}
 	}
-	sec, refresher := sessionExpires(r)
+	sec, refresher := message.SessionExpires(r)
 	if sec == 0 || l.session == nil {
 		l.session = nil // §7.2: no session timer any more
 		return
@@ -221,8 +186,8 @@ func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 	if l.trunk.sessionSec == 0 {
 		return a, true
 	}
-	sec, refresher := sessionExpires(r)
-	supports := lists(r, "supported", "timer") || lists(r, "k", "timer")
+	sec, refresher := message.SessionExpires(r)
+	supports := message.Lists(r, "supported", "timer") || message.Lists(r, "k", "timer")
 	switch {
 	case sec == 0 && (l.session == nil || (!l.session.ours && !supports)):
 		return a, true

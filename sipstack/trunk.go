@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -86,7 +87,7 @@ func (t *trunk) report() {
 
 func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.Transport == "" {
-		c.Transport = UDP
+		c.Transport = message.UDP
 	}
 	if c.NumberFormat == "" {
 		c.NumberFormat = NumberE164
@@ -94,23 +95,23 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	if c.OptionsInterval == 0 {
 		c.OptionsInterval = 30 * time.Second
 	}
-	t := &trunk{s: s, conf: c, hostPort: uriHost(cleanHost(c.Host)), external: uriHost(cleanHost(c.ExternalHost))}
+	t := &trunk{s: s, conf: c, hostPort: message.BracketHost(message.CleanHost(c.Host)), external: message.BracketHost(message.CleanHost(c.ExternalHost))}
 	t.proxy()
 	t.connect()
 	if c.Port != 0 && c.Port != defaultPort(c.Transport) {
 		t.hostPort += ":" + strconv.Itoa(c.Port)
 	}
-	if c.Transport != UDP {
+	if c.Transport != message.UDP {
 		t.params = ";transport=" + string(c.Transport)
 	}
 	t.setExtensions()
 	t.userAgentLine, t.agentLines = s.userAgentLine, s.agentLines
 	if c.UserAgent != "" {
-		t.userAgentLine = "User-Agent: " + clean(c.UserAgent) + "\r\n"
-		t.agentLines = allowLine + t.userAgentLine
+		t.userAgentLine = "User-Agent: " + message.Clean(c.UserAgent) + "\r\n"
+		t.agentLines = message.AllowLine + t.userAgentLine
 	}
 	for _, h := range c.ExtraHeaders {
-		t.extraLines = appendHeader(t.extraLines, h.Name, h.Value)
+		t.extraLines = message.AppendHeader(t.extraLines, h.Name, h.Value)
 	}
 	t.anonymous = asksForAnonymity(c.Privacy)
 	t.keepalive.trunk = t
@@ -128,14 +129,6 @@ func (t *trunk) unusable() string {
 		}
 	}
 	return t.fault
-}
-
-// uriHost puts an IPv6 address into brackets.
-func uriHost(host string) string {
-	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		return "[" + host + "]"
-	}
-	return host
 }
 
 // user writes a number as the trunk wants it.
@@ -173,9 +166,9 @@ func (t *trunk) toAll(addrs []netip.AddrPort) []target {
 func (t *trunk) to(a netip.AddrPort) target { return t.over(a, t.conf.Transport) }
 
 // over is the way to an address of the trunk's far side over any transport.
-func (t *trunk) over(a netip.AddrPort, over Transport) target {
+func (t *trunk) over(a netip.AddrPort, over message.Transport) target {
 	to := target{addr: a, transport: over, from: t.from}
-	if over == TLS {
+	if over == message.TLS {
 		to.tls = t.tls
 	}
 	return to
@@ -184,7 +177,7 @@ func (t *trunk) over(a netip.AddrPort, over Transport) target {
 // named is the way to a host that a dialog names: over TLS it must bear that
 // name, unless the trunk's own settings say what is to be checked.
 func (t *trunk) named(host string, to target) target {
-	if _, literal := literal(host, 1); to.transport != TLS || literal || t.conf.TLSServerName != "" {
+	if _, literal := literal(host, 1); to.transport != message.TLS || literal || t.conf.TLSServerName != "" {
 		return to
 	}
 	if p, err := t.s.tlsPeer(t.from, host, t.conf.TLSRoots, t.conf.TLSInsecure); err == nil {
@@ -207,16 +200,16 @@ func (t *trunk) proxy() {
 	n, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16)
 	t.hopHost, t.hopPort = strings.Trim(host, "[]"), int(n)
 	_, ip := literal(t.hopHost, 1)
-	if err != nil || t.hopHost == "" || cleanHost(t.hopHost) != t.hopHost || (!ip && strings.ContainsAny(t.hopHost, ":[]")) {
+	if err != nil || t.hopHost == "" || message.CleanHost(t.hopHost) != t.hopHost || (!ip && strings.ContainsAny(t.hopHost, ":[]")) {
 		t.fault = "outbound_proxy must be host or host:port"
 		return
 	}
-	at := uriHost(t.hopHost)
+	at := message.BracketHost(t.hopHost)
 	if n != 0 {
 		at += ":" + strconv.Itoa(int(n))
 	}
 	params := ""
-	if t.conf.Transport != UDP {
+	if t.conf.Transport != message.UDP {
 		params = ";transport=" + string(t.conf.Transport)
 	}
 	t.routeLine = "Route: <sip:" + at + params + ";lr>\r\n"
@@ -229,7 +222,7 @@ func (t *trunk) connect() {
 		t.from, t.fault = t.s.listening[0], "there is no SIP listener "+t.conf.Listener
 		return
 	}
-	if t.conf.Transport == UDP && t.from.udp == nil {
+	if t.conf.Transport == message.UDP && t.from.udp == nil {
 		t.fault = "the SIP listener " + t.from.name + " has no UDP"
 	}
 	name := t.conf.TLSServerName
@@ -237,7 +230,7 @@ func (t *trunk) connect() {
 		name = t.hopHost
 	}
 	var err error
-	if t.tls, err = t.s.tlsPeer(t.from, name, t.conf.TLSRoots, t.conf.TLSInsecure); err != nil && t.conf.Transport == TLS {
+	if t.tls, err = t.s.tlsPeer(t.from, name, t.conf.TLSRoots, t.conf.TLSInsecure); err != nil && t.conf.Transport == message.TLS {
 		t.fault = err.Error()
 	}
 }

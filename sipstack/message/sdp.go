@@ -1,4 +1,4 @@
-package sipstack
+package message
 
 import "bytes"
 
@@ -8,11 +8,11 @@ import "bytes"
 
 // sdpMedia is where the far side receives audio and in which directions.
 type sdpMedia struct {
-	connection, media string // values of the c= that holds for the first m=, and of that m=
+	Connection, media string // values of the c= that holds for the first m=, and of that m=
 	direction         string // sendrecv, sendonly, recvonly, inactive
 }
 
-func parseMedia(sdp []byte) sdpMedia {
+func ParseMedia(sdp []byte) sdpMedia {
 	m := sdpMedia{direction: "sendrecv"}
 	inMedia := 0
 	for line := range bytes.SplitSeq(sdp, []byte("\n")) {
@@ -28,7 +28,7 @@ func parseMedia(sdp []byte) sdpMedia {
 			}
 		case 'c':
 			if inMedia <= 1 {
-				m.connection = value
+				m.Connection = value
 			}
 		case 'a':
 			if inMedia > 1 {
@@ -43,24 +43,24 @@ func parseMedia(sdp []byte) sdpMedia {
 	return m
 }
 
-// keepsSession says whether an offer leaves the media where it is: at most
+// KeepsSession says whether an offer leaves the media where it is: at most
 // its direction changes (hold, RFC 3264 §8.4).
-func keepsSession(before, offer []byte) bool {
-	b, o := parseMedia(before), parseMedia(offer)
+func KeepsSession(before, offer []byte) bool {
+	b, o := ParseMedia(before), ParseMedia(offer)
 	if o.media != b.media {
 		return false
 	}
-	return o.connection == b.connection || o.connection == heldConnection
+	return o.Connection == b.Connection || o.Connection == HeldConnection
 }
 
-// heldConnection is the old form of hold: no address (RFC 3264 §8.4).
-const heldConnection = "IN IP4 0.0.0.0"
+// HeldConnection is the old form of hold: no address (RFC 3264 §8.4).
+const HeldConnection = "IN IP4 0.0.0.0"
 
-// answerInDirection gives our SDP with the direction that answers the far
+// AnswerInDirection gives our SDP with the direction that answers the far
 // side's (RFC 3264 §6.1).
-func answerInDirection(local, offer []byte) []byte {
+func AnswerInDirection(local, offer []byte) []byte {
 	direction := "sendrecv"
-	switch parseMedia(offer).direction {
+	switch ParseMedia(offer).direction {
 	case "sendonly":
 		direction = "recvonly"
 	case "recvonly":
@@ -68,7 +68,7 @@ func answerInDirection(local, offer []byte) []byte {
 	case "inactive":
 		direction = "inactive"
 	}
-	if parseMedia(local).direction == direction {
+	if ParseMedia(local).direction == direction {
 		return local
 	}
 	out := make([]byte, 0, len(local)+16)

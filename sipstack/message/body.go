@@ -1,4 +1,4 @@
-package sipstack
+package message
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ const maxParts = 8
 // sdpPart finds the SDP in a multipart body (RFC 5621 §3): gateways send it
 // beside the ISUP of the far network. nil when there is none.
 func sdpPart(m sip.Message, body []byte) []byte {
-	_, params, err := mime.ParseMediaType(headerValue(m, "content-type", "c"))
+	_, params, err := mime.ParseMediaType(HeaderValue(m, "content-type", "c"))
 	if err != nil || params["boundary"] == "" {
 		return nil
 	}
@@ -36,4 +36,29 @@ func sdpPart(m sip.Message, body []byte) []byte {
 		return sdp
 	}
 	return nil
+}
+
+// SdpOf gives the body of a message if it is SDP; nil otherwise.
+func SdpOf(m sip.Message) []byte {
+	body := m.Body()
+	if len(body) == 0 {
+		return nil
+	}
+	switch ct := contentType(m); {
+	case strings.HasPrefix(ct, "application/sdp"):
+		return body
+	case strings.HasPrefix(ct, "multipart/"):
+		return sdpPart(m, body)
+	}
+	return nil
+}
+
+// contentType is in lower case and includes its parameters.
+func contentType(m sip.Message) string {
+	for _, name := range [...]string{"content-type", "c"} {
+		if hs := m.GetHeaders(name); len(hs) > 0 {
+			return strings.ToLower(strings.TrimSpace(hs[0].Value()))
+		}
+	}
+	return ""
 }

@@ -1,12 +1,10 @@
-package sipstack
+package message
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"dialler/engine"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -29,7 +27,7 @@ func TestParseReason(t *testing.T) {
 func TestQ850IsTheFirstUsableCause(t *testing.T) {
 	f := func(value string, want int) {
 		t.Helper()
-		if got, _ := q850(parseReason(value)); got != want {
+		if got, _ := Q850(parseReason(value)); got != want {
 			t.Fatalf("%q: %d", value, got)
 		}
 	}
@@ -41,7 +39,7 @@ func TestQ850IsTheFirstUsableCause(t *testing.T) {
 func TestParseRetryAfter(t *testing.T) {
 	f := func(value string, want time.Duration) {
 		t.Helper()
-		if got := parseRetryAfter(value); got != want {
+		if got := ParseRetryAfter(value); got != want {
 			t.Fatalf("%q: %v", value, got)
 		}
 	}
@@ -50,8 +48,8 @@ func TestParseRetryAfter(t *testing.T) {
 	f("-5", 0)
 	f(" 18000;duration=3600", 5*time.Hour)
 	f("120 (I'm in a meeting)", 2*time.Minute)
-	f("99999999999999999999", maxRetryAfter)
-	f("99999999", maxRetryAfter)
+	f("99999999999999999999", MaxRetryAfter)
+	f("99999999", MaxRetryAfter)
 }
 
 func TestNamesLimit(t *testing.T) {
@@ -72,36 +70,10 @@ func TestNamesLimit(t *testing.T) {
 	f("Maximum sessions", true)
 }
 
-func TestStrongestChallengeWins(t *testing.T) {
-	f := func(want string, values ...string) {
-		t.Helper()
-		var got []string
-		for _, c := range strongestChallenges(values) {
-			got = append(got, c.Nonce)
-		}
-		if strings.Join(got, " ") != want {
-			t.Fatalf("%q: %q, want %q", values, got, want)
-		}
-	}
-	md5 := `Digest realm="r", nonce="md5", algorithm=MD5, qop="auth, auth-int"`
-	sha := `Digest realm="r", nonce="sha", algorithm=SHA-256, qop="auth"`
-	f("md5", md5)
-	f("sha", md5, sha)
-	f("sha", sha, md5)
-	f("sha", md5+", "+sha)
-	f("md5 other", md5, `Digest realm="proxy", nonce="other"`) // each realm wants its own (RFC 3261 §22.3)
-	f("plain", `Digest realm="r",nonce="plain"`)
-	f("md5", `Digest realm="r", nonce="x", algorithm=AKAv1-MD5`, md5)
-	f("md5", `Digest realm="r", nonce="x", algorithm=SHA-256, qop="auth-int"`, md5) // a body hash is not offered
-	f("", `Basic realm="r"`)
-	f("", `Digest realm="r"`)
-	f("", "")
-}
-
 func TestAddrSpec(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
-		if got := addrSpec(in); got != want {
+		if got := AddrSpec(in); got != want {
 			t.Fatalf("%q: %q", in, got)
 		}
 	}
@@ -116,7 +88,7 @@ func TestHoldKeepsTheSession(t *testing.T) {
 	before := []byte("v=0\r\nc=IN IP4 1.2.3.4\r\nm=audio 4000 RTP/AVP 0\r\n")
 	f := func(offer string, want bool) {
 		t.Helper()
-		if got := keepsSession(before, []byte(offer)); got != want {
+		if got := KeepsSession(before, []byte(offer)); got != want {
 			t.Fatalf("%q: %v", offer, got)
 		}
 	}
@@ -126,31 +98,6 @@ func TestHoldKeepsTheSession(t *testing.T) {
 	f("v=0\r\nc=IN IP4 1.2.3.5\r\nm=audio 4000 RTP/AVP 0\r\n", false)
 	f("v=0\r\nc=IN IP4 1.2.3.4\r\nm=audio 4002 RTP/AVP 0\r\n", false)
 	f("v=0\r\nc=IN IP4 1.2.3.4\r\nm=audio 4000 RTP/AVP 8\r\n", false)
-}
-
-func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
-	s, err := New(Config{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
-	var got []engine.LegEvent
-	l := s.newLeg("leg", "attempt", s.trunk("t"), func(e engine.LegEvent) { got = append(got, e) })
-	l.sendBy = BootNow().Add(time.Minute)
-	s.add(l)
-	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
-		t.Fatal(out)
-	}
-	l.mu.Lock()
-	l.begin(s.trunk("t").targets())
-	l.unlock()
-	if len(got) != 1 || got[0].NotSent != engine.NotSentCancelled || s.Stats().InvitesSent != 0 {
-		t.Fatalf("%+v", got)
-	}
-	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
-		t.Fatal(out)
-	}
 }
 
 func FuzzHeaderValues(f *testing.F) {
@@ -166,30 +113,25 @@ func FuzzHeaderValues(f *testing.F) {
 				t.Fatalf("%+v", r)
 			}
 		}
-		if d := parseRetryAfter(s); d < 0 || d > maxRetryAfter {
+		if d := ParseRetryAfter(s); d < 0 || d > MaxRetryAfter {
 			t.Fatal(d)
 		}
-		for _, e := range splitList(s) {
-			if strings.TrimSpace(e) == "" || len(addrSpec(e)) > len(e) {
+		for _, e := range SplitList(s) {
+			if strings.TrimSpace(e) == "" || len(AddrSpec(e)) > len(e) {
 				t.Fatalf("%q", e)
 			}
 		}
-		for _, c := range strongestChallenges([]string{s}) {
-			if c.Nonce == "" {
-				t.Fatalf("%+v", c)
-			}
-		}
-		if _, _, ok := followable(s); ok && strings.ContainsAny(s[:strings.IndexByte(s+"?", '?')], " \r\n\t<>") {
+		if _, _, ok := Followable(s); ok && strings.ContainsAny(s[:strings.IndexByte(s+"?", '?')], " \r\n\t<>") {
 			t.Fatalf("followed %q", s)
 		}
-		if uri, replaces, ok := referTo(s); ok && strings.ContainsAny(uri+replaces, "\r\n") {
+		if uri, replaces, ok := ReferTo(s); ok && strings.ContainsAny(uri+replaces, "\r\n") {
 			t.Fatalf("%q %q", uri, replaces)
 		}
-		if n := deltaSeconds(s); n > maxSessionSec {
+		if n := deltaSeconds(s); n > MaxSessionSec {
 			t.Fatal(n)
 		}
 		namesLimit(s)
-		answerInDirection([]byte(s), []byte(s))
+		AnswerInDirection([]byte(s), []byte(s))
 	})
 }
 
@@ -201,7 +143,7 @@ func TestTheNetworksWordOnTheCallerIDIsRead(t *testing.T) {
 			name, value, _ := strings.Cut(h, ": ")
 			r.AppendHeader(sip.NewHeader(name, value))
 		}
-		if got := attestation(r); got != want {
+		if got := Attestation(r); got != want {
 			t.Errorf("%q: %q, want %q", headers, got, want)
 		}
 	}

@@ -1,0 +1,33 @@
+package sipstack
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
+	s, err := New(Config{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+	var got []engine.LegEvent
+	l := s.newLeg("leg", "attempt", s.trunk("t"), func(e engine.LegEvent) { got = append(got, e) })
+	l.sendBy = BootNow().Add(time.Minute)
+	s.add(l)
+	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
+		t.Fatal(out)
+	}
+	l.mu.Lock()
+	l.begin(s.trunk("t").targets())
+	l.unlock()
+	if len(got) != 1 || got[0].NotSent != engine.NotSentCancelled || s.Stats().InvitesSent != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
+		t.Fatal(out)
+	}
+}
