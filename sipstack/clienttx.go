@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/auth"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -29,7 +30,7 @@ type clientTx struct {
 	cause   engine.HangUpCause // of a BYE
 	headers string             // whole lines
 	body    []byte
-	auth    *authenticator // once challenged
+	auth    *auth.Credentials // once challenged
 
 	gap      time.Duration
 	resendAt time.Duration // timer E; 0 over TCP

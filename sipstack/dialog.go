@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"dialler/engine"
+	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
@@ -202,12 +203,11 @@ func (l *leg) ack(d *dialog) {
 	d.acked = true
 }
 
-func (l *leg) ackAs(d *dialog, cseq uint32, auth *authenticator) {
+func (l *leg) ackAs(d *dialog, cseq uint32, auth *auth.Credentials) {
 	b := getBuffer()
 	*b = l.appendInDialog((*b)[:0], d, "ACK", cseq, l.dialogBranch(d, cseq, "ACK"))
 	if auth != nil {
-		*b = append(*b, auth.lines[0]...)
-		*b = append(*b, auth.lines[1]...)
+		*b = auth.AppendTo(*b)
 	}
 	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
 	if l.write(d.hop, *b) == nil {

@@ -314,9 +314,9 @@ func (l *leg) goOn(r *sip.Response) bool {
 	}
 	switch r.StatusCode {
 	case 401, 407:
-		return l.auth.answer(r, "INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
+		return l.auth.Answer(r, "INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
 	case 422:
-		return l.lengthen(r) && l.auth.renew("INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
+		return l.lengthen(r) && l.auth.Renew("INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
 	}
 	return l.redirect(r) || l.failOver(r)
 }

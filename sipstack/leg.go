@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
@@ -61,7 +62,7 @@ type leg struct {
 	branch         string         // of the present INVITE
 	offer          []byte
 	invite         []byte // kept while it may be retransmitted
-	auth           authenticator
+	auth           auth.Credentials
 	sent           bool // LegSent was given
 	cancelWanted   bool
 	cancels        uint8 // CANCEL transactions begun …

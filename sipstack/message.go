@@ -40,8 +40,7 @@ func (l *leg) appendInvite(b []byte) []byte {
 	b = append(b, l.trunk.agentLines...)
 	b = l.appendExtensions(b)
 	b = l.appendCaller(b)
-	b = append(b, l.auth.lines[0]...)
-	b = append(b, l.auth.lines[1]...)
+	b = l.auth.AppendTo(b)
 	b = append(b, l.trunk.extraLines...)
 	for _, h := range l.headers {
 		b = message.AppendHeader(b, h.Name, h.Value)

@@ -191,7 +191,7 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
 			l.setFrom(message.HostOf(l.sentBy))
 		}
 		l.sendCancel(l.cseq)
-		if r.CSeq == 0 || (r.CSeq == 1 && l.auth.username != "") {
+		if r.CSeq == 0 || (r.CSeq == 1 && l.auth.Known()) {
 			l.sendCancel(l.cseq + 1)
 		}
 	}

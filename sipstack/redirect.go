@@ -161,7 +161,7 @@ func (l *leg) inviteAt(uri string, to target, refused engine.LegEvent) bool {
 	l.to = to
 	l.address()
 	l.fromURI, l.fromName, l.callerID = from, name, id
-	l.auth = authenticator{username: l.auth.username, password: l.auth.password, counts: l.auth.counts}
+	l.auth = l.auth.Again()
 	if !l.sendAgain(refused) {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
@@ -56,7 +57,7 @@ type registration struct {
 	roundAt  time.Duration // next round; 0 while one runs
 	failures int
 	targets  []target // of the running round, not tried yet
-	auth     authenticator
+	auth     auth.Credentials
 	tooBrief int
 
 	// The running transaction (RFC 3261 §17.1.2); data is nil between two.
@@ -192,7 +193,7 @@ func (r *registration) beginRound(to []target, err error) {
 func (r *registration) nextTarget(failure string) {
 	for len(r.targets) > 0 {
 		r.to, r.targets = r.targets[0], r.targets[1:]
-		r.auth = authenticator{username: r.trunk.conf.Username, password: r.trunk.conf.Password}
+		r.auth = auth.Of(r.trunk.conf.Username, r.trunk.conf.Password)
 		err := r.send()
 		if err == nil {
 			return
@@ -260,8 +261,7 @@ func (r *registration) send() error {
 	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")
 	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"...)
 	b = append(b, t.agentLines...)
-	b = append(b, r.auth.lines[0]...)
-	b = append(b, r.auth.lines[1]...)
+	b = r.auth.AppendTo(b)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	now := s.now()
 	r.data, r.gap, r.resendAt = b, s.conf.Timers.T1, 0
@@ -324,11 +324,11 @@ func (r *registration) onFinal(m *sip.Response) {
 	switch {
 	case code < 300:
 		r.onGranted(m)
-	case (code == 401 || code == 407) && r.auth.answer(m, "REGISTER", r.trunk.registrar()):
+	case (code == 401 || code == 407) && r.auth.Answer(m, "REGISTER", r.trunk.registrar()):
 		r.again()
 	case code == 423 && !r.ending && r.tooBrief < maxTooBrief && r.lengthen(m):
 		r.tooBrief++
-		r.auth = authenticator{username: r.trunk.conf.Username, password: r.trunk.conf.Password}
+		r.auth = auth.Of(r.trunk.conf.Username, r.trunk.conf.Password)
 		r.again()
 	case code == 503 && len(r.targets) > 0 && !r.ending:
 		r.result(code, m.Reason)
@@ -394,7 +394,7 @@ func (r *registration) stop() {
 	}
 	mayBeBound := r.until != 0 || r.data != nil
 	r.ending, r.targets, r.data, r.roundAt, r.until = true, nil, nil, 0, 0
-	r.auth = authenticator{username: r.trunk.conf.Username, password: r.trunk.conf.Password}
+	r.auth = auth.Of(r.trunk.conf.Username, r.trunk.conf.Password)
 	if !mayBeBound || r.send() != nil {
 		r.end()
 		return

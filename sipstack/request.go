@@ -32,8 +32,7 @@ func (l *leg) inDialog(tx *clientTx, over message.Transport) []byte {
 	b = l.appendInDialogOver(b, over, tx.dlg, string(tx.method), tx.cseq, tx.branch)
 	b = append(b, l.trunk.userAgentLine...)
 	if tx.auth != nil {
-		b = append(b, tx.auth.lines[0]...)
-		b = append(b, tx.auth.lines[1]...)
+		b = tx.auth.AppendTo(b)
 	}
 	if tx.method == sip.BYE {
 		b = message.AppendReason(b, tx.cause)
@@ -44,16 +43,14 @@ func (l *leg) inDialog(tx *clientTx, over message.Transport) []byte {
 
 // sendWithCredentials answers the challenge of a request (RFC 3261 §22.2).
 func (l *leg) sendWithCredentials(tx *clientTx, r *sip.Response) bool {
-	if l.auth.username == "" {
+	if !l.auth.Known() {
 		return false
 	}
-	if l.auth.counts == nil {
-		l.auth.counts = &nonceCounts{}
-	}
 	if tx.auth == nil {
-		tx.auth = &authenticator{username: l.auth.username, password: l.auth.password, counts: l.auth.counts}
+		again := l.auth.Again()
+		tx.auth = &again
 	}
-	if !tx.auth.answer(r, string(tx.method), tx.dlg.requestURI) {
+	if !tx.auth.Answer(r, string(tx.method), tx.dlg.requestURI) {
 		return false
 	}
 	l.send(tx)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
@@ -352,7 +353,7 @@ func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk, sink func(
 	return &leg{
 		s: s, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
 		fromTag: message.DeriveTag(string(id)),
-		auth:    authenticator{username: t.conf.Username, password: t.conf.Password},
+		auth:    auth.Of(t.conf.Username, t.conf.Password),
 	}
 }
 

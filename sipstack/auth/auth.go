@@ -1,4 +1,4 @@
-package sipstack
+package auth
 
 import (
 	"strings"
@@ -17,8 +17,8 @@ const (
 	maxRealms = 4
 )
 
-// authenticator holds the credentials of one request and of its repetitions.
-type authenticator struct {
+// Credentials holds the credentials of one request and of its repetitions.
+type Credentials struct {
 	username, password string
 	tries              int
 	given              []credential
@@ -57,16 +57,40 @@ func (c *nonceCounts) next(nonce string) int {
 	return 1
 }
 
+// Of makes the credentials of an account; without a username a challenge is a
+// refusal.
+func Of(username, password string) Credentials {
+	return Credentials{username: username, password: password}
+}
+
+// Known says whether there is an account.
+func (a *Credentials) Known() bool { return a.username != "" }
+
+// Again gives the same account for another request, which counts the uses of a
+// nonce together with this one.
+func (a *Credentials) Again() Credentials {
+	if a.counts == nil {
+		a.counts = &nonceCounts{}
+	}
+	return Credentials{username: a.username, password: a.password, counts: a.counts}
+}
+
+// AppendTo writes the credential headers.
+func (a *Credentials) AppendTo(b []byte) []byte {
+	b = append(b, a.lines[0]...)
+	return append(b, a.lines[1]...)
+}
+
 var authHeaders = [2]struct{ challenge, credentials string }{
 	{"www-authenticate", "Authorization"},
 	{"proxy-authenticate", "Proxy-Authorization"},
 }
 
-// answer builds the credentials for the challenges of a response to method and
+// Answer builds the credentials for the challenges of a response to method and
 // uri, those of earlier responses included. ok is false when the response is
 // a refusal: no credentials, no algorithm in common, or our credentials were
 // turned down.
-func (a *authenticator) answer(r *sip.Response, method, uri string) (ok bool) {
+func (a *Credentials) Answer(r *sip.Response, method, uri string) (ok bool) {
 	if a.username == "" || a.tries >= maxAuthTries {
 		return false
 	}
@@ -86,7 +110,7 @@ func (a *authenticator) answer(r *sip.Response, method, uri string) (ok bool) {
 			ok = ok || kind == asked
 		}
 	}
-	if !ok || !a.renew(method, uri) {
+	if !ok || !a.Renew(method, uri) {
 		return false
 	}
 	a.tries++
@@ -95,7 +119,7 @@ func (a *authenticator) answer(r *sip.Response, method, uri string) (ok bool) {
 
 // take notes a challenge. A second one of the same realm means that the
 // password is wrong, unless the far side says that only the nonce was too old.
-func (a *authenticator) take(kind int, c *digest.Challenge) bool {
+func (a *Credentials) take(kind int, c *digest.Challenge) bool {
 	for i := range a.given {
 		g := &a.given[i]
 		if g.kind != kind || g.challenge.Realm != c.Realm {
@@ -114,8 +138,8 @@ func (a *authenticator) take(kind int, c *digest.Challenge) bool {
 	return true
 }
 
-// renew writes all credentials for one more request.
-func (a *authenticator) renew(method, uri string) bool {
+// Renew writes all credentials for one more request.
+func (a *Credentials) Renew(method, uri string) bool {
 	a.lines = [2]string{}
 	for _, g := range a.given {
 		if a.counts == nil {
