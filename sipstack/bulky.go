@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 )
 
 // maxDatagram is the longest request that goes over UDP where the MTU of the
@@ -48,7 +49,7 @@ func (l *leg) preferStreamAgain() (plain target) {
 // datagramAfterAll sends the INVITE over UDP: over TCP nothing has left. The leg
 // is locked.
 func (l *leg) datagramAfterAll(plain target) bool {
-	if !plain.addr.IsValid() || l.cancelWanted || BootNow() > l.sendBy {
+	if !plain.addr.IsValid() || l.cancelWanted || timing.BootNow() > l.sendBy {
 		return false
 	}
 	l.s.marks.fail(l.to, maxMarked)
@@ -100,7 +101,7 @@ func (l *leg) writeStream(tx *clientTx) {
 		if slices.Contains(l.txs, tx) { // not answered, nor given up
 			l.datagramOf(tx)
 			tx.gap = l.s.conf.Timers.T1
-			tx.resendAt = l.s.now() + tx.gap
+			tx.resendAt = l.s.clock.Now() + tx.gap
 		}
 	}})
 	if err != nil {

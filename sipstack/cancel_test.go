@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/timing"
 )
 
 func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
@@ -16,7 +17,7 @@ func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
 	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	var got []engine.LegEvent
 	l := s.newLeg("leg", "attempt", s.trunk("t"), func(e engine.LegEvent) { got = append(got, e) })
-	l.sendBy = BootNow().Add(time.Minute)
+	l.sendBy = timing.BootNow().Add(time.Minute)
 	s.add(l)
 	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
 		t.Fatal(out)

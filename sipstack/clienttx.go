@@ -42,7 +42,7 @@ func (l *leg) beginTx(tx *clientTx) {
 	if !tx.to.addr.IsValid() {
 		return
 	}
-	now := l.s.now()
+	now := l.s.clock.Now()
 	if tx.plain != nil {
 		l.writeStream(tx)
 	} else {
@@ -51,7 +51,7 @@ func (l *leg) beginTx(tx *clientTx) {
 	if tx.stray && len(l.txs) >= maxTxs {
 		return // a far side that makes up forks hears of each once
 	}
-	tx.endAt = now + l.s.conf.Timers.transaction()
+	tx.endAt = now + l.s.conf.Timers.Transaction()
 	if !tx.to.reliable() {
 		tx.gap = l.s.conf.Timers.T1
 		tx.resendAt = now + tx.gap
@@ -111,10 +111,10 @@ func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch str
 		}
 		if r.StatusCode < 200 {
 			if tx.method == sip.INVITE { // Proceeding: no timer A; timer B begins again
-				tx.resendAt, tx.endAt = 0, l.s.now()+l.s.conf.Timers.transaction()
+				tx.resendAt, tx.endAt = 0, l.s.clock.Now()+l.s.conf.Timers.Transaction()
 			} else if tx.resendAt != 0 { // Proceeding: timer E at T2
 				tx.gap = l.s.conf.Timers.T2
-				tx.resendAt = l.s.now() + tx.gap
+				tx.resendAt = l.s.clock.Now() + tx.gap
 			}
 			return true
 		}
@@ -155,13 +155,13 @@ func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 func (l *leg) cancelEnded(r *sip.Response) {
 	t := l.s.conf.Timers
 	if r != nil && r.StatusCode == 200 && l.phase == phaseWatch {
-		l.deadline = min(l.deadline, l.s.now()+t.transaction()+t.T2)
+		l.deadline = min(l.deadline, l.s.clock.Now()+t.Transaction()+t.T2)
 	}
 	if r == nil || r.StatusCode != 481 {
 		return
 	}
 	l.cancelsUnknown++
 	if l.phase == phaseWatch && l.cancelsUnknown == l.cancels {
-		l.deadline = min(l.deadline, l.s.now()+t.T2+2*t.T1)
+		l.deadline = min(l.deadline, l.s.clock.Now()+t.T2+2*t.T1)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/rs/zerolog"
 )
@@ -25,7 +26,7 @@ type Config struct {
 	// NumberCountry): what a country's own format is, is not known here. Without
 	// it there are e164 and e164_no_plus only.
 	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
-	Timers      Timers
+	Timers      timing.Timers
 	Log         zerolog.Logger
 	// Resolver answers for DNS; nil is net.DefaultResolver.
 	Resolver Resolver
@@ -62,45 +63,6 @@ type Negotiator interface {
 	Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]byte, error)
 	Reanswer(a engine.AttemptID, leg engine.LegID, answer []byte)
 }
-
-// Timers are the timer values of RFC 3261 §17 and table 4; zero fields take
-// the default. Timers B, D, F and J are 64*T1.
-type Timers struct {
-	T1 time.Duration // round-trip estimate, default 500 ms
-	T2 time.Duration // longest interval between retransmissions, default 4 s
-	// Keep is how long a leg whose end was reported, but not forgotten, can
-	// still be attached to; default 10 min.
-	Keep time.Duration
-	// Flow is the interval of pings on connections that we opened; default 95 s
-	// (RFC 5626 §4.4.1: 80% of two minutes).
-	Flow time.Duration
-	// RegisterRetry is the first pause after a registration that failed; it
-	// doubles up to 4 times as much where the registrar is away, and to 60 times
-	// as much where it refuses. Default 30 s (RFC 5626 §4.5).
-	RegisterRetry time.Duration
-}
-
-func (t *Timers) setDefaults() {
-	if t.T1 <= 0 {
-		t.T1 = 500 * time.Millisecond
-	}
-	if t.T2 <= 0 {
-		t.T2 = 4 * time.Second
-	}
-	if t.Keep <= 0 {
-		t.Keep = 10 * time.Minute
-	}
-	if t.Flow <= 0 {
-		t.Flow = 95 * time.Second
-	}
-	if t.RegisterRetry <= 0 {
-		t.RegisterRetry = 30 * time.Second
-	}
-}
-
-// transaction is the time after which a transaction is given up (timers B, D,
-// F, H and J for an unreliable transport).
-func (t *Timers) transaction() time.Duration { return 64 * t.T1 }
 
 // NumberFormat says how a number is written into the user part of a URI.
 type NumberFormat string
@@ -172,6 +134,9 @@ func (c *TrunkConfig) equal(o *TrunkConfig) bool { return reflect.DeepEqual(c, o
 
 // Transport is the transport of a trunk.
 type Transport = message.Transport
+
+// Timers are the timer values of RFC 3261 §17.
+type Timers = timing.Timers
 
 const (
 	UDP = message.UDP // the default

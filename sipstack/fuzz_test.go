@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -29,7 +30,7 @@ func FuzzMessage(f *testing.F) {
 				message.DeriveTag(string(id))+"\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 "+method+"\r\nContent-Type: application/sdp\r\nContent-Length: 0\r\n\r\n", uint8(3))
 		}
 	}
-	s, err := New(Config{Listen: "127.0.0.1:0", Timers: Timers{T1: time.Hour}})
+	s, err := New(Config{Listen: "127.0.0.1:0", Timers: timing.Timers{T1: time.Hour}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		for id, p := range fuzzLegs {
 			l := s.newLeg(id, engine.AttemptID(id), s.trunk("t"), sink)
-			l.offer, l.cseq, l.sendBy = []byte("v=0\r\n"), 1, BootNow().Add(time.Hour)
+			l.offer, l.cseq, l.sendBy = []byte("v=0\r\n"), 1, timing.BootNow().Add(time.Hour)
 			l.setParties("+1", "+2", "")
 			s.add(l)
 			l.mu.Lock()

@@ -89,7 +89,7 @@ func FuzzStoredDialog(f *testing.F) {
 		for range 4 {
 			l.mu.Lock()
 			for _, tx := range l.txs {
-				tx.endAt = l.s.now()
+				tx.endAt = l.s.clock.Now()
 			}
 			l.mu.Unlock()
 			l.onTimer()

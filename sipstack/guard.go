@@ -80,7 +80,7 @@ func (s *Stack) mayAsk(src netip.Addr) bool {
 		s.count.strangers.Add(1)
 		return false
 	}
-	if !s.guard.take(src, s.now()) {
+	if !s.guard.take(src, s.clock.Now()) {
 		s.count.floods.Add(1)
 		return false
 	}

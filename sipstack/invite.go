@@ -7,20 +7,10 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
-	"golang.org/x/sys/unix"
 )
-
-// BootNow reads CLOCK_BOOTTIME: the clock of send-by times.
-func BootNow() engine.BootTime {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		// Unknown time must not let an INVITE out.
-		return engine.BootTime(1<<63 - 1)
-	}
-	return engine.BootTime(ts.Nano())
-}
 
 // begin sends the first INVITE to the first address that takes it. The leg is
 // locked and queued.
@@ -81,7 +71,7 @@ func (l *leg) mayWrite() bool {
 		l.notSent(engine.NotSentNoRoute, "the stack is closed")
 		return false
 	}
-	if BootNow() > l.sendBy {
+	if timing.BootNow() > l.sendBy {
 		l.notSent(engine.NotSentExpired, "the send-by time had passed")
 		return false
 	}
@@ -90,12 +80,12 @@ func (l *leg) mayWrite() bool {
 
 // written starts the client transaction's timers (RFC 3261 §17.1.1.2).
 func (l *leg) written() {
-	now := l.s.now()
+	now := l.s.clock.Now()
 	if l.to.reliable() { // over UDP it was noted where it was written
 		l.sentMessage(l.invite, l.to.addr)
 	}
 	l.enter(phaseCalling)
-	l.deadline = now + l.s.conf.Timers.transaction() // timer B
+	l.deadline = now + l.s.conf.Timers.Transaction() // timer B
 	if !l.to.reliable() {
 		l.resendGap = l.s.conf.Timers.T1 // timer A
 		l.resendAt = now + l.resendGap
@@ -147,7 +137,7 @@ func (l *leg) afterWrite(left bool, err error) {
 
 // resendInvite is timer A.
 func (l *leg) resendInvite(now time.Duration) {
-	if l.phase != phaseCalling || BootNow() > l.sendBy {
+	if l.phase != phaseCalling || timing.BootNow() > l.sendBy {
 		l.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
 		return
 	}
@@ -248,7 +238,7 @@ func (l *leg) cancelOnce(cseq uint32) {
 	}
 	l.sendCancel(cseq)
 	if l.phase != phaseWatch {
-		l.deadline = l.s.now() + l.s.conf.Timers.transaction()
+		l.deadline = l.s.clock.Now() + l.s.conf.Timers.Transaction()
 	}
 }
 
@@ -309,7 +299,7 @@ func (l *leg) ackFailure(r *sip.Response, seq uint32) {
 // (RFC 3261 §22.2), a longer session interval (RFC 4028 §7.3), another place
 // (RFC 3261 §8.1.3.4).
 func (l *leg) goOn(r *sip.Response) bool {
-	if l.cancelWanted || BootNow() > l.sendBy {
+	if l.cancelWanted || timing.BootNow() > l.sendBy {
 		return false
 	}
 	switch r.StatusCode {
@@ -339,7 +329,7 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 			if l.phase != phaseCalling || l.cseq != seq {
 				return false
 			}
-			if BootNow() > l.sendBy || l.cancelWanted {
+			if timing.BootNow() > l.sendBy || l.cancelWanted {
 				l.finish(refused)
 				return false
 			}

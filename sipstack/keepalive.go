@@ -76,7 +76,7 @@ func (k *keepalive) tick() {
 		return
 	}
 	k.mu.Lock()
-	now := s.now()
+	now := s.clock.Now()
 	switch {
 	case k.stopped || k.callID == "":
 	case now >= k.end:
@@ -126,10 +126,10 @@ func (k *keepalive) send(to target) {
 	b = append(b, t.agentLines...)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	k.data = b
-	now := s.now()
+	now := s.clock.Now()
 	k.interval = s.conf.Timers.T1
 	k.next = now + k.interval
-	k.end = now + min(s.conf.Timers.transaction(), t.conf.OptionsInterval)
+	k.end = now + min(s.conf.Timers.Transaction(), t.conf.OptionsInterval)
 	if to.reliable() {
 		k.next = k.end
 	}
@@ -192,7 +192,7 @@ func (k *keepalive) result(seq uint32, up bool, reason string) {
 		if up {
 			s.marks.clear(k.to)
 		} else {
-			s.marks.fail(k.to, 2*(every+s.conf.Timers.transaction()))
+			s.marks.fail(k.to, 2*(every+s.conf.Timers.Transaction()))
 		}
 	}
 	more := len(k.rest) > 0

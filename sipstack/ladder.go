@@ -81,7 +81,7 @@ const (
 
 // sentMessage notes a message of ours. The leg is locked.
 func (l *leg) sentMessage(b []byte, to netip.AddrPort) {
-	r := rung{at: l.s.now(), peer: l.peer(to), sent: true}
+	r := rung{at: l.s.clock.Now(), peer: l.peer(to), sent: true}
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
 	if status, ok := bytes.CutPrefix(line, []byte("SIP/2.0 ")); ok {
 		code, phrase, _ := bytes.Cut(status, []byte(" "))
@@ -111,7 +111,7 @@ func (l *leg) write(to target, b []byte) error {
 // locked.
 func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) (data []byte, to target) {
 	data, to = l.s.respond(r, src, code, phrase, headers, sdp)
-	line := rung{at: l.s.now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
+	line := rung{at: l.s.clock.Now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
 	if phrase != message.StandardPhrase(code) {
 		line.reason = l.text(phrase)
 	}
@@ -163,7 +163,7 @@ func (l *leg) peer(a netip.AddrPort) uint8 {
 
 // received notes a message of the far side. The leg is locked.
 func (l *leg) received(m sip.Message, from netip.AddrPort) {
-	r := rung{at: l.s.now(), peer: l.peer(from)}
+	r := rung{at: l.s.clock.Now(), peer: l.peer(from)}
 	if c := m.CSeq(); c != nil {
 		r.cseq, r.method = c.SeqNo, methodOf(c.MethodName)
 	}
@@ -262,7 +262,7 @@ func (l *leg) messages() []engine.SIPMessage {
 	k := l.rungs()
 	out := make([]engine.SIPMessage, len(k.list))
 	for i, r := range k.list {
-		m := engine.SIPMessage{At: l.s.start.Add(r.at).UTC(), Leg: l.id, Sent: r.sent, Method: string(methods[r.method]), Code: int(r.code),
+		m := engine.SIPMessage{At: l.s.clock.At(r.at).UTC(), Leg: l.id, Sent: r.sent, Method: string(methods[r.method]), Code: int(r.code),
 			Reason: k.of(r.reason), CSeq: r.cseq, Note: k.of(r.note), Repeats: int(r.repeats)}
 		if p := k.peers[r.peer]; p.IsValid() {
 			m.Peer = p.String()

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -132,7 +133,7 @@ func (l *leg) finish(e engine.LegEvent) {
 	}
 	l.emit(e)
 	l.enter(phaseOver)
-	l.overAt = l.s.now()
+	l.overAt = l.s.clock.Now()
 	l.resendAt, l.invite, l.offer, l.localSDP, l.remoteSDP = 0, nil, nil, nil, nil
 	l.session = nil
 	l.dropTxs(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
@@ -148,7 +149,7 @@ func (l *leg) finish(e engine.LegEvent) {
 
 // setPurge plans the removal of a leg that is over.
 func (l *leg) setPurge() {
-	keep := l.s.conf.Timers.transaction()
+	keep := l.s.conf.Timers.Transaction()
 	if !l.forgotten {
 		keep = max(keep, l.s.conf.Timers.Keep)
 	}
@@ -187,19 +188,19 @@ func (l *leg) unlock() {
 
 // arm sets the timer to the earliest of what the leg waits for.
 func (l *leg) arm() {
-	next := earliest(l.resendAt, l.deadline)
+	next := timing.Earliest(l.resendAt, l.deadline)
 	for _, tx := range l.txs {
-		next = earliest(next, tx.endAt)
-		next = earliest(next, tx.resendAt)
+		next = timing.Earliest(next, tx.endAt)
+		next = timing.Earliest(next, tx.resendAt)
 	}
 	if l.session != nil {
-		next = earliest(next, l.session.next())
+		next = timing.Earliest(next, l.session.next())
 	}
 	for i := range l.answers {
-		next = earliest(next, earliest(l.answers[i].resendAt, l.answers[i].endAt))
+		next = timing.Earliest(next, timing.Earliest(l.answers[i].resendAt, l.answers[i].endAt))
 	}
 	if l.refer != nil {
-		next = earliest(next, l.refer.declineAt)
+		next = timing.Earliest(next, l.refer.declineAt)
 	}
 	switch {
 	case next == 0 || l.phase == phaseGone || l.s.closed.Load():
@@ -207,18 +208,10 @@ func (l *leg) arm() {
 			l.timer.Stop()
 		}
 	case l.timer == nil:
-		l.timer = time.AfterFunc(max(next-l.s.now(), 0), l.onTimer)
+		l.timer = time.AfterFunc(max(next-l.s.clock.Now(), 0), l.onTimer)
 	default:
-		l.timer.Reset(max(next-l.s.now(), 0))
+		l.timer.Reset(max(next-l.s.clock.Now(), 0))
 	}
-}
-
-// earliest is the smaller of two times of which 0 means none.
-func earliest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
-	}
-	return a
 }
 
 func (l *leg) onTimer() {
@@ -226,7 +219,7 @@ func (l *leg) onTimer() {
 		return
 	}
 	l.mu.Lock()
-	now := l.s.now()
+	now := l.s.clock.Now()
 	if l.resendAt != 0 && now >= l.resendAt {
 		l.resendInvite(now)
 	}
@@ -255,7 +248,7 @@ func (l *leg) onDeadline(now time.Duration) {
 		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no response to INVITE"})
 		l.resendAt, l.invite = 0, nil
 		l.enter(phaseSilent)
-		l.deadline = now + l.s.conf.Timers.transaction()
+		l.deadline = now + l.s.conf.Timers.Transaction()
 	case phaseProceeding:
 		// Only a CANCEL sets a deadline here (RFC 3261 §9.1, last paragraph).
 		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no final response after CANCEL"})
@@ -270,7 +263,7 @@ func (l *leg) onDeadline(now time.Duration) {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: reason})
 	case phaseOver:
 		if len(l.txs) > 0 { // a stray dialog is still being ended
-			l.deadline = now + l.s.conf.Timers.transaction()
+			l.deadline = now + l.s.conf.Timers.Transaction()
 			return
 		}
 		l.phase = phaseGone

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 	"pgregory.net/rapid"
@@ -306,7 +307,7 @@ func (f *farSide) command() {
 		f.s.NotifyRefer(f.l.id, oneOf(f, []int{180, 200}, "code"), "x")
 	case 6:
 		f.l.mu.Lock()
-		f.l.sendBy, f.expired = BootNow()-1, true
+		f.l.sendBy, f.expired = timing.BootNow()-1, true
 		f.l.mu.Unlock()
 	}
 	if f.written() > 0 {
@@ -324,7 +325,7 @@ func (f *farSide) cancelled() bool {
 func (f *farSide) time() {
 	l := f.l
 	l.mu.Lock()
-	now := l.s.now()
+	now := l.s.clock.Now()
 	due := []*time.Duration{&l.deadline, &l.resendAt}
 	for _, tx := range l.txs {
 		due = append(due, &tx.resendAt, &tx.endAt)
@@ -356,7 +357,7 @@ func (f *farSide) end() {
 			break
 		}
 		f.l.mu.Lock()
-		now := f.l.s.now()
+		now := f.l.s.clock.Now()
 		if f.l.deadline != 0 {
 			f.l.deadline = now
 		}
@@ -376,7 +377,7 @@ func (f *farSide) end() {
 
 // lawless is a stack on which legs with far sides without rules live.
 func lawless(t testing.TB) *Stack {
-	s, err := New(Config{Listen: "127.0.0.1:0", Timers: Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
+	s, err := New(Config{Listen: "127.0.0.1:0", Timers: timing.Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +392,7 @@ func (f *farSide) play(s *Stack, id engine.LegID, more func() bool) {
 	f.parser = sip.NewParser(sip.WithHeadersParsers(parsers()))
 	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
-	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
+	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
 		func(e engine.LegEvent) {
 			if f.final() || e.Seq != len(f.events)+1 {
 				f.t.Fatalf("%s as event %d after %+v", e.Kind, e.Seq, f.events)

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -17,7 +18,7 @@ import (
 // it; sent gives what it has written since.
 func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message) {
 	t.Helper()
-	s, err := New(Config{Listen: "127.0.0.1:0", Timers: Timers{T1: time.Hour, T2: time.Hour}})
+	s, err := New(Config{Listen: "127.0.0.1:0", Timers: timing.Timers{T1: time.Hour, T2: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 	if p == phaseWatch {
 		s.RecoverLeg(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1}, func(engine.LegEvent) {})
 	} else {
-		s.PlaceLeg(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", SendBy: BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
+		s.PlaceLeg(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
 	}
 	l = s.leg(id)
 	respond := func(status string) { give(t, s, phaseResponse(l, status, "far")) }
@@ -54,7 +55,7 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 		}
 	case phaseSilent:
 		l.mu.Lock()
-		l.deadline = s.now()
+		l.deadline = s.clock.Now()
 		l.mu.Unlock()
 		l.onTimer()
 	case phaseOver:

@@ -94,7 +94,7 @@ func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 		l.toURI = strings.Clone(h.Address.String())
 	}
 	l.enter(phaseWatch)
-	l.deadline = s.now() + s.conf.Timers.transaction()
+	l.deadline = s.clock.Now() + s.conf.Timers.Transaction()
 	if known := s.enlist(l); known != nil {
 		l.enter(phaseGone)
 		return known
@@ -175,9 +175,9 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
 	l.enter(phaseWatch)
 	giveUp := r.GiveUp
 	if giveUp <= 0 {
-		giveUp = l.s.conf.Timers.transaction()
+		giveUp = l.s.conf.Timers.Transaction()
 	}
-	l.deadline = l.s.now() + giveUp
+	l.deadline = l.s.clock.Now() + giveUp
 	if len(to) == 0 {
 		return // nothing can be sent; a late response is still answered
 	}

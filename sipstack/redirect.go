@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -133,7 +134,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 	l.redirected.resolving = true
 	l.enter(phaseCalling)
 	l.invite, l.resendAt = nil, 0
-	l.deadline = l.s.now() + l.s.conf.Timers.transaction()
+	l.deadline = l.s.clock.Now() + l.s.conf.Timers.Transaction()
 	cseq := l.cseq
 	go func() {
 		addrs, _ := l.s.dns.wait(u.Host, u.Port, over)
@@ -143,7 +144,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 		if l.phase != phaseCalling || l.cseq != cseq {
 			return
 		}
-		if l.cancelWanted || BootNow() > l.sendBy || len(addrs) == 0 || !l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused) {
+		if l.cancelWanted || timing.BootNow() > l.sendBy || len(addrs) == 0 || !l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused) {
 			l.dropCancels()
 			l.finish(refused)
 		}

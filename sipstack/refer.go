@@ -47,7 +47,7 @@ func (l *leg) onRefer(r *sip.Request, src target) {
 		}
 		n = l.refer.refers + 1
 	}
-	l.refer = &referral{request: r, src: src, refers: n, declineAt: l.s.now() + 16*l.s.conf.Timers.T1}
+	l.refer = &referral{request: r, src: src, refers: n, declineAt: l.s.clock.Now() + 16*l.s.conf.Timers.T1}
 	if n > 1 {
 		l.refer.id = ";id=" + strconv.FormatUint(uint64(r.CSeq().SeqNo), 10)
 	}

@@ -12,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -111,12 +112,12 @@ func (r *registration) registered() (bool, string) {
 	return r.isRegistered(), r.last.Reason
 }
 
-func (r *registration) isRegistered() bool { return !r.ending && r.until > r.s.now() }
+func (r *registration) isRegistered() bool { return !r.ending && r.until > r.s.clock.Now() }
 
 func (r *registration) status() Registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st, now := r.last, r.s.now()
+	st, now := r.last, r.s.clock.Now()
 	if st.Registered = r.isRegistered(); st.Registered {
 		st.Until = time.Now().Add(r.until - now)
 	}
@@ -134,7 +135,7 @@ func (r *registration) tick() {
 		r.mu.Unlock()
 		return
 	}
-	now := r.s.now()
+	now := r.s.clock.Now()
 	switch {
 	case r.data != nil && now >= r.endAt:
 		r.tryFailed("no reply to REGISTER")
@@ -159,17 +160,17 @@ func (r *registration) tick() {
 
 // settle arms the timer, unlocks and tells the trunk's health.
 func (r *registration) settle() {
-	if r.until != 0 && r.s.now() >= r.until {
+	if r.until != 0 && r.s.clock.Now() >= r.until {
 		r.until = 0
 	}
 	t := r.trunk
 	if !r.over {
-		next := earliest(r.roundAt, r.until)
+		next := timing.Earliest(r.roundAt, r.until)
 		if r.data != nil {
-			next = earliest(next, earliest(r.resendAt, r.endAt))
+			next = timing.Earliest(next, timing.Earliest(r.resendAt, r.endAt))
 		}
 		if next != 0 {
-			r.timer.Reset(max(next-r.s.now(), 0))
+			r.timer.Reset(max(next-r.s.clock.Now(), 0))
 		}
 	}
 	r.mu.Unlock()
@@ -233,7 +234,7 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 	wait = max(wait*3/4+rand.N(wait/4+1), min(after, message.MaxRetryAfter)) //nolint:gosec // spreads load, is no secret
 	r.failures++
 	r.result(code, reason)
-	r.roundAt = r.s.now() + wait
+	r.roundAt = r.s.clock.Now() + wait
 	r.s.log.Warn().Str("trunk", string(r.trunk.conf.ID)).Int("code", code).Dur("again_in", wait).Msg("not registered with the carrier")
 }
 
@@ -263,9 +264,9 @@ func (r *registration) send() error {
 	b = append(b, t.agentLines...)
 	b = r.auth.AppendTo(b)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
-	now := s.now()
+	now := s.clock.Now()
 	r.data, r.gap, r.resendAt = b, s.conf.Timers.T1, 0
-	r.endAt = now + s.conf.Timers.transaction() // timer F
+	r.endAt = now + s.conf.Timers.Transaction() // timer F
 	if !r.to.reliable() {
 		r.resendAt = now + r.gap
 		err := s.write(r.to, b)
@@ -306,7 +307,7 @@ func (r *registration) onResponse(m *sip.Response, seq uint32) {
 	if m.StatusCode < 200 {
 		if r.resendAt != 0 { // Proceeding: timer E at T2
 			r.gap = r.s.conf.Timers.T2
-			r.resendAt = r.s.now() + r.gap
+			r.resendAt = r.s.clock.Now() + r.gap
 		}
 		r.mu.Unlock()
 		return
@@ -359,7 +360,7 @@ func (r *registration) onGranted(m *sip.Response) {
 		return
 	}
 	lifetime := time.Duration(granted) * time.Second
-	now := r.s.now()
+	now := r.s.clock.Now()
 	if r.until == 0 {
 		r.s.log.Info().Str("trunk", string(r.trunk.conf.ID)).Dur("for", lifetime).Msg("registered with the carrier")
 	}
@@ -399,8 +400,8 @@ func (r *registration) stop() {
 		r.end()
 		return
 	}
-	r.endAt = min(r.endAt, r.s.now()+unregisterTimeout)
-	r.timer.Reset(min(earliest(r.resendAt, r.endAt)-r.s.now(), unregisterTimeout))
+	r.endAt = min(r.endAt, r.s.clock.Now()+unregisterTimeout)
+	r.timer.Reset(min(timing.Earliest(r.resendAt, r.endAt)-r.s.clock.Now(), unregisterTimeout))
 }
 
 func (r *registration) end() {

@@ -37,8 +37,8 @@ func (l *leg) reply(r *sip.Request, src target, code int, phrase, headers string
 	a := l.remember(r)
 	a.data, a.to, a.code = data, to, code
 	if r.Method == sip.INVITE {
-		now := l.s.now()
-		a.endAt = now + l.s.conf.Timers.transaction()
+		now := l.s.clock.Now()
+		a.endAt = now + l.s.conf.Timers.Transaction()
 		if code < 300 || !to.reliable() {
 			a.gap = l.s.conf.Timers.T1
 			a.resendAt = now + a.gap

@@ -16,6 +16,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 	"github.com/rs/zerolog"
@@ -61,7 +62,7 @@ type Stack struct {
 	shards   [shardCount]shard
 	attempts [shardCount]attemptShard
 
-	start   time.Time
+	clock   timing.Clock
 	refused refusedCalls
 	tap     func([]byte) // takes the place of the sockets in tests
 	count   counters
@@ -85,7 +86,7 @@ type attemptShard struct {
 // New opens the sockets and starts to serve them. Errors: the listening
 // address is malformed or taken.
 func New(c Config) (*Stack, error) {
-	c.Timers.setDefaults()
+	c.Timers.SetDefaults()
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
 	}
@@ -106,7 +107,7 @@ func New(c Config) (*Stack, error) {
 		tlsPeers:      map[tlsKey]*tlsPeer{},
 		trunks:        map[engine.TrunkID]*trunk{},
 		seed:          maphash.MakeSeed(),
-		start:         time.Now().Add(-time.Second), // so that 0 can mean "never"
+		clock:         timing.StartClock(),
 	}
 	s.dns.ask = c.Resolver
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -188,9 +189,6 @@ func (s *Stack) Close() error {
 	s.serving.Wait()
 	return err
 }
-
-// now is the monotonic clock that deadlines are kept on.
-func (s *Stack) now() time.Duration { return time.Since(s.start) }
 
 // PlaceLeg sends the INVITE of a leg; the events say how it went, the first
 // one being LegSent or LegNotSent. It may call sink before it returns. A leg

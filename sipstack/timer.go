@@ -2,11 +2,11 @@ package sipstack
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -47,7 +47,7 @@ func (l *leg) lengthen(r *sip.Response) bool {
 func (l *leg) startSession(r *sip.Response) {
 	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.sessionSec > 0 {
 		l.session = &sessionTimer{}
-		l.session.agreed(l.s.now(), sec, refresher != "uas")
+		l.session.agreed(l.s.clock.Now(), sec, refresher != "uas")
 	}
 }
 
@@ -70,7 +70,7 @@ func (t *sessionTimer) next() time.Duration {
 	if t.ours && t.refreshAt == 0 {
 		return 0
 	}
-	return earliest(t.refreshAt, t.endAt)
+	return timing.Earliest(t.refreshAt, t.endAt)
 }
 
 func (l *leg) sessionTick(now time.Duration) {
@@ -131,7 +131,7 @@ func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
 	if t == nil {
 		return
 	}
-	now := l.s.now()
+	now := l.s.clock.Now()
 	after := message.ParseRetryAfter(message.HeaderValue(r, "retry-after"))
 	switch n := message.MinSEOf(r); {
 	case r.StatusCode == 422 && n > t.sec && t.tries < maxLengthened:
@@ -142,7 +142,7 @@ func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
 		t.noUpdate = true
 		t.refreshAt = now
 	case r.StatusCode == 491:
-		t.refreshAt = now + l.s.conf.Timers.glare()
+		t.refreshAt = now + l.s.conf.Timers.Glare()
 	case after > 0:
 		t.refreshAt = now + after
 	default: // the session stays as it is; try once more before it expires
@@ -164,13 +164,7 @@ func (l *leg) sessionRefreshed(r *sip.Response) {
 		l.session = nil // §7.2: no session timer any more
 		return
 	}
-	l.session.agreed(l.s.now(), sec, refresher != "uas")
-}
-
-// glare is how long the owner of the Call-ID waits after a 491: 2.1 to 4 s in
-// steps of 10 ms (RFC 3261 §14.1) with the default T1, in proportion otherwise.
-func (t *Timers) glare() time.Duration {
-	return time.Duration(210+rand.IntN(191)) * t.T1 / 50 //nolint:gosec // not secret
+	l.session.agreed(l.s.clock.Now(), sec, refresher != "uas")
 }
 
 // refreshAnswer is what a 2xx to a refresh of the far side says and does.
@@ -221,7 +215,7 @@ func (a refreshAnswer) apply(l *leg) {
 		l.session = &sessionTimer{}
 		fallthrough
 	default:
-		l.session.agreed(l.s.now(), a.sec, a.ours)
+		l.session.agreed(l.s.clock.Now(), a.sec, a.ours)
 	}
 }
 
