@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -64,19 +65,19 @@ func (s *Stack) Ask(ctx context.Context, uri string) error {
 		if gap = min(2*gap, s.conf.Timers.T2); q.slowly.Load() {
 			gap = s.conf.Timers.T2
 		}
-		if to[0].reliable() {
+		if to[0].Reliable() {
 			data = nil // TCP repeats by itself
 		}
 	}
 }
 
 // resolvedWithin is resolved, given up with ctx.
-func (t *trunk) resolvedWithin(ctx context.Context) (to []target, err error) {
+func (t *trunk) resolvedWithin(ctx context.Context) (to []transport.Target, err error) {
 	if to = t.targets(); len(to) > 0 {
 		return to, nil
 	}
 	type found struct {
-		to  []target
+		to  []transport.Target
 		err error
 	}
 	c := make(chan found, 1)
@@ -92,9 +93,9 @@ func (t *trunk) resolvedWithin(ctx context.Context) (to []target, err error) {
 	}
 }
 
-func (q *question) request(t *trunk, to target, uri, callID string) []byte {
+func (q *question) request(t *trunk, to transport.Target, uri, callID string) []byte {
 	local := t.sentBy(to)
-	b := message.AppendStart(nil, "OPTIONS", uri, to.transport, local, message.DeriveBranch(callID, 1, "OPTIONS"))
+	b := message.AppendStart(nil, "OPTIONS", uri, to.Transport, local, message.DeriveBranch(callID, 1, "OPTIONS"))
 	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = message.AppendCallID(b, callID, 1, "OPTIONS")
 	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
@@ -103,14 +104,14 @@ func (q *question) request(t *trunk, to target, uri, callID string) []byte {
 }
 
 // send writes the request, or repeats nothing when there is none.
-func (q *question) send(to target, data []byte) bool {
+func (q *question) send(to transport.Target, data []byte) bool {
 	if data == nil {
 		return true
 	}
-	if !to.reliable() {
-		return q.s.write(to, data) == nil
+	if !to.Reliable() {
+		return q.s.net.Write(to, data) == nil
 	}
-	return q.s.push(to, queued{data: data, after: func(_ bool, err error) {
+	return q.s.net.Push(to, transport.Queued{Data: data, After: func(_ bool, err error) {
 		if err != nil {
 			select {
 			case q.failed <- struct{}{}:

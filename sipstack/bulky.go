@@ -6,6 +6,7 @@ import (
 
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 )
 
 // maxDatagram is the longest request that goes over UDP where the MTU of the
@@ -17,25 +18,25 @@ const maxDatagram = 1300
 // which is certain before anything has left. Where it did so a while ago, the
 // connection is not tried. The leg is locked.
 func (l *leg) preferStream() {
-	if l.to.transport != message.UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.addr {
+	if l.to.Transport != message.UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.Addr {
 		return
 	}
-	stream := l.trunk.over(l.to.addr, message.TCP)
-	if l.s.marks.marked(stream) {
+	stream := l.trunk.over(l.to.Addr, message.TCP)
+	if l.s.net.Marks.Marked(stream) {
 		return
 	}
-	l.bulky = l.to.addr
-	l.spare = append([]target{l.to}, l.spare...)
+	l.bulky = l.to.Addr
+	l.spare = append([]transport.Target{l.to}, l.spare...)
 	l.moveTo(stream)
 }
 
 // preferStreamAgain is preferStream for an INVITE that follows a refused one, and
 // that only its credentials have made too long. The address of UDP is given
 // when TCP is to be tried. The leg is locked.
-func (l *leg) preferStreamAgain() (plain target) {
-	stream := l.trunk.over(l.to.addr, message.TCP)
-	if l.to.transport != message.UDP || len(l.invite) <= maxDatagram || l.s.marks.marked(stream) {
-		return target{}
+func (l *leg) preferStreamAgain() (plain transport.Target) {
+	stream := l.trunk.over(l.to.Addr, message.TCP)
+	if l.to.Transport != message.UDP || len(l.invite) <= maxDatagram || l.s.net.Marks.Marked(stream) {
+		return transport.Target{}
 	}
 	if l.redirected == nil {
 		l.redirected = &redirects{tried: []string{strings.ToLower(l.toURI)}}
@@ -48,11 +49,11 @@ func (l *leg) preferStreamAgain() (plain target) {
 
 // datagramAfterAll sends the INVITE over UDP: over TCP nothing has left. The leg
 // is locked.
-func (l *leg) datagramAfterAll(plain target) bool {
-	if !plain.addr.IsValid() || l.cancelWanted || timing.BootNow() > l.sendBy {
+func (l *leg) datagramAfterAll(plain transport.Target) bool {
+	if !plain.Addr.IsValid() || l.cancelWanted || timing.BootNow() > l.sendBy {
 		return false
 	}
-	l.s.marks.fail(l.to, maxMarked)
+	l.s.net.Marks.Fail(l.to, transport.MaxMarked)
 	l.moveTo(plain)
 	if l.write(l.to, l.invite) != nil {
 		return false
@@ -62,7 +63,7 @@ func (l *leg) datagramAfterAll(plain target) bool {
 }
 
 // moveTo writes the INVITE for another way to the same address.
-func (l *leg) moveTo(to target) {
+func (l *leg) moveTo(to transport.Target) {
 	l.to = to
 	l.sentBy = l.trunk.sentBy(to)
 	l.invite = l.appendInvite(l.invite[:0:0])
@@ -71,18 +72,18 @@ func (l *leg) moveTo(to target) {
 // putLast puts an address behind the others that certainly took nothing; for
 // long when it was tried only because of the INVITE's length.
 func (l *leg) putLast() {
-	if l.to.transport == message.TCP && l.bulky == l.to.addr {
-		l.s.marks.fail(l.to, maxMarked)
+	if l.to.Transport == message.TCP && l.bulky == l.to.Addr {
+		l.s.net.Marks.Fail(l.to, transport.MaxMarked)
 		return
 	}
-	l.s.marks.fail(l.to, 0)
+	l.s.net.Marks.Fail(l.to, 0)
 }
 
 // preferStreamOf is preferStream for a request inside a dialog. The leg is
 // locked.
 func (l *leg) preferStreamOf(tx *clientTx) {
-	stream := l.trunk.over(tx.to.addr, message.TCP)
-	if tx.to.transport != message.UDP || len(tx.data) <= maxDatagram || l.s.marks.marked(stream) {
+	stream := l.trunk.over(tx.to.Addr, message.TCP)
+	if tx.to.Transport != message.UDP || len(tx.data) <= maxDatagram || l.s.net.Marks.Marked(stream) {
 		return
 	}
 	tx.plain, tx.to = tx.data, stream
@@ -92,7 +93,7 @@ func (l *leg) preferStreamOf(tx *clientTx) {
 // writeStream writes a request that is too long for UDP to a connection; UDP is
 // next when there is none. The leg is locked.
 func (l *leg) writeStream(tx *clientTx) {
-	err := l.s.push(tx.to, queued{data: tx.data, after: func(left bool, _ error) {
+	err := l.s.net.Push(tx.to, transport.Queued{Data: tx.data, After: func(left bool, _ error) {
 		if left {
 			return
 		}
@@ -108,14 +109,14 @@ func (l *leg) writeStream(tx *clientTx) {
 		l.datagramOf(tx)
 		return
 	}
-	l.sentMessage(tx.data, tx.to.addr)
+	l.sentMessage(tx.data, tx.to.Addr)
 }
 
 // datagramOf writes the request over UDP: over TCP nothing has left. The leg is
 // locked.
 func (l *leg) datagramOf(tx *clientTx) {
-	l.s.marks.fail(tx.to, maxMarked)
-	tx.to.transport = message.UDP
+	l.s.net.Marks.Fail(tx.to, transport.MaxMarked)
+	tx.to.Transport = message.UDP
 	tx.data, tx.plain = tx.plain, nil
 	_ = l.write(tx.to, tx.data)
 }

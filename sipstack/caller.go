@@ -38,7 +38,7 @@ func (l *leg) setParties(from, to engine.PhoneNumber, uri string) {
 	if l.caller.domain == "" && t.conf.Kind == engine.TrunkRegistered {
 		l.caller.domain = message.BracketHost(message.CleanHost(t.conf.Host)) // the registrar's: the account is known there only
 	}
-	l.setFrom(l.s.external)
+	l.setFrom(l.s.net.First().External)
 	l.toURI = message.Clean(uri)
 	if uri == "" {
 		l.toURI = "sip:" + message.EscapeUser(t.user(to)) + "@" + t.hostPort + t.params

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/auth"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -20,7 +21,7 @@ type clientTx struct {
 	method sip.RequestMethod
 	branch string
 	cseq   uint32
-	to     target
+	to     transport.Target
 	data   []byte
 	// plain is the request for UDP, where its length led to TCP.
 	plain []byte
@@ -39,7 +40,7 @@ type clientTx struct {
 
 // beginTx sends a request and watches for its response.
 func (l *leg) beginTx(tx *clientTx) {
-	if !tx.to.addr.IsValid() {
+	if !tx.to.Addr.IsValid() {
 		return
 	}
 	now := l.s.clock.Now()
@@ -52,7 +53,7 @@ func (l *leg) beginTx(tx *clientTx) {
 		return // a far side that makes up forks hears of each once
 	}
 	tx.endAt = now + l.s.conf.Timers.Transaction()
-	if !tx.to.reliable() {
+	if !tx.to.Reliable() {
 		tx.gap = l.s.conf.Timers.T1
 		tx.resendAt = now + tx.gap
 	}

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/rs/zerolog"
 )
@@ -16,7 +17,7 @@ import (
 type Config struct {
 	// Listeners are the addresses at which we are reached; the first serves
 	// trunks that choose none.
-	Listeners []Listener
+	Listeners []transport.Listener
 	// Listen and ExternalHost are the short form for one listener of the name
 	// "default" over UDP and TCP; they count only without Listeners.
 	Listen, ExternalHost string
@@ -29,7 +30,7 @@ type Config struct {
 	Timers      timing.Timers
 	Log         zerolog.Logger
 	// Resolver answers for DNS; nil is net.DefaultResolver.
-	Resolver Resolver
+	Resolver transport.Resolver
 	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
 	// every change after it; a registered trunk is up only while it is
 	// registered too. It must not block; nil is allowed.
@@ -134,6 +135,12 @@ func (c *TrunkConfig) equal(o *TrunkConfig) bool { return reflect.DeepEqual(c, o
 
 // Transport is the transport of a trunk.
 type Transport = message.Transport
+
+// Listener is one address at which far sides reach us.
+type Listener = transport.Listener
+
+// Resolver is what is asked of DNS.
+type Resolver = transport.Resolver
 
 // Timers are the timer values of RFC 3261 §17.
 type Timers = timing.Timers

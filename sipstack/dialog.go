@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -35,7 +36,7 @@ type dialog struct {
 	// Derived by route: what goes into a request and where it is sent.
 	requestURI string
 	routes     []string
-	hop        target
+	hop        transport.Target
 }
 
 // route applies the route set (RFC 3261 §12.2.1.1).
@@ -54,17 +55,17 @@ func (l *leg) route(d *dialog) {
 	if d.requestURI == "" {
 		d.requestURI = l.toURI // a 2xx without Contact breaks §12.1.1; try what is known
 	}
-	d.hop = l.nextHop(next, l.to.at(d.source))
+	d.hop = l.nextHop(next, l.to.At(d.source))
 }
 
 // nextHop finds the address of a URI without waiting. source is where the 2xx
 // came from: it serves when the URI tells no usable address.
-func (l *leg) nextHop(uri string, source target) target {
+func (l *leg) nextHop(uri string, source transport.Target) transport.Target {
 	var u sip.Uri
 	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
 		return source
 	}
-	over := source.transport
+	over := source.Transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
 			over, _ = message.TransportOf(p.V)
@@ -76,18 +77,18 @@ func (l *leg) nextHop(uri string, source target) target {
 	if u.Scheme == "sips" {
 		over = message.TLS
 	}
-	addrs := l.s.dns.cached(u.Host, u.Port, over)
+	addrs := l.s.net.Names.Cached(u.Host, u.Port, over)
 	if len(addrs) == 0 {
 		return source
 	}
-	addr, from := addrs[0].Addr(), source.addr
+	addr, from := addrs[0].Addr(), source.Addr
 	hop := l.trunk.named(u.Host, l.trunk.over(addrs[0], over))
 	if !from.IsValid() {
 		return hop
 	}
 	unreachable := (addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified()) &&
 		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
-	sameConnection := over.Reliable() && over == source.transport && addr == from.Addr()
+	sameConnection := over.Reliable() && over == source.Transport && addr == from.Addr()
 	if unreachable || sameConnection {
 		// A far side behind NAT that does not know its own address; or the
 		// connection that is already open to the same host.
@@ -131,7 +132,7 @@ func (l *leg) earlyDialog(tag string) *dialog {
 func (l *leg) state(d *dialog) *engine.DialogState {
 	st := &engine.DialogState{
 		ToTag: d.toTag, RemoteTarget: d.target, RouteSet: d.routeSet, CSeq: d.invite,
-		RemoteAddr: d.source.String(), Transport: string(l.to.transport), LocalAddr: l.sentBy,
+		RemoteAddr: d.source.String(), Transport: string(l.to.Transport), LocalAddr: l.sentBy,
 	}
 	return st
 }
@@ -152,7 +153,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		l.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
 		l.dlg.updates = message.Lists(r, "allow", "UPDATE")
-		l.remoteSDP = message.SdpOf(r)
+		l.remoteSDP = message.SDPOf(r)
 		if l.remoteSDP == nil {
 			l.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
 		}

@@ -20,12 +20,12 @@ func (l *leg) failOver(r *sip.Response) bool {
 	if refused.LimitReached {
 		return false
 	}
-	l.s.marks.fail(l.to, refused.RetryAfter)
-	here := l.to.addr
+	l.s.net.Marks.Fail(l.to, refused.RetryAfter)
+	here := l.to.Addr
 	for len(l.spare) > 0 {
 		to := l.spare[0]
 		l.spare = l.spare[1:]
-		if to.addr == here {
+		if to.Addr == here {
 			continue // UDP, where the length of the INVITE led to TCP first
 		}
 		if l.redirected == nil {

@@ -2,7 +2,6 @@ package sipstack
 
 import (
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -36,7 +36,7 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = s.Close() })
 	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
-	parser := sip.NewParser(sip.WithHeadersParsers(parsers()))
+	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.Fuzz(func(t *testing.T, text string, command uint8) {
 		seqs := map[engine.LegID]int{}
 		final := map[engine.LegID]bool{}
@@ -72,7 +72,7 @@ func FuzzMessage(f *testing.F) {
 			for range 2 {
 				switch m := m.(type) {
 				case *sip.Response:
-					s.onResponse(m, fuzzPeer.addr)
+					s.onResponse(m, fuzzPeer.Addr)
 				case *sip.Request:
 					s.onRequest(m, fuzzPeer)
 				}
@@ -92,47 +92,12 @@ func FuzzMessage(f *testing.F) {
 }
 
 var (
-	fuzzPeer = target{addr: netip.MustParseAddrPort("127.0.0.1:9")}
+	fuzzPeer = transport.Target{Addr: netip.MustParseAddrPort("127.0.0.1:9")}
 	fuzzLegs = map[engine.LegID]phase{
 		"calling": phaseCalling, "proceeding": phaseProceeding, "answered": phaseAnswered, "confirmed": phaseConfirmed,
 		"closing": phaseClosing, "silent": phaseSilent, "watch": phaseWatch,
 	}
 )
-
-// FuzzFramer: however a stream is cut into reads, the same messages come out,
-// and none is longer than allowed.
-func FuzzFramer(f *testing.F) {
-	f.Add([]byte("OPTIONS sip:a SIP/2.0\r\nContent-Length: 3\r\n\r\nabc\r\n\r\nBYE x SIP/2.0\r\nl: 0\r\n\r\n"), byte(3))
-	f.Add([]byte("\r\n\r\n\r\nX\r\nContent-Length : 1\r\nl:1\r\n\r\n\n\n"), byte(1))
-	f.Fuzz(func(t *testing.T, data []byte, step byte) {
-		cut := func(size int) (out []string, pings int, failed bool) {
-			var fr framer
-			for at := 0; at < len(data); at += size {
-				fr.write(data[at:min(at+size, len(data))])
-				for {
-					m, p, err := fr.next()
-					pings += p
-					if err != nil {
-						return out, pings, true
-					}
-					if m == nil {
-						break
-					}
-					if len(m) > maxMessage {
-						t.Fatalf("%d bytes", len(m))
-					}
-					out = append(out, string(m))
-				}
-			}
-			return out, pings, false
-		}
-		whole, pings, failed := cut(len(data) + 1)
-		parts, p, f := cut(int(step)%64 + 1)
-		if !slices.Equal(whole, parts) || pings != p || failed != f {
-			t.Fatalf("%q %d %v, in parts %q %d %v", whole, pings, failed, parts, p, f)
-		}
-	})
-}
 
 // FuzzGranted: whatever a registrar answers, the lifetime is one that can be
 // waited for, and a well-formed answer of ours is read as it is.

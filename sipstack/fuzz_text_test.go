@@ -1,18 +1,13 @@
 package sipstack
 
 import (
-	"context"
-	"errors"
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"dialler/engine"
-	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -24,7 +19,7 @@ func FuzzInvite(f *testing.F) {
 	f.Add("a\r\nX: y", "b@c>", "sip:bot@127.0.0.1:9;transport=tcp", "Via\r\nX", "1\r\n\r\nBYE", "national", "acme", "id\r\nX: 1")
 	f.Add("\x00\xff", "é", "sip:bot@[::1]", "", "", "", "\"<>", "header;user")
 	s := lawless(f)
-	parser := sip.NewParser(sip.WithHeadersParsers(parsers()))
+	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.Fuzz(func(t *testing.T, from, to, uri, name, value, format, user, privacy string) {
 		if len(from)+len(to)+len(uri)+len(name)+len(value)+len(format)+len(user)+len(privacy) > 8192 {
 			return
@@ -37,7 +32,7 @@ func FuzzInvite(f *testing.F) {
 		l := s.newLeg("leg", "attempt", tr, nil)
 		l.offer, l.cseq, l.headers = []byte(propertySDP), 1, []engine.SIPHeader{{Name: "X-" + name, Value: value}}
 		l.setParties(engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
-		l.to = tr.to(fuzzPeer.addr)
+		l.to = tr.to(fuzzPeer.Addr)
 		l.address()
 		for method, b := range map[sip.RequestMethod][]byte{
 			sip.INVITE: l.appendInvite(nil), sip.CANCEL: l.appendCancel(nil, 1), sip.ACK: l.appendHopACK(nil, "<sip:x@y>", 1),
@@ -69,14 +64,14 @@ func FuzzStoredDialog(f *testing.F) {
 	f.Add("tag", "sip:c@127.0.0.1:9", "<sip:127.0.0.1:9;lr>", "<sip:127.0.0.1:10>", "127.0.0.1:9", "udp", "10.0.0.1:5060", uint32(2))
 	f.Add("a\r\nX: y", "<>", "", "\x00", "nowhere", "tls", "", uint32(1<<31))
 	s := lawless(f)
-	parser := sip.NewParser(sip.WithHeadersParsers(parsers()))
+	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.Fuzz(func(t *testing.T, tag, contact, route, second, addr, over, local string, cseq uint32) {
 		if strings.EqualFold(over, "tcp") || strings.EqualFold(over, "tls") || strings.Contains(strings.ToLower(contact+route), "transport") ||
 			strings.Contains(strings.ToLower(contact+route), "sips") {
 			return // connections are opened by other goroutines
 		}
 		var sent [][]byte
-		s.tap = func(b []byte) { sent = append(sent, slices.Clone(b)) }
+		s.net.Tap = func(b []byte) { sent = append(sent, slices.Clone(b)) }
 		ended := 0
 		s.RecoverLeg(engine.RecoveredLeg{Leg: "old", Attempt: "a", Trunk: "t", From: "+1", To: "+2", CSeq: cseq, Dialog: &engine.DialogState{
 			ToTag: tag, RemoteTarget: contact, RouteSet: []string{route, second}, CSeq: cseq, RemoteAddr: addr, Transport: over, LocalAddr: local,
@@ -113,72 +108,4 @@ func FuzzStoredDialog(f *testing.F) {
 			}
 		}
 	})
-}
-
-// oddNames is a DNS server that answers with anything.
-type oddNames struct{ b []byte }
-
-func (o *oddNames) next() byte {
-	if len(o.b) == 0 {
-		return 0
-	}
-	c := o.b[0]
-	o.b = o.b[1:]
-	return c
-}
-
-func (o *oddNames) LookupSRV(context.Context, string, string, string) (string, []*net.SRV, error) {
-	n := int(o.next())
-	if n == 0 {
-		return "", nil, errors.New("no such name")
-	}
-	var out []*net.SRV
-	for range n {
-		out = append(out, &net.SRV{Target: string([]byte{o.next(), '.'}), Port: uint16(o.next()) << 8, Priority: uint16(o.next())})
-	}
-	return "", out, nil
-}
-
-func (o *oddNames) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
-	n := int(o.next())
-	if n == 255 {
-		return nil, errors.New("no such name")
-	}
-	var out []netip.Addr
-	for range n {
-		if a, ok := netip.AddrFromSlice([]byte{o.next(), o.next(), o.next(), o.next()}); ok {
-			out = append(out, a)
-		}
-	}
-	return append(out, netip.IPv6Loopback(), netip.AddrFrom16(netip.MustParseAddr("::ffff:10.0.0.1").As16())), nil
-}
-
-// FuzzLookUp: however many records and addresses DNS has, few are used, each
-// one an address as we compare it.
-func FuzzLookUp(f *testing.F) {
-	f.Add([]byte{2, 'a', 19, 0, 'b', 20, 1, 2, 10, 0, 0, 1, 10, 0, 0, 2, 255}, 0)
-	f.Add([]byte{0, 200}, 5060)
-	f.Add([]byte{255}, 0)
-	f.Fuzz(func(t *testing.T, b []byte, port int) {
-		port = min(max(port, 0), 65535)
-		addrs, err := lookUp(context.Background(), &oddNames{b}, dnsKey{"h", port, message.UDP})
-		if len(addrs) > maxTargets || err == nil && len(addrs) == 0 {
-			t.Fatalf("%d addresses, %v", len(addrs), err)
-		}
-		for _, a := range addrs {
-			if !a.Addr().IsValid() || a.Addr().Is4In6() || port > 0 && int(a.Port()) != port {
-				t.Fatalf("%v with port %d", a, port)
-			}
-		}
-	})
-}
-
-func TestDNSKeepsABoundedNumberOfNames(t *testing.T) {
-	r := resolver{ask: &oddNames{}, m: map[dnsKey]*dnsEntry{}}
-	for i := range maxNames {
-		r.m[dnsKey{port: i}] = &dnsEntry{at: time.Now()} // all fresh
-	}
-	if got := r.cached("one.more", 1, message.UDP); got != nil || len(r.m) > maxNames {
-		t.Fatalf("%v, %d names", got, len(r.m))
-	}
 }

@@ -64,7 +64,7 @@ func (s *Stack) isPeer(a netip.Addr) bool {
 	defer s.trunksMu.RUnlock()
 	for _, t := range s.trunks {
 		for _, to := range t.targets() {
-			if to.addr.Addr() == a {
+			if to.Addr.Addr() == a {
 				return true
 			}
 		}
@@ -77,7 +77,7 @@ func (s *Stack) isPeer(a netip.Addr) bool {
 // without a word, so that nobody learns that somebody listens here.
 func (s *Stack) mayAsk(src netip.Addr) bool {
 	if !s.isPeer(src) {
-		s.count.strangers.Add(1)
+		s.net.Counts.Strangers.Add(1)
 		return false
 	}
 	if !s.guard.take(src, s.clock.Now()) {
@@ -90,11 +90,11 @@ func (s *Stack) mayAsk(src netip.Addr) bool {
 // talksTo says whether a request in the leg's dialog may come from an address:
 // a trunk's, or one that the dialog itself named. The leg is locked.
 func (l *leg) talksTo(a netip.Addr) bool {
-	if l.to.addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.addr.Addr() == a)) {
+	if l.to.Addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.Addr.Addr() == a)) {
 		return true
 	}
 	for _, d := range l.early {
-		if d.source.Addr() == a || d.hop.addr.Addr() == a {
+		if d.source.Addr() == a || d.hop.Addr.Addr() == a {
 			return true
 		}
 	}

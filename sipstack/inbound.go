@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -16,10 +17,10 @@ import (
 // built from the request alone (RFC 3261 §8.2.7), so that a retransmission
 // gets the same answer without a server transaction. Max-Forwards is a
 // proxy's business: an endpoint takes a request with 0 (§16.3, RFC 4475 §3.3.11).
-func (s *Stack) onRequest(r *sip.Request, src target) {
+func (s *Stack) onRequest(r *sip.Request, src transport.Target) {
 	if r.Via() == nil || r.To() == nil || r.From() == nil || r.CSeq() == nil || r.CallID() == nil {
 		if r.Method != sip.ACK {
-			s.count.malformed.Add(1)
+			s.net.Counts.Malformed.Add(1)
 		}
 		return // nothing that could be answered
 	}
@@ -27,7 +28,7 @@ func (s *Stack) onRequest(r *sip.Request, src target) {
 		s.onInDialog(r, src)
 		return
 	}
-	if r.Method == sip.ACK || !s.mayAsk(src.addr.Addr()) {
+	if r.Method == sip.ACK || !s.mayAsk(src.Addr.Addr()) {
 		return // an ACK is never answered (§17)
 	}
 	if tags := unsupported(r, true); tags != "" {
@@ -39,7 +40,7 @@ func (s *Stack) onRequest(r *sip.Request, src target) {
 		s.respond(r, src, 200, "OK", s.agentLines+capabilities, nil)
 	case sip.INVITE:
 		s.refused.add(r)
-		code, phrase := s.inboundAnswer(src.addr.Addr())
+		code, phrase := s.inboundAnswer(src.Addr.Addr())
 		s.respond(r, src, code, phrase, s.userAgentLine, nil)
 	case sip.CANCEL:
 		if s.refused.has(r) { // answered already: the CANCEL changes nothing (§9.2)
@@ -123,11 +124,11 @@ func (c *refusedCalls) has(r *sip.Request) bool {
 }
 
 // onInDialog takes a request with a To tag.
-func (s *Stack) onInDialog(r *sip.Request, src target) {
+func (s *Stack) onInDialog(r *sip.Request, src transport.Target) {
 	l := s.leg(engine.LegID(r.CallID().Value()))
 	from, _ := r.From().Params.Get("tag")
 	if l == nil || message.ToTag(r) != l.fromTag {
-		if !s.mayAsk(src.addr.Addr()) {
+		if !s.mayAsk(src.Addr.Addr()) {
 			return
 		}
 		s.count.unmatched.Add(1)
@@ -138,11 +139,11 @@ func (s *Stack) onInDialog(r *sip.Request, src target) {
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	if !l.talksTo(src.addr.Addr()) {
-		s.count.strangers.Add(1)
+	if !l.talksTo(src.Addr.Addr()) {
+		s.net.Counts.Strangers.Add(1)
 		return
 	}
-	l.received(r, src.addr)
+	l.received(r, src.Addr)
 	if a := l.answered(r); a != nil { // a retransmission
 		if a.data != nil {
 			_ = l.write(a.to, a.data)
@@ -186,14 +187,14 @@ func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
 	if len(l.early) >= maxEarly || r.Method == sip.BYE { // §15: no BYE before the answer
 		return nil
 	}
-	d := &dialog{toTag: strings.Clone(from), source: l.to.addr, invite: l.cseq, seq: l.cseq}
+	d := &dialog{toTag: strings.Clone(from), source: l.to.Addr, invite: l.cseq, seq: l.cseq}
 	l.route(d)
 	l.early = append(l.early, d)
 	return d
 }
 
 // onRequest takes a new request inside a dialog.
-func (l *leg) onRequest(r *sip.Request, src target, d *dialog) {
+func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 	seq := r.CSeq().SeqNo
 	if seq < d.remote {
 		l.respond(r, src, 500, "Request Out of Order", l.trunk.userAgentLine, nil) // §12.2.2
@@ -235,7 +236,7 @@ func (l *leg) onRequest(r *sip.Request, src target, d *dialog) {
 
 // onCancel: a re-INVITE is answered at once, so its CANCEL changes nothing
 // (§9.2).
-func (l *leg) onCancel(r *sip.Request, src target) {
+func (l *leg) onCancel(r *sip.Request, src transport.Target) {
 	branch, _ := r.Via().Params.Get("branch")
 	for i := range l.answers {
 		if a := &l.answers[i]; a.method == sip.INVITE && a.branch == branch {
@@ -265,7 +266,7 @@ func (l *leg) onBye(r *sip.Request) {
 
 // respond answers a request to where it came from (RFC 3261 §18.2.2, RFC 3581
 // §4). headers are whole lines.
-func (s *Stack) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) (data []byte, to target) {
+func (s *Stack) respond(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) (data []byte, to transport.Target) {
 	b := make([]byte, 0, 768+len(sdp))
 	b = append(b, "SIP/2.0 "...)
 	b = strconv.AppendInt(b, int64(code), 10)
@@ -295,29 +296,29 @@ func (s *Stack) respond(r *sip.Request, src target, code int, phrase, headers st
 	b = message.AppendCallID(b, r.CallID().Value(), r.CSeq().SeqNo, string(r.CSeq().MethodName))
 	b = append(b, headers...)
 	b = message.AppendBody(b, sdp)
-	_ = s.write(to, b) // a lost response is asked for again
+	_ = s.net.Write(to, b) // a lost response is asked for again
 	return b, to
 }
 
 // appendTopVia writes the top Via with received and rport and says where the
 // response goes.
-func appendTopVia(b []byte, via *sip.ViaHeader, src target) ([]byte, target) {
+func appendTopVia(b []byte, via *sip.ViaHeader, src transport.Target) ([]byte, transport.Target) {
 	to := src
 	v := *via
 	v.Params = via.Params.Clone()
 	_, rport := v.Params.Get("rport")
 	if rport {
-		v.Params.Add("rport", strconv.Itoa(int(src.addr.Port())))
+		v.Params.Add("rport", strconv.Itoa(int(src.Addr.Port())))
 	}
-	if ip, err := netip.ParseAddr(strings.Trim(v.Host, "[]")); rport || err != nil || ip.Unmap() != src.addr.Addr() {
-		v.Params.Add("received", src.addr.Addr().String())
+	if ip, err := netip.ParseAddr(strings.Trim(v.Host, "[]")); rport || err != nil || ip.Unmap() != src.Addr.Addr() {
+		v.Params.Add("received", src.Addr.Addr().String())
 	}
-	if !rport && !src.reliable() {
+	if !rport && !src.Reliable() {
 		port := v.Port
 		if port <= 0 || port > 65535 {
 			port = 5060
 		}
-		to.addr = netip.AddrPortFrom(src.addr.Addr(), uint16(port))
+		to.Addr = netip.AddrPortFrom(src.Addr.Addr(), uint16(port))
 	}
 	return append(b, v.Value()...), to
 }

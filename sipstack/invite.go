@@ -8,13 +8,14 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
 
 // begin sends the first INVITE to the first address that takes it. The leg is
 // locked and queued.
-func (l *leg) begin(to []target) {
+func (l *leg) begin(to []transport.Target) {
 	if l.phase != phaseQueued {
 		return
 	}
@@ -35,8 +36,8 @@ func (l *leg) tryNext(failure string) {
 		l.address()
 		l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
 		l.preferStream()
-		if l.to.reliable() {
-			err := l.s.push(l.to, queued{data: l.invite, before: l.beforeWrite, after: l.afterWrite})
+		if l.to.Reliable() {
+			err := l.s.net.Push(l.to, transport.Queued{Data: l.invite, Before: l.beforeWrite, After: l.afterWrite})
 			if err == nil {
 				return
 			}
@@ -53,7 +54,7 @@ func (l *leg) tryNext(failure string) {
 			return
 		}
 		failure = err.Error()
-		l.s.marks.fail(l.to, 0)
+		l.s.net.Marks.Fail(l.to, 0)
 	}
 	l.notSent(engine.NotSentNoRoute, failure)
 }
@@ -67,7 +68,7 @@ func (l *leg) address() {
 
 // mayWrite is the last check before an INVITE is written.
 func (l *leg) mayWrite() bool {
-	if l.s.closed.Load() {
+	if l.s.net.IsClosed() {
 		l.notSent(engine.NotSentNoRoute, "the stack is closed")
 		return false
 	}
@@ -81,12 +82,12 @@ func (l *leg) mayWrite() bool {
 // written starts the client transaction's timers (RFC 3261 §17.1.1.2).
 func (l *leg) written() {
 	now := l.s.clock.Now()
-	if l.to.reliable() { // over UDP it was noted where it was written
-		l.sentMessage(l.invite, l.to.addr)
+	if l.to.Reliable() { // over UDP it was noted where it was written
+		l.sentMessage(l.invite, l.to.Addr)
 	}
 	l.enter(phaseCalling)
 	l.deadline = now + l.s.conf.Timers.Transaction() // timer B
-	if !l.to.reliable() {
+	if !l.to.Reliable() {
 		l.resendGap = l.s.conf.Timers.T1 // timer A
 		l.resendAt = now + l.resendGap
 	}
@@ -153,11 +154,11 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 	if r.StatusCode >= 100 && r.StatusCode < len(l.s.count.byStatus) {
 		l.s.count.byStatus[r.StatusCode].Add(1)
 	}
-	if !l.to.addr.IsValid() { // recovered, and its trunk has no address now
+	if !l.to.Addr.IsValid() { // recovered, and its trunk has no address now
 		l.to, l.cseq = l.trunk.to(src), max(l.cseq, 1)
 		l.address()
 	} else if l.phase == phaseWatch {
-		l.to = l.to.at(src) // of all the addresses that were asked, it is this one
+		l.to = l.to.At(src) // of all the addresses that were asked, it is this one
 	}
 	if l.phase < phaseOver && !l.recovered {
 		l.ensureSent() // over TCP a response can be handled before the write returns
@@ -192,7 +193,7 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 	rs := message.MessageReasons(r)
 	cause, _ := message.Q850(rs)
-	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: message.SdpOf(r), Attestation: message.Attestation(r)})
+	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: message.SDPOf(r), Attestation: message.Attestation(r)})
 	if l.cancelWanted || l.phase == phaseSilent {
 		// RFC 3261 §9.1: a CANCEL only after a provisional response.
 		l.cancelOnce(seq)
@@ -284,7 +285,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 func (l *leg) ackFailure(r *sip.Response, seq uint32) {
 	to := r.GetHeader("to")
 	at := l.placeOf(seq).to
-	if to == nil || !at.addr.IsValid() {
+	if to == nil || !at.Addr.IsValid() {
 		return
 	}
 	b := getBuffer()
@@ -321,9 +322,9 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.PRACK })
 	l.invite = l.appendInvite(make([]byte, 0, 1280+len(l.offer)))
 	plain := l.preferStreamAgain()
-	if l.to.reliable() {
+	if l.to.Reliable() {
 		seq := l.cseq
-		err := l.s.push(l.to, queued{data: l.invite, before: func() bool {
+		err := l.s.net.Push(l.to, transport.Queued{Data: l.invite, Before: func() bool {
 			l.mu.Lock()
 			defer l.unlock()
 			if l.phase != phaseCalling || l.cseq != seq {
@@ -334,7 +335,7 @@ func (l *leg) sendAgain(refused engine.LegEvent) bool {
 				return false
 			}
 			return true
-		}, after: func(left bool, _ error) {
+		}, After: func(left bool, _ error) {
 			l.mu.Lock()
 			defer l.unlock()
 			if !left && l.phase == phaseCalling && l.cseq == seq && !l.datagramAfterAll(plain) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -22,7 +23,7 @@ type keepalive struct {
 	cseq     uint32
 	callID   string // of the running OPTIONS; empty between two
 	data     []byte
-	to       target
+	to       transport.Target
 	interval time.Duration // to the next retransmission
 	next     time.Duration // of the stack's clock: the next retransmission
 	end      time.Duration // when the running OPTIONS counts as unanswered
@@ -31,7 +32,7 @@ type keepalive struct {
 	reason   string
 
 	// A round asks one address of the trunk after the other.
-	rest  []target
+	rest  []transport.Target
 	alive bool // one has answered in this round
 }
 
@@ -84,8 +85,8 @@ func (k *keepalive) tick() {
 		k.mu.Unlock()
 		k.result(seq, false, "no reply to OPTIONS")
 		return
-	case !k.to.reliable() && now >= k.next:
-		if s.write(k.to, k.data) == nil {
+	case !k.to.Reliable() && now >= k.next:
+		if s.net.Write(k.to, k.data) == nil {
 			s.count.retransmissions.Add(1)
 		}
 		k.interval = min(2*k.interval, s.conf.Timers.T2) // timer E
@@ -103,7 +104,7 @@ func (k *keepalive) callID0() string {
 	return k.callID
 }
 
-func (k *keepalive) send(to target) {
+func (k *keepalive) send(to transport.Target) {
 	s, t := k.trunk.s, k.trunk
 	k.mu.Lock()
 	if k.stopped {
@@ -118,7 +119,7 @@ func (k *keepalive) send(to target) {
 	local := t.sentBy(to)
 	branch := message.DeriveBranch(callID, k.cseq, "OPTIONS")
 	uri := "sip:" + t.hostPort + t.params
-	b := message.AppendStart(nil, "OPTIONS", uri, to.transport, local, branch)
+	b := message.AppendStart(nil, "OPTIONS", uri, to.Transport, local, branch)
 	b = append(b, t.routeLine...)
 	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = message.AppendCallID(b, callID, k.cseq, "OPTIONS")
@@ -130,7 +131,7 @@ func (k *keepalive) send(to target) {
 	k.interval = s.conf.Timers.T1
 	k.next = now + k.interval
 	k.end = now + min(s.conf.Timers.Transaction(), t.conf.OptionsInterval)
-	if to.reliable() {
+	if to.Reliable() {
 		k.next = k.end
 	}
 	k.timer.Reset(min(k.next, k.end) - now)
@@ -138,14 +139,14 @@ func (k *keepalive) send(to target) {
 	k.mu.Unlock()
 
 	var err error
-	if to.reliable() {
-		err = s.push(to, queued{data: b, after: func(left bool, err error) {
+	if to.Reliable() {
+		err = s.net.Push(to, transport.Queued{Data: b, After: func(left bool, err error) {
 			if err != nil {
 				k.result(seq, false, "not sent: "+err.Error())
 			}
 		}})
 	} else {
-		err = s.write(to, b)
+		err = s.net.Write(to, b)
 	}
 	if err != nil {
 		k.result(seq, false, "not sent: "+err.Error())
@@ -168,7 +169,7 @@ func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
 }
 
 // round asks all addresses, best first.
-func (k *keepalive) round(to []target) {
+func (k *keepalive) round(to []transport.Target) {
 	k.mu.Lock()
 	k.rest, k.alive = slices.Clone(to[1:]), false
 	k.mu.Unlock()
@@ -190,9 +191,9 @@ func (k *keepalive) result(seq uint32, up bool, reason string) {
 		s.probes.Delete(k.callID)
 		k.callID, k.data = "", nil
 		if up {
-			s.marks.clear(k.to)
+			s.net.Marks.Clear(k.to)
 		} else {
-			s.marks.fail(k.to, 2*(every+s.conf.Timers.Transaction()))
+			s.net.Marks.Fail(k.to, 2*(every+s.conf.Timers.Transaction()))
 		}
 	}
 	more := len(k.rest) > 0
@@ -200,7 +201,7 @@ func (k *keepalive) result(seq uint32, up bool, reason string) {
 		k.known, k.up, k.reason = true, up, reason
 	}
 	k.alive = k.alive || up
-	var next target
+	var next transport.Target
 	if more {
 		next, k.rest = k.rest[0], k.rest[1:]
 	} else {

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -99,19 +100,19 @@ func (l *leg) sentMessage(b []byte, to netip.AddrPort) {
 }
 
 // write sends a message of the leg and notes it. The leg is locked.
-func (l *leg) write(to target, b []byte) error {
-	err := l.s.write(to, b)
+func (l *leg) write(to transport.Target, b []byte) error {
+	err := l.s.net.Write(to, b)
 	if err == nil {
-		l.sentMessage(b, to.addr)
+		l.sentMessage(b, to.Addr)
 	}
 	return err
 }
 
 // respond answers a request of the far side in the leg's dialog. The leg is
 // locked.
-func (l *leg) respond(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) (data []byte, to target) {
+func (l *leg) respond(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) (data []byte, to transport.Target) {
 	data, to = l.s.respond(r, src, code, phrase, headers, sdp)
-	line := rung{at: l.s.clock.Now(), peer: l.peer(src.addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
+	line := rung{at: l.s.clock.Now(), peer: l.peer(src.Addr), sent: true, code: uint16(code), cseq: r.CSeq().SeqNo, method: methodOf(r.Method)} //nolint:gosec // a status code of ours
 	if phrase != message.StandardPhrase(code) {
 		line.reason = l.text(phrase)
 	}

@@ -9,6 +9,7 @@ import (
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -53,11 +54,11 @@ type leg struct {
 	phase          phase
 	caller         caller
 	fromURI, toURI string
-	fromName       string // display name of From with a space, or ""
-	callerID       string // URI of the caller ID beside From
-	sentBy         string // our host:port in Via and Contact
-	to             target // where the INVITE went
-	spare          []target
+	fromName       string           // display name of From with a space, or ""
+	callerID       string           // URI of the caller ID beside From
+	sentBy         string           // our host:port in Via and Contact
+	to             transport.Target // where the INVITE went
+	spare          []transport.Target
 	bulky          netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
 	cseq           uint32         // of the present INVITE
 	branch         string         // of the present INVITE
@@ -203,7 +204,7 @@ func (l *leg) arm() {
 		next = timing.Earliest(next, l.refer.declineAt)
 	}
 	switch {
-	case next == 0 || l.phase == phaseGone || l.s.closed.Load():
+	case next == 0 || l.phase == phaseGone || l.s.net.IsClosed():
 		if l.timer != nil {
 			l.timer.Stop()
 		}
@@ -215,7 +216,7 @@ func (l *leg) arm() {
 }
 
 func (l *leg) onTimer() {
-	if l.s.closed.Load() {
+	if l.s.net.IsClosed() {
 		return
 	}
 	l.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 	"pgregory.net/rapid"
@@ -28,7 +29,7 @@ type farSide struct {
 	s      *Stack
 	l      *leg
 	sent   [][]byte
-	src    target
+	src    transport.Target
 	parser *sip.Parser
 
 	events   []engine.LegEvent
@@ -99,7 +100,7 @@ func (f *farSide) give(text string) {
 	}
 	switch m := m.(type) {
 	case *sip.Response:
-		f.s.onResponse(m, f.src.addr)
+		f.s.onResponse(m, f.src.Addr)
 	case *sip.Request:
 		f.s.onRequest(m, f.src)
 	}
@@ -131,7 +132,7 @@ func (f *farSide) response() {
 	status := oneOf(f, propertyStatuses, "status")
 	extra := oneOf(f, propertyHeaders, "headers")
 	n := f.pick(4, "contact")
-	extra += fmt.Sprintf("Contact: <sip:c%d@%s>\r\n", n, f.src.addr)
+	extra += fmt.Sprintf("Contact: <sip:c%d@%s>\r\n", n, f.src.Addr)
 	body := oneOf(f, []string{"", propertySDP}, "body")
 	before, invites := len(f.acks), len(f.invites)
 	phase := f.phase()
@@ -191,7 +192,7 @@ func (f *farSide) flood() {
 			tag = "flood"
 		}
 		f.noteResponse(r, status, tag, f.phase())
-		f.respond(r, status, tag, extra+fmt.Sprintf("Contact: <sip:c@%s>\r\n", f.src.addr), "")
+		f.respond(r, status, tag, extra+fmt.Sprintf("Contact: <sip:c@%s>\r\n", f.src.Addr), "")
 		if f.written() > 0 {
 			f.t.Fatal("an INVITE in a flood")
 		}
@@ -256,7 +257,7 @@ func (f *farSide) request() {
 	tag := oneOf(f, []string{"one", "two", "stranger"}, "tag")
 	branch := fmt.Sprintf("z9hG4bK%s%d%s", method, f.cseq, tag)
 	text := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;rport;branch=%s\r\nMax-Forwards: 70\r\nFrom: %s;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n%sContent-Length: %d\r\n\r\n%s",
-		method, "sip:us@127.0.0.1", f.src.addr, branch, invite.To().Value(), tag, invite.From().Value(), f.l.id, f.cseq, method, extra, len(body), body)
+		method, "sip:us@127.0.0.1", f.src.Addr, branch, invite.To().Value(), tag, invite.From().Value(), f.l.id, f.cseq, method, extra, len(body), body)
 	for range 1 + f.pick(2, "times") {
 		before := len(f.replies)
 		f.give(text)
@@ -388,10 +389,10 @@ func lawless(t testing.TB) *Stack {
 
 // play gives a new leg a far side and plays steps while more says so.
 func (f *farSide) play(s *Stack, id engine.LegID, more func() bool) {
-	f.s, f.src = s, s.trunk("t").to(fuzzPeer.addr)
-	f.parser = sip.NewParser(sip.WithHeadersParsers(parsers()))
+	f.s, f.src = s, s.trunk("t").to(fuzzPeer.Addr)
+	f.parser = sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	s.tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
+	s.net.Tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
 	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
 		func(e engine.LegEvent) {
 			if f.final() || e.Seq != len(f.events)+1 {

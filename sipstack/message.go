@@ -33,7 +33,7 @@ func (l *leg) appendContact(b []byte) []byte {
 
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (l *leg) appendInvite(b []byte) []byte {
-	b = message.AppendStart(b, "INVITE", l.requestURI(), l.to.transport, l.sentBy, l.branch)
+	b = message.AppendStart(b, "INVITE", l.requestURI(), l.to.Transport, l.sentBy, l.branch)
 	b = append(b, l.trunk.routeLine...)
 	b = l.appendDialogID(b, "", l.cseq, "INVITE")
 	b = l.appendContact(b)
@@ -52,7 +52,7 @@ func (l *leg) appendInvite(b []byte) []byte {
 // §17.1.1.3); to is the To header of that response.
 func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 	at := l.placeOf(cseq)
-	b = message.AppendStart(b, "ACK", at.uri, at.to.transport, at.sentBy, l.inviteBranch(cseq))
+	b = message.AppendStart(b, "ACK", at.uri, at.to.Transport, at.sentBy, l.inviteBranch(cseq))
 	b = append(b, l.trunk.routeLine...)
 	b = append(b, "From: "...)
 	b = append(b, l.fromName...)
@@ -69,7 +69,7 @@ func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
-	b = message.AppendStart(b, "CANCEL", l.requestURI(), l.to.transport, l.sentBy, l.inviteBranch(cseq))
+	b = message.AppendStart(b, "CANCEL", l.requestURI(), l.to.Transport, l.sentBy, l.inviteBranch(cseq))
 	b = append(b, l.trunk.routeLine...)
 	b = l.appendDialogID(b, "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
@@ -78,7 +78,7 @@ func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
 // appendInDialog writes the headers of a request inside a dialog (RFC 3261
 // §12.2.1.1) up to and without Content-Length.
 func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32, branch string) []byte {
-	return l.appendInDialogOver(b, d.hop.transport, d, method, cseq, branch)
+	return l.appendInDialogOver(b, d.hop.Transport, d, method, cseq, branch)
 }
 
 // appendInDialogOver is appendInDialog for another transport than the next

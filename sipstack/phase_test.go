@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -25,7 +26,7 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 	t.Cleanup(func() { _ = s.Close() })
 	var out []sip.Message
 	parser := sip.NewParser()
-	s.tap = func(b []byte) {
+	s.net.Tap = func(b []byte) {
 		m, err := parser.ParseSIP(bytes.Clone(b))
 		if err != nil {
 			t.Errorf("%v:\n%s", err, b)
@@ -73,13 +74,13 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 
 func give(t *testing.T, s *Stack, text string) {
 	t.Helper()
-	m, err := sip.NewParser(sip.WithHeadersParsers(parsers())).ParseSIP([]byte(text))
+	m, err := sip.NewParser(sip.WithHeadersParsers(transport.Parsers())).ParseSIP([]byte(text))
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	switch m := m.(type) {
 	case *sip.Response:
-		s.onResponse(m, fuzzPeer.addr)
+		s.onResponse(m, fuzzPeer.Addr)
 	case *sip.Request:
 		s.onRequest(m, fuzzPeer)
 	}

@@ -66,7 +66,7 @@ func (t *trunk) setExtensions() {
 // before its turn, and is not to be looked at (RFC 3262 §4): a lost PRACK is
 // repeated by its own transaction.
 func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool {
-	rseq := message.RseqOf(r)
+	rseq := message.RSeqOf(r)
 	if rseq == 0 || !l.trunk.reliable || message.ToTag(r) == "" {
 		return true
 	}
@@ -84,7 +84,7 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 	}
 	d.rseq = rseq
 	d.updates = d.updates || message.Lists(r, "allow", "UPDATE")
-	if sdp := message.SdpOf(r); sdp != nil && d.remoteSDP == nil {
+	if sdp := message.SDPOf(r); sdp != nil && d.remoteSDP == nil {
 		d.remoteSDP = sdp
 	}
 	l.s.count.pracks.Add(1)

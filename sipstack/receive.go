@@ -6,19 +6,20 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
 
 // onMessage is called for every message, by one goroutine per socket, in wire
 // order: nothing between here and the event of the leg may start a goroutine.
-func (s *Stack) onMessage(m sip.Message, src target) {
-	if s.closed.Load() {
+func (s *Stack) onMessage(m sip.Message, src transport.Target) {
+	if s.net.IsClosed() {
 		return
 	}
 	switch m := m.(type) {
 	case *sip.Response:
-		s.onResponse(m, src.addr)
+		s.onResponse(m, src.Addr)
 	case *sip.Request:
 		s.onRequest(m, src)
 	}
@@ -29,7 +30,7 @@ func (s *Stack) onMessage(m sip.Message, src target) {
 func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	callID, cseq, via := r.CallID(), r.CSeq(), r.Via()
 	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 || !strings.EqualFold(r.SipVersion, "SIP/2.0") {
-		s.count.malformed.Add(1)
+		s.net.Counts.Malformed.Add(1)
 		return
 	}
 	branch, _ := via.Params.Get("branch")

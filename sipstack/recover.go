@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -59,7 +60,7 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 		l.recoverDialog(r.Dialog)
 		return
 	}
-	s.withTargets(t, func(to []target) {
+	s.withTargets(t, func(to []transport.Target) {
 		l.mu.Lock()
 		defer l.unlock()
 		l.recoverInvite(r, to)
@@ -108,10 +109,10 @@ func (s *Stack) trunkAt(src netip.AddrPort) (found *trunk) {
 	defer s.trunksMu.RUnlock()
 	for _, t := range s.trunks {
 		for _, to := range t.targets() {
-			if to.addr == src {
+			if to.Addr == src {
 				return t
 			}
-			if to.addr.Addr() == src.Addr() {
+			if to.Addr.Addr() == src.Addr() {
 				found = t
 			}
 		}
@@ -160,7 +161,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 	}
 	l.route(l.dlg)
 	l.enter(phaseAnswered)
-	if !l.dlg.hop.addr.IsValid() {
+	if !l.dlg.hop.Addr.IsValid() {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})
 		return
 	}
@@ -168,7 +169,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
 }
 
-func (l *leg) recoverInvite(r engine.RecoveredLeg, to []target) {
+func (l *leg) recoverInvite(r engine.RecoveredLeg, to []transport.Target) {
 	if l.phase != phaseQueued {
 		return
 	}

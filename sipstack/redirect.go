@@ -7,6 +7,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -40,7 +41,7 @@ type onward struct {
 type place struct {
 	cseq   uint32
 	uri    string
-	to     target
+	to     transport.Target
 	sentBy string
 }
 
@@ -128,7 +129,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 	if l.trunk.conf.OutboundProxy != "" {
 		return l.inviteAt(uri, l.to, refused)
 	}
-	if addrs := l.s.dns.cached(u.Host, u.Port, over); len(addrs) > 0 {
+	if addrs := l.s.net.Names.Cached(u.Host, u.Port, over); len(addrs) > 0 {
 		return l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused)
 	}
 	l.redirected.resolving = true
@@ -137,7 +138,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 	l.deadline = l.s.clock.Now() + l.s.conf.Timers.Transaction()
 	cseq := l.cseq
 	go func() {
-		addrs, _ := l.s.dns.wait(u.Host, u.Port, over)
+		addrs, _ := l.s.net.Names.Wait(u.Host, u.Port, over)
 		l.mu.Lock()
 		defer l.unlock()
 		l.redirected.resolving = false
@@ -154,7 +155,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 
 // inviteAt begins the INVITE to another place: CSeq+1, To and From as before,
 // no credentials of the place before.
-func (l *leg) inviteAt(uri string, to target, refused engine.LegEvent) bool {
+func (l *leg) inviteAt(uri string, to transport.Target, refused engine.LegEvent) bool {
 	d := l.redirected
 	d.places = append(d.places, place{l.cseq, l.requestURI(), l.to, l.sentBy})
 	d.uri = uri

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -14,7 +15,7 @@ import (
 // implicit subscription to how that goes (RFC 3515).
 type referral struct {
 	request   *sip.Request // until it is answered
-	src       target
+	src       transport.Target
 	declineAt time.Duration // nobody has answered it by then: 603; 0 once answered
 	id        string        // event parameter of the second REFER and later ones
 	open      bool          // NOTIFYs are owed
@@ -24,7 +25,7 @@ type referral struct {
 const declined = "Decline"
 
 // onRefer takes a REFER inside the dialog.
-func (l *leg) onRefer(r *sip.Request, src target) {
+func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 	if l.phase != phaseConfirmed || !l.s.conf.Transfers {
 		l.reply(r, src, 603, declined, l.trunk.userAgentLine, nil)
 		return

@@ -17,7 +17,7 @@ func (s *Stack) inboundAnswer(a netip.Addr) (code int, phrase string) {
 			continue
 		}
 		for _, to := range t.targets() {
-			if to.addr.Addr() == a {
+			if to.Addr.Addr() == a {
 				first = t
 				break
 			}

@@ -13,6 +13,7 @@ import (
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -57,13 +58,13 @@ type registration struct {
 	until    time.Duration
 	roundAt  time.Duration // next round; 0 while one runs
 	failures int
-	targets  []target // of the running round, not tried yet
+	targets  []transport.Target // of the running round, not tried yet
 	auth     auth.Credentials
 	tooBrief int
 
 	// The running transaction (RFC 3261 §17.1.2); data is nil between two.
 	cseq                 uint32
-	to                   target
+	to                   transport.Target
 	data                 []byte
 	gap, resendAt, endAt time.Duration
 
@@ -140,7 +141,7 @@ func (r *registration) tick() {
 	case r.data != nil && now >= r.endAt:
 		r.tryFailed("no reply to REGISTER")
 	case r.data != nil && r.resendAt != 0 && now >= r.resendAt:
-		if r.s.write(r.to, r.data) == nil {
+		if r.s.net.Write(r.to, r.data) == nil {
 			r.s.count.retransmissions.Add(1)
 		}
 		r.gap = min(2*r.gap, r.s.conf.Timers.T2) // timer E
@@ -177,7 +178,7 @@ func (r *registration) settle() {
 	t.report()
 }
 
-func (r *registration) beginRound(to []target, err error) {
+func (r *registration) beginRound(to []transport.Target, err error) {
 	if r.trunk.fault != "" {
 		r.roundFailed(0, r.trunk.fault, 0, true)
 		return
@@ -199,7 +200,7 @@ func (r *registration) nextTarget(failure string) {
 		if err == nil {
 			return
 		}
-		r.s.marks.fail(r.to, 0)
+		r.s.net.Marks.Fail(r.to, 0)
 		failure = "not sent: " + err.Error()
 	}
 	r.roundFailed(0, failure, 0, false)
@@ -213,7 +214,7 @@ func (r *registration) tryFailed(reason string) {
 		r.end()
 		return
 	}
-	r.s.marks.fail(r.to, 0)
+	r.s.net.Marks.Fail(r.to, 0)
 	r.nextTarget(reason)
 }
 
@@ -256,7 +257,7 @@ func (r *registration) send() error {
 	if r.ending {
 		asked = 0
 	}
-	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.transport, sentBy, message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
+	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.Transport, sentBy, message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
 	b = append(b, t.routeLine...)
 	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
 	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")
@@ -267,16 +268,16 @@ func (r *registration) send() error {
 	now := s.clock.Now()
 	r.data, r.gap, r.resendAt = b, s.conf.Timers.T1, 0
 	r.endAt = now + s.conf.Timers.Transaction() // timer F
-	if !r.to.reliable() {
+	if !r.to.Reliable() {
 		r.resendAt = now + r.gap
-		err := s.write(r.to, b)
+		err := s.net.Write(r.to, b)
 		if err != nil {
 			r.data = nil
 		}
 		return err
 	}
 	seq := r.cseq
-	err := s.push(r.to, queued{data: b, after: func(left bool, err error) {
+	err := s.net.Push(r.to, transport.Queued{Data: b, After: func(left bool, err error) {
 		if left {
 			return
 		}
@@ -333,7 +334,7 @@ func (r *registration) onFinal(m *sip.Response) {
 		r.again()
 	case code == 503 && len(r.targets) > 0 && !r.ending:
 		r.result(code, m.Reason)
-		r.s.marks.fail(r.to, after)
+		r.s.net.Marks.Fail(r.to, after)
 		r.nextTarget("")
 	default:
 		// What is wrong with our account has to be mended by somebody; what is
@@ -364,7 +365,7 @@ func (r *registration) onGranted(m *sip.Response) {
 	if r.until == 0 {
 		r.s.log.Info().Str("trunk", string(r.trunk.conf.ID)).Dur("for", lifetime).Msg("registered with the carrier")
 	}
-	r.s.marks.clear(r.to)
+	r.s.net.Marks.Clear(r.to)
 	r.result(m.StatusCode, m.Reason)
 	r.failures, r.targets = 0, nil
 	r.until = now + lifetime

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -22,7 +23,7 @@ type answer struct {
 	method sip.RequestMethod
 	branch string
 	cseq   uint32
-	to     target
+	to     transport.Target
 	data   []byte // nil: not answered yet
 	code   int
 	gap    time.Duration
@@ -32,14 +33,14 @@ type answer struct {
 }
 
 // reply answers a request and remembers the answer.
-func (l *leg) reply(r *sip.Request, src target, code int, phrase, headers string, sdp []byte) *answer {
+func (l *leg) reply(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) *answer {
 	data, to := l.respond(r, src, code, phrase, headers, sdp)
 	a := l.remember(r)
 	a.data, a.to, a.code = data, to, code
 	if r.Method == sip.INVITE {
 		now := l.s.clock.Now()
 		a.endAt = now + l.s.conf.Timers.Transaction()
-		if code < 300 || !to.reliable() {
+		if code < 300 || !to.Reliable() {
 			a.gap = l.s.conf.Timers.T1
 			a.resendAt = now + a.gap
 		}
@@ -111,7 +112,7 @@ func (l *leg) onAck(r *sip.Request) {
 			continue
 		}
 		a.resendAt, a.endAt = 0, 0
-		if sdp := message.SdpOf(r); sdp != nil && a.offered {
+		if sdp := message.SDPOf(r); sdp != nil && a.offered {
 			l.remoteSDP = sdp
 			if m := l.s.conf.Media; m != nil {
 				m.Reanswer(l.attempt, l.id, sdp)
@@ -121,9 +122,9 @@ func (l *leg) onAck(r *sip.Request) {
 }
 
 // onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
-func (l *leg) onOffer(r *sip.Request, src target, d *dialog) {
+func (l *leg) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	invite := r.Method == sip.INVITE
-	offer := message.SdpOf(r)
+	offer := message.SDPOf(r)
 	if len(r.Body()) > 0 && offer == nil {
 		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.userAgentLine, nil)
 		return

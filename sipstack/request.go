@@ -21,7 +21,7 @@ func (l *leg) send(tx *clientTx) {
 	d.seq++
 	tx.cseq, tx.to, tx.plain = d.seq, d.hop, nil
 	tx.branch = l.dialogBranch(d, d.seq, string(tx.method))
-	tx.data = l.inDialog(tx, tx.to.transport)
+	tx.data = l.inDialog(tx, tx.to.Transport)
 	l.preferStreamOf(tx)
 	l.beginTx(tx)
 }

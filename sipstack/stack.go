@@ -1,14 +1,11 @@
 package sipstack
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +14,8 @@ import (
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
 
-	"github.com/emiago/sipgo/sip"
 	"github.com/rs/zerolog"
 )
 
@@ -29,29 +26,11 @@ const shardCount = 64
 type Stack struct {
 	conf          Config
 	log           zerolog.Logger
-	external      string // host for Via and Contact; empty: by route
 	userAgentLine string // "User-Agent: …\r\n"
 	agentLines    string // Allow and User-Agent
 	nonce         string // tells the OPTIONS of this life from those of others
 
-	listening []*listener // never empty
-	parser    *sip.Parser
-	dns       resolver
-	marks     marks
-	// locals caches the address that the route to a far side leaves from.
-	locals sync.Map // netip.Addr → string
-
-	linesMu sync.Mutex
-	lines   map[target]*line
-
-	connsMu sync.Mutex
-	conns   map[target]*stream   // by where they lead; the newest
-	all     map[*stream]struct{} // open ones
-	inbound atomic.Int64         // of all, those that far sides opened
-
-	tlsMu    sync.Mutex
-	tlsPeers map[tlsKey]*tlsPeer
-
+	net      *transport.Sockets
 	guard    guard
 	trunksMu sync.RWMutex
 	trunks   map[engine.TrunkID]*trunk
@@ -64,13 +43,8 @@ type Stack struct {
 
 	clock   timing.Clock
 	refused refusedCalls
-	tap     func([]byte) // takes the place of the sockets in tests
 	count   counters
-	closing atomic.Bool     // Close has begun
-	closed  atomic.Bool     // nothing is sent any more
-	ctx     context.Context //nolint:containedctx // of the goroutines that Close ends
-	stop    context.CancelFunc
-	serving sync.WaitGroup
+	closing atomic.Bool // Close has begun
 }
 
 type shard struct {
@@ -93,24 +67,20 @@ func New(c Config) (*Stack, error) {
 	if c.UserAgent == "" {
 		c.UserAgent = "dialler"
 	}
-	listeners, err := c.listeners()
+	if len(c.Listeners) == 0 {
+		c.Listeners = []transport.Listener{{Name: "default", Address: c.Listen, ExternalHost: c.ExternalHost}}
+	}
+	net, err := transport.Open(c.Listeners, c.Resolver, c.Timers.Flow, c.Log)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stack{
-		conf: c, log: c.Log,
+		conf: c, log: c.Log, net: net,
 		userAgentLine: "User-Agent: " + message.Clean(c.UserAgent) + "\r\n",
-		parser:        sip.NewParser(sip.WithHeadersParsers(parsers())),
-		lines:         map[target]*line{},
-		conns:         map[target]*stream{},
-		all:           map[*stream]struct{}{},
-		tlsPeers:      map[tlsKey]*tlsPeer{},
 		trunks:        map[engine.TrunkID]*trunk{},
 		seed:          maphash.MakeSeed(),
 		clock:         timing.StartClock(),
 	}
-	s.dns.ask = c.Resolver
-	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.agentLines = message.AllowLine + s.userAgentLine
 	var random [6]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -121,32 +91,8 @@ func New(c Config) (*Stack, error) {
 		s.shards[i].legs = map[engine.LegID]*leg{}
 		s.attempts[i].legs = map[engine.AttemptID][]*leg{}
 	}
-	for _, l := range listeners {
-		ln, err := openListener(l)
-		if err != nil {
-			for _, open := range s.listening {
-				_ = open.close()
-			}
-			return nil, err
-		}
-		s.listening = append(s.listening, ln)
-	}
-	s.external = s.listening[0].external
-	for _, ln := range s.listening {
-		s.serve(ln)
-	}
+	s.net.Serve(s.isPeer, s.onMessage)
 	return s, nil
-}
-
-// parsers are those of sipgo for the headers that every message is matched
-// by; the others stay text until somebody asks.
-func parsers() sip.HeadersParser {
-	all := sip.DefaultHeadersParser()
-	some := sip.HeadersParser{}
-	for _, name := range [...]string{"via", "v", "to", "t", "call-id", "i", "cseq", "content-length", "l"} {
-		some[name] = all[name]
-	}
-	return some
 }
 
 // Close takes our addresses back from registrars, as far as they answer within
@@ -158,27 +104,13 @@ func (s *Stack) Close() error {
 		return nil
 	}
 	s.unregisterAll()
-	s.linesMu.Lock()
-	s.closed.Store(true)
-	s.linesMu.Unlock()
-	s.stop()
+	s.net.Shut()
 	s.trunksMu.Lock()
 	for _, t := range s.trunks {
 		t.keepalive.stop()
 	}
 	s.trunksMu.Unlock()
-	var err error
-	for _, ln := range s.listening {
-		if e := ln.close(); err == nil {
-			err = e
-		}
-	}
-	s.connsMu.Lock()
-	open := slices.Collect(maps.Keys(s.all))
-	s.connsMu.Unlock()
-	for _, c := range open {
-		c.close()
-	}
+	err := s.net.Close()
 	s.each(func(l *leg) {
 		l.mu.Lock()
 		if l.timer != nil {
@@ -186,7 +118,6 @@ func (s *Stack) Close() error {
 		}
 		l.mu.Unlock()
 	})
-	s.serving.Wait()
 	return err
 }
 
@@ -210,7 +141,7 @@ func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		l.unlock()
 		return
 	}
-	s.withTargets(t, func(to []target) {
+	s.withTargets(t, func(to []transport.Target) {
 		l.mu.Lock()
 		l.begin(to)
 		l.unlock()
@@ -219,7 +150,7 @@ func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 
 // withTargets calls f with the trunk's addresses: at once when they are known,
 // else from a goroutine when its name is resolved.
-func (s *Stack) withTargets(t *trunk, f func([]target)) {
+func (s *Stack) withTargets(t *trunk, f func([]transport.Target)) {
 	if t.conf.Host == "" {
 		f(nil)
 		return

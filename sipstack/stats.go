@@ -28,16 +28,16 @@ type Stats struct {
 }
 
 type counters struct {
-	invites, notSent, retransmissions, acks, cancels, byes, remoteByes                     atomic.Uint64
-	strays, unmatched, malformed, duplicates, writeErrors, refusedConns, strangers, floods atomic.Uint64
-	live                                                                                   atomic.Int64
-	byStatus                                                                               [700]atomic.Uint64
-	pracks, refreshes, redirects                                                           atomic.Uint64
+	invites, notSent, retransmissions, acks, cancels, byes, remoteByes atomic.Uint64
+	strays, unmatched, duplicates, floods                              atomic.Uint64
+	live                                                               atomic.Int64
+	byStatus                                                           [700]atomic.Uint64
+	pracks, refreshes, redirects                                       atomic.Uint64
 }
 
 // Stats gives a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
-	c := &s.count
+	c, n := &s.count, &s.net.Counts
 	st := Stats{
 		InvitesSent:     c.invites.Load(),
 		LegsNotSent:     c.notSent.Load(),
@@ -52,12 +52,12 @@ func (s *Stack) Stats() Stats {
 		RemoteByes:      c.remoteByes.Load(),
 		StrayAnswers:    c.strays.Load(),
 		Unmatched:       c.unmatched.Load(),
-		Malformed:       c.malformed.Load(),
-		Strangers:       c.strangers.Load(),
+		Malformed:       n.Malformed.Load(),
+		Strangers:       n.Strangers.Load(),
 		Floods:          c.floods.Load(),
 		Duplicates:      c.duplicates.Load(),
-		WriteErrors:     c.writeErrors.Load(),
-		RefusedConns:    c.refusedConns.Load(),
+		WriteErrors:     n.WriteErrors.Load(),
+		RefusedConns:    n.RefusedConns.Load(),
 		LiveLegs:        int(c.live.Load()),
 	}
 	for code := range c.byStatus {
@@ -73,3 +73,14 @@ func (s *Stack) Stats() Stats {
 	}
 	return st
 }
+
+// Addr is the host:port that the first listener is bound to.
+func (s *Stack) Addr() string { return s.net.Addr() }
+
+// ListenerAddr is the host:port at which a listener serves a transport; empty
+// when it does not.
+func (s *Stack) ListenerAddr(name string, t Transport) string { return s.net.ListenerAddr(name, t) }
+
+// OpenConnections counts the TCP and TLS connections that are open now, ours
+// and those of far sides.
+func (s *Stack) OpenConnections() int { return s.net.OpenConnections() }

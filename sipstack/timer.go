@@ -153,7 +153,7 @@ func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
 // sessionRefreshed takes the 2xx of our refresh, which is a target refresh too.
 func (l *leg) sessionRefreshed(r *sip.Response) {
 	l.refreshTarget(r)
-	if sdp := message.SdpOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, l.remoteSDP) {
+	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, l.remoteSDP) {
 		l.remoteSDP = sdp
 		if m := l.s.conf.Media; m != nil {
 			m.Reanswer(l.attempt, l.id, sdp)

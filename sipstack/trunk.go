@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -24,8 +25,8 @@ type trunk struct {
 	hostPort string
 	params   string // URI parameters: ";transport=tcp" or none
 	external string // our host as its far side knows it; empty: the listener's
-	from     *listener
-	tls      *tlsPeer
+	from     *transport.Endpoint
+	tls      *transport.TLSPeer
 	hopHost  string // where requests are sent: Host, or the outbound proxy
 	hopPort  int
 	fault    string // why it cannot send at all; empty when it can
@@ -98,7 +99,7 @@ func (s *Stack) newTrunk(c TrunkConfig) *trunk {
 	t := &trunk{s: s, conf: c, hostPort: message.BracketHost(message.CleanHost(c.Host)), external: message.BracketHost(message.CleanHost(c.ExternalHost))}
 	t.proxy()
 	t.connect()
-	if c.Port != 0 && c.Port != defaultPort(c.Transport) {
+	if c.Port != 0 && c.Port != transport.DefaultPort(c.Transport) {
 		t.hostPort += ":" + strconv.Itoa(c.Port)
 	}
 	if c.Transport != message.UDP {
@@ -144,44 +145,44 @@ func (t *trunk) user(n engine.PhoneNumber) string {
 
 // targets lists the trunk's addresses, best first; none while its name is
 // not resolved.
-func (t *trunk) targets() []target {
-	return t.toAll(t.s.dns.cached(t.hopHost, t.hopPort, t.conf.Transport))
+func (t *trunk) targets() []transport.Target {
+	return t.toAll(t.s.net.Names.Cached(t.hopHost, t.hopPort, t.conf.Transport))
 }
 
 // resolved is targets, but waits for the first answer of the name server.
-func (t *trunk) resolved() ([]target, error) {
-	addrs, err := t.s.dns.wait(t.hopHost, t.hopPort, t.conf.Transport)
+func (t *trunk) resolved() ([]transport.Target, error) {
+	addrs, err := t.s.net.Names.Wait(t.hopHost, t.hopPort, t.conf.Transport)
 	return t.toAll(addrs), err
 }
 
-func (t *trunk) toAll(addrs []netip.AddrPort) []target {
-	out := make([]target, len(addrs))
+func (t *trunk) toAll(addrs []netip.AddrPort) []transport.Target {
+	out := make([]transport.Target, len(addrs))
 	for i, a := range addrs {
 		out[i] = t.to(a)
 	}
-	return t.s.marks.sort(out)
+	return t.s.net.Marks.Sort(out)
 }
 
 // to is the way to one address of the trunk.
-func (t *trunk) to(a netip.AddrPort) target { return t.over(a, t.conf.Transport) }
+func (t *trunk) to(a netip.AddrPort) transport.Target { return t.over(a, t.conf.Transport) }
 
 // over is the way to an address of the trunk's far side over any transport.
-func (t *trunk) over(a netip.AddrPort, over message.Transport) target {
-	to := target{addr: a, transport: over, from: t.from}
+func (t *trunk) over(a netip.AddrPort, over message.Transport) transport.Target {
+	to := transport.Target{Addr: a, Transport: over, From: t.from}
 	if over == message.TLS {
-		to.tls = t.tls
+		to.TLS = t.tls
 	}
 	return to
 }
 
 // named is the way to a host that a dialog names: over TLS it must bear that
 // name, unless the trunk's own settings say what is to be checked.
-func (t *trunk) named(host string, to target) target {
-	if _, literal := literal(host, 1); to.transport != message.TLS || literal || t.conf.TLSServerName != "" {
+func (t *trunk) named(host string, to transport.Target) transport.Target {
+	if _, literal := transport.Literal(host, 1); to.Transport != message.TLS || literal || t.conf.TLSServerName != "" {
 		return to
 	}
-	if p, err := t.s.tlsPeer(t.from, host, t.conf.TLSRoots, t.conf.TLSInsecure); err == nil {
-		to.tls = p
+	if p, err := t.s.net.TLSPeer(t.from, host, t.conf.TLSRoots, t.conf.TLSInsecure); err == nil {
+		to.TLS = p
 	}
 	return to
 }
@@ -199,7 +200,7 @@ func (t *trunk) proxy() {
 	}
 	n, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16)
 	t.hopHost, t.hopPort = strings.Trim(host, "[]"), int(n)
-	_, ip := literal(t.hopHost, 1)
+	_, ip := transport.Literal(t.hopHost, 1)
 	if err != nil || t.hopHost == "" || message.CleanHost(t.hopHost) != t.hopHost || (!ip && strings.ContainsAny(t.hopHost, ":[]")) {
 		t.fault = "outbound_proxy must be host or host:port"
 		return
@@ -218,19 +219,19 @@ func (t *trunk) proxy() {
 // connect finds what the trunk sends from and trusts; fault says why it cannot
 // send at all.
 func (t *trunk) connect() {
-	if t.from = t.s.listener(t.conf.Listener); t.from == nil {
-		t.from, t.fault = t.s.listening[0], "there is no SIP listener "+t.conf.Listener
+	if t.from = t.s.net.Listener(t.conf.Listener); t.from == nil {
+		t.from, t.fault = t.s.net.First(), "there is no SIP listener "+t.conf.Listener
 		return
 	}
-	if t.conf.Transport == message.UDP && t.from.udp == nil {
-		t.fault = "the SIP listener " + t.from.name + " has no UDP"
+	if t.conf.Transport == message.UDP && !t.from.HasUDP() {
+		t.fault = "the SIP listener " + t.from.Name + " has no UDP"
 	}
 	name := t.conf.TLSServerName
 	if name == "" {
 		name = t.hopHost
 	}
 	var err error
-	if t.tls, err = t.s.tlsPeer(t.from, name, t.conf.TLSRoots, t.conf.TLSInsecure); err != nil && t.conf.Transport == message.TLS {
+	if t.tls, err = t.s.net.TLSPeer(t.from, name, t.conf.TLSRoots, t.conf.TLSInsecure); err != nil && t.conf.Transport == message.TLS {
 		t.fault = err.Error()
 	}
 }
@@ -334,4 +335,17 @@ func (s *Stack) trunk(id engine.TrunkID) *trunk {
 	s.trunksMu.RLock()
 	defer s.trunksMu.RUnlock()
 	return s.trunks[id]
+}
+
+// localHost is our host as the trunk's far side at to knows it.
+func (t *trunk) localHost(to transport.Target) string {
+	if t.external != "" {
+		return t.external
+	}
+	return t.s.net.LocalHost(t.s.net.From(to), to.Addr.Addr())
+}
+
+// sentBy is our host:port in Via and Contact.
+func (t *trunk) sentBy(to transport.Target) string {
+	return t.localHost(to) + t.s.net.From(to).PortOf(to.Transport)
 }

@@ -38,8 +38,8 @@ func sdpPart(m sip.Message, body []byte) []byte {
 	return nil
 }
 
-// SdpOf gives the body of a message if it is SDP; nil otherwise.
-func SdpOf(m sip.Message) []byte {
+// SDPOf gives the body of a message if it is SDP; nil otherwise.
+func SDPOf(m sip.Message) []byte {
 	body := m.Body()
 	if len(body) == 0 {
 		return nil

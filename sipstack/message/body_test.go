@@ -28,7 +28,7 @@ func TestTheSDPOfAMultipartBodyIsFound(t *testing.T) {
 		{`multipart/mixed;boundary=Xy`, strings.Repeat(isup, maxParts) + sdp, ""},
 		{`multipart/mixed;boundary=Xy`, "", ""},
 	} {
-		if got := string(SdpOf(message(c.contentType, c.body))); got != c.want {
+		if got := string(SDPOf(message(c.contentType, c.body))); got != c.want {
 			t.Errorf("%s %q: got %q, want %q", c.contentType, c.body, got, c.want)
 		}
 	}

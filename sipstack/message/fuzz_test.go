@@ -37,7 +37,7 @@ func FuzzResponseHeaders(f *testing.F) {
 		if sec, refresher := SessionExpires(r); sec > MaxSessionSec || !slices.Contains([]string{"", "uac", "uas"}, refresher) {
 			t.Fatalf("%d s, refresher %q", sec, refresher)
 		}
-		if n := RseqOf(r); n > 1<<31-1 {
+		if n := RSeqOf(r); n > 1<<31-1 {
 			t.Fatalf("RSeq %d", n)
 		}
 		if a := Attestation(r); len(a) > maxAttestation || Clean(a) != a || utf8.ValidString(value) && !utf8.ValidString(a) {
@@ -49,7 +49,7 @@ func FuzzResponseHeaders(f *testing.F) {
 		if n, ok := ParseSeconds(value); ok && n < 0 {
 			t.Fatal(n)
 		}
-		if sdp := SdpOf(r); len(sdp) > len(body) {
+		if sdp := SDPOf(r); len(sdp) > len(body) {
 			t.Fatalf("%d bytes of SDP of %d", len(sdp), len(body))
 		}
 		e := Refusal(r)

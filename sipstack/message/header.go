@@ -190,9 +190,9 @@ func Lists(m sip.Message, header, token string) bool {
 	return false
 }
 
-// RseqOf is the RSeq of a reliable provisional response (RFC 3262 §7.1), 0
+// RSeqOf is the RSeq of a reliable provisional response (RFC 3262 §7.1), 0
 // when the response is not reliable.
-func RseqOf(r *sip.Response) uint32 {
+func RSeqOf(r *sip.Response) uint32 {
 	if r.StatusCode == 100 || !Lists(r, "require", "100rel") {
 		return 0
 	}

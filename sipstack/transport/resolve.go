@@ -1,4 +1,4 @@
-package sipstack
+package transport
 
 import (
 	"cmp"
@@ -32,8 +32,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// resolver is a cache of host names, so that no message waits for DNS.
-type resolver struct {
+// Names is a cache of host names, so that no message waits for DNS.
+type Names struct {
 	ask Resolver
 	mu  sync.Mutex
 	m   map[dnsKey]*dnsEntry
@@ -52,16 +52,16 @@ type dnsEntry struct {
 	busy  chan struct{} // closed when the running look-up ends; nil when none runs
 }
 
-// defaultPort is that of a transport (RFC 3261 §19.1.2).
-func defaultPort(t message.Transport) int {
+// DefaultPort is that of a transport (RFC 3261 §19.1.2).
+func DefaultPort(t message.Transport) int {
 	if t == message.TLS {
 		return 5061
 	}
 	return 5060
 }
 
-// literal gives the address of a host that needs no look-up.
-func literal(host string, port int) (netip.AddrPort, bool) {
+// Literal gives the address of a host that needs no look-up.
+func Literal(host string, port int) (netip.AddrPort, bool) {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {
 		return netip.AddrPort{}, false
@@ -69,19 +69,19 @@ func literal(host string, port int) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true //nolint:gosec // a port
 }
 
-// cached gives what is known of a host without waiting; it starts a look-up
+// Cached gives what is known of a host without waiting; it starts a look-up
 // when that is nothing or not fresh.
-func (r *resolver) cached(host string, port int, over message.Transport) []netip.AddrPort {
-	if a, ok := literal(host, cmp.Or(port, defaultPort(over))); ok {
+func (r *Names) Cached(host string, port int, over message.Transport) []netip.AddrPort {
+	if a, ok := Literal(host, cmp.Or(port, DefaultPort(over))); ok {
 		return []netip.AddrPort{a}
 	}
 	e, _ := r.refresh(dnsKey{strings.ToLower(host), port, over})
 	return e.addrs
 }
 
-// wait is cached, but waits for the first answer.
-func (r *resolver) wait(host string, port int, over message.Transport) ([]netip.AddrPort, error) {
-	if a, ok := literal(host, cmp.Or(port, defaultPort(over))); ok {
+// Wait is cached, but waits for the first answer.
+func (r *Names) Wait(host string, port int, over message.Transport) ([]netip.AddrPort, error) {
+	if a, ok := Literal(host, cmp.Or(port, DefaultPort(over))); ok {
 		return []netip.AddrPort{a}, nil
 	}
 	key := dnsKey{strings.ToLower(host), port, over}
@@ -95,7 +95,7 @@ func (r *resolver) wait(host string, port int, over message.Transport) ([]netip.
 }
 
 // refresh copies the entry and starts a look-up unless the entry is fresh.
-func (r *resolver) refresh(key dnsKey) (dnsEntry, chan struct{}) {
+func (r *Names) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.m == nil {
@@ -126,7 +126,7 @@ var errNames = errors.New("too many host names are being looked up")
 
 // prune forgets what is not fresh and not being asked for; when that is
 // little, some of the rest, which is asked for again when it is needed.
-func (r *resolver) prune() {
+func (r *Names) prune() {
 	for k, e := range r.m {
 		if e.busy == nil && time.Since(e.at) > dnsFresh {
 			delete(r.m, k)
@@ -142,7 +142,7 @@ func (r *resolver) prune() {
 	}
 }
 
-func (r *resolver) look(key dnsKey, e *dnsEntry) {
+func (r *Names) look(key dnsKey, e *dnsEntry) {
 	ctx, cancel := context.WithTimeout(context.Background(), dnsTimeout)
 	defer cancel()
 	addrs, err := lookUp(ctx, r.ask, key)
@@ -177,7 +177,7 @@ func lookUp(ctx context.Context, ask Resolver, key dnsKey) ([]netip.AddrPort, er
 				return out, nil
 			}
 		}
-		key.port = defaultPort(key.over)
+		key.port = DefaultPort(key.over)
 	}
 	ips, err := addresses(ctx, ask, key.host)
 	if err != nil {

@@ -1,4 +1,4 @@
-package sipstack
+package transport
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ const (
 	// markedFor is how long an address that failed is put behind the others of
 	// its name (RFC 3263 §4.3).
 	markedFor = 30 * time.Second
-	maxMarked = 5 * time.Minute // what its Retry-After can ask for
+	MaxMarked = 5 * time.Minute // what its Retry-After can ask for
 	maxMarks  = 1000
 )
 
@@ -29,8 +29,8 @@ type markKey struct {
 	over message.Transport
 }
 
-// fail marks an address; zero is the usual time.
-func (m *marks) fail(to target, d time.Duration) {
+// Fail marks an address; zero is the usual time.
+func (m *marks) Fail(to Target, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -45,28 +45,28 @@ func (m *marks) fail(to target, d time.Duration) {
 		}
 	}
 	if len(m.until) < maxMarks {
-		m.until[markKey{to.addr, to.transport}] = now.Add(min(cmp.Or(d, markedFor), maxMarked))
+		m.until[markKey{to.Addr, to.Transport}] = now.Add(min(cmp.Or(d, markedFor), MaxMarked))
 	}
 }
 
-func (m *marks) clear(to target) {
+func (m *marks) Clear(to Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.until, markKey{to.addr, to.transport})
+	delete(m.until, markKey{to.Addr, to.Transport})
 }
 
-func (m *marks) marked(to target) bool {
+func (m *marks) Marked(to Target) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, ok := m.until[markKey{to.addr, to.transport}]
+	t, ok := m.until[markKey{to.Addr, to.Transport}]
 	return ok && time.Now().Before(t)
 }
 
-// sort puts marked addresses last and keeps the order otherwise.
-func (m *marks) sort(to []target) []target {
+// Sort puts marked addresses last and keeps the order otherwise.
+func (m *marks) Sort(to []Target) []Target {
 	if len(to) > 1 {
-		slices.SortStableFunc(to, func(a, b target) int {
-			switch x, y := m.marked(a), m.marked(b); {
+		slices.SortStableFunc(to, func(a, b Target) int {
+			switch x, y := m.Marked(a), m.Marked(b); {
 			case x == y:
 				return 0
 			case y:

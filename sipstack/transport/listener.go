@@ -1,4 +1,4 @@
-package sipstack
+package transport
 
 import (
 	"crypto/tls"
@@ -42,10 +42,10 @@ type Listener struct {
 	Certificate *tls.Certificate
 }
 
-// listener is an open Listener. It does not change.
-type listener struct {
-	name     string
-	external string     // host for Via and Contact; empty: by route
+// Endpoint is an open Listener. It does not change.
+type Endpoint struct {
+	Name     string
+	External string     // host for Via and Contact; empty: by route
 	bind     netip.Addr // where connections leave from; invalid: by route
 	udp      *net.UDPConn
 	tcp, tls net.Listener
@@ -55,36 +55,32 @@ type listener struct {
 	port, tlsPort int
 }
 
-// listeners are the listeners of a configuration, checked.
-func (c *Config) listeners() ([]Listener, error) {
-	all := c.Listeners
-	if len(all) == 0 {
-		all = []Listener{{Name: "default", Address: c.Listen, ExternalHost: c.ExternalHost}}
-	}
+// checkListeners says what is wrong with the listeners of a configuration.
+func checkListeners(all []Listener) error {
 	if len(all) > maxListeners {
-		return nil, fmt.Errorf("sipstack: %d listeners; at most %d", len(all), maxListeners)
+		return fmt.Errorf("sipstack: %d listeners; at most %d", len(all), maxListeners)
 	}
 	seen := map[string]bool{}
 	for _, l := range all {
 		if l.Name == "" || seen[l.Name] {
-			return nil, fmt.Errorf("sipstack: every listener needs a name of its own; %q is empty or taken", l.Name)
+			return fmt.Errorf("sipstack: every listener needs a name of its own; %q is empty or taken", l.Name)
 		}
 		seen[l.Name] = true
 		for _, t := range l.Transports {
 			if _, ok := message.TransportOf(string(t)); !ok {
-				return nil, fmt.Errorf("sipstack: listener %s: transport %q is none of udp, tcp, tls", l.Name, t)
+				return fmt.Errorf("sipstack: listener %s: transport %q is none of udp, tcp, tls", l.Name, t)
 			}
 			if t == message.TLS && l.Certificate == nil {
-				return nil, fmt.Errorf("sipstack: listener %s needs a certificate to listen for TLS (trunks over TLS work without)", l.Name)
+				return fmt.Errorf("sipstack: listener %s needs a certificate to listen for TLS (trunks over TLS work without)", l.Name)
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // openListener opens the sockets of a listener.
-func openListener(c Listener) (*listener, error) {
-	ln := &listener{name: c.Name, external: message.BracketHost(message.CleanHost(c.ExternalHost)), cert: c.Certificate}
+func openListener(c Listener) (*Endpoint, error) {
+	ln := &Endpoint{Name: c.Name, External: message.BracketHost(message.CleanHost(c.ExternalHost)), cert: c.Certificate}
 	if err := ln.open(c); err != nil {
 		_ = ln.close()
 		return nil, err
@@ -92,7 +88,7 @@ func openListener(c Listener) (*listener, error) {
 	return ln, nil
 }
 
-func (ln *listener) open(c Listener) error {
+func (ln *Endpoint) open(c Listener) error {
 	want := c.Transports
 	if len(want) == 0 {
 		want = []message.Transport{message.UDP, message.TCP}
@@ -103,8 +99,8 @@ func (ln *listener) open(c Listener) error {
 	}
 	if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
 		ln.bind = ip.Unmap()
-		if ln.external == "" {
-			ln.external = message.BracketHost(ln.bind.String())
+		if ln.External == "" {
+			ln.External = message.BracketHost(ln.bind.String())
 		}
 	}
 	if err := ln.openPlain(host, port, slices.Contains(want, message.UDP), slices.Contains(want, message.TCP)); err != nil {
@@ -143,7 +139,7 @@ func splitListen(address string) (host string, port int, err error) {
 
 // openPlain opens UDP and TCP on the same port; port 0 takes a port that is
 // free for both.
-func (ln *listener) openPlain(host string, port int, udp, tcp bool) error {
+func (ln *Endpoint) openPlain(host string, port int, udp, tcp bool) error {
 	if !udp && !tcp {
 		return nil
 	}
@@ -182,7 +178,7 @@ func (ln *listener) openPlain(host string, port int, udp, tcp bool) error {
 	return fmt.Errorf("sipstack: cannot listen on udp %s, is another process using the port? %w", net.JoinHostPort(host, strconv.Itoa(port)), last)
 }
 
-func (ln *listener) close() (err error) {
+func (ln *Endpoint) close() (err error) {
 	if ln.udp != nil {
 		err = ln.udp.Close()
 	}
@@ -197,7 +193,7 @@ func (ln *listener) close() (err error) {
 }
 
 // addr is the host:port that a transport is served at; empty when it is not.
-func (ln *listener) addr(t message.Transport) string {
+func (ln *Endpoint) addr(t message.Transport) string {
 	switch {
 	case t == message.UDP && ln.udp != nil:
 		return ln.udp.LocalAddr().String()
@@ -209,76 +205,76 @@ func (ln *listener) addr(t message.Transport) string {
 	return ""
 }
 
-func (ln *listener) portOf(t message.Transport) string {
+func (ln *Endpoint) PortOf(t message.Transport) string {
 	if t == message.TLS {
 		return ":" + strconv.Itoa(ln.tlsPort)
 	}
 	return ":" + strconv.Itoa(ln.port)
 }
 
-// serve starts the goroutines that read a listener's sockets.
-func (s *Stack) serve(ln *listener) {
+// listen starts the goroutines that read a listener's sockets.
+func (n *Sockets) listen(ln *Endpoint) {
 	if ln.udp != nil {
-		s.serving.Add(1)
-		go func() { defer s.serving.Done(); s.served(ln, message.UDP, s.readUDP(ln)) }()
+		n.serving.Add(1)
+		go func() { defer n.serving.Done(); n.served(ln, message.UDP, n.readUDP(ln)) }()
 	}
 	for t, l := range map[message.Transport]net.Listener{message.TCP: ln.tcp, message.TLS: ln.tls} {
 		if l != nil {
-			s.serving.Add(1)
-			go func() { defer s.serving.Done(); s.served(ln, t, s.accept(ln, l, t)) }()
+			n.serving.Add(1)
+			go func() { defer n.serving.Done(); n.served(ln, t, n.accept(ln, l, t)) }()
 		}
 	}
 }
 
 // served reports the end of a read loop that nobody asked to end.
-func (s *Stack) served(ln *listener, t message.Transport, err error) {
-	if !s.closed.Load() {
-		s.log.Error().Err(err).Str("listener", ln.name).Str("network", string(t)).Msg("sip socket is no longer served")
+func (n *Sockets) served(ln *Endpoint, t message.Transport, err error) {
+	if !n.closed.Load() {
+		n.log.Error().Err(err).Str("listener", ln.Name).Str("network", string(t)).Msg("sip socket is no longer served")
 	}
 }
 
 // accept takes connections of trunks' addresses. Others are closed, and those
 // beyond the bound: a carrier's connections are few and stay.
-func (s *Stack) accept(ln *listener, l net.Listener, t message.Transport) error {
+func (n *Sockets) accept(ln *Endpoint, l net.Listener, t message.Transport) error {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) || s.closed.Load() {
+			if errors.Is(err, net.ErrClosed) || n.closed.Load() {
 				return err
 			}
-			s.log.Warn().Err(err).Str("listener", ln.name).Msg("a connection could not be taken")
+			n.log.Warn().Err(err).Str("listener", ln.Name).Msg("a connection could not be taken")
 			<-time.After(acceptPause)
 			continue
 		}
-		key := target{transport: t, from: ln}
+		key := Target{Transport: t, From: ln}
 		if a, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
-			key.addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+			key.Addr = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 		}
-		if !s.isPeer(key.addr.Addr()) {
-			s.count.strangers.Add(1)
+		if !n.isPeer(key.Addr.Addr()) {
+			n.Counts.Strangers.Add(1)
 			_ = conn.Close()
 			continue
 		}
-		if s.inbound.Add(1) > maxInbound {
-			s.inbound.Add(-1)
-			s.count.refusedConns.Add(1)
+		if n.inbound.Add(1) > maxInbound {
+			n.inbound.Add(-1)
+			n.Counts.RefusedConns.Add(1)
 			_ = conn.Close()
 			continue
 		}
 		if t == message.TLS {
 			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*ln.cert}, MinVersion: tls.VersionTLS12})
 		}
-		s.open(key, conn, true)
+		n.open(key, conn, true)
 	}
 }
 
-// listener finds one by name; empty is the first.
-func (s *Stack) listener(name string) *listener {
+// Listener finds one by name; empty is the first.
+func (n *Sockets) Listener(name string) *Endpoint {
 	if name == "" {
-		return s.listening[0]
+		return n.listening[0]
 	}
-	for _, ln := range s.listening {
-		if ln.name == name {
+	for _, ln := range n.listening {
+		if ln.Name == name {
 			return ln
 		}
 	}
@@ -286,9 +282,9 @@ func (s *Stack) listener(name string) *listener {
 }
 
 // Addr is the host:port that the first listener is bound to.
-func (s *Stack) Addr() string {
+func (n *Sockets) Addr() string {
 	for _, t := range [...]message.Transport{message.UDP, message.TCP, message.TLS} {
-		if a := s.listening[0].addr(t); a != "" {
+		if a := n.listening[0].addr(t); a != "" {
 			return a
 		}
 	}
@@ -297,20 +293,20 @@ func (s *Stack) Addr() string {
 
 // ListenerAddr is the host:port at which a listener serves a transport; empty
 // when it does not.
-func (s *Stack) ListenerAddr(name string, t message.Transport) string {
-	if ln := s.listener(name); ln != nil {
+func (n *Sockets) ListenerAddr(name string, t message.Transport) string {
+	if ln := n.Listener(name); ln != nil {
 		return ln.addr(t)
 	}
 	return ""
 }
 
-// localHost is the host that we give a far side at addr as our own: what is
+// LocalHost is the host that we give a far side at addr as our own: what is
 // configured, or the address that the route to it leaves from.
-func (s *Stack) localHost(ln *listener, addr netip.Addr) string {
-	if ln.external != "" {
-		return ln.external
+func (n *Sockets) LocalHost(ln *Endpoint, addr netip.Addr) string {
+	if ln.External != "" {
+		return ln.External
 	}
-	if v, ok := s.locals.Load(addr); ok {
+	if v, ok := n.locals.Load(addr); ok {
 		return v.(string)
 	}
 	host := "127.0.0.1"
@@ -318,28 +314,21 @@ func (s *Stack) localHost(ln *listener, addr netip.Addr) string {
 	if c, err := net.Dial("udp", netip.AddrPortFrom(addr, 5060).String()); err == nil {
 		host = message.BracketHost(c.LocalAddr().(*net.UDPAddr).IP.String())
 		_ = c.Close()
-		s.locals.Store(addr, host)
+		n.locals.Store(addr, host)
 	}
 	return host
 }
 
-// localHost is our host as the trunk's far side at to knows it.
-func (t *trunk) localHost(to target) string {
-	if t.external != "" {
-		return t.external
+// From is the listener that a message to a target leaves from.
+func (n *Sockets) From(to Target) *Endpoint {
+	if to.From == nil {
+		return n.listening[0]
 	}
-	return t.s.localHost(t.s.from(to), to.addr.Addr())
+	return to.From
 }
 
-// sentBy is our host:port in Via and Contact.
-func (t *trunk) sentBy(to target) string {
-	return t.localHost(to) + t.s.from(to).portOf(to.transport)
-}
+// First is the listener of trunks that choose none.
+func (n *Sockets) First() *Endpoint { return n.listening[0] }
 
-// from is the listener that a message to a target leaves from.
-func (s *Stack) from(to target) *listener {
-	if to.from == nil {
-		return s.listening[0]
-	}
-	return to.from
-}
+// HasUDP says whether datagrams can leave from here.
+func (ln *Endpoint) HasUDP() bool { return ln.udp != nil }

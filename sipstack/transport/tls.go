@@ -1,4 +1,4 @@
-package sipstack
+package transport
 
 import (
 	"crypto/tls"
@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// tlsPeer is how the far side of a connection has to prove who it is. Two
+// TLSPeer is how the far side of a connection has to prove who it is. Two
 // connections with the same tlsPeer trust the same, so that trunks share them.
-type tlsPeer struct{ conf *tls.Config }
+type TLSPeer struct{ conf *tls.Config }
 
 // tlsKey is what makes two tlsPeers the same.
 type tlsKey struct {
-	from        *listener
+	from        *Endpoint
 	name, roots string
 	insecure    bool
 }
 
 var errRoots = errors.New("tls_roots holds no certificate in PEM")
 
-// tlsPeer gives the one for a server name. It is checked against the
+// TLSPeer gives the one for a server name. It is checked against the
 // certificate as RFC 5922 §7 asks: the name that the trunk is configured with,
 // not one that DNS led to.
-func (s *Stack) tlsPeer(ln *listener, name, roots string, insecure bool) (*tlsPeer, error) {
+func (n *Sockets) TLSPeer(ln *Endpoint, name, roots string, insecure bool) (*TLSPeer, error) {
 	key := tlsKey{ln, strings.ToLower(strings.Trim(name, "[]")), roots, insecure}
-	s.tlsMu.Lock()
-	defer s.tlsMu.Unlock()
-	if p := s.tlsPeers[key]; p != nil {
+	n.tlsMu.Lock()
+	defer n.tlsMu.Unlock()
+	if p := n.tlsPeers[key]; p != nil {
 		return p, nil
 	}
 	conf := &tls.Config{
@@ -43,9 +43,9 @@ func (s *Stack) tlsPeer(ln *listener, name, roots string, insecure bool) (*tlsPe
 	if ln.cert != nil {
 		conf.Certificates = []tls.Certificate{*ln.cert}
 	}
-	p := &tlsPeer{conf}
-	if len(s.tlsPeers) < maxTLSPeers {
-		s.tlsPeers[key] = p
+	p := &TLSPeer{conf}
+	if len(n.tlsPeers) < maxTLSPeers {
+		n.tlsPeers[key] = p
 	}
 	return p, nil
 }

@@ -1,4 +1,4 @@
-package sipstack
+package transport
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ const (
 
 // stream is one open TCP or TLS connection, ours or the far side's.
 type stream struct {
-	s       *Stack
-	key     target
+	n       *Sockets
+	key     Target
 	conn    net.Conn
 	inbound bool
 
@@ -45,21 +45,21 @@ type stream struct {
 
 // open enters a connection into the table and starts to read it; nil when the
 // stack is closed.
-func (s *Stack) open(key target, conn net.Conn, inbound bool) *stream {
-	c := &stream{s: s, key: key, conn: conn, inbound: inbound}
-	s.connsMu.Lock()
-	if s.closed.Load() {
-		s.connsMu.Unlock()
+func (n *Sockets) open(key Target, conn net.Conn, inbound bool) *stream {
+	c := &stream{n: n, key: key, conn: conn, inbound: inbound}
+	n.connsMu.Lock()
+	if n.closed.Load() {
+		n.connsMu.Unlock()
 		_ = conn.Close()
 		return nil
 	}
-	s.all[c] = struct{}{}
-	s.conns[key] = c
-	s.serving.Add(1)
-	s.connsMu.Unlock()
+	n.all[c] = struct{}{}
+	n.conns[key] = c
+	n.serving.Add(1)
+	n.connsMu.Unlock()
 	if !inbound {
 		c.mu.Lock()
-		c.ping = time.AfterFunc(s.conf.Timers.Flow, c.sendPing)
+		c.ping = time.AfterFunc(n.flow, c.sendPing)
 		c.mu.Unlock()
 	}
 	go c.serve()
@@ -69,21 +69,21 @@ func (s *Stack) open(key target, conn net.Conn, inbound bool) *stream {
 // close takes the connection out of the table, so that the next message to
 // its far side opens another.
 func (c *stream) close() {
-	c.s.connsMu.Lock()
-	if c.s.conns[c.key] == c {
-		delete(c.s.conns, c.key)
+	c.n.connsMu.Lock()
+	if c.n.conns[c.key] == c {
+		delete(c.n.conns, c.key)
 	}
-	_, open := c.s.all[c]
-	delete(c.s.all, c)
-	c.s.connsMu.Unlock()
+	_, open := c.n.all[c]
+	delete(c.n.all, c)
+	c.n.connsMu.Unlock()
 	_ = c.conn.Close()
 	if open && c.inbound {
-		c.s.inbound.Add(-1)
+		c.n.inbound.Add(-1)
 	}
 }
 
 func (c *stream) serve() {
-	defer c.s.serving.Done()
+	defer c.n.serving.Done()
 	defer c.close()
 	if c.inbound {
 		_ = c.conn.SetReadDeadline(time.Now().Add(firstMessage))
@@ -120,22 +120,22 @@ func (c *stream) take(f *framer, b []byte) bool {
 			}
 		}
 		if err != nil {
-			c.s.count.malformed.Add(1)
+			c.n.Counts.Malformed.Add(1)
 			return false
 		}
 		if data == nil {
 			return true
 		}
-		if c.inbound && c.s.isPeer(c.key.addr.Addr()) {
+		if c.inbound && c.n.isPeer(c.key.Addr.Addr()) {
 			_ = c.conn.SetReadDeadline(time.Time{}) // anybody else's connection ends soon
 		}
 		c.quiet.Store(0)
-		m, err := c.s.parse(data)
+		m, err := c.n.parse(data)
 		if err != nil {
-			c.s.count.malformed.Add(1)
+			c.n.Counts.Malformed.Add(1)
 			continue
 		}
-		c.s.onMessage(m, c.key)
+		c.n.onMessage(m, c.key)
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *stream) take(f *framer, b []byte) bool {
 // §3.5.1). A pong is not asked for: a far side that does not know pings
 // ignores them (RFC 3261 §7.5); one that is gone resets the connection.
 func (c *stream) sendPing() {
-	if c.quiet.Add(1) > unused && !c.s.isPeer(c.key.addr.Addr()) {
+	if c.quiet.Add(1) > unused && !c.n.isPeer(c.key.Addr.Addr()) {
 		c.close()
 		return
 	}
@@ -153,7 +153,7 @@ func (c *stream) sendPing() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ping.Reset(c.s.conf.Timers.Flow)
+	c.ping.Reset(c.n.flow)
 }
 
 // write writes whole messages. A connection that fails is closed: half a
@@ -172,38 +172,38 @@ func (c *stream) write(data []byte) (int, error) {
 var errFlowGone = errors.New("the connection that the request came on is closed")
 
 // connect gives the open connection to a target, or opens one.
-func (s *Stack) connect(to target) (*stream, error) {
-	s.connsMu.Lock()
-	c := s.conns[to]
-	s.connsMu.Unlock()
+func (n *Sockets) connect(to Target) (*stream, error) {
+	n.connsMu.Lock()
+	c := n.conns[to]
+	n.connsMu.Unlock()
 	if c != nil {
 		return c, nil
 	}
-	if s.closed.Load() {
+	if n.closed.Load() {
 		return nil, net.ErrClosed
 	}
-	if to.transport == message.TLS && to.tls == nil {
+	if to.Transport == message.TLS && to.TLS == nil {
 		return nil, errFlowGone
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
 	defer cancel()
 	d := net.Dialer{}
-	if bind := s.from(to).bind; bind.IsValid() {
+	if bind := n.From(to).bind; bind.IsValid() {
 		d.LocalAddr = &net.TCPAddr{IP: bind.AsSlice()}
 	}
-	conn, err := d.DialContext(ctx, "tcp", to.addr.String())
+	conn, err := d.DialContext(ctx, "tcp", to.Addr.String())
 	if err != nil {
 		return nil, err
 	}
-	if to.transport == message.TLS {
-		secure := tls.Client(conn, to.tls.conf)
+	if to.Transport == message.TLS {
+		secure := tls.Client(conn, to.TLS.conf)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
 			return nil, fmt.Errorf("tls: %w", err)
 		}
 		conn = secure
 	}
-	if c = s.open(to, conn, false); c == nil {
+	if c = n.open(to, conn, false); c == nil {
 		return nil, net.ErrClosed
 	}
 	return c, nil
@@ -282,28 +282,28 @@ func contentLength(head []byte) (n int, ok bool) {
 
 // readUDP reads datagrams. A read error other than "closed" is of one
 // datagram, or of an ICMP message that came back.
-func (s *Stack) readUDP(ln *listener) error {
+func (n *Sockets) readUDP(ln *Endpoint) error {
 	buf := make([]byte, maxMessage+1)
 	for {
-		n, src, err := ln.udp.ReadFromUDPAddrPort(buf)
+		size, src, err := ln.udp.ReadFromUDPAddrPort(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		data := bytes.Trim(buf[:n], "\x00\r\n ")
+		data := bytes.Trim(buf[:size], "\x00\r\n ")
 		if err != nil || len(data) == 0 {
 			continue // a keepalive of NAT
 		}
-		m, err := s.parse(buf[:n])
+		m, err := n.parse(buf[:size])
 		if err != nil {
-			s.count.malformed.Add(1)
+			n.Counts.Malformed.Add(1)
 			continue
 		}
-		s.onMessage(m, target{addr: unmapped(src), transport: message.UDP, from: ln})
+		n.onMessage(m, Target{Addr: unmapped(src), Transport: message.UDP, From: ln})
 	}
 }
 
 // parse reads one message.
-func (s *Stack) parse(b []byte) (sip.Message, error) { return s.parser.ParseSIP(tolerate(b)) }
+func (n *Sockets) parse(b []byte) (sip.Message, error) { return n.parser.ParseSIP(tolerate(b)) }
 
 // tolerate mends a status line that ends behind the code: RFC 3261 §7.2 wants a
 // space there even when the phrase is empty, and the parser insists on it, but
@@ -318,8 +318,19 @@ func tolerate(b []byte) []byte {
 
 // OpenConnections counts the TCP and TLS connections that are open now, ours
 // and those of far sides.
-func (s *Stack) OpenConnections() int {
-	s.connsMu.Lock()
-	defer s.connsMu.Unlock()
-	return len(s.all)
+func (n *Sockets) OpenConnections() int {
+	n.connsMu.Lock()
+	defer n.connsMu.Unlock()
+	return len(n.all)
+}
+
+// Parsers are those of sipgo for the headers that every message is matched
+// by; the others stay text until somebody asks.
+func Parsers() sip.HeadersParser {
+	all := sip.DefaultHeadersParser()
+	some := sip.HeadersParser{}
+	for _, name := range [...]string{"via", "v", "to", "t", "call-id", "i", "cseq", "content-length", "l"} {
+		some[name] = all[name]
+	}
+	return some
 }
