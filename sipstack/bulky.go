@@ -21,7 +21,7 @@ func (l *leg) preferStream() {
 	if l.to.Transport != message.UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.Addr {
 		return
 	}
-	stream := l.trunk.over(l.to.Addr, message.TCP)
+	stream := l.trunk.Over(l.to.Addr, message.TCP)
 	if l.s.net.Marks.Marked(stream) {
 		return
 	}
@@ -34,7 +34,7 @@ func (l *leg) preferStream() {
 // that only its credentials have made too long. The address of UDP is given
 // when TCP is to be tried. The leg is locked.
 func (l *leg) preferStreamAgain() (plain transport.Target) {
-	stream := l.trunk.over(l.to.Addr, message.TCP)
+	stream := l.trunk.Over(l.to.Addr, message.TCP)
 	if l.to.Transport != message.UDP || len(l.invite) <= maxDatagram || l.s.net.Marks.Marked(stream) {
 		return transport.Target{}
 	}
@@ -65,7 +65,7 @@ func (l *leg) datagramAfterAll(plain transport.Target) bool {
 // moveTo writes the INVITE for another way to the same address.
 func (l *leg) moveTo(to transport.Target) {
 	l.to = to
-	l.sentBy = l.trunk.sentBy(to)
+	l.sentBy = l.trunk.SentBy(to)
 	l.invite = l.appendInvite(l.invite[:0:0])
 }
 
@@ -82,7 +82,7 @@ func (l *leg) putLast() {
 // preferStreamOf is preferStream for a request inside a dialog. The leg is
 // locked.
 func (l *leg) preferStreamOf(tx *clientTx) {
-	stream := l.trunk.over(tx.to.Addr, message.TCP)
+	stream := l.trunk.Over(tx.to.Addr, message.TCP)
 	if tx.to.Transport != message.UDP || len(tx.data) <= maxDatagram || l.s.net.Marks.Marked(stream) {
 		return
 	}

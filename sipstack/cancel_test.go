@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/trunk"
 )
 
 func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
@@ -14,16 +15,16 @@ func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	var got []engine.LegEvent
-	l := s.newLeg("leg", "attempt", s.trunk("t"), func(e engine.LegEvent) { got = append(got, e) })
+	l := s.newLeg("leg", "attempt", s.trunks.Get("t"), func(e engine.LegEvent) { got = append(got, e) })
 	l.sendBy = timing.BootNow().Add(time.Minute)
 	s.add(l)
 	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
 		t.Fatal(out)
 	}
 	l.mu.Lock()
-	l.begin(s.trunk("t").targets())
+	l.begin(s.trunks.Get("t").Targets())
 	l.unlock()
 	if len(got) != 1 || got[0].NotSent != engine.NotSentCancelled || s.Stats().InvitesSent != 0 {
 		t.Fatalf("%+v", got)

@@ -82,7 +82,7 @@ func (l *leg) nextHop(uri string, source transport.Target) transport.Target {
 		return source
 	}
 	addr, from := addrs[0].Addr(), source.Addr
-	hop := l.trunk.named(u.Host, l.trunk.over(addrs[0], over))
+	hop := l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over))
 	if !from.IsValid() {
 		return hop
 	}

@@ -2,7 +2,6 @@ package sipstack
 
 import (
 	"net/netip"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -35,7 +35,7 @@ func FuzzMessage(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = s.Close() })
-	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
+	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
 	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.Fuzz(func(t *testing.T, text string, command uint8) {
 		seqs := map[engine.LegID]int{}
@@ -47,12 +47,12 @@ func FuzzMessage(f *testing.F) {
 			seqs[e.Leg], final[e.Leg] = e.Seq, e.Kind.Final()
 		}
 		for id, p := range fuzzLegs {
-			l := s.newLeg(id, engine.AttemptID(id), s.trunk("t"), sink)
+			l := s.newLeg(id, engine.AttemptID(id), s.trunks.Get("t"), sink)
 			l.offer, l.cseq, l.sendBy = []byte("v=0\r\n"), 1, timing.BootNow().Add(time.Hour)
 			l.setParties("+1", "+2", "")
 			s.add(l)
 			l.mu.Lock()
-			l.begin(s.trunk("t").targets())
+			l.begin(s.trunks.Get("t").Targets())
 			l.phase = p
 			if p >= phaseAnswered && p <= phaseClosing {
 				l.dlg = &dialog{toTag: "far", target: "sip:x@127.0.0.1:9", invite: 1, seq: 1}
@@ -98,46 +98,3 @@ var (
 		"closing": phaseClosing, "silent": phaseSilent, "watch": phaseWatch,
 	}
 )
-
-// FuzzGranted: whatever a registrar answers, the lifetime is one that can be
-// waited for, and a well-formed answer of ours is read as it is.
-func FuzzGranted(f *testing.F) {
-	f.Add("<sip:u@h>;expires=60, <sip:other@h>;expires=7", "3600", 600)
-	f.Add("sip:u@h;expires=99999999999", "x", 1)
-	f.Add(`"a, b" <sip:u@h>;q=0.1; Expires = 5`, "-1", 0)
-	f.Fuzz(func(t *testing.T, contact, expires string, asked int) {
-		asked = max(min(asked, maxRegister), 0)
-		r := sip.NewResponse(200, "OK")
-		r.AppendHeader(sip.NewHeader("Contact", contact))
-		r.AppendHeader(sip.NewHeader("Expires", expires))
-		if n := granted(r, "u", asked); n < 0 || n > maxRegister {
-			t.Fatal(n)
-		}
-		r = sip.NewResponse(200, "OK")
-		r.AppendHeader(sip.NewHeader("Contact", "<sip:x@y>;expires=1, <sip:u@h>;expires="+strconv.Itoa(asked)))
-		if n := granted(r, "u", 5); n != asked {
-			t.Fatal(n)
-		}
-	})
-}
-
-// FuzzOutboundProxy: a setting gives a host that can stand in a header and a
-// port, or a fault.
-func FuzzOutboundProxy(f *testing.F) {
-	for _, s := range []string{"proxy.example", "proxy.example:5070", "[::1]:5060", "::1", "a:b", ":5060", "a b\r\nX: y", "::1%a\r\nX: y", "h:70000"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		tr := &trunk{conf: TrunkConfig{Host: "carrier.example", OutboundProxy: text, Transport: message.TCP}}
-		tr.proxy()
-		if tr.hopPort < 0 || tr.hopPort > 65535 || (tr.fault == "" && tr.hopHost == "") {
-			t.Fatalf("%q: %+v", text, tr)
-		}
-		if line := tr.routeLine; line != "" {
-			var u sip.Uri
-			if strings.Count(line, "\r\n") != 1 || !strings.HasSuffix(line, ";lr>\r\n") || sip.ParseUri(message.AddrSpec(strings.TrimPrefix(strings.TrimSpace(line), "Route: ")), &u) != nil {
-				t.Fatalf("%q: %q", text, line)
-			}
-		}
-	})
-}

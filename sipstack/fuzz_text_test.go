@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -27,12 +28,12 @@ func FuzzInvite(f *testing.F) {
 		if _, ok := engine.ParseSIPURI(uri); uri != "" && !ok {
 			return // no such leg is placed
 		}
-		tr := s.newTrunk(TrunkConfig{ID: "x", Host: "127.0.0.1", Port: 9, FromUser: user, FromDomain: user, UserAgent: value, Privacy: privacy,
-			NumberFormat: NumberFormat(format), CallerIDHeader: CallerIDAsserted, ExtraHeaders: []Header{{"X-T-" + name, value}}})
+		tr := s.trunks.New(trunk.Config{ID: "x", Host: "127.0.0.1", Port: 9, FromUser: user, FromDomain: user, UserAgent: value, Privacy: privacy,
+			NumberFormat: trunk.NumberFormat(format), CallerIDHeader: trunk.CallerIDAsserted, ExtraHeaders: []trunk.Header{{Name: "X-T-" + name, Value: value}}})
 		l := s.newLeg("leg", "attempt", tr, nil)
 		l.offer, l.cseq, l.headers = []byte(propertySDP), 1, []engine.SIPHeader{{Name: "X-" + name, Value: value}}
 		l.setParties(engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
-		l.to = tr.to(fuzzPeer.Addr)
+		l.to = tr.To(fuzzPeer.Addr)
 		l.address()
 		for method, b := range map[sip.RequestMethod][]byte{
 			sip.INVITE: l.appendInvite(nil), sip.CANCEL: l.appendCancel(nil, 1), sip.ACK: l.appendHopACK(nil, "<sip:x@y>", 1),

@@ -28,36 +28,36 @@ func (s *Stack) onRequest(r *sip.Request, src transport.Target) {
 		s.onInDialog(r, src)
 		return
 	}
-	if r.Method == sip.ACK || !s.mayAsk(src.Addr.Addr()) {
+	if r.Method == sip.ACK || !s.trunks.MayAsk(src.Addr.Addr()) {
 		return // an ACK is never answered (§17)
 	}
 	if tags := unsupported(r, true); tags != "" {
-		s.respond(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+s.userAgentLine, nil) // §8.2.2.3
+		s.respond(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+s.trunks.UserAgentLine, nil) // §8.2.2.3
 		return
 	}
 	switch r.Method {
 	case sip.OPTIONS:
-		s.respond(r, src, 200, "OK", s.agentLines+capabilities, nil)
+		s.respond(r, src, 200, "OK", s.trunks.AgentLines+capabilities, nil)
 	case sip.INVITE:
 		s.refused.add(r)
-		code, phrase := s.inboundAnswer(src.Addr.Addr())
-		s.respond(r, src, code, phrase, s.userAgentLine, nil)
+		code, phrase := s.trunks.InboundAnswer(src.Addr.Addr())
+		s.respond(r, src, code, phrase, s.trunks.UserAgentLine, nil)
 	case sip.CANCEL:
 		if s.refused.has(r) { // answered already: the CANCEL changes nothing (§9.2)
-			s.respond(r, src, 200, "OK", s.userAgentLine, nil)
+			s.respond(r, src, 200, "OK", s.trunks.UserAgentLine, nil)
 			return
 		}
 		fallthrough
 	case sip.BYE, sip.INFO, sip.UPDATE, sip.PRACK:
 		s.count.unmatched.Add(1)
-		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+		s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.trunks.UserAgentLine, nil)
 	case sip.REFER:
-		s.respond(r, src, 603, declined, s.userAgentLine, nil)
+		s.respond(r, src, 603, declined, s.trunks.UserAgentLine, nil)
 	case sip.SUBSCRIBE: // inside a dialog it might mean a transfer; here nothing
-		s.respond(r, src, 405, "Method Not Allowed", s.agentLines, nil)
+		s.respond(r, src, 405, "Method Not Allowed", s.trunks.AgentLines, nil)
 	default:
 		code, phrase, headers := notSupported(r.Method)
-		s.respond(r, src, code, phrase, headers+s.agentLines, nil)
+		s.respond(r, src, code, phrase, headers+s.trunks.AgentLines, nil)
 	}
 }
 
@@ -128,12 +128,12 @@ func (s *Stack) onInDialog(r *sip.Request, src transport.Target) {
 	l := s.leg(engine.LegID(r.CallID().Value()))
 	from, _ := r.From().Params.Get("tag")
 	if l == nil || message.ToTag(r) != l.fromTag {
-		if !s.mayAsk(src.Addr.Addr()) {
+		if !s.trunks.MayAsk(src.Addr.Addr()) {
 			return
 		}
 		s.count.unmatched.Add(1)
 		if r.Method != sip.ACK {
-			s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.userAgentLine, nil)
+			s.respond(r, src, 481, "Call/Transaction Does Not Exist", s.trunks.UserAgentLine, nil)
 		}
 		return
 	}
@@ -158,12 +158,12 @@ func (s *Stack) onInDialog(r *sip.Request, src transport.Target) {
 		}
 	case d == nil && l.phase == phaseWatch && r.Method == sip.BYE:
 		// Answered before the earlier life ended, and ended by the far side.
-		l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		l.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side", Proof: engine.ProofHungUp})
 	case d == nil, l.phase >= phaseOver && r.Method != sip.BYE:
 		s.count.unmatched.Add(1)
-		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 	case r.Method == sip.CANCEL:
 		l.onCancel(r, src)
 	default:
@@ -197,40 +197,40 @@ func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
 func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 	seq := r.CSeq().SeqNo
 	if seq < d.remote {
-		l.respond(r, src, 500, "Request Out of Order", l.trunk.userAgentLine, nil) // §12.2.2
+		l.respond(r, src, 500, "Request Out of Order", l.trunk.UserAgentLine, nil) // §12.2.2
 		return
 	}
 	repeated := seq == d.remote
 	d.remote = seq
-	if tags := unsupported(r, l.trunk.sessionSec > 0); tags != "" && r.Method != sip.BYE {
-		l.reply(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+l.trunk.userAgentLine, nil)
+	if tags := unsupported(r, l.trunk.SessionSec > 0); tags != "" && r.Method != sip.BYE {
+		l.reply(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	talking := l.phase == phaseAnswered || l.phase == phaseConfirmed
 	switch r.Method {
 	case sip.BYE:
-		l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
+		l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		l.onBye(r)
 	case sip.INVITE, sip.UPDATE:
 		if d == l.dlg && !talking {
-			l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+			l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 			return
 		}
 		l.onOffer(r, src, d)
 	case sip.INFO:
-		l.reply(r, src, 200, "OK", l.trunk.userAgentLine, nil)
+		l.reply(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		if key := message.InfoDigit(r); key != 0 && !repeated && talking {
 			l.emit(engine.LegEvent{Kind: engine.LegDigit, Digit: key})
 		}
 	case sip.OPTIONS:
-		l.reply(r, src, 200, "OK", l.trunk.agentLines+capabilities, nil)
+		l.reply(r, src, 200, "OK", l.trunk.AgentLines+capabilities, nil)
 	case sip.PRACK: // we send no reliable provisional response
-		l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+		l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 	case sip.REFER:
 		l.onRefer(r, src)
 	default:
 		code, phrase, headers := notSupported(r.Method)
-		l.reply(r, src, code, phrase, headers+l.trunk.agentLines, nil)
+		l.reply(r, src, code, phrase, headers+l.trunk.AgentLines, nil)
 	}
 }
 
@@ -240,11 +240,11 @@ func (l *leg) onCancel(r *sip.Request, src transport.Target) {
 	branch, _ := r.Via().Params.Get("branch")
 	for i := range l.answers {
 		if a := &l.answers[i]; a.method == sip.INVITE && a.branch == branch {
-			l.respond(r, src, 200, "OK", l.trunk.userAgentLine, nil)
+			l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 			return
 		}
 	}
-	l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.userAgentLine, nil)
+	l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 }
 
 // onBye: the far side hung up. While our own BYE is on its way, that one's end

@@ -61,8 +61,8 @@ func (l *leg) tryNext(failure string) {
 
 // address sets what depends on where the INVITE goes.
 func (l *leg) address() {
-	l.sentBy = l.trunk.sentBy(l.to)
-	l.setFrom(l.trunk.localHost(l.to))
+	l.sentBy = l.trunk.SentBy(l.to)
+	l.setFrom(l.trunk.LocalHost(l.to))
 	l.branch = message.DeriveBranch(string(l.id), l.cseq, "INVITE")
 }
 
@@ -155,7 +155,7 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 		l.s.count.byStatus[r.StatusCode].Add(1)
 	}
 	if !l.to.Addr.IsValid() { // recovered, and its trunk has no address now
-		l.to, l.cseq = l.trunk.to(src), max(l.cseq, 1)
+		l.to, l.cseq = l.trunk.To(src), max(l.cseq, 1)
 		l.address()
 	} else if l.phase == phaseWatch {
 		l.to = l.to.At(src) // of all the addresses that were asked, it is this one

@@ -10,6 +10,7 @@ import (
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -44,7 +45,7 @@ type leg struct {
 	s       *Stack
 	id      engine.LegID
 	attempt engine.AttemptID
-	trunk   *trunk
+	trunk   *trunk.Trunk
 	sendBy  engine.BootTime
 	fromTag string
 	// recovered: of an earlier process life; only its end is reported.
@@ -115,7 +116,7 @@ func (l *leg) emit(e engine.LegEvent) {
 		return
 	}
 	l.seq++
-	e.Attempt, e.Leg, e.Trunk, e.Seq, e.At = l.attempt, l.id, l.trunk.conf.ID, l.seq, time.Now()
+	e.Attempt, e.Leg, e.Trunk, e.Seq, e.At = l.attempt, l.id, l.trunk.Conf.ID, l.seq, time.Now()
 	if l.events == nil {
 		l.events = make([]engine.LegEvent, 0, plainEvents)
 	}

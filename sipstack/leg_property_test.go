@@ -12,6 +12,7 @@ import (
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 	"pgregory.net/rapid"
@@ -383,13 +384,13 @@ func lawless(t testing.TB) *Stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
+	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
 	return s
 }
 
 // play gives a new leg a far side and plays steps while more says so.
 func (f *farSide) play(s *Stack, id engine.LegID, more func() bool) {
-	f.s, f.src = s, s.trunk("t").to(fuzzPeer.Addr)
+	f.s, f.src = s, s.trunks.Get("t").To(fuzzPeer.Addr)
 	f.parser = sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.net.Tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }

@@ -27,21 +27,21 @@ func (l *leg) appendContact(b []byte) []byte {
 	b = append(b, message.DeriveUser(string(l.id))...)
 	b = append(b, '@')
 	b = append(b, l.sentBy...)
-	b = append(b, l.trunk.params...)
+	b = append(b, l.trunk.Params...)
 	return append(b, ">\r\n"...)
 }
 
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (l *leg) appendInvite(b []byte) []byte {
 	b = message.AppendStart(b, "INVITE", l.requestURI(), l.to.Transport, l.sentBy, l.branch)
-	b = append(b, l.trunk.routeLine...)
+	b = append(b, l.trunk.RouteLine...)
 	b = l.appendDialogID(b, "", l.cseq, "INVITE")
 	b = l.appendContact(b)
-	b = append(b, l.trunk.agentLines...)
+	b = append(b, l.trunk.AgentLines...)
 	b = l.appendExtensions(b)
 	b = l.appendCaller(b)
 	b = l.auth.AppendTo(b)
-	b = append(b, l.trunk.extraLines...)
+	b = append(b, l.trunk.ExtraLines...)
 	for _, h := range l.headers {
 		b = message.AppendHeader(b, h.Name, h.Value)
 	}
@@ -53,7 +53,7 @@ func (l *leg) appendInvite(b []byte) []byte {
 func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 	at := l.placeOf(cseq)
 	b = message.AppendStart(b, "ACK", at.uri, at.to.Transport, at.sentBy, l.inviteBranch(cseq))
-	b = append(b, l.trunk.routeLine...)
+	b = append(b, l.trunk.RouteLine...)
 	b = append(b, "From: "...)
 	b = append(b, l.fromName...)
 	b = append(b, '<')
@@ -70,7 +70,7 @@ func (l *leg) appendHopACK(b []byte, to string, cseq uint32) []byte {
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (l *leg) appendCancel(b []byte, cseq uint32) []byte {
 	b = message.AppendStart(b, "CANCEL", l.requestURI(), l.to.Transport, l.sentBy, l.inviteBranch(cseq))
-	b = append(b, l.trunk.routeLine...)
+	b = append(b, l.trunk.RouteLine...)
 	b = l.appendDialogID(b, "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }

@@ -11,6 +11,7 @@ import (
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -34,7 +35,7 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 		}
 		out = append(out, m)
 	}
-	s.SetTrunk(TrunkConfig{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	id := engine.LegID("leg")
 	if p == phaseWatch {
 		s.RecoverLeg(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1}, func(engine.LegEvent) {})

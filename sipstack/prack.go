@@ -3,62 +3,24 @@ package sipstack
 import (
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )
 
-// Values of TrunkConfig.ReliableProvisionals.
-const (
-	reliableRequired = "required"
-	reliableOff      = "off"
-)
-
 // appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
 // §4) and a session timer (RFC 4028 §7.1).
 func (l *leg) appendExtensions(b []byte) []byte {
 	if l.minSE == 0 {
-		return append(b, l.trunk.extensions...)
+		return append(b, l.trunk.Extensions...)
 	}
-	b = append(b, l.trunk.supported...)
+	b = append(b, l.trunk.Supported...)
 	b = append(b, "Session-Expires: "...)
-	b = strconv.AppendUint(b, uint64(max(l.trunk.sessionSec, l.minSE)), 10)
+	b = strconv.AppendUint(b, uint64(max(l.trunk.SessionSec, l.minSE)), 10)
 	b = append(b, "\r\nMin-SE: "...)
 	b = strconv.AppendUint(b, uint64(l.minSE), 10)
 	return append(b, "\r\n"...)
-}
-
-// setExtensions writes the header lines that all INVITEs of a trunk have.
-func (t *trunk) setExtensions() {
-	var tags []string
-	required := ""
-	switch t.conf.ReliableProvisionals {
-	case reliableOff:
-	case reliableRequired:
-		required = "Require: 100rel\r\n"
-		fallthrough
-	default:
-		tags = append(tags, "100rel")
-		t.reliable = true
-	}
-	if t.conf.SessionSec >= 0 {
-		tags = append(tags, "timer")
-		t.sessionSec = uint32(min(t.conf.SessionSec, message.MaxSessionSec))
-		if t.sessionSec == 0 {
-			t.sessionSec = defaultSessionSec
-		}
-		t.sessionSec = max(t.sessionSec, minSessionSec)
-	}
-	if len(tags) > 0 {
-		t.supported = "Supported: " + strings.Join(tags, ", ") + "\r\n"
-	}
-	t.supported += required
-	t.extensions = t.supported
-	if t.sessionSec > 0 {
-		t.extensions += "Session-Expires: " + strconv.Itoa(int(t.sessionSec)) + "\r\n"
-	}
 }
 
 // acknowledge sends the PRACK of a reliable provisional response in the early
@@ -67,7 +29,7 @@ func (t *trunk) setExtensions() {
 // repeated by its own transaction.
 func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool {
 	rseq := message.RSeqOf(r)
-	if rseq == 0 || !l.trunk.reliable || message.ToTag(r) == "" {
+	if rseq == 0 || !l.trunk.Reliable || message.ToTag(r) == "" {
 		return true
 	}
 	d := l.earlyDialog(message.ToTag(r))

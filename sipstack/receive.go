@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"dialler/engine"
-	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
@@ -35,8 +34,7 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	}
 	branch, _ := via.Params.Get("branch")
 	if cseq.MethodName == sip.OPTIONS || cseq.MethodName == sip.REGISTER {
-		if p, ok := s.probes.Load(callID.Value()); ok && (cseq.MethodName != sip.OPTIONS || branch == message.DeriveBranch(callID.Value(), cseq.SeqNo, "OPTIONS")) {
-			p.(prober).onResponse(r, cseq.SeqNo)
+		if s.trunks.OnResponse(r, callID.Value(), cseq, branch) {
 			return
 		}
 		s.count.unmatched.Add(1) // the late reply to a request that was given up

@@ -7,6 +7,7 @@ import (
 	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -35,16 +36,16 @@ import (
 // is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
 // credentials. A leg that lives in this stack is given the new sink and ended.
 func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
-	t := s.legTrunk(r.Trunk, r.URI, "")
-	if t.conf.Host == "" {
-		c := TrunkConfig{ID: r.Trunk}
+	t := s.trunks.ForLeg(r.Trunk, r.URI, "")
+	if t.Conf.Host == "" {
+		c := trunk.Config{ID: r.Trunk}
 		if r.Dialog != nil {
 			c.Transport = message.Transport(r.Dialog.Transport)
 			if a, err := netip.ParseAddrPort(r.Dialog.RemoteAddr); err == nil {
 				c.Host, c.Port = a.Addr().String(), int(a.Port())
 			}
 		}
-		t = s.newTrunk(c)
+		t = s.trunks.New(c)
 	}
 	l := s.newLeg(r.Leg, r.Attempt, t, sink)
 	l.recovered = true
@@ -74,10 +75,10 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 // another node all along, has no part in it.
 func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, src netip.AddrPort) *leg {
 	a, n, ok := strings.Cut(id, ".")
-	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != message.DeriveBranch(id, seq, "INVITE") || !s.mayAsk(src.Addr()) {
+	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != message.DeriveBranch(id, seq, "INVITE") || !s.trunks.MayAsk(src.Addr()) {
 		return nil
 	}
-	t := s.trunkAt(src)
+	t := s.trunks.At(src)
 	if t == nil {
 		return nil
 	}
@@ -86,7 +87,7 @@ func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 	l.mu.Lock()
 	defer l.unlock()
 	l.setParties("", "", "")
-	l.cseq, l.to = seq, t.to(src)
+	l.cseq, l.to = seq, t.To(src)
 	l.address()
 	if h := r.From(); h != nil {
 		l.fromURI = strings.Clone(h.Address.String())
@@ -101,23 +102,6 @@ func (s *Stack) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 		return known
 	}
 	return l
-}
-
-// trunkAt is a trunk whose far side has the address.
-func (s *Stack) trunkAt(src netip.AddrPort) (found *trunk) {
-	s.trunksMu.RLock()
-	defer s.trunksMu.RUnlock()
-	for _, t := range s.trunks {
-		for _, to := range t.targets() {
-			if to.Addr == src {
-				return t
-			}
-			if to.Addr.Addr() == src.Addr() {
-				found = t
-			}
-		}
-	}
-	return found
 }
 
 // endKnown ends a leg that is of this life after all.
@@ -144,9 +128,9 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		return
 	}
 	src, _ := netip.ParseAddrPort(st.RemoteAddr)
-	l.to = l.trunk.to(src)
+	l.to = l.trunk.To(src)
 	if over, ok := message.TransportOf(st.Transport); ok {
-		l.to = l.trunk.over(src, over)
+		l.to = l.trunk.Over(src, over)
 	}
 	l.cseq = max(st.CSeq, 1)
 	if src.IsValid() {
@@ -165,7 +149,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})
 		return
 	}
-	l.sentBy = l.trunk.sentBy(l.dlg.hop)
+	l.sentBy = l.trunk.SentBy(l.dlg.hop)
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
 }
 

@@ -69,7 +69,7 @@ func (l *leg) placeOf(cseq uint32) place {
 // order of their q; a place that refuses is followed by the next one. No place
 // is tried twice, so a loop ends. False: the response is the leg's end.
 func (l *leg) redirect(r *sip.Response) bool {
-	limit := min(l.trunk.conf.Redirects, maxRedirects)
+	limit := min(l.trunk.Conf.Redirects, maxRedirects)
 	d := l.redirected
 	switch r.StatusCode {
 	case 300, 301, 302, 305, 380: // 380: what else there is has its Contact too (§21.3.5)
@@ -103,7 +103,7 @@ func (l *leg) redirect(r *sip.Response) bool {
 		key := strings.ToLower(uri)
 		if next.proxy {
 			// A proxy of our own stands before it: that one knows the way.
-			ok = ok && l.trunk.conf.OutboundProxy == ""
+			ok = ok && l.trunk.Conf.OutboundProxy == ""
 			key, uri = "through "+key, l.requestURI()
 		}
 		if ok && !slices.Contains(d.tried, key) {
@@ -120,17 +120,17 @@ func (l *leg) redirect(r *sip.Response) bool {
 // follow sends the INVITE for uri to a Contact: at once when its address is
 // known, else from a goroutine when its name is resolved.
 func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
-	over := l.trunk.conf.Transport
+	over := l.trunk.Conf.Transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
 			over, _ = message.TransportOf(p.V)
 		}
 	}
-	if l.trunk.conf.OutboundProxy != "" {
+	if l.trunk.Conf.OutboundProxy != "" {
 		return l.inviteAt(uri, l.to, refused)
 	}
 	if addrs := l.s.net.Names.Cached(u.Host, u.Port, over); len(addrs) > 0 {
-		return l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused)
+		return l.inviteAt(uri, l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over)), refused)
 	}
 	l.redirected.resolving = true
 	l.enter(phaseCalling)
@@ -145,7 +145,7 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 		if l.phase != phaseCalling || l.cseq != cseq {
 			return
 		}
-		if l.cancelWanted || timing.BootNow() > l.sendBy || len(addrs) == 0 || !l.inviteAt(uri, l.trunk.named(u.Host, l.trunk.over(addrs[0], over)), refused) {
+		if l.cancelWanted || timing.BootNow() > l.sendBy || len(addrs) == 0 || !l.inviteAt(uri, l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over)), refused) {
 			l.dropCancels()
 			l.finish(refused)
 		}

@@ -27,23 +27,23 @@ const declined = "Decline"
 // onRefer takes a REFER inside the dialog.
 func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 	if l.phase != phaseConfirmed || !l.s.conf.Transfers {
-		l.reply(r, src, 603, declined, l.trunk.userAgentLine, nil)
+		l.reply(r, src, 603, declined, l.trunk.UserAgentLine, nil)
 		return
 	}
 	targets := append(r.GetHeaders("refer-to"), r.GetHeaders("r")...)
 	if len(targets) != 1 { // §2.4.2
-		l.reply(r, src, 400, "Exactly One Refer-To Wanted", l.trunk.userAgentLine, nil)
+		l.reply(r, src, 400, "Exactly One Refer-To Wanted", l.trunk.UserAgentLine, nil)
 		return
 	}
 	to, replaces, ok := message.ReferTo(targets[0].Value())
 	if !ok {
-		l.reply(r, src, 603, declined, l.trunk.userAgentLine, nil)
+		l.reply(r, src, 603, declined, l.trunk.UserAgentLine, nil)
 		return
 	}
 	n := 1
 	if l.refer != nil {
 		if l.refer.request != nil {
-			l.reply(r, src, 491, "Request Pending", l.trunk.userAgentLine, nil)
+			l.reply(r, src, 491, "Request Pending", l.trunk.UserAgentLine, nil)
 			return
 		}
 		n = l.refer.refers + 1
@@ -79,10 +79,10 @@ func (l *leg) answerRefer(accept bool) bool {
 	r := f.request
 	f.request, f.declineAt = nil, 0
 	if !accept {
-		l.reply(r, f.src, 603, declined, l.trunk.userAgentLine, nil)
+		l.reply(r, f.src, 603, declined, l.trunk.UserAgentLine, nil)
 		return true
 	}
-	l.reply(r, f.src, 202, "Accepted", string(l.appendContact(nil))+l.trunk.userAgentLine, nil)
+	l.reply(r, f.src, 202, "Accepted", string(l.appendContact(nil))+l.trunk.UserAgentLine, nil)
 	f.open = true
 	l.notify(100, "Trying")
 	return true

@@ -126,11 +126,11 @@ func (l *leg) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	invite := r.Method == sip.INVITE
 	offer := message.SDPOf(r)
 	if len(r.Body()) > 0 && offer == nil {
-		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.userAgentLine, nil)
+		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	if code, phrase := l.pending(invite, offer != nil, d); code != 0 {
-		headers := l.trunk.userAgentLine
+		headers := l.trunk.UserAgentLine
 		if code == 500 {
 			headers += "Retry-After: " + strconv.Itoa(rand.IntN(11)) + "\r\n" //nolint:gosec // not secret
 		}
@@ -139,12 +139,12 @@ func (l *leg) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	}
 	refresh, ok := l.onRefresh(r)
 	if !ok {
-		l.reply(r, src, 422, "Session Interval Too Small", "Min-SE: "+strconv.Itoa(minSessionSec)+"\r\n"+l.trunk.userAgentLine, nil)
+		l.reply(r, src, 422, "Session Interval Too Small", "Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	body, ok := l.negotiate(invite, offer)
 	if !ok {
-		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.userAgentLine, nil)
+		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.UserAgentLine, nil)
 		return
 	}
 	// An old-style hold says nothing of where the media will go on.
@@ -167,7 +167,7 @@ func (l *leg) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
 		l.route(d)
 	}
-	headers := string(l.appendContact(nil)) + l.trunk.agentLines + l.trunk.supportedInDialog() + refresh.lines
+	headers := string(l.appendContact(nil)) + l.trunk.AgentLines + l.trunk.SupportedInDialog() + refresh.lines
 	l.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
 }
 

@@ -30,7 +30,7 @@ func (l *leg) send(tx *clientTx) {
 func (l *leg) inDialog(tx *clientTx, over message.Transport) []byte {
 	b := make([]byte, 0, 640+len(tx.headers)+len(tx.body))
 	b = l.appendInDialogOver(b, over, tx.dlg, string(tx.method), tx.cseq, tx.branch)
-	b = append(b, l.trunk.userAgentLine...)
+	b = append(b, l.trunk.UserAgentLine...)
 	if tx.auth != nil {
 		b = tx.auth.AppendTo(b)
 	}

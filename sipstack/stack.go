@@ -1,13 +1,10 @@
 package sipstack
 
 import (
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
+	"errors"
 	"hash/maphash"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"dialler/engine"
@@ -15,6 +12,7 @@ import (
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/rs/zerolog"
 )
@@ -24,18 +22,10 @@ const shardCount = 64
 // Stack is the SIP side of the dialler. Its methods are safe for concurrent
 // use and do not wait for the network.
 type Stack struct {
-	conf          Config
-	log           zerolog.Logger
-	userAgentLine string // "User-Agent: …\r\n"
-	agentLines    string // Allow and User-Agent
-	nonce         string // tells the OPTIONS of this life from those of others
-
-	net      *transport.Sockets
-	guard    guard
-	trunksMu sync.RWMutex
-	trunks   map[engine.TrunkID]*trunk
-	probes   sync.Map // Call-ID of a running OPTIONS or REGISTER → prober
-	asked    atomic.Uint64
+	conf   Config
+	log    zerolog.Logger
+	net    *transport.Sockets
+	trunks *trunk.Set
 
 	seed     maphash.Seed
 	shards   [shardCount]shard
@@ -44,7 +34,6 @@ type Stack struct {
 	clock   timing.Clock
 	refused refusedCalls
 	count   counters
-	closing atomic.Bool // Close has begun
 }
 
 type shard struct {
@@ -76,22 +65,21 @@ func New(c Config) (*Stack, error) {
 	}
 	s := &Stack{
 		conf: c, log: c.Log, net: net,
-		userAgentLine: "User-Agent: " + message.Clean(c.UserAgent) + "\r\n",
-		trunks:        map[engine.TrunkID]*trunk{},
-		seed:          maphash.MakeSeed(),
-		clock:         timing.StartClock(),
+		seed:  maphash.MakeSeed(),
+		clock: timing.StartClock(),
 	}
-	s.agentLines = message.AllowLine + s.userAgentLine
-	var random [6]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return nil, fmt.Errorf("sipstack: no randomness: %w", err)
+	s.trunks, err = trunk.NewSet(trunk.SetConfig{
+		Timers: c.Timers, Clock: s.clock, Log: c.Log, Net: net, UserAgent: c.UserAgent, WriteNumber: c.WriteNumber,
+		OnHealth: c.OnTrunkHealth,
+	})
+	if err != nil {
+		return nil, errors.Join(err, net.Close())
 	}
-	s.nonce = hex.EncodeToString(random[:])
 	for i := range s.shards {
 		s.shards[i].legs = map[engine.LegID]*leg{}
 		s.attempts[i].legs = map[engine.AttemptID][]*leg{}
 	}
-	s.net.Serve(s.isPeer, s.onMessage)
+	s.net.Serve(s.trunks.IsPeer, s.onMessage)
 	return s, nil
 }
 
@@ -100,16 +88,11 @@ func New(c Config) (*Stack, error) {
 // sent and no event is given: calls that still live are left to a later life's
 // RecoverLeg.
 func (s *Stack) Close() error {
-	if s.closing.Swap(true) {
-		return nil
+	if !s.trunks.Unregister() {
+		return nil // closed before
 	}
-	s.unregisterAll()
 	s.net.Shut()
-	s.trunksMu.Lock()
-	for _, t := range s.trunks {
-		t.keepalive.stop()
-	}
-	s.trunksMu.Unlock()
+	s.trunks.StopAsking()
 	err := s.net.Close()
 	s.each(func(l *leg) {
 		l.mu.Lock()
@@ -126,7 +109,7 @@ func (s *Stack) Close() error {
 // that is known already, ended or not, is left as it is, and sink is not
 // called.
 func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
-	t := s.legTrunk(p.Trunk, p.URI, p.Password)
+	t := s.trunks.ForLeg(p.Trunk, p.URI, p.Password)
 	l := s.newLeg(p.Leg, p.Attempt, t, sink)
 	l.sendBy, l.offer, l.cseq, l.headers = p.SendBy, p.Offer, 1, p.Headers
 	l.setParties(p.From, p.To, p.URI)
@@ -135,7 +118,7 @@ func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		s.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).Msg("leg placed twice; the second is ignored")
 		return
 	}
-	if why := t.unusable(); why != "" {
+	if why := t.Unusable(); why != "" {
 		l.mu.Lock()
 		l.notSent(engine.NotSentTrunk, why)
 		l.unlock()
@@ -150,17 +133,17 @@ func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 
 // withTargets calls f with the trunk's addresses: at once when they are known,
 // else from a goroutine when its name is resolved.
-func (s *Stack) withTargets(t *trunk, f func([]transport.Target)) {
-	if t.conf.Host == "" {
+func (s *Stack) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
+	if t.Conf.Host == "" {
 		f(nil)
 		return
 	}
-	if to := t.targets(); len(to) > 0 {
+	if to := t.Targets(); len(to) > 0 {
 		f(to)
 		return
 	}
 	go func() {
-		to, _ := t.resolved()
+		to, _ := t.Resolved()
 		f(to)
 	}()
 }
@@ -271,18 +254,18 @@ func (s *Stack) Legs() []LegStatus {
 			return
 		}
 		out = append(out, LegStatus{
-			Leg: l.id, Attempt: l.attempt, Trunk: l.trunk.conf.ID, State: l.phase.String(), Since: l.since,
+			Leg: l.id, Attempt: l.attempt, Trunk: l.trunk.Conf.ID, State: l.phase.String(), Since: l.since,
 			Final: l.phase == phaseOver, Attached: l.sink != nil, Seq: l.seq,
 		})
 	})
 	return out
 }
 
-func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk, sink func(engine.LegEvent)) *leg {
+func (s *Stack) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {
 	return &leg{
 		s: s, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
 		fromTag: message.DeriveTag(string(id)),
-		auth:    auth.Of(t.conf.Username, t.conf.Password),
+		auth:    auth.Of(t.Conf.Username, t.Conf.Password),
 	}
 }
 

@@ -29,7 +29,7 @@ type Stats struct {
 
 type counters struct {
 	invites, notSent, retransmissions, acks, cancels, byes, remoteByes atomic.Uint64
-	strays, unmatched, duplicates, floods                              atomic.Uint64
+	strays, unmatched, duplicates                                      atomic.Uint64
 	live                                                               atomic.Int64
 	byStatus                                                           [700]atomic.Uint64
 	pracks, refreshes, redirects                                       atomic.Uint64
@@ -37,12 +37,12 @@ type counters struct {
 
 // Stats gives a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
-	c, n := &s.count, &s.net.Counts
+	c, n, k := &s.count, &s.net.Counts, &s.trunks.Counts
 	st := Stats{
 		InvitesSent:     c.invites.Load(),
 		LegsNotSent:     c.notSent.Load(),
 		Responses:       map[int]uint64{},
-		Retransmissions: c.retransmissions.Load(),
+		Retransmissions: c.retransmissions.Load() + k.Retransmissions.Load(),
 		Acks:            c.acks.Load(),
 		Cancels:         c.cancels.Load(),
 		Byes:            c.byes.Load(),
@@ -54,7 +54,7 @@ func (s *Stack) Stats() Stats {
 		Unmatched:       c.unmatched.Load(),
 		Malformed:       n.Malformed.Load(),
 		Strangers:       n.Strangers.Load(),
-		Floods:          c.floods.Load(),
+		Floods:          k.Floods.Load(),
 		Duplicates:      c.duplicates.Load(),
 		WriteErrors:     n.WriteErrors.Load(),
 		RefusedConns:    n.RefusedConns.Load(),

@@ -11,13 +11,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Session intervals of RFC 4028 in seconds.
-const (
-	defaultSessionSec = 1800
-	minSessionSec     = 90 // the smallest that may be asked of us (§4)
-	// maxLengthened bounds how often a 422 is answered with a longer interval.
-	maxLengthened = 2
-)
+// maxLengthened bounds how often a 422 is answered with a longer interval.
+const maxLengthened = 2
 
 // sessionTimer watches a confirmed dialog (RFC 4028): one side refreshes it in
 // time, and when it does not the other ends the call.
@@ -33,7 +28,7 @@ type sessionTimer struct {
 // lengthen takes the Min-SE of a 422 to the INVITE.
 func (l *leg) lengthen(r *sip.Response) bool {
 	n := message.MinSEOf(r)
-	if l.trunk.sessionSec == 0 || n <= l.minSE || l.lengthened >= maxLengthened {
+	if l.trunk.SessionSec == 0 || n <= l.minSE || l.lengthened >= maxLengthened {
 		return false
 	}
 	l.lengthened++
@@ -45,7 +40,7 @@ func (l *leg) lengthen(r *sip.Response) bool {
 // Session-Expires there is none (§7.2); without refresher it is us, so that it
 // is somebody.
 func (l *leg) startSession(r *sip.Response) {
-	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.sessionSec > 0 {
+	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.SessionSec > 0 {
 		l.session = &sessionTimer{}
 		l.session.agreed(l.s.clock.Now(), sec, refresher != "uas")
 	}
@@ -101,7 +96,7 @@ func (l *leg) refresh(now time.Duration) {
 		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
 		return
 	}
-	headers := string(l.appendContact(nil)) + message.AllowLine + l.trunk.supportedInDialog() +
+	headers := string(l.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
 		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
 	if l.minSE > 0 {
 		headers += "Min-SE: " + strconv.Itoa(int(l.minSE)) + "\r\n"
@@ -177,7 +172,7 @@ type refreshAnswer struct {
 // onRefresh reads the session interval of a re-INVITE or UPDATE (§9). ok is
 // false when it is too small.
 func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
-	if l.trunk.sessionSec == 0 {
+	if l.trunk.SessionSec == 0 {
 		return a, true
 	}
 	sec, refresher := message.SessionExpires(r)
@@ -187,7 +182,7 @@ func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 		return a, true
 	case sec == 0:
 		sec = l.session.sec
-	case sec < minSessionSec && supports:
+	case sec < message.MinSessionSec && supports:
 		return a, false
 	}
 	switch {
@@ -198,7 +193,7 @@ func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 	case refresher == "":
 		refresher = "uac"
 	}
-	a.sec, a.ours = max(sec, minSessionSec), refresher == "uas"
+	a.sec, a.ours = max(sec, message.MinSessionSec), refresher == "uas"
 	a.lines = "Session-Expires: " + strconv.Itoa(int(a.sec)) + ";refresher=" + refresher + "\r\n"
 	if supports {
 		a.lines = "Require: timer\r\n" + a.lines
@@ -217,12 +212,4 @@ func (a refreshAnswer) apply(l *leg) {
 	default:
 		l.session.agreed(l.s.clock.Now(), a.sec, a.ours)
 	}
-}
-
-// supportedInDialog are the extensions of requests inside a dialog.
-func (t *trunk) supportedInDialog() string {
-	if t.sessionSec == 0 {
-		return ""
-	}
-	return "Supported: timer\r\n"
 }

@@ -12,8 +12,11 @@ import (
 // MaxRetryAfter bounds what a far side can ask for.
 const MaxRetryAfter = 24 * time.Hour
 
-// MaxSessionSec bounds what is read of a session interval (RFC 4028), in seconds.
-const MaxSessionSec = 24 * 3600
+// Session intervals of RFC 4028 in seconds.
+const (
+	MinSessionSec = 90        // the smallest that may be asked of us (§4)
+	MaxSessionSec = 24 * 3600 // bounds what is read
+)
 
 // SplitList splits a header value at the commas that separate its elements
 // (RFC 3261 §7.3.1); empty ones are left out (RFC 3261 §25.1 allows none).

@@ -1,4 +1,4 @@
-package sipstack
+package trunk
 
 import (
 	"net/netip"
@@ -56,47 +56,4 @@ func (g *guard) keep(peer func(netip.Addr) bool) {
 			delete(g.buckets, a)
 		}
 	}
-}
-
-// isPeer says whether an address belongs to a configured trunk.
-func (s *Stack) isPeer(a netip.Addr) bool {
-	s.trunksMu.RLock()
-	defer s.trunksMu.RUnlock()
-	for _, t := range s.trunks {
-		for _, to := range t.targets() {
-			if to.Addr.Addr() == a {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// mayAsk says whether a request that belongs to no live dialog is answered: it
-// comes from a trunk's address, and not too many did. All others are dropped
-// without a word, so that nobody learns that somebody listens here.
-func (s *Stack) mayAsk(src netip.Addr) bool {
-	if !s.isPeer(src) {
-		s.net.Counts.Strangers.Add(1)
-		return false
-	}
-	if !s.guard.take(src, s.clock.Now()) {
-		s.count.floods.Add(1)
-		return false
-	}
-	return true
-}
-
-// talksTo says whether a request in the leg's dialog may come from an address:
-// a trunk's, or one that the dialog itself named. The leg is locked.
-func (l *leg) talksTo(a netip.Addr) bool {
-	if l.to.Addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.Addr.Addr() == a)) {
-		return true
-	}
-	for _, d := range l.early {
-		if d.source.Addr() == a || d.hop.Addr.Addr() == a {
-			return true
-		}
-	}
-	return l.s.isPeer(a)
 }

@@ -1,4 +1,4 @@
-package sipstack
+package trunk
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 // keepalive asks a trunk with OPTIONS whether it lives (RFC 3261 §11). Any
 // final response says yes, a 4xx too.
 type keepalive struct {
-	trunk *trunk
+	trunk *Trunk
 
 	mu       sync.Mutex
 	stopped  bool
@@ -37,9 +37,9 @@ type keepalive struct {
 }
 
 func (k *keepalive) start() {
-	if k.trunk.conf.OptionsInterval < 0 {
+	if k.trunk.Conf.OptionsInterval < 0 {
 		// A trunk without keepalive still wants its name resolved early.
-		k.trunk.targets()
+		k.trunk.Targets()
 		return
 	}
 	k.mu.Lock()
@@ -55,20 +55,20 @@ func (k *keepalive) stop() {
 		k.timer.Stop()
 	}
 	if k.callID != "" {
-		k.trunk.s.probes.Delete(k.callID)
+		k.trunk.set.probes.Delete(k.callID)
 	}
 }
 
 // tick begins an OPTIONS, retransmits it, or gives it up.
 func (k *keepalive) tick() {
-	s := k.trunk.s
+	s := k.trunk.set
 	if k.callID0() == "" {
 		if k.trunk.fault != "" {
 			k.result(0, false, k.trunk.fault)
 			return
 		}
 		// Outside of the lock: the first look-up of a name may take seconds.
-		to, err := k.trunk.resolved()
+		to, err := k.trunk.Resolved()
 		if err != nil || len(to) == 0 {
 			k.result(0, false, "host name not resolved")
 			return
@@ -87,9 +87,9 @@ func (k *keepalive) tick() {
 		return
 	case !k.to.Reliable() && now >= k.next:
 		if s.net.Write(k.to, k.data) == nil {
-			s.count.retransmissions.Add(1)
+			s.Counts.Retransmissions.Add(1)
 		}
-		k.interval = min(2*k.interval, s.conf.Timers.T2) // timer E
+		k.interval = min(2*k.interval, s.timers.T2) // timer E
 		k.next = now + k.interval
 		fallthrough
 	default:
@@ -105,32 +105,32 @@ func (k *keepalive) callID0() string {
 }
 
 func (k *keepalive) send(to transport.Target) {
-	s, t := k.trunk.s, k.trunk
+	s, t := k.trunk.set, k.trunk
 	k.mu.Lock()
 	if k.stopped {
 		k.mu.Unlock()
 		return
 	}
 	k.cseq++
-	callID := s.nonce + "-options-" + string(t.conf.ID)
+	callID := s.nonce + "-options-" + string(t.Conf.ID)
 	k.callID = callID
 	s.probes.Store(callID, k)
 	k.to = to
-	local := t.sentBy(to)
+	local := t.SentBy(to)
 	branch := message.DeriveBranch(callID, k.cseq, "OPTIONS")
-	uri := "sip:" + t.hostPort + t.params
+	uri := "sip:" + t.HostPort + t.Params
 	b := message.AppendStart(nil, "OPTIONS", uri, to.Transport, local, branch)
-	b = append(b, t.routeLine...)
+	b = append(b, t.RouteLine...)
 	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = message.AppendCallID(b, callID, k.cseq, "OPTIONS")
-	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
-	b = append(b, t.agentLines...)
+	b = append(b, "Contact: <sip:"+local+t.Params+">\r\nAccept: application/sdp\r\n"...)
+	b = append(b, t.AgentLines...)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	k.data = b
 	now := s.clock.Now()
-	k.interval = s.conf.Timers.T1
+	k.interval = s.timers.T1
 	k.next = now + k.interval
-	k.end = now + min(s.conf.Timers.Transaction(), t.conf.OptionsInterval)
+	k.end = now + min(s.timers.Transaction(), t.Conf.OptionsInterval)
 	if to.Reliable() {
 		k.next = k.end
 	}
@@ -159,7 +159,7 @@ func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
 	mine := seq == k.cseq && k.callID != ""
 	if mine && r.StatusCode < 200 {
 		// Proceeding: retransmit at T2 (RFC 3261 §17.1.2.2).
-		k.interval = k.trunk.s.conf.Timers.T2
+		k.interval = k.trunk.set.timers.T2
 		mine = false
 	}
 	k.mu.Unlock()
@@ -181,7 +181,7 @@ func (k *keepalive) round(to []transport.Target) {
 // none has; one that does not is put behind the others for as long as it takes
 // to ask it again. seq is the CSeq of the OPTIONS, 0 when none was sent.
 func (k *keepalive) result(seq uint32, up bool, reason string) {
-	s, every := k.trunk.s, k.trunk.conf.OptionsInterval
+	s, every := k.trunk.set, k.trunk.Conf.OptionsInterval
 	k.mu.Lock()
 	if k.stopped || (seq != 0 && (k.callID == "" || seq != k.cseq)) {
 		k.mu.Unlock()
@@ -193,7 +193,7 @@ func (k *keepalive) result(seq uint32, up bool, reason string) {
 		if up {
 			s.net.Marks.Clear(k.to)
 		} else {
-			s.net.Marks.Fail(k.to, 2*(every+s.conf.Timers.Transaction()))
+			s.net.Marks.Fail(k.to, 2*(every+s.timers.Transaction()))
 		}
 	}
 	more := len(k.rest) > 0

@@ -1,4 +1,4 @@
-package sipstack
+package trunk
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // question is one OPTIONS to an address that is no trunk's (RFC 3261 §11).
 type question struct {
-	s      *Stack
+	set    *Set
 	final  chan int      // status of the final response
 	slowly atomic.Bool   // a provisional came: retransmit at T2 (§17.1.2.2)
 	failed chan struct{} // it could not be sent
@@ -24,9 +24,9 @@ type question struct {
 // Ask is the question whether a SIP address takes calls: nil when it answers
 // OPTIONS. An answer that says that it is of no service now (408, 503) is none.
 // It blocks until then; ctx bounds the time.
-func (s *Stack) Ask(ctx context.Context, uri string) error {
-	t := s.legTrunk("", uri, "")
-	if t.conf.Host == "" {
+func (k *Set) Ask(ctx context.Context, uri string) error {
+	t := k.ForLeg("", uri, "")
+	if t.Conf.Host == "" {
 		return errors.New("the address cannot be used")
 	}
 	if t.fault != "" {
@@ -36,12 +36,12 @@ func (s *Stack) Ask(ctx context.Context, uri string) error {
 	if err != nil || len(to) == 0 {
 		return errors.New("its host name is not resolved")
 	}
-	q := &question{s: s, final: make(chan int, 1), failed: make(chan struct{}, 1)}
-	callID := s.nonce + "-ask-" + strconv.FormatUint(s.asked.Add(1), 36)
-	s.probes.Store(callID, q)
-	defer s.probes.Delete(callID)
+	q := &question{set: k, final: make(chan int, 1), failed: make(chan struct{}, 1)}
+	callID := k.nonce + "-ask-" + strconv.FormatUint(k.asked.Add(1), 36)
+	k.probes.Store(callID, q)
+	defer k.probes.Delete(callID)
 	data := q.request(t, to[0], uri, callID)
-	gap := s.conf.Timers.T1
+	gap := k.timers.T1
 	for {
 		if !q.send(to[0], data) {
 			return errors.New("nothing can be sent to it")
@@ -62,8 +62,8 @@ func (s *Stack) Ask(ctx context.Context, uri string) error {
 			return errors.New("it did not answer in time")
 		case <-wait.C:
 		}
-		if gap = min(2*gap, s.conf.Timers.T2); q.slowly.Load() {
-			gap = s.conf.Timers.T2
+		if gap = min(2*gap, k.timers.T2); q.slowly.Load() {
+			gap = k.timers.T2
 		}
 		if to[0].Reliable() {
 			data = nil // TCP repeats by itself
@@ -72,8 +72,8 @@ func (s *Stack) Ask(ctx context.Context, uri string) error {
 }
 
 // resolvedWithin is resolved, given up with ctx.
-func (t *trunk) resolvedWithin(ctx context.Context) (to []transport.Target, err error) {
-	if to = t.targets(); len(to) > 0 {
+func (t *Trunk) resolvedWithin(ctx context.Context) (to []transport.Target, err error) {
+	if to = t.Targets(); len(to) > 0 {
 		return to, nil
 	}
 	type found struct {
@@ -82,7 +82,7 @@ func (t *trunk) resolvedWithin(ctx context.Context) (to []transport.Target, err 
 	}
 	c := make(chan found, 1)
 	go func() {
-		to, err := t.resolved()
+		to, err := t.Resolved()
 		c <- found{to, err}
 	}()
 	select {
@@ -93,13 +93,13 @@ func (t *trunk) resolvedWithin(ctx context.Context) (to []transport.Target, err 
 	}
 }
 
-func (q *question) request(t *trunk, to transport.Target, uri, callID string) []byte {
-	local := t.sentBy(to)
+func (q *question) request(t *Trunk, to transport.Target, uri, callID string) []byte {
+	local := t.SentBy(to)
 	b := message.AppendStart(nil, "OPTIONS", uri, to.Transport, local, message.DeriveBranch(callID, 1, "OPTIONS"))
 	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
 	b = message.AppendCallID(b, callID, 1, "OPTIONS")
-	b = append(b, "Contact: <sip:"+local+t.params+">\r\nAccept: application/sdp\r\n"...)
-	b = append(b, t.agentLines...)
+	b = append(b, "Contact: <sip:"+local+t.Params+">\r\nAccept: application/sdp\r\n"...)
+	b = append(b, t.AgentLines...)
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }
 
@@ -109,9 +109,9 @@ func (q *question) send(to transport.Target, data []byte) bool {
 		return true
 	}
 	if !to.Reliable() {
-		return q.s.net.Write(to, data) == nil
+		return q.set.net.Write(to, data) == nil
 	}
-	return q.s.net.Push(to, transport.Queued{Data: data, After: func(_ bool, err error) {
+	return q.set.net.Push(to, transport.Queued{Data: data, After: func(_ bool, err error) {
 		if err != nil {
 			select {
 			case q.failed <- struct{}{}:

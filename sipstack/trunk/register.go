@@ -1,4 +1,4 @@
-package sipstack
+package trunk
 
 import (
 	"cmp"
@@ -41,14 +41,14 @@ type Registration struct {
 // registration keeps our address with a registrar (RFC 3261 §10): one binding
 // of one Contact, refreshed before it expires. Times are of the stack's clock.
 type registration struct {
-	s      *Stack
+	set    *Set
 	callID string
 	// user of the Contact: the same in every life, so that a later life's
 	// binding takes the place of an earlier one's.
 	user string
 
 	mu     sync.Mutex
-	trunk  *trunk
+	trunk  *Trunk
 	timer  *time.Timer
 	ending bool // un-registering, or over
 	over   bool
@@ -71,11 +71,11 @@ type registration struct {
 	last Registration
 }
 
-func (s *Stack) newRegistration(t *trunk) *registration {
+func (k *Set) newRegistration(t *Trunk) *registration {
 	r := &registration{
-		s: s, trunk: t, callID: s.nonce + "-register-" + string(t.conf.ID), user: message.DeriveUser("register/" + string(t.conf.ID)),
-		asked: cmp.Or(max(t.conf.RegisterSec, 0), defaultRegister), done: make(chan struct{}), roundAt: 1,
-		last: Registration{Trunk: t.conf.ID, Reason: "no REGISTER was answered yet"},
+		set: k, trunk: t, callID: k.nonce + "-register-" + string(t.Conf.ID), user: message.DeriveUser("register/" + string(t.Conf.ID)),
+		asked: cmp.Or(max(t.Conf.RegisterSec, 0), defaultRegister), done: make(chan struct{}), roundAt: 1,
+		last: Registration{Trunk: t.Conf.ID, Reason: "no REGISTER was answered yet"},
 	}
 	r.timer = time.AfterFunc(time.Hour, r.tick)
 	r.timer.Stop()
@@ -83,7 +83,7 @@ func (s *Stack) newRegistration(t *trunk) *registration {
 }
 
 // sameRegistration says whether a changed trunk keeps its binding.
-func sameRegistration(a, b *TrunkConfig) bool {
+func sameRegistration(a, b *Config) bool {
 	return a.Kind == b.Kind && a.Host == b.Host && a.Port == b.Port && a.Transport == b.Transport && a.Username == b.Username &&
 		a.Password == b.Password && a.FromUser == b.FromUser && a.FromDomain == b.FromDomain && a.RegisterSec == b.RegisterSec &&
 		a.OutboundProxy == b.OutboundProxy && a.Listener == b.Listener && a.ExternalHost == b.ExternalHost &&
@@ -94,13 +94,13 @@ func (r *registration) start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ending {
-		r.s.probes.Store(r.callID, r)
+		r.set.probes.Store(r.callID, r)
 		r.timer.Reset(0)
 	}
 }
 
 // adopt gives the registration of a trunk to its changed form.
-func (r *registration) adopt(t *trunk) {
+func (r *registration) adopt(t *Trunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trunk = t
@@ -113,12 +113,12 @@ func (r *registration) registered() (bool, string) {
 	return r.isRegistered(), r.last.Reason
 }
 
-func (r *registration) isRegistered() bool { return !r.ending && r.until > r.s.clock.Now() }
+func (r *registration) isRegistered() bool { return !r.ending && r.until > r.set.clock.Now() }
 
 func (r *registration) status() Registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st, now := r.last, r.s.clock.Now()
+	st, now := r.last, r.set.clock.Now()
 	if st.Registered = r.isRegistered(); st.Registered {
 		st.Until = time.Now().Add(r.until - now)
 	}
@@ -136,21 +136,21 @@ func (r *registration) tick() {
 		r.mu.Unlock()
 		return
 	}
-	now := r.s.clock.Now()
+	now := r.set.clock.Now()
 	switch {
 	case r.data != nil && now >= r.endAt:
 		r.tryFailed("no reply to REGISTER")
 	case r.data != nil && r.resendAt != 0 && now >= r.resendAt:
-		if r.s.net.Write(r.to, r.data) == nil {
-			r.s.count.retransmissions.Add(1)
+		if r.set.net.Write(r.to, r.data) == nil {
+			r.set.Counts.Retransmissions.Add(1)
 		}
-		r.gap = min(2*r.gap, r.s.conf.Timers.T2) // timer E
+		r.gap = min(2*r.gap, r.set.timers.T2) // timer E
 		r.resendAt = now + r.gap
 	case r.data == nil && r.roundAt != 0 && now >= r.roundAt:
 		r.roundAt = 0
 		t := r.trunk
 		r.mu.Unlock()
-		to, err := t.resolved() // the first look-up of a name may take seconds
+		to, err := t.Resolved() // the first look-up of a name may take seconds
 		r.mu.Lock()
 		if !r.ending {
 			r.beginRound(to, err)
@@ -161,7 +161,7 @@ func (r *registration) tick() {
 
 // settle arms the timer, unlocks and tells the trunk's health.
 func (r *registration) settle() {
-	if r.until != 0 && r.s.clock.Now() >= r.until {
+	if r.until != 0 && r.set.clock.Now() >= r.until {
 		r.until = 0
 	}
 	t := r.trunk
@@ -171,7 +171,7 @@ func (r *registration) settle() {
 			next = timing.Earliest(next, timing.Earliest(r.resendAt, r.endAt))
 		}
 		if next != 0 {
-			r.timer.Reset(max(next-r.s.clock.Now(), 0))
+			r.timer.Reset(max(next-r.set.clock.Now(), 0))
 		}
 	}
 	r.mu.Unlock()
@@ -195,12 +195,12 @@ func (r *registration) beginRound(to []transport.Target, err error) {
 func (r *registration) nextTarget(failure string) {
 	for len(r.targets) > 0 {
 		r.to, r.targets = r.targets[0], r.targets[1:]
-		r.auth = auth.Of(r.trunk.conf.Username, r.trunk.conf.Password)
+		r.auth = auth.Of(r.trunk.Conf.Username, r.trunk.Conf.Password)
 		err := r.send()
 		if err == nil {
 			return
 		}
-		r.s.net.Marks.Fail(r.to, 0)
+		r.set.net.Marks.Fail(r.to, 0)
 		failure = "not sent: " + err.Error()
 	}
 	r.roundFailed(0, failure, 0, false)
@@ -214,7 +214,7 @@ func (r *registration) tryFailed(reason string) {
 		r.end()
 		return
 	}
-	r.s.net.Marks.Fail(r.to, 0)
+	r.set.net.Marks.Fail(r.to, 0)
 	r.nextTarget(reason)
 }
 
@@ -226,7 +226,7 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 		r.end()
 		return
 	}
-	base := r.s.conf.Timers.RegisterRetry
+	base := r.set.timers.RegisterRetry
 	limit := 4 * base
 	if hard {
 		limit = 60 * base
@@ -235,8 +235,8 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 	wait = max(wait*3/4+rand.N(wait/4+1), min(after, message.MaxRetryAfter)) //nolint:gosec // spreads load, is no secret
 	r.failures++
 	r.result(code, reason)
-	r.roundAt = r.s.clock.Now() + wait
-	r.s.log.Warn().Str("trunk", string(r.trunk.conf.ID)).Int("code", code).Dur("again_in", wait).Msg("not registered with the carrier")
+	r.roundAt = r.set.clock.Now() + wait
+	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in", wait).Msg("not registered with the carrier")
 }
 
 func (r *registration) result(code int, reason string) {
@@ -248,26 +248,26 @@ func (r *registration) result(code int, reason string) {
 
 // send begins a transaction with the present target.
 func (r *registration) send() error {
-	t, s := r.trunk, r.s
+	t, s := r.trunk, r.set
 	r.cseq++
-	sentBy := t.sentBy(r.to)
-	domain := cmp.Or(message.BracketHost(message.CleanHost(t.conf.FromDomain)), message.BracketHost(message.CleanHost(t.conf.Host)))
-	aor := "sip:" + message.EscapeUser(cmp.Or(t.conf.FromUser, t.conf.Username)) + "@" + domain
+	sentBy := t.SentBy(r.to)
+	domain := cmp.Or(message.BracketHost(message.CleanHost(t.Conf.FromDomain)), message.BracketHost(message.CleanHost(t.Conf.Host)))
+	aor := "sip:" + message.EscapeUser(cmp.Or(t.Conf.FromUser, t.Conf.Username)) + "@" + domain
 	asked := r.asked
 	if r.ending {
 		asked = 0
 	}
 	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.Transport, sentBy, message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
-	b = append(b, t.routeLine...)
+	b = append(b, t.RouteLine...)
 	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
 	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")
-	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"...)
-	b = append(b, t.agentLines...)
+	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.Params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"...)
+	b = append(b, t.AgentLines...)
 	b = r.auth.AppendTo(b)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	now := s.clock.Now()
-	r.data, r.gap, r.resendAt = b, s.conf.Timers.T1, 0
-	r.endAt = now + s.conf.Timers.Transaction() // timer F
+	r.data, r.gap, r.resendAt = b, s.timers.T1, 0
+	r.endAt = now + s.timers.Transaction() // timer F
 	if !r.to.Reliable() {
 		r.resendAt = now + r.gap
 		err := s.net.Write(r.to, b)
@@ -296,7 +296,7 @@ func (r *registration) send() error {
 }
 
 // registrar is the Request-URI of a REGISTER.
-func (t *trunk) registrar() string { return "sip:" + t.hostPort + t.params }
+func (t *Trunk) registrar() string { return "sip:" + t.HostPort + t.Params }
 
 // onResponse takes a response to the running REGISTER.
 func (r *registration) onResponse(m *sip.Response, seq uint32) {
@@ -307,8 +307,8 @@ func (r *registration) onResponse(m *sip.Response, seq uint32) {
 	}
 	if m.StatusCode < 200 {
 		if r.resendAt != 0 { // Proceeding: timer E at T2
-			r.gap = r.s.conf.Timers.T2
-			r.resendAt = r.s.clock.Now() + r.gap
+			r.gap = r.set.timers.T2
+			r.resendAt = r.set.clock.Now() + r.gap
 		}
 		r.mu.Unlock()
 		return
@@ -330,11 +330,11 @@ func (r *registration) onFinal(m *sip.Response) {
 		r.again()
 	case code == 423 && !r.ending && r.tooBrief < maxTooBrief && r.lengthen(m):
 		r.tooBrief++
-		r.auth = auth.Of(r.trunk.conf.Username, r.trunk.conf.Password)
+		r.auth = auth.Of(r.trunk.Conf.Username, r.trunk.Conf.Password)
 		r.again()
 	case code == 503 && len(r.targets) > 0 && !r.ending:
 		r.result(code, m.Reason)
-		r.s.net.Marks.Fail(r.to, after)
+		r.set.net.Marks.Fail(r.to, after)
 		r.nextTarget("")
 	default:
 		// What is wrong with our account has to be mended by somebody; what is
@@ -361,11 +361,11 @@ func (r *registration) onGranted(m *sip.Response) {
 		return
 	}
 	lifetime := time.Duration(granted) * time.Second
-	now := r.s.clock.Now()
+	now := r.set.clock.Now()
 	if r.until == 0 {
-		r.s.log.Info().Str("trunk", string(r.trunk.conf.ID)).Dur("for", lifetime).Msg("registered with the carrier")
+		r.set.log.Info().Str("trunk", string(r.trunk.Conf.ID)).Dur("for", lifetime).Msg("registered with the carrier")
 	}
-	r.s.net.Marks.Clear(r.to)
+	r.set.net.Marks.Clear(r.to)
 	r.result(m.StatusCode, m.Reason)
 	r.failures, r.targets = 0, nil
 	r.until = now + lifetime
@@ -396,13 +396,13 @@ func (r *registration) stop() {
 	}
 	mayBeBound := r.until != 0 || r.data != nil
 	r.ending, r.targets, r.data, r.roundAt, r.until = true, nil, nil, 0, 0
-	r.auth = auth.Of(r.trunk.conf.Username, r.trunk.conf.Password)
+	r.auth = auth.Of(r.trunk.Conf.Username, r.trunk.Conf.Password)
 	if !mayBeBound || r.send() != nil {
 		r.end()
 		return
 	}
-	r.endAt = min(r.endAt, r.s.clock.Now()+unregisterTimeout)
-	r.timer.Reset(min(timing.Earliest(r.resendAt, r.endAt)-r.s.clock.Now(), unregisterTimeout))
+	r.endAt = min(r.endAt, r.set.clock.Now()+unregisterTimeout)
+	r.timer.Reset(min(timing.Earliest(r.resendAt, r.endAt)-r.set.clock.Now(), unregisterTimeout))
 }
 
 func (r *registration) end() {
@@ -411,7 +411,7 @@ func (r *registration) end() {
 	}
 	r.over, r.data = true, nil
 	r.timer.Stop()
-	r.s.probes.CompareAndDelete(r.callID, r)
+	r.set.probes.CompareAndDelete(r.callID, r)
 	close(r.done)
 }
 
@@ -445,41 +445,4 @@ func granted(m *sip.Response, user string, asked int) int {
 		break
 	}
 	return min(seconds, maxRegister)
-}
-
-// Registrations lists the state of every registered trunk.
-func (s *Stack) Registrations() []Registration {
-	s.trunksMu.RLock()
-	defer s.trunksMu.RUnlock()
-	var out []Registration
-	for _, t := range s.trunks {
-		if t.registration != nil {
-			out = append(out, t.registration.status())
-		}
-	}
-	return out
-}
-
-// unregisterAll removes our addresses from all registrars, as far as they
-// answer in time.
-func (s *Stack) unregisterAll() {
-	s.trunksMu.RLock()
-	var rs []*registration
-	for _, t := range s.trunks {
-		if t.registration != nil {
-			rs = append(rs, t.registration)
-		}
-	}
-	s.trunksMu.RUnlock()
-	deadline := time.After(unregisterTimeout)
-	for _, r := range rs {
-		r.stop()
-	}
-	for _, r := range rs {
-		select {
-		case <-r.done:
-		case <-deadline:
-			return
-		}
-	}
 }
