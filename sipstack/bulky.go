@@ -109,7 +109,7 @@ func (l *leg) writeStream(tx *clientTx) {
 		l.datagramOf(tx)
 		return
 	}
-	l.sentMessage(tx.data, tx.to.Addr)
+	l.ladder.Sent(l.s.clock.Now(), tx.data, tx.to.Addr)
 }
 
 // datagramOf writes the request over UDP: over TCP nothing has left. The leg is

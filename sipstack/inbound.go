@@ -143,7 +143,7 @@ func (s *Stack) onInDialog(r *sip.Request, src transport.Target) {
 		s.net.Counts.Strangers.Add(1)
 		return
 	}
-	l.received(r, src.Addr)
+	l.ladder.Received(l.s.clock.Now(), r, src.Addr)
 	if a := l.answered(r); a != nil { // a retransmission
 		if a.data != nil {
 			_ = l.write(a.to, a.data)

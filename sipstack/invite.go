@@ -83,7 +83,7 @@ func (l *leg) mayWrite() bool {
 func (l *leg) written() {
 	now := l.s.clock.Now()
 	if l.to.Reliable() { // over UDP it was noted where it was written
-		l.sentMessage(l.invite, l.to.Addr)
+		l.ladder.Sent(l.s.clock.Now(), l.invite, l.to.Addr)
 	}
 	l.enter(phaseCalling)
 	l.deadline = now + l.s.conf.Timers.Transaction() // timer B

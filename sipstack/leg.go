@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/auth"
+	"dialler/sipstack/ladder"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
@@ -85,7 +86,7 @@ type leg struct {
 	lost                string             // why we ended the dialog by ourselves
 	headers             []engine.SIPHeader // of the INVITE
 	txs                 []*clientTx
-	ladder              *rungs // nil: nothing crossed the wire
+	ladder              ladder.Ladder
 
 	timer     *time.Timer
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
@@ -142,7 +143,9 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.setPurge()
 	l.s.count.live.Add(-1)
 	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
-		over(l.events[len(l.events)-1], l.dlg != nil, l.messages)
+		over(l.events[len(l.events)-1], l.dlg != nil, func() []engine.SIPMessage {
+			return l.ladder.Messages(l.s.clock, l.id)
+		})
 	}
 	if e.Kind == engine.LegNotSent {
 		l.s.count.notSent.Add(1)

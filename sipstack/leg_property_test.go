@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/ladder"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
@@ -205,14 +206,15 @@ func (f *farSide) bounded() {
 	l := f.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	places, k := 0, l.rungs()
+	places := 0
+	messages, peers, texts := l.ladder.Size()
 	if l.redirected != nil {
 		places = len(l.redirected.places) + len(l.redirected.pending) + len(l.redirected.tried)
 	}
 	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting || len(l.answers) > keptAnswers ||
-		len(l.txs) > maxTxs+8 || len(k.list) > engine.LadderCap || len(k.peers) > maxPeers || len(k.texts) > math.MaxUint8 || places > 64 {
+		len(l.txs) > maxTxs+8 || messages > engine.LadderCap || peers > ladder.MaxPeers || texts > math.MaxUint8 || places > 64 {
 		f.t.Fatalf("%d events, %d early dialogs, %d and %d requests, %d answers, %d messages, %d peers, %d places",
-			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), len(k.list), len(k.peers), places)
+			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), messages, peers, places)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	defer l.unlock()
 	if cseq.MethodName == sip.INVITE {
 		if cseq.SeqNo > l.cseq && l.dlg != nil {
-			l.received(r, src)
+			l.ladder.Received(l.s.clock.Now(), r, src)
 			if !l.onReinviteResponse(r, branch) {
 				s.count.unmatched.Add(1)
 			}
@@ -62,11 +62,11 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 			s.count.unmatched.Add(1)
 			return
 		}
-		l.received(r, src)
+		l.ladder.Received(l.s.clock.Now(), r, src)
 		l.onInviteResponse(r, cseq.SeqNo, src)
 		return
 	}
-	l.received(r, src)
+	l.ladder.Received(l.s.clock.Now(), r, src)
 	if !l.onTxResponse(r, cseq.MethodName, branch) && l.phase < phaseOver && cseq.MethodName != sip.CANCEL {
 		s.count.unmatched.Add(1)
 	}

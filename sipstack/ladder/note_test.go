@@ -1,4 +1,4 @@
-package sipstack
+package ladder
 
 import (
 	"strings"
