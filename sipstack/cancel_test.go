@@ -10,26 +10,26 @@ import (
 )
 
 func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
-	s, err := New(Config{Listen: "127.0.0.1:0"})
+	s, err := openTable(tableConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
-	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+	defer s.shut()
+	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	var got []engine.LegEvent
 	l := s.newLeg("leg", "attempt", s.trunks.Get("t"), func(e engine.LegEvent) { got = append(got, e) })
 	l.sendBy = timing.BootNow().Add(time.Minute)
 	s.add(l)
-	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
+	if out := s.Cancel("leg"); out != engine.CancelNotSent {
 		t.Fatal(out)
 	}
 	l.mu.Lock()
 	l.begin(s.trunks.Get("t").Targets())
 	l.unlock()
-	if len(got) != 1 || got[0].NotSent != engine.NotSentCancelled || s.Stats().InvitesSent != 0 {
+	if len(got) != 1 || got[0].NotSent != engine.NotSentCancelled || s.count.invites.Load() != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if out := s.CancelLeg("leg"); out != engine.CancelNotSent {
+	if out := s.Cancel("leg"); out != engine.CancelNotSent {
 		t.Fatal(out)
 	}
 }

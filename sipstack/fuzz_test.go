@@ -30,12 +30,12 @@ func FuzzMessage(f *testing.F) {
 				message.DeriveTag(string(id))+"\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 "+method+"\r\nContent-Type: application/sdp\r\nContent-Length: 0\r\n\r\n", uint8(3))
 		}
 	}
-	s, err := New(Config{Listen: "127.0.0.1:0", Timers: timing.Timers{T1: time.Hour}})
+	s, err := openTable(tableConfig{Timers: timing.Timers{T1: time.Hour}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { _ = s.Close() })
-	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
+	f.Cleanup(s.shut)
+	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
 	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.Fuzz(func(t *testing.T, text string, command uint8) {
 		seqs := map[engine.LegID]int{}
@@ -81,11 +81,11 @@ func FuzzMessage(f *testing.F) {
 		for id := range fuzzLegs {
 			switch command % 4 {
 			case 0:
-				s.CancelLeg(id)
+				s.Cancel(id)
 			case 1:
-				s.ConfirmLeg(id)
+				s.Confirm(id)
 			case 2:
-				s.HangUpLeg(id, engine.HangUpCause{Text: strings.ToValidUTF8(text, "")})
+				s.HangUp(id, engine.HangUpCause{Text: strings.ToValidUTF8(text, "")})
 			}
 		}
 	})

@@ -40,10 +40,20 @@ func (p phase) String() string { return phaseNames[p] }
 // provisional responses and digits are dropped.
 const maxEvents = 2000
 
+// env is what all legs share.
+type env struct {
+	conf   tableConfig
+	clock  timing.Clock
+	net    *transport.Sockets
+	trunks *trunk.Set
+	count  counters
+	gone   func(*leg) // takes a leg that is over out of the table
+}
+
 // leg is one SIP call. All fields below mu are guarded by it; times are of
 // the stack's monotonic clock.
 type leg struct {
-	s       *Stack
+	s       *env
 	id      engine.LegID
 	attempt engine.AttemptID
 	trunk   *trunk.Trunk
@@ -239,7 +249,7 @@ func (l *leg) onTimer() {
 	gone := l.phase == phaseGone
 	l.unlock()
 	if gone {
-		l.s.remove(l)
+		l.s.gone(l)
 	}
 }
 
@@ -282,4 +292,21 @@ func (l *leg) inviteBranch(cseq uint32) string {
 		return l.branch
 	}
 	return message.DeriveBranch(string(l.id), cseq, "INVITE")
+}
+
+// write sends a message of the leg and notes it. The leg is locked.
+func (l *leg) write(to transport.Target, b []byte) error {
+	err := l.s.net.Write(to, b)
+	if err == nil {
+		l.ladder.Sent(l.s.clock.Now(), b, to.Addr)
+	}
+	return err
+}
+
+// respond answers a request of the far side in the leg's dialog. The leg is
+// locked.
+func (l *leg) respond(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) (data []byte, to transport.Target) {
+	data, to = l.s.respond(r, src, code, phrase, headers, sdp)
+	l.ladder.Answered(l.s.clock.Now(), r, src.Addr, code, phrase, len(sdp) > 0)
+	return data, to
 }

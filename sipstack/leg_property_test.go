@@ -28,7 +28,7 @@ type farSide struct {
 	}
 	// pick chooses one of n; what says of what, for the reader of a failure.
 	pick   func(n int, what string) int
-	s      *Stack
+	s      *Table
 	l      *leg
 	sent   [][]byte
 	src    transport.Target
@@ -296,12 +296,12 @@ func (f *farSide) command() {
 	t := f.t
 	switch f.pick(7, "command") {
 	case 0:
-		f.s.ConfirmLeg(f.l.id)
+		f.s.Confirm(f.l.id)
 	case 1:
-		f.s.HangUpLeg(f.l.id, engine.HangUpCause{Q850: 16})
+		f.s.HangUp(f.l.id, engine.HangUpCause{Q850: 16})
 		f.cancels = f.cancels || f.cancelled()
 	case 2:
-		f.s.CancelLeg(f.l.id)
+		f.s.Cancel(f.l.id)
 		f.cancels = f.cancels || f.cancelled()
 	case 3:
 		f.s.SendDigit(f.l.id, '5', time.Millisecond)
@@ -355,7 +355,7 @@ func (f *farSide) time() {
 
 // end brings the leg to its end by time alone.
 func (f *farSide) end() {
-	f.s.HangUpLeg(f.l.id, engine.HangUpCause{Q850: 16})
+	f.s.HangUp(f.l.id, engine.HangUpCause{Q850: 16})
 	for range 10 {
 		if f.final() {
 			break
@@ -370,7 +370,7 @@ func (f *farSide) end() {
 		}
 		f.l.mu.Unlock()
 		f.l.onTimer()
-		f.s.CancelLeg(f.l.id)
+		f.s.Cancel(f.l.id)
 		f.written()
 	}
 	if !f.final() {
@@ -380,23 +380,23 @@ func (f *farSide) end() {
 }
 
 // lawless is a stack on which legs with far sides without rules live.
-func lawless(t testing.TB) *Stack {
-	s, err := New(Config{Listen: "127.0.0.1:0", Timers: timing.Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
+func lawless(t testing.TB) *Table {
+	s, err := openTable(tableConfig{Timers: timing.Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
+	t.Cleanup(s.shut)
+	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
 	return s
 }
 
 // play gives a new leg a far side and plays steps while more says so.
-func (f *farSide) play(s *Stack, id engine.LegID, more func() bool) {
+func (f *farSide) play(s *Table, id engine.LegID, more func() bool) {
 	f.s, f.src = s, s.trunks.Get("t").To(fuzzPeer.Addr)
 	f.parser = sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.net.Tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
-	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
+	s.Place(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
 		func(e engine.LegEvent) {
 			if f.final() || e.Seq != len(f.events)+1 {
 				f.t.Fatalf("%s as event %d after %+v", e.Kind, e.Seq, f.events)
@@ -416,7 +416,7 @@ func (f *farSide) play(s *Stack, id engine.LegID, more func() bool) {
 	if f.pick(2, "answered") > 0 {
 		f.noteResponse(f.invites[0], "200 OK", "one", phaseCalling)
 		f.respond(f.invites[0], "200 OK", "one", oneOf(f, propertyHeaders, "headers"), propertySDP)
-		s.ConfirmLeg(id)
+		s.Confirm(id)
 		f.written()
 	}
 	for more() {

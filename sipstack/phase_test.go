@@ -18,13 +18,13 @@ import (
 
 // inPhase makes a leg that stands in a phase with everything that belongs to
 // it; sent gives what it has written since.
-func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message) {
+func inPhase(t *testing.T, p phase) (s *Table, l *leg, sent func() []sip.Message) {
 	t.Helper()
-	s, err := New(Config{Listen: "127.0.0.1:0", Timers: timing.Timers{T1: time.Hour, T2: time.Hour}})
+	s, err := openTable(tableConfig{Timers: timing.Timers{T1: time.Hour, T2: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(s.shut)
 	var out []sip.Message
 	parser := sip.NewParser()
 	s.net.Tap = func(b []byte) {
@@ -35,12 +35,12 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 		}
 		out = append(out, m)
 	}
-	s.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	id := engine.LegID("leg")
 	if p == phaseWatch {
-		s.RecoverLeg(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1}, func(engine.LegEvent) {})
+		s.Recover(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1}, func(engine.LegEvent) {})
 	} else {
-		s.PlaceLeg(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
+		s.Place(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
 	}
 	l = s.leg(id)
 	respond := func(status string) { give(t, s, phaseResponse(l, status, "far")) }
@@ -50,10 +50,10 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 	case phaseAnswered, phaseConfirmed, phaseClosing:
 		respond("200 OK")
 		if p != phaseAnswered {
-			s.ConfirmLeg(id)
+			s.Confirm(id)
 		}
 		if p == phaseClosing {
-			s.HangUpLeg(id, engine.HangUpCause{})
+			s.HangUp(id, engine.HangUpCause{})
 		}
 	case phaseSilent:
 		l.mu.Lock()
@@ -73,7 +73,7 @@ func inPhase(t *testing.T, p phase) (s *Stack, l *leg, sent func() []sip.Message
 	return s, l, func() []sip.Message { m := out; out = nil; return m }
 }
 
-func give(t *testing.T, s *Stack, text string) {
+func give(t *testing.T, s *Table, text string) {
 	t.Helper()
 	m, err := sip.NewParser(sip.WithHeadersParsers(transport.Parsers())).ParseSIP([]byte(text))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
 
 	"github.com/emiago/sipgo/sip"
@@ -12,40 +13,40 @@ import (
 
 // onMessage is called for every message, by one goroutine per socket, in wire
 // order: nothing between here and the event of the leg may start a goroutine.
-func (s *Stack) onMessage(m sip.Message, src transport.Target) {
-	if s.net.IsClosed() {
+func (k *Table) onMessage(m sip.Message, src transport.Target) {
+	if k.net.IsClosed() {
 		return
 	}
 	switch m := m.(type) {
 	case *sip.Response:
-		s.onResponse(m, src.Addr)
+		k.onResponse(m, src.Addr)
 	case *sip.Request:
-		s.onRequest(m, src)
+		k.onRequest(m, src)
 	}
 }
 
 // onResponse matches a response to a transaction of ours by Call-ID, CSeq and
 // the branch of the top Via (RFC 3261 §17.1.3).
-func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
+func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 	callID, cseq, via := r.CallID(), r.CSeq(), r.Via()
 	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 || !strings.EqualFold(r.SipVersion, "SIP/2.0") {
-		s.net.Counts.Malformed.Add(1)
+		k.net.Counts.Malformed.Add(1)
 		return
 	}
 	branch, _ := via.Params.Get("branch")
 	if cseq.MethodName == sip.OPTIONS || cseq.MethodName == sip.REGISTER {
-		if s.trunks.OnResponse(r, callID.Value(), cseq, branch) {
+		if k.trunks.OnResponse(r, callID.Value(), cseq, branch) {
 			return
 		}
-		s.count.unmatched.Add(1) // the late reply to a request that was given up
+		k.count.unmatched.Add(1) // the late reply to a request that was given up
 		return
 	}
-	l := s.leg(engine.LegID(callID.Value()))
+	l := k.leg(engine.LegID(callID.Value()))
 	if l == nil && cseq.MethodName == sip.INVITE {
-		l = s.leftOver(r, callID.Value(), cseq.SeqNo, branch, src)
+		l = k.leftOver(r, callID.Value(), cseq.SeqNo, branch, src)
 	}
 	if l == nil {
-		s.count.unmatched.Add(1)
+		k.count.unmatched.Add(1)
 		return
 	}
 	l.mu.Lock()
@@ -54,12 +55,12 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 		if cseq.SeqNo > l.cseq && l.dlg != nil {
 			l.ladder.Received(l.s.clock.Now(), r, src)
 			if !l.onReinviteResponse(r, branch) {
-				s.count.unmatched.Add(1)
+				k.count.unmatched.Add(1)
 			}
 			return
 		}
 		if l.phase == phaseQueued || l.phase == phaseGone || branch != l.inviteBranch(cseq.SeqNo) {
-			s.count.unmatched.Add(1)
+			k.count.unmatched.Add(1)
 			return
 		}
 		l.ladder.Received(l.s.clock.Now(), r, src)
@@ -68,6 +69,54 @@ func (s *Stack) onResponse(r *sip.Response, src netip.AddrPort) {
 	}
 	l.ladder.Received(l.s.clock.Now(), r, src)
 	if !l.onTxResponse(r, cseq.MethodName, branch) && l.phase < phaseOver && cseq.MethodName != sip.CANCEL {
-		s.count.unmatched.Add(1)
+		k.count.unmatched.Add(1)
+	}
+}
+
+// onInDialog takes a request with a To tag.
+func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
+	l := k.leg(engine.LegID(r.CallID().Value()))
+	from, _ := r.From().Params.Get("tag")
+	if l == nil || message.ToTag(r) != l.fromTag {
+		if !k.trunks.MayAsk(src.Addr.Addr()) {
+			return
+		}
+		k.count.unmatched.Add(1)
+		if r.Method != sip.ACK {
+			k.respond(r, src, 481, "Call/Transaction Does Not Exist", k.trunks.UserAgentLine, nil)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	if !l.talksTo(src.Addr.Addr()) {
+		k.net.Counts.Strangers.Add(1)
+		return
+	}
+	l.ladder.Received(l.s.clock.Now(), r, src.Addr)
+	if a := l.answered(r); a != nil { // a retransmission
+		if a.data != nil {
+			_ = l.write(a.to, a.data)
+		}
+		return
+	}
+	d := l.dialogOf(from, r)
+	switch {
+	case r.Method == sip.ACK:
+		if d != nil && d == l.dlg {
+			l.onAck(r)
+		}
+	case d == nil && l.phase == phaseWatch && r.Method == sip.BYE:
+		// Answered before the earlier life ended, and ended by the far side.
+		l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
+		l.dropCancels()
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side", Proof: engine.ProofHungUp})
+	case d == nil, l.phase >= phaseOver && r.Method != sip.BYE:
+		k.count.unmatched.Add(1)
+		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
+	case r.Method == sip.CANCEL:
+		l.onCancel(r, src)
+	default:
+		l.onRequest(r, src, d)
 	}
 }

@@ -57,20 +57,6 @@ func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 		ReferredBy: message.Truncate(message.AddrSpec(message.HeaderValue(r, "referred-by", "b")), message.MaxURI)})
 }
 
-// AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
-// that RFC 3515 §2.4.4 wants at once, or 603. It is false when none waits for
-// an answer: it was answered before, or declined because nobody answered in
-// 16*T1.
-func (s *Stack) AnswerRefer(id engine.LegID, accept bool) bool {
-	l := s.leg(id)
-	if l == nil {
-		return false
-	}
-	l.mu.Lock()
-	defer l.unlock()
-	return l.answerRefer(accept && l.phase == phaseConfirmed)
-}
-
 func (l *leg) answerRefer(accept bool) bool {
 	f := l.refer
 	if f == nil || f.request == nil {
@@ -92,20 +78,6 @@ func (l *leg) referTick(now time.Duration) {
 	if l.refer != nil && l.refer.declineAt != 0 && now >= l.refer.declineAt {
 		l.answerRefer(false)
 	}
-}
-
-// NotifyRefer tells the far side how the transfer goes that it asked for: the
-// status code of the transferred call and its reason phrase (RFC 3515 §2.4.5).
-// A final one (200 and above) ends the implicit subscription. It works beyond
-// the end of the leg while the stack still knows it.
-func (s *Stack) NotifyRefer(id engine.LegID, code int, reason string) {
-	l := s.leg(id)
-	if l == nil || code < 100 || code > 699 {
-		return
-	}
-	l.mu.Lock()
-	defer l.unlock()
-	l.notify(code, reason)
 }
 
 func (l *leg) notify(code int, reason string) {

@@ -1,7 +1,5 @@
 package sipstack
 
-import "sync/atomic"
-
 // Stats is a snapshot of what the stack did since it started.
 type Stats struct {
 	InvitesSent     uint64         // first transmissions, answers to challenges included
@@ -27,17 +25,9 @@ type Stats struct {
 	KnownLegs       int            // legs with state here, ended ones included
 }
 
-type counters struct {
-	invites, notSent, retransmissions, acks, cancels, byes, remoteByes atomic.Uint64
-	strays, unmatched, duplicates                                      atomic.Uint64
-	live                                                               atomic.Int64
-	byStatus                                                           [700]atomic.Uint64
-	pracks, refreshes, redirects                                       atomic.Uint64
-}
-
 // Stats gives a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
-	c, n, k := &s.count, &s.net.Counts, &s.trunks.Counts
+	c, n, k := &s.legs.count, &s.net.Counts, &s.trunks.Counts
 	st := Stats{
 		InvitesSent:     c.invites.Load(),
 		LegsNotSent:     c.notSent.Load(),
@@ -59,17 +49,12 @@ func (s *Stack) Stats() Stats {
 		WriteErrors:     n.WriteErrors.Load(),
 		RefusedConns:    n.RefusedConns.Load(),
 		LiveLegs:        int(c.live.Load()),
+		KnownLegs:       s.legs.known(),
 	}
 	for code := range c.byStatus {
 		if n := c.byStatus[code].Load(); n > 0 {
 			st.Responses[code] = n
 		}
-	}
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.mu.RLock()
-		st.KnownLegs += len(sh.legs)
-		sh.mu.RUnlock()
 	}
 	return st
 }
