@@ -17,66 +17,66 @@ const maxDatagram = 1300
 // §18.1.1). UDP is next: it is used when the far side refuses the connection,
 // which is certain before anything has left. Where it did so a while ago, the
 // connection is not tried. The leg is locked.
-func (l *leg) preferStream() {
-	if l.to.Transport != message.UDP || len(l.invite) <= maxDatagram || l.bulky == l.to.Addr {
+func (v *invitation) preferStream() {
+	if v.to.Transport != message.UDP || len(v.data) <= maxDatagram || v.bulky == v.to.Addr {
 		return
 	}
-	stream := l.trunk.Over(l.to.Addr, message.TCP)
-	if l.s.net.Marks.Marked(stream) {
+	stream := v.leg.trunk.Over(v.to.Addr, message.TCP)
+	if v.leg.s.net.Marks.Marked(stream) {
 		return
 	}
-	l.bulky = l.to.Addr
-	l.spare = append([]transport.Target{l.to}, l.spare...)
-	l.moveTo(stream)
+	v.bulky = v.to.Addr
+	v.spare = append([]transport.Target{v.to}, v.spare...)
+	v.moveTo(stream)
 }
 
 // preferStreamAgain is preferStream for an INVITE that follows a refused one, and
 // that only its credentials have made too long. The address of UDP is given
 // when TCP is to be tried. The leg is locked.
-func (l *leg) preferStreamAgain() (plain transport.Target) {
-	stream := l.trunk.Over(l.to.Addr, message.TCP)
-	if l.to.Transport != message.UDP || len(l.invite) <= maxDatagram || l.s.net.Marks.Marked(stream) {
+func (v *invitation) preferStreamAgain() (plain transport.Target) {
+	stream := v.leg.trunk.Over(v.to.Addr, message.TCP)
+	if v.to.Transport != message.UDP || len(v.data) <= maxDatagram || v.leg.s.net.Marks.Marked(stream) {
 		return transport.Target{}
 	}
-	if l.redirected == nil {
-		l.redirected = &redirects{tried: []string{strings.ToLower(l.toURI)}}
+	if v.redirected == nil {
+		v.redirected = &redirects{tried: []string{strings.ToLower(v.leg.parties.toURI)}}
 	}
-	l.redirected.places = append(l.redirected.places, place{l.cseq - 1, l.requestURI(), l.to, l.sentBy})
-	plain = l.to
-	l.moveTo(stream)
+	v.redirected.places = append(v.redirected.places, place{v.cseq - 1, v.requestURI(), v.to, v.sentBy})
+	plain = v.to
+	v.moveTo(stream)
 	return plain
 }
 
 // datagramAfterAll sends the INVITE over UDP: over TCP nothing has left. The leg
 // is locked.
-func (l *leg) datagramAfterAll(plain transport.Target) bool {
-	if !plain.Addr.IsValid() || l.cancelWanted || timing.BootNow() > l.sendBy {
+func (v *invitation) datagramAfterAll(plain transport.Target) bool {
+	if !plain.Addr.IsValid() || v.leg.cancelWanted || timing.BootNow() > v.sendBy {
 		return false
 	}
-	l.s.net.Marks.Fail(l.to, transport.MaxMarked)
-	l.moveTo(plain)
-	if l.write(l.to, l.invite) != nil {
+	v.leg.s.net.Marks.Fail(v.to, transport.MaxMarked)
+	v.moveTo(plain)
+	if v.leg.write(v.to, v.data) != nil {
 		return false
 	}
-	l.written()
+	v.written()
 	return true
 }
 
 // moveTo writes the INVITE for another way to the same address.
-func (l *leg) moveTo(to transport.Target) {
-	l.to = to
-	l.sentBy = l.trunk.SentBy(to)
-	l.invite = l.appendInvite(l.invite[:0:0])
+func (v *invitation) moveTo(to transport.Target) {
+	v.to = to
+	v.sentBy = v.leg.trunk.SentBy(to)
+	v.data = v.appendInvite(v.data[:0:0])
 }
 
 // putLast puts an address behind the others that certainly took nothing; for
 // long when it was tried only because of the INVITE's length.
-func (l *leg) putLast() {
-	if l.to.Transport == message.TCP && l.bulky == l.to.Addr {
-		l.s.net.Marks.Fail(l.to, transport.MaxMarked)
+func (v *invitation) putLast() {
+	if v.to.Transport == message.TCP && v.bulky == v.to.Addr {
+		v.leg.s.net.Marks.Fail(v.to, transport.MaxMarked)
 		return
 	}
-	l.s.net.Marks.Fail(l.to, 0)
+	v.leg.s.net.Marks.Fail(v.to, 0)
 }
 
 // preferStreamOf is preferStream for a request inside a dialog. The leg is

@@ -18,13 +18,13 @@ func TestCancelBeforeTheInviteIsWritten(t *testing.T) {
 	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	var got []engine.LegEvent
 	l := s.newLeg("leg", "attempt", s.trunks.Get("t"), func(e engine.LegEvent) { got = append(got, e) })
-	l.sendBy = timing.BootNow().Add(time.Minute)
+	l.inv.sendBy = timing.BootNow().Add(time.Minute)
 	s.add(l)
 	if out := s.Cancel("leg"); out != engine.CancelNotSent {
 		t.Fatal(out)
 	}
 	l.mu.Lock()
-	l.begin(s.trunks.Get("t").Targets())
+	l.inv.begin(s.trunks.Get("t").Targets())
 	l.unlock()
 	if len(got) != 1 || got[0].NotSent != engine.NotSentCancelled || s.count.invites.Load() != 0 {
 		t.Fatalf("%+v", got)

@@ -1,6 +1,7 @@
 package sipstack
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -66,7 +67,7 @@ func (l *leg) resendTxs(now time.Duration) {
 		tx := l.txs[i]
 		switch {
 		case now >= tx.endAt:
-			l.removeTx(i)
+			l.txs.remove(i)
 			i--
 			l.txEnded(tx, nil)
 		case tx.resendAt != 0 && now >= tx.resendAt:
@@ -82,23 +83,26 @@ func (l *leg) resendTxs(now time.Duration) {
 	}
 }
 
-func (l *leg) removeTx(i int) {
-	l.txs = append(l.txs[:i], l.txs[i+1:]...)
-	if len(l.txs) == 0 {
-		l.txs = nil
+// clientTxs are the transactions that a leg waits for.
+type clientTxs []*clientTx
+
+func (t *clientTxs) remove(i int) {
+	*t = slices.Delete(*t, i, i+1)
+	if len(*t) == 0 {
+		*t = nil
 	}
 }
 
 // dropCancels stops CANCEL transactions, whose outcome is known by other means.
-func (l *leg) dropCancels() {
-	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.CANCEL })
+func (t *clientTxs) dropCancels() {
+	t.drop(func(tx *clientTx) bool { return tx.method == sip.CANCEL })
 }
 
-// dropTxs stops the transactions that f names.
-func (l *leg) dropTxs(f func(*clientTx) bool) {
-	for i := len(l.txs) - 1; i >= 0; i-- {
-		if f(l.txs[i]) {
-			l.removeTx(i)
+// drop stops the transactions that f names.
+func (t *clientTxs) drop(f func(*clientTx) bool) {
+	for i := len(*t) - 1; i >= 0; i-- {
+		if f((*t)[i]) {
+			t.remove(i)
 		}
 	}
 }
@@ -119,7 +123,7 @@ func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch str
 			}
 			return true
 		}
-		l.removeTx(i)
+		l.txs.remove(i)
 		l.txEnded(tx, r)
 		return true
 	}
@@ -129,7 +133,7 @@ func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch str
 // txEnded acts on the final response to a request; nil is timer F.
 func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 	if tx.method == sip.INVITE && r != nil {
-		l.ackReinvite(tx, r)
+		l.session.ackReinvite(tx, r)
 	}
 	if r != nil && (r.StatusCode == 401 || r.StatusCode == 407) && tx.method != sip.CANCEL && l.sendWithCredentials(tx, r) {
 		return
@@ -140,7 +144,7 @@ func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 	case sip.BYE:
 		l.byeEnded(tx, r)
 	case sip.UPDATE, sip.INVITE:
-		l.refreshEnded(tx, r)
+		l.session.refreshEnded(tx, r)
 	case sip.INFO, sip.NOTIFY:
 		l.waitingEnded(tx, r)
 	default: // PRACK: whatever becomes of it, the final response to the INVITE decides

@@ -10,6 +10,7 @@ import (
 	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -39,8 +40,9 @@ type dialog struct {
 	hop        transport.Target
 }
 
-// route applies the route set (RFC 3261 §12.2.1.1).
-func (l *leg) route(d *dialog) {
+// route applies the route set (RFC 3261 §12.2.1.1). toURI is who was called and
+// to where the INVITE went: they serve when the far side names no usable target.
+func (d *dialog) route(t *trunk.Trunk, toURI string, to transport.Target) {
 	d.requestURI, d.routes = d.target, d.routeSet
 	next := d.target
 	if len(d.routeSet) > 0 {
@@ -53,54 +55,15 @@ func (l *leg) route(d *dialog) {
 		}
 	}
 	if d.requestURI == "" {
-		d.requestURI = l.toURI // a 2xx without Contact breaks §12.1.1; try what is known
+		d.requestURI = toURI // a 2xx without Contact breaks §12.1.1; try what is known
 	}
-	d.hop = l.nextHop(next, l.to.At(d.source))
-}
-
-// nextHop finds the address of a URI without waiting. source is where the 2xx
-// came from: it serves when the URI tells no usable address.
-func (l *leg) nextHop(uri string, source transport.Target) transport.Target {
-	var u sip.Uri
-	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
-		return source
-	}
-	over := source.Transport
-	for _, p := range u.UriParams {
-		if strings.EqualFold(p.K, "transport") {
-			over, _ = message.TransportOf(p.V)
-			if over != message.TCP && over != message.TLS {
-				over = message.UDP
-			}
-		}
-	}
-	if u.Scheme == "sips" {
-		over = message.TLS
-	}
-	addrs := l.s.net.Names.Cached(u.Host, u.Port, over)
-	if len(addrs) == 0 {
-		return source
-	}
-	addr, from := addrs[0].Addr(), source.Addr
-	hop := l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over))
-	if !from.IsValid() {
-		return hop
-	}
-	unreachable := (addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified()) &&
-		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
-	sameConnection := over.Reliable() && over == source.Transport && addr == from.Addr()
-	if unreachable || sameConnection {
-		// A far side behind NAT that does not know its own address; or the
-		// connection that is already open to the same host.
-		return source
-	}
-	return hop
+	d.hop = t.NextHop(next, to.At(d.source))
 }
 
 // newDialog reads the dialog that a 2xx or a reliable 1xx makes. An early one
 // takes over what the 2xx says and goes on with its CSeqs (RFC 3261 §13.2.2.4).
 func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog {
-	d := l.earlyDialog(message.ToTag(r))
+	d := l.early.find(message.ToTag(r))
 	if d == nil {
 		d = &dialog{toTag: strings.Clone(message.ToTag(r)), seq: seq}
 	}
@@ -114,14 +77,16 @@ func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog
 		d.routeSet[i] = strings.Clone(uri)
 	}
 	slices.Reverse(d.routeSet)
-	l.route(d)
+	d.route(l.trunk, l.parties.toURI, l.inv.to)
 	return d
 }
 
-// earlyDialog finds a dialog that the present INVITE has made.
-func (l *leg) earlyDialog(tag string) *dialog {
-	for _, d := range l.early {
-		if d.toTag == tag {
+// earlyDialogs are those that the present INVITE has made.
+type earlyDialogs []*dialog
+
+func (ds earlyDialogs) find(toTag string) *dialog {
+	for _, d := range ds {
+		if d.toTag == toTag {
 			return d
 		}
 	}
@@ -129,12 +94,11 @@ func (l *leg) earlyDialog(tag string) *dialog {
 }
 
 // state is what has to be durable before the ACK leaves.
-func (l *leg) state(d *dialog) *engine.DialogState {
-	st := &engine.DialogState{
+func (d *dialog) state(over message.Transport, sentBy string) *engine.DialogState {
+	return &engine.DialogState{
 		ToTag: d.toTag, RemoteTarget: d.target, RouteSet: d.routeSet, CSeq: d.invite,
-		RemoteAddr: d.source.String(), Transport: string(l.to.Transport), LocalAddr: l.sentBy,
+		RemoteAddr: d.source.String(), Transport: string(over), LocalAddr: sentBy,
 	}
-	return st
 }
 
 // onSuccess takes a 2xx. Retransmissions reach us here for as long as the far
@@ -149,24 +113,24 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	switch l.phase {
 	case phaseCalling, phaseProceeding, phaseSilent:
 		unwanted := l.cancelWanted || l.phase == phaseSilent
-		l.resendAt, l.deadline, l.invite = 0, 0, nil
-		l.dropCancels()
+		l.inv.resendAt, l.deadline, l.inv.data = 0, 0, nil
+		l.txs.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
 		l.dlg.updates = message.Lists(r, "allow", "UPDATE")
-		l.remoteSDP = message.SDPOf(r)
-		if l.remoteSDP == nil {
-			l.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
+		l.session.remoteSDP = message.SDPOf(r)
+		if l.session.remoteSDP == nil {
+			l.session.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
 		}
-		if l.localSDP == nil { // else changed by an UPDATE before the 2xx
-			l.localSDP = l.offer
+		if l.session.localSDP == nil { // else changed by an UPDATE before the 2xx
+			l.session.localSDP = l.inv.offer
 		}
-		l.startSession(r)
+		l.session.start(r)
 		if m := l.s.conf.Media; m != nil {
 			m.AnsweredFrom(l.attempt, l.id, src.Addr())
 		}
 		l.emit(engine.LegEvent{
 			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: message.Attestation(r),
-			SDP: l.remoteSDP, Dialog: l.state(l.dlg),
+			SDP: l.session.remoteSDP, Dialog: l.dlg.state(l.inv.to.Transport, l.inv.sentBy),
 		})
 		l.enter(phaseAnswered)
 		if unwanted {
@@ -174,7 +138,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		}
 	case phaseWatch:
 		l.deadline = 0
-		l.dropCancels()
+		l.txs.dropCancels()
 		l.dlg = l.newDialog(r, seq, src)
 		l.enter(phaseAnswered)
 		l.hangUp(engine.HangUpCause{Q850: 16, Text: "answered too late"})
@@ -200,13 +164,13 @@ func (l *leg) endStray(d *dialog) {
 // ack sends the ACK of a 2xx: a request of its own with the credentials of the
 // INVITE (RFC 3261 §13.2.2.4).
 func (l *leg) ack(d *dialog) {
-	l.ackAs(d, d.invite, &l.auth)
+	l.ackAs(d, d.invite, &l.inv.auth)
 	d.acked = true
 }
 
 func (l *leg) ackAs(d *dialog, cseq uint32, auth *auth.Credentials) {
 	b := getBuffer()
-	*b = l.appendInDialog((*b)[:0], d, "ACK", cseq, l.dialogBranch(d, cseq, "ACK"))
+	*b = l.appendInDialog((*b)[:0], d, "ACK", cseq, d.branch(string(l.id), cseq, "ACK"))
 	if auth != nil {
 		*b = auth.AppendTo(*b)
 	}
@@ -237,9 +201,9 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 	// and would go on repeating it.
 	l.confirm()
 	// The session ends: only what a transfer reports still matters.
-	l.dropTxs(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
 	l.waiting = slices.DeleteFunc(l.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
-	l.session = nil
+	l.session.watch = nil
 	l.enter(phaseClosing)
 	l.bye(l.dlg, cause, false)
 }
@@ -285,3 +249,8 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b 
 // back.
 func getBuffer() *[]byte  { return buffers.Get().(*[]byte) }
 func putBuffer(b *[]byte) { buffers.Put(b) }
+
+// branch is that of a request inside the dialog.
+func (d *dialog) branch(callID string, cseq uint32, method string) string {
+	return message.DeriveBranch(callID+"/"+d.toTag, cseq, method)
+}

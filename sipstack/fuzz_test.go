@@ -48,15 +48,15 @@ func FuzzMessage(f *testing.F) {
 		}
 		for id, p := range fuzzLegs {
 			l := s.newLeg(id, engine.AttemptID(id), s.trunks.Get("t"), sink)
-			l.offer, l.cseq, l.sendBy = []byte("v=0\r\n"), 1, timing.BootNow().Add(time.Hour)
-			l.setParties("+1", "+2", "")
+			l.inv.offer, l.inv.cseq, l.inv.sendBy = []byte("v=0\r\n"), 1, timing.BootNow().Add(time.Hour)
+			l.parties.set(l.trunk, l.s.net.First().External, "+1", "+2", "")
 			s.add(l)
 			l.mu.Lock()
-			l.begin(s.trunks.Get("t").Targets())
+			l.inv.begin(s.trunks.Get("t").Targets())
 			l.phase = p
 			if p >= phaseAnswered && p <= phaseClosing {
 				l.dlg = &dialog{toTag: "far", target: "sip:x@127.0.0.1:9", invite: 1, seq: 1}
-				l.route(l.dlg)
+				l.dlg.route(l.trunk, l.parties.toURI, l.inv.to)
 			}
 			l.unlock()
 		}

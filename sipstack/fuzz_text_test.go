@@ -31,12 +31,12 @@ func FuzzInvite(f *testing.F) {
 		tr := s.trunks.New(trunk.Config{ID: "x", Host: "127.0.0.1", Port: 9, FromUser: user, FromDomain: user, UserAgent: value, Privacy: privacy,
 			NumberFormat: trunk.NumberFormat(format), CallerIDHeader: trunk.CallerIDAsserted, ExtraHeaders: []trunk.Header{{Name: "X-T-" + name, Value: value}}})
 		l := s.newLeg("leg", "attempt", tr, nil)
-		l.offer, l.cseq, l.headers = []byte(propertySDP), 1, []engine.SIPHeader{{Name: "X-" + name, Value: value}}
-		l.setParties(engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
-		l.to = tr.To(fuzzPeer.Addr)
-		l.address()
+		l.inv.offer, l.inv.cseq, l.inv.headers = []byte(propertySDP), 1, []engine.SIPHeader{{Name: "X-" + name, Value: value}}
+		l.parties.set(l.trunk, l.s.net.First().External, engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
+		l.inv.to = tr.To(fuzzPeer.Addr)
+		l.inv.address()
 		for method, b := range map[sip.RequestMethod][]byte{
-			sip.INVITE: l.appendInvite(nil), sip.CANCEL: l.appendCancel(nil, 1), sip.ACK: l.appendHopACK(nil, "<sip:x@y>", 1),
+			sip.INVITE: l.inv.appendInvite(nil), sip.CANCEL: l.inv.appendCancel(nil, 1), sip.ACK: l.inv.appendHopACK(nil, "<sip:x@y>", 1),
 		} {
 			m, err := parser.ParseSIP(b)
 			if err != nil {

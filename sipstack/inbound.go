@@ -52,14 +52,14 @@ func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
 	if l.dlg != nil || from == "" || (l.phase != phaseProceeding && l.phase != phaseSilent) {
 		return nil
 	}
-	if d := l.earlyDialog(from); d != nil {
+	if d := l.early.find(from); d != nil {
 		return d
 	}
 	if len(l.early) >= maxEarly || r.Method == sip.BYE { // §15: no BYE before the answer
 		return nil
 	}
-	d := &dialog{toTag: strings.Clone(from), source: l.to.Addr, invite: l.cseq, seq: l.cseq}
-	l.route(d)
+	d := &dialog{toTag: strings.Clone(from), source: l.inv.to.Addr, invite: l.inv.cseq, seq: l.inv.cseq}
+	d.route(l.trunk, l.parties.toURI, l.inv.to)
 	l.early = append(l.early, d)
 	return d
 }
@@ -87,7 +87,7 @@ func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 			l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 			return
 		}
-		l.onOffer(r, src, d)
+		l.session.onOffer(r, src, d)
 	case sip.INFO:
 		l.reply(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		if key := message.InfoDigit(r); key != 0 && !repeated && talking {
@@ -129,7 +129,7 @@ func (l *leg) onBye(r *sip.Request) {
 		l.ack(l.dlg)
 	}
 	if l.refer != nil && l.refer.request != nil {
-		l.answerRefer(false) // §15.1.2: pending requests are answered
+		l.refer.answer(false) // §15.1.2: pending requests are answered
 	}
 	cause, text := message.Q850(message.MessageReasons(r))
 	l.finish(engine.LegEvent{Kind: engine.LegHungUp, Q850: cause, Reason: text})
@@ -138,7 +138,7 @@ func (l *leg) onBye(r *sip.Request) {
 // talksTo says whether a request in the leg's dialog may come from an address:
 // a trunk's, or one that the dialog itself named. The leg is locked.
 func (l *leg) talksTo(a netip.Addr) bool {
-	if l.to.Addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.Addr.Addr() == a)) {
+	if l.inv.to.Addr.Addr() == a || (l.dlg != nil && (l.dlg.source.Addr() == a || l.dlg.hop.Addr.Addr() == a)) {
 		return true
 	}
 	for _, d := range l.early {

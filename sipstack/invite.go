@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
@@ -13,140 +14,166 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
+// invitation is the INVITE of a leg: what it says, where it goes, and its
+// client transaction. It begins anew, with CSeq+1, after a certain refusal.
+type invitation struct {
+	leg     *leg
+	sendBy  engine.BootTime
+	offer   []byte
+	headers []engine.SIPHeader
+	auth    auth.Credentials
+	cseq    uint32 // of the present INVITE
+	branch  string // of the present INVITE
+	data    []byte // kept while it may be retransmitted
+	sent    bool   // LegSent was given
+
+	sentBy string           // our host:port in Via and Contact
+	to     transport.Target // where the INVITE went
+	spare  []transport.Target
+	bulky  netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
+
+	redirected *redirects // nil: no 3xx was followed
+	minSE      uint32     // Min-SE that the far side has asked for …
+	lengthened uint8      // … and how often
+
+	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
+	resendGap time.Duration
+}
+
 // begin sends the first INVITE to the first address that takes it. The leg is
 // locked and queued.
-func (l *leg) begin(to []transport.Target) {
-	if l.phase != phaseQueued {
+func (v *invitation) begin(to []transport.Target) {
+	if v.leg.phase != phaseQueued {
 		return
 	}
 	if len(to) == 0 {
-		l.notSent(engine.NotSentNoRoute, "host name of the trunk not resolved")
+		v.leg.notSent(engine.NotSentNoRoute, "host name of the trunk not resolved")
 		return
 	}
-	l.spare = slices.Clone(to)
-	l.tryNext("")
+	v.spare = slices.Clone(to)
+	v.tryNext("")
 }
 
 // tryNext sends the INVITE to the next address, while it is certain that none
 // has left.
-func (l *leg) tryNext(failure string) {
-	for len(l.spare) > 0 {
-		l.to, l.spare = l.spare[0], l.spare[1:]
-		l.enter(phaseQueued)
-		l.address()
-		l.invite = l.appendInvite(make([]byte, 0, 1024+len(l.offer)))
-		l.preferStream()
-		if l.to.Reliable() {
-			err := l.s.net.Push(l.to, transport.Queued{Data: l.invite, Before: l.beforeWrite, After: l.afterWrite})
+func (v *invitation) tryNext(failure string) {
+	for len(v.spare) > 0 {
+		v.to, v.spare = v.spare[0], v.spare[1:]
+		v.leg.enter(phaseQueued)
+		v.address()
+		v.data = v.appendInvite(make([]byte, 0, 1024+len(v.offer)))
+		v.preferStream()
+		if v.to.Reliable() {
+			err := v.leg.s.net.Push(v.to, transport.Queued{Data: v.data, Before: v.beforeWrite, After: v.afterWrite})
 			if err == nil {
 				return
 			}
 			failure = err.Error()
 			continue
 		}
-		if !l.mayWrite() {
+		if !v.mayWrite() {
 			return
 		}
-		err := l.write(l.to, l.invite)
+		err := v.leg.write(v.to, v.data)
 		if err == nil {
-			l.written()
-			l.ensureSent()
+			v.written()
+			v.ensureSent()
 			return
 		}
 		failure = err.Error()
-		l.s.net.Marks.Fail(l.to, 0)
+		v.leg.s.net.Marks.Fail(v.to, 0)
 	}
-	l.notSent(engine.NotSentNoRoute, failure)
+	v.leg.notSent(engine.NotSentNoRoute, failure)
 }
 
 // address sets what depends on where the INVITE goes.
-func (l *leg) address() {
-	l.sentBy = l.trunk.SentBy(l.to)
-	l.setFrom(l.trunk.LocalHost(l.to))
-	l.branch = message.DeriveBranch(string(l.id), l.cseq, "INVITE")
+func (v *invitation) address() {
+	v.sentBy = v.leg.trunk.SentBy(v.to)
+	v.leg.parties.setFrom(v.leg.trunk, v.leg.trunk.LocalHost(v.to))
+	v.branch = message.DeriveBranch(string(v.leg.id), v.cseq, "INVITE")
 }
 
 // mayWrite is the last check before an INVITE is written.
-func (l *leg) mayWrite() bool {
-	if l.s.net.IsClosed() {
-		l.notSent(engine.NotSentNoRoute, "the stack is closed")
+func (v *invitation) mayWrite() bool {
+	if v.leg.s.net.IsClosed() {
+		v.leg.notSent(engine.NotSentNoRoute, "the stack is closed")
 		return false
 	}
-	if timing.BootNow() > l.sendBy {
-		l.notSent(engine.NotSentExpired, "the send-by time had passed")
+	if timing.BootNow() > v.sendBy {
+		v.leg.notSent(engine.NotSentExpired, "the send-by time had passed")
 		return false
 	}
 	return true
 }
 
 // written starts the client transaction's timers (RFC 3261 §17.1.1.2).
-func (l *leg) written() {
-	now := l.s.clock.Now()
-	if l.to.Reliable() { // over UDP it was noted where it was written
-		l.ladder.Sent(l.s.clock.Now(), l.invite, l.to.Addr)
+func (v *invitation) written() {
+	now := v.leg.s.clock.Now()
+	if v.to.Reliable() { // over UDP it was noted where it was written
+		v.leg.ladder.Sent(v.leg.s.clock.Now(), v.data, v.to.Addr)
 	}
-	l.enter(phaseCalling)
-	l.deadline = now + l.s.conf.Timers.Transaction() // timer B
-	if !l.to.Reliable() {
-		l.resendGap = l.s.conf.Timers.T1 // timer A
-		l.resendAt = now + l.resendGap
+	v.leg.enter(phaseCalling)
+	v.leg.deadline = now + v.leg.s.conf.Timers.Transaction() // timer B
+	if !v.to.Reliable() {
+		v.resendGap = v.leg.s.conf.Timers.T1 // timer A
+		v.resendAt = now + v.resendGap
 	}
-	l.s.count.invites.Add(1)
+	v.leg.s.count.invites.Add(1)
 }
 
-func (l *leg) ensureSent() {
-	if !l.sent {
-		l.sent = true
-		l.emit(engine.LegEvent{Kind: engine.LegSent})
+func (v *invitation) ensureSent() {
+	if !v.sent {
+		v.sent = true
+		v.leg.emit(engine.LegEvent{Kind: engine.LegSent})
 	}
 }
 
 // beforeWrite is asked by the TCP queue right before the INVITE is written.
-func (l *leg) beforeWrite() bool {
-	l.mu.Lock()
-	defer l.unlock()
-	again := l.phase == phaseCalling && !l.sent && !l.cancelWanted // a broken connection was replaced
-	if (l.phase != phaseQueued && !again) || !l.mayWrite() {
+func (v *invitation) beforeWrite() bool {
+	v.leg.mu.Lock()
+	defer v.leg.unlock()
+	again := v.leg.phase == phaseCalling && !v.sent && !v.leg.cancelWanted // a broken connection was replaced
+	if (v.leg.phase != phaseQueued && !again) || !v.mayWrite() {
 		return false
 	}
 	if !again {
-		l.written()
+		v.written()
 	}
 	return true
 }
 
 // afterWrite hears from the TCP queue how the write went. A response may have
 // overtaken it.
-func (l *leg) afterWrite(left bool, err error) {
-	l.mu.Lock()
-	defer l.unlock()
+func (v *invitation) afterWrite(left bool, err error) {
+	v.leg.mu.Lock()
+	defer v.leg.unlock()
 	switch {
 	case left:
-		if l.phase < phaseOver {
-			l.ensureSent()
+		if v.leg.phase < phaseOver {
+			v.ensureSent()
 		}
-	case (l.phase == phaseQueued || l.phase == phaseCalling) && !l.sent:
-		l.deadline = 0
-		if l.cancelWanted {
-			l.notSent(engine.NotSentCancelled, "cancelled before it could be sent")
+	case (v.leg.phase == phaseQueued || v.leg.phase == phaseCalling) && !v.sent:
+		v.leg.deadline = 0
+		if v.leg.cancelWanted {
+			v.leg.notSent(engine.NotSentCancelled, "cancelled before it could be sent")
 			return
 		}
-		l.putLast()
-		l.tryNext(err.Error())
+		v.putLast()
+		v.tryNext(err.Error())
 	}
 }
 
-// resendInvite is timer A.
-func (l *leg) resendInvite(now time.Duration) {
-	if l.phase != phaseCalling || timing.BootNow() > l.sendBy {
-		l.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
+// resend is timer A.
+func (v *invitation) resend(now time.Duration) {
+	if v.leg.phase != phaseCalling || timing.BootNow() > v.sendBy {
+		v.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
 		return
 	}
-	if l.write(l.to, l.invite) == nil {
-		l.s.count.retransmissions.Add(1)
+	if v.leg.write(v.to, v.data) == nil {
+		v.leg.s.count.retransmissions.Add(1)
 	}
-	l.resendGap *= 2
-	l.resendAt = now + l.resendGap
+	v.resendGap *= 2
+	v.resendAt = now + v.resendGap
 }
 
 // onInviteResponse takes a response to the INVITE. The leg is locked.
@@ -154,14 +181,14 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 	if r.StatusCode >= 100 && r.StatusCode < len(l.s.count.byStatus) {
 		l.s.count.byStatus[r.StatusCode].Add(1)
 	}
-	if !l.to.Addr.IsValid() { // recovered, and its trunk has no address now
-		l.to, l.cseq = l.trunk.To(src), max(l.cseq, 1)
-		l.address()
+	if !l.inv.to.Addr.IsValid() { // recovered, and its trunk has no address now
+		l.inv.to, l.inv.cseq = l.trunk.To(src), max(l.inv.cseq, 1)
+		l.inv.address()
 	} else if l.phase == phaseWatch {
-		l.to = l.to.At(src) // of all the addresses that were asked, it is this one
+		l.inv.to = l.inv.to.At(src) // of all the addresses that were asked, it is this one
 	}
 	if l.phase < phaseOver && !l.recovered {
-		l.ensureSent() // over TCP a response can be handled before the write returns
+		l.inv.ensureSent() // over TCP a response can be handled before the write returns
 	}
 	switch {
 	case r.StatusCode < 200:
@@ -174,13 +201,13 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 }
 
 func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
-	if seq != l.cseq && l.phase != phaseWatch {
+	if seq != l.inv.cseq && l.phase != phaseWatch {
 		return
 	}
 	switch l.phase {
 	case phaseCalling:
 		l.enter(phaseProceeding)
-		l.resendAt, l.deadline, l.invite = 0, 0, nil
+		l.inv.resendAt, l.deadline, l.inv.data = 0, 0, nil
 	case phaseProceeding, phaseSilent:
 	case phaseWatch:
 		l.cancelOnce(seq)
@@ -212,7 +239,7 @@ func (l *leg) cancel() engine.CancelOutcome {
 		return engine.CancelOwed
 	case phaseProceeding:
 		l.cancelWanted = true
-		l.cancelOnce(l.cseq)
+		l.cancelOnce(l.inv.cseq)
 		return engine.CancelOwed
 	case phaseAnswered, phaseConfirmed, phaseClosing:
 		if l.cancelWanted {
@@ -221,7 +248,7 @@ func (l *leg) cancel() engine.CancelOutcome {
 		return engine.CancelAnswered
 	case phaseOver, phaseGone:
 	}
-	if !l.sent && !l.recovered {
+	if !l.inv.sent && !l.recovered {
 		return engine.CancelNotSent
 	}
 	return engine.CancelUnknown
@@ -247,34 +274,34 @@ func (l *leg) sendCancel(cseq uint32) {
 	l.cancels++
 	l.s.count.cancels.Add(1)
 	l.beginTx(&clientTx{
-		method: sip.CANCEL, branch: l.inviteBranch(cseq), cseq: cseq, to: l.to,
-		data: l.appendCancel(make([]byte, 0, 512), cseq),
+		method: sip.CANCEL, branch: l.inv.inviteBranch(cseq), cseq: cseq, to: l.inv.to,
+		data: l.inv.appendCancel(make([]byte, 0, 512), cseq),
 	})
 }
 
 func (l *leg) onFailure(r *sip.Response, seq uint32) {
-	l.ackFailure(r, seq)
+	l.inv.ackFailure(r, seq)
 	challenge := r.StatusCode == 401 || r.StatusCode == 407
 	switch l.phase {
 	case phaseCalling, phaseProceeding:
-		if seq != l.cseq {
+		if seq != l.inv.cseq {
 			return // the challenge that was answered, once more
 		}
-		if l.goOn(r) {
+		if l.inv.goOn(r) {
 			return
 		}
-		l.dropCancels()
+		l.txs.dropCancels()
 		l.finish(message.Refusal(r))
 	case phaseSilent:
-		if seq == l.cseq {
-			l.dropCancels()
+		if seq == l.inv.cseq {
+			l.txs.dropCancels()
 			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason, Proof: engine.ProofRefused})
 		}
 	case phaseWatch:
 		if challenge {
 			return // of the INVITE that was sent again with credentials, perhaps
 		}
-		l.dropCancels()
+		l.txs.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason, Proof: engine.ProofRefused})
 	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
 	}
@@ -282,16 +309,16 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 
 // ackFailure acknowledges a final response other than 2xx, the first time and
 // each time again (RFC 3261 §17.1.1.2, Completed).
-func (l *leg) ackFailure(r *sip.Response, seq uint32) {
+func (v *invitation) ackFailure(r *sip.Response, seq uint32) {
 	to := r.GetHeader("to")
-	at := l.placeOf(seq).to
+	at := v.placeOf(seq).to
 	if to == nil || !at.Addr.IsValid() {
 		return
 	}
 	b := getBuffer()
-	*b = l.appendHopACK((*b)[:0], to.Value(), seq)
-	if l.write(at, *b) == nil {
-		l.s.count.acks.Add(1)
+	*b = v.appendHopACK((*b)[:0], to.Value(), seq)
+	if v.leg.write(at, *b) == nil {
+		v.leg.s.count.acks.Add(1)
 	}
 	putBuffer(b)
 }
@@ -299,55 +326,55 @@ func (l *leg) ackFailure(r *sip.Response, seq uint32) {
 // goOn begins another INVITE where a final response asks for one: a challenge
 // (RFC 3261 §22.2), a longer session interval (RFC 4028 §7.3), another place
 // (RFC 3261 §8.1.3.4).
-func (l *leg) goOn(r *sip.Response) bool {
-	if l.cancelWanted || timing.BootNow() > l.sendBy {
+func (v *invitation) goOn(r *sip.Response) bool {
+	if v.leg.cancelWanted || timing.BootNow() > v.sendBy {
 		return false
 	}
 	switch r.StatusCode {
 	case 401, 407:
-		return l.auth.Answer(r, "INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
+		return v.auth.Answer(r, "INVITE", v.requestURI()) && v.sendAgain(message.Refusal(r))
 	case 422:
-		return l.lengthen(r) && l.auth.Renew("INVITE", l.requestURI()) && l.sendAgain(message.Refusal(r))
+		return v.lengthen(r) && v.auth.Renew("INVITE", v.requestURI()) && v.sendAgain(message.Refusal(r))
 	}
-	return l.redirect(r) || l.failOver(r)
+	return v.redirect(r) || v.failOver(r)
 }
 
 // sendAgain begins a new INVITE transaction after one that was certainly
 // refused: CSeq+1, same Call-ID and From tag, no To tag. A failure to write it
 // ends the leg as refused.
-func (l *leg) sendAgain(refused engine.LegEvent) bool {
-	l.cseq++
-	l.branch = message.DeriveBranch(string(l.id), l.cseq, "INVITE")
-	l.early = nil
-	l.dropTxs(func(tx *clientTx) bool { return tx.method == sip.PRACK })
-	l.invite = l.appendInvite(make([]byte, 0, 1280+len(l.offer)))
-	plain := l.preferStreamAgain()
-	if l.to.Reliable() {
-		seq := l.cseq
-		err := l.s.net.Push(l.to, transport.Queued{Data: l.invite, Before: func() bool {
-			l.mu.Lock()
-			defer l.unlock()
-			if l.phase != phaseCalling || l.cseq != seq {
+func (v *invitation) sendAgain(refused engine.LegEvent) bool {
+	v.cseq++
+	v.branch = message.DeriveBranch(string(v.leg.id), v.cseq, "INVITE")
+	v.leg.early = nil
+	v.leg.txs.drop(func(tx *clientTx) bool { return tx.method == sip.PRACK })
+	v.data = v.appendInvite(make([]byte, 0, 1280+len(v.offer)))
+	plain := v.preferStreamAgain()
+	if v.to.Reliable() {
+		seq := v.cseq
+		err := v.leg.s.net.Push(v.to, transport.Queued{Data: v.data, Before: func() bool {
+			v.leg.mu.Lock()
+			defer v.leg.unlock()
+			if v.leg.phase != phaseCalling || v.cseq != seq {
 				return false
 			}
-			if timing.BootNow() > l.sendBy || l.cancelWanted {
-				l.finish(refused)
+			if timing.BootNow() > v.sendBy || v.leg.cancelWanted {
+				v.leg.finish(refused)
 				return false
 			}
 			return true
 		}, After: func(left bool, _ error) {
-			l.mu.Lock()
-			defer l.unlock()
-			if !left && l.phase == phaseCalling && l.cseq == seq && !l.datagramAfterAll(plain) {
-				l.finish(refused)
+			v.leg.mu.Lock()
+			defer v.leg.unlock()
+			if !left && v.leg.phase == phaseCalling && v.cseq == seq && !v.datagramAfterAll(plain) {
+				v.leg.finish(refused)
 			}
 		}})
 		if err != nil {
 			return false
 		}
-	} else if l.write(l.to, l.invite) != nil {
+	} else if v.leg.write(v.to, v.data) != nil {
 		return false
 	}
-	l.written()
+	v.written()
 	return true
 }

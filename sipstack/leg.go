@@ -1,12 +1,10 @@
 package sipstack
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 
 	"dialler/engine"
-	"dialler/sipstack/auth"
 	"dialler/sipstack/ladder"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
@@ -57,53 +55,30 @@ type leg struct {
 	id      engine.LegID
 	attempt engine.AttemptID
 	trunk   *trunk.Trunk
-	sendBy  engine.BootTime
-	fromTag string
 	// recovered: of an earlier process life; only its end is reported.
 	recovered bool
 
 	mu             sync.Mutex
 	phase          phase
-	caller         caller
-	fromURI, toURI string
-	fromName       string           // display name of From with a space, or ""
-	callerID       string           // URI of the caller ID beside From
-	sentBy         string           // our host:port in Via and Contact
-	to             transport.Target // where the INVITE went
-	spare          []transport.Target
-	bulky          netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
-	cseq           uint32         // of the present INVITE
-	branch         string         // of the present INVITE
-	offer          []byte
-	invite         []byte // kept while it may be retransmitted
-	auth           auth.Credentials
-	sent           bool // LegSent was given
+	parties        parties
+	inv            invitation
 	cancelWanted   bool
 	cancels        uint8 // CANCEL transactions begun …
 	cancelsUnknown uint8 // … and answered with 481
 	dlg            *dialog
-	early          []*dialog // that the present INVITE has made and we must know
-	// localSDP and remoteSDP are the last session descriptions in force.
-	localSDP, remoteSDP []byte
-	redirected          *redirects         // nil: no 3xx was followed
-	refer               *referral          // the last REFER of the far side
-	reinvite            *clientTx          // our last re-INVITE, for repeated responses
-	minSE               uint32             // Min-SE that the far side has asked for …
-	lengthened          uint8              // … and how often
-	session             *sessionTimer      // nil: none agreed
-	waiting             []*clientTx        // INFO and NOTIFY that go out one at a time
-	answers             []answer           // of the far side's last requests
-	lost                string             // why we ended the dialog by ourselves
-	headers             []engine.SIPHeader // of the INVITE
-	txs                 []*clientTx
-	ladder              ladder.Ladder
+	early          earlyDialogs // that the present INVITE has made and we must know
+	session        session
+	refer          *referral   // the last REFER of the far side
+	waiting        []*clientTx // INFO and NOTIFY that go out one at a time
+	answers        answers     // of the far side's last requests
+	lost           string      // why we ended the dialog by ourselves
+	txs            clientTxs
+	ladder         ladder.Ladder
 
-	timer     *time.Timer
-	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
-	resendGap time.Duration
-	deadline  time.Duration // meaning depends on the phase (see onDeadline), 0 = none
-	since     time.Time     // of the phase
-	overAt    time.Duration
+	timer    *time.Timer
+	deadline time.Duration // meaning depends on the phase (see onDeadline), 0 = none
+	since    time.Time     // of the phase
+	overAt   time.Duration
 
 	sink       func(engine.LegEvent)
 	events     []engine.LegEvent
@@ -147,9 +122,9 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.emit(e)
 	l.enter(phaseOver)
 	l.overAt = l.s.clock.Now()
-	l.resendAt, l.invite, l.offer, l.localSDP, l.remoteSDP = 0, nil, nil, nil, nil
-	l.session = nil
-	l.dropTxs(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.inv.resendAt, l.inv.data, l.inv.offer, l.session.localSDP, l.session.remoteSDP = 0, nil, nil, nil, nil
+	l.session.watch = nil
+	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
 	l.setPurge()
 	l.s.count.live.Add(-1)
 	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
@@ -196,20 +171,20 @@ func (l *leg) unlock() {
 	l.delivering = false
 	if l.forgotten && l.phase >= phaseOver {
 		l.events, l.delivered, l.sink = nil, 0, nil
-		l.headers, l.spare = nil, nil
+		l.inv.headers, l.inv.spare = nil, nil
 	}
 	l.mu.Unlock()
 }
 
 // arm sets the timer to the earliest of what the leg waits for.
 func (l *leg) arm() {
-	next := timing.Earliest(l.resendAt, l.deadline)
+	next := timing.Earliest(l.inv.resendAt, l.deadline)
 	for _, tx := range l.txs {
 		next = timing.Earliest(next, tx.endAt)
 		next = timing.Earliest(next, tx.resendAt)
 	}
-	if l.session != nil {
-		next = timing.Earliest(next, l.session.next())
+	if l.session.watch != nil {
+		next = timing.Earliest(next, l.session.watch.next())
 	}
 	for i := range l.answers {
 		next = timing.Earliest(next, timing.Earliest(l.answers[i].resendAt, l.answers[i].endAt))
@@ -235,13 +210,13 @@ func (l *leg) onTimer() {
 	}
 	l.mu.Lock()
 	now := l.s.clock.Now()
-	if l.resendAt != 0 && now >= l.resendAt {
-		l.resendInvite(now)
+	if l.inv.resendAt != 0 && now >= l.inv.resendAt {
+		l.inv.resend(now)
 	}
 	l.resendTxs(now)
 	l.resendAnswers(now)
-	l.sessionTick(now)
-	l.referTick(now)
+	l.session.tick(now)
+	l.refer.tick(now)
 	if l.deadline != 0 && now >= l.deadline {
 		l.deadline = 0
 		l.onDeadline(now)
@@ -259,9 +234,9 @@ func (l *leg) onDeadline(now time.Duration) {
 	case phaseCalling:
 		// Timer B. The far side may have the INVITE all the same: the leg stays
 		// ours for as long again, to end what still comes of it.
-		l.ensureSent()
+		l.inv.ensureSent()
 		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no response to INVITE"})
-		l.resendAt, l.invite = 0, nil
+		l.inv.resendAt, l.inv.data = 0, nil
 		l.enter(phaseSilent)
 		l.deadline = now + l.s.conf.Timers.Transaction()
 	case phaseProceeding:
@@ -287,11 +262,11 @@ func (l *leg) onDeadline(now time.Duration) {
 }
 
 // inviteBranch is the branch of the leg's INVITE with that CSeq.
-func (l *leg) inviteBranch(cseq uint32) string {
-	if cseq == l.cseq && l.branch != "" {
-		return l.branch
+func (v *invitation) inviteBranch(cseq uint32) string {
+	if cseq == v.cseq && v.branch != "" {
+		return v.branch
 	}
-	return message.DeriveBranch(string(l.id), cseq, "INVITE")
+	return message.DeriveBranch(string(v.leg.id), cseq, "INVITE")
 }
 
 // write sends a message of the leg and notes it. The leg is locked.

@@ -208,8 +208,8 @@ func (f *farSide) bounded() {
 	defer l.mu.Unlock()
 	places := 0
 	messages, peers, texts := l.ladder.Size()
-	if l.redirected != nil {
-		places = len(l.redirected.places) + len(l.redirected.pending) + len(l.redirected.tried)
+	if l.inv.redirected != nil {
+		places = len(l.inv.redirected.places) + len(l.inv.redirected.pending) + len(l.inv.redirected.tried)
 	}
 	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting || len(l.answers) > keptAnswers ||
 		len(l.txs) > maxTxs+8 || messages > engine.LadderCap || peers > ladder.MaxPeers || texts > math.MaxUint8 || places > 64 {
@@ -311,7 +311,7 @@ func (f *farSide) command() {
 		f.s.NotifyRefer(f.l.id, oneOf(f, []int{180, 200}, "code"), "x")
 	case 6:
 		f.l.mu.Lock()
-		f.l.sendBy, f.expired = timing.BootNow()-1, true
+		f.l.inv.sendBy, f.expired = timing.BootNow()-1, true
 		f.l.mu.Unlock()
 	}
 	if f.written() > 0 {
@@ -330,12 +330,12 @@ func (f *farSide) time() {
 	l := f.l
 	l.mu.Lock()
 	now := l.s.clock.Now()
-	due := []*time.Duration{&l.deadline, &l.resendAt}
+	due := []*time.Duration{&l.deadline, &l.inv.resendAt}
 	for _, tx := range l.txs {
 		due = append(due, &tx.resendAt, &tx.endAt)
 	}
-	if l.session != nil {
-		due = append(due, &l.session.refreshAt, &l.session.endAt)
+	if l.session.watch != nil {
+		due = append(due, &l.session.watch.refreshAt, &l.session.watch.endAt)
 	}
 	for i := range l.answers {
 		due = append(due, &l.answers[i].resendAt, &l.answers[i].endAt)

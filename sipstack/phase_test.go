@@ -89,7 +89,7 @@ func give(t *testing.T, s *Table, text string) {
 
 func phaseResponse(l *leg, status, tag string) string {
 	return fmt.Sprintf("SIP/2.0 %s\r\nVia: SIP/2.0/UDP h;branch=%s\r\nFrom: <sip:a@b>;tag=%s\r\nTo: <sip:c@d>;tag=%s\r\nCall-ID: %s\r\nCSeq: 1 INVITE\r\n"+
-		"Contact: <sip:x@127.0.0.1:9>\r\nContent-Length: 0\r\n\r\n", status, message.DeriveBranch(string(l.id), 1, "INVITE"), l.fromTag, tag, l.id)
+		"Contact: <sip:x@127.0.0.1:9>\r\nContent-Length: 0\r\n\r\n", status, message.DeriveBranch(string(l.id), 1, "INVITE"), l.parties.fromTag, tag, l.id)
 }
 
 // shape writes messages as their method or status, in order.
@@ -125,7 +125,7 @@ func TestEveryRequestInEveryPhase(t *testing.T) {
 			for _, method := range methods {
 				s, l, sent := inPhase(t, p)
 				give(t, s, fmt.Sprintf("%s sip:us@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;rport;branch=z9hG4bK%s\r\nFrom: <sip:c@d>;tag=far\r\nTo: <sip:a@b>;tag=%s\r\n"+
-					"Call-ID: %s\r\nCSeq: 1 %s\r\nRefer-To: <sip:x@y>\r\nContent-Length: 0\r\n\r\n", method, method, l.fromTag, l.id, method))
+					"Call-ID: %s\r\nCSeq: 1 %s\r\nRefer-To: <sip:x@y>\r\nContent-Length: 0\r\n\r\n", method, method, l.parties.fromTag, l.id, method))
 				if answer := shape(sent()); answer != "" {
 					got = append(got, answer)
 				} else {

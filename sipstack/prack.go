@@ -11,15 +11,15 @@ import (
 
 // appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
 // §4) and a session timer (RFC 4028 §7.1).
-func (l *leg) appendExtensions(b []byte) []byte {
-	if l.minSE == 0 {
-		return append(b, l.trunk.Extensions...)
+func (v *invitation) appendExtensions(b []byte) []byte {
+	if v.minSE == 0 {
+		return append(b, v.leg.trunk.Extensions...)
 	}
-	b = append(b, l.trunk.Supported...)
+	b = append(b, v.leg.trunk.Supported...)
 	b = append(b, "Session-Expires: "...)
-	b = strconv.AppendUint(b, uint64(max(l.trunk.SessionSec, l.minSE)), 10)
+	b = strconv.AppendUint(b, uint64(max(v.leg.trunk.SessionSec, v.minSE)), 10)
 	b = append(b, "\r\nMin-SE: "...)
-	b = strconv.AppendUint(b, uint64(l.minSE), 10)
+	b = strconv.AppendUint(b, uint64(v.minSE), 10)
 	return append(b, "\r\n"...)
 }
 
@@ -32,7 +32,7 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 	if rseq == 0 || !l.trunk.Reliable || message.ToTag(r) == "" {
 		return true
 	}
-	d := l.earlyDialog(message.ToTag(r))
+	d := l.early.find(message.ToTag(r))
 	if d != nil && d.rseq != 0 && rseq != d.rseq+1 {
 		return false
 	}

@@ -52,14 +52,14 @@ func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 	l.mu.Lock()
 	defer l.unlock()
 	if cseq.MethodName == sip.INVITE {
-		if cseq.SeqNo > l.cseq && l.dlg != nil {
+		if cseq.SeqNo > l.inv.cseq && l.dlg != nil {
 			l.ladder.Received(l.s.clock.Now(), r, src)
-			if !l.onReinviteResponse(r, branch) {
+			if !l.session.onReinviteResponse(r, branch) {
 				k.count.unmatched.Add(1)
 			}
 			return
 		}
-		if l.phase == phaseQueued || l.phase == phaseGone || branch != l.inviteBranch(cseq.SeqNo) {
+		if l.phase == phaseQueued || l.phase == phaseGone || branch != l.inv.inviteBranch(cseq.SeqNo) {
 			k.count.unmatched.Add(1)
 			return
 		}
@@ -77,7 +77,7 @@ func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 	l := k.leg(engine.LegID(r.CallID().Value()))
 	from, _ := r.From().Params.Get("tag")
-	if l == nil || message.ToTag(r) != l.fromTag {
+	if l == nil || message.ToTag(r) != l.parties.fromTag {
 		if !k.trunks.MayAsk(src.Addr.Addr()) {
 			return
 		}
@@ -94,7 +94,7 @@ func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 		return
 	}
 	l.ladder.Received(l.s.clock.Now(), r, src.Addr)
-	if a := l.answered(r); a != nil { // a retransmission
+	if a := l.answers.answered(r); a != nil { // a retransmission
 		if a.data != nil {
 			_ = l.write(a.to, a.data)
 		}
@@ -109,7 +109,7 @@ func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 	case d == nil && l.phase == phaseWatch && r.Method == sip.BYE:
 		// Answered before the earlier life ended, and ended by the far side.
 		l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
-		l.dropCancels()
+		l.txs.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side", Proof: engine.ProofHungUp})
 	case d == nil, l.phase >= phaseOver && r.Method != sip.BYE:
 		k.count.unmatched.Add(1)

@@ -18,28 +18,28 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		return
 	}
 	src, _ := netip.ParseAddrPort(st.RemoteAddr)
-	l.to = l.trunk.To(src)
+	l.inv.to = l.trunk.To(src)
 	if over, ok := message.TransportOf(st.Transport); ok {
-		l.to = l.trunk.Over(src, over)
+		l.inv.to = l.trunk.Over(src, over)
 	}
-	l.cseq = max(st.CSeq, 1)
+	l.inv.cseq = max(st.CSeq, 1)
 	if src.IsValid() {
-		l.address()
+		l.inv.address()
 	}
 	l.dlg = &dialog{
 		toTag: message.Clean(st.ToTag), target: message.Clean(st.RemoteTarget), source: src,
-		invite: l.cseq, seq: l.cseq + recoveredCSeq,
+		invite: l.inv.cseq, seq: l.inv.cseq + recoveredCSeq,
 	}
 	for _, r := range st.RouteSet {
 		l.dlg.routeSet = append(l.dlg.routeSet, message.Clean(r))
 	}
-	l.route(l.dlg)
+	l.dlg.route(l.trunk, l.parties.toURI, l.inv.to)
 	l.enter(phaseAnswered)
 	if !l.dlg.hop.Addr.IsValid() {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})
 		return
 	}
-	l.sentBy = l.trunk.SentBy(l.dlg.hop)
+	l.inv.sentBy = l.trunk.SentBy(l.dlg.hop)
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
 }
 
@@ -56,18 +56,18 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []transport.Target) {
 	if len(to) == 0 {
 		return // nothing can be sent; a late response is still answered
 	}
-	l.cseq = max(r.CSeq, 1)
+	l.inv.cseq = max(r.CSeq, 1)
 	// The INVITE went to one of the trunk's addresses: which, is not known.
 	for i := min(len(to), maxCancelled) - 1; i >= 0; i-- {
-		l.to = to[i]
-		l.address()
+		l.inv.to = to[i]
+		l.inv.address()
 		if r.SentBy != "" { // and the From of whoever placed it (§9.1)
-			l.sentBy = message.Clean(r.SentBy)
-			l.setFrom(message.HostOf(l.sentBy))
+			l.inv.sentBy = message.Clean(r.SentBy)
+			l.parties.setFrom(l.trunk, message.HostOf(l.inv.sentBy))
 		}
-		l.sendCancel(l.cseq)
-		if r.CSeq == 0 || (r.CSeq == 1 && l.auth.Known()) {
-			l.sendCancel(l.cseq + 1)
+		l.sendCancel(l.inv.cseq)
+		if r.CSeq == 0 || (r.CSeq == 1 && l.inv.auth.Known()) {
+			l.sendCancel(l.inv.cseq + 1)
 		}
 	}
 }

@@ -46,39 +46,39 @@ type place struct {
 }
 
 // requestURI is the Request-URI of the present INVITE.
-func (l *leg) requestURI() string {
-	if l.redirected != nil && l.redirected.uri != "" {
-		return l.redirected.uri
+func (v *invitation) requestURI() string {
+	if v.redirected != nil && v.redirected.uri != "" {
+		return v.redirected.uri
 	}
-	return l.toURI
+	return v.leg.parties.toURI
 }
 
 // placeOf tells where the INVITE with that CSeq went.
-func (l *leg) placeOf(cseq uint32) place {
-	if l.redirected != nil {
-		for _, p := range l.redirected.places {
+func (v *invitation) placeOf(cseq uint32) place {
+	if v.redirected != nil {
+		for _, p := range v.redirected.places {
 			if cseq <= p.cseq {
 				return p
 			}
 		}
 	}
-	return place{l.cseq, l.requestURI(), l.to, l.sentBy}
+	return place{v.cseq, v.requestURI(), v.to, v.sentBy}
 }
 
 // redirect follows a 3xx as often as the trunk allows, the Contacts in the
 // order of their q; a place that refuses is followed by the next one. No place
 // is tried twice, so a loop ends. False: the response is the leg's end.
-func (l *leg) redirect(r *sip.Response) bool {
-	limit := min(l.trunk.Conf.Redirects, maxRedirects)
-	d := l.redirected
+func (v *invitation) redirect(r *sip.Response) bool {
+	limit := min(v.leg.trunk.Conf.Redirects, maxRedirects)
+	d := v.redirected
 	switch r.StatusCode {
 	case 300, 301, 302, 305, 380: // 380: what else there is has its Contact too (§21.3.5)
 		if limit <= 0 {
 			return false
 		}
 		if d == nil {
-			d = &redirects{tried: []string{strings.ToLower(l.toURI)}}
-			l.redirected = d
+			d = &redirects{tried: []string{strings.ToLower(v.leg.parties.toURI)}}
+			v.redirected = d
 		}
 		if d.resolving {
 			return true // the same once more
@@ -103,13 +103,13 @@ func (l *leg) redirect(r *sip.Response) bool {
 		key := strings.ToLower(uri)
 		if next.proxy {
 			// A proxy of our own stands before it: that one knows the way.
-			ok = ok && l.trunk.Conf.OutboundProxy == ""
-			key, uri = "through "+key, l.requestURI()
+			ok = ok && v.leg.trunk.Conf.OutboundProxy == ""
+			key, uri = "through "+key, v.requestURI()
 		}
 		if ok && !slices.Contains(d.tried, key) {
 			d.tried = append(d.tried, key)
 			d.followed++
-			if l.follow(uri, u, message.Refusal(r)) {
+			if v.follow(uri, u, message.Refusal(r)) {
 				return true
 			}
 		}
@@ -119,35 +119,35 @@ func (l *leg) redirect(r *sip.Response) bool {
 
 // follow sends the INVITE for uri to a Contact: at once when its address is
 // known, else from a goroutine when its name is resolved.
-func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
-	over := l.trunk.Conf.Transport
+func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
+	over := v.leg.trunk.Conf.Transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
 			over, _ = message.TransportOf(p.V)
 		}
 	}
-	if l.trunk.Conf.OutboundProxy != "" {
-		return l.inviteAt(uri, l.to, refused)
+	if v.leg.trunk.Conf.OutboundProxy != "" {
+		return v.inviteAt(uri, v.to, refused)
 	}
-	if addrs := l.s.net.Names.Cached(u.Host, u.Port, over); len(addrs) > 0 {
-		return l.inviteAt(uri, l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over)), refused)
+	if addrs := v.leg.s.net.Names.Cached(u.Host, u.Port, over); len(addrs) > 0 {
+		return v.inviteAt(uri, v.leg.trunk.Named(u.Host, v.leg.trunk.Over(addrs[0], over)), refused)
 	}
-	l.redirected.resolving = true
-	l.enter(phaseCalling)
-	l.invite, l.resendAt = nil, 0
-	l.deadline = l.s.clock.Now() + l.s.conf.Timers.Transaction()
-	cseq := l.cseq
+	v.redirected.resolving = true
+	v.leg.enter(phaseCalling)
+	v.data, v.resendAt = nil, 0
+	v.leg.deadline = v.leg.s.clock.Now() + v.leg.s.conf.Timers.Transaction()
+	cseq := v.cseq
 	go func() {
-		addrs, _ := l.s.net.Names.Wait(u.Host, u.Port, over)
-		l.mu.Lock()
-		defer l.unlock()
-		l.redirected.resolving = false
-		if l.phase != phaseCalling || l.cseq != cseq {
+		addrs, _ := v.leg.s.net.Names.Wait(u.Host, u.Port, over)
+		v.leg.mu.Lock()
+		defer v.leg.unlock()
+		v.redirected.resolving = false
+		if v.leg.phase != phaseCalling || v.cseq != cseq {
 			return
 		}
-		if l.cancelWanted || timing.BootNow() > l.sendBy || len(addrs) == 0 || !l.inviteAt(uri, l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over)), refused) {
-			l.dropCancels()
-			l.finish(refused)
+		if v.leg.cancelWanted || timing.BootNow() > v.sendBy || len(addrs) == 0 || !v.inviteAt(uri, v.leg.trunk.Named(u.Host, v.leg.trunk.Over(addrs[0], over)), refused) {
+			v.leg.txs.dropCancels()
+			v.leg.finish(refused)
 		}
 	}()
 	return true
@@ -155,18 +155,18 @@ func (l *leg) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 
 // inviteAt begins the INVITE to another place: CSeq+1, To and From as before,
 // no credentials of the place before.
-func (l *leg) inviteAt(uri string, to transport.Target, refused engine.LegEvent) bool {
-	d := l.redirected
-	d.places = append(d.places, place{l.cseq, l.requestURI(), l.to, l.sentBy})
+func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.LegEvent) bool {
+	d := v.redirected
+	d.places = append(d.places, place{v.cseq, v.requestURI(), v.to, v.sentBy})
 	d.uri = uri
-	from, name, id := l.fromURI, l.fromName, l.callerID
-	l.to = to
-	l.address()
-	l.fromURI, l.fromName, l.callerID = from, name, id
-	l.auth = l.auth.Again()
-	if !l.sendAgain(refused) {
+	from, name, id := v.leg.parties.fromURI, v.leg.parties.fromName, v.leg.parties.callerID
+	v.to = to
+	v.address()
+	v.leg.parties.fromURI, v.leg.parties.fromName, v.leg.parties.callerID = from, name, id
+	v.auth = v.auth.Again()
+	if !v.sendAgain(refused) {
 		return false
 	}
-	l.s.count.redirects.Add(1)
+	v.leg.s.count.redirects.Add(1)
 	return true
 }

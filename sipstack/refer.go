@@ -14,6 +14,7 @@ import (
 // referral is the far side's wish to have the call transferred, and the
 // implicit subscription to how that goes (RFC 3515).
 type referral struct {
+	leg       *leg
 	request   *sip.Request // until it is answered
 	src       transport.Target
 	declineAt time.Duration // nobody has answered it by then: 603; 0 once answered
@@ -48,41 +49,42 @@ func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 		}
 		n = l.refer.refers + 1
 	}
-	l.refer = &referral{request: r, src: src, refers: n, declineAt: l.s.clock.Now() + 16*l.s.conf.Timers.T1}
+	l.refer = &referral{leg: l, request: r, src: src, refers: n, declineAt: l.s.clock.Now() + 16*l.s.conf.Timers.T1}
 	if n > 1 {
 		l.refer.id = ";id=" + strconv.FormatUint(uint64(r.CSeq().SeqNo), 10)
 	}
-	l.remember(r)
+	l.answers.remember(r)
 	l.emit(engine.LegEvent{Kind: engine.LegReferred, ReferTo: to, Replaces: replaces,
 		ReferredBy: message.Truncate(message.AddrSpec(message.HeaderValue(r, "referred-by", "b")), message.MaxURI)})
 }
 
-func (l *leg) answerRefer(accept bool) bool {
-	f := l.refer
+// answer answers the REFER; false when none waits for an answer.
+func (f *referral) answer(accept bool) bool {
 	if f == nil || f.request == nil {
 		return false
 	}
 	r := f.request
 	f.request, f.declineAt = nil, 0
 	if !accept {
-		l.reply(r, f.src, 603, declined, l.trunk.UserAgentLine, nil)
+		f.leg.reply(r, f.src, 603, declined, f.leg.trunk.UserAgentLine, nil)
 		return true
 	}
-	l.reply(r, f.src, 202, "Accepted", string(l.appendContact(nil))+l.trunk.UserAgentLine, nil)
+	f.leg.reply(r, f.src, 202, "Accepted", string(f.leg.inv.appendContact(nil))+f.leg.trunk.UserAgentLine, nil)
 	f.open = true
-	l.notify(100, "Trying")
+	f.notify(100, "Trying")
 	return true
 }
 
-func (l *leg) referTick(now time.Duration) {
-	if l.refer != nil && l.refer.declineAt != 0 && now >= l.refer.declineAt {
-		l.answerRefer(false)
+// tick declines a REFER that nobody has answered in time.
+func (f *referral) tick(now time.Duration) {
+	if f != nil && f.declineAt != 0 && now >= f.declineAt {
+		f.answer(false)
 	}
 }
 
-func (l *leg) notify(code int, reason string) {
-	f := l.refer
-	if f == nil || !f.open || l.dlg == nil || l.phase == phaseGone {
+// notify tells the far side how the transfer goes.
+func (f *referral) notify(code int, reason string) {
+	if f == nil || !f.open || f.leg.dlg == nil || f.leg.phase == phaseGone {
 		return
 	}
 	state := "active;expires=180"
@@ -91,7 +93,7 @@ func (l *leg) notify(code int, reason string) {
 		f.open = false
 	}
 	body := "SIP/2.0 " + strconv.Itoa(code) + " " + message.Clean(reason) + "\r\n"
-	l.sendInTurn(&clientTx{method: sip.NOTIFY, dlg: l.dlg, body: []byte(body),
-		headers: string(l.appendContact(nil)) + "Event: refer" + f.id + "\r\nSubscription-State: " + state +
+	f.leg.sendInTurn(&clientTx{method: sip.NOTIFY, dlg: f.leg.dlg, body: []byte(body),
+		headers: string(f.leg.inv.appendContact(nil)) + "Event: refer" + f.id + "\r\nSubscription-State: " + state +
 			"\r\nContent-Type: message/sipfrag;version=2.0\r\n"})
 }

@@ -35,7 +35,7 @@ type answer struct {
 // reply answers a request and remembers the answer.
 func (l *leg) reply(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) *answer {
 	data, to := l.respond(r, src, code, phrase, headers, sdp)
-	a := l.remember(r)
+	a := l.answers.remember(r)
 	a.data, a.to, a.code = data, to, code
 	if r.Method == sip.INVITE {
 		now := l.s.clock.Now()
@@ -48,25 +48,28 @@ func (l *leg) reply(r *sip.Request, src transport.Target, code int, phrase, head
 	return a
 }
 
+// answers are the last requests of the far side with what they got.
+type answers []answer
+
 // remember enters a request that is, or will be, answered.
-func (l *leg) remember(r *sip.Request) *answer {
-	if a := l.answered(r); a != nil {
+func (as *answers) remember(r *sip.Request) *answer {
+	if a := as.answered(r); a != nil {
 		return a
 	}
-	if len(l.answers) >= keptAnswers {
-		oldest := max(slices.IndexFunc(l.answers, func(a answer) bool { return a.endAt == 0 }), 0)
-		l.answers = slices.Delete(l.answers, oldest, oldest+1)
+	if len(*as) >= keptAnswers {
+		oldest := max(slices.IndexFunc(*as, func(a answer) bool { return a.endAt == 0 }), 0)
+		*as = slices.Delete(*as, oldest, oldest+1)
 	}
 	branch, _ := r.Via().Params.Get("branch")
-	l.answers = append(l.answers, answer{method: r.Method, branch: strings.Clone(branch), cseq: r.CSeq().SeqNo})
-	return &l.answers[len(l.answers)-1]
+	*as = append(*as, answer{method: r.Method, branch: strings.Clone(branch), cseq: r.CSeq().SeqNo})
+	return &(*as)[len(*as)-1]
 }
 
 // answered finds a request that came before.
-func (l *leg) answered(r *sip.Request) *answer {
+func (as answers) answered(r *sip.Request) *answer {
 	branch, _ := r.Via().Params.Get("branch")
-	for i := range l.answers {
-		if a := &l.answers[i]; a.method == r.Method && a.cseq == r.CSeq().SeqNo && a.branch == branch {
+	for i := range as {
+		if a := &as[i]; a.method == r.Method && a.cseq == r.CSeq().SeqNo && a.branch == branch {
 			return a
 		}
 	}
@@ -74,9 +77,9 @@ func (l *leg) answered(r *sip.Request) *answer {
 }
 
 // unacked finds a re-INVITE of the far side whose 2xx has no ACK yet.
-func (l *leg) unacked() *answer {
-	for i := range l.answers {
-		if a := &l.answers[i]; a.endAt != 0 && a.code < 300 {
+func (as answers) unacked() *answer {
+	for i := range as {
+		if a := &as[i]; a.endAt != 0 && a.code < 300 {
 			return a
 		}
 	}
@@ -113,7 +116,7 @@ func (l *leg) onAck(r *sip.Request) {
 		}
 		a.resendAt, a.endAt = 0, 0
 		if sdp := message.SDPOf(r); sdp != nil && a.offered {
-			l.remoteSDP = sdp
+			l.session.remoteSDP = sdp
 			if m := l.s.conf.Media; m != nil {
 				m.Reanswer(l.attempt, l.id, sdp)
 			}
@@ -121,30 +124,40 @@ func (l *leg) onAck(r *sip.Request) {
 	}
 }
 
+// session is what the two sides of an answered leg have agreed on, and how that
+// changes: offers of the far side, refreshes of both.
+type session struct {
+	leg *leg
+	// localSDP and remoteSDP are the last session descriptions in force.
+	localSDP, remoteSDP []byte
+	reinvite            *clientTx     // our last re-INVITE, for repeated responses
+	watch               *sessionTimer // nil: none agreed
+}
+
 // onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
-func (l *leg) onOffer(r *sip.Request, src transport.Target, d *dialog) {
+func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	invite := r.Method == sip.INVITE
 	offer := message.SDPOf(r)
 	if len(r.Body()) > 0 && offer == nil {
-		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.UserAgentLine, nil)
+		n.leg.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+n.leg.trunk.UserAgentLine, nil)
 		return
 	}
-	if code, phrase := l.pending(invite, offer != nil, d); code != 0 {
-		headers := l.trunk.UserAgentLine
+	if code, phrase := n.pending(invite, offer != nil, d); code != 0 {
+		headers := n.leg.trunk.UserAgentLine
 		if code == 500 {
 			headers += "Retry-After: " + strconv.Itoa(rand.IntN(11)) + "\r\n" //nolint:gosec // not secret
 		}
-		l.reply(r, src, code, phrase, headers, nil)
+		n.leg.reply(r, src, code, phrase, headers, nil)
 		return
 	}
-	refresh, ok := l.onRefresh(r)
+	refresh, ok := n.onRefresh(r)
 	if !ok {
-		l.reply(r, src, 422, "Session Interval Too Small", "Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+l.trunk.UserAgentLine, nil)
+		n.leg.reply(r, src, 422, "Session Interval Too Small", "Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+n.leg.trunk.UserAgentLine, nil)
 		return
 	}
-	body, ok := l.negotiate(invite, offer)
+	body, ok := n.negotiate(invite, offer)
 	if !ok {
-		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.UserAgentLine, nil)
+		n.leg.reply(r, src, 488, "Not Acceptable Here", n.leg.trunk.UserAgentLine, nil)
 		return
 	}
 	// An old-style hold says nothing of where the media will go on.
@@ -152,44 +165,44 @@ func (l *leg) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	if moved {
 		d.remoteSDP = offer
 	}
-	if d == l.dlg {
+	if d == n.leg.dlg {
 		if moved {
-			l.remoteSDP = offer
+			n.remoteSDP = offer
 		}
-		refresh.apply(l)
+		refresh.apply(n.leg)
 	} else {
 		refresh.lines = ""
 	}
 	if len(body) > 0 {
-		l.localSDP = body
+		n.localSDP = body
 	}
 	if uris := message.ContactURIs(r); len(uris) > 0 {
 		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
-		l.route(d)
+		d.route(n.leg.trunk, n.leg.parties.toURI, n.leg.inv.to)
 	}
-	headers := string(l.appendContact(nil)) + l.trunk.AgentLines + l.trunk.SupportedInDialog() + refresh.lines
-	l.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
+	headers := string(n.leg.inv.appendContact(nil)) + n.leg.trunk.AgentLines + n.leg.trunk.SupportedInDialog() + refresh.lines
+	n.leg.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
 }
 
 // pending says which response an offer gets that comes at a bad moment; 0 when
 // the moment is good.
-func (l *leg) pending(invite, offer bool, d *dialog) (code int, phrase string) {
+func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase string) {
 	const glare = "Request Pending"
-	if d != l.dlg { // before the 2xx
+	if d != n.leg.dlg { // before the 2xx
 		if invite || (offer && d.remoteSDP == nil) {
 			return 491, glare // our own INVITE, or its offer, is unanswered
 		}
 		return 0, ""
 	}
-	if l.phase == phaseAnswered && (invite || offer) {
+	if n.leg.phase == phaseAnswered && (invite || offer) {
 		return 491, glare // our INVITE has no ACK yet
 	}
-	for _, tx := range l.txs {
+	for _, tx := range n.leg.txs {
 		if tx.method == sip.INVITE && (invite || offer) {
 			return 491, glare
 		}
 	}
-	if a := l.unacked(); a != nil && (invite || offer) {
+	if a := n.leg.answers.unacked(); a != nil && (invite || offer) {
 		if a.offered {
 			return 491, glare // our offer is not answered
 		}
@@ -202,42 +215,42 @@ func (l *leg) pending(invite, offer bool, d *dialog) (code int, phrase string) {
 
 // negotiate gives the SDP of a 2xx: the answer to an offer, or our own offer
 // when an INVITE asks for one.
-func (l *leg) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
-	m := l.s.conf.Media
+func (n *session) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
+	m := n.leg.s.conf.Media
 	var err error
 	switch {
 	case offer == nil && !invite:
 		return nil, true
 	case m == nil && offer == nil:
-		return l.offer, len(l.offer) > 0
+		return n.leg.inv.offer, len(n.leg.inv.offer) > 0
 	case m == nil:
-		return message.AnswerInDirection(l.localSDP, offer), message.KeepsSession(l.remoteSDP, offer)
+		return message.AnswerInDirection(n.localSDP, offer), message.KeepsSession(n.remoteSDP, offer)
 	case offer == nil:
-		body, err = m.Offer(l.attempt, l.id, l.offer)
+		body, err = m.Offer(n.leg.attempt, n.leg.id, n.leg.inv.offer)
 	default:
-		body, err = m.Reoffer(l.attempt, l.id, offer)
+		body, err = m.Reoffer(n.leg.attempt, n.leg.id, offer)
 	}
 	return body, err == nil && len(body) > 0
 }
 
 // refreshTarget takes the Contact of a 2xx to a re-INVITE or UPDATE of ours
 // (§12.2.1.2).
-func (l *leg) refreshTarget(r *sip.Response) {
-	if uris := message.ContactURIs(r); len(uris) > 0 && l.dlg != nil {
-		l.dlg.target = strings.Clone(uris[0])
-		l.route(l.dlg)
+func (n *session) refreshTarget(r *sip.Response) {
+	if uris := message.ContactURIs(r); len(uris) > 0 && n.leg.dlg != nil {
+		n.leg.dlg.target = strings.Clone(uris[0])
+		n.leg.dlg.route(n.leg.trunk, n.leg.parties.toURI, n.leg.inv.to)
 	}
 }
 
 // onReinviteResponse takes a response to a re-INVITE of ours, also a repeated
 // one, whose ACK was lost.
-func (l *leg) onReinviteResponse(r *sip.Response, branch string) bool {
-	if l.onTxResponse(r, sip.INVITE, branch) {
+func (n *session) onReinviteResponse(r *sip.Response, branch string) bool {
+	if n.leg.onTxResponse(r, sip.INVITE, branch) {
 		return true
 	}
-	if tx := l.reinvite; tx != nil && tx.branch == branch {
+	if tx := n.reinvite; tx != nil && tx.branch == branch {
 		if r.StatusCode >= 200 {
-			l.ackReinvite(tx, r)
+			n.ackReinvite(tx, r)
 		}
 		return true
 	}
@@ -246,17 +259,17 @@ func (l *leg) onReinviteResponse(r *sip.Response, branch string) bool {
 
 // ackReinvite acknowledges a final response to a re-INVITE: a 2xx by a request
 // of its own, another one in the INVITE's transaction (§17.1.1.3).
-func (l *leg) ackReinvite(tx *clientTx, r *sip.Response) {
-	if l.reinvite != tx {
-		l.reinvite = &clientTx{method: sip.INVITE, branch: tx.branch, cseq: tx.cseq, dlg: tx.dlg, auth: tx.auth}
+func (n *session) ackReinvite(tx *clientTx, r *sip.Response) {
+	if n.reinvite != tx {
+		n.reinvite = &clientTx{method: sip.INVITE, branch: tx.branch, cseq: tx.cseq, dlg: tx.dlg, auth: tx.auth}
 	}
 	if r.StatusCode < 300 {
-		l.ackAs(tx.dlg, tx.cseq, tx.auth)
+		n.leg.ackAs(tx.dlg, tx.cseq, tx.auth)
 		return
 	}
-	b := l.appendInDialog(make([]byte, 0, 512), tx.dlg, "ACK", tx.cseq, tx.branch)
+	b := n.leg.appendInDialog(make([]byte, 0, 512), tx.dlg, "ACK", tx.cseq, tx.branch)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
-	if l.write(tx.dlg.hop, b) == nil {
-		l.s.count.acks.Add(1)
+	if n.leg.write(tx.dlg.hop, b) == nil {
+		n.leg.s.count.acks.Add(1)
 	}
 }

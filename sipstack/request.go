@@ -9,18 +9,13 @@ import (
 // maxWaiting bounds the INFO and NOTIFY requests that wait for their turn.
 const maxWaiting = 64
 
-// dialogBranch is the branch of a request inside a dialog.
-func (l *leg) dialogBranch(d *dialog, cseq uint32, method string) string {
-	return message.DeriveBranch(string(l.id)+"/"+d.toTag, cseq, method)
-}
-
 // send begins the transaction of a request inside its dialog, with the next
 // CSeq (RFC 3261 §12.2.1.1).
 func (l *leg) send(tx *clientTx) {
 	d := tx.dlg
 	d.seq++
 	tx.cseq, tx.to, tx.plain = d.seq, d.hop, nil
-	tx.branch = l.dialogBranch(d, d.seq, string(tx.method))
+	tx.branch = d.branch(string(l.id), d.seq, string(tx.method))
 	tx.data = l.inDialog(tx, tx.to.Transport)
 	l.preferStreamOf(tx)
 	l.beginTx(tx)
@@ -43,11 +38,11 @@ func (l *leg) inDialog(tx *clientTx, over message.Transport) []byte {
 
 // sendWithCredentials answers the challenge of a request (RFC 3261 §22.2).
 func (l *leg) sendWithCredentials(tx *clientTx, r *sip.Response) bool {
-	if !l.auth.Known() {
+	if !l.inv.auth.Known() {
 		return false
 	}
 	if tx.auth == nil {
-		again := l.auth.Again()
+		again := l.inv.auth.Again()
 		tx.auth = &again
 	}
 	if !tx.auth.Answer(r, string(tx.method), tx.dlg.requestURI) {

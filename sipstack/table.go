@@ -120,7 +120,7 @@ func (k *Table) AnswerRefer(id engine.LegID, accept bool) bool {
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	return l.answerRefer(accept && l.phase == phaseConfirmed)
+	return l.refer.answer(accept && l.phase == phaseConfirmed)
 }
 
 // NotifyRefer tells the far side how the transfer goes that it asked for: the
@@ -134,7 +134,7 @@ func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	l.notify(code, reason)
+	l.refer.notify(code, reason)
 }
 
 // Ladder lists the messages of an attempt's legs that are still known here, in
@@ -156,8 +156,8 @@ func (k *Table) Ladder(a engine.AttemptID) []engine.SIPMessage {
 func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	t := k.trunks.ForLeg(p.Trunk, p.URI, p.Password)
 	l := k.newLeg(p.Leg, p.Attempt, t, sink)
-	l.sendBy, l.offer, l.cseq, l.headers = p.SendBy, p.Offer, 1, p.Headers
-	l.setParties(p.From, p.To, p.URI)
+	l.inv.sendBy, l.inv.offer, l.inv.cseq, l.inv.headers = p.SendBy, p.Offer, 1, p.Headers
+	l.parties.set(l.trunk, l.s.net.First().External, p.From, p.To, p.URI)
 	if k.add(l) != nil {
 		k.count.duplicates.Add(1)
 		k.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).Msg("leg placed twice; the second is ignored")
@@ -171,7 +171,7 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	}
 	k.withTargets(t, func(to []transport.Target) {
 		l.mu.Lock()
-		l.begin(to)
+		l.inv.begin(to)
 		l.unlock()
 	})
 }
@@ -307,11 +307,13 @@ func (k *Table) List() []Status {
 }
 
 func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {
-	return &leg{
+	l := &leg{
 		s: &k.env, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
-		fromTag: message.DeriveTag(string(id)),
-		auth:    auth.Of(t.Conf.Username, t.Conf.Password),
+		parties: parties{fromTag: message.DeriveTag(string(id))},
 	}
+	l.inv = invitation{leg: l, auth: auth.Of(t.Conf.Username, t.Conf.Password)}
+	l.session.leg = l
+	return l
 }
 
 func (k *Table) hash(id string) uint64 { return maphash.String(k.seed, id) % shardCount }

@@ -48,7 +48,7 @@ func (k *Table) Recover(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	}
 	l := k.newLeg(r.Leg, r.Attempt, t, sink)
 	l.recovered = true
-	l.setParties(r.From, r.To, r.URI)
+	l.parties.set(l.trunk, l.s.net.First().External, r.From, r.To, r.URI)
 	if known := k.add(l); known != nil {
 		k.count.duplicates.Add(1)
 		k.endKnown(known, sink)
@@ -85,14 +85,14 @@ func (k *Table) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 	l.recovered = true // and its end is kept for who watches it later
 	l.mu.Lock()
 	defer l.unlock()
-	l.setParties("", "", "")
-	l.cseq, l.to = seq, t.To(src)
-	l.address()
+	l.parties.set(l.trunk, l.s.net.First().External, "", "", "")
+	l.inv.cseq, l.inv.to = seq, t.To(src)
+	l.inv.address()
 	if h := r.From(); h != nil {
-		l.fromURI = strings.Clone(h.Address.String())
+		l.parties.fromURI = strings.Clone(h.Address.String())
 	}
 	if h := r.To(); h != nil {
-		l.toURI = strings.Clone(h.Address.String())
+		l.parties.toURI = strings.Clone(h.Address.String())
 	}
 	l.enter(phaseWatch)
 	l.deadline = k.clock.Now() + k.conf.Timers.Transaction()

@@ -26,23 +26,23 @@ type sessionTimer struct {
 }
 
 // lengthen takes the Min-SE of a 422 to the INVITE.
-func (l *leg) lengthen(r *sip.Response) bool {
+func (v *invitation) lengthen(r *sip.Response) bool {
 	n := message.MinSEOf(r)
-	if l.trunk.SessionSec == 0 || n <= l.minSE || l.lengthened >= maxLengthened {
+	if v.leg.trunk.SessionSec == 0 || n <= v.minSE || v.lengthened >= maxLengthened {
 		return false
 	}
-	l.lengthened++
-	l.minSE = n
+	v.lengthened++
+	v.minSE = n
 	return true
 }
 
-// startSession reads what a 2xx to the INVITE says of a session timer. Without
+// start reads what a 2xx to the INVITE says of a session timer. Without
 // Session-Expires there is none (§7.2); without refresher it is us, so that it
 // is somebody.
-func (l *leg) startSession(r *sip.Response) {
-	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.SessionSec > 0 {
-		l.session = &sessionTimer{}
-		l.session.agreed(l.s.clock.Now(), sec, refresher != "uas")
+func (n *session) start(r *sip.Response) {
+	if sec, refresher := message.SessionExpires(r); sec > 0 && n.leg.trunk.SessionSec > 0 {
+		n.watch = &sessionTimer{}
+		n.watch.agreed(n.leg.s.clock.Now(), sec, refresher != "uas")
 	}
 }
 
@@ -68,98 +68,98 @@ func (t *sessionTimer) next() time.Duration {
 	return timing.Earliest(t.refreshAt, t.endAt)
 }
 
-func (l *leg) sessionTick(now time.Duration) {
-	t := l.session
+func (n *session) tick(now time.Duration) {
+	t := n.watch
 	switch {
 	case t == nil || t.next() == 0:
-	case l.phase != phaseAnswered && l.phase != phaseConfirmed:
-		l.session = nil
+	case n.leg.phase != phaseAnswered && n.leg.phase != phaseConfirmed:
+		n.watch = nil
 	case t.refreshAt != 0 && now >= t.refreshAt: // late or not
 		t.refreshAt = 0
-		l.refresh(now)
+		n.refresh(now)
 	case now >= t.endAt:
-		l.session = nil
-		l.dialogLost("session timer expired")
+		n.watch = nil
+		n.leg.dialogLost("session timer expired")
 	}
 }
 
 // refresh sends UPDATE without SDP where the far side takes it, else a
 // re-INVITE with the SDP that is in force (§7.4).
-func (l *leg) refresh(now time.Duration) {
-	t := l.session
-	for _, tx := range l.txs {
+func (n *session) refresh(now time.Duration) {
+	t := n.watch
+	for _, tx := range n.leg.txs {
 		if tx.method == sip.UPDATE || tx.method == sip.INVITE {
 			return
 		}
 	}
-	if l.phase != phaseConfirmed || l.unacked() != nil {
-		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
+	if n.leg.phase != phaseConfirmed || n.leg.answers.unacked() != nil {
+		t.refreshAt = now + n.leg.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
 		return
 	}
-	headers := string(l.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
+	headers := string(n.leg.inv.appendContact(nil)) + message.AllowLine + n.leg.trunk.SupportedInDialog() +
 		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
-	if l.minSE > 0 {
-		headers += "Min-SE: " + strconv.Itoa(int(l.minSE)) + "\r\n"
+	if n.leg.inv.minSE > 0 {
+		headers += "Min-SE: " + strconv.Itoa(int(n.leg.inv.minSE)) + "\r\n"
 	}
-	l.s.count.refreshes.Add(1)
-	if l.dlg.updates && !t.noUpdate {
-		l.send(&clientTx{method: sip.UPDATE, dlg: l.dlg, headers: headers})
+	n.leg.s.count.refreshes.Add(1)
+	if n.leg.dlg.updates && !t.noUpdate {
+		n.leg.send(&clientTx{method: sip.UPDATE, dlg: n.leg.dlg, headers: headers})
 		return
 	}
-	l.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers + "Content-Type: application/sdp\r\n", body: l.localSDP})
+	n.leg.send(&clientTx{method: sip.INVITE, dlg: n.leg.dlg, headers: headers + "Content-Type: application/sdp\r\n", body: n.localSDP})
 }
 
 // refreshEnded takes the final response to a refresh; nil when none came.
-func (l *leg) refreshEnded(tx *clientTx, r *sip.Response) {
-	if l.phase != phaseConfirmed {
+func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
+	if n.leg.phase != phaseConfirmed {
 		return
 	}
 	if r == nil || r.StatusCode == 408 || r.StatusCode == 481 {
-		l.dialogLost("the far side does not know the call") // RFC 3261 §12.2.1.2, RFC 5057
+		n.leg.dialogLost("the far side does not know the call") // RFC 3261 §12.2.1.2, RFC 5057
 		return
 	}
 	if r.StatusCode < 300 {
-		l.sessionRefreshed(r)
+		n.refreshed(r)
 		return
 	}
-	t := l.session
+	t := n.watch
 	if t == nil {
 		return
 	}
-	now := l.s.clock.Now()
+	now := n.leg.s.clock.Now()
 	after := message.ParseRetryAfter(message.HeaderValue(r, "retry-after"))
-	switch n := message.MinSEOf(r); {
-	case r.StatusCode == 422 && n > t.sec && t.tries < maxLengthened:
+	switch least := message.MinSEOf(r); {
+	case r.StatusCode == 422 && least > t.sec && t.tries < maxLengthened:
 		t.tries++
-		t.sec, l.minSE = n, max(n, l.minSE)
+		t.sec, n.leg.inv.minSE = least, max(least, n.leg.inv.minSE)
 		t.refreshAt = now
 	case tx.method == sip.UPDATE && (r.StatusCode == 405 || r.StatusCode == 501 || r.StatusCode == 420):
 		t.noUpdate = true
 		t.refreshAt = now
 	case r.StatusCode == 491:
-		t.refreshAt = now + l.s.conf.Timers.Glare()
+		t.refreshAt = now + n.leg.s.conf.Timers.Glare()
 	case after > 0:
 		t.refreshAt = now + after
 	default: // the session stays as it is; try once more before it expires
-		t.refreshAt = now + max((t.endAt-now)/2, l.s.conf.Timers.T1)
+		t.refreshAt = now + max((t.endAt-now)/2, n.leg.s.conf.Timers.T1)
 	}
 }
 
-// sessionRefreshed takes the 2xx of our refresh, which is a target refresh too.
-func (l *leg) sessionRefreshed(r *sip.Response) {
-	l.refreshTarget(r)
-	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, l.remoteSDP) {
-		l.remoteSDP = sdp
-		if m := l.s.conf.Media; m != nil {
-			m.Reanswer(l.attempt, l.id, sdp)
+// refreshed takes the 2xx of our refresh, which is a target refresh too.
+func (n *session) refreshed(r *sip.Response) {
+	n.refreshTarget(r)
+	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, n.remoteSDP) {
+		n.remoteSDP = sdp
+		if m := n.leg.s.conf.Media; m != nil {
+			m.Reanswer(n.leg.attempt, n.leg.id, sdp)
 		}
 	}
 	sec, refresher := message.SessionExpires(r)
-	if sec == 0 || l.session == nil {
-		l.session = nil // §7.2: no session timer any more
+	if sec == 0 || n.watch == nil {
+		n.watch = nil // §7.2: no session timer any more
 		return
 	}
-	l.session.agreed(l.s.clock.Now(), sec, refresher != "uas")
+	n.watch.agreed(n.leg.s.clock.Now(), sec, refresher != "uas")
 }
 
 // refreshAnswer is what a 2xx to a refresh of the far side says and does.
@@ -171,24 +171,24 @@ type refreshAnswer struct {
 
 // onRefresh reads the session interval of a re-INVITE or UPDATE (§9). ok is
 // false when it is too small.
-func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
-	if l.trunk.SessionSec == 0 {
+func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
+	if n.leg.trunk.SessionSec == 0 {
 		return a, true
 	}
 	sec, refresher := message.SessionExpires(r)
 	supports := message.Lists(r, "supported", "timer") || message.Lists(r, "k", "timer")
 	switch {
-	case sec == 0 && (l.session == nil || (!l.session.ours && !supports)):
+	case sec == 0 && (n.watch == nil || (!n.watch.ours && !supports)):
 		return a, true
 	case sec == 0:
-		sec = l.session.sec
+		sec = n.watch.sec
 	case sec < message.MinSessionSec && supports:
 		return a, false
 	}
 	switch {
 	case !supports:
 		refresher = "uas"
-	case refresher == "" && l.session != nil && l.session.ours:
+	case refresher == "" && n.watch != nil && n.watch.ours:
 		refresher = "uas"
 	case refresher == "":
 		refresher = "uac"
@@ -205,11 +205,11 @@ func (l *leg) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 func (a refreshAnswer) apply(l *leg) {
 	switch {
 	case a.sec == 0:
-		l.session = nil
-	case l.session == nil:
-		l.session = &sessionTimer{}
+		l.session.watch = nil
+	case l.session.watch == nil:
+		l.session.watch = &sessionTimer{}
 		fallthrough
 	default:
-		l.session.agreed(l.s.clock.Now(), a.sec, a.ours)
+		l.session.watch.agreed(l.s.clock.Now(), a.sec, a.ours)
 	}
 }

@@ -248,3 +248,42 @@ func (t *Trunk) LocalHost(to transport.Target) string {
 func (t *Trunk) SentBy(to transport.Target) string {
 	return t.LocalHost(to) + t.set.net.From(to).PortOf(to.Transport)
 }
+
+// NextHop finds the address of a URI without waiting. source is where the 2xx
+// came from: it serves when the URI tells no usable address.
+func (t *Trunk) NextHop(uri string, source transport.Target) transport.Target {
+	var u sip.Uri
+	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
+		return source
+	}
+	over := source.Transport
+	for _, p := range u.UriParams {
+		if strings.EqualFold(p.K, "transport") {
+			over, _ = message.TransportOf(p.V)
+			if over != message.TCP && over != message.TLS {
+				over = message.UDP
+			}
+		}
+	}
+	if u.Scheme == "sips" {
+		over = message.TLS
+	}
+	addrs := t.set.net.Names.Cached(u.Host, u.Port, over)
+	if len(addrs) == 0 {
+		return source
+	}
+	addr, from := addrs[0].Addr(), source.Addr
+	hop := t.Named(u.Host, t.Over(addrs[0], over))
+	if !from.IsValid() {
+		return hop
+	}
+	unreachable := (addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified()) &&
+		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
+	sameConnection := over.Reliable() && over == source.Transport && addr == from.Addr()
+	if unreachable || sameConnection {
+		// A far side behind NAT that does not know its own address; or the
+		// connection that is already open to the same host.
+		return source
+	}
+	return hop
+}
