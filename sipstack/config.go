@@ -2,6 +2,7 @@ package sipstack
 
 import (
 	"dialler/engine"
+	"dialler/sipstack/leg"
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
@@ -38,7 +39,7 @@ type Config struct {
 	OnLegOver func(final engine.LegEvent, answered bool, messages func() []engine.SIPMessage)
 	// Media negotiates sessions that change after their first answer; nil
 	// allows only offers that leave the media where it is.
-	Media Negotiator
+	Media leg.Negotiator
 	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
 	// waits for its AnswerRefer; without it every REFER is declined.
 	Transfers bool
@@ -81,3 +82,6 @@ const (
 	TCP = message.TCP
 	TLS = message.TLS // over TCP
 )
+
+// Negotiator knows the media of answered legs.
+type Negotiator = leg.Negotiator

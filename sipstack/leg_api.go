@@ -1,8 +1,10 @@
 package sipstack
 
 import (
-	"dialler/engine"
 	"time"
+
+	"dialler/engine"
+	"dialler/sipstack/leg"
 )
 
 // PlaceLeg sends the INVITE of a leg; the events say how it went, the first
@@ -48,7 +50,7 @@ func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 }
 
 // LegStatus is one leg of the inventory.
-type LegStatus = Status
+type LegStatus = leg.Status
 
 // Legs lists the legs that are known here, ended ones that nobody has
 // forgotten included, for reconciliation.

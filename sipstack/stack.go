@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 
+	"dialler/sipstack/leg"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
 	"dialler/sipstack/trunk"
@@ -14,7 +15,7 @@ import (
 type Stack struct {
 	net    *transport.Sockets
 	trunks *trunk.Set
-	legs   *Table
+	legs   *leg.Table
 }
 
 // New opens the sockets and starts to serve them. Errors: the listening
@@ -30,23 +31,23 @@ func New(c Config) (*Stack, error) {
 	if len(c.Listeners) == 0 {
 		c.Listeners = []transport.Listener{{Name: "default", Address: c.Listen, ExternalHost: c.ExternalHost}}
 	}
-	net, err := transport.Open(c.Listeners, c.Resolver, c.Timers.Flow, c.Log)
+	sockets, err := transport.Open(c.Listeners, c.Resolver, c.Timers.Flow, c.Log)
 	if err != nil {
 		return nil, err
 	}
 	clock := timing.StartClock()
 	trunks, err := trunk.NewSet(trunk.SetConfig{
-		Timers: c.Timers, Clock: clock, Log: c.Log, Net: net, UserAgent: c.UserAgent, WriteNumber: c.WriteNumber,
+		Timers: c.Timers, Clock: clock, Log: c.Log, Net: sockets, UserAgent: c.UserAgent, WriteNumber: c.WriteNumber,
 		OnHealth: c.OnTrunkHealth,
 	})
 	if err != nil {
-		return nil, errors.Join(err, net.Close())
+		return nil, errors.Join(err, sockets.Close())
 	}
-	legs := newTable(tableConfig{
+	legs := leg.NewTable(leg.Config{
 		Timers: c.Timers, Log: c.Log, OnLegOver: c.OnLegOver, Media: c.Media, Transfers: c.Transfers,
-	}, clock, net, trunks)
-	net.Serve(trunks.IsPeer, legs.onMessage)
-	return &Stack{net: net, trunks: trunks, legs: legs}, nil
+	}, clock, sockets, trunks)
+	sockets.Serve(trunks.IsPeer, legs.OnMessage)
+	return &Stack{net: sockets, trunks: trunks, legs: legs}, nil
 }
 
 // Close takes our addresses back from registrars, as far as they answer within
@@ -60,6 +61,6 @@ func (s *Stack) Close() error {
 	s.net.Shut()
 	s.trunks.StopAsking()
 	err := s.net.Close()
-	s.legs.close()
+	s.legs.Close()
 	return err
 }

@@ -27,32 +27,32 @@ type Stats struct {
 
 // Stats gives a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
-	c, n, k := &s.legs.count, &s.net.Counts, &s.trunks.Counts
+	c, n, k := &s.legs.Count, &s.net.Counts, &s.trunks.Counts
 	st := Stats{
-		InvitesSent:     c.invites.Load(),
-		LegsNotSent:     c.notSent.Load(),
+		InvitesSent:     c.Invites.Load(),
+		LegsNotSent:     c.NotSent.Load(),
 		Responses:       map[int]uint64{},
-		Retransmissions: c.retransmissions.Load() + k.Retransmissions.Load(),
-		Acks:            c.acks.Load(),
-		Cancels:         c.cancels.Load(),
-		Byes:            c.byes.Load(),
-		Pracks:          c.pracks.Load(),
-		Refreshes:       c.refreshes.Load(),
-		Redirects:       c.redirects.Load(),
-		RemoteByes:      c.remoteByes.Load(),
-		StrayAnswers:    c.strays.Load(),
-		Unmatched:       c.unmatched.Load(),
+		Retransmissions: c.Retransmissions.Load() + k.Retransmissions.Load(),
+		Acks:            c.Acks.Load(),
+		Cancels:         c.Cancels.Load(),
+		Byes:            c.Byes.Load(),
+		Pracks:          c.Pracks.Load(),
+		Refreshes:       c.Refreshes.Load(),
+		Redirects:       c.Redirects.Load(),
+		RemoteByes:      c.RemoteByes.Load(),
+		StrayAnswers:    c.Strays.Load(),
+		Unmatched:       c.Unmatched.Load(),
 		Malformed:       n.Malformed.Load(),
 		Strangers:       n.Strangers.Load(),
 		Floods:          k.Floods.Load(),
-		Duplicates:      c.duplicates.Load(),
+		Duplicates:      c.Duplicates.Load(),
 		WriteErrors:     n.WriteErrors.Load(),
 		RefusedConns:    n.RefusedConns.Load(),
-		LiveLegs:        int(c.live.Load()),
-		KnownLegs:       s.legs.known(),
+		LiveLegs:        int(c.Live.Load()),
+		KnownLegs:       s.legs.Known(),
 	}
-	for code := range c.byStatus {
-		if n := c.byStatus[code].Load(); n > 0 {
+	for code := range c.ByStatus {
+		if n := c.ByStatus[code].Load(); n > 0 {
 			st.Responses[code] = n
 		}
 	}
