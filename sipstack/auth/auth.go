@@ -146,7 +146,8 @@ func (a *Credentials) Renew(method, uri string) bool {
 			a.counts = &nonceCounts{}
 		}
 		cred, err := digest.Digest(g.challenge, digest.Options{
-			Method: method, URI: uri, Username: a.username, Password: a.password, Count: a.counts.next(g.challenge.Nonce),
+			Method: method, URI: uri, Username: a.username, Password: a.password,
+			Count: a.counts.next(g.challenge.Nonce),
 		})
 		if err != nil {
 			return false

@@ -13,8 +13,10 @@ import (
 func FuzzChallenge(f *testing.F) {
 	for _, s := range []string{
 		`Digest realm="r", nonce="n", qop="auth,auth-int", algorithm=SHA-256, opaque="o"`,
-		`Digest realm="a\"b", nonce="n\\", algorithm=MD5-sess`, `Digest realm="r",nonce="n", Digest realm="s",nonce="n",stale=true, Basic realm="x"`,
-		"Digest realm=\"r\r\nX: y\", nonce=\"n\", opaque=\"\x00\"", `Digest nonce=n,qop=auth,realm=`, `Digest realm="r", nonce="n", domain="sip:a b", charset=UTF-8, userhash=true`,
+		`Digest realm="a\"b", nonce="n\\", algorithm=MD5-sess`,
+		`Digest realm="r",nonce="n", Digest realm="s",nonce="n",stale=true, Basic realm="x"`,
+		"Digest realm=\"r\r\nX: y\", nonce=\"n\", opaque=\"\x00\"", `Digest nonce=n,qop=auth,realm=`,
+		`Digest realm="r", nonce="n", domain="sip:a b", charset=UTF-8, userhash=true`,
 	} {
 		f.Add(s, `Digest realm="p", nonce="m"`, true)
 		f.Add(s, s, false)
@@ -43,11 +45,13 @@ func FuzzChallenge(f *testing.F) {
 					continue
 				}
 				for line := range strings.SplitSeq(strings.TrimSuffix(lines, "\r\n"), "\r\n") {
-					if !strings.HasPrefix(line, authHeaders[kind].credentials+": Digest ") || strings.ContainsAny(line, "\r\n\x00") {
+					if !strings.HasPrefix(line, authHeaders[kind].credentials+": Digest ") ||
+						strings.ContainsAny(line, "\r\n\x00") {
 						t.Fatalf("%q and %q are answered with %q", first, second, lines)
 					}
 				}
-				if strings.Count(lines, "\r\n") > maxRealms || strings.Contains(lines, a.password) && !strings.Contains(first+second, a.password) {
+				if strings.Count(lines, "\r\n") > maxRealms || strings.Contains(lines, a.password) &&
+					!strings.Contains(first+second, a.password) {
 					t.Fatalf("%q and %q are answered with %q", first, second, lines)
 				}
 			}

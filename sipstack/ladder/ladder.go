@@ -116,8 +116,10 @@ func cseqOf(b []byte) (uint32, uint8) {
 }
 
 // methods are those that a rung can name; the first stands for all others.
-var methods = [...]sip.RequestMethod{"other", sip.INVITE, sip.ACK, sip.CANCEL, sip.BYE, sip.OPTIONS, sip.INFO, sip.UPDATE,
-	sip.PRACK, sip.REFER, sip.NOTIFY, sip.REGISTER, sip.MESSAGE, sip.SUBSCRIBE}
+var methods = [...]sip.RequestMethod{
+	"other", sip.INVITE, sip.ACK, sip.CANCEL, sip.BYE, sip.OPTIONS, sip.INFO, sip.UPDATE, sip.PRACK, sip.REFER,
+	sip.NOTIFY, sip.REGISTER, sip.MESSAGE, sip.SUBSCRIBE,
+}
 
 func methodOf(m sip.RequestMethod) uint8 {
 	for i, known := range methods {
@@ -161,7 +163,8 @@ func (k *Ladder) Received(at time.Duration, m sip.Message, from netip.AddrPort) 
 func (k *Ladder) note(r rung) {
 	for i := len(k.list) - 1; i >= 0 && i >= len(k.list)-4; i-- {
 		have := &k.list[i]
-		if have.sent == r.sent && have.code == r.code && have.method == r.method && have.cseq == r.cseq && have.note == r.note {
+		if have.sent == r.sent && have.code == r.code && have.method == r.method && have.cseq == r.cseq &&
+			have.note == r.note {
 			if have.repeats < 255 {
 				have.repeats++
 			}

@@ -59,8 +59,10 @@ func noted(name string) string {
 // notedByLength are the headers that explain something, by the length of their
 // names; the last one is for all that are longer.
 var notedByLength = func() (t [20][]string) {
-	for _, n := range [...]string{"c", "Content-Type", "Reason", "Retry-After", "Warning", "Require", "Unsupported", "Session-Expires", "Min-SE",
-		"Min-Expires", "WWW-Authenticate", "Proxy-Authenticate"} {
+	for _, n := range [...]string{
+		"c", "Content-Type", "Reason", "Retry-After", "Warning", "Require", "Unsupported", "Session-Expires",
+		"Min-SE", "Min-Expires", "WWW-Authenticate", "Proxy-Authenticate",
+	} {
 		t[len(n)] = append(t[len(n)], n)
 	}
 	return t

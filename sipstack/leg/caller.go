@@ -34,7 +34,8 @@ func (p *parties) set(t *trunk.Trunk, ours string, from, to engine.PhoneNumber, 
 		p.caller.user = message.EscapeUser(t.Conf.FromUser)
 	}
 	if p.caller.domain == "" && t.Conf.Kind == engine.TrunkRegistered {
-		p.caller.domain = message.BracketHost(message.CleanHost(t.Conf.Host)) // the registrar's: the account is known there only
+		// The registrar's: the account is known there only.
+		p.caller.domain = message.BracketHost(message.CleanHost(t.Conf.Host))
 	}
 	p.setFrom(t, ours)
 	p.toURI = message.Clean(uri)

@@ -20,14 +20,19 @@ import (
 func FuzzMessage(f *testing.F) {
 	for id := range fuzzLegs {
 		branch := message.DeriveBranch(string(id), 1, "INVITE")
-		for _, status := range []string{"100 Trying", "180 Ringing", "200 OK", "200 OK", "302 Moved", "407 Auth", "486 Busy", "603 Decline"} {
-			f.Add("SIP/2.0 "+status+"\r\nVia: SIP/2.0/UDP h;branch="+branch+"\r\nFrom: <sip:a@b>;tag="+message.DeriveTag(string(id))+
-				"\r\nTo: <sip:c@d>;tag=far\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 INVITE\r\nContact: <sip:x@127.0.0.1:9>\r\n"+
+		for _, status := range []string{"100 Trying", "180 Ringing", "200 OK", "200 OK", "302 Moved", "407 Auth",
+			"486 Busy", "603 Decline"} {
+			f.Add("SIP/2.0 "+status+"\r\nVia: SIP/2.0/UDP h;branch="+branch+
+				"\r\nFrom: <sip:a@b>;tag="+message.DeriveTag(string(id))+
+				"\r\nTo: <sip:c@d>;tag=far\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 INVITE\r\n"+
+				"Contact: <sip:x@127.0.0.1:9>\r\n"+
 				"Record-Route: <sip:127.0.0.1:9>\r\nReason: Q.850;cause=17\r\nContent-Length: 0\r\n\r\n", uint8(1))
 		}
 		for _, method := range []string{"BYE", "INVITE", "UPDATE", "INFO", "CANCEL", "ACK", "OPTIONS", "NOTIFY"} {
-			f.Add(method+" sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKx;rport\r\nFrom: <sip:c@d>;tag=far\r\nTo: <sip:a@b>;tag="+
-				message.DeriveTag(string(id))+"\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 "+method+"\r\nContent-Type: application/sdp\r\nContent-Length: 0\r\n\r\n", uint8(3))
+			f.Add(method+" sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKx;rport\r\n"+
+				"From: <sip:c@d>;tag=far\r\nTo: <sip:a@b>;tag="+
+				message.DeriveTag(string(id))+"\r\nCall-ID: "+string(id)+"\r\nCSeq: 1 "+method+"\r\nContent-Type: "+
+				"application/sdp\r\nContent-Length: 0\r\n\r\n", uint8(3))
 		}
 	}
 	s, err := openTable(Config{Timers: timing.Timers{T1: time.Hour}})

@@ -220,7 +220,8 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 	rs := message.MessageReasons(r)
 	cause, _ := message.Q850(rs)
-	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause, SDP: message.SDPOf(r), Attestation: message.Attestation(r)})
+	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause,
+		SDP: message.SDPOf(r), Attestation: message.Attestation(r)})
 	if l.cancelWanted || l.phase == phaseSilent {
 		// RFC 3261 §9.1: a CANCEL only after a provisional response.
 		l.cancelOnce(seq)
@@ -295,14 +296,16 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 	case phaseSilent:
 		if seq == l.inv.cseq {
 			l.txs.dropCancels()
-			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason, Proof: engine.ProofRefused})
+			l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason,
+				Proof: engine.ProofRefused})
 		}
 	case phaseWatch:
 		if challenge {
 			return // of the INVITE that was sent again with credentials, perhaps
 		}
 		l.txs.dropCancels()
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason, Proof: engine.ProofRefused})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason,
+			Proof: engine.ProofRefused})
 	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
 	}
 }

@@ -30,7 +30,9 @@ const (
 	phaseGone                    // removed from the maps
 )
 
-var phaseNames = [...]string{"queued", "calling", "proceeding", "answered", "confirmed", "closing", "silent", "watched", "over", "gone"}
+var phaseNames = [...]string{
+	"queued", "calling", "proceeding", "answered", "confirmed", "closing", "silent", "watched", "over", "gone",
+}
 
 func (p phase) String() string { return phaseNames[p] }
 
@@ -242,7 +244,8 @@ func (l *leg) onDeadline(now time.Duration) {
 	case phaseProceeding:
 		// Only a CANCEL sets a deadline here (RFC 3261 §9.1, last paragraph).
 		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no final response after CANCEL"})
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response after CANCEL", Proof: engine.ProofWord})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response after CANCEL",
+			Proof: engine.ProofWord})
 	case phaseSilent:
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response", Proof: engine.ProofWord})
 	case phaseWatch:
@@ -280,7 +283,9 @@ func (l *leg) write(to transport.Target, b []byte) error {
 
 // respond answers a request of the far side in the leg's dialog. The leg is
 // locked.
-func (l *leg) respond(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) (data []byte, to transport.Target) {
+func (l *leg) respond(
+	r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte,
+) (data []byte, to transport.Target) {
 	data, to = l.s.net.Respond(r, src, code, phrase, headers, sdp)
 	l.ladder.Answered(l.s.clock.Now(), r, src.Addr, code, phrase, len(sdp) > 0)
 	return data, to

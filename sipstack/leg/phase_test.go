@@ -38,9 +38,11 @@ func inPhase(t *testing.T, p phase) (s *Table, l *leg, sent func() []sip.Message
 	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	id := engine.LegID("leg")
 	if p == phaseWatch {
-		s.Recover(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1}, func(engine.LegEvent) {})
+		s.Recover(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1},
+			func(engine.LegEvent) {})
 	} else {
-		s.Place(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
+		s.Place(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2",
+			SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
 	}
 	l = s.leg(id)
 	respond := func(status string) { give(t, s, phaseResponse(l, status, "far")) }
@@ -88,8 +90,10 @@ func give(t *testing.T, s *Table, text string) {
 }
 
 func phaseResponse(l *leg, status, tag string) string {
-	return fmt.Sprintf("SIP/2.0 %s\r\nVia: SIP/2.0/UDP h;branch=%s\r\nFrom: <sip:a@b>;tag=%s\r\nTo: <sip:c@d>;tag=%s\r\nCall-ID: %s\r\nCSeq: 1 INVITE\r\n"+
-		"Contact: <sip:x@127.0.0.1:9>\r\nContent-Length: 0\r\n\r\n", status, message.DeriveBranch(string(l.id), 1, "INVITE"), l.parties.fromTag, tag, l.id)
+	return fmt.Sprintf("SIP/2.0 %s\r\nVia: SIP/2.0/UDP h;branch=%s\r\nFrom: <sip:a@b>;tag=%s\r\n"+
+		"To: <sip:c@d>;tag=%s\r\nCall-ID: %s\r\nCSeq: 1 INVITE\r\n"+
+		"Contact: <sip:x@127.0.0.1:9>\r\nContent-Length: 0\r\n\r\n", status,
+		message.DeriveBranch(string(l.id), 1, "INVITE"), l.parties.fromTag, tag, l.id)
 }
 
 // shape writes messages as their method or status, in order.
@@ -107,7 +111,8 @@ func shape(ms []sip.Message) string {
 }
 
 func TestEveryRequestInEveryPhase(t *testing.T) {
-	methods := []string{"INVITE", "UPDATE", "INFO", "OPTIONS", "REFER", "PRACK", "CANCEL", "SUBSCRIBE", "MESSAGE", "FROB", "BYE", "ACK"}
+	methods := []string{"INVITE", "UPDATE", "INFO", "OPTIONS", "REFER", "PRACK", "CANCEL", "SUBSCRIBE", "MESSAGE",
+		"FROB", "BYE", "ACK"}
 	for p, want := range map[phase]string{
 		// Without an early dialog there is none: 481. BYE is only for answered
 		// dialogs (RFC 3261 §15).
@@ -124,8 +129,11 @@ func TestEveryRequestInEveryPhase(t *testing.T) {
 			var got []string
 			for _, method := range methods {
 				s, l, sent := inPhase(t, p)
-				give(t, s, fmt.Sprintf("%s sip:us@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;rport;branch=z9hG4bK%s\r\nFrom: <sip:c@d>;tag=far\r\nTo: <sip:a@b>;tag=%s\r\n"+
-					"Call-ID: %s\r\nCSeq: 1 %s\r\nRefer-To: <sip:x@y>\r\nContent-Length: 0\r\n\r\n", method, method, l.parties.fromTag, l.id, method))
+				give(t, s, fmt.Sprintf("%s sip:us@127.0.0.1 SIP/2.0\r\n"+
+					"Via: SIP/2.0/UDP 127.0.0.1:9;rport;branch=z9hG4bK%s\r\nFrom: <sip:c@d>;tag=far\r\n"+
+					"To: <sip:a@b>;tag=%s\r\n"+
+					"Call-ID: %s\r\nCSeq: 1 %s\r\nRefer-To: <sip:x@y>\r\nContent-Length: 0\r\n\r\n", method, method,
+					l.parties.fromTag, l.id, method))
 				if answer := shape(sent()); answer != "" {
 					got = append(got, answer)
 				} else {

@@ -51,6 +51,7 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 	}
 	l.s.Count.Pracks.Add(1)
 	l.send(&clientTx{method: sip.PRACK, dlg: d,
-		headers: "RAck: " + strconv.FormatUint(uint64(rseq), 10) + " " + strconv.FormatUint(uint64(seq), 10) + " INVITE\r\n"})
+		headers: "RAck: " + strconv.FormatUint(uint64(rseq), 10) + " " + strconv.FormatUint(uint64(seq), 10) +
+			" INVITE\r\n"})
 	return true
 }

@@ -91,7 +91,8 @@ func (f *farSide) respond(r *sip.Request, status, tag, extra, body string) {
 	if body != "" {
 		extra += "Content-Type: application/sdp\r\n"
 	}
-	f.give(fmt.Sprintf("SIP/2.0 %s\r\nVia: %s\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %s\r\n%sContent-Length: %d\r\n\r\n%s",
+	f.give(fmt.Sprintf("SIP/2.0 %s\r\nVia: %s\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %s\r\n"+
+		"%sContent-Length: %d\r\n\r\n%s",
 		status, r.Via().Value(), r.From().Value(), to, r.CallID().Value(), r.CSeq().Value(), extra, len(body), body))
 }
 
@@ -113,14 +114,20 @@ func (f *farSide) final() bool {
 }
 
 var (
-	propertyStatuses = []string{"100 Trying", "180 Ringing", "183 Session Progress", "200 OK", "200 OK", "302 Moved Temporarily", "305 Use Proxy", "380 Alternative Service",
-		"401 Unauthorized", "407 Proxy Authentication Required", "408 Request Timeout", "422 Session Interval Too Small", "481 Call/Transaction Does Not Exist",
+	propertyStatuses = []string{"100 Trying", "180 Ringing", "183 Session Progress", "200 OK", "200 OK",
+		"302 Moved Temporarily", "305 Use Proxy", "380 Alternative Service",
+		"401 Unauthorized", "407 Proxy Authentication Required", "408 Request Timeout",
+		"422 Session Interval Too Small", "481 Call/Transaction Does Not Exist",
 		"486 Busy Here", "491 Request Pending", "500 Server Internal Error", "603 Decline"}
-	propertyHeaders = []string{"", "", "Require: 100rel\r\nRSeq: 1\r\n", "Require: 100rel\r\nRSeq: 2\r\n", "Session-Expires: 1800;refresher=uac\r\nAllow: UPDATE\r\n",
-		"Session-Expires: 1800;refresher=uas\r\n", "Session-Expires: 1800\r\n", "Retry-After: 3\r\n", "Min-SE: 3600\r\n", "WWW-Authenticate: Digest realm=\"r\", nonce=\"a\", qop=\"auth\"\r\n",
+	propertyHeaders = []string{"", "", "Require: 100rel\r\nRSeq: 1\r\n", "Require: 100rel\r\nRSeq: 2\r\n",
+		"Session-Expires: 1800;refresher=uac\r\nAllow: UPDATE\r\n",
+		"Session-Expires: 1800;refresher=uas\r\n", "Session-Expires: 1800\r\n", "Retry-After: 3\r\n",
+		"Min-SE: 3600\r\n", "WWW-Authenticate: Digest realm=\"r\", nonce=\"a\", qop=\"auth\"\r\n",
 		"Proxy-Authenticate: Digest realm=\"p\", nonce=\"b\", stale=true\r\n"}
-	propertyMethods = []string{"INVITE", "UPDATE", "INFO", "OPTIONS", "REFER", "BYE", "PRACK", "CANCEL", "NOTIFY", "SUBSCRIBE", "ACK"}
-	propertySDP     = "v=0\r\no=- 7 7 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 50000 RTP/AVP 0\r\n"
+	propertyMethods = []string{"INVITE", "UPDATE", "INFO", "OPTIONS", "REFER", "BYE", "PRACK", "CANCEL", "NOTIFY",
+		"SUBSCRIBE", "ACK"}
+	propertySDP = "v=0\r\no=- 7 7 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n" +
+		"m=audio 50000 RTP/AVP 0\r\n"
 )
 
 // response answers one of the stack's requests at random.
@@ -211,8 +218,10 @@ func (f *farSide) bounded() {
 	if l.inv.redirected != nil {
 		places = len(l.inv.redirected.places) + len(l.inv.redirected.pending) + len(l.inv.redirected.tried)
 	}
-	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting || len(l.answers) > keptAnswers ||
-		len(l.txs) > maxTxs+8 || messages > engine.LadderCap || peers > ladder.MaxPeers || texts > math.MaxUint8 || places > 64 {
+	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting ||
+		len(l.answers) > keptAnswers ||
+		len(l.txs) > maxTxs+8 || messages > engine.LadderCap || peers > ladder.MaxPeers || texts > math.MaxUint8 ||
+		places > 64 {
 		f.t.Fatalf("%d events, %d early dialogs, %d and %d requests, %d answers, %d messages, %d peers, %d places",
 			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), messages, peers, places)
 	}
@@ -235,7 +244,8 @@ func (f *farSide) settled() {
 	}
 	for tag := range f.answers {
 		if !acks[tag] || !byes[tag] && !f.hungUp[tag] {
-			f.t.Fatalf("the 2xx of %q: ACK %v, BYE %v, BYE of the far side %v", tag, acks[tag], byes[tag], f.hungUp[tag])
+			f.t.Fatalf("the 2xx of %q: ACK %v, BYE %v, BYE of the far side %v", tag, acks[tag], byes[tag],
+				f.hungUp[tag])
 		}
 	}
 	if f.rings != nil && !cancelled {
@@ -252,15 +262,18 @@ func (f *farSide) request() {
 	invite := f.invites[0]
 	method := oneOf(f, propertyMethods, "method")
 	f.cseq += f.pick(3, "step")
-	extra := oneOf(f, []string{"", "", "Refer-To: <sip:x@y>\r\n", "Require: frob\r\n", "Supported: timer\r\nSession-Expires: 100\r\n", "Session-Expires: 20\r\nSupported: timer\r\n"}, "headers")
+	extra := oneOf(f, []string{"", "", "Refer-To: <sip:x@y>\r\n", "Require: frob\r\n",
+		"Supported: timer\r\nSession-Expires: 100\r\n", "Session-Expires: 20\r\nSupported: timer\r\n"}, "headers")
 	body := oneOf(f, []string{"", propertySDP, propertySDP + "a=sendonly\r\n"}, "body")
 	if body != "" {
 		extra += "Content-Type: application/sdp\r\n"
 	}
 	tag := oneOf(f, []string{"one", "two", "stranger"}, "tag")
 	branch := fmt.Sprintf("z9hG4bK%s%d%s", method, f.cseq, tag)
-	text := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;rport;branch=%s\r\nMax-Forwards: 70\r\nFrom: %s;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n%sContent-Length: %d\r\n\r\n%s",
-		method, "sip:us@127.0.0.1", f.src.Addr, branch, invite.To().Value(), tag, invite.From().Value(), f.l.id, f.cseq, method, extra, len(body), body)
+	text := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;rport;branch=%s\r\nMax-Forwards: 70\r\n"+
+		"From: %s;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n%sContent-Length: %d\r\n\r\n%s",
+		method, "sip:us@127.0.0.1", f.src.Addr, branch, invite.To().Value(), tag, invite.From().Value(), f.l.id, f.cseq,
+		method, extra, len(body), body)
 	for range 1 + f.pick(2, "times") {
 		before := len(f.replies)
 		f.give(text)
@@ -279,7 +292,8 @@ func (f *farSide) request() {
 		f.l.mu.Lock()
 		waits := f.l.refer != nil && f.l.refer.request != nil
 		f.l.mu.Unlock()
-		if want := 1; method == "ACK" && got != 0 || method != "ACK" && got != want && (got != 0 || !waits || method != "REFER") {
+		if want := 1; method == "ACK" && got != 0 || method != "ACK" && got != want &&
+			(got != 0 || !waits || method != "REFER") {
 			t.Fatalf("%d responses to %s", got, text)
 		}
 	}
@@ -386,7 +400,8 @@ func lawless(t testing.TB) *Table {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.shut)
-	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p", Redirects: 2})
+	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p",
+		Redirects: 2})
 	return s
 }
 
@@ -396,7 +411,8 @@ func (f *farSide) play(s *Table, id engine.LegID, more func() bool) {
 	f.parser = sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.net.Tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
-	s.Place(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940", SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
+	s.Place(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940",
+		SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
 		func(e engine.LegEvent) {
 			if f.final() || e.Seq != len(f.events)+1 {
 				f.t.Fatalf("%s as event %d after %+v", e.Kind, e.Seq, f.events)

@@ -29,7 +29,8 @@ func (k *Table) OnMessage(m sip.Message, src transport.Target) {
 // the branch of the top Via (RFC 3261 §17.1.3).
 func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 	callID, cseq, via := r.CallID(), r.CSeq(), r.Via()
-	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 || !strings.EqualFold(r.SipVersion, "SIP/2.0") {
+	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 ||
+		!strings.EqualFold(r.SipVersion, "SIP/2.0") {
 		k.net.Counts.Malformed.Add(1)
 		return
 	}

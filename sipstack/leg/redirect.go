@@ -145,7 +145,8 @@ func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool
 		if v.leg.phase != phaseCalling || v.cseq != cseq {
 			return
 		}
-		if v.leg.cancelWanted || timing.BootNow() > v.sendBy || len(addrs) == 0 || !v.inviteAt(uri, v.leg.trunk.Named(u.Host, v.leg.trunk.Over(addrs[0], over)), refused) {
+		if v.leg.cancelWanted || timing.BootNow() > v.sendBy || len(addrs) == 0 ||
+			!v.inviteAt(uri, v.leg.trunk.Named(u.Host, v.leg.trunk.Over(addrs[0], over)), refused) {
 			v.leg.txs.dropCancels()
 			v.leg.finish(refused)
 		}
@@ -176,7 +177,8 @@ func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.Le
 // a limit on calls speaks for the carrier, not for the one server. False: the
 // response is the leg's end.
 func (v *invitation) failOver(r *sip.Response) bool {
-	if r.StatusCode != 503 || (v.redirected != nil && (v.redirected.followed > 0 || v.redirected.failed >= maxFailOvers)) {
+	if r.StatusCode != 503 || (v.redirected != nil &&
+		(v.redirected.followed > 0 || v.redirected.failed >= maxFailOvers)) {
 		return false
 	}
 	refused := message.Refusal(r)

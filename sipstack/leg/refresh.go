@@ -72,7 +72,8 @@ func (n *session) refresh(now time.Duration) {
 		n.leg.send(&clientTx{method: sip.UPDATE, dlg: n.leg.dlg, headers: headers})
 		return
 	}
-	n.leg.send(&clientTx{method: sip.INVITE, dlg: n.leg.dlg, headers: headers + "Content-Type: application/sdp\r\n", body: n.localSDP})
+	headers += "Content-Type: application/sdp\r\n"
+	n.leg.send(&clientTx{method: sip.INVITE, dlg: n.leg.dlg, headers: headers, body: n.localSDP})
 }
 
 // refreshEnded takes the final response to a refresh; nil when none came.
@@ -114,7 +115,8 @@ func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
 // refreshed takes the 2xx of our refresh, which is a target refresh too.
 func (n *session) refreshed(r *sip.Response) {
 	n.refreshTarget(r)
-	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" && !bytes.Equal(sdp, n.remoteSDP) {
+	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" &&
+		!bytes.Equal(sdp, n.remoteSDP) {
 		n.remoteSDP = sdp
 		if m := n.leg.s.conf.Media; m != nil {
 			m.Reanswer(n.leg.attempt, n.leg.id, sdp)

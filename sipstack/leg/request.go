@@ -155,7 +155,8 @@ func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 	if tx.method == sip.INVITE && r != nil {
 		l.session.ackReinvite(tx, r)
 	}
-	if r != nil && (r.StatusCode == 401 || r.StatusCode == 407) && tx.method != sip.CANCEL && l.sendWithCredentials(tx, r) {
+	if r != nil && (r.StatusCode == 401 || r.StatusCode == 407) && tx.method != sip.CANCEL &&
+		l.sendWithCredentials(tx, r) {
 		return
 	}
 	switch tx.method {
@@ -199,7 +200,9 @@ func (l *leg) appendInDialog(b []byte, d *dialog, method string, cseq uint32, br
 
 // appendInDialogOver is appendInDialog for another transport than the next
 // hop's own.
-func (l *leg) appendInDialogOver(b []byte, over message.Transport, d *dialog, method string, cseq uint32, branch string) []byte {
+func (l *leg) appendInDialogOver(
+	b []byte, over message.Transport, d *dialog, method string, cseq uint32, branch string,
+) []byte {
 	b = message.AppendStart(b, method, d.requestURI, over, l.inv.sentBy, branch)
 	for _, r := range d.routes {
 		b = append(b, "Route: "...)

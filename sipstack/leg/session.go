@@ -39,7 +39,8 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	}
 	refresh, ok := n.onRefresh(r)
 	if !ok {
-		n.leg.reply(r, src, 422, "Session Interval Too Small", "Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+n.leg.trunk.UserAgentLine, nil)
+		n.leg.reply(r, src, 422, "Session Interval Too Small",
+			"Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+n.leg.trunk.UserAgentLine, nil)
 		return
 	}
 	body, ok := n.negotiate(invite, offer)
@@ -67,7 +68,8 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
 		d.route(n.leg.trunk, n.leg.parties.toURI, n.leg.inv.to)
 	}
-	headers := string(n.leg.inv.appendContact(nil)) + n.leg.trunk.AgentLines + n.leg.trunk.SupportedInDialog() + refresh.lines
+	headers := string(n.leg.inv.appendContact(nil)) + n.leg.trunk.AgentLines + n.leg.trunk.SupportedInDialog() +
+		refresh.lines
 	n.leg.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
 }
 

@@ -145,7 +145,8 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	l.parties.set(l.trunk, l.s.net.First().External, p.From, p.To, p.URI)
 	if k.add(l) != nil {
 		k.Count.Duplicates.Add(1)
-		k.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).Msg("leg placed twice; the second is ignored")
+		k.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).
+			Msg("leg placed twice; the second is ignored")
 		return
 	}
 	if why := t.Unusable(); why != "" {

@@ -34,13 +34,15 @@ func FuzzResponseHeaders(f *testing.F) {
 		if uris := ContactsByQ(r); len(uris) > MaxContacts {
 			t.Fatalf("%d Contacts", len(uris))
 		}
-		if sec, refresher := SessionExpires(r); sec > MaxSessionSec || !slices.Contains([]string{"", "uac", "uas"}, refresher) {
+		if sec, refresher := SessionExpires(r); sec > MaxSessionSec ||
+			!slices.Contains([]string{"", "uac", "uas"}, refresher) {
 			t.Fatalf("%d s, refresher %q", sec, refresher)
 		}
 		if n := RSeqOf(r); n > 1<<31-1 {
 			t.Fatalf("RSeq %d", n)
 		}
-		if a := Attestation(r); len(a) > maxAttestation || Clean(a) != a || utf8.ValidString(value) && !utf8.ValidString(a) {
+		if a := Attestation(r); len(a) > maxAttestation || Clean(a) != a || utf8.ValidString(value) &&
+			!utf8.ValidString(a) {
 			t.Fatalf("%q says %q", value, a)
 		}
 		if n := MinSEOf(r); n > MaxSessionSec {

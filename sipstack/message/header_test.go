@@ -150,7 +150,8 @@ func TestTheNetworksWordOnTheCallerIDIsRead(t *testing.T) {
 	f("")
 	f("", "P-Asserted-Identity: <sip:+4930123@example.org>", "X-Account: attest")
 	f("A", "P-Attestation-Indicator: A")
-	f("TN-Validation-Passed-A", "P-Asserted-Identity: <sip:+4930123@example.org;verstat=TN-Validation-Passed-A;user=phone>")
+	f("TN-Validation-Passed-A", "P-Asserted-Identity: "+
+		"<sip:+4930123@example.org;verstat=TN-Validation-Passed-A;user=phone>")
 	f("No-TN-Validation", "P-Asserted-Identity: \"Acme\" <tel:+4930123;verstat=No-TN-Validation>")
 	f("TN-Validation-Failed", "P-Asserted-Identity: <sip:+4930123;verstat=TN-Validation-Failed@example.org>")
 	f("B", "X-Carrier-Attestation-Level:  B ")

@@ -42,7 +42,8 @@ func EscapeUser(s string) string {
 // CleanHost keeps what a host may be made of: a name or an address.
 func CleanHost(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') && !strings.ContainsRune("!~*'()&=+$,;?/", r) { //nolint:gosec // ASCII
+		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') &&
+			!strings.ContainsRune("!~*'()&=+$,;?/", r) { //nolint:gosec // ASCII
 			return r
 		}
 		return -1
@@ -50,7 +51,8 @@ func CleanHost(s string) string {
 }
 
 func userChar(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.!~*'()&=+$,;?/", c) >= 0
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		strings.IndexByte("-_.!~*'()&=+$,;?/", c) >= 0
 }
 
 // AddrSpec takes the URI out of a name-addr or addr-spec (RFC 3261 §20.10).
@@ -174,7 +176,8 @@ func BracketHost(host string) string {
 func Followable(uri string) (string, sip.Uri, bool) {
 	uri, _, _ = strings.Cut(uri, "?") // headers are not taken from strangers
 	var u sip.Uri
-	if len(uri) > MaxURI || len(uri) < 4 || !strings.EqualFold(uri[:4], "sip:") || strings.ContainsAny(uri, " \t\"<>") || Clean(uri) != uri {
+	if len(uri) > MaxURI || len(uri) < 4 || !strings.EqualFold(uri[:4], "sip:") ||
+		strings.ContainsAny(uri, " \t\"<>") || Clean(uri) != uri {
 		return "", u, false
 	}
 	if sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {

@@ -71,7 +71,9 @@ func checkListeners(all []Listener) error {
 				return fmt.Errorf("sipstack: listener %s: transport %q is none of udp, tcp, tls", l.Name, t)
 			}
 			if t == message.TLS && l.Certificate == nil {
-				return fmt.Errorf("sipstack: listener %s needs a certificate to listen for TLS (trunks over TLS work without)", l.Name)
+				return fmt.Errorf(
+					"sipstack: listener %s needs a certificate to listen for TLS (trunks over TLS work without)",
+					l.Name)
 			}
 		}
 	}
@@ -103,7 +105,8 @@ func (ln *Endpoint) open(c Listener) error {
 			ln.External = message.BracketHost(ln.bind.String())
 		}
 	}
-	if err := ln.openPlain(host, port, slices.Contains(want, message.UDP), slices.Contains(want, message.TCP)); err != nil {
+	udp, tcp := slices.Contains(want, message.UDP), slices.Contains(want, message.TCP)
+	if err := ln.openPlain(host, port, udp, tcp); err != nil {
 		return err
 	}
 	if !slices.Contains(want, message.TLS) {
@@ -115,7 +118,8 @@ func (ln *Endpoint) open(c Listener) error {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("sipstack: listener %s cannot listen on tls port %d, is another process using it? %w", c.Name, port, err)
+		return fmt.Errorf("sipstack: listener %s cannot listen on tls port %d, is another process using it? %w",
+			c.Name, port, err)
 	}
 	ln.tls = l
 	ln.tlsPort = l.Addr().(*net.TCPAddr).Port
@@ -149,7 +153,8 @@ func (ln *Endpoint) openPlain(host string, port int, udp, tcp bool) error {
 		if tcp {
 			l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(try)))
 			if err != nil {
-				return fmt.Errorf("sipstack: cannot listen on tcp %s, is another process using the port? %w", net.JoinHostPort(host, strconv.Itoa(try)), err)
+				return fmt.Errorf("sipstack: cannot listen on tcp %s, is another process using the port? %w",
+					net.JoinHostPort(host, strconv.Itoa(try)), err)
 			}
 			ln.tcp = l
 			try = l.Addr().(*net.TCPAddr).Port
@@ -175,7 +180,8 @@ func (ln *Endpoint) openPlain(host string, port int, udp, tcp bool) error {
 			break
 		}
 	}
-	return fmt.Errorf("sipstack: cannot listen on udp %s, is another process using the port? %w", net.JoinHostPort(host, strconv.Itoa(port)), last)
+	return fmt.Errorf("sipstack: cannot listen on udp %s, is another process using the port? %w",
+		net.JoinHostPort(host, strconv.Itoa(port)), last)
 }
 
 func (ln *Endpoint) close() (err error) {
@@ -262,7 +268,8 @@ func (n *Sockets) accept(ln *Endpoint, l net.Listener, t message.Transport) erro
 			continue
 		}
 		if t == message.TLS {
-			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*ln.cert}, MinVersion: tls.VersionTLS12})
+			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*ln.cert},
+				MinVersion: tls.VersionTLS12})
 		}
 		n.open(key, conn, true)
 	}

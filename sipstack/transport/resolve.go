@@ -186,7 +186,8 @@ func lookUp(ctx context.Context, ask Resolver, key dnsKey) ([]netip.AddrPort, er
 	ips = ips[:min(len(ips), maxTargets)]
 	out := make([]netip.AddrPort, len(ips))
 	for i, ip := range ips {
-		out[i] = netip.AddrPortFrom(ip, uint16(key.port)) //nolint:gosec // a port: of the configuration, or checked by nextHop
+		port := uint16(key.port) //nolint:gosec // a port: of the configuration, or checked by NextHop
+		out[i] = netip.AddrPortFrom(ip, port)
 	}
 	return out, nil
 }

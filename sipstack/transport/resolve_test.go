@@ -30,7 +30,8 @@ func (o *oddNames) LookupSRV(context.Context, string, string, string) (string, [
 	}
 	var out []*net.SRV
 	for range n {
-		out = append(out, &net.SRV{Target: string([]byte{o.next(), '.'}), Port: uint16(o.next()) << 8, Priority: uint16(o.next())})
+		out = append(out, &net.SRV{Target: string([]byte{o.next(), '.'}), Port: uint16(o.next()) << 8,
+			Priority: uint16(o.next())})
 	}
 	return "", out, nil
 }

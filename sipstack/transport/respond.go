@@ -11,7 +11,9 @@ import (
 
 // Respond answers a request to where it came from (RFC 3261 §18.2.2, RFC 3581
 // §4). headers are whole lines.
-func (n *Sockets) Respond(r *sip.Request, src Target, code int, phrase, headers string, sdp []byte) (data []byte, to Target) {
+func (n *Sockets) Respond(
+	r *sip.Request, src Target, code int, phrase, headers string, sdp []byte,
+) (data []byte, to Target) {
 	b := make([]byte, 0, 768+len(sdp))
 	b = append(b, "SIP/2.0 "...)
 	b = strconv.AppendInt(b, int64(code), 10)

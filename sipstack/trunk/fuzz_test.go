@@ -35,7 +35,8 @@ func FuzzGranted(f *testing.F) {
 // FuzzOutboundProxy: a setting gives a host that can stand in a header and a
 // port, or a fault.
 func FuzzOutboundProxy(f *testing.F) {
-	for _, s := range []string{"proxy.example", "proxy.example:5070", "[::1]:5060", "::1", "a:b", ":5060", "a b\r\nX: y", "::1%a\r\nX: y", "h:70000"} {
+	for _, s := range []string{"proxy.example", "proxy.example:5070", "[::1]:5060", "::1", "a:b", ":5060",
+		"a b\r\nX: y", "::1%a\r\nX: y", "h:70000"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -46,7 +47,8 @@ func FuzzOutboundProxy(f *testing.F) {
 		}
 		if line := tr.RouteLine; line != "" {
 			var u sip.Uri
-			if strings.Count(line, "\r\n") != 1 || !strings.HasSuffix(line, ";lr>\r\n") || sip.ParseUri(message.AddrSpec(strings.TrimPrefix(strings.TrimSpace(line), "Route: ")), &u) != nil {
+			if strings.Count(line, "\r\n") != 1 || !strings.HasSuffix(line, ";lr>\r\n") ||
+				sip.ParseUri(message.AddrSpec(strings.TrimPrefix(strings.TrimSpace(line), "Route: ")), &u) != nil {
 				t.Fatalf("%q: %q", text, line)
 			}
 		}

@@ -73,7 +73,8 @@ type registration struct {
 
 func (k *Set) newRegistration(t *Trunk) *registration {
 	r := &registration{
-		set: k, trunk: t, callID: k.nonce + "-register-" + string(t.Conf.ID), user: message.DeriveUser("register/" + string(t.Conf.ID)),
+		set: k, trunk: t, callID: k.nonce + "-register-" + string(t.Conf.ID),
+		user:  message.DeriveUser("register/" + string(t.Conf.ID)),
 		asked: cmp.Or(max(t.Conf.RegisterSec, 0), defaultRegister), done: make(chan struct{}), roundAt: 1,
 		last: Registration{Trunk: t.Conf.ID, Reason: "no REGISTER was answered yet"},
 	}
@@ -84,8 +85,9 @@ func (k *Set) newRegistration(t *Trunk) *registration {
 
 // sameRegistration says whether a changed trunk keeps its binding.
 func sameRegistration(a, b *Config) bool {
-	return a.Kind == b.Kind && a.Host == b.Host && a.Port == b.Port && a.Transport == b.Transport && a.Username == b.Username &&
-		a.Password == b.Password && a.FromUser == b.FromUser && a.FromDomain == b.FromDomain && a.RegisterSec == b.RegisterSec &&
+	return a.Kind == b.Kind && a.Host == b.Host && a.Port == b.Port && a.Transport == b.Transport &&
+		a.Username == b.Username && a.Password == b.Password && a.FromUser == b.FromUser &&
+		a.FromDomain == b.FromDomain && a.RegisterSec == b.RegisterSec &&
 		a.OutboundProxy == b.OutboundProxy && a.Listener == b.Listener && a.ExternalHost == b.ExternalHost &&
 		a.TLSServerName == b.TLSServerName && a.TLSRoots == b.TLSRoots && a.TLSInsecure == b.TLSInsecure
 }
@@ -232,11 +234,13 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 		limit = 60 * base
 	}
 	wait := min(base<<min(r.failures, 10), limit)
-	wait = max(wait*3/4+rand.N(wait/4+1), min(after, message.MaxRetryAfter)) //nolint:gosec // spreads load, is no secret
+	wait = wait*3/4 + rand.N(wait/4+1) //nolint:gosec // spreads load, is no secret
+	wait = max(wait, min(after, message.MaxRetryAfter))
 	r.failures++
 	r.result(code, reason)
 	r.roundAt = r.set.clock.Now() + wait
-	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in", wait).Msg("not registered with the carrier")
+	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in", wait).
+		Msg("not registered with the carrier")
 }
 
 func (r *registration) result(code int, reason string) {
@@ -251,13 +255,15 @@ func (r *registration) send() error {
 	t, s := r.trunk, r.set
 	r.cseq++
 	sentBy := t.SentBy(r.to)
-	domain := cmp.Or(message.BracketHost(message.CleanHost(t.Conf.FromDomain)), message.BracketHost(message.CleanHost(t.Conf.Host)))
+	domain := cmp.Or(message.BracketHost(message.CleanHost(t.Conf.FromDomain)),
+		message.BracketHost(message.CleanHost(t.Conf.Host)))
 	aor := "sip:" + message.EscapeUser(cmp.Or(t.Conf.FromUser, t.Conf.Username)) + "@" + domain
 	asked := r.asked
 	if r.ending {
 		asked = 0
 	}
-	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.Transport, sentBy, message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
+	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.Transport, sentBy,
+		message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
 	b = append(b, t.RouteLine...)
 	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
 	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")

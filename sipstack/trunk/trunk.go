@@ -96,7 +96,10 @@ func (k *Set) New(c Config) *Trunk {
 	if c.OptionsInterval == 0 {
 		c.OptionsInterval = 30 * time.Second
 	}
-	t := &Trunk{set: k, Conf: c, HostPort: message.BracketHost(message.CleanHost(c.Host)), external: message.BracketHost(message.CleanHost(c.ExternalHost))}
+	t := &Trunk{
+		set: k, Conf: c, HostPort: message.BracketHost(message.CleanHost(c.Host)),
+		external: message.BracketHost(message.CleanHost(c.ExternalHost)),
+	}
 	t.proxy()
 	t.connect()
 	if c.Port != 0 && c.Port != transport.DefaultPort(c.Transport) {
@@ -201,7 +204,8 @@ func (t *Trunk) proxy() {
 	n, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16)
 	t.hopHost, t.hopPort = strings.Trim(host, "[]"), int(n)
 	_, ip := transport.Literal(t.hopHost, 1)
-	if err != nil || t.hopHost == "" || message.CleanHost(t.hopHost) != t.hopHost || (!ip && strings.ContainsAny(t.hopHost, ":[]")) {
+	if err != nil || t.hopHost == "" || message.CleanHost(t.hopHost) != t.hopHost ||
+		(!ip && strings.ContainsAny(t.hopHost, ":[]")) {
 		t.fault = "outbound_proxy must be host or host:port"
 		return
 	}
@@ -231,7 +235,8 @@ func (t *Trunk) connect() {
 		name = t.hopHost
 	}
 	var err error
-	if t.tls, err = t.set.net.TLSPeer(t.from, name, t.Conf.TLSRoots, t.Conf.TLSInsecure); err != nil && t.Conf.Transport == message.TLS {
+	t.tls, err = t.set.net.TLSPeer(t.from, name, t.Conf.TLSRoots, t.Conf.TLSInsecure)
+	if err != nil && t.Conf.Transport == message.TLS {
 		t.fault = err.Error()
 	}
 }

@@ -75,7 +75,8 @@ func (k *Table) Recover(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 // another node all along, has no part in it.
 func (k *Table) leftOver(r *sip.Response, id string, seq uint32, branch string, src netip.AddrPort) *leg {
 	a, n, ok := strings.Cut(id, ".")
-	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != message.DeriveBranch(id, seq, "INVITE") || !k.trunks.MayAsk(src.Addr()) {
+	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != message.DeriveBranch(id, seq, "INVITE") ||
+		!k.trunks.MayAsk(src.Addr()) {
 		return nil
 	}
 	t := k.trunks.At(src)
