@@ -8,6 +8,6 @@
 // documentation.
 //
 // Files of the leg itself may use each other; the rest stands alone:
-// dialog.go, clienttx.go, answers.go, sessiontimer.go and caller.go know no leg.
+// dialog.go, clienttx.go, answers.go, sessiontimer.go and parties.go know no leg.
 // No file of a leg knows the table.
 package leg

@@ -3,6 +3,7 @@ package leg
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"dialler/engine"
@@ -428,4 +429,40 @@ func (v *invitation) appendCancel(b []byte, cseq uint32) []byte {
 	b = append(b, v.leg.trunk.RouteLine...)
 	b = v.leg.parties.appendTo(b, string(v.leg.id), "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
+}
+
+// inviteBranch is the branch of the leg's INVITE with that CSeq.
+func (v *invitation) inviteBranch(cseq uint32) string {
+	if cseq == v.cseq && v.branch != "" {
+		return v.branch
+	}
+	return message.DeriveBranch(string(v.leg.id), cseq, "INVITE")
+}
+
+// appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
+// §4) and a session timer (RFC 4028 §7.1).
+func (v *invitation) appendExtensions(b []byte) []byte {
+	if v.minSE == 0 {
+		return append(b, v.leg.trunk.Extensions...)
+	}
+	b = append(b, v.leg.trunk.Supported...)
+	b = append(b, "Session-Expires: "...)
+	b = strconv.AppendUint(b, uint64(max(v.leg.trunk.SessionSec, v.minSE)), 10)
+	b = append(b, "\r\nMin-SE: "...)
+	b = strconv.AppendUint(b, uint64(v.minSE), 10)
+	return append(b, "\r\n"...)
+}
+
+// maxLengthened bounds how often a 422 is answered with a longer interval.
+const maxLengthened = 2
+
+// lengthen takes the Min-SE of a 422 to the INVITE.
+func (v *invitation) lengthen(r *sip.Response) bool {
+	n := message.MinSEOf(r)
+	if v.leg.trunk.SessionSec == 0 || n <= v.minSE || v.lengthened >= maxLengthened {
+		return false
+	}
+	v.lengthened++
+	v.minSE = n
+	return true
 }

@@ -6,7 +6,6 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/ladder"
-	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
 	"dialler/sipstack/trunk"
@@ -262,14 +261,6 @@ func (l *leg) onDeadline(now time.Duration) {
 		l.phase = phaseGone
 	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseGone:
 	}
-}
-
-// inviteBranch is the branch of the leg's INVITE with that CSeq.
-func (v *invitation) inviteBranch(cseq uint32) string {
-	if cseq == v.cseq && v.branch != "" {
-		return v.branch
-	}
-	return message.DeriveBranch(string(v.leg.id), cseq, "INVITE")
 }
 
 // write sends a message of the leg and notes it. The leg is locked.

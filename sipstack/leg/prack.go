@@ -9,20 +9,6 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
-// §4) and a session timer (RFC 4028 §7.1).
-func (v *invitation) appendExtensions(b []byte) []byte {
-	if v.minSE == 0 {
-		return append(b, v.leg.trunk.Extensions...)
-	}
-	b = append(b, v.leg.trunk.Supported...)
-	b = append(b, "Session-Expires: "...)
-	b = strconv.AppendUint(b, uint64(max(v.leg.trunk.SessionSec, v.minSE)), 10)
-	b = append(b, "\r\nMin-SE: "...)
-	b = strconv.AppendUint(b, uint64(v.minSE), 10)
-	return append(b, "\r\n"...)
-}
-
 // acknowledge sends the PRACK of a reliable provisional response in the early
 // dialog that it belongs to. False: the response is a repeated one or comes
 // before its turn, and is not to be looked at (RFC 3262 §4): a lost PRACK is

@@ -10,20 +10,6 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// maxLengthened bounds how often a 422 is answered with a longer interval.
-const maxLengthened = 2
-
-// lengthen takes the Min-SE of a 422 to the INVITE.
-func (v *invitation) lengthen(r *sip.Response) bool {
-	n := message.MinSEOf(r)
-	if v.leg.trunk.SessionSec == 0 || n <= v.minSE || v.lengthened >= maxLengthened {
-		return false
-	}
-	v.lengthened++
-	v.minSE = n
-	return true
-}
-
 // start reads what a 2xx to the INVITE says of a session timer. Without
 // Session-Expires there is none (§7.2); without refresher it is us, so that it
 // is somebody.

@@ -76,64 +76,6 @@ func (k *Table) Known() (n int) {
 	return n
 }
 
-// SendDigit sends one key (0-9, *, #, A-D) of an answered leg in an INFO
-// (application/dtmf-relay), after those that were given before it. It is false
-// when the leg is not answered, the key is none, or too many keys wait.
-func (k *Table) SendDigit(id engine.LegID, key byte, duration time.Duration) bool {
-	l := k.leg(id)
-	if l == nil || message.Digit(string(key)) == 0 {
-		return false
-	}
-	l.mu.Lock()
-	defer l.unlock()
-	if l.phase != phaseConfirmed {
-		return false
-	}
-	ms := min(max(duration.Milliseconds(), 40), 8000)
-	return l.sendInTurn(&clientTx{method: sip.INFO, dlg: l.dlg, headers: "Content-Type: application/dtmf-relay\r\n",
-		body: []byte("Signal=" + strings.ToUpper(string(key)) + "\r\nDuration=" + strconv.FormatInt(ms, 10) + "\r\n")})
-}
-
-// AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
-// that RFC 3515 §2.4.4 wants at once, or 603. It is false when none waits for
-// an answer: it was answered before, or declined because nobody answered in
-// 16*T1.
-func (k *Table) AnswerRefer(id engine.LegID, accept bool) bool {
-	l := k.leg(id)
-	if l == nil {
-		return false
-	}
-	l.mu.Lock()
-	defer l.unlock()
-	return l.refer.answer(accept && l.phase == phaseConfirmed)
-}
-
-// NotifyRefer tells the far side how the transfer goes that it asked for: the
-// status code of the transferred call and its reason phrase (RFC 3515 §2.4.5).
-// A final one (200 and above) ends the implicit subscription. It works beyond
-// the end of the leg while the stack still knows it.
-func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
-	l := k.leg(id)
-	if l == nil || code < 100 || code > 699 {
-		return
-	}
-	l.mu.Lock()
-	defer l.unlock()
-	l.refer.notify(code, reason)
-}
-
-// Ladder lists the messages of an attempt's legs that are still known here, in
-// the order in which they crossed the socket.
-func (k *Table) Ladder(a engine.AttemptID) []engine.SIPMessage {
-	var out []engine.SIPMessage
-	for _, l := range k.ofAttempt(a) {
-		l.mu.Lock()
-		out = append(out, l.ladder.Messages(l.s.clock, l.id)...)
-		l.mu.Unlock()
-	}
-	return out
-}
-
 // Place sends the INVITE of a leg; the events say how it went, the first
 // one being LegSent or LegNotSent. It may call sink before it returns. A leg
 // that is known already, ended or not, is left as it is, and sink is not
@@ -160,23 +102,6 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		l.inv.begin(to)
 		l.unlock()
 	})
-}
-
-// withTargets calls f with the trunk's addresses: at once when they are known,
-// else from a goroutine when its name is resolved.
-func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
-	if t.Conf.Host == "" {
-		f(nil)
-		return
-	}
-	if to := t.Targets(); len(to) > 0 {
-		f(to)
-		return
-	}
-	go func() {
-		to, _ := t.Resolved()
-		f(to)
-	}()
 }
 
 // Confirm sends the ACK of the leg's 2xx: call it when the dialog state of
@@ -290,6 +215,81 @@ func (k *Table) List() []Status {
 		})
 	})
 	return out
+}
+
+// Ladder lists the messages of an attempt's legs that are still known here, in
+// the order in which they crossed the socket.
+func (k *Table) Ladder(a engine.AttemptID) []engine.SIPMessage {
+	var out []engine.SIPMessage
+	for _, l := range k.ofAttempt(a) {
+		l.mu.Lock()
+		out = append(out, l.ladder.Messages(l.s.clock, l.id)...)
+		l.mu.Unlock()
+	}
+	return out
+}
+
+// SendDigit sends one key (0-9, *, #, A-D) of an answered leg in an INFO
+// (application/dtmf-relay), after those that were given before it. It is false
+// when the leg is not answered, the key is none, or too many keys wait.
+func (k *Table) SendDigit(id engine.LegID, key byte, duration time.Duration) bool {
+	l := k.leg(id)
+	if l == nil || message.Digit(string(key)) == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	if l.phase != phaseConfirmed {
+		return false
+	}
+	ms := min(max(duration.Milliseconds(), 40), 8000)
+	return l.sendInTurn(&clientTx{method: sip.INFO, dlg: l.dlg, headers: "Content-Type: application/dtmf-relay\r\n",
+		body: []byte("Signal=" + strings.ToUpper(string(key)) + "\r\nDuration=" + strconv.FormatInt(ms, 10) + "\r\n")})
+}
+
+// AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
+// that RFC 3515 §2.4.4 wants at once, or 603. It is false when none waits for
+// an answer: it was answered before, or declined because nobody answered in
+// 16*T1.
+func (k *Table) AnswerRefer(id engine.LegID, accept bool) bool {
+	l := k.leg(id)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	return l.refer.answer(accept && l.phase == phaseConfirmed)
+}
+
+// NotifyRefer tells the far side how the transfer goes that it asked for: the
+// status code of the transferred call and its reason phrase (RFC 3515 §2.4.5).
+// A final one (200 and above) ends the implicit subscription. It works beyond
+// the end of the leg while the stack still knows it.
+func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
+	l := k.leg(id)
+	if l == nil || code < 100 || code > 699 {
+		return
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	l.refer.notify(code, reason)
+}
+
+// withTargets calls f with the trunk's addresses: at once when they are known,
+// else from a goroutine when its name is resolved.
+func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
+	if t.Conf.Host == "" {
+		f(nil)
+		return
+	}
+	if to := t.Targets(); len(to) > 0 {
+		f(to)
+		return
+	}
+	go func() {
+		to, _ := t.Resolved()
+		f(to)
+	}()
 }
 
 func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {

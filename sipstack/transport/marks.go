@@ -18,8 +18,8 @@ const (
 	maxMarks  = 1000
 )
 
-// marks are the addresses that failed a short while ago.
-type marks struct {
+// Marks are the addresses that failed a short while ago.
+type Marks struct {
 	mu    sync.Mutex
 	until map[markKey]time.Time
 }
@@ -30,7 +30,7 @@ type markKey struct {
 }
 
 // Fail marks an address; zero is the usual time.
-func (m *marks) Fail(to Target, d time.Duration) {
+func (m *Marks) Fail(to Target, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -49,13 +49,13 @@ func (m *marks) Fail(to Target, d time.Duration) {
 	}
 }
 
-func (m *marks) Clear(to Target) {
+func (m *Marks) Clear(to Target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.until, markKey{to.Addr, to.Transport})
 }
 
-func (m *marks) Marked(to Target) bool {
+func (m *Marks) Marked(to Target) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, ok := m.until[markKey{to.Addr, to.Transport}]
@@ -63,7 +63,7 @@ func (m *marks) Marked(to Target) bool {
 }
 
 // Sort puts marked addresses last and keeps the order otherwise.
-func (m *marks) Sort(to []Target) []Target {
+func (m *Marks) Sort(to []Target) []Target {
 	if len(to) > 1 {
 		slices.SortStableFunc(to, func(a, b Target) int {
 			switch x, y := m.Marked(a), m.Marked(b); {

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
-	"net/netip"
 	"time"
-
-	"dialler/sipstack/message"
 )
 
 const (
@@ -18,28 +15,7 @@ const (
 	maxQueued = 10_000
 )
 
-// Target is where a message goes.
-type Target struct {
-	Addr      netip.AddrPort
-	Transport message.Transport
-	From      *Endpoint // whose socket or address it leaves from; nil for the first
-	TLS       *TLSPeer  // nil over UDP, TCP and connections that the far side opened
-}
-
-// At is the same way to another address.
-func (t Target) At(addr netip.AddrPort) Target {
-	t.Addr = addr
-	return t
-}
-
-// Reliable says that the transport retransmits by itself: no timers A, E and
-// G (RFC 3261 §17).
-func (t Target) Reliable() bool { return t.Transport.Reliable() }
-
 var errNoUDP = errors.New("the listener has no UDP")
-
-// unmapped is an address as we compare it: IPv4 as such.
-func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
 // Write sends a message: at once over UDP, by the connection's queue over TCP.
 // b is not kept. An error means that nothing left.

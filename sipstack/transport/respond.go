@@ -1,10 +1,11 @@
 package transport
 
 import (
-	"dialler/sipstack/message"
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
 )

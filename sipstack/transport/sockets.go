@@ -19,7 +19,7 @@ import (
 type Sockets struct {
 	log    zerolog.Logger
 	flow   time.Duration // between pings on connections that we opened
-	Counts counts
+	Counts Counts
 	// isPeer says whether an address is a trunk's; onMessage takes every message
 	// that is read, in wire order, by one goroutine per socket.
 	isPeer    func(netip.Addr) bool
@@ -28,7 +28,7 @@ type Sockets struct {
 	listening []*Endpoint // never empty
 	parser    *sip.Parser
 	Names     Names
-	Marks     marks
+	Marks     Marks
 	// locals caches the address that the route to a far side leaves from.
 	locals sync.Map // netip.Addr → string
 
@@ -50,8 +50,8 @@ type Sockets struct {
 	serving sync.WaitGroup
 }
 
-// counts are of messages that went wrong.
-type counts struct {
+// Counts are of messages that went wrong.
+type Counts struct {
 	Malformed    atomic.Uint64 // what is read and is not SIP
 	Strangers    atomic.Uint64 // requests and connections from addresses of no trunk
 	RefusedConns atomic.Uint64 // connections of far sides beyond the bound

@@ -31,7 +31,7 @@ type Trunk struct {
 	hopPort  int
 	fault    string // why it cannot send at all; empty when it can
 
-	// Supported and extensions are header lines of INVITEs (see prack.go).
+	// Supported and extensions are header lines of INVITEs (see setExtensions).
 	Supported, Extensions string
 	Reliable              bool   // 100rel is supported
 	SessionSec            uint32 // our Session-Expires; 0 = no session timer
