@@ -18,11 +18,12 @@ const maxDatagram = 1300
 // which is certain before anything has left. Where it did so a while ago, the
 // connection is not tried. The leg is locked.
 func (v *invitation) preferStream() {
+	l := v.leg
 	if v.to.Transport != message.UDP || len(v.data) <= maxDatagram || v.bulky == v.to.Addr {
 		return
 	}
-	stream := v.leg.trunk.Over(v.to.Addr, message.TCP)
-	if v.leg.s.net.Marks.Marked(stream) {
+	stream := l.trunk.Over(v.to.Addr, message.TCP)
+	if l.s.net.Marks.Marked(stream) {
 		return
 	}
 	v.bulky = v.to.Addr
@@ -34,12 +35,13 @@ func (v *invitation) preferStream() {
 // that only its credentials have made too long. The address of UDP is given
 // when TCP is to be tried. The leg is locked.
 func (v *invitation) preferStreamAgain() (plain transport.Target) {
-	stream := v.leg.trunk.Over(v.to.Addr, message.TCP)
-	if v.to.Transport != message.UDP || len(v.data) <= maxDatagram || v.leg.s.net.Marks.Marked(stream) {
+	l := v.leg
+	stream := l.trunk.Over(v.to.Addr, message.TCP)
+	if v.to.Transport != message.UDP || len(v.data) <= maxDatagram || l.s.net.Marks.Marked(stream) {
 		return transport.Target{}
 	}
 	if v.redirected == nil {
-		v.redirected = &redirects{tried: []string{strings.ToLower(v.leg.parties.toURI)}}
+		v.redirected = &redirects{tried: []string{strings.ToLower(l.parties.toURI)}}
 	}
 	v.redirected.places = append(v.redirected.places, place{v.cseq - 1, v.requestURI(), v.to, v.sentBy})
 	plain = v.to
@@ -50,12 +52,13 @@ func (v *invitation) preferStreamAgain() (plain transport.Target) {
 // datagramAfterAll sends the INVITE over UDP: over TCP nothing has left. The leg
 // is locked.
 func (v *invitation) datagramAfterAll(plain transport.Target) bool {
-	if !plain.Addr.IsValid() || v.leg.cancelWanted || timing.BootNow() > v.sendBy {
+	l := v.leg
+	if !plain.Addr.IsValid() || l.cancelWanted || timing.BootNow() > v.sendBy {
 		return false
 	}
-	v.leg.s.net.Marks.Fail(v.to, transport.MaxMarked)
+	l.s.net.Marks.Fail(v.to, transport.MaxMarked)
 	v.moveTo(plain)
-	if v.leg.write(v.to, v.data) != nil {
+	if l.write(v.to, v.data) != nil {
 		return false
 	}
 	v.written()
@@ -72,11 +75,12 @@ func (v *invitation) moveTo(to transport.Target) {
 // putLast puts an address behind the others that certainly took nothing; for
 // long when it was tried only because of the INVITE's length.
 func (v *invitation) putLast() {
+	l := v.leg
 	if v.to.Transport == message.TCP && v.bulky == v.to.Addr {
-		v.leg.s.net.Marks.Fail(v.to, transport.MaxMarked)
+		l.s.net.Marks.Fail(v.to, transport.MaxMarked)
 		return
 	}
-	v.leg.s.net.Marks.Fail(v.to, 0)
+	l.s.net.Marks.Fail(v.to, 0)
 }
 
 // preferStreamOf is preferStream for a request inside a dialog. The leg is

@@ -44,11 +44,12 @@ type invitation struct {
 // begin sends the first INVITE to the first address that takes it. The leg is
 // locked and queued.
 func (v *invitation) begin(to []transport.Target) {
-	if v.leg.phase != phaseQueued {
+	l := v.leg
+	if l.phase != phaseQueued {
 		return
 	}
 	if len(to) == 0 {
-		v.leg.notSent(engine.NotSentNoRoute, "host name of the trunk not resolved")
+		l.notSent(engine.NotSentNoRoute, "host name of the trunk not resolved")
 		return
 	}
 	v.spare = slices.Clone(to)
@@ -58,14 +59,15 @@ func (v *invitation) begin(to []transport.Target) {
 // tryNext sends the INVITE to the next address, while it is certain that none
 // has left.
 func (v *invitation) tryNext(failure string) {
+	l := v.leg
 	for len(v.spare) > 0 {
 		v.to, v.spare = v.spare[0], v.spare[1:]
-		v.leg.enter(phaseQueued)
+		l.enter(phaseQueued)
 		v.address()
 		v.data = v.appendInvite(make([]byte, 0, 1024+len(v.offer)))
 		v.preferStream()
 		if v.to.Reliable() {
-			err := v.leg.s.net.Push(v.to, transport.Queued{Data: v.data, Before: v.beforeWrite, After: v.afterWrite})
+			err := l.s.net.Push(v.to, transport.Queued{Data: v.data, Before: v.beforeWrite, After: v.afterWrite})
 			if err == nil {
 				return
 			}
@@ -75,33 +77,35 @@ func (v *invitation) tryNext(failure string) {
 		if !v.mayWrite() {
 			return
 		}
-		err := v.leg.write(v.to, v.data)
+		err := l.write(v.to, v.data)
 		if err == nil {
 			v.written()
 			v.ensureSent()
 			return
 		}
 		failure = err.Error()
-		v.leg.s.net.Marks.Fail(v.to, 0)
+		l.s.net.Marks.Fail(v.to, 0)
 	}
-	v.leg.notSent(engine.NotSentNoRoute, failure)
+	l.notSent(engine.NotSentNoRoute, failure)
 }
 
 // address sets what depends on where the INVITE goes.
 func (v *invitation) address() {
-	v.sentBy = v.leg.trunk.SentBy(v.to)
-	v.leg.parties.setFrom(v.leg.trunk, v.leg.trunk.LocalHost(v.to))
-	v.branch = message.DeriveBranch(string(v.leg.id), v.cseq, "INVITE")
+	l := v.leg
+	v.sentBy = l.trunk.SentBy(v.to)
+	l.parties.setFrom(l.trunk, l.trunk.LocalHost(v.to))
+	v.branch = message.DeriveBranch(string(l.id), v.cseq, "INVITE")
 }
 
 // mayWrite is the last check before an INVITE is written.
 func (v *invitation) mayWrite() bool {
-	if v.leg.s.net.IsClosed() {
-		v.leg.notSent(engine.NotSentNoRoute, "the stack is closed")
+	l := v.leg
+	if l.s.net.IsClosed() {
+		l.notSent(engine.NotSentNoRoute, "the stack is closed")
 		return false
 	}
 	if timing.BootNow() > v.sendBy {
-		v.leg.notSent(engine.NotSentExpired, "the send-by time had passed")
+		l.notSent(engine.NotSentExpired, "the send-by time had passed")
 		return false
 	}
 	return true
@@ -109,17 +113,18 @@ func (v *invitation) mayWrite() bool {
 
 // written starts the client transaction's timers (RFC 3261 §17.1.1.2).
 func (v *invitation) written() {
-	now := v.leg.s.clock.Now()
+	l := v.leg
+	now := l.s.clock.Now()
 	if v.to.Reliable() { // over UDP it was noted where it was written
-		v.leg.ladder.Sent(v.leg.s.clock.Now(), v.data, v.to.Addr)
+		l.ladder.Sent(l.s.clock.Now(), v.data, v.to.Addr)
 	}
-	v.leg.enter(phaseCalling)
-	v.leg.deadline = now + v.leg.s.conf.Timers.Transaction() // timer B
+	l.enter(phaseCalling)
+	l.deadline = now + l.s.conf.Timers.Transaction() // timer B
 	if !v.to.Reliable() {
-		v.resendGap = v.leg.s.conf.Timers.T1 // timer A
+		v.resendGap = l.s.conf.Timers.T1 // timer A
 		v.resendAt = now + v.resendGap
 	}
-	v.leg.s.Count.Invites.Add(1)
+	l.s.Count.Invites.Add(1)
 }
 
 func (v *invitation) ensureSent() {
@@ -131,10 +136,11 @@ func (v *invitation) ensureSent() {
 
 // beforeWrite is asked by the TCP queue right before the INVITE is written.
 func (v *invitation) beforeWrite() bool {
-	v.leg.mu.Lock()
-	defer v.leg.unlock()
-	again := v.leg.phase == phaseCalling && !v.sent && !v.leg.cancelWanted // a broken connection was replaced
-	if (v.leg.phase != phaseQueued && !again) || !v.mayWrite() {
+	l := v.leg
+	l.mu.Lock()
+	defer l.unlock()
+	again := l.phase == phaseCalling && !v.sent && !l.cancelWanted // a broken connection was replaced
+	if (l.phase != phaseQueued && !again) || !v.mayWrite() {
 		return false
 	}
 	if !again {
@@ -146,17 +152,18 @@ func (v *invitation) beforeWrite() bool {
 // afterWrite hears from the TCP queue how the write went. A response may have
 // overtaken it.
 func (v *invitation) afterWrite(left bool, err error) {
-	v.leg.mu.Lock()
-	defer v.leg.unlock()
+	l := v.leg
+	l.mu.Lock()
+	defer l.unlock()
 	switch {
 	case left:
-		if v.leg.phase < phaseOver {
+		if l.phase < phaseOver {
 			v.ensureSent()
 		}
-	case (v.leg.phase == phaseQueued || v.leg.phase == phaseCalling) && !v.sent:
-		v.leg.deadline = 0
-		if v.leg.cancelWanted {
-			v.leg.notSent(engine.NotSentCancelled, "cancelled before it could be sent")
+	case (l.phase == phaseQueued || l.phase == phaseCalling) && !v.sent:
+		l.deadline = 0
+		if l.cancelWanted {
+			l.notSent(engine.NotSentCancelled, "cancelled before it could be sent")
 			return
 		}
 		v.putLast()
@@ -166,12 +173,13 @@ func (v *invitation) afterWrite(left bool, err error) {
 
 // resend is timer A.
 func (v *invitation) resend(now time.Duration) {
-	if v.leg.phase != phaseCalling || timing.BootNow() > v.sendBy {
+	l := v.leg
+	if l.phase != phaseCalling || timing.BootNow() > v.sendBy {
 		v.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
 		return
 	}
-	if v.leg.write(v.to, v.data) == nil {
-		v.leg.s.Count.Retransmissions.Add(1)
+	if l.write(v.to, v.data) == nil {
+		l.s.Count.Retransmissions.Add(1)
 	}
 	v.resendGap *= 2
 	v.resendAt = now + v.resendGap
@@ -314,6 +322,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 // ackFailure acknowledges a final response other than 2xx, the first time and
 // each time again (RFC 3261 §17.1.1.2, Completed).
 func (v *invitation) ackFailure(r *sip.Response, seq uint32) {
+	l := v.leg
 	to := r.GetHeader("to")
 	at := v.placeOf(seq).to
 	if to == nil || !at.Addr.IsValid() {
@@ -321,8 +330,8 @@ func (v *invitation) ackFailure(r *sip.Response, seq uint32) {
 	}
 	b := getBuffer()
 	*b = v.appendHopACK((*b)[:0], to.Value(), seq)
-	if v.leg.write(at, *b) == nil {
-		v.leg.s.Count.Acks.Add(1)
+	if l.write(at, *b) == nil {
+		l.s.Count.Acks.Add(1)
 	}
 	putBuffer(b)
 }
@@ -347,36 +356,37 @@ func (v *invitation) goOn(r *sip.Response) bool {
 // refused: CSeq+1, same Call-ID and From tag, no To tag. A failure to write it
 // ends the leg as refused.
 func (v *invitation) sendAgain(refused engine.LegEvent) bool {
+	l := v.leg
 	v.cseq++
-	v.branch = message.DeriveBranch(string(v.leg.id), v.cseq, "INVITE")
-	v.leg.early = nil
-	v.leg.txs.drop(func(tx *clientTx) bool { return tx.method == sip.PRACK })
+	v.branch = message.DeriveBranch(string(l.id), v.cseq, "INVITE")
+	l.early = nil
+	l.txs.drop(func(tx *clientTx) bool { return tx.method == sip.PRACK })
 	v.data = v.appendInvite(make([]byte, 0, 1280+len(v.offer)))
 	plain := v.preferStreamAgain()
 	if v.to.Reliable() {
 		seq := v.cseq
-		err := v.leg.s.net.Push(v.to, transport.Queued{Data: v.data, Before: func() bool {
-			v.leg.mu.Lock()
-			defer v.leg.unlock()
-			if v.leg.phase != phaseCalling || v.cseq != seq {
+		err := l.s.net.Push(v.to, transport.Queued{Data: v.data, Before: func() bool {
+			l.mu.Lock()
+			defer l.unlock()
+			if l.phase != phaseCalling || v.cseq != seq {
 				return false
 			}
-			if timing.BootNow() > v.sendBy || v.leg.cancelWanted {
-				v.leg.finish(refused)
+			if timing.BootNow() > v.sendBy || l.cancelWanted {
+				l.finish(refused)
 				return false
 			}
 			return true
 		}, After: func(left bool, _ error) {
-			v.leg.mu.Lock()
-			defer v.leg.unlock()
-			if !left && v.leg.phase == phaseCalling && v.cseq == seq && !v.datagramAfterAll(plain) {
-				v.leg.finish(refused)
+			l.mu.Lock()
+			defer l.unlock()
+			if !left && l.phase == phaseCalling && v.cseq == seq && !v.datagramAfterAll(plain) {
+				l.finish(refused)
 			}
 		}})
 		if err != nil {
 			return false
 		}
-	} else if v.leg.write(v.to, v.data) != nil {
+	} else if l.write(v.to, v.data) != nil {
 		return false
 	}
 	v.written()
@@ -384,25 +394,27 @@ func (v *invitation) sendAgain(refused engine.LegEvent) bool {
 }
 
 func (v *invitation) appendContact(b []byte) []byte {
+	l := v.leg
 	b = append(b, "Contact: <sip:"...)
-	b = append(b, message.DeriveUser(string(v.leg.id))...)
+	b = append(b, message.DeriveUser(string(l.id))...)
 	b = append(b, '@')
 	b = append(b, v.sentBy...)
-	b = append(b, v.leg.trunk.Params...)
+	b = append(b, l.trunk.Params...)
 	return append(b, ">\r\n"...)
 }
 
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (v *invitation) appendInvite(b []byte) []byte {
+	l := v.leg
 	b = message.AppendStart(b, "INVITE", v.requestURI(), v.to.Transport, v.sentBy, v.branch)
-	b = append(b, v.leg.trunk.RouteLine...)
-	b = v.leg.parties.appendTo(b, string(v.leg.id), "", v.cseq, "INVITE")
+	b = append(b, l.trunk.RouteLine...)
+	b = l.parties.appendTo(b, string(l.id), "", v.cseq, "INVITE")
 	b = v.appendContact(b)
-	b = append(b, v.leg.trunk.AgentLines...)
+	b = append(b, l.trunk.AgentLines...)
 	b = v.appendExtensions(b)
-	b = v.leg.parties.appendCaller(b, &v.leg.trunk.Conf)
+	b = l.parties.appendCaller(b, &l.trunk.Conf)
 	b = v.auth.AppendTo(b)
-	b = append(b, v.leg.trunk.ExtraLines...)
+	b = append(b, l.trunk.ExtraLines...)
 	for _, h := range v.headers {
 		b = message.AppendHeader(b, h.Name, h.Value)
 	}
@@ -412,22 +424,24 @@ func (v *invitation) appendInvite(b []byte) []byte {
 // appendHopACK writes the ACK of a final response other than 2xx (RFC 3261
 // §17.1.1.3); to is the To header of that response.
 func (v *invitation) appendHopACK(b []byte, to string, cseq uint32) []byte {
+	l := v.leg
 	at := v.placeOf(cseq)
 	b = message.AppendStart(b, "ACK", at.uri, at.to.Transport, at.sentBy, v.inviteBranch(cseq))
-	b = append(b, v.leg.trunk.RouteLine...)
-	b = v.leg.parties.appendFrom(b)
+	b = append(b, l.trunk.RouteLine...)
+	b = l.parties.appendFrom(b)
 	b = append(b, "To: "...)
 	b = append(b, to...)
 	b = append(b, "\r\n"...)
-	b = message.AppendCallID(b, string(v.leg.id), cseq, "ACK")
+	b = message.AppendCallID(b, string(l.id), cseq, "ACK")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }
 
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (v *invitation) appendCancel(b []byte, cseq uint32) []byte {
+	l := v.leg
 	b = message.AppendStart(b, "CANCEL", v.requestURI(), v.to.Transport, v.sentBy, v.inviteBranch(cseq))
-	b = append(b, v.leg.trunk.RouteLine...)
-	b = v.leg.parties.appendTo(b, string(v.leg.id), "", cseq, "CANCEL")
+	b = append(b, l.trunk.RouteLine...)
+	b = l.parties.appendTo(b, string(l.id), "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }
 
@@ -442,12 +456,13 @@ func (v *invitation) inviteBranch(cseq uint32) string {
 // appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
 // §4) and a session timer (RFC 4028 §7.1).
 func (v *invitation) appendExtensions(b []byte) []byte {
+	l := v.leg
 	if v.minSE == 0 {
-		return append(b, v.leg.trunk.Extensions...)
+		return append(b, l.trunk.Extensions...)
 	}
-	b = append(b, v.leg.trunk.Supported...)
+	b = append(b, l.trunk.Supported...)
 	b = append(b, "Session-Expires: "...)
-	b = strconv.AppendUint(b, uint64(max(v.leg.trunk.SessionSec, v.minSE)), 10)
+	b = strconv.AppendUint(b, uint64(max(l.trunk.SessionSec, v.minSE)), 10)
 	b = append(b, "\r\nMin-SE: "...)
 	b = strconv.AppendUint(b, uint64(v.minSE), 10)
 	return append(b, "\r\n"...)

@@ -69,7 +69,8 @@ func (v *invitation) placeOf(cseq uint32) place {
 // order of their q; a place that refuses is followed by the next one. No place
 // is tried twice, so a loop ends. False: the response is the leg's end.
 func (v *invitation) redirect(r *sip.Response) bool {
-	limit := min(v.leg.trunk.Conf.Redirects, maxRedirects)
+	l := v.leg
+	limit := min(l.trunk.Conf.Redirects, maxRedirects)
 	d := v.redirected
 	switch r.StatusCode {
 	case 300, 301, 302, 305, 380: // 380: what else there is has its Contact too (§21.3.5)
@@ -77,7 +78,7 @@ func (v *invitation) redirect(r *sip.Response) bool {
 			return false
 		}
 		if d == nil {
-			d = &redirects{tried: []string{strings.ToLower(v.leg.parties.toURI)}}
+			d = &redirects{tried: []string{strings.ToLower(l.parties.toURI)}}
 			v.redirected = d
 		}
 		if d.resolving {
@@ -103,7 +104,7 @@ func (v *invitation) redirect(r *sip.Response) bool {
 		key := strings.ToLower(uri)
 		if next.proxy {
 			// A proxy of our own stands before it: that one knows the way.
-			ok = ok && v.leg.trunk.Conf.OutboundProxy == ""
+			ok = ok && l.trunk.Conf.OutboundProxy == ""
 			key, uri = "through "+key, v.requestURI()
 		}
 		if ok && !slices.Contains(d.tried, key) {
@@ -120,35 +121,36 @@ func (v *invitation) redirect(r *sip.Response) bool {
 // follow sends the INVITE for uri to a Contact: at once when its address is
 // known, else from a goroutine when its name is resolved.
 func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
-	over := v.leg.trunk.Conf.Transport
+	l := v.leg
+	over := l.trunk.Conf.Transport
 	for _, p := range u.UriParams {
 		if strings.EqualFold(p.K, "transport") {
 			over, _ = message.TransportOf(p.V)
 		}
 	}
-	if v.leg.trunk.Conf.OutboundProxy != "" {
+	if l.trunk.Conf.OutboundProxy != "" {
 		return v.inviteAt(uri, v.to, refused)
 	}
-	if addrs := v.leg.s.net.Names.Cached(u.Host, u.Port, over); len(addrs) > 0 {
-		return v.inviteAt(uri, v.leg.trunk.Named(u.Host, v.leg.trunk.Over(addrs[0], over)), refused)
+	if addrs := l.s.net.Names.Cached(u.Host, u.Port, over); len(addrs) > 0 {
+		return v.inviteAt(uri, l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over)), refused)
 	}
 	v.redirected.resolving = true
-	v.leg.enter(phaseCalling)
+	l.enter(phaseCalling)
 	v.data, v.resendAt = nil, 0
-	v.leg.deadline = v.leg.s.clock.Now() + v.leg.s.conf.Timers.Transaction()
+	l.deadline = l.s.clock.Now() + l.s.conf.Timers.Transaction()
 	cseq := v.cseq
 	go func() {
-		addrs, _ := v.leg.s.net.Names.Wait(u.Host, u.Port, over)
-		v.leg.mu.Lock()
-		defer v.leg.unlock()
+		addrs, _ := l.s.net.Names.Wait(u.Host, u.Port, over)
+		l.mu.Lock()
+		defer l.unlock()
 		v.redirected.resolving = false
-		if v.leg.phase != phaseCalling || v.cseq != cseq {
+		if l.phase != phaseCalling || v.cseq != cseq {
 			return
 		}
-		if v.leg.cancelWanted || timing.BootNow() > v.sendBy || len(addrs) == 0 ||
-			!v.inviteAt(uri, v.leg.trunk.Named(u.Host, v.leg.trunk.Over(addrs[0], over)), refused) {
-			v.leg.txs.dropCancels()
-			v.leg.finish(refused)
+		if l.cancelWanted || timing.BootNow() > v.sendBy || len(addrs) == 0 ||
+			!v.inviteAt(uri, l.trunk.Named(u.Host, l.trunk.Over(addrs[0], over)), refused) {
+			l.txs.dropCancels()
+			l.finish(refused)
 		}
 	}()
 	return true
@@ -157,18 +159,19 @@ func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool
 // inviteAt begins the INVITE to another place: CSeq+1, To and From as before,
 // no credentials of the place before.
 func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.LegEvent) bool {
+	l := v.leg
 	d := v.redirected
 	d.places = append(d.places, place{v.cseq, v.requestURI(), v.to, v.sentBy})
 	d.uri = uri
-	from, name, id := v.leg.parties.fromURI, v.leg.parties.fromName, v.leg.parties.callerID
+	from, name, id := l.parties.fromURI, l.parties.fromName, l.parties.callerID
 	v.to = to
 	v.address()
-	v.leg.parties.fromURI, v.leg.parties.fromName, v.leg.parties.callerID = from, name, id
+	l.parties.fromURI, l.parties.fromName, l.parties.callerID = from, name, id
 	v.auth = v.auth.Again()
 	if !v.sendAgain(refused) {
 		return false
 	}
-	v.leg.s.Count.Redirects.Add(1)
+	l.s.Count.Redirects.Add(1)
 	return true
 }
 
@@ -177,6 +180,7 @@ func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.Le
 // a limit on calls speaks for the carrier, not for the one server. False: the
 // response is the leg's end.
 func (v *invitation) failOver(r *sip.Response) bool {
+	l := v.leg
 	if r.StatusCode != 503 || (v.redirected != nil &&
 		(v.redirected.followed > 0 || v.redirected.failed >= maxFailOvers)) {
 		return false
@@ -185,7 +189,7 @@ func (v *invitation) failOver(r *sip.Response) bool {
 	if refused.LimitReached {
 		return false
 	}
-	v.leg.s.net.Marks.Fail(v.to, refused.RetryAfter)
+	l.s.net.Marks.Fail(v.to, refused.RetryAfter)
 	here := v.to.Addr
 	for len(v.spare) > 0 {
 		to := v.spare[0]
@@ -194,7 +198,7 @@ func (v *invitation) failOver(r *sip.Response) bool {
 			continue // UDP, where the length of the INVITE led to TCP first
 		}
 		if v.redirected == nil {
-			v.redirected = &redirects{tried: []string{strings.ToLower(v.leg.parties.toURI)}}
+			v.redirected = &redirects{tried: []string{strings.ToLower(l.parties.toURI)}}
 		}
 		v.redirected.failed++
 		return v.inviteAt(v.requestURI(), to, refused)

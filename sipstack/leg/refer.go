@@ -61,13 +61,14 @@ func (f *referral) answer(accept bool) bool {
 	if f == nil || f.request == nil {
 		return false
 	}
+	l := f.leg
 	r := f.request
 	f.request, f.declineAt = nil, 0
 	if !accept {
-		f.leg.reply(r, f.src, 603, declined, f.leg.trunk.UserAgentLine, nil)
+		l.reply(r, f.src, 603, declined, l.trunk.UserAgentLine, nil)
 		return true
 	}
-	f.leg.reply(r, f.src, 202, "Accepted", string(f.leg.inv.appendContact(nil))+f.leg.trunk.UserAgentLine, nil)
+	l.reply(r, f.src, 202, "Accepted", string(l.inv.appendContact(nil))+l.trunk.UserAgentLine, nil)
 	f.open = true
 	f.notify(100, "Trying")
 	return true
@@ -85,13 +86,14 @@ func (f *referral) notify(code int, reason string) {
 	if f == nil || !f.open || f.leg.dlg == nil || f.leg.phase == phaseGone {
 		return
 	}
+	l := f.leg
 	state := "active;expires=180"
 	if code >= 200 {
 		state = "terminated;reason=noresource"
 		f.open = false
 	}
 	body := "SIP/2.0 " + strconv.Itoa(code) + " " + message.Clean(reason) + "\r\n"
-	f.leg.sendInTurn(&clientTx{method: sip.NOTIFY, dlg: f.leg.dlg, body: []byte(body),
-		headers: string(f.leg.inv.appendContact(nil)) + "Event: refer" + f.id + "\r\nSubscription-State: " + state +
+	l.sendInTurn(&clientTx{method: sip.NOTIFY, dlg: l.dlg, body: []byte(body),
+		headers: string(l.inv.appendContact(nil)) + "Event: refer" + f.id + "\r\nSubscription-State: " + state +
 			"\r\nContent-Type: message/sipfrag;version=2.0\r\n"})
 }

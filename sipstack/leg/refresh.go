@@ -14,61 +14,65 @@ import (
 // Session-Expires there is none (§7.2); without refresher it is us, so that it
 // is somebody.
 func (n *session) start(r *sip.Response) {
-	if sec, refresher := message.SessionExpires(r); sec > 0 && n.leg.trunk.SessionSec > 0 {
+	l := n.leg
+	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.SessionSec > 0 {
 		n.watch = &sessionTimer{}
-		n.watch.agreed(n.leg.s.clock.Now(), sec, refresher != "uas")
+		n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
 	}
 }
 
 func (n *session) tick(now time.Duration) {
+	l := n.leg
 	t := n.watch
 	switch {
 	case t == nil || t.next() == 0:
-	case n.leg.phase != phaseAnswered && n.leg.phase != phaseConfirmed:
+	case l.phase != phaseAnswered && l.phase != phaseConfirmed:
 		n.watch = nil
 	case t.refreshAt != 0 && now >= t.refreshAt: // late or not
 		t.refreshAt = 0
 		n.refresh(now)
 	case now >= t.endAt:
 		n.watch = nil
-		n.leg.dialogLost("session timer expired")
+		l.dialogLost("session timer expired")
 	}
 }
 
 // refresh sends UPDATE without SDP where the far side takes it, else a
 // re-INVITE with the SDP that is in force (§7.4).
 func (n *session) refresh(now time.Duration) {
+	l := n.leg
 	t := n.watch
-	for _, tx := range n.leg.txs {
+	for _, tx := range l.txs {
 		if tx.method == sip.UPDATE || tx.method == sip.INVITE {
 			return
 		}
 	}
-	if n.leg.phase != phaseConfirmed || n.leg.answers.unacked() != nil {
-		t.refreshAt = now + n.leg.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
+	if l.phase != phaseConfirmed || l.answers.unacked() != nil {
+		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
 		return
 	}
-	headers := string(n.leg.inv.appendContact(nil)) + message.AllowLine + n.leg.trunk.SupportedInDialog() +
+	headers := string(l.inv.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
 		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
-	if n.leg.inv.minSE > 0 {
-		headers += "Min-SE: " + strconv.Itoa(int(n.leg.inv.minSE)) + "\r\n"
+	if l.inv.minSE > 0 {
+		headers += "Min-SE: " + strconv.Itoa(int(l.inv.minSE)) + "\r\n"
 	}
-	n.leg.s.Count.Refreshes.Add(1)
-	if n.leg.dlg.updates && !t.noUpdate {
-		n.leg.send(&clientTx{method: sip.UPDATE, dlg: n.leg.dlg, headers: headers})
+	l.s.Count.Refreshes.Add(1)
+	if l.dlg.updates && !t.noUpdate {
+		l.send(&clientTx{method: sip.UPDATE, dlg: l.dlg, headers: headers})
 		return
 	}
 	headers += "Content-Type: application/sdp\r\n"
-	n.leg.send(&clientTx{method: sip.INVITE, dlg: n.leg.dlg, headers: headers, body: n.localSDP})
+	l.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers, body: n.localSDP})
 }
 
 // refreshEnded takes the final response to a refresh; nil when none came.
 func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
-	if n.leg.phase != phaseConfirmed {
+	l := n.leg
+	if l.phase != phaseConfirmed {
 		return
 	}
 	if r == nil || r.StatusCode == 408 || r.StatusCode == 481 {
-		n.leg.dialogLost("the far side does not know the call") // RFC 3261 §12.2.1.2, RFC 5057
+		l.dialogLost("the far side does not know the call") // RFC 3261 §12.2.1.2, RFC 5057
 		return
 	}
 	if r.StatusCode < 300 {
@@ -79,33 +83,34 @@ func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
 	if t == nil {
 		return
 	}
-	now := n.leg.s.clock.Now()
+	now := l.s.clock.Now()
 	after := message.ParseRetryAfter(message.HeaderValue(r, "retry-after"))
 	switch least := message.MinSEOf(r); {
 	case r.StatusCode == 422 && least > t.sec && t.tries < maxLengthened:
 		t.tries++
-		t.sec, n.leg.inv.minSE = least, max(least, n.leg.inv.minSE)
+		t.sec, l.inv.minSE = least, max(least, l.inv.minSE)
 		t.refreshAt = now
 	case tx.method == sip.UPDATE && (r.StatusCode == 405 || r.StatusCode == 501 || r.StatusCode == 420):
 		t.noUpdate = true
 		t.refreshAt = now
 	case r.StatusCode == 491:
-		t.refreshAt = now + n.leg.s.conf.Timers.Glare()
+		t.refreshAt = now + l.s.conf.Timers.Glare()
 	case after > 0:
 		t.refreshAt = now + after
 	default: // the session stays as it is; try once more before it expires
-		t.refreshAt = now + max((t.endAt-now)/2, n.leg.s.conf.Timers.T1)
+		t.refreshAt = now + max((t.endAt-now)/2, l.s.conf.Timers.T1)
 	}
 }
 
 // refreshed takes the 2xx of our refresh, which is a target refresh too.
 func (n *session) refreshed(r *sip.Response) {
+	l := n.leg
 	n.refreshTarget(r)
 	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" &&
 		!bytes.Equal(sdp, n.remoteSDP) {
 		n.remoteSDP = sdp
-		if m := n.leg.s.conf.Media; m != nil {
-			m.Reanswer(n.leg.attempt, n.leg.id, sdp)
+		if m := l.s.conf.Media; m != nil {
+			m.Reanswer(l.attempt, l.id, sdp)
 		}
 	}
 	sec, refresher := message.SessionExpires(r)
@@ -113,7 +118,7 @@ func (n *session) refreshed(r *sip.Response) {
 		n.watch = nil // §7.2: no session timer any more
 		return
 	}
-	n.watch.agreed(n.leg.s.clock.Now(), sec, refresher != "uas")
+	n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
 }
 
 // onRefresh reads the session interval of a re-INVITE or UPDATE (§9). ok is

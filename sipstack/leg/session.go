@@ -23,29 +23,30 @@ type session struct {
 
 // onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
 func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
+	l := n.leg
 	invite := r.Method == sip.INVITE
 	offer := message.SDPOf(r)
 	if len(r.Body()) > 0 && offer == nil {
-		n.leg.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+n.leg.trunk.UserAgentLine, nil)
+		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	if code, phrase := n.pending(invite, offer != nil, d); code != 0 {
-		headers := n.leg.trunk.UserAgentLine
+		headers := l.trunk.UserAgentLine
 		if code == 500 {
 			headers += "Retry-After: " + strconv.Itoa(rand.IntN(11)) + "\r\n" //nolint:gosec // not secret
 		}
-		n.leg.reply(r, src, code, phrase, headers, nil)
+		l.reply(r, src, code, phrase, headers, nil)
 		return
 	}
 	refresh, ok := n.onRefresh(r)
 	if !ok {
-		n.leg.reply(r, src, 422, "Session Interval Too Small",
-			"Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+n.leg.trunk.UserAgentLine, nil)
+		l.reply(r, src, 422, "Session Interval Too Small",
+			"Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	body, ok := n.negotiate(invite, offer)
 	if !ok {
-		n.leg.reply(r, src, 488, "Not Acceptable Here", n.leg.trunk.UserAgentLine, nil)
+		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.UserAgentLine, nil)
 		return
 	}
 	// An old-style hold says nothing of where the media will go on.
@@ -53,7 +54,7 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	if moved {
 		d.remoteSDP = offer
 	}
-	if d == n.leg.dlg {
+	if d == l.dlg {
 		if moved {
 			n.remoteSDP = offer
 		}
@@ -66,32 +67,33 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	}
 	if uris := message.ContactURIs(r); len(uris) > 0 {
 		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
-		d.route(n.leg.trunk, n.leg.parties.toURI, n.leg.inv.to)
+		d.route(l.trunk, l.parties.toURI, l.inv.to)
 	}
-	headers := string(n.leg.inv.appendContact(nil)) + n.leg.trunk.AgentLines + n.leg.trunk.SupportedInDialog() +
+	headers := string(l.inv.appendContact(nil)) + l.trunk.AgentLines + l.trunk.SupportedInDialog() +
 		refresh.lines
-	n.leg.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
+	l.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
 }
 
 // pending says which response an offer gets that comes at a bad moment; 0 when
 // the moment is good.
 func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase string) {
+	l := n.leg
 	const glare = "Request Pending"
-	if d != n.leg.dlg { // before the 2xx
+	if d != l.dlg { // before the 2xx
 		if invite || (offer && d.remoteSDP == nil) {
 			return 491, glare // our own INVITE, or its offer, is unanswered
 		}
 		return 0, ""
 	}
-	if n.leg.phase == phaseAnswered && (invite || offer) {
+	if l.phase == phaseAnswered && (invite || offer) {
 		return 491, glare // our INVITE has no ACK yet
 	}
-	for _, tx := range n.leg.txs {
+	for _, tx := range l.txs {
 		if tx.method == sip.INVITE && (invite || offer) {
 			return 491, glare
 		}
 	}
-	if a := n.leg.answers.unacked(); a != nil && (invite || offer) {
+	if a := l.answers.unacked(); a != nil && (invite || offer) {
 		if a.offered {
 			return 491, glare // our offer is not answered
 		}
@@ -105,19 +107,20 @@ func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase strin
 // negotiate gives the SDP of a 2xx: the answer to an offer, or our own offer
 // when an INVITE asks for one.
 func (n *session) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
-	m := n.leg.s.conf.Media
+	l := n.leg
+	m := l.s.conf.Media
 	var err error
 	switch {
 	case offer == nil && !invite:
 		return nil, true
 	case m == nil && offer == nil:
-		return n.leg.inv.offer, len(n.leg.inv.offer) > 0
+		return l.inv.offer, len(l.inv.offer) > 0
 	case m == nil:
 		return message.AnswerInDirection(n.localSDP, offer), message.KeepsSession(n.remoteSDP, offer)
 	case offer == nil:
-		body, err = m.Offer(n.leg.attempt, n.leg.id, n.leg.inv.offer)
+		body, err = m.Offer(l.attempt, l.id, l.inv.offer)
 	default:
-		body, err = m.Reoffer(n.leg.attempt, n.leg.id, offer)
+		body, err = m.Reoffer(l.attempt, l.id, offer)
 	}
 	return body, err == nil && len(body) > 0
 }
@@ -125,9 +128,10 @@ func (n *session) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 // refreshTarget takes the Contact of a 2xx to a re-INVITE or UPDATE of ours
 // (§12.2.1.2).
 func (n *session) refreshTarget(r *sip.Response) {
-	if uris := message.ContactURIs(r); len(uris) > 0 && n.leg.dlg != nil {
-		n.leg.dlg.target = strings.Clone(uris[0])
-		n.leg.dlg.route(n.leg.trunk, n.leg.parties.toURI, n.leg.inv.to)
+	l := n.leg
+	if uris := message.ContactURIs(r); len(uris) > 0 && l.dlg != nil {
+		l.dlg.target = strings.Clone(uris[0])
+		l.dlg.route(l.trunk, l.parties.toURI, l.inv.to)
 	}
 }
 
@@ -149,16 +153,17 @@ func (n *session) onReinviteResponse(r *sip.Response, branch string) bool {
 // ackReinvite acknowledges a final response to a re-INVITE: a 2xx by a request
 // of its own, another one in the INVITE's transaction (§17.1.1.3).
 func (n *session) ackReinvite(tx *clientTx, r *sip.Response) {
+	l := n.leg
 	if n.reinvite != tx {
 		n.reinvite = &clientTx{method: sip.INVITE, branch: tx.branch, cseq: tx.cseq, dlg: tx.dlg, auth: tx.auth}
 	}
 	if r.StatusCode < 300 {
-		n.leg.ackAs(tx.dlg, tx.cseq, tx.auth)
+		l.ackAs(tx.dlg, tx.cseq, tx.auth)
 		return
 	}
-	b := n.leg.appendInDialog(make([]byte, 0, 512), tx.dlg, "ACK", tx.cseq, tx.branch)
+	b := l.appendInDialog(make([]byte, 0, 512), tx.dlg, "ACK", tx.cseq, tx.branch)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
-	if n.leg.write(tx.dlg.hop, b) == nil {
-		n.leg.s.Count.Acks.Add(1)
+	if l.write(tx.dlg.hop, b) == nil {
+		l.s.Count.Acks.Add(1)
 	}
 }
