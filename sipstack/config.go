@@ -15,7 +15,7 @@ import (
 type Config struct {
 	// Listeners are the addresses at which we are reached; the first serves
 	// trunks that choose none.
-	Listeners []transport.Listener
+	Listeners []Listener
 	// Listen and ExternalHost are the short form for one listener of the name
 	// "default" over UDP and TCP; they count only without Listeners.
 	Listen, ExternalHost string
@@ -24,11 +24,11 @@ type Config struct {
 	// WriteNumber writes a number as a trunk wants it (TrunkConfig.NumberFormat,
 	// NumberCountry): what a country's own format is, is not known here. Without
 	// it there are e164 and e164_no_plus only.
-	WriteNumber func(n engine.PhoneNumber, f trunk.NumberFormat, country string) string
-	Timers      timing.Timers
+	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
+	Timers      Timers
 	Log         zerolog.Logger
 	// Resolver answers for DNS; nil is net.DefaultResolver.
-	Resolver transport.Resolver
+	Resolver Resolver
 	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
 	// every change after it; a registered trunk is up only while it is
 	// registered too. It must not block; nil is allowed.
@@ -39,32 +39,34 @@ type Config struct {
 	OnLegOver func(final engine.LegEvent, answered bool, messages func() []engine.SIPMessage)
 	// Media negotiates sessions that change after their first answer; nil
 	// allows only offers that leave the media where it is.
-	Media leg.Negotiator
+	Media Negotiator
 	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
 	// waits for its AnswerRefer; without it every REFER is declined.
 	Transfers bool
 }
 
-// Transport is the transport of a trunk.
-type Transport = message.Transport
-
-// Listener is one address at which far sides reach us.
-type Listener = transport.Listener
-
-// Resolver is what is asked of DNS.
-type Resolver = transport.Resolver
-
-// The configuration of trunks.
+// The words of the configuration; each is explained in its own package.
 type (
+	Timers     = timing.Timers
+	Transport  = message.Transport
+	Listener   = transport.Listener
+	Resolver   = transport.Resolver
+	Negotiator = leg.Negotiator
+
 	TrunkConfig    = trunk.Config
 	CallerIDHeader = trunk.CallerIDHeader
 	NumberFormat   = trunk.NumberFormat
 	Header         = trunk.Header
 	Registration   = trunk.Registration
+	LegStatus      = leg.Status
 )
 
-// Values of TrunkConfig.CallerIDHeader and TrunkConfig.NumberFormat.
+// Their values.
 const (
+	UDP = message.UDP // the default
+	TCP = message.TCP
+	TLS = message.TLS // over TCP
+
 	CallerIDNone        = trunk.CallerIDNone
 	CallerIDAsserted    = trunk.CallerIDAsserted
 	CallerIDPreferred   = trunk.CallerIDPreferred
@@ -73,15 +75,3 @@ const (
 	NumberInternational = trunk.NumberInternational
 	NumberNational      = trunk.NumberNational
 )
-
-// Timers are the timer values of RFC 3261 §17.
-type Timers = timing.Timers
-
-const (
-	UDP = message.UDP // the default
-	TCP = message.TCP
-	TLS = message.TLS // over TCP
-)
-
-// Negotiator knows the media of answered legs.
-type Negotiator = leg.Negotiator

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/sipstack/leg"
 )
 
 // The commands of legs; leg.Table says what each promises.
@@ -37,9 +36,6 @@ func (s *Stack) ForgetLegs(a engine.AttemptID) { s.legs.Forget(a) }
 func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	s.legs.Recover(r, sink)
 }
-
-// LegStatus is one leg of the inventory.
-type LegStatus = leg.Status
 
 // Legs lists the legs that are known here, for reconciliation.
 func (s *Stack) Legs() []LegStatus { return s.legs.List() }

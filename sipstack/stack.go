@@ -29,7 +29,7 @@ func New(c Config) (*Stack, error) {
 		c.UserAgent = "dialler"
 	}
 	if len(c.Listeners) == 0 {
-		c.Listeners = []transport.Listener{{Name: "default", Address: c.Listen, ExternalHost: c.ExternalHost}}
+		c.Listeners = []Listener{{Name: "default", Address: c.Listen, ExternalHost: c.ExternalHost}}
 	}
 	sockets, err := transport.Open(c.Listeners, c.Resolver, c.Timers.Flow, c.Log)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 )
 
 // Sockets are all that we listen on and send from. Its methods are safe for
-// concurrent use; all but resolved look-ups return without waiting for the
-// network.
+// concurrent use and do not wait for the network; only Names.Wait does.
 type Sockets struct {
 	log    zerolog.Logger
 	flow   time.Duration // between pings on connections that we opened
