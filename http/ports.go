@@ -12,7 +12,6 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
-	"dialler/engine/sim"
 	"dialler/engine/trunk"
 	"dialler/engine/webhook"
 )
@@ -375,8 +374,8 @@ type Webhooks interface {
 // Simulations knows how the people on a campaign's list behaved.
 type Simulations interface {
 	// Behaviour is what the campaign's latest attempts came to, at most
-	// sim.MeasuredMost of them and of any run.
-	Behaviour(ctx context.Context, id engine.CampaignID) (sim.Past, error)
+	// campaign.BehaviourCap of them and of any run.
+	Behaviour(ctx context.Context, id engine.CampaignID) (campaign.Behaviour, error)
 }
 
 // Health answers the probes.

@@ -7,7 +7,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
 )
 
 func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
@@ -65,7 +64,7 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
-func (p *ports) Behaviour(context.Context, engine.CampaignID) (sim.Past, error) {
+func (p *ports) Behaviour(context.Context, engine.CampaignID) (campaign.Behaviour, error) {
 	defer p.lock()()
 	return p.past, p.fail
 }

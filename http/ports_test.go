@@ -17,7 +17,6 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
 )
 
 // ports are the rest of the dialler, faked: what was asked is kept, what is
@@ -73,7 +72,7 @@ type ports struct {
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings
-	past               sim.Past
+	past               campaign.Behaviour
 	keep               bool
 
 	erasures []string
