@@ -164,7 +164,7 @@ func TestTooFewLabelsAreRefused(t *testing.T) {
 }
 
 func TestAReportNamesEveryFile(t *testing.T) {
-	folder, err := corpus.Load(filepath.Join("..", "testdata"))
+	folder, err := corpus.Load(filepath.Join("..", "..", "..", "media", "amd", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
