@@ -23,7 +23,6 @@ type benchCmd struct {
 	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
 	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`
 	Cluster  benchClusterCmd  `cmd:"" help:"Run the nodes of a cluster on this machine, with etcd, a PostgreSQL, a model carrier, a model bot and campaigns, to be broken."`
-	Commit   benchCommitCmd   `cmd:"" help:"Measure what it costs to make calls durable: the group commit beside plain COPY, and the spool, on a PostgreSQL of its own."`
 	Console  benchConsoleCmd  `cmd:"" help:"Measure what open consoles cost: 100 of them the engine, and with --browser each page a browser, while 20 campaigns dial."`
 	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
 	Triggers benchTriggersCmd `cmd:"" help:"Measure what a trigger costs: as many as are accepted, each durable, beside a bare handler, and how long they take at half of that."`

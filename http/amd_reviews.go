@@ -245,8 +245,8 @@ func viewConfusion(cells []engine.AMDConfusion) confusionTable {
 	return out
 }
 
-// exportReviews answers with a folder of labelled calls, zipped, as `dialler amd
-// eval` and `dialler amd train` take it. It is made as a whole first.
+// exportReviews answers with a folder of labelled calls, zipped, as `lab amd
+// eval` and `lab amd train` take it. It is made as a whole first.
 func (s *Server) exportReviews(r *request) error {
 	q, _, err := r.reviewFilters()
 	if err != nil {

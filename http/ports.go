@@ -7,7 +7,6 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
@@ -375,8 +374,8 @@ type Webhooks interface {
 // Simulations knows how the people on a campaign's list behaved.
 type Simulations interface {
 	// Behaviour is what the campaign's latest attempts came to, at most
-	// callee.MeasuredMost of them and of any run.
-	Behaviour(ctx context.Context, id engine.CampaignID) (callee.Past, error)
+	// campaign.BehaviourCap of them and of any run.
+	Behaviour(ctx context.Context, id engine.CampaignID) (campaign.Behaviour, error)
 }
 
 // Health answers the probes.

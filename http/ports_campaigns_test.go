@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"dialler/engine"
-	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
@@ -65,7 +64,7 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
-func (p *ports) Behaviour(context.Context, engine.CampaignID) (callee.Past, error) {
+func (p *ports) Behaviour(context.Context, engine.CampaignID) (campaign.Behaviour, error) {
 	defer p.lock()()
 	return p.past, p.fail
 }

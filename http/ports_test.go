@@ -15,7 +15,6 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
@@ -73,7 +72,7 @@ type ports struct {
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings
-	past               callee.Past
+	past               campaign.Behaviour
 	keep               bool
 
 	erasures []string

@@ -239,9 +239,9 @@ func viewSimulated(q *sim.Question) simulatedSettings {
 
 // simulationOf reads the body, which may be empty, over what is known of the
 // campaign.
-func (s *Server) simulationOf(r *request, d *campaign.Detail, past *callee.Past) (*simulation, error) {
+func (s *Server) simulationOf(r *request, d *campaign.Detail, past *campaign.Behaviour) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
-	people, measured := past.People(c.AMD != engine.AMDOff)
+	people, measured := callee.Measured(past, c.AMD != engine.AMDOff)
 	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed, People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
 	if measured {
 		asked.view.People.Source = "measured"

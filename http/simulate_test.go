@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/window"
@@ -35,7 +34,7 @@ func simulated(b *bench) {
 	}
 	b.ports.bots = []engine.Bot{{ID: "bot_1", Seats: 5, Active: true}}
 	b.ports.trunks = []engine.TrunkSettings{{ID: "a", Active: true, CPSCap: 20, ChannelCap: 200}, {ID: "b"}}
-	b.ports.past = callee.Past{Dials: 400, Answered: 160, Ring: 9, RingSD: 4, Talks: 150, Short: 30, Talk: 40}
+	b.ports.past = campaign.Behaviour{Dials: 400, Answered: 160, Ring: 9, RingSD: 4, Talks: 150, Short: 30, Talk: 40}
 }
 
 func TestASimulationShowsACampaignAsItIsAndByOtherSettings(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"dialler/engine"
-	"dialler/engine/callee"
+	"dialler/engine/campaign"
 )
 
 const behaviour = `SELECT count(*), count(a.answered_at), count(*) FILTER (WHERE a.answered_at IS NOT NULL AND a.verdict IN ('machine', 'fax', 'sit')),
@@ -15,8 +15,8 @@ const behaviour = `SELECT count(*), count(a.answered_at), count(*) FILTER (WHERE
 		WHERE campaign_id = $1 AND NOT live AND consumed AND invite_at IS NOT NULL ORDER BY reserved_at DESC, id DESC LIMIT $2) a`
 
 // Behaviour says what the latest attempts of a campaign came to, of any run.
-func (s *Store) Behaviour(ctx context.Context, id engine.CampaignID) (p callee.Past, err error) {
-	err = s.read.QueryRow(ctx, behaviour, string(id), callee.MeasuredMost, callee.ShortTalk.Seconds()).
+func (s *Store) Behaviour(ctx context.Context, id engine.CampaignID) (p campaign.Behaviour, err error) {
+	err = s.read.QueryRow(ctx, behaviour, string(id), campaign.BehaviourCap, campaign.ShortTalk.Seconds()).
 		Scan(&p.Dials, &p.Answered, &p.Machines, &p.Ring, &p.RingSD, &p.Talks, &p.Short, &p.Talk)
 	return p, s.wrap("attempts not counted", err)
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dialler/bench/commit"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
@@ -78,7 +77,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	for _, at := range []time.Time{past, now} {
 		if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
 			{At: at, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &engine.System, Count: 1}},
-			{At: at, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(commit.RandomID())}}}}); err != nil {
+			{At: at, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(storetest.RandomID())}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,7 +164,7 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
-		{At: past, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(commit.RandomID())}}}}); err != nil {
+		{At: past, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(storetest.RandomID())}}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.finish()

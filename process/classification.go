@@ -97,8 +97,8 @@ func monoWAV(audio []byte) []byte {
 // exportCap bounds how many calls an export has.
 const exportCap = 2000
 
-// OpenAMDExport implements http.Classification: a folder as `dialler amd eval` and
-// `dialler amd train` take it, in a file without a name. A call whose recording is
+// OpenAMDExport implements http.Classification: a folder as `lab amd eval` and
+// `lab amd train` take it, in a file without a name. A call whose recording is
 // kept no longer, or not here, is left out.
 func (f *Front) OpenAMDExport(ctx context.Context, q engine.AMDReviewQuery) (http.RecordingFile, error) {
 	file, err := os.CreateTemp("", "dialler-amd") // 0600

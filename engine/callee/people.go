@@ -3,6 +3,8 @@ package callee
 import (
 	"math"
 	"time"
+
+	"dialler/engine/campaign"
 )
 
 // People are the callees of a campaign, as they were measured or are assumed.
@@ -21,33 +23,15 @@ func Assumed() People {
 	return People{Answer: s.Answer.Base, Machines: s.Machines, Ring: s.RingMean.Seconds(), RingSD: s.RingSD.Seconds(), Talk: s.TalkMean.Seconds(), Short: s.Short}
 }
 
-// Past is what the latest attempts of a campaign came to: MeasuredMost of them
-// at most.
-type Past struct {
-	Dials    int
-	Answered int
-	Machines int     // of the answered
-	Ring     float64 // s, mean time from the INVITE to the answer
-	RingSD   float64
-	Talks    int     // of persons
-	Short    int     // of the talks shorter than ShortTalk
-	Talk     float64 // s, mean
-}
-
 const (
-	// MeasuredMost bounds how many attempts people are measured by.
-	MeasuredMost = 5000
-	// ShortTalk is what counts as short in Past.
-	ShortTalk = 8 * time.Second
-
 	measuredLeast = 50 // dials, for a rate of answers
 	answersLeast  = 20 // answers or talks, for how long and of whom
 )
 
-// People takes what was measured where that says something, and the rest of those
+// Measured takes what was measured where that says something, and the rest of those
 // that are assumed; ok is false when that is all of it. Without detection nobody
 // knows of machines.
-func (p *Past) People(detects bool) (m People, ok bool) {
+func Measured(p *campaign.Behaviour, detects bool) (m People, ok bool) {
 	m = Assumed()
 	if !detects {
 		m.Machines = 0

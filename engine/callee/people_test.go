@@ -1,6 +1,7 @@
 package callee
 
 import (
+	"dialler/engine/campaign"
 	"math"
 	"reflect"
 	"testing"
@@ -10,12 +11,12 @@ import (
 // The share of answers that was measured is the one that is dialled with, machines
 // and the ring timeout considered.
 func TestMeasuredPeopleAnswerAsOftenAsTheyDid(t *testing.T) {
-	for _, p := range []Past{
+	for _, p := range []campaign.Behaviour{
 		{Dials: 1000, Answered: 180, Machines: 60, Ring: 14, RingSD: 7, Talks: 100, Short: 30, Talk: 75},
 		{Dials: 400, Answered: 380, Ring: 2, RingSD: 0, Talks: 380, Short: 380, Talk: 3},
 		{Dials: 100, Answered: 21, Machines: 21, Ring: 25, RingSD: 20, Talks: 0},
 	} {
-		m, ok := p.People(true)
+		m, ok := Measured(&p, true)
 		if !ok {
 			t.Fatalf("%+v says nothing", p)
 		}
@@ -51,11 +52,11 @@ func TestMeasuredPeopleAnswerAsOftenAsTheyDid(t *testing.T) {
 }
 
 func TestPeopleAreAssumedWhereLittleWasMeasured(t *testing.T) {
-	m, ok := (&Past{Dials: 49, Answered: 49, Ring: 3, Talks: 49, Talk: 5}).People(true)
+	m, ok := Measured(&campaign.Behaviour{Dials: 49, Answered: 49, Ring: 3, Talks: 49, Talk: 5}, true)
 	if ok || m != Assumed() {
 		t.Errorf("%+v", m)
 	}
-	m, ok = (&Past{Dials: 50, Answered: 10, Ring: 3, Talks: 10, Talk: 5}).People(false)
+	m, ok = Measured(&campaign.Behaviour{Dials: 50, Answered: 10, Ring: 3, Talks: 10, Talk: 5}, false)
 	want := Assumed()
 	want.Answer, want.Machines = 0.2, 0
 	if !ok || !reflect.DeepEqual(m, want) {

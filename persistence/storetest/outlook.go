@@ -7,7 +7,6 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -73,7 +72,7 @@ func outlook(t *testing.T, w *world) {
 	}
 	past, err := w.pg.Behaviour(w.ctx, w.c.ID)
 	must(t, err)
-	if want := (callee.Past{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
+	if want := (campaign.Behaviour{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
 		t.Errorf("\n got %+v\nwant %+v", past, want)
 	}
 }

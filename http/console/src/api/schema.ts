@@ -1666,7 +1666,7 @@ export interface paths {
         };
         /**
          * Labelled calls as a folder to measure and train on
-         * @description A ZIP file with the folder `amd`: a WAV file a call and `labels.csv`, as `dialler amd eval` and `dialler amd train` take it; at
+         * @description A ZIP file with the folder `amd`: a WAV file a call and `labels.csv`, as `lab amd eval` and `lab amd train` take it; at
          *     most the newest 2000, those whose recording is kept. Role `admin`.
          */
         get: operations["exportReviews"];
